@@ -1,0 +1,67 @@
+# A thin front for scripts/setup.sh, meson and tests/run.py.
+
+BUILD ?= build
+BUILD_ASAN ?= build-asan
+PREFIX ?= /usr/local
+DESTDIR ?=
+# The system's own Python where there is one: the packages that the tests need are installed for that.
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+RUN_TESTS = $(PYTHON) tests/run.py --build $(BUILD)
+
+.PHONY: build demo test test-unit test-sandbox test-asan soak bench lint format install clean
+.PHONY: build-all build-all-asan
+
+build:
+	@scripts/setup.sh build
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --buildtype=release
+	@ninja -C $(BUILD) sandgate
+
+# With the unit tests.
+build-all:
+	@scripts/setup.sh test
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --buildtype=release
+	@ninja -C $(BUILD)
+
+build-all-asan:
+	@scripts/setup.sh test
+	@test -f $(BUILD_ASAN)/build.ninja || meson setup $(BUILD_ASAN) \
+		-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false
+	@ninja -C $(BUILD_ASAN)
+
+demo: build
+	SANDGATE=$(abspath $(BUILD)/sandgate) scripts/demo.sh
+
+test: build-all
+	$(RUN_TESTS) unit sandbox
+
+test-unit: build-all
+	$(RUN_TESTS) unit
+
+test-sandbox: build-all
+	$(RUN_TESTS) sandbox
+
+test-asan: build-all build-all-asan
+	$(RUN_TESTS) unit --asan $(BUILD_ASAN)
+
+soak: build-all
+	$(RUN_TESTS) unit sandbox --soak
+
+bench: build
+	@scripts/setup.sh bench
+	SANDGATE=$(abspath $(BUILD)/sandgate) bench/peers.sh
+	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/files.py
+
+lint:
+	@scripts/setup.sh test lint
+	PYTHON=$(PYTHON) scripts/lint.sh
+
+format:
+	@scripts/setup.sh lint
+	scripts/lint.sh --format
+
+install: build
+	meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
+	DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+
+clean:
+	rm -rf $(BUILD) $(BUILD_ASAN) build-lint-gcc build-lint-clang

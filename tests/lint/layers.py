@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Which folder of src may use which, and that what must be listed is listed. Prints TAP."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SRC = ROOT / "src"
+# A folder may include its own headers and those of the folders before it.
+ORDER = "base core store policy cell work session net tools dialect gate front".split()
+PUBLIC = "sandgate.h"
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+
+def text(path):
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def sources(folder):
+    return sorted(p for p in folder.rglob("*") if p.suffix in (".c", ".h"))
+
+
+def bad_includes(folder):
+    allowed = ORDER[: ORDER.index(folder) + 1]
+    for path in sources(SRC / folder):
+        for included in INCLUDE.findall(text(path)):
+            top, slash, _ = included.partition("/")
+            if included == PUBLIC:
+                continue
+            if not slash:
+                yield f'{path.relative_to(ROOT)}: "{included}" must be written "folder/name.h"'
+            elif top not in allowed:
+                yield f'{path.relative_to(ROOT)}: "{included}": {folder} may not use {top}'
+
+
+def unknown_folders():
+    for path in sorted(SRC.iterdir()) if SRC.is_dir() else []:
+        if path.is_dir() and path.name not in ORDER:
+            yield f"src/{path.name} has no place in the order: {' '.join(ORDER)}"
+
+
+def no_sources():
+    if not sources(SRC):
+        yield "no C file found in src: nothing was checked"
+
+
+def difference(files, listed, kind, where):
+    for name in sorted(files - listed):
+        yield f"{kind}/{name}.c is not in {where}"
+    for name in sorted(listed - files):
+        yield f"{where} names {name}, but there is no {kind}/{name}.c"
+
+
+def unlisted_tools():
+    files = {p.stem for p in (SRC / "tools").glob("*.c")}
+    path = SRC / "tools" / "list.h"
+    words = re.findall(r"^\s*TOOL\((\w+)\)", text(path), re.M) if path.exists() else []
+    for name in sorted(set(w for w in words if words.count(w) > 1)):
+        yield f"src/tools/list.h names {name} twice"
+    yield from difference(files, set(words), "src/tools", "src/tools/list.h")
+
+
+def unbuilt_unit_tests():
+    files = {p.stem for p in (ROOT / "tests/unit").glob("*.c")}
+    build = text(ROOT / "tests/unit/meson.build")
+    block = re.search(r"unit_tests\s*=\s*\[(.*?)\]", build, re.S)
+    code = re.sub(r"#.*", "", block[1]) if block else ""
+    yield from difference(files, set(re.findall(r"'([^']+)'", code)), "tests/unit", "tests/unit/meson.build")
+
+
+def main():
+    checks = [
+        ("src holds C files", no_sources()),
+        ("every folder of src has its place in the order", unknown_folders()),
+    ]
+    checks += [(f"{f} uses only itself and earlier folders", bad_includes(f)) for f in ORDER if (SRC / f).is_dir()]
+    checks += [
+        ("every tool is in src/tools/list.h, and the other way round", unlisted_tools()),
+        ("every unit test is built", unbuilt_unit_tests()),
+    ]
+    failed = 0
+    print(f"1..{len(checks)}")
+    for number, (name, problems) in enumerate(checks, 1):
+        problems = list(problems)
+        failed += bool(problems)
+        print(f"{'not ok' if problems else 'ok'} {number} - {name}")
+        print("".join(f"# {problem}\n" for problem in problems), end="")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

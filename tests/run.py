@@ -1,0 +1,355 @@
+#!/usr/bin/env python3
+"""Runs the tests and counts their results.
+
+    tests/run.py [unit] [sandbox] [--build DIR] [--asan [DIR]] [-k PATTERN] [-j N] [--soak]
+
+A test is a program that prints TAP on stdout. Where they are found:
+    unit      BUILD/tests/unit/* (cmocka), tests/lint/*.py, tests/contract/run.py
+    sandbox   tests/e2e/*.py and *.sh that are executable
+A test that crashes, hangs, or breaks its own plan counts as one failed case. Skips count as failures under
+SANDGATE_MUST_WORK=1. Each test gets SANDGATE, SANDGATE_BUILD, SANDGATE_SOAK and a TMPDIR of its own.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import fnmatch
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TIMEOUT = 300
+SOAK_FACTOR = 20
+SHOWN_BYTES = 1 << 20
+MUST_WORK = os.environ.get("SANDGATE_MUST_WORK") == "1"
+
+
+@dataclass
+class Test:
+    name: str
+    argv: list
+    build: pathlib.Path
+    source: pathlib.Path
+    env: dict = field(default_factory=dict)
+    problem: str = ""  # why it cannot even be started
+
+
+@dataclass
+class Outcome:
+    passed: int = 0
+    failed: int = 0
+    skipped: list = field(default_factory=list)
+    problems: list = field(default_factory=list)
+    output: str = ""
+    seconds: float = 0.0
+
+
+# --- finding tests
+
+
+def is_program(path):
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def built_tests(build, prefix, env):
+    folder = build / "tests" / "unit"
+    found = sorted(p for p in folder.glob("*") if is_program(p)) if folder.is_dir() else []
+    return [
+        Test(prefix + p.name, [str(p)], build, ROOT / "tests/unit" / (p.name + ".c"), env) for p in found
+    ]
+
+
+def script_test(path, build):
+    name = str(path.relative_to(ROOT))
+    argv = [sys.executable, str(path)] if path.suffix == ".py" else [str(path)]
+    return Test(name, argv, build, path)
+
+
+def unit_lane(build, asan):
+    tap = {"CMOCKA_MESSAGE_OUTPUT": "TAP"}
+    tests = built_tests(build, "unit/", tap)
+    if asan:
+        sanitized = built_tests(asan, "asan/", tap)
+        if not sanitized:
+            sanitized = [Test("asan", [], asan, asan, problem=f"no unit tests in {asan}")]
+        tests += sanitized
+    scripts = sorted((ROOT / "tests/lint").glob("*.py"))
+    scripts += [p for p in [ROOT / "tests/contract/run.py"] if p.exists()]
+    return tests + [script_test(p, build) for p in scripts]
+
+
+def sandbox_lane(build):
+    tests = []
+    for path in sorted([*(ROOT / "tests/e2e").glob("*.py"), *(ROOT / "tests/e2e").glob("*.sh")]):
+        if is_program(path):
+            tests.append(script_test(path, build))
+        elif path.read_bytes()[:2] == b"#!":
+            test = script_test(path, build)
+            test.problem = "starts with #! but is not executable: would never run"
+            tests.append(test)
+    return tests
+
+
+def timeout_of(test, soak):
+    seconds = TIMEOUT
+    try:
+        with open(test.source, encoding="utf-8", errors="replace") as file:
+            head = [line for line, _ in zip(file, range(20))]
+    except OSError:
+        head = []
+    for line in head:
+        match = re.match(r"\s*(?:#|//|/?\*+)\s*timeout:\s*(\d+)", line)
+        if match:
+            seconds = max(seconds, int(match[1]))
+    return seconds * (SOAK_FACTOR if soak else 1)
+
+
+# --- reading TAP
+
+PLAN = re.compile(r"1\.\.(\d+)\s*(?:#\s*skip\S*\s*(.*))?$", re.I)
+# cmocka 1.1.5 prints one plan a group, a skip as "not ok 3 # SKIP name", and a failed group set-up as "not ok 0".
+CMOCKA_SKIP = re.compile(r"not ok \d+ # SKIP (.*)$")
+RESULT = re.compile(r"(ok|not ok)\b(.*)$")
+SKIP = re.compile(r"#\s*skip\S*\s*(.*)$", re.I)
+
+
+def read_tap(lines, outcome):
+    """Counts results into outcome; returns how many were planned, or None without a plan."""
+    planned = None
+    for line in lines:
+        line = line.rstrip()
+        if match := PLAN.match(line):
+            planned = (planned or 0) + int(match[1])
+            if match[2] is not None and match[1] == "0":
+                outcome.skipped.append(f"the whole file: {match[2] or 'no reason given'}")
+        elif match := CMOCKA_SKIP.match(line):
+            outcome.skipped.append(f"{match[1]}: skip() in the test")
+        elif match := RESULT.match(line):
+            skip = SKIP.search(match[2])
+            if match[1] == "not ok":
+                outcome.failed += 1
+            elif skip:
+                name = match[2][: skip.start()].strip().lstrip("0123456789").strip(" -")
+                outcome.skipped.append(f"{name}: {skip[1] or 'no reason given'}")
+            else:
+                outcome.passed += 1
+        elif line.startswith("Bail out!"):
+            outcome.problems.append(line)
+    return planned
+
+
+def judge(outcome, planned, status, timed_out):
+    """Adds what is wrong with the run as a whole, beyond its single results."""
+    whole_file_skipped = planned == 0 and len(outcome.skipped) == 1
+    results = outcome.passed + outcome.failed + (0 if whole_file_skipped else len(outcome.skipped))
+    if timed_out:
+        outcome.problems.append(f"timed out after {timed_out} s")
+    elif status < 0:
+        outcome.problems.append(f"died of {signal.Signals(-status).name}")
+    elif status != 0 and not outcome.failed:
+        outcome.problems.append(f"exited with status {status} though no case failed")
+    elif planned is None:
+        outcome.problems.append("printed no plan")
+    elif results != planned:
+        outcome.problems.append(f"planned {planned} cases, reported {results}")
+    elif results == 0 and not whole_file_skipped:
+        outcome.problems.append("ran no case")
+    if outcome.problems:
+        outcome.failed += 1
+    if MUST_WORK:
+        outcome.failed += len(outcome.skipped)
+
+
+# --- running one test
+
+live_groups = set()
+live_lock = threading.Lock()
+stopping = threading.Event()
+
+
+def kill_group(pid):
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def start(argv, env, out, err):
+    with live_lock:
+        if stopping.is_set():
+            raise OSError("interrupted")
+        process = subprocess.Popen(
+            argv, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+        )
+        live_groups.add(process.pid)
+        return process
+
+
+def wait_and_kill_group(process, seconds):
+    """True if it ended in time. The group is killed before the leader is reaped, while its id cannot be reused."""
+    pidfd = os.pidfd_open(process.pid)
+    try:
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        in_time = bool(poll.poll(seconds * 1000))
+        kill_group(process.pid)
+        process.wait()
+        return in_time
+    finally:
+        os.close(pidfd)
+
+
+def remove_tree(path):
+    """Overlay work folders have mode 000; a mount left behind must not be emptied."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+        if any(line.split()[4].startswith(path + "/") for line in mounts):
+            print(f"# {path}: something is still mounted there, left alone", file=sys.stderr)
+            return
+    for folder, below, _ in os.walk(path):
+        for name in below:
+            if not os.path.islink(os.path.join(folder, name)):
+                with contextlib.suppress(OSError):
+                    os.chmod(os.path.join(folder, name), stat.S_IRWXU)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def shown(file):
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - SHOWN_BYTES))
+    text = file.read().decode("utf-8", "replace")
+    return f"[first {size - SHOWN_BYTES} bytes not shown]\n{text}" if size > SHOWN_BYTES else text
+
+
+def environment(test, scratch, soak):
+    return {
+        **os.environ,
+        **test.env,
+        "SANDGATE": str(test.build / "sandgate"),
+        "SANDGATE_BUILD": str(test.build),
+        "SANDGATE_SOAK": "1" if soak else "0",
+        "TMPDIR": scratch,
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def run_in(test, scratch, soak):
+    outcome = Outcome()
+    seconds = timeout_of(test, soak)
+    # Files, not pipes: a grandchild that keeps them open must not hold up the run.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = start(test.argv, environment(test, scratch, soak), out, err)
+        in_time = wait_and_kill_group(process, seconds)
+        with live_lock:
+            live_groups.discard(process.pid)
+        out.seek(0)
+        planned = read_tap((line.decode("utf-8", "replace") for line in out), outcome)
+        judge(outcome, planned, process.returncode, 0 if in_time else seconds)
+        if outcome.failed:
+            outcome.output = shown(out) + shown(err)
+    return outcome
+
+
+def run(test, soak):
+    if test.problem:
+        return Outcome(failed=1, problems=[test.problem])
+    started = time.monotonic()
+    scratch = tempfile.mkdtemp(prefix="sg-")
+    os.chmod(scratch, 0o711)  # a gate run as root works as another user, who must get through
+    try:
+        outcome = run_in(test, scratch, soak)
+    except OSError as error:
+        outcome = Outcome(failed=1, problems=[f"cannot start: {error}"])
+    finally:
+        remove_tree(scratch)
+    outcome.seconds = time.monotonic() - started
+    return outcome
+
+
+# --- the whole run
+
+
+def report(test, outcome):
+    counts = f"{outcome.passed} passed"
+    if outcome.failed:
+        counts += f", {outcome.failed} FAILED"
+    if outcome.skipped:
+        counts += f", {len(outcome.skipped)} skipped"
+    print(f"{test.name:<40} {counts}  {outcome.seconds:.2f} s")
+    for skip in outcome.skipped:
+        print(f"    skipped: {skip}")
+    for problem in outcome.problems:
+        print(f"    {problem}")
+    if outcome.output:
+        print("".join(f"    | {line}\n" for line in outcome.output.splitlines()), end="")
+    sys.stdout.flush()
+
+
+def run_lane(tests, jobs, soak):
+    outcomes = []
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        pending = {pool.submit(run, test, soak): test for test in tests}
+        try:
+            for done in concurrent.futures.as_completed(pending):
+                report(pending[done], done.result())
+                outcomes.append(done.result())
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            with live_lock:
+                stopping.set()
+                for group in live_groups:
+                    kill_group(group)
+            raise
+    return outcomes
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("lanes", nargs="*", metavar="unit|sandbox", help="default: both")
+    parser.add_argument("--build", default="build", help="the build folder (default: build)")
+    parser.add_argument("--asan", nargs="?", const="build-asan", help="run the unit tests built there too")
+    parser.add_argument("-k", default="*", metavar="PATTERN", help="only tests whose name contains or globs this")
+    parser.add_argument("-j", type=int, metavar="N", help="at once (default: all cores for unit, 1 for sandbox)")
+    parser.add_argument("--soak", action="store_true", help="long: SANDGATE_SOAK=1, 20 times the time limit")
+    arguments = parser.parse_args()
+    for lane in arguments.lanes:
+        if lane not in ("unit", "sandbox"):
+            parser.error(f"no such lane: {lane}")
+    return arguments
+
+
+def interrupt(_signal, _frame):
+    raise KeyboardInterrupt
+
+
+def main():
+    arguments = parse_arguments()
+    signal.signal(signal.SIGTERM, interrupt)
+    build = pathlib.Path(arguments.build).resolve()
+    asan = pathlib.Path(arguments.asan).resolve() if arguments.asan else None
+    outcomes = []
+    for lane in arguments.lanes or ["unit", "sandbox"]:
+        tests = unit_lane(build, asan) if lane == "unit" else sandbox_lane(build)
+        tests = [t for t in tests if arguments.k in t.name or fnmatch.fnmatch(t.name, arguments.k)]
+        jobs = arguments.j or (len(os.sched_getaffinity(0)) if lane == "unit" else 1)
+        outcomes += run_lane(tests, jobs, arguments.soak)
+    passed = sum(o.passed for o in outcomes)
+    failed = sum(o.failed for o in outcomes)
+    skipped = 0 if MUST_WORK else sum(len(o.skipped) for o in outcomes)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
