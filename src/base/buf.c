@@ -1,0 +1,113 @@
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void buf_init(struct buf *b, size_t max)
+{
+    *b = BUF_INIT(max);
+}
+
+void buf_done(struct buf *b)
+{
+    free(b->data);
+    *b = BUF_INIT(b->max);
+}
+
+static int buf_fail(struct buf *b, int code)
+{
+    b->failed = true;
+    return code;
+}
+
+int buf_reserve(struct buf *b, size_t n)
+{
+    if (b->failed)
+        return -ENOBUFS;
+    if (n <= b->cap - b->len)
+        return 0;
+    if (b->len > b->max || n > b->max - b->len)
+        return buf_fail(b, -ENOBUFS);
+    size_t need = b->len + n;
+    size_t cap = b->cap ? b->cap : 256;
+    while (cap < need)
+        cap += cap / 2 + 64;
+    if (cap > b->max)
+        cap = b->max;
+    char *data = realloc(b->data, cap);
+    if (!data)
+        return buf_fail(b, -ENOMEM);
+    b->data = data;
+    b->cap = cap;
+    return 0;
+}
+
+int buf_add(struct buf *b, const void *bytes, size_t n)
+{
+    int r = buf_reserve(b, n);
+    if (r < 0)
+        return r;
+    if (n)
+        memcpy(b->data + b->len, bytes, n);
+    b->len += n;
+    return 0;
+}
+
+int buf_add_text(struct buf *b, const char *text)
+{
+    return buf_add(b, text, strlen(text));
+}
+
+int buf_addf(struct buf *b, const char *fmt, ...)
+{
+    char small[256];
+    va_list ap;
+    va_list again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(small, sizeof small, fmt, ap);
+    va_end(ap);
+    int r = n < 0 ? buf_fail(b, -EINVAL) : 0;
+    if (r == 0 && (size_t)n < sizeof small) {
+        r = buf_add(b, small, (size_t)n);
+    } else if (r == 0) {
+        /* One byte more than the text, because vsnprintf always writes a NUL. */
+        r = buf_reserve(b, (size_t)n + 1);
+        if (r == 0) {
+            vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+            b->len += (size_t)n;
+        }
+    }
+    va_end(again);
+    return r;
+}
+
+void buf_consume(struct buf *b, size_t n)
+{
+    if (n >= b->len) {
+        b->len = 0;
+        return;
+    }
+    memmove(b->data, b->data + n, b->len - n);
+    b->len -= n;
+}
+
+void buf_reset(struct buf *b, size_t keep)
+{
+    b->len = 0;
+    b->failed = false;
+    if (b->cap > keep) {
+        free(b->data);
+        b->data = NULL;
+        b->cap = 0;
+    }
+}
+
+const char *buf_text(struct buf *b)
+{
+    if (buf_reserve(b, 1) < 0)
+        return NULL;
+    b->data[b->len] = '\0';
+    return b->data;
+}

@@ -1,0 +1,27 @@
+/* Time: a monotonic clock for durations and deadlines, UTC text for records. */
+#ifndef SANDGATE_BASE_CLOCK_H
+#define SANDGATE_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define CLOCK_TEXT_MAX 32
+
+static inline uint64_t clock_mono_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static inline int64_t clock_unix_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* RFC 3339 in UTC with milliseconds, `2024-05-01T12:00:00.123Z`. */
+void clock_format_utc(int64_t unix_ms, char out[CLOCK_TEXT_MAX]);
+
+#endif

@@ -1,0 +1,57 @@
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct err_row rows[] = {
+#define ERR_ROW(code, kind, sidecar, toolhost, http, rpc, retry)                                   \
+    [ERR_##code] = {#code, KIND_##kind, sidecar, toolhost, http, rpc, retry},
+    ERR_CODES(ERR_ROW)
+#undef ERR_ROW
+};
+
+const struct err_row *err_row(enum err_code code)
+{
+    return &rows[(unsigned)code < ERR_COUNT ? code : ERR_INTERNAL];
+}
+
+int err_code_from_name(struct str name)
+{
+    for (int i = 0; i < ERR_COUNT; i++) {
+        if (strlen(rows[i].name) == name.n && memcmp(rows[i].name, name.p, name.n) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static void PRINTF_LIKE(3, 0) fill(struct err *err, enum err_code code, const char *fmt, va_list ap)
+{
+    *err = (struct err){.code = code};
+    vsnprintf(err->message, sizeof err->message, fmt, ap);
+}
+
+int err_set(struct err *err, enum err_code code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fill(err, code, fmt, ap);
+    va_end(ap);
+    return -1;
+}
+
+int err_field(struct err *err, const char *field, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fill(err, ERR_INVALID_ARGUMENTS, fmt, ap);
+    va_end(ap);
+    snprintf(err->field, sizeof err->field, "%s", field);
+    return -1;
+}
+
+int err_reason(struct err *err, const char *reason)
+{
+    snprintf(err->reason, sizeof err->reason, "%s", reason);
+    return -1;
+}

@@ -1,0 +1,54 @@
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+void fd_closep(int *fd)
+{
+    if (*fd < 0)
+        return;
+    int saved = errno;
+    close(*fd);
+    errno = saved;
+    *fd = -1;
+}
+
+int fd_write_all(int fd, const void *bytes, size_t n)
+{
+    const char *at = bytes;
+    while (n > 0) {
+        ssize_t done = write(fd, at, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -errno;
+        at += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+ssize_t fd_read_upto(int fd, void *bytes, size_t n)
+{
+    size_t got = 0;
+    while (got < n) {
+        ssize_t r = read(fd, (char *)bytes + got, n - got);
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r < 0)
+            return -errno;
+        if (r == 0)
+            break;
+        got += (size_t)r;
+    }
+    return (ssize_t)got;
+}
+
+int fd_set_nonblock(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+        return -errno;
+    return 0;
+}

@@ -1,0 +1,20 @@
+/* File descriptors: scoped close and complete transfers. */
+#ifndef SANDGATE_BASE_FD_H
+#define SANDGATE_BASE_FD_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/attr.h"
+
+/* Closes and sets to -1; accepts -1; keeps errno. */
+void fd_closep(int *fd);
+#define FD_AT_END CLEANUP(fd_closep)
+
+/* All n bytes, or -errno. */
+int fd_write_all(int fd, const void *bytes, size_t n);
+/* Up to n bytes until end of file; the count, or -errno. */
+ssize_t fd_read_upto(int fd, void *bytes, size_t n);
+int fd_set_nonblock(int fd);
+
+#endif

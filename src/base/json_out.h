@@ -1,0 +1,47 @@
+/* Writing JSON straight into a buf. Strings may hold any bytes: they come out escaped, and what is
+ * not UTF-8 comes out as U+FFFD, so the text is always valid JSON.
+ *
+ * In `redact` mode contents are replaced by their sizes: the same shaping code then writes what
+ * may stand in a log. */
+#ifndef SANDGATE_BASE_JSON_OUT_H
+#define SANDGATE_BASE_JSON_OUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct json_out {
+    struct buf *out;
+    bool comma; /* something stands before the next item */
+    bool redact;
+};
+
+void jo_open(struct json_out *j, char bracket);  /* '{' or '[' */
+void jo_close(struct json_out *j, char bracket); /* '}' or ']' */
+void jo_key(struct json_out *j, const char *key);
+void jo_str(struct json_out *j, struct str s);
+void jo_text(struct json_out *j, const char *text); /* NULL writes null */
+void jo_int(struct json_out *j, int64_t value);
+void jo_bool(struct json_out *j, bool value);
+void jo_null(struct json_out *j);
+/* Text that is JSON already. */
+void jo_raw(struct json_out *j, struct str json);
+/* As jo_str, but bytes that are not UTF-8 stay as they are: for our own frames. */
+void jo_bytes(struct json_out *j, struct str s);
+void jo_base64(struct json_out *j, struct str bytes);
+
+/* key and value at once */
+void jo_kstr(struct json_out *j, const char *key, struct str s);
+void jo_ktext(struct json_out *j, const char *key, const char *text);
+void jo_kint(struct json_out *j, const char *key, int64_t value);
+void jo_kbool(struct json_out *j, const char *key, bool value);
+/* Contents of a file or a page: left out in redact mode. */
+void jo_kcontent(struct json_out *j, const char *key, struct str s);
+/* Opens `"key":[`; in redact mode writes the count instead and returns false. */
+bool jo_karray(struct json_out *j, const char *key, size_t count);
+
+/* The escaped form of s without quotes. */
+void json_escape(struct buf *out, struct str s);
+
+#endif
