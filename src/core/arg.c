@@ -1,0 +1,215 @@
+#include "core/arg.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/hash.h"
+
+static void *slot(void *out, const struct arg *arg)
+{
+    return (char *)out + arg->offset;
+}
+
+static void put_int(void *out, const struct arg *arg, int64_t value)
+{
+    *(int64_t *)slot(out, arg) = value;
+}
+
+static const char *expected(const struct arg *arg)
+{
+    switch (arg->type) {
+    case ARG_INT:
+        return "integer";
+    case ARG_BOOL:
+        return "boolean";
+    case ARG_OBJECTS:
+        return "array";
+    case ARG_STRING:
+    case ARG_CHOICE:
+    case ARG_SHA256:
+        break;
+    }
+    return "string";
+}
+
+static int wrong_type(const struct arg *arg, yyjson_val *val, struct err *err)
+{
+    err_field(err, arg->name, "argument `%s` must be %s %s, not %s", arg->name,
+              arg->type == ARG_INT ? "an" : "a", expected(arg), yyjson_get_type_desc(val));
+    return err_reason(err, "type");
+}
+
+static int decode_int(const struct arg *arg, yyjson_val *val, void *out, struct err *err)
+{
+    int64_t value;
+    if (yyjson_is_sint(val)) {
+        value = yyjson_get_sint(val);
+    } else if (yyjson_is_uint(val)) {
+        uint64_t u = yyjson_get_uint(val);
+        value = u > INT64_MAX ? INT64_MAX : (int64_t)u;
+    } else if (yyjson_is_real(val) && fabs(yyjson_get_real(val)) < 9e15 &&
+               trunc(yyjson_get_real(val)) == yyjson_get_real(val)) {
+        /* 10.0 is an integer to JSON Schema, and some clients write it so. */
+        value = (int64_t)yyjson_get_real(val);
+    } else {
+        return wrong_type(arg, val, err);
+    }
+    if (value < arg->min || (arg->max && value > arg->max)) {
+        if (arg->max)
+            err_field(err, arg->name,
+                      "argument `%s` is %" PRId64 ", it must be from %" PRId64 " to %" PRId64,
+                      arg->name, value, arg->min, arg->max);
+        else
+            err_field(err, arg->name, "argument `%s` is %" PRId64 ", it must be at least %" PRId64,
+                      arg->name, value, arg->min);
+        return err_reason(err, "range");
+    }
+    put_int(out, arg, value);
+    return 0;
+}
+
+static int decode_choice(const struct arg *arg, struct str text, void *out, struct err *err)
+{
+    char allowed[200] = "";
+    size_t used = 0;
+    for (int64_t i = 0; arg->choices[i]; i++) {
+        if (str_is(text, arg->choices[i])) {
+            put_int(out, arg, i);
+            return 0;
+        }
+        int n = snprintf(allowed + used, sizeof allowed - used, "%s%s", i ? ", " : "",
+                         arg->choices[i]);
+        if (n > 0 && used + (size_t)n < sizeof allowed)
+            used += (size_t)n;
+    }
+    err_field(err, arg->name, "argument `%s` must be one of: %s", arg->name, allowed);
+    return err_reason(err, "range");
+}
+
+static int decode_string(const struct arg *arg, yyjson_val *val, void *out, struct err *err)
+{
+    if (!yyjson_is_str(val))
+        return wrong_type(arg, val, err);
+    struct str text = json_str(val);
+    if (arg->type == ARG_CHOICE)
+        return decode_choice(arg, text, out, err);
+    if (arg->type == ARG_SHA256 && !hash_is_hex(text)) {
+        err_field(err, arg->name, "argument `%s` must be a SHA-256 as 64 hexadecimal digits",
+                  arg->name);
+        return err_reason(err, "range");
+    }
+    if ((int64_t)text.n < arg->min || (arg->max && (int64_t)text.n > arg->max)) {
+        err_field(err, arg->name,
+                  "argument `%s` is %zu bytes long, allowed are %" PRId64 " to %" PRId64, arg->name,
+                  text.n, arg->min, arg->max ? arg->max : INT64_MAX);
+        return err_reason(err, "range");
+    }
+    *(struct str *)slot(out, arg) = text;
+    return 0;
+}
+
+static int decode_one(const struct arg *arg, yyjson_val *val, void *out, struct err *err)
+{
+    switch (arg->type) {
+    case ARG_INT:
+        return decode_int(arg, val, out, err);
+    case ARG_BOOL:
+        if (!yyjson_is_bool(val))
+            return wrong_type(arg, val, err);
+        *(bool *)slot(out, arg) = yyjson_get_bool(val);
+        return 0;
+    case ARG_STRING:
+    case ARG_CHOICE:
+    case ARG_SHA256:
+        return decode_string(arg, val, out, err);
+    case ARG_OBJECTS:
+        break;
+    }
+    return wrong_type(arg, val, err);
+}
+
+static void put_default(const struct arg *arg, void *out)
+{
+    if (arg->type == ARG_INT || arg->type == ARG_CHOICE)
+        put_int(out, arg, arg->def);
+    else if (arg->type == ARG_BOOL)
+        *(bool *)slot(out, arg) = arg->def != 0;
+}
+
+static const struct arg *find(const struct arg_table *table, struct str name)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        if (str_is(name, table->args[i].name))
+            return &table->args[i];
+    }
+    return NULL;
+}
+
+static int refuse_unknown(const struct arg_table *table, yyjson_val *object, struct err *err)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *key;
+    yyjson_val *val;
+    yyjson_obj_foreach(object, idx, max, key, val) {
+        if (find(table, json_str(key)))
+            continue;
+        char known[256] = "";
+        size_t used = 0;
+        for (size_t i = 0; i < table->count && used < sizeof known; i++)
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                     table->args[i].name);
+        err_field(err, yyjson_get_str(key), "unknown argument `%.60s`; this tool takes: %s",
+                  yyjson_get_str(key), table->count ? known : "no arguments");
+        return err_reason(err, "unknown");
+    }
+    return 0;
+}
+
+int arg_decode(const struct arg_table *table, bool strict, yyjson_val *object, void *out,
+               struct err *err)
+{
+    if (object && !yyjson_is_obj(object)) {
+        err_field(err, "arguments", "arguments must be a JSON object, not %s",
+                  yyjson_get_type_desc(object));
+        return err_reason(err, "type");
+    }
+    for (size_t i = 0; i < table->count; i++) {
+        const struct arg *arg = &table->args[i];
+        yyjson_val *val = object ? yyjson_obj_get(object, arg->name) : NULL;
+        if (val && !yyjson_is_null(val)) {
+            if (decode_one(arg, val, out, err) < 0)
+                return -1;
+            continue;
+        }
+        if (arg->flags & ARG_REQUIRED) {
+            err_field(err, arg->name, "missing required argument `%s` (%s)", arg->name,
+                      expected(arg));
+            return err_reason(err, "missing");
+        }
+        put_default(arg, out);
+    }
+    return strict && object ? refuse_unknown(table, object, err) : 0;
+}
+
+void arg_encode(const struct arg_table *table, const void *in, struct json_out *j)
+{
+    jo_open(j, '{');
+    for (size_t i = 0; i < table->count; i++) {
+        const struct arg *arg = &table->args[i];
+        const void *at = (const char *)in + arg->offset;
+        if (arg->type == ARG_INT && *(const int64_t *)at != ARG_ABSENT) {
+            jo_kint(j, arg->name, *(const int64_t *)at);
+        } else if (arg->type == ARG_BOOL && *(const bool *)at) {
+            jo_kbool(j, arg->name, true);
+        } else if (arg->type == ARG_CHOICE) {
+            jo_ktext(j, arg->name, arg->choices[*(const int64_t *)at]);
+        } else if ((arg->type == ARG_STRING || arg->type == ARG_SHA256) &&
+                   ((const struct str *)at)->p) {
+            jo_key(j, arg->name);
+            jo_bytes(j, *(const struct str *)at);
+        }
+    }
+    jo_close(j, '}');
+}

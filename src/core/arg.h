@@ -1,0 +1,70 @@
+/* Tables of named, typed fields. One table gives a tool's JSON Schema, validation, typed decoding,
+ * command-line help and log form; the same tables describe what crosses between gate and cell. */
+#ifndef SANDGATE_CORE_ARG_H
+#define SANDGATE_CORE_ARG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/json_out.h"
+
+enum arg_type {
+    ARG_STRING,  /* struct str; min/max bound its length in bytes */
+    ARG_INT,     /* int64_t; min/max bound its value */
+    ARG_BOOL,    /* bool */
+    ARG_CHOICE,  /* int64_t: index into choices */
+    ARG_SHA256,  /* struct str: 64 hexadecimal digits */
+    ARG_OBJECTS, /* array of objects described by items; in results only */
+};
+
+enum arg_flag {
+    ARG_REQUIRED = 1,
+    ARG_CONTENT = 2, /* never logged: only its size and hash */
+};
+
+/* An optional integer that was not given and has no default. */
+#define ARG_ABSENT INT64_MIN
+
+struct arg {
+    const char *name;
+    enum arg_type type;
+    unsigned flags;
+    size_t offset;
+    int64_t min;
+    int64_t max; /* 0: no bound */
+    int64_t def;
+    const char *const *choices; /* NULL-ended */
+    const struct arg *items;    /* ARG_OBJECTS */
+    size_t n_items;
+    const char *doc;
+};
+
+struct arg_table {
+    const struct arg *args;
+    size_t count;
+    size_t size; /* of the struct that is decoded into */
+};
+
+#define ARG_TABLE(array, type)                                                                     \
+    {                                                                                              \
+        (array), ARRAY_LEN(array), sizeof(type)                                                    \
+    }
+
+/* Fills the zeroed struct `out` from a JSON object (NULL: no arguments). Strings are borrowed from
+ * the document. `strict` refuses fields that are not in the table. The error's reason is one of
+ * `missing`, `type`, `range`, `unknown`. */
+int arg_decode(const struct arg_table *table, bool strict, yyjson_val *object, void *out,
+               struct err *err);
+/* Writes the fields of `in` that are set, strings byte for byte. */
+void arg_encode(const struct arg_table *table, const void *in, struct json_out *j);
+
+/* What may be logged of an object meant for this table. */
+void arg_redact(const struct arg_table *table, yyjson_val *object, struct json_out *j);
+
+void arg_schema(const struct arg_table *table, struct json_out *j);
+/* One line an argument, for `--help`. */
+void arg_help(const struct arg_table *table, struct buf *out);
+
+#endif

@@ -1,0 +1,158 @@
+/* A table as text: JSON Schema, help, and what a log may say. */
+#include <inttypes.h>
+
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "core/arg.h"
+
+#define LOG_STRING_MAX 256
+
+static void redact_one(const struct arg *arg, yyjson_val *val, struct json_out *j)
+{
+    jo_key(j, arg->name);
+    if (!yyjson_is_str(val)) {
+        if (yyjson_is_bool(val))
+            jo_bool(j, yyjson_get_bool(val));
+        else if (yyjson_is_int(val))
+            jo_int(j, yyjson_get_sint(val));
+        else
+            jo_text(j, yyjson_get_type_desc(val));
+        return;
+    }
+    struct str text = json_str(val);
+    if (arg->flags & ARG_CONTENT) {
+        char hex[HASH_HEX + 1];
+        hash_hex(text.p, text.n, hex);
+        jo_open(j, '{');
+        jo_kint(j, "bytes", (int64_t)text.n);
+        jo_ktext(j, "sha256", hex);
+        jo_close(j, '}');
+        return;
+    }
+    if (text.n > LOG_STRING_MAX)
+        text.n = utf8_cut(text.p, LOG_STRING_MAX);
+    jo_str(j, text);
+}
+
+void arg_redact(const struct arg_table *table, yyjson_val *object, struct json_out *j)
+{
+    jo_open(j, '{');
+    for (size_t i = 0; i < table->count; i++) {
+        yyjson_val *val = yyjson_is_obj(object) ? yyjson_obj_get(object, table->args[i].name)
+                                                : NULL;
+        if (val && !yyjson_is_null(val))
+            redact_one(&table->args[i], val, j);
+    }
+    jo_close(j, '}');
+}
+
+static const char *schema_type(const struct arg *arg)
+{
+    switch (arg->type) {
+    case ARG_INT:
+        return "integer";
+    case ARG_BOOL:
+        return "boolean";
+    case ARG_OBJECTS:
+        return "array";
+    case ARG_STRING:
+    case ARG_CHOICE:
+    case ARG_SHA256:
+        break;
+    }
+    return "string";
+}
+
+static void schema_bounds(const struct arg *arg, struct json_out *j)
+{
+    if (arg->type == ARG_INT) {
+        if (arg->min != INT64_MIN)
+            jo_kint(j, "minimum", arg->min);
+        if (arg->max)
+            jo_kint(j, "maximum", arg->max);
+    }
+    if (arg->type == ARG_SHA256)
+        jo_ktext(j, "pattern", "^[0-9a-fA-F]{64}$");
+    if (arg->type == ARG_CHOICE) {
+        jo_key(j, "enum");
+        jo_open(j, '[');
+        for (size_t i = 0; arg->choices[i]; i++)
+            jo_text(j, arg->choices[i]);
+        jo_close(j, ']');
+    }
+}
+
+static bool has_default(const struct arg *arg)
+{
+    if (arg->flags & ARG_REQUIRED)
+        return false;
+    return (arg->type == ARG_INT && arg->def != ARG_ABSENT) || arg->type == ARG_BOOL ||
+           arg->type == ARG_CHOICE;
+}
+
+static void schema_default(const struct arg *arg, struct json_out *j)
+{
+    if (!has_default(arg))
+        return;
+    if (arg->type == ARG_INT)
+        jo_kint(j, "default", arg->def);
+    else if (arg->type == ARG_BOOL)
+        jo_kbool(j, "default", arg->def != 0);
+    else
+        jo_ktext(j, "default", arg->choices[arg->def]);
+}
+
+void arg_schema(const struct arg_table *table, struct json_out *j)
+{
+    bool any_required = false;
+    jo_open(j, '{');
+    jo_ktext(j, "type", "object");
+    jo_key(j, "properties");
+    jo_open(j, '{');
+    for (size_t i = 0; i < table->count; i++) {
+        const struct arg *arg = &table->args[i];
+        any_required |= arg->flags & ARG_REQUIRED;
+        jo_key(j, arg->name);
+        jo_open(j, '{');
+        jo_ktext(j, "type", schema_type(arg));
+        if (arg->doc)
+            jo_ktext(j, "description", arg->doc);
+        schema_bounds(arg, j);
+        schema_default(arg, j);
+        if (arg->type == ARG_OBJECTS) {
+            struct arg_table items = {arg->items, arg->n_items, 0};
+            jo_key(j, "items");
+            arg_schema(&items, j);
+        }
+        jo_close(j, '}');
+    }
+    jo_close(j, '}');
+    if (any_required) {
+        jo_key(j, "required");
+        jo_open(j, '[');
+        for (size_t i = 0; i < table->count; i++) {
+            if (table->args[i].flags & ARG_REQUIRED)
+                jo_text(j, table->args[i].name);
+        }
+        jo_close(j, ']');
+    }
+    jo_kbool(j, "additionalProperties", false);
+    jo_close(j, '}');
+}
+
+void arg_help(const struct arg_table *table, struct buf *out)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct arg *arg = &table->args[i];
+        buf_addf(out, "  %-16s %-8s %s%s", arg->name, schema_type(arg), arg->doc ? arg->doc : "",
+                 arg->flags & ARG_REQUIRED ? " (required)" : "");
+        if (arg->type == ARG_CHOICE) {
+            for (size_t c = 0; arg->choices[c]; c++)
+                buf_addf(out, "%s%s", c ? "|" : " [", arg->choices[c]);
+            buf_add_text(out, "]");
+        }
+        if (has_default(arg) && arg->type == ARG_INT)
+            buf_addf(out, " (default %" PRId64 ")", arg->def);
+        buf_add_text(out, "\n");
+    }
+}

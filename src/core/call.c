@@ -1,0 +1,92 @@
+#include "core/call.h"
+
+#include <stdlib.h>
+
+#include "base/base64.h"
+#include "base/mem.h"
+
+struct call *call_new(void)
+{
+    struct call *call = mem_zero(sizeof *call);
+    buf_init(&call->decoded, 0);
+    buf_init(&call->reply_body, 0);
+    return call;
+}
+
+void call_free(struct call *call)
+{
+    if (!call)
+        return;
+    yyjson_doc_free(call->doc);
+    yyjson_doc_free(call->reply_doc);
+    buf_done(&call->decoded);
+    buf_done(&call->reply_body);
+    free(call->id);
+    free(call->name);
+    free(call);
+}
+
+int64_t call_duration_ms(const struct call *call)
+{
+    return (int64_t)((call->end_ns - call->start_ns) / 1000000u);
+}
+
+void call_write_answer(struct call *call, struct json_out *j)
+{
+    const struct dialect *dialect = call->dialect;
+    struct buf *out = j->out;
+    size_t mark = out->len;
+    bool comma = j->comma;
+    if (!call->failed) {
+        dialect->open(call, j);
+        int r = call->tool->shape(call, j, &call->err);
+        if (r == 0)
+            dialect->close(call, j);
+        if (r == 0 && !out->failed)
+            return;
+        if (r == 0)
+            err_set(&call->err, ERR_OUTPUT_LIMIT,
+                    "the answer is larger than %zu bytes; ask for less at once", out->max);
+        call->failed = true;
+        out->len = mark;
+        out->failed = false;
+        j->comma = comma;
+    }
+    dialect->fail(call, &call->err, j);
+}
+
+int call_take_path(struct call *call, struct str text, struct str b64, struct err *err)
+{
+    const struct workplace *at = call->workplace;
+    if (b64.p) {
+        buf_done(&call->decoded);
+        buf_init(&call->decoded, PATH_TEXT_MAX);
+        if (base64_decode(&call->decoded, b64) < 0)
+            return err_field(err, "path_b64", "argument `path_b64` is not the base64 of a path");
+        text = buf_str(&call->decoded);
+    }
+    int r = call->dialect->id == DIALECT_TOOLHOST
+                ? path_in_mounts(text, at->roots, at->n_roots, &call->path, err)
+                : path_in_workspace(text, &at->roots[0], &call->path, err);
+    call->has_path = r == 0;
+    return r;
+}
+
+void call_write_path(const struct call *call, struct json_out *j, const char *key)
+{
+    struct str text = call_path_text(call);
+    if (call->dialect->id != DIALECT_TOOLHOST) {
+        jo_kstr(j, key, text);
+        return;
+    }
+    FREE_AT_END char *alias =
+        path_is_root(&call->path)
+            ? mem_dup(call->workplace->roots[call->path.root].name)
+            : mem_format("%s/%s", call->workplace->roots[call->path.root].name, text.p);
+    jo_ktext(j, key, alias);
+}
+
+struct str call_path_text(const struct call *call)
+{
+    return (struct str){call->path.text, strlen(call->path.text)};
+}

@@ -1,0 +1,99 @@
+/* One tool call on its way through the gate. */
+#ifndef SANDGATE_CORE_CALL_H
+#define SANDGATE_CORE_CALL_H
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "core/config.h"
+#include "core/dialect.h"
+#include "core/op.h"
+#include "core/path.h"
+#include "core/tool.h"
+
+#define CALL_UID_MAX 40
+#define CALL_ARGS_MAX 512 /* largest struct an argument table decodes into */
+
+struct call;
+struct pipeline;
+
+/* What a call is done in: the roots it may name and who carries out its operations. */
+struct workplace {
+    const struct root *roots;
+    size_t n_roots;
+    const struct config *config;
+    const char *tier;       /* what the sandbox enforces: "full" */
+    const char *session_id; /* "" for one that has no name */
+};
+
+enum call_state {
+    CALL_NEW,
+    CALL_RECORDED, /* its intent is in the log's buffer */
+    CALL_RUNNING,
+    CALL_DONE, /* has its reply or error; the outcome is in the log's buffer */
+};
+
+struct call {
+    struct call *next; /* in whichever list of the pipeline it is */
+    struct call *prev;
+    struct pipeline *pipeline;
+    enum call_state state;
+
+    /* From the front. */
+    char uid[CALL_UID_MAX]; /* ours, unique in the audit log */
+    char *id;               /* the caller's, for records; NULL: none */
+    char *name;             /* the tool as the caller named it */
+    yyjson_doc *doc;        /* owns the arguments */
+    yyjson_val *arguments;
+    const struct dialect *dialect;
+    const char *agent;
+    struct workplace *workplace;
+    void (*answer)(struct call *call); /* called once; the front then frees the call */
+    void *front;
+
+    /* Filled in on the way. */
+    const struct tool *tool;
+    union {
+        _Alignas(8) char bytes[CALL_ARGS_MAX];
+    } args;
+    struct path path; /* where the dialect's path argument leads, once parsed */
+    bool has_path;
+    uint64_t start_ns;
+    uint64_t end_ns;
+    uint64_t deadline_ns;
+    uint64_t kill_ns; /* when a cancelled call has had its grace; 0: not cancelled */
+    enum err_code cancel_code;
+    char cancel_why[120];
+
+    const struct op *op;
+    union op_request request;
+    struct str request_body;
+    char sweep_tag[32];     /* of an operation that sweeps */
+    struct buf decoded;     /* request_body or path when it had to be decoded */
+    uint64_t token;         /* in the runner's hands under this name; 0: not there yet */
+    struct call *wait_next; /* in a runner's queue */
+    yyjson_doc *reply_doc;  /* owns the reply's strings */
+    union op_reply reply;
+    struct buf reply_body;
+
+    bool failed;
+    struct err err;
+};
+
+struct call *call_new(void);
+/* The call must not be in the pipeline. */
+void call_free(struct call *call);
+
+/* Reads the path argument by the dialect's grammar into call->path. `b64`, when given, is base64 of a
+ * path that need not be UTF-8 and takes the place of `text`. */
+int call_take_path(struct call *call, struct str text, struct str b64, struct err *err);
+/* The path as the dialect writes it in answers: `src/a.c`, `@project/src/a.c`. */
+void call_write_path(const struct call *call, struct json_out *j, const char *key);
+/* call->path for an operation's request. */
+struct str call_path_text(const struct call *call);
+
+int64_t call_duration_ms(const struct call *call);
+
+/* The whole answer in the dialect's shape. */
+void call_write_answer(struct call *call, struct json_out *j);
+
+#endif

@@ -1,0 +1,20 @@
+/* A dialect: which tools there are and the shape of their answers. A table, no I/O. */
+#ifndef SANDGATE_CORE_DIALECT_H
+#define SANDGATE_CORE_DIALECT_H
+
+#include "core/tool.h"
+
+struct call;
+
+struct dialect {
+    enum dialect_id id;
+    const char *name;
+    bool strict; /* refuses arguments that are not in the table */
+    /* Opens what stands around a tool's fields, and closes it. */
+    void (*open)(const struct call *call, struct json_out *j);
+    void (*close)(const struct call *call, struct json_out *j);
+    /* The answer of a call that failed. */
+    void (*fail)(const struct call *call, const struct err *err, struct json_out *j);
+};
+
+#endif

@@ -1,0 +1,129 @@
+/* The core operations: what a gate may ask of a cell, and what comes back. Each is one row with a
+ * table for the request and one for the reply, so that both sides check every field the same way. */
+#ifndef SANDGATE_CORE_OP_H
+#define SANDGATE_CORE_OP_H
+
+#include "core/arg.h"
+
+enum op_id { OP_READ, OP_WRITE, OP_LIST, OP_STAT, OP_SWEEP, OP_COUNT };
+
+enum file_type { TYPE_FILE, TYPE_DIRECTORY, TYPE_SYMLINK, TYPE_OTHER };
+extern const char *const file_type_names[];
+
+struct op_read_request {
+    int64_t root;
+    struct str path;
+    int64_t start_line; /* ARG_ABSENT: from the first */
+    int64_t end_line;   /* ARG_ABSENT: to the last */
+    int64_t max_bytes;
+};
+
+/* The body is the content, cut at max_bytes. */
+struct op_read_reply {
+    int64_t size; /* of the whole file when it was opened */
+    struct str sha256;
+    int64_t total_lines;
+    int64_t start_line;
+    int64_t end_line; /* last line that is in the body, even in part */
+    int64_t whole;    /* bytes of the body up to the end of its last whole line */
+    bool truncated;
+    bool binary; /* a NUL in the first 8 KiB */
+};
+
+/* The request's body is the content. */
+struct op_write_request {
+    int64_t root;
+    struct str path;
+    struct str if_match;
+    struct str tag; /* in the temporary file's name, so that leftovers can be told apart */
+    bool create_only;
+    bool append;
+    bool fsync;
+};
+
+struct op_write_reply {
+    int64_t bytes; /* of the file as it now is */
+    struct str sha256;
+    bool created;
+};
+
+struct op_list_request {
+    int64_t root;
+    struct str path;
+    bool hidden;
+    bool skip_symlinks;
+    int64_t max_entries;
+};
+
+/* The body is packed entries, read with op_entry_next. */
+struct op_list_reply {
+    int64_t count;
+    bool truncated;
+};
+
+struct op_entry {
+    enum file_type type;
+    int64_t size;
+    int64_t mtime_ms;
+    struct str name;
+};
+
+struct op_stat_request {
+    int64_t root;
+    struct str path;
+};
+
+struct op_stat_reply {
+    int64_t type; /* enum file_type */
+    int64_t size;
+    int64_t mode;
+    int64_t mtime_ms;
+    bool symlink;
+};
+
+/* Removes temporary files of writers that are gone, in the folder a write to `path` would use. */
+struct op_sweep_request {
+    int64_t root;
+    struct str path;
+    struct str tag;
+};
+
+struct op_sweep_reply {
+    int64_t removed;
+};
+
+union op_request {
+    struct op_read_request read;
+    struct op_write_request write;
+    struct op_list_request list;
+    struct op_stat_request stat;
+    struct op_sweep_request sweep;
+};
+
+union op_reply {
+    struct op_read_reply read;
+    struct op_write_reply write;
+    struct op_list_reply list;
+    struct op_stat_reply stat;
+    struct op_sweep_reply sweep;
+    int64_t time_ms; /* of the one tool that needs no operation */
+};
+
+struct op {
+    const char *name;
+    struct arg_table request;
+    struct arg_table reply;
+    bool writes; /* may leave a temporary file behind when it is cut off */
+};
+
+extern const struct op op_table[OP_COUNT];
+
+/* Temporary files begin with this, then the tag. Listings leave them out. */
+#define OP_TEMP_PREFIX ".sgt-"
+
+/* Packed entries of a list's body. op_entry_next returns 1 with an entry, 0 at the end, -1 when the
+ * bytes are not well formed. */
+void op_entry_add(struct buf *body, const struct op_entry *entry);
+int op_entry_next(struct str *rest, struct op_entry *ret);
+
+#endif

@@ -1,0 +1,129 @@
+#include "core/path.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+
+/* Long paths are cut in messages; the reader has the whole one. */
+#define SHOWN 120
+
+static int outside(struct err *err, struct str text, const char *reason)
+{
+    err_set(err, ERR_PATH_OUTSIDE_WORKSPACE,
+            "path `%.*s` is outside the workspace; use a path relative to its root",
+            (int)(text.n > SHOWN ? SHOWN : text.n), text.p);
+    return err_reason(err, reason);
+}
+
+/* Joins the components of text into ret, dropping empty ones and `.`; counts depth. */
+static int normalise(struct str text, bool parents, struct path *ret, struct err *err)
+{
+    size_t out = 0;
+    int depth = 0;
+    for (size_t i = 0; i < text.n;) {
+        const char *slash = memchr(text.p + i, '/', text.n - i);
+        size_t n = slash ? (size_t)(slash - (text.p + i)) : text.n - i;
+        const char *name = text.p + i;
+        i += n + 1;
+        if (n == 0 || (n == 1 && name[0] == '.'))
+            continue;
+        bool up = n == 2 && name[0] == '.' && name[1] == '.';
+        depth += up ? -1 : 1;
+        if (up && (!parents || depth < 0))
+            return outside(err, text, "parent_traversal");
+        if (n > PATH_NAME_MAX)
+            return err_field(err, "path", "a name in the path is %zu bytes long, at most %d", n,
+                             PATH_NAME_MAX);
+        if (out)
+            ret->text[out++] = '/';
+        memcpy(ret->text + out, name, n);
+        out += n;
+    }
+    if (out == 0)
+        ret->text[out++] = '.';
+    ret->text[out] = '\0';
+    return 0;
+}
+
+static int check_length(struct str text, struct err *err)
+{
+    if (text.n < PATH_TEXT_MAX)
+        return 0;
+    return err_field(err, "path", "the path is %zu bytes long, at most %d are allowed", text.n,
+                     PATH_TEXT_MAX - 1);
+}
+
+bool path_beneath(struct str text, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    while (n > 1 && prefix[n - 1] == '/')
+        n--;
+    return text.n >= n && memcmp(text.p, prefix, n) == 0 &&
+           (text.n == n || text.p[n] == '/' || n == 1);
+}
+
+int path_in_workspace(struct str text, const struct root *root, struct path *ret, struct err *err)
+{
+    if (check_length(text, err) < 0)
+        return -1;
+    if (memchr(text.p, '\0', text.n)) {
+        err_field(err, "path", "the path contains a NUL byte");
+        return err_reason(err, "nul_byte");
+    }
+    struct str rest = text;
+    if (text.n && text.p[0] == '/') {
+        const char *prefix = path_beneath(text, root->host) ? root->host : root->inside;
+        if (!path_beneath(text, prefix))
+            return outside(err, text, "absolute_path");
+        size_t n = strlen(prefix);
+        rest = (struct str){text.p + n, text.n - n};
+    }
+    ret->root = 0;
+    return normalise(rest, true, ret, err);
+}
+
+static const struct root *find_mount(struct str name, const struct root *roots, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (str_is(name, roots[i].name))
+            return &roots[i];
+    }
+    return NULL;
+}
+
+int path_in_mounts(struct str text, const struct root *roots, size_t count, struct path *ret,
+                   struct err *err)
+{
+    char copy[PATH_TEXT_MAX];
+    if (check_length(text, err) < 0)
+        return -1;
+    if (memchr(text.p, '\0', text.n))
+        return outside(err, STR(""), "nul_byte");
+    memcpy(copy, text.p, text.n);
+    for (size_t i = 0; i < text.n; i++) {
+        if (copy[i] == '\\')
+            copy[i] = '/';
+    }
+    struct str rest = {copy, text.n};
+    while (rest.n >= 2 && rest.p[0] == '.' && rest.p[1] == '/')
+        rest = (struct str){rest.p + 2, rest.n - 2};
+    if (rest.n >= 2 && rest.p[0] == '/' && rest.p[1] == '@')
+        rest = (struct str){rest.p + 1, rest.n - 1};
+    const char *slash = rest.n ? memchr(rest.p, '/', rest.n) : NULL;
+    struct str name = {rest.p, slash ? (size_t)(slash - rest.p) : rest.n};
+    const struct root *root = find_mount(name, roots, count);
+    if (!root) {
+        err_set(err, ERR_PATH_OUTSIDE_WORKSPACE,
+                "path `%.*s` does not begin with a mount; use @project/…, @pkg/… or @state/…",
+                (int)(text.n > SHOWN ? SHOWN : text.n), text.p);
+        return err_reason(err, rest.n && rest.p[0] == '/' ? "absolute_path" : "unknown_mount");
+    }
+    ret->root = (size_t)(root - roots);
+    return normalise((struct str){rest.p + name.n, rest.n - name.n}, false, ret, err);
+}
+
+bool path_is_root(const struct path *path)
+{
+    return path->text[0] == '.' && path->text[1] == '\0';
+}

@@ -1,0 +1,35 @@
+/* The text of paths, before anything is opened. Pure: no file is looked at here; where a path
+ * really leads is decided in the cell on descriptors (work/beneath.h). */
+#ifndef SANDGATE_CORE_PATH_H
+#define SANDGATE_CORE_PATH_H
+
+#include "base/err.h"
+
+#define PATH_TEXT_MAX 4096 /* the kernel's PATH_MAX, its NUL included */
+#define PATH_NAME_MAX 255
+#define ROOTS_MAX 8
+
+/* One directory that a session's cell has: `/workspace`, or the toolhost's mounts. */
+struct root {
+    const char *name;   /* "workspace", "@project" */
+    const char *inside; /* where the cell mounts it */
+    const char *host;   /* absolute path on the host */
+    bool writable;
+};
+
+struct path {
+    size_t root;              /* index into the session's roots */
+    char text[PATH_TEXT_MAX]; /* relative to it, "." for the root itself; may hold inner `..` */
+};
+
+/* Workspace grammar: relative, or absolute beneath `/workspace` or the root's host path. */
+int path_in_workspace(struct str text, const struct root *root, struct path *ret, struct err *err);
+/* Mount grammar: `@name/rest`; no `..` at all, backslashes count as slashes. */
+int path_in_mounts(struct str text, const struct root *roots, size_t count, struct path *ret,
+                   struct err *err);
+
+bool path_is_root(const struct path *path);
+/* True when text is `prefix` or lies beneath it. */
+bool path_beneath(struct str text, const char *prefix);
+
+#endif

@@ -1,0 +1,48 @@
+/* A tool is one row. Its argument table gives the schema, validation, typed decoding, help and log
+ * form; its handler turns typed arguments into a core operation and the operation's reply into the
+ * fields of its dialect. */
+#ifndef SANDGATE_CORE_TOOL_H
+#define SANDGATE_CORE_TOOL_H
+
+#include "core/arg.h"
+
+struct call;
+
+enum dialect_id {
+    DIALECT_NATIVE,
+    DIALECT_SIDECAR,
+    DIALECT_SYSTEM,
+    DIALECT_TOOLHOST,
+    DIALECT_RUNNER,
+    DIALECT_COUNT
+};
+
+enum runner_id {
+    RUN_BUILTIN, /* in the gate itself: touches no file, no network */
+    RUN_WORKER,  /* an operation in the session's cell */
+    RUN_COUNT
+};
+
+/* What a tool needs; the policy grants it or not. */
+enum capability {
+    CAP_FS_READ = 1,
+    CAP_FS_WRITE = 2,
+};
+
+struct tool {
+    enum dialect_id dialect;
+    const char *name;
+    const char *alias; /* the name where dots are forbidden; NULL: the name has none */
+    const char *title;
+    const char *description; /* what the model reads */
+    struct arg_table args;
+    struct arg_table result;
+    unsigned capabilities;
+    enum runner_id runner;
+    /* RUN_BUILTIN: does the work. RUN_WORKER: fills call->op and call->request from call->args. */
+    int (*prepare)(struct call *call, struct err *err);
+    /* Writes the fields of the dialect's answer. May still fail. */
+    int (*shape)(const struct call *call, struct json_out *j, struct err *err);
+};
+
+#endif
