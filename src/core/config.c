@@ -1,0 +1,163 @@
+#include "core/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "core/config_store.h"
+
+struct config *config_new(void)
+{
+    struct config *config = mem_zero(sizeof *config);
+    size_t count;
+    const struct config_row *rows = config_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].type != CONFIG_LIST || !rows[i].text)
+            continue;
+        /* Lists are lent out as arrays, so a default list needs to lie somewhere. */
+        CONFIG_VALUE_AT_END struct config_value value = {0};
+        for (const char *at = rows[i].text; *at; at += strspn(at, " ")) {
+            size_t n = strcspn(at, " ");
+            config_value_add_item(&value, (struct str){at, n});
+            at += n;
+        }
+        config_map_put(&config->map, rows[i].path, &rows[i], &value);
+    }
+    return config;
+}
+
+struct config *config_clone(const struct config *config)
+{
+    struct config *copy = mem_zero(sizeof *copy);
+    config_map_copy(&copy->map, &config->map);
+    return copy;
+}
+
+void config_free(struct config *config)
+{
+    if (!config)
+        return;
+    config_map_done(&config->map);
+    free(config);
+}
+
+/* First match wins: a workspace's rules, which only say no or ask, go before those already there.
+ * Anyone else's array replaces them. */
+static void commit_rules(struct config_map *map, struct config_changes *changes,
+                         enum config_trust trust)
+{
+    size_t added = config_rule_count(&changes->map);
+    CONFIG_MAP_AT_END struct config_map old = {0};
+    size_t kept = trust == CONFIG_WORKSPACE ? config_rule_count(map) : 0;
+    for (size_t i = 0; i < kept; i++)
+        config_rule_move(&old, added + i, map, i);
+    config_rules_clear(map);
+    config_map_merge(map, &old);
+}
+
+int config_apply(struct config *config, struct str json, const char *source,
+                 enum config_trust trust, config_ignored_fn ignored, void *arg, struct err *err)
+{
+    struct config_changes changes = {0};
+    int r = config_changes_load(&changes, json, source, err);
+    if (r == 0) {
+        if (trust == CONFIG_WORKSPACE)
+            config_changes_tighten(&changes, &config->map, ignored, arg);
+        if (changes.has_rules)
+            commit_rules(&config->map, &changes, trust);
+        config_map_merge(&config->map, &changes.map);
+    }
+    config_map_done(&changes.map);
+    return r;
+}
+
+static const char *variable(char *const *environment, const char *name)
+{
+    size_t n = strlen(name);
+    for (; environment && *environment; environment++) {
+        if (strncmp(*environment, name, n) == 0 && (*environment)[n] == '=')
+            return *environment + n + 1;
+    }
+    return NULL;
+}
+
+int config_apply_env(struct config *config, char *const *environment, struct err *err)
+{
+    CONFIG_MAP_AT_END struct config_map changes = {0};
+    size_t count;
+    const struct config_row *rows = config_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        const char *text = rows[i].env ? variable(environment, rows[i].env) : NULL;
+        if (!text)
+            continue;
+        CONFIG_VALUE_AT_END struct config_value value = {0};
+        if (!config_value_from_text(&rows[i], (struct str){text, strlen(text)}, &value)) {
+            char expected[256];
+            char got[CONFIG_SHOW_MAX];
+            config_expected(&rows[i], expected, sizeof expected);
+            config_show(got, (struct str){text, strlen(text)});
+            return err_field(err, rows[i].path, "environment: %s must be %s%s, not \"%s\"",
+                             rows[i].env, expected,
+                             rows[i].type == CONFIG_BOOL ? " (or 1 or 0)" : "", got);
+        }
+        config_map_put(&changes, rows[i].path, &rows[i], &value);
+    }
+    config_map_merge(&config->map, &changes);
+    return 0;
+}
+
+/* A wrong path is a mistake in this program: stopping beats a limit that is quietly not there. */
+static const struct config_row *row_or_abort(const char *path, unsigned types)
+{
+    const struct config_row *row = config_row_find(path);
+    if (!row || !(types & (1u << row->type)))
+        abort();
+    return row;
+}
+
+static int64_t number_at(const struct config *config, const char *path, unsigned types)
+{
+    const struct config_row *row = row_or_abort(path, types);
+    const struct config_value *value = config_effective(&config->map, row, path, &row);
+    return value ? value->number : row->number;
+}
+
+int64_t config_int(const struct config *config, const char *path)
+{
+    return number_at(config, path, 1u << CONFIG_INT | 1u << CONFIG_SIZE | 1u << CONFIG_CORES);
+}
+
+bool config_bool(const struct config *config, const char *path)
+{
+    return number_at(config, path, 1u << CONFIG_BOOL) != 0;
+}
+
+const char *config_text(const struct config *config, const char *path)
+{
+    const struct config_row *row = row_or_abort(path, 1u << CONFIG_ENUM | 1u << CONFIG_STRING |
+                                                          1u << CONFIG_RAW);
+    const struct config_value *value = config_effective(&config->map, row, path, &row);
+    return value ? value->text : row->text;
+}
+
+bool config_list(const struct config *config, const char *path, const struct str **ret_items,
+                 size_t *ret_count)
+{
+    const struct config_row *row = row_or_abort(path, 1u << CONFIG_LIST);
+    const struct config_value *value = config_effective(&config->map, row, path, &row);
+    *ret_items = value ? value->items : NULL;
+    *ret_count = value ? value->count : 0;
+    return value != NULL;
+}
+
+int64_t config_agent_int(const struct config *config, const char *agent, const char *path,
+                         int64_t fallback)
+{
+    FREE_AT_END char *own = mem_format("agents.%s.%s", agent ? agent : "", path);
+    const struct config_row *row = row_or_abort(own, 1u << CONFIG_INT | 1u << CONFIG_SIZE |
+                                                         1u << CONFIG_CORES);
+    const struct config_value *value = config_map_get(&config->map, own);
+    if (!value)
+        value = config_map_get(&config->map, row->path);
+    return value ? value->number : fallback;
+}

@@ -1,0 +1,55 @@
+/* Configuration: one table of fields (core/config_table.c), each with type, default, range, text
+ * and the direction in which a workspace's own file may move it.
+ *
+ * Order of authority: built-in defaults, the operator's files in the order given, the environment,
+ * then a workspace's `sandgate.json`, which can only tighten. */
+#ifndef SANDGATE_CORE_CONFIG_H
+#define SANDGATE_CORE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define CONFIG_BYTES_MAX (256u << 10)
+
+struct config;
+
+enum config_trust {
+    CONFIG_OPERATOR,  /* may set everything */
+    CONFIG_WORKSPACE, /* comes from whoever wrote the repository: only tightens */
+};
+
+/* Called for each value of a workspace file that would loosen and is therefore left out. */
+typedef void (*config_ignored_fn)(void *arg, const char *path, const char *why);
+
+struct config *config_new(void);
+struct config *config_clone(const struct config *config);
+void config_free(struct config *config);
+
+/* Lays one JSON text over what is there. `source` names it in messages. On failure the error's
+ * field is the path of the bad value and its message names what is allowed; the configuration is
+ * unchanged. */
+int config_apply(struct config *config, struct str json, const char *source,
+                 enum config_trust trust, config_ignored_fn ignored, void *arg, struct err *err);
+/* Reads the variables of the table from an environ-like list. */
+int config_apply_env(struct config *config, char *const *environment, struct err *err);
+
+/* Values by path, `tools.filesystem.maxFileSize`. Asking for a path that is not in the table, or
+ * with the wrong type, is a programming error and aborts. Unset fields give their default. */
+int64_t config_int(const struct config *config, const char *path);
+bool config_bool(const struct config *config, const char *path);
+const char *config_text(const struct config *config, const char *path); /* NULL when unset */
+/* Strings of a list; *ret_items is borrowed. False when the list is unset (which may differ from
+ * an empty one). */
+bool config_list(const struct config *config, const char *path, const struct str **ret_items,
+                 size_t *ret_count);
+/* `agents.<agent>.<path>` where set for that agent, else `fallback`. */
+int64_t config_agent_int(const struct config *config, const char *agent, const char *path,
+                         int64_t fallback);
+
+/* The table as Markdown, for docs/CONFIG.md. */
+void config_write_markdown(struct buf *out);
+
+#endif

@@ -1,0 +1,82 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "core/config_store.h"
+
+static const char *type_word(const struct config_row *row)
+{
+    static const char *const words[] = {
+        [CONFIG_INT] = "number",   [CONFIG_SIZE] = "size",   [CONFIG_CORES] = "cores",
+        [CONFIG_BOOL] = "boolean", [CONFIG_ENUM] = "choice", [CONFIG_STRING] = "text",
+        [CONFIG_LIST] = "list",    [CONFIG_RAW] = "object",
+    };
+    return words[row->type];
+}
+
+static const char *tighten_words(const struct config_row *row)
+{
+    static const char *const words[] = {
+        [CONFIG_NEVER] = "no",
+        [CONFIG_LOWER] = "lower",
+        [CONFIG_RAISE] = "higher",
+        [CONFIG_FALSE_ONLY] = "`false`",
+        [CONFIG_TRUE_ONLY] = "`true`",
+        [CONFIG_ORDER] = "a later choice",
+        [CONFIG_SUBSET] = "fewer entries",
+        [CONFIG_SUPERSET] = "more entries",
+        [CONFIG_RULE] = "see [Approval rules](#approval-rules)",
+    };
+    return words[row->tighten];
+}
+
+static void write_default(struct buf *out, const struct config_row *row)
+{
+    bool number = row->type == CONFIG_INT || row->type == CONFIG_SIZE || row->type == CONFIG_CORES;
+    if (row->fallback)
+        buf_addf(out, "that of `%s`", row->fallback);
+    else if (row->type == CONFIG_BOOL)
+        buf_addf(out, "`%s`", row->number ? "true" : "false");
+    else if (number && row->number >= row->min && row->tighten != CONFIG_RULE)
+        buf_addf(out, "%lld", (long long)row->number);
+    else if (number && row->tighten != CONFIG_RULE)
+        buf_add_text(out, "no limit");
+    else if (row->text)
+        buf_addf(out, "`%s`", row->text);
+    else
+        buf_add_text(out, "unset");
+}
+
+static void write_allowed(struct buf *out, const struct config_row *row)
+{
+    char choices[128];
+    if (row->choices) {
+        config_choices_text(row, choices, sizeof choices);
+        buf_addf(out, "%s", choices);
+    } else if (row->type == CONFIG_CORES) {
+        buf_addf(out, "%g to %g", (double)row->min / 1000, (double)row->max / 1000);
+    } else if (row->type == CONFIG_INT || row->type == CONFIG_SIZE) {
+        buf_addf(out, "%lld to %lld", (long long)row->min, (long long)row->max);
+    } else {
+        buf_add_text(out, row->type == CONFIG_BOOL ? "true, false" : "any");
+    }
+}
+
+void config_write_markdown(struct buf *out)
+{
+    size_t count;
+    const struct config_row *rows = config_rows(&count);
+    buf_add_text(out,
+                 "| Field | Type | Default | Allowed | Variable | A workspace may set | Meaning |\n"
+                 "|---|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < count; i++) {
+        buf_addf(out, "| `%s` | %s | ", rows[i].path, type_word(&rows[i]));
+        write_default(out, &rows[i]);
+        buf_add_text(out, " | ");
+        write_allowed(out, &rows[i]);
+        if (rows[i].env)
+            buf_addf(out, " | `%s` | ", rows[i].env);
+        else
+            buf_add_text(out, " | | ");
+        buf_addf(out, "%s | %s |\n", tighten_words(&rows[i]), rows[i].doc);
+    }
+}

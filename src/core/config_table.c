@@ -1,0 +1,169 @@
+#include "core/config_table.h"
+
+#define KIB ((int64_t)1 << 10)
+#define MIB ((int64_t)1 << 20)
+#define GIB ((int64_t)1 << 30)
+#define TIB ((int64_t)1 << 40)
+#define DAY_MS ((int64_t)86400 * 1000)
+
+static const struct config_row rows[] = {
+    /* tools: bash */
+    {"tools.bash.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
+     .doc = "Offers `bash`, which starts one program with its arguments and no shell."},
+    {"tools.bash.allowedCommands", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
+     .doc = "The only programs `bash` starts; unset, every program that is not denied."},
+    {"tools.bash.deniedCommands", CONFIG_LIST, CONFIG_SUPERSET,
+     .doc = "Programs `bash` never starts, even when they are also allowed."},
+    {"tools.bash.allowedDirectories", CONFIG_LIST, CONFIG_SUBSET,
+     .doc = "Where a program's working directory may lie; unset, the workspace."},
+    {"tools.bash.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 30000, .min = 1, .max = DAY_MS,
+     .doc = "Milliseconds after which a program is stopped."},
+    {"tools.bash.maxOutputBytes", CONFIG_SIZE, CONFIG_LOWER, .number = 10240, .min = 1,
+     .max = 16 * MIB, .doc = "Bytes kept of standard output, and as many of standard error."},
+
+    /* tools: filesystem */
+    {"tools.filesystem.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
+     .doc = "Offers `filesystem`: read, write, list, stat and delete."},
+    {"tools.filesystem.allowedDirectories", CONFIG_LIST, CONFIG_SUBSET,
+     .doc = "Directories the tool may work in, each seen at its own path; unset, the workspace."},
+    {"tools.filesystem.readOnly", CONFIG_BOOL, CONFIG_TRUE_ONLY, .number = false,
+     .doc = "Refuses write and delete."},
+    {"tools.filesystem.maxFileSize", CONFIG_SIZE, CONFIG_LOWER, .number = 10 * MIB, .min = 1,
+     .max = GIB, .doc = "The largest file that is read or written."},
+    {"tools.filesystem.followSymlinks", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = false,
+     .doc = "Follows symbolic links that stay inside an allowed directory."},
+
+    /* tools: http */
+    {"tools.http.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
+     .doc = "Offers `http`; without allowed domains it still reaches nothing."},
+    {"tools.http.allowedDomains", CONFIG_LIST, CONFIG_SUBSET,
+     .doc = "Domains that may be asked, their subdomains included; `*` is every public one; unset, "
+            "none."},
+    {"tools.http.blockedDomains", CONFIG_LIST, CONFIG_SUPERSET,
+     .doc = "Domains that are refused even when they are also allowed."},
+    {"tools.http.allowedMethods", CONFIG_LIST, CONFIG_SUBSET, .text = "GET POST PUT DELETE",
+     .choices = "GET|POST|PUT|DELETE|HEAD|PATCH", .doc = "Request methods a caller may use."},
+    {"tools.http.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 30000, .min = 1, .max = DAY_MS,
+     .doc = "Milliseconds for a whole request, redirects included."},
+    {"tools.http.maxResponseSize", CONFIG_SIZE, CONFIG_LOWER, .number = MIB, .min = 1,
+     .max = 16 * MIB, .doc = "Bytes kept of a response's body; the rest is cut and marked."},
+
+    /* tools: browser */
+    {"tools.browser.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
+     .doc = "Offers `browser`, which returns a page's title and text."},
+    {"tools.browser.mode", CONFIG_ENUM, CONFIG_ORDER, .text = "simple", .choices = "full|simple",
+     .alias = "playwright=full",
+     .doc = "`simple` fetches and converts; `full` renders in a real browser and can take "
+            "screenshots (`playwright` is taken as another name for it)."},
+    {"tools.browser.allowedDomains", CONFIG_LIST, CONFIG_SUBSET,
+     .doc = "Domains whose pages may be opened, by the rules of `tools.http.allowedDomains`."},
+    {"tools.browser.blockedDomains", CONFIG_LIST, CONFIG_SUPERSET,
+     .doc = "Domains whose pages are refused even when they are also allowed."},
+    {"tools.browser.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 30000, .min = 1, .max = DAY_MS,
+     .doc = "Milliseconds for loading and converting a page."},
+    {"tools.browser.maxContentLength", CONFIG_SIZE, CONFIG_LOWER, .number = 100000, .min = 1,
+     .max = 16 * MIB, .doc = "Bytes of a page's text that are returned."},
+
+    /* tools: sandbox */
+    {"tools.sandbox.enabled", CONFIG_BOOL, CONFIG_NEVER, .number = false,
+     .doc = "Runs commands in a container of their own, on top of the kernel sandbox."},
+    {"tools.sandbox.image", CONFIG_STRING, CONFIG_NEVER,
+     .doc = "The image such a container starts from."},
+    {"tools.sandbox.networkMode", CONFIG_ENUM, CONFIG_ORDER, .text = "none",
+     .choices = "bridge|none",
+     .doc = "The container's network; `bridge` also needs `runtime.allowDirectNetwork`."},
+    {"tools.sandbox.memoryLimit", CONFIG_SIZE, CONFIG_LOWER, .number = 512 * MIB, .min = 6 * MIB,
+     .max = TIB, .doc = "Memory a container may use."},
+    {"tools.sandbox.cpuLimit", CONFIG_CORES, CONFIG_LOWER, .min = 10, .max = 1024000,
+     .doc = "Processor cores a container may use; a fraction is a share of one."},
+    {"tools.sandbox.volumeMounts.*", CONFIG_STRING, CONFIG_NEVER,
+     .doc = "A host directory (the key) and the path where the container sees it."},
+
+    /* tools: fs */
+    {"tools.fs.maxReadBytes", CONFIG_SIZE, CONFIG_LOWER, .number = 50000, .min = 1, .max = 16 * MIB,
+     .doc = "Bytes one `fs.read` returns; longer content becomes a preview."},
+    {"tools.fs.maxWriteBytes", CONFIG_SIZE, CONFIG_LOWER, .number = 100000, .min = 1,
+     .max = 32 * MIB, .doc = "Bytes one `fs.write` or patched file may have."},
+    {"tools.fs.maxEntries", CONFIG_INT, CONFIG_LOWER, .number = 200, .min = 1, .max = 100000,
+     .doc = "Entries one `fs.list` returns before it is cut to a preview."},
+    {"agents.*.tools.fs.maxReadBytes", CONFIG_SIZE, CONFIG_LOWER, .min = 1, .max = 16 * MIB,
+     .fallback = "tools.fs.maxReadBytes", .doc = "The read limit of one agent, by its id."},
+    {"agents.*.tools.fs.maxWriteBytes", CONFIG_SIZE, CONFIG_LOWER, .min = 1, .max = 32 * MIB,
+     .fallback = "tools.fs.maxWriteBytes", .doc = "The write limit of one agent, by its id."},
+
+    /* approval, policy */
+    {"approval.default", CONFIG_ENUM, CONFIG_ORDER, .choices = "approve|prompt|deny",
+     .doc = "What happens to a call that no rule matches; unset, `approve` for tools that only "
+            "read and `prompt` for the others."},
+    {"approval.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 300000, .min = 1, .max = DAY_MS,
+     .doc = "Milliseconds a call waits for an approver before it counts as denied."},
+    {"approval.rules[].toolName", CONFIG_STRING, CONFIG_RULE,
+     .doc = "The tool a rule is about; required. The first rule that matches a call decides."},
+    {"approval.rules[].action", CONFIG_ENUM, CONFIG_RULE, .choices = "approve|deny|prompt|budget",
+     .doc = "What the rule does; required. `budget` approves until `budgetLimit` is used up."},
+    {"approval.rules[].condition", CONFIG_RAW, CONFIG_RULE,
+     .doc = "Restricts the rule to calls whose arguments fit."},
+    {"approval.rules[].budgetLimit", CONFIG_INT, CONFIG_RULE, .min = 0, .max = 1000000000000,
+     .doc = "How much a `budget` rule approves in one period; required there."},
+    {"approval.rules[].budgetPeriod", CONFIG_ENUM, CONFIG_RULE, .text = "daily",
+     .choices = "daily|weekly|monthly", .doc = "When a budget starts anew."},
+    {"policy.enabled.*", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
+     .doc = "Switches one tool, by its name."},
+    {"policy.rateLimits.*.maxCalls", CONFIG_INT, CONFIG_LOWER, .min = 1, .max = 1000000000,
+     .doc = "Calls of one tool that are let through in any `windowMs`."},
+    {"policy.rateLimits.*.windowMs", CONFIG_INT, CONFIG_RAISE, .number = 60000, .min = 1,
+     .max = 31 * DAY_MS, .doc = "Milliseconds over which `maxCalls` is counted."},
+    {"policy.resourceLimits.*.maxDuration", CONFIG_INT, CONFIG_LOWER, .min = 1, .max = DAY_MS,
+     .doc = "Milliseconds one call of the tool may take."},
+    {"policy.resourceLimits.*.maxMemory", CONFIG_SIZE, CONFIG_LOWER, .min = MIB, .max = TIB,
+     .doc = "Memory one call of the tool may use."},
+    {"policy.resourceLimits.*.maxCpu", CONFIG_CORES, CONFIG_LOWER, .min = 10, .max = 1024000,
+     .doc = "Processor cores one call of the tool may use."},
+
+    /* the runtime itself */
+    {"runtime.tools", CONFIG_ENUM, CONFIG_ORDER, .text = "builtin", .choices = "wasm|builtin",
+     .env = "TOOL_RUNTIME",
+     .doc = "`wasm` runs tools that come with a manifest; `builtin` lists them but refuses calls."},
+    {"runtime.timeoutSecs", CONFIG_INT, CONFIG_LOWER, .number = 30, .min = 1, .max = 86400,
+     .env = "TOOL_TIMEOUT_SECS", .doc = "Seconds a manifest tool may run."},
+    {"runtime.memoryMb", CONFIG_INT, CONFIG_LOWER, .number = 256, .min = 1, .max = 1048576,
+     .env = "TOOL_MEMORY_MB", .doc = "Megabytes of memory a manifest tool may use."},
+    {"runtime.allowDirectNetwork", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = false,
+     .env = "TOOL_ALLOW_DIRECT_NETWORK",
+     .doc = "Lets tools that ask for it reach the network without the proxy."},
+    {"workspace.mode", CONFIG_ENUM, CONFIG_NEVER, .choices = "host|overlay|agentfs",
+     .env = "WORKSPACE_FS_MODE",
+     .doc = "Where writes land; unset, `host` for one-off commands and `overlay` for servers."},
+    {"model.provider", CONFIG_ENUM, CONFIG_NEVER, .choices = "ollama|openai|anthropic",
+     .env = "MODEL_PROVIDER", .doc = "The protocol of the model endpoint."},
+    {"model.baseUrl", CONFIG_STRING, CONFIG_NEVER, .env = "MODEL_BASE_URL",
+     .doc = "The address of the model endpoint; unset, the provider's usual one."},
+    {"limits.maxRequestBytes", CONFIG_SIZE, CONFIG_NEVER, .number = 32 * MIB, .min = KIB,
+     .max = GIB, .doc = "The longest request that is read."},
+    {"limits.maxReplyBytes", CONFIG_SIZE, CONFIG_NEVER, .number = 16 * MIB, .min = KIB, .max = GIB,
+     .doc = "The longest answer that is written."},
+    {"limits.maxInFlight", CONFIG_INT, CONFIG_NEVER, .number = 256, .min = 1, .max = 4096,
+     .doc = "Calls that run or wait at the same time; more are refused."},
+    {"limits.workerThreads", CONFIG_INT, CONFIG_NEVER, .number = 4, .min = 1, .max = 32,
+     .doc = "Threads for files and search in each session."},
+    {"files.fsync", CONFIG_BOOL, CONFIG_TRUE_ONLY, .number = false,
+     .doc = "Waits until written files are on the disk, not only in the page cache."},
+    {"files.maxWriteBytes", CONFIG_SIZE, CONFIG_LOWER, .number = 32 * MIB, .min = 1, .max = GIB,
+     .doc = "The largest file any tool writes."},
+    {"audit.sync", CONFIG_ENUM, CONFIG_NEVER, .text = "batch", .choices = "none|batch|always",
+     .doc =
+         "When records reach the disk: left to the kernel, every `audit.batchMs`, or before each "
+         "answer."},
+    {"audit.batchMs", CONFIG_INT, CONFIG_NEVER, .number = 100, .min = 1, .max = 60000,
+     .doc = "Milliseconds of records a power loss may cost in `batch` mode."},
+    {"audit.maxBytes", CONFIG_SIZE, CONFIG_NEVER, .number = 64 * MIB, .min = 64 * KIB, .max = TIB,
+     .doc = "The size from which an audit file is rotated at the next start."},
+    {"cell.uid", CONFIG_INT, CONFIG_NEVER, .number = 65527, .min = 1, .max = 4294967293,
+     .doc = "The user that root drops to when a workspace belongs to root."},
+};
+
+const struct config_row *config_rows(size_t *ret_count)
+{
+    *ret_count = ARRAY_LEN(rows);
+    return rows;
+}

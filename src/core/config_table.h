@@ -1,0 +1,76 @@
+/* The table of configuration fields, and the questions that can be asked of its paths.
+ *
+ * A pattern is a row's path: `*` stands for a map's key, `[]` for an array's index, at most one of
+ * them in a path. A concrete path has the key or `[3]` in that place. */
+#ifndef SANDGATE_CORE_CONFIG_TABLE_H
+#define SANDGATE_CORE_CONFIG_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+
+#define CONFIG_PATTERN_MAX 64
+
+enum config_type {
+    CONFIG_INT,
+    CONFIG_SIZE,  /* bytes, also written "512m" */
+    CONFIG_CORES, /* may have a fraction; kept in thousandths of a core */
+    CONFIG_BOOL,
+    CONFIG_ENUM,
+    CONFIG_STRING,
+    CONFIG_LIST, /* of strings */
+    CONFIG_RAW,  /* an object, kept as JSON text for the module that understands it */
+};
+
+/* What a workspace's own file may do to a field. */
+enum config_tighten {
+    CONFIG_NEVER,
+    CONFIG_LOWER,
+    CONFIG_RAISE,
+    CONFIG_FALSE_ONLY,
+    CONFIG_TRUE_ONLY,
+    CONFIG_ORDER, /* choices stand loosest first: only forward */
+    CONFIG_SUBSET,
+    CONFIG_SUPERSET,
+    CONFIG_RULE, /* a part of an approval rule: the rule is judged as a whole */
+};
+
+struct config_row {
+    const char *path;
+    enum config_type type;
+    enum config_tighten tighten;
+    bool unset_is_all; /* a list: unset leaves everything open, so any list is tighter */
+    int64_t number;    /* default; a number below `min` means that there is no limit */
+    int64_t min;
+    int64_t max;
+    const char *text;     /* default; of a list its items, a space between them; NULL: unset */
+    const char *choices;  /* `a|b|c` */
+    const char *alias;    /* `word=choice`: another word for one of the choices */
+    const char *fallback; /* the path whose value holds while this one is unset */
+    const char *env;
+    const char *doc;
+};
+
+const struct config_row *config_rows(size_t *ret_count);
+/* The row a concrete path belongs to, or NULL. */
+const struct config_row *config_row_find(const char *path);
+/* The row with this very pattern, or NULL. */
+const struct config_row *config_row_at(const char *pattern);
+/* Rows lie beneath: an object belongs here; or, when `[]` follows, an array of objects. */
+bool config_is_section(const char *pattern);
+bool config_is_array(const char *pattern);
+
+/* The fields directly below a pattern, "" being the root: the one spelled most like `name`, or
+ * none; and all of them with commas between, as far as there is room. */
+struct str config_nearest(const char *pattern, struct str name);
+void config_list_names(const char *pattern, char *out, size_t size);
+
+/* The place of a word among a row's choices, or -1. */
+int config_choice(const struct config_row *row, struct str word);
+struct str config_choice_at(const struct config_row *row, int index);
+/* `a|b|c` as `a, b, c`. */
+void config_choices_text(const struct config_row *row, char *out, size_t size);
+
+#endif

@@ -1,0 +1,53 @@
+/* Any text, from the operator or from a workspace (the first byte tells): it is applied whole or
+ * not at all, and the values can be read afterwards. */
+#include <stdlib.h>
+
+#include "core/config.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void on_ignored(void *arg, const char *path, const char *why)
+{
+    if (!path || !why || !*why)
+        abort();
+    ++*(size_t *)arg;
+}
+
+static void read_some(const struct config *config)
+{
+    const struct str *items;
+    size_t count;
+    if (config_int(config, "tools.bash.timeoutMs") < 1)
+        abort();
+    if (config_agent_int(config, "a", "tools.fs.maxReadBytes", 1) < 1)
+        abort();
+    config_bool(config, "policy.enabled.bash");
+    config_int(config, "policy.rateLimits.bash.maxCalls");
+    if (config_text(config, "approval.rules[0].toolName") &&
+        !config_text(config, "approval.rules[0].action"))
+        abort();
+    if (config_list(config, "tools.bash.deniedCommands", &items, &count) && count && !items[0].p)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    struct err err = {0};
+    size_t ignored = 0;
+    struct config *config = config_new();
+    enum config_trust trust = data[0] & 1 ? CONFIG_WORKSPACE : CONFIG_OPERATOR;
+    struct str json = {(const char *)data + 1, size - 1};
+    int r = config_apply(config, json, "fuzz", trust, on_ignored, &ignored, &err);
+    if (r < 0 ? !*err.message || ignored : trust == CONFIG_OPERATOR && ignored)
+        abort();
+    struct config *copy = config_clone(config);
+    config_free(config);
+    read_some(copy);
+    /* A workspace's text only ever tightens what the same text set before. */
+    config_apply(copy, json, "again", CONFIG_WORKSPACE, on_ignored, &ignored, &err);
+    read_some(copy);
+    config_free(copy);
+    return 0;
+}
