@@ -1,0 +1,49 @@
+/* The audit log: JSON lines in `<state>/audit/`, one file for each gate that runs at the same time.
+ *
+ * A gate takes the first slot (`000.jsonl`, `001.jsonl`, …) that no living gate holds. What its last
+ * owner left without an outcome is then recorded as `call.interrupted`. */
+#ifndef SANDGATE_STORE_AUDIT_H
+#define SANDGATE_STORE_AUDIT_H
+
+#include <uv.h>
+
+#include "base/err.h"
+#include "base/json_out.h"
+
+enum audit_sync {
+    AUDIT_SYNC_NONE,   /* records survive the death of any process, not a power loss */
+    AUDIT_SYNC_BATCH,  /* … and after a power loss all but the last `batch_ms` */
+    AUDIT_SYNC_ALWAYS, /* … and after a power loss every call that was answered */
+};
+
+struct audit_options {
+    enum audit_sync sync;
+    unsigned batch_ms;
+    uint64_t max_bytes; /* rotate at the next start when the file is larger */
+};
+
+struct audit;
+typedef void (*audit_synced_fn)(void *arg, int status); /* 0 or -errno */
+
+/* Opens, recovers and writes `gate.start`. state_fd is the state folder. */
+int audit_open(struct audit **ret_audit, uv_loop_t *loop, int state_fd,
+               const struct audit_options *options, struct err *err);
+/* Writes `gate.stop`, syncs once unless `none`, gives the slot back. Accepts NULL. */
+void audit_close(struct audit *audit);
+
+/* Begins a record: `ts`, `seq`, `kind`, `gate` and, when given, `call` are already in it; the caller
+ * adds fields to the returned writer and ends the record. Nothing reaches the file before a flush. */
+struct json_out *audit_begin(struct audit *audit, const char *kind, const char *call);
+void audit_end(struct audit *audit);
+
+/* Writes all ended records with one write(2). On failure nothing more may be answered: the records
+ * stay pending and the next flush tries again. */
+int audit_flush(struct audit *audit, struct err *err);
+
+/* ALWAYS: `done` runs once everything flushed so far is on disk; calls share an fdatasync that runs
+ * off the loop. Other modes: `done` runs at once. */
+void audit_wait_synced(struct audit *audit, audit_synced_fn done, void *arg);
+
+const char *audit_gate_id(const struct audit *audit);
+
+#endif
