@@ -1,0 +1,365 @@
+#include "cell/cell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "cell/launcher.h"
+#include "core/arg.h"
+
+/* What may wait for a busy worker before calls are refused. */
+#define QUEUE_BYTES_MAX (64u << 20)
+/* Frames read in one go before others get their turn. */
+#define READ_BURST 64
+
+struct queued {
+    struct queued *next;
+    struct frame frame; /* head and body are in `bytes` */
+    int fd;
+    char bytes[];
+};
+
+struct cell {
+    uv_loop_t *loop;
+    const struct cell_events *events;
+    void *arg;
+    int control_fd;
+    int work_fd;
+    uv_poll_t control;
+    uv_poll_t work;
+    unsigned open_handles;
+    pid_t helper;
+    pid_t launcher;
+    bool ready;
+    bool dying; /* no more frames; `dead` is due */
+    bool told;
+    bool freed;
+    char why[256];
+    struct queued *queue;
+    struct queued **queue_end;
+    size_t queued_bytes;
+};
+
+/* Processes that ended or will: waited for whenever SIGCHLD says so. */
+static pid_t *pids;
+static size_t n_pids;
+
+static void remember(pid_t pid)
+{
+    pids = mem_grow(pids, n_pids + 1, sizeof *pids);
+    pids[n_pids++] = pid;
+}
+
+void cell_reap(void)
+{
+    for (size_t i = 0; i < n_pids;) {
+        pid_t r = waitpid(pids[i], NULL, WNOHANG);
+        if (r == pids[i] || (r < 0 && errno == ECHILD))
+            pids[i] = pids[--n_pids];
+        else
+            i++;
+    }
+}
+
+static bool waited_for(pid_t pid)
+{
+    for (size_t i = 0; i < n_pids; i++) {
+        if (pids[i] == pid)
+            return false;
+    }
+    return true;
+}
+
+/* A pid is ours until it is waited for, so this cannot hit a stranger. */
+static void end_process(pid_t pid)
+{
+    if (pid > 0 && !waited_for(pid))
+        kill(pid, SIGKILL);
+}
+
+static void closed(uv_handle_t *handle)
+{
+    struct cell *cell = handle->data;
+    if (--cell->open_handles > 0)
+        return;
+    fd_closep(&cell->control_fd);
+    fd_closep(&cell->work_fd);
+    if (!cell->told && !cell->freed) {
+        cell->told = true;
+        cell->events->dead(cell->arg, cell->why);
+        return;
+    }
+    if (cell->freed)
+        free(cell);
+}
+
+static void drop_queue(struct cell *cell)
+{
+    for (struct queued *q = cell->queue, *next; q; q = next) {
+        next = q->next;
+        fd_closep(&q->fd);
+        free(q);
+    }
+    cell->queue = NULL;
+    cell->queue_end = &cell->queue;
+    cell->queued_bytes = 0;
+}
+
+void cell_kill(struct cell *cell, const char *why)
+{
+    if (cell->dying)
+        return;
+    cell->dying = true;
+    if (!cell->why[0])
+        snprintf(cell->why, sizeof cell->why, "%s", why);
+    end_process(cell->launcher);
+    end_process(cell->helper);
+    drop_queue(cell);
+    uv_close((uv_handle_t *)&cell->control, closed);
+    uv_close((uv_handle_t *)&cell->work, closed);
+}
+
+void cell_free(struct cell *cell)
+{
+    if (!cell)
+        return;
+    cell->freed = true;
+    cell_kill(cell, "closed");
+    if (cell->open_handles == 0)
+        free(cell);
+}
+
+bool cell_is_ready(const struct cell *cell)
+{
+    return cell->ready;
+}
+
+static void take_message(struct cell *cell, const struct frame *frame)
+{
+    JSON_AT_END yyjson_doc *doc = NULL;
+    if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, NULL) < 0)
+        return;
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    yyjson_val *message = yyjson_obj_get(root, "message");
+    if (frame->type == FRAME_FAILED && yyjson_is_str(message))
+        snprintf(cell->why, sizeof cell->why, "%s", yyjson_get_str(message));
+    yyjson_val *pid = yyjson_obj_get(root, "pid");
+    if (frame->type == FRAME_STARTED && yyjson_is_int(pid) && cell->launcher == 0 &&
+        yyjson_get_sint(pid) > 1) {
+        cell->launcher = (pid_t)yyjson_get_sint(pid);
+        remember(cell->launcher);
+    }
+}
+
+static void on_control(uv_poll_t *handle, int status, int events)
+{
+    (void)events;
+    struct cell *cell = handle->data;
+    static char buffer[FRAME_BYTES_MAX];
+    struct frame frame;
+    int r = status < 0 ? status : 1;
+    while (r > 0 && !cell->dying) {
+        r = frame_receive(cell->control_fd, buffer, MSG_DONTWAIT, &frame, NULL);
+        if (r == 1 && frame.type == FRAME_READY)
+            cell->ready = true;
+        else if (r == 1)
+            take_message(cell, &frame);
+    }
+    if (r != -EAGAIN)
+        cell_kill(cell, cell->ready ? "the cell ended" : "the cell ended before it was ready");
+}
+
+static void update_interest(struct cell *cell);
+
+static void send_queued(struct cell *cell)
+{
+    while (cell->queue) {
+        struct queued *q = cell->queue;
+        int r = frame_send(cell->work_fd, &q->frame, q->fd);
+        if (r == -EAGAIN || r == -ENOBUFS)
+            break;
+        if (r < 0) {
+            cell_kill(cell, "the cell no longer takes calls");
+            return;
+        }
+        cell->queue = q->next;
+        if (!cell->queue)
+            cell->queue_end = &cell->queue;
+        cell->queued_bytes -= q->frame.head.n + q->frame.body.n;
+        fd_closep(&q->fd);
+        free(q);
+    }
+    update_interest(cell);
+}
+
+static void on_work(uv_poll_t *handle, int status, int events)
+{
+    struct cell *cell = handle->data;
+    static char buffer[FRAME_BYTES_MAX];
+    struct frame frame;
+    int r = status < 0 ? status : 1;
+    if (r > 0 && (events & UV_WRITABLE))
+        send_queued(cell);
+    for (unsigned i = 0; r > 0 && i < READ_BURST && !cell->dying; i++) {
+        r = frame_receive(cell->work_fd, buffer, MSG_DONTWAIT, &frame, NULL);
+        if (r == 1 && cell->events->frame(cell->arg, &frame) < 0)
+            r = -EPROTO;
+    }
+    if (r == -EPROTO)
+        cell_kill(cell, "the cell broke the protocol and was ended");
+    else if (r == 0 || (r < 0 && r != -EAGAIN))
+        /* The launcher's own account of the death comes on the control socket, if it lives. */
+        uv_poll_stop(handle);
+}
+
+static void update_interest(struct cell *cell)
+{
+    uv_poll_start(&cell->work, UV_READABLE | (cell->queue ? UV_WRITABLE : 0), on_work);
+}
+
+static int enqueue(struct cell *cell, const struct frame *frame, int fd, struct err *err)
+{
+    size_t n = frame->head.n + frame->body.n;
+    if (cell->queued_bytes + n > QUEUE_BYTES_MAX) {
+        fd_closep(&fd);
+        return err_set(err, ERR_SESSION_BUSY, "the cell has too many calls waiting; try again");
+    }
+    struct queued *q = mem_zero(sizeof *q + n);
+    memcpy(q->bytes, frame->head.p, frame->head.n);
+    if (frame->body.n)
+        memcpy(q->bytes + frame->head.n, frame->body.p, frame->body.n);
+    q->frame = (struct frame){frame->type,
+                              frame->token,
+                              {q->bytes, frame->head.n},
+                              {q->bytes + frame->head.n, frame->body.n}};
+    q->fd = fd;
+    *cell->queue_end = q;
+    cell->queue_end = &q->next;
+    cell->queued_bytes += n;
+    update_interest(cell);
+    return 0;
+}
+
+int cell_send(struct cell *cell, const struct frame *frame, int body_fd, struct err *err)
+{
+    FD_AT_END int fd = body_fd;
+    if (cell->dying)
+        return err_set(err, ERR_INTERRUPTED, "the cell ended (%s)", cell->why);
+    if (cell->queue)
+        return enqueue(cell, frame, TAKE_FD(fd), err);
+    int r = frame_send(cell->work_fd, frame, fd);
+    if (r == -EAGAIN || r == -ENOBUFS)
+        return enqueue(cell, frame, TAKE_FD(fd), err);
+    if (r < 0)
+        return err_set(err, ERR_INTERRUPTED, "the cell ended (%s)", strerror(-r));
+    return 0;
+}
+
+static int spawn_helper(int control, int work, pid_t *ret_pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attr);
+    sigset_t none;
+    sigset_t ignored; /* exec keeps what is ignored */
+    sigemptyset(&none);
+    sigemptyset(&ignored);
+    sigaddset(&ignored, SIGPIPE);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &ignored);
+    /* A group of its own: Ctrl-C at the terminal is the gate's business. */
+    posix_spawnattr_setpgroup(&attr, 0);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                        POSIX_SPAWN_SETPGROUP);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+#ifndef SANDGATE_SANITIZED
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+#endif
+    posix_spawn_file_actions_adddup2(&actions, control, CELL_CONTROL_FD);
+    posix_spawn_file_actions_adddup2(&actions, work, CELL_WORK_FD);
+    char name[] = CELL_ARGV0;
+    char *argv[] = {name, NULL};
+    char *envp[] = {NULL};
+    int r = posix_spawn(ret_pid, "/proc/self/exe", &actions, &attr, argv, envp);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attr);
+    return r;
+}
+
+/* Above the numbers they are moved to in the child, so that no move closes another's source. */
+static int pair(int fds[2])
+{
+    int low[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, low) < 0)
+        return -errno;
+    for (int i = 0; i < 2; i++) {
+        fds[i] = fcntl(low[i], F_DUPFD_CLOEXEC, CELL_WORK_FD + 1);
+        close(low[i]);
+    }
+    return fds[0] < 0 || fds[1] < 0 ? -EMFILE : 0;
+}
+
+static int send_spec(struct cell *cell, const struct cell_spec *spec, struct err *err)
+{
+    BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
+    struct json_out j = {.out = &head};
+    spec_write(spec, &j);
+    struct frame frame = {.type = FRAME_SPEC, .head = buf_str(&head)};
+    int r = head.failed ? -EMSGSIZE : frame_send(cell->control_fd, &frame, -1);
+    if (r < 0)
+        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "telling the cell what to be: %s",
+                       strerror(-r));
+    return 0;
+}
+
+int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *spec,
+               const struct cell_events *events, void *arg, struct err *err)
+{
+    int control[2] = {-1, -1};
+    int work[2] = {-1, -1};
+    int r = pair(control);
+    if (r == 0)
+        r = pair(work);
+    FREE_AT_END struct cell *cell = mem_zero(sizeof *cell);
+    *cell = (struct cell){.loop = loop,
+                          .events = events,
+                          .arg = arg,
+                          .control_fd = control[0],
+                          .work_fd = work[0],
+                          .queue_end = &cell->queue};
+    if (r == 0)
+        r = -spawn_helper(control[1], work[1], &cell->helper);
+    fd_closep(&control[1]);
+    fd_closep(&work[1]);
+    if (r == 0) {
+        remember(cell->helper);
+        fd_set_nonblock(cell->work_fd);
+    }
+    if (r < 0)
+        err_set(err, ERR_SANDBOX_UNAVAILABLE, "starting a cell: %s", strerror(-r));
+    if (r < 0 || send_spec(cell, spec, err) < 0) {
+        end_process(cell->helper);
+        fd_closep(&cell->control_fd);
+        fd_closep(&cell->work_fd);
+        return -1;
+    }
+    uv_poll_init(loop, &cell->control, cell->control_fd);
+    uv_poll_init(loop, &cell->work, cell->work_fd);
+    cell->control.data = cell->work.data = cell;
+    cell->open_handles = 2;
+    uv_poll_start(&cell->control, UV_READABLE, on_control);
+    update_interest(cell);
+    *ret_cell = TAKE_PTR(cell);
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* The gate's end of a cell: starts it, sends frames, hears what comes back, notices its death. */
+#ifndef SANDGATE_CELL_CELL_H
+#define SANDGATE_CELL_CELL_H
+
+#include <uv.h>
+
+#include "cell/frame.h"
+#include "cell/spec.h"
+
+struct cell;
+
+struct cell_events {
+    /* A frame from the worker; its strings live only during the call. Returning < 0 says that the
+     * frame broke the rules: the cell is then ended. */
+    int (*frame)(void *arg, const struct frame *frame);
+    /* The cell is gone; called once, never from inside cell_start or cell_send. Free it then. */
+    void (*dead)(void *arg, const char *why);
+};
+
+/* Starts a cell. Frames may be sent at once: they wait until the worker serves. */
+int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *spec,
+               const struct cell_events *events, void *arg, struct err *err);
+/* Sends or queues. body_fd (taken; -1: none) holds the body in place of frame->body. */
+int cell_send(struct cell *cell, const struct frame *frame, int body_fd, struct err *err);
+/* Ends it now; `dead` follows in a later turn. */
+void cell_kill(struct cell *cell, const char *why);
+/* Ends it if it lives and frees it once its handles are closed; no event follows. Accepts NULL. */
+void cell_free(struct cell *cell);
+bool cell_is_ready(const struct cell *cell);
+
+/* Reaps ended cells; needs SIGCHLD at its default or caught. */
+void cell_reap(void);
+
+#endif

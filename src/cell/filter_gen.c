@@ -1,0 +1,146 @@
+/* Build-time program: writes the worker's system call filter as a C header.
+ *
+ * What is not listed ends the process. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Sanitizers make calls of their own: there an unknown call fails instead of ending the process. */
+#ifdef FILTER_LENIENT
+#define DEFAULT_ACTION SCMP_ACT_ERRNO(EPERM)
+#else
+#define DEFAULT_ACTION SCMP_ACT_KILL_PROCESS
+#endif
+
+static const char *const allowed[] = {
+    /* files, by descriptor only: every name is opened with openat2 */
+    "openat2",
+    "close",
+    "read",
+    "pread64",
+    "readv",
+    "write",
+    "pwrite64",
+    "writev",
+    "lseek",
+    "fstat",
+    "newfstatat",
+    "fstatat64",
+    "statx",
+    "getdents64",
+    "readlinkat",
+    "mkdirat",
+    "unlinkat",
+    "renameat",
+    "renameat2",
+    "ftruncate",
+    "fchmod",
+    "fsync",
+    "fdatasync",
+    "faccessat2",
+    "copy_file_range",
+    "fcntl",
+    /* the gate */
+    "recvmsg",
+    "sendmsg",
+    /* memory and threads */
+    "munmap",
+    "mremap",
+    "madvise",
+    "brk",
+    "futex",
+    "set_robust_list",
+    "rseq",
+    "sched_yield",
+    "gettid",
+    "getpid",
+    "clock_gettime",
+    "clock_nanosleep",
+    "getrandom",
+    "exit",
+    "exit_group",
+    "rt_sigreturn",
+    "rt_sigprocmask",
+    "rt_sigaction",
+    "tgkill",
+    "restart_syscall",
+};
+
+/* Asked for by the C library, which lives well without an answer. */
+static const char *const absent[] = {"clone3", "sysinfo", "prlimit64", "sched_getaffinity",
+                                     "open",   "openat",  "ioctl",     "readlink",
+                                     "uname",  "getcwd"};
+
+static void add(scmp_filter_ctx ctx, uint32_t action, const char *name)
+{
+    int nr = seccomp_syscall_resolve_name(name);
+    /* Some names exist only on some machines. */
+    if (nr == __NR_SCMP_ERROR || nr < 0)
+        return;
+    int r = seccomp_rule_add(ctx, action, nr, 0);
+    if (r < 0) {
+        fprintf(stderr, "%s: %s\n", name, strerror(-r));
+        exit(1);
+    }
+}
+
+static void add_conditional(scmp_filter_ctx ctx)
+{
+    /* Threads, never processes. */
+    const unsigned long thread = CLONE_THREAD | CLONE_VM | CLONE_SIGHAND;
+    int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+                             SCMP_A0(SCMP_CMP_MASKED_EQ, thread, thread));
+    /* Memory is never made executable. */
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+                             SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
+                             SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+    if (r < 0) {
+        fprintf(stderr, "conditional rules: %s\n", strerror(-r));
+        exit(1);
+    }
+}
+
+static size_t compile(struct sock_filter *program, size_t max)
+{
+    scmp_filter_ctx ctx = seccomp_init(DEFAULT_ACTION);
+    if (!ctx)
+        exit(1);
+    seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* binary tree */
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+        add(ctx, SCMP_ACT_ALLOW, allowed[i]);
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        add(ctx, SCMP_ACT_ERRNO(ENOSYS), absent[i]);
+    add_conditional(ctx);
+    int fd = memfd_create("filter", MFD_CLOEXEC);
+    if (fd < 0 || seccomp_export_bpf(ctx, fd) < 0)
+        exit(1);
+    ssize_t n = pread(fd, program, max * sizeof *program, 0);
+    close(fd);
+    seccomp_release(ctx);
+    if (n <= 0 || (size_t)n == max * sizeof *program)
+        exit(1);
+    return (size_t)n / sizeof *program;
+}
+
+int main(void)
+{
+    static struct sock_filter program[4096];
+    size_t n = compile(program, 4096);
+    printf("/* Made by filter_gen.c from the list of system calls there. */\n"
+           "static const struct sock_filter filter_worker[] = {\n");
+    for (size_t i = 0; i < n; i++)
+        printf("    {0x%04x, %u, %u, 0x%08x},\n", program[i].code, program[i].jt, program[i].jf,
+               program[i].k);
+    printf("};\n");
+    return 0;
+}

@@ -1,0 +1,123 @@
+#include "cell/identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cell/mounts.h"
+
+static int failed(struct err *err, const char *what, const char *advice)
+{
+    return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s: %s%s%s", what, strerror(errno),
+                   *advice ? "; " : "", advice);
+}
+
+static int write_file(const char *path, const char *text)
+{
+    FD_AT_END int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    return fd_write_all(fd, text, strlen(text));
+}
+
+static int write_map(pid_t pid, const char *file, uint32_t from, uint32_t to)
+{
+    char path[64];
+    char line[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    snprintf(line, sizeof line, "%u %u 1", from, to);
+    return write_file(path, line);
+}
+
+/* A user namespace that exists only as a mapping: a child holds it while it is opened. */
+static int open_mapping(const struct cell_root *root, const struct cell_spec *spec, int *ret_fd,
+                        struct err *err)
+{
+    pid_t child = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    if (child < 0)
+        return failed(err, "making a user namespace for a mapping", "");
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/ns/user", (int)child);
+    int fd = -1;
+    int r = write_map(child, "uid_map", root->uid, spec->uid);
+    if (r == 0)
+        r = write_map(child, "gid_map", root->gid, spec->gid);
+    if (r == 0) {
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        r = fd < 0 ? -errno : 0;
+    }
+    kill(child, SIGKILL);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    if (r < 0) {
+        errno = -r;
+        return failed(err, "writing an owner mapping", "");
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+static int take_root(const struct cell_root *root, const struct cell_spec *spec, int *ret_tree,
+                     struct err *err)
+{
+    FD_AT_END int mapping = -1;
+    if ((root->uid != spec->uid || root->gid != spec->gid) &&
+        open_mapping(root, spec, &mapping, err) < 0)
+        return -1;
+    if (mounts_take_tree(root->host, !root->writable, mapping, ret_tree, err) < 0)
+        return -1;
+    return mounts_check_identity(*ret_tree, root, err);
+}
+
+int identity_drop_root(const struct cell_spec *spec, int trees[ROOTS_MAX], struct err *err)
+{
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        trees[i] = -1;
+    if (geteuid() != 0)
+        return 0;
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (take_root(&spec->roots[i], spec, &trees[i], err) < 0)
+            return -1;
+    }
+    if (setgroups(0, NULL) < 0 || setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
+        setresuid(spec->uid, spec->uid, spec->uid) < 0)
+        return failed(err, "giving up root's rights", "");
+    /* Changing uids made this process undumpable, and then its own /proc/self/uid_map is root's. */
+    if (prctl(PR_SET_DUMPABLE, 1) < 0)
+        return failed(err, "reaching its own process files", "");
+    return 0;
+}
+
+int identity_unshare(const struct cell_spec *spec, struct err *err)
+{
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
+                CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
+        return failed(err, "making namespaces",
+                      "unprivileged user namespaces must be allowed (sysctl "
+                      "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_"
+                      "unprivileged_userns, user.max_user_namespaces)");
+    pid_t self = getpid();
+    int r = write_file("/proc/self/setgroups", "deny");
+    if (r == 0)
+        r = write_map(self, "uid_map", spec->uid, spec->uid);
+    if (r == 0)
+        r = write_map(self, "gid_map", spec->gid, spec->gid);
+    if (r == 0)
+        return 0;
+    errno = -r;
+    return failed(err, "mapping the cell's user", "");
+}

@@ -1,0 +1,16 @@
+/* Who a cell is: a user namespace of its own, in which the launcher may mount, and a uid on the
+ * machine that is never root. */
+#ifndef SANDGATE_CELL_IDENTITY_H
+#define SANDGATE_CELL_IDENTITY_H
+
+#include "cell/spec.h"
+
+/* As the machine's root only: takes the trees of all roots, mapping an owner that is not the
+ * cell's uid onto it, then becomes that uid for good. Otherwise sets all trees to -1. */
+int identity_drop_root(const struct cell_spec *spec, int trees[ROOTS_MAX], struct err *err);
+
+/* New user, mount, pid, network, ipc, uts and cgroup namespaces, with this uid and gid mapped to
+ * themselves. The pid namespace begins with the next child. */
+int identity_unshare(const struct cell_spec *spec, struct err *err);
+
+#endif

@@ -1,0 +1,84 @@
+#include "cell/landlock.h"
+
+#include <errno.h>
+#include <linux/landlock.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+/* Newer than the headers of the oldest distribution that is supported. */
+#define FS_REFER (1ULL << 13)     /* ABI 2 */
+#define FS_TRUNCATE (1ULL << 14)  /* ABI 3 */
+#define FS_IOCTL_DEV (1ULL << 15) /* ABI 5 */
+#define NET_ALL 3ULL              /* ABI 4: bind and connect TCP */
+#define SCOPE_ALL 3ULL            /* ABI 6: abstract unix sockets, signals */
+
+struct ruleset {
+    uint64_t fs;
+    uint64_t net;
+    uint64_t scoped;
+};
+
+#define FS_READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define FS_WRITE                                                                                   \
+    (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                               \
+     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |  \
+     LANDLOCK_ACCESS_FS_MAKE_SYM)
+/* All thirteen rights of the first version: execute, …, make block device, make symlink. */
+#define FS_ALL_V1 ((1ULL << 13) - 1)
+
+int landlock_abi(void)
+{
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    return abi < 0 ? 0 : (int)abi;
+}
+
+static struct ruleset handled(int abi)
+{
+    struct ruleset set = {.fs = FS_ALL_V1};
+    if (abi >= 2)
+        set.fs |= FS_REFER;
+    if (abi >= 3)
+        set.fs |= FS_TRUNCATE;
+    if (abi >= 4)
+        set.net = NET_ALL;
+    if (abi >= 5)
+        set.fs |= FS_IOCTL_DEV;
+    if (abi >= 6)
+        set.scoped = SCOPE_ALL;
+    return set;
+}
+
+static size_t ruleset_size(int abi)
+{
+    return abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
+}
+
+int landlock_restrict(const struct landlock_rule *rules, size_t count, struct err *err)
+{
+    int abi = landlock_abi();
+    if (abi == 0)
+        return err_set(
+            err, ERR_SANDBOX_UNAVAILABLE,
+            "the kernel has no Landlock; it needs Linux 5.13 or later with `landlock` in "
+            "the list of security modules (boot option lsm=)");
+    struct ruleset set = handled(abi);
+    FD_AT_END int fd = (int)syscall(SYS_landlock_create_ruleset, &set, ruleset_size(abi), 0);
+    if (fd < 0)
+        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "Landlock rules: %s", strerror(errno));
+    for (size_t i = 0; i < count; i++) {
+        uint64_t rights = FS_READ;
+        if (rules[i].writable)
+            rights |= (FS_WRITE | FS_REFER | FS_TRUNCATE) & set.fs;
+        struct landlock_path_beneath_attr beneath = {.allowed_access = rights,
+                                                     .parent_fd = rules[i].folder};
+        if (syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) < 0)
+            return err_set(err, ERR_SANDBOX_UNAVAILABLE, "Landlock rule: %s", strerror(errno));
+    }
+    if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
+        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "Landlock: %s", strerror(errno));
+    return 0;
+}

@@ -1,0 +1,18 @@
+/* Landlock: a process's own lasting limit on which files it can reach. */
+#ifndef SANDGATE_CELL_LANDLOCK_H
+#define SANDGATE_CELL_LANDLOCK_H
+
+#include "base/err.h"
+
+struct landlock_rule {
+    int folder; /* an open directory */
+    bool writable;
+};
+
+/* The kernel's version of the interface, 0 when there is none. */
+int landlock_abi(void);
+/* From here on this thread and all it starts can use only what lies beneath the folders, and, where
+ * the kernel knows how, no TCP port, no abstract socket and no process outside. */
+int landlock_restrict(const struct landlock_rule *rules, size_t count, struct err *err);
+
+#endif

@@ -1,0 +1,19 @@
+/* The program a cell begins with: makes its namespaces and mounts, starts and locks the worker, then
+ * only waits. It reads nothing but the gate's frames and touches no content. */
+#ifndef SANDGATE_CELL_LAUNCHER_H
+#define SANDGATE_CELL_LAUNCHER_H
+
+#include "cell/spec.h"
+
+#define CELL_ARGV0 "sandgate-cell"
+#define CELL_CONTROL_FD 3
+#define CELL_WORK_FD 4
+
+/* Runs in the worker, already locked; serves `work_fd` until it closes. roots[i] is the open folder of
+ * the spec's root i. */
+typedef int (*worker_fn)(int work_fd, const struct cell_spec *spec, const int *roots);
+
+/* The main function of a process started as CELL_ARGV0. */
+int launcher_main(worker_fn worker);
+
+#endif

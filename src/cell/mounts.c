@@ -1,0 +1,183 @@
+#include "cell/mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+
+static int failed(struct err *err, const char *what, const char *path)
+{
+    return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s%s%s: %s", what, *path ? " " : "", path,
+                   strerror(errno));
+}
+
+int mounts_take_tree(const char *path, bool readonly, int userns_fd, int *ret_tree, struct err *err)
+{
+    /* Recursive, because a user namespace may not look beneath the mounts it was given. */
+    FD_AT_END int tree = open_tree(AT_FDCWD, path,
+                                   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    if (tree < 0)
+        return failed(err, "taking a copy of", path);
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
+    if (readonly)
+        attr.attr_set |= MOUNT_ATTR_RDONLY;
+    if (userns_fd >= 0) {
+        attr.attr_set |= MOUNT_ATTR_IDMAP;
+        attr.userns_fd = (uint64_t)userns_fd;
+    }
+    if (mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr) < 0)
+        return failed(err, userns_fd >= 0 ? "mapping the owners of" : "restricting", path);
+    *ret_tree = TAKE_FD(tree);
+    return 0;
+}
+
+int mounts_check_identity(int tree, const struct cell_root *root, struct err *err)
+{
+    struct stat st;
+    if (fstat(tree, &st) < 0)
+        return failed(err, "looking at", root->host);
+    if (st.st_dev != root->device || st.st_ino != root->inode)
+        return err_set(err, ERR_SANDBOX_UNAVAILABLE,
+                       "the folder %s was replaced while the sandbox was being made", root->host);
+    return 0;
+}
+
+static int take_slot(const struct step *step, const struct cell_spec *spec, const int *root_trees,
+                     int *slots, struct err *err)
+{
+    if (step->root >= 0 && root_trees[step->root] >= 0) {
+        slots[step->slot] = root_trees[step->root];
+        return 0;
+    }
+    if (mounts_take_tree(step->from, step->readonly, -1, &slots[step->slot], err) < 0)
+        return -1;
+    return step->root < 0 ? 0
+                          : mounts_check_identity(slots[step->slot], &spec->roots[step->root], err);
+}
+
+static int make_folders(const char *path, struct err *err)
+{
+    char partial[PATH_TEXT_MAX];
+    snprintf(partial, sizeof partial, "%s", path);
+    for (char *at = partial; *at; at++) {
+        if (*at != '/')
+            continue;
+        *at = '\0';
+        if (mkdir(partial, 0755) < 0 && errno != EEXIST)
+            return failed(err, "making", partial);
+        *at = '/';
+    }
+    if (mkdir(partial, 0755) < 0 && errno != EEXIST)
+        return failed(err, "making", partial);
+    return 0;
+}
+
+static int make_tmpfs(const char *at, struct err *err)
+{
+    /* It holds a few empty folders and is sealed before anything runs in it. */
+    if (mount("sandgate", at, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=256,mode=755") < 0)
+        return failed(err, "mounting a tmpfs on", at);
+    return chdir(at) < 0 ? failed(err, "entering", at) : 0;
+}
+
+/* pivot_root(".", ".") stacks the old root on the new one; unmounting it leaves only the new. */
+static int pivot(struct err *err)
+{
+    if (syscall(SYS_pivot_root, ".", ".") < 0)
+        return failed(err, "changing the root", "");
+    if (umount2(".", MNT_DETACH) < 0)
+        return failed(err, "leaving the host's tree", "");
+    return chdir("/") < 0 ? failed(err, "entering", "/") : 0;
+}
+
+static int seal(struct err *err)
+{
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC};
+    if (mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof attr) < 0)
+        return failed(err, "sealing the root", "");
+    return 0;
+}
+
+static int apply_step(const struct step *step, const struct cell_spec *spec, const int *root_trees,
+                      int *slots, struct err *err)
+{
+    switch (step->kind) {
+    case STEP_PRIVATE:
+        return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
+                   ? failed(err, "separating the mounts", "")
+                   : 0;
+    case STEP_CLONE:
+        return take_slot(step, spec, root_trees, slots, err);
+    case STEP_TMPFS:
+        return make_tmpfs(step->to, err);
+    case STEP_MKDIR:
+        return make_folders(step->to, err);
+    case STEP_SYMLINK:
+        return symlink(step->from, step->to) < 0 ? failed(err, "linking", step->to) : 0;
+    case STEP_ATTACH:
+        return move_mount(slots[step->slot], "", AT_FDCWD, step->to, MOVE_MOUNT_F_EMPTY_PATH) < 0
+                   ? failed(err, "mounting", step->to)
+                   : 0;
+    case STEP_PROC:
+        return mount("proc", step->to, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0
+                   ? failed(err, "mounting", step->to)
+                   : 0;
+    case STEP_PIVOT:
+        return pivot(err);
+    case STEP_SEAL:
+        return seal(err);
+    }
+    return err_set(err, ERR_INTERNAL, "unknown step %d", (int)step->kind);
+}
+
+int mounts_apply(const struct plan *plan, const struct cell_spec *spec, const int *root_trees,
+                 struct err *err)
+{
+    FREE_AT_END int *slots = mem_grow(NULL, (size_t)plan->slots, sizeof *slots);
+    for (int i = 0; i < plan->slots; i++)
+        slots[i] = -1;
+    int r = 0;
+    for (size_t i = 0; i < plan->count && r == 0; i++)
+        r = apply_step(&plan->steps[i], spec, root_trees, slots, err);
+    for (int i = 0; i < plan->slots; i++)
+        fd_closep(&slots[i]);
+    return r;
+}
+
+void mounts_look_at_system(struct place places[PLACES_MAX], size_t *ret_count)
+{
+    size_t n = 0;
+    for (; plan_system_paths[n] && n < PLACES_MAX; n++) {
+        struct place *place = &places[n];
+        struct stat st;
+        *place = (struct place){.path = plan_system_paths[n]};
+        if (lstat(place->path, &st) < 0)
+            continue;
+        if (S_ISDIR(st.st_mode))
+            place->kind = PLACE_FOLDER;
+        if (!S_ISLNK(st.st_mode))
+            continue;
+        ssize_t length = readlink(place->path, place->target, sizeof place->target - 1);
+        if (length > 0)
+            place->kind = PLACE_LINK;
+    }
+    *ret_count = n;
+}
+
+const char *mounts_staging(void)
+{
+    static const char *const candidates[] = {"/tmp", "/var/tmp", "/run", "/mnt", "/usr"};
+    for (size_t i = 0; i < ARRAY_LEN(candidates); i++) {
+        struct stat st;
+        if (stat(candidates[i], &st) == 0 && S_ISDIR(st.st_mode))
+            return candidates[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,25 @@
+/* Carries out a plan's steps with the kernel. Runs in the launcher, with the user namespace's
+ * capabilities. */
+#ifndef SANDGATE_CELL_MOUNTS_H
+#define SANDGATE_CELL_MOUNTS_H
+
+#include "cell/plan.h"
+
+/* root_trees[i] >= 0 is a tree of the spec's root i that was taken before (by a machine's root,
+ * who must give up his rights first); -1: it is taken here. */
+int mounts_apply(const struct plan *plan, const struct cell_spec *spec, const int *root_trees,
+                 struct err *err);
+
+/* Takes a detached copy of the tree at path with nosuid, nodev and, where asked, read-only.
+ * userns_fd >= 0 also maps its owners through that namespace. */
+int mounts_take_tree(const char *path, bool readonly, int userns_fd, int *ret_tree,
+                     struct err *err);
+
+/* Refuses a tree that is not the directory the gate meant. */
+int mounts_check_identity(int tree, const struct cell_root *root, struct err *err);
+
+void mounts_look_at_system(struct place places[PLACES_MAX], size_t *ret_count);
+/* A folder of the host that a tmpfs can be mounted on; NULL when there is none. */
+const char *mounts_staging(void);
+
+#endif

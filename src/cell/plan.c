@@ -1,0 +1,131 @@
+#include "cell/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+const char *const plan_system_paths[] = {"/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", NULL};
+
+static struct step *add(struct plan *plan, enum step_kind kind)
+{
+    plan->steps = mem_grow(plan->steps, plan->count + 1, sizeof *plan->steps);
+    struct step *step = &plan->steps[plan->count++];
+    *step = (struct step){.kind = kind, .slot = -1, .root = -1};
+    return step;
+}
+
+static void set(char at[PATH_TEXT_MAX], const char *text)
+{
+    snprintf(at, PATH_TEXT_MAX, "%s", text);
+}
+
+/* Inside the new root, which is the working directory, every path is relative. */
+static const char *relative(const char *path)
+{
+    while (*path == '/')
+        path++;
+    return path;
+}
+
+static int clone_tree(struct plan *plan, const char *from, int root, bool readonly)
+{
+    struct step *step = add(plan, STEP_CLONE);
+    step->slot = plan->slots++;
+    step->root = root;
+    step->readonly = readonly;
+    set(step->from, from);
+    return step->slot;
+}
+
+static void attach(struct plan *plan, int slot, const char *to)
+{
+    struct step *step = add(plan, STEP_ATTACH);
+    step->slot = slot;
+    set(step->to, relative(to));
+}
+
+static void make_folder(struct plan *plan, const char *path)
+{
+    set(add(plan, STEP_MKDIR)->to, relative(path));
+}
+
+static void attach_system(struct plan *plan, const struct place *place, int slot)
+{
+    if (place->kind == PLACE_LINK) {
+        struct step *link = add(plan, STEP_SYMLINK);
+        set(link->from, place->target);
+        set(link->to, relative(place->path));
+    } else if (place->kind == PLACE_FOLDER) {
+        make_folder(plan, place->path);
+        attach(plan, slot, place->path);
+    }
+}
+
+/* A read-only copy of a folder laid over itself: the kernel then refuses to change, rename or
+ * remove it from inside. */
+static void protect(struct plan *plan, const struct cell_root *root)
+{
+    FREE_AT_END char *path = mem_format("%s/%s", relative(root->inside), root->protect);
+    int slot = clone_tree(plan, path, -1, true);
+    attach(plan, slot, path);
+}
+
+void plan_make(const struct cell_spec *spec, const struct place *places, size_t n_places,
+               const char *staging, struct plan *ret)
+{
+    int root_slots[ROOTS_MAX];
+    int place_slots[PLACES_MAX];
+    *ret = (struct plan){0};
+    add(ret, STEP_PRIVATE);
+    /* All copies first: once a tmpfs covers the staging folder, what lay beneath is out of reach. */
+    for (size_t i = 0; i < spec->n_roots; i++)
+        root_slots[i] = clone_tree(ret, spec->roots[i].host, (int)i, !spec->roots[i].writable);
+    for (size_t i = 0; i < n_places && i < PLACES_MAX; i++)
+        place_slots[i] = places[i].kind == PLACE_FOLDER ? clone_tree(ret, places[i].path, -1, true)
+                                                        : -1;
+    set(add(ret, STEP_TMPFS)->to, staging);
+    for (size_t i = 0; i < n_places && i < PLACES_MAX; i++)
+        attach_system(ret, &places[i], place_slots[i]);
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        make_folder(ret, spec->roots[i].inside);
+        attach(ret, root_slots[i], spec->roots[i].inside);
+        if (spec->roots[i].protect)
+            protect(ret, &spec->roots[i]);
+    }
+    if (n_places) {
+        make_folder(ret, "proc");
+        set(add(ret, STEP_PROC)->to, "proc");
+    }
+    add(ret, STEP_PIVOT);
+    add(ret, STEP_SEAL);
+}
+
+void plan_done(struct plan *plan)
+{
+    free(plan->steps);
+    *plan = (struct plan){0};
+}
+
+void plan_print(const struct plan *plan, struct buf *out)
+{
+    static const char *const names[] = {
+        [STEP_PRIVATE] = "private", [STEP_CLONE] = "clone",     [STEP_TMPFS] = "tmpfs",
+        [STEP_MKDIR] = "mkdir",     [STEP_SYMLINK] = "symlink", [STEP_ATTACH] = "attach",
+        [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",     [STEP_SEAL] = "seal",
+    };
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct step *s = &plan->steps[i];
+        buf_add_text(out, names[s->kind]);
+        if (s->slot >= 0)
+            buf_addf(out, " #%d", s->slot);
+        if (s->from[0])
+            buf_addf(out, " %s", s->from);
+        if (s->to[0])
+            buf_addf(out, " -> %s", s->to);
+        if (s->readonly)
+            buf_add_text(out, " ro");
+        buf_add_char(out, '\n');
+    }
+}

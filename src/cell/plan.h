@@ -1,0 +1,58 @@
+/* A cell's mounts as a list of steps. Making the list is pure and is tested as text; carrying it out
+ * is cell/mounts.c.
+ *
+ * Where later kinds of step belong: an overlay is mounted in the place of a root's ATTACH; a
+ * listening socket is made after PIVOT, while the launcher still has its capabilities; a command
+ * gets a list of its own (fresh /proc and /tmp) that begins where this one ends. */
+#ifndef SANDGATE_CELL_PLAN_H
+#define SANDGATE_CELL_PLAN_H
+
+#include "base/buf.h"
+#include "cell/spec.h"
+
+enum step_kind {
+    STEP_PRIVATE, /* no mount made here reaches the host, nor the other way */
+    STEP_CLONE,   /* takes a copy of the tree at `from` into slot `slot` */
+    STEP_TMPFS,   /* an empty file system at `to`, which becomes the working directory */
+    STEP_MKDIR,   /* all parents too */
+    STEP_SYMLINK, /* at `to`, saying `from` */
+    STEP_ATTACH,  /* slot `slot` at `to` */
+    STEP_PROC,    /* a /proc of this cell's processes */
+    STEP_PIVOT,   /* the tmpfs becomes the root and the host's tree is gone */
+    STEP_SEAL,    /* the new root is read-only */
+};
+
+struct step {
+    enum step_kind kind;
+    int slot;
+    int root; /* STEP_CLONE: index of the spec's root, or -1 */
+    bool readonly;
+    char from[PATH_TEXT_MAX];
+    char to[PATH_TEXT_MAX];
+};
+
+struct plan {
+    struct step *steps;
+    size_t count;
+    int slots;
+};
+
+/* What the machine has at the places a read-only system is made of. */
+enum place_kind { PLACE_ABSENT, PLACE_FOLDER, PLACE_LINK };
+struct place {
+    const char *path;
+    enum place_kind kind;
+    char target[256]; /* PLACE_LINK */
+};
+#define PLACES_MAX 8
+extern const char *const plan_system_paths[];
+
+/* `places` may be empty when the spec shows no system. `staging` is an existing folder of the host
+ * that the tmpfs is mounted on. */
+void plan_make(const struct cell_spec *spec, const struct place *places, size_t n_places,
+               const char *staging, struct plan *ret);
+void plan_done(struct plan *plan);
+/* One line a step. */
+void plan_print(const struct plan *plan, struct buf *out);
+
+#endif

@@ -1,0 +1,176 @@
+#include "cell/spec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "core/arg.h"
+
+int spec_add_root(struct cell_spec *spec, const struct root *root, const char *protect,
+                  struct err *err)
+{
+    if (spec->n_roots == ROOTS_MAX)
+        return err_set(err, ERR_INTERNAL, "a session has at most %d folders", ROOTS_MAX);
+    FD_AT_END int fd = open(root->host, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set(err, errno == EACCES ? ERR_PERMISSION_DENIED : ERR_NOT_FOUND,
+                       "folder `%s` for %s: %s", root->host, root->name, strerror(errno));
+    spec->roots[spec->n_roots++] = (struct cell_root){
+        .host = mem_dup(root->host),
+        .inside = mem_dup(root->inside),
+        .writable = root->writable,
+        .protect = mem_dup(protect),
+        .device = st.st_dev,
+        .inode = st.st_ino,
+        .uid = st.st_uid,
+        .gid = st.st_gid,
+    };
+    return 0;
+}
+
+void spec_choose_owner(struct cell_spec *spec, uint32_t euid, uint32_t egid, uint32_t spare)
+{
+    const struct cell_root *first = &spec->roots[0];
+    spec->uid = euid != 0 ? euid : first->uid != 0 ? first->uid : spare;
+    spec->gid = euid != 0 ? egid : first->gid != 0 ? first->gid : spare;
+}
+
+struct wire_root {
+    struct str host;
+    struct str inside;
+    struct str protect;
+    bool writable;
+    int64_t device;
+    int64_t inode;
+    int64_t uid;
+    int64_t gid;
+};
+
+#define FIELD(struct_, kind, name_, flags_)                                                        \
+    {                                                                                              \
+        .name = #name_, .type = kind, .flags = flags_, .offset = offsetof(struct struct_, name_),  \
+        .min = kind == ARG_INT ? INT64_MIN : 0                                                     \
+    }
+
+static const struct arg root_fields[] = {
+    FIELD(wire_root, ARG_STRING, host, ARG_REQUIRED),
+    FIELD(wire_root, ARG_STRING, inside, ARG_REQUIRED),
+    FIELD(wire_root, ARG_STRING, protect, 0),
+    FIELD(wire_root, ARG_BOOL, writable, 0),
+    FIELD(wire_root, ARG_INT, device, ARG_REQUIRED),
+    FIELD(wire_root, ARG_INT, inode, ARG_REQUIRED),
+    FIELD(wire_root, ARG_INT, uid, ARG_REQUIRED),
+    FIELD(wire_root, ARG_INT, gid, ARG_REQUIRED),
+};
+static const struct arg_table root_table = ARG_TABLE(root_fields, struct wire_root);
+
+struct wire_spec {
+    int64_t uid;
+    int64_t gid;
+    int64_t umask;
+    int64_t threads;
+    bool system;
+};
+
+static const struct arg spec_fields[] = {
+    FIELD(wire_spec, ARG_INT, uid, ARG_REQUIRED),
+    FIELD(wire_spec, ARG_INT, gid, ARG_REQUIRED),
+    FIELD(wire_spec, ARG_INT, umask, ARG_REQUIRED),
+    FIELD(wire_spec, ARG_INT, threads, ARG_REQUIRED),
+    FIELD(wire_spec, ARG_BOOL, system, 0),
+};
+static const struct arg_table spec_table = ARG_TABLE(spec_fields, struct wire_spec);
+
+static struct str text(const char *s)
+{
+    return (struct str){s, s ? strlen(s) : 0};
+}
+
+void spec_write(const struct cell_spec *spec, struct json_out *j)
+{
+    struct wire_spec wire = {spec->uid, spec->gid, spec->umask, spec->threads, spec->system};
+    jo_open(j, '{');
+    jo_key(j, "cell");
+    arg_encode(&spec_table, &wire, j);
+    jo_key(j, "roots");
+    jo_open(j, '[');
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        const struct cell_root *r = &spec->roots[i];
+        struct wire_root root = {text(r->host),   text(r->inside),    text(r->protect),
+                                 r->writable,     (int64_t)r->device, (int64_t)r->inode,
+                                 (int64_t)r->uid, (int64_t)r->gid};
+        arg_encode(&root_table, &root, j);
+    }
+    jo_close(j, ']');
+    jo_close(j, '}');
+}
+
+static char *copy(struct str s)
+{
+    return s.p ? mem_copy(s.p, s.n) : NULL;
+}
+
+static int read_root(yyjson_val *val, struct cell_spec *spec, struct err *err)
+{
+    struct wire_root wire = {0};
+    if (arg_decode(&root_table, true, val, &wire, err) < 0)
+        return -1;
+    if (spec->n_roots == ROOTS_MAX)
+        return err_set(err, ERR_INTERNAL, "too many roots");
+    spec->roots[spec->n_roots++] = (struct cell_root){
+        .host = copy(wire.host),
+        .inside = copy(wire.inside),
+        .writable = wire.writable,
+        .protect = copy(wire.protect),
+        .device = (uint64_t)wire.device,
+        .inode = (uint64_t)wire.inode,
+        .uid = (uint32_t)wire.uid,
+        .gid = (uint32_t)wire.gid,
+    };
+    return 0;
+}
+
+int spec_read(struct str json, struct cell_spec *ret, struct err *err)
+{
+    JSON_AT_END yyjson_doc *doc = NULL;
+    struct json_error why;
+    if (json_parse(json.p, json.n, json.n, JSON_INTERNAL, &doc, &why) < 0)
+        return err_set(err, ERR_INTERNAL, "cell specification: %s", why.what);
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    struct wire_spec wire = {0};
+    if (arg_decode(&spec_table, true, yyjson_obj_get(root, "cell"), &wire, err) < 0)
+        return -1;
+    *ret = (struct cell_spec){.uid = (uint32_t)wire.uid,
+                              .gid = (uint32_t)wire.gid,
+                              .umask = (uint32_t)wire.umask,
+                              .threads = (uint32_t)wire.threads,
+                              .system = wire.system};
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    yyjson_arr_foreach(yyjson_obj_get(root, "roots"), idx, max, item) {
+        if (read_root(item, ret, err) < 0) {
+            spec_done(ret);
+            return -1;
+        }
+    }
+    if (ret->n_roots == 0 || ret->uid == 0 || ret->gid == 0 || ret->threads == 0) {
+        spec_done(ret);
+        return err_set(err, ERR_INTERNAL, "cell specification: needs a root, a uid and a gid");
+    }
+    return 0;
+}
+
+void spec_done(struct cell_spec *spec)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        free(spec->roots[i].host);
+        free(spec->roots[i].inside);
+        free(spec->roots[i].protect);
+    }
+    spec->n_roots = 0;
+}

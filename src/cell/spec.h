@@ -1,0 +1,43 @@
+/* What a cell is to be: decided by the gate, sent to the launcher as its first frame. */
+#ifndef SANDGATE_CELL_SPEC_H
+#define SANDGATE_CELL_SPEC_H
+
+#include <stdint.h>
+
+#include "base/json.h"
+#include "base/json_out.h"
+#include "core/path.h"
+
+struct cell_root {
+    char *host;   /* absolute */
+    char *inside; /* absolute */
+    bool writable;
+    char *protect; /* a folder in it that stays read-only, or NULL */
+    /* Which directory the gate meant: another one at the same path is refused. */
+    uint64_t device;
+    uint64_t inode;
+    uint32_t uid; /* its owner */
+    uint32_t gid;
+};
+
+struct cell_spec {
+    uint32_t uid; /* who the cell's processes are to the machine; never 0 */
+    uint32_t gid;
+    uint32_t umask;
+    uint32_t threads;
+    bool system; /* also shows the machine's programs and settings, read-only */
+    struct cell_root roots[ROOTS_MAX];
+    size_t n_roots;
+};
+
+/* Adds the directory at `host`; its identity and owner are taken now. */
+int spec_add_root(struct cell_spec *spec, const struct root *root, const char *protect,
+                  struct err *err);
+/* Decides who the cell runs as: the first root's owner, or `spare` in the place of root. */
+void spec_choose_owner(struct cell_spec *spec, uint32_t euid, uint32_t egid, uint32_t spare);
+
+void spec_write(const struct cell_spec *spec, struct json_out *j);
+int spec_read(struct str json, struct cell_spec *ret, struct err *err);
+void spec_done(struct cell_spec *spec);
+
+#endif
