@@ -1,0 +1,168 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "work/work.h"
+
+#define BINARY_LOOK 8192
+
+/* One pass over the file: hash, line count and the wanted window together. */
+struct reading {
+    struct hash hash;
+    int64_t first; /* window, 1-based */
+    int64_t last;  /* INT64_MAX: to the end */
+    size_t max;    /* bytes of content */
+    int64_t line;  /* number of the line at hand */
+    bool at_start; /* nothing of that line was seen yet */
+    int64_t end;   /* last line that reached the body */
+    bool truncated;
+    struct buf *body;
+};
+
+static void keep(struct reading *r, const char *p, size_t n)
+{
+    size_t room = r->max - r->body->len;
+    if (n > room) {
+        r->truncated = true;
+        n = room;
+    }
+    if (n == 0)
+        return;
+    buf_add(r->body, p, n);
+    r->end = r->line;
+}
+
+static void take_lines(struct reading *r, const char *p, size_t n)
+{
+    while (n > 0) {
+        const char *newline = memchr(p, '\n', n);
+        size_t part = newline ? (size_t)(newline - p) + 1 : n;
+        if (r->line >= r->first && r->line <= r->last)
+            keep(r, p, part);
+        r->at_start = newline != NULL;
+        if (newline)
+            r->line++;
+        p += part;
+        n -= part;
+    }
+}
+
+static int64_t count_newlines(const char *p, size_t n)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += p[i] == '\n';
+    return count;
+}
+
+/* Without a window the content is a prefix, so whole chunks can be taken. */
+static void take_prefix(struct reading *r, const char *p, size_t n)
+{
+    size_t room = r->max - r->body->len;
+    size_t part = n < room ? n : room;
+    buf_add(r->body, p, part);
+    if (part > 0)
+        r->end = r->line + count_newlines(p, part) - (p[part - 1] == '\n');
+    r->truncated |= part < n;
+    r->line += count_newlines(p, n);
+    r->at_start = p[n - 1] == '\n';
+}
+
+static int read_through(struct work *w, int fd, int64_t size, struct reading *r, const char *path,
+                        bool *ret_binary, struct err *err)
+{
+    bool window = r->first > 1 || r->last != INT64_MAX;
+    int64_t done = 0;
+    /* The size at opening is the end: a file that grows as fast as it is read must not hold us. */
+    while (done < size) {
+        if (work_check_cancel(w, err) < 0)
+            return -1;
+        size_t want = size - done < (int64_t)WORK_CHUNK ? (size_t)(size - done) : WORK_CHUNK;
+        ssize_t n = read(fd, w->chunk, want);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return beneath_errno(err, errno, path);
+        if (n == 0)
+            break;
+        if (done == 0)
+            *ret_binary = memchr(w->chunk, '\0', n < BINARY_LOOK ? (size_t)n : BINARY_LOOK) != NULL;
+        hash_add(&r->hash, w->chunk, (size_t)n);
+        if (window)
+            take_lines(r, w->chunk, (size_t)n);
+        else
+            take_prefix(r, w->chunk, (size_t)n);
+        done += n;
+    }
+    return r->body->failed ? err_set(err, ERR_OUTPUT_LIMIT, "`%s` does not fit an answer", path)
+                           : 0;
+}
+
+static int64_t whole_lines(const struct reading *r)
+{
+    if (!r->truncated)
+        return (int64_t)r->body->len;
+    const char *newline = r->body->len ? memrchr(r->body->data, '\n', r->body->len) : NULL;
+    return newline ? newline + 1 - r->body->data : 0;
+}
+
+int work_read(struct work *w, const union op_request *request, struct str body,
+              union op_reply *reply, struct err *err)
+{
+    (void)body;
+    const struct op_read_request *q = &request->read;
+    const struct beneath_root *root = work_root(w, q->root, err);
+    FD_AT_END int fd = -1;
+    struct stat st;
+    if (!root || beneath_open_file(root, q->path.p, &fd, &st, err) < 0)
+        return -1;
+    struct reading r = {
+        .first = q->start_line == ARG_ABSENT ? 1 : q->start_line,
+        .last = q->end_line == ARG_ABSENT ? INT64_MAX : q->end_line,
+        .max = (size_t)q->max_bytes,
+        .line = 1,
+        .at_start = true,
+        .body = &w->body,
+    };
+    hash_begin(&r.hash);
+    bool binary = false;
+    if (read_through(w, fd, st.st_size, &r, q->path.p, &binary, err) < 0)
+        return -1;
+    hash_end_hex(&r.hash, w->sha256);
+    int64_t total = r.line - (r.at_start ? 1 : 0);
+    reply->read = (struct op_read_reply){
+        .size = st.st_size,
+        .sha256 = {w->sha256, HASH_HEX},
+        .total_lines = total,
+        .start_line = r.first,
+        .end_line = r.end,
+        .whole = whole_lines(&r),
+        .truncated = r.truncated,
+        .binary = binary,
+    };
+    return 0;
+}
+
+int work_hash_file(struct work *w, int fd, int64_t size, const char *path, char out[HASH_HEX + 1],
+                   struct err *err)
+{
+    struct hash h;
+    hash_begin(&h);
+    for (int64_t done = 0; done < size;) {
+        if (work_check_cancel(w, err) < 0)
+            return -1;
+        ssize_t n = read(fd, w->chunk, WORK_CHUNK);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return beneath_errno(err, errno, path);
+        if (n == 0)
+            break;
+        hash_add(&h, w->chunk, (size_t)n);
+        done += n;
+    }
+    hash_end_hex(&h, out);
+    return 0;
+}

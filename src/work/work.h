@@ -1,0 +1,47 @@
+/* What runs inside a cell, behind its locks: the operations of core/op.h on open folders. */
+#ifndef SANDGATE_WORK_WORK_H
+#define SANDGATE_WORK_WORK_H
+
+#include <stdatomic.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "core/op.h"
+#include "work/beneath.h"
+
+#define WORK_CHUNK (256u << 10)
+
+/* One thread's own things, reused from call to call. */
+struct work {
+    const struct beneath_root *roots;
+    size_t n_roots;
+    atomic_bool *cancelled; /* the gate asks this call to stop */
+    char *chunk;            /* WORK_CHUNK bytes to read into */
+    struct buf body;        /* the reply's body */
+    char sha256[HASH_HEX + 1];
+};
+
+typedef int (*op_fn)(struct work *w, const union op_request *request, struct str body,
+                     union op_reply *reply, struct err *err);
+extern const op_fn work_ops[OP_COUNT];
+
+int work_read(struct work *w, const union op_request *request, struct str body,
+              union op_reply *reply, struct err *err);
+int work_write(struct work *w, const union op_request *request, struct str body,
+               union op_reply *reply, struct err *err);
+int work_list(struct work *w, const union op_request *request, struct str body,
+              union op_reply *reply, struct err *err);
+int work_stat(struct work *w, const union op_request *request, struct str body,
+              union op_reply *reply, struct err *err);
+int work_sweep(struct work *w, const union op_request *request, struct str body,
+               union op_reply *reply, struct err *err);
+
+/* The root a request names, or NULL with an error. */
+const struct beneath_root *work_root(const struct work *w, int64_t root, struct err *err);
+/* -1 with CANCELLED once the gate asked to stop; long loops call it. */
+int work_check_cancel(const struct work *w, struct err *err);
+/* Hashes the first `size` bytes of an open file. */
+int work_hash_file(struct work *w, int fd, int64_t size, const char *path, char out[HASH_HEX + 1],
+                   struct err *err);
+
+#endif

@@ -1,0 +1,251 @@
+#include "work/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "cell/frame.h"
+#include "work/work.h"
+
+#define THREADS_MAX 32
+#define STACK_BYTES (256u << 10)
+/* The gate bounds what it asks for; this is only so that no mistake can grow without end. */
+#define BODY_MAX (64u << 20)
+#define BODY_KEEP (256u << 10)
+
+const op_fn work_ops[OP_COUNT] = {
+    [OP_READ] = work_read, [OP_WRITE] = work_write, [OP_LIST] = work_list,
+    [OP_STAT] = work_stat, [OP_SWEEP] = work_sweep,
+};
+
+/* Which call each thread is at, so that another thread that reads the cancel can find it. */
+struct slot {
+    uint64_t token; /* 0: none; under the lock */
+    atomic_bool cancelled;
+};
+
+struct worker {
+    int fd;
+    struct beneath_root roots[ROOTS_MAX];
+    size_t n_roots;
+    pthread_mutex_t lock;
+    struct slot slots[THREADS_MAX];
+    unsigned threads;
+    /* Cancels that came before their call was taken up. */
+    uint64_t early[64];
+    unsigned early_at;
+};
+
+struct thread {
+    struct worker *worker;
+    unsigned index;
+};
+
+const struct beneath_root *work_root(const struct work *w, int64_t root, struct err *err)
+{
+    if (root >= 0 && (size_t)root < w->n_roots)
+        return &w->roots[root];
+    err_set(err, ERR_INTERNAL, "no folder number %d", (int)root);
+    return NULL;
+}
+
+int work_check_cancel(const struct work *w, struct err *err)
+{
+    if (!atomic_load_explicit(w->cancelled, memory_order_relaxed))
+        return 0;
+    return err_set(err, ERR_CANCELLED, "the call was cancelled");
+}
+
+static void take_up(struct worker *worker, struct slot *slot, uint64_t token)
+{
+    pthread_mutex_lock(&worker->lock);
+    slot->token = token;
+    bool early = false;
+    for (unsigned i = 0; i < ARRAY_LEN(worker->early); i++)
+        early |= worker->early[i] == token;
+    atomic_store(&slot->cancelled, early);
+    pthread_mutex_unlock(&worker->lock);
+}
+
+static void put_down(struct worker *worker, struct slot *slot)
+{
+    pthread_mutex_lock(&worker->lock);
+    slot->token = 0;
+    pthread_mutex_unlock(&worker->lock);
+}
+
+static void cancel(struct worker *worker, uint64_t token)
+{
+    pthread_mutex_lock(&worker->lock);
+    bool found = false;
+    for (unsigned i = 0; i < worker->threads; i++) {
+        if (worker->slots[i].token == token) {
+            atomic_store(&worker->slots[i].cancelled, true);
+            found = true;
+        }
+    }
+    if (!found)
+        worker->early[worker->early_at++ % ARRAY_LEN(worker->early)] = token;
+    pthread_mutex_unlock(&worker->lock);
+}
+
+static const struct op *find_op(struct str name)
+{
+    for (size_t i = 0; i < OP_COUNT; i++) {
+        if (str_is(name, op_table[i].name))
+            return &op_table[i];
+    }
+    return NULL;
+}
+
+static int send_error(int fd, uint64_t token, const struct err *err)
+{
+    BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
+    struct json_out j = {.out = &head};
+    jo_open(&j, '{');
+    jo_ktext(&j, "code", err_row(err->code)->name);
+    jo_ktext(&j, "message", err->message);
+    if (err->reason[0])
+        jo_ktext(&j, "reason", err->reason);
+    if (err->field[0])
+        jo_ktext(&j, "field", err->field);
+    jo_close(&j, '}');
+    struct frame frame = {.type = FRAME_ERROR, .token = token, .head = buf_str(&head)};
+    return frame_send(fd, &frame, -1);
+}
+
+static int send_reply(int fd, uint64_t token, const struct op *op, const union op_reply *reply,
+                      struct str body)
+{
+    while (body.n > FRAME_BODY_MAX) {
+        struct frame piece = {
+            .type = FRAME_CHUNK, .token = token, .body = {body.p, FRAME_BODY_MAX}};
+        int r = frame_send(fd, &piece, -1);
+        if (r < 0)
+            return r;
+        body.p += FRAME_BODY_MAX;
+        body.n -= FRAME_BODY_MAX;
+    }
+    BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
+    struct json_out j = {.out = &head};
+    arg_encode(&op->reply, reply, &j);
+    struct frame frame = {
+        .type = FRAME_RESULT, .token = token, .head = buf_str(&head), .body = body};
+    return frame_send(fd, &frame, -1);
+}
+
+/* A body too large for a frame comes as a sealed memory file. */
+struct mapping {
+    void *at;
+    size_t n;
+};
+
+static void mapping_done(struct mapping *m)
+{
+    if (m->at)
+        munmap(m->at, m->n);
+}
+
+static int map_body(int fd, struct mapping *ret, struct err *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0 || st.st_size < 0)
+        return err_set(err, ERR_INTERNAL, "reading the content: %s", strerror(errno));
+    if (st.st_size == 0)
+        return 0;
+    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (at == MAP_FAILED)
+        return err_set(err, ERR_INTERNAL, "reading the content: %s", strerror(errno));
+    *ret = (struct mapping){at, (size_t)st.st_size};
+    return 0;
+}
+
+static int serve_call(struct worker *worker, struct work *w, const struct frame *frame, int body_fd)
+{
+    struct err err;
+    JSON_AT_END yyjson_doc *doc = NULL;
+    union op_request request = {0};
+    union op_reply reply = {0};
+    struct json_error why;
+    if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, &why) < 0) {
+        err_set(&err, ERR_INTERNAL, "a frame that is not JSON: %s", why.what);
+        return send_error(worker->fd, frame->token, &err);
+    }
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    const struct op *op = find_op(json_str(yyjson_obj_get(root, "op")));
+    CLEANUP(mapping_done) struct mapping mapping = {0};
+    int r = op ? 0 : err_set(&err, ERR_INTERNAL, "an operation the worker does not know");
+    if (r == 0)
+        r = arg_decode(&op->request, true, yyjson_obj_get(root, "args"), &request, &err);
+    if (r == 0 && body_fd >= 0)
+        r = map_body(body_fd, &mapping, &err);
+    struct str body = mapping.at ? (struct str){mapping.at, mapping.n} : frame->body;
+    buf_reset(&w->body, BODY_KEEP);
+    if (r == 0)
+        r = work_ops[op - op_table](w, &request, body, &reply, &err);
+    if (r < 0)
+        return send_error(worker->fd, frame->token, &err);
+    return send_reply(worker->fd, frame->token, op, &reply, buf_str(&w->body));
+}
+
+static void *serve(void *arg)
+{
+    struct thread *thread = arg;
+    struct worker *worker = thread->worker;
+    struct slot *slot = &worker->slots[thread->index];
+    char *buffer = mem_zero(FRAME_BYTES_MAX);
+    struct work w = {.roots = worker->roots,
+                     .n_roots = worker->n_roots,
+                     .cancelled = &slot->cancelled,
+                     .chunk = mem_zero(WORK_CHUNK)};
+    buf_init(&w.body, BODY_MAX);
+    for (;;) {
+        struct frame frame;
+        FD_AT_END int body_fd = -1;
+        int r = frame_receive(worker->fd, buffer, 0, &frame, &body_fd);
+        if (r <= 0)
+            break;
+        if (frame.type == FRAME_CANCEL) {
+            cancel(worker, frame.token);
+        } else if (frame.type == FRAME_CALL) {
+            take_up(worker, slot, frame.token);
+            r = serve_call(worker, &w, &frame, body_fd);
+            put_down(worker, slot);
+            if (r < 0)
+                break;
+        }
+    }
+    buf_done(&w.body);
+    free(w.chunk);
+    free(buffer);
+    return NULL;
+}
+
+int worker_main(int work_fd, const struct cell_spec *spec, const int *roots)
+{
+    static struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    static struct thread threads[THREADS_MAX];
+    worker.fd = work_fd;
+    worker.n_roots = spec->n_roots;
+    for (size_t i = 0; i < spec->n_roots; i++)
+        worker.roots[i] = (struct beneath_root){roots[i], spec->roots[i].inside,
+                                                spec->roots[i].host, spec->roots[i].writable};
+    worker.threads = spec->threads < THREADS_MAX ? spec->threads : THREADS_MAX;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    for (unsigned i = 0; i < worker.threads; i++) {
+        threads[i] = (struct thread){&worker, i};
+        pthread_t id;
+        /* The first call is served by this thread itself, below. */
+        if (i > 0 && pthread_create(&id, &attr, serve, &threads[i]) != 0)
+            return 1;
+    }
+    serve(&threads[0]);
+    return 0;
+}

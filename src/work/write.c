@@ -1,0 +1,211 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "work/work.h"
+
+/* Held from checking `if_match` to the rename, so that of two calls with the same expectation only
+ * one succeeds. */
+static pthread_mutex_t commit_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_uint temp_counter;
+
+/* A write on its way: the temporary file lies beside its target until it is renamed onto it. */
+struct writing {
+    struct work *w;
+    const struct op_write_request *q;
+    const char *path;
+    struct beneath_place place;
+    struct stat old; /* of the file that is replaced */
+    bool exists;
+    int fd;
+    char temp[64];
+    bool temp_exists;
+    struct hash hash;
+    int64_t bytes;
+};
+
+static void writing_done(struct writing *x)
+{
+    if (x->temp_exists)
+        unlinkat(x->place.dir, x->temp, 0);
+    fd_closep(&x->fd);
+    fd_closep(&x->place.dir);
+}
+
+static int look_at_target(struct writing *x, struct err *err)
+{
+    x->exists = fstatat(x->place.dir, x->place.name, &x->old, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!x->exists)
+        return errno == ENOENT ? 0 : beneath_errno(err, errno, x->path);
+    if (S_ISDIR(x->old.st_mode))
+        return beneath_errno(err, EISDIR, x->path);
+    if (!S_ISREG(x->old.st_mode))
+        return err_set(err, ERR_NOT_A_FILE, "`%s` is not a regular file", x->path);
+    if (x->q->create_only)
+        return beneath_errno(err, EEXIST, x->path);
+    /* Replacing by rename needs no right to the file itself; people expect that it does. */
+    if (syscall(SYS_faccessat2, x->place.dir, x->place.name, W_OK,
+                AT_EACCESS | AT_SYMLINK_NOFOLLOW) < 0)
+        return beneath_errno(err, errno, x->path);
+    return 0;
+}
+
+static int make_temp(struct writing *x, struct err *err)
+{
+    for (int i = 0; i < 16; i++) {
+        snprintf(x->temp, sizeof x->temp, OP_TEMP_PREFIX "%.*s-%x", (int)x->q->tag.n, x->q->tag.p,
+                 atomic_fetch_add(&temp_counter, 1));
+        if (beneath_create(x->place.dir, x->temp, &x->fd) == 0) {
+            x->temp_exists = true;
+            return 0;
+        }
+        if (errno != EEXIST)
+            break;
+    }
+    return beneath_errno(err, errno, x->path);
+}
+
+static int put(struct writing *x, const char *p, size_t n, struct err *err)
+{
+    int r = fd_write_all(x->fd, p, n);
+    if (r < 0)
+        return beneath_errno(err, -r, x->path);
+    hash_add(&x->hash, p, n);
+    x->bytes += (int64_t)n;
+    return 0;
+}
+
+static int copy_old(struct writing *x, struct err *err)
+{
+    FD_AT_END int old = -1;
+    struct stat st;
+    struct beneath_root here = {.fd = x->place.dir, .inside = "", .host = ""};
+    if (beneath_open_file(&here, x->place.name, &old, &st, err) < 0)
+        return -1;
+    for (int64_t done = 0; done < st.st_size;) {
+        if (work_check_cancel(x->w, err) < 0)
+            return -1;
+        ssize_t n = fd_read_upto(old, x->w->chunk, WORK_CHUNK);
+        if (n < 0)
+            return beneath_errno(err, (int)-n, x->path);
+        if (n == 0)
+            break;
+        if (put(x, x->w->chunk, (size_t)n, err) < 0)
+            return -1;
+        done += n;
+    }
+    return 0;
+}
+
+static int fill_temp(struct writing *x, struct str content, struct err *err)
+{
+    hash_begin(&x->hash);
+    if (x->q->append && x->exists && copy_old(x, err) < 0)
+        return -1;
+    if (put(x, content.p, content.n, err) < 0)
+        return -1;
+    if (x->exists && fchmod(x->fd, x->old.st_mode & 0777) < 0)
+        return beneath_errno(err, errno, x->path);
+    if (x->q->fsync && fsync(x->fd) < 0)
+        return beneath_errno(err, errno, x->path);
+    return 0;
+}
+
+static int check_precondition(struct writing *x, struct err *err)
+{
+    char now[HASH_HEX + 1];
+    FD_AT_END int fd = -1;
+    struct stat st;
+    struct beneath_root here = {.fd = x->place.dir, .inside = "", .host = ""};
+    if (beneath_open_file(&here, x->place.name, &fd, &st, err) < 0) {
+        if (err->code != ERR_NOT_FOUND)
+            return -1;
+        return err_set(err, ERR_PRECONDITION_FAILED,
+                       "`%s` does not exist, so its hash does not match", x->path);
+    }
+    if (work_hash_file(x->w, fd, st.st_size, x->path, now, err) < 0)
+        return -1;
+    if (hash_hex_equal(x->q->if_match, now))
+        return 0;
+    return err_set(err, ERR_PRECONDITION_FAILED,
+                   "`%s` has changed: its SHA-256 is %s; read it again before writing", x->path,
+                   now);
+}
+
+static int rename_temp(struct writing *x, struct err *err)
+{
+    unsigned flags = x->q->create_only ? RENAME_NOREPLACE : 0;
+    if (renameat2(x->place.dir, x->temp, x->place.dir, x->place.name, flags) < 0)
+        return beneath_errno(err, errno, x->path);
+    x->temp_exists = false;
+    return 0;
+}
+
+static int commit(struct writing *x, struct err *err)
+{
+    pthread_mutex_lock(&commit_lock);
+    int r = x->q->if_match.p ? check_precondition(x, err) : 0;
+    if (r == 0)
+        r = rename_temp(x, err);
+    pthread_mutex_unlock(&commit_lock);
+    if (r == 0 && x->q->fsync) {
+        FD_AT_END int dir = beneath_reopen_dir(x->place.dir);
+        if (dir < 0 || fsync(dir) < 0)
+            return beneath_errno(err, errno, x->path);
+    }
+    return r;
+}
+
+int work_write(struct work *w, const union op_request *request, struct str body,
+               union op_reply *reply, struct err *err)
+{
+    const struct op_write_request *q = &request->write;
+    const struct beneath_root *root = work_root(w, q->root, err);
+    if (!root)
+        return -1;
+    if (!root->writable) {
+        err_set(err, ERR_READ_ONLY, "`%s` is in a read-only folder", q->path.p);
+        return err_reason(err, "read_only_mount");
+    }
+    CLEANUP(writing_done)
+    struct writing x = {.w = w, .q = q, .path = q->path.p, .place.dir = -1, .fd = -1};
+    if (beneath_place(root, q->path.p, true, &x.place, err) < 0 || look_at_target(&x, err) < 0 ||
+        make_temp(&x, err) < 0 || fill_temp(&x, body, err) < 0 || work_check_cancel(w, err) < 0 ||
+        commit(&x, err) < 0)
+        return -1;
+    hash_end_hex(&x.hash, w->sha256);
+    reply->write = (struct op_write_reply){x.bytes, {w->sha256, HASH_HEX}, !x.exists};
+    return 0;
+}
+
+int work_sweep(struct work *w, const union op_request *request, struct str body,
+               union op_reply *reply, struct err *err)
+{
+    (void)body;
+    const struct op_sweep_request *q = &request->sweep;
+    const struct beneath_root *root = work_root(w, q->root, err);
+    char prefix[64];
+    int n = snprintf(prefix, sizeof prefix, OP_TEMP_PREFIX "%.*s-", (int)q->tag.n, q->tag.p);
+    CLEANUP(fd_closep) int dir = -1;
+    struct beneath_place place = {.dir = -1};
+    if (!root || !root->writable || beneath_place(root, q->path.p, false, &place, err) < 0)
+        return root && root->writable ? -1 : 0;
+    dir = place.dir;
+    FD_AT_END int listing = beneath_reopen_dir(dir);
+    reply->sweep.removed = 0;
+    for (ssize_t got; listing >= 0 && (got = getdents64(listing, w->chunk, WORK_CHUNK)) > 0;) {
+        for (ssize_t at = 0; at < got;) {
+            const struct dirent64 *d = (const void *)(w->chunk + at);
+            at += d->d_reclen;
+            if (strncmp(d->d_name, prefix, (size_t)n) == 0 && unlinkat(dir, d->d_name, 0) == 0)
+                reply->sweep.removed++;
+        }
+    }
+    return 0;
+}
