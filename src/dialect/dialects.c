@@ -1,0 +1,14 @@
+#include "dialect/dialects.h"
+
+static const struct dialect *const all[] = {&dialect_native, &dialect_toolhost};
+
+const struct dialect *dialect_find(const char *name, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (strcmp(all[i]->name, name) == 0)
+            return all[i];
+    }
+    err_set(err, ERR_INVALID_ARGUMENTS, "there is no dialect `%.40s`; available: native, toolhost",
+            name);
+    return NULL;
+}

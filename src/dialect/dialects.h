@@ -1,0 +1,13 @@
+/* The dialects there are. */
+#ifndef SANDGATE_DIALECT_DIALECTS_H
+#define SANDGATE_DIALECT_DIALECTS_H
+
+#include "core/dialect.h"
+
+extern const struct dialect dialect_native;
+extern const struct dialect dialect_toolhost;
+
+/* By name; NULL with an error that lists them. */
+const struct dialect *dialect_find(const char *name, struct err *err);
+
+#endif

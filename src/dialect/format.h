@@ -1,0 +1,35 @@
+/* Wire formats: how a call, an answer and a list of tools are written. Independent of the dialect. */
+#ifndef SANDGATE_DIALECT_FORMAT_H
+#define SANDGATE_DIALECT_FORMAT_H
+
+#include "core/call.h"
+
+enum format_id { FORMAT_TOOL_CALL, FORMAT_OPENAI, FORMAT_COUNT };
+
+/* One request as the format has it. */
+struct request {
+    char *id_json;   /* the caller's id as JSON text, to be given back; NULL: none */
+    char *id;        /* the same as plain text */
+    char *name;      /* of the tool */
+    yyjson_doc *doc; /* owns `arguments`; taken over on success */
+    yyjson_val *arguments;
+    bool responses; /* openai: the Responses API's item */
+};
+
+void request_done(struct request *request);
+
+/* By name; -1 with an error that lists them. */
+int format_find(const char *name, enum format_id *ret, struct err *err);
+
+/* Reads a call from a parsed document, which the request takes over. Where only the id could be
+ * read, the request has that, so that the error can be sent to the right place. */
+int format_read(enum format_id format, yyjson_doc *doc, struct request *ret, struct err *err);
+
+/* Writes the answer of a finished call. `bare`: the dialect's own answer, without an id around. */
+void format_write(enum format_id format, const struct request *request, struct call *call,
+                  bool bare, struct buf *out);
+
+/* The tools of a dialect as a JSON array. */
+void format_list(enum format_id format, const struct dialect *dialect, struct json_out *j);
+
+#endif

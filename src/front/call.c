@@ -1,0 +1,138 @@
+/* `sandgate call TOOL [JSON|-]`: one call, its answer on standard output. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/registry.h"
+#include "dialect/format.h"
+#include "front/front.h"
+
+#define OPTIONS (OPTIONS_SHAPE | OPTIONS_PLACE | OPTIONS_IDENTITY)
+
+struct one_call {
+    enum format_id format;
+    struct request request;
+    bool answered;
+    int status;
+};
+
+static int status_of(const struct call *call)
+{
+    if (!call->failed)
+        return EXIT_OK;
+    if (call->err.code == ERR_APPROVAL_TIMEOUT || call->err.code == ERR_APPROVAL_DENIED)
+        return EXIT_NOT_APPROVED;
+    /* A path that leads out is a wrong argument to the caller, not a rule someone wrote. */
+    if (err_row(call->err.code)->kind == KIND_POLICY && call->err.code != ERR_READ_ONLY &&
+        call->err.code != ERR_PATH_OUTSIDE_WORKSPACE &&
+        call->err.code != ERR_SYMLINK_OUTSIDE_WORKSPACE)
+        return EXIT_DENIED;
+    return EXIT_TOOL_ERROR;
+}
+
+static void print_answer(struct call *call)
+{
+    struct one_call *one = call->front;
+    BUF_AT_END struct buf out = BUF_INIT(1u << 30);
+    format_write(one->format, &one->request, call, true, &out);
+    buf_add_char(&out, '\n');
+    one->status = status_of(call);
+    if (fd_write_all(STDOUT_FILENO, out.data, out.len) < 0)
+        one->status = EXIT_TOOL_ERROR;
+    one->answered = true;
+    uv_stop(call->pipeline->loop);
+    call_free(call);
+}
+
+/* The arguments as text: the word itself, or all of standard input. */
+static int read_arguments(const char *word, size_t max, struct buf *out, struct err *err)
+{
+    buf_init(out, max + 1);
+    if (strcmp(word, "-") != 0)
+        return buf_add_text(out, word) < 0 ? err_field(err, "arguments", "they are too long") : 0;
+    for (;;) {
+        if (buf_reserve(out, 1) < 0)
+            return err_set(err, ERR_TOO_LARGE, "standard input is longer than %zu bytes", max);
+        ssize_t n = fd_read_upto(STDIN_FILENO, out->data + out->len, out->cap - out->len);
+        if (n < 0)
+            return err_set(err, ERR_INTERNAL, "reading standard input: %s", strerror((int)-n));
+        if (n == 0)
+            return 0;
+        out->len += (size_t)n;
+    }
+}
+
+static void submit(struct gate *gate, const struct options *o, struct one_call *one)
+{
+    struct call *call = gate_call_new(gate);
+    size_t max = (size_t)config_int(gate->config, "limits.maxRequestBytes");
+    BUF_AT_END struct buf text = BUF_INIT(0);
+    struct json_error why;
+    call->name = mem_dup(o->words[0]);
+    call->front = one;
+    call->answer = print_answer;
+    int r = read_arguments(o->n_words > 1 ? o->words[1] : "{}", max, &text, &call->err);
+    if (r == 0 && json_parse(text.data, text.len, max, JSON_STRICT, &call->doc, &why) < 0)
+        r = err_field(&call->err, "arguments", "the arguments are not valid JSON: %s (at byte %zu)",
+                      why.what, why.at);
+    call->failed = r < 0;
+    call->arguments = yyjson_doc_get_root(call->doc);
+    pipeline_submit(&gate->pipeline, call);
+}
+
+static int tool_help(const struct options *o)
+{
+    struct err err;
+    struct gate_options go;
+    FREE_AT_END char *state_path = NULL;
+    BUF_AT_END struct buf out = BUF_INIT(64u << 10);
+    if (front_gate_options(o, &go, &state_path, &err) < 0)
+        return front_usage_error(&err);
+    if (o->n_words == 0) {
+        buf_add_text(&out,
+                     "usage: sandgate call TOOL [JSON|-] [options]\n\n"
+                     "Runs one tool call and prints its answer. JSON are the arguments; - reads "
+                     "them from standard input.\n`sandgate call TOOL --help` explains a tool.\n\n");
+        options_help(OPTIONS, &out);
+    } else {
+        struct str name = {o->words[0], strlen(o->words[0])};
+        const struct tool *tool = registry_find(go.dialect->id, name, &err);
+        if (!tool)
+            return front_usage_error(&err);
+        buf_addf(&out, "%s: %s\n\narguments:\n", tool->name, tool->description);
+        arg_help(&tool->args, &out);
+    }
+    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+}
+
+int front_call(int argc, char *const *argv)
+{
+    struct options o;
+    struct err err;
+    struct one_call one = {.status = EXIT_TOOL_ERROR};
+    struct gate_options go;
+    FREE_AT_END char *state_path = NULL;
+    if (options_read(argc, argv, OPTIONS, 2, &o, &err) < 0)
+        return front_usage_error(&err);
+    if (o.help)
+        return tool_help(&o);
+    if (o.n_words == 0) {
+        log_error("which tool? see `sandgate call --help` and `sandgate tools`");
+        return EXIT_USAGE;
+    }
+    if (format_find(o.format ? o.format : "tool_call", &one.format, &err) < 0 ||
+        front_gate_options(&o, &go, &state_path, &err) < 0)
+        return front_usage_error(&err);
+    struct gate gate;
+    if (gate_open(&gate, &go, &err) < 0)
+        return front_usage_error(&err);
+    submit(&gate, &o, &one);
+    while (!one.answered)
+        uv_run(&gate.loop, UV_RUN_DEFAULT);
+    gate_close(&gate);
+    return one.status;
+}

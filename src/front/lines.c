@@ -1,0 +1,411 @@
+#include "front/lines.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+
+#define CHUNK (64u << 10)
+#define OUT_KEEP (256u << 10)
+/* With this much unsent, no more is read until the other side has taken it. */
+#define OUT_HIGH (4u << 20)
+/* Escaping makes at most six bytes of one. */
+#define ANSWER_GROWTH 6u
+
+struct pending {
+    struct pending *next;
+    struct pending *prev;
+    struct lines *lines;
+    struct call *call;
+    struct request request;
+};
+
+struct lines {
+    struct gate *gate;
+    enum format_id format;
+    int out_fd;
+    size_t max_request;
+    size_t max_answer;
+    size_t max_in_flight;
+    void (*ended)(void *arg);
+    void *arg;
+
+    union {
+        uv_handle_t handle;
+        uv_stream_t stream;
+        uv_pipe_t pipe;
+        uv_tty_t tty;
+        uv_idle_t idle; /* a regular file is read a piece a turn */
+    } in;
+    bool in_file;
+    int in_fd;
+    bool reading;
+    bool input_over;
+    bool gone; /* nobody reads the answers any more */
+    bool told;
+    char chunk[CHUNK];
+    struct buf partial; /* a line that is not complete, or that has to wait */
+    bool skipping;      /* the rest of a line that was too long */
+
+    struct pending *calls;
+    struct buf out;
+    uv_poll_t writable;
+    bool write_waits;
+    bool out_polls; /* out_fd can be waited for */
+};
+
+static void take_text(struct lines *l, const char *text, size_t n);
+
+static bool must_wait(const struct lines *l)
+{
+    return pipeline_in_flight(&l->gate->pipeline) >= l->max_in_flight || l->out.len > OUT_HIGH;
+}
+
+static void maybe_end(struct lines *l)
+{
+    bool unsent = l->out.len > 0 && !l->gone;
+    if (!l->input_over || l->calls || unsent || l->partial.len || l->told)
+        return;
+    l->told = true;
+    l->ended(l->arg);
+}
+
+static void answered(struct call *call)
+{
+    struct pending *p = call->front;
+    struct lines *l = p->lines;
+    if (!l->gone) {
+        l->out.max = l->out.len + l->max_answer;
+        format_write(l->format, &p->request, call, false, &l->out);
+        l->out.max++;
+        buf_add_char(&l->out, '\n');
+    }
+    if (p->next)
+        p->next->prev = p->prev;
+    if (p->prev)
+        p->prev->next = p->next;
+    else
+        l->calls = p->next;
+    request_done(&p->request);
+    free(p);
+    call_free(call);
+}
+
+static struct pending *find_by_id(struct lines *l, const char *id_json)
+{
+    for (struct pending *p = l->calls; p; p = p->next) {
+        if (p->request.id_json && strcmp(p->request.id_json, id_json) == 0)
+            return p;
+    }
+    return NULL;
+}
+
+/* {"cancel":"ID"} is no call and has no answer of its own. */
+static bool take_cancel(struct lines *l, yyjson_val *root)
+{
+    yyjson_val *cancel = yyjson_is_obj(root) ? yyjson_obj_get(root, "cancel") : NULL;
+    if (!cancel)
+        return false;
+    for (struct pending *p = l->calls; p; p = p->next) {
+        if (p->request.id && yyjson_is_str(cancel) && str_is(json_str(cancel), p->request.id))
+            pipeline_cancel(p->call, ERR_CANCELLED, "the caller cancelled the call");
+    }
+    return true;
+}
+
+static int read_request(struct lines *l, const char *text, size_t n, struct pending *p,
+                        struct err *err)
+{
+    yyjson_doc *doc = NULL;
+    struct json_error why;
+    if (json_parse(text, n, l->max_request, JSON_STRICT, &doc, &why) < 0)
+        return err_field(err, "", "the line is not valid JSON: %s (at byte %zu)", why.what, why.at);
+    if (format_read(l->format, doc, &p->request, err) < 0)
+        return -1;
+    if (p->request.id_json && find_by_id(l, p->request.id_json))
+        return err_field(err, "id", "a call with the id %.60s is still running",
+                         p->request.id_json);
+    return 0;
+}
+
+static void submit(struct lines *l, struct pending *p, int status)
+{
+    struct call *call = p->call;
+    call->failed = status < 0;
+    call->id = mem_dup(p->request.id);
+    call->name = TAKE_PTR(p->request.name);
+    call->doc = TAKE_PTR(p->request.doc);
+    call->arguments = p->request.arguments;
+    call->front = p;
+    call->answer = answered;
+    p->next = l->calls;
+    if (l->calls)
+        l->calls->prev = p;
+    l->calls = p;
+    pipeline_submit(&l->gate->pipeline, call);
+}
+
+static struct pending *pending_new(struct lines *l)
+{
+    struct pending *p = mem_zero(sizeof *p);
+    p->lines = l;
+    p->call = gate_call_new(l->gate);
+    return p;
+}
+
+static void take_line(struct lines *l, const char *text, size_t n)
+{
+    while (n && (text[n - 1] == '\r' || text[n - 1] == ' '))
+        n--;
+    if (n == 0)
+        return;
+    if (n > 10 && n < 4096 && memmem(text, n < 64 ? n : 64, "\"cancel\"", 8)) {
+        JSON_AT_END yyjson_doc *doc = NULL;
+        if (json_parse(text, n, n, JSON_STRICT, &doc, NULL) == 0 &&
+            take_cancel(l, yyjson_doc_get_root(doc)))
+            return;
+    }
+    struct pending *p = pending_new(l);
+    submit(l, p, read_request(l, text, n, p, &p->call->err));
+}
+
+static void refuse_long_line(struct lines *l)
+{
+    struct pending *p = pending_new(l);
+    err_set(&p->call->err, ERR_TOO_LARGE, "the line is longer than %zu bytes; it was not read",
+            l->max_request);
+    submit(l, p, -1);
+}
+
+static void keep_partial(struct lines *l, const char *text, size_t n)
+{
+    if (l->partial.len + n > l->max_request) {
+        refuse_long_line(l);
+        buf_reset(&l->partial, CHUNK);
+        l->skipping = true;
+        return;
+    }
+    buf_add(&l->partial, text, n);
+}
+
+/* A complete line, of which a beginning may have come before. */
+static void complete_line(struct lines *l, const char *text, size_t n)
+{
+    if (l->skipping) {
+        l->skipping = false;
+        return;
+    }
+    if (l->partial.len == 0) {
+        if (n > l->max_request)
+            refuse_long_line(l);
+        else
+            take_line(l, text, n);
+        return;
+    }
+    keep_partial(l, text, n);
+    if (!l->skipping)
+        take_line(l, l->partial.data, l->partial.len);
+    l->skipping = false;
+    buf_reset(&l->partial, CHUNK);
+}
+
+static void take_text(struct lines *l, const char *text, size_t n)
+{
+    while (n > 0) {
+        const char *newline = memchr(text, '\n', n);
+        if (!newline) {
+            if (!l->skipping)
+                keep_partial(l, text, n);
+            return;
+        }
+        complete_line(l, text, (size_t)(newline - text));
+        n -= (size_t)(newline - text) + 1;
+        text = newline + 1;
+    }
+}
+
+static void stop_reading(struct lines *l)
+{
+    if (!l->reading)
+        return;
+    l->reading = false;
+    if (l->in_file)
+        uv_idle_stop(&l->in.idle);
+    else
+        uv_read_stop(&l->in.stream);
+}
+
+/* What was cut off at the end counts as a line. */
+static void end_of_input(struct lines *l)
+{
+    stop_reading(l);
+    l->input_over = true;
+    if (l->partial.len && !l->gone)
+        complete_line(l, "", 0);
+    buf_reset(&l->partial, 0);
+}
+
+static void give_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    (void)suggested;
+    struct lines *l = handle->data;
+    *buf = uv_buf_init(l->chunk, sizeof l->chunk);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+    struct lines *l = stream->data;
+    if (n < 0) {
+        end_of_input(l);
+        return;
+    }
+    take_text(l, buf->base, (size_t)n);
+    if (must_wait(l))
+        stop_reading(l);
+}
+
+static void read_file(uv_idle_t *idle)
+{
+    struct lines *l = idle->data;
+    ssize_t n = fd_read_upto(l->in_fd, l->chunk, sizeof l->chunk);
+    if (n <= 0) {
+        end_of_input(l);
+        return;
+    }
+    take_text(l, l->chunk, (size_t)n);
+    if (must_wait(l))
+        stop_reading(l);
+}
+
+static void start_reading(struct lines *l)
+{
+    if (l->reading || l->input_over)
+        return;
+    l->reading = true;
+    if (l->in_file)
+        uv_idle_start(&l->in.idle, read_file);
+    else
+        uv_read_start(&l->in.stream, give_room, on_read);
+}
+
+void lines_stop(struct lines *l, const char *why)
+{
+    stop_reading(l);
+    l->input_over = true;
+    buf_reset(&l->partial, 0);
+    for (struct pending *p = l->calls; p; p = p->next)
+        pipeline_cancel(p->call, ERR_CANCELLED, why);
+}
+
+static void other_side_gone(struct lines *l)
+{
+    l->gone = true;
+    l->out.len = 0;
+    lines_stop(l, "the caller is gone");
+}
+
+static void on_writable(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    struct lines *l = poll->data;
+    uv_poll_stop(poll);
+    l->write_waits = false;
+    lines_flush(l);
+}
+
+static void send_out(struct lines *l)
+{
+    size_t sent = 0;
+    while (sent < l->out.len) {
+        ssize_t n = write(l->out_fd, l->out.data + sent, l->out.len - sent);
+        if (n >= 0) {
+            sent += (size_t)n;
+        } else if (errno == EAGAIN && l->out_polls) {
+            uv_poll_start(&l->writable, UV_WRITABLE, on_writable);
+            l->write_waits = true;
+            break;
+        } else if (errno != EINTR) {
+            other_side_gone(l);
+            return;
+        }
+    }
+    if (sent == l->out.len)
+        buf_reset(&l->out, OUT_KEEP);
+    else
+        buf_consume(&l->out, sent);
+}
+
+void lines_flush(struct lines *l)
+{
+    if (l->out.len && !l->write_waits && !l->gone)
+        send_out(l);
+    if (!must_wait(l))
+        start_reading(l);
+    maybe_end(l);
+}
+
+static void open_input(struct lines *l)
+{
+    uv_loop_t *loop = &l->gate->loop;
+    uv_handle_type type = uv_guess_handle(l->in_fd);
+    l->in_file = type != UV_NAMED_PIPE && type != UV_TTY && type != UV_TCP;
+    if (l->in_file) {
+        uv_idle_init(loop, &l->in.idle);
+    } else if (type == UV_TTY) {
+        uv_tty_init(loop, &l->in.tty, l->in_fd, 0);
+    } else {
+        uv_pipe_init(loop, &l->in.pipe, 0);
+        uv_pipe_open(&l->in.pipe, l->in_fd);
+    }
+    l->in.handle.data = l;
+}
+
+struct lines *lines_start(struct gate *gate, enum format_id format, int in_fd, int out_fd,
+                          void (*ended)(void *arg), void *arg)
+{
+    struct lines *l = mem_zero(sizeof *l);
+    const struct config *config = gate->config;
+    l->gate = gate;
+    l->format = format;
+    l->in_fd = in_fd;
+    l->out_fd = out_fd;
+    l->ended = ended;
+    l->arg = arg;
+    l->max_request = (size_t)config_int(config, "limits.maxRequestBytes");
+    l->max_answer = ANSWER_GROWTH * ANSWER_GROWTH *
+                    (size_t)config_int(config, "limits.maxReplyBytes");
+    l->max_in_flight = (size_t)config_int(config, "limits.maxInFlight");
+    buf_init(&l->partial, l->max_request);
+    buf_init(&l->out, l->max_answer);
+    open_input(l);
+    uv_handle_type out = uv_guess_handle(out_fd);
+    l->out_polls = (out == UV_NAMED_PIPE || out == UV_TCP) && fd_set_nonblock(out_fd) == 0 &&
+                   uv_poll_init(&gate->loop, &l->writable, out_fd) == 0;
+    if (l->out_polls)
+        l->writable.data = l;
+    start_reading(l);
+    return l;
+}
+
+static void closed(uv_handle_t *handle)
+{
+    struct lines *l = handle->data;
+    if (handle == &l->in.handle && l->out_polls) {
+        uv_close((uv_handle_t *)&l->writable, closed);
+        return;
+    }
+    buf_done(&l->partial);
+    buf_done(&l->out);
+    free(l);
+}
+
+void lines_free(struct lines *l)
+{
+    uv_close(&l->in.handle, closed);
+}

@@ -1,0 +1,93 @@
+#include "front/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct row {
+    const char *name;
+    unsigned set;
+    size_t offset;
+    const char *value;
+    const char *doc;
+};
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct row rows[] = {
+    {"dialect", OPTIONS_SHAPE, AT(dialect), "NAME", "native (default) or toolhost"},
+    {"format", OPTIONS_SHAPE, AT(format), "NAME", "tool_call (default) or openai"},
+    {"workspace", OPTIONS_PLACE, AT(workspace), "DIR", "folder to work in (default: this one)"},
+    {"session", OPTIONS_PLACE, AT(session), "ID", "a session made with `sandgate session create`"},
+    {"project", OPTIONS_PLACE, AT(project), "DIR", "toolhost: the folder behind @project"},
+    {"pkg", OPTIONS_PLACE, AT(pkg), "DIR", "toolhost: the folder behind @pkg, read-only"},
+    {"state", OPTIONS_PLACE, AT(state), "DIR", "toolhost: the folder behind @state"},
+    {"agent", OPTIONS_IDENTITY, AT(agent), "ID", "who calls; limits can depend on it"},
+    {"run", OPTIONS_IDENTITY, AT(run), "ID", "toolhost: @state is this folder of --state"},
+    {"config", OPTIONS_IDENTITY, AT(config), "FILE", "configuration in place of the usual one"},
+};
+
+static const struct row *find(const char *name, size_t n, unsigned allowed)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if ((rows[i].set & allowed) && strlen(rows[i].name) == n &&
+            memcmp(rows[i].name, name, n) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+static int read_one(int argc, char *const *argv, int *at, unsigned allowed, struct options *ret,
+                    struct err *err)
+{
+    const char *name = argv[*at] + 2;
+    size_t n = strcspn(name, "=");
+    const struct row *row = find(name, n, allowed);
+    if (!row)
+        return err_set(err, ERR_INVALID_ARGUMENTS, "unknown option `--%.*s`; see --help", (int)n,
+                       name);
+    const char **slot = (const char **)(void *)((char *)ret + row->offset);
+    if (name[n] == '=') {
+        *slot = name + n + 1;
+        return 0;
+    }
+    if (*at + 1 >= argc)
+        return err_set(err, ERR_INVALID_ARGUMENTS, "option `--%s` needs a value (%s)", row->name,
+                       row->value);
+    *slot = argv[++*at];
+    return 0;
+}
+
+int options_read(int argc, char *const *argv, unsigned allowed, size_t max_words,
+                 struct options *ret, struct err *err)
+{
+    bool only_words = false;
+    *ret = (struct options){0};
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+        if (!only_words && strcmp(word, "--") == 0) {
+            only_words = true;
+        } else if (!only_words && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+            ret->help = true;
+        } else if (!only_words && strncmp(word, "--", 2) == 0) {
+            if (read_one(argc, argv, &i, allowed, ret, err) < 0)
+                return -1;
+        } else if (ret->n_words == max_words) {
+            return err_set(err, ERR_INVALID_ARGUMENTS, "`%.60s` is one word too many; see --help",
+                           word);
+        } else {
+            ret->words[ret->n_words++] = word;
+        }
+    }
+    return 0;
+}
+
+void options_help(unsigned allowed, struct buf *out)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (!(rows[i].set & allowed))
+            continue;
+        char flag[40];
+        snprintf(flag, sizeof flag, "--%s %s", rows[i].name, rows[i].value);
+        buf_addf(out, "  %-20s %s\n", flag, rows[i].doc);
+    }
+}

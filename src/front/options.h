@@ -1,0 +1,39 @@
+/* The command line, as a table: names, places and help stand together. */
+#ifndef SANDGATE_FRONT_OPTIONS_H
+#define SANDGATE_FRONT_OPTIONS_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define WORDS_MAX 8
+
+enum option_set {
+    OPTIONS_SHAPE = 1,    /* --dialect --format */
+    OPTIONS_PLACE = 2,    /* --workspace --project --pkg --state --session */
+    OPTIONS_IDENTITY = 4, /* --agent --run --config */
+};
+
+struct options {
+    const char *dialect;
+    const char *format;
+    const char *workspace;
+    const char *project;
+    const char *pkg;
+    const char *state;
+    const char *session;
+    const char *agent;
+    const char *run;
+    const char *config;
+    bool help;
+    const char *words[WORDS_MAX]; /* what is not an option */
+    size_t n_words;
+};
+
+/* Reads what stands behind the command's name. Unknown options, missing values and too many words
+ * are errors that name what is allowed. */
+int options_read(int argc, char *const *argv, unsigned allowed, size_t max_words,
+                 struct options *ret, struct err *err);
+/* One line an option. */
+void options_help(unsigned allowed, struct buf *out);
+
+#endif

@@ -1,0 +1,91 @@
+/* `sandgate stdio`: JSON lines on standard input and output, many calls in flight. */
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "front/front.h"
+#include "front/lines.h"
+
+#define OPTIONS (OPTIONS_SHAPE | OPTIONS_PLACE | OPTIONS_IDENTITY)
+
+struct stdio {
+    struct gate gate;
+    struct lines *lines;
+    uv_signal_t term;
+    uv_signal_t interrupt;
+    bool over;
+};
+
+static void ended(void *arg)
+{
+    struct stdio *s = arg;
+    s->over = true;
+    uv_stop(&s->gate.loop);
+}
+
+static void flush(void *arg)
+{
+    struct stdio *s = arg;
+    if (!s->over)
+        lines_flush(s->lines);
+}
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    (void)signum;
+    struct stdio *s = handle->data;
+    lines_stop(s->lines, "the gate is shutting down");
+}
+
+static void watch(struct stdio *s, uv_signal_t *handle, int signum)
+{
+    uv_signal_init(&s->gate.loop, handle);
+    handle->data = s;
+    uv_signal_start(handle, on_signal, signum);
+    uv_unref((uv_handle_t *)handle);
+}
+
+static int help(void)
+{
+    BUF_AT_END struct buf out = BUF_INIT(16u << 10);
+    buf_add_text(
+        &out,
+        "usage: sandgate stdio [options]\n\n"
+        "Reads one call a line from standard input and writes one answer a line, in the order "
+        "they finish:\n"
+        "  {\"id\":\"1\",\"tool_call\":{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}}\n"
+        "{\"cancel\":\"1\"} stops a call.\n\n");
+    options_help(OPTIONS, &out);
+    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+}
+
+int front_stdio(int argc, char *const *argv)
+{
+    static struct stdio s;
+    struct options o;
+    struct err err;
+    enum format_id format;
+    struct gate_options go;
+    FREE_AT_END char *state_path = NULL;
+    if (options_read(argc, argv, OPTIONS, 0, &o, &err) < 0)
+        return front_usage_error(&err);
+    if (o.help)
+        return help();
+    if (format_find(o.format ? o.format : "tool_call", &format, &err) < 0 ||
+        front_gate_options(&o, &go, &state_path, &err) < 0 || gate_open(&s.gate, &go, &err) < 0)
+        return front_usage_error(&err);
+    s.lines = lines_start(&s.gate, format, STDIN_FILENO, STDOUT_FILENO, ended, &s);
+    s.gate.pipeline.settled = flush;
+    s.gate.pipeline.settled_arg = &s;
+    watch(&s, &s.term, SIGTERM);
+    watch(&s, &s.interrupt, SIGINT);
+    session_warm_up(s.gate.session);
+    while (!s.over)
+        uv_run(&s.gate.loop, UV_RUN_DEFAULT);
+    lines_free(s.lines);
+    uv_close((uv_handle_t *)&s.term, NULL);
+    uv_close((uv_handle_t *)&s.interrupt, NULL);
+    gate_close(&s.gate);
+    return EXIT_OK;
+}

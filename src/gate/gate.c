@@ -1,0 +1,184 @@
+#include "gate/gate.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "gate/state.h"
+#include "policy/policy.h"
+
+static void run_builtin(void *self, struct call *call)
+{
+    (void)self;
+    /* Its work was done when it was prepared. */
+    pipeline_finish(call, NULL);
+}
+
+static void nothing(void *self, struct call *call)
+{
+    (void)self;
+    (void)call;
+}
+
+static void on_child(uv_signal_t *handle, int signum)
+{
+    (void)handle;
+    (void)signum;
+    cell_reap();
+}
+
+/* No core file, no debugger: this process holds keys and decides. */
+static void harden(void)
+{
+    struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+#ifndef SANDGATE_SANITIZED
+    prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+
+static int open_audit(struct gate *gate, struct err *err)
+{
+    const char *sync = config_text(gate->config, "audit.sync");
+    struct audit_options options = {
+        .sync = strcmp(sync, "always") == 0  ? AUDIT_SYNC_ALWAYS
+                : strcmp(sync, "batch") == 0 ? AUDIT_SYNC_BATCH
+                                             : AUDIT_SYNC_NONE,
+        .batch_ms = (unsigned)config_int(gate->config, "audit.batchMs"),
+        .max_bytes = (uint64_t)config_int(gate->config, "audit.maxBytes"),
+    };
+    if (audit_open(&gate->audit, &gate->loop, gate->state_fd, &options, err) < 0)
+        return -1;
+    record_init(&gate->record, gate->audit, options.sync);
+    return 0;
+}
+
+struct mounts {
+    struct root roots[ROOTS_MAX];
+    char *hosts[ROOTS_MAX];
+    size_t count;
+};
+
+static void mounts_done(struct mounts *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        free(m->hosts[i]);
+}
+
+static int add_mount(struct mounts *m, const char *name, const char *inside, const char *host,
+                     bool writable, struct err *err)
+{
+    char *real = realpath(host, NULL);
+    if (!real)
+        return err_set(err, ERR_NOT_FOUND, "folder `%s` for %s: %s", host, name, strerror(errno));
+    m->hosts[m->count] = real;
+    m->roots[m->count++] = (struct root){name, inside, real, writable};
+    return 0;
+}
+
+static int choose_mounts(const struct gate_options *o, struct mounts *m, struct err *err)
+{
+    if (o->dialect->id != DIALECT_TOOLHOST)
+        return add_mount(m, "workspace", "/workspace", o->workspace ? o->workspace : ".", true,
+                         err);
+    const char *project = o->project ? o->project : o->workspace ? o->workspace : ".";
+    if (add_mount(m, "@project", "/project", project, true, err) < 0)
+        return -1;
+    if (o->pkg && add_mount(m, "@pkg", "/pkg", o->pkg, false, err) < 0)
+        return -1;
+    /* Last, because its logs are what the session protects. */
+    return o->state ? add_mount(m, "@state", "/state", o->state, true, err) : 0;
+}
+
+static int open_session(struct gate *gate, const struct gate_options *o, struct err *err)
+{
+    CLEANUP(mounts_done) struct mounts m = {0};
+    if (choose_mounts(o, &m, err) < 0)
+        return -1;
+    bool has_state = o->dialect->id == DIALECT_TOOLHOST && o->state;
+    if (has_state && record_open_execution(&gate->record, m.roots[m.count - 1].host, err) < 0)
+        return -1;
+    struct session_options options = {
+        .config = gate->config,
+        .state_fd = gate->state_fd,
+        .id = o->session ? o->session : "",
+        .n_roots = m.count,
+        .protect = has_state ? "logs" : NULL,
+        .show_system = o->show_system,
+    };
+    memcpy(options.roots, m.roots, sizeof options.roots);
+    return session_new(&gate->session, &gate->loop, &options, err);
+}
+
+static void wire(struct gate *gate)
+{
+    struct pipeline *p = &gate->pipeline;
+    pipeline_init(p, &gate->loop);
+    p->timeout_ms = (uint64_t)config_int(gate->config, "runtime.timeoutSecs") * 1000;
+    p->policy = policy_hook();
+    p->recorder = record_recorder(&gate->record);
+    p->runners[RUN_BUILTIN] = (struct runner){"builtin", run_builtin, nothing, nothing, NULL};
+    p->runners[RUN_WORKER] = session_runner();
+    uv_signal_init(&gate->loop, &gate->child_signal);
+    uv_signal_start(&gate->child_signal, on_child, SIGCHLD);
+    uv_unref((uv_handle_t *)&gate->child_signal);
+}
+
+int gate_open(struct gate *gate, const struct gate_options *options, struct err *err)
+{
+    *gate = (struct gate){.dialect = options->dialect, .agent = options->agent, .state_fd = -1};
+    harden();
+    signal(SIGPIPE, SIG_IGN);
+    gate->config = config_new();
+    int r = state_load_config(gate->config, options->config_file, err);
+    if (r == 0)
+        r = state_open(&gate->state_fd, err);
+    if (r == 0 && uv_loop_init(&gate->loop) < 0)
+        r = err_set(err, ERR_INTERNAL, "starting the event loop: %s", strerror(errno));
+    if (r < 0) {
+        config_free(gate->config);
+        fd_closep(&gate->state_fd);
+        return -1;
+    }
+    gate->loop_open = true;
+    record_init(&gate->record, NULL, AUDIT_SYNC_NONE);
+    r = open_audit(gate, err);
+    wire(gate);
+    if (r == 0)
+        r = open_session(gate, options, err);
+    if (r < 0)
+        gate_close(gate);
+    return r;
+}
+
+void gate_close(struct gate *gate)
+{
+    if (!gate->loop_open)
+        return;
+    session_free(gate->session);
+    pipeline_done(&gate->pipeline);
+    uv_close((uv_handle_t *)&gate->child_signal, NULL);
+    record_done(&gate->record);
+    audit_close(gate->audit);
+    uv_run(&gate->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&gate->loop);
+    cell_reap();
+    fd_closep(&gate->state_fd);
+    config_free(gate->config);
+    gate->loop_open = false;
+}
+
+struct call *gate_call_new(struct gate *gate)
+{
+    struct call *call = call_new();
+    call->dialect = gate->dialect;
+    call->agent = gate->agent;
+    call->workplace = session_workplace(gate->session);
+    return call;
+}

@@ -1,0 +1,186 @@
+#include "gate/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+#define LINES_MAX (8u << 20)
+#define ANSWER_MAX (64u << 10)
+
+void record_init(struct record *r, struct audit *audit, enum audit_sync sync)
+{
+    *r = (struct record){.audit = audit, .execution_fd = -1, .sync = sync};
+    buf_init(&r->execution, LINES_MAX);
+}
+
+void record_done(struct record *r)
+{
+    fd_closep(&r->execution_fd);
+    buf_done(&r->execution);
+}
+
+static int open_plain(int dir, const char *path, int flags, mode_t mode)
+{
+    struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+                           .mode = mode,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+}
+
+/* The folder belongs to whoever owns the run, also when root's gate made it. */
+static void give_to_owner(int fd, const struct stat *owner)
+{
+    if (geteuid() == 0 && fchown(fd, owner->st_uid, owner->st_gid) < 0)
+        return; /* root keeps it: still readable by its owner */
+}
+
+int record_open_execution(struct record *r, const char *state_mount, struct err *err)
+{
+    FD_AT_END int mount = open(state_mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat owner;
+    struct stat st;
+    if (mount < 0 || fstat(mount, &owner) < 0)
+        return err_set(err, ERR_NOT_FOUND, "the run's state folder %s: %s", state_mount,
+                       strerror(errno));
+    bool made = mkdirat(mount, "logs", 0755) == 0;
+    FD_AT_END int logs = open_plain(mount, "logs", O_RDONLY | O_DIRECTORY, 0);
+    FD_AT_END int fd = -1;
+    if (logs >= 0) {
+        if (made)
+            give_to_owner(logs, &owner);
+        fd = open_plain(logs, "execution.jsonl", O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0644);
+    }
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set(err, ERR_INTERNAL, "%s/logs/execution.jsonl: %s", state_mount,
+                       errno == ELOOP ? "is or lies behind a symbolic link" : strerror(errno));
+    if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
+        return err_set(err, ERR_INTERNAL,
+                       "%s/logs/execution.jsonl is not a plain file with one name", state_mount);
+    if (st.st_size == 0)
+        give_to_owner(fd, &owner);
+    r->execution_fd = TAKE_FD(fd);
+    return 0;
+}
+
+static void write_who(const struct call *call, struct json_out *j)
+{
+    if (call->id)
+        jo_ktext(j, "id", call->id);
+    jo_ktext(j, "tool", call->tool ? call->tool->name : call->name);
+    jo_ktext(j, "dialect", call->dialect->name);
+    if (call->agent)
+        jo_ktext(j, "agent", call->agent);
+    if (call->workplace->session_id[0])
+        jo_ktext(j, "session", call->workplace->session_id);
+}
+
+static void write_input(const struct call *call, struct json_out *j)
+{
+    static const struct arg_table none;
+    arg_redact(call->tool ? &call->tool->args : &none, call->arguments, j);
+}
+
+static void intent(void *self, const struct call *call)
+{
+    struct record *r = self;
+    struct json_out *j = audit_begin(r->audit, "call.intent", call->uid);
+    write_who(call, j);
+    jo_key(j, "input");
+    write_input(call, j);
+    audit_end(r->audit);
+}
+
+/* The answer with contents left out. */
+static void write_output(struct call *call, struct json_out *j)
+{
+    BUF_AT_END struct buf answer = BUF_INIT(ANSWER_MAX);
+    struct json_out redacted = {.out = &answer, .redact = true};
+    struct err err = call->err;
+    bool failed = call->failed;
+    call_write_answer(call, &redacted);
+    call->failed = failed;
+    call->err = err;
+    jo_raw(j, buf_str(&answer));
+}
+
+/* {ts,kind,toolCallId,toolName,agentId,input,output,durationMs}: the run's own log. */
+static void add_execution_line(struct record *r, struct call *call)
+{
+    char ts[CLOCK_TEXT_MAX];
+    struct json_out j = {.out = &r->execution};
+    clock_format_utc(clock_unix_ms(), ts);
+    jo_open(&j, '{');
+    jo_ktext(&j, "ts", ts);
+    jo_ktext(&j, "kind", "tool.exec");
+    jo_ktext(&j, "toolCallId", call->id ? call->id : call->uid);
+    jo_ktext(&j, "toolName", call->tool ? call->tool->name : call->name);
+    jo_ktext(&j, "agentId", call->agent);
+    jo_key(&j, "input");
+    write_input(call, &j);
+    jo_key(&j, "output");
+    write_output(call, &j);
+    jo_kint(&j, "durationMs", call_duration_ms(call));
+    jo_close(&j, '}');
+    buf_add_char(&r->execution, '\n');
+}
+
+static void outcome(void *self, struct call *call)
+{
+    struct record *r = self;
+    /* A call that was refused before its intent was written has this one record only. */
+    bool refused = call->state == CALL_NEW;
+    struct json_out *j = audit_begin(r->audit, refused ? "call.refused" : "call.outcome",
+                                     call->uid);
+    if (refused) {
+        write_who(call, j);
+        jo_key(j, "input");
+        write_input(call, j);
+    }
+    jo_kbool(j, "ok", !call->failed);
+    if (call->failed) {
+        jo_ktext(j, "code", err_row(call->err.code)->name);
+        jo_ktext(j, "message", call->err.message);
+        if (call->err.reason[0])
+            jo_ktext(j, "reason", call->err.reason);
+    } else if (call->op) {
+        jo_kint(j, "bytes", (int64_t)call->reply_body.len);
+    }
+    jo_ktext(j, "tier", call->workplace->tier);
+    jo_kint(j, "durationMs", call_duration_ms(call));
+    audit_end(r->audit);
+    if (r->execution_fd >= 0)
+        add_execution_line(r, call);
+}
+
+static int flush(void *self, struct err *err)
+{
+    struct record *r = self;
+    if (audit_flush(r->audit, err) < 0)
+        return -1;
+    if (r->execution.len == 0)
+        return 0;
+    int w = r->execution.failed
+                ? -ENOBUFS
+                : fd_write_all(r->execution_fd, r->execution.data, r->execution.len);
+    buf_reset(&r->execution, 64u << 10);
+    if (w < 0)
+        return err_set(err, w == -ENOSPC ? ERR_DISK_FULL : ERR_INTERNAL,
+                       "the run's log cannot be written: %s", strerror(-w));
+    return 0;
+}
+
+static void wait_durable(void *self, void (*done)(void *arg, int status), void *arg)
+{
+    struct record *r = self;
+    audit_wait_synced(r->audit, done, arg);
+}
+
+struct recorder record_recorder(struct record *r)
+{
+    return (struct recorder){intent, outcome, flush, wait_durable, r};
+}

@@ -1,0 +1,22 @@
+/* Writes down every call: intent and outcome in the audit log, and for the toolhost one line in the
+ * run's own `logs/execution.jsonl`. Contents never get here, only sizes and hashes. */
+#ifndef SANDGATE_GATE_RECORD_H
+#define SANDGATE_GATE_RECORD_H
+
+#include "core/pipeline.h"
+#include "store/audit.h"
+
+struct record {
+    struct audit *audit;
+    int execution_fd; /* -1: no toolhost run */
+    struct buf execution;
+    enum audit_sync sync;
+};
+
+void record_init(struct record *record, struct audit *audit, enum audit_sync sync);
+void record_done(struct record *record);
+/* Opens `<state mount>/logs/execution.jsonl` for the gate alone, never through a link. */
+int record_open_execution(struct record *record, const char *state_mount, struct err *err);
+struct recorder record_recorder(struct record *record);
+
+#endif

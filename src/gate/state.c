@@ -1,0 +1,89 @@
+#include "gate/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+
+/* $variable/sandgate, else ~/fallback/sandgate; NULL when there is no home. */
+static char *user_folder(const char *variable, const char *fallback)
+{
+    const char *base = getenv(variable);
+    /* The base directory rules say that a relative value is to be ignored. */
+    if (base && base[0] == '/')
+        return mem_format("%s/sandgate", base);
+    const char *home = getenv("HOME");
+    if (!home || home[0] != '/') {
+        const struct passwd *user = getpwuid(geteuid());
+        home = user ? user->pw_dir : NULL;
+    }
+    return home ? mem_format("%s/%s/sandgate", home, fallback) : NULL;
+}
+
+static int make_folders(char *path)
+{
+    for (char *at = path + 1; *at; at++) {
+        if (*at != '/')
+            continue;
+        *at = '\0';
+        int r = mkdir(path, 0755);
+        *at = '/';
+        if (r < 0 && errno != EEXIST)
+            return -errno;
+    }
+    return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+int state_open(int *ret_fd, struct err *err)
+{
+    FREE_AT_END char *path = user_folder("XDG_STATE_HOME", ".local/state");
+    if (!path)
+        return err_set(err, ERR_INTERNAL,
+                       "no place for the state: set XDG_STATE_HOME or HOME to an absolute path");
+    FD_AT_END int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT && make_folders(path) == 0)
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set(err, ERR_INTERNAL, "the state folder %s: %s", path, strerror(errno));
+    if (st.st_uid != geteuid() || (st.st_mode & 077))
+        return err_set(
+            err, ERR_INTERNAL,
+            "the state folder %s must be yours alone: chmod 700 it, or set XDG_STATE_HOME", path);
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
+static int load_file(struct config *config, const char *path, bool must_exist, struct err *err)
+{
+    FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT && !must_exist)
+        return 0;
+    BUF_AT_END struct buf text = BUF_INIT(CONFIG_BYTES_MAX + 1);
+    ssize_t n = fd < 0 ? -errno : buf_reserve(&text, CONFIG_BYTES_MAX + 1);
+    if (n == 0)
+        n = fd_read_upto(fd, text.data, CONFIG_BYTES_MAX + 1);
+    if (n < 0)
+        return err_set(err, ERR_INVALID_ARGUMENTS, "the configuration %s: %s", path,
+                       strerror((int)-n));
+    return config_apply(config, (struct str){text.data, (size_t)n}, path, CONFIG_OPERATOR, NULL,
+                        NULL, err);
+}
+
+extern char **environ;
+
+int state_load_config(struct config *config, const char *file, struct err *err)
+{
+    const char *path = file ? file : getenv("SANDGATE_CONFIG");
+    FREE_AT_END char *folder = user_folder("XDG_CONFIG_HOME", ".config");
+    FREE_AT_END char *usual = folder ? mem_format("%s/config.json", folder) : NULL;
+    if (path ? load_file(config, path, true, err) < 0
+             : usual && load_file(config, usual, false, err) < 0)
+        return -1;
+    return config_apply_env(config, environ, err);
+}

@@ -1,0 +1,15 @@
+/* The folders of the user that Sandgate keeps its state and finds its configuration in. */
+#ifndef SANDGATE_GATE_STATE_H
+#define SANDGATE_GATE_STATE_H
+
+#include "core/config.h"
+
+/* Opens `$XDG_STATE_HOME/sandgate` (else `~/.local/state/sandgate`), made 0700 where it is missing.
+ * A folder of someone else, or open to others, is refused. */
+int state_open(int *ret_fd, struct err *err);
+
+/* The operator's configuration: `file`, else SANDGATE_CONFIG, else
+ * `$XDG_CONFIG_HOME/sandgate/config.json` if it is there; then the environment. */
+int state_load_config(struct config *config, const char *file, struct err *err);
+
+#endif

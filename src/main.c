@@ -1,0 +1,53 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "cell/launcher.h"
+#include "core/registry.h"
+#include "front/front.h"
+#include "tools/all.h"
+#include "work/worker.h"
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char *const *argv);
+    const char *doc;
+};
+
+static const struct command commands[] = {
+    {"call", front_call, "run one tool call and print its answer"},
+    {"stdio", front_stdio, "JSON lines on standard input and output"},
+    {"tools", front_tools, "list the tools and their schemas"},
+};
+
+static int help(void)
+{
+    BUF_AT_END struct buf out = BUF_INIT(8192);
+    buf_add_text(&out, "usage: sandgate COMMAND [options]\n\n"
+                       "Runs the tool calls of a language-model agent in a kernel sandbox.\n\n");
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        buf_addf(&out, "  %-10s %s\n", commands[i].name, commands[i].doc);
+    buf_add_text(&out,
+                 "\n`sandgate COMMAND --help` explains each. `sandgate --version` tells which one "
+                 "this is.\n");
+    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
+        return launcher_main(worker_main);
+    registry_use(tools_all);
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return argc < 2 ? (help(), EXIT_USAGE) : help();
+    if (strcmp(argv[1], "--version") == 0)
+        return printf("sandgate %s\n", SANDGATE_VERSION) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 2, argv + 2);
+    }
+    log_error("there is no command `%.40s`; see `sandgate --help`", argv[1]);
+    return EXIT_USAGE;
+}

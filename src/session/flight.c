@@ -1,0 +1,132 @@
+#include "session/flight.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+void flight_init(struct flight *f)
+{
+    *f = (struct flight){0};
+}
+
+void flight_done(struct flight *f)
+{
+    free(f->slots);
+    free(f->generations);
+    free(f->free);
+    flight_init(f);
+}
+
+static void grow(struct flight *f)
+{
+    size_t n = f->n_slots ? 2 * f->n_slots : 64;
+    f->slots = mem_grow(f->slots, n, sizeof(struct call *));
+    f->generations = mem_grow(f->generations, n, sizeof *f->generations);
+    f->free = mem_grow(f->free, n, sizeof *f->free);
+    for (size_t i = n; i-- > f->n_slots;) {
+        f->slots[i] = NULL;
+        f->generations[i] = 0;
+        f->free[f->n_free++] = (uint32_t)i;
+    }
+    f->n_slots = n;
+}
+
+uint64_t flight_add(struct flight *f, struct call *call)
+{
+    if (f->n_free == 0)
+        grow(f);
+    uint32_t slot = f->free[--f->n_free];
+    f->slots[slot] = call;
+    return (uint64_t)++f->generations[slot] << 32 | slot;
+}
+
+struct call *flight_find(const struct flight *f, uint64_t token)
+{
+    uint32_t slot = (uint32_t)token;
+    if (slot >= f->n_slots || !f->slots[slot] || f->generations[slot] != token >> 32)
+        return NULL;
+    return f->slots[slot];
+}
+
+void flight_remove(struct flight *f, struct call *call)
+{
+    uint32_t slot = (uint32_t)call->token;
+    f->slots[slot] = NULL;
+    f->free[f->n_free++] = slot;
+    call->token = 0;
+}
+
+struct call *flight_first(const struct flight *f)
+{
+    for (size_t i = 0; i < f->n_slots; i++) {
+        if (f->slots[i])
+            return f->slots[i];
+    }
+    return NULL;
+}
+
+/* What the field tables cannot say: how the fields and the body fit together. */
+static bool reply_makes_sense(const struct call *call)
+{
+    size_t n = call->reply_body.len;
+    if (call->op == &op_table[OP_READ]) {
+        const struct op_read_reply *r = &call->reply.read;
+        return r->whole <= (int64_t)n && (int64_t)n <= call->request.read.max_bytes &&
+               r->end_line <= r->total_lines + 1;
+    }
+    if (call->op == &op_table[OP_LIST]) {
+        struct str rest = buf_str(&call->reply_body);
+        struct op_entry entry;
+        int64_t count = 0;
+        int r;
+        while ((r = op_entry_next(&rest, &entry)) > 0)
+            count++;
+        return r == 0 && count <= call->reply.list.count &&
+               call->reply.list.count <= call->request.list.max_entries;
+    }
+    return n == 0;
+}
+
+static enum flight_result take_reply(struct call *call, const struct frame *frame)
+{
+    struct err err;
+    yyjson_doc_free(TAKE_PTR(call->reply_doc));
+    if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_STRICT, &call->reply_doc,
+                   NULL) < 0)
+        return FLIGHT_BROKEN;
+    yyjson_val *root = yyjson_doc_get_root(call->reply_doc);
+    call->reply = (union op_reply){0};
+    if (!root || arg_decode(&call->op->reply, true, root, &call->reply, &err) < 0)
+        return FLIGHT_BROKEN;
+    return reply_makes_sense(call) ? FLIGHT_DONE : FLIGHT_BROKEN;
+}
+
+static enum flight_result take_error(const struct frame *frame, struct err *err)
+{
+    JSON_AT_END yyjson_doc *doc = NULL;
+    if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_STRICT, &doc, NULL) < 0)
+        return FLIGHT_BROKEN;
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    int code = err_code_from_name(json_str(yyjson_obj_get(root, "code")));
+    const char *message = yyjson_get_str(yyjson_obj_get(root, "message"));
+    const char *reason = yyjson_get_str(yyjson_obj_get(root, "reason"));
+    const char *field = yyjson_get_str(yyjson_obj_get(root, "field"));
+    if (code < 0 || !message)
+        return FLIGHT_BROKEN;
+    err_set(err, (enum err_code)code, "%s", message);
+    snprintf(err->reason, sizeof err->reason, "%s", reason ? reason : "");
+    snprintf(err->field, sizeof err->field, "%s", field ? field : "");
+    return FLIGHT_FAILED;
+}
+
+enum flight_result flight_take(struct call *call, const struct frame *frame, struct err *err)
+{
+    if (frame->type == FRAME_ERROR && frame->body.n == 0)
+        return take_error(frame, err);
+    if (frame->type != FRAME_RESULT && frame->type != FRAME_CHUNK)
+        return FLIGHT_BROKEN;
+    if (buf_add(&call->reply_body, frame->body.p, frame->body.n) < 0)
+        return FLIGHT_BROKEN;
+    return frame->type == FRAME_CHUNK ? FLIGHT_MORE : take_reply(call, frame);
+}

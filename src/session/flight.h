@@ -1,0 +1,35 @@
+/* Calls in a cell's hands, found by token, and what the cell says about them. Everything a cell sends
+ * is checked here: a token that is not in flight, a field of the wrong type or range, a body over its
+ * limit are breaches, not errors. */
+#ifndef SANDGATE_SESSION_FLIGHT_H
+#define SANDGATE_SESSION_FLIGHT_H
+
+#include "cell/frame.h"
+#include "core/call.h"
+
+struct flight {
+    struct call **slots;
+    uint32_t *generations; /* a slot's token changes with each use */
+    uint32_t *free;        /* stack of free slots */
+    size_t n_slots;
+    size_t n_free;
+};
+
+enum flight_result {
+    FLIGHT_MORE,   /* a piece; the rest follows */
+    FLIGHT_DONE,   /* call->reply and call->reply_body are filled in */
+    FLIGHT_FAILED, /* the operation failed; err says how */
+    FLIGHT_BROKEN, /* the frame broke the rules */
+};
+
+void flight_init(struct flight *f);
+void flight_done(struct flight *f);
+/* Returns the call's token, never 0. */
+uint64_t flight_add(struct flight *f, struct call *call);
+struct call *flight_find(const struct flight *f, uint64_t token);
+void flight_remove(struct flight *f, struct call *call);
+struct call *flight_first(const struct flight *f);
+
+enum flight_result flight_take(struct call *call, const struct frame *frame, struct err *err);
+
+#endif

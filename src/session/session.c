@@ -1,0 +1,452 @@
+#include "session/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "session/flight.h"
+#include "session/sweep.h"
+
+#define WORKSPACE_FILE "sandgate.json"
+
+enum state {
+    NO_CELL,
+    OPENING, /* the cell starts; the workspace's own settings are being read */
+    OPEN,
+};
+
+/* A write that was cut off: its temporary file is to be removed. */
+struct leftover {
+    struct leftover *next;
+    size_t root;
+    char *path;
+    char tag[32];
+};
+
+struct session {
+    struct workplace workplace;
+    uv_loop_t *loop;
+    struct root roots[ROOTS_MAX];
+    const struct config *operator_config;
+    struct config *config; /* with the workspace's own file laid over it */
+    struct cell_spec spec;
+    int state_fd;
+    char *id;
+    char tag[16];
+    enum state state;
+    struct cell *cell;
+    struct flight flight;
+    struct call *waiting; /* for OPEN */
+    struct call **waiting_end;
+    struct sweep sweeps[ROOTS_MAX];
+    struct leftover *leftovers;
+};
+
+static struct session *session_of(const struct call *call)
+{
+    return (struct session *)call->workplace;
+}
+
+struct workplace *session_workplace(struct session *session)
+{
+    return &session->workplace;
+}
+
+static void session_freep(struct session **s)
+{
+    session_free(*s);
+}
+
+static void finish(struct call *call, const struct err *err)
+{
+    if (call->op->writes)
+        sweep_forget(&session_of(call)->sweeps[call->path.root]);
+    if (call->pipeline) {
+        pipeline_finish(call, err);
+        return;
+    }
+    /* One of the session's own. */
+    call->failed = err != NULL;
+    if (err)
+        call->err = *err;
+    call->answer(call);
+}
+
+/* Bodies too large for a frame go as a sealed memory file. */
+static int make_body_file(struct str body, int *ret_fd, struct err *err)
+{
+    FD_AT_END int fd = memfd_create("body", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int r = fd < 0 ? -errno : fd_write_all(fd, body.p, body.n);
+    if (r == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        r = -errno;
+    if (r < 0)
+        return err_set(err, ERR_INTERNAL, "handing over the content: %s", strerror(-r));
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
+static void send_call(struct session *s, struct call *call)
+{
+    struct err err;
+    int body_fd = -1;
+    struct frame frame = {.type = FRAME_CALL};
+    buf_init(&call->reply_body, (size_t)config_int(s->config, "limits.maxReplyBytes"));
+    if (call->op->writes &&
+        sweep_note(&s->sweeps[call->path.root], call_path_text(call), &err) < 0) {
+        pipeline_finish(call, &err);
+        return;
+    }
+    BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
+    struct json_out j = {.out = &head};
+    jo_open(&j, '{');
+    jo_ktext(&j, "op", call->op->name);
+    jo_key(&j, "args");
+    arg_encode(&call->op->request, &call->request, &j);
+    jo_close(&j, '}');
+    frame.head = buf_str(&head);
+    frame.body = call->request_body;
+    if (call->request_body.n > FRAME_BODY_MAX) {
+        if (make_body_file(call->request_body, &body_fd, &err) < 0) {
+            finish(call, &err);
+            return;
+        }
+        frame.body = (struct str){NULL, 0};
+    }
+    frame.token = call->token = flight_add(&s->flight, call);
+    if (cell_send(s->cell, &frame, body_fd, &err) < 0) {
+        flight_remove(&s->flight, call);
+        finish(call, &err);
+    }
+}
+
+static void start(struct session *s, struct call *call)
+{
+    if (call->op->writes)
+        call->request.write.tag = (struct str){s->tag, strlen(s->tag)};
+    send_call(s, call);
+}
+
+static void fail_waiting(struct session *s, const struct err *err)
+{
+    struct call *call = s->waiting;
+    s->waiting = NULL;
+    s->waiting_end = &s->waiting;
+    for (struct call *next; call; call = next) {
+        next = call->wait_next;
+        call->token = 0;
+        pipeline_finish(call, err);
+    }
+}
+
+static void send_waiting(struct session *s)
+{
+    struct call *call = s->waiting;
+    s->waiting = NULL;
+    s->waiting_end = &s->waiting;
+    for (struct call *next; call; call = next) {
+        struct err err;
+        next = call->wait_next;
+        /* They came before the workspace's own settings were known. */
+        if (pipeline_recheck(call, &err) < 0)
+            pipeline_finish(call, &err);
+        else
+            start(s, call);
+    }
+}
+
+/* The session's own operations go the same way as a caller's, without the pipeline. */
+static struct call *own_call(struct session *s, enum op_id op, size_t root, const char *path,
+                             void (*done)(struct call *))
+{
+    struct call *call = call_new();
+    call->workplace = &s->workplace;
+    call->op = &op_table[op];
+    call->path.root = root;
+    snprintf(call->path.text, sizeof call->path.text, "%s", path);
+    call->answer = done;
+    return call;
+}
+
+static void swept(struct call *call)
+{
+    /* What could not be removed is no worse than before. */
+    call_free(call);
+}
+
+static void send_sweeps(struct session *s)
+{
+    for (struct leftover *l = s->leftovers, *next; l; l = next) {
+        next = l->next;
+        struct call *call = own_call(s, OP_SWEEP, l->root, l->path, swept);
+        snprintf(call->sweep_tag, sizeof call->sweep_tag, "%s", l->tag);
+        call->request.sweep = (struct op_sweep_request){
+            (int64_t)l->root, call_path_text(call), {call->sweep_tag, strlen(call->sweep_tag)}};
+        send_call(s, call);
+        free(l->path);
+        free(l);
+    }
+    s->leftovers = NULL;
+}
+
+static void add_leftover(struct session *s, size_t root, struct str path, const char *tag)
+{
+    struct leftover *l = mem_zero(sizeof *l);
+    l->root = root;
+    l->path = mem_copy(path.p, path.n);
+    snprintf(l->tag, sizeof l->tag, "%s", tag);
+    l->next = s->leftovers;
+    s->leftovers = l;
+}
+
+struct collecting {
+    struct session *session;
+    size_t root;
+};
+
+static void found_leftover(void *arg, struct str path, const char *tag)
+{
+    struct collecting *c = arg;
+    add_leftover(c->session, c->root, path, tag);
+}
+
+/* Once the cell is open, so that what is taken over can be swept at once. */
+static void collect_leftovers(struct session *s)
+{
+    for (size_t i = 0; i < s->spec.n_roots; i++) {
+        const struct cell_root *root = &s->spec.roots[i];
+        struct collecting c = {s, i};
+        if (root->writable)
+            sweep_collect(s->state_fd, root->device, root->inode, found_leftover, &c);
+    }
+}
+
+static void warn_ignored(void *arg, const char *path, const char *why)
+{
+    (void)arg;
+    log_warning("%s: %s is left out: %s", WORKSPACE_FILE, path, why);
+}
+
+static void settings_read(struct call *call)
+{
+    struct session *s = session_of(call);
+    struct err err;
+    int r = 0;
+    struct config *fresh = config_clone(s->operator_config);
+    if (!call->failed && call->reply.read.truncated)
+        r = err_set(&err, ERR_TOO_LARGE, "%s is larger than %u bytes", WORKSPACE_FILE,
+                    CONFIG_BYTES_MAX);
+    else if (!call->failed)
+        r = config_apply(fresh, buf_str(&call->reply_body), WORKSPACE_FILE, CONFIG_WORKSPACE,
+                         warn_ignored, NULL, &err);
+    else if (call->err.code != ERR_NOT_FOUND)
+        r = err_set(&err, call->err.code, "reading %s: %.400s", WORKSPACE_FILE, call->err.message);
+    call_free(call);
+    config_free(r < 0 ? fresh : s->config);
+    if (r < 0) {
+        /* Someone meant to tighten and it cannot be read: nothing runs. */
+        fail_waiting(s, &err);
+        cell_kill(s->cell, "the workspace's settings cannot be used");
+        return;
+    }
+    s->workplace.config = s->config = fresh;
+    s->state = OPEN;
+    collect_leftovers(s);
+    send_sweeps(s);
+    send_waiting(s);
+}
+
+static int take_frame(void *arg, const struct frame *frame)
+{
+    struct session *s = arg;
+    struct err err;
+    struct call *call = flight_find(&s->flight, frame->token);
+    if (!call)
+        return -1;
+    int r = flight_take(call, frame, &err);
+    if (r == FLIGHT_MORE)
+        return 0;
+    if (r == FLIGHT_BROKEN)
+        return -1;
+    flight_remove(&s->flight, call);
+    finish(call, r == FLIGHT_FAILED ? &err : NULL);
+    return 0;
+}
+
+static void cell_died(void *arg, const char *why)
+{
+    struct session *s = arg;
+    struct err err;
+    bool was_ready = cell_is_ready(s->cell);
+    cell_free(s->cell);
+    s->cell = NULL;
+    s->state = NO_CELL;
+    if (was_ready)
+        err_set(&err, ERR_INTERRUPTED,
+                "the sandbox cell ended during this call (%s); files are either as before or as "
+                "asked, look before repeating it",
+                why);
+    else
+        err_set(&err, ERR_SANDBOX_UNAVAILABLE, "no sandbox, so nothing runs: %s", why);
+    for (struct call *call; (call = flight_first(&s->flight));) {
+        flight_remove(&s->flight, call);
+        if (call->op->writes)
+            add_leftover(s, call->path.root, call_path_text(call), s->tag);
+        if (call->op == &op_table[OP_SWEEP])
+            add_leftover(s, call->path.root, call_path_text(call), call->sweep_tag);
+        if (call->pipeline)
+            finish(call, &err);
+        else
+            call_free(call);
+    }
+    fail_waiting(s, &err);
+}
+
+static const struct cell_events cell_events = {take_frame, cell_died};
+
+static int open_cell(struct session *s, struct err *err)
+{
+    if (cell_start(&s->cell, s->loop, &s->spec, &cell_events, s, err) < 0)
+        return -1;
+    s->state = OPENING;
+    struct call *call = own_call(s, OP_READ, 0, WORKSPACE_FILE, settings_read);
+    call->request.read = (struct op_read_request){0, call_path_text(call), ARG_ABSENT, ARG_ABSENT,
+                                                  CONFIG_BYTES_MAX};
+    send_call(s, call);
+    return 0;
+}
+
+void session_warm_up(struct session *s)
+{
+    struct err err;
+    /* A failure is told to the first call that needs the cell. */
+    if (s->state == NO_CELL)
+        open_cell(s, &err);
+}
+
+static void run(void *self, struct call *call)
+{
+    (void)self;
+    struct session *s = session_of(call);
+    struct err err;
+    if (s->state == NO_CELL && open_cell(s, &err) < 0) {
+        pipeline_finish(call, &err);
+        return;
+    }
+    if (s->state == OPEN) {
+        start(s, call);
+        return;
+    }
+    call->wait_next = NULL;
+    *s->waiting_end = call;
+    s->waiting_end = &call->wait_next;
+}
+
+static void cancel(void *self, struct call *call)
+{
+    (void)self;
+    struct session *s = session_of(call);
+    struct frame frame = {.type = FRAME_CANCEL, .token = call->token};
+    struct err err;
+    /* A call that still waits for the cell is ended by `kill` at the latest. */
+    if (s->cell && call->token)
+        cell_send(s->cell, &frame, -1, &err);
+}
+
+static void kill_cell(void *self, struct call *call)
+{
+    (void)self;
+    struct session *s = session_of(call);
+    if (s->cell)
+        cell_kill(s->cell, "a call did not stop in time");
+}
+
+struct runner session_runner(void)
+{
+    return (struct runner){"worker", run, cancel, kill_cell, NULL};
+}
+
+int session_new(struct session **ret_session, uv_loop_t *loop,
+                const struct session_options *options, struct err *err)
+{
+    CLEANUP(session_freep) struct session *s = mem_zero(sizeof *s);
+    s->loop = loop;
+    s->state_fd = options->state_fd;
+    s->operator_config = options->config;
+    s->config = config_clone(options->config);
+    s->id = mem_dup(options->id);
+    s->waiting_end = &s->waiting;
+    flight_init(&s->flight);
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        s->sweeps[i].fd = -1;
+    uint32_t random;
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        return err_set(err, ERR_INTERNAL, "no random numbers: %s", strerror(errno));
+    snprintf(s->tag, sizeof s->tag, "%08x", random);
+    for (size_t i = 0; i < options->n_roots; i++) {
+        const struct root *r = &options->roots[i];
+        s->roots[i] = (struct root){r->name, r->inside, mem_dup(r->host), r->writable};
+        bool last = i + 1 == options->n_roots;
+        if (spec_add_root(&s->spec, r, last ? options->protect : NULL, err) < 0)
+            return -1;
+    }
+    mode_t mask = umask(022);
+    umask(mask);
+    s->spec.umask = mask;
+    s->spec.threads = (uint32_t)config_int(options->config, "limits.workerThreads");
+    s->spec.system = options->show_system;
+    spec_choose_owner(&s->spec, geteuid(), getegid(),
+                      (uint32_t)config_int(options->config, "cell.uid"));
+    s->workplace = (struct workplace){s->roots, options->n_roots, s->config, "full", s->id};
+    for (size_t i = 0; i < s->spec.n_roots; i++)
+        sweep_init(&s->sweeps[i], s->state_fd, s->spec.roots[i].device, s->spec.roots[i].inode,
+                   s->tag);
+    *ret_session = TAKE_PTR(s);
+    return 0;
+}
+
+/* A note as a dead gate would have left it. */
+static void leave_for_next(struct session *s, const struct leftover *l)
+{
+    const struct cell_root *root = &s->spec.roots[l->root];
+    struct sweep note;
+    struct err err;
+    sweep_init(&note, s->state_fd, root->device, root->inode, l->tag);
+    sweep_note(&note, (struct str){l->path, strlen(l->path)}, &err);
+    fd_closep(&note.fd);
+}
+
+void session_free(struct session *s)
+{
+    if (!s)
+        return;
+    cell_free(s->cell);
+    for (struct call *call; (call = flight_first(&s->flight));) {
+        flight_remove(&s->flight, call);
+        call_free(call);
+    }
+    for (size_t i = 0; i < ROOTS_MAX; i++) {
+        sweep_done(&s->sweeps[i]);
+        free((void *)(uintptr_t)s->roots[i].host);
+    }
+    for (struct leftover *l = s->leftovers, *next; l; l = next) {
+        next = l->next;
+        leave_for_next(s, l);
+        free(l->path);
+        free(l);
+    }
+    flight_done(&s->flight);
+    spec_done(&s->spec);
+    config_free(s->config);
+    free(s->id);
+    free(s);
+}

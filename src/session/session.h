@@ -1,0 +1,35 @@
+/* A session: the folders a caller works in, their cell, and the calls that are in its hands. */
+#ifndef SANDGATE_SESSION_SESSION_H
+#define SANDGATE_SESSION_SESSION_H
+
+#include <uv.h>
+
+#include "cell/cell.h"
+#include "core/pipeline.h"
+
+struct session;
+
+struct session_options {
+    const struct config *config; /* the operator's; borrowed */
+    int state_fd;
+    const char *id; /* "" for one without a name */
+    struct root roots[ROOTS_MAX];
+    size_t n_roots;
+    const char *protect; /* in the last root: a folder that stays read-only in the cell, or NULL */
+    bool show_system;
+};
+
+int session_new(struct session **ret_session, uv_loop_t *loop,
+                const struct session_options *options, struct err *err);
+/* Ends its cell. No call may be in its hands. Accepts NULL. */
+void session_free(struct session *session);
+
+/* Starts the cell before the first call asks for it. */
+void session_warm_up(struct session *session);
+
+struct workplace *session_workplace(struct session *session);
+
+/* The pipeline's runner for calls whose workplace is a session's. */
+struct runner session_runner(void);
+
+#endif

@@ -1,0 +1,121 @@
+#include "session/sweep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/json_out.h"
+
+#define FOLDER "sweep"
+/* A note file is emptied at a quiet moment once it is this large. */
+#define EMPTY_AT (64u << 10)
+#define NOTES_MAX (4u << 20)
+
+static int open_folder(int state_fd, bool make)
+{
+    if (make && mkdirat(state_fd, FOLDER, 0700) < 0 && errno != EEXIST)
+        return -1;
+    return openat(state_fd, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+void sweep_init(struct sweep *s, int state_fd, uint64_t device, uint64_t inode, const char *tag)
+{
+    *s = (struct sweep){.state_fd = state_fd, .fd = -1};
+    snprintf(s->name, sizeof s->name, "%" PRIx64 "-%" PRIx64 "-%s", device, inode, tag);
+}
+
+void sweep_done(struct sweep *s)
+{
+    if (s->fd < 0)
+        return;
+    FD_AT_END int folder = open_folder(s->state_fd, false);
+    if (folder >= 0)
+        unlinkat(folder, s->name, 0);
+    fd_closep(&s->fd);
+}
+
+static int open_notes(struct sweep *s, struct err *err)
+{
+    FD_AT_END int folder = open_folder(s->state_fd, true);
+    FD_AT_END int fd = folder < 0
+                           ? -1
+                           : openat(folder, s->name,
+                                    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return err_set(err, ERR_INTERNAL, "the state folder cannot be written: %s",
+                       strerror(errno));
+    s->fd = TAKE_FD(fd);
+    return 0;
+}
+
+int sweep_note(struct sweep *s, struct str path, struct err *err)
+{
+    if (s->fd < 0 && open_notes(s, err) < 0)
+        return -1;
+    BUF_AT_END struct buf line = BUF_INIT(32u << 10);
+    struct json_out j = {.out = &line};
+    jo_bytes(&j, path);
+    buf_add_char(&line, '\n');
+    int r = line.failed ? -ENOBUFS : fd_write_all(s->fd, line.data, line.len);
+    if (r < 0)
+        return err_set(err, r == -ENOSPC ? ERR_DISK_FULL : ERR_INTERNAL,
+                       "the state folder cannot be written: %s", strerror(-r));
+    s->under_way++;
+    s->bytes += line.len;
+    return 0;
+}
+
+void sweep_forget(struct sweep *s)
+{
+    if (--s->under_way == 0 && s->bytes > EMPTY_AT && ftruncate(s->fd, 0) == 0)
+        s->bytes = 0;
+}
+
+static void read_notes(int fd, const char *tag, sweep_found_fn found, void *arg)
+{
+    BUF_AT_END struct buf text = BUF_INIT(NOTES_MAX);
+    if (buf_reserve(&text, NOTES_MAX) < 0)
+        return;
+    ssize_t n = fd_read_upto(fd, text.data, NOTES_MAX);
+    const char *at = text.data;
+    for (const char *end = at + (n > 0 ? n : 0); at < end;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        if (!newline)
+            break;
+        JSON_AT_END yyjson_doc *doc = NULL;
+        size_t length = (size_t)(newline - at);
+        if (json_parse(at, length, length, JSON_INTERNAL, &doc, NULL) == 0 &&
+            yyjson_is_str(yyjson_doc_get_root(doc)))
+            found(arg, json_str(yyjson_doc_get_root(doc)), tag);
+        at = newline + 1;
+    }
+}
+
+void sweep_collect(int state_fd, uint64_t device, uint64_t inode, sweep_found_fn found, void *arg)
+{
+    char prefix[64];
+    int n = snprintf(prefix, sizeof prefix, "%" PRIx64 "-%" PRIx64 "-", device, inode);
+    int folder = open_folder(state_fd, false);
+    DIR *dir = folder < 0 ? NULL : fdopendir(folder);
+    if (!dir)
+        return;
+    for (struct dirent *d; (d = readdir(dir));) {
+        if (strncmp(d->d_name, prefix, (size_t)n) != 0)
+            continue;
+        FD_AT_END int fd = openat(dirfd(dir), d->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        /* Locked: its gate lives and looks after its own. */
+        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+            continue;
+        read_notes(fd, d->d_name + n, found, arg);
+        unlinkat(dirfd(dir), d->d_name, 0);
+    }
+    closedir(dir);
+}

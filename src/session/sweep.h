@@ -1,0 +1,32 @@
+/* A note of every write under way, kept in the state folder, so that the temporary file of a write
+ * that was cut off can be found and removed later, by this gate or the next.
+ *
+ * One file for each folder and gate: `<state>/sweep/<device>-<inode>-<tag>`, locked while its gate
+ * lives, one JSON string a line. */
+#ifndef SANDGATE_SESSION_SWEEP_H
+#define SANDGATE_SESSION_SWEEP_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct sweep {
+    int state_fd; /* borrowed */
+    int fd;       /* -1 until the first note */
+    char name[80];
+    unsigned under_way;
+    uint64_t bytes;
+};
+
+void sweep_init(struct sweep *s, int state_fd, uint64_t device, uint64_t inode, const char *tag);
+/* Removes the note file; nothing is under way any more. */
+void sweep_done(struct sweep *s);
+int sweep_note(struct sweep *s, struct str path, struct err *err);
+void sweep_forget(struct sweep *s);
+
+/* Hands over what dead gates left for this folder; their files are removed. */
+typedef void (*sweep_found_fn)(void *arg, struct str path, const char *tag);
+void sweep_collect(int state_fd, uint64_t device, uint64_t inode, sweep_found_fn found, void *arg);
+
+#endif

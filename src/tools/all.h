@@ -1,0 +1,17 @@
+/* The rows of list.h, for core/registry.h. */
+#ifndef SANDGATE_TOOLS_ALL_H
+#define SANDGATE_TOOLS_ALL_H
+
+#include "core/tool.h"
+
+#define TOOL(name) extern const struct tool name;
+#include "tools/list.h"
+#undef TOOL
+
+static const struct tool *const tools_all[] = {
+#define TOOL(name) &name,
+#include "tools/list.h"
+#undef TOOL
+    NULL};
+
+#endif

@@ -1,0 +1,120 @@
+#include "base/utf8.h"
+#include "core/call.h"
+#include "tools/all.h"
+
+struct args {
+    struct str path;
+    struct str path_b64;
+    bool hidden;
+    int64_t max_results;
+};
+
+static const struct arg args[] = {
+    {.name = "path",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, path),
+     .doc = "Folder to list, relative to the workspace; the workspace itself when left out."},
+    {.name = "path_b64",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, path_b64),
+     .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
+    {.name = "hidden",
+     .type = ARG_BOOL,
+     .offset = offsetof(struct args, hidden),
+     .doc = "Also list names that begin with a dot."},
+    {.name = "max_results",
+     .type = ARG_INT,
+     .offset = offsetof(struct args, max_results),
+     .min = 1,
+     .max = 100000,
+     .def = 1000,
+     .doc = "Most entries to return."},
+};
+
+static const struct arg entry_fields[] = {
+    {.name = "path", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "name_b64", .type = ARG_STRING, .doc = "Base64 of the name, where it is not UTF-8."},
+    {.name = "type", .type = ARG_CHOICE, .flags = ARG_REQUIRED, .choices = file_type_names},
+    {.name = "size", .type = ARG_INT, .flags = ARG_REQUIRED},
+    {.name = "mtime", .type = ARG_STRING, .flags = ARG_REQUIRED},
+};
+
+static const struct arg result[] = {
+    {.name = "path", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "entries",
+     .type = ARG_OBJECTS,
+     .flags = ARG_REQUIRED,
+     .items = entry_fields,
+     .n_items = ARRAY_LEN(entry_fields)},
+    {.name = "truncated", .type = ARG_BOOL, .flags = ARG_REQUIRED},
+    {.name = "hint", .type = ARG_STRING},
+};
+
+static int prepare(struct call *call, struct err *err)
+{
+    const struct args *a = (const void *)&call->args;
+    struct str path = a->path.p ? a->path : STR(".");
+    if (call_take_path(call, path, a->path_b64, err) < 0)
+        return -1;
+    call->op = &op_table[OP_LIST];
+    call->request.list = (struct op_list_request){
+        .root = (int64_t)call->path.root,
+        .path = call_path_text(call),
+        .hidden = a->hidden,
+        .max_entries = a->max_results,
+    };
+    return 0;
+}
+
+static void write_entry(const struct call *call, const struct op_entry *entry, struct json_out *j)
+{
+    char mtime[CLOCK_TEXT_MAX];
+    char path[PATH_TEXT_MAX + PATH_NAME_MAX + 2];
+    int n = path_is_root(&call->path)
+                ? snprintf(path, sizeof path, "%.*s", (int)entry->name.n, entry->name.p)
+                : snprintf(path, sizeof path, "%s/%.*s", call->path.text, (int)entry->name.n,
+                           entry->name.p);
+    clock_format_utc(entry->mtime_ms, mtime);
+    jo_open(j, '{');
+    jo_kstr(j, "path", (struct str){path, (size_t)n});
+    if (!utf8_valid(entry->name.p, entry->name.n)) {
+        jo_key(j, "name_b64");
+        jo_base64(j, entry->name);
+    }
+    jo_ktext(j, "type", file_type_names[entry->type]);
+    jo_kint(j, "size", entry->size);
+    jo_ktext(j, "mtime", mtime);
+    jo_close(j, '}');
+}
+
+static int shape(const struct call *call, struct json_out *j, struct err *err)
+{
+    (void)err;
+    const struct op_list_reply *r = &call->reply.list;
+    call_write_path(call, j, "path");
+    if (jo_karray(j, "entries", (size_t)r->count)) {
+        struct str rest = buf_str(&call->reply_body);
+        for (struct op_entry entry; op_entry_next(&rest, &entry) > 0;)
+            write_entry(call, &entry, j);
+        jo_close(j, ']');
+    }
+    jo_kbool(j, "truncated", r->truncated);
+    if (r->truncated)
+        jo_ktext(j, "hint", "there are more entries: raise max_results or list a folder inside");
+    return 0;
+}
+
+const struct tool native_list_files = {
+    .dialect = DIALECT_NATIVE,
+    .name = "list_files",
+    .title = "List a folder",
+    .description =
+        "Lists the files and folders directly inside a folder of the workspace, sorted by "
+        "name, each with its type, size and time of change.",
+    .args = ARG_TABLE(args, struct args),
+    .result = ARG_TABLE(result, char),
+    .capabilities = CAP_FS_READ,
+    .runner = RUN_WORKER,
+    .prepare = prepare,
+    .shape = shape,
+};

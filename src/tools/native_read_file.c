@@ -1,0 +1,144 @@
+#include "base/utf8.h"
+#include "core/call.h"
+#include "tools/all.h"
+
+enum { UTF8, BASE64, AUTO };
+static const char *const encodings[] = {"utf8", "base64", "auto", NULL};
+
+struct args {
+    struct str path;
+    struct str path_b64;
+    int64_t start_line;
+    int64_t end_line;
+    int64_t max_bytes;
+    int64_t encoding;
+};
+
+static const struct arg args[] = {
+    {.name = "path",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, path),
+     .doc = "File to read, relative to the workspace."},
+    {.name = "path_b64",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, path_b64),
+     .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
+    {.name = "start_line",
+     .type = ARG_INT,
+     .offset = offsetof(struct args, start_line),
+     .min = 1,
+     .def = ARG_ABSENT,
+     .doc = "First line to return, counted from 1."},
+    {.name = "end_line",
+     .type = ARG_INT,
+     .offset = offsetof(struct args, end_line),
+     .min = 1,
+     .def = ARG_ABSENT,
+     .doc = "Last line to return, itself included."},
+    {.name = "max_bytes",
+     .type = ARG_INT,
+     .offset = offsetof(struct args, max_bytes),
+     .min = 1,
+     .max = 16 << 20,
+     .def = 100000,
+     .doc = "Most bytes of content to return."},
+    {.name = "encoding",
+     .type = ARG_CHOICE,
+     .offset = offsetof(struct args, encoding),
+     .choices = encodings,
+     .def = UTF8,
+     .doc = "How the content is written: utf8 replaces what is not UTF-8, base64 keeps every byte, "
+            "auto is base64 only where utf8 would lose something."},
+};
+
+static const struct arg result[] = {
+    {.name = "path", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "content", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "encoding", .type = ARG_CHOICE, .flags = ARG_REQUIRED, .choices = encodings},
+    {.name = "bytes", .type = ARG_INT, .flags = ARG_REQUIRED, .doc = "Size of the whole file."},
+    {.name = "sha256", .type = ARG_SHA256, .flags = ARG_REQUIRED, .doc = "Of the whole file."},
+    {.name = "start_line", .type = ARG_INT, .flags = ARG_REQUIRED},
+    {.name = "end_line", .type = ARG_INT, .flags = ARG_REQUIRED},
+    {.name = "total_lines", .type = ARG_INT, .flags = ARG_REQUIRED},
+    {.name = "truncated", .type = ARG_BOOL, .flags = ARG_REQUIRED},
+    {.name = "hint", .type = ARG_STRING, .doc = "What to do to see the rest."},
+};
+
+static int prepare(struct call *call, struct err *err)
+{
+    const struct args *a = (const void *)&call->args;
+    if (!a->path.p && !a->path_b64.p) {
+        err_field(err, "path", "missing required argument `path` (string)");
+        return err_reason(err, "missing");
+    }
+    if (call_take_path(call, a->path, a->path_b64, err) < 0)
+        return -1;
+    if (a->start_line != ARG_ABSENT && a->end_line != ARG_ABSENT && a->end_line < a->start_line)
+        return err_field(err, "end_line", "end_line (%d) is before start_line (%d)",
+                         (int)a->end_line, (int)a->start_line);
+    call->op = &op_table[OP_READ];
+    call->request.read = (struct op_read_request){(int64_t)call->path.root, call_path_text(call),
+                                                  a->start_line, a->end_line, a->max_bytes};
+    return 0;
+}
+
+static void write_hint(const struct op_read_reply *r, bool lossy, struct json_out *j)
+{
+    char hint[160] = "";
+    if (r->truncated)
+        snprintf(hint, sizeof hint,
+                 "cut; the file has %lld bytes in %lld lines: read on with start_line %lld",
+                 (long long)r->size, (long long)r->total_lines,
+                 (long long)(r->end_line > 0 ? r->end_line : 1));
+    else if (r->start_line > r->total_lines && r->total_lines > 0)
+        snprintf(hint, sizeof hint, "the file ends at line %lld", (long long)r->total_lines);
+    else if (lossy)
+        snprintf(hint, sizeof hint,
+                 "some bytes are not UTF-8 and were replaced; encoding base64 keeps them");
+    if (hint[0])
+        jo_ktext(j, "hint", hint);
+}
+
+static int shape(const struct call *call, struct json_out *j, struct err *err)
+{
+    (void)err;
+    const struct args *a = (const void *)&call->args;
+    const struct op_read_reply *r = &call->reply.read;
+    struct str content = buf_str(&call->reply_body);
+    if (r->truncated && a->encoding != BASE64)
+        content.n = utf8_cut(content.p, content.n);
+    bool lossy = a->encoding != BASE64 && !utf8_valid(content.p, content.n);
+    bool base64 = a->encoding == BASE64 || (a->encoding == AUTO && (lossy || r->binary));
+    call_write_path(call, j, "path");
+    if (base64 && !j->redact) {
+        jo_key(j, "content");
+        jo_base64(j, buf_str(&call->reply_body));
+    } else {
+        jo_kcontent(j, "content", content);
+    }
+    jo_ktext(j, "encoding", encodings[base64 ? BASE64 : UTF8]);
+    jo_kint(j, "bytes", r->size);
+    jo_kstr(j, "sha256", r->sha256);
+    jo_kint(j, "start_line", r->start_line);
+    jo_kint(j, "end_line", r->end_line);
+    jo_kint(j, "total_lines", r->total_lines);
+    jo_kbool(j, "truncated", r->truncated);
+    write_hint(r, lossy && !base64, j);
+    return 0;
+}
+
+const struct tool native_read_file = {
+    .dialect = DIALECT_NATIVE,
+    .name = "read_file",
+    .title = "Read a file",
+    .description =
+        "Reads a text file of the workspace and returns its content with the file's size, SHA-256 "
+        "and number of lines. For a large file give start_line and end_line. The sha256 can be "
+        "given to write_file as if_match_sha256 so that nobody else's change is overwritten.",
+    .args = ARG_TABLE(args, struct args),
+    .result = ARG_TABLE(result, char),
+    .capabilities = CAP_FS_READ,
+    .runner = RUN_WORKER,
+    .prepare = prepare,
+    .shape = shape,
+};

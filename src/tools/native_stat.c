@@ -1,0 +1,73 @@
+#include "core/call.h"
+#include "tools/all.h"
+
+struct args {
+    struct str path;
+    struct str path_b64;
+};
+
+static const struct arg args[] = {
+    {.name = "path",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, path),
+     .doc = "File or folder, relative to the workspace."},
+    {.name = "path_b64",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, path_b64),
+     .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
+};
+
+static const struct arg result[] = {
+    {.name = "path", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "type", .type = ARG_CHOICE, .flags = ARG_REQUIRED, .choices = file_type_names},
+    {.name = "size", .type = ARG_INT, .flags = ARG_REQUIRED},
+    {.name = "mode", .type = ARG_STRING, .flags = ARG_REQUIRED, .doc = "Permissions, in octal."},
+    {.name = "mtime", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "is_symlink", .type = ARG_BOOL, .flags = ARG_REQUIRED},
+};
+
+static int prepare(struct call *call, struct err *err)
+{
+    const struct args *a = (const void *)&call->args;
+    if (!a->path.p && !a->path_b64.p) {
+        err_field(err, "path", "missing required argument `path` (string)");
+        return err_reason(err, "missing");
+    }
+    if (call_take_path(call, a->path, a->path_b64, err) < 0)
+        return -1;
+    call->op = &op_table[OP_STAT];
+    call->request.stat = (struct op_stat_request){(int64_t)call->path.root, call_path_text(call)};
+    return 0;
+}
+
+static int shape(const struct call *call, struct json_out *j, struct err *err)
+{
+    (void)err;
+    const struct op_stat_reply *r = &call->reply.stat;
+    char mode[8];
+    char mtime[CLOCK_TEXT_MAX];
+    snprintf(mode, sizeof mode, "%04o", (unsigned)r->mode & 07777u);
+    clock_format_utc(r->mtime_ms, mtime);
+    call_write_path(call, j, "path");
+    jo_ktext(j, "type", file_type_names[r->type]);
+    jo_kint(j, "size", r->size);
+    jo_ktext(j, "mode", mode);
+    jo_ktext(j, "mtime", mtime);
+    jo_kbool(j, "is_symlink", r->symlink);
+    return 0;
+}
+
+const struct tool native_stat = {
+    .dialect = DIALECT_NATIVE,
+    .name = "stat",
+    .title = "Look at a file",
+    .description =
+        "Tells whether a path of the workspace is a file or a folder, its size, permissions "
+        "and time of change, without reading it.",
+    .args = ARG_TABLE(args, struct args),
+    .result = ARG_TABLE(result, char),
+    .capabilities = CAP_FS_READ,
+    .runner = RUN_WORKER,
+    .prepare = prepare,
+    .shape = shape,
+};

@@ -1,0 +1,88 @@
+#include "core/call.h"
+#include "tools/all.h"
+
+struct args {
+    struct str path;
+};
+
+static const struct arg args[] = {
+    {.name = "path",
+     .type = ARG_STRING,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct args, path),
+     .doc = "Folder to list: @project, @pkg or @state, with a path behind it."},
+};
+
+static const struct arg entry_fields[] = {
+    {.name = "name", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "type", .type = ARG_CHOICE, .flags = ARG_REQUIRED, .choices = file_type_names},
+    {.name = "size", .type = ARG_INT, .flags = ARG_REQUIRED},
+};
+
+static const struct arg result[] = {
+    {.name = "path", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "entries",
+     .type = ARG_OBJECTS,
+     .items = entry_fields,
+     .n_items = ARRAY_LEN(entry_fields)},
+    {.name = "entriesPreview",
+     .type = ARG_OBJECTS,
+     .items = entry_fields,
+     .n_items = ARRAY_LEN(entry_fields)},
+    {.name = "truncated", .type = ARG_BOOL},
+    {.name = "hint", .type = ARG_STRING},
+};
+
+static int prepare(struct call *call, struct err *err)
+{
+    const struct args *a = (const void *)&call->args;
+    if (call_take_path(call, a->path, (struct str){0}, err) < 0)
+        return -1;
+    call->op = &op_table[OP_LIST];
+    call->request.list = (struct op_list_request){
+        .root = (int64_t)call->path.root,
+        .path = call_path_text(call),
+        .skip_symlinks = true,
+        .max_entries = config_int(call->workplace->config, "tools.fs.maxEntries"),
+    };
+    return 0;
+}
+
+static int shape(const struct call *call, struct json_out *j, struct err *err)
+{
+    (void)err;
+    const struct op_list_reply *r = &call->reply.list;
+    call_write_path(call, j, "path");
+    if (jo_karray(j, r->truncated ? "entriesPreview" : "entries", (size_t)r->count)) {
+        struct str rest = buf_str(&call->reply_body);
+        for (struct op_entry entry; op_entry_next(&rest, &entry) > 0;) {
+            jo_open(j, '{');
+            jo_kstr(j, "name", entry.name);
+            jo_ktext(j, "type", file_type_names[entry.type]);
+            jo_kint(j, "size", entry.size);
+            jo_close(j, '}');
+        }
+        jo_close(j, ']');
+    }
+    if (r->truncated) {
+        jo_kbool(j, "truncated", true);
+        jo_ktext(j, "hint",
+                 "only the first entries are shown: list a folder inside, or use fs.search");
+    }
+    return 0;
+}
+
+const struct tool toolhost_fs_list = {
+    .dialect = DIALECT_TOOLHOST,
+    .name = "fs.list",
+    .alias = "fs_list",
+    .title = "List a folder",
+    .description = "Lists what is directly inside a folder of @project, @pkg or @state. Names that "
+                   "begin with a dot and symbolic links are left out.",
+    .args = ARG_TABLE(args, struct args),
+    .result = ARG_TABLE(result, char),
+    .capabilities = CAP_FS_READ,
+    .runner = RUN_WORKER,
+    .prepare = prepare,
+    .shape = shape,
+};
