@@ -6,9 +6,21 @@
 #include "base/mem.h"
 #include "core/config_store.h"
 
-struct config *config_new(void)
+static struct config *empty_config(void)
 {
     struct config *config = mem_zero(sizeof *config);
+    config->memo = mem_zero(CONFIG_MEMO * sizeof *config->memo);
+    return config;
+}
+
+static void forget(struct config *config)
+{
+    memset(config->memo, 0, CONFIG_MEMO * sizeof *config->memo);
+}
+
+struct config *config_new(void)
+{
+    struct config *config = empty_config();
     size_t count;
     const struct config_row *rows = config_rows(&count);
     for (size_t i = 0; i < count; i++) {
@@ -28,7 +40,7 @@ struct config *config_new(void)
 
 struct config *config_clone(const struct config *config)
 {
-    struct config *copy = mem_zero(sizeof *copy);
+    struct config *copy = empty_config();
     config_map_copy(&copy->map, &config->map);
     return copy;
 }
@@ -38,6 +50,7 @@ void config_free(struct config *config)
     if (!config)
         return;
     config_map_done(&config->map);
+    free(config->memo);
     free(config);
 }
 
@@ -66,6 +79,7 @@ int config_apply(struct config *config, struct str json, const char *source,
         if (changes.has_rules)
             commit_rules(&config->map, &changes, trust);
         config_map_merge(&config->map, &changes.map);
+        forget(config);
     }
     config_map_done(&changes.map);
     return r;
@@ -103,6 +117,7 @@ int config_apply_env(struct config *config, char *const *environment, struct err
         config_map_put(&changes, rows[i].path, &rows[i], &value);
     }
     config_map_merge(&config->map, &changes);
+    forget(config);
     return 0;
 }
 
@@ -115,11 +130,27 @@ static const struct config_row *row_or_abort(const char *path, unsigned types)
     return row;
 }
 
+static struct config_memo *memo_of(const struct config *config, const char *path)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *at = path; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    return &config->memo[(hash ^ hash >> 16) % CONFIG_MEMO];
+}
+
 static int64_t number_at(const struct config *config, const char *path, unsigned types)
 {
+    struct config_memo *memo = memo_of(config, path);
+    if (strcmp(memo->path, path) == 0)
+        return memo->number;
     const struct config_row *row = row_or_abort(path, types);
     const struct config_value *value = config_effective(&config->map, row, path, &row);
-    return value ? value->number : row->number;
+    int64_t number = value ? value->number : row->number;
+    if (strlen(path) < sizeof memo->path) {
+        memcpy(memo->path, path, strlen(path) + 1);
+        memo->number = number;
+    }
+    return number;
 }
 
 int64_t config_int(const struct config *config, const char *path)

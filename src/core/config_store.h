@@ -30,8 +30,17 @@ struct config_map {
     size_t room;
 };
 
+/* Numbers that were asked for: each call asks for the same few, and finding a path's row in the table
+ * takes a microsecond. */
+#define CONFIG_MEMO 64
+struct config_memo {
+    char path[88]; /* "": empty */
+    int64_t number;
+};
+
 struct config {
     struct config_map map;
+    struct config_memo *memo; /* CONFIG_MEMO of them, or NULL */
 };
 
 void config_value_done(struct config_value *value);
