@@ -58,10 +58,13 @@ static void escape_ascii(struct buf *out, unsigned char c)
     }
 }
 
-static void escape(struct buf *out, struct str s, bool any_bytes)
+/* Returns whether something had to be replaced. */
+static bool escape(struct buf *out, struct str s, bool any_bytes)
 {
-    /* Most text needs an eighth more at the very most; a refusal shows in out->failed. */
-    buf_reserve(out, s.n);
+    bool replaced = false;
+    /* Most text needs an eighth more at the very most; more is made on the way. */
+    if (s.n + s.n / 8 <= out->max - out->len)
+        buf_reserve(out, s.n + s.n / 8);
     size_t i = 0;
     while (i < s.n && !out->failed) {
         size_t run = plain_run(s.p + i, s.n - i);
@@ -82,8 +85,10 @@ static void escape(struct buf *out, struct str s, bool any_bytes)
         } else {
             buf_add(out, "\xef\xbf\xbd", 3);
             i += utf8_broken(s.p + i, s.n - i);
+            replaced = true;
         }
     }
+    return replaced;
 }
 
 void json_escape(struct buf *out, struct str s)
@@ -113,8 +118,10 @@ void jo_close(struct json_out *j, char bracket)
 
 void jo_key(struct json_out *j, const char *key)
 {
-    jo_text(j, key);
-    buf_add_char(j->out, ':');
+    before_value(j);
+    buf_add_char(j->out, '"');
+    buf_add(j->out, key, strlen(key));
+    buf_add(j->out, "\":", 2);
     j->comma = false;
 }
 
@@ -122,7 +129,7 @@ static void quoted(struct json_out *j, struct str s, bool any_bytes)
 {
     before_value(j);
     buf_add_char(j->out, '"');
-    escape(j->out, s, any_bytes);
+    j->replaced |= escape(j->out, s, any_bytes);
     buf_add_char(j->out, '"');
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@ struct cell {
     void *arg;
     int control_fd;
     int work_fd;
+    int help_fd;
     uv_poll_t control;
     uv_poll_t work;
     unsigned open_handles;
@@ -93,6 +95,7 @@ static void closed(uv_handle_t *handle)
         return;
     fd_closep(&cell->control_fd);
     fd_closep(&cell->work_fd);
+    fd_closep(&cell->help_fd);
     if (!cell->told && !cell->freed) {
         cell->told = true;
         cell->events->dead(cell->arg, cell->why);
@@ -136,6 +139,13 @@ void cell_free(struct cell *cell)
     cell_kill(cell, "closed");
     if (cell->open_handles == 0)
         free(cell);
+}
+
+void cell_help(struct cell *cell)
+{
+    uint64_t one = 1;
+    /* Non-blocking; when the counter is full there is help enough. */
+    (void)!write(cell->help_fd, &one, sizeof one);
 }
 
 bool cell_is_ready(const struct cell *cell)
@@ -211,8 +221,11 @@ static void on_work(uv_poll_t *handle, int status, int events)
         send_queued(cell);
     for (unsigned i = 0; r > 0 && i < READ_BURST && !cell->dying; i++) {
         r = frame_receive(cell->work_fd, buffer, MSG_DONTWAIT, &frame, NULL);
-        if (r == 1 && cell->events->frame(cell->arg, &frame) < 0)
+        int more = r == 1 ? cell->events->frame(cell->arg, &frame) : 0;
+        if (more < 0)
             r = -EPROTO;
+        if (r == 1 && more == 0)
+            return; /* nothing else is due: no need to look */
     }
     if (r == -EPROTO)
         cell_kill(cell, "the cell broke the protocol and was ended");
@@ -264,7 +277,7 @@ int cell_send(struct cell *cell, const struct frame *frame, int body_fd, struct 
     return 0;
 }
 
-static int spawn_helper(int control, int work, pid_t *ret_pid)
+static int spawn_helper(int control, int work, int help, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -288,6 +301,7 @@ static int spawn_helper(int control, int work, pid_t *ret_pid)
 #endif
     posix_spawn_file_actions_adddup2(&actions, control, CELL_CONTROL_FD);
     posix_spawn_file_actions_adddup2(&actions, work, CELL_WORK_FD);
+    posix_spawn_file_actions_adddup2(&actions, help, CELL_HELP_FD);
     char name[] = CELL_ARGV0;
     char *argv[] = {name, NULL};
     char *envp[] = {NULL};
@@ -304,10 +318,16 @@ static int pair(int fds[2])
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, low) < 0)
         return -errno;
     for (int i = 0; i < 2; i++) {
-        fds[i] = fcntl(low[i], F_DUPFD_CLOEXEC, CELL_WORK_FD + 1);
+        fds[i] = fcntl(low[i], F_DUPFD_CLOEXEC, CELL_HELP_FD + 1);
         close(low[i]);
     }
     return fds[0] < 0 || fds[1] < 0 ? -EMFILE : 0;
+}
+
+static int make_help(void)
+{
+    FD_AT_END int low = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+    return low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, CELL_HELP_FD + 1);
 }
 
 static int send_spec(struct cell *cell, const struct cell_spec *spec, struct err *err)
@@ -338,8 +358,11 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
                           .control_fd = control[0],
                           .work_fd = work[0],
                           .queue_end = &cell->queue};
+    cell->help_fd = make_help();
+    if (r == 0 && cell->help_fd < 0)
+        r = -EMFILE;
     if (r == 0)
-        r = -spawn_helper(control[1], work[1], &cell->helper);
+        r = -spawn_helper(control[1], work[1], cell->help_fd, &cell->helper);
     fd_closep(&control[1]);
     fd_closep(&work[1]);
     if (r == 0) {
@@ -352,6 +375,7 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
         end_process(cell->helper);
         fd_closep(&cell->control_fd);
         fd_closep(&cell->work_fd);
+        fd_closep(&cell->help_fd);
         return -1;
     }
     uv_poll_init(loop, &cell->control, cell->control_fd);

@@ -10,8 +10,8 @@
 struct cell;
 
 struct cell_events {
-    /* A frame from the worker; its strings live only during the call. Returning < 0 says that the
-     * frame broke the rules: the cell is then ended. */
+    /* A frame from the worker; its strings live only during the call. Returns how many calls are
+     * still to be answered, or < 0 when the frame broke the rules: the cell is then ended. */
     int (*frame)(void *arg, const struct frame *frame);
     /* The cell is gone; called once, never from inside cell_start or cell_send. Free it then. */
     void (*dead)(void *arg, const char *why);
@@ -22,6 +22,8 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
                const struct cell_events *events, void *arg, struct err *err);
 /* Sends or queues. body_fd (taken; -1: none) holds the body in place of frame->body. */
 int cell_send(struct cell *cell, const struct frame *frame, int body_fd, struct err *err);
+/* Some call takes long: another thread of the worker is to take the next. */
+void cell_help(struct cell *cell);
 /* Ends it now; `dead` follows in a later turn. */
 void cell_kill(struct cell *cell, const char *why);
 /* Ends it if it lives and frees it once its handles are closed; no event follows. Accepts NULL. */

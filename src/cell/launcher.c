@@ -150,6 +150,7 @@ static int launch(const struct cell_spec *spec, const int *trees, worker_fn work
         _exit(run_worker(spec, worker));
     }
     close(CELL_WORK_FD);
+    close(CELL_HELP_FD);
     if (pid < 0) {
         err_set(&err, ERR_SANDBOX_UNAVAILABLE, "starting the worker: %s", strerror(errno));
         return give_up(&err);
@@ -162,7 +163,7 @@ int launcher_main(worker_fn worker)
     struct err err;
     struct cell_spec spec = {0};
     int trees[ROOTS_MAX];
-    if (close_range(CELL_WORK_FD + 1, ~0U, 0) < 0)
+    if (close_range(CELL_HELP_FD + 1, ~0U, 0) < 0)
         return 1;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (receive_spec(&spec, &err) < 0 || identity_drop_root(&spec, trees, &err) < 0)

@@ -8,6 +8,8 @@
 #define CELL_ARGV0 "sandgate-cell"
 #define CELL_CONTROL_FD 3
 #define CELL_WORK_FD 4
+/* An eventfd: each count wakes one more of the worker's threads. */
+#define CELL_HELP_FD 5
 
 /* Runs in the worker, already locked; serves `work_fd` until it closes. roots[i] is the open folder of
  * the spec's root i. */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 
 #define TICK_MS 25
+#define LATE_NS 20000000u
 /* A cancelled call has this long to say how it ended before its cell is ended with it. */
 #define CANCEL_GRACE_NS 2000000000u
 
@@ -72,6 +73,8 @@ static void tick(uv_timer_t *timer)
             runner->kill(runner->self, call);
             return; /* killing a cell finishes all its calls: the list is not what it was */
         }
+        if (now - call->start_ns > LATE_NS)
+            runner->late(runner->self, call);
         if (!call->kill_ns && now >= call->deadline_ns)
             pipeline_cancel(call, ERR_TIMEOUT, "the call took longer than its time limit");
     }

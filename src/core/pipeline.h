@@ -12,12 +12,14 @@
 
 /* Carries out prepared calls. `start` takes the call until it gives it to pipeline_finish, which it
  * may do at once. `cancel` asks for an early end: the runner still finishes the call, with what
- * really happened. `kill` is for a call that did not end within its grace. */
+ * really happened. `kill` is for a call that did not end within its grace. `late` says, every now and
+ * then, that a call runs longer than most. */
 struct runner {
     const char *name;
     void (*start)(void *self, struct call *call);
     void (*cancel)(void *self, struct call *call);
     void (*kill)(void *self, struct call *call);
+    void (*late)(void *self, struct call *call);
     void *self;
 };
 

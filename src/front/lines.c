@@ -1,6 +1,7 @@
 #include "front/lines.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 #include "base/mem.h"
 
 #define CHUNK (64u << 10)
-#define OUT_KEEP (256u << 10)
+/* Buffers up to this size are kept for the next answer. */
+#define OUT_KEEP (2u << 20)
+#define PIPE_BYTES (512 << 10)
 /* With this much unsent, no more is read until the other side has taken it. */
 #define OUT_HIGH (4u << 20)
 /* Escaping makes at most six bytes of one. */
@@ -387,8 +390,11 @@ struct lines *lines_start(struct gate *gate, enum format_id format, int in_fd, i
     uv_handle_type out = uv_guess_handle(out_fd);
     l->out_polls = (out == UV_NAMED_PIPE || out == UV_TCP) && fd_set_nonblock(out_fd) == 0 &&
                    uv_poll_init(&gate->loop, &l->writable, out_fd) == 0;
-    if (l->out_polls)
+    if (l->out_polls) {
         l->writable.data = l;
+        /* Large answers then need fewer turns; where it is refused nothing is lost. */
+        fcntl(out_fd, F_SETPIPE_SZ, PIPE_BYTES);
+    }
     start_reading(l);
     return l;
 }

@@ -28,6 +28,10 @@ void flight_done(struct flight *f);
 uint64_t flight_add(struct flight *f, struct call *call);
 struct call *flight_find(const struct flight *f, uint64_t token);
 void flight_remove(struct flight *f, struct call *call);
+static inline size_t flight_count(const struct flight *f)
+{
+    return f->n_slots - f->n_free;
+}
 struct call *flight_first(const struct flight *f);
 
 enum flight_result flight_take(struct call *call, const struct frame *frame, struct err *err);

@@ -274,12 +274,12 @@ static int take_frame(void *arg, const struct frame *frame)
         return -1;
     int r = flight_take(call, frame, &err);
     if (r == FLIGHT_MORE)
-        return 0;
+        return 1;
     if (r == FLIGHT_BROKEN)
         return -1;
     flight_remove(&s->flight, call);
     finish(call, r == FLIGHT_FAILED ? &err : NULL);
-    return 0;
+    return (int)flight_count(&s->flight);
 }
 
 static void cell_died(void *arg, const char *why)
@@ -370,9 +370,17 @@ static void kill_cell(void *self, struct call *call)
         cell_kill(s->cell, "a call did not stop in time");
 }
 
+static void late(void *self, struct call *call)
+{
+    (void)self;
+    struct session *s = session_of(call);
+    if (s->cell && flight_count(&s->flight) > 1)
+        cell_help(s->cell);
+}
+
 struct runner session_runner(void)
 {
-    return (struct runner){"worker", run, cancel, kill_cell, NULL};
+    return (struct runner){"worker", run, cancel, kill_cell, late, NULL};
 }
 
 int session_new(struct session **ret_session, uv_loop_t *loop,

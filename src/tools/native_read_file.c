@@ -107,15 +107,17 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     struct str content = buf_str(&call->reply_body);
     if (r->truncated && a->encoding != BASE64)
         content.n = utf8_cut(content.p, content.n);
-    bool lossy = a->encoding != BASE64 && !utf8_valid(content.p, content.n);
-    bool base64 = a->encoding == BASE64 || (a->encoding == AUTO && (lossy || r->binary));
+    bool base64 = a->encoding == BASE64 ||
+                  (a->encoding == AUTO && (r->binary || !utf8_valid(content.p, content.n)));
     call_write_path(call, j, "path");
     if (base64 && !j->redact) {
         jo_key(j, "content");
         jo_base64(j, buf_str(&call->reply_body));
     } else {
+        j->replaced = false;
         jo_kcontent(j, "content", content);
     }
+    bool lossy = !base64 && j->replaced;
     jo_ktext(j, "encoding", encodings[base64 ? BASE64 : UTF8]);
     jo_kint(j, "bytes", r->size);
     jo_kstr(j, "sha256", r->sha256);
@@ -123,7 +125,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     jo_kint(j, "end_line", r->end_line);
     jo_kint(j, "total_lines", r->total_lines);
     jo_kbool(j, "truncated", r->truncated);
-    write_hint(r, lossy && !base64, j);
+    write_hint(r, lossy, j);
     return 0;
 }
 

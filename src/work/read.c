@@ -8,30 +8,54 @@
 
 #define BINARY_LOOK 8192
 
-/* One pass over the file: hash, line count and the wanted window together. */
+/* Larger than this, another thread takes the next call meanwhile. */
+#define SLOW_BYTES (256 << 10)
+
+/* One pass over the file: hash, line count and the wanted window together. Content goes out to the gate
+ * as soon as a frame is full. */
 struct reading {
+    struct work *w;
     struct hash hash;
     int64_t first; /* window, 1-based */
     int64_t last;  /* INT64_MAX: to the end */
-    size_t max;    /* bytes of content */
+    int64_t max;   /* bytes of content */
+    int64_t kept;  /* of them so far */
+    int64_t whole; /* of them up to the end of the last whole line */
     int64_t line;  /* number of the line at hand */
     bool at_start; /* nothing of that line was seen yet */
-    int64_t end;   /* last line that reached the body */
+    int64_t end;   /* last line of which something was kept */
     bool truncated;
-    struct buf *body;
+    bool gone; /* the gate takes no more */
 };
 
-static void keep(struct reading *r, const char *p, size_t n)
+static void put(struct reading *r, const char *p, size_t n)
 {
-    size_t room = r->max - r->body->len;
-    if (n > room) {
+    struct buf *body = &r->w->body;
+    if (body->len + n > FRAME_BODY_MAX) {
+        r->gone |= work_send_piece(r->w, buf_str(body)) < 0;
+        body->len = 0;
+    }
+    if (n == FRAME_BODY_MAX)
+        r->gone |= work_send_piece(r->w, (struct str){p, n}) < 0;
+    else
+        buf_add(body, p, n);
+    r->kept += (int64_t)n;
+}
+
+static void keep_line(struct reading *r, const char *p, size_t n, bool ends)
+{
+    int64_t room = r->max - r->kept;
+    if ((int64_t)n > room) {
         r->truncated = true;
-        n = room;
+        n = (size_t)room;
+        ends = false;
     }
     if (n == 0)
         return;
-    buf_add(r->body, p, n);
+    put(r, p, n);
     r->end = r->line;
+    if (ends)
+        r->whole = r->kept;
 }
 
 static void take_lines(struct reading *r, const char *p, size_t n)
@@ -40,7 +64,7 @@ static void take_lines(struct reading *r, const char *p, size_t n)
         const char *newline = memchr(p, '\n', n);
         size_t part = newline ? (size_t)(newline - p) + 1 : n;
         if (r->line >= r->first && r->line <= r->last)
-            keep(r, p, part);
+            keep_line(r, p, part, newline != NULL);
         r->at_start = newline != NULL;
         if (newline)
             r->line++;
@@ -60,23 +84,29 @@ static int64_t count_newlines(const char *p, size_t n)
 /* Without a window the content is a prefix, so whole chunks can be taken. */
 static void take_prefix(struct reading *r, const char *p, size_t n)
 {
-    size_t room = r->max - r->body->len;
-    size_t part = n < room ? n : room;
-    buf_add(r->body, p, part);
-    if (part > 0)
-        r->end = r->line + count_newlines(p, part) - (p[part - 1] == '\n');
+    int64_t room = r->max - r->kept;
+    size_t part = (int64_t)n < room ? n : (size_t)room;
+    int64_t lines = count_newlines(p, part);
+    const char *newline = part ? memrchr(p, '\n', part) : NULL;
+    if (newline)
+        r->whole = r->kept + (newline + 1 - p);
+    if (part > 0) {
+        r->end = r->line + lines - (p[part - 1] == '\n');
+        put(r, p, part);
+    }
     r->truncated |= part < n;
-    r->line += count_newlines(p, n);
+    r->line += lines + count_newlines(p + part, n - part);
     r->at_start = p[n - 1] == '\n';
 }
 
-static int read_through(struct work *w, int fd, int64_t size, struct reading *r, const char *path,
-                        bool *ret_binary, struct err *err)
+static int read_through(struct reading *r, int fd, int64_t size, const char *path, bool *ret_binary,
+                        struct err *err)
 {
+    struct work *w = r->w;
     bool window = r->first > 1 || r->last != INT64_MAX;
     int64_t done = 0;
     /* The size at opening is the end: a file that grows as fast as it is read must not hold us. */
-    while (done < size) {
+    while (done < size && !r->gone) {
         if (work_check_cancel(w, err) < 0)
             return -1;
         size_t want = size - done < (int64_t)WORK_CHUNK ? (size_t)(size - done) : WORK_CHUNK;
@@ -89,23 +119,14 @@ static int read_through(struct work *w, int fd, int64_t size, struct reading *r,
             break;
         if (done == 0)
             *ret_binary = memchr(w->chunk, '\0', n < BINARY_LOOK ? (size_t)n : BINARY_LOOK) != NULL;
-        hash_add(&r->hash, w->chunk, (size_t)n);
         if (window)
             take_lines(r, w->chunk, (size_t)n);
         else
             take_prefix(r, w->chunk, (size_t)n);
+        hash_add(&r->hash, w->chunk, (size_t)n);
         done += n;
     }
-    return r->body->failed ? err_set(err, ERR_OUTPUT_LIMIT, "`%s` does not fit an answer", path)
-                           : 0;
-}
-
-static int64_t whole_lines(const struct reading *r)
-{
-    if (!r->truncated)
-        return (int64_t)r->body->len;
-    const char *newline = r->body->len ? memrchr(r->body->data, '\n', r->body->len) : NULL;
-    return newline ? newline + 1 - r->body->data : 0;
+    return 0;
 }
 
 int work_read(struct work *w, const union op_request *request, struct str body,
@@ -118,27 +139,28 @@ int work_read(struct work *w, const union op_request *request, struct str body,
     struct stat st;
     if (!root || beneath_open_file(root, q->path.p, &fd, &st, err) < 0)
         return -1;
+    if (st.st_size > SLOW_BYTES)
+        work_slow(w);
     struct reading r = {
+        .w = w,
         .first = q->start_line == ARG_ABSENT ? 1 : q->start_line,
         .last = q->end_line == ARG_ABSENT ? INT64_MAX : q->end_line,
-        .max = (size_t)q->max_bytes,
+        .max = q->max_bytes,
         .line = 1,
         .at_start = true,
-        .body = &w->body,
     };
     hash_begin(&r.hash);
     bool binary = false;
-    if (read_through(w, fd, st.st_size, &r, q->path.p, &binary, err) < 0)
+    if (read_through(&r, fd, st.st_size, q->path.p, &binary, err) < 0)
         return -1;
     hash_end_hex(&r.hash, w->sha256);
-    int64_t total = r.line - (r.at_start ? 1 : 0);
     reply->read = (struct op_read_reply){
         .size = st.st_size,
         .sha256 = {w->sha256, HASH_HEX},
-        .total_lines = total,
+        .total_lines = r.line - (r.at_start ? 1 : 0),
         .start_line = r.first,
         .end_line = r.end,
-        .whole = whole_lines(&r),
+        .whole = r.truncated ? r.whole : r.kept,
         .truncated = r.truncated,
         .binary = binary,
     };

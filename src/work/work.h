@@ -6,10 +6,12 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
+#include "cell/frame.h"
 #include "core/op.h"
 #include "work/beneath.h"
 
-#define WORK_CHUNK (256u << 10)
+/* A full one is sent as it is: the largest body of a frame. */
+#define WORK_CHUNK FRAME_BODY_MAX
 
 /* One thread's own things, reused from call to call. */
 struct work {
@@ -19,6 +21,10 @@ struct work {
     char *chunk;            /* WORK_CHUNK bytes to read into */
     struct buf body;        /* the reply's body */
     char sha256[HASH_HEX + 1];
+    int fd; /* the gate */
+    int help_fd;
+    uint64_t token; /* of the call at hand */
+    bool slow;      /* another thread was asked to take the next call */
 };
 
 typedef int (*op_fn)(struct work *w, const union op_request *request, struct str body,
@@ -36,6 +42,10 @@ int work_stat(struct work *w, const union op_request *request, struct str body,
 int work_sweep(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err);
 
+/* To be called by an operation that is going to take more than a moment. */
+void work_slow(struct work *w);
+/* Sends a part of the reply's body before the rest is known. 0 or -errno. */
+int work_send_piece(struct work *w, struct str bytes);
 /* The root a request names, or NULL with an error. */
 const struct beneath_root *work_root(const struct work *w, int64_t root, struct err *err);
 /* -1 with CANCELLED once the gate asked to stop; long loops call it. */

@@ -6,10 +6,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
 #include "cell/frame.h"
+#include "cell/launcher.h"
 #include "work/work.h"
 
 #define THREADS_MAX 32
@@ -36,6 +38,8 @@ struct worker {
     pthread_mutex_t lock;
     struct slot slots[THREADS_MAX];
     unsigned threads;
+    int help_fd;
+    atomic_uint waiting; /* threads that wait for the next call */
     /* Cancels that came before their call was taken up. */
     uint64_t early[64];
     unsigned early_at;
@@ -119,13 +123,17 @@ static int send_error(int fd, uint64_t token, const struct err *err)
     return frame_send(fd, &frame, -1);
 }
 
-static int send_reply(int fd, uint64_t token, const struct op *op, const union op_reply *reply,
-                      struct str body)
+int work_send_piece(struct work *w, struct str bytes)
 {
+    struct frame piece = {.type = FRAME_CHUNK, .token = w->token, .body = bytes};
+    return frame_send(w->fd, &piece, -1);
+}
+
+static int send_reply(struct work *w, const struct op *op, const union op_reply *reply)
+{
+    struct str body = buf_str(&w->body);
     while (body.n > FRAME_BODY_MAX) {
-        struct frame piece = {
-            .type = FRAME_CHUNK, .token = token, .body = {body.p, FRAME_BODY_MAX}};
-        int r = frame_send(fd, &piece, -1);
+        int r = work_send_piece(w, (struct str){body.p, FRAME_BODY_MAX});
         if (r < 0)
             return r;
         body.p += FRAME_BODY_MAX;
@@ -135,8 +143,8 @@ static int send_reply(int fd, uint64_t token, const struct op *op, const union o
     struct json_out j = {.out = &head};
     arg_encode(&op->reply, reply, &j);
     struct frame frame = {
-        .type = FRAME_RESULT, .token = token, .head = buf_str(&head), .body = body};
-    return frame_send(fd, &frame, -1);
+        .type = FRAME_RESULT, .token = w->token, .head = buf_str(&head), .body = body};
+    return frame_send(w->fd, &frame, -1);
 }
 
 /* A body too large for a frame comes as a sealed memory file. */
@@ -186,11 +194,46 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
         r = map_body(body_fd, &mapping, &err);
     struct str body = mapping.at ? (struct str){mapping.at, mapping.n} : frame->body;
     buf_reset(&w->body, BODY_KEEP);
+    w->slow = false;
+    w->token = frame->token;
+    if (body.n > FRAME_BODY_MAX)
+        work_slow(w);
     if (r == 0)
         r = work_ops[op - op_table](w, &request, body, &reply, &err);
     if (r < 0)
         return send_error(worker->fd, frame->token, &err);
-    return send_reply(worker->fd, frame->token, op, &reply, buf_str(&w->body));
+    return send_reply(w, op, &reply);
+}
+
+/* One thread waits for calls: always the one that was last awake, whose memory is still warm. The others
+ * stand by until a call turns out to be slow, which its own thread says (work_slow) or the gate
+ * notices. */
+static void stand_by(struct worker *worker)
+{
+    while (atomic_load(&worker->waiting) > 0) {
+        uint64_t one;
+        if (read(worker->help_fd, &one, sizeof one) < 0 && errno != EINTR)
+            return;
+    }
+}
+
+void work_slow(struct work *w)
+{
+    uint64_t one = 1;
+    if (w->slow)
+        return;
+    w->slow = true;
+    /* It cannot fail: the counter would have to overflow. */
+    (void)!write(w->help_fd, &one, sizeof one);
+}
+
+static int take_call(struct worker *worker, char *buffer, struct frame *ret, int *ret_fd)
+{
+    stand_by(worker);
+    atomic_fetch_add(&worker->waiting, 1);
+    int r = frame_receive(worker->fd, buffer, 0, ret, ret_fd);
+    atomic_fetch_sub(&worker->waiting, 1);
+    return r;
 }
 
 static void *serve(void *arg)
@@ -202,12 +245,14 @@ static void *serve(void *arg)
     struct work w = {.roots = worker->roots,
                      .n_roots = worker->n_roots,
                      .cancelled = &slot->cancelled,
+                     .help_fd = worker->help_fd,
+                     .fd = worker->fd,
                      .chunk = mem_zero(WORK_CHUNK)};
     buf_init(&w.body, BODY_MAX);
     for (;;) {
         struct frame frame;
         FD_AT_END int body_fd = -1;
-        int r = frame_receive(worker->fd, buffer, 0, &frame, &body_fd);
+        int r = take_call(worker, buffer, &frame, &body_fd);
         if (r <= 0)
             break;
         if (frame.type == FRAME_CANCEL) {
@@ -231,6 +276,7 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots)
     static struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
     static struct thread threads[THREADS_MAX];
     worker.fd = work_fd;
+    worker.help_fd = CELL_HELP_FD;
     worker.n_roots = spec->n_roots;
     for (size_t i = 0; i < spec->n_roots; i++)
         worker.roots[i] = (struct beneath_root){roots[i], spec->roots[i].inside,
