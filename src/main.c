@@ -20,6 +20,7 @@ static const struct command commands[] = {
     {"call", front_call, "run one tool call and print its answer"},
     {"stdio", front_stdio, "JSON lines on standard input and output"},
     {"tools", front_tools, "list the tools and their schemas"},
+    {"session", front_session, "make, list and forget sessions"},
 };
 
 static int help(void)

@@ -18,8 +18,8 @@ struct json_out {
     bool replaced; /* a string was not UTF-8 throughout */
 };
 
-void jo_open(struct json_out *j, char bracket);  /* '{' or '[' */
-void jo_close(struct json_out *j, char bracket); /* '}' or ']' */
+void jo_open(struct json_out *j, char bracket);   /* '{' or '[' */
+void jo_close(struct json_out *j, char bracket);  /* '}' or ']' */
 void jo_key(struct json_out *j, const char *key); /* plain ASCII, no quote or backslash */
 void jo_str(struct json_out *j, struct str s);
 void jo_text(struct json_out *j, const char *text); /* NULL writes null */

@@ -9,8 +9,11 @@
 #include "base/mem.h"
 #include "core/registry.h"
 #include "dialect/format.h"
+#include "front/forward.h"
 #include "front/front.h"
 
+/* Of the command line or standard input. */
+#define ARGUMENTS_MAX (64u << 20)
 #define OPTIONS (OPTIONS_SHAPE | OPTIONS_PLACE | OPTIONS_IDENTITY)
 
 struct one_call {
@@ -20,27 +23,13 @@ struct one_call {
     int status;
 };
 
-static int status_of(const struct call *call)
-{
-    if (!call->failed)
-        return EXIT_OK;
-    if (call->err.code == ERR_APPROVAL_TIMEOUT || call->err.code == ERR_APPROVAL_DENIED)
-        return EXIT_NOT_APPROVED;
-    /* A path that leads out is a wrong argument to the caller, not a rule someone wrote. */
-    if (err_row(call->err.code)->kind == KIND_POLICY && call->err.code != ERR_READ_ONLY &&
-        call->err.code != ERR_PATH_OUTSIDE_WORKSPACE &&
-        call->err.code != ERR_SYMLINK_OUTSIDE_WORKSPACE)
-        return EXIT_DENIED;
-    return EXIT_TOOL_ERROR;
-}
-
 static void print_answer(struct call *call)
 {
     struct one_call *one = call->front;
     BUF_AT_END struct buf out = BUF_INIT(1u << 30);
     format_write(one->format, &one->request, call, true, &out);
     buf_add_char(&out, '\n');
-    one->status = status_of(call);
+    one->status = front_status_of(call);
     if (fd_write_all(STDOUT_FILENO, out.data, out.len) < 0)
         one->status = EXIT_TOOL_ERROR;
     one->answered = true;
@@ -66,20 +55,18 @@ static int read_arguments(const char *word, size_t max, struct buf *out, struct 
     }
 }
 
-static void submit(struct gate *gate, const struct options *o, struct one_call *one)
+static void submit(struct gate *gate, const char *tool, struct str arguments, struct one_call *one)
 {
     struct call *call = gate_call_new(gate);
-    size_t max = (size_t)config_int(gate->config, "limits.maxRequestBytes");
-    BUF_AT_END struct buf text = BUF_INIT(0);
     struct json_error why;
-    call->name = mem_dup(o->words[0]);
+    call->name = mem_dup(tool);
     call->front = one;
     call->answer = print_answer;
-    int r = read_arguments(o->n_words > 1 ? o->words[1] : "{}", max, &text, &call->err);
-    if (r == 0 && json_parse(text.data, text.len, max, JSON_STRICT, &call->doc, &why) < 0)
-        r = err_field(&call->err, "arguments", "the arguments are not valid JSON: %s (at byte %zu)",
-                      why.what, why.at);
-    call->failed = r < 0;
+    if (json_parse(arguments.p, arguments.n, arguments.n, JSON_STRICT, &call->doc, &why) < 0) {
+        err_field(&call->err, "arguments", "the arguments are not valid JSON: %s (at byte %zu)",
+                  why.what, why.at);
+        call->failed = true;
+    }
     call->arguments = yyjson_doc_get_root(call->doc);
     pipeline_submit(&gate->pipeline, call);
 }
@@ -109,6 +96,38 @@ static int tool_help(const struct options *o)
     return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
+/* In a gate of its own. */
+static int run_here(const struct gate_options *go, const char *tool, struct str arguments,
+                    struct one_call *one)
+{
+    struct gate gate;
+    struct err err;
+    if (gate_open(&gate, go, &err) < 0)
+        return front_usage_error(&err);
+    submit(&gate, tool, arguments, one);
+    while (!one->answered)
+        uv_run(&gate.loop, UV_RUN_DEFAULT);
+    gate_close(&gate);
+    return one->status;
+}
+
+static int run_in_session(const struct options *o, struct gate_options *go, struct str arguments,
+                          struct one_call *one)
+{
+    struct err err;
+    CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
+    FD_AT_END int owner = -1;
+    int r = front_take_session(o, true, &named, &owner, &err);
+    if (r < 0) {
+        log_error("%s", err.message);
+        return EXIT_TOOL_ERROR;
+    }
+    if (r == 0)
+        return forward_one(owner, one->format, o->words[0], arguments);
+    go->workspace = named.workspace;
+    return run_here(go, o->words[0], arguments, one);
+}
+
 int front_call(int argc, char *const *argv)
 {
     struct options o;
@@ -116,6 +135,7 @@ int front_call(int argc, char *const *argv)
     struct one_call one = {.status = EXIT_TOOL_ERROR};
     struct gate_options go;
     FREE_AT_END char *state_path = NULL;
+    BUF_AT_END struct buf text = BUF_INIT(0);
     if (options_read(argc, argv, OPTIONS, 2, &o, &err) < 0)
         return front_usage_error(&err);
     if (o.help)
@@ -125,14 +145,10 @@ int front_call(int argc, char *const *argv)
         return EXIT_USAGE;
     }
     if (format_find(o.format ? o.format : "tool_call", &one.format, &err) < 0 ||
-        front_gate_options(&o, &go, &state_path, &err) < 0)
+        front_gate_options(&o, &go, &state_path, &err) < 0 ||
+        read_arguments(o.n_words > 1 ? o.words[1] : "{}", ARGUMENTS_MAX, &text, &err) < 0)
         return front_usage_error(&err);
-    struct gate gate;
-    if (gate_open(&gate, &go, &err) < 0)
-        return front_usage_error(&err);
-    submit(&gate, &o, &one);
-    while (!one.answered)
-        uv_run(&gate.loop, UV_RUN_DEFAULT);
-    gate_close(&gate);
-    return one.status;
+    if (o.session)
+        return run_in_session(&o, &go, buf_str(&text), &one);
+    return run_here(&go, o.words[0], buf_str(&text), &one);
 }

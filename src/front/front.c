@@ -6,7 +6,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/fd.h"
 #include "dialect/dialects.h"
+#include "front/forward.h"
+#include "gate/state.h"
 
 int front_usage_error(const struct err *err)
 {
@@ -49,4 +52,30 @@ int front_gate_options(const struct options *o, struct gate_options *ret, char *
         .session = o->session,
     };
     return 0;
+}
+
+int front_take_session(const struct options *o, bool once, struct named *ret, int *ret_owner,
+                       struct err *err)
+{
+    FD_AT_END int state_fd = -1;
+    if (o->workspace)
+        return err_set(err, ERR_INVALID_ARGUMENTS,
+                       "a session has its workspace: leave --workspace out");
+    if (state_open(&state_fd, err) < 0 || named_load(state_fd, o->session, ret, err) < 0)
+        return -1;
+    return forward_reach(ret, o, once, ret_owner, err);
+}
+
+int front_status_of(const struct call *call)
+{
+    if (!call->failed)
+        return EXIT_OK;
+    if (call->err.code == ERR_APPROVAL_TIMEOUT || call->err.code == ERR_APPROVAL_DENIED)
+        return EXIT_NOT_APPROVED;
+    /* A path that leads out is a wrong argument to the caller, not a rule someone wrote. */
+    if (err_row(call->err.code)->kind == KIND_POLICY && call->err.code != ERR_READ_ONLY &&
+        call->err.code != ERR_PATH_OUTSIDE_WORKSPACE &&
+        call->err.code != ERR_SYMLINK_OUTSIDE_WORKSPACE)
+        return EXIT_DENIED;
+    return EXIT_TOOL_ERROR;
 }

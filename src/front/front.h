@@ -4,6 +4,7 @@
 
 #include "front/options.h"
 #include "gate/gate.h"
+#include "session/named.h"
 
 enum exit_status {
     EXIT_OK = 0,
@@ -16,10 +17,16 @@ enum exit_status {
 int front_call(int argc, char *const *argv);
 int front_stdio(int argc, char *const *argv);
 int front_tools(int argc, char *const *argv);
+int front_session(int argc, char *const *argv);
 
 /* Turns the options into what a gate needs; `state_path` (free it) is where a run's @state is. */
 int front_gate_options(const struct options *o, struct gate_options *ret, char **state_path,
                        struct err *err);
+/* Finds --session and takes it or reaches its owner, as forward_reach does. */
+int front_take_session(const struct options *o, bool once, struct named *ret, int *ret_owner,
+                       struct err *err);
+/* How `call` exits after this answer. */
+int front_status_of(const struct call *call);
 /* Prints the error on standard error and returns EXIT_USAGE. */
 int front_usage_error(const struct err *err);
 

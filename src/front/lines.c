@@ -10,8 +10,11 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "dialect/dialects.h"
+#include "front/front.h"
 
 #define CHUNK (64u << 10)
+#define HELLO_MAX 4096
 /* Buffers up to this size are kept for the next answer. */
 #define OUT_KEEP (2u << 20)
 #define PIPE_BYTES (512 << 10)
@@ -31,6 +34,10 @@ struct pending {
 struct lines {
     struct gate *gate;
     enum format_id format;
+    const struct dialect *dialect;
+    char *agent; /* NULL: the gate's */
+    bool hello;  /* the first line is still to come and is no call */
+    bool once;   /* the exit status follows the answer */
     int out_fd;
     size_t max_request;
     size_t max_answer;
@@ -85,8 +92,10 @@ static void answered(struct call *call)
     if (!l->gone) {
         l->out.max = l->out.len + l->max_answer;
         format_write(l->format, &p->request, call, false, &l->out);
-        l->out.max++;
+        l->out.max += 32;
         buf_add_char(&l->out, '\n');
+        if (l->once)
+            buf_addf(&l->out, "{\"exit\":%d}\n", front_status_of(call));
     }
     if (p->next)
         p->next->prev = p->prev;
@@ -158,15 +167,58 @@ static struct pending *pending_new(struct lines *l)
     struct pending *p = mem_zero(sizeof *p);
     p->lines = l;
     p->call = gate_call_new(l->gate);
+    p->call->dialect = l->dialect;
+    if (l->agent)
+        p->call->agent = l->agent;
     return p;
+}
+
+static int read_hello(struct lines *l, const char *text, size_t n, struct err *err)
+{
+    JSON_AT_END yyjson_doc *doc = NULL;
+    if (json_parse(text, n, HELLO_MAX, JSON_STRICT, &doc, NULL) < 0)
+        return err_field(err, "hello", "the first line must be a hello");
+    yyjson_val *hello = yyjson_obj_get(yyjson_doc_get_root(doc), "hello");
+    const char *dialect = yyjson_get_str(yyjson_obj_get(hello, "dialect"));
+    const char *format = yyjson_get_str(yyjson_obj_get(hello, "format"));
+    if (!dialect || !format)
+        return err_field(err, "hello", "a hello names a dialect and a format");
+    l->dialect = dialect_find(dialect, err);
+    if (!l->dialect || format_find(format, &l->format, err) < 0)
+        return -1;
+    /* A toolhost has other folders than a workspace: the owner cannot lend them. */
+    if ((l->dialect->id == DIALECT_TOOLHOST) != (l->gate->dialect->id == DIALECT_TOOLHOST))
+        return err_set(err, ERR_SESSION_BUSY, "the session is in use by the dialect %s",
+                       l->gate->dialect->name);
+    l->agent = mem_dup(yyjson_get_str(yyjson_obj_get(hello, "agent")));
+    l->once = yyjson_get_bool(yyjson_obj_get(hello, "once"));
+    return 0;
+}
+
+static void take_hello(struct lines *l, const char *text, size_t n)
+{
+    struct err err;
+    struct json_out j = {.out = &l->out};
+    l->hello = false;
+    bool ok = read_hello(l, text, n, &err) == 0;
+    jo_open(&j, '{');
+    jo_ktext(&j, ok ? "hello" : "error", ok ? "ok" : err.message);
+    jo_close(&j, '}');
+    buf_add_char(&l->out, '\n');
+    if (!ok)
+        lines_stop(l, "no hello");
 }
 
 static void take_line(struct lines *l, const char *text, size_t n)
 {
     while (n && (text[n - 1] == '\r' || text[n - 1] == ' '))
         n--;
-    if (n == 0)
+    if (n == 0 || l->input_over)
         return;
+    if (l->hello) {
+        take_hello(l, text, n);
+        return;
+    }
     if (n > 10 && n < 4096 && memmem(text, n < 64 ? n : 64, "\"cancel\"", 8)) {
         JSON_AT_END yyjson_doc *doc = NULL;
         if (json_parse(text, n, n, JSON_STRICT, &doc, NULL) == 0 &&
@@ -247,9 +299,9 @@ static void stop_reading(struct lines *l)
 static void end_of_input(struct lines *l)
 {
     stop_reading(l);
-    l->input_over = true;
     if (l->partial.len && !l->gone)
         complete_line(l, "", 0);
+    l->input_over = true;
     buf_reset(&l->partial, 0);
 }
 
@@ -294,6 +346,11 @@ static void start_reading(struct lines *l)
         uv_idle_start(&l->in.idle, read_file);
     else
         uv_read_start(&l->in.stream, give_room, on_read);
+}
+
+void lines_expect_hello(struct lines *l)
+{
+    l->hello = true;
 }
 
 void lines_stop(struct lines *l, const char *why)
@@ -376,6 +433,7 @@ struct lines *lines_start(struct gate *gate, enum format_id format, int in_fd, i
     const struct config *config = gate->config;
     l->gate = gate;
     l->format = format;
+    l->dialect = gate->dialect;
     l->in_fd = in_fd;
     l->out_fd = out_fd;
     l->ended = ended;
@@ -406,8 +464,10 @@ static void closed(uv_handle_t *handle)
         uv_close((uv_handle_t *)&l->writable, closed);
         return;
     }
+    fd_closep(&l->out_fd);
     buf_done(&l->partial);
     buf_done(&l->out);
+    free(l->agent);
     free(l);
 }
 

@@ -9,9 +9,11 @@
 struct lines;
 
 /* Begins to read. `ended` is called once, when the input is at its end (or the other side is gone) and
- * every call is answered. Descriptors stay the caller's. */
+ * every call is answered. The descriptors belong to the lines from now on. */
 struct lines *lines_start(struct gate *gate, enum format_id format, int in_fd, int out_fd,
                           void (*ended)(void *arg), void *arg);
+/* The first line is not a call but {"hello":{"dialect","format","agent","once"}}: another gate's. */
+void lines_expect_hello(struct lines *lines);
 /* Stops reading and cancels what runs; `ended` follows. */
 void lines_stop(struct lines *lines, const char *why);
 /* After `ended`; run the loop once more before the memory goes. */

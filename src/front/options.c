@@ -7,7 +7,7 @@ struct row {
     const char *name;
     unsigned set;
     size_t offset;
-    const char *value;
+    const char *value; /* NULL: it has none */
     const char *doc;
 };
 
@@ -16,7 +16,9 @@ struct row {
 static const struct row rows[] = {
     {"dialect", OPTIONS_SHAPE, AT(dialect), "NAME", "native (default) or toolhost"},
     {"format", OPTIONS_SHAPE, AT(format), "NAME", "tool_call (default) or openai"},
-    {"workspace", OPTIONS_PLACE, AT(workspace), "DIR", "folder to work in (default: this one)"},
+    {"json", OPTIONS_LISTING, AT(json), NULL, "as JSON"},
+    {"workspace", OPTIONS_PLACE | OPTIONS_FOLDER, AT(workspace), "DIR",
+     "folder to work in (default: this one)"},
     {"session", OPTIONS_PLACE, AT(session), "ID", "a session made with `sandgate session create`"},
     {"project", OPTIONS_PLACE, AT(project), "DIR", "toolhost: the folder behind @project"},
     {"pkg", OPTIONS_PLACE, AT(pkg), "DIR", "toolhost: the folder behind @pkg, read-only"},
@@ -45,6 +47,10 @@ static int read_one(int argc, char *const *argv, int *at, unsigned allowed, stru
     if (!row)
         return err_set(err, ERR_INVALID_ARGUMENTS, "unknown option `--%.*s`; see --help", (int)n,
                        name);
+    if (!row->value) {
+        *(bool *)((char *)ret + row->offset) = true;
+        return 0;
+    }
     const char **slot = (const char **)(void *)((char *)ret + row->offset);
     if (name[n] == '=') {
         *slot = name + n + 1;
@@ -87,7 +93,7 @@ void options_help(unsigned allowed, struct buf *out)
         if (!(rows[i].set & allowed))
             continue;
         char flag[40];
-        snprintf(flag, sizeof flag, "--%s %s", rows[i].name, rows[i].value);
+        snprintf(flag, sizeof flag, "--%s %s", rows[i].name, rows[i].value ? rows[i].value : "");
         buf_addf(out, "  %-20s %s\n", flag, rows[i].doc);
     }
 }

@@ -11,6 +11,8 @@ enum option_set {
     OPTIONS_SHAPE = 1,    /* --dialect --format */
     OPTIONS_PLACE = 2,    /* --workspace --project --pkg --state --session */
     OPTIONS_IDENTITY = 4, /* --agent --run --config */
+    OPTIONS_LISTING = 8,  /* --json */
+    OPTIONS_FOLDER = 16,  /* --workspace alone */
 };
 
 struct options {
@@ -24,6 +26,7 @@ struct options {
     const char *agent;
     const char *run;
     const char *config;
+    bool json;
     bool help;
     const char *words[WORDS_MAX]; /* what is not an option */
     size_t n_words;

@@ -4,6 +4,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "front/forward.h"
 #include "front/front.h"
 #include "front/lines.h"
 
@@ -12,23 +13,30 @@
 struct stdio {
     struct gate gate;
     struct lines *lines;
+    struct forward *forward; /* a session with a name: serves other gates too */
     uv_signal_t term;
     uv_signal_t interrupt;
+    bool ended; /* standard input is at its end and answered */
     bool over;
 };
 
 static void ended(void *arg)
 {
     struct stdio *s = arg;
-    s->over = true;
-    uv_stop(&s->gate.loop);
+    s->ended = true;
 }
 
 static void flush(void *arg)
 {
     struct stdio *s = arg;
-    if (!s->over)
+    if (s->forward)
+        forward_flush(s->forward);
+    if (!s->ended)
         lines_flush(s->lines);
+    if (!s->ended || (s->forward && !forward_wind_down(s->forward)))
+        return;
+    s->over = true;
+    uv_stop(&s->gate.loop);
 }
 
 static void on_signal(uv_signal_t *handle, int signum)
@@ -60,6 +68,48 @@ static int help(void)
     return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
+static int serve(struct stdio *s, const struct gate_options *go, const struct named *named,
+                 enum format_id format)
+{
+    struct err err;
+    if (gate_open(&s->gate, go, &err) < 0)
+        return front_usage_error(&err);
+    if (named && forward_listen(&s->forward, &s->gate, named, &err) < 0) {
+        gate_close(&s->gate);
+        return front_usage_error(&err);
+    }
+    s->lines = lines_start(&s->gate, format, STDIN_FILENO, STDOUT_FILENO, ended, s);
+    s->gate.pipeline.settled = flush;
+    s->gate.pipeline.settled_arg = s;
+    watch(s, &s->term, SIGTERM);
+    watch(s, &s->interrupt, SIGINT);
+    session_warm_up(s->gate.session);
+    while (!s->over)
+        uv_run(&s->gate.loop, UV_RUN_DEFAULT);
+    s->gate.pipeline.settled = NULL;
+    forward_close(s->forward);
+    lines_free(s->lines);
+    uv_close((uv_handle_t *)&s->term, NULL);
+    uv_close((uv_handle_t *)&s->interrupt, NULL);
+    gate_close(&s->gate);
+    return EXIT_OK;
+}
+
+static int serve_session(struct stdio *s, const struct options *o, struct gate_options *go,
+                         enum format_id format)
+{
+    struct err err;
+    CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
+    FD_AT_END int owner = -1;
+    int r = front_take_session(o, false, &named, &owner, &err);
+    if (r < 0)
+        return front_usage_error(&err);
+    if (r == 0)
+        return forward_relay(owner);
+    go->workspace = named.workspace;
+    return serve(s, go, &named, format);
+}
+
 int front_stdio(int argc, char *const *argv)
 {
     static struct stdio s;
@@ -73,19 +123,7 @@ int front_stdio(int argc, char *const *argv)
     if (o.help)
         return help();
     if (format_find(o.format ? o.format : "tool_call", &format, &err) < 0 ||
-        front_gate_options(&o, &go, &state_path, &err) < 0 || gate_open(&s.gate, &go, &err) < 0)
+        front_gate_options(&o, &go, &state_path, &err) < 0)
         return front_usage_error(&err);
-    s.lines = lines_start(&s.gate, format, STDIN_FILENO, STDOUT_FILENO, ended, &s);
-    s.gate.pipeline.settled = flush;
-    s.gate.pipeline.settled_arg = &s;
-    watch(&s, &s.term, SIGTERM);
-    watch(&s, &s.interrupt, SIGINT);
-    session_warm_up(s.gate.session);
-    while (!s.over)
-        uv_run(&s.gate.loop, UV_RUN_DEFAULT);
-    lines_free(s.lines);
-    uv_close((uv_handle_t *)&s.term, NULL);
-    uv_close((uv_handle_t *)&s.interrupt, NULL);
-    gate_close(&s.gate);
-    return EXIT_OK;
+    return o.session ? serve_session(&s, &o, &go, format) : serve(&s, &go, NULL, format);
 }

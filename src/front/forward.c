@@ -1,0 +1,146 @@
+/* The owner's side: connections from other gates of the same user. */
+#include "front/forward.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "front/forward_path.h"
+#include "front/lines.h"
+
+#define CONNECTIONS_MAX 64
+
+struct connection {
+    struct connection *next;
+    struct forward *forward;
+    struct lines *lines;
+    bool ended;
+};
+
+struct forward {
+    struct gate *gate;
+    int fd;
+    uv_poll_t poll;
+    struct connection *connections;
+    size_t count;
+};
+
+static void connection_ended(void *arg)
+{
+    struct connection *c = arg;
+    c->ended = true; /* forward_flush takes it out: this is called from within the lines */
+}
+
+static void drop_ended(struct forward *f)
+{
+    for (struct connection **at = &f->connections; *at;) {
+        struct connection *c = *at;
+        if (!c->ended) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        f->count--;
+        lines_free(c->lines);
+        free(c);
+    }
+}
+
+static bool same_user(int fd)
+{
+    struct ucred peer;
+    socklen_t n = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && peer.uid == geteuid();
+}
+
+static void on_connection(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    struct forward *f = poll->data;
+    FD_AT_END int fd = accept4(f->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    FD_AT_END int out = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (out < 0 || !same_user(fd) || f->count == CONNECTIONS_MAX)
+        return;
+    struct connection *c = mem_zero(sizeof *c);
+    c->forward = f;
+    c->lines = lines_start(f->gate, FORMAT_TOOL_CALL, TAKE_FD(fd), TAKE_FD(out), connection_ended,
+                           c);
+    lines_expect_hello(c->lines);
+    c->next = f->connections;
+    f->connections = c;
+    f->count++;
+}
+
+void forward_flush(struct forward *f)
+{
+    for (struct connection *c = f->connections; c; c = c->next) {
+        if (!c->ended)
+            lines_flush(c->lines);
+    }
+    drop_ended(f);
+}
+
+static int listen_at(const struct named *named)
+{
+    struct sockaddr_un address;
+    FD_AT_END int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    forward_address(named->dir_fd, &address);
+    /* The lock is held, so a socket that is there is a dead gate's. */
+    unlinkat(named->dir_fd, FORWARD_SOCKET, 0);
+    mode_t mask = umask(0177);
+    int r = bind(fd, (struct sockaddr *)&address, sizeof address);
+    umask(mask);
+    return r < 0 || listen(fd, 16) < 0 ? -1 : TAKE_FD(fd);
+}
+
+int forward_listen(struct forward **ret, struct gate *gate, const struct named *named,
+                   struct err *err)
+{
+    int fd = listen_at(named);
+    if (fd < 0)
+        return err_set(err, ERR_INTERNAL, "listening for session %s: %s", named->id,
+                       strerror(errno));
+    struct forward *f = mem_zero(sizeof *f);
+    f->gate = gate;
+    f->fd = fd;
+    uv_poll_init(&gate->loop, &f->poll, fd);
+    f->poll.data = f;
+    uv_poll_start(&f->poll, UV_READABLE, on_connection);
+    uv_unref((uv_handle_t *)&f->poll);
+    *ret = f;
+    return 0;
+}
+
+static void closed(uv_handle_t *handle)
+{
+    struct forward *f = handle->data;
+    close(f->fd);
+    free(f);
+}
+
+bool forward_wind_down(struct forward *f)
+{
+    uv_poll_stop(&f->poll);
+    for (struct connection *c = f->connections; c; c = c->next) {
+        if (!c->ended)
+            lines_stop(c->lines, "the session's owner is shutting down");
+    }
+    return f->count == 0;
+}
+
+void forward_close(struct forward *f)
+{
+    if (f)
+        uv_close((uv_handle_t *)&f->poll, closed);
+}

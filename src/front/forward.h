@@ -1,0 +1,31 @@
+/* Calls for a session that another gate owns: the owner serves them over a socket in the session's
+ * folder, others pass their lines on. */
+#ifndef SANDGATE_FRONT_FORWARD_H
+#define SANDGATE_FRONT_FORWARD_H
+
+#include "dialect/format.h"
+#include "front/options.h"
+#include "gate/gate.h"
+#include "session/named.h"
+
+/* Owner's side: listens until forward_close. */
+struct forward;
+int forward_listen(struct forward **ret, struct gate *gate, const struct named *named,
+                   struct err *err);
+/* Sends what was answered on all connections. */
+void forward_flush(struct forward *forward);
+/* Takes no more connections and cancels what runs; true once all are answered and gone. */
+bool forward_wind_down(struct forward *forward);
+/* After that; run the loop once more before the memory goes. Accepts NULL. */
+void forward_close(struct forward *forward);
+
+/* Other side: takes the session, or connects to its owner. 1: this process owns it; 0: *ret_socket
+ * leads to the owner; -1: SESSION_BUSY or another error. */
+int forward_reach(struct named *named, const struct options *options, bool once, int *ret_socket,
+                  struct err *err);
+/* Passes standard input on and answers back until both are at their end; the exit status. */
+int forward_relay(int socket);
+/* Passes one call on and prints its answer; the exit status. */
+int forward_one(int socket, enum format_id format, const char *tool, struct str arguments);
+
+#endif

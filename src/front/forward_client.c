@@ -1,0 +1,169 @@
+/* The other side: a call for a session that another gate owns is passed on to it. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "front/forward.h"
+#include "front/forward_path.h"
+#include "front/front.h"
+
+#define CHUNK (64u << 10)
+#define ANSWER_MAX (1u << 30)
+/* A gate that runs one call has no socket; it is soon gone. */
+#define PATIENCE_MS 2000
+#define RETRY_MS 10
+
+static int connect_owner(const struct named *named)
+{
+    struct sockaddr_un address;
+    FD_AT_END int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    forward_address(named->dir_fd, &address);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
+        return -1;
+    return TAKE_FD(fd);
+}
+
+/* One line, its newline taken off; -1 when the other side ends before it. */
+static int read_line(int fd, struct buf *line)
+{
+    line->len = 0;
+    for (char c;;) {
+        ssize_t n = read(fd, &c, 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0 || (c != '\n' && buf_add_char(line, c) < 0))
+            return -1;
+        if (c == '\n')
+            return 0;
+    }
+}
+
+static int say_hello(int fd, const struct options *o, bool once, struct err *err)
+{
+    BUF_AT_END struct buf line = BUF_INIT(8192);
+    struct json_out j = {.out = &line};
+    jo_open(&j, '{');
+    jo_key(&j, "hello");
+    jo_open(&j, '{');
+    jo_ktext(&j, "dialect", o->dialect ? o->dialect : "native");
+    jo_ktext(&j, "format", o->format ? o->format : "tool_call");
+    if (o->agent)
+        jo_ktext(&j, "agent", o->agent);
+    jo_kbool(&j, "once", once);
+    jo_close(&j, '}');
+    jo_close(&j, '}');
+    buf_add_char(&line, '\n');
+    JSON_AT_END yyjson_doc *doc = NULL;
+    if (line.failed || fd_write_all(fd, line.data, line.len) < 0 || read_line(fd, &line) < 0 ||
+        json_parse(line.data, line.len, line.max, JSON_STRICT, &doc, NULL) < 0)
+        return err_set(err, ERR_SESSION_BUSY, "the session's owner does not answer; try again");
+    const char *refusal = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "error"));
+    return refusal ? err_set(err, ERR_SESSION_BUSY, "%s", refusal) : 0;
+}
+
+int forward_reach(struct named *named, const struct options *o, bool once, int *ret_socket,
+                  struct err *err)
+{
+    for (int waited = 0; waited <= PATIENCE_MS; waited += RETRY_MS) {
+        int r = named_lock(named, err);
+        if (r != 0)
+            return r;
+        FD_AT_END int fd = connect_owner(named);
+        if (fd >= 0) {
+            if (say_hello(fd, o, once, err) < 0)
+                return -1;
+            *ret_socket = TAKE_FD(fd);
+            return 0;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * 1000000L}, NULL);
+    }
+    return err_set(err, ERR_SESSION_BUSY,
+                   "session %s is in use by another process that takes no calls; try again",
+                   named->id);
+}
+
+/* Moves what is there; 0 at the end. */
+static int move_bytes(int from, int to)
+{
+    static char chunk[CHUNK];
+    ssize_t n = read(from, chunk, sizeof chunk);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return 1;
+    return n > 0 && fd_write_all(to, chunk, (size_t)n) == 0;
+}
+
+int forward_relay(int sock)
+{
+    struct pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {sock, POLLIN, 0}};
+    for (;;) {
+        if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
+            return EXIT_TOOL_ERROR;
+        if (fds[0].revents && !move_bytes(STDIN_FILENO, sock)) {
+            /* No more calls; answers may still come. */
+            shutdown(sock, SHUT_WR);
+            fds[0].fd = -1;
+        }
+        if (fds[1].revents && !move_bytes(sock, STDOUT_FILENO))
+            return EXIT_OK;
+    }
+}
+
+static void write_call(enum format_id format, const char *tool, struct str arguments,
+                       struct buf *line)
+{
+    struct json_out j = {.out = line};
+    bool openai = format == FORMAT_OPENAI;
+    JSON_AT_END yyjson_doc *doc = NULL;
+    json_parse(arguments.p, arguments.n, arguments.n, JSON_STRICT, &doc, NULL);
+    /* Written anew, because the caller's text may have line breaks between its values. */
+    FREE_AT_END char *json = doc ? yyjson_write(doc, 0, NULL) : NULL;
+    jo_open(&j, '{');
+    jo_ktext(&j, "id", "1");
+    jo_key(&j, openai ? "function" : "tool_call");
+    jo_open(&j, '{');
+    jo_ktext(&j, "name", tool);
+    jo_key(&j, "arguments");
+    if (openai || !json)
+        jo_str(&j, arguments); /* what is no JSON is refused by the owner, in its dialect's words */
+    else
+        jo_raw(&j, (struct str){json, strlen(json)});
+    jo_close(&j, '}');
+    jo_close(&j, '}');
+    buf_add_char(line, '\n');
+}
+
+/* {"id":"1","result":R} is printed as R, as a gate of its own would. */
+static struct str bare(enum format_id format, struct str answer)
+{
+    static const char before[] = "{\"id\":\"1\",\"result\":";
+    size_t n = sizeof before - 1;
+    if (format != FORMAT_TOOL_CALL || answer.n < n + 1 || memcmp(answer.p, before, n) != 0)
+        return answer;
+    return (struct str){answer.p + n, answer.n - n - 1};
+}
+
+int forward_one(int sock, enum format_id format, const char *tool, struct str arguments)
+{
+    BUF_AT_END struct buf line = BUF_INIT(ANSWER_MAX);
+    BUF_AT_END struct buf status = BUF_INIT(256);
+    JSON_AT_END yyjson_doc *doc = NULL;
+    struct err err;
+    write_call(format, tool, arguments, &line);
+    if (line.failed || fd_write_all(sock, line.data, line.len) < 0 || read_line(sock, &line) < 0 ||
+        read_line(sock, &status) < 0 ||
+        json_parse(status.data, status.len, status.max, JSON_STRICT, &doc, NULL) < 0) {
+        err_set(&err, ERR_INTERRUPTED, "the session's owner ended before it answered");
+        front_usage_error(&err);
+        return EXIT_TOOL_ERROR;
+    }
+    struct str answer = bare(format, buf_str(&line));
+    if (fd_write_all(STDOUT_FILENO, answer.p, answer.n) < 0 ||
+        fd_write_all(STDOUT_FILENO, "\n", 1) < 0)
+        return EXIT_TOOL_ERROR;
+    return (int)yyjson_get_int(yyjson_obj_get(yyjson_doc_get_root(doc), "exit"));
+}

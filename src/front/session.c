@@ -1,0 +1,133 @@
+/* `sandgate session create|list|show|discard`. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "front/front.h"
+#include "gate/state.h"
+#include "session/named.h"
+
+struct listing {
+    bool json;
+    struct buf *out;
+    struct json_out j;
+};
+
+static void list_one(void *arg, const struct named *named, bool owned)
+{
+    struct listing *l = arg;
+    if (!l->json) {
+        buf_addf(l->out, "%s  %s  %s  %s\n", named->id, named->created, owned ? "in use" : "idle  ",
+                 named->workspace);
+        return;
+    }
+    jo_open(&l->j, '{');
+    jo_ktext(&l->j, "id", named->id);
+    jo_ktext(&l->j, "workspace", named->workspace);
+    jo_ktext(&l->j, "mode", "host");
+    jo_ktext(&l->j, "created", named->created);
+    jo_kbool(&l->j, "in_use", owned);
+    jo_close(&l->j, '}');
+}
+
+static int create(int state_fd, const struct options *o, struct buf *out, struct err *err)
+{
+    char id[NAMED_ID_MAX];
+    if (o->n_words > 1)
+        return err_set(err, ERR_INVALID_ARGUMENTS, "`session create` takes only --workspace");
+    if (named_create(state_fd, o->workspace ? o->workspace : ".", id, err) < 0)
+        return -1;
+    return buf_addf(out, "%s\n", id);
+}
+
+static int list(int state_fd, const struct options *o, struct buf *out, struct err *err)
+{
+    struct listing l = {o->json, out, {.out = out}};
+    if (o->json)
+        jo_open(&l.j, '[');
+    if (named_each(state_fd, list_one, &l, err) < 0)
+        return -1;
+    if (o->json) {
+        jo_close(&l.j, ']');
+        buf_add_char(out, '\n');
+    }
+    return 0;
+}
+
+static int show(int state_fd, const struct options *o, struct buf *out, struct err *err)
+{
+    CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
+    struct listing l = {true, out, {.out = out}};
+    if (o->n_words < 2)
+        return err_set(err, ERR_INVALID_ARGUMENTS,
+                       "which session? `sandgate session list` shows them");
+    if (named_load(state_fd, o->words[1], &named, err) < 0)
+        return -1;
+    list_one(&l, &named, named_lock(&named, err) == 0);
+    return buf_add_char(out, '\n');
+}
+
+static int discard(int state_fd, const struct options *o, struct buf *out, struct err *err)
+{
+    (void)out;
+    if (o->n_words < 2)
+        return err_set(err, ERR_INVALID_ARGUMENTS,
+                       "which session? `sandgate session list` shows them");
+    return named_remove(state_fd, o->words[1], err);
+}
+
+struct verb {
+    const char *name;
+    int (*run)(int state_fd, const struct options *o, struct buf *out, struct err *err);
+    const char *doc;
+};
+
+static const struct verb verbs[] = {
+    {"create", create, "make a session of --workspace and print its id"},
+    {"list", list, "all sessions"},
+    {"show", show, "one session, as JSON"},
+    {"discard", discard, "forget a session; the files of its workspace stay"},
+};
+
+static void help(struct buf *out)
+{
+    buf_add_text(out, "usage: sandgate session VERB [ID] [options]\n\n");
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        buf_addf(out, "  %-10s %s\n", verbs[i].name, verbs[i].doc);
+    buf_add_char(out, '\n');
+    options_help(OPTIONS_FOLDER | OPTIONS_LISTING, out);
+}
+
+static const struct verb *find_verb(const struct options *o, struct err *err)
+{
+    for (size_t i = 0; o->n_words && i < ARRAY_LEN(verbs); i++) {
+        if (strcmp(verbs[i].name, o->words[0]) == 0)
+            return &verbs[i];
+    }
+    err_set(err, ERR_INVALID_ARGUMENTS, "say one of: create, list, show, discard; see --help");
+    return NULL;
+}
+
+int front_session(int argc, char *const *argv)
+{
+    struct options o;
+    struct err err;
+    BUF_AT_END struct buf out = BUF_INIT(4u << 20);
+    FD_AT_END int state_fd = -1;
+    if (options_read(argc, argv, OPTIONS_FOLDER | OPTIONS_LISTING, 2, &o, &err) < 0)
+        return front_usage_error(&err);
+    if (o.help) {
+        help(&out);
+    } else {
+        const struct verb *verb = find_verb(&o, &err);
+        if (!verb || state_open(&state_fd, &err) < 0)
+            return front_usage_error(&err);
+        if (verb->run(state_fd, &o, &out, &err) < 0) {
+            log_error("%s", err.message);
+            return err.code == ERR_INVALID_ARGUMENTS ? EXIT_USAGE : EXIT_TOOL_ERROR;
+        }
+    }
+    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+}

@@ -1,0 +1,191 @@
+#include "session/named.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define FOLDER "sessions"
+#define RECORD "session.json"
+#define LOCK "lock"
+#define RECORD_MAX 16384
+
+static bool valid_id(const char *id)
+{
+    size_t n = strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    return n > 0 && n < NAMED_ID_MAX && id[n] == '\0';
+}
+
+static int failed(struct err *err, const char *what)
+{
+    return err_set(err, errno == ENOSPC ? ERR_DISK_FULL : ERR_INTERNAL, "%s: %s", what,
+                   strerror(errno));
+}
+
+static int open_folder(int state_fd, const char *path, bool make)
+{
+    if (make && mkdirat(state_fd, path, 0700) < 0 && errno != EEXIST)
+        return -1;
+    return openat(state_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int make_id(char id[NAMED_ID_MAX], struct err *err)
+{
+    /* No letters that are taken for digits. */
+    static const char letters[] = "abcdefghjkmnpqrstuvwxyz23456789";
+    unsigned char random[12];
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        return failed(err, "no random numbers");
+    for (size_t i = 0; i < sizeof random; i++)
+        id[i] = letters[random[i] % (sizeof letters - 1)];
+    id[sizeof random] = '\0';
+    return 0;
+}
+
+static int write_record(int dir, const char *id, const char *workspace, struct err *err)
+{
+    char created[CLOCK_TEXT_MAX];
+    BUF_AT_END struct buf text = BUF_INIT(RECORD_MAX);
+    struct json_out j = {.out = &text};
+    clock_format_utc(clock_unix_ms(), created);
+    jo_open(&j, '{');
+    jo_ktext(&j, "id", id);
+    jo_key(&j, "workspace");
+    jo_bytes(&j, (struct str){workspace, strlen(workspace)});
+    jo_ktext(&j, "mode", "host");
+    jo_ktext(&j, "created", created);
+    jo_close(&j, '}');
+    buf_add_char(&text, '\n');
+    FD_AT_END int fd = openat(dir, RECORD, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
+    if (r == 0)
+        return 0;
+    errno = -r;
+    return failed(err, "writing the session's record");
+}
+
+int named_create(int state_fd, const char *workspace, char id[NAMED_ID_MAX], struct err *err)
+{
+    FREE_AT_END char *real = realpath(workspace, NULL);
+    struct stat st;
+    if (!real || stat(real, &st) < 0 || !S_ISDIR(st.st_mode))
+        return err_set(err, ERR_NOT_FOUND, "the workspace `%s`: %s", workspace,
+                       real ? "not a folder" : strerror(errno));
+    FD_AT_END int all = open_folder(state_fd, FOLDER, true);
+    if (all < 0)
+        return failed(err, "the folder of sessions");
+    if (make_id(id, err) < 0)
+        return -1;
+    if (mkdirat(all, id, 0700) < 0)
+        return failed(err, "making the session");
+    FD_AT_END int dir = open_folder(all, id, false);
+    if (dir < 0)
+        return failed(err, "making the session");
+    return write_record(dir, id, real, err);
+}
+
+static int read_record(struct named *named, struct err *err)
+{
+    char text[RECORD_MAX];
+    FD_AT_END int fd = openat(named->dir_fd, RECORD, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -errno : fd_read_upto(fd, text, sizeof text);
+    JSON_AT_END yyjson_doc *doc = NULL;
+    if (n > 0 && json_parse(text, (size_t)n, sizeof text, JSON_INTERNAL, &doc, NULL) == 0) {
+        yyjson_val *root = yyjson_doc_get_root(doc);
+        named->workspace = mem_dup(yyjson_get_str(yyjson_obj_get(root, "workspace")));
+        named->created = mem_dup(yyjson_get_str(yyjson_obj_get(root, "created")));
+    }
+    if (!named->workspace || !named->created)
+        return err_set(err, ERR_INTERNAL, "the record of session %s is damaged", named->id);
+    return 0;
+}
+
+int named_load(int state_fd, const char *id, struct named *ret, struct err *err)
+{
+    *ret = (struct named){.dir_fd = -1, .lock_fd = -1};
+    FD_AT_END int all = open_folder(state_fd, FOLDER, false);
+    if (valid_id(id) && all >= 0) {
+        snprintf(ret->id, sizeof ret->id, "%s", id);
+        ret->dir_fd = open_folder(all, id, false);
+    }
+    if (ret->dir_fd < 0)
+        return err_set(err, ERR_SESSION_NOT_FOUND,
+                       "there is no session `%.40s`; `sandgate session list` shows those there are",
+                       id);
+    if (read_record(ret, err) == 0)
+        return 0;
+    named_done(ret);
+    return -1;
+}
+
+void named_done(struct named *named)
+{
+    free(TAKE_PTR(named->workspace));
+    free(TAKE_PTR(named->created));
+    fd_closep(&named->dir_fd);
+    fd_closep(&named->lock_fd);
+}
+
+int named_lock(struct named *named, struct err *err)
+{
+    FD_AT_END int fd = openat(named->dir_fd, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return failed(err, "the session's lock");
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK ? 0 : failed(err, "the session's lock");
+    named->lock_fd = TAKE_FD(fd);
+    return 1;
+}
+
+int named_remove(int state_fd, const char *id, struct err *err)
+{
+    CLEANUP(named_done) struct named named;
+    if (named_load(state_fd, id, &named, err) < 0)
+        return -1;
+    int r = named_lock(&named, err);
+    if (r == 0)
+        return err_set(err, ERR_SESSION_BUSY, "session %s is in use by another process", id);
+    if (r < 0)
+        return -1;
+    static const char *const files[] = {"socket", RECORD, LOCK};
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        unlinkat(named.dir_fd, files[i], 0);
+    FD_AT_END int all = open_folder(state_fd, FOLDER, false);
+    return unlinkat(all, id, AT_REMOVEDIR) < 0 ? failed(err, "removing the session") : 0;
+}
+
+static int only_names(const struct dirent *d)
+{
+    return valid_id(d->d_name);
+}
+
+int named_each(int state_fd, named_fn fn, void *arg, struct err *err)
+{
+    struct dirent **names = NULL;
+    int count = scandirat(state_fd, FOLDER, &names, only_names, alphasort);
+    if (count < 0 && errno == ENOENT)
+        return 0;
+    if (count < 0)
+        return failed(err, "the folder of sessions");
+    for (int i = 0; i < count; i++) {
+        CLEANUP(named_done) struct named named;
+        struct err ignored;
+        /* One that is being made or removed at this moment is not there. */
+        if (named_load(state_fd, names[i]->d_name, &named, &ignored) == 0)
+            fn(arg, &named, named_lock(&named, &ignored) == 0);
+        free(names[i]);
+    }
+    free(names);
+    return 0;
+}

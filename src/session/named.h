@@ -1,0 +1,33 @@
+/* Sessions with a name: what they are is kept in `<state>/sessions/<id>/`, and one gate at a time owns
+ * each (an exclusive lock that ends with the gate's process). */
+#ifndef SANDGATE_SESSION_NAMED_H
+#define SANDGATE_SESSION_NAMED_H
+
+#include "base/err.h"
+#include "base/json_out.h"
+
+#define NAMED_ID_MAX 33
+
+struct named {
+    char id[NAMED_ID_MAX];
+    char *workspace;
+    char *created;
+    int dir_fd;
+    int lock_fd; /* >= 0: this process owns it */
+};
+
+/* Makes a session of the folder and prints nothing; `id` is its new name. */
+int named_create(int state_fd, const char *workspace, char id[NAMED_ID_MAX], struct err *err);
+int named_load(int state_fd, const char *id, struct named *ret, struct err *err);
+void named_done(struct named *named);
+
+/* 1: this process owns the session now; 0: another one does; -1 with an error. */
+int named_lock(struct named *named, struct err *err);
+/* Forgets a session that nobody owns. Files of its workspace stay. */
+int named_remove(int state_fd, const char *id, struct err *err);
+
+typedef void (*named_fn)(void *arg, const struct named *named, bool owned);
+/* All sessions, in order of their names. */
+int named_each(int state_fd, named_fn fn, void *arg, struct err *err);
+
+#endif
