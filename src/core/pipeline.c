@@ -136,6 +136,9 @@ static void refuse_unrecorded(struct pipeline *p, const struct err *err)
     struct call_list start = list_take(&p->to_start);
     fail_batch(&done, err);
     fail_batch(&start, err);
+    /* Should the log become writable again, their intents get the outcome that belongs to them. */
+    for (struct call *call = start.first; call; call = call->next)
+        p->recorder.outcome(p->recorder.self, call);
     struct call_list *both[] = {&done, &start};
     for (size_t i = 0; i < ARRAY_LEN(both); i++) {
         for (struct call *call = both[i]->first, *next; call; call = next) {

@@ -33,27 +33,31 @@ int format_find(const char *name, enum format_id *ret, struct err *err)
                    "there is no format `%.40s`; available: tool_call, openai", name);
 }
 
+char *format_id_json(yyjson_val *id)
+{
+    if (yyjson_is_uint(id))
+        return mem_format("%llu", (unsigned long long)yyjson_get_uint(id));
+    if (yyjson_is_sint(id))
+        return mem_format("%lld", (long long)yyjson_get_sint(id));
+    if (!yyjson_is_str(id) || yyjson_get_len(id) > ID_BYTES_MAX)
+        return NULL;
+    BUF_AT_END struct buf text = BUF_INIT(8 * ID_BYTES_MAX);
+    struct json_out j = {.out = &text};
+    jo_str(&j, json_str(id));
+    return mem_copy(text.data, text.len);
+}
+
 static int take_id(yyjson_val *id, const char *key, struct request *ret, struct err *err)
 {
     if (!id || yyjson_is_null(id))
         return 0;
-    if (yyjson_is_str(id) && yyjson_get_len(id) <= ID_BYTES_MAX) {
-        BUF_AT_END struct buf text = BUF_INIT(8 * ID_BYTES_MAX);
-        struct json_out j = {.out = &text};
-        jo_str(&j, json_str(id));
-        ret->id_json = mem_copy(text.data, text.len);
-        ret->id = mem_copy(yyjson_get_str(id), yyjson_get_len(id));
-        return 0;
-    }
-    if (yyjson_is_int(id)) {
-        ret->id_json = yyjson_is_uint(id)
-                           ? mem_format("%llu", (unsigned long long)yyjson_get_uint(id))
-                           : mem_format("%lld", (long long)yyjson_get_sint(id));
-        ret->id = mem_dup(ret->id_json);
-        return 0;
-    }
-    return err_field(err, key, "`%s` must be a string of at most %d bytes or an integer", key,
-                     ID_BYTES_MAX);
+    ret->id_json = format_id_json(id);
+    if (!ret->id_json)
+        return err_field(err, key, "`%s` must be a string of at most %d bytes or an integer", key,
+                         ID_BYTES_MAX);
+    ret->id = yyjson_is_str(id) ? mem_copy(yyjson_get_str(id), yyjson_get_len(id))
+                                : mem_dup(ret->id_json);
+    return 0;
 }
 
 static int take_name(yyjson_val *name, struct request *ret, struct err *err)

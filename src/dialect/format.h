@@ -21,6 +21,9 @@ void request_done(struct request *request);
 /* By name; -1 with an error that lists them. */
 int format_find(const char *name, enum format_id *ret, struct err *err);
 
+/* An id as JSON text (free it); NULL for what cannot be one. */
+char *format_id_json(yyjson_val *id);
+
 /* Reads a call from a parsed document, which the request takes over. Where only the id could be
  * read, the request has that, so that the error can be sent to the right place. */
 int format_read(enum format_id format, yyjson_doc *doc, struct request *ret, struct err *err);

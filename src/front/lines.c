@@ -117,16 +117,16 @@ static struct pending *find_by_id(struct lines *l, const char *id_json)
     return NULL;
 }
 
-/* {"cancel":"ID"} is no call and has no answer of its own. */
+/* {"cancel":ID} is no call and has no answer of its own. */
 static bool take_cancel(struct lines *l, yyjson_val *root)
 {
     yyjson_val *cancel = yyjson_is_obj(root) ? yyjson_obj_get(root, "cancel") : NULL;
     if (!cancel)
         return false;
-    for (struct pending *p = l->calls; p; p = p->next) {
-        if (p->request.id && yyjson_is_str(cancel) && str_is(json_str(cancel), p->request.id))
-            pipeline_cancel(p->call, ERR_CANCELLED, "the caller cancelled the call");
-    }
+    FREE_AT_END char *id_json = format_id_json(cancel);
+    struct pending *p = id_json ? find_by_id(l, id_json) : NULL;
+    if (p)
+        pipeline_cancel(p->call, ERR_CANCELLED, "the caller cancelled the call");
     return true;
 }
 

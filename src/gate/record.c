@@ -11,6 +11,7 @@
 
 #define LINES_MAX (8u << 20)
 #define ANSWER_MAX (64u << 10)
+#define NAME_MAX_LOGGED 100
 
 void record_init(struct record *r, struct audit *audit, enum audit_sync sync)
 {
@@ -67,11 +68,19 @@ int record_open_execution(struct record *r, const char *state_mount, struct err 
     return 0;
 }
 
+/* Callers name tools as they like, at any length. */
+static void write_tool(const struct call *call, const char *key, struct json_out *j)
+{
+    const char *name = call->tool ? call->tool->name : call->name ? call->name : "";
+    size_t n = strlen(name);
+    jo_kstr(j, key, (struct str){name, n > NAME_MAX_LOGGED ? NAME_MAX_LOGGED : n});
+}
+
 static void write_who(const struct call *call, struct json_out *j)
 {
     if (call->id)
         jo_ktext(j, "id", call->id);
-    jo_ktext(j, "tool", call->tool ? call->tool->name : call->name);
+    write_tool(call, "tool", j);
     jo_ktext(j, "dialect", call->dialect->name);
     if (call->agent)
         jo_ktext(j, "agent", call->agent);
@@ -118,7 +127,7 @@ static void add_execution_line(struct record *r, struct call *call)
     jo_ktext(&j, "ts", ts);
     jo_ktext(&j, "kind", "tool.exec");
     jo_ktext(&j, "toolCallId", call->id ? call->id : call->uid);
-    jo_ktext(&j, "toolName", call->tool ? call->tool->name : call->name);
+    write_tool(call, "toolName", &j);
     jo_ktext(&j, "agentId", call->agent);
     jo_key(&j, "input");
     write_input(call, &j);

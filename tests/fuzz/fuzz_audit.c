@@ -1,7 +1,6 @@
 /* Any bytes as what a dead gate left: they stay, what is added are whole lines, and a second
  * recovery finds nothing to do. */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -9,14 +8,7 @@
 
 #include "base/fd.h"
 #include "store/audit_recover.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "target.h"
 
 static off_t recovered_size(int fd)
 {
