@@ -33,7 +33,8 @@ static void print_answer(struct call *call)
     if (fd_write_all(STDOUT_FILENO, out.data, out.len) < 0)
         one->status = EXIT_TOOL_ERROR;
     one->answered = true;
-    uv_stop(call->pipeline->loop);
+    if (call->pipeline)
+        uv_stop(call->pipeline->loop);
     call_free(call);
 }
 
@@ -111,6 +112,20 @@ static int run_here(const struct gate_options *go, const char *tool, struct str 
     return one->status;
 }
 
+/* The answer of a call that never got a gate. */
+static int answer_failure(const struct gate_options *go, const struct err *err, struct one_call *one)
+{
+    static struct workplace nowhere = {.tier = "full", .session_id = ""};
+    struct call *call = call_new();
+    call->dialect = go->dialect;
+    call->workplace = &nowhere;
+    call->failed = true;
+    call->err = *err;
+    call->front = one;
+    print_answer(call);
+    return one->status;
+}
+
 static int run_in_session(const struct options *o, struct gate_options *go, struct str arguments,
                           struct one_call *one)
 {
@@ -118,10 +133,9 @@ static int run_in_session(const struct options *o, struct gate_options *go, stru
     CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
     FD_AT_END int owner = -1;
     int r = front_take_session(o, true, &named, &owner, &err);
-    if (r < 0) {
-        log_error("%s", err.message);
-        return EXIT_TOOL_ERROR;
-    }
+    if (r < 0)
+        return err.code == ERR_INVALID_ARGUMENTS ? front_usage_error(&err)
+                                                 : answer_failure(go, &err, one);
     if (r == 0)
         return forward_one(owner, one->format, o->words[0], arguments);
     go->workspace = named.workspace;

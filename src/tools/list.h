@@ -1,4 +1,5 @@
 /* Every tool, one word each: the name of its file and of its row. */
+/* clang-format off */
 TOOL(native_read_file)
 TOOL(native_write_file)
 TOOL(native_list_files)

@@ -1,0 +1,455 @@
+"""What the end-to-end tests share: TAP, folders, gates that speak JSON lines, and a look at processes.
+
+A test runs as the machine's root or as a plain user. As root it runs each case in both forms, `root` and `user`;
+as a plain user only in the second, which is then itself.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import pathlib
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+SOAK = os.environ.get("SANDGATE_SOAK") == "1"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("SANDGATE_BUILD", ROOT / "build"))
+BINARY = pathlib.Path(os.environ.get("SANDGATE", BUILD / "sandgate"))
+AM_ROOT = os.geteuid() == 0
+PLAIN_UID = 54321  # nobody's
+# Generous: what they stand for is "at once", on a busy machine.
+SECONDS = 15
+PEAK_MB = 200
+
+
+# --- TAP
+
+
+class Tap:
+    def __init__(self):
+        self.count = 0
+        self.failed = 0
+
+    @contextlib.contextmanager
+    def case(self, name):
+        """One case: passes unless the block raises."""
+        self.count += 1
+        try:
+            yield
+        except Exception as error:  # pylint: disable=broad-except
+            self.failed += 1
+            print(f"not ok {self.count} - {name}")
+            text = str(error) if isinstance(error, AssertionError) and str(error) else traceback.format_exc()
+            note(text)
+        else:
+            print(f"ok {self.count} - {name}")
+        sys.stdout.flush()
+
+    def done(self):
+        print(f"1..{self.count}")
+        sys.exit(1 if self.failed else 0)
+
+
+def note(text):
+    print("".join(f"# {line}\n" for line in str(text)[:20000].splitlines()), end="", flush=True)
+
+
+def check(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def wait_until(what, text, seconds=SECONDS):
+    """Waits for what() to be true and returns its value."""
+    end = time.monotonic() + seconds
+    while True:
+        value = what()
+        if value:
+            return value
+        check(time.monotonic() < end, f"not within {seconds} s: {text}")
+        time.sleep(0.002)
+
+
+# --- folders and identities
+
+
+class Form:
+    """Who a gate runs as, with a folder `base` of its own to which it has every right."""
+
+    def __init__(self, name, uid, base, binary):
+        self.name = name
+        self.uid = uid
+        self.base = base
+        self.binary = binary
+
+    @property
+    def is_root(self):
+        return self.uid == 0
+
+    def folder(self, name, mode=0o755):
+        path = self.base / name
+        path.mkdir(mode=mode, parents=True)
+        path.chmod(mode)
+        self.own(path)
+        return path
+
+    def own(self, path):
+        """Gives a path to the one the gate runs as."""
+        if AM_ROOT and not self.is_root:
+            os.chown(path, self.uid, self.uid, follow_symlinks=False)
+
+    def write(self, path, content):
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        self.own(path)
+        return path
+
+    def link(self, path, target):
+        os.symlink(target, path)
+        self.own(path)
+        return path
+
+
+def scratch(prefix="e2e-"):
+    path = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
+    path.chmod(0o755)
+    return path
+
+
+def forms(binary=BINARY):
+    """The forms to test. The program is copied to where every user can start it."""
+    base = scratch()
+    program = base / "sandgate"
+    shutil.copy(binary, program)
+    program.chmod(0o755)
+    uids = [("root", 0), ("user", PLAIN_UID)] if AM_ROOT else [("user", os.geteuid())]
+    made = []
+    for name, uid in uids:
+        folder = base / name
+        folder.mkdir()
+        form = Form(name, uid, folder, program)
+        form.own(folder)
+        made.append(form)
+    return made
+
+
+# --- the kernel's side
+
+libc = ctypes.CDLL(None, use_errno=True)
+RENAME_EXCHANGE = 2
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUSER = 0x10000000
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
+AT_FDCWD = -100
+
+
+def kernel(result, what):
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def exchange(a, b):
+    paths = os.fsencode(a), os.fsencode(b)
+    kernel(libc.renameat2(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE), "renameat2")
+
+
+def own_mounts():
+    """From here on this process may mount, and nobody else sees it. Before any thread is started."""
+    uid, gid = os.geteuid(), os.getegid()
+    kernel(libc.unshare(CLONE_NEWNS if AM_ROOT else CLONE_NEWNS | CLONE_NEWUSER), "unshare")
+    if not AM_ROOT:
+        pathlib.Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+        pathlib.Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1", encoding="ascii")
+        pathlib.Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1", encoding="ascii")
+    kernel(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "making the mounts private")
+
+
+@contextlib.contextmanager
+def tmpfs(form, path, size):
+    """A small file system at path, owned by someone who is not root: the cell then works as that one."""
+    uid = form.uid or PLAIN_UID
+    options = f"size={size},mode=755,uid={uid},gid={uid if AM_ROOT else os.getegid()}"
+    kernel(libc.mount(b"tmpfs", os.fsencode(path), b"tmpfs", 0, options.encode()), "mounting a tmpfs")
+    try:
+        yield uid
+    finally:
+        libc.umount2(os.fsencode(path), 2)
+
+
+def make_read_only(path):
+    kernel(libc.mount(None, os.fsencode(path), None, MS_REMOUNT | MS_RDONLY, None), "remounting read-only")
+
+
+# --- processes
+
+
+def status(pid):
+    """Fields of /proc/PID/status; empty when it is gone."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return {}
+    return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+
+
+def alive(pid):
+    return status(pid).get("State", "Z")[0] not in "ZX"
+
+
+def children(pid):
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and status(entry).get("PPid") == str(pid):
+            found.append(int(entry))
+    return [p for p in found if alive(p)]
+
+
+def cpu_ticks(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def peak_mb(pid):
+    return int(status(pid).get("VmHWM", "0 kB").split()[0]) / 1024
+
+
+# --- gates
+
+
+class Gone(Exception):
+    """The gate closed its standard output."""
+
+
+class Gate:
+    """A running `sandgate stdio`. One thread; answers are kept until someone waits for them."""
+
+    def __init__(self, form, *options, workspace=None, state=None, env=None, binary=None):
+        self.form = form
+        self.workspace = workspace
+        self.home = state or form.base / "home"
+        if not self.home.exists():
+            self.home.mkdir()
+            form.own(self.home)
+        self.state = self.home / "sandgate"
+        self.errors = tempfile.TemporaryFile()
+        argv = [str(binary or form.binary), "stdio", *map(str, options)]
+        if workspace:
+            argv += ["--workspace", str(workspace)]
+        drop = {"user": form.uid, "group": form.uid, "extra_groups": []} if AM_ROOT and not form.is_root else {}
+        self.process = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            bufsize=0,
+            cwd="/",
+            umask=0o022,
+            env={**environment(self.home), **(env or {})},
+            **drop,
+        )
+        self.pid = self.process.pid
+        self.out = self.process.stdout.fileno()
+        self.into = self.process.stdin.fileno()
+        os.set_blocking(self.out, False)
+        os.set_blocking(self.into, False)
+        self.pieces = []
+        self.answers = []  # not yet asked for
+        self.closed = False
+        self.next_id = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    # sending and receiving
+
+    def pump(self, data=b"", seconds=SECONDS, reading=True, until=None):
+        """Writes data, taking answers meanwhile; then goes on until the condition holds."""
+        left = memoryview(data)
+        end = time.monotonic() + seconds
+        while left or (until and not until()):
+            rest = end - time.monotonic()
+            check(rest > 0, f"no answer within {seconds} s; {self.said()}")
+            if self.closed and (not left or reading):
+                raise Gone(f"the gate is gone; {self.said()}")
+            readable, writable, _ = select.select([self.out] if reading else [], [self.into] if left else [], [], rest)
+            if readable:
+                self.read()
+            if writable:
+                left = left[self.write(left) :]
+
+    def write(self, data):
+        try:
+            return os.write(self.into, data[: 1 << 20])
+        except BlockingIOError:
+            return 0
+        except BrokenPipeError as error:
+            raise Gone(f"the gate no longer reads; {self.said()}") from error
+
+    def read(self):
+        try:
+            data = os.read(self.out, 1 << 20)
+        except BlockingIOError:
+            return
+        if not data:
+            self.closed = True
+            return
+        self.pieces.append(data)
+        if b"\n" in data:
+            *lines, rest = b"".join(self.pieces).split(b"\n")
+            self.pieces = [rest]
+            self.answers += [json.loads(line) for line in lines]
+
+    def line(self, name, args, call_id=None):
+        if call_id is None:
+            self.next_id += 1
+            call_id = str(self.next_id)
+        call = {"id": call_id, "tool_call": {"name": name, "arguments": args}}
+        return call_id, json.dumps(call).encode() + b"\n"
+
+    def send(self, name, call_id=None, **args):
+        call_id, data = self.line(name, args, call_id)
+        self.pump(data)
+        return call_id
+
+    def send_raw(self, data, seconds=SECONDS):
+        self.pump(data, seconds)
+
+    def take(self, call_id):
+        for at, answer in enumerate(self.answers):
+            if answer.get("id") == call_id:
+                return self.answers.pop(at)
+        return None
+
+    def wait(self, call_id, seconds=SECONDS):
+        """The result of one call."""
+        self.pump(seconds=seconds, until=lambda: any(a.get("id") == call_id for a in self.answers))
+        return self.take(call_id)["result"]
+
+    def call(self, name, seconds=SECONDS, **args):
+        return self.wait(self.send(name, **args), seconds)
+
+    def any_answer(self, seconds=SECONDS):
+        """The next answer of all, as the whole line."""
+        self.pump(seconds=seconds, until=lambda: self.answers)
+        return self.answers.pop(0)
+
+    # shorthand for what tests ask most
+
+    def ok(self, name, **args):
+        result = self.call(name, **args)
+        check(result.get("ok") is True, f"{name} {short(args)} failed: {short(result)}")
+        return result.get("result", result)
+
+    def refused(self, codes, name, seconds=SECONDS, **args):
+        """The error of a call that must fail with one of the codes, separated by blanks."""
+        return expect_error(self.call(name, seconds=seconds, **args), codes)
+
+    # its processes
+
+    def launcher(self):
+        def find():
+            for pid in children(self.pid):
+                if status(pid).get("Name") == "sandgate-cell":
+                    return pid
+            return None
+
+        return wait_until(find, "a launcher")
+
+    def worker(self):
+        launcher = self.launcher()
+        found = wait_until(lambda: children(launcher), "a worker")
+        check(len(found) == 1, f"the launcher has the children {found}")
+        return found[0]
+
+    def cell(self):
+        return [self.launcher(), self.worker()]
+
+    def peak_mb(self):
+        return {name: peak_mb(pid) for name, pid in zip(("gate", "launcher", "worker"), [self.pid, *self.cell()])}
+
+    def check_memory(self, limit=PEAK_MB):
+        peaks = self.peak_mb()
+        check(sum(peaks.values()) < limit, f"memory at its peak: {peaks} MB, allowed are {limit}")
+
+    def said(self):
+        self.errors.seek(0)
+        text = self.errors.read().decode("utf-8", "replace")[-2000:]
+        return f"it said: {text}" if text else "it said nothing"
+
+    # ending
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+
+    def drain(self, seconds=SECONDS):
+        """All answers up to the end of its output."""
+        end = time.monotonic() + seconds
+        while not self.closed:
+            rest = end - time.monotonic()
+            check(rest > 0, f"its output did not end within {seconds} s")
+            if select.select([self.out], [], [], rest)[0]:
+                self.read()
+        answers, self.answers = self.answers, []
+        return answers
+
+    def close_input(self):
+        if self.process.stdin:
+            self.process.stdin.close()
+            self.process.stdin = None
+
+    def wait_exit(self, seconds=SECONDS):
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the gate did not end within {seconds} s; {self.said()}") from None
+
+    def end(self):
+        self.close_input()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.errors.close()
+
+
+def environment(home):
+    kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS")}
+    return {**kept, "HOME": str(home), "XDG_STATE_HOME": str(home), "XDG_CONFIG_HOME": str(home / "none")}
+
+
+def short(value):
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return text if len(text) < 400 else text[:400] + f"… ({len(text)} characters)"
+
+
+def expect_error(result, codes):
+    check(result.get("ok") is False, f"expected {codes}, but it succeeded: {short(result)}")
+    error = result["error"]
+    check(error["code"] in codes.split(), f"expected {codes}, got {short(error)}")
+    check(len(error["message"]) > 10, f"no message to act on: {error}")
+    return error
+
+
+# --- the audit log
+
+
+def audit_records(state):
+    """All records of all files; every line must be whole."""
+    records = []
+    for path in sorted((state / "audit").glob("*.jsonl")):
+        for number, line in enumerate(path.read_bytes().splitlines(), 1):
+            try:
+                records.append(json.loads(line))
+            except ValueError:
+                raise AssertionError(f"{path.name}:{number} is not JSON: {line[:200]!r}") from None
+    return records
