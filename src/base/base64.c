@@ -2,7 +2,9 @@
 
 #include <stdint.h>
 
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/* The last one pads. */
+#define PAD 64
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 
 void base64_encode(struct buf *out, const void *bytes, size_t n)
 {
@@ -21,8 +23,8 @@ void base64_encode(struct buf *out, const void *bytes, size_t n)
             v |= in[i + 2];
         *at++ = alphabet[v >> 18];
         *at++ = alphabet[v >> 12 & 63];
-        *at++ = left > 1 ? alphabet[v >> 6 & 63] : '=';
-        *at++ = left > 2 ? alphabet[v & 63] : '=';
+        *at++ = alphabet[left > 1 ? v >> 6 & 63 : PAD];
+        *at++ = alphabet[left > 2 ? v & 63 : PAD];
     }
     out->len = (size_t)(at - out->data);
 }

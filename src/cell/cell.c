@@ -178,7 +178,7 @@ static void on_control(uv_poll_t *handle, int status, int events)
     struct frame frame;
     int r = status < 0 ? status : 1;
     while (r > 0 && !cell->dying) {
-        r = frame_receive(cell->control_fd, buffer, MSG_DONTWAIT, &frame, NULL);
+        r = frame_poll(cell->control_fd, buffer, &frame);
         if (r == 1 && frame.type == FRAME_READY)
             cell->ready = true;
         else if (r == 1)
@@ -220,7 +220,7 @@ static void on_work(uv_poll_t *handle, int status, int events)
     if (r > 0 && (events & UV_WRITABLE))
         send_queued(cell);
     for (unsigned i = 0; r > 0 && i < READ_BURST && !cell->dying; i++) {
-        r = frame_receive(cell->work_fd, buffer, MSG_DONTWAIT, &frame, NULL);
+        r = frame_poll(cell->work_fd, buffer, &frame);
         int more = r == 1 ? cell->events->frame(cell->arg, &frame) : 0;
         if (more < 0)
             r = -EPROTO;

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 
 #define MAGIC 0x53474631u /* "SGF1" */
+#define SMALL_FRAME 4096
 
 struct header {
     uint32_t magic;
@@ -34,12 +35,32 @@ int frame_parse(const void *bytes, size_t n, struct frame *ret)
     return 0;
 }
 
+/* A small frame is cheaper put together than handed over in three parts. */
+static int send_small(int fd, const struct header *h, const struct frame *frame)
+{
+    char bytes[SMALL_FRAME];
+    size_t n = sizeof *h;
+    memcpy(bytes, h, sizeof *h);
+    memcpy(bytes + n, frame->head.p, frame->head.n);
+    n += frame->head.n;
+    if (frame->body.n)
+        memcpy(bytes + n, frame->body.p, frame->body.n);
+    n += frame->body.n;
+    ssize_t r;
+    do
+        r = send(fd, bytes, n, MSG_NOSIGNAL);
+    while (r < 0 && errno == EINTR);
+    return r < 0 ? -errno : 0;
+}
+
 int frame_send(int fd, const struct frame *frame, int pass_fd)
 {
     if (frame->head.n > FRAME_HEAD_MAX || frame->body.n > FRAME_BODY_MAX)
         return -EMSGSIZE;
     struct header h = {MAGIC, frame->type, frame->token, (uint32_t)frame->head.n,
                        (uint32_t)frame->body.n};
+    if (pass_fd < 0 && frame->head.p && sizeof h + frame->head.n + frame->body.n <= SMALL_FRAME)
+        return send_small(fd, &h, frame);
     /* sendmsg does not write through iov_base. */
     struct iovec parts[] = {
         {&h, sizeof h},
@@ -110,4 +131,18 @@ int frame_receive(int fd, void *buffer, int flags, struct frame *ret, int *ret_f
     if (ret_fd)
         *ret_fd = TAKE_FD(passed);
     return 1;
+}
+
+int frame_poll(int fd, void *buffer, struct frame *ret)
+{
+    ssize_t r;
+    do
+        r = recv(fd, buffer, FRAME_BYTES_MAX, MSG_DONTWAIT | MSG_TRUNC);
+    while (r < 0 && errno == EINTR);
+    if (r <= 0)
+        return r < 0 ? -errno : 0;
+    if ((size_t)r > FRAME_BYTES_MAX)
+        return -EPROTO;
+    int bad = frame_parse(buffer, (size_t)r, ret);
+    return bad < 0 ? bad : 1;
 }

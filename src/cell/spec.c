@@ -50,11 +50,14 @@ struct wire_root {
     int64_t gid;
 };
 
+/* clang-tidy wants parentheses around names of members, which C does not have. */
+/* NOLINTBEGIN(bugprone-macro-parentheses) */
 #define FIELD(struct_, kind, name_, flags_)                                                        \
     {                                                                                              \
-        .name = #name_, .type = kind, .flags = flags_, .offset = offsetof(struct struct_, name_),  \
-        .min = kind == ARG_INT ? INT64_MIN : 0                                                     \
+        .name = #name_, .type = (kind), .flags = (flags_),                                         \
+        .offset = offsetof(struct struct_, name_), .min = (kind) == ARG_INT ? INT64_MIN : 0        \
     }
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static const struct arg root_fields[] = {
     FIELD(wire_root, ARG_STRING, host, ARG_REQUIRED),

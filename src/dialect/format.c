@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "core/registry.h"
 
-#define ID_BYTES_MAX 1024
+#define ID_BYTES_MAX 1024ul
 
 static const char *const names[FORMAT_COUNT] = {
     [FORMAT_TOOL_CALL] = "tool_call",
@@ -53,7 +53,7 @@ static int take_id(yyjson_val *id, const char *key, struct request *ret, struct 
         return 0;
     ret->id_json = format_id_json(id);
     if (!ret->id_json)
-        return err_field(err, key, "`%s` must be a string of at most %d bytes or an integer", key,
+        return err_field(err, key, "`%s` must be a string of at most %lu bytes or an integer", key,
                          ID_BYTES_MAX);
     ret->id = yyjson_is_str(id) ? mem_copy(yyjson_get_str(id), yyjson_get_len(id))
                                 : mem_dup(ret->id_json);

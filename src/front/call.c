@@ -113,7 +113,8 @@ static int run_here(const struct gate_options *go, const char *tool, struct str 
 }
 
 /* The answer of a call that never got a gate. */
-static int answer_failure(const struct gate_options *go, const struct err *err, struct one_call *one)
+static int answer_failure(const struct gate_options *go, const struct err *err,
+                          struct one_call *one)
 {
     static struct workplace nowhere = {.tier = "full", .session_id = ""};
     struct call *call = call_new();

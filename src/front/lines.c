@@ -21,7 +21,7 @@
 /* With this much unsent, no more is read until the other side has taken it. */
 #define OUT_HIGH (4u << 20)
 /* Escaping makes at most six bytes of one. */
-#define ANSWER_GROWTH 6u
+#define ANSWER_GROWTH ((size_t)6)
 
 struct pending {
     struct pending *next;

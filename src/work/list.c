@@ -10,7 +10,7 @@
 #include "work/work.h"
 
 /* Names of one folder held at once; beyond it the listing says that it is cut. */
-#define NAMES_MAX (32u << 20)
+#define NAMES_MAX ((size_t)32 << 20)
 
 struct names {
     struct buf text;    /* names with a NUL behind each */
@@ -125,7 +125,7 @@ int work_list(struct work *w, const union op_request *request, struct str body,
     if (count)
         qsort_r(offsets, count, sizeof *offsets, compare, names.text.data);
     size_t shown = (int64_t)count < q->max_entries ? count : (size_t)q->max_entries;
-    for (size_t i = 0; i < shown; i++)
+    for (size_t i = 0; offsets && i < shown; i++)
         add_entry(w, dir, names.text.data + offsets[i]);
     if (w->body.failed || names.text.failed || names.offsets.failed)
         return err_set(err, ERR_OUTPUT_LIMIT, "the folder has too many entries for one answer");
