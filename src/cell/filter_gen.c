@@ -50,6 +50,7 @@ static const char *const allowed[] = {
     /* the gate */
     "recvmsg",
     "sendmsg",
+    "sendto",
     /* memory and threads */
     "munmap",
     "mremap",
