@@ -23,7 +23,7 @@ static const struct command commands[] = {
     {"session", front_session, "make, list and forget sessions"},
 };
 
-static int help(void)
+static int help(int fd)
 {
     BUF_AT_END struct buf out = BUF_INIT(8192);
     buf_add_text(&out, "usage: sandgate COMMAND [options]\n\n"
@@ -33,7 +33,7 @@ static int help(void)
     buf_add_text(&out,
                  "\n`sandgate COMMAND --help` explains each. `sandgate --version` tells which one "
                  "this is.\n");
-    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return fd_write_all(fd, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
 int main(int argc, char **argv)
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
         return launcher_main(worker_main);
     registry_use(tools_all);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return argc < 2 ? (help(), EXIT_USAGE) : help();
+        return argc < 2 ? (help(STDERR_FILENO), EXIT_USAGE) : help(STDOUT_FILENO);
     if (strcmp(argv[1], "--version") == 0)
         return printf("sandgate %s\n", SANDGATE_VERSION) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {

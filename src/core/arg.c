@@ -43,13 +43,14 @@ static int wrong_type(const struct arg *arg, yyjson_val *val, struct err *err)
 static int decode_int(const struct arg *arg, yyjson_val *val, void *out, struct err *err)
 {
     int64_t value;
-    if (yyjson_is_sint(val)) {
+    if (yyjson_is_real(val) && fabs(yyjson_get_real(val)) >= 9e15) {
+        value = yyjson_get_real(val) < 0 ? INT64_MIN : INT64_MAX;
+    } else if (yyjson_is_sint(val)) {
         value = yyjson_get_sint(val);
     } else if (yyjson_is_uint(val)) {
         uint64_t u = yyjson_get_uint(val);
         value = u > INT64_MAX ? INT64_MAX : (int64_t)u;
-    } else if (yyjson_is_real(val) && fabs(yyjson_get_real(val)) < 9e15 &&
-               trunc(yyjson_get_real(val)) == yyjson_get_real(val)) {
+    } else if (yyjson_is_real(val) && trunc(yyjson_get_real(val)) == yyjson_get_real(val)) {
         /* 10.0 is an integer to JSON Schema, and some clients write it so. */
         value = (int64_t)yyjson_get_real(val);
     } else {
@@ -167,6 +168,16 @@ static int refuse_unknown(const struct arg_table *table, yyjson_val *object, str
     return 0;
 }
 
+static bool is_required(const struct arg_table *table, size_t i, yyjson_val *object)
+{
+    unsigned flags = table->args[i].flags;
+    if (flags & ARG_OR_NEXT && i + 1 < table->count && object) {
+        yyjson_val *other = yyjson_obj_get(object, table->args[i + 1].name);
+        return !other || yyjson_is_null(other);
+    }
+    return flags & (ARG_REQUIRED | ARG_OR_NEXT);
+}
+
 int arg_decode(const struct arg_table *table, bool strict, yyjson_val *object, void *out,
                struct err *err)
 {
@@ -183,7 +194,7 @@ int arg_decode(const struct arg_table *table, bool strict, yyjson_val *object, v
                 return -1;
             continue;
         }
-        if (arg->flags & ARG_REQUIRED) {
+        if (is_required(table, i, object)) {
             err_field(err, arg->name, "missing required argument `%s` (%s)", arg->name,
                       expected(arg));
             return err_reason(err, "missing");

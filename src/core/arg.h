@@ -22,6 +22,7 @@ enum arg_type {
 enum arg_flag {
     ARG_REQUIRED = 1,
     ARG_CONTENT = 2, /* never logged: only its size and hash */
+    ARG_OR_NEXT = 4, /* required, unless the argument behind it in the table is given */
 };
 
 /* An optional integer that was not given and has no default. */

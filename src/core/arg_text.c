@@ -82,9 +82,15 @@ static void schema_bounds(const struct arg *arg, struct json_out *j)
     }
 }
 
+/* To whoever reads a schema, an argument with a substitute is simply required. */
+static bool is_required(const struct arg *arg)
+{
+    return arg->flags & (ARG_REQUIRED | ARG_OR_NEXT);
+}
+
 static bool has_default(const struct arg *arg)
 {
-    if (arg->flags & ARG_REQUIRED)
+    if (is_required(arg))
         return false;
     return (arg->type == ARG_INT && arg->def != ARG_ABSENT) || arg->type == ARG_BOOL ||
            arg->type == ARG_CHOICE;
@@ -111,7 +117,7 @@ void arg_schema(const struct arg_table *table, struct json_out *j)
     jo_open(j, '{');
     for (size_t i = 0; i < table->count; i++) {
         const struct arg *arg = &table->args[i];
-        any_required |= arg->flags & ARG_REQUIRED;
+        any_required |= is_required(arg);
         jo_key(j, arg->name);
         jo_open(j, '{');
         jo_ktext(j, "type", schema_type(arg));
@@ -131,7 +137,7 @@ void arg_schema(const struct arg_table *table, struct json_out *j)
         jo_key(j, "required");
         jo_open(j, '[');
         for (size_t i = 0; i < table->count; i++) {
-            if (table->args[i].flags & ARG_REQUIRED)
+            if (is_required(&table->args[i]))
                 jo_text(j, table->args[i].name);
         }
         jo_close(j, ']');
@@ -145,7 +151,7 @@ void arg_help(const struct arg_table *table, struct buf *out)
     for (size_t i = 0; i < table->count; i++) {
         const struct arg *arg = &table->args[i];
         buf_addf(out, "  %-16s %-8s %s%s", arg->name, schema_type(arg), arg->doc ? arg->doc : "",
-                 arg->flags & ARG_REQUIRED ? " (required)" : "");
+                 is_required(arg) ? " (required)" : "");
         if (arg->type == ARG_CHOICE) {
             for (size_t c = 0; arg->choices[c]; c++)
                 buf_addf(out, "%s%s", c ? "|" : " [", arg->choices[c]);

@@ -68,6 +68,18 @@ static void commit_rules(struct config_map *map, struct config_changes *changes,
     config_map_merge(map, &old);
 }
 
+/* A limit that a workspace lowers for all also holds for those who have a higher one of their own. */
+static void lower_with_fallback(struct config_map *map, const struct config_map *changes)
+{
+    for (size_t i = 0; i < map->count; i++) {
+        struct config_entry *entry = &map->entries[i];
+        const char *fallback = entry->row->fallback;
+        const struct config_value *lowered = fallback ? config_map_get(changes, fallback) : NULL;
+        if (lowered && entry->row->tighten == CONFIG_LOWER && lowered->number < entry->value.number)
+            entry->value.number = lowered->number;
+    }
+}
+
 int config_apply(struct config *config, struct str json, const char *source,
                  enum config_trust trust, config_ignored_fn ignored, void *arg, struct err *err)
 {
@@ -78,6 +90,8 @@ int config_apply(struct config *config, struct str json, const char *source,
             config_changes_tighten(&changes, &config->map, ignored, arg);
         if (changes.has_rules)
             commit_rules(&config->map, &changes, trust);
+        if (trust == CONFIG_WORKSPACE)
+            lower_with_fallback(&config->map, &changes.map);
         config_map_merge(&config->map, &changes.map);
         forget(config);
     }

@@ -59,6 +59,7 @@ static const struct arg write_request[] = {
     ROOT_AND_PATH(struct op_write_request),
     {.name = "if_match", .type = ARG_SHA256, .offset = offsetof(struct op_write_request, if_match)},
     TAG(struct op_write_request),
+    COUNT(max_bytes, struct op_write_request),
     FLAG(create_only, struct op_write_request),
     FLAG(append, struct op_write_request),
     FLAG(fsync, struct op_write_request),

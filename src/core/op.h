@@ -35,7 +35,8 @@ struct op_write_request {
     int64_t root;
     struct str path;
     struct str if_match;
-    struct str tag; /* in the temporary file's name, so that leftovers can be told apart */
+    struct str tag;    /* in the temporary file's name, so that leftovers can be told apart */
+    int64_t max_bytes; /* of the file as it is going to be */
     bool create_only;
     bool append;
     bool fsync;

@@ -17,7 +17,8 @@ static int outside(struct err *err, struct str text, const char *reason)
 }
 
 /* Joins the components of text into ret, dropping empty ones and `.`; counts depth. */
-static int normalise(struct str text, bool parents, struct path *ret, struct err *err)
+static int normalise(struct str text, struct str whole, bool parents, struct path *ret,
+                     struct err *err)
 {
     size_t out = 0;
     int depth = 0;
@@ -31,7 +32,7 @@ static int normalise(struct str text, bool parents, struct path *ret, struct err
         bool up = n == 2 && name[0] == '.' && name[1] == '.';
         depth += up ? -1 : 1;
         if (up && (!parents || depth < 0))
-            return outside(err, text, "parent_traversal");
+            return outside(err, whole, "parent_traversal");
         if (n > PATH_NAME_MAX)
             return err_field(err, "path", "a name in the path is %zu bytes long, at most %d", n,
                              PATH_NAME_MAX);
@@ -80,7 +81,7 @@ int path_in_workspace(struct str text, const struct root *root, struct path *ret
         rest = (struct str){text.p + n, text.n - n};
     }
     ret->root = 0;
-    return normalise(rest, true, ret, err);
+    return normalise(rest, text, true, ret, err);
 }
 
 static const struct root *find_mount(struct str name, const struct root *roots, size_t count)
@@ -92,35 +93,56 @@ static const struct root *find_mount(struct str name, const struct root *roots, 
     return NULL;
 }
 
+struct str path_without_lead(struct str text)
+{
+    while (text.n >= 2 && text.p[0] == '.' && text.p[1] == '/')
+        text = (struct str){text.p + 2, text.n - 2};
+    if (text.n >= 2 && text.p[0] == '/' && text.p[1] == '@')
+        text = (struct str){text.p + 1, text.n - 1};
+    return text;
+}
+
+static bool is_absolute(struct str text)
+{
+    bool drive = text.n >= 2 && text.p[1] == ':' &&
+                 ((text.p[0] | 32) >= 'a' && (text.p[0] | 32) <= 'z');
+    return drive || (text.n && text.p[0] == '/');
+}
+
+static int no_mount(struct err *err, struct str text, const struct root *roots, size_t count)
+{
+    char known[128] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                 roots[i].name);
+    err_set(err, ERR_PATH_OUTSIDE_WORKSPACE,
+            "path `%.*s` does not begin with a mount of this run; there are: %s",
+            (int)(text.n > SHOWN ? SHOWN : text.n), text.p, known);
+    return err_reason(err, is_absolute(text) ? "absolute_path" : "unknown_mount");
+}
+
 int path_in_mounts(struct str text, const struct root *roots, size_t count, struct path *ret,
                    struct err *err)
 {
     char copy[PATH_TEXT_MAX];
     if (check_length(text, err) < 0)
         return -1;
-    if (memchr(text.p, '\0', text.n))
-        return outside(err, STR(""), "nul_byte");
-    memcpy(copy, text.p, text.n);
-    for (size_t i = 0; i < text.n; i++) {
-        if (copy[i] == '\\')
-            copy[i] = '/';
+    if (memchr(text.p, '\0', text.n)) {
+        err_set(err, ERR_PATH_OUTSIDE_WORKSPACE, "the path contains a NUL byte");
+        return err_reason(err, "nul_byte");
     }
-    struct str rest = {copy, text.n};
-    while (rest.n >= 2 && rest.p[0] == '.' && rest.p[1] == '/')
-        rest = (struct str){rest.p + 2, rest.n - 2};
-    if (rest.n >= 2 && rest.p[0] == '/' && rest.p[1] == '@')
-        rest = (struct str){rest.p + 1, rest.n - 1};
+    for (size_t i = 0; i < text.n; i++)
+        copy[i] = (char)(text.p[i] == '\\' ? '/' : text.p[i]);
+    struct str whole = {copy, text.n};
+    struct str rest = path_without_lead(whole);
     const char *slash = rest.n ? memchr(rest.p, '/', rest.n) : NULL;
     struct str name = {rest.p, slash ? (size_t)(slash - rest.p) : rest.n};
     const struct root *root = find_mount(name, roots, count);
-    if (!root) {
-        err_set(err, ERR_PATH_OUTSIDE_WORKSPACE,
-                "path `%.*s` does not begin with a mount; use @project/…, @pkg/… or @state/…",
-                (int)(text.n > SHOWN ? SHOWN : text.n), text.p);
-        return err_reason(err, rest.n && rest.p[0] == '/' ? "absolute_path" : "unknown_mount");
-    }
+    if (!root)
+        return no_mount(err, whole, roots, count);
     ret->root = (size_t)(root - roots);
-    return normalise((struct str){rest.p + name.n, rest.n - name.n}, false, ret, err);
+    return normalise((struct str){rest.p + name.n, rest.n - name.n}, whole, false, ret, err);
 }
 
 bool path_is_root(const struct path *path)

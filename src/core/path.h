@@ -28,6 +28,9 @@ int path_in_workspace(struct str text, const struct root *root, struct path *ret
 int path_in_mounts(struct str text, const struct root *roots, size_t count, struct path *ret,
                    struct err *err);
 
+/* Without the `./` and the one slash before `@` that the mount grammar lets pass. */
+struct str path_without_lead(struct str text);
+
 bool path_is_root(const struct path *path);
 /* True when text is `prefix` or lies beneath it. */
 bool path_beneath(struct str text, const char *prefix);

@@ -64,6 +64,10 @@ static int take_name(yyjson_val *name, struct request *ret, struct err *err)
 {
     if (!yyjson_is_str(name))
         return err_field(err, "name", "the call names no tool");
+    if (strlen(yyjson_get_str(name)) != yyjson_get_len(name))
+        return err_set(err, ERR_UNKNOWN_TOOL,
+                       "there is no tool `%.60s…` with a NUL byte in its name",
+                       yyjson_get_str(name));
     ret->name = mem_copy(yyjson_get_str(name), yyjson_get_len(name));
     return 0;
 }

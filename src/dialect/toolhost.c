@@ -1,5 +1,8 @@
+#include "base/utf8.h"
 #include "core/call.h"
 #include "dialect/dialects.h"
+
+#define SHOWN_MAX 512
 
 static void open_answer(const struct call *call, struct json_out *j)
 {
@@ -14,6 +17,25 @@ static void close_answer(const struct call *call, struct json_out *j)
     jo_close(j, '}');
 }
 
+/* The path as it was asked for, written the one way this dialect writes paths. */
+static void write_refused_path(const struct call *call, struct json_out *j)
+{
+    yyjson_val *val = yyjson_is_obj(call->arguments) ? yyjson_obj_get(call->arguments, "path")
+                                                     : NULL;
+    if (!yyjson_is_str(val))
+        return;
+    char text[SHOWN_MAX];
+    size_t n = yyjson_get_len(val) < sizeof text ? yyjson_get_len(val) : sizeof text;
+    for (size_t i = 0; i < n; i++)
+        text[i] = (char)(yyjson_get_str(val)[i] == '\\' ? '/' : yyjson_get_str(val)[i]);
+    struct str said = path_without_lead((struct str){text, utf8_cut(text, n)});
+    for (size_t i = 0; i < call->workplace->n_roots; i++) {
+        if (path_beneath(said, call->workplace->roots[i].name))
+            jo_ktext(j, "mount", call->workplace->roots[i].name);
+    }
+    jo_kstr(j, "path", said);
+}
+
 static void write_details(const struct call *call, const struct err *err, struct json_out *j)
 {
     jo_key(j, "details");
@@ -21,6 +43,8 @@ static void write_details(const struct call *call, const struct err *err, struct
     if (call->has_path) {
         jo_ktext(j, "mount", call->workplace->roots[call->path.root].name);
         call_write_path(call, j, "path");
+    } else if (err->code == ERR_PATH_OUTSIDE_WORKSPACE) {
+        write_refused_path(call, j);
     }
     if (err->field[0])
         jo_ktext(j, "field", err->field);
@@ -35,7 +59,10 @@ static void write_failure(const struct call *call, const struct err *err, struct
     jo_kbool(j, "ok", false);
     jo_key(j, "error");
     jo_open(j, '{');
-    jo_ktext(j, "code", err_row(err->code)->toolhost);
+    /* A request that is too long itself is no write over the limit. */
+    enum err_code code = err->code == ERR_TOO_LARGE && !call->tool ? ERR_INVALID_ARGUMENTS
+                                                                   : err->code;
+    jo_ktext(j, "code", err_row(code)->toolhost);
     jo_ktext(j, "message", err->message);
     write_details(call, err, j);
     jo_close(j, '}');

@@ -63,7 +63,13 @@ static void submit(struct gate *gate, const char *tool, struct str arguments, st
     call->name = mem_dup(tool);
     call->front = one;
     call->answer = print_answer;
-    if (json_parse(arguments.p, arguments.n, arguments.n, JSON_STRICT, &call->doc, &why) < 0) {
+    size_t max = (size_t)config_int(gate->config, "limits.maxRequestBytes");
+    if (arguments.n > max) {
+        err_set(&call->err, ERR_TOO_LARGE,
+                "the arguments are %zu bytes long, at most %zu are taken", arguments.n, max);
+        call->failed = true;
+    } else if (json_parse(arguments.p, arguments.n, arguments.n, JSON_STRICT, &call->doc, &why) <
+               0) {
         err_field(&call->err, "arguments", "the arguments are not valid JSON: %s (at byte %zu)",
                   why.what, why.at);
         call->failed = true;

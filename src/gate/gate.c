@@ -14,19 +14,6 @@
 #include "gate/state.h"
 #include "policy/policy.h"
 
-static void run_builtin(void *self, struct call *call)
-{
-    (void)self;
-    /* Its work was done when it was prepared. */
-    pipeline_finish(call, NULL);
-}
-
-static void nothing(void *self, struct call *call)
-{
-    (void)self;
-    (void)call;
-}
-
 static void on_child(uv_signal_t *handle, int signum)
 {
     (void)handle;
@@ -132,8 +119,9 @@ static void wire(struct gate *gate)
     p->timeout_ms = (uint64_t)config_int(gate->config, "runtime.timeoutSecs") * 1000;
     p->policy = policy_hook();
     p->recorder = record_recorder(&gate->record);
-    p->runners[RUN_BUILTIN] = (struct runner){"builtin", run_builtin, nothing,
-                                              nothing,   nothing,     NULL};
+    /* Builtin work is done when a call is prepared; the session only sees to it that the workspace's own
+     * settings are known by then. */
+    p->runners[RUN_BUILTIN] = session_runner();
     p->runners[RUN_WORKER] = session_runner();
     uv_signal_init(&gate->loop, &gate->child_signal);
     uv_signal_start(&gate->child_signal, on_child, SIGCHLD);

@@ -110,6 +110,7 @@ static void send_call(struct session *s, struct call *call)
     struct json_out j = {.out = &head};
     jo_open(&j, '{');
     jo_ktext(&j, "op", call->op->name);
+    jo_kint(&j, "limit", (int64_t)call->reply_body.max);
     jo_key(&j, "args");
     arg_encode(&call->op->request, &call->request, &j);
     jo_close(&j, '}');
@@ -131,6 +132,10 @@ static void send_call(struct session *s, struct call *call)
 
 static void start(struct session *s, struct call *call)
 {
+    if (call->tool->runner == RUN_BUILTIN) {
+        pipeline_finish(call, NULL);
+        return;
+    }
     if (call->op->writes)
         call->request.write.tag = (struct str){s->tag, strlen(s->tag)};
     send_call(s, call);
@@ -250,6 +255,12 @@ static void settings_read(struct call *call)
                          warn_ignored, NULL, &err);
     else if (call->err.code != ERR_NOT_FOUND)
         r = err_set(&err, call->err.code, "reading %s: %.400s", WORKSPACE_FILE, call->err.message);
+    if (r < 0) {
+        struct err why = err;
+        err_set(&err, ERR_POLICY_DENIED,
+                "nothing runs while the workspace's settings cannot be used: %.380s", why.message);
+        err_reason(&err, "workspace_settings");
+    }
     call_free(call);
     config_free(r < 0 ? fresh : s->config);
     if (r < 0) {

@@ -17,6 +17,7 @@ struct args {
 static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
+     .flags = ARG_OR_NEXT,
      .offset = offsetof(struct args, path),
      .doc = "File to read, relative to the workspace."},
     {.name = "path_b64",
@@ -67,29 +68,32 @@ static const struct arg result[] = {
 static int prepare(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
-    if (!a->path.p && !a->path_b64.p) {
-        err_field(err, "path", "missing required argument `path` (string)");
-        return err_reason(err, "missing");
-    }
     if (call_take_path(call, a->path, a->path_b64, err) < 0)
         return -1;
     if (a->start_line != ARG_ABSENT && a->end_line != ARG_ABSENT && a->end_line < a->start_line)
-        return err_field(err, "end_line", "end_line (%d) is before start_line (%d)",
-                         (int)a->end_line, (int)a->start_line);
+        return err_field(err, "end_line", "end_line (%lld) is before start_line (%lld)",
+                         (long long)a->end_line, (long long)a->start_line);
     call->op = &op_table[OP_READ];
     call->request.read = (struct op_read_request){(int64_t)call->path.root, call_path_text(call),
                                                   a->start_line, a->end_line, a->max_bytes};
     return 0;
 }
 
-static void write_hint(const struct op_read_reply *r, bool lossy, struct json_out *j)
+static void write_hint(const struct op_read_reply *r, bool lossy, size_t kept, struct json_out *j)
 {
-    char hint[160] = "";
-    if (r->truncated)
+    char hint[200] = "";
+    bool mid_line = r->whole < (int64_t)kept;
+    if (r->truncated && r->whole == 0)
+        snprintf(
+            hint, sizeof hint,
+            "cut inside line %lld, which alone is longer than max_bytes: raise max_bytes to see it "
+            "whole; the file has %lld bytes in %lld lines",
+            (long long)r->start_line, (long long)r->size, (long long)r->total_lines);
+    else if (r->truncated)
         snprintf(hint, sizeof hint,
                  "cut; the file has %lld bytes in %lld lines: read on with start_line %lld",
                  (long long)r->size, (long long)r->total_lines,
-                 (long long)(r->end_line > 0 ? r->end_line : 1));
+                 (long long)(mid_line ? r->end_line : r->end_line + 1));
     else if (r->start_line > r->total_lines && r->total_lines > 0)
         snprintf(hint, sizeof hint, "the file ends at line %lld", (long long)r->total_lines);
     else if (lossy)
@@ -125,7 +129,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     jo_kint(j, "end_line", r->end_line);
     jo_kint(j, "total_lines", r->total_lines);
     jo_kbool(j, "truncated", r->truncated);
-    write_hint(r, lossy, j);
+    write_hint(r, lossy, call->reply_body.len, j);
     return 0;
 }
 

@@ -9,6 +9,7 @@ struct args {
 static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
+     .flags = ARG_OR_NEXT,
      .offset = offsetof(struct args, path),
      .doc = "File or folder, relative to the workspace."},
     {.name = "path_b64",
@@ -29,10 +30,6 @@ static const struct arg result[] = {
 static int prepare(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
-    if (!a->path.p && !a->path_b64.p) {
-        err_field(err, "path", "missing required argument `path` (string)");
-        return err_reason(err, "missing");
-    }
     if (call_take_path(call, a->path, a->path_b64, err) < 0)
         return -1;
     call->op = &op_table[OP_STAT];

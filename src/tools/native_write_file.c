@@ -18,6 +18,7 @@ struct args {
 static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
+     .flags = ARG_OR_NEXT,
      .offset = offsetof(struct args, path),
      .doc = "File to write, relative to the workspace; missing folders are made."},
     {.name = "path_b64",
@@ -77,10 +78,6 @@ static int take_content(struct call *call, const struct args *a, struct err *err
 static int prepare(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
-    if (!a->path.p && !a->path_b64.p) {
-        err_field(err, "path", "missing required argument `path` (string)");
-        return err_reason(err, "missing");
-    }
     if (call_take_path(call, a->path, a->path_b64, err) < 0)
         return -1;
     if (path_is_root(&call->path))
@@ -94,6 +91,7 @@ static int prepare(struct call *call, struct err *err)
         .if_match = a->if_match,
         .create_only = a->create_only,
         .append = a->append,
+        .max_bytes = config_int(call->workplace->config, "files.maxWriteBytes"),
         .fsync = config_bool(call->workplace->config, "files.fsync"),
     };
     return 0;

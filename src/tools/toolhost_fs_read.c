@@ -54,8 +54,8 @@ static int prepare(struct call *call, struct err *err)
         return -1;
     int64_t first = a->start_line == ARG_ABSENT ? 1 : a->start_line;
     if (a->end_line != ARG_ABSENT && a->end_line < first)
-        return err_set(err, ERR_INTERNAL, "endLine (%d) is before startLine (%d)", (int)a->end_line,
-                       (int)first);
+        return err_set(err, ERR_INTERNAL, "endLine (%lld) is before startLine (%lld)",
+                       (long long)a->end_line, (long long)first);
     call->op = &op_table[OP_READ];
     call->request.read = (struct op_read_request){
         .root = (int64_t)call->path.root,

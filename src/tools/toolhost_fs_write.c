@@ -66,6 +66,7 @@ static int prepare(struct call *call, struct err *err)
         .root = (int64_t)call->path.root,
         .path = call_path_text(call),
         .if_match = a->if_match,
+        .max_bytes = limit,
         .fsync = config_bool(config, "files.fsync"),
     };
     return 0;

@@ -48,7 +48,8 @@ int beneath_errno(struct err *err, int error, const char *path)
     case EPERM:
         return err_set(err, ERR_PERMISSION_DENIED, "no permission for `%.*s`", n, path);
     case EROFS:
-        return err_set(err, ERR_READ_ONLY, "`%.*s` is on a read-only file system", n, path);
+        err_set(err, ERR_READ_ONLY, "`%.*s` is in a part that cannot be written", n, path);
+        return err_reason(err, "read_only");
     case ENOSPC:
     case EDQUOT:
         return err_set(err, ERR_DISK_FULL, "no space left for `%.*s`; nothing was changed", n,

@@ -25,12 +25,16 @@ struct reading {
     bool at_start; /* nothing of that line was seen yet */
     int64_t end;   /* last line of which something was kept */
     bool truncated;
+    bool over; /* more than a reply may have */
     bool gone; /* the gate takes no more */
 };
 
 static void put(struct reading *r, const char *p, size_t n)
 {
     struct buf *body = &r->w->body;
+    r->over |= r->kept + (int64_t)n > r->w->limit;
+    if (r->over)
+        return;
     if (body->len + n > FRAME_BODY_MAX) {
         r->gone |= work_send_piece(r->w, buf_str(body)) < 0;
         body->len = 0;
@@ -106,7 +110,7 @@ static int read_through(struct reading *r, int fd, int64_t size, const char *pat
     bool window = r->first > 1 || r->last != INT64_MAX;
     int64_t done = 0;
     /* The size at opening is the end: a file that grows as fast as it is read must not hold us. */
-    while (done < size && !r->gone) {
+    while (done < size && !r->gone && !r->over) {
         if (work_check_cancel(w, err) < 0)
             return -1;
         size_t want = size - done < (int64_t)WORK_CHUNK ? (size_t)(size - done) : WORK_CHUNK;
@@ -126,6 +130,10 @@ static int read_through(struct reading *r, int fd, int64_t size, const char *pat
         hash_add(&r->hash, w->chunk, (size_t)n);
         done += n;
     }
+    if (r->over)
+        return err_set(err, ERR_OUTPUT_LIMIT,
+                       "`%s` has more than the %lld bytes that an answer may carry; ask for less",
+                       path, (long long)w->limit);
     return 0;
 }
 

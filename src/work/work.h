@@ -24,6 +24,7 @@ struct work {
     int fd; /* the gate */
     int help_fd;
     uint64_t token; /* of the call at hand */
+    int64_t limit;  /* bytes its reply may have */
     bool slow;      /* another thread was asked to take the next call */
 };
 

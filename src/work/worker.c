@@ -194,6 +194,8 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
         r = map_body(body_fd, &mapping, &err);
     struct str body = mapping.at ? (struct str){mapping.at, mapping.n} : frame->body;
     buf_reset(&w->body, BODY_KEEP);
+    w->limit = yyjson_get_sint(yyjson_obj_get(root, "limit"));
+    w->body.max = w->limit > 0 && w->limit < (int64_t)BODY_MAX ? (size_t)w->limit : BODY_MAX;
     w->slow = false;
     w->token = frame->token;
     if (body.n > FRAME_BODY_MAX)

@@ -105,6 +105,11 @@ static int copy_old(struct writing *x, struct err *err)
 
 static int fill_temp(struct writing *x, struct str content, struct err *err)
 {
+    int64_t before = x->q->append && x->exists ? x->old.st_size : 0;
+    if (before + (int64_t)content.n > x->q->max_bytes)
+        return err_set(err, ERR_TOO_LARGE,
+                       "`%s` would have %lld bytes, at most %lld can be written", x->path,
+                       (long long)(before + (int64_t)content.n), (long long)x->q->max_bytes);
     hash_begin(&x->hash);
     if (x->q->append && x->exists && copy_old(x, err) < 0)
         return -1;
@@ -117,6 +122,12 @@ static int fill_temp(struct writing *x, struct str content, struct err *err)
     return 0;
 }
 
+static int no_such_file(const struct writing *x, struct err *err)
+{
+    return err_set(err, ERR_PRECONDITION_FAILED, "`%s` does not exist, so its hash does not match",
+                   x->path);
+}
+
 static int check_precondition(struct writing *x, struct err *err)
 {
     char now[HASH_HEX + 1];
@@ -126,8 +137,7 @@ static int check_precondition(struct writing *x, struct err *err)
     if (beneath_open_file(&here, x->place.name, &fd, &st, err) < 0) {
         if (err->code != ERR_NOT_FOUND)
             return -1;
-        return err_set(err, ERR_PRECONDITION_FAILED,
-                       "`%s` does not exist, so its hash does not match", x->path);
+        return no_such_file(x, err);
     }
     if (work_hash_file(x->w, fd, st.st_size, x->path, now, err) < 0)
         return -1;
@@ -162,6 +172,14 @@ static int commit(struct writing *x, struct err *err)
     return r;
 }
 
+/* With a precondition there must be a file already, so no folder is made for nothing. */
+static int find_place(struct writing *x, const struct beneath_root *root, struct err *err)
+{
+    bool may_make = !x->q->if_match.p;
+    int r = beneath_place(root, x->path, may_make, &x->place, err);
+    return r < 0 && !may_make && err->code == ERR_NOT_FOUND ? no_such_file(x, err) : r;
+}
+
 int work_write(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err)
 {
@@ -175,9 +193,8 @@ int work_write(struct work *w, const union op_request *request, struct str body,
     }
     CLEANUP(writing_done)
     struct writing x = {.w = w, .q = q, .path = q->path.p, .place.dir = -1, .fd = -1};
-    if (beneath_place(root, q->path.p, true, &x.place, err) < 0 || look_at_target(&x, err) < 0 ||
-        make_temp(&x, err) < 0 || fill_temp(&x, body, err) < 0 || work_check_cancel(w, err) < 0 ||
-        commit(&x, err) < 0)
+    if (find_place(&x, root, err) < 0 || look_at_target(&x, err) < 0 || make_temp(&x, err) < 0 ||
+        fill_temp(&x, body, err) < 0 || work_check_cancel(w, err) < 0 || commit(&x, err) < 0)
         return -1;
     hash_end_hex(&x.hash, w->sha256);
     reply->write = (struct op_write_reply){x.bytes, {w->sha256, HASH_HEX}, !x.exists};
