@@ -140,7 +140,7 @@ int path_in_mounts(struct str text, const struct root *roots, size_t count, stru
     struct str name = {rest.p, slash ? (size_t)(slash - rest.p) : rest.n};
     const struct root *root = find_mount(name, roots, count);
     if (!root)
-        return no_mount(err, whole, roots, count);
+        return no_mount(err, text, roots, count);
     ret->root = (size_t)(root - roots);
     return normalise((struct str){rest.p + name.n, rest.n - name.n}, whole, false, ret, err);
 }

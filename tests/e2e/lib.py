@@ -332,8 +332,10 @@ class Gate:
 
     def wait(self, call_id, seconds=SECONDS):
         """The result of one call."""
-        self.pump(seconds=seconds, until=lambda: any(a.get("id") == call_id for a in self.answers))
-        return self.take(call_id)["result"]
+        self.pump(seconds=seconds, until=lambda: any(a.get("id") in (call_id, None) for a in self.answers))
+        answer = self.take(call_id) or self.take(None)
+        check(answer["id"] == call_id, f"an answer to no call: {short(answer)}")
+        return answer["result"]
 
     def call(self, name, seconds=SECONDS, **args):
         return self.wait(self.send(name, **args), seconds)
