@@ -15,6 +15,10 @@
 #include "base/fd.h"
 #include "cell/mounts.h"
 
+#define NAMESPACE_ADVICE                                                                           \
+    "user namespaces must be allowed (sysctl kernel.unprivileged_userns_clone, "                   \
+    "kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces)"
+
 static int failed(struct err *err, const char *what, const char *advice)
 {
     return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s: %s%s%s", what, strerror(errno),
@@ -49,7 +53,7 @@ static int open_mapping(const struct cell_root *root, const struct cell_spec *sp
             pause();
     }
     if (child < 0)
-        return failed(err, "making a user namespace for a mapping", "");
+        return failed(err, "making a user namespace for a mapping", NAMESPACE_ADVICE);
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/ns/user", (int)child);
     int fd = -1;
@@ -106,10 +110,7 @@ int identity_unshare(const struct cell_spec *spec, struct err *err)
 {
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
                 CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
-        return failed(err, "making namespaces",
-                      "unprivileged user namespaces must be allowed (sysctl "
-                      "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_"
-                      "unprivileged_userns, user.max_user_namespaces)");
+        return failed(err, "making namespaces", NAMESPACE_ADVICE);
     pid_t self = getpid();
     int r = write_file("/proc/self/setgroups", "deny");
     if (r == 0)

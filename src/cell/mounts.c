@@ -33,7 +33,13 @@ int mounts_take_tree(const char *path, bool readonly, int userns_fd, int *ret_tr
         attr.userns_fd = (uint64_t)userns_fd;
     }
     if (mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr) < 0)
-        return failed(err, userns_fd >= 0 ? "mapping the owners of" : "restricting", path);
+        return userns_fd < 0
+                   ? failed(err, "restricting", path)
+                   : err_set(
+                         err, ERR_SANDBOX_UNAVAILABLE,
+                         "mapping the owners of %s: %s; its file system may not know owner mapping: "
+                         "give the folder to a user with chown, or run as a user",
+                         path, strerror(errno));
     *ret_tree = TAKE_FD(tree);
     return 0;
 }

@@ -33,10 +33,24 @@ static const char *expected(const struct arg *arg)
     return "string";
 }
 
+/* What a value is, in words for whoever sent it. */
+static const char *type_word(yyjson_val *val)
+{
+    if (yyjson_is_str(val))
+        return "a string";
+    if (yyjson_is_int(val))
+        return "an integer";
+    if (yyjson_is_real(val))
+        return "a number with a fraction";
+    if (yyjson_is_bool(val))
+        return "a boolean";
+    return yyjson_is_arr(val) ? "an array" : yyjson_is_obj(val) ? "an object" : "null";
+}
+
 static int wrong_type(const struct arg *arg, yyjson_val *val, struct err *err)
 {
     err_field(err, arg->name, "argument `%s` must be %s %s, not %s", arg->name,
-              arg->type == ARG_INT ? "an" : "a", expected(arg), yyjson_get_type_desc(val));
+              arg->type == ARG_INT ? "an" : "a", expected(arg), type_word(val));
     return err_reason(err, "type");
 }
 
@@ -181,9 +195,10 @@ static bool is_required(const struct arg_table *table, size_t i, yyjson_val *obj
 int arg_decode(const struct arg_table *table, bool strict, yyjson_val *object, void *out,
                struct err *err)
 {
+    if (yyjson_is_null(object))
+        object = NULL;
     if (object && !yyjson_is_obj(object)) {
-        err_field(err, "arguments", "arguments must be a JSON object, not %s",
-                  yyjson_get_type_desc(object));
+        err_field(err, "arguments", "arguments must be a JSON object, not %s", type_word(object));
         return err_reason(err, "type");
     }
     for (size_t i = 0; i < table->count; i++) {

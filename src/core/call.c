@@ -26,6 +26,12 @@ void call_free(struct call *call)
     free(call);
 }
 
+const char *call_tier(const struct call *call)
+{
+    return call->failed && call->err.code == ERR_SANDBOX_UNAVAILABLE ? "none"
+                                                                     : call->workplace->tier;
+}
+
 int64_t call_duration_ms(const struct call *call)
 {
     return (int64_t)((call->end_ns - call->start_ns) / 1000000u);

@@ -6,16 +6,20 @@
 #include "base/mem.h"
 #include "core/config_store.h"
 
+static uint64_t editions;
+
 static struct config *empty_config(void)
 {
     struct config *config = mem_zero(sizeof *config);
     config->memo = mem_zero(CONFIG_MEMO * sizeof *config->memo);
+    config->edition = ++editions;
     return config;
 }
 
 static void forget(struct config *config)
 {
     memset(config->memo, 0, CONFIG_MEMO * sizeof *config->memo);
+    config->edition = ++editions;
 }
 
 struct config *config_new(void)
@@ -78,6 +82,11 @@ static void lower_with_fallback(struct config_map *map, const struct config_map 
         if (lowered && entry->row->tighten == CONFIG_LOWER && lowered->number < entry->value.number)
             entry->value.number = lowered->number;
     }
+}
+
+uint64_t config_edition(const struct config *config)
+{
+    return config->edition;
 }
 
 int config_apply(struct config *config, struct str json, const char *source,

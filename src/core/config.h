@@ -36,6 +36,10 @@ int config_apply(struct config *config, struct str json, const char *source,
 /* Reads the variables of the table from an environ-like list. */
 int config_apply_env(struct config *config, char *const *environment, struct err *err);
 
+/* Differs from that of every configuration with other values: what was derived from one is good as long
+ * as this is the same. */
+uint64_t config_edition(const struct config *config);
+
 /* Values by path, `tools.filesystem.maxFileSize`. Asking for a path that is not in the table, or
  * with the wrong type, is a programming error and aborts. Unset fields give their default. */
 int64_t config_int(const struct config *config, const char *path);

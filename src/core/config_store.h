@@ -40,7 +40,8 @@ struct config_memo {
 
 struct config {
     struct config_map map;
-    struct config_memo *memo; /* CONFIG_MEMO of them, or NULL */
+    struct config_memo *memo; /* CONFIG_MEMO of them */
+    uint64_t edition;
 };
 
 void config_value_done(struct config_value *value);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
 
 /* Long paths are cut in messages; the reader has the whole one. */
 #define SHOWN 120
@@ -12,7 +13,7 @@ static int outside(struct err *err, struct str text, const char *reason)
 {
     err_set(err, ERR_PATH_OUTSIDE_WORKSPACE,
             "path `%.*s` is outside the workspace; use a path relative to its root",
-            (int)(text.n > SHOWN ? SHOWN : text.n), text.p);
+            (int)utf8_cut(text.p, text.n > SHOWN ? SHOWN : text.n), text.p);
     return err_reason(err, reason);
 }
 

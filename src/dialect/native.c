@@ -3,7 +3,7 @@
 
 static void write_duration(const struct call *call, struct json_out *j)
 {
-    jo_ktext(j, "tier", call->workplace->tier);
+    jo_ktext(j, "tier", call_tier(call));
     jo_kint(j, "duration_ms", call_duration_ms(call));
 }
 

@@ -122,7 +122,7 @@ static int run_here(const struct gate_options *go, const char *tool, struct str 
 static int answer_failure(const struct gate_options *go, const struct err *err,
                           struct one_call *one)
 {
-    static struct workplace nowhere = {.tier = "full", .session_id = ""};
+    static struct workplace nowhere = {.tier = "none", .session_id = ""};
     struct call *call = call_new();
     call->dialect = go->dialect;
     call->workplace = &nowhere;
@@ -145,7 +145,7 @@ static int run_in_session(const struct options *o, struct gate_options *go, stru
                                                  : answer_failure(go, &err, one);
     if (r == 0)
         return forward_one(owner, one->format, o->words[0], arguments);
-    go->workspace = named.workspace;
+    front_use_session(go, &named);
     return run_here(go, o->words[0], arguments, one);
 }
 

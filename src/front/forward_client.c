@@ -123,7 +123,8 @@ static void write_call(enum format_id format, const char *tool, struct str argum
     /* Written anew, because the caller's text may have line breaks between its values. */
     FREE_AT_END char *json = doc ? yyjson_write(doc, 0, NULL) : NULL;
     jo_open(&j, '{');
-    jo_ktext(&j, "id", "1");
+    if (!openai)
+        jo_ktext(&j, "id", "1");
     jo_key(&j, openai ? "function" : "tool_call");
     jo_open(&j, '{');
     jo_ktext(&j, "name", tool);

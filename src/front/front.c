@@ -58,12 +58,18 @@ int front_take_session(const struct options *o, bool once, struct named *ret, in
                        struct err *err)
 {
     FD_AT_END int state_fd = -1;
-    if (o->workspace)
+    if (o->workspace || o->project)
         return err_set(err, ERR_INVALID_ARGUMENTS,
-                       "a session has its workspace: leave --workspace out");
+                       "a session has its folder: leave --workspace and --project out");
     if (state_open(&state_fd, err) < 0 || named_load(state_fd, o->session, ret, err) < 0)
         return -1;
     return forward_reach(ret, o, once, ret_owner, err);
+}
+
+void front_use_session(struct gate_options *go, const struct named *named)
+{
+    go->workspace = named->workspace;
+    go->session = named->id;
 }
 
 int front_status_of(const struct call *call)

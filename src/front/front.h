@@ -25,6 +25,8 @@ int front_gate_options(const struct options *o, struct gate_options *ret, char *
 /* Finds --session and takes it or reaches its owner, as forward_reach does. */
 int front_take_session(const struct options *o, bool once, struct named *ret, int *ret_owner,
                        struct err *err);
+/* The session's folder takes the place of --workspace or --project. */
+void front_use_session(struct gate_options *go, const struct named *named);
 /* How `call` exits after this answer. */
 int front_status_of(const struct call *call);
 /* Prints the error on standard error and returns EXIT_USAGE. */

@@ -35,9 +35,10 @@ struct lines {
     struct gate *gate;
     enum format_id format;
     const struct dialect *dialect;
-    char *agent; /* NULL: the gate's */
-    bool hello;  /* the first line is still to come and is no call */
-    bool once;   /* the exit status follows the answer */
+    bool forwarded; /* another gate's calls, with its own agent */
+    char *agent;
+    bool hello; /* the first line is still to come and is no call */
+    bool once;  /* the exit status follows the answer */
     int out_fd;
     size_t max_request;
     size_t max_answer;
@@ -121,7 +122,7 @@ static struct pending *find_by_id(struct lines *l, const char *id_json)
 static bool take_cancel(struct lines *l, yyjson_val *root)
 {
     yyjson_val *cancel = yyjson_is_obj(root) ? yyjson_obj_get(root, "cancel") : NULL;
-    if (!cancel)
+    if (!cancel || yyjson_obj_get(root, "tool_call") || yyjson_obj_get(root, "function"))
         return false;
     FREE_AT_END char *id_json = format_id_json(cancel);
     struct pending *p = id_json ? find_by_id(l, id_json) : NULL;
@@ -168,7 +169,7 @@ static struct pending *pending_new(struct lines *l)
     p->lines = l;
     p->call = gate_call_new(l->gate);
     p->call->dialect = l->dialect;
-    if (l->agent)
+    if (l->forwarded)
         p->call->agent = l->agent;
     return p;
 }
@@ -351,6 +352,7 @@ static void start_reading(struct lines *l)
 void lines_expect_hello(struct lines *l)
 {
     l->hello = true;
+    l->forwarded = true;
 }
 
 void lines_stop(struct lines *l, const char *why)

@@ -106,7 +106,7 @@ static int serve_session(struct stdio *s, const struct options *o, struct gate_o
         return front_usage_error(&err);
     if (r == 0)
         return forward_relay(owner);
-    go->workspace = named.workspace;
+    front_use_session(go, &named);
     return serve(s, go, &named, format);
 }
 

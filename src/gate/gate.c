@@ -39,6 +39,23 @@ static void keep_freed_memory(void)
     mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
 
+/* Settings that promise something this version does not do are refused, not ignored. */
+static int check_promises(const struct config *config, struct err *err)
+{
+    const char *mode = config_text(config, "workspace.mode");
+    if (mode && strcmp(mode, "host") != 0)
+        return err_field(
+            err, "workspace.mode",
+            "workspace.mode (WORKSPACE_FS_MODE) is %s, which is not available yet: only "
+            "host is",
+            mode);
+    if (config_bool(config, "tools.sandbox.enabled"))
+        return err_field(err, "tools.sandbox.enabled",
+                         "tools.sandbox.enabled is true, but containers are not available yet; the "
+                         "kernel sandbox is always on");
+    return 0;
+}
+
 static int open_audit(struct gate *gate, struct err *err)
 {
     const char *sync = config_text(gate->config, "audit.sync");
@@ -136,6 +153,8 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     signal(SIGPIPE, SIG_IGN);
     gate->config = config_new();
     int r = state_load_config(gate->config, options->config_file, err);
+    if (r == 0)
+        r = check_promises(gate->config, err);
     if (r == 0)
         r = state_open(&gate->state_fd, err);
     if (r == 0 && uv_loop_init(&gate->loop) < 0)

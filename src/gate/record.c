@@ -157,9 +157,10 @@ static void outcome(void *self, struct call *call)
         if (call->err.reason[0])
             jo_ktext(j, "reason", call->err.reason);
     } else if (call->op) {
-        jo_kint(j, "bytes", (int64_t)call->reply_body.len);
+        jo_kint(j, "bytes",
+                (int64_t)(call->op->writes ? call->request_body.n : call->reply_body.len));
     }
-    jo_ktext(j, "tier", call->workplace->tier);
+    jo_ktext(j, "tier", call_tier(call));
     jo_kint(j, "durationMs", call_duration_ms(call));
     audit_end(r->audit);
     if (r->execution_fd >= 0)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/utf8.h"
 
 #define LINKS_MAX 40  /* as the kernel's own limit */
 #define DEPTH_MAX 256 /* folders open at once while walking */
@@ -30,7 +31,7 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, uint64_t r
 
 int beneath_errno(struct err *err, int error, const char *path)
 {
-    int n = SHOWN;
+    int n = (int)utf8_cut(path, strnlen(path, SHOWN));
     switch (error) {
     case ENOENT:
         return err_set(err, ERR_NOT_FOUND, "`%.*s` does not exist", n, path);
@@ -56,6 +57,9 @@ int beneath_errno(struct err *err, int error, const char *path)
                        path);
     case EFBIG:
         return err_set(err, ERR_TOO_LARGE, "`%.*s` would be larger than files may be", n, path);
+    case E2BIG:
+        return err_field(err, "path", "`%.*s` has more than %d folders in one another", n, path,
+                         DEPTH_MAX - 2);
     case ENAMETOOLONG:
         return err_field(err, "path", "a name in `%.*s` is too long", n, path);
     case ELOOP:
@@ -149,7 +153,7 @@ static int follow(struct walk *w, int link)
 static int enter(struct walk *w, int *fd)
 {
     if (w->depth + 1 >= DEPTH_MAX)
-        return -ENAMETOOLONG;
+        return -E2BIG;
     w->dirs[++w->depth] = TAKE_FD(*fd);
     return 0;
 }
@@ -190,6 +194,14 @@ static int step(struct walk *w, bool last)
     return S_ISDIR(st.st_mode) ? enter(w, &fd) : -ENOTDIR;
 }
 
+static int count_slashes(const char *path)
+{
+    int count = 0;
+    for (; *path; path++)
+        count += *path == '/';
+    return count;
+}
+
 /* Leaves the place in w; w->name is "." when the path leads to a folder by `..` or the root. */
 static int walk_to(struct walk *w, const struct beneath_root *root, const char *path, bool make)
 {
@@ -199,6 +211,9 @@ static int walk_to(struct walk *w, const struct beneath_root *root, const char *
     w->depth = 0;
     w->links = 0;
     snprintf(w->rest, sizeof w->rest, "%s", path);
+    /* Before the first of too many folders is made. */
+    if (make && count_slashes(path) >= DEPTH_MAX - 2)
+        return -E2BIG;
     for (;;) {
         bool last = false;
         int r = next_name(w, &last);

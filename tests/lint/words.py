@@ -23,6 +23,10 @@ BANNED = {
 }
 
 
+# Functions of C that cannot be told how much room there is.
+UNSAFE = re.compile(rb"\b(?:strcpy|strcat|strncpy|strncat|sprintf|vsprintf|gets|strtok|alloca)\s*\(")
+
+
 def files_by_git():
     done = subprocess.run(
         ["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
@@ -97,6 +101,7 @@ def main():
     checks = [("the project's files are found", nothing_read(files))]
     checks += [(f"no {what}", banned_text(files, pattern)) for what, pattern in BANNED.items()]
     checks += [
+        ("no function that cannot be told its room", banned_text(sources(files), UNSAFE)),
         (f"no file of src over {FILE_LINES} lines", long_files(sources(files))),
         (f"no function of src over {FUNCTION_LINES} lines", long_functions(sources(files))),
     ]

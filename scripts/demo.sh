@@ -1,0 +1,221 @@
+#!/bin/sh
+# Sandgate in a few seconds: reads, writes, refusals, the cell from outside, the records. Every sentence it
+# prints is checked; the exit status is 1 when one does not hold. SANDGATE names the program (build/sandgate).
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+SANDGATE=${SANDGATE:-$top/build/sandgate}
+case $SANDGATE in /*) ;; *) SANDGATE=$PWD/$SANDGATE ;; esac
+[ -x "$SANDGATE" ] || { echo "demo: there is no $SANDGATE; run make build first" >&2; exit 2; }
+command -v timeout >/dev/null || { echo "demo: needs timeout (coreutils)" >&2; exit 2; }
+
+work=$(mktemp -d)
+gate=
+finish() {
+    [ -z "$gate" ] || kill "$gate" 2>/dev/null || :
+    rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+trap 'exit 1' HUP PIPE
+
+# Nothing of the caller's own settings, and a state folder that holds these calls and no others.
+unset SANDGATE_CONFIG TOOL_RUNTIME TOOL_TIMEOUT_SECS TOOL_MEMORY_MB TOOL_ALLOW_DIRECT_NETWORK WORKSPACE_FS_MODE \
+    MODEL_PROVIDER MODEL_BASE_URL
+export HOME="$work/home" XDG_STATE_HOME="$work/home/state" XDG_CONFIG_HOME="$work/home/config"
+umask 022
+chmod 755 "$work"
+cd "$work"
+mkdir home project pkg runs outside
+printf 'Buy milk.\n' >project/notes.txt
+printf 'Be kind to the files.\n' >pkg/rules.txt
+ln -s /etc/passwd project/innocent.txt
+ln -s ../outside project/way-out
+# A root gate works as the owner of the folder; this way it is someone, on file systems of any kind.
+[ "$(id -u)" != 0 ] || chown -hR 65534:65534 project pkg runs outside 2>/dev/null || :
+
+calls=0
+failed=0
+answer=
+status=0
+
+heading() { printf '\n\033[1m%s\033[0m\n' "$1"; }
+[ -t 1 ] || heading() { printf '\n== %s\n' "$1"; }
+
+claim() { # text, then a command that must succeed
+    text=$1
+    shift
+    if "$@"; then
+        printf '  ok: %s\n' "$text"
+    else
+        printf '  NOT SO: %s\n' "$text"
+        failed=1
+    fi
+}
+
+has() { case $answer in *"$1"*) ;; *) return 1 ;; esac; }
+lacks() { ! has "$1"; }
+ended() { [ "$status" = "$1" ]; }
+holds() { [ "$(cat "$1")" = "$2" ]; }
+is_empty() { [ -z "$(ls -A "$1")" ]; }
+is() { [ "$1" = "$2" ]; }
+in_file() { grep -qF -- "$2" "$1"; }
+not_in_file() { ! in_file "$1" "$2"; }
+
+quoted() {
+    for word; do
+        case $word in
+        *[!A-Za-z0-9_./@-]*) printf " '%s'" "$word" ;;
+        *) printf ' %s' "$word" ;;
+        esac
+    done
+}
+
+show() { printf '%s\n' "$1" | fold -w 112 | sed 's/^/    /'; }
+
+call() { # the words behind `sandgate call`
+    printf '  $ sandgate call%s\n' "$(quoted "$@")"
+    status=0
+    answer=$(timeout 20 "$SANDGATE" call "$@") || status=$?
+    calls=$((calls + 1))
+    show "$answer"
+}
+
+field() { printf '%s\n' "$answer" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"; }
+
+heading '1. A file is read in the sandbox'
+call read_file '{"path":"notes.txt"}' --workspace project
+if has SANDBOX_UNAVAILABLE; then
+    echo 'demo: this machine does not allow the sandbox, so nothing runs; the message above says why' >&2
+    exit 1
+fi
+read_sha=$(field sha256)
+claim 'the content came back' has '"content":"Buy milk.\n"'
+claim 'with the SHA-256 of the file' is "$read_sha" "$(sha256sum <project/notes.txt | cut -d' ' -f1)"
+
+heading '2. A write that says which version it replaces'
+call write_file "{\"path\":\"notes.txt\",\"content\":\"Milk is bought.\\n\",\"if_match_sha256\":\"$read_sha\"}" \
+    --workspace project
+claim 'the file holds the new text' holds project/notes.txt 'Milk is bought.'
+
+heading '3. The same write again: the file has changed since that read'
+call write_file "{\"path\":\"notes.txt\",\"content\":\"Too late.\\n\",\"if_match_sha256\":\"$read_sha\"}" \
+    --workspace project
+claim 'it is refused, exit status 1' ended 1
+claim 'with the code PRECONDITION_FAILED' has '"code":"PRECONDITION_FAILED"'
+claim 'the file is as it was' holds project/notes.txt 'Milk is bought.'
+
+heading '4. Ways out of the workspace'
+call read_file '{"path":"../../etc/passwd"}' --workspace project
+claim 'a path that climbs out is refused' has '"code":"PATH_OUTSIDE_WORKSPACE"'
+printf '\n  project/innocent.txt is a link to %s.\n' "$(readlink project/innocent.txt)"
+call read_file '{"path":"innocent.txt"}' --workspace project
+claim 'a link that leads out is refused' has '"code":"SYMLINK_OUTSIDE_WORKSPACE"'
+claim 'nothing of /etc/passwd is in the answer' lacks 'root:'
+printf '\n  project/way-out is a link to %s.\n' "$(readlink project/way-out)"
+call write_file '{"path":"way-out/planted","content":"x"}' --workspace project
+claim 'writing through it is refused' has '"code":"SYMLINK_OUTSIDE_WORKSPACE"'
+claim 'the folder outside is empty' is_empty outside
+
+heading "5. The workspace's own settings can only tighten"
+printf '{"policy":{"enabled":{"write_file":false}},"cell":{"uid":1}}\n' >project/sandgate.json
+printf '  project/sandgate.json: %s\n' "$(cat project/sandgate.json)"
+call write_file '{"path":"new.txt","content":"x"}' --workspace project 2>warnings
+sed 's/^/    /' warnings
+claim 'write_file is switched off, exit status 3' ended 3
+claim 'the field that is not for a workspace to set was left out' in_file warnings 'cell.uid is left out'
+rm project/sandgate.json
+
+heading '6. The same tool as an OpenAI function call, over stdin and stdout'
+line='{"id":"call_1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"notes.txt\"}"}}'
+printf "  \$ printf '%%s\\\\n' '%s' |\n        sandgate stdio --format openai --workspace project\n" "$line"
+answer=$(printf '%s\n' "$line" | timeout 20 "$SANDGATE" stdio --format openai --workspace project)
+calls=$((calls + 1))
+show "$answer"
+claim 'the answer is a tool message for that call' has '{"role":"tool","tool_call_id":"call_1","content":"{'
+
+heading '7. Another dialect: the mounts and words of toolhost'
+toolhost='--dialect toolhost --project project --pkg pkg --state runs --run r1 --agent demo'
+# shellcheck disable=SC2086 # options are words
+{
+    call fs.read '{"path":"@project/notes.txt"}' $toolhost
+    claim 'the same file, in the shape of this dialect' has '{"ok":true,"path":"@project/notes.txt","content":"Milk'
+    call fs.write '{"path":"@state/plan.md","content":"Rest.\n"}' $toolhost
+    claim "the run's state was written" holds runs/r1/plan.md 'Rest.'
+    call fs.write '{"path":"@pkg/rules.txt","content":"Anything goes."}' $toolhost
+    claim '@pkg is read-only' has '"code":"E_SANDBOX_VIOLATION"'
+    claim 'and unchanged' holds pkg/rules.txt 'Be kind to the files.'
+}
+log=runs/r1/logs/execution.jsonl
+printf '\n  %s:\n' "$log"
+fold -w 112 "$log" | sed 's/^/    /'
+claim 'one line for each of these three calls' is "$(grep -c '"kind":"tool.exec"' "$log")" 3
+claim 'with sizes and hashes, without contents' not_in_file "$log" 'Rest.'
+
+heading '8. What the process that touches files is'
+mkfifo requests answers
+timeout 60 "$SANDGATE" stdio --workspace project <requests >answers &
+gate=$!
+exec 3>requests 4<answers
+printf '{"id":"1","tool_call":{"name":"stat","arguments":{"path":"notes.txt"}}}\n' >&3
+read -r answer <&4 || :
+calls=$((calls + 1))
+claim 'a gate is running and has answered a call' has '"type":"file"'
+
+child_of() { # the first process whose parent is $1
+    for entry in /proc/[0-9]*/status; do
+        if grep -q "^PPid:[[:space:]]*$1\$" "$entry" 2>/dev/null; then
+            entry=${entry#/proc/}
+            echo "${entry%/status}"
+            return
+        fi
+    done
+}
+worker=$gate # the last of the line that begins with it
+while child=$(child_of "$worker") && [ -n "$child" ]; do worker=$child; done
+proc=/proc/$worker
+value() { awk -v name="$1:" '$1 == name { print $2 }' "$proc/status"; }
+printf '  gate -> launcher -> worker. Of the worker, /proc says:\n'
+grep -E '^(Uid|NSpid|CapEff|CapBnd|NoNewPrivs|Seccomp|Threads):' "$proc/status" | sed 's/^/    /'
+claim 'it is not root' test "$(value Uid)" -gt 0
+claim 'it has no capability, and can gain none' is "$(value CapEff) $(value CapBnd) $(value NoNewPrivs)" \
+    '0000000000000000 0000000000000000 1'
+claim 'its system calls are filtered' is "$(value Seccomp)" 2
+printf '  its mounts:\n'
+awk '{ print "    " $5 " (" $6 ")" }' "$proc/mountinfo"
+claim 'it sees an empty root and the workspace, nothing else' is \
+    "$(awk '{ print $5 }' "$proc/mountinfo" | sort | tr '\n' ' ')" '/ /workspace '
+interfaces=$(awk -F: 'NR > 2 { gsub(/ /, "", $1); print $1 }' "$proc/net/dev")
+printf '  its network interfaces: %s\n' "$interfaces"
+claim 'it has a loopback of its own and no other network' is "$interfaces" lo
+exec 3>&- 4<&-
+wait "$gate" || failed=1
+gate=
+gone() {
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        [ -e "$1" ] || return 0
+        sleep 0.2
+    done
+    return 1
+}
+claim 'when the gate ends, so does the cell' gone "$proc"
+
+heading '9. The audit log of exactly these calls'
+log=home/state/sandgate/audit/000.jsonl
+sed -n 's/^.*"kind":"\(call\.[a-z]*\)".*"call":"\([0-9a-f]\{6\}\)[0-9a-f]*-\([0-9]*\)",\(.*\)}$/\2-\3 \1 \4/p' "$log" |
+    sed 's/"sha256":"\([0-9a-f]\{8\}\)[0-9a-f]*"/"sha256":"\1…"/; s/"if_match_sha256":"\([0-9a-f]\{8\}\)[0-9a-f]*"/"if_match_sha256":"\1…"/
+        s/^/    /' | cut -c1-168
+count() { grep -c "\"kind\":\"call.$1\"" "$log" || :; }
+printf '  %s calls were made: %s intents, each with an outcome, and %s refused before they began.\n' \
+    "$calls" "$(count intent)" "$(count refused)"
+claim 'every call is in the log, once' is "$calls" $(($(count intent) + $(count refused)))
+claim 'every intent has its outcome' is "$(count intent)" "$(count outcome)"
+claim 'no text that was written is in it' not_in_file "$log" 'bought'
+
+echo
+if [ "$failed" = 0 ]; then
+    echo 'All of it held.'
+else
+    echo 'Something above is not as it says.' >&2
+fi
+exit "$failed"

@@ -1,0 +1,218 @@
+"""What an answer must look like: expected by its case, and in any case by the schemas."""
+
+import pathlib
+import subprocess
+
+import jsonschema
+
+from places import LOG
+from program import SECONDS, Failed
+from values import dump, mismatches, parse, shown
+
+HERE = pathlib.Path(__file__).resolve().parent
+ANSWERS = {
+    path.stem: jsonschema.Draft202012Validator(parse(path.read_text()))
+    for path in sorted((HERE / "schemas").glob("*.json"))
+}
+RUN_FACTS = ("tier", "duration_ms")
+
+
+def broken(validator, value):
+    errors = sorted(validator.iter_errors(value), key=lambda e: list(map(str, e.absolute_path)))
+    return [f"{'.'.join(map(str, e.absolute_path)) or 'the value'}: {e.message[:300]}" for e in errors]
+
+
+class Tools:
+    """The tools of a dialect by name and by alias, each with its two schemas."""
+
+    def __init__(self, program, dialect):
+        argv = [program, "tools", "--dialect", dialect, "--format", "full"]
+        done = subprocess.run(argv, capture_output=True, timeout=SECONDS, check=True)
+        self.rows = {}
+        for row in parse(done.stdout.decode()):
+            schemas = {}
+            for key in ("input", "output"):
+                jsonschema.Draft202012Validator.check_schema(row[f"{key}_schema"])
+                schemas[key] = jsonschema.Draft202012Validator(row[f"{key}_schema"])
+            self.rows[row["name"]] = schemas
+            if row["alias"]:
+                self.rows[row["alias"]] = schemas
+
+
+# --- the format's envelope
+
+
+def content_key(answer):
+    return "output" if answer.get("type") == "function_call_output" else "content"
+
+
+def unwrap(wire_format, answer):
+    """The dialect's own answer, out of the format's envelope."""
+    return parse(answer[content_key(answer)]) if wire_format == "openai" else answer["result"]
+
+
+def rewrap(wire_format, answer, inner):
+    if wire_format == "openai":
+        return {**answer, content_key(answer): dump(inner)}
+    return {**answer, "result": inner}
+
+
+def call_in(wire_format, line):
+    """Tool and arguments of a request that is well-formed, else None."""
+    try:
+        request = parse(line) if isinstance(line, str) else line
+        if wire_format == "openai":
+            function = request if request.get("type") == "function_call" else request["function"]
+            arguments = function.get("arguments") or "{}"
+            return function["name"], parse(arguments) if isinstance(arguments, str) else arguments
+        call = request["tool_call"]
+        return (call, {}) if isinstance(call, str) else (call["name"], call.get("arguments") or {})
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        return None
+
+
+# --- the answer a case expects
+
+
+def whole_answer(case, ident, outcome):
+    """An answer of the wire format, from what a case says in short: `result` or `error`."""
+    native = case.get("dialect", "native") == "native"
+    if "result" in outcome:
+        inner = {"ok": True, "result": outcome["result"]} if native else {"ok": True, **outcome["result"]}
+    else:
+        usual = {"details": {}, "retryable": False, "retry_after_ms": None} if native else {"details": {}}
+        inner = {"ok": False, "error": {**usual, **outcome["error"]}}
+    if case.get("format") == "openai":
+        return {"role": "tool", "tool_call_id": ident, "content": {"$json": inner}}
+    return {"id": ident, "result": inner}
+
+
+def expected_answers(case, count):
+    """One for each line; None where a line has no answer."""
+    if "answers" not in case:
+        ident = None if case.get("front") == "call" and case.get("format") == "openai" else case.get("id", "1")
+        return [whole_answer(case, ident, case)]
+    if len(case["answers"]) != count:
+        raise Failed(f"the case has {count} lines and {len(case['answers'])} answers")
+    return [whole_answer(case, a["id"], a) if a and "error" in a else a for a in case["answers"]]
+
+
+# --- what holds for every answer
+
+
+def without_run_facts(dialect, inner):
+    """Native answers say how they were run: checked, then left out, so that cases need not repeat it."""
+    if dialect != "native":
+        return inner
+    holder = inner["result"] if inner["ok"] else inner["error"]["details"]
+    if problems := broken(ANSWERS["run_facts"], {key: holder.get(key) for key in RUN_FACTS}):
+        raise Failed(f"tier and duration_ms: {problems}")
+    left = {key: value for key, value in holder.items() if key not in RUN_FACTS}
+    if inner["ok"]:
+        return {**inner, "result": left}
+    return {**inner, "error": {**inner["error"], "details": left}}
+
+
+def check_result(case, tools, call, inner):
+    """A success must fit the tool's output schema, and what was asked its input schema."""
+    fields = inner["result"] if "result" in inner else {k: v for k, v in inner.items() if k != "ok"}
+    row = tools.rows.get(call[0])
+    if not row:
+        return [f"done, though there is no tool {call[0]!r}"]
+    problems = [f"output schema: {p}" for p in broken(row["output"], fields)]
+    refused = broken(row["input"], call[1])
+    if case.get("beyond_schema"):
+        return problems if refused else [*problems, "beyond_schema, but the input schema allows the arguments"]
+    return problems + [f"input schema: {p}" for p in refused]
+
+
+def check_error(tools, call, error):
+    """Where arguments are refused for their shape, the schema the caller was given must refuse them too."""
+    reason = error["details"].get("reason")
+    if reason not in ("missing", "type", "range", "unknown") or not call or call[0] not in tools.rows:
+        return []
+    if broken(tools.rows[call[0]]["input"], call[1]):
+        return []
+    return [f"refused as `{reason}`, but the input schema allows {shown(call[1])}"]
+
+
+def check_inner(case, tools, call, inner):
+    dialect = case.get("dialect", "native")
+    shape = f"{dialect}_{'result' if inner.get('ok') is True else 'error'}"
+    if problems := broken(ANSWERS[shape], inner):
+        raise Failed(f"not a {shape}: {problems}")
+    inner = without_run_facts(dialect, inner)
+    if not inner["ok"]:
+        return inner, check_error(tools, call, inner["error"])
+    return inner, check_result(case, tools, call, inner) if call else ["done, though the request is not a call"]
+
+
+def read_answer(case, tools, line, raw):
+    """One raw line of output as a value, and what is wrong with it by the schemas."""
+    wire_format = case.get("format", "tool_call")
+    try:
+        answer = parse(raw.decode("utf-8"))
+    except ValueError as error:
+        raise Failed(f"the answer is not JSON: {error}") from error
+    if problems := broken(ANSWERS[f"wire_{wire_format}"], answer):
+        raise Failed(f"not an answer of {wire_format}: {problems}")
+    inner, problems = check_inner(case, tools, call_in(wire_format, line), unwrap(wire_format, answer))
+    return rewrap(wire_format, answer, inner), problems
+
+
+def pair_up(case, lines, expected, raw):
+    """Which request an answer belongs to: the next one, or in `together` the one whose expectation it fits best."""
+    asked = [(line, wanted) for line, wanted in zip(lines, expected) if wanted is not None]
+    if len(raw) != len(asked):
+        raise Failed(f"{len(raw)} answers, not {len(asked)}")
+    pairs = []
+    for answer in raw:
+        best = asked[0]
+        if case.get("together"):
+            value = loosely(case, answer)
+            best = min(asked, key=lambda one: len(mismatches(one[1], value)))
+        asked.remove(best)
+        pairs.append((*best, answer))
+    return pairs
+
+
+def loosely(case, raw):
+    """An answer as it would be compared, without checks: only to find its request."""
+    try:
+        answer = parse(raw.decode("utf-8"))
+        wire_format = case.get("format", "tool_call")
+        inner = without_run_facts(case.get("dialect", "native"), unwrap(wire_format, answer))
+        return rewrap(wire_format, answer, inner)
+    except (Failed, KeyError, TypeError, ValueError):
+        return None
+
+
+# --- the run's own log
+
+
+def has_log(case):
+    mounted = "@state" in case.get("mounts", ["@state"]) and "--run" not in case.get("options", [])
+    return case.get("dialect") == "toolhost" and mounted
+
+
+def outcome_of(inner):
+    return "ok" if inner["ok"] else inner["error"]["code"]
+
+
+def check_records(case, places, answers):
+    """Exactly one line a call, which agrees with the answer."""
+    if not has_log(case):
+        return []
+    path = places.root / LOG / "execution.jsonl"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    records = [parse(line) for line in text.splitlines()]
+    problems = [f"record: {p}: {shown(r)}" for r in records for p in broken(ANSWERS["execution_record"], r)]
+    if problems:
+        return problems
+    told = sorted(outcome_of(answer) for answer in answers)
+    recorded = sorted(outcome_of(record["output"]) for record in records)
+    if told != recorded:
+        problems.append(f"the answers are {told}, the records say {recorded}")
+    if "records" in case:
+        problems += [f"records{p}" for p in mismatches(case["records"], records)]
+    return problems + [f"the log holds {shown(word)}" for word in case.get("records_lack", []) if word in text]

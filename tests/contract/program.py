@@ -1,0 +1,127 @@
+"""Starts the program as a case says and talks with it."""
+
+import os
+import select
+import subprocess
+import threading
+import time
+
+from values import ABSENT, dump
+
+SECONDS = 30  # for one case; a hang must not hold the run
+# What would change the outcome if it came from whoever runs the tests.
+FOREIGN = ("SANDGATE_", "TOOL_", "MODEL_", "WORKSPACE_", "XDG_")
+
+
+class Failed(Exception):
+    pass
+
+
+def request_of(case):
+    """The request that `tool`, `arguments` and `id` of a case stand for."""
+    arguments = case.get("arguments", ABSENT)
+    call = {"name": case["tool"]} if arguments is ABSENT else {"name": case["tool"], "arguments": arguments}
+    if case.get("format") == "openai":
+        text = call.get("arguments", {})
+        function = {**call, "arguments": text if isinstance(text, str) else dump(text)}
+        return {"id": case.get("id", "1"), "type": "function", "function": function}
+    return {"id": case.get("id", "1"), "tool_call": call}
+
+
+def as_line(line):
+    if isinstance(line, bytes):
+        return line
+    return (line if isinstance(line, str) else dump(line)).encode("utf-8", "surrogatepass")
+
+
+def environment(case, places):
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(FOREIGN)}
+    own = {"HOME": str(places.root / "home"), "XDG_STATE_HOME": str(places.root / "xdg")}
+    return {**kept, **own, **case.get("env", {})}
+
+
+def options(case, places):
+    dialect = case.get("dialect", "native")
+    if dialect == "native":
+        argv = ["--workspace", places.folder("@project")]
+    else:
+        argv = ["--dialect", dialect]
+        for mount in case.get("mounts", ["@project", "@pkg", "@state"]):
+            argv += [f"--{mount[1:]}", places.folder(mount)]
+    for name in ("format", "agent"):
+        if name in case:
+            argv += [f"--{name}", case[name]]
+    if "config" in case:
+        argv += ["--config", str(places.root / "config.json")]
+    return argv + case.get("options", [])
+
+
+def command_line(case, places):
+    if "argv" in case:
+        return case["argv"]
+    if case.get("front") == "call":
+        words = [case["tool"]]
+        if "arguments" in case:
+            words.append(as_line(case["arguments"]).decode())
+        return ["call", *words, *options(case, places)]
+    return ["stdio", *options(case, places)]
+
+
+class Running:
+    """The program with pipes around it, killed when its time is over."""
+
+    def __init__(self, argv, env, cwd, stderr):
+        self.process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=env, cwd=cwd
+        )
+        self.deadline = time.monotonic() + SECONDS
+        self.watchdog = threading.Timer(SECONDS, self.process.kill)
+        self.watchdog.start()
+        self.buffer = b""
+
+    def send(self, data):
+        try:
+            self.process.stdin.write(data)
+            self.process.stdin.flush()
+        except BrokenPipeError as error:
+            raise Failed("the program stopped reading") from error
+
+    def read_line(self):
+        out = self.process.stdout.fileno()
+        while b"\n" not in self.buffer:
+            left = self.deadline - time.monotonic()
+            if left <= 0 or not select.select([out], [], [], left)[0]:
+                raise Failed("no answer in time")
+            piece = os.read(out, 1 << 20)
+            if not piece:
+                raise Failed(f"the program ended without an answer, after {self.buffer!r}")
+            self.buffer += piece
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        return line
+
+    def finish(self, data=b""):
+        rest, _ = self.process.communicate(data or None)
+        self.watchdog.cancel()
+        if self.process.returncode < 0:
+            raise Failed(f"the program died of signal {-self.process.returncode}")
+        return self.buffer + rest, self.process.returncode
+
+    def stop(self):
+        self.watchdog.cancel()
+        self.process.kill()
+        self.process.communicate()
+
+
+def talk(running, case, lines, answered):
+    """Sends the lines: all at once, or each when the one before is answered. The raw answers and the exit status."""
+    raw = [as_line(line) for line in lines]
+    if case.get("together") or len(raw) == 1:
+        out, status = running.finish(b"\n".join(raw) + (b"" if case.get("cut") else b"\n"))
+        return out.splitlines(), status
+    answers = []
+    for line, has_answer in zip(raw, answered):
+        running.send(line + b"\n")
+        if has_answer:
+            answers.append(running.read_line())
+    out, status = running.finish()
+    return answers + out.splitlines(), status

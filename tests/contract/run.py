@@ -1,0 +1,202 @@
+#!/usr/bin/python3
+"""Runs the contract cases: a request goes in, the answer must be the expected one. Prints TAP.
+
+    tests/contract/run.py [-v] [WORD...]    only cases whose file and name contain a word; -v shows every exchange
+
+The cases are in cases/*.json, the shapes of all answers in schemas/*.json; README.md says how a case is written.
+SANDGATE names the program. Each case has folders of its own, and what it does not name in `after` must be as before.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+
+# ruff: noqa: E402
+from answers import Tools, check_records, expected_answers, pair_up, read_answer, unwrap
+from places import Places, check_after, make_all, snapshot
+from program import SECONDS, Failed, Running, as_line, command_line, environment, request_of, talk
+from values import dump, expand, mismatches, parse, shown
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAM = os.environ.get("SANDGATE") or str(HERE.parents[1] / "build" / "sandgate")
+JOBS = 2 * len(os.sched_getaffinity(0))
+KEYS = set(
+    "name dialect format front files config agent mounts options env cwd id tool arguments lines answers together cut"
+    " result error argv stdin stdout stderr status after records records_lack beyond_schema".split()
+)
+
+
+def check_streams(case, out, status, err):
+    default = 1 if case.get("front") == "call" and "error" in case else 0
+    problems = [f"exit status: {p}" for p in mismatches(case.get("status", default), status)]
+    problems += [f"standard error: {p}" for p in mismatches(case.get("stderr", ""), err)]
+    if "argv" in case:
+        problems += [f"standard output: {p}" for p in mismatches(case.get("stdout", ""), out)]
+    return problems
+
+
+def check_answers(case, places, tools, pairs):
+    problems = []
+    inner = []
+    for line, wanted, raw in pairs:
+        value, found = read_answer(case, tools, line, raw)
+        problems += found + [f"answer{p}" for p in mismatches(wanted, value)]
+        inner.append(unwrap(case.get("format", "tool_call"), value))
+    return problems + check_records(case, places, inner)
+
+
+def run_stdio(case, places, tools, running, exchange):
+    lines = case["lines"] if "lines" in case else [request_of(case)]
+    expected = expected_answers(case, len(lines))
+    raw, status = talk(running, case, lines, [wanted is not None for wanted in expected])
+    exchange += [f"< {shown(as_line(line).decode('utf-8', 'replace'))}" for line in lines]
+    exchange += [f"> {shown(answer.decode('utf-8', 'replace'), 2000)}" for answer in raw]
+    return check_answers(case, places, tools, pair_up(case, lines, expected, raw)), "", status
+
+
+def run_call(case, places, tools, running, exchange):
+    """`sandgate call` prints the dialect's answer alone: it is put into the envelope it would have had."""
+    out, status = running.finish()
+    exchange.append(f"> {shown(out.decode('utf-8', 'replace'), 2000)}")
+    if out.count(b"\n") != 1:
+        raise Failed("the output is not one line")
+    raw = out if case.get("format") == "openai" else dump({"id": "1", "result": parse(out.decode())}).encode()
+    pairs = pair_up(case, [request_of(case)], expected_answers(case, 1), [raw])
+    return check_answers(case, places, tools, pairs), "", status
+
+
+def run_argv(case, _places, _tools, running, exchange):
+    out, status = running.finish(as_line(case.get("stdin", "")))
+    exchange.append(f"> {shown(out.decode('utf-8', 'replace'), 2000)}")
+    return [], out.decode("utf-8"), status
+
+
+def run_program(case, places, tools, exchange):
+    argv = command_line(case, places)
+    exchange.append(f"$ sandgate {' '.join(argv)}")
+    cwd = places.path(case["cwd"]) if "cwd" in case else places.root
+    run = run_argv if "argv" in case else run_call if case.get("front") == "call" else run_stdio
+    with tempfile.TemporaryFile(dir=places.root) as stderr:
+        running = Running([PROGRAM, *argv], environment(case, places), cwd, stderr)
+        try:
+            problems, out, status = run(case, places, tools, running, exchange)
+        finally:
+            running.stop()
+        stderr.seek(0)
+        err = stderr.read().decode("utf-8", "replace")
+    if err:
+        exchange.append(f"2> {err.rstrip()}")
+    return problems + check_streams(case, out, status, err)
+
+
+def run_case(case, root, tools, exchange):
+    if unknown := set(case) - KEYS:
+        return [f"the case has keys that mean nothing: {sorted(unknown)}"]
+    root.mkdir()
+    places = Places(root)
+    case = {key: expand(value, places.names()) for key, value in case.items()}
+    make_all(places, case.get("files", {}))
+    if "config" in case:
+        config = case["config"]
+        (root / "config.json").write_text(config if isinstance(config, str) else dump(config))
+    before = snapshot(places)
+    try:
+        problems = run_program(case, places, tools[case.get("dialect", "native")], exchange)
+    except Failed as error:
+        problems = [str(error)]
+    return problems + check_after(places, before, case.get("after", {}))
+
+
+# --- the whole run
+
+
+def load_cases(words):
+    cases = []
+    for path in sorted((HERE / "cases").glob("*.json")):
+        cases += [(f"{path.stem}: {case['name']}", case) for case in parse(path.read_text(encoding="utf-8"))]
+    names = [name for name, _ in cases]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise SystemExit(f"case names that stand twice: {sorted(twice)}")
+    return [(name, case) for name, case in cases if not words or any(word in name for word in words)]
+
+
+def no_sandbox():
+    """Why this machine cannot run any case, or nothing."""
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chmod(scratch, 0o711)
+        workspace = pathlib.Path(scratch, "workspace")
+        workspace.mkdir()
+        argv = [PROGRAM, "call", "list_files", "--workspace", str(workspace)]
+        env = {**os.environ, "XDG_STATE_HOME": f"{scratch}/state"}
+        done = subprocess.run(argv, capture_output=True, timeout=SECONDS, env=env, check=False)
+    error = parse(done.stdout.decode()).get("error", {}) if done.stdout else {}
+    return error["message"] if error.get("code") == "SANDBOX_UNAVAILABLE" else ""
+
+
+def remove(root):
+    for folder, below, _ in os.walk(root):
+        for name in below:
+            path = os.path.join(folder, name)
+            if not stat.S_ISLNK(os.lstat(path).st_mode):
+                os.chmod(path, stat.S_IRWXU)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def timed(case, root, tools):
+    """Problems and exchange; a case that cannot even be run is a failed case."""
+    exchange = []
+    started = time.monotonic()
+    try:
+        problems = run_case(case, root, tools, exchange)
+    except Exception as error:  # noqa: BLE001
+        problems = [f"{type(error).__name__}: {error}"]
+    exchange.append(f"{time.monotonic() - started:.2f} s")
+    return problems, exchange
+
+
+def comment(texts):
+    for text in texts:
+        for line in text.splitlines():
+            print("#  ", "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line))
+
+
+def run_all(cases, tools, base):
+    failed = 0
+    print(f"1..{len(cases)}")
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        running = [pool.submit(timed, case, base / str(n), tools) for n, (_, case) in enumerate(cases)]
+        for number, ((name, _), done) in enumerate(zip(cases, running), 1):
+            problems, exchange = done.result()
+            failed += bool(problems)
+            print(f"{'not ok' if problems else 'ok'} {number} - {name.replace('#', '')}")
+            if problems or "-v" in sys.argv[1:]:
+                comment(problems + exchange)
+    return 1 if failed or not cases else 0
+
+
+def main():
+    words = [word for word in sys.argv[1:] if word != "-v"]
+    os.umask(0o022)
+    if why := no_sandbox():
+        print(f"1..0 # SKIP no sandbox here: {why}")
+        return 0
+    cases = load_cases(words)
+    tools = {dialect: Tools(PROGRAM, dialect) for dialect in ("native", "toolhost")}
+    base = pathlib.Path(tempfile.mkdtemp(prefix="contract-"))
+    base.chmod(0o711)  # a gate run as root works as another user, who must get through
+    try:
+        return run_all(cases, tools, base)
+    finally:
+        remove(base)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
