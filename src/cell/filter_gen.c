@@ -124,6 +124,8 @@ static size_t compile(struct sock_filter *program, size_t max)
     if (!ctx)
         exit(1);
     seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* binary tree */
+    /* Calls of the machine's other interfaces (32-bit, x32) as well; otherwise only the thread ends. */
+    seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, DEFAULT_ACTION);
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
         add(ctx, SCMP_ACT_ALLOW, allowed[i]);
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)

@@ -1,6 +1,7 @@
 #include "cell/frame.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -139,8 +140,12 @@ int frame_poll(int fd, void *buffer, struct frame *ret)
     do
         r = recv(fd, buffer, FRAME_BYTES_MAX, MSG_DONTWAIT | MSG_TRUNC);
     while (r < 0 && errno == EINTR);
-    if (r <= 0)
-        return r < 0 ? -errno : 0;
+    if (r < 0)
+        return -errno;
+    if (r == 0) {
+        struct pollfd look = {fd, POLLRDHUP, 0};
+        return poll(&look, 1, 0) > 0 ? 0 : -EPROTO;
+    }
     if ((size_t)r > FRAME_BYTES_MAX)
         return -EPROTO;
     int bad = frame_parse(buffer, (size_t)r, ret);

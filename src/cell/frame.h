@@ -46,7 +46,8 @@ int frame_send(int fd, const struct frame *frame, int pass_fd);
 /* Receives one frame into buffer (FRAME_BYTES_MAX bytes). 1, 0 at end of stream, or -errno;
  * -EPROTO for a bad one. A passed descriptor goes to *ret_fd (NULL: it is closed). */
 int frame_receive(int fd, void *buffer, int flags, struct frame *ret, int *ret_fd);
-/* The gate's way: never blocks, takes no descriptors (the kernel drops what is passed). */
+/* The gate's way: never blocks, takes no descriptors (the kernel drops what is passed). An empty message,
+ * which reads like the end of the stream, is -EPROTO. */
 int frame_poll(int fd, void *buffer, struct frame *ret);
 
 #endif

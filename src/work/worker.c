@@ -13,6 +13,9 @@
 #include "cell/frame.h"
 #include "cell/launcher.h"
 #include "work/work.h"
+#ifdef SANDGATE_TEST_BROKEN_WORKER
+#include "work/broken.h"
+#endif
 
 #define THREADS_MAX 32
 #define STACK_BYTES (256u << 10)
@@ -200,6 +203,14 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     w->token = frame->token;
     if (body.n > FRAME_BODY_MAX)
         work_slow(w);
+#ifdef SANDGATE_TEST_BROKEN_WORKER
+    enum broken broken =
+        r == 0 ? broken_serve(w, worker->fd, frame->token, &request, body, &reply) : BROKEN_NOT;
+    if (broken == BROKEN_SILENT)
+        return 0;
+    if (broken == BROKEN_ANSWER)
+        return send_reply(w, op, &reply);
+#endif
     if (r == 0)
         r = work_ops[op - op_table](w, &request, body, &reply, &err);
     if (r < 0)
