@@ -62,24 +62,19 @@ int buf_add_text(struct buf *b, const char *text)
 int buf_addf(struct buf *b, const char *fmt, ...)
 {
     char small[256];
+    char *large = NULL;
     va_list ap;
     va_list again;
     va_start(ap, fmt);
     va_copy(again, ap);
     int n = vsnprintf(small, sizeof small, fmt, ap);
     va_end(ap);
-    int r = n < 0 ? buf_fail(b, -EINVAL) : 0;
-    if (r == 0 && (size_t)n < sizeof small) {
-        r = buf_add(b, small, (size_t)n);
-    } else if (r == 0) {
-        /* One byte more than the text, because vsnprintf always writes a NUL. */
-        r = buf_reserve(b, (size_t)n + 1);
-        if (r == 0) {
-            vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
-            b->len += (size_t)n;
-        }
-    }
+    /* Not straight into the buffer: the NUL behind the text might not fit below its ceiling. */
+    if (n >= (int)sizeof small && vasprintf(&large, fmt, again) != n)
+        n = -1;
     va_end(again);
+    int r = n < 0 ? buf_fail(b, -ENOMEM) : buf_add(b, large ? large : small, (size_t)n);
+    free(large);
     return r;
 }
 

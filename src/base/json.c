@@ -8,7 +8,8 @@
 #include "base/mem.h"
 
 /* yyjson takes 16 bytes a value: `[[[[…` would grow sixteen-fold. What one document may take in
- * memory is its own size and this much for values. */
+ * memory is its own size and this much for values, or three times its size: that is what yyjson asks for
+ * before it has seen how few there are. */
 #define VALUES_MAX (32u << 20)
 /* Objects up to this many keys are compared pair by pair, larger ones sorted. */
 #define PAIRWISE_KEYS 16
@@ -137,12 +138,14 @@ int json_parse(const char *text, size_t n, size_t max_bytes, enum json_mode mode
                yyjson_doc **ret_doc, struct json_error *error)
 {
     if (n > max_bytes) {
-        if (error)
+        if (error) {
+            error->at = 0;
             snprintf(error->what, sizeof error->what, "%zu bytes long, at most %zu are taken", n,
                      max_bytes);
+        }
         return -E2BIG;
     }
-    struct ceiling ceiling = {.max = n + VALUES_MAX};
+    struct ceiling ceiling = {.max = n + (n > VALUES_MAX / 3 ? 3 * n : VALUES_MAX)};
     yyjson_alc alc = {bounded_malloc, bounded_realloc, bounded_free, &ceiling};
     yyjson_read_flag flags = mode == JSON_INTERNAL ? YYJSON_READ_ALLOW_INVALID_UNICODE : 0;
     yyjson_read_err why;

@@ -2,6 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -44,8 +47,9 @@ struct wire_root {
     struct str inside;
     struct str protect;
     bool writable;
-    int64_t device;
-    int64_t inode;
+    /* As text: they use all 64 bits. */
+    struct str device;
+    struct str inode;
     int64_t uid;
     int64_t gid;
 };
@@ -64,8 +68,8 @@ static const struct arg root_fields[] = {
     FIELD(wire_root, ARG_STRING, inside, ARG_REQUIRED),
     FIELD(wire_root, ARG_STRING, protect, 0),
     FIELD(wire_root, ARG_BOOL, writable, 0),
-    FIELD(wire_root, ARG_INT, device, ARG_REQUIRED),
-    FIELD(wire_root, ARG_INT, inode, ARG_REQUIRED),
+    FIELD(wire_root, ARG_STRING, device, ARG_REQUIRED),
+    FIELD(wire_root, ARG_STRING, inode, ARG_REQUIRED),
     FIELD(wire_root, ARG_INT, uid, ARG_REQUIRED),
     FIELD(wire_root, ARG_INT, gid, ARG_REQUIRED),
 };
@@ -103,9 +107,20 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
     jo_open(j, '[');
     for (size_t i = 0; i < spec->n_roots; i++) {
         const struct cell_root *r = &spec->roots[i];
-        struct wire_root root = {text(r->host),   text(r->inside),    text(r->protect),
-                                 r->writable,     (int64_t)r->device, (int64_t)r->inode,
-                                 (int64_t)r->uid, (int64_t)r->gid};
+        char device[24];
+        char inode[24];
+        snprintf(device, sizeof device, "%" PRIu64, r->device);
+        snprintf(inode, sizeof inode, "%" PRIu64, r->inode);
+        struct wire_root root = {
+            .host = text(r->host),
+            .inside = text(r->inside),
+            .protect = text(r->protect),
+            .writable = r->writable,
+            .device = text(device),
+            .inode = text(inode),
+            .uid = r->uid,
+            .gid = r->gid,
+        };
         arg_encode(&root_table, &root, j);
     }
     jo_close(j, ']');
@@ -129,8 +144,8 @@ static int read_root(yyjson_val *val, struct cell_spec *spec, struct err *err)
         .inside = copy(wire.inside),
         .writable = wire.writable,
         .protect = copy(wire.protect),
-        .device = (uint64_t)wire.device,
-        .inode = (uint64_t)wire.inode,
+        .device = strtoull(wire.device.p, NULL, 10),
+        .inode = strtoull(wire.inode.p, NULL, 10),
         .uid = (uint32_t)wire.uid,
         .gid = (uint32_t)wire.gid,
     };

@@ -145,6 +145,8 @@ int op_entry_next(struct str *rest, struct op_entry *ret)
     const char *name = rest->p + sizeof head;
     if (memchr(name, '/', head.name_length) || memchr(name, '\0', head.name_length))
         return -1;
+    if (name[0] == '.' && (head.name_length == 1 || (head.name_length == 2 && name[1] == '.')))
+        return -1;
     *ret = (struct op_entry){
         (enum file_type)head.type, head.size, head.mtime_ms, {name, head.name_length}};
     rest->p += sizeof head + head.name_length;

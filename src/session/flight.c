@@ -38,7 +38,9 @@ uint64_t flight_add(struct flight *f, struct call *call)
         grow(f);
     uint32_t slot = f->free[--f->n_free];
     f->slots[slot] = call;
-    return (uint64_t)++f->generations[slot] << 32 | slot;
+    if (++f->generations[slot] == 0)
+        f->generations[slot] = 1; /* it has gone around; a token is never 0 */
+    return (uint64_t)f->generations[slot] << 32 | slot;
 }
 
 struct call *flight_find(const struct flight *f, uint64_t token)
@@ -73,7 +75,7 @@ static bool reply_makes_sense(const struct call *call)
     if (call->op == &op_table[OP_READ]) {
         const struct op_read_reply *r = &call->reply.read;
         return r->whole <= (int64_t)n && (int64_t)n <= call->request.read.max_bytes &&
-               r->end_line <= r->total_lines + 1;
+               r->end_line - 1 <= r->total_lines;
     }
     if (call->op == &op_table[OP_LIST]) {
         struct str rest = buf_str(&call->reply_body);

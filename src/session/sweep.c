@@ -18,6 +18,7 @@
 /* A note file is emptied at a quiet moment once it is this large. */
 #define EMPTY_AT (64u << 10)
 #define NOTES_MAX (4u << 20)
+#define OPEN_TRIES 1000
 
 static int open_folder(int state_fd, bool make)
 {
@@ -42,18 +43,36 @@ void sweep_done(struct sweep *s)
     fd_closep(&s->fd);
 }
 
+/* 1 with the lock, 0 when someone swept the new file away before it was locked, -1. */
+static int try_open(struct sweep *s, int folder)
+{
+    struct stat mine;
+    struct stat named;
+    FD_AT_END int fd = openat(folder, s->name,
+                              O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -1;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK ? 0 : -1;
+    /* Only now, with the lock, can nobody take the name away. */
+    if (fstat(fd, &mine) < 0)
+        return -1;
+    if (fstatat(folder, s->name, &named, AT_SYMLINK_NOFOLLOW) < 0 || mine.st_ino != named.st_ino)
+        return 0;
+    s->fd = TAKE_FD(fd);
+    return 1;
+}
+
 static int open_notes(struct sweep *s, struct err *err)
 {
     FD_AT_END int folder = open_folder(s->state_fd, true);
-    FD_AT_END int fd = folder < 0
-                           ? -1
-                           : openat(folder, s->name,
-                                    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
-        return err_set(err, ERR_INTERNAL, "the state folder cannot be written: %s",
-                       strerror(errno));
-    s->fd = TAKE_FD(fd);
-    return 0;
+    int r = folder < 0 ? -1 : 0;
+    for (int i = 0; r == 0 && i < OPEN_TRIES; i++)
+        r = try_open(s, folder);
+    if (r > 0)
+        return 0;
+    return err_set(err, ERR_INTERNAL, "the state folder cannot be written: %s",
+                   r == 0 ? "a file in it keeps vanishing" : strerror(errno));
 }
 
 int sweep_note(struct sweep *s, struct str path, struct err *err)
@@ -112,7 +131,9 @@ void sweep_collect(int state_fd, uint64_t device, uint64_t inode, sweep_found_fn
             continue;
         FD_AT_END int fd = openat(dirfd(dir), d->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         /* Locked: its gate lives and looks after its own. */
-        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+        struct stat st;
+        /* Without a name: its gate ended well while we looked. */
+        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0)
             continue;
         read_notes(fd, d->d_name + n, found, arg);
         unlinkat(dirfd(dir), d->d_name, 0);

@@ -204,8 +204,8 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     if (body.n > FRAME_BODY_MAX)
         work_slow(w);
 #ifdef SANDGATE_TEST_BROKEN_WORKER
-    enum broken broken =
-        r == 0 ? broken_serve(w, worker->fd, frame->token, &request, body, &reply) : BROKEN_NOT;
+    enum broken broken = r == 0 ? broken_serve(w, worker->fd, frame->token, &request, body, &reply)
+                                : BROKEN_NOT;
     if (broken == BROKEN_SILENT)
         return 0;
     if (broken == BROKEN_ANSWER)

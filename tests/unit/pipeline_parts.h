@@ -1,0 +1,301 @@
+/* A pipeline between a front, a recorder and a runner that the test plays itself. Each step leaves a word
+ * in the trace. Time passes when the test says so. */
+#ifndef SANDGATE_TESTS_PIPELINE_PARTS_H
+#define SANDGATE_TESTS_PIPELINE_PARTS_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/pipeline.h"
+#include "dialect/dialects.h"
+#include "json_text.h"
+
+#define CALLS_MAX 2000
+#define NS_PER_MS 1000000
+
+static uv_loop_t loop;
+static struct pipeline pipeline;
+static struct buf trace;
+
+/* --- time */
+
+static int64_t later_ns;
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+    int r = (int)syscall(SYS_clock_gettime, id, ts);
+    if (id == CLOCK_MONOTONIC || id == CLOCK_MONOTONIC_COARSE) {
+        int64_t ns = ts->tv_nsec + later_ns % 1000000000;
+        ts->tv_sec += later_ns / 1000000000 + ns / 1000000000;
+        ts->tv_nsec = ns % 1000000000;
+    }
+    return r;
+}
+
+static inline void turn(void)
+{
+    uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+static inline void pass(int64_t ms)
+{
+    later_ns += ms * NS_PER_MS;
+    turn();
+    turn();
+}
+
+/* --- what a test knows of a call, by the number it gave it */
+
+struct known {
+    struct call *call; /* NULL once it was answered */
+    bool failed;
+    enum err_code code;
+    char message[512];
+    bool running; /* in the runner's hands */
+    bool cancelled;
+    unsigned intents, outcomes, starts, cancels, kills, answers;
+    uint64_t intent_at, outcome_at; /* positions in the log */
+    bool log_failed;                /* a record of it could not be written */
+};
+
+static struct known known[CALLS_MAX];
+
+static inline struct known *known_of(const struct call *call)
+{
+    return call->front;
+}
+
+static inline void leave(const char *word, const struct call *call)
+{
+    buf_addf(&trace, "%s %d; ", word, (int)(known_of(call) - known));
+}
+
+static inline void assert_trace(const char *expected)
+{
+    assert_string_equal(buf_text(&trace), expected);
+    buf_reset(&trace, SIZE_MAX);
+}
+
+/* --- the recorder: positions tell what is written and what is safe */
+
+struct waiter {
+    void (*done)(void *arg, int status);
+    void *arg;
+    uint64_t up_to;
+};
+
+static uint64_t recorded;
+static uint64_t flushed;
+static uint64_t durable;
+static bool flush_fails;
+static bool disk_is_slow;
+static struct waiter waiters[CALLS_MAX];
+static size_t n_waiters;
+
+static inline void record_intent(void *self, const struct call *call)
+{
+    assert_ptr_equal(self, &recorded);
+    leave("intent", call);
+    known_of(call)->intents++;
+    known_of(call)->intent_at = ++recorded;
+}
+
+static inline void record_outcome(void *self, struct call *call)
+{
+    (void)self;
+    leave("outcome", call);
+    known_of(call)->outcomes++;
+    known_of(call)->outcome_at = ++recorded;
+}
+
+static inline int flush(void *self, struct err *err)
+{
+    (void)self;
+    buf_add_text(&trace, flush_fails ? "flush fails; " : "flush; ");
+    if (flush_fails)
+        return err_set(err, ERR_DISK_FULL, "the log's disk is full");
+    flushed = recorded;
+    return 0;
+}
+
+/* The disk says how it went with the oldest that waits. */
+static inline void disk_answers(int status)
+{
+    assert_true(n_waiters > 0);
+    struct waiter first = waiters[0];
+    memmove(waiters, waiters + 1, --n_waiters * sizeof *waiters);
+    if (status == 0)
+        durable = first.up_to;
+    buf_add_text(&trace, status ? "lost; " : "durable; ");
+    first.done(first.arg, status);
+}
+
+static inline void wait_durable(void *self, void (*done)(void *arg, int status), void *arg)
+{
+    (void)self;
+    waiters[n_waiters++] = (struct waiter){done, arg, flushed};
+    if (!disk_is_slow)
+        disk_answers(0);
+}
+
+/* --- the runner */
+
+static bool finish_at_once;
+
+static inline void finish(struct call *call, enum err_code code)
+{
+    known_of(call)->running = false;
+    if (code == ERR_COUNT) {
+        pipeline_finish(call, NULL);
+        return;
+    }
+    struct err err;
+    err_set(&err, code, "the runner says so");
+    pipeline_finish(call, &err);
+}
+
+static inline void start(void *self, struct call *call)
+{
+    assert_ptr_equal(self, &finish_at_once);
+    struct known *k = known_of(call);
+    leave("start", call);
+    k->starts++;
+    k->running = true;
+    /* Whatever else happens: what runs has its intent on record. */
+    assert_true(k->intents == 1 && k->intent_at <= durable);
+    if (finish_at_once)
+        finish(call, ERR_COUNT);
+}
+
+static inline void cancel(void *self, struct call *call)
+{
+    (void)self;
+    leave("cancel", call);
+    known_of(call)->cancels++;
+}
+
+/* As a cell that is ended takes all its calls with it. */
+static inline void kill_all(void *self, struct call *call)
+{
+    (void)self;
+    leave("kill", call);
+    known_of(call)->kills++;
+    for (size_t i = 0; i < CALLS_MAX; i++) {
+        if (known[i].running)
+            finish(known[i].call, ERR_INTERRUPTED);
+    }
+}
+
+static inline void late(void *self, struct call *call)
+{
+    (void)self;
+    assert_true(known_of(call)->running);
+}
+
+/* --- tools and policy */
+
+static bool policy_refuses;
+
+static inline int judge(void *self, const struct call *call, struct err *err)
+{
+    (void)self;
+    (void)call;
+    return policy_refuses ? err_set(err, ERR_POLICY_DENIED, "no") : 0;
+}
+
+static inline int prepare(struct call *call, struct err *err)
+{
+    (void)call;
+    (void)err;
+    return 0;
+}
+
+struct work_args {
+    int64_t size;
+};
+static const struct arg work_args[] = {
+    {.name = "size", .type = ARG_INT, .offset = offsetof(struct work_args, size), .max = 9},
+};
+static const struct tool work = {
+    .dialect = DIALECT_NATIVE,
+    .name = "work",
+    .args = ARG_TABLE(work_args, struct work_args),
+    .runner = RUN_WORKER,
+    .prepare = prepare,
+};
+static const struct tool *const tools[] = {&work, NULL};
+
+/* --- the front */
+
+static inline void answered(struct call *call)
+{
+    struct known *k = known_of(call);
+    k->answers++;
+    k->failed = call->failed;
+    k->code = call->failed ? call->err.code : ERR_COUNT;
+    snprintf(k->message, sizeof k->message, "%s", call->failed ? call->err.message : "");
+    k->call = NULL;
+    buf_addf(&trace, "answer %d %s; ", (int)(k - known),
+             call->failed ? err_row(call->err.code)->name : "ok");
+    call_free(call);
+}
+
+static inline struct call *new_call(size_t number, const char *tool, const char *arguments)
+{
+    static struct workplace workplace = {.tier = "full", .session_id = ""};
+    struct call *call = call_new();
+    known[number] = (struct known){.call = call};
+    call->name = mem_dup(tool);
+    call->doc = parsed(arguments);
+    call->arguments = yyjson_doc_get_root(call->doc);
+    call->dialect = &dialect_native;
+    call->workplace = &workplace;
+    call->answer = answered;
+    call->front = &known[number];
+    return call;
+}
+
+static inline void submit(size_t number)
+{
+    pipeline_submit(&pipeline, new_call(number, "work", "{}"));
+}
+
+/* --- each test */
+
+static inline int set_up(void **state)
+{
+    (void)state;
+    memset(known, 0, sizeof known);
+    recorded = flushed = durable = n_waiters = 0;
+    flush_fails = disk_is_slow = finish_at_once = policy_refuses = false;
+    buf_init(&trace, 1u << 24);
+    registry_use(tools);
+    pipeline = (struct pipeline){
+        .timeout_ms = 10000,
+        .policy = {judge, NULL},
+        .recorder = {record_intent, record_outcome, flush, wait_durable, &recorded},
+    };
+    pipeline.runners[RUN_WORKER] = (struct runner){"test",   start, cancel,
+                                                   kill_all, late,  &finish_at_once};
+    if (uv_loop_init(&loop) < 0)
+        return -1;
+    pipeline_init(&pipeline, &loop);
+    return 0;
+}
+
+/* Nothing may be left over. */
+static inline int tear_down(void **state)
+{
+    (void)state;
+    size_t left = pipeline_in_flight(&pipeline);
+    pipeline_done(&pipeline);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    buf_done(&trace);
+    return uv_loop_close(&loop) < 0 || left || n_waiters ? -1 : 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+#endif

@@ -1,0 +1,112 @@
+#include <cmocka.h>
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "random.h"
+
+#define FIRST_SECOND (-62167219200) /* 0000-01-01 */
+#define LAST_SECOND 253402300799    /* 9999-12-31 */
+
+static void compare(int64_t seconds, unsigned ms)
+{
+    struct tm tm;
+    time_t t = seconds;
+    char text[CLOCK_TEXT_MAX];
+    char rest[40];
+    char expected[60];
+    assert_non_null(gmtime_r(&t, &tm));
+    assert_true(strftime(rest, sizeof rest, "-%m-%dT%H:%M:%S", &tm) > 0);
+    snprintf(expected, sizeof expected, "%04d%s.%03uZ", tm.tm_year + 1900, rest, ms);
+    clock_format_utc(seconds * 1000 + ms, text);
+    assert_string_equal(text, expected);
+}
+
+static void agrees_with_the_c_library(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < random_rounds(300000); i++) {
+        uint64_t range = LAST_SECOND - FIRST_SECOND + 1;
+        compare(FIRST_SECOND + (int64_t)(random_next() % range), (unsigned)random_below(1000));
+    }
+}
+
+/* The calendar repeats after 400 years. */
+static void every_day_begins_and_ends_in_time(void **state)
+{
+    (void)state;
+    for (int64_t day = -73048; day <= 73049; day++) {
+        compare(day * 86400, 0);
+        compare(day * 86400 + 86399, 999);
+    }
+}
+
+static void looks_like_this(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } cases[] = {
+        {0, "1970-01-01T00:00:00.000Z"},
+        {-1, "1969-12-31T23:59:59.999Z"},
+        {1714564800123, "2024-05-01T12:00:00.123Z"},
+        {951782400000, "2000-02-29T00:00:00.000Z"},
+        {4107542399999, "2100-02-28T23:59:59.999Z"},
+        {4107542400000, "2100-03-01T00:00:00.000Z"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char text[CLOCK_TEXT_MAX];
+        clock_format_utc(cases[i].ms, text);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
+/* A cell can send any time of change; it must only stay text. */
+static void times_far_away_stay_in_bounds(void **state)
+{
+    (void)state;
+    static const int64_t far[] = {INT64_MIN, INT64_MIN + 999, INT64_MAX, -62167219200001,
+                                  253402300800000};
+    for (size_t i = 0; i < ARRAY_LEN(far); i++) {
+        char text[CLOCK_TEXT_MAX];
+        memset(text, 'x', sizeof text);
+        clock_format_utc(far[i], text);
+        assert_int_equal(strnlen(text, sizeof text), strlen("1970-01-01T00:00:00.000Z"));
+    }
+}
+
+static void tells_the_time_it_is(void **state)
+{
+    (void)state;
+    struct timespec before;
+    struct timespec after;
+    clock_gettime(CLOCK_REALTIME, &before);
+    int64_t ms = clock_unix_ms();
+    clock_gettime(CLOCK_REALTIME, &after);
+    assert_in_range(ms, before.tv_sec * 1000 + before.tv_nsec / 1000000,
+                    after.tv_sec * 1000 + after.tv_nsec / 1000000);
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    uint64_t ns = clock_mono_ns();
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    assert_in_range(ns, (uint64_t)before.tv_sec * 1000000000u + (uint64_t)before.tv_nsec,
+                    (uint64_t)after.tv_sec * 1000000000u + (uint64_t)after.tv_nsec);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    random_begin();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_with_the_c_library),
+        cmocka_unit_test(every_day_begins_and_ends_in_time),
+        cmocka_unit_test(looks_like_this),
+        cmocka_unit_test(times_far_away_stay_in_bounds),
+        cmocka_unit_test(tells_the_time_it_is),
+    };
+    return cmocka_run_group_tests_name("clock", tests, set_up, NULL);
+}

@@ -1,0 +1,394 @@
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "json_text.h"
+#include "random.h"
+#include "session/flight.h"
+
+#define SHA "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+#define REPLY_MAX 1000
+
+/* --- tokens */
+
+static void a_token_leads_to_its_call(void **state)
+{
+    (void)state;
+    struct flight f;
+    static struct call calls[1000];
+    flight_init(&f);
+    assert_null(flight_first(&f));
+    assert_null(flight_find(&f, 0));
+    assert_null(flight_find(&f, 1));
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        calls[i].token = flight_add(&f, &calls[i]);
+        assert_true(calls[i].token != 0);
+    }
+    assert_int_equal(flight_count(&f), ARRAY_LEN(calls));
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+        assert_ptr_equal(flight_find(&f, calls[i].token), &calls[i]);
+    flight_done(&f);
+}
+
+static void tokens_are_not_used_again(void **state)
+{
+    (void)state;
+    struct flight f;
+    struct call call = {0};
+    uint64_t used[500];
+    flight_init(&f);
+    for (size_t i = 0; i < ARRAY_LEN(used); i++) {
+        used[i] = call.token = flight_add(&f, &call);
+        for (size_t k = 0; k < i; k++)
+            assert_null(flight_find(&f, used[k]));
+        flight_remove(&f, &call);
+        assert_int_equal(call.token, 0);
+        assert_null(flight_find(&f, used[i]));
+    }
+    flight_done(&f);
+}
+
+/* A long-lived gate passes its four thousand millionth call. */
+static void a_token_is_never_zero(void **state)
+{
+    (void)state;
+    struct flight f;
+    struct call call = {0};
+    flight_init(&f);
+    call.token = flight_add(&f, &call);
+    uint32_t slot = (uint32_t)call.token;
+    flight_remove(&f, &call);
+    f.generations[slot] = UINT32_MAX - 3;
+    for (int i = 0; i < 8; i++) {
+        call.token = flight_add(&f, &call);
+        assert_true(call.token != 0);
+        assert_ptr_equal(flight_find(&f, call.token), &call);
+        flight_remove(&f, &call);
+    }
+    flight_done(&f);
+}
+
+static void guessed_tokens_lead_nowhere(void **state)
+{
+    (void)state;
+    struct flight f;
+    static struct call calls[100];
+    flight_init(&f);
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+        calls[i].token = flight_add(&f, &calls[i]);
+    for (unsigned round = 0; round < 100000; round++) {
+        uint64_t token = random_below(4) ? random_next() : random_next() & 0x1ff000001ff;
+        struct call *found = flight_find(&f, token);
+        if (found)
+            assert_true(found->token == token);
+    }
+    flight_done(&f);
+}
+
+static void calls_come_and_go(void **state)
+{
+    (void)state;
+    struct flight f;
+    static struct call calls[300];
+    size_t in_flight = 0;
+    flight_init(&f);
+    memset(calls, 0, sizeof calls);
+    for (unsigned round = 0; round < random_rounds(20000); round++) {
+        struct call *call = &calls[random_below(ARRAY_LEN(calls))];
+        if (call->token) {
+            assert_ptr_equal(flight_find(&f, call->token), call);
+            flight_remove(&f, call);
+            in_flight--;
+        } else {
+            call->token = flight_add(&f, call);
+            in_flight++;
+        }
+        assert_int_equal(flight_count(&f), in_flight);
+        assert_int_equal(flight_first(&f) != NULL, in_flight > 0);
+    }
+    for (struct call *call; (call = flight_first(&f));)
+        flight_remove(&f, call);
+    assert_int_equal(flight_count(&f), 0);
+    flight_done(&f);
+}
+
+/* --- what a cell says */
+
+static struct call *new_call(enum op_id op)
+{
+    struct call *call = call_new();
+    call->op = &op_table[op];
+    buf_init(&call->reply_body, REPLY_MAX);
+    if (op == OP_READ)
+        call->request.read.max_bytes = 20;
+    if (op == OP_LIST)
+        call->request.list.max_entries = 3;
+    return call;
+}
+
+static enum flight_result say(struct call *call, enum frame_type type, const char *head,
+                              struct str body, struct err *err)
+{
+    FREE_AT_END char *json = quoted(head);
+    struct frame frame = {type, 1, text_str(json), body};
+    return flight_take(call, &frame, err);
+}
+
+/* What becomes of a call that gets this one result. */
+static enum flight_result result_of(enum op_id op, const char *head, struct str body)
+{
+    struct call *call = new_call(op);
+    struct err err;
+    enum flight_result r = say(call, FRAME_RESULT, head, body, &err);
+    call_free(call);
+    return r;
+}
+
+static struct str nothing = {"", 0};
+
+static void good_replies_are_taken(void **state)
+{
+    (void)state;
+    struct err err;
+    struct call *call = new_call(OP_READ);
+    assert_int_equal(say(call, FRAME_RESULT,
+                         "{'size':100,'sha256':'" SHA
+                         "','total_lines':9,'start_line':2,'end_line':3,'whole':4,"
+                         "'truncated':true,'binary':true}",
+                         STR("one\ntw"), &err),
+                     FLIGHT_DONE);
+    const struct op_read_reply *r = &call->reply.read;
+    assert_true(r->size == 100 && r->total_lines == 9 && r->start_line == 2 && r->end_line == 3);
+    assert_true(r->whole == 4 && r->truncated && r->binary && str_is(r->sha256, SHA));
+    assert_string_equal(buf_text(&call->reply_body), "one\ntw");
+    call_free(call);
+    assert_int_equal(result_of(OP_WRITE, "{'bytes':5,'sha256':'" SHA "','created':true}", nothing),
+                     FLIGHT_DONE);
+    assert_int_equal(
+        result_of(OP_STAT, "{'type':'symlink','size':0,'mode':511,'mtime_ms':-5}", nothing),
+        FLIGHT_DONE);
+    assert_int_equal(result_of(OP_LIST, "{'count':0}", nothing), FLIGHT_DONE);
+    assert_int_equal(result_of(OP_SWEEP, "{'removed':0}", nothing), FLIGHT_DONE);
+}
+
+static void pieces_are_put_together(void **state)
+{
+    (void)state;
+    struct err err;
+    struct call *call = new_call(OP_READ);
+    assert_int_equal(say(call, FRAME_CHUNK, "", STR("one "), &err), FLIGHT_MORE);
+    assert_int_equal(say(call, FRAME_CHUNK, "", STR("two "), &err), FLIGHT_MORE);
+    assert_int_equal(say(call, FRAME_RESULT,
+                         "{'size':13,'sha256':'" SHA
+                         "','total_lines':1,'start_line':1,'end_line':1,'whole':13}",
+                         STR("three"), &err),
+                     FLIGHT_DONE);
+    assert_string_equal(buf_text(&call->reply_body), "one two three");
+    call_free(call);
+}
+
+#define READ_HEAD(rest)                                                                            \
+    "{'size':9,'sha256':'" SHA "','total_lines':3,'start_line':1,'end_line':1" rest "}"
+
+static void a_reply_that_breaks_the_rules_is_a_breach(void **state)
+{
+    (void)state;
+    static const struct {
+        enum op_id op;
+        const char *head;
+    } cases[] = {
+        {OP_READ, ""},
+        {OP_READ, "{"},
+        {OP_READ, "[]"},
+        {OP_READ, "null"},
+        {OP_READ, "{}"},
+        {OP_READ, READ_HEAD("")},
+        {OP_READ, READ_HEAD(",'whole':'0'")},
+        {OP_READ, READ_HEAD(",'whole':-1")},
+        {OP_READ, READ_HEAD(",'whole':1")},
+        {OP_READ, READ_HEAD(",'whole':9223372036854775807")},
+        {OP_READ, READ_HEAD(",'whole':0.5")},
+        {OP_READ, READ_HEAD(",'whole':0,'extra':1")},
+        {OP_READ, READ_HEAD(",'whole':0,'whole':0")},
+        {OP_READ, READ_HEAD(",'whole':0,'truncated':1")},
+        {OP_READ, READ_HEAD(",'whole':0} {")},
+        {OP_READ,
+         "{'size':-1,'sha256':'" SHA "','total_lines':1,'start_line':1,'end_line':1,'whole':0}"},
+        {OP_READ, "{'size':1,'sha256':'zz','total_lines':1,'start_line':1,'end_line':1,'whole':0}"},
+        {OP_READ,
+         "{'size':1,'sha256':'" SHA "','total_lines':1,'start_line':1,'end_line':9,'whole':0}"},
+        {OP_WRITE, "{'bytes':5}"},
+        {OP_WRITE, "{'bytes':'5','sha256':'" SHA "'}"},
+        {OP_WRITE, "{'bytes':-5,'sha256':'" SHA "'}"},
+        {OP_WRITE, "{'bytes':5,'sha256':'" SHA "','removed':1}"},
+        {OP_LIST, "{'count':-1}"},
+        {OP_LIST, "{'count':4}"},
+        {OP_LIST, "{'count':0,'truncated':'yes'}"},
+        {OP_STAT, "{'type':'door','size':0,'mode':0,'mtime_ms':0}"},
+        {OP_STAT, "{'type':1,'size':0,'mode':0,'mtime_ms':0}"},
+        {OP_STAT, "{'type':'file','size':-1,'mode':0,'mtime_ms':0}"},
+        {OP_STAT, "{'type':'file','size':0,'mode':-1,'mtime_ms':0}"},
+        {OP_SWEEP, "{'removed':-1}"},
+        {OP_SWEEP, "{'count':0}"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (result_of(cases[i].op, cases[i].head, nothing) != FLIGHT_BROKEN)
+            fail_msg("%s: %s", op_table[cases[i].op].name, cases[i].head);
+    }
+    assert_int_equal(result_of(OP_READ, READ_HEAD(",'whole':0"), nothing), FLIGHT_DONE);
+}
+
+/* Numbers that a sum must not be made of. */
+static void the_largest_numbers_are_only_numbers(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        result_of(OP_READ,
+                  "{'size':9223372036854775807,'sha256':'" SHA
+                  "','total_lines':9223372036854775807,"
+                  "'start_line':9223372036854775807,'end_line':9223372036854775807,'whole':0}",
+                  nothing),
+        FLIGHT_DONE);
+    assert_int_equal(result_of(OP_LIST, "{'count':9223372036854775807}", nothing), FLIGHT_BROKEN);
+}
+
+static void bodies_have_limits(void **state)
+{
+    (void)state;
+    static char large[REPLY_MAX + 1];
+    struct err err;
+    assert_int_equal(result_of(OP_READ, READ_HEAD(",'whole':20"), STR("12345678901234567890")),
+                     FLIGHT_DONE);
+    assert_int_equal(result_of(OP_READ, READ_HEAD(",'whole':0"), STR("123456789012345678901")),
+                     FLIGHT_BROKEN);
+    assert_int_equal(result_of(OP_READ, READ_HEAD(",'whole':0"), (struct str){large, sizeof large}),
+                     FLIGHT_BROKEN);
+    struct call *call = new_call(OP_READ);
+    assert_int_equal(say(call, FRAME_CHUNK, "", (struct str){large, REPLY_MAX}, &err), FLIGHT_MORE);
+    assert_int_equal(say(call, FRAME_CHUNK, "", STR("x"), &err), FLIGHT_BROKEN);
+    call_free(call);
+    static const struct {
+        enum op_id op;
+        const char *head;
+    } bodiless[] = {
+        {OP_WRITE, "{'bytes':5,'sha256':'" SHA "'}"},
+        {OP_STAT, "{'type':'file','size':0,'mode':0,'mtime_ms':0}"},
+        {OP_SWEEP, "{'removed':0}"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bodiless); i++)
+        assert_int_equal(result_of(bodiless[i].op, bodiless[i].head, STR("x")), FLIGHT_BROKEN);
+}
+
+static void add_entry(struct buf *body, const char *name)
+{
+    struct op_entry entry = {TYPE_FILE, 1, 2, text_str(name)};
+    op_entry_add(body, &entry);
+}
+
+static void a_listing_fits_its_count(void **state)
+{
+    (void)state;
+    BUF_AT_END struct buf body = BUF_INIT(1000);
+    add_entry(&body, "a");
+    add_entry(&body, "b");
+    assert_int_equal(result_of(OP_LIST, "{'count':2}", buf_str(&body)), FLIGHT_DONE);
+    /* One that vanished while the folder was listed is counted and not there. */
+    assert_int_equal(result_of(OP_LIST, "{'count':3}", buf_str(&body)), FLIGHT_DONE);
+    assert_int_equal(result_of(OP_LIST, "{'count':1}", buf_str(&body)), FLIGHT_BROKEN);
+    assert_int_equal(result_of(OP_LIST, "{'count':0}", buf_str(&body)), FLIGHT_BROKEN);
+    assert_int_equal(result_of(OP_LIST, "{'count':4}", buf_str(&body)), FLIGHT_BROKEN);
+    body.len--;
+    assert_int_equal(result_of(OP_LIST, "{'count':2}", buf_str(&body)), FLIGHT_BROKEN);
+    buf_add_text(&body, "/");
+    assert_int_equal(result_of(OP_LIST, "{'count':2}", buf_str(&body)), FLIGHT_BROKEN);
+}
+
+static void errors_are_passed_on(void **state)
+{
+    (void)state;
+    struct call *call = new_call(OP_READ);
+    struct err err;
+    assert_int_equal(
+        say(call, FRAME_ERROR,
+            "{'code':'NOT_FOUND','message':'no such file','reason':'gone','field':'path'}", nothing,
+            &err),
+        FLIGHT_FAILED);
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    assert_string_equal(err.message, "no such file");
+    assert_string_equal(err.reason, "gone");
+    assert_string_equal(err.field, "path");
+    assert_int_equal(say(call, FRAME_ERROR, "{'code':'INTERNAL','message':'m'}", nothing, &err),
+                     FLIGHT_FAILED);
+    assert_string_equal(err.reason, "");
+    assert_string_equal(err.field, "");
+    call_free(call);
+}
+
+static void an_error_that_is_none_is_a_breach(void **state)
+{
+    (void)state;
+    static const char *const heads[] = {
+        "",
+        "{}",
+        "[]",
+        "{'code':'NOT_FOUND'}",
+        "{'message':'m'}",
+        "{'code':'NOPE','message':'m'}",
+        "{'code':'','message':'m'}",
+        "{'code':5,'message':'m'}",
+        "{'code':'NOT_FOUND','message':5}",
+        "{'code':'NOT_FOUND','message':'m'",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+        struct call *call = new_call(OP_READ);
+        struct err err;
+        if (say(call, FRAME_ERROR, heads[i], nothing, &err) != FLIGHT_BROKEN)
+            fail_msg("%s", heads[i]);
+        call_free(call);
+    }
+    struct call *call = new_call(OP_READ);
+    struct err err;
+    assert_int_equal(say(call, FRAME_ERROR, "{'code':'INTERNAL','message':'m'}", STR("x"), &err),
+                     FLIGHT_BROKEN);
+    call_free(call);
+}
+
+static void other_frames_are_a_breach(void **state)
+{
+    (void)state;
+    static const enum frame_type types[] = {FRAME_CALL,    FRAME_CANCEL, FRAME_SPEC,
+                                            FRAME_STARTED, FRAME_READY,  FRAME_FAILED};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        struct call *call = new_call(OP_SWEEP);
+        struct err err;
+        assert_int_equal(say(call, types[i], "{'removed':0}", nothing, &err), FLIGHT_BROKEN);
+        call_free(call);
+    }
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    random_begin();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_token_leads_to_its_call),
+        cmocka_unit_test(tokens_are_not_used_again),
+        cmocka_unit_test(a_token_is_never_zero),
+        cmocka_unit_test(guessed_tokens_lead_nowhere),
+        cmocka_unit_test(calls_come_and_go),
+        cmocka_unit_test(good_replies_are_taken),
+        cmocka_unit_test(pieces_are_put_together),
+        cmocka_unit_test(a_reply_that_breaks_the_rules_is_a_breach),
+        cmocka_unit_test(the_largest_numbers_are_only_numbers),
+        cmocka_unit_test(bodies_have_limits),
+        cmocka_unit_test(a_listing_fits_its_count),
+        cmocka_unit_test(errors_are_passed_on),
+        cmocka_unit_test(an_error_that_is_none_is_a_breach),
+        cmocka_unit_test(other_frames_are_a_breach),
+    };
+    return cmocka_run_group_tests_name("flight", tests, set_up, NULL);
+}

@@ -1,0 +1,361 @@
+#include <cmocka.h>
+
+#include "core/registry.h"
+#include "dialect/dialects.h"
+#include "dialect/format.h"
+#include "json_text.h"
+#include "tools/all.h"
+
+static const struct root root = {"workspace", "/workspace", "/srv/work", true};
+static struct workplace workplace = {&root, 1, NULL, "full", ""};
+
+static int read_line(enum format_id format, const char *line, struct request *ret, struct err *err)
+{
+    *ret = (struct request){0};
+    return format_read(format, parsed(line), ret, err);
+}
+
+/* The arguments as JSON text, "" where there are none; free it. */
+static char *arguments_of(const struct request *request)
+{
+    return request->arguments ? yyjson_val_write(request->arguments, 0, NULL) : mem_dup("");
+}
+
+struct good {
+    const char *line;
+    const char *id_json; /* NULL: none */
+    const char *id;
+    const char *name;
+    const char *arguments;
+};
+
+static void check_good(enum format_id format, const struct good *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(request_done) struct request request;
+        struct err err;
+        if (read_line(format, cases[i].line, &request, &err) < 0)
+            fail_msg("%s: %s", cases[i].line, err.message);
+        FREE_AT_END char *arguments = arguments_of(&request);
+        FREE_AT_END char *expected = quoted(cases[i].arguments);
+        assert_string_equal(request.name, cases[i].name);
+        assert_string_equal(arguments, expected);
+        assert_int_equal(!request.id_json, !cases[i].id_json);
+        assert_int_equal(!request.id, !cases[i].id_json);
+        if (request.id_json && cases[i].id_json) {
+            FREE_AT_END char *id_json = quoted(cases[i].id_json);
+            assert_string_equal(request.id_json, id_json);
+            assert_string_equal(request.id, cases[i].id);
+        }
+    }
+}
+
+static void tool_calls_old_and_new(void **state)
+{
+    (void)state;
+    static const struct good cases[] = {
+        {"{'id':'1','tool_call':{'name':'stat','arguments':{'path':'a'}}}", "'1'", "1", "stat",
+         "{'path':'a'}"},
+        {"{'tool_call':{'name':'stat','arguments':{'path':'a'}}}", NULL, NULL, "stat",
+         "{'path':'a'}"},
+        {"{'tool_call':{'name':'time.now'}}", NULL, NULL, "time.now", ""},
+        {"{'tool_call':'time.now'}", NULL, NULL, "time.now", ""},
+        {"{'id':'x','tool_call':'time.now'}", "'x'", "x", "time.now", ""},
+        {"{'tool_call':{'name':'stat','arguments':null}}", NULL, NULL, "stat", "null"},
+        {"{'tool_call':{'name':'stat','arguments':{}},'more':1}", NULL, NULL, "stat", "{}"},
+        {"{'tool_call':{'name':''}}", NULL, NULL, "", ""},
+    };
+    check_good(FORMAT_TOOL_CALL, cases, ARRAY_LEN(cases));
+}
+
+static void openai_calls_of_both_kinds(void **state)
+{
+    (void)state;
+    static const struct good cases[] = {
+        {"{'id':'call_1','type':'function','function':{'name':'stat','arguments':'{\\'path\\':\\'a\\'}'}}",
+         "'call_1'", "call_1", "stat", "{'path':'a'}"},
+        {"{'id':'call_1','function':{'name':'stat','arguments':{'path':'a'}}}", "'call_1'",
+         "call_1", "stat", "{'path':'a'}"},
+        {"{'id':'c','type':'function','function':{'name':'time_now','arguments':''}}", "'c'", "c",
+         "time_now", ""},
+        {"{'id':'c','type':'function','function':{'name':'time_now'}}", "'c'", "c", "time_now", ""},
+        {"{'id':'c','type':'function','function':{'name':'time_now','arguments':'{}'}}", "'c'", "c",
+         "time_now", "{}"},
+        {"{'type':'function_call','id':'fc_1','call_id':'call_2','name':'stat','arguments':'{\\'path\\':\\'.\\'}'}",
+         "'call_2'", "call_2", "stat", "{'path':'.'}"},
+        {"{'type':'function_call','name':'stat','arguments':'[1]'}", NULL, NULL, "stat", "[1]"},
+    };
+    check_good(FORMAT_OPENAI, cases, ARRAY_LEN(cases));
+}
+
+static void what_is_no_call_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        enum format_id format;
+        const char *line;
+        const char *field;
+    } cases[] = {
+        {FORMAT_TOOL_CALL, "[]", ""},
+        {FORMAT_TOOL_CALL, "'stat'", ""},
+        {FORMAT_TOOL_CALL, "{}", "tool_call"},
+        {FORMAT_TOOL_CALL, "{'id':'1'}", "tool_call"},
+        {FORMAT_TOOL_CALL, "{'tool_call':[]}", "tool_call"},
+        {FORMAT_TOOL_CALL, "{'tool_call':null}", "tool_call"},
+        {FORMAT_TOOL_CALL, "{'tool_call':{}}", "name"},
+        {FORMAT_TOOL_CALL, "{'tool_call':{'name':5}}", "name"},
+        {FORMAT_TOOL_CALL, "{'id':1.5,'tool_call':'stat'}", "id"},
+        {FORMAT_TOOL_CALL, "{'id':true,'tool_call':'stat'}", "id"},
+        {FORMAT_TOOL_CALL, "{'id':{},'tool_call':'stat'}", "id"},
+        {FORMAT_TOOL_CALL, "{'function':{'name':'stat'}}", "tool_call"},
+        {FORMAT_OPENAI, "[]", ""},
+        {FORMAT_OPENAI, "{}", "function"},
+        {FORMAT_OPENAI, "{'function':'stat'}", "function"},
+        {FORMAT_OPENAI, "{'function':{}}", "name"},
+        {FORMAT_OPENAI, "{'type':'function_call'}", "name"},
+        {FORMAT_OPENAI, "{'type':'function_call','call_id':[],'name':'stat'}", "call_id"},
+        {FORMAT_OPENAI, "{'function':{'name':'stat','arguments':'{'}}", "arguments"},
+        {FORMAT_OPENAI, "{'function':{'name':'stat','arguments':'{} x'}}", "arguments"},
+        {FORMAT_OPENAI, "{'function':{'name':'stat','arguments':'{\\'a\\':1,\\'a\\':2}'}}",
+         "arguments"},
+        {FORMAT_OPENAI, "{'tool_call':'stat'}", "function"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(request_done) struct request request;
+        struct err err = {0};
+        if (read_line(cases[i].format, cases[i].line, &request, &err) == 0)
+            fail_msg("taken: %s", cases[i].line);
+        assert_int_equal(err.code, ERR_INVALID_ARGUMENTS);
+        if (strcmp(err.field, cases[i].field) != 0)
+            fail_msg("%s: field %s", cases[i].line, err.field);
+    }
+}
+
+/* A name is compared as a whole, not up to its first NUL. */
+static void a_name_with_a_nul_byte_is_no_tool(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "{'tool_call':'time.now\\u0000'}",
+        "{'tool_call':{'name':'time.now\\u0000x'}}",
+        "{'function':{'name':'time_now\\u0000'}}",
+        "{'type':'function_call','name':'\\u0000'}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        CLEANUP(request_done) struct request request;
+        struct err err = {0};
+        assert_int_equal(
+            read_line(i < 2 ? FORMAT_TOOL_CALL : FORMAT_OPENAI, lines[i], &request, &err), -1);
+        assert_int_equal(err_row(err.code)->kind, KIND_MODEL);
+    }
+}
+
+static void a_refused_call_still_has_its_id(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"{'id':'7','tool_call':5}",
+                                        "{'id':'7','function':{'name':'stat','arguments':'{'}}"};
+    for (size_t i = 0; i < 2; i++) {
+        CLEANUP(request_done) struct request request;
+        struct err err;
+        assert_int_equal(read_line(i ? FORMAT_OPENAI : FORMAT_TOOL_CALL, lines[i], &request, &err),
+                         -1);
+        assert_string_equal(request.id_json, "\"7\"");
+    }
+}
+
+/* --- answers */
+
+static struct call *finished_call(bool failed)
+{
+    struct call *call = call_new();
+    call->workplace = &workplace;
+    call->dialect = &dialect_native;
+    call->tool = &native_time_now;
+    call->reply.time_ms = 1714564800123;
+    call->failed = failed;
+    if (failed)
+        err_set(&call->err, ERR_NOT_FOUND, "it is \"gone\"");
+    return call;
+}
+
+static yyjson_doc *answer_to(enum format_id format, const char *line, bool failed, bool bare)
+{
+    CLEANUP(request_done) struct request request;
+    struct err err;
+    assert_int_equal(read_line(format, line, &request, &err), 0);
+    struct call *call = finished_call(failed);
+    BUF_AT_END struct buf out = BUF_INIT(10000);
+    format_write(format, &request, call, bare, &out);
+    call_free(call);
+    assert_false(out.failed);
+    assert_null(memchr(out.data, '\n', out.len));
+    return parsed_bytes(buf_str(&out), JSON_STRICT);
+}
+
+static void assert_answer(yyjson_val *answer, bool failed)
+{
+    assert_int_equal(yyjson_get_bool(yyjson_obj_get(answer, "ok")), !failed);
+    yyjson_val *part = yyjson_obj_get(answer, failed ? "error" : "result");
+    if (failed)
+        assert_true(yyjson_equals_str(yyjson_obj_get(part, "message"), "it is \"gone\""));
+    else
+        assert_int_equal(yyjson_get_sint(yyjson_obj_get(part, "unix_ms")), 1714564800123);
+}
+
+static void answers_of_tool_calls(void **state)
+{
+    (void)state;
+    for (int failed = 0; failed < 2; failed++) {
+        JSON_AT_END yyjson_doc *doc = answer_to(FORMAT_TOOL_CALL, "{'id':'q','tool_call':'x'}",
+                                                failed, false);
+        yyjson_val *line = yyjson_doc_get_root(doc);
+        assert_int_equal(yyjson_obj_size(line), 2);
+        assert_true(yyjson_equals_str(yyjson_obj_get(line, "id"), "q"));
+        assert_answer(yyjson_obj_get(line, "result"), failed);
+        JSON_AT_END yyjson_doc *bare = answer_to(FORMAT_TOOL_CALL, "{'id':'q','tool_call':'x'}",
+                                                 failed, true);
+        assert_answer(yyjson_doc_get_root(bare), failed);
+    }
+}
+
+static void assert_inner_answer(yyjson_val *text, bool failed)
+{
+    assert_true(yyjson_is_str(text));
+    JSON_AT_END yyjson_doc *inner = parsed_bytes(json_str(text), JSON_STRICT);
+    assert_answer(yyjson_doc_get_root(inner), failed);
+}
+
+static void answers_of_openai_calls(void **state)
+{
+    (void)state;
+    for (int failed = 0; failed < 2; failed++) {
+        JSON_AT_END yyjson_doc *chat = answer_to(
+            FORMAT_OPENAI, "{'id':'q','function':{'name':'x'}}", failed, false);
+        yyjson_val *message = yyjson_doc_get_root(chat);
+        assert_true(yyjson_equals_str(yyjson_obj_get(message, "role"), "tool"));
+        assert_true(yyjson_equals_str(yyjson_obj_get(message, "tool_call_id"), "q"));
+        assert_inner_answer(yyjson_obj_get(message, "content"), failed);
+        JSON_AT_END yyjson_doc *responses = answer_to(
+            FORMAT_OPENAI, "{'type':'function_call','call_id':'q','id':'z','name':'x'}", failed,
+            false);
+        yyjson_val *item = yyjson_doc_get_root(responses);
+        assert_true(yyjson_equals_str(yyjson_obj_get(item, "type"), "function_call_output"));
+        assert_true(yyjson_equals_str(yyjson_obj_get(item, "call_id"), "q"));
+        assert_inner_answer(yyjson_obj_get(item, "output"), failed);
+    }
+}
+
+/* Given back as it came: a string stays a string, a number a number. */
+static void ids_come_back_unchanged(void **state)
+{
+    (void)state;
+    char long_id[1100];
+    memset(long_id, 'i', sizeof long_id);
+    long_id[0] = long_id[1025] = '\'';
+    long_id[1026] = '\0';
+    const char *const ids[] = {"'1'",
+                               "1",
+                               "0",
+                               "-5",
+                               "18446744073709551615",
+                               "-9223372036854775808",
+                               "''",
+                               "'a\\u0000b'",
+                               "'\\u2028\\n\\\\'",
+                               "'\\u00e4 \\ud83d\\ude00'",
+                               "null",
+                               long_id};
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        FREE_AT_END char *line = mem_format("{'id':%s,'tool_call':'x'}", ids[i]);
+        JSON_AT_END yyjson_doc *request = parsed(line);
+        JSON_AT_END yyjson_doc *answer = answer_to(FORMAT_TOOL_CALL, line, false, false);
+        yyjson_val *sent = yyjson_obj_get(yyjson_doc_get_root(request), "id");
+        yyjson_val *back = yyjson_obj_get(yyjson_doc_get_root(answer), "id");
+        if (!yyjson_equals(sent, back))
+            fail_msg("%s", line);
+    }
+    JSON_AT_END yyjson_doc *answer = answer_to(FORMAT_TOOL_CALL, "{'tool_call':'x'}", false, false);
+    assert_true(yyjson_is_null(yyjson_obj_get(yyjson_doc_get_root(answer), "id")));
+}
+
+static void an_id_has_a_limit(void **state)
+{
+    (void)state;
+    char line[1200];
+    memset(line, 'i', sizeof line);
+    memcpy(line, "{'id':'", 7);
+    memcpy(line + 7 + 1025, "','tool_call':'x'}", 19);
+    CLEANUP(request_done) struct request request;
+    struct err err;
+    assert_int_equal(read_line(FORMAT_TOOL_CALL, line, &request, &err), -1);
+    assert_string_equal(err.field, "id");
+    assert_null(request.id);
+}
+
+/* --- lists */
+
+static void tools_are_listed_in_each_format(void **state)
+{
+    (void)state;
+    static const struct dialect *const dialects[] = {&dialect_native, &dialect_toolhost};
+    registry_use(tools_all);
+    for (size_t d = 0; d < ARRAY_LEN(dialects); d++) {
+        for (int format = 0; format < FORMAT_COUNT; format++) {
+            bool openai = format == FORMAT_OPENAI;
+            BUF_AT_END struct buf out = BUF_INIT(1u << 20);
+            format_list((enum format_id)format, dialects[d], &(struct json_out){.out = &out});
+            JSON_AT_END yyjson_doc *doc = parsed_bytes(buf_str(&out), JSON_STRICT);
+            yyjson_val *item = yyjson_arr_get_first(yyjson_doc_get_root(doc));
+            size_t listed = 0;
+            for (const struct tool *t = NULL; (t = registry_next(dialects[d]->id, t));) {
+                yyjson_val *function = openai ? yyjson_obj_get(item, "function") : item;
+                const char *name = openai && t->alias ? t->alias : t->name;
+                assert_true(yyjson_equals_str(yyjson_obj_get(function, "name"), name));
+                assert_true(
+                    yyjson_equals_str(yyjson_obj_get(function, "description"), t->description));
+                assert_true(yyjson_is_obj(
+                    yyjson_obj_get(function, openai ? "parameters" : "input_schema")));
+                item = unsafe_yyjson_get_next(item);
+                listed++;
+            }
+            assert_int_equal(listed, yyjson_arr_size(yyjson_doc_get_root(doc)));
+            assert_true(listed > 0);
+        }
+    }
+}
+
+static void formats_and_dialects_have_names(void **state)
+{
+    (void)state;
+    enum format_id format = FORMAT_COUNT;
+    struct err err = {0};
+    assert_int_equal(format_find("tool_call", &format, &err), 0);
+    assert_int_equal(format, FORMAT_TOOL_CALL);
+    assert_int_equal(format_find("openai", &format, &err), 0);
+    assert_int_equal(format, FORMAT_OPENAI);
+    assert_int_equal(format_find("open", &format, &err), -1);
+    assert_non_null(strstr(err.message, "tool_call"));
+    assert_ptr_equal(dialect_find("native", &err), &dialect_native);
+    assert_ptr_equal(dialect_find("toolhost", &err), &dialect_toolhost);
+    assert_null(dialect_find("Native", &err));
+    assert_non_null(strstr(err.message, "toolhost"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tool_calls_old_and_new),
+        cmocka_unit_test(openai_calls_of_both_kinds),
+        cmocka_unit_test(what_is_no_call_is_refused),
+        cmocka_unit_test(a_name_with_a_nul_byte_is_no_tool),
+        cmocka_unit_test(a_refused_call_still_has_its_id),
+        cmocka_unit_test(answers_of_tool_calls),
+        cmocka_unit_test(answers_of_openai_calls),
+        cmocka_unit_test(ids_come_back_unchanged),
+        cmocka_unit_test(an_id_has_a_limit),
+        cmocka_unit_test(tools_are_listed_in_each_format),
+        cmocka_unit_test(formats_and_dialects_have_names),
+    };
+    return cmocka_run_group_tests_name("format", tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+#include <cmocka.h>
+
+#include "cell/plan.h"
+#include "json_text.h"
+#include "random.h"
+
+static struct cell_root root(const char *host, const char *inside, bool writable,
+                             const char *protect)
+{
+    return (struct cell_root){.host = mem_dup(host),
+                              .inside = mem_dup(inside),
+                              .writable = writable,
+                              .protect = mem_dup(protect)};
+}
+
+static void prints(const struct cell_spec *spec, const struct place *places, size_t n,
+                   const char *expected)
+{
+    struct plan plan;
+    BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+    plan_make(spec, places, n, "/tmp", &plan);
+    plan_print(&plan, &text);
+    plan_done(&plan);
+    assert_string_equal(buf_text(&text), expected);
+}
+
+static void one_folder(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 1};
+    spec.roots[0] = root("/home/u/w", "/workspace", true, NULL);
+    prints(&spec, NULL, 0,
+           "private\n"
+           "clone #0 /home/u/w\n"
+           "tmpfs -> /tmp\n"
+           "mkdir -> workspace\n"
+           "attach #0 -> workspace\n"
+           "pivot\n"
+           "seal\n");
+}
+
+static void three_folders_and_protected_logs(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 3};
+    spec.roots[0] = root("/srv/project", "/project", true, NULL);
+    spec.roots[1] = root("/srv/pkg", "/pkg", false, NULL);
+    spec.roots[2] = root("/tmp/state", "/state", true, "logs");
+    prints(&spec, NULL, 0,
+           "private\n"
+           "clone #0 /srv/project\n"
+           "clone #1 /srv/pkg ro\n"
+           "clone #2 /tmp/state\n"
+           "tmpfs -> /tmp\n"
+           "mkdir -> project\n"
+           "attach #0 -> project\n"
+           "mkdir -> pkg\n"
+           "attach #1 -> pkg\n"
+           "mkdir -> state\n"
+           "attach #2 -> state\n"
+           "clone #3 state/logs ro\n"
+           "attach #3 -> state/logs\n"
+           "pivot\n"
+           "seal\n");
+}
+
+static void a_machines_programs(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 1, .system = true};
+    static const struct place places[] = {
+        {"/usr", PLACE_FOLDER, ""},      {"/etc", PLACE_FOLDER, ""},
+        {"/bin", PLACE_LINK, "usr/bin"}, {"/sbin", PLACE_LINK, "usr/sbin"},
+        {"/lib", PLACE_FOLDER, ""},      {"/lib64", PLACE_ABSENT, ""},
+    };
+    spec.roots[0] = root("/home/u/w", "/workspace", true, NULL);
+    prints(&spec, places, ARRAY_LEN(places),
+           "private\n"
+           "clone #0 /home/u/w\n"
+           "clone #1 /usr ro\n"
+           "clone #2 /etc ro\n"
+           "clone #3 /lib ro\n"
+           "tmpfs -> /tmp\n"
+           "mkdir -> usr\n"
+           "attach #1 -> usr\n"
+           "mkdir -> etc\n"
+           "attach #2 -> etc\n"
+           "symlink usr/bin -> bin\n"
+           "symlink usr/sbin -> sbin\n"
+           "mkdir -> lib\n"
+           "attach #3 -> lib\n"
+           "mkdir -> workspace\n"
+           "attach #0 -> workspace\n"
+           "mkdir -> proc\n"
+           "proc -> proc\n"
+           "pivot\n"
+           "seal\n");
+}
+
+static void random_spec(struct cell_spec *spec, struct place *places, size_t *ret_places)
+{
+    *spec = (struct cell_spec){.n_roots = 1 + random_below(ROOTS_MAX)};
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        FREE_AT_END char *host = mem_format("/host/%zu", i);
+        FREE_AT_END char *inside = mem_format("/inside%zu/x", i);
+        spec->roots[i] = root(host, inside, random_below(2), random_below(3) ? NULL : "kept");
+    }
+    *ret_places = random_below(2) ? 0 : random_below(PLACES_MAX + 1);
+    for (size_t i = 0; i < *ret_places; i++)
+        places[i] = (struct place){plan_system_paths[i % 6], (enum place_kind)random_below(3),
+                                   "usr/bin"};
+}
+
+static size_t position(const struct plan *plan, enum step_kind kind)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        if (plan->steps[i].kind == kind)
+            return i;
+    }
+    fail_msg("a step of kind %d is missing", (int)kind);
+    return 0;
+}
+
+static size_t how_many(const struct plan *plan, enum step_kind kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->count; i++)
+        count += plan->steps[i].kind == kind;
+    return count;
+}
+
+static void check_order(const struct plan *plan)
+{
+    assert_int_equal(plan->steps[0].kind, STEP_PRIVATE);
+    assert_int_equal(plan->steps[plan->count - 2].kind, STEP_PIVOT);
+    assert_int_equal(plan->steps[plan->count - 1].kind, STEP_SEAL);
+    assert_int_equal(how_many(plan, STEP_PIVOT), 1);
+    assert_int_equal(how_many(plan, STEP_SEAL), 1);
+    assert_int_equal(how_many(plan, STEP_TMPFS), 1);
+    assert_int_equal(how_many(plan, STEP_PRIVATE), 1);
+    size_t tmpfs = position(plan, STEP_TMPFS);
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct step *s = &plan->steps[i];
+        /* What is the host's is taken before its paths are covered; everything made lies in the cell. */
+        if (s->kind == STEP_CLONE)
+            assert_int_equal(s->from[0] == '/', i < tmpfs);
+        if (s->kind == STEP_MKDIR || s->kind == STEP_ATTACH || s->kind == STEP_SYMLINK ||
+            s->kind == STEP_PROC) {
+            assert_true(i > tmpfs);
+            assert_true(s->to[0] != '/' && s->to[0] != '\0');
+        }
+    }
+}
+
+static void check_rights(const struct plan *plan, const struct cell_spec *spec)
+{
+    bool taken[ROOTS_MAX + PLACES_MAX + ROOTS_MAX] = {0};
+    size_t writable = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct step *s = &plan->steps[i];
+        if (s->kind == STEP_CLONE) {
+            assert_false(taken[s->slot]);
+            taken[s->slot] = true;
+            if (!s->readonly) {
+                assert_true(s->root >= 0 && spec->roots[s->root].writable);
+                assert_string_equal(s->from, spec->roots[s->root].host);
+                writable++;
+            }
+        }
+        /* A slot is filled before it is used, and used once. */
+        if (s->kind == STEP_ATTACH) {
+            assert_true(taken[s->slot]);
+            taken[s->slot] = false;
+        }
+    }
+    size_t expected = 0;
+    for (size_t i = 0; i < spec->n_roots; i++)
+        expected += spec->roots[i].writable;
+    assert_int_equal(writable, expected);
+    for (size_t i = 0; i < ARRAY_LEN(taken); i++)
+        assert_false(taken[i]);
+}
+
+/* A protected folder is covered after the folder it lies in is there. */
+static void check_protection(const struct plan *plan, const struct cell_spec *spec)
+{
+    for (size_t r = 0; r < spec->n_roots; r++) {
+        if (!spec->roots[r].protect)
+            continue;
+        FREE_AT_END char *kept = mem_format("%s/%s", spec->roots[r].inside + 1,
+                                            spec->roots[r].protect);
+        bool root_there = false;
+        bool covered = false;
+        for (size_t i = 0; i < plan->count; i++) {
+            const struct step *s = &plan->steps[i];
+            root_there |= s->kind == STEP_ATTACH && strcmp(s->to, spec->roots[r].inside + 1) == 0;
+            if (s->kind == STEP_CLONE && strcmp(s->from, kept) == 0)
+                assert_true(s->readonly && root_there);
+            covered |= s->kind == STEP_ATTACH && strcmp(s->to, kept) == 0;
+        }
+        assert_true(covered);
+    }
+}
+
+static void holds_for_every_cell(void **state)
+{
+    (void)state;
+    random_begin();
+    for (unsigned round = 0; round < random_rounds(1000); round++) {
+        CLEANUP(spec_done) struct cell_spec spec;
+        struct place places[PLACES_MAX];
+        size_t n_places;
+        struct plan plan;
+        random_spec(&spec, places, &n_places);
+        plan_make(&spec, places, n_places, "/tmp", &plan);
+        check_order(&plan);
+        check_rights(&plan, &spec);
+        check_protection(&plan, &spec);
+        assert_int_equal(how_many(&plan, STEP_PROC), n_places > 0);
+        plan_done(&plan);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_folder),
+        cmocka_unit_test(three_folders_and_protected_logs),
+        cmocka_unit_test(a_machines_programs),
+        cmocka_unit_test(holds_for_every_cell),
+    };
+    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}
