@@ -54,32 +54,38 @@ static int wrong_type(const struct arg *arg, yyjson_val *val, struct err *err)
     return err_reason(err, "type");
 }
 
+static int out_of_range(const struct arg *arg, const char *value, struct err *err)
+{
+    if (arg->max)
+        err_field(err, arg->name, "argument `%s` is %s, it must be from %" PRId64 " to %" PRId64,
+                  arg->name, value, arg->min, arg->max);
+    else
+        err_field(err, arg->name, "argument `%s` is %s, it must be at least %" PRId64 "%s",
+                  arg->name, value, arg->min, value[0] == '-' ? "" : " and fit 64 bits");
+    return err_reason(err, "range");
+}
+
 static int decode_int(const struct arg *arg, yyjson_val *val, void *out, struct err *err)
 {
-    int64_t value;
-    if (yyjson_is_real(val) && fabs(yyjson_get_real(val)) >= 9e15) {
-        value = yyjson_get_real(val) < 0 ? INT64_MIN : INT64_MAX;
-    } else if (yyjson_is_sint(val)) {
-        value = yyjson_get_sint(val);
-    } else if (yyjson_is_uint(val)) {
-        uint64_t u = yyjson_get_uint(val);
-        value = u > INT64_MAX ? INT64_MAX : (int64_t)u;
-    } else if (yyjson_is_real(val) && trunc(yyjson_get_real(val)) == yyjson_get_real(val)) {
+    char text[48];
+    double real = yyjson_get_real(val);
+    int64_t value = yyjson_get_sint(val);
+    if (yyjson_is_real(val) && trunc(real) == real) {
         /* 10.0 is an integer to JSON Schema, and some clients write it so. */
-        value = (int64_t)yyjson_get_real(val);
-    } else {
+        snprintf(text, sizeof text, "%.0f", real);
+        if (fabs(real) >= 9e15)
+            return out_of_range(arg, fabs(real) < 1e30 ? text : "a huge number", err);
+        value = (int64_t)real;
+    } else if (!yyjson_is_int(val)) {
         return wrong_type(arg, val, err);
     }
-    if (value < arg->min || (arg->max && value > arg->max)) {
-        if (arg->max)
-            err_field(err, arg->name,
-                      "argument `%s` is %" PRId64 ", it must be from %" PRId64 " to %" PRId64,
-                      arg->name, value, arg->min, arg->max);
-        else
-            err_field(err, arg->name, "argument `%s` is %" PRId64 ", it must be at least %" PRId64,
-                      arg->name, value, arg->min);
-        return err_reason(err, "range");
+    snprintf(text, sizeof text, "%" PRId64, value);
+    if (yyjson_is_uint(val) && yyjson_get_uint(val) > INT64_MAX) {
+        snprintf(text, sizeof text, "%" PRIu64, yyjson_get_uint(val));
+        return out_of_range(arg, text, err);
     }
+    if (value < arg->min || (arg->max && value > arg->max))
+        return out_of_range(arg, text, err);
     put_int(out, arg, value);
     return 0;
 }

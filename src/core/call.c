@@ -26,6 +26,17 @@ void call_free(struct call *call)
     free(call);
 }
 
+size_t call_expected_bytes(const struct call *call)
+{
+    const size_t small = 4096;
+    const size_t entry = 300;
+    if (call->op == &op_table[OP_READ])
+        return small + (size_t)call->request.read.max_bytes;
+    if (call->op == &op_table[OP_LIST])
+        return small + entry * (size_t)call->request.list.max_entries;
+    return small;
+}
+
 const char *call_tier(const struct call *call)
 {
     return call->failed && call->err.code == ERR_SANDBOX_UNAVAILABLE ? "none"

@@ -91,6 +91,8 @@ void call_write_path(const struct call *call, struct json_out *j, const char *ke
 /* call->path for an operation's request. */
 struct str call_path_text(const struct call *call);
 
+/* About how large the answer can get, known once the call is prepared. */
+size_t call_expected_bytes(const struct call *call);
 /* What the sandbox enforced: "none" where there was none and so nothing ran. */
 const char *call_tier(const struct call *call);
 int64_t call_duration_ms(const struct call *call);

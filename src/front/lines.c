@@ -18,8 +18,8 @@
 /* Buffers up to this size are kept for the next answer. */
 #define OUT_KEEP (2u << 20)
 #define PIPE_BYTES (512 << 10)
-/* With this much unsent, no more is read until the other side has taken it. */
-#define OUT_HIGH (4u << 20)
+/* With this much unsent or on its way, no more calls are taken until the other side has taken answers. */
+#define EXPECTED_MAX ((size_t)64 << 20)
 /* Escaping makes at most six bytes of one. */
 #define ANSWER_GROWTH ((size_t)6)
 
@@ -29,6 +29,7 @@ struct pending {
     struct lines *lines;
     struct call *call;
     struct request request;
+    size_t expected;
 };
 
 struct lines {
@@ -56,11 +57,14 @@ struct lines {
     bool in_file;
     int in_fd;
     bool reading;
+    bool input_ended; /* nothing more comes, though lines may be held */
     bool input_over;
     bool gone; /* nobody reads the answers any more */
     bool told;
     char chunk[CHUNK];
-    struct buf partial; /* a line that is not complete, or that has to wait */
+    struct buf partial; /* a line that is not complete */
+    struct buf held;    /* lines that were read but have to wait */
+    size_t expected;    /* bytes that the answers of running calls may have */
     bool skipping;      /* the rest of a line that was too long */
 
     struct pending *calls;
@@ -74,13 +78,14 @@ static void take_text(struct lines *l, const char *text, size_t n);
 
 static bool must_wait(const struct lines *l)
 {
-    return pipeline_in_flight(&l->gate->pipeline) >= l->max_in_flight || l->out.len > OUT_HIGH;
+    return pipeline_in_flight(&l->gate->pipeline) >= l->max_in_flight ||
+           l->expected + l->out.len > EXPECTED_MAX;
 }
 
 static void maybe_end(struct lines *l)
 {
     bool unsent = l->out.len > 0 && !l->gone;
-    if (!l->input_over || l->calls || unsent || l->partial.len || l->told)
+    if (!l->input_over || l->calls || unsent || l->partial.len || l->held.len || l->told)
         return;
     l->told = true;
     l->ended(l->arg);
@@ -90,6 +95,7 @@ static void answered(struct call *call)
 {
     struct pending *p = call->front;
     struct lines *l = p->lines;
+    l->expected -= p->expected;
     if (!l->gone) {
         l->out.max = l->out.len + l->max_answer;
         format_write(l->format, &p->request, call, false, &l->out);
@@ -161,6 +167,8 @@ static void submit(struct lines *l, struct pending *p, int status)
         l->calls->prev = p;
     l->calls = p;
     pipeline_submit(&l->gate->pipeline, call);
+    p->expected = call_expected_bytes(call);
+    l->expected += p->expected;
 }
 
 static struct pending *pending_new(struct lines *l)
@@ -273,6 +281,10 @@ static void complete_line(struct lines *l, const char *text, size_t n)
 static void take_text(struct lines *l, const char *text, size_t n)
 {
     while (n > 0) {
+        if (must_wait(l) && !l->input_over) {
+            buf_add(&l->held, text, n);
+            return;
+        }
         const char *newline = memchr(text, '\n', n);
         if (!newline) {
             if (!l->skipping)
@@ -283,6 +295,17 @@ static void take_text(struct lines *l, const char *text, size_t n)
         n -= (size_t)(newline - text) + 1;
         text = newline + 1;
     }
+}
+
+/* Takes up the lines that had to wait, as far as there is room now. */
+static void take_held(struct lines *l)
+{
+    if (l->held.len == 0 || must_wait(l))
+        return;
+    struct buf held = l->held;
+    buf_init(&l->held, held.max);
+    take_text(l, held.data, held.len);
+    buf_done(&held);
 }
 
 static void stop_reading(struct lines *l)
@@ -296,10 +319,13 @@ static void stop_reading(struct lines *l)
         uv_read_stop(&l->in.stream);
 }
 
-/* What was cut off at the end counts as a line. */
+/* What was cut off at the end counts as a line, once those before it have been taken. */
 static void end_of_input(struct lines *l)
 {
     stop_reading(l);
+    l->input_ended = true;
+    if (l->held.len)
+        return;
     if (l->partial.len && !l->gone)
         complete_line(l, "", 0);
     l->input_over = true;
@@ -340,7 +366,7 @@ static void read_file(uv_idle_t *idle)
 
 static void start_reading(struct lines *l)
 {
-    if (l->reading || l->input_over)
+    if (l->reading || l->input_ended || l->input_over)
         return;
     l->reading = true;
     if (l->in_file)
@@ -360,6 +386,7 @@ void lines_stop(struct lines *l, const char *why)
     stop_reading(l);
     l->input_over = true;
     buf_reset(&l->partial, 0);
+    buf_reset(&l->held, 0);
     for (struct pending *p = l->calls; p; p = p->next)
         pipeline_cancel(p->call, ERR_CANCELLED, why);
 }
@@ -407,7 +434,10 @@ void lines_flush(struct lines *l)
 {
     if (l->out.len && !l->write_waits && !l->gone)
         send_out(l);
-    if (!must_wait(l))
+    take_held(l);
+    if (l->held.len == 0 && l->input_ended && !l->input_over)
+        end_of_input(l);
+    if (l->held.len == 0 && !must_wait(l))
         start_reading(l);
     maybe_end(l);
 }
@@ -445,6 +475,7 @@ struct lines *lines_start(struct gate *gate, enum format_id format, int in_fd, i
                     (size_t)config_int(config, "limits.maxReplyBytes");
     l->max_in_flight = (size_t)config_int(config, "limits.maxInFlight");
     buf_init(&l->partial, l->max_request);
+    buf_init(&l->held, CHUNK);
     buf_init(&l->out, l->max_answer);
     open_input(l);
     uv_handle_type out = uv_guess_handle(out_fd);
@@ -468,6 +499,7 @@ static void closed(uv_handle_t *handle)
     }
     fd_closep(&l->out_fd);
     buf_done(&l->partial);
+    buf_done(&l->held);
     buf_done(&l->out);
     free(l->agent);
     free(l);

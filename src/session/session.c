@@ -41,7 +41,9 @@ struct session {
     struct cell_spec spec;
     int state_fd;
     char *id;
-    char tag[16];
+    char tag[16];      /* of this gate's temporary files */
+    char cell_tag[32]; /* of those of the cell at hand: a later one must not sweep its own */
+    unsigned cells;
     enum state state;
     struct cell *cell;
     struct flight flight;
@@ -95,6 +97,13 @@ static int make_body_file(struct str body, int *ret_fd, struct err *err)
     return 0;
 }
 
+static void wait(struct session *s, struct call *call)
+{
+    call->wait_next = NULL;
+    *s->waiting_end = call;
+    s->waiting_end = &call->wait_next;
+}
+
 static void send_call(struct session *s, struct call *call)
 {
     struct err err;
@@ -124,10 +133,18 @@ static void send_call(struct session *s, struct call *call)
         frame.body = (struct str){NULL, 0};
     }
     frame.token = call->token = flight_add(&s->flight, call);
-    if (cell_send(s->cell, &frame, body_fd, &err) < 0) {
-        flight_remove(&s->flight, call);
+    if (cell_send(s->cell, &frame, body_fd, &err) == 0)
+        return;
+    flight_remove(&s->flight, call);
+    if (err.code != ERR_INTERRUPTED || !call->pipeline) {
         finish(call, &err);
+        return;
     }
+    /* The cell is gone and never had this call: the next one gets it. */
+    if (call->op->writes)
+        sweep_forget(&s->sweeps[call->path.root]);
+    cell_kill(s->cell, "it no longer takes calls");
+    wait(s, call);
 }
 
 static void start(struct session *s, struct call *call)
@@ -137,7 +154,7 @@ static void start(struct session *s, struct call *call)
         return;
     }
     if (call->op->writes)
-        call->request.write.tag = (struct str){s->tag, strlen(s->tag)};
+        call->request.write.tag = (struct str){s->cell_tag, strlen(s->cell_tag)};
     send_call(s, call);
 }
 
@@ -246,6 +263,12 @@ static void settings_read(struct call *call)
     struct session *s = session_of(call);
     struct err err;
     int r = 0;
+    if (call->failed && call->err.code == ERR_INTERRUPTED) {
+        /* The cell died meanwhile; what waits is seen to when that is told. */
+        cell_kill(s->cell, "it ended before it was open");
+        call_free(call);
+        return;
+    }
     struct config *fresh = config_clone(s->operator_config);
     if (!call->failed && call->reply.read.truncated)
         r = err_set(&err, ERR_TOO_LARGE, "%s is larger than %u bytes", WORKSPACE_FILE,
@@ -293,6 +316,8 @@ static int take_frame(void *arg, const struct frame *frame)
     return (int)flight_count(&s->flight);
 }
 
+static int open_cell(struct session *s, struct err *err);
+
 static void cell_died(void *arg, const char *why)
 {
     struct session *s = arg;
@@ -311,7 +336,7 @@ static void cell_died(void *arg, const char *why)
     for (struct call *call; (call = flight_first(&s->flight));) {
         flight_remove(&s->flight, call);
         if (call->op->writes)
-            add_leftover(s, call->path.root, call_path_text(call), s->tag);
+            add_leftover(s, call->path.root, call_path_text(call), s->cell_tag);
         if (call->op == &op_table[OP_SWEEP])
             add_leftover(s, call->path.root, call_path_text(call), call->sweep_tag);
         if (call->pipeline)
@@ -319,6 +344,9 @@ static void cell_died(void *arg, const char *why)
         else
             call_free(call);
     }
+    /* Those that were never sent to it only need another one. */
+    if (was_ready && s->waiting && open_cell(s, &err) == 0)
+        return;
     fail_waiting(s, &err);
 }
 
@@ -329,6 +357,7 @@ static int open_cell(struct session *s, struct err *err)
     if (cell_start(&s->cell, s->loop, &s->spec, &cell_events, s, err) < 0)
         return -1;
     s->state = OPENING;
+    snprintf(s->cell_tag, sizeof s->cell_tag, "%s-%x", s->tag, ++s->cells);
     struct call *call = own_call(s, OP_READ, 0, WORKSPACE_FILE, settings_read);
     call->request.read = (struct op_read_request){0, call_path_text(call), ARG_ABSENT, ARG_ABSENT,
                                                   CONFIG_BYTES_MAX};
@@ -357,9 +386,7 @@ static void run(void *self, struct call *call)
         start(s, call);
         return;
     }
-    call->wait_next = NULL;
-    *s->waiting_end = call;
-    s->waiting_end = &call->wait_next;
+    wait(s, call);
 }
 
 static void cancel(void *self, struct call *call)
