@@ -31,5 +31,10 @@ struct str {
 };
 
 #define STR(literal) ((struct str){(literal), sizeof(literal) - 1})
+/* The same where only constants may stand: in the initialiser of a static table. */
+#define STR_INIT(literal)                                                                          \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
+    }
 
 #endif

@@ -11,11 +11,10 @@ static void redact_one(const struct arg *arg, yyjson_val *val, struct json_out *
 {
     jo_key(j, arg->name);
     if (!yyjson_is_str(val)) {
-        if (arg->flags & ARG_CONTENT)
-            jo_text(j, yyjson_get_type_desc(val));
-        else if (yyjson_is_bool(val))
+        bool content = arg->flags & ARG_CONTENT;
+        if (!content && yyjson_is_bool(val))
             jo_bool(j, yyjson_get_bool(val));
-        else if (yyjson_is_int(val))
+        else if (!content && yyjson_is_int(val))
             jo_int(j, yyjson_get_sint(val));
         else
             jo_text(j, yyjson_get_type_desc(val));

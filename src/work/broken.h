@@ -1,7 +1,8 @@
 /* A worker that does on purpose what a taken-over one would try. Only in builds with the option
  * test_broken_worker, for tests that show what holds it: never for use.
  *
- * It acts on calls whose path begins with `__probe__/`, whatever the operation. */
+ * It acts on calls whose path begins with `__probe__/`, whatever the operation. In a workspace with a
+ * file of the name `__probe__` every other call makes it crash. */
 #ifndef SANDGATE_WORK_BROKEN_H
 #define SANDGATE_WORK_BROKEN_H
 

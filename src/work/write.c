@@ -106,10 +106,11 @@ static int copy_old(struct writing *x, struct err *err)
 static int fill_temp(struct writing *x, struct str content, struct err *err)
 {
     int64_t before = x->q->append && x->exists ? x->old.st_size : 0;
-    if (before + (int64_t)content.n > x->q->max_bytes)
+    int64_t total = before + (int64_t)content.n;
+    if (total > x->q->max_bytes)
         return err_set(err, ERR_TOO_LARGE,
                        "`%s` would have %lld bytes, at most %lld can be written", x->path,
-                       (long long)(before + (int64_t)content.n), (long long)x->q->max_bytes);
+                       (long long)total, (long long)x->q->max_bytes);
     hash_begin(&x->hash);
     if (x->q->append && x->exists && copy_old(x, err) < 0)
         return -1;

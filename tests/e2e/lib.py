@@ -43,7 +43,7 @@ class Tap:
         self.count += 1
         try:
             yield
-        except Exception as error:  # pylint: disable=broad-except
+        except Exception as error:
             self.failed += 1
             print(f"not ok {self.count} - {name}")
             text = str(error) if isinstance(error, AssertionError) and str(error) else traceback.format_exc()
@@ -358,23 +358,21 @@ class Gate:
 
     # its processes
 
-    def launcher(self):
-        def find():
-            for pid in children(self.pid):
-                if status(pid).get("Name") == "sandgate-cell":
-                    return pid
-            return None
+    def cell(self):
+        """Launcher and worker, once there is one cell with both."""
 
-        return wait_until(find, "a launcher")
+        def find():
+            launchers = [p for p in children(self.pid) if status(p).get("Name") == "sandgate-cell"]
+            workers = [p for launcher in launchers for p in children(launcher)]
+            return len(launchers) == len(workers) == 1 and launchers + workers
+
+        return wait_until(find, "a launcher and its worker")
+
+    def launcher(self):
+        return self.cell()[0]
 
     def worker(self):
-        launcher = self.launcher()
-        found = wait_until(lambda: children(launcher), "a worker")
-        check(len(found) == 1, f"the launcher has the children {found}")
-        return found[0]
-
-    def cell(self):
-        return [self.launcher(), self.worker()]
+        return self.cell()[1]
 
     def peak_mb(self):
         return {name: peak_mb(pid) for name, pid in zip(("gate", "launcher", "worker"), [self.pid, *self.cell()])}

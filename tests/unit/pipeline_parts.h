@@ -53,11 +53,12 @@ struct known {
     bool failed;
     enum err_code code;
     char message[512];
-    bool running; /* in the runner's hands */
+    bool running;  /* in the runner's hands */
+    bool finished; /* was in them */
     bool cancelled;
+    bool unsafe; /* was answered before its record was safe */
     unsigned intents, outcomes, starts, cancels, kills, answers;
     uint64_t intent_at, outcome_at; /* positions in the log */
-    bool log_failed;                /* a record of it could not be written */
 };
 
 static struct known known[CALLS_MAX];
@@ -143,10 +144,12 @@ static inline void wait_durable(void *self, void (*done)(void *arg, int status),
 /* --- the runner */
 
 static bool finish_at_once;
+static bool kill_is_slow;
 
 static inline void finish(struct call *call, enum err_code code)
 {
     known_of(call)->running = false;
+    known_of(call)->finished = true;
     if (code == ERR_COUNT) {
         pipeline_finish(call, NULL);
         return;
@@ -182,6 +185,8 @@ static inline void kill_all(void *self, struct call *call)
     (void)self;
     leave("kill", call);
     known_of(call)->kills++;
+    if (kill_is_slow)
+        return;
     for (size_t i = 0; i < CALLS_MAX; i++) {
         if (known[i].running)
             finish(known[i].call, ERR_INTERRUPTED);
@@ -233,6 +238,7 @@ static inline void answered(struct call *call)
 {
     struct known *k = known_of(call);
     k->answers++;
+    k->unsafe = k->outcome_at > durable;
     k->failed = call->failed;
     k->code = call->failed ? call->err.code : ERR_COUNT;
     snprintf(k->message, sizeof k->message, "%s", call->failed ? call->err.message : "");
@@ -269,7 +275,7 @@ static inline int set_up(void **state)
     (void)state;
     memset(known, 0, sizeof known);
     recorded = flushed = durable = n_waiters = 0;
-    flush_fails = disk_is_slow = finish_at_once = policy_refuses = false;
+    flush_fails = disk_is_slow = finish_at_once = kill_is_slow = policy_refuses = false;
     buf_init(&trace, 1u << 24);
     registry_use(tools);
     pipeline = (struct pipeline){

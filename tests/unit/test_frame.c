@@ -305,13 +305,17 @@ static void lengths_that_wrap_are_refused(void **state)
     }
 }
 
+/* Cut at the end it would be a frame. */
 static void a_message_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
-    static char large[FRAME_BYTES_MAX + 1];
+    static char bytes[FRAME_BYTES_MAX + 1];
+    static char content[FRAME_BODY_MAX];
+    struct frame largest = {FRAME_RESULT, 1, {content, FRAME_HEAD_MAX}, {content, FRAME_BODY_MAX}};
     struct frame got;
+    assert_int_equal(bytes_of(&largest, bytes), FRAME_BYTES_MAX);
     for (int poll = 0; poll < 2; poll++) {
-        assert_int_equal(send(gate, large, sizeof large, 0), sizeof large);
+        assert_int_equal(send(gate, bytes, sizeof bytes, 0), sizeof bytes);
         assert_int_equal(poll ? frame_poll(cell, buffer, &got)
                               : frame_receive(cell, buffer, 0, &got, NULL),
                          -EPROTO);

@@ -285,6 +285,22 @@ static void who_does_not_stop_is_stopped(void **state)
     assert_int_equal(known[2].code, ERR_INTERRUPTED);
 }
 
+static void stopping_takes_its_time(void **state)
+{
+    (void)state;
+    kill_is_slow = true;
+    submit(1);
+    turn();
+    pipeline_cancel(known[1].call, ERR_CANCELLED, "enough");
+    for (int i = 0; i < 10; i++)
+        pass(1000);
+    assert_int_equal(known[1].kills, 1);
+    assert_int_equal(known[1].answers, 0);
+    finish(known[1].call, ERR_INTERRUPTED);
+    turn();
+    assert_int_equal(known[1].code, ERR_CANCELLED);
+}
+
 static void a_call_out_of_time_is_stopped_in_the_end(void **state)
 {
     (void)state;
@@ -394,6 +410,7 @@ int main(void)
         TEST(a_call_is_finished_once),
         TEST(time_runs_out),
         TEST(who_does_not_stop_is_stopped),
+        TEST(stopping_takes_its_time),
         TEST(a_call_out_of_time_is_stopped_in_the_end),
         TEST(cancelling_all_ends_all),
         TEST(names_in_the_log_are_unique),

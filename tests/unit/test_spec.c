@@ -135,6 +135,7 @@ static void what_no_cell_may_be_is_refused(void **state)
         read_text("{'cell':{'uid':1,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "]}", &spec), 0);
     assert_string_equal(spec.roots[0].host, "/srv/w");
     assert_true(spec.roots[0].writable);
+    assert_true(spec.roots[0].device == 1 && spec.roots[0].inode == 2);
     spec_done(&spec);
 }
 

@@ -1,5 +1,6 @@
 #include <cmocka.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -182,6 +183,31 @@ static void a_first_note_is_not_swept_away(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* A collector has the new file locked and is not given the processor for a while. */
+static void a_note_waits_for_a_slow_collector(void **state)
+{
+    (void)state;
+    FREE_AT_END char *name = mem_format("sweep/%x-%llx-t1", DEVICE, (unsigned long long)INODE);
+    struct sweep s;
+    struct stat st;
+    assert_int_equal(mkdir("sweep", 0700), 0);
+    FD_AT_END int fd = open(name, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    pid_t collector = fork();
+    if (collector == 0) {
+        usleep(200000);
+        _exit(unlink(name) < 0);
+    }
+    /* From here on only the collector has it. */
+    fd_closep(&fd);
+    sweep_init(&s, folder_fd, DEVICE, INODE, "t1");
+    note(&s, "mine");
+    assert_int_equal(fstat(s.fd, &st), 0);
+    assert_int_equal(st.st_nlink, 1);
+    assert_int_equal(waitpid(collector, NULL, 0), collector);
+    sweep_done(&s);
+}
+
 /* Thousands of writes do not make a file of thousands of lines. */
 static void notes_do_not_pile_up(void **state)
 {
@@ -253,6 +279,7 @@ int main(void)
         TEST(the_longest_path_can_be_noted),
         TEST(what_ended_well_leaves_nothing),
         TEST(a_first_note_is_not_swept_away),
+        TEST(a_note_waits_for_a_slow_collector),
         TEST(notes_do_not_pile_up),
         TEST(half_a_note_is_no_note),
         TEST(nothing_there_is_nothing_found),
