@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "session/flight.h"
+#include "session/leftover.h"
 #include "session/sweep.h"
 
 #define WORKSPACE_FILE "sandgate.json"
@@ -22,14 +23,6 @@ enum state {
     NO_CELL,
     OPENING, /* the cell starts; the workspace's own settings are being read */
     OPEN,
-};
-
-/* A write that was cut off: its temporary file is to be removed. */
-struct leftover {
-    struct leftover *next;
-    size_t root;
-    char *path;
-    char tag[32];
 };
 
 struct session {
@@ -207,48 +200,13 @@ static void swept(struct call *call)
 
 static void send_sweeps(struct session *s)
 {
-    for (struct leftover *l = s->leftovers, *next; l; l = next) {
-        next = l->next;
+    for (struct leftover *l; (l = leftover_take(&s->leftovers));) {
         struct call *call = own_call(s, OP_SWEEP, l->root, l->path, swept);
         snprintf(call->sweep_tag, sizeof call->sweep_tag, "%s", l->tag);
         call->request.sweep = (struct op_sweep_request){
             (int64_t)l->root, call_path_text(call), {call->sweep_tag, strlen(call->sweep_tag)}};
         send_call(s, call);
-        free(l->path);
-        free(l);
-    }
-    s->leftovers = NULL;
-}
-
-static void add_leftover(struct session *s, size_t root, struct str path, const char *tag)
-{
-    struct leftover *l = mem_zero(sizeof *l);
-    l->root = root;
-    l->path = mem_copy(path.p, path.n);
-    snprintf(l->tag, sizeof l->tag, "%s", tag);
-    l->next = s->leftovers;
-    s->leftovers = l;
-}
-
-struct collecting {
-    struct session *session;
-    size_t root;
-};
-
-static void found_leftover(void *arg, struct str path, const char *tag)
-{
-    struct collecting *c = arg;
-    add_leftover(c->session, c->root, path, tag);
-}
-
-/* Once the cell is open, so that what is taken over can be swept at once. */
-static void collect_leftovers(struct session *s)
-{
-    for (size_t i = 0; i < s->spec.n_roots; i++) {
-        const struct cell_root *root = &s->spec.roots[i];
-        struct collecting c = {s, i};
-        if (root->writable)
-            sweep_collect(s->state_fd, root->device, root->inode, found_leftover, &c);
+        leftover_free(l);
     }
 }
 
@@ -294,7 +252,8 @@ static void settings_read(struct call *call)
     }
     s->workplace.config = s->config = fresh;
     s->state = OPEN;
-    collect_leftovers(s);
+    /* Now that the cell is open and what is taken over can be swept at once. */
+    leftover_collect(&s->leftovers, s->state_fd, &s->spec);
     send_sweeps(s);
     send_waiting(s);
 }
@@ -336,9 +295,9 @@ static void cell_died(void *arg, const char *why)
     for (struct call *call; (call = flight_first(&s->flight));) {
         flight_remove(&s->flight, call);
         if (call->op->writes)
-            add_leftover(s, call->path.root, call_path_text(call), s->cell_tag);
+            leftover_add(&s->leftovers, call->path.root, call_path_text(call), s->cell_tag);
         if (call->op == &op_table[OP_SWEEP])
-            add_leftover(s, call->path.root, call_path_text(call), call->sweep_tag);
+            leftover_add(&s->leftovers, call->path.root, call_path_text(call), call->sweep_tag);
         if (call->pipeline)
             finish(call, &err);
         else
@@ -460,17 +419,6 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     return 0;
 }
 
-/* A note as a dead gate would have left it. */
-static void leave_for_next(struct session *s, const struct leftover *l)
-{
-    const struct cell_root *root = &s->spec.roots[l->root];
-    struct sweep note;
-    struct err err;
-    sweep_init(&note, s->state_fd, root->device, root->inode, l->tag);
-    sweep_note(&note, (struct str){l->path, strlen(l->path)}, &err);
-    fd_closep(&note.fd);
-}
-
 void session_free(struct session *s)
 {
     if (!s)
@@ -484,12 +432,7 @@ void session_free(struct session *s)
         sweep_done(&s->sweeps[i]);
         free((void *)(uintptr_t)s->roots[i].host);
     }
-    for (struct leftover *l = s->leftovers, *next; l; l = next) {
-        next = l->next;
-        leave_for_next(s, l);
-        free(l->path);
-        free(l);
-    }
+    leftover_leave(&s->leftovers, s->state_fd, &s->spec);
     flight_done(&s->flight);
     spec_done(&s->spec);
     config_free(s->config);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -18,7 +19,8 @@
 /* A note file is emptied at a quiet moment once it is this large. */
 #define EMPTY_AT (64u << 10)
 #define NOTES_MAX (4u << 20)
-#define OPEN_TRIES 1000
+#define OPEN_TRIES 2000
+#define OPEN_PAUSE_NS 1000000
 
 static int open_folder(int state_fd, bool make)
 {
@@ -67,8 +69,12 @@ static int open_notes(struct sweep *s, struct err *err)
 {
     FD_AT_END int folder = open_folder(s->state_fd, true);
     int r = folder < 0 ? -1 : 0;
-    for (int i = 0; r == 0 && i < OPEN_TRIES; i++)
+    for (int i = 0; r == 0 && i < OPEN_TRIES; i++) {
         r = try_open(s, folder);
+        /* Another gate is just collecting: that takes a moment. */
+        if (r == 0)
+            nanosleep(&(struct timespec){.tv_nsec = OPEN_PAUSE_NS}, NULL);
+    }
     if (r > 0)
         return 0;
     return err_set(err, ERR_INTERNAL, "the state folder cannot be written: %s",

@@ -260,8 +260,10 @@ static size_t random_length(const struct arg *arg, size_t most)
 static int64_t random_int(const struct arg *arg)
 {
     int64_t max = arg->max ? arg->max : INT64_MAX;
-    /* The smallest number of all stands for absent. */
-    int64_t min = arg->min == INT64_MIN ? -INT64_MAX : arg->min;
+    int64_t min = arg->min;
+    /* The smallest number of all stands for one that was not given. */
+    if (min == ARG_ABSENT && !(arg->flags & ARG_REQUIRED))
+        min++;
     size_t pick = random_below(4);
     if (pick == 0)
         return min;

@@ -1,0 +1,68 @@
+#include "session/leftover.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "session/sweep.h"
+
+void leftover_add(struct leftover **list, size_t root, struct str path, const char *tag)
+{
+    struct leftover *l = mem_zero(sizeof *l);
+    l->root = root;
+    l->path = mem_copy(path.p, path.n);
+    snprintf(l->tag, sizeof l->tag, "%s", tag);
+    l->next = *list;
+    *list = l;
+}
+
+struct leftover *leftover_take(struct leftover **list)
+{
+    struct leftover *first = *list;
+    if (first)
+        *list = first->next;
+    return first;
+}
+
+void leftover_free(struct leftover *l)
+{
+    free(l->path);
+    free(l);
+}
+
+struct collecting {
+    struct leftover **list;
+    size_t root;
+};
+
+static void found(void *arg, struct str path, const char *tag)
+{
+    struct collecting *c = arg;
+    leftover_add(c->list, c->root, path, tag);
+}
+
+void leftover_collect(struct leftover **list, int state_fd, const struct cell_spec *spec)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        const struct cell_root *root = &spec->roots[i];
+        struct collecting c = {list, i};
+        if (root->writable)
+            sweep_collect(state_fd, root->device, root->inode, found, &c);
+    }
+}
+
+void leftover_leave(struct leftover **list, int state_fd, const struct cell_spec *spec)
+{
+    for (struct leftover *l; (l = leftover_take(list));) {
+        const struct cell_root *root = &spec->roots[l->root];
+        struct sweep note;
+        struct err err;
+        /* As a dead gate would have left it. If that fails, the file stays: no worse than before. */
+        sweep_init(&note, state_fd, root->device, root->inode, l->tag);
+        sweep_note(&note, (struct str){l->path, strlen(l->path)}, &err);
+        fd_closep(&note.fd);
+        leftover_free(l);
+    }
+}
