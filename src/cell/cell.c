@@ -46,6 +46,7 @@ struct cell {
     bool told;
     bool freed;
     char why[256];
+    struct cell *next_dying;
     struct queued *queue;
     struct queued **queue_end;
     size_t queued_bytes;
@@ -54,22 +55,13 @@ struct cell {
 /* Processes that ended or will: waited for whenever SIGCHLD says so. */
 static pid_t *pids;
 static size_t n_pids;
+/* Closed, but not yet known to be dead. */
+static struct cell *dying_cells;
 
 static void remember(pid_t pid)
 {
     pids = mem_grow(pids, n_pids + 1, sizeof *pids);
     pids[n_pids++] = pid;
-}
-
-void cell_reap(void)
-{
-    for (size_t i = 0; i < n_pids;) {
-        pid_t r = waitpid(pids[i], NULL, WNOHANG);
-        if (r == pids[i] || (r < 0 && errno == ECHILD))
-            pids[i] = pids[--n_pids];
-        else
-            i++;
-    }
 }
 
 static bool waited_for(pid_t pid)
@@ -88,6 +80,19 @@ static void end_process(pid_t pid)
         kill(pid, SIGKILL);
 }
 
+/* A cell's death is told only when its first process has been waited for: by then the kernel has ended all
+ * others in it, and no file changes any more. */
+static bool is_over(const struct cell *cell)
+{
+    return cell->open_handles == 0 && waited_for(cell->launcher) && waited_for(cell->helper);
+}
+
+static void tell(struct cell *cell)
+{
+    cell->told = true;
+    cell->events->dead(cell->arg, cell->why);
+}
+
 static void closed(uv_handle_t *handle)
 {
     struct cell *cell = handle->data;
@@ -96,13 +101,34 @@ static void closed(uv_handle_t *handle)
     fd_closep(&cell->control_fd);
     fd_closep(&cell->work_fd);
     fd_closep(&cell->help_fd);
-    if (!cell->told && !cell->freed) {
-        cell->told = true;
-        cell->events->dead(cell->arg, cell->why);
+    if (cell->freed) {
+        free(cell);
         return;
     }
-    if (cell->freed)
-        free(cell);
+    cell->next_dying = dying_cells;
+    dying_cells = cell;
+    cell_reap();
+}
+
+void cell_reap(void)
+{
+    for (size_t i = 0; i < n_pids;) {
+        pid_t r = waitpid(pids[i], NULL, WNOHANG);
+        if (r == pids[i] || (r < 0 && errno == ECHILD))
+            pids[i] = pids[--n_pids];
+        else
+            i++;
+    }
+    for (struct cell **at = &dying_cells; *at;) {
+        struct cell *cell = *at;
+        if (!is_over(cell)) {
+            at = &cell->next_dying;
+            continue;
+        }
+        *at = cell->next_dying;
+        tell(cell);
+        at = &dying_cells; /* whoever was told may have changed the list */
+    }
 }
 
 static void drop_queue(struct cell *cell)
@@ -137,8 +163,15 @@ void cell_free(struct cell *cell)
         return;
     cell->freed = true;
     cell_kill(cell, "closed");
-    if (cell->open_handles == 0)
-        free(cell);
+    if (cell->open_handles > 0)
+        return;
+    for (struct cell **at = &dying_cells; *at; at = &(*at)->next_dying) {
+        if (*at == cell) {
+            *at = cell->next_dying;
+            break;
+        }
+    }
+    free(cell);
 }
 
 void cell_help(struct cell *cell)

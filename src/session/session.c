@@ -282,6 +282,7 @@ static void cell_died(void *arg, const char *why)
     struct session *s = arg;
     struct err err;
     bool was_ready = cell_is_ready(s->cell);
+    bool was_open = s->state == OPEN;
     cell_free(s->cell);
     s->cell = NULL;
     s->state = NO_CELL;
@@ -304,7 +305,7 @@ static void cell_died(void *arg, const char *why)
             call_free(call);
     }
     /* Those that were never sent to it only need another one. */
-    if (was_ready && s->waiting && open_cell(s, &err) == 0)
+    if (was_open && s->waiting && open_cell(s, &err) == 0)
         return;
     fail_waiting(s, &err);
 }

@@ -204,11 +204,11 @@ def alive(pid):
 
 
 def children(pid):
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and status(entry).get("PPid") == str(pid):
-            found.append(int(entry))
-    return [p for p in found if alive(p)]
+    try:
+        found = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    except (FileNotFoundError, ProcessLookupError):  # gone, or a kernel without such a list
+        found = [p for p in os.listdir("/proc") if p.isdigit() and status(p).get("PPid") == str(pid)]
+    return [int(p) for p in found if alive(p)]
 
 
 def cpu_ticks(pid):

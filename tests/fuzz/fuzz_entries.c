@@ -1,0 +1,26 @@
+/* Any bytes as the body of a listing: entries are whole, and are the bytes they were read from. */
+#include <string.h>
+
+#include "core/op.h"
+#include "core/path.h"
+#include "target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct str rest = {(const char *)data, size};
+    struct op_entry entry;
+    BUF_AT_END struct buf packed = BUF_INIT(size);
+    int r;
+    for (size_t before = rest.n; (r = op_entry_next(&rest, &entry)) > 0; before = rest.n) {
+        must(rest.n < before && rest.p + rest.n == (const char *)data + size);
+        must(entry.type <= TYPE_OTHER && entry.size >= 0);
+        must(entry.name.n > 0 && entry.name.n <= PATH_NAME_MAX);
+        must(entry.name.p >= (const char *)data && entry.name.p + entry.name.n == rest.p);
+        must(!memchr(entry.name.p, '/', entry.name.n) && !memchr(entry.name.p, 0, entry.name.n));
+        op_entry_add(&packed, &entry);
+    }
+    must(r < 0 || rest.n == 0);
+    must(!packed.failed && packed.len == size - rest.n);
+    must(packed.len == 0 || memcmp(packed.data, data, packed.len) == 0);
+    return 0;
+}
