@@ -44,7 +44,9 @@ test-asan: build-all build-all-asan
 	$(RUN_TESTS) unit --asan $(BUILD_ASAN)
 
 soak: build-all
+	scripts/setup.sh fuzz
 	$(RUN_TESTS) unit sandbox --soak
+	scripts/fuzz.sh --seconds 600
 
 bench: build
 	@scripts/setup.sh bench
