@@ -71,6 +71,7 @@ struct call {
     struct buf decoded;     /* request_body or path when it had to be decoded */
     uint64_t token;         /* in the runner's hands under this name; 0: not there yet */
     struct call *wait_next; /* in a runner's queue */
+    unsigned restarts;      /* cells that died while it was in that queue */
     yyjson_doc *reply_doc;  /* owns the reply's strings */
     union op_reply reply;
     struct buf reply_body;

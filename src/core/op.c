@@ -93,7 +93,7 @@ static const struct arg stat_reply[] = {
     {.name = "mtime_ms",
      .type = ARG_INT,
      .flags = ARG_REQUIRED,
-     .min = INT64_MIN,
+     .min = -INT64_MAX,
      .offset = offsetof(struct op_stat_reply, mtime_ms)},
     FLAG(symlink, struct op_stat_reply),
 };

@@ -10,11 +10,10 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
-#include "dialect/dialects.h"
 #include "front/front.h"
+#include "front/hello.h"
 
 #define CHUNK (64u << 10)
-#define HELLO_MAX 4096
 /* Buffers up to this size are kept for the next answer. */
 #define OUT_KEEP (2u << 20)
 #define PIPE_BYTES (512 << 10)
@@ -182,34 +181,19 @@ static struct pending *pending_new(struct lines *l)
     return p;
 }
 
-static int read_hello(struct lines *l, const char *text, size_t n, struct err *err)
-{
-    JSON_AT_END yyjson_doc *doc = NULL;
-    if (json_parse(text, n, HELLO_MAX, JSON_STRICT, &doc, NULL) < 0)
-        return err_field(err, "hello", "the first line must be a hello");
-    yyjson_val *hello = yyjson_obj_get(yyjson_doc_get_root(doc), "hello");
-    const char *dialect = yyjson_get_str(yyjson_obj_get(hello, "dialect"));
-    const char *format = yyjson_get_str(yyjson_obj_get(hello, "format"));
-    if (!dialect || !format)
-        return err_field(err, "hello", "a hello names a dialect and a format");
-    l->dialect = dialect_find(dialect, err);
-    if (!l->dialect || format_find(format, &l->format, err) < 0)
-        return -1;
-    /* A toolhost has other folders than a workspace: the owner cannot lend them. */
-    if ((l->dialect->id == DIALECT_TOOLHOST) != (l->gate->dialect->id == DIALECT_TOOLHOST))
-        return err_set(err, ERR_SESSION_BUSY, "the session is in use by the dialect %s",
-                       l->gate->dialect->name);
-    l->agent = mem_dup(yyjson_get_str(yyjson_obj_get(hello, "agent")));
-    l->once = yyjson_get_bool(yyjson_obj_get(hello, "once"));
-    return 0;
-}
-
 static void take_hello(struct lines *l, const char *text, size_t n)
 {
     struct err err;
+    struct hello hello;
     struct json_out j = {.out = &l->out};
     l->hello = false;
-    bool ok = read_hello(l, text, n, &err) == 0;
+    bool ok = hello_read((struct str){text, n}, l->gate->dialect, &hello, &err) == 0;
+    if (ok) {
+        l->dialect = hello.dialect;
+        l->format = hello.format;
+        l->agent = hello.agent;
+        l->once = hello.once;
+    }
     jo_open(&j, '{');
     jo_ktext(&j, ok ? "hello" : "error", ok ? "ok" : err.message);
     jo_close(&j, '}');

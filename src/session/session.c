@@ -18,6 +18,8 @@
 #include "session/sweep.h"
 
 #define WORKSPACE_FILE "sandgate.json"
+/* How many cells may die under a call that waits for one. */
+#define RESTARTS 2
 
 enum state {
     NO_CELL,
@@ -151,7 +153,7 @@ static void start(struct session *s, struct call *call)
     send_call(s, call);
 }
 
-static void fail_waiting(struct session *s, const struct err *err)
+static void fail_waiting(struct session *s, const struct err *err, unsigned patience)
 {
     struct call *call = s->waiting;
     s->waiting = NULL;
@@ -159,7 +161,10 @@ static void fail_waiting(struct session *s, const struct err *err)
     for (struct call *next; call; call = next) {
         next = call->wait_next;
         call->token = 0;
-        pipeline_finish(call, err);
+        if (call->restarts++ < patience)
+            wait(s, call);
+        else
+            pipeline_finish(call, err);
     }
 }
 
@@ -246,7 +251,7 @@ static void settings_read(struct call *call)
     config_free(r < 0 ? fresh : s->config);
     if (r < 0) {
         /* Someone meant to tighten and it cannot be read: nothing runs. */
-        fail_waiting(s, &err);
+        fail_waiting(s, &err, 0);
         cell_kill(s->cell, "the workspace's settings cannot be used");
         return;
     }
@@ -282,7 +287,6 @@ static void cell_died(void *arg, const char *why)
     struct session *s = arg;
     struct err err;
     bool was_ready = cell_is_ready(s->cell);
-    bool was_open = s->state == OPEN;
     cell_free(s->cell);
     s->cell = NULL;
     s->state = NO_CELL;
@@ -304,10 +308,10 @@ static void cell_died(void *arg, const char *why)
         else
             call_free(call);
     }
-    /* Those that were never sent to it only need another one. */
-    if (was_open && s->waiting && open_cell(s, &err) == 0)
-        return;
-    fail_waiting(s, &err);
+    /* Those that were never sent to it only need another one, but not for ever. */
+    fail_waiting(s, &err, RESTARTS);
+    if (s->waiting && open_cell(s, &err) < 0)
+        fail_waiting(s, &err, 0);
 }
 
 static const struct cell_events cell_events = {take_frame, cell_died};

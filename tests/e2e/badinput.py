@@ -328,7 +328,7 @@ def large_files(suite):
         started = time.monotonic()
         gate.send_raw(b'{"cancel":"long"}\n')
         expect_error(gate.wait("long", seconds=5), "CANCELLED")
-        check(time.monotonic() - started < 1.5, "it took too long")
+        check(time.monotonic() - started < 1.9, "it was ended by force, or not at all")
     with suite.case("cancelling what is not there") as gate:
         gate.send_raw(b'{"cancel":"nothing"}\n{"cancel":7}\n{"cancel":null}\n')
     with suite.case("two calls with one id") as gate:

@@ -1,0 +1,28 @@
+#include "front/hello.h"
+
+#include "base/mem.h"
+#include "dialect/dialects.h"
+
+#define HELLO_MAX 4096
+
+int hello_read(struct str line, const struct dialect *owner, struct hello *ret, struct err *err)
+{
+    JSON_AT_END yyjson_doc *doc = NULL;
+    if (json_parse(line.p, line.n, HELLO_MAX, JSON_STRICT, &doc, NULL) < 0)
+        return err_field(err, "hello", "the first line must be a hello");
+    yyjson_val *hello = yyjson_obj_get(yyjson_doc_get_root(doc), "hello");
+    const char *dialect = yyjson_get_str(yyjson_obj_get(hello, "dialect"));
+    const char *format = yyjson_get_str(yyjson_obj_get(hello, "format"));
+    if (!dialect || !format)
+        return err_field(err, "hello", "a hello names a dialect and a format");
+    *ret = (struct hello){.dialect = dialect_find(dialect, err)};
+    if (!ret->dialect || format_find(format, &ret->format, err) < 0)
+        return -1;
+    /* A toolhost has other folders than a workspace: the owner cannot lend them. */
+    if ((ret->dialect->id == DIALECT_TOOLHOST) != (owner->id == DIALECT_TOOLHOST))
+        return err_set(err, ERR_SESSION_BUSY, "the session is in use by the dialect %s",
+                       owner->name);
+    ret->agent = mem_dup(yyjson_get_str(yyjson_obj_get(hello, "agent")));
+    ret->once = yyjson_get_bool(yyjson_obj_get(hello, "once"));
+    return 0;
+}
