@@ -599,9 +599,12 @@ def endings(suite):
         wait_until(lambda: list(suite.folder.glob(".sgt-*")), "the write begins")
         gate.kill(signal.SIGTERM)
         answers = gate.drain(seconds=8)
-        expect_error(answers[0]["result"], "CANCELLED")
         gate.wait_exit()
-        check(suite.path("append-here").stat().st_size == size, "half written")
+        # On a busy machine the write may be done before the signal arrives; then it is whole.
+        done = answers[0]["result"]["ok"]
+        if not done:
+            expect_error(answers[0]["result"], "CANCELLED")
+        check(suite.path("append-here").stat().st_size == size + done, "half written")
         # Where the disk was too slow to stop in time, the next gate removes it.
         with Gate(suite.form, workspace=suite.folder) as other:
             suite.works(other)
