@@ -65,11 +65,10 @@ for target in $targets; do
     mkdir -p "$BUILD/corpus/$target" "$BUILD/findings" "$BUILD/logs"
 done
 
-# One target, for xargs. The files that a target makes are many and small: in memory where that is possible.
+# One target, for xargs.
 cat >$BUILD/run-one <<'EOF'
 #!/bin/sh
 build=$1 seconds=$2 target=$3
-[ ! -w /dev/shm ] || export TMPDIR=/dev/shm
 log=$build/logs/$target
 set -- -max_total_time="$seconds" -timeout=20 -rss_limit_mb=3000 -print_final_stats=1
 set -- "$@" -dict=tests/fuzz/words.dict -artifact_prefix="$build/findings/$target-" "$build/corpus/$target"

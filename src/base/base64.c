@@ -9,6 +9,8 @@ static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 void base64_encode(struct buf *out, const void *bytes, size_t n)
 {
     const unsigned char *in = bytes;
+    if (n == 0)
+        return; /* nothing to add to what may still be no memory at all */
     if (n > SIZE_MAX / 2 || buf_reserve(out, (n + 2) / 3 * 4) < 0) {
         out->failed = true;
         return;

@@ -231,7 +231,8 @@ void arg_encode(const struct arg_table *table, const void *in, struct json_out *
     for (size_t i = 0; i < table->count; i++) {
         const struct arg *arg = &table->args[i];
         const void *at = (const char *)in + arg->offset;
-        if (arg->type == ARG_INT && *(const int64_t *)at != ARG_ABSENT) {
+        bool required = arg->flags & ARG_REQUIRED;
+        if (arg->type == ARG_INT && (required || *(const int64_t *)at != ARG_ABSENT)) {
             jo_kint(j, arg->name, *(const int64_t *)at);
         } else if (arg->type == ARG_BOOL && *(const bool *)at) {
             jo_kbool(j, arg->name, true);

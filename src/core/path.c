@@ -56,8 +56,7 @@ static int check_length(struct str text, struct err *err)
                      PATH_TEXT_MAX - 1);
 }
 
-/* Without slashes at the end, save the one that is all of "/". */
-static size_t prefix_length(const char *prefix)
+size_t path_prefix_length(const char *prefix)
 {
     size_t n = strlen(prefix);
     while (n > 1 && prefix[n - 1] == '/')
@@ -67,7 +66,7 @@ static size_t prefix_length(const char *prefix)
 
 bool path_beneath(struct str text, const char *prefix)
 {
-    size_t n = prefix_length(prefix);
+    size_t n = path_prefix_length(prefix);
     return text.n >= n && memcmp(text.p, prefix, n) == 0 &&
            (text.n == n || text.p[n] == '/' || n == 1);
 }
@@ -85,7 +84,7 @@ int path_in_workspace(struct str text, const struct root *root, struct path *ret
         const char *prefix = path_beneath(text, root->host) ? root->host : root->inside;
         if (!path_beneath(text, prefix))
             return outside(err, text, "absolute_path");
-        size_t n = prefix_length(prefix);
+        size_t n = path_prefix_length(prefix);
         rest = (struct str){text.p + n, text.n - n};
     }
     ret->root = 0;

@@ -32,6 +32,8 @@ int path_in_mounts(struct str text, const struct root *roots, size_t count, stru
 struct str path_without_lead(struct str text);
 
 bool path_is_root(const struct path *path);
+/* Length of a prefix without the slashes at its end, save the one that is all of "/". */
+size_t path_prefix_length(const char *prefix);
 /* True when text is `prefix` or lies beneath it. */
 bool path_beneath(struct str text, const char *prefix);
 

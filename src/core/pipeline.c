@@ -262,14 +262,6 @@ void pipeline_cancel(struct call *call, enum err_code code, const char *why)
     runner->cancel(runner->self, call);
 }
 
-void pipeline_cancel_all(struct pipeline *p, const char *why)
-{
-    for (struct call *call = p->running.first, *next; call; call = next) {
-        next = call->next;
-        pipeline_cancel(call, ERR_CANCELLED, why);
-    }
-}
-
 size_t pipeline_in_flight(const struct pipeline *p)
 {
     return p->in_flight;

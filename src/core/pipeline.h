@@ -76,7 +76,6 @@ int pipeline_recheck(struct call *call, struct err *err);
 void pipeline_finish(struct call *call, const struct err *err);
 /* Ends a call early with this error; no effect on one that is done. */
 void pipeline_cancel(struct call *call, enum err_code code, const char *why);
-void pipeline_cancel_all(struct pipeline *p, const char *why);
 
 size_t pipeline_in_flight(const struct pipeline *p);
 

@@ -177,7 +177,9 @@ static void send_waiting(struct session *s)
         struct err err;
         next = call->wait_next;
         /* They came before the workspace's own settings were known. */
-        if (pipeline_recheck(call, &err) < 0)
+        if (call->kill_ns)
+            pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
+        else if (pipeline_recheck(call, &err) < 0)
             pipeline_finish(call, &err);
         else
             start(s, call);
@@ -286,17 +288,17 @@ static void cell_died(void *arg, const char *why)
 {
     struct session *s = arg;
     struct err err;
-    bool was_ready = cell_is_ready(s->cell);
-    cell_free(s->cell);
-    s->cell = NULL;
-    s->state = NO_CELL;
-    if (was_ready)
+    if (cell_is_ready(s->cell))
         err_set(&err, ERR_INTERRUPTED,
                 "the sandbox cell ended during this call (%s); files are either as before or as "
                 "asked, look before repeating it",
                 why);
     else
         err_set(&err, ERR_SANDBOX_UNAVAILABLE, "no sandbox, so nothing runs: %s", why);
+    /* `why` is the cell's own and goes with it. */
+    cell_free(s->cell);
+    s->cell = NULL;
+    s->state = NO_CELL;
     for (struct call *call; (call = flight_first(&s->flight));) {
         flight_remove(&s->flight, call);
         if (call->op->writes)

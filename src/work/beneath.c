@@ -137,8 +137,8 @@ static int follow(struct walk *w, int link)
         const char *prefix = path_beneath(text, w->root->inside) ? w->root->inside : w->root->host;
         if (!path_beneath(text, prefix))
             return -EXDEV;
-        text.p += strlen(prefix);
-        text.n -= strlen(prefix);
+        text.p += path_prefix_length(prefix);
+        text.n -= path_prefix_length(prefix);
         pop_to(w, 0);
     }
     size_t left = strlen(w->rest);

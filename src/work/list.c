@@ -11,6 +11,7 @@
 
 /* Names of one folder held at once; beyond it the listing says that it is cut. */
 #define NAMES_MAX ((size_t)32 << 20)
+#define SECONDS_MAX 9000000000000000
 
 struct names {
     struct buf text;    /* names with a NUL behind each */
@@ -31,6 +32,15 @@ static enum file_type type_of(mode_t mode)
     if (S_ISDIR(mode))
         return TYPE_DIRECTORY;
     return S_ISLNK(mode) ? TYPE_SYMLINK : TYPE_OTHER;
+}
+
+/* Some file systems keep any number of seconds, more than fit as milliseconds. */
+static int64_t mtime_ms(const struct stat *st)
+{
+    int64_t seconds = st->st_mtim.tv_sec;
+    if (seconds > SECONDS_MAX || seconds < -SECONDS_MAX)
+        return seconds < 0 ? -SECONDS_MAX * 1000 : SECONDS_MAX * 1000;
+    return seconds * 1000 + st->st_mtim.tv_nsec / 1000000;
 }
 
 static bool is_link(int dir, const struct dirent64 *d)
@@ -101,7 +111,7 @@ static void add_entry(struct work *w, int dir, const char *name)
     struct op_entry entry = {
         .type = type_of(st.st_mode),
         .size = st.st_size,
-        .mtime_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000,
+        .mtime_ms = mtime_ms(&st),
         .name = {name, strlen(name)},
     };
     op_entry_add(&w->body, &entry);
@@ -151,7 +161,7 @@ int work_stat(struct work *w, const union op_request *request, struct str body,
         .type = type_of(st.st_mode),
         .size = st.st_size,
         .mode = st.st_mode & 07777,
-        .mtime_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000,
+        .mtime_ms = mtime_ms(&st),
         .symlink = link,
     };
     return 0;

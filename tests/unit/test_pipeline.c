@@ -314,22 +314,6 @@ static void a_call_out_of_time_is_stopped_in_the_end(void **state)
     assert_int_equal(known[1].code, ERR_TIMEOUT);
 }
 
-static void cancelling_all_ends_all(void **state)
-{
-    (void)state;
-    submit(1);
-    submit(2);
-    turn();
-    pipeline_cancel_all(&pipeline, "shutting down");
-    assert_int_equal(known[1].cancels + known[2].cancels, 2);
-    finish(known[1].call, ERR_CANCELLED);
-    finish(known[2].call, ERR_COUNT);
-    turn();
-    assert_int_equal(known[1].code, ERR_CANCELLED);
-    assert_string_equal(known[1].message, "shutting down");
-    assert_int_equal(known[2].code, ERR_COUNT);
-}
-
 static void names_in_the_log_are_unique(void **state)
 {
     (void)state;
@@ -412,7 +396,6 @@ int main(void)
         TEST(who_does_not_stop_is_stopped),
         TEST(stopping_takes_its_time),
         TEST(a_call_out_of_time_is_stopped_in_the_end),
-        TEST(cancelling_all_ends_all),
         TEST(names_in_the_log_are_unique),
         TEST(an_answer_may_bring_the_next_call),
         TEST(a_front_hears_when_a_turn_is_over),
