@@ -235,8 +235,14 @@ static int open_by_walk(const struct beneath_root *root, const char *path, int f
         int r = walk_to(&w, root, path, false);
         if (r == 0) {
             r = open_at(w.dirs[w.depth], w.name, flags | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+            struct stat st;
             if (r < 0)
                 r = -errno;
+            else if ((flags & O_PATH) && fstat(r, &st) == 0 && S_ISLNK(st.st_mode)) {
+                /* O_PATH opens the link itself, where others say ELOOP. */
+                close(r);
+                r = -ELOOP;
+            }
         }
         walk_done(&w);
         /* The name became a link after it was looked at: look again. */
