@@ -66,4 +66,4 @@ install: build
 	DESTDIR=$(DESTDIR) meson install -C $(BUILD)
 
 clean:
-	rm -rf $(BUILD) $(BUILD_ASAN) build-lint-gcc build-lint-clang
+	rm -rf $(BUILD) $(BUILD_ASAN) build-lint-gcc build-lint-clang build-fuzz

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,6 +41,11 @@ int main(int argc, char **argv)
 {
     if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
         return launcher_main(worker_main);
+    /* Else the log or the state folder becomes standard output. */
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            return EXIT_USAGE;
+    }
     registry_use(tools_all);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return argc < 2 ? (help(STDERR_FILENO), EXIT_USAGE) : help(STDOUT_FILENO);

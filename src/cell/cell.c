@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -176,14 +175,22 @@ void cell_free(struct cell *cell)
 
 void cell_help(struct cell *cell)
 {
-    uint64_t one = 1;
-    /* Non-blocking; when the counter is full there is help enough. */
-    (void)!write(cell->help_fd, &one, sizeof one);
+    /* MSG_DONTWAIT, not O_NONBLOCK: the worker has this socket too and could change its flags. When
+     * the queue is full there is help enough. */
+    (void)!send(cell->help_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 bool cell_is_ready(const struct cell *cell)
 {
     return cell->ready;
+}
+
+/* What a cell says is not believed: this pid is going to be killed. */
+static bool is_own_child(int64_t pid)
+{
+    siginfo_t info;
+    return pid > 1 && pid <= INT32_MAX &&
+           waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 static void take_message(struct cell *cell, const struct frame *frame)
@@ -197,7 +204,7 @@ static void take_message(struct cell *cell, const struct frame *frame)
         snprintf(cell->why, sizeof cell->why, "%s", yyjson_get_str(message));
     yyjson_val *pid = yyjson_obj_get(root, "pid");
     if (frame->type == FRAME_STARTED && yyjson_is_int(pid) && cell->launcher == 0 &&
-        yyjson_get_sint(pid) > 1) {
+        is_own_child(yyjson_get_sint(pid))) {
         cell->launcher = (pid_t)yyjson_get_sint(pid);
         remember(cell->launcher);
     }
@@ -280,7 +287,8 @@ static int enqueue(struct cell *cell, const struct frame *frame, int fd, struct 
         return err_set(err, ERR_SESSION_BUSY, "the cell has too many calls waiting; try again");
     }
     struct queued *q = mem_zero(sizeof *q + n);
-    memcpy(q->bytes, frame->head.p, frame->head.n);
+    if (frame->head.n)
+        memcpy(q->bytes, frame->head.p, frame->head.n);
     if (frame->body.n)
         memcpy(q->bytes + frame->head.n, frame->body.p, frame->body.n);
     q->frame = (struct frame){frame->type,
@@ -310,7 +318,7 @@ int cell_send(struct cell *cell, const struct frame *frame, int body_fd, struct 
     return 0;
 }
 
-static int spawn_helper(int control, int work, int help, pid_t *ret_pid)
+static int spawn_helper(int control, int work, const int help[2], pid_t *ret_pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -334,7 +342,8 @@ static int spawn_helper(int control, int work, int help, pid_t *ret_pid)
 #endif
     posix_spawn_file_actions_adddup2(&actions, control, CELL_CONTROL_FD);
     posix_spawn_file_actions_adddup2(&actions, work, CELL_WORK_FD);
-    posix_spawn_file_actions_adddup2(&actions, help, CELL_HELP_FD);
+    posix_spawn_file_actions_adddup2(&actions, help[1], CELL_HELP_FD);
+    posix_spawn_file_actions_adddup2(&actions, help[0], CELL_HELP_SEND_FD);
     char name[] = CELL_ARGV0;
     char *argv[] = {name, NULL};
     char *envp[] = {NULL};
@@ -345,22 +354,16 @@ static int spawn_helper(int control, int work, int help, pid_t *ret_pid)
 }
 
 /* Above the numbers they are moved to in the child, so that no move closes another's source. */
-static int pair(int fds[2])
+static int pair(int type, int fds[2])
 {
     int low[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, low) < 0)
+    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, low) < 0)
         return -errno;
     for (int i = 0; i < 2; i++) {
-        fds[i] = fcntl(low[i], F_DUPFD_CLOEXEC, CELL_HELP_FD + 1);
+        fds[i] = fcntl(low[i], F_DUPFD_CLOEXEC, CELL_LAST_FD + 1);
         close(low[i]);
     }
     return fds[0] < 0 || fds[1] < 0 ? -EMFILE : 0;
-}
-
-static int make_help(void)
-{
-    FD_AT_END int low = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-    return low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, CELL_HELP_FD + 1);
 }
 
 static int send_spec(struct cell *cell, const struct cell_spec *spec, struct err *err)
@@ -381,23 +384,25 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
 {
     int control[2] = {-1, -1};
     int work[2] = {-1, -1};
-    int r = pair(control);
+    int help[2] = {-1, -1};
+    int r = pair(SOCK_SEQPACKET, control);
     if (r == 0)
-        r = pair(work);
+        r = pair(SOCK_SEQPACKET, work);
+    if (r == 0)
+        r = pair(SOCK_DGRAM, help);
     FREE_AT_END struct cell *cell = mem_zero(sizeof *cell);
     *cell = (struct cell){.loop = loop,
                           .events = events,
                           .arg = arg,
                           .control_fd = control[0],
                           .work_fd = work[0],
+                          .help_fd = help[0],
                           .queue_end = &cell->queue};
-    cell->help_fd = make_help();
-    if (r == 0 && cell->help_fd < 0)
-        r = -EMFILE;
     if (r == 0)
-        r = -spawn_helper(control[1], work[1], cell->help_fd, &cell->helper);
+        r = -spawn_helper(control[1], work[1], help, &cell->helper);
     fd_closep(&control[1]);
     fd_closep(&work[1]);
+    fd_closep(&help[1]);
     if (r == 0) {
         remember(cell->helper);
         fd_set_nonblock(cell->work_fd);

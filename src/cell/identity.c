@@ -46,11 +46,14 @@ static int write_map(pid_t pid, const char *file, uint32_t from, uint32_t to)
 static int open_mapping(const struct cell_root *root, const struct cell_spec *spec, int *ret_fd,
                         struct err *err)
 {
+    pid_t self = getpid();
     pid_t child = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;)
+        /* One who died before that sends no signal any more. */
+        while (getppid() == self)
             pause();
+        _exit(0);
     }
     if (child < 0)
         return failed(err, "making a user namespace for a mapping", NAMESPACE_ADVICE);
@@ -87,8 +90,45 @@ static int take_root(const struct cell_root *root, const struct cell_spec *spec,
     return mounts_check_identity(*ret_tree, root, err);
 }
 
-int identity_drop_root(const struct cell_spec *spec, int trees[ROOTS_MAX], struct err *err)
+static int write_maps(pid_t pid, const struct cell_spec *spec)
 {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/setgroups", (int)pid);
+    int r = write_file(path, "deny");
+    if (r == 0)
+        r = write_map(pid, "uid_map", spec->uid, spec->uid);
+    return r < 0 ? r : write_map(pid, "gid_map", spec->gid, spec->gid);
+}
+
+/* The trees in this process's descriptors are root's files made writable for the cell's uid, and the
+ * control socket is what the gate believes. Whoever has that uid could take them from a dumpable
+ * process (pidfd_getfd, ptrace), so it never becomes one, and cannot write its own maps. */
+static int start_mapper(const struct cell_spec *spec, struct identity_mapper *ret, struct err *err)
+{
+    int go[2];
+    pid_t self = getpid();
+    if (pipe2(go, O_CLOEXEC) < 0)
+        return failed(err, "making a pipe", "");
+    pid_t pid = fork();
+    if (pid == 0) {
+        char byte;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(go[1]);
+        _exit(read(go[0], &byte, 1) == 1 && write_maps(self, spec) == 0 ? 0 : 1);
+    }
+    close(go[0]);
+    if (pid < 0) {
+        close(go[1]);
+        return failed(err, "starting the one who maps", "");
+    }
+    *ret = (struct identity_mapper){pid, go[1]};
+    return 0;
+}
+
+int identity_drop_root(const struct cell_spec *spec, int trees[ROOTS_MAX],
+                       struct identity_mapper *ret_mapper, struct err *err)
+{
+    *ret_mapper = (struct identity_mapper){0, -1};
     for (size_t i = 0; i < ROOTS_MAX; i++)
         trees[i] = -1;
     if (geteuid() != 0)
@@ -97,26 +137,31 @@ int identity_drop_root(const struct cell_spec *spec, int trees[ROOTS_MAX], struc
         if (take_root(&spec->roots[i], spec, &trees[i], err) < 0)
             return -1;
     }
+    if (start_mapper(spec, ret_mapper, err) < 0)
+        return -1;
     if (setgroups(0, NULL) < 0 || setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
         setresuid(spec->uid, spec->uid, spec->uid) < 0)
         return failed(err, "giving up root's rights", "");
-    /* Changing uids made this process undumpable, and then its own /proc/self/uid_map is root's. */
-    if (prctl(PR_SET_DUMPABLE, 1) < 0)
-        return failed(err, "reaching its own process files", "");
-    return 0;
+    /* Changing uids did it already, unless fs.suid_dumpable says otherwise. */
+    return prctl(PR_SET_DUMPABLE, 0) < 0 ? failed(err, "closing its process files", "") : 0;
 }
 
-int identity_unshare(const struct cell_spec *spec, struct err *err)
+static int let_map(struct identity_mapper *mapper)
+{
+    int status = -1;
+    int r = fd_write_all(mapper->go, "", 1);
+    fd_closep(&mapper->go);
+    while (waitpid(mapper->pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return r < 0 ? r : status == 0 ? 0 : -EPERM;
+}
+
+int identity_unshare(const struct cell_spec *spec, struct identity_mapper *mapper, struct err *err)
 {
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
                 CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
         return failed(err, "making namespaces", NAMESPACE_ADVICE);
-    pid_t self = getpid();
-    int r = write_file("/proc/self/setgroups", "deny");
-    if (r == 0)
-        r = write_map(self, "uid_map", spec->uid, spec->uid);
-    if (r == 0)
-        r = write_map(self, "gid_map", spec->gid, spec->gid);
+    int r = mapper->pid ? let_map(mapper) : write_maps(getpid(), spec);
     if (r == 0)
         return 0;
     errno = -r;

@@ -151,6 +151,7 @@ static int launch(const struct cell_spec *spec, const int *trees, worker_fn work
     }
     close(CELL_WORK_FD);
     close(CELL_HELP_FD);
+    close(CELL_HELP_SEND_FD);
     if (pid < 0) {
         err_set(&err, ERR_SANDBOX_UNAVAILABLE, "starting the worker: %s", strerror(errno));
         return give_up(&err);
@@ -163,14 +164,15 @@ int launcher_main(worker_fn worker)
     struct err err;
     struct cell_spec spec = {0};
     int trees[ROOTS_MAX];
-    if (close_range(CELL_HELP_FD + 1, ~0U, 0) < 0)
+    struct identity_mapper mapper;
+    if (close_range(CELL_LAST_FD + 1, ~0U, 0) < 0)
         return 1;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (receive_spec(&spec, &err) < 0 || identity_drop_root(&spec, trees, &err) < 0)
+    if (receive_spec(&spec, &err) < 0 || identity_drop_root(&spec, trees, &mapper, &err) < 0)
         return give_up(&err);
     /* Changing uids cleared it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (identity_unshare(&spec, &err) < 0)
+    if (identity_unshare(&spec, &mapper, &err) < 0)
         return give_up(&err);
     /* The launcher becomes the gate's own child, so that it dies with the gate and the gate can
      * wait for it; this process has then done its part. */

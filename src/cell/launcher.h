@@ -8,8 +8,11 @@
 #define CELL_ARGV0 "sandgate-cell"
 #define CELL_CONTROL_FD 3
 #define CELL_WORK_FD 4
-/* An eventfd: each count wakes one more of the worker's threads. */
+/* A pair of datagram sockets: each message wakes one more of the worker's threads. Not an eventfd, nor
+ * anything whose write the worker could make block: the gate has the sending end too. */
 #define CELL_HELP_FD 5
+#define CELL_HELP_SEND_FD 6
+#define CELL_LAST_FD CELL_HELP_SEND_FD
 
 /* Runs in the worker, already locked; serves `work_fd` until it closes. roots[i] is the open folder of
  * the spec's root i. */

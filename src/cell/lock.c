@@ -14,6 +14,8 @@
  * libseccomp at run time would cost each cell up to 2 ms. */
 #include "cell/filter_worker.h"
 
+#define WORKER_DATA_MAX (1u << 30)
+
 static int failed(struct err *err, const char *what)
 {
     return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s: %s", what, strerror(errno));
@@ -42,12 +44,24 @@ static int filter_calls(struct err *err)
     return 0;
 }
 
+/* Far more than any operation needs; a worker that was taken over does not get the machine's memory. */
+static int limit_memory(struct err *err)
+{
+#ifndef SANDGATE_SANITIZED
+    struct rlimit data = {WORKER_DATA_MAX, WORKER_DATA_MAX};
+    if (setrlimit(RLIMIT_DATA, &data) < 0)
+        return failed(err, "limiting its memory");
+#endif
+    (void)err;
+    return 0;
+}
+
 int lock_worker(const struct landlock_rule *rules, size_t count, struct err *err)
 {
     struct rlimit no_core = {0, 0};
     if (setrlimit(RLIMIT_CORE, &no_core) < 0)
         return failed(err, "switching core files off");
-    if (drop_capabilities(err) < 0)
+    if (limit_memory(err) < 0 || drop_capabilities(err) < 0)
         return -1;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return failed(err, "refusing new privileges");

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -18,14 +19,18 @@ static int failed(struct err *err, const char *what, const char *path)
                    strerror(errno));
 }
 
-int mounts_take_tree(const char *path, bool readonly, int userns_fd, int *ret_tree, struct err *err)
+static int take_tree(int at, const char *in, const char *path, bool readonly, int userns_fd,
+                     int *ret_tree, struct err *err)
 {
     /* Recursive, because a user namespace may not look beneath the mounts it was given. */
-    FD_AT_END int tree = open_tree(AT_FDCWD, path,
-                                   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
+    FD_AT_END int tree = open_tree(at, in, *in ? flags : flags | AT_EMPTY_PATH);
     if (tree < 0)
         return failed(err, "taking a copy of", path);
-    struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
+    /* A copy of a shared mount is its peer: what is mounted in the cell would appear on the host (root
+     * takes its trees in the host's own mount namespace), and the other way. */
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+                              .propagation = MS_PRIVATE};
     if (readonly)
         attr.attr_set |= MOUNT_ATTR_RDONLY;
     if (userns_fd >= 0) {
@@ -42,6 +47,28 @@ int mounts_take_tree(const char *path, bool readonly, int userns_fd, int *ret_tr
                          path, strerror(errno));
     *ret_tree = TAKE_FD(tree);
     return 0;
+}
+
+int mounts_take_tree(const char *path, bool readonly, int userns_fd, int *ret_tree, struct err *err)
+{
+    return take_tree(AT_FDCWD, path, path, readonly, userns_fd, ret_tree, err);
+}
+
+/* The folder is opened once and without links: who can write in the workspace meanwhile must not choose
+ * what is laid over what. */
+static int pin(const struct step *step, struct err *err)
+{
+    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    FD_AT_END int fd = (int)syscall(SYS_openat2, AT_FDCWD, step->to, &how, sizeof how);
+    FD_AT_END int tree = -1;
+    if (fd < 0)
+        return failed(err, "opening", step->to);
+    if (take_tree(fd, "", step->to, step->readonly, -1, &tree, err) < 0)
+        return -1;
+    return move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
+               ? failed(err, "protecting", step->to)
+               : 0;
 }
 
 int mounts_check_identity(int tree, const struct cell_root *root, struct err *err)
@@ -131,6 +158,8 @@ static int apply_step(const struct step *step, const struct cell_spec *spec, con
         return move_mount(slots[step->slot], "", AT_FDCWD, step->to, MOVE_MOUNT_F_EMPTY_PATH) < 0
                    ? failed(err, "mounting", step->to)
                    : 0;
+    case STEP_PIN:
+        return pin(step, err);
     case STEP_PROC:
         return mount("proc", step->to, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0
                    ? failed(err, "mounting", step->to)

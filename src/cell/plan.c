@@ -64,12 +64,19 @@ static void attach_system(struct plan *plan, const struct place *place, int slot
 }
 
 /* A read-only copy of a folder laid over itself: the kernel then refuses to change, rename or
- * remove it from inside. */
+ * remove it from inside. The folders on the way to it become mount points too, else one of them could
+ * be renamed and another made in its place. */
 static void protect(struct plan *plan, const struct cell_root *root)
 {
     FREE_AT_END char *path = mem_format("%s/%s", relative(root->inside), root->protect);
-    int slot = clone_tree(plan, path, -1, true);
-    attach(plan, slot, path);
+    for (char *at = path + strlen(relative(root->inside)) + 1; (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        set(add(plan, STEP_PIN)->to, path);
+        *at = '/';
+    }
+    struct step *last = add(plan, STEP_PIN);
+    last->readonly = true;
+    set(last->to, path);
 }
 
 void plan_make(const struct cell_spec *spec, const struct place *places, size_t n_places,
@@ -113,7 +120,8 @@ void plan_print(const struct plan *plan, struct buf *out)
     static const char *const names[] = {
         [STEP_PRIVATE] = "private", [STEP_CLONE] = "clone",     [STEP_TMPFS] = "tmpfs",
         [STEP_MKDIR] = "mkdir",     [STEP_SYMLINK] = "symlink", [STEP_ATTACH] = "attach",
-        [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",     [STEP_SEAL] = "seal",
+        [STEP_PIN] = "pin",         [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",
+        [STEP_SEAL] = "seal",
     };
     for (size_t i = 0; i < plan->count; i++) {
         const struct step *s = &plan->steps[i];

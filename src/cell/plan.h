@@ -17,6 +17,7 @@ enum step_kind {
     STEP_MKDIR,   /* all parents too */
     STEP_SYMLINK, /* at `to`, saying `from` */
     STEP_ATTACH,  /* slot `slot` at `to` */
+    STEP_PIN,     /* the folder at `to`, laid over itself */
     STEP_PROC,    /* a /proc of this cell's processes */
     STEP_PIVOT,   /* the tmpfs becomes the root and the host's tree is gone */
     STEP_SEAL,    /* the new root is read-only */

@@ -68,6 +68,7 @@ struct call {
     union op_request request;
     struct str request_body;
     char sweep_tag[32];     /* of an operation that sweeps */
+    int noted_in;           /* which of the sweep's files names this write */
     struct buf decoded;     /* request_body or path when it had to be decoded */
     uint64_t token;         /* in the runner's hands under this name; 0: not there yet */
     struct call *wait_next; /* in a runner's queue */

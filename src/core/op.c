@@ -105,13 +105,14 @@ static const struct arg sweep_reply[] = {
     COUNT(removed, struct op_sweep_reply),
 };
 
-#define OP_ROW(id, lower, writes_)                                                                 \
+#define OP_ROW(id, lower, writes_, has_body_)                                                      \
     [id] = {#lower, ARG_TABLE(lower##_request, struct op_##lower##_request),                       \
-            ARG_TABLE(lower##_reply, struct op_##lower##_reply), writes_}
+            ARG_TABLE(lower##_reply, struct op_##lower##_reply), writes_, has_body_}
 
 const struct op op_table[OP_COUNT] = {
-    OP_ROW(OP_READ, read, false), OP_ROW(OP_WRITE, write, true),  OP_ROW(OP_LIST, list, false),
-    OP_ROW(OP_STAT, stat, false), OP_ROW(OP_SWEEP, sweep, false),
+    OP_ROW(OP_READ, read, false, true),    OP_ROW(OP_WRITE, write, true, false),
+    OP_ROW(OP_LIST, list, false, true),    OP_ROW(OP_STAT, stat, false, false),
+    OP_ROW(OP_SWEEP, sweep, false, false),
 };
 
 /* Packed: type (1 byte), size (8), mtime (8), name length (2), name. Same machine on both ends, so

@@ -114,7 +114,8 @@ struct op {
     const char *name;
     struct arg_table request;
     struct arg_table reply;
-    bool writes; /* may leave a temporary file behind when it is cut off */
+    bool writes;   /* may leave a temporary file behind when it is cut off */
+    bool has_body; /* the reply's; none is taken where there is none */
 };
 
 extern const struct op op_table[OP_COUNT];

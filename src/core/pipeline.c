@@ -149,9 +149,8 @@ static void refuse_unrecorded(struct pipeline *p, const struct err *err)
     }
 }
 
-static void turn(uv_prepare_t *handle)
+static void advance(struct pipeline *p)
 {
-    struct pipeline *p = handle->data;
     while (p->to_start.first || p->to_answer.first) {
         struct err err;
         if (p->recorder.flush(p->recorder.self, &err) < 0) {
@@ -164,8 +163,17 @@ static void turn(uv_prepare_t *handle)
         batch->answer = list_take(&p->to_answer);
         p->recorder.wait_durable(p->recorder.self, release, batch);
     }
-    if (p->settled)
-        p->settled(p->settled_arg);
+}
+
+static void turn(uv_prepare_t *handle)
+{
+    struct pipeline *p = handle->data;
+    /* A front that had lines waiting submits them when the turn has settled, and then the loop waits. */
+    do {
+        advance(p);
+        if (p->settled)
+            p->settled(p->settled_arg);
+    } while (p->to_start.first || p->to_answer.first);
 }
 
 void pipeline_init(struct pipeline *p, uv_loop_t *loop)

@@ -139,6 +139,14 @@ bool forward_wind_down(struct forward *f)
     return f->count == 0;
 }
 
+void forward_give_up(struct forward *f)
+{
+    for (struct connection *c = f->connections; c; c = c->next) {
+        if (!c->ended)
+            lines_give_up(c->lines);
+    }
+}
+
 void forward_close(struct forward *f)
 {
     if (f)

@@ -16,6 +16,8 @@ int forward_listen(struct forward **ret, struct gate *gate, const struct named *
 void forward_flush(struct forward *forward);
 /* Takes no more connections and cancels what runs; true once all are answered and gone. */
 bool forward_wind_down(struct forward *forward);
+/* Drops what connections do not read; after wind_down. */
+void forward_give_up(struct forward *forward);
 /* After that; run the loop once more before the memory goes. Accepts NULL. */
 void forward_close(struct forward *forward);
 

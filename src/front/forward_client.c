@@ -1,5 +1,6 @@
 /* The other side: a call for a session that another gate owns is passed on to it. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -87,28 +88,62 @@ int forward_reach(struct named *named, const struct options *o, bool once, int *
                    named->id);
 }
 
-/* Moves what is there; 0 at the end. */
-static int move_bytes(int from, int to)
+/* One direction. It reads only when it has nothing to write and never waits in a write: the owner stops
+ * reading while its answers are not taken, so waiting for either side alone is a deadlock. */
+struct half {
+    int from;
+    int to;
+    char bytes[CHUNK];
+    size_t at;
+    size_t n;
+    bool over; /* nothing more comes */
+};
+
+static bool half_step(struct half *h, short from_events, short to_events)
 {
-    static char chunk[CHUNK];
-    ssize_t n = read(from, chunk, sizeof chunk);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return 1;
-    return n > 0 && fd_write_all(to, chunk, (size_t)n) == 0;
+    if (h->at < h->n && to_events) {
+        /* A pipe that can be written to takes this much at once. */
+        size_t n = h->n - h->at < PIPE_BUF ? h->n - h->at : PIPE_BUF;
+        ssize_t done = write(h->to, h->bytes + h->at, n);
+        if (done < 0 && errno != EINTR && errno != EAGAIN)
+            return false;
+        h->at += done > 0 ? (size_t)done : 0;
+    } else if (h->at == h->n && from_events) {
+        ssize_t n = read(h->from, h->bytes, sizeof h->bytes);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+            return true;
+        h->at = 0;
+        h->n = n > 0 ? (size_t)n : 0;
+        h->over = n <= 0;
+    }
+    return true;
 }
 
 int forward_relay(int sock)
 {
-    struct pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {sock, POLLIN, 0}};
-    for (;;) {
+    static struct half up;
+    static struct half down;
+    up.from = STDIN_FILENO;
+    up.to = down.from = sock;
+    down.to = STDOUT_FILENO;
+    fd_set_nonblock(sock);
+    for (bool shut = false;;) {
+        bool up_full = up.at < up.n;
+        bool down_full = down.at < down.n;
+        if (up.over && !up_full && !shut)
+            shut = shutdown(sock, SHUT_WR) == 0 || true; /* answers may still come */
+        struct pollfd fds[] = {
+            {up_full || up.over ? -1 : up.from, POLLIN, 0},
+            {sock, (short)((up_full ? POLLOUT : 0) | (down_full ? 0 : POLLIN)), 0},
+            {down_full ? down.to : -1, POLLOUT, 0},
+        };
         if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
             return EXIT_TOOL_ERROR;
-        if (fds[0].revents && !move_bytes(STDIN_FILENO, sock)) {
-            /* No more calls; answers may still come. */
-            shutdown(sock, SHUT_WR);
-            fds[0].fd = -1;
-        }
-        if (fds[1].revents && !move_bytes(sock, STDOUT_FILENO))
+        short in = fds[1].revents & (POLLIN | POLLHUP | POLLERR);
+        short out = fds[1].revents & (POLLOUT | POLLERR);
+        if (!half_step(&up, fds[0].revents, out) || !half_step(&down, in, fds[2].revents))
+            return EXIT_TOOL_ERROR;
+        if (down.over && down.at == down.n)
             return EXIT_OK;
     }
 }

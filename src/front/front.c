@@ -25,7 +25,10 @@ static int run_folder(const struct options *o, char **ret_path, struct err *err)
     if (!o->state)
         return err_set(err, ERR_INVALID_ARGUMENTS, "--run needs --state, the folder of all runs");
     char *path = mem_format("%s/%s", o->state, o->run);
-    if (mkdir(path, 0755) < 0 && errno != EEXIST) {
+    struct stat st;
+    /* A link of that name would make @state whatever it points to. */
+    if ((mkdir(path, 0755) < 0 && errno != EEXIST) || lstat(path, &st) < 0 ||
+        (!S_ISDIR(st.st_mode) && (errno = ENOTDIR))) {
         err_set(err, ERR_INVALID_ARGUMENTS, "the run's folder %s: %s", path, strerror(errno));
         free(path);
         return -1;

@@ -2,10 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -380,6 +378,12 @@ static void other_side_gone(struct lines *l)
     l->gone = true;
     l->out.len = 0;
     lines_stop(l, "the caller is gone");
+}
+
+void lines_give_up(struct lines *l)
+{
+    if (l->input_over && l->out.len)
+        other_side_gone(l);
 }
 
 static void on_writable(uv_poll_t *poll, int status, int events)

@@ -16,6 +16,8 @@ struct lines *lines_start(struct gate *gate, enum format_id format, int in_fd, i
 void lines_expect_hello(struct lines *lines);
 /* Stops reading and cancels what runs; `ended` follows. */
 void lines_stop(struct lines *lines, const char *why);
+/* What is still unsent after a stop is dropped: its reader does not read. */
+void lines_give_up(struct lines *lines);
 /* After `ended`; run the loop once more before the memory goes. */
 void lines_free(struct lines *lines);
 /* Sends what was answered; a pipeline's `settled` hook leads here. */

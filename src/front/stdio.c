@@ -8,6 +8,7 @@
 #include "front/front.h"
 #include "front/lines.h"
 
+#define STOP_GRACE_MS 3000
 #define OPTIONS (OPTIONS_SHAPE | OPTIONS_PLACE | OPTIONS_IDENTITY)
 
 struct stdio {
@@ -15,6 +16,7 @@ struct stdio {
     struct lines *lines;
     struct forward *forward; /* a session with a name: serves other gates too */
     uv_signal_t term;
+    uv_timer_t grace;
     uv_signal_t interrupt;
     bool ended; /* standard input is at its end and answered */
     bool over;
@@ -26,13 +28,34 @@ static void ended(void *arg)
     s->ended = true;
 }
 
+static void give_up(uv_timer_t *timer)
+{
+    struct stdio *s = timer->data;
+    if (!s->ended)
+        lines_give_up(s->lines);
+    if (s->forward)
+        forward_give_up(s->forward);
+}
+
+/* Who is told to stop does not wait for ever for readers that do not read. */
+static void start_grace(struct stdio *s)
+{
+    if (!uv_is_active((uv_handle_t *)&s->grace))
+        uv_timer_start(&s->grace, give_up, STOP_GRACE_MS, STOP_GRACE_MS);
+}
+
 static void flush(void *arg)
 {
     struct stdio *s = arg;
-    if (s->forward)
-        forward_flush(s->forward);
     if (!s->ended)
         lines_flush(s->lines);
+    /* Stopped first, flushed then: an idle connection brings no event that would lead here again. */
+    if (s->ended && s->forward) {
+        forward_wind_down(s->forward);
+        start_grace(s);
+    }
+    if (s->forward)
+        forward_flush(s->forward);
     if (!s->ended || (s->forward && !forward_wind_down(s->forward)))
         return;
     s->over = true;
@@ -44,6 +67,7 @@ static void on_signal(uv_signal_t *handle, int signum)
     (void)signum;
     struct stdio *s = handle->data;
     lines_stop(s->lines, "the gate is shutting down");
+    start_grace(s);
 }
 
 static void watch(struct stdio *s, uv_signal_t *handle, int signum)
@@ -81,6 +105,8 @@ static int serve(struct stdio *s, const struct gate_options *go, const struct na
     s->lines = lines_start(&s->gate, format, STDIN_FILENO, STDOUT_FILENO, ended, s);
     s->gate.pipeline.settled = flush;
     s->gate.pipeline.settled_arg = s;
+    uv_timer_init(&s->gate.loop, &s->grace);
+    s->grace.data = s;
     watch(s, &s->term, SIGTERM);
     watch(s, &s->interrupt, SIGINT);
     session_warm_up(s->gate.session);
@@ -89,6 +115,7 @@ static int serve(struct stdio *s, const struct gate_options *go, const struct na
     s->gate.pipeline.settled = NULL;
     forward_close(s->forward);
     lines_free(s->lines);
+    uv_close((uv_handle_t *)&s->grace, NULL);
     uv_close((uv_handle_t *)&s->term, NULL);
     uv_close((uv_handle_t *)&s->interrupt, NULL);
     gate_close(&s->gate);

@@ -114,6 +114,10 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
     CLEANUP(mounts_done) struct mounts m = {0};
     if (choose_mounts(o, &m, err) < 0)
         return -1;
+    for (size_t i = 0; i < m.count; i++) {
+        if (m.roots[i].writable && state_refuse_inside(m.roots[i].host, o->config_file, err) < 0)
+            return -1;
+    }
     bool has_state = o->dialect->id == DIALECT_TOOLHOST && o->state;
     if (has_state && record_open_execution(&gate->record, m.roots[m.count - 1].host, err) < 0)
         return -1;

@@ -54,7 +54,7 @@ int record_open_execution(struct record *r, const char *state_mount, struct err 
     if (logs >= 0) {
         if (made)
             give_to_owner(logs, &owner);
-        fd = open_plain(logs, "execution.jsonl", O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0644);
+        fd = open_plain(logs, "execution.jsonl", O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0644);
     }
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set(err, ERR_INTERNAL, "%s/logs/execution.jsonl: %s", state_mount,
@@ -62,8 +62,13 @@ int record_open_execution(struct record *r, const char *state_mount, struct err 
     if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
         return err_set(err, ERR_INTERNAL,
                        "%s/logs/execution.jsonl is not a plain file with one name", state_mount);
+    char last = '\n';
     if (st.st_size == 0)
         give_to_owner(fd, &owner);
+    else if (pread(fd, &last, 1, st.st_size - 1) < 0)
+        return err_set(err, ERR_INTERNAL, "%s/logs/execution.jsonl: %s", state_mount,
+                       strerror(errno));
+    r->torn = last != '\n';
     r->execution_fd = TAKE_FD(fd);
     return 0;
 }
@@ -174,9 +179,14 @@ static int flush(void *self, struct err *err)
         return -1;
     if (r->execution.len == 0)
         return 0;
-    int w = r->execution.failed
-                ? -ENOBUFS
-                : fd_write_all(r->execution_fd, r->execution.data, r->execution.len);
+    int w = r->execution.failed ? -ENOBUFS : 0;
+    /* Half a line, of a disk that was full, must not spoil the next one. */
+    if (w == 0 && r->torn)
+        w = fd_write_all(r->execution_fd, "\n", 1);
+    if (w == 0) {
+        w = fd_write_all(r->execution_fd, r->execution.data, r->execution.len);
+        r->torn = w < 0;
+    }
     buf_reset(&r->execution, 64u << 10);
     if (w < 0)
         return err_set(err, w == -ENOSPC ? ERR_DISK_FULL : ERR_INTERNAL,

@@ -9,6 +9,7 @@
 struct record {
     struct audit *audit;
     int execution_fd; /* -1: no toolhost run */
+    bool torn;        /* its last line is half a line */
     struct buf execution;
     enum audit_sync sync;
 };

@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "core/path.h"
 
 /* $variable/sandgate, else ~/fallback/sandgate; NULL when there is no home. */
 static char *user_folder(const char *variable, const char *fallback)
@@ -23,6 +25,40 @@ static char *user_folder(const char *variable, const char *fallback)
         home = user ? user->pw_dir : NULL;
     }
     return home ? mem_format("%s/%s/sandgate", home, fallback) : NULL;
+}
+
+/* The real path of what need not exist yet: links in the part that does are followed. */
+static char *real_or_future(const char *path)
+{
+    FREE_AT_END char *there = mem_dup(path);
+    for (size_t n = strlen(there);; n = strlen(there)) {
+        FREE_AT_END char *real = realpath(*there ? there : "/", NULL);
+        if (real)
+            return mem_format("%s%s", strcmp(real, "/") == 0 ? "" : real, path + n);
+        char *slash = strrchr(there, '/');
+        if (!slash)
+            return mem_dup(path);
+        *slash = '\0';
+    }
+}
+
+int state_refuse_inside(const char *folder, const char *config_file, struct err *err)
+{
+    const char *named = config_file ? config_file : getenv("SANDGATE_CONFIG");
+    char *own[] = {user_folder("XDG_STATE_HOME", ".local/state"),
+                   user_folder("XDG_CONFIG_HOME", ".config"), mem_dup(named)};
+    int r = 0;
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        FREE_AT_END char *real = own[i] ? real_or_future(own[i]) : NULL;
+        if (real && r == 0 && path_beneath((struct str){real, strlen(real)}, folder))
+            r = err_set(
+                err, ERR_INVALID_ARGUMENTS,
+                "%s is Sandgate's own and lies in %s, where an agent could change it: work in "
+                "a folder further down, or move it (XDG_STATE_HOME, XDG_CONFIG_HOME, --config)",
+                real, folder);
+        free(own[i]);
+    }
+    return r;
 }
 
 static int make_folders(char *path)
@@ -66,6 +102,16 @@ static int load_file(struct config *config, const char *path, bool must_exist, s
         return 0;
     BUF_AT_END struct buf text = BUF_INIT(CONFIG_BYTES_MAX + 1);
     ssize_t n = fd < 0 ? -errno : buf_reserve(&text, CONFIG_BYTES_MAX + 1);
+    struct stat st;
+    if (n == 0 && fstat(fd, &st) < 0)
+        n = -errno;
+    /* It says what an agent may do: whoever writes it decides. */
+    if (n == 0 && ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 022)))
+        return err_set(
+            err, ERR_INVALID_ARGUMENTS,
+            "the configuration %s must belong to you or to root and be writable by nobody "
+            "else: chown it, or chmod go-w",
+            path);
     if (n == 0)
         n = fd_read_upto(fd, text.data, CONFIG_BYTES_MAX + 1);
     if (n < 0)

@@ -104,6 +104,31 @@ static enum flight_result take_reply(struct call *call, const struct frame *fram
     return reply_makes_sense(call) ? FLIGHT_DONE : FLIGHT_BROKEN;
 }
 
+/* What can be wrong with a file. A worker has no say in policy, and a cell that is gone is noticed. */
+static bool worker_may_say(enum err_code code)
+{
+    switch ((int)code) {
+    case ERR_INVALID_ARGUMENTS:
+    case ERR_NOT_FOUND:
+    case ERR_ALREADY_EXISTS:
+    case ERR_NOT_A_FILE:
+    case ERR_NOT_A_DIRECTORY:
+    case ERR_PATH_OUTSIDE_WORKSPACE:
+    case ERR_SYMLINK_OUTSIDE_WORKSPACE:
+    case ERR_PERMISSION_DENIED:
+    case ERR_READ_ONLY:
+    case ERR_TOO_LARGE:
+    case ERR_PRECONDITION_FAILED:
+    case ERR_CANCELLED:
+    case ERR_DISK_FULL:
+    case ERR_OUTPUT_LIMIT:
+    case ERR_INTERNAL:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static enum flight_result take_error(const struct frame *frame, struct err *err)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
@@ -114,7 +139,7 @@ static enum flight_result take_error(const struct frame *frame, struct err *err)
     const char *message = yyjson_get_str(yyjson_obj_get(root, "message"));
     const char *reason = yyjson_get_str(yyjson_obj_get(root, "reason"));
     const char *field = yyjson_get_str(yyjson_obj_get(root, "field"));
-    if (code < 0 || !message)
+    if (code < 0 || !message || !worker_may_say((enum err_code)code))
         return FLIGHT_BROKEN;
     err_set(err, (enum err_code)code, "%s", message);
     snprintf(err->reason, sizeof err->reason, "%s", reason ? reason : "");

@@ -62,7 +62,7 @@ void leftover_leave(struct leftover **list, int state_fd, const struct cell_spec
         /* As a dead gate would have left it. If that fails, the file stays: no worse than before. */
         sweep_init(&note, state_fd, root->device, root->inode, l->tag);
         sweep_note(&note, (struct str){l->path, strlen(l->path)}, &err);
-        fd_closep(&note.fd);
+        fd_closep(&note.files[0].fd);
         leftover_free(l);
     }
 }

@@ -66,7 +66,7 @@ static void session_freep(struct session **s)
 static void finish(struct call *call, const struct err *err)
 {
     if (call->op->writes)
-        sweep_forget(&session_of(call)->sweeps[call->path.root]);
+        sweep_forget(&session_of(call)->sweeps[call->path.root], call->noted_in);
     if (call->pipeline) {
         pipeline_finish(call, err);
         return;
@@ -104,11 +104,14 @@ static void send_call(struct session *s, struct call *call)
     struct err err;
     int body_fd = -1;
     struct frame frame = {.type = FRAME_CALL};
-    buf_init(&call->reply_body, (size_t)config_int(s->config, "limits.maxReplyBytes"));
-    if (call->op->writes &&
-        sweep_note(&s->sweeps[call->path.root], call_path_text(call), &err) < 0) {
-        pipeline_finish(call, &err);
-        return;
+    buf_init(&call->reply_body,
+             call->op->has_body ? (size_t)config_int(s->config, "limits.maxReplyBytes") : 0);
+    if (call->op->writes) {
+        call->noted_in = sweep_note(&s->sweeps[call->path.root], call_path_text(call), &err);
+        if (call->noted_in < 0) {
+            pipeline_finish(call, &err);
+            return;
+        }
     }
     BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
     struct json_out j = {.out = &head};
@@ -137,7 +140,7 @@ static void send_call(struct session *s, struct call *call)
     }
     /* The cell is gone and never had this call: the next one gets it. */
     if (call->op->writes)
-        sweep_forget(&s->sweeps[call->path.root]);
+        sweep_forget(&s->sweeps[call->path.root], call->noted_in);
     cell_kill(s->cell, "it no longer takes calls");
     wait(s, call);
 }
@@ -362,8 +365,11 @@ static void cancel(void *self, struct call *call)
     struct frame frame = {.type = FRAME_CANCEL, .token = call->token};
     struct err err;
     /* A call that still waits for the cell is ended by `kill` at the latest. */
-    if (s->cell && call->token)
+    if (s->cell && call->token) {
         cell_send(s->cell, &frame, -1, &err);
+        /* The thread that is at the call reads no frames. */
+        cell_help(s->cell);
+    }
 }
 
 static void kill_cell(void *self, struct call *call)
@@ -387,6 +393,19 @@ struct runner session_runner(void)
     return (struct runner){"worker", run, cancel, kill_cell, late, NULL};
 }
 
+/* A folder of the last root that stays read-only has to be so by every name it has in the cell. */
+static char *protected_in(const struct session_options *o, size_t i)
+{
+    const char *inner = o->roots[o->n_roots - 1].host;
+    const char *outer = o->roots[i].host;
+    if (!o->protect || !path_beneath((struct str){inner, strlen(inner)}, outer))
+        return NULL;
+    const char *rest = inner + strlen(outer);
+    while (*rest == '/')
+        rest++;
+    return *rest ? mem_format("%s/%s", rest, o->protect) : mem_dup(o->protect);
+}
+
 int session_new(struct session **ret_session, uv_loop_t *loop,
                 const struct session_options *options, struct err *err)
 {
@@ -399,7 +418,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     s->waiting_end = &s->waiting;
     flight_init(&s->flight);
     for (size_t i = 0; i < ROOTS_MAX; i++)
-        s->sweeps[i].fd = -1;
+        sweep_init(&s->sweeps[i], -1, 0, 0, "");
     uint32_t random;
     if (getrandom(&random, sizeof random, 0) != sizeof random)
         return err_set(err, ERR_INTERNAL, "no random numbers: %s", strerror(errno));
@@ -407,8 +426,8 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     for (size_t i = 0; i < options->n_roots; i++) {
         const struct root *r = &options->roots[i];
         s->roots[i] = (struct root){r->name, r->inside, mem_dup(r->host), r->writable};
-        bool last = i + 1 == options->n_roots;
-        if (spec_add_root(&s->spec, r, last ? options->protect : NULL, err) < 0)
+        FREE_AT_END char *protect = protected_in(options, i);
+        if (spec_add_root(&s->spec, r, protect, err) < 0)
             return -1;
     }
     mode_t mask = umask(022);

@@ -19,6 +19,7 @@
 /* A note file is emptied at a quiet moment once it is this large. */
 #define EMPTY_AT (64u << 10)
 #define NOTES_MAX (4u << 20)
+#define SECOND "+" /* behind the name of the second file */
 #define OPEN_TRIES 2000
 #define OPEN_PAUSE_NS 1000000
 
@@ -31,27 +32,40 @@ static int open_folder(int state_fd, bool make)
 
 void sweep_init(struct sweep *s, int state_fd, uint64_t device, uint64_t inode, const char *tag)
 {
-    *s = (struct sweep){.state_fd = state_fd, .fd = -1};
+    *s = (struct sweep){.state_fd = state_fd};
     snprintf(s->name, sizeof s->name, "%" PRIx64 "-%" PRIx64 "-%s", device, inode, tag);
+    for (int i = 0; i < SWEEP_FILES; i++)
+        s->files[i].fd = -1;
+}
+
+static void file_name(const struct sweep *s, int file, char name[sizeof s->name + 1])
+{
+    snprintf(name, sizeof s->name + 1, "%s%s", s->name, file == 0 ? "" : SECOND);
 }
 
 void sweep_done(struct sweep *s)
 {
-    if (s->fd < 0)
-        return;
-    FD_AT_END int folder = open_folder(s->state_fd, false);
-    if (folder >= 0)
-        unlinkat(folder, s->name, 0);
-    fd_closep(&s->fd);
+    FD_AT_END int folder = -1;
+    for (int i = 0; i < SWEEP_FILES; i++) {
+        char name[sizeof s->name + 1];
+        if (s->files[i].fd < 0)
+            continue;
+        if (folder < 0)
+            folder = open_folder(s->state_fd, false);
+        file_name(s, i, name);
+        if (folder >= 0)
+            unlinkat(folder, name, 0);
+        fd_closep(&s->files[i].fd);
+    }
 }
 
 /* 1 with the lock, 0 when someone swept the new file away before it was locked, -1. */
-static int try_open(struct sweep *s, int folder)
+static int try_open(const char *name, int folder, int *ret_fd)
 {
     struct stat mine;
     struct stat named;
-    FD_AT_END int fd = openat(folder, s->name,
-                              O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    FD_AT_END int fd = openat(folder, name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+                              0600);
     if (fd < 0)
         return -1;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -59,18 +73,20 @@ static int try_open(struct sweep *s, int folder)
     /* Only now, with the lock, can nobody take the name away. */
     if (fstat(fd, &mine) < 0)
         return -1;
-    if (fstatat(folder, s->name, &named, AT_SYMLINK_NOFOLLOW) < 0 || mine.st_ino != named.st_ino)
+    if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) < 0 || mine.st_ino != named.st_ino)
         return 0;
-    s->fd = TAKE_FD(fd);
+    *ret_fd = TAKE_FD(fd);
     return 1;
 }
 
 static int open_notes(struct sweep *s, struct err *err)
 {
+    char name[sizeof s->name + 1];
     FD_AT_END int folder = open_folder(s->state_fd, true);
     int r = folder < 0 ? -1 : 0;
+    file_name(s, s->current, name);
     for (int i = 0; r == 0 && i < OPEN_TRIES; i++) {
-        r = try_open(s, folder);
+        r = try_open(name, folder, &s->files[s->current].fd);
         /* Another gate is just collecting: that takes a moment. */
         if (r == 0)
             nanosleep(&(struct timespec){.tv_nsec = OPEN_PAUSE_NS}, NULL);
@@ -81,27 +97,37 @@ static int open_notes(struct sweep *s, struct err *err)
                    r == 0 ? "a file in it keeps vanishing" : strerror(errno));
 }
 
+static void empty(struct sweep_file *file)
+{
+    if (file->under_way == 0 && file->bytes > EMPTY_AT && ftruncate(file->fd, 0) == 0)
+        file->bytes = 0;
+}
+
 int sweep_note(struct sweep *s, struct str path, struct err *err)
 {
-    if (s->fd < 0 && open_notes(s, err) < 0)
+    int other = (s->current + 1) % SWEEP_FILES;
+    if (s->files[s->current].bytes > EMPTY_AT && s->files[other].bytes <= EMPTY_AT)
+        s->current = other;
+    struct sweep_file *file = &s->files[s->current];
+    if (file->fd < 0 && open_notes(s, err) < 0)
         return -1;
     BUF_AT_END struct buf line = BUF_INIT(32u << 10);
     struct json_out j = {.out = &line};
     jo_bytes(&j, path);
     buf_add_char(&line, '\n');
-    int r = line.failed ? -ENOBUFS : fd_write_all(s->fd, line.data, line.len);
+    int r = line.failed ? -ENOBUFS : fd_write_all(file->fd, line.data, line.len);
     if (r < 0)
         return err_set(err, r == -ENOSPC ? ERR_DISK_FULL : ERR_INTERNAL,
                        "the state folder cannot be written: %s", strerror(-r));
-    s->under_way++;
-    s->bytes += line.len;
-    return 0;
+    file->under_way++;
+    file->bytes += line.len;
+    return s->current;
 }
 
-void sweep_forget(struct sweep *s)
+void sweep_forget(struct sweep *s, int file)
 {
-    if (--s->under_way == 0 && s->bytes > EMPTY_AT && ftruncate(s->fd, 0) == 0)
-        s->bytes = 0;
+    s->files[file].under_way--;
+    empty(&s->files[file]);
 }
 
 static void read_notes(int fd, const char *tag, sweep_found_fn found, void *arg)
@@ -141,7 +167,10 @@ void sweep_collect(int state_fd, uint64_t device, uint64_t inode, sweep_found_fn
         /* Without a name: its gate ended well while we looked. */
         if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0)
             continue;
-        read_notes(fd, d->d_name + n, found, arg);
+        char tag[sizeof d->d_name];
+        snprintf(tag, sizeof tag, "%s", d->d_name + n);
+        tag[strcspn(tag, SECOND)] = '\0';
+        read_notes(fd, tag, found, arg);
         unlinkat(dirfd(dir), d->d_name, 0);
     }
     closedir(dir);

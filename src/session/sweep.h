@@ -1,8 +1,9 @@
 /* A note of every write under way, kept in the state folder, so that the temporary file of a write
  * that was cut off can be found and removed later, by this gate or the next.
  *
- * One file for each folder and gate: `<state>/sweep/<device>-<inode>-<tag>`, locked while its gate
- * lives, one JSON string a line. */
+ * Two files for each folder and gate, `<state>/sweep/<device>-<inode>-<tag>` and the same with a `+`,
+ * locked while their gate lives, one JSON string a line. When one is long, notes go to the other until
+ * nothing that the first one names is under way any more: it is emptied then. */
 #ifndef SANDGATE_SESSION_SWEEP_H
 #define SANDGATE_SESSION_SWEEP_H
 
@@ -11,19 +12,27 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-struct sweep {
-    int state_fd; /* borrowed */
-    int fd;       /* -1 until the first note */
-    char name[80];
+#define SWEEP_FILES 2
+
+struct sweep_file {
+    int fd; /* -1 until the first note */
     unsigned under_way;
     uint64_t bytes;
 };
 
+struct sweep {
+    int state_fd; /* borrowed */
+    char name[80];
+    struct sweep_file files[SWEEP_FILES];
+    int current;
+};
+
 void sweep_init(struct sweep *s, int state_fd, uint64_t device, uint64_t inode, const char *tag);
-/* Removes the note file; nothing is under way any more. */
+/* Removes the note files; nothing is under way any more. */
 void sweep_done(struct sweep *s);
+/* Returns the file's number, for sweep_forget. */
 int sweep_note(struct sweep *s, struct str path, struct err *err);
-void sweep_forget(struct sweep *s);
+void sweep_forget(struct sweep *s, int file);
 
 /* Hands over what dead gates left for this folder; their files are removed. */
 typedef void (*sweep_found_fn)(void *arg, struct str path, const char *tag);

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "cell/frame.h"
+#include "cell/launcher.h"
 
 #define PREFIX "__probe__/"
 
@@ -114,6 +115,11 @@ static const struct forbidden forbidden[] = {
     {"fanotify_init", SYS_fanotify_init, {0}},
     {"mmap-executable", SYS_mmap, {0, 4096, EXEC_PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0}},
     {"mprotect-executable", SYS_mprotect, {P(page), sizeof page, EXEC_PAGE}},
+    {"fcntl-flags", SYS_fcntl, {5, F_SETFL, 0}},
+    {"fcntl-lease", SYS_fcntl, {3, F_SETLEASE, F_WRLCK}},
+    {"fcntl-owner", SYS_fcntl, {4, F_SETOWN, 1}},
+    {"fcntl-signal", SYS_fcntl, {4, F_SETSIG, SIGKILL}},
+    {"fcntl-lock", SYS_fcntl, {3, F_SETLK, P(page)}},
     {"signal-first", SYS_tgkill, {1, 1, SIGKILL}},
 #ifdef __x86_64__
     {"open", SYS_open, {P("/etc/passwd")}},
@@ -272,6 +278,29 @@ static void send_descriptors(int fd, uint64_t token)
         frame_send(fd, &frame, fd);
 }
 
+/* --- more than its share */
+
+/* Until nothing more goes in; the gate calls for help by the same way. */
+static void call_for_help(struct buf *out)
+{
+    long count = 0;
+    while (send(CELL_HELP_SEND_FD, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1)
+        count++;
+    say_result(out, count);
+}
+
+static void use_memory(struct buf *out)
+{
+    const size_t megabyte = 1u << 20;
+    for (unsigned mb = 0;; mb++) {
+        char *p = mmap(NULL, megabyte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED) {
+            buf_addf(out, "errno %d after %u MB", errno, mb);
+            return;
+        }
+    }
+}
+
 /* --- */
 
 static void end_badly(int fd, const char *how)
@@ -310,6 +339,10 @@ static void look_around(struct work *w, int gate_fd, uint64_t token, const char 
         list_descriptors(&w->body);
     else if (strcmp(probe, "send-descriptors") == 0)
         send_descriptors(gate_fd, token);
+    else if (strcmp(probe, "call-for-help") == 0)
+        call_for_help(&w->body);
+    else if (strcmp(probe, "memory") == 0)
+        use_memory(&w->body);
 }
 
 enum broken broken_serve(struct work *w, int gate_fd, uint64_t token,

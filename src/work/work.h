@@ -21,8 +21,7 @@ struct work {
     char *chunk;            /* WORK_CHUNK bytes to read into */
     struct buf body;        /* the reply's body */
     char sha256[HASH_HEX + 1];
-    int fd; /* the gate */
-    int help_fd;
+    int fd;         /* the gate */
     uint64_t token; /* of the call at hand */
     int64_t limit;  /* bytes its reply may have */
     bool slow;      /* another thread was asked to take the next call */

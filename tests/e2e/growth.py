@@ -100,7 +100,8 @@ def main():
             (failed == (WARM + CALLS) // 8, f"{failed} calls of {WARM + CALLS} failed, those for a missing file"),
             (memory_after - memory <= KIB_ALLOWED,
              f"memory after {WARM} calls {memory} KiB, after {WARM + CALLS} {memory_after} KiB"),
-            (after == pids and open_after == open_files, f"the same {len(pids)} processes, {open_after} descriptors"),
+            # The second of the two files for notes is opened when the first is full.
+            (after == pids and open_after <= open_files + 1, f"the same {len(pids)} processes, {open_after} descriptors"),
             (status == 0, f"exit status {status}"),
         ]
         for number, (good, text) in enumerate(checks, 1):

@@ -211,9 +211,32 @@ def children(pid):
     return [int(p) for p in found if alive(p)]
 
 
+def stat_fields(pid):
+    """Fields of /proc/PID/stat behind the name; the first is the state."""
+    return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+
+
 def cpu_ticks(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    fields = stat_fields(pid)
     return int(fields[11]) + int(fields[12])
+
+
+def is_program(pid, binary):
+    try:
+        return os.readlink(f"/proc/{pid}/exe") == str(binary)
+    except PermissionError:  # undumpable, and we are not root: then by its name
+        name = status(pid).get("Name")
+        return int(stat_fields(pid)[3]) == os.getsid(0) and name in ("sandgate", "sandgate-cell", "exe")
+
+
+def running(binary):
+    """Every living process of a program, whoever its parent is by now."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if is_program(pid, binary) and alive(pid):
+                found.append(int(pid))
+    return found
 
 
 def peak_mb(pid):

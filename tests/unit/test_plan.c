@@ -58,8 +58,31 @@ static void three_folders_and_protected_logs(void **state)
            "attach #1 -> pkg\n"
            "mkdir -> state\n"
            "attach #2 -> state\n"
-           "clone #3 state/logs ro\n"
-           "attach #3 -> state/logs\n"
+           "pin -> state/logs ro\n"
+           "pivot\n"
+           "seal\n");
+}
+
+/* The run's folder lies in the project: its logs are kept by both names, and so is the way there. */
+static void logs_within_the_project(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 2};
+    spec.roots[0] = root("/srv/project", "/project", true, "runs/7/logs");
+    spec.roots[1] = root("/srv/project/runs/7", "/state", true, "logs");
+    prints(&spec, NULL, 0,
+           "private\n"
+           "clone #0 /srv/project\n"
+           "clone #1 /srv/project/runs/7\n"
+           "tmpfs -> /tmp\n"
+           "mkdir -> project\n"
+           "attach #0 -> project\n"
+           "pin -> project/runs\n"
+           "pin -> project/runs/7\n"
+           "pin -> project/runs/7/logs ro\n"
+           "mkdir -> state\n"
+           "attach #1 -> state\n"
+           "pin -> state/logs ro\n"
            "pivot\n"
            "seal\n");
 }
@@ -103,7 +126,8 @@ static void random_spec(struct cell_spec *spec, struct place *places, size_t *re
     for (size_t i = 0; i < spec->n_roots; i++) {
         FREE_AT_END char *host = mem_format("/host/%zu", i);
         FREE_AT_END char *inside = mem_format("/inside%zu/x", i);
-        spec->roots[i] = root(host, inside, random_below(2), random_below(3) ? NULL : "kept");
+        static const char *const kept[] = {NULL, NULL, "kept", "some/way/to/kept"};
+        spec->roots[i] = root(host, inside, random_below(2), kept[random_below(4)]);
     }
     *ret_places = random_below(2) ? 0 : random_below(PLACES_MAX + 1);
     for (size_t i = 0; i < *ret_places; i++)
@@ -145,7 +169,7 @@ static void check_order(const struct plan *plan)
         if (s->kind == STEP_CLONE)
             assert_int_equal(s->from[0] == '/', i < tmpfs);
         if (s->kind == STEP_MKDIR || s->kind == STEP_ATTACH || s->kind == STEP_SYMLINK ||
-            s->kind == STEP_PROC) {
+            s->kind == STEP_PROC || s->kind == STEP_PIN) {
             assert_true(i > tmpfs);
             assert_true(s->to[0] != '/' && s->to[0] != '\0');
         }
@@ -189,16 +213,23 @@ static void check_protection(const struct plan *plan, const struct cell_spec *sp
             continue;
         FREE_AT_END char *kept = mem_format("%s/%s", spec->roots[r].inside + 1,
                                             spec->roots[r].protect);
+        size_t inside = strlen(spec->roots[r].inside + 1);
         bool root_there = false;
-        bool covered = false;
+        size_t pinned = inside; /* so much of the path is */
         for (size_t i = 0; i < plan->count; i++) {
             const struct step *s = &plan->steps[i];
+            size_t n = strlen(s->to);
             root_there |= s->kind == STEP_ATTACH && strcmp(s->to, spec->roots[r].inside + 1) == 0;
-            if (s->kind == STEP_CLONE && strcmp(s->from, kept) == 0)
-                assert_true(s->readonly && root_there);
-            covered |= s->kind == STEP_ATTACH && strcmp(s->to, kept) == 0;
+            if (s->kind != STEP_PIN || strncmp(s->to, kept, inside + 1) != 0)
+                continue;
+            assert_true(root_there);
+            assert_true(strncmp(s->to, kept, n) == 0 && n > pinned);
+            /* No folder of the way is left out. */
+            assert_null(memchr(kept + pinned + 1, '/', n - pinned - 1));
+            assert_int_equal(s->readonly, kept[n] == '\0');
+            pinned = n;
         }
-        assert_true(covered);
+        assert_int_equal(pinned, strlen(kept));
     }
 }
 
@@ -226,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_folder),
         cmocka_unit_test(three_folders_and_protected_logs),
+        cmocka_unit_test(logs_within_the_project),
         cmocka_unit_test(a_machines_programs),
         cmocka_unit_test(holds_for_every_cell),
     };

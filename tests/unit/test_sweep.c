@@ -30,11 +30,13 @@ static const char *collected(void)
     return buf_text(&found);
 }
 
-static void note(struct sweep *s, const char *path)
+static int note(struct sweep *s, const char *path)
 {
     struct err err;
-    if (sweep_note(s, text_str(path), &err) < 0)
+    int file = sweep_note(s, text_str(path), &err);
+    if (file < 0)
         fail_msg("%s", err.message);
+    return file;
 }
 
 /* A gate that notes these paths and then lives until it is killed. */
@@ -146,7 +148,7 @@ static void what_ended_well_leaves_nothing(void **state)
     sweep_done(&s);
     sweep_init(&s, folder_fd, DEVICE, INODE, "t1");
     note(&s, "x");
-    sweep_forget(&s);
+    sweep_forget(&s, 0);
     sweep_done(&s);
     assert_string_equal(collected(), "");
     assert_int_equal(rmdir("sweep"), 0);
@@ -160,7 +162,7 @@ static int note_and_check(int rounds)
         struct stat st;
         struct err err;
         sweep_init(&s, folder_fd, DEVICE, INODE, "t1");
-        if (sweep_note(&s, STR("mine"), &err) < 0 || fstat(s.fd, &st) < 0)
+        if (sweep_note(&s, STR("mine"), &err) < 0 || fstat(s.files[0].fd, &st) < 0)
             return 1;
         /* Its file has no name any more: after a crash nobody would find it. */
         if (st.st_nlink != 1 || st.st_size == 0)
@@ -202,10 +204,18 @@ static void a_note_waits_for_a_slow_collector(void **state)
     fd_closep(&fd);
     sweep_init(&s, folder_fd, DEVICE, INODE, "t1");
     note(&s, "mine");
-    assert_int_equal(fstat(s.fd, &st), 0);
+    assert_int_equal(fstat(s.files[0].fd, &st), 0);
     assert_int_equal(st.st_nlink, 1);
     assert_int_equal(waitpid(collector, NULL, 0), collector);
     sweep_done(&s);
+}
+
+static int64_t bytes_of_notes(const char *second)
+{
+    struct stat st;
+    FREE_AT_END char *name = mem_format("sweep/%x-%llx-t1%s", DEVICE, (unsigned long long)INODE,
+                                        second);
+    return stat(name, &st) < 0 ? 0 : st.st_size;
 }
 
 /* Thousands of writes do not make a file of thousands of lines. */
@@ -213,23 +223,38 @@ static void notes_do_not_pile_up(void **state)
 {
     (void)state;
     struct sweep s;
-    struct stat st;
-    FREE_AT_END char *name = mem_format("sweep/%x-%llx-t1", DEVICE, (unsigned long long)INODE);
     sweep_init(&s, folder_fd, DEVICE, INODE, "t1");
-    for (int i = 0; i < 20000; i++) {
-        note(&s, "some/path/of/a/file");
-        sweep_forget(&s);
-    }
-    assert_int_equal(stat(name, &st), 0);
-    assert_in_range(st.st_size, 1, 200000);
+    for (int i = 0; i < 20000; i++)
+        sweep_forget(&s, note(&s, "some/path/of/a/file"));
+    assert_in_range(bytes_of_notes(""), 1, 200000);
     /* What is under way is never forgotten with the rest. */
     note(&s, "still under way");
-    for (int i = 0; i < 20000; i++) {
-        note(&s, "some/path/of/a/file");
-        sweep_forget(&s);
-    }
-    fd_closep(&s.fd);
+    for (int i = 0; i < 20000; i++)
+        sweep_forget(&s, note(&s, "some/path/of/a/file"));
+    assert_in_range(bytes_of_notes("") + bytes_of_notes("+"), 1, 300000);
+    fd_closep(&s.files[0].fd);
+    fd_closep(&s.files[1].fd);
     assert_non_null(strstr(collected(), "t1 still under way\n"));
+}
+
+/* There is always something under way, and yet nothing piles up. */
+static void never_a_quiet_moment(void **state)
+{
+    (void)state;
+    enum { AT_ONCE = 50 };
+    int files[AT_ONCE] = {0};
+    struct sweep s;
+    sweep_init(&s, folder_fd, DEVICE, INODE, "t1");
+    for (int i = 0; i < 40000; i++) {
+        if (i >= AT_ONCE)
+            sweep_forget(&s, files[i % AT_ONCE]);
+        files[i % AT_ONCE] = note(&s, i == 39990 ? "the last but nine" : "some/path/of/a/file");
+    }
+    assert_in_range(bytes_of_notes("") + bytes_of_notes("+"), 1, 300000);
+    fd_closep(&s.files[0].fd);
+    fd_closep(&s.files[1].fd);
+    assert_non_null(strstr(collected(), "t1 the last but nine\n"));
+    assert_int_equal(rmdir("sweep"), 0);
 }
 
 /* A crash, or a full disk, may cut the last line. */
@@ -281,6 +306,7 @@ int main(void)
         TEST(a_first_note_is_not_swept_away),
         TEST(a_note_waits_for_a_slow_collector),
         TEST(notes_do_not_pile_up),
+        TEST(never_a_quiet_moment),
         TEST(half_a_note_is_no_note),
         TEST(nothing_there_is_nothing_found),
         TEST(links_are_not_followed),
