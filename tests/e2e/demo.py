@@ -8,12 +8,11 @@ from lib import check
 
 
 def demo(form):
-    drop = {"user": form.uid, "group": form.uid, "extra_groups": []} if lib.AM_ROOT and not form.is_root else {}
     scratch = form.folder("tmp", 0o700 if not form.is_root else 0o711)
     home = form.folder("home", 0o700)
     done = subprocess.run(["sh", str(lib.ROOT / "scripts" / "demo.sh")], capture_output=True, text=True, cwd="/",
                           timeout=60, check=False, stdin=subprocess.DEVNULL,
-                          env={**lib.environment(home), "SANDGATE": str(form.binary), "TMPDIR": str(scratch)}, **drop)
+                          env={**lib.environment(home), "SANDGATE": str(form.binary), "TMPDIR": str(scratch)}, **form.identity())
     check(done.returncode == 0, f"status {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-1000:]}")
     for part in ("read_file", "fs.read", "E_SANDBOX_VIOLATION", "PATH_OUTSIDE_WORKSPACE", "call.intent", "tool_call_id"):
         check(part in done.stdout, f"{part} is not shown:\n{done.stdout[-3000:]}")

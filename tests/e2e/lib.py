@@ -93,6 +93,23 @@ class Form:
     def is_root(self):
         return self.uid == 0
 
+    def run(self, home, *argv, stdin=b"", env=None):
+        """The program, to its end."""
+        return subprocess.run(
+            [str(self.binary), *map(str, argv)],
+            input=stdin,
+            capture_output=True,
+            timeout=SECONDS,
+            cwd="/",
+            env={**environment(home), **(env or {})},
+            check=False,
+            **self.identity(),
+        )
+
+    def identity(self):
+        """For subprocess: who to be."""
+        return {"user": self.uid, "group": self.uid, "extra_groups": []} if AM_ROOT and not self.is_root else {}
+
     def folder(self, name, mode=0o755):
         path = self.base / name
         path.mkdir(mode=mode, parents=True)
@@ -145,7 +162,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 RENAME_EXCHANGE = 2
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
-MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE, MS_SHARED = 1, 32, 4096, 16384, 1 << 18, 1 << 20
 AT_FDCWD = -100
 
 
@@ -265,7 +282,6 @@ class Gate:
         argv = [str(binary or form.binary), "stdio", *map(str, options)]
         if workspace:
             argv += ["--workspace", str(workspace)]
-        drop = {"user": form.uid, "group": form.uid, "extra_groups": []} if AM_ROOT and not form.is_root else {}
         self.process = subprocess.Popen(
             argv,
             stdin=subprocess.PIPE,
@@ -275,7 +291,7 @@ class Gate:
             cwd="/",
             umask=0o022,
             env={**environment(self.home), **(env or {})},
-            **drop,
+            **form.identity(),
         )
         self.pid = self.process.pid
         self.out = self.process.stdout.fileno()

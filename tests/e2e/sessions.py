@@ -5,16 +5,12 @@ import json
 import os
 import socket
 import stat
-import subprocess
+import signal
+import threading
+import time
 
 import lib
 from lib import Gate, check, note, wait_until
-
-
-def run(form, home, *argv, stdin=b""):
-    drop = {"user": form.uid, "group": form.uid, "extra_groups": []} if lib.AM_ROOT and not form.is_root else {}
-    return subprocess.run([str(form.binary), *map(str, argv)], input=stdin, capture_output=True, timeout=lib.SECONDS,
-                          cwd="/", env=lib.environment(home), check=False, **drop)
 
 
 class Place:
@@ -27,7 +23,7 @@ class Place:
         form.write(self.workspace / "a.txt", "alpha\n")
 
     def run(self, *argv, stdin=b""):
-        return run(self.form, self.home, *argv, stdin=stdin)
+        return self.form.run(self.home, *argv, stdin=stdin)
 
     def create(self):
         made = self.run("session", "create", "--workspace", self.workspace)
@@ -180,7 +176,55 @@ def bad_hello(place):
         gate.ok("read_file", path="a.txt")
 
 
-CASES = (life, passed_on, busy, taken_over, owner_leaves, only_for_its_user, strange_names, bad_hello)
+def idle_guest(place):
+    """Someone is connected and says nothing: the owner ends all the same."""
+    session = place.create()
+    with place.owner(session) as gate, Gate(place.form, "--session", session, state=place.home) as guest:
+        guest.ok("read_file", path="a.txt")
+        gate.close_input()
+        check(gate.wait_exit() == 0, "the owner ends")
+        check(guest.wait_exit() == 0, "so does the guest")
+
+
+def late_reader(place):
+    """A guest's caller writes everything before it reads anything, in both directions more than pipes hold."""
+    session = place.create()
+    place.form.write(place.workspace / "long", b"x" * 1_000_000)
+    count = 150
+    with place.owner(session), Gate(place.form, "--session", session, state=place.home) as guest:
+        guest.ok("read_file", path="a.txt")
+        os.set_blocking(guest.into, True)
+        line = {"id": "r", "tool_call": {"name": "read_file", "arguments": {"path": "long", "max_bytes": 1_000_000}}}
+        body = {"path": "written", "content": "y" * 100_000}
+        other = {"id": "w", "tool_call": {"name": "write_file", "arguments": body}}
+        data = "".join(f"{json.dumps(line)}\n{json.dumps(other)}\n" for _ in range(count)).encode()
+        writer = threading.Thread(target=lambda: guest.process.stdin.write(data) and guest.close_input(), daemon=True)
+        writer.start()
+        time.sleep(2)
+        answers = guest.drain(seconds=60)
+        check(len(answers) == 2 * count, f"{len(answers)} answers of {2 * count}")
+        writer.join(lib.SECONDS)
+
+
+def told_to_stop(place):
+    """SIGTERM, while nobody reads what was answered."""
+    session = place.create()
+    place.form.write(place.workspace / "long", b"x" * 300_000)
+    line = {"id": "r", "tool_call": {"name": "read_file", "arguments": {"path": "long", "max_bytes": 300_000}}}
+    data = f"{json.dumps(line)}\n".encode() * 50
+    with place.owner(session) as gate, Gate(place.form, "--session", session, state=place.home) as guest:
+        guest.ok("read_file", path="a.txt")
+        gate.pump(data, reading=False)
+        guest.pump(data, reading=False)
+        time.sleep(0.3)
+        os.kill(gate.pid, signal.SIGTERM)
+        gate.process.wait(lib.SECONDS)
+
+
+CASES = (
+    life, passed_on, busy, taken_over, owner_leaves, only_for_its_user, strange_names, bad_hello, idle_guest, late_reader,
+    told_to_stop,
+)
 
 
 def main():

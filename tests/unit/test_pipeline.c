@@ -375,6 +375,27 @@ static void a_front_hears_when_a_turn_is_over(void **state)
     assert_int_equal(known[1].answers, 1);
 }
 
+static void submit_more(void *arg)
+{
+    int *next = arg;
+    if (*next <= 4)
+        submit((*next)++);
+}
+
+/* A front that had to hold calls back submits them when it hears that; then nothing else wakes the loop. */
+static void what_a_front_adds_then_does_not_wait(void **state)
+{
+    (void)state;
+    int next = 2;
+    pipeline.settled = submit_more;
+    pipeline.settled_arg = &next;
+    finish_at_once = true;
+    submit(1);
+    turn();
+    for (int i = 1; i <= 4; i++)
+        assert_int_equal(known[i].answers, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +420,7 @@ int main(void)
         TEST(names_in_the_log_are_unique),
         TEST(an_answer_may_bring_the_next_call),
         TEST(a_front_hears_when_a_turn_is_over),
+        TEST(what_a_front_adds_then_does_not_wait),
     };
     return cmocka_run_group_tests_name("pipeline", tests, NULL, NULL);
 }
