@@ -5,6 +5,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/processor.h"
 #include "cell/launcher.h"
 #include "core/registry.h"
 #include "front/front.h"
@@ -39,6 +40,7 @@ static int help(int fd)
 
 int main(int argc, char **argv)
 {
+    processor_init();
     if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
         return launcher_main(worker_main);
     /* Else the log or the state folder becomes standard output. */

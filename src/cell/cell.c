@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/processor.h"
 #include "cell/launcher.h"
 #include "core/arg.h"
 
@@ -382,6 +383,7 @@ static int send_spec(struct cell *cell, const struct cell_spec *spec, struct err
 int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *spec,
                const struct cell_events *events, void *arg, struct err *err)
 {
+    processor_part();
     int control[2] = {-1, -1};
     int work[2] = {-1, -1};
     int help[2] = {-1, -1};

@@ -111,6 +111,10 @@ static void add_conditional(scmp_filter_ctx ctx)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
                              SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
                              SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_SHARED, 0));
+    /* Itself only. */
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sched_setaffinity), 1,
+                             SCMP_A0(SCMP_CMP_EQ, 0));
     /* No leases, no receivers of signals, no change of flags that others share. */
     static const int commands[] = {F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL};
     for (size_t i = 0; r == 0 && i < sizeof commands / sizeof *commands; i++)

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/processor.h"
 #include "session/flight.h"
 #include "session/leftover.h"
 #include "session/sweep.h"
@@ -115,8 +116,11 @@ static void send_call(struct session *s, struct call *call)
     }
     BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
     struct json_out j = {.out = &head};
+    uint32_t processor = processor_for_call(flight_count(&s->flight) == 0);
     jo_open(&j, '{');
     jo_ktext(&j, "op", call->op->name);
+    if (processor)
+        jo_kint(&j, "processor", processor);
     jo_kint(&j, "limit", (int64_t)call->reply_body.max);
     jo_key(&j, "args");
     arg_encode(&call->op->request, &call->request, &j);
@@ -276,8 +280,10 @@ static int take_frame(void *arg, const struct frame *frame)
     if (!call)
         return -1;
     int r = flight_take(call, frame, &err);
-    if (r == FLIGHT_MORE)
+    if (r == FLIGHT_MORE) {
+        processor_part();
         return 1;
+    }
     if (r == FLIGHT_BROKEN)
         return -1;
     flight_remove(&s->flight, call);
@@ -384,6 +390,7 @@ static void late(void *self, struct call *call)
 {
     (void)self;
     struct session *s = session_of(call);
+    processor_part();
     if (s->cell && flight_count(&s->flight) > 1)
         cell_help(s->cell);
 }

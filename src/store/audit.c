@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/processor.h"
 #include "store/audit_recover.h"
 
 #ifndef SANDGATE_VERSION
@@ -152,6 +153,7 @@ static void audit_unref(struct audit *a)
 static int sync_file(struct audit *a)
 {
     pthread_mutex_lock(&a->disk);
+    processor_any();
     while (!a->disk_error && fdatasync(a->fd) < 0) {
         if (errno != EINTR)
             a->disk_error = -errno;

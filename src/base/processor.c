@@ -1,0 +1,96 @@
+#include "base/processor.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+/* So many calls have to come one at a time, none later than this after the one before. Who is slower gains
+ * nothing, and where it is the processor's fault we had better leave it. */
+#define STREAK 32
+#define GAP_NS 2000000u
+/* After so many, look anew: the caller may be elsewhere by now. */
+#define REVIEW 8192
+
+static cpu_set_t all;
+static bool several;
+static uint32_t here; /* the gate is held there; 0: it is not held */
+static unsigned streak;
+static unsigned held;
+static uint64_t last_ns;
+
+void processor_init(void)
+{
+    several = sched_getaffinity(0, sizeof all, &all) == 0 && CPU_COUNT(&all) > 1;
+}
+
+void processor_follow(uint32_t processor)
+{
+    static _Thread_local uint32_t at;
+    if (processor == at || !several || processor > CPU_SETSIZE)
+        return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    if (processor)
+        CPU_SET(processor - 1, &one);
+    /* A processor that is not ours to use: we stay where we are, which is only slower. */
+    if (sched_setaffinity(0, sizeof one, processor ? &one : &all) == 0)
+        at = processor;
+}
+
+void processor_any(void)
+{
+    static _Thread_local bool done;
+    if (several && !done)
+        done = sched_setaffinity(0, sizeof all, &all) == 0;
+}
+
+void processor_part(void)
+{
+    streak = 0;
+    if (!here)
+        return;
+    processor_follow(0);
+    here = 0;
+}
+
+/* Where the parent ran last, who as a rule is the one that calls. */
+static int callers_processor(void)
+{
+    char path[40];
+    char text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)getppid());
+    FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (n <= 0)
+        return sched_getcpu();
+    text[n] = '\0';
+    char *at = strrchr(text, ')');
+    /* The 39th field; the name, which may have spaces, is the second. */
+    for (int field = 2; at && field < 39; field++)
+        at = strchr(at + 1, ' ');
+    return at ? atoi(at) : sched_getcpu();
+}
+
+uint32_t processor_for_call(bool alone)
+{
+    uint64_t now = clock_mono_ns();
+    bool late = now - last_ns > GAP_NS;
+    last_ns = now;
+    if (!alone || late || (here && ++held > REVIEW))
+        processor_part();
+    if (here || !alone || !several || ++streak < STREAK)
+        return here;
+    int at = callers_processor();
+    if (at < 0 || at >= CPU_SETSIZE || !CPU_ISSET(at, &all))
+        return 0;
+    held = 0;
+    here = (uint32_t)at + 1;
+    processor_follow(here);
+    return here;
+}

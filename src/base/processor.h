@@ -1,0 +1,24 @@
+/* Keeps gate and worker on the caller's processor while calls come one at a time and close together.
+ *
+ * Then the three work in turns, never at once, and waking the next one on a processor that sleeps costs more
+ * than all the work. With several calls in flight, or a long answer, they can work at once and are let go.
+ * Other threads call processor_any, since a new thread inherits where its maker may run. */
+#ifndef SANDGATE_BASE_PROCESSOR_H
+#define SANDGATE_BASE_PROCESSOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Which processors there are; once, before anything is locked. */
+void processor_init(void);
+
+/* The gate, for each call: where its worker is to be, 1 being the first processor; 0: anywhere. */
+uint32_t processor_for_call(bool alone);
+/* The gate: both can work at once, or another process is about to be started. */
+void processor_part(void);
+
+/* The calling thread. */
+void processor_follow(uint32_t processor);
+void processor_any(void);
+
+#endif
