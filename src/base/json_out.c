@@ -219,6 +219,17 @@ void jo_kcontent(struct json_out *j, const char *key, struct str s)
         jo_kstr(j, key, s);
 }
 
+void jo_content(struct json_out *j, struct str s)
+{
+    if (!j->redact) {
+        jo_str(j, s);
+        return;
+    }
+    jo_open(j, '{');
+    jo_kint(j, "bytes", (int64_t)s.n);
+    jo_close(j, '}');
+}
+
 bool jo_karray(struct json_out *j, const char *key, size_t count)
 {
     jo_key(j, key);

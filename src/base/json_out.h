@@ -39,6 +39,8 @@ void jo_kint(struct json_out *j, const char *key, int64_t value);
 void jo_kbool(struct json_out *j, const char *key, bool value);
 /* Contents of a file or a page: left out in redact mode. */
 void jo_kcontent(struct json_out *j, const char *key, struct str s);
+/* The same as the whole answer: its size in redact mode. */
+void jo_content(struct json_out *j, struct str s);
 /* Opens `"key":[`; in redact mode writes the count instead and returns false. */
 bool jo_karray(struct json_out *j, const char *key, size_t count);
 

@@ -8,8 +8,8 @@
 
 #include "base/attr.h"
 
-/* A path of 4,095 control characters escapes to 24 KiB. */
-#define FRAME_HEAD_MAX (32u << 10)
+/* A path of 4,095 control characters escapes to 24 KiB, and a move has two. */
+#define FRAME_HEAD_MAX (64u << 10)
 /* Fits the default socket buffer of 208 KiB together with the head. */
 #define FRAME_BODY_MAX (128u << 10)
 #define FRAME_BYTES_MAX (24u + FRAME_HEAD_MAX + FRAME_BODY_MAX)

@@ -23,6 +23,8 @@ static const char *expected(const struct arg *arg)
         return "integer";
     case ARG_BOOL:
         return "boolean";
+    case ARG_OBJECT:
+        return "object";
     case ARG_OBJECTS:
         return "array";
     case ARG_STRING:
@@ -50,7 +52,7 @@ static const char *type_word(yyjson_val *val)
 static int wrong_type(const struct arg *arg, yyjson_val *val, struct err *err)
 {
     err_field(err, arg->name, "argument `%s` must be %s %s, not %s", arg->name,
-              arg->type == ARG_INT ? "an" : "a", expected(arg), type_word(val));
+              strchr("aeiou", expected(arg)[0]) ? "an" : "a", expected(arg), type_word(val));
     return err_reason(err, "type");
 }
 
@@ -130,6 +132,56 @@ static int decode_string(const struct arg *arg, yyjson_val *val, void *out, stru
     return 0;
 }
 
+/* The inner table's complaint, with the way to the field before it: `edits[2].old_text`. */
+static int say_where(const char *way, struct err *err)
+{
+    char field[sizeof err->field];
+    snprintf(field, sizeof field, "%s%s%.60s", way, err->field[0] ? "." : "", err->field);
+    snprintf(err->field, sizeof err->field, "%s", field);
+    char message[sizeof err->message];
+    snprintf(message, sizeof message, "in `%s`: %.400s", way, err->message);
+    snprintf(err->message, sizeof err->message, "%s", message);
+    return -1;
+}
+
+static int check_object(const struct arg *arg, const char *way, yyjson_val *val, struct err *err)
+{
+    if (!yyjson_is_obj(val)) {
+        err_field(err, way, "`%s` must be an object, not %s", way, type_word(val));
+        return err_reason(err, "type");
+    }
+    if (!arg->items)
+        return 0;
+    _Alignas(8) char unused[ARG_ITEM_MAX] = {0};
+    struct arg_table table = {arg->items, arg->n_items, sizeof unused};
+    return arg_decode(&table, arg->flags & ARG_STRICT, val, unused, err) < 0 ? say_where(way, err)
+                                                                             : 0;
+}
+
+static int decode_objects(const struct arg *arg, yyjson_val *val, void *out, struct err *err)
+{
+    if (!yyjson_is_arr(val))
+        return wrong_type(arg, val, err);
+    int64_t count = (int64_t)yyjson_arr_size(val);
+    if (count < arg->min || (arg->max && count > arg->max)) {
+        err_field(err, arg->name,
+                  "argument `%s` has %" PRId64 " items, allowed are %" PRId64 " to %" PRId64,
+                  arg->name, count, arg->min, arg->max ? arg->max : INT64_MAX);
+        return err_reason(err, "range");
+    }
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    yyjson_arr_foreach(val, idx, max, item) {
+        char way[64];
+        snprintf(way, sizeof way, "%.40s[%zu]", arg->name, idx);
+        if (check_object(arg, way, item, err) < 0)
+            return -1;
+    }
+    *(yyjson_val **)slot(out, arg) = val;
+    return 0;
+}
+
 static int decode_one(const struct arg *arg, yyjson_val *val, void *out, struct err *err)
 {
     switch (arg->type) {
@@ -144,10 +196,15 @@ static int decode_one(const struct arg *arg, yyjson_val *val, void *out, struct 
     case ARG_CHOICE:
     case ARG_SHA256:
         return decode_string(arg, val, out, err);
+    case ARG_OBJECT:
+        if (check_object(arg, arg->name, val, err) < 0)
+            return -1;
+        *(yyjson_val **)slot(out, arg) = val;
+        return 0;
     case ARG_OBJECTS:
-        break;
+        return decode_objects(arg, val, out, err);
     }
-    return wrong_type(arg, val, err);
+    return -1;
 }
 
 static void put_default(const struct arg *arg, void *out)

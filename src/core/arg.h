@@ -16,14 +16,19 @@ enum arg_type {
     ARG_BOOL,    /* bool */
     ARG_CHOICE,  /* int64_t: index into choices */
     ARG_SHA256,  /* struct str: 64 hexadecimal digits */
-    ARG_OBJECTS, /* array of objects described by items; in results only */
+    ARG_OBJECT,  /* yyjson_val *: an object described by items, or any where there are none */
+    ARG_OBJECTS, /* yyjson_val *: array of objects described by items; min/max bound their number */
 };
 
 enum arg_flag {
     ARG_REQUIRED = 1,
     ARG_CONTENT = 2, /* never logged: only its size and hash */
     ARG_OR_NEXT = 4, /* required, unless the argument behind it in the table is given */
+    ARG_STRICT = 8,  /* objects inside: refuses fields that are not in their table */
 };
+
+/* Largest struct that the table of an inner object may decode into. */
+#define ARG_ITEM_MAX 128
 
 /* An optional integer that was not given and has no default. */
 #define ARG_ABSENT INT64_MIN
@@ -37,7 +42,7 @@ struct arg {
     int64_t max; /* 0: no bound */
     int64_t def;
     const char *const *choices; /* NULL-ended */
-    const struct arg *items;    /* ARG_OBJECTS */
+    const struct arg *items;    /* ARG_OBJECT, ARG_OBJECTS */
     size_t n_items;
     const char *doc;
 };

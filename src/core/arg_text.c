@@ -1,15 +1,57 @@
 /* A table as text: JSON Schema, help, and what a log may say. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "core/arg.h"
 
 #define LOG_STRING_MAX 256
+#define LOG_ITEMS_MAX 20
+
+/* Of any value, sizes and hashes only. */
+static void redact_bytes(struct str text, struct json_out *j)
+{
+    char hex[HASH_HEX + 1];
+    hash_hex(text.p, text.n, hex);
+    jo_open(j, '{');
+    jo_kint(j, "bytes", (int64_t)text.n);
+    jo_ktext(j, "sha256", hex);
+    jo_close(j, '}');
+}
+
+static void redact_inner(const struct arg *arg, yyjson_val *val, struct json_out *j)
+{
+    struct arg_table table = {arg->items, arg->n_items, 0};
+    if (yyjson_is_obj(val) && arg->items) {
+        arg_redact(&table, val, j);
+        return;
+    }
+    if (!yyjson_is_arr(val) || !arg->items) {
+        size_t n = 0;
+        char *text = yyjson_val_write(val, 0, &n);
+        redact_bytes((struct str){text, n}, j);
+        free(text);
+        return;
+    }
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    jo_open(j, '[');
+    yyjson_arr_foreach(val, idx, max, item) {
+        if (idx < LOG_ITEMS_MAX)
+            arg_redact(&table, item, j);
+    }
+    jo_close(j, ']');
+}
 
 static void redact_one(const struct arg *arg, yyjson_val *val, struct json_out *j)
 {
     jo_key(j, arg->name);
+    if (arg->type == ARG_OBJECT || arg->type == ARG_OBJECTS) {
+        redact_inner(arg, val, j);
+        return;
+    }
     if (!yyjson_is_str(val)) {
         bool content = arg->flags & ARG_CONTENT;
         if (!content && yyjson_is_bool(val))
@@ -22,12 +64,7 @@ static void redact_one(const struct arg *arg, yyjson_val *val, struct json_out *
     }
     struct str text = json_str(val);
     if (arg->flags & ARG_CONTENT) {
-        char hex[HASH_HEX + 1];
-        hash_hex(text.p, text.n, hex);
-        jo_open(j, '{');
-        jo_kint(j, "bytes", (int64_t)text.n);
-        jo_ktext(j, "sha256", hex);
-        jo_close(j, '}');
+        redact_bytes(text, j);
         return;
     }
     if (text.n > LOG_STRING_MAX)
@@ -54,6 +91,8 @@ static const char *schema_type(const struct arg *arg)
         return "integer";
     case ARG_BOOL:
         return "boolean";
+    case ARG_OBJECT:
+        return "object";
     case ARG_OBJECTS:
         return "array";
     case ARG_STRING:
@@ -109,17 +148,23 @@ static void schema_default(const struct arg *arg, struct json_out *j)
         jo_ktext(j, "default", arg->choices[arg->def]);
 }
 
-void arg_schema(const struct arg_table *table, struct json_out *j)
+static void schema_object(const struct arg_table *table, const char *doc, struct json_out *j)
 {
     bool any_required = false;
     jo_open(j, '{');
     jo_ktext(j, "type", "object");
+    if (doc)
+        jo_ktext(j, "description", doc);
     jo_key(j, "properties");
     jo_open(j, '{');
     for (size_t i = 0; i < table->count; i++) {
         const struct arg *arg = &table->args[i];
         any_required |= is_required(arg);
         jo_key(j, arg->name);
+        if (arg->type == ARG_OBJECT && arg->items) {
+            schema_object(&(struct arg_table){arg->items, arg->n_items, 0}, arg->doc, j);
+            continue;
+        }
         jo_open(j, '{');
         jo_ktext(j, "type", schema_type(arg));
         if (arg->doc)
@@ -127,9 +172,8 @@ void arg_schema(const struct arg_table *table, struct json_out *j)
         schema_bounds(arg, j);
         schema_default(arg, j);
         if (arg->type == ARG_OBJECTS) {
-            struct arg_table items = {arg->items, arg->n_items, 0};
             jo_key(j, "items");
-            arg_schema(&items, j);
+            arg_schema(&(struct arg_table){arg->items, arg->n_items, 0}, j);
         }
         jo_close(j, '}');
     }
@@ -145,6 +189,11 @@ void arg_schema(const struct arg_table *table, struct json_out *j)
     }
     jo_kbool(j, "additionalProperties", false);
     jo_close(j, '}');
+}
+
+void arg_schema(const struct arg_table *table, struct json_out *j)
+{
+    schema_object(table, NULL, j);
 }
 
 void arg_help(const struct arg_table *table, struct buf *out)

@@ -5,10 +5,14 @@
 #include "base/base64.h"
 #include "base/mem.h"
 
+/* A long diff; longer ones are cut. */
+#define DIFF_EXPECTED ((size_t)256 << 10)
+
 struct call *call_new(void)
 {
     struct call *call = mem_zero(sizeof *call);
     buf_init(&call->decoded, 0);
+    buf_init(&call->packed, 0);
     buf_init(&call->reply_body, 0);
     return call;
 }
@@ -20,6 +24,7 @@ void call_free(struct call *call)
     yyjson_doc_free(call->doc);
     yyjson_doc_free(call->reply_doc);
     buf_done(&call->decoded);
+    buf_done(&call->packed);
     buf_done(&call->reply_body);
     free(call->id);
     free(call->name);
@@ -34,6 +39,8 @@ size_t call_expected_bytes(const struct call *call)
         return small + (size_t)call->request.read.max_bytes;
     if (call->op == &op_table[OP_LIST])
         return small + entry * (size_t)call->request.list.max_entries;
+    if (call->op && call->op->has_body)
+        return small + DIFF_EXPECTED;
     return small;
 }
 
@@ -72,9 +79,18 @@ void call_write_answer(struct call *call, struct json_out *j)
     dialect->fail(call, &call->err, j);
 }
 
-int call_take_path(struct call *call, struct str text, struct str b64, struct err *err)
+int call_parse_path(const struct call *call, struct str text, struct path *ret, struct err *err)
 {
     const struct workplace *at = call->workplace;
+    if (call->dialect->id == DIALECT_TOOLHOST)
+        return path_in_mounts(text, at->roots, at->n_roots, ret, err);
+    if (at->base)
+        return path_in_folders(text, at->base, at->roots, at->n_roots, ret, err);
+    return path_in_workspace(text, &at->roots[0], ret, err);
+}
+
+int call_take_path(struct call *call, struct str text, struct str b64, struct err *err)
+{
     if (b64.p) {
         buf_done(&call->decoded);
         buf_init(&call->decoded, PATH_TEXT_MAX);
@@ -82,9 +98,7 @@ int call_take_path(struct call *call, struct str text, struct str b64, struct er
             return err_field(err, "path_b64", "argument `path_b64` is not the base64 of a path");
         text = buf_str(&call->decoded);
     }
-    int r = call->dialect->id == DIALECT_TOOLHOST
-                ? path_in_mounts(text, at->roots, at->n_roots, &call->path, err)
-                : path_in_workspace(text, &at->roots[0], &call->path, err);
+    int r = call_parse_path(call, text, &call->path, err);
     call->has_path = r == 0;
     return r;
 }

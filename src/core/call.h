@@ -23,6 +23,7 @@ struct workplace {
     const struct config *config;
     const char *tier;       /* what the sandbox enforces: "full" */
     const char *session_id; /* "" for one that has no name */
+    const char *base;       /* absolute; relative paths begin there; NULL: at the first root */
 };
 
 enum call_state {
@@ -70,6 +71,7 @@ struct call {
     char sweep_tag[32];     /* of an operation that sweeps */
     int noted_in;           /* which of the sweep's files names this write */
     struct buf decoded;     /* request_body or path when it had to be decoded */
+    struct buf packed;      /* request_body when it had to be put together */
     uint64_t token;         /* in the runner's hands under this name; 0: not there yet */
     struct call *wait_next; /* in a runner's queue */
     unsigned restarts;      /* cells that died while it was in that queue */
@@ -85,7 +87,9 @@ struct call *call_new(void);
 /* The call must not be in the pipeline. */
 void call_free(struct call *call);
 
-/* Reads the path argument by the dialect's grammar into call->path. `b64`, when given, is base64 of a
+/* Reads a path by the dialect's grammar. */
+int call_parse_path(const struct call *call, struct str text, struct path *ret, struct err *err);
+/* The path argument, into call->path. `b64`, when given, is base64 of a
  * path that need not be UTF-8 and takes the place of `text`. */
 int call_take_path(struct call *call, struct str text, struct str b64, struct err *err);
 /* The path as the dialect writes it in answers: `src/a.c`, `@project/src/a.c`. */

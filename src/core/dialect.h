@@ -10,6 +10,7 @@ struct dialect {
     enum dialect_id id;
     const char *name;
     bool strict; /* refuses arguments that are not in the table */
+    bool text;   /* an answer is one string, not an object */
     /* Opens what stands around a tool's fields, and closes it. */
     void (*open)(const struct call *call, struct json_out *j);
     void (*close)(const struct call *call, struct json_out *j);

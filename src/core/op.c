@@ -29,6 +29,15 @@ const char *const file_type_names[] = {"file", "directory", "symlink", "other", 
         .name = #field, .type = ARG_SHA256, .flags = ARG_REQUIRED,                                 \
         .offset = offsetof(type_, field)                                                           \
     }
+#define TEXT(field, type_)                                                                         \
+    {                                                                                              \
+        .name = #field, .type = ARG_STRING, .offset = offsetof(type_, field)                       \
+    }
+#define FILE_TYPE(type_)                                                                           \
+    {                                                                                              \
+        .name = "type", .type = ARG_CHOICE, .flags = ARG_REQUIRED, .choices = file_type_names,     \
+        .offset = offsetof(type_, type)                                                            \
+    }
 #define TAG(type_)                                                                                 \
     {                                                                                              \
         .name = "tag", .type = ARG_STRING, .flags = ARG_REQUIRED, .offset = offsetof(type_, tag),  \
@@ -48,6 +57,7 @@ static const struct arg read_request[] = {
      .min = 1,
      .def = ARG_ABSENT},
     COUNT(max_bytes, struct op_read_request),
+    FLAG(no_links, struct op_read_request),
 };
 static const struct arg read_reply[] = {
     COUNT(size, struct op_read_reply),        SHA256(sha256, struct op_read_reply),
@@ -63,6 +73,7 @@ static const struct arg write_request[] = {
     FLAG(create_only, struct op_write_request),
     FLAG(append, struct op_write_request),
     FLAG(fsync, struct op_write_request),
+    FLAG(no_links, struct op_write_request),
 };
 static const struct arg write_reply[] = {
     COUNT(bytes, struct op_write_reply),
@@ -70,10 +81,10 @@ static const struct arg write_reply[] = {
     FLAG(created, struct op_write_reply),
 };
 static const struct arg list_request[] = {
-    ROOT_AND_PATH(struct op_list_request),
-    FLAG(hidden, struct op_list_request),
-    FLAG(skip_symlinks, struct op_list_request),
-    COUNT(max_entries, struct op_list_request),
+    ROOT_AND_PATH(struct op_list_request),       FLAG(hidden, struct op_list_request),
+    FLAG(skip_symlinks, struct op_list_request), FLAG(recursive, struct op_list_request),
+    FLAG(no_links, struct op_list_request),      TEXT(glob, struct op_list_request),
+    TEXT(exclude, struct op_list_request),       COUNT(max_entries, struct op_list_request),
 };
 static const struct arg list_reply[] = {
     COUNT(count, struct op_list_reply),
@@ -81,13 +92,10 @@ static const struct arg list_reply[] = {
 };
 static const struct arg stat_request[] = {
     ROOT_AND_PATH(struct op_stat_request),
+    FLAG(no_links, struct op_stat_request),
 };
 static const struct arg stat_reply[] = {
-    {.name = "type",
-     .type = ARG_CHOICE,
-     .flags = ARG_REQUIRED,
-     .choices = file_type_names,
-     .offset = offsetof(struct op_stat_reply, type)},
+    FILE_TYPE(struct op_stat_reply),
     COUNT(size, struct op_stat_reply),
     COUNT(mode, struct op_stat_reply),
     {.name = "mtime_ms",
@@ -97,6 +105,57 @@ static const struct arg stat_reply[] = {
      .offset = offsetof(struct op_stat_reply, mtime_ms)},
     FLAG(symlink, struct op_stat_reply),
 };
+static const struct arg change_request[] = {
+    ROOT_AND_PATH(struct op_change_request),
+    TAG(struct op_change_request),
+    {.name = "if_match",
+     .type = ARG_SHA256,
+     .offset = offsetof(struct op_change_request, if_match)},
+    COUNT(max_bytes, struct op_change_request),
+    FLAG(dry_run, struct op_change_request),
+    FLAG(fsync, struct op_change_request),
+};
+static const struct arg change_reply[] = {
+    COUNT(bytes, struct op_change_reply),
+    SHA256(sha256_before, struct op_change_reply),
+    SHA256(sha256_after, struct op_change_reply),
+    FLAG(cut, struct op_change_reply),
+};
+static const struct arg delete_request[] = {
+    ROOT_AND_PATH(struct op_delete_request),
+    TAG(struct op_delete_request),
+    FLAG(recursive, struct op_delete_request),
+    FLAG(no_links, struct op_delete_request),
+};
+static const struct arg delete_reply[] = {
+    FILE_TYPE(struct op_delete_reply),
+    COUNT(count, struct op_delete_reply),
+};
+static const struct arg move_request[] = {
+    ROOT_AND_PATH(struct op_move_request),
+    {.name = "to_root",
+     .type = ARG_INT,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct op_move_request, to_root),
+     .max = ROOTS_MAX - 1},
+    {.name = "to",
+     .type = ARG_STRING,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct op_move_request, to),
+     .min = 1,
+     .max = PATH_TEXT_MAX - 1},
+    FLAG(overwrite, struct op_move_request),
+};
+static const struct arg move_reply[] = {
+    FILE_TYPE(struct op_move_reply),
+    FLAG(replaced, struct op_move_reply),
+};
+static const struct arg mkdir_request[] = {
+    ROOT_AND_PATH(struct op_mkdir_request),
+};
+static const struct arg mkdir_reply[] = {
+    FLAG(created, struct op_mkdir_reply),
+};
 static const struct arg sweep_request[] = {
     ROOT_AND_PATH(struct op_sweep_request),
     TAG(struct op_sweep_request),
@@ -105,14 +164,23 @@ static const struct arg sweep_reply[] = {
     COUNT(removed, struct op_sweep_reply),
 };
 
-#define OP_ROW(id, lower, writes_, has_body_)                                                      \
-    [id] = {#lower, ARG_TABLE(lower##_request, struct op_##lower##_request),                       \
-            ARG_TABLE(lower##_reply, struct op_##lower##_reply), writes_, has_body_}
+#define OP_ROW(name_, fields, writes_, has_body_)                                                  \
+    {                                                                                              \
+        name_, ARG_TABLE(fields##_request, struct op_##fields##_request),                          \
+            ARG_TABLE(fields##_reply, struct op_##fields##_reply), writes_, has_body_              \
+    }
 
 const struct op op_table[OP_COUNT] = {
-    OP_ROW(OP_READ, read, false, true),    OP_ROW(OP_WRITE, write, true, false),
-    OP_ROW(OP_LIST, list, false, true),    OP_ROW(OP_STAT, stat, false, false),
-    OP_ROW(OP_SWEEP, sweep, false, false),
+    [OP_READ] = OP_ROW("read", read, false, true),
+    [OP_WRITE] = OP_ROW("write", write, true, false),
+    [OP_LIST] = OP_ROW("list", list, false, true),
+    [OP_STAT] = OP_ROW("stat", stat, false, false),
+    [OP_EDIT] = OP_ROW("edit", change, true, true),
+    [OP_FRONTMATTER] = OP_ROW("frontmatter", change, true, true),
+    [OP_DELETE] = OP_ROW("delete", delete, true, false),
+    [OP_MOVE] = OP_ROW("move", move, false, false),
+    [OP_MKDIR] = OP_ROW("mkdir", mkdir, false, false),
+    [OP_SWEEP] = OP_ROW("sweep", sweep, false, false),
 };
 
 /* Packed: type (1 byte), size (8), mtime (8), name length (2), name. Same machine on both ends, so
@@ -132,6 +200,23 @@ void op_entry_add(struct buf *body, const struct op_entry *entry)
     buf_add(body, entry->name.p, entry->name.n);
 }
 
+/* A name, or names with single slashes between them. */
+static bool is_relative_path(struct str path)
+{
+    if (path.n == 0 || path.n >= PATH_TEXT_MAX || memchr(path.p, '\0', path.n))
+        return false;
+    for (size_t at = 0; at <= path.n;) {
+        const char *name = path.p + at;
+        const char *slash = memchr(name, '/', path.n - at);
+        size_t n = slash ? (size_t)(slash - name) : path.n - at;
+        bool dots = n > 0 && name[0] == '.' && (n == 1 || (n == 2 && name[1] == '.'));
+        if (n == 0 || n > PATH_NAME_MAX || dots)
+            return false;
+        at += n + 1;
+    }
+    return true;
+}
+
 int op_entry_next(struct str *rest, struct op_entry *ret)
 {
     struct packed head;
@@ -140,17 +225,48 @@ int op_entry_next(struct str *rest, struct op_entry *ret)
     if (rest->n < sizeof head)
         return -1;
     memcpy(&head, rest->p, sizeof head);
-    if (head.type > TYPE_OTHER || head.size < 0 || head.name_length == 0 ||
-        head.name_length > PATH_NAME_MAX || rest->n - sizeof head < head.name_length)
+    if (head.type > TYPE_OTHER || head.size < 0 || rest->n - sizeof head < head.name_length)
         return -1;
     const char *name = rest->p + sizeof head;
-    if (memchr(name, '/', head.name_length) || memchr(name, '\0', head.name_length))
-        return -1;
-    if (name[0] == '.' && (head.name_length == 1 || (head.name_length == 2 && name[1] == '.')))
+    if (!is_relative_path((struct str){name, head.name_length}))
         return -1;
     *ret = (struct op_entry){
         (enum file_type)head.type, head.size, head.mtime_ms, {name, head.name_length}};
     rest->p += sizeof head + head.name_length;
     rest->n -= sizeof head + head.name_length;
+    return 1;
+}
+
+/* Packed: lengths (8 each), all (1), texts. */
+struct packed_edit {
+    uint64_t old_length;
+    uint64_t new_length;
+    uint8_t all;
+} __attribute__((packed));
+
+void op_edit_add(struct buf *body, const struct op_edit *edit)
+{
+    struct packed_edit head = {edit->old_text.n, edit->new_text.n, edit->all};
+    buf_add(body, &head, sizeof head);
+    buf_add(body, edit->old_text.p, edit->old_text.n);
+    buf_add(body, edit->new_text.p, edit->new_text.n);
+}
+
+int op_edit_next(struct str *rest, struct op_edit *ret)
+{
+    struct packed_edit head;
+    if (rest->n == 0)
+        return 0;
+    if (rest->n < sizeof head)
+        return -1;
+    memcpy(&head, rest->p, sizeof head);
+    size_t left = rest->n - sizeof head;
+    if (head.old_length > left || head.new_length > left - head.old_length)
+        return -1;
+    const char *at = rest->p + sizeof head;
+    *ret = (struct op_edit){
+        {at, head.old_length}, {at + head.old_length, head.new_length}, head.all != 0};
+    at += head.old_length + head.new_length;
+    *rest = (struct str){at, left - head.old_length - head.new_length};
     return 1;
 }

@@ -5,14 +5,34 @@
 
 #include "core/arg.h"
 
-enum op_id { OP_READ, OP_WRITE, OP_LIST, OP_STAT, OP_SWEEP, OP_COUNT };
+enum op_id {
+    OP_READ,
+    OP_WRITE,
+    OP_LIST,
+    OP_STAT,
+    OP_EDIT,
+    OP_FRONTMATTER,
+    OP_DELETE,
+    OP_MOVE,
+    OP_MKDIR,
+    OP_SWEEP,
+    OP_COUNT
+};
 
 enum file_type { TYPE_FILE, TYPE_DIRECTORY, TYPE_SYMLINK, TYPE_OTHER };
 extern const char *const file_type_names[];
 
+/* All requests begin with the first two, those that may leave something behind with all three. */
+struct op_writing {
+    int64_t root;
+    struct str path;
+    struct str tag; /* in temporary names, so that leftovers can be told apart */
+};
+
 struct op_read_request {
     int64_t root;
     struct str path;
+    bool no_links;
     int64_t start_line; /* ARG_ABSENT: from the first */
     int64_t end_line;   /* ARG_ABSENT: to the last */
     int64_t max_bytes;
@@ -34,9 +54,10 @@ struct op_read_reply {
 struct op_write_request {
     int64_t root;
     struct str path;
+    struct str tag;
     struct str if_match;
-    struct str tag;    /* in the temporary file's name, so that leftovers can be told apart */
     int64_t max_bytes; /* of the file as it is going to be */
+    bool no_links;
     bool create_only;
     bool append;
     bool fsync;
@@ -51,12 +72,16 @@ struct op_write_reply {
 struct op_list_request {
     int64_t root;
     struct str path;
+    struct str glob;    /* only what matches, seen from the folder; NULL: everything */
+    struct str exclude; /* neither this nor what is in it; without a slash: names at any depth */
+    bool recursive;
     bool hidden;
     bool skip_symlinks;
+    bool no_links;
     int64_t max_entries;
 };
 
-/* The body is packed entries, read with op_entry_next. */
+/* The body is packed entries, read with op_entry_next; the names of a recursive list are paths. */
 struct op_list_reply {
     int64_t count;
     bool truncated;
@@ -72,6 +97,7 @@ struct op_entry {
 struct op_stat_request {
     int64_t root;
     struct str path;
+    bool no_links; /* a link at the end is looked at itself */
 };
 
 struct op_stat_reply {
@@ -80,6 +106,68 @@ struct op_stat_reply {
     int64_t mode;
     int64_t mtime_ms;
     bool symlink;
+};
+
+/* Reads a file, changes it and writes it back. The request's body is what is to change: packed edits
+ * (op_edit_next), or JSON for front matter. */
+struct op_change_request {
+    int64_t root;
+    struct str path;
+    struct str tag;
+    struct str if_match;
+    int64_t max_bytes; /* of the file, before and after */
+    bool dry_run;
+    bool fsync;
+};
+
+/* The body is a unified diff. */
+struct op_change_reply {
+    int64_t bytes; /* of the file as it now is */
+    struct str sha256_before;
+    struct str sha256_after;
+    bool cut; /* the diff */
+};
+
+struct op_edit {
+    struct str old_text;
+    struct str new_text;
+    bool all;
+};
+
+/* A link is removed itself. */
+struct op_delete_request {
+    int64_t root;
+    struct str path;
+    struct str tag;
+    bool recursive;
+    bool no_links;
+};
+
+struct op_delete_reply {
+    int64_t type;  /* enum file_type */
+    int64_t count; /* of entries, with all that was inside */
+};
+
+struct op_move_request {
+    int64_t root;
+    struct str path;
+    int64_t to_root;
+    struct str to;
+    bool overwrite;
+};
+
+struct op_move_reply {
+    int64_t type; /* enum file_type */
+    bool replaced;
+};
+
+struct op_mkdir_request {
+    int64_t root;
+    struct str path;
+};
+
+struct op_mkdir_reply {
+    bool created;
 };
 
 /* Removes temporary files of writers that are gone, in the folder a write to `path` would use. */
@@ -94,10 +182,15 @@ struct op_sweep_reply {
 };
 
 union op_request {
+    struct op_writing writing;
     struct op_read_request read;
     struct op_write_request write;
     struct op_list_request list;
     struct op_stat_request stat;
+    struct op_change_request change;
+    struct op_delete_request delete;
+    struct op_move_request move;
+    struct op_mkdir_request mkdir;
     struct op_sweep_request sweep;
 };
 
@@ -106,6 +199,10 @@ union op_reply {
     struct op_write_reply write;
     struct op_list_reply list;
     struct op_stat_reply stat;
+    struct op_change_reply change;
+    struct op_delete_reply delete;
+    struct op_move_reply move;
+    struct op_mkdir_reply mkdir;
     struct op_sweep_reply sweep;
     int64_t time_ms; /* of the one tool that needs no operation */
 };
@@ -127,5 +224,9 @@ extern const struct op op_table[OP_COUNT];
  * bytes are not well formed. */
 void op_entry_add(struct buf *body, const struct op_entry *entry);
 int op_entry_next(struct str *rest, struct op_entry *ret);
+
+/* Packed edits of a change's request, the same way. */
+void op_edit_add(struct buf *body, const struct op_edit *edit);
+int op_edit_next(struct str *rest, struct op_edit *ret);
 
 #endif

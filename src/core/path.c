@@ -71,14 +71,20 @@ bool path_beneath(struct str text, const char *prefix)
            (text.n == n || text.p[n] == '/' || n == 1);
 }
 
+static int refuse_nul(struct str text, struct err *err)
+{
+    if (!memchr(text.p, '\0', text.n))
+        return 0;
+    err_field(err, "path", "the path contains a NUL byte");
+    return err_reason(err, "nul_byte");
+}
+
 int path_in_workspace(struct str text, const struct root *root, struct path *ret, struct err *err)
 {
     if (check_length(text, err) < 0)
         return -1;
-    if (memchr(text.p, '\0', text.n)) {
-        err_field(err, "path", "the path contains a NUL byte");
-        return err_reason(err, "nul_byte");
-    }
+    if (refuse_nul(text, err) < 0)
+        return -1;
     struct str rest = text;
     if (text.n && text.p[0] == '/') {
         const char *prefix = path_beneath(text, root->host) ? root->host : root->inside;
@@ -89,6 +95,63 @@ int path_in_workspace(struct str text, const struct root *root, struct path *ret
     }
     ret->root = 0;
     return normalise(rest, text, true, ret, err);
+}
+
+/* Takes the components of text behind those in out; `..` takes one away again. */
+static int resolve(struct str text, char out[2 * PATH_TEXT_MAX], size_t *length)
+{
+    for (size_t i = 0; i < text.n;) {
+        const char *name = text.p + i;
+        const char *slash = memchr(name, '/', text.n - i);
+        size_t n = slash ? (size_t)(slash - name) : text.n - i;
+        i += n + 1;
+        if (n == 0 || (n == 1 && name[0] == '.'))
+            continue;
+        if (n == 2 && name[0] == '.' && name[1] == '.') {
+            while (*length > 0 && out[--*length] != '/')
+                continue;
+            continue;
+        }
+        if (*length + n + 1 >= 2 * PATH_TEXT_MAX)
+            return -1;
+        out[(*length)++] = '/';
+        memcpy(out + *length, name, n);
+        *length += n;
+    }
+    return 0;
+}
+
+static size_t beneath_root(struct str text, const struct root *root)
+{
+    const char *prefix = path_beneath(text, root->host) ? root->host : root->inside;
+    return path_beneath(text, prefix) ? path_prefix_length(prefix) : 0;
+}
+
+int path_in_folders(struct str text, const char *base, const struct root *roots, size_t count,
+                    struct path *ret, struct err *err)
+{
+    char whole[2 * PATH_TEXT_MAX];
+    size_t length = 0;
+    if (check_length(text, err) < 0 || refuse_nul(text, err) < 0)
+        return -1;
+    bool absolute = text.n && text.p[0] == '/';
+    if ((!absolute && resolve((struct str){base, strlen(base)}, whole, &length) < 0) ||
+        resolve(text, whole, &length) < 0)
+        return err_field(err, "path", "the path is too long");
+    struct str full = {whole, length};
+    if (length == 0)
+        full = STR("/");
+    size_t best = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t n = beneath_root(full, &roots[i]);
+        if (n > best) {
+            best = n;
+            ret->root = i;
+        }
+    }
+    if (best == 0)
+        return outside(err, text, absolute ? "absolute_path" : "parent_traversal");
+    return normalise((struct str){full.p + best, full.n - best}, text, false, ret, err);
 }
 
 static const struct root *find_mount(struct str name, const struct root *roots, size_t count)

@@ -24,6 +24,10 @@ struct path {
 
 /* Workspace grammar: relative, or absolute beneath `/workspace` or the root's host path. */
 int path_in_workspace(struct str text, const struct root *root, struct path *ret, struct err *err);
+/* Any of several folders at their own paths; relative ones begin at the absolute `base`. `..` is taken
+ * as text. */
+int path_in_folders(struct str text, const char *base, const struct root *roots, size_t count,
+                    struct path *ret, struct err *err);
 /* Mount grammar: `@name/rest`; no `..` at all, backslashes count as slashes. */
 int path_in_mounts(struct str text, const struct root *roots, size_t count, struct path *ret,
                    struct err *err);

@@ -1,6 +1,7 @@
 #include "dialect/dialects.h"
 
-static const struct dialect *const all[] = {&dialect_native, &dialect_toolhost};
+static const struct dialect *const all[] = {&dialect_native, &dialect_sidecar, &dialect_system,
+                                            &dialect_toolhost, &dialect_runner};
 
 const struct dialect *dialect_find(const char *name, struct err *err)
 {
@@ -8,7 +9,8 @@ const struct dialect *dialect_find(const char *name, struct err *err)
         if (strcmp(all[i]->name, name) == 0)
             return all[i];
     }
-    err_set(err, ERR_INVALID_ARGUMENTS, "there is no dialect `%.40s`; available: native, toolhost",
+    err_set(err, ERR_INVALID_ARGUMENTS,
+            "there is no dialect `%.40s`; available: native, sidecar, system, toolhost, runner",
             name);
     return NULL;
 }

@@ -5,7 +5,10 @@
 #include "core/dialect.h"
 
 extern const struct dialect dialect_native;
+extern const struct dialect dialect_sidecar;
+extern const struct dialect dialect_system;
 extern const struct dialect dialect_toolhost;
+extern const struct dialect dialect_runner;
 
 /* By name; NULL with an error that lists them. */
 const struct dialect *dialect_find(const char *name, struct err *err);

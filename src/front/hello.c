@@ -18,8 +18,10 @@ int hello_read(struct str line, const struct dialect *owner, struct hello *ret, 
     *ret = (struct hello){.dialect = dialect_find(dialect, err)};
     if (!ret->dialect || format_find(format, &ret->format, err) < 0)
         return -1;
-    /* A toolhost has other folders than a workspace: the owner cannot lend them. */
-    if ((ret->dialect->id == DIALECT_TOOLHOST) != (owner->id == DIALECT_TOOLHOST))
+    /* These have other folders than a workspace: the owner cannot lend them. */
+    bool own_folders = owner->id == DIALECT_TOOLHOST || owner->id == DIALECT_SYSTEM ||
+                       ret->dialect->id == DIALECT_TOOLHOST || ret->dialect->id == DIALECT_SYSTEM;
+    if (own_folders && ret->dialect != owner)
         return err_set(err, ERR_SESSION_BUSY, "the session is in use by the dialect %s",
                        owner->name);
     ret->agent = mem_dup(yyjson_get_str(yyjson_obj_get(hello, "agent")));

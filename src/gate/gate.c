@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "gate/state.h"
 #include "policy/policy.h"
@@ -76,10 +77,13 @@ struct mounts {
     struct root roots[ROOTS_MAX];
     char *hosts[ROOTS_MAX];
     size_t count;
+    char *base;
+    const char *settings;
 };
 
 static void mounts_done(struct mounts *m)
 {
+    free(m->base);
     for (size_t i = 0; i < m->count; i++)
         free(m->hosts[i]);
 }
@@ -95,8 +99,85 @@ static int add_mount(struct mounts *m, const char *name, const char *inside, con
     return 0;
 }
 
-static int choose_mounts(const struct gate_options *o, struct mounts *m, struct err *err)
+/* The folders of the `filesystem` tool, each at its own path. */
+static int add_allowed(struct mounts *m, const struct str *allowed, size_t count, bool writable,
+                       struct err *err)
 {
+    for (size_t i = 0; i < count; i++) {
+        const char *path = allowed[i].p;
+        FREE_AT_END char *real = realpath(path, NULL);
+        if (!real) {
+            log_warning("tools.filesystem.allowedDirectories: %s: %s", path, strerror(errno));
+            continue;
+        }
+        bool covered = false;
+        for (size_t k = 0; k < m->count; k++)
+            covered |= path_beneath((struct str){real, strlen(real)}, m->roots[k].host);
+        if (covered)
+            continue;
+        if (m->count == ROOTS_MAX)
+            return err_field(err, "tools.filesystem.allowedDirectories",
+                             "tools.filesystem.allowedDirectories has more than %d folders",
+                             ROOTS_MAX);
+        if (path[0] != '/' || add_mount(m, path, path, real, writable, err) < 0)
+            return err_field(err, "tools.filesystem.allowedDirectories",
+                             "tools.filesystem.allowedDirectories: `%s` is not an absolute path",
+                             path);
+    }
+    if (m->count == 0)
+        return err_field(err, "tools.filesystem.allowedDirectories",
+                         "none of tools.filesystem.allowedDirectories can be used");
+    return 0;
+}
+
+/* Where the workspace lies in one of the folders, that one is the first, and its own settings count. */
+static void find_settings(struct mounts *m)
+{
+    struct str base = {m->base, strlen(m->base)};
+    for (size_t i = 0; i < m->count; i++) {
+        if (!path_beneath(base, m->roots[i].host))
+            continue;
+        struct root first = m->roots[i];
+        char *host = m->hosts[i];
+        m->roots[i] = m->roots[0];
+        m->hosts[i] = m->hosts[0];
+        m->roots[0] = first;
+        m->hosts[0] = host;
+        const char *rest = m->base + path_prefix_length(host);
+        while (*rest == '/')
+            rest++;
+        m->settings = *rest ? rest : ".";
+        return;
+    }
+}
+
+static int choose_allowed(const struct gate_options *o, const struct config *config,
+                          struct mounts *m, struct err *err)
+{
+    const struct str *allowed;
+    size_t count;
+    const char *workspace = o->workspace ? o->workspace : ".";
+    bool writable = !config_bool(config, "tools.filesystem.readOnly");
+    if (!config_list(config, "tools.filesystem.allowedDirectories", &allowed, &count)) {
+        m->settings = ".";
+        return add_mount(m, "workspace", "/workspace", workspace, writable, err);
+    }
+    m->base = realpath(workspace, NULL);
+    if (!m->base)
+        return err_set(err, ERR_NOT_FOUND, "folder `%s` for the workspace: %s", workspace,
+                       strerror(errno));
+    if (add_allowed(m, allowed, count, writable, err) < 0)
+        return -1;
+    find_settings(m);
+    return 0;
+}
+
+static int choose_mounts(const struct gate_options *o, const struct config *config,
+                         struct mounts *m, struct err *err)
+{
+    if (o->dialect->id == DIALECT_SYSTEM)
+        return choose_allowed(o, config, m, err);
+    m->settings = ".";
     if (o->dialect->id != DIALECT_TOOLHOST)
         return add_mount(m, "workspace", "/workspace", o->workspace ? o->workspace : ".", true,
                          err);
@@ -112,7 +193,7 @@ static int choose_mounts(const struct gate_options *o, struct mounts *m, struct 
 static int open_session(struct gate *gate, const struct gate_options *o, struct err *err)
 {
     CLEANUP(mounts_done) struct mounts m = {0};
-    if (choose_mounts(o, &m, err) < 0)
+    if (choose_mounts(o, gate->config, &m, err) < 0)
         return -1;
     for (size_t i = 0; i < m.count; i++) {
         if (m.roots[i].writable && state_refuse_inside(m.roots[i].host, o->config_file, err) < 0)
@@ -126,6 +207,8 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
         .state_fd = gate->state_fd,
         .id = o->session ? o->session : "",
         .n_roots = m.count,
+        .base = m.base,
+        .settings = m.settings,
         .protect = has_state ? "logs" : NULL,
         .show_system = o->show_system,
     };

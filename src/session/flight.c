@@ -82,12 +82,15 @@ static bool reply_makes_sense(const struct call *call)
         struct op_entry entry;
         int64_t count = 0;
         int r;
-        while ((r = op_entry_next(&rest, &entry)) > 0)
+        while ((r = op_entry_next(&rest, &entry)) > 0) {
+            if (!call->request.list.recursive && memchr(entry.name.p, '/', entry.name.n))
+                return false;
             count++;
+        }
         return r == 0 && count <= call->reply.list.count &&
                call->reply.list.count <= call->request.list.max_entries;
     }
-    return n == 0;
+    return n == 0 || call->op->has_body;
 }
 
 static enum flight_result take_reply(struct call *call, const struct frame *frame)
@@ -119,6 +122,9 @@ static bool worker_may_say(enum err_code code)
     case ERR_READ_ONLY:
     case ERR_TOO_LARGE:
     case ERR_PRECONDITION_FAILED:
+    case ERR_NO_MATCH:
+    case ERR_INVALID_PATTERN:
+    case ERR_INVALID_FRONTMATTER:
     case ERR_CANCELLED:
     case ERR_DISK_FULL:
     case ERR_OUTPUT_LIMIT:

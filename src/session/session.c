@@ -37,6 +37,8 @@ struct session {
     struct cell_spec spec;
     int state_fd;
     char *id;
+    char *base;
+    char *settings;    /* path of the workspace's own file in the first root; NULL: there is none */
     char tag[16];      /* of this gate's temporary files */
     char cell_tag[32]; /* of those of the cell at hand: a later one must not sweep its own */
     unsigned cells;
@@ -156,7 +158,7 @@ static void start(struct session *s, struct call *call)
         return;
     }
     if (call->op->writes)
-        call->request.write.tag = (struct str){s->cell_tag, strlen(s->cell_tag)};
+        call->request.writing.tag = (struct str){s->cell_tag, strlen(s->cell_tag)};
     send_call(s, call);
 }
 
@@ -230,6 +232,15 @@ static void warn_ignored(void *arg, const char *path, const char *why)
     log_warning("%s: %s is left out: %s", WORKSPACE_FILE, path, why);
 }
 
+static void opened(struct session *s)
+{
+    s->state = OPEN;
+    /* Now that the cell is open and what is taken over can be swept at once. */
+    leftover_collect(&s->leftovers, s->state_fd, &s->spec);
+    send_sweeps(s);
+    send_waiting(s);
+}
+
 static void settings_read(struct call *call)
 {
     struct session *s = session_of(call);
@@ -242,7 +253,9 @@ static void settings_read(struct call *call)
         return;
     }
     struct config *fresh = config_clone(s->operator_config);
-    if (!call->failed && call->reply.read.truncated)
+    if (!s->settings)
+        r = call->failed ? err_set(&err, call->err.code, "%s", call->err.message) : 0;
+    else if (!call->failed && call->reply.read.truncated)
         r = err_set(&err, ERR_TOO_LARGE, "%s is larger than %u bytes", WORKSPACE_FILE,
                     CONFIG_BYTES_MAX);
     else if (!call->failed)
@@ -265,11 +278,7 @@ static void settings_read(struct call *call)
         return;
     }
     s->workplace.config = s->config = fresh;
-    s->state = OPEN;
-    /* Now that the cell is open and what is taken over can be swept at once. */
-    leftover_collect(&s->leftovers, s->state_fd, &s->spec);
-    send_sweeps(s);
-    send_waiting(s);
+    opened(s);
 }
 
 static int take_frame(void *arg, const struct frame *frame)
@@ -333,9 +342,17 @@ static int open_cell(struct session *s, struct err *err)
         return -1;
     s->state = OPENING;
     snprintf(s->cell_tag, sizeof s->cell_tag, "%s-%x", s->tag, ++s->cells);
-    struct call *call = own_call(s, OP_READ, 0, WORKSPACE_FILE, settings_read);
-    call->request.read = (struct op_read_request){0, call_path_text(call), ARG_ABSENT, ARG_ABSENT,
-                                                  CONFIG_BYTES_MAX};
+    struct call *call;
+    if (s->settings) {
+        call = own_call(s, OP_READ, 0, s->settings, settings_read);
+        call->request.read = (struct op_read_request){.path = call_path_text(call),
+                                                      .start_line = ARG_ABSENT,
+                                                      .end_line = ARG_ABSENT,
+                                                      .max_bytes = CONFIG_BYTES_MAX};
+    } else {
+        call = own_call(s, OP_STAT, 0, ".", settings_read);
+        call->request.stat = (struct op_stat_request){.path = call_path_text(call)};
+    }
     send_call(s, call);
     return 0;
 }
@@ -422,6 +439,11 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     s->operator_config = options->config;
     s->config = config_clone(options->config);
     s->id = mem_dup(options->id);
+    s->base = mem_dup(options->base);
+    if (options->settings)
+        s->settings = strcmp(options->settings, ".") == 0
+                          ? mem_dup(WORKSPACE_FILE)
+                          : mem_format("%s/" WORKSPACE_FILE, options->settings);
     s->waiting_end = &s->waiting;
     flight_init(&s->flight);
     for (size_t i = 0; i < ROOTS_MAX; i++)
@@ -444,7 +466,8 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     s->spec.system = options->show_system;
     spec_choose_owner(&s->spec, geteuid(), getegid(),
                       (uint32_t)config_int(options->config, "cell.uid"));
-    s->workplace = (struct workplace){s->roots, options->n_roots, s->config, "full", s->id};
+    s->workplace = (struct workplace){s->roots, options->n_roots, s->config, "full",
+                                      s->id,    s->base};
     for (size_t i = 0; i < s->spec.n_roots; i++)
         sweep_init(&s->sweeps[i], s->state_fd, s->spec.roots[i].device, s->spec.roots[i].inode,
                    s->tag);
@@ -470,5 +493,7 @@ void session_free(struct session *s)
     spec_done(&s->spec);
     config_free(s->config);
     free(s->id);
+    free(s->base);
+    free(s->settings);
     free(s);
 }

@@ -15,6 +15,9 @@ struct session_options {
     const char *id; /* "" for one without a name */
     struct root roots[ROOTS_MAX];
     size_t n_roots;
+    const char *base; /* absolute; relative paths begin there; NULL: at the first root */
+    const char
+        *settings;       /* folder of the workspace's own settings, in the first root; NULL: none */
     const char *protect; /* in the last root: a folder that stays read-only in the cell, or NULL */
     bool show_system;
 };

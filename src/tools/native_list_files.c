@@ -1,10 +1,15 @@
 #include "base/utf8.h"
 #include "core/call.h"
 #include "tools/all.h"
+#include "tools/file.h"
+#include "tools/file.h"
 
 struct args {
     struct str path;
     struct str path_b64;
+    bool recursive;
+    struct str glob;
+    struct str exclude;
     bool hidden;
     int64_t max_results;
 };
@@ -18,6 +23,22 @@ static const struct arg args[] = {
      .type = ARG_STRING,
      .offset = offsetof(struct args, path_b64),
      .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
+    {.name = "recursive",
+     .type = ARG_BOOL,
+     .offset = offsetof(struct args, recursive),
+     .doc = "Also list what is inside the folders."},
+    {.name = "glob",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, glob),
+     .max = 1024,
+     .doc = "Only paths that match, seen from the folder: *.c, src/**/*.{ts,tsx}. With `**` or a "
+            "slash give recursive too."},
+    {.name = "exclude",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, exclude),
+     .max = 1024,
+     .doc = "Leave out what matches this glob and all that is in it; without a slash it means "
+            "names at any depth: {node_modules,*.o}."},
     {.name = "hidden",
      .type = ARG_BOOL,
      .offset = offsetof(struct args, hidden),
@@ -54,12 +75,17 @@ static int prepare(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     struct str path = a->path.p ? a->path : STR(".");
-    if (call_take_path(call, path, a->path_b64, err) < 0)
+    if (call_take_path(call, path, a->path_b64, err) < 0 ||
+        file_check_glob(a->glob, "glob", err) < 0 ||
+        file_check_glob(a->exclude, "exclude", err) < 0)
         return -1;
     call->op = &op_table[OP_LIST];
     call->request.list = (struct op_list_request){
         .root = (int64_t)call->path.root,
         .path = call_path_text(call),
+        .glob = a->glob,
+        .exclude = a->exclude,
+        .recursive = a->recursive,
         .hidden = a->hidden,
         .max_entries = a->max_results,
     };
@@ -69,7 +95,7 @@ static int prepare(struct call *call, struct err *err)
 static void write_entry(const struct call *call, const struct op_entry *entry, struct json_out *j)
 {
     char mtime[CLOCK_TEXT_MAX];
-    char path[PATH_TEXT_MAX + PATH_NAME_MAX + 2];
+    char path[2 * PATH_TEXT_MAX];
     int n = path_is_root(&call->path)
                 ? snprintf(path, sizeof path, "%.*s", (int)entry->name.n, entry->name.p)
                 : snprintf(path, sizeof path, "%s/%.*s", call->path.text, (int)entry->name.n,
@@ -109,8 +135,9 @@ const struct tool native_list_files = {
     .name = "list_files",
     .title = "List a folder",
     .description =
-        "Lists the files and folders directly inside a folder of the workspace, sorted by "
-        "name, each with its type, size and time of change.",
+        "Lists the files and folders of a folder of the workspace, sorted by name, each with its "
+        "type, size and time of change; with recursive also what is inside the folders. A glob "
+        "keeps only what matches.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,

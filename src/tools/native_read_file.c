@@ -74,8 +74,13 @@ static int prepare(struct call *call, struct err *err)
         return err_field(err, "end_line", "end_line (%lld) is before start_line (%lld)",
                          (long long)a->end_line, (long long)a->start_line);
     call->op = &op_table[OP_READ];
-    call->request.read = (struct op_read_request){(int64_t)call->path.root, call_path_text(call),
-                                                  a->start_line, a->end_line, a->max_bytes};
+    call->request.read = (struct op_read_request){
+        .root = (int64_t)call->path.root,
+        .path = call_path_text(call),
+        .start_line = a->start_line,
+        .end_line = a->end_line,
+        .max_bytes = a->max_bytes,
+    };
     return 0;
 }
 

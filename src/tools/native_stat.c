@@ -1,5 +1,7 @@
 #include "core/call.h"
 #include "tools/all.h"
+#include "tools/file.h"
+#include "tools/file.h"
 
 struct args {
     struct str path;
@@ -33,24 +35,16 @@ static int prepare(struct call *call, struct err *err)
     if (call_take_path(call, a->path, a->path_b64, err) < 0)
         return -1;
     call->op = &op_table[OP_STAT];
-    call->request.stat = (struct op_stat_request){(int64_t)call->path.root, call_path_text(call)};
+    call->request.stat = (struct op_stat_request){.root = (int64_t)call->path.root,
+                                                  .path = call_path_text(call)};
     return 0;
 }
 
 static int shape(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
-    const struct op_stat_reply *r = &call->reply.stat;
-    char mode[8];
-    char mtime[CLOCK_TEXT_MAX];
-    snprintf(mode, sizeof mode, "%04o", (unsigned)r->mode & 07777u);
-    clock_format_utc(r->mtime_ms, mtime);
     call_write_path(call, j, "path");
-    jo_ktext(j, "type", file_type_names[r->type]);
-    jo_kint(j, "size", r->size);
-    jo_ktext(j, "mode", mode);
-    jo_ktext(j, "mtime", mtime);
-    jo_kbool(j, "is_symlink", r->symlink);
+    file_write_stat(call, "is_symlink", j);
     return 0;
 }
 

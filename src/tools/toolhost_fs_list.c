@@ -1,5 +1,7 @@
 #include "core/call.h"
 #include "tools/all.h"
+#include "tools/file.h"
+#include "tools/file.h"
 
 struct args {
     struct str path;
@@ -13,22 +15,16 @@ static const struct arg args[] = {
      .doc = "Folder to list: @project, @pkg or @state, with a path behind it."},
 };
 
-static const struct arg entry_fields[] = {
-    {.name = "name", .type = ARG_STRING, .flags = ARG_REQUIRED},
-    {.name = "type", .type = ARG_CHOICE, .flags = ARG_REQUIRED, .choices = file_type_names},
-    {.name = "size", .type = ARG_INT, .flags = ARG_REQUIRED},
-};
-
 static const struct arg result[] = {
     {.name = "path", .type = ARG_STRING, .flags = ARG_REQUIRED},
     {.name = "entries",
      .type = ARG_OBJECTS,
-     .items = entry_fields,
-     .n_items = ARRAY_LEN(entry_fields)},
+     .items = file_entry_fields,
+     .n_items = FILE_ENTRY_FIELDS},
     {.name = "entriesPreview",
      .type = ARG_OBJECTS,
-     .items = entry_fields,
-     .n_items = ARRAY_LEN(entry_fields)},
+     .items = file_entry_fields,
+     .n_items = FILE_ENTRY_FIELDS},
     {.name = "truncated", .type = ARG_BOOL},
     {.name = "hint", .type = ARG_STRING},
 };
@@ -53,17 +49,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     (void)err;
     const struct op_list_reply *r = &call->reply.list;
     call_write_path(call, j, "path");
-    if (jo_karray(j, r->truncated ? "entriesPreview" : "entries", (size_t)r->count)) {
-        struct str rest = buf_str(&call->reply_body);
-        for (struct op_entry entry; op_entry_next(&rest, &entry) > 0;) {
-            jo_open(j, '{');
-            jo_kstr(j, "name", entry.name);
-            jo_ktext(j, "type", file_type_names[entry.type]);
-            jo_kint(j, "size", entry.size);
-            jo_close(j, '}');
-        }
-        jo_close(j, ']');
-    }
+    file_write_entries(call, r->truncated ? "entriesPreview" : "entries", j);
     if (r->truncated) {
         jo_kbool(j, "truncated", true);
         jo_ktext(j, "hint",

@@ -1,8 +1,6 @@
 #include "core/call.h"
 #include "tools/all.h"
-
-/* Kept by the gate; the cell has it read-only as well. */
-#define LOGS "logs"
+#include "tools/file.h"
 
 struct args {
     struct str path;
@@ -40,8 +38,8 @@ static int check_place(const struct call *call, struct err *err)
         err_set(err, ERR_READ_ONLY, "%s is read-only; write to @project or @state", root->name);
         return err_reason(err, "read_only_mount");
     }
-    if (strcmp(root->name, "@state") == 0 && path_beneath(call_path_text(call), LOGS)) {
-        err_set(err, ERR_READ_ONLY, "@state/" LOGS " is kept by the gate and cannot be written");
+    if (toolhost_is_log(call)) {
+        err_set(err, ERR_READ_ONLY, "@state/logs is kept by the gate and cannot be written");
         return err_reason(err, "protected_logs");
     }
     if (path_is_root(&call->path))
@@ -55,8 +53,7 @@ static int prepare(struct call *call, struct err *err)
     const struct config *config = call->workplace->config;
     if (call_take_path(call, a->path, (struct str){0}, err) < 0 || check_place(call, err) < 0)
         return -1;
-    int64_t limit = config_agent_int(config, call->agent, "tools.fs.maxWriteBytes",
-                                     config_int(config, "tools.fs.maxWriteBytes"));
+    int64_t limit = toolhost_write_limit(call);
     if ((int64_t)a->content.n > limit)
         return err_set(err, ERR_TOO_LARGE, "the content is %zu bytes, at most %lld can be written",
                        a->content.n, (long long)limit);

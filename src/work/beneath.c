@@ -65,6 +65,19 @@ int beneath_errno(struct err *err, int error, const char *path)
     case ELOOP:
         err_set(err, ERR_NOT_FOUND, "`%.*s` leads through too many symbolic links", n, path);
         return err_reason(err, "link_loop");
+    case EMLINK:
+        err_set(
+            err, ERR_PERMISSION_DENIED,
+            "`%.*s` leads through a symbolic link, and tools.filesystem.followSymlinks is false", n,
+            path);
+        return err_reason(err, "symlink_not_followed");
+    case EBUSY:
+        err_set(err, ERR_READ_ONLY, "`%.*s` is or holds a folder that is kept in its place", n,
+                path);
+        return err_reason(err, "read_only");
+    case ENOTEMPTY:
+        err_set(err, ERR_ALREADY_EXISTS, "the folder `%.*s` is not empty", n, path);
+        return err_reason(err, "not_empty");
     case EXDEV:
         err_set(err, ERR_SYMLINK_OUTSIDE_WORKSPACE,
                 "`%.*s` leads out of the workspace through a symbolic link", n, path);
@@ -188,7 +201,7 @@ static int step(struct walk *w, bool last)
     if (fd < 0 || fstat(fd, &st) < 0)
         return -errno;
     if (S_ISLNK(st.st_mode))
-        return follow(w, fd);
+        return w->root->no_links ? -EMLINK : follow(w, fd);
     if (last)
         return 1;
     return S_ISDIR(st.st_mode) ? enter(w, &fd) : -ENOTDIR;
@@ -256,13 +269,15 @@ static int open_any(const struct beneath_root *root, const char *path, int flags
 {
     int fd = -1;
     for (int i = 0; i < RETRIES; i++) {
-        fd = open_at(root->fd, path, flags, 0, 0);
+        fd = open_at(root->fd, path, flags, 0, root->no_links ? RESOLVE_NO_SYMLINKS : 0);
         /* The kernel could not tell whether `..` stayed inside during a rename elsewhere. */
         if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
             break;
     }
     if (fd >= 0)
         return fd;
+    if (errno == ELOOP && root->no_links)
+        return -EMLINK;
     return errno == EXDEV || errno == EAGAIN ? open_by_walk(root, path, flags) : -errno;
 }
 
@@ -368,7 +383,8 @@ int beneath_place(const struct beneath_root *root, const char *path, bool make_p
 {
     char parent[PATH_TEXT_MAX];
     if (split(path, parent, ret->name)) {
-        FD_AT_END int dir = open_at(root->fd, parent, O_PATH | O_DIRECTORY, 0, 0);
+        FD_AT_END int dir = open_at(root->fd, parent, O_PATH | O_DIRECTORY, 0,
+                                    root->no_links ? RESOLVE_NO_SYMLINKS : 0);
         struct stat st;
         bool missing = dir >= 0 && fstatat(dir, ret->name, &st, AT_SYMLINK_NOFOLLOW) < 0;
         if (dir >= 0 && (missing ? errno == ENOENT : !S_ISLNK(st.st_mode))) {
@@ -377,6 +393,21 @@ int beneath_place(const struct beneath_root *root, const char *path, bool make_p
         }
     }
     return place_by_walk(root, path, make_parents, ret, err);
+}
+
+int beneath_entry(const struct beneath_root *root, const char *path, struct beneath_place *ret,
+                  struct err *err)
+{
+    char parent[PATH_TEXT_MAX];
+    if (!split(path, parent, ret->name))
+        return err_field(err, "path", "`%.*s` names a folder by dots: give its own name",
+                         (int)utf8_cut(path, strnlen(path, SHOWN)), path);
+    return beneath_open(root, parent, O_PATH | O_DIRECTORY, &ret->dir, err);
+}
+
+int beneath_open_child(int dir, const char *name)
+{
+    return open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
 }
 
 int beneath_create(int dir, const char *name, int *ret_fd)

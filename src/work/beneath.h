@@ -14,6 +14,7 @@ struct beneath_root {
     const char *inside; /* absolute links to these count as inside */
     const char *host;
     bool writable;
+    bool no_links; /* no symbolic link is followed */
 };
 
 /* Opens path (relative, "." for the root) following links that stay inside. Never blocks on a FIFO.
@@ -33,6 +34,12 @@ struct beneath_place {
 };
 int beneath_place(const struct beneath_root *root, const char *path, bool make_parents,
                   struct beneath_place *ret, struct err *err);
+/* The same for what is to be moved, removed or looked at itself: a link at the end is not followed. The
+ * root itself is no such place. */
+int beneath_entry(const struct beneath_root *root, const char *path, struct beneath_place *ret,
+                  struct err *err);
+/* A folder in an open folder, opened for reading; -1 with errno, ELOOP for a link. */
+int beneath_open_child(int dir, const char *name);
 /* Makes a new file in an open folder; fails with EEXIST in errno where the name is taken. */
 int beneath_create(int dir, const char *name, int *ret_fd);
 /* A folder opened with O_PATH, opened for listing and fsync; -1 with errno. */

@@ -7,25 +7,56 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "core/glob.h"
 #include "work/work.h"
 
-/* Names of one folder held at once; beyond it the listing says that it is cut. */
+/* Names held at once; beyond it the listing says that it is cut. */
 #define NAMES_MAX ((size_t)32 << 20)
+/* Folders in one another that are gone into: each costs a descriptor. */
+#define DEPTH_MAX 200
 #define SECONDS_MAX 9000000000000000
 
-struct names {
-    struct buf text;    /* names with a NUL behind each */
+/* One folder: its names are read, sorted and then gone through. */
+struct level {
+    int fd;
+    size_t prefix;      /* length of the way to it in listing.path */
+    struct buf text;    /* d_type, name, NUL */
     struct buf offsets; /* uint32_t into text */
-    bool overflow;
+    size_t next;
 };
 
-static void names_done(struct names *names)
+struct listing {
+    struct work *w;
+    const struct op_list_request *q;
+    struct glob *glob;
+    struct glob *exclude;
+    struct level *levels;
+    int depth;
+    char path[PATH_TEXT_MAX]; /* of the entry at hand, seen from the folder that is listed */
+    size_t names_bytes;
+    int64_t count;
+    bool truncated;
+};
+
+static void level_done(struct listing *l)
 {
-    buf_done(&names->text);
-    buf_done(&names->offsets);
+    struct level *level = &l->levels[--l->depth];
+    l->names_bytes -= level->text.len;
+    fd_closep(&level->fd);
+    buf_done(&level->text);
+    buf_done(&level->offsets);
 }
 
-static enum file_type type_of(mode_t mode)
+static void listing_done(struct listing *l)
+{
+    while (l->depth > 0)
+        level_done(l);
+    free(l->levels);
+    glob_free(l->glob);
+    glob_free(l->exclude);
+}
+
+enum file_type work_file_type(mode_t mode)
 {
     if (S_ISREG(mode))
         return TYPE_FILE;
@@ -43,78 +74,156 @@ static int64_t mtime_ms(const struct stat *st)
     return seconds * 1000 + st->st_mtim.tv_nsec / 1000000;
 }
 
-static bool is_link(int dir, const struct dirent64 *d)
+static unsigned char type_of(int dir, const struct dirent64 *d)
 {
     struct stat st;
     if (d->d_type != DT_UNKNOWN)
-        return d->d_type == DT_LNK;
-    return fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+        return d->d_type;
+    return fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? IFTODT(st.st_mode) : DT_UNKNOWN;
 }
 
-static bool wanted(const struct op_list_request *q, int dir, const struct dirent64 *d)
+static bool wanted(const struct op_list_request *q, const char *name, unsigned char type)
 {
-    const char *name = d->d_name;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return false;
     if (name[0] == '.' && !q->hidden)
         return false;
     if (strncmp(name, OP_TEMP_PREFIX, strlen(OP_TEMP_PREFIX)) == 0)
         return false;
-    return !q->skip_symlinks || !is_link(dir, d);
+    return !q->skip_symlinks || type != DT_LNK;
 }
 
-static void add_name(struct names *names, const char *name)
+static void add_name(struct listing *l, struct level *level, unsigned char type, const char *name)
 {
-    uint32_t offset = (uint32_t)names->text.len;
+    uint32_t offset = (uint32_t)level->text.len;
     size_t n = strlen(name) + 1;
-    if (names->text.len + n > NAMES_MAX) {
-        names->overflow = true;
+    if (l->names_bytes + n + 1 > NAMES_MAX) {
+        l->truncated = true;
         return;
     }
-    buf_add(&names->text, name, n);
-    buf_add(&names->offsets, &offset, sizeof offset);
-}
-
-static int collect(struct work *w, int dir, const struct op_list_request *q, struct names *names,
-                   struct err *err)
-{
-    for (;;) {
-        if (work_check_cancel(w, err) < 0)
-            return -1;
-        ssize_t got = getdents64(dir, w->chunk, WORK_CHUNK);
-        if (got < 0)
-            return beneath_errno(err, errno, q->path.p);
-        if (got == 0)
-            return 0;
-        for (ssize_t at = 0; at < got;) {
-            const struct dirent64 *d = (const void *)(w->chunk + at);
-            at += d->d_reclen;
-            if (wanted(q, dir, d))
-                add_name(names, d->d_name);
-        }
-    }
+    buf_add(&level->text, &type, 1);
+    buf_add(&level->text, name, n);
+    buf_add(&level->offsets, &offset, sizeof offset);
+    l->names_bytes += n + 1;
 }
 
 static int compare(const void *a, const void *b, void *text)
 {
     const uint32_t *x = a;
     const uint32_t *y = b;
-    return strcmp((const char *)text + *x, (const char *)text + *y);
+    return strcmp((const char *)text + *x + 1, (const char *)text + *y + 1);
 }
 
-static void add_entry(struct work *w, int dir, const char *name)
+static int read_names(struct listing *l, struct level *level, struct err *err)
+{
+    for (;;) {
+        if (work_check_cancel(l->w, err) < 0)
+            return -1;
+        ssize_t got = getdents64(level->fd, l->w->chunk, WORK_CHUNK);
+        if (got < 0)
+            return beneath_errno(err, errno, l->q->path.p);
+        if (got == 0)
+            break;
+        for (ssize_t at = 0; at < got;) {
+            const struct dirent64 *d = (const void *)(l->w->chunk + at);
+            at += d->d_reclen;
+            unsigned char type = type_of(level->fd, d);
+            if (wanted(l->q, d->d_name, type))
+                add_name(l, level, type, d->d_name);
+        }
+    }
+    size_t count = level->offsets.len / sizeof(uint32_t);
+    if (count)
+        qsort_r(level->offsets.data, count, sizeof(uint32_t), compare, level->text.data);
+    if (level->text.failed || level->offsets.failed)
+        return err_set(err, ERR_OUTPUT_LIMIT, "the folder has too many entries for one answer");
+    return 0;
+}
+
+static int enter(struct listing *l, int fd, size_t prefix, struct err *err)
+{
+    struct level *level = &l->levels[l->depth++];
+    *level = (struct level){fd, prefix, BUF_INIT(NAMES_MAX + (1u << 20)), BUF_INIT(4 * NAMES_MAX),
+                            0};
+    return read_names(l, level, err);
+}
+
+static bool is_listed(const struct listing *l, struct str path, bool folder)
+{
+    if (!l->glob)
+        return true;
+    return (folder || !glob_folders_only(l->glob)) && glob_match(l->glob, path);
+}
+
+static bool is_excluded(const struct listing *l, struct str path, bool folder)
+{
+    return l->exclude && (folder || !glob_folders_only(l->exclude)) && glob_match(l->exclude, path);
+}
+
+static void add_entry(struct listing *l, const struct level *level, const char *name,
+                      struct str path)
 {
     struct stat st;
+    if (l->count == l->q->max_entries) {
+        l->truncated = true;
+        return;
+    }
     /* Gone since it was listed: then it is not there. */
-    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(level->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return;
     struct op_entry entry = {
-        .type = type_of(st.st_mode),
+        .type = work_file_type(st.st_mode),
         .size = st.st_size,
         .mtime_ms = mtime_ms(&st),
-        .name = {name, strlen(name)},
+        .name = path,
     };
-    op_entry_add(&w->body, &entry);
+    op_entry_add(&l->w->body, &entry);
+    l->count++;
+}
+
+/* Into a folder of the one at hand. What cannot be opened is left out: it is listed by its name. */
+static int go_into(struct listing *l, const struct level *level, const char *name, size_t length,
+                   struct err *err)
+{
+    struct str path = {l->path, length};
+    if (l->glob && !glob_may_match_beneath(l->glob, path))
+        return 0;
+    if (l->depth == DEPTH_MAX || length + PATH_NAME_MAX + 2 > sizeof l->path) {
+        l->truncated = true;
+        return 0;
+    }
+    int fd = beneath_open_child(level->fd, name);
+    if (fd < 0)
+        return 0;
+    l->path[length] = '/';
+    return enter(l, fd, length + 1, err);
+}
+
+static int next_entry(struct listing *l, struct err *err)
+{
+    struct level *level = &l->levels[l->depth - 1];
+    if (level->next == level->offsets.len / sizeof(uint32_t)) {
+        level_done(l);
+        return 0;
+    }
+    uint32_t offset;
+    memcpy(&offset, level->offsets.data + sizeof offset * level->next++, sizeof offset);
+    const char *name = level->text.data + offset + 1;
+    bool folder = level->text.data[offset] == DT_DIR;
+    size_t length = level->prefix + strlen(name);
+    memcpy(l->path + level->prefix, name, strlen(name));
+    struct str path = {l->path, length};
+    if (is_excluded(l, path, folder))
+        return 0;
+    if (is_listed(l, path, folder))
+        add_entry(l, level, name, path);
+    return folder && l->q->recursive && !l->truncated ? go_into(l, level, name, length, err) : 0;
+}
+
+static int compile(struct str pattern, bool anywhere, struct glob **ret, struct err *err)
+{
+    *ret = pattern.p ? glob_compile(pattern, anywhere, err) : NULL;
+    return pattern.p && !*ret ? -1 : 0;
 }
 
 int work_list(struct work *w, const union op_request *request, struct str body,
@@ -122,24 +231,25 @@ int work_list(struct work *w, const union op_request *request, struct str body,
 {
     (void)body;
     const struct op_list_request *q = &request->list;
-    const struct beneath_root *root = work_root(w, q->root, err);
+    const struct beneath_root *root = work_root(w, q->root, q->no_links, err);
+    CLEANUP(listing_done) struct listing l = {.w = w, .q = q};
     FD_AT_END int dir = -1;
-    if (!root || beneath_open(root, q->path.p, O_RDONLY | O_DIRECTORY, &dir, err) < 0)
+    if (!root || compile(q->glob, false, &l.glob, err) < 0 ||
+        compile(q->exclude, true, &l.exclude, err) < 0 ||
+        beneath_open(root, q->path.p, O_RDONLY | O_DIRECTORY, &dir, err) < 0)
         return -1;
-    CLEANUP(names_done)
-    struct names names = {.text = BUF_INIT(NAMES_MAX), .offsets = BUF_INIT(4 * NAMES_MAX)};
-    if (collect(w, dir, q, &names, err) < 0)
+    if (q->recursive)
+        work_slow(w);
+    l.levels = mem_zero((q->recursive ? DEPTH_MAX : 1) * sizeof *l.levels);
+    if (enter(&l, TAKE_FD(dir), 0, err) < 0)
         return -1;
-    size_t count = names.offsets.len / sizeof(uint32_t);
-    uint32_t *offsets = (void *)names.offsets.data;
-    if (count)
-        qsort_r(offsets, count, sizeof *offsets, compare, names.text.data);
-    size_t shown = (int64_t)count < q->max_entries ? count : (size_t)q->max_entries;
-    for (size_t i = 0; offsets && i < shown; i++)
-        add_entry(w, dir, names.text.data + offsets[i]);
-    if (w->body.failed || names.text.failed || names.offsets.failed)
+    while (l.depth > 0 && !(l.truncated && l.count == q->max_entries)) {
+        if (next_entry(&l, err) < 0)
+            return -1;
+    }
+    if (w->body.failed)
         return err_set(err, ERR_OUTPUT_LIMIT, "the folder has too many entries for one answer");
-    reply->list = (struct op_list_reply){(int64_t)shown, shown < count || names.overflow};
+    reply->list = (struct op_list_reply){l.count, l.truncated};
     return 0;
 }
 
@@ -148,17 +258,27 @@ int work_stat(struct work *w, const union op_request *request, struct str body,
 {
     (void)body;
     const struct op_stat_request *q = &request->stat;
-    const struct beneath_root *root = work_root(w, q->root, err);
+    const struct beneath_root *root = work_root(w, q->root, q->no_links, err);
     bool link;
     FD_AT_END int fd = -1;
+    CLEANUP(fd_closep) int dir = -1;
+    struct beneath_place place = {.dir = -1};
     struct stat st;
-    if (!root || beneath_is_link(root, q->path.p, &link, err) < 0 ||
-        beneath_open(root, q->path.p, O_PATH, &fd, err) < 0)
+    if (!root || beneath_is_link(root, q->path.p, &link, err) < 0)
         return -1;
-    if (fstat(fd, &st) < 0)
+    if (link && q->no_links) {
+        if (beneath_entry(root, q->path.p, &place, err) < 0)
+            return -1;
+        dir = place.dir;
+        if (fstatat(dir, place.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            return beneath_errno(err, errno, q->path.p);
+    } else if (beneath_open(root, q->path.p, O_PATH, &fd, err) < 0) {
+        return -1;
+    } else if (fstat(fd, &st) < 0) {
         return beneath_errno(err, errno, q->path.p);
+    }
     reply->stat = (struct op_stat_reply){
-        .type = type_of(st.st_mode),
+        .type = work_file_type(st.st_mode),
         .size = st.st_size,
         .mode = st.st_mode & 07777,
         .mtime_ms = mtime_ms(&st),

@@ -142,7 +142,7 @@ int work_read(struct work *w, const union op_request *request, struct str body,
 {
     (void)body;
     const struct op_read_request *q = &request->read;
-    const struct beneath_root *root = work_root(w, q->root, err);
+    const struct beneath_root *root = work_root(w, q->root, q->no_links, err);
     FD_AT_END int fd = -1;
     struct stat st;
     if (!root || beneath_open_file(root, q->path.p, &fd, &st, err) < 0)

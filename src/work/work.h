@@ -21,10 +21,12 @@ struct work {
     char *chunk;            /* WORK_CHUNK bytes to read into */
     struct buf body;        /* the reply's body */
     char sha256[HASH_HEX + 1];
-    int fd;         /* the gate */
-    uint64_t token; /* of the call at hand */
-    int64_t limit;  /* bytes its reply may have */
-    bool slow;      /* another thread was asked to take the next call */
+    char sha256_before[HASH_HEX + 1];
+    int fd;                 /* the gate */
+    uint64_t token;         /* of the call at hand */
+    int64_t limit;          /* bytes its reply may have */
+    bool slow;              /* another thread was asked to take the next call */
+    struct beneath_root at; /* what work_root hands out */
 };
 
 typedef int (*op_fn)(struct work *w, const union op_request *request, struct str body,
@@ -39,6 +41,16 @@ int work_list(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err);
 int work_stat(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err);
+int work_edit(struct work *w, const union op_request *request, struct str body,
+              union op_reply *reply, struct err *err);
+int work_frontmatter(struct work *w, const union op_request *request, struct str body,
+                     union op_reply *reply, struct err *err);
+int work_delete(struct work *w, const union op_request *request, struct str body,
+                union op_reply *reply, struct err *err);
+int work_move(struct work *w, const union op_request *request, struct str body,
+              union op_reply *reply, struct err *err);
+int work_mkdir(struct work *w, const union op_request *request, struct str body,
+               union op_reply *reply, struct err *err);
 int work_sweep(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err);
 
@@ -46,8 +58,18 @@ int work_sweep(struct work *w, const union op_request *request, struct str body,
 void work_slow(struct work *w);
 /* Sends a part of the reply's body before the rest is known. 0 or -errno. */
 int work_send_piece(struct work *w, struct str bytes);
-/* The root a request names, or NULL with an error. */
-const struct beneath_root *work_root(const struct work *w, int64_t root, struct err *err);
+/* The root a request names, until the next one is asked for; NULL with an error. */
+const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links, struct err *err);
+/* The same, to be written in. */
+const struct beneath_root *work_writable_root(struct work *w, int64_t root, bool no_links,
+                                              const char *path, struct err *err);
+enum file_type work_file_type(mode_t mode);
+/* Writes a file as OP_WRITE does; w->sha256 is what it then has. */
+int work_replace(struct work *w, const struct beneath_root *root, const struct op_write_request *q,
+                 struct str content, struct op_write_reply *reply, struct err *err);
+/* The entry and all that is in it, by descriptors, no link followed. *count goes up with each that is
+ * removed. 0 or -errno. */
+int work_remove_tree(struct work *w, int dir, const char *name, int64_t *count);
 /* -1 with CANCELLED once the gate asked to stop; long loops call it. */
 int work_check_cancel(const struct work *w, struct err *err);
 /* Hashes the first `size` bytes of an open file. */

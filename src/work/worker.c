@@ -26,8 +26,10 @@
 #define BODY_KEEP (256u << 10)
 
 const op_fn work_ops[OP_COUNT] = {
-    [OP_READ] = work_read, [OP_WRITE] = work_write, [OP_LIST] = work_list,
-    [OP_STAT] = work_stat, [OP_SWEEP] = work_sweep,
+    [OP_READ] = work_read,     [OP_WRITE] = work_write, [OP_LIST] = work_list,
+    [OP_STAT] = work_stat,     [OP_EDIT] = work_edit,   [OP_FRONTMATTER] = work_frontmatter,
+    [OP_DELETE] = work_delete, [OP_MOVE] = work_move,   [OP_MKDIR] = work_mkdir,
+    [OP_SWEEP] = work_sweep,
 };
 
 /* Which call each thread is at, so that another thread that reads the cancel can find it. */
@@ -55,11 +57,25 @@ struct thread {
     unsigned index;
 };
 
-const struct beneath_root *work_root(const struct work *w, int64_t root, struct err *err)
+const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links, struct err *err)
 {
-    if (root >= 0 && (size_t)root < w->n_roots)
-        return &w->roots[root];
-    err_set(err, ERR_INTERNAL, "no folder number %d", (int)root);
+    if (root < 0 || (size_t)root >= w->n_roots) {
+        err_set(err, ERR_INTERNAL, "no folder number %d", (int)root);
+        return NULL;
+    }
+    w->at = w->roots[root];
+    w->at.no_links = no_links;
+    return &w->at;
+}
+
+const struct beneath_root *work_writable_root(struct work *w, int64_t root, bool no_links,
+                                              const char *path, struct err *err)
+{
+    const struct beneath_root *found = work_root(w, root, no_links, err);
+    if (!found || found->writable)
+        return found;
+    err_set(err, ERR_READ_ONLY, "`%s` is in a read-only folder", path);
+    err_reason(err, "read_only_mount");
     return NULL;
 }
 

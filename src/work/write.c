@@ -181,25 +181,25 @@ static int find_place(struct writing *x, const struct beneath_root *root, struct
     return r < 0 && !may_make && err->code == ERR_NOT_FOUND ? no_such_file(x, err) : r;
 }
 
+int work_replace(struct work *w, const struct beneath_root *root, const struct op_write_request *q,
+                 struct str content, struct op_write_reply *reply, struct err *err)
+{
+    CLEANUP(writing_done)
+    struct writing x = {.w = w, .q = q, .path = q->path.p, .place.dir = -1, .fd = -1};
+    if (find_place(&x, root, err) < 0 || look_at_target(&x, err) < 0 || make_temp(&x, err) < 0 ||
+        fill_temp(&x, content, err) < 0 || work_check_cancel(w, err) < 0 || commit(&x, err) < 0)
+        return -1;
+    hash_end_hex(&x.hash, w->sha256);
+    *reply = (struct op_write_reply){x.bytes, {w->sha256, HASH_HEX}, !x.exists};
+    return 0;
+}
+
 int work_write(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err)
 {
     const struct op_write_request *q = &request->write;
-    const struct beneath_root *root = work_root(w, q->root, err);
-    if (!root)
-        return -1;
-    if (!root->writable) {
-        err_set(err, ERR_READ_ONLY, "`%s` is in a read-only folder", q->path.p);
-        return err_reason(err, "read_only_mount");
-    }
-    CLEANUP(writing_done)
-    struct writing x = {.w = w, .q = q, .path = q->path.p, .place.dir = -1, .fd = -1};
-    if (find_place(&x, root, err) < 0 || look_at_target(&x, err) < 0 || make_temp(&x, err) < 0 ||
-        fill_temp(&x, body, err) < 0 || work_check_cancel(w, err) < 0 || commit(&x, err) < 0)
-        return -1;
-    hash_end_hex(&x.hash, w->sha256);
-    reply->write = (struct op_write_reply){x.bytes, {w->sha256, HASH_HEX}, !x.exists};
-    return 0;
+    const struct beneath_root *root = work_writable_root(w, q->root, q->no_links, q->path.p, err);
+    return root ? work_replace(w, root, q, body, &reply->write, err) : -1;
 }
 
 int work_sweep(struct work *w, const union op_request *request, struct str body,
@@ -207,7 +207,7 @@ int work_sweep(struct work *w, const union op_request *request, struct str body,
 {
     (void)body;
     const struct op_sweep_request *q = &request->sweep;
-    const struct beneath_root *root = work_root(w, q->root, err);
+    const struct beneath_root *root = work_root(w, q->root, false, err);
     char prefix[64];
     int n = snprintf(prefix, sizeof prefix, OP_TEMP_PREFIX "%.*s-", (int)q->tag.n, q->tag.p);
     CLEANUP(fd_closep) int dir = -1;
@@ -221,8 +221,8 @@ int work_sweep(struct work *w, const union op_request *request, struct str body,
         for (ssize_t at = 0; at < got;) {
             const struct dirent64 *d = (const void *)(w->chunk + at);
             at += d->d_reclen;
-            if (strncmp(d->d_name, prefix, (size_t)n) == 0 && unlinkat(dir, d->d_name, 0) == 0)
-                reply->sweep.removed++;
+            if (strncmp(d->d_name, prefix, (size_t)n) == 0)
+                work_remove_tree(w, dir, d->d_name, &reply->sweep.removed);
         }
     }
     return 0;

@@ -52,8 +52,11 @@ def difference(files, listed, kind, where):
         yield f"{where} names {name}, but there is no {kind}/{name}.c"
 
 
+SHARED_BY_TOOLS = {"file"}
+
+
 def unlisted_tools():
-    files = {p.stem for p in (SRC / "tools").glob("*.c")}
+    files = {p.stem for p in (SRC / "tools").glob("*.c")} - SHARED_BY_TOOLS
     path = SRC / "tools" / "list.h"
     words = re.findall(r"^\s*TOOL\((\w+)\)", text(path), re.M) if path.exists() else []
     for name in sorted(set(w for w in words if words.count(w) > 1)):

@@ -1,0 +1,46 @@
+#include "core/call.h"
+#include "dialect/dialects.h"
+
+static const char *tool_name(const struct call *call)
+{
+    return call->tool ? call->tool->name : call->name;
+}
+
+static void open_answer(const struct call *call, struct json_out *j)
+{
+    jo_open(j, '{');
+    jo_kbool(j, "success", true);
+    jo_ktext(j, "tool", tool_name(call));
+    jo_key(j, "output");
+    jo_open(j, '{');
+}
+
+static void close_answer(const struct call *call, struct json_out *j)
+{
+    (void)call;
+    jo_close(j, '}');
+    jo_ktext(j, "error", NULL);
+    jo_close(j, '}');
+}
+
+static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
+{
+    jo_open(j, '{');
+    jo_kbool(j, "success", false);
+    jo_ktext(j, "tool", tool_name(call));
+    jo_ktext(j, "output", NULL);
+    jo_key(j, "error");
+    jo_open(j, '{');
+    jo_ktext(j, "code", err_row(err->code)->sidecar);
+    jo_ktext(j, "message", err->message);
+    jo_close(j, '}');
+    jo_close(j, '}');
+}
+
+const struct dialect dialect_sidecar = {
+    .id = DIALECT_SIDECAR,
+    .name = "sidecar",
+    .open = open_answer,
+    .close = close_answer,
+    .fail = write_failure,
+};

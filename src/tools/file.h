@@ -1,0 +1,33 @@
+/* What several file tools share. */
+#ifndef SANDGATE_TOOLS_FILE_H
+#define SANDGATE_TOOLS_FILE_H
+
+#include "core/call.h"
+
+/* name, type, size: an entry as most dialects show it. */
+#define FILE_ENTRY_FIELDS 3
+extern const struct arg file_entry_fields[FILE_ENTRY_FIELDS];
+void file_write_entries(const struct call *call, const char *key, struct json_out *j);
+
+/* A pattern that cannot be used is refused before anything runs; a NULL one is none. */
+int file_check_glob(struct str pattern, const char *field, struct err *err);
+
+/* The whole content, or more at the end; call->path is known. */
+int file_prepare_write(struct call *call, struct str content, bool append, struct err *err);
+
+/* Takes the path and begins an OP_EDIT or OP_FRONTMATTER; what is to change then goes into
+ * call->packed, and file_take_packed makes it the request's body. */
+int file_prepare_change(struct call *call, enum op_id op, struct str path, struct str path_b64,
+                        struct err *err);
+int file_take_packed(struct call *call, struct err *err);
+/* diff, truncated, both hashes and the size. */
+void file_write_change(const struct call *call, struct json_out *j);
+
+/* type, size, mode, mtime and whether it is a link. */
+void file_write_stat(const struct call *call, const char *link_key, struct json_out *j);
+
+/* toolhost: is call->path in @state/logs, and how much may be written. */
+bool toolhost_is_log(const struct call *call);
+int64_t toolhost_write_limit(const struct call *call);
+
+#endif

@@ -1,0 +1,60 @@
+#include "core/call.h"
+#include "tools/all.h"
+
+struct args {
+    struct str path;
+    struct str path_b64;
+};
+
+static const struct arg args[] = {
+    {.name = "path",
+     .type = ARG_STRING,
+     .flags = ARG_OR_NEXT,
+     .offset = offsetof(struct args, path),
+     .doc = "Folder to make, relative to the workspace; missing ones above it are made too."},
+    {.name = "path_b64",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, path_b64),
+     .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
+};
+
+static const struct arg result[] = {
+    {.name = "path", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "created",
+     .type = ARG_BOOL,
+     .flags = ARG_REQUIRED,
+     .doc = "False when the folder was there already."},
+};
+
+static int prepare(struct call *call, struct err *err)
+{
+    const struct args *a = (const void *)&call->args;
+    if (call_take_path(call, a->path, a->path_b64, err) < 0)
+        return -1;
+    call->op = &op_table[OP_MKDIR];
+    call->request.mkdir = (struct op_mkdir_request){(int64_t)call->path.root, call_path_text(call)};
+    return 0;
+}
+
+static int shape(const struct call *call, struct json_out *j, struct err *err)
+{
+    (void)err;
+    call_write_path(call, j, "path");
+    jo_kbool(j, "created", call->reply.mkdir.created);
+    return 0;
+}
+
+const struct tool native_make_directory = {
+    .dialect = DIALECT_NATIVE,
+    .name = "make_directory",
+    .title = "Make a folder",
+    .description =
+        "Makes a folder of the workspace and those above it that are missing. It is no error "
+        "when the folder is there already.",
+    .args = ARG_TABLE(args, struct args),
+    .result = ARG_TABLE(result, char),
+    .capabilities = CAP_FS_WRITE,
+    .runner = RUN_WORKER,
+    .prepare = prepare,
+    .shape = shape,
+};

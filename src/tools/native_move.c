@@ -1,0 +1,89 @@
+#include "core/call.h"
+#include "tools/all.h"
+#include "tools/file.h"
+
+struct args {
+    struct str from;
+    struct str to;
+    bool overwrite;
+};
+
+static const struct arg args[] = {
+    {.name = "from",
+     .type = ARG_STRING,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct args, from),
+     .doc = "File or folder to move, relative to the workspace."},
+    {.name = "to",
+     .type = ARG_STRING,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct args, to),
+     .doc = "Its new path; missing folders are made."},
+    {.name = "overwrite",
+     .type = ARG_BOOL,
+     .offset = offsetof(struct args, overwrite),
+     .doc = "Replace a file, or an empty folder by a folder, that is there."},
+};
+
+static const struct arg result[] = {
+    {.name = "from", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "to", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "type", .type = ARG_CHOICE, .flags = ARG_REQUIRED, .choices = file_type_names},
+    {.name = "replaced", .type = ARG_BOOL, .flags = ARG_REQUIRED},
+};
+
+static int take_target(struct call *call, struct str text, struct err *err)
+{
+    struct path to;
+    if (call_parse_path(call, text, &to, err) < 0)
+        return -1;
+    if (path_is_root(&call->path) || path_is_root(&to))
+        return err_field(err, path_is_root(&call->path) ? "from" : "to",
+                         "the workspace itself can neither be moved nor replaced");
+    buf_done(&call->packed);
+    buf_init(&call->packed, PATH_TEXT_MAX);
+    buf_add(&call->packed, to.text, strlen(to.text));
+    call->request.move.to_root = (int64_t)to.root;
+    call->request.move.to = buf_str(&call->packed);
+    return 0;
+}
+
+static int prepare(struct call *call, struct err *err)
+{
+    const struct args *a = (const void *)&call->args;
+    if (call_take_path(call, a->from, (struct str){0}, err) < 0)
+        return -1;
+    call->op = &op_table[OP_MOVE];
+    call->request.move = (struct op_move_request){
+        .root = (int64_t)call->path.root,
+        .path = call_path_text(call),
+        .overwrite = a->overwrite,
+    };
+    return take_target(call, a->to, err);
+}
+
+static int shape(const struct call *call, struct json_out *j, struct err *err)
+{
+    (void)err;
+    const struct op_move_reply *r = &call->reply.move;
+    call_write_path(call, j, "from");
+    jo_kstr(j, "to", call->request.move.to);
+    jo_ktext(j, "type", file_type_names[r->type]);
+    jo_kbool(j, "replaced", r->replaced);
+    return 0;
+}
+
+const struct tool native_move = {
+    .dialect = DIALECT_NATIVE,
+    .name = "move",
+    .title = "Move or rename",
+    .description =
+        "Moves or renames a file or folder of the workspace in one step. What is at the new "
+        "path already is kept and the call fails, unless overwrite is true.",
+    .args = ARG_TABLE(args, struct args),
+    .result = ARG_TABLE(result, char),
+    .capabilities = CAP_FS_READ | CAP_FS_WRITE,
+    .runner = RUN_WORKER,
+    .prepare = prepare,
+    .shape = shape,
+};

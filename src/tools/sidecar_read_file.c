@@ -1,0 +1,130 @@
+#include <inttypes.h>
+
+#include "core/call.h"
+#include "tools/all.h"
+
+#define WHOLE_MAX (1 << 20)
+
+struct args {
+    struct str path;
+    int64_t start_line;
+    int64_t end_line;
+};
+
+static const struct arg args[] = {
+    {.name = "path",
+     .type = ARG_STRING,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct args, path),
+     .doc = "File to read, relative to the workspace."},
+    {.name = "start_line",
+     .type = ARG_INT,
+     .offset = offsetof(struct args, start_line),
+     .min = 1,
+     .def = ARG_ABSENT,
+     .doc = "First line to return, counted from 1."},
+    {.name = "end_line",
+     .type = ARG_INT,
+     .offset = offsetof(struct args, end_line),
+     .min = 1,
+     .def = ARG_ABSENT,
+     .doc = "Last line to return, itself included."},
+};
+
+static const struct arg result[] = {
+    {.name = "content",
+     .type = ARG_STRING,
+     .doc = "Each line with its number and a tab before it."},
+    {.name = "lines", .type = ARG_INT, .doc = "How many lines were returned."},
+    {.name = "path", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "start_line", .type = ARG_INT},
+    {.name = "end_line", .type = ARG_INT},
+    {.name = "total_lines", .type = ARG_INT},
+    {.name = "binary", .type = ARG_BOOL},
+    {.name = "size", .type = ARG_INT},
+    {.name = "type", .type = ARG_STRING},
+};
+
+static bool is_window(const struct args *a)
+{
+    return a->start_line != ARG_ABSENT || a->end_line != ARG_ABSENT;
+}
+
+static int prepare(struct call *call, struct err *err)
+{
+    const struct args *a = (const void *)&call->args;
+    if (call_take_path(call, a->path, (struct str){0}, err) < 0)
+        return -1;
+    if (a->start_line != ARG_ABSENT && a->end_line != ARG_ABSENT && a->end_line < a->start_line)
+        return err_field(err, "end_line",
+                         "end_line (%" PRId64 ") is before start_line (%" PRId64 ")", a->end_line,
+                         a->start_line);
+    call->op = &op_table[OP_READ];
+    call->request.read = (struct op_read_request){
+        .root = (int64_t)call->path.root,
+        .path = call_path_text(call),
+        .start_line = a->start_line,
+        .end_line = a->end_line,
+        .max_bytes = WHOLE_MAX,
+    };
+    return 0;
+}
+
+static void write_numbered(const struct op_read_reply *r, struct str rest, struct json_out *j)
+{
+    BUF_AT_END struct buf text = BUF_INIT(8 * (size_t)WHOLE_MAX);
+    for (int64_t line = r->start_line; rest.n > 0; line++) {
+        const char *newline = memchr(rest.p, '\n', rest.n);
+        size_t n = newline ? (size_t)(newline - rest.p) : rest.n;
+        buf_addf(&text, "%s%" PRId64 "\t", line > r->start_line ? "\n" : "", line);
+        buf_add(&text, rest.p, n);
+        n += newline != NULL;
+        rest = (struct str){rest.p + n, rest.n - n};
+    }
+    jo_kcontent(j, "content", buf_str(&text));
+    if (text.failed)
+        j->out->failed = true;
+}
+
+static int shape(const struct call *call, struct json_out *j, struct err *err)
+{
+    const struct args *a = (const void *)&call->args;
+    const struct op_read_reply *r = &call->reply.read;
+    if (r->binary) {
+        jo_kbool(j, "binary", true);
+        jo_kint(j, "size", r->size);
+        jo_ktext(j, "type", "binary");
+        call_write_path(call, j, "path");
+        return 0;
+    }
+    if (r->truncated)
+        return err_set(err, ERR_TOO_LARGE,
+                       "`%s` has %" PRId64 " bytes in %" PRId64 " lines, more than the %d that are "
+                       "returned at once: give %s",
+                       call->path.text, r->size, r->total_lines, WHOLE_MAX,
+                       is_window(a) ? "a smaller range" : "start_line and end_line");
+    int64_t lines = r->end_line >= r->start_line ? r->end_line - r->start_line + 1 : 0;
+    write_numbered(r, buf_str(&call->reply_body), j);
+    jo_kint(j, "lines", lines);
+    call_write_path(call, j, "path");
+    jo_kint(j, "start_line", r->start_line);
+    jo_kint(j, "end_line", r->end_line);
+    jo_kint(j, "total_lines", r->total_lines);
+    return 0;
+}
+
+const struct tool sidecar_read_file = {
+    .dialect = DIALECT_SIDECAR,
+    .name = "read_file",
+    .title = "Read a file",
+    .description =
+        "Reads a text file of the workspace; each line comes with its number and a tab before "
+        "it. For a file over 1 MB give start_line and end_line. Of a binary file only its "
+        "size is told.",
+    .args = ARG_TABLE(args, struct args),
+    .result = ARG_TABLE(result, char),
+    .capabilities = CAP_FS_READ,
+    .runner = RUN_WORKER,
+    .prepare = prepare,
+    .shape = shape,
+};

@@ -1,0 +1,124 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "work/diff.h"
+#include "work/edit.h"
+#include "work/frontmatter.h"
+#include "work/work.h"
+
+#define DIFF_MAX (200u << 10)
+
+typedef int (*change_fn)(struct str before, struct str what, struct buf *after, struct err *err);
+
+static int read_whole(struct work *w, const struct beneath_root *root,
+                      const struct op_change_request *q, struct buf *ret, struct err *err)
+{
+    FD_AT_END int fd = -1;
+    struct stat st;
+    if (beneath_open_file(root, q->path.p, &fd, &st, err) < 0)
+        return -1;
+    if (st.st_size > q->max_bytes)
+        return err_set(err, ERR_TOO_LARGE, "`%s` has %lld bytes, at most %lld can be changed",
+                       q->path.p, (long long)st.st_size, (long long)q->max_bytes);
+    while ((int64_t)ret->len < st.st_size) {
+        if (work_check_cancel(w, err) < 0)
+            return -1;
+        ssize_t n = read(fd, w->chunk, WORK_CHUNK);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return beneath_errno(err, errno, q->path.p);
+        if (n == 0)
+            break;
+        if (buf_add(ret, w->chunk, (size_t)n) < 0)
+            return err_set(err, ERR_TOO_LARGE, "`%s` is too large to be changed", q->path.p);
+    }
+    return 0;
+}
+
+static int write_back(struct work *w, const struct beneath_root *root,
+                      const struct op_change_request *q, struct str after, struct err *err)
+{
+    struct op_write_reply written;
+    struct op_write_request request = {
+        .path = q->path,
+        .tag = q->tag,
+        /* Nobody else's change in between is lost. */
+        .if_match = {w->sha256, HASH_HEX},
+        .max_bytes = q->max_bytes,
+        .fsync = q->fsync,
+    };
+    char before[HASH_HEX + 1];
+    memcpy(before, w->sha256, sizeof before);
+    request.if_match.p = before;
+    return work_replace(w, root, &request, after, &written, err);
+}
+
+static int change(struct work *w, const struct op_change_request *q, struct str what, change_fn fn,
+                  struct op_change_reply *reply, struct err *err)
+{
+    const struct beneath_root *root = work_writable_root(w, q->root, false, q->path.p, err);
+    BUF_AT_END struct buf before = BUF_INIT((size_t)q->max_bytes + WORK_CHUNK);
+    BUF_AT_END struct buf after = BUF_INIT((size_t)q->max_bytes);
+    if (!root || read_whole(w, root, q, &before, err) < 0)
+        return -1;
+    hash_hex(before.data, before.len, w->sha256_before);
+    if (q->if_match.p && !hash_hex_equal(q->if_match, w->sha256_before))
+        return err_set(err, ERR_PRECONDITION_FAILED,
+                       "`%s` has changed: its SHA-256 is %s; read it again before writing",
+                       q->path.p, w->sha256_before);
+    if (before.len > FRAME_BODY_MAX)
+        work_slow(w);
+    if (fn(buf_str(&before), what, &after, err) < 0)
+        return -1;
+    size_t limit = w->body.max;
+    w->body.max = limit < DIFF_MAX ? limit : DIFF_MAX;
+    reply->cut = diff_unified(buf_str(&before), buf_str(&after), q->path.p, &w->body);
+    w->body.max = limit;
+    memcpy(w->sha256, w->sha256_before, sizeof w->sha256);
+    bool same = before.len == after.len && memcmp(before.data, after.data, after.len) == 0;
+    if (!q->dry_run && !same && write_back(w, root, q, buf_str(&after), err) < 0)
+        return -1;
+    if (q->dry_run)
+        hash_hex(after.data, after.len, w->sha256);
+    reply->bytes = (int64_t)after.len;
+    reply->sha256_before = (struct str){w->sha256_before, HASH_HEX};
+    reply->sha256_after = (struct str){w->sha256, HASH_HEX};
+    return 0;
+}
+
+static int apply_edits(struct str before, struct str what, struct buf *after, struct err *err)
+{
+    FREE_AT_END struct op_edit *edits = mem_zero(EDIT_COUNT_MAX * sizeof *edits);
+    size_t n = 0;
+    int r;
+    while (n < EDIT_COUNT_MAX && (r = op_edit_next(&what, &edits[n])) > 0)
+        n++;
+    if (r < 0 || what.n > 0)
+        return err_set(err, ERR_INTERNAL, "edits that are not well formed");
+    return edit_apply(before, edits, n, after, err);
+}
+
+int work_edit(struct work *w, const union op_request *request, struct str body,
+              union op_reply *reply, struct err *err)
+{
+    return change(w, &request->change, body, apply_edits, &reply->change, err);
+}
+
+static int apply_update(struct str before, struct str what, struct buf *after, struct err *err)
+{
+    JSON_AT_END yyjson_doc *doc = NULL;
+    if (json_parse(what.p, what.n, what.n, JSON_STRICT, &doc, NULL) < 0)
+        return err_set(err, ERR_INTERNAL, "an update that is not JSON");
+    return frontmatter_patch(before, yyjson_doc_get_root(doc), after, err);
+}
+
+int work_frontmatter(struct work *w, const union op_request *request, struct str body,
+                     union op_reply *reply, struct err *err)
+{
+    return change(w, &request->change, body, apply_update, &reply->change, err);
+}

@@ -1,0 +1,154 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "work/work.h"
+
+/* Folders in one another that can be removed: each costs a descriptor. */
+#define DEPTH_MAX 200
+#define LISTING_BYTES (32u << 10)
+
+/* Folders on the way down; the last is being emptied. */
+struct descent {
+    struct {
+        int fd;
+        char name[PATH_NAME_MAX + 1];
+    } folders[DEPTH_MAX];
+    int depth;
+    char *listing;
+};
+
+static void descent_done(struct descent *d)
+{
+    while (d->depth > 0)
+        close(d->folders[--d->depth].fd);
+    free(d->listing);
+}
+
+static int enter(struct descent *d, int parent, const char *name)
+{
+    if (d->depth == DEPTH_MAX)
+        return -E2BIG;
+    int fd = beneath_open_child(parent, name);
+    if (fd < 0)
+        return -errno;
+    d->folders[d->depth].fd = fd;
+    snprintf(d->folders[d->depth++].name, PATH_NAME_MAX + 1, "%s", name);
+    return 0;
+}
+
+/* Removes what can be removed of the deepest folder. 1: went into one inside it, 0: it is empty. */
+static int empty_folder(struct work *w, struct descent *d, int64_t *count)
+{
+    int fd = d->folders[d->depth - 1].fd;
+    struct err err;
+    for (;;) {
+        if (work_check_cancel(w, &err) < 0)
+            return -ECANCELED;
+        /* From the start each time: what was removed is gone from it. */
+        if (lseek(fd, 0, SEEK_SET) < 0)
+            return -errno;
+        ssize_t got = getdents64(fd, d->listing, LISTING_BYTES);
+        if (got < 0)
+            return -errno;
+        int64_t before = *count;
+        for (ssize_t at = 0; at < got;) {
+            const struct dirent64 *entry = (const void *)(d->listing + at);
+            at += entry->d_reclen;
+            if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+                continue;
+            if (unlinkat(fd, entry->d_name, 0) == 0 || errno == ENOENT) {
+                ++*count;
+                continue;
+            }
+            if (errno != EISDIR)
+                return -errno;
+            int r = enter(d, fd, entry->d_name);
+            return r < 0 ? r : 1;
+        }
+        if (*count == before)
+            return 0;
+    }
+}
+
+int work_remove_tree(struct work *w, int dir, const char *name, int64_t *count)
+{
+    if (unlinkat(dir, name, 0) == 0) {
+        ++*count;
+        return 0;
+    }
+    if (errno != EISDIR)
+        return -errno;
+    CLEANUP(descent_done) struct descent d = {.listing = mem_zero(LISTING_BYTES)};
+    int r = enter(&d, dir, name);
+    while (r >= 0 && d.depth > 0) {
+        r = empty_folder(w, &d, count);
+        if (r != 0)
+            continue;
+        d.depth--;
+        close(d.folders[d.depth].fd);
+        int parent = d.depth > 0 ? d.folders[d.depth - 1].fd : dir;
+        if (unlinkat(parent, d.folders[d.depth].name, AT_REMOVEDIR) < 0)
+            r = -errno;
+        else
+            ++*count;
+    }
+    return r < 0 ? r : 0;
+}
+
+/* Out of the way in one step under a name that the next sweep knows, and only then emptied: whatever
+ * happens, nobody meets half a folder under its own name. What cannot be removed is put back. */
+static int remove_folder(struct work *w, const struct op_delete_request *q,
+                         const struct beneath_place *place, int64_t *count, struct err *err)
+{
+    static atomic_uint number;
+    char temp[64];
+    work_slow(w);
+    snprintf(temp, sizeof temp, OP_TEMP_PREFIX "%.*s-d%x", (int)q->tag.n, q->tag.p,
+             atomic_fetch_add(&number, 1));
+    if (renameat2(place->dir, place->name, place->dir, temp, RENAME_NOREPLACE) < 0)
+        return beneath_errno(err, errno, q->path.p);
+    int r = work_remove_tree(w, place->dir, temp, count);
+    if (r == 0)
+        return 0;
+    bool back = renameat2(place->dir, temp, place->dir, place->name, RENAME_NOREPLACE) == 0;
+    struct err why;
+    if (r == -ECANCELED)
+        err_set(&why, ERR_CANCELLED, "cancelled");
+    else
+        beneath_errno(&why, -r, q->path.p);
+    return err_set(err, why.code, "%.300s; %lld entries of it had been removed%s", why.message,
+                   (long long)*count, back ? "" : ", and the rest is left under a temporary name");
+}
+
+int work_delete(struct work *w, const union op_request *request, struct str body,
+                union op_reply *reply, struct err *err)
+{
+    (void)body;
+    const struct op_delete_request *q = &request->delete;
+    const struct beneath_root *root = work_writable_root(w, q->root, q->no_links, q->path.p, err);
+    CLEANUP(fd_closep) int dir = -1;
+    struct beneath_place place = {.dir = -1};
+    struct stat st;
+    if (!root || beneath_entry(root, q->path.p, &place, err) < 0)
+        return -1;
+    dir = place.dir;
+    if (fstatat(dir, place.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return beneath_errno(err, errno, q->path.p);
+    int64_t count = 0;
+    if (!S_ISDIR(st.st_mode) || !q->recursive) {
+        if (unlinkat(dir, place.name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0)
+            return beneath_errno(err, errno, q->path.p);
+        count = 1;
+    } else if (remove_folder(w, q, &place, &count, err) < 0) {
+        return -1;
+    }
+    reply->delete = (struct op_delete_reply){work_file_type(st.st_mode), count};
+    return 0;
+}
