@@ -56,7 +56,7 @@ make_target() { # name
     clang -std=gnu17 -D_GNU_SOURCE -g -O1 -fno-omit-frame-pointer -Isrc $(yyjson --cflags) \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
         "tests/fuzz/fuzz_$1.c" -o "$BUILD/fuzz_$1" \
-        $BUILD/src/libsandgate.a $(yyjson --libs) $(pkg-config --libs libuv libcrypto) -lm
+        $BUILD/src/libsandgate.a $(yyjson --libs) $(pkg-config --libs libuv libcrypto libfyaml) -lm
 }
 
 make_library

@@ -28,9 +28,8 @@ static void print_answer(struct call *call)
     struct one_call *one = call->front;
     BUF_AT_END struct buf out = BUF_INIT(1u << 30);
     format_write(one->format, &one->request, call, true, &out);
-    buf_add_char(&out, '\n');
     one->status = front_status_of(call);
-    if (fd_write_all(STDOUT_FILENO, out.data, out.len) < 0)
+    if (front_print(buf_str(&out)) < 0)
         one->status = EXIT_TOOL_ERROR;
     one->answered = true;
     if (call->pipeline)

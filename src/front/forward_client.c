@@ -198,8 +198,7 @@ int forward_one(int sock, enum format_id format, const char *tool, struct str ar
         return EXIT_TOOL_ERROR;
     }
     struct str answer = bare(format, buf_str(&line));
-    if (fd_write_all(STDOUT_FILENO, answer.p, answer.n) < 0 ||
-        fd_write_all(STDOUT_FILENO, "\n", 1) < 0)
+    if (front_print(answer) < 0)
         return EXIT_TOOL_ERROR;
     return (int)yyjson_get_int(yyjson_obj_get(yyjson_doc_get_root(doc), "exit"));
 }

@@ -17,6 +17,18 @@ int front_usage_error(const struct err *err)
     return EXIT_USAGE;
 }
 
+int front_print(struct str answer)
+{
+    JSON_AT_END yyjson_doc *doc = NULL;
+    if (answer.n && answer.p[0] == '"' &&
+        json_parse(answer.p, answer.n, answer.n, JSON_STRICT, &doc, NULL) == 0)
+        answer = json_str(yyjson_doc_get_root(doc));
+    if (fd_write_all(STDOUT_FILENO, answer.p, answer.n) < 0)
+        return -1;
+    bool ended = doc && answer.n && answer.p[answer.n - 1] == '\n';
+    return ended ? 0 : fd_write_all(STDOUT_FILENO, "\n", 1);
+}
+
 /* A run's own folder beneath --state, made when it is missing. */
 static int run_folder(const struct options *o, char **ret_path, struct err *err)
 {

@@ -32,4 +32,8 @@ int front_status_of(const struct call *call);
 /* Prints the error on standard error and returns EXIT_USAGE. */
 int front_usage_error(const struct err *err);
 
+/* One answer on standard output, with a line break. A string, which some dialects answer with, is printed
+ * as the text it stands for. */
+int front_print(struct str answer);
+
 #endif

@@ -123,6 +123,7 @@ static bool worker_may_say(enum err_code code)
     case ERR_TOO_LARGE:
     case ERR_PRECONDITION_FAILED:
     case ERR_NO_MATCH:
+    case ERR_CONFLICT:
     case ERR_INVALID_PATTERN:
     case ERR_INVALID_FRONTMATTER:
     case ERR_CANCELLED:

@@ -1,5 +1,4 @@
-#include <stdlib.h>
-
+#include "base/mem.h"
 #include "core/call.h"
 #include "tools/all.h"
 #include "tools/file.h"

@@ -76,7 +76,7 @@ int beneath_errno(struct err *err, int error, const char *path)
                 path);
         return err_reason(err, "read_only");
     case ENOTEMPTY:
-        err_set(err, ERR_ALREADY_EXISTS, "the folder `%.*s` is not empty", n, path);
+        err_set(err, ERR_CONFLICT, "the folder `%.*s` is not empty", n, path);
         return err_reason(err, "not_empty");
     case EXDEV:
         err_set(err, ERR_SYMLINK_OUTSIDE_WORKSPACE,
