@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 files() { # name pattern
-    for folder in src include tests bench scripts; do
+    for folder in src include examples tests bench scripts; do
         [ ! -d "$folder" ] || find "$folder" -type f -name "$1"
     done | sort
 }
