@@ -26,6 +26,7 @@ build libcmocka-dev 1.1.5
 build python3 3.11.2
 build python3-pip 23.0.1
 build ca-certificates 20230311
+test g++ 4:12.2
 test python3-jsonschema 4.10.3
 lint clang 1:14.0
 lint clang-format 1:14.0

@@ -1,6 +1,5 @@
 #!/usr/bin/python3
 """The client library for C: installed, linked as its users link it, and used against gates real and false."""
-import contextlib
 import os
 import pathlib
 import shutil
@@ -116,13 +115,13 @@ def sources():
 
 
 def compilers():
-    """Each with the words that make it compile C11 or C++17."""
+    """Each with the words that make it compile C11 or C++17. Set-up sees to gcc's; others are a bonus."""
     for name, words in [("gcc", ["-std=c11"]), ("clang", ["-std=c11"]), ("g++", ["-x", "c++", "-std=c++17"]),
                         ("clang++", ["-x", "c++", "-std=c++17"])]:
-        if shutil.which(name):
+        if shutil.which(name) or not name.startswith("clang"):
             yield name, words
         else:
-            note(f"{name} is not here: left out")
+            note(f"{name} is not here: gcc's has to do")
 
 
 def build_example(installed, base, compiler, words):
@@ -224,15 +223,12 @@ def cases(tap, place, base, program, kind):
 
 
 def sanitized(base, kind):
-    """The test with the library's sources, or None where the sanitizer is not installed."""
+    """The test with the library's sources."""
     made = base / f"clib-{kind.partition(',')[0]}"
-    with contextlib.suppress(AssertionError):
-        run(["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-g", "-O1", f"-fsanitize={kind}", "-fno-sanitize-recover=all",
-             "-I", lib.ROOT / "include", "-I", lib.ROOT / "src", lib.ROOT / "tests/e2e/clib.c", *sources(),
-             "-pthread", "-o", made])
-        return made
-    note(f"-fsanitize={kind} does not link here: left out")
-    return None
+    run(["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-g", "-O1", f"-fsanitize={kind}", "-fno-sanitize-recover=all",
+         "-I", lib.ROOT / "include", "-I", lib.ROOT / "src", lib.ROOT / "tests/e2e/clib.c", *sources(),
+         "-pthread", "-o", made])
+    return made
 
 
 def main():
@@ -255,11 +251,9 @@ def main():
                 examples(place, programs)
     for place in places:
         cases(tap, place, base, program, "installed")
-    if made := sanitized(base, "address,undefined"):
-        cases(tap, places[-1], base, made, "ASan")
-    if made := sanitized(base, "thread"):
-        with tap.case("TSan: threads"):
-            places[-1].run(made, "threads", places[-1].workspace)
+    cases(tap, places[-1], base, sanitized(base, "address,undefined"), "ASan")
+    with tap.case("TSan: threads"):
+        places[-1].run(sanitized(base, "thread"), "threads", places[-1].workspace)
     tap.done()
 
 
