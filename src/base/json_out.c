@@ -223,18 +223,21 @@ void jo_written(struct json_out *j, size_t from, size_t n)
     before_value(j);
     if (buf_reserve(out, n + more + 2) < 0)
         return;
-    buf_add_char(out, '"');
     const char *p = out->data + from;
+    char *to = out->data + out->len;
+    *to++ = '"';
     for (size_t i = 0; i < n;) {
         size_t run = run_without_backslash(p + i, n - i);
-        buf_add(out, p + i, run);
+        memcpy(to, p + i, run);
+        to += run;
         i += run;
-        if (i < n) {
-            char two[2] = {'\\', p[i++]};
-            buf_add(out, two, 2);
+        while (i < n && needs_backslash(p[i])) {
+            *to++ = '\\';
+            *to++ = p[i++];
         }
     }
-    buf_add_char(out, '"');
+    *to++ = '"';
+    out->len = (size_t)(to - out->data);
 }
 
 void jo_kstr(struct json_out *j, const char *key, struct str s)
