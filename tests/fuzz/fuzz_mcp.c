@@ -87,7 +87,7 @@ static void check_refused(const struct mcp_message *m, const struct mcp_error *e
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str line = {(const char *)data, size};
-    CLEANUP(mcp_message_done) struct mcp_message message;
+    CLEANUP(mcp_message_done) struct mcp_message message = {0};
     struct mcp_error error;
     JSON_AT_END yyjson_doc *doc = NULL;
     if (size == 0)
