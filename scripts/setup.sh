@@ -28,6 +28,8 @@ build python3-pip 23.0.1
 build ca-certificates 20230311
 test g++ 4:12.2
 test python3-jsonschema 4.10.3
+test nodejs 18.13
+test npm 9.2
 lint clang 1:14.0
 lint clang-format 1:14.0
 lint clang-tidy 1:14.0
@@ -60,6 +62,10 @@ list() {
         echo "| $name | >= $floor | $group | Debian's signed release |"
     done
     echo "| yyjson (C source in PyPI's \`yyjson\`) | $yyjson_version | build | sha256 \`$yyjson_sha256\` |"
+    npm_version=$(sed -n 's/.*"@modelcontextprotocol\/sdk": "\([^"]*\)".*/\1/p' tests/sdk/package.json)
+    echo "| npm \`@modelcontextprotocol/sdk\` | $npm_version | test | hashes in tests/sdk/package-lock.json |"
+    python_version=$(sed -n 's/^mcp==\([^ ]*\).*/\1/p' tests/sdk/requirements.txt)
+    echo "| PyPI \`mcp\` | $python_version | test | hashes in tests/sdk/requirements.txt |"
 }
 
 # The wanted packages that are absent or too old, one a line.
@@ -73,8 +79,12 @@ missing_packages() {
     done
 }
 
+# Node often comes from elsewhere than Debian.
+has_npm() { command -v node >/dev/null && command -v npm >/dev/null; }
+
 wanted() {
     packages | while read -r group name floor; do
+        case $name in nodejs | npm) ! has_npm || continue ;; esac
         case " $groups " in
         *" $group "* | *" all "*) echo "$name $floor" ;;
         esac
@@ -182,6 +192,14 @@ build_yyjson() {
     write_stamp
 }
 
+# The MCP SDKs that tests talk through, for the Python that runs the tests.
+install_sdks() {
+    case " $groups " in *" test "* | *" all "*) ;; *) return 0 ;; esac
+    python=/usr/bin/python3
+    [ -x "$python" ] || python=python3
+    PYTHON=$python tests/sdk/install.sh >/dev/null || say "no MCP SDKs: tests/e2e/sdk_mcp.py will be skipped"
+}
+
 # What this tree was last set up with, to read when a build differs between two machines.
 write_stamp() {
     mkdir -p .deps
@@ -209,4 +227,5 @@ install_packages
 packages_took=$(seconds_since "$started")
 step=$(now_ms)
 build_yyjson
-say "packages $packages_took, yyjson $(seconds_since "$step"), total $(seconds_since "$started")"
+install_sdks
+say "packages $packages_took, libraries $(seconds_since "$step"), total $(seconds_since "$started")"

@@ -14,7 +14,8 @@ struct row {
 #define AT(field) offsetof(struct options, field)
 
 static const struct row rows[] = {
-    {"dialect", OPTIONS_SHAPE, AT(dialect), "NAME", "native (default) or toolhost"},
+    {"dialect", OPTIONS_SHAPE | OPTIONS_DIALECT, AT(dialect), "NAME",
+     "native (default) or toolhost"},
     {"format", OPTIONS_SHAPE, AT(format), "NAME", "tool_call (default) or openai"},
     {"json", OPTIONS_LISTING, AT(json), NULL, "as JSON"},
     {"workspace", OPTIONS_PLACE | OPTIONS_FOLDER, AT(workspace), "DIR",

@@ -270,6 +270,8 @@ class Gone(Exception):
 class Gate:
     """A running `sandgate stdio`. One thread; answers are kept until someone waits for them."""
 
+    command = "stdio"
+
     def __init__(self, form, *options, workspace=None, state=None, env=None, binary=None):
         self.form = form
         self.workspace = workspace
@@ -279,7 +281,7 @@ class Gate:
             form.own(self.home)
         self.state = self.home / "sandgate"
         self.errors = tempfile.TemporaryFile()
-        argv = [str(binary or form.binary), "stdio", *map(str, options)]
+        argv = [str(binary or form.binary), self.command, *map(str, options)]
         if workspace:
             argv += ["--workspace", str(workspace)]
         self.process = subprocess.Popen(
