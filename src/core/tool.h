@@ -31,6 +31,7 @@ enum capability {
 
 enum tool_flag {
     TOOL_IDEMPOTENT = 1, /* changes something, but the same call again changes nothing more */
+    TOOL_ADDS_ONLY = 2,  /* never changes or removes what is there */
 };
 
 struct tool {

@@ -58,8 +58,7 @@ void mcp_write_initialized(const char *id_json, const char *version, const struc
     close_message(&j);
 }
 
-/* What a client may build on when it decides whom to ask. A tool that changes something counts as one that
- * can destroy: whatever writes can overwrite. */
+/* What a client may build on when it decides whom to ask. */
 static void write_annotations(const struct tool *tool, struct json_out *j)
 {
     bool reads_only = !(tool->capabilities & ~(unsigned)CAP_FS_READ);
@@ -67,7 +66,7 @@ static void write_annotations(const struct tool *tool, struct json_out *j)
     jo_open(j, '{');
     jo_ktext(j, "title", tool->title);
     jo_kbool(j, "readOnlyHint", reads_only);
-    jo_kbool(j, "destructiveHint", !reads_only);
+    jo_kbool(j, "destructiveHint", !reads_only && !(tool->flags & TOOL_ADDS_ONLY));
     jo_kbool(j, "idempotentHint", reads_only || (tool->flags & TOOL_IDEMPOTENT));
     jo_kbool(j, "openWorldHint", false);
     jo_close(j, '}');
@@ -101,7 +100,8 @@ void mcp_write_tools(const char *id_json, const struct dialect *dialect, struct 
         jo_ktext(&j, "description", t->description);
         jo_key(&j, "inputSchema");
         arg_schema(&t->args, &j);
-        write_output_schema(t, dialect, &j);
+        if (!dialect->text)
+            write_output_schema(t, dialect, &j);
         write_annotations(t, &j);
         jo_close(&j, '}');
     }
@@ -139,16 +139,38 @@ static void write_failure(const char *id_json, const struct call *call, struct b
     struct json_out j = {.out = out};
     open_message(&j, id_json, "result");
     open_text(&j);
-    jo_str(&j, buf_str(&text));
+    if (call->dialect->text)
+        jo_raw(&j, buf_str(&text));
+    else
+        jo_str(&j, buf_str(&text));
     close_text(&j);
     jo_kbool(&j, "isError", true);
     close_message(&j);
+}
+
+/* A string is the text itself and has no fields. */
+static int write_text(const char *id_json, struct call *call, struct json_out *j)
+{
+    open_message(j, id_json, "result");
+    open_text(j);
+    if (call_write_result(call, j) < 0)
+        return -1;
+    close_text(j);
+    close_message(j);
+    return 0;
 }
 
 void mcp_write_result(const char *id_json, struct call *call, struct buf *out)
 {
     struct json_out j = {.out = out};
     size_t mark = out->len;
+    if (call->dialect->text) {
+        if (write_text(id_json, call, &j) == 0)
+            return;
+        out->len = mark;
+        write_failure(id_json, call, out);
+        return;
+    }
     size_t max = out->max;
     open_message(&j, id_json, "result");
     jo_key(&j, "structuredContent");
