@@ -46,6 +46,9 @@ yyjson_flags="-O2 -fPIC"
 yyjson_floor=0.9 # a system yyjson from here on is used instead; meson.build names the same number
 yyjson_line="yyjson $yyjson_version sha256:$yyjson_sha256 $yyjson_flags"
 
+# Libraries that the tests talk through.
+sdks="tests/sdk/mcp tests/sdk/models"
+
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
@@ -62,10 +65,12 @@ list() {
         echo "| $name | >= $floor | $group | Debian's signed release |"
     done
     echo "| yyjson (C source in PyPI's \`yyjson\`) | $yyjson_version | build | sha256 \`$yyjson_sha256\` |"
-    npm_version=$(sed -n 's/.*"@modelcontextprotocol\/sdk": "\([^"]*\)".*/\1/p' tests/sdk/package.json)
-    echo "| npm \`@modelcontextprotocol/sdk\` | $npm_version | test | hashes in tests/sdk/package-lock.json |"
-    python_version=$(sed -n 's/^mcp==\([^ ]*\).*/\1/p' tests/sdk/requirements.txt)
-    echo "| PyPI \`mcp\` | $python_version | test | hashes in tests/sdk/requirements.txt |"
+    for sdk in $sdks; do
+        sed -n "s#^\([a-z0-9-]*\)==\([^ ]*\) .*#| \1 (PyPI) | \2 | test | sha256 in \`$sdk/requirements.txt\` |#p" \
+            "$sdk/requirements.txt"
+        sed -n "s#.*\"\(@*[a-z/-]*\)\": \"\([0-9][0-9.]*\)\".*#| \1 (npm) | \2 | test | sha512 in \`$sdk/package-lock.json\` |#p" \
+            "$sdk/package.json"
+    done
 }
 
 # The wanted packages that are absent or too old, one a line.
@@ -192,12 +197,14 @@ build_yyjson() {
     write_stamp
 }
 
-# The MCP SDKs that tests talk through, for the Python that runs the tests.
+# For the Python that runs the tests.
 install_sdks() {
     case " $groups " in *" test "* | *" all "*) ;; *) return 0 ;; esac
     python=/usr/bin/python3
     [ -x "$python" ] || python=python3
-    PYTHON=$python tests/sdk/install.sh >/dev/null || say "no MCP SDKs: tests/e2e/sdk_mcp.py will be skipped"
+    for sdk in $sdks; do
+        PYTHON=$python tests/sdk/install.sh "${sdk##*/}" >/dev/null || say "$sdk not installed: its tests will be skipped"
+    done
 }
 
 # What this tree was last set up with, to read when a build differs between two machines.

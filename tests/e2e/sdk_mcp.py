@@ -13,7 +13,7 @@ import jsonschema
 import lib
 from lib import check, short
 
-SDK = lib.ROOT / "tests" / "sdk"
+SDK = lib.ROOT / "tests" / "sdk" / "mcp"
 TEXT = 'a "b"\n\\ü\n'
 TOOLS = {"read_file", "write_file", "list_files", "stat", "time_now"}
 
@@ -22,7 +22,7 @@ def install():
     """The folders of the SDKs; None and the reason where that cannot be."""
     if not shutil.which("node"):
         return None, "no node"
-    done = subprocess.run([SDK / "install.sh"], env={**os.environ, "PYTHON": sys.executable}, capture_output=True,
+    done = subprocess.run([SDK.parent / "install.sh", SDK.name], env={**os.environ, "PYTHON": sys.executable}, capture_output=True,
                           text=True, timeout=500, check=False)
     if done.returncode != 0:
         return None, "the SDKs could not be installed: " + " ".join(done.stderr.split())[-300:]

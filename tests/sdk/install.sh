@@ -1,18 +1,19 @@
 #!/bin/sh
-# Installs the MCP SDKs that tests/e2e/sdk_mcp.py talks through, where missing: pinned, every archive held against a
+# usage: install.sh mcp|models
+# Installs the libraries that tests/e2e/sdk_NAME.py talks through, where missing: pinned, every archive held against a
 # hash of package-lock.json or requirements.txt. Prints the folder of each. $PYTHON is who is to use the second one.
 set -eu
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/$1"
 python=${PYTHON:-python3}
 cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/sandgate
-mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] || { cache=$PWD/../../.deps && mkdir -p "$cache"; }
+mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] || { cache=$PWD/../../../.deps && mkdir -p "$cache"; }
 cache=$(cd "$cache" && pwd)
 
 hash_of() { cat "$@" | sha256sum | cut -c1-16; }
 
-npm_dir=$cache/sdk-npm-$(hash_of package.json package-lock.json)
+npm_dir=$cache/sdk-$1-npm-$(hash_of package.json package-lock.json)
 python_tag=$("$python" -c 'import sys, platform; print("%d.%d-%s" % (*sys.version_info[:2], platform.machine()))')
-python_dir=$cache/sdk-python-$python_tag-$(hash_of requirements.txt)
+python_dir=$cache/sdk-$1-python-$python_tag-$(hash_of requirements.txt)
 
 # A folder gets its name when its installation succeeded; of two at once the first wins.
 finish() { # made, name
