@@ -15,7 +15,8 @@ struct row {
 
 static const struct row rows[] = {
     {"dialect", OPTIONS_SHAPE, AT(dialect), "NAME", "native (default) or toolhost"},
-    {"format", OPTIONS_SHAPE, AT(format), "NAME", "tool_call (default) or openai"},
+    {"format", OPTIONS_SHAPE, AT(format), "NAME",
+     "tool_call (default), openai, openai-responses, anthropic or ollama"},
     {"json", OPTIONS_LISTING, AT(json), NULL, "as JSON"},
     {"workspace", OPTIONS_PLACE | OPTIONS_FOLDER, AT(workspace), "DIR",
      "folder to work in (default: this one)"},
