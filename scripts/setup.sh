@@ -214,7 +214,7 @@ link_sdk() { # name, lock file, function that fills a folder
     if [ ! -d "$folder" ]; then
         new=$(mktemp -d "$cache/sdk-new.XXXXXX")
         if ! "$3" "$new"; then
-            rm -rf "$new"
+            rm -rf "$new" ".deps/sdk/$1"
             say "could not install $2: its tests will be skipped"
             return
         fi
