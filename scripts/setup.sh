@@ -10,7 +10,6 @@ cd "$(dirname "$0")/.."
 
 # Debian packages: group, name, lowest version accepted. apt pins their content: each archive's hash stands in an
 # index that the release's signed file vouches for. A floor is therefore enough, and security updates still come in.
-# Where a fourth word is a command that is there already, from wherever, the package is not asked for.
 packages() {
     cat <<'EOF'
 build gcc 4:12.2
@@ -27,8 +26,6 @@ build python3 3.11.2
 build python3-pip 23.0.1
 build ca-certificates 20230311
 test python3-jsonschema 4.10.3
-test nodejs 18.13 node
-test npm 9.2 npm
 lint clang 1:14.0
 lint clang-format 1:14.0
 lint clang-tidy 1:14.0
@@ -45,10 +42,6 @@ yyjson_flags="-O2 -fPIC"
 yyjson_floor=0.9 # a system yyjson from here on is used instead; meson.build names the same number
 yyjson_line="yyjson $yyjson_version sha256:$yyjson_sha256 $yyjson_flags"
 
-# The client libraries of model providers: the tests hand their call objects to Sandgate.
-sdk_python_lock=tests/sdk/requirements.txt
-sdk_node_lock=tests/sdk/package-lock.json
-
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
@@ -61,13 +54,10 @@ seconds_since() {
 list() {
     echo '| part | version | for | pinned by |'
     echo '|---|---|---|---|'
-    packages | while read -r group name floor _; do
+    packages | while read -r group name floor; do
         echo "| $name | >= $floor | $group | Debian's signed release |"
     done
     echo "| yyjson (C source in PyPI's \`yyjson\`) | $yyjson_version | build | sha256 \`$yyjson_sha256\` |"
-    sed -n "s#^\([a-z0-9-]*\)==\([^ ]*\) .*#| \1 (PyPI) | \2 | test | sha256 in \`$sdk_python_lock\` |#p" "$sdk_python_lock"
-    sed -n "s#^ *\"\(.*\)\": \"\([0-9][0-9.]*\)\",*\$#| \1 (npm) | \2 | test | sha512 in \`$sdk_node_lock\` |#p" \
-        "${sdk_node_lock%-lock.json}.json"
 }
 
 # The wanted packages that are absent or too old, one a line.
@@ -82,10 +72,7 @@ missing_packages() {
 }
 
 wanted() {
-    packages | while read -r group name floor instead; do
-        if [ -n "$instead" ] && command -v "$instead" >/dev/null; then
-            continue
-        fi
+    packages | while read -r group name floor; do
         case " $groups " in
         *" $group "* | *" all "*) echo "$name $floor" ;;
         esac
@@ -147,15 +134,10 @@ python_with_pip() {
     die "no python3 with pip"
 }
 
-# Sets $cache to a folder that outlives this tree, or to the given one where there is none.
-find_cache() {
-    cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/sandgate
-    mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] || cache=$1
-}
-
 # Sets $sdist to a file whose hash has just been checked.
 fetch_sdist() {
-    find_cache "$work"
+    cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/sandgate
+    mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] || cache=$work
     sdist=$cache/yyjson-$yyjson_version.tar.gz
     if sdist_is_good "$sdist"; then
         return
@@ -198,46 +180,6 @@ build_yyjson() {
     write_stamp
 }
 
-install_sdk_python() { # folder
-    "$sdk_python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-cache-dir \
-        --only-binary :all: --require-hashes -r "$sdk_python_lock" --target "$1"
-}
-
-install_sdk_node() { # folder
-    cp "$sdk_node_lock" "${sdk_node_lock%-lock.json}.json" "$1" &&
-        npm ci --prefix "$1" --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
-}
-
-# Makes .deps/sdk/NAME lead to a folder that the lock file alone decides; one that exists already is used as it is.
-link_sdk() { # name, lock file, function that fills a folder
-    folder=$cache/sdk-$1-$(uname -m)-$(sha256sum "$2" | cut -c1-16)
-    if [ ! -d "$folder" ]; then
-        new=$(mktemp -d "$cache/sdk-new.XXXXXX")
-        if ! "$3" "$new"; then
-            rm -rf "$new" ".deps/sdk/$1"
-            say "could not install $2: its tests will be skipped"
-            return
-        fi
-        chmod 755 "$new"
-        mv -T "$new" "$folder" 2>/dev/null || rm -rf "$new" # another was faster
-    fi
-    mkdir -p .deps/sdk
-    ln -sfn "$folder" ".deps/sdk/$1"
-}
-
-install_sdks() {
-    case " $groups " in
-    *" test "* | *" all "*) ;;
-    *) return ;;
-    esac
-    find_cache "$PWD/.deps"
-    sdk_python=/usr/bin/python3 # which the Makefile prefers too
-    [ -x "$sdk_python" ] || sdk_python=python3
-    link_sdk "$("$sdk_python" -c 'import sys; print(sys.implementation.cache_tag)')" "$sdk_python_lock" \
-        install_sdk_python
-    link_sdk node "$sdk_node_lock" install_sdk_node
-}
-
 # What this tree was last set up with, to read when a build differs between two machines.
 write_stamp() {
     mkdir -p .deps
@@ -265,6 +207,4 @@ install_packages
 packages_took=$(seconds_since "$started")
 step=$(now_ms)
 build_yyjson
-yyjson_took=$(seconds_since "$step")
-install_sdks
-say "packages $packages_took, yyjson $yyjson_took, total $(seconds_since "$started")"
+say "packages $packages_took, yyjson $(seconds_since "$step"), total $(seconds_since "$started")"
