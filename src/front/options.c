@@ -15,8 +15,9 @@ struct row {
 
 static const struct row rows[] = {
     {"dialect", OPTIONS_SHAPE | OPTIONS_DIALECT, AT(dialect), "NAME",
-     "native (default) or toolhost"},
-    {"format", OPTIONS_SHAPE, AT(format), "NAME", "tool_call (default) or openai"},
+     "native (default), sidecar, system, toolhost or runner"},
+    {"format", OPTIONS_SHAPE, AT(format), "NAME",
+     "tool_call (default), openai, openai-responses, anthropic or ollama"},
     {"json", OPTIONS_LISTING, AT(json), NULL, "as JSON"},
     {"workspace", OPTIONS_PLACE | OPTIONS_FOLDER, AT(workspace), "DIR",
      "folder to work in (default: this one)"},

@@ -18,17 +18,6 @@ TEXT = 'a "b"\n\\ü\n'
 TOOLS = {"read_file", "write_file", "list_files", "stat", "time_now"}
 
 
-def install():
-    """The folders of the SDKs; None and the reason where that cannot be."""
-    if not shutil.which("node"):
-        return None, "no node"
-    done = subprocess.run([SDK.parent / "install.sh", SDK.name], env={**os.environ, "PYTHON": sys.executable}, capture_output=True,
-                          text=True, timeout=500, check=False)
-    if done.returncode != 0:
-        return None, "the SDKs could not be installed: " + " ".join(done.stderr.split())[-300:]
-    return dict(line.split(" ", 1) for line in done.stdout.splitlines()), ""
-
-
 def fill(form, name):
     folder = form.folder(name)
     many = form.folder(f"{name}/many")
@@ -103,7 +92,7 @@ def cases(tap, form, name, argv, env):
 
 
 def main():
-    folders, why = install()
+    folders, why = lib.install_sdk("mcp")
     if not folders:
         print(f"1..0 # SKIP {why}")
         return
