@@ -4,11 +4,11 @@
 #include <stdint.h>
 
 /* Lines of both texts between what they begin and end with in common. With more, the memory would be
- * above 40 MB, and the whole middle counts as changed. */
+ * above 50 MB, and the whole middle counts as changed. */
 #define LINES_MAX ((size_t)1 << 20)
 /* Differences looked for at once; what is further apart is done in several steps. */
 #define REACH 1024
-/* Comparisons for all steps; about 0.1 s. */
+/* Comparisons for all steps; about 0.2 s. */
 #define WORK_MAX 40000000
 /* Lines of one hash that are compared. Whoever makes more gets a longer diff, not a slower one. */
 #define PROBES_MAX 32
@@ -31,12 +31,12 @@ struct entry {
     const char *p;
     uint32_t n;
     uint32_t hash;
-    uint32_t id;
 };
 
 struct numbers {
-    struct entry *entries;
+    uint32_t *slots; /* by hash; a number plus one, or 0 */
     size_t mask;
+    struct entry *entries; /* for each number */
     uint32_t count;
     uint8_t *where; /* IN_BEFORE, IN_AFTER, for each number */
 };
@@ -74,13 +74,15 @@ static uint32_t number_of(struct numbers *numbers, const char *p, uint32_t n)
 {
     uint32_t hash = hash_line(p, n);
     for (size_t i = 0; i < PROBES_MAX; i++) {
-        struct entry *e = &numbers->entries[(hash + i) & numbers->mask];
-        if (!e->p) {
-            *e = (struct entry){p, n, hash, numbers->count++};
-            return e->id;
+        uint32_t *slot = &numbers->slots[(hash + i) & numbers->mask];
+        if (*slot == 0) {
+            numbers->entries[numbers->count] = (struct entry){p, n, hash};
+            *slot = numbers->count + 1;
+            break;
         }
+        const struct entry *e = &numbers->entries[*slot - 1];
         if (e->hash == hash && e->n == n && memcmp(e->p, p, n) == 0)
-            return e->id;
+            return *slot - 1;
     }
     return numbers->count++;
 }
@@ -257,6 +259,7 @@ static void *array(struct buf *b, size_t count, size_t size)
 /* Marks the lines that changed. -ENOMEM when there is no room to find out. */
 static int compare_lines(struct side *a, struct side *b)
 {
+    BUF_AT_END struct buf for_slots = BUF_INIT(0);
     BUF_AT_END struct buf for_entries = BUF_INIT(0);
     BUF_AT_END struct buf for_ids = BUF_INIT(0);
     BUF_AT_END struct buf for_where = BUF_INIT(0);
@@ -266,12 +269,14 @@ static int compare_lines(struct side *a, struct side *b)
     struct numbers numbers = {.mask = 1};
     while (numbers.mask < 2 * lines)
         numbers.mask *= 2;
-    struct entry *entries = array(&for_entries, numbers.mask, sizeof *entries);
+    uint32_t *slots = array(&for_slots, numbers.mask, sizeof *slots);
+    struct entry *entries = array(&for_entries, lines, sizeof *entries);
     uint32_t *ids = array(&for_ids, 2 * lines, sizeof *ids);
     uint8_t *where = array(&for_where, lines, 1);
     int32_t *rows = array(&for_rows, (reached + 1) * (reached + 2) / 2, sizeof *rows);
-    if (!entries || !ids || !where || !rows)
+    if (!slots || !entries || !ids || !where || !rows)
         return -ENOMEM;
+    numbers.slots = slots;
     numbers.entries = entries;
     numbers.mask--;
     numbers.where = where;

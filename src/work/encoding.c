@@ -75,9 +75,9 @@ static uint32_t character(const char *p, size_t n, size_t *ret_length)
 
 static void add_unit(struct buf *out, uint32_t unit, enum encoding encoding)
 {
-    char high_first[2] = {(char)(unit >> 8), (char)unit};
-    char low_first[2] = {(char)unit, (char)(unit >> 8)};
-    buf_add(out, encoding == ENCODING_UTF16LE ? low_first : high_first, 2);
+    bool low_first = encoding == ENCODING_UTF16LE;
+    buf_add_char(out, (char)(low_first ? unit : unit >> 8));
+    buf_add_char(out, (char)(low_first ? unit >> 8 : unit));
 }
 
 int encoding_to_utf16(struct str text, enum encoding encoding, struct buf *out)
