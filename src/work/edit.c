@@ -1,0 +1,482 @@
+#include "work/edit.h"
+
+#include <stdio.h>
+
+#include "base/utf8.h"
+#include "work/encoding.h"
+#include "work/nearest.h"
+
+#define LINES_NAMED 5
+/* More places than this are not counted. */
+#define PLACES_MAX 1000
+#define NONE SIZE_MAX
+
+#define UNKNOWN (-2)
+
+/* The file before the first edit. What has to be told from all of it is told once. */
+struct whole {
+    struct str text;
+    bool utf16; /* text is UTF-8 made of it */
+    size_t max;
+    int lead;
+    int utf8;
+    int single_byte;
+};
+
+/* One edit while it is done. */
+struct job {
+    struct whole *file;
+    struct str text; /* after the edits before this one */
+    const struct op_edit *edit;
+    size_t index;
+    struct buf folded;     /* text with `\n` for every `\r\n` */
+    struct buf needle;     /* what is searched for, where it is not old_text itself */
+    struct buf new_latin1; /* new_text, where the file is Latin-1 */
+    struct buf new_crlf;   /* the same with `\r\n` for bare `\n` */
+};
+
+/* Where and how old_text was found. */
+struct found {
+    struct str hay; /* text, or folded */
+    struct str needle;
+    size_t first;
+    bool folded;
+    bool latin1;
+};
+
+static void job_done(struct job *job)
+{
+    buf_done(&job->folded);
+    buf_done(&job->needle);
+    buf_done(&job->new_latin1);
+    buf_done(&job->new_crlf);
+}
+
+static int named(const struct job *job, struct err *err, const char *reason)
+{
+    err->message[utf8_cut(err->message, strlen(err->message))] = '\0';
+    snprintf(err->field, sizeof err->field, "edits[%zu]", job->index);
+    if (reason)
+        err_reason(err, reason);
+    return -1;
+}
+
+static int too_large(const struct job *job, struct err *err)
+{
+    err_set(err, ERR_TOO_LARGE, "the edited file would be larger than the %zu bytes allowed",
+            job->file->max);
+    return named(job, err, NULL);
+}
+
+static bool same(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+/* memmem takes linear time in glibc, whatever the texts. */
+static size_t search(struct str hay, struct str needle, size_t from)
+{
+    if (needle.n == 0 || from > hay.n || needle.n > hay.n - from)
+        return NONE;
+    const char *at = memmem(hay.p + from, hay.n - from, needle.p, needle.n);
+    return at ? (size_t)(at - hay.p) : NONE;
+}
+
+/* The line end at or behind `from`, or NONE; *ret_crlf when it is `\r\n`. */
+static size_t next_end(struct str text, size_t from, bool *ret_crlf)
+{
+    const char *at = from < text.n ? memchr(text.p + from, '\n', text.n - from) : NULL;
+    if (!at)
+        return NONE;
+    *ret_crlf = at > text.p && at[-1] == '\r';
+    return (size_t)(at - text.p);
+}
+
+/* Above 0 when more lines end with `\r\n` than with `\n` alone, below when fewer. */
+static int crlf_lead(struct str text)
+{
+    size_t counts[2] = {0, 0};
+    bool crlf = false;
+    for (size_t at = 0; (at = next_end(text, at, &crlf)) != NONE; at++)
+        counts[crlf]++;
+    return (counts[1] > counts[0]) - (counts[1] < counts[0]);
+}
+
+static int file_lead(struct whole *file)
+{
+    if (file->lead == UNKNOWN)
+        file->lead = crlf_lead(file->text);
+    return file->lead;
+}
+
+static bool file_is_utf8(struct whole *file)
+{
+    if (file->utf8 == UNKNOWN)
+        file->utf8 = file->utf16 || utf8_valid(file->text.p, file->text.n);
+    return file->utf8;
+}
+
+static bool file_is_single_byte(struct whole *file)
+{
+    if (file->single_byte == UNKNOWN)
+        file->single_byte = !file_is_utf8(file) && encoding_is_single_byte(file->text);
+    return file->single_byte;
+}
+
+static bool has_newline(struct str text)
+{
+    return text.n && memchr(text.p, '\n', text.n);
+}
+
+static void fold_ends(struct str text, struct buf *out)
+{
+    size_t done = 0;
+    bool crlf = false;
+    buf_reserve(out, text.n);
+    for (size_t at = 0; (at = next_end(text, at, &crlf)) != NONE; at++) {
+        if (!crlf)
+            continue;
+        buf_add(out, text.p + done, at - 1 - done);
+        done = at;
+    }
+    buf_add(out, text.p + done, text.n - done);
+}
+
+static void add_crlf(struct str text, struct buf *out)
+{
+    size_t done = 0;
+    bool crlf = false;
+    for (size_t at = 0; (at = next_end(text, at, &crlf)) != NONE; at++) {
+        if (crlf)
+            continue;
+        buf_add(out, text.p + done, at - done);
+        buf_add_char(out, '\r');
+        done = at;
+    }
+    buf_add(out, text.p + done, text.n - done);
+}
+
+/* True when the needle's first `\n` is the second half of a `\r\n` somewhere. Replacing from there
+ * on would leave a lone `\r` behind. */
+static bool splits_crlf(struct str hay, struct str needle)
+{
+    if (needle.p[0] != '\n')
+        return false;
+    BUF_AT_END struct buf longer = BUF_INIT(needle.n + 1);
+    buf_add_char(&longer, '\r');
+    buf_add(&longer, needle.p, needle.n);
+    return search(hay, buf_str(&longer), 0) != NONE;
+}
+
+/* As it is, then with line ends of either kind. */
+static bool find_text(struct job *job, struct str needle, struct found *ret)
+{
+    *ret = (struct found){.hay = job->text, .needle = needle};
+    ret->first = search(job->text, needle, 0);
+    if (ret->first != NONE && !splits_crlf(job->text, needle))
+        return true;
+    if (!has_newline(needle))
+        return false;
+    if (job->folded.len == 0)
+        fold_ends(job->text, &job->folded);
+    buf_reset(&job->needle, SIZE_MAX);
+    fold_ends(needle, &job->needle);
+    *ret = (struct found){.hay = buf_str(&job->folded), .needle = buf_str(&job->needle)};
+    ret->folded = true;
+    ret->first = search(ret->hay, ret->needle, 0);
+    return ret->first != NONE;
+}
+
+static bool find(struct job *job, struct found *ret)
+{
+    struct str old_text = job->edit->old_text;
+    if (find_text(job, old_text, ret))
+        return true;
+    if (encoding_is_ascii(old_text) || !utf8_valid(old_text.p, old_text.n) ||
+        file_is_utf8(job->file))
+        return false;
+    BUF_AT_END struct buf latin1 = BUF_INIT(old_text.n);
+    if (encoding_to_latin1(old_text, &latin1) != 0 || !find_text(job, buf_str(&latin1), ret))
+        return false;
+    ret->latin1 = true;
+    if (!ret->folded) {
+        buf_reset(&job->needle, SIZE_MAX);
+        buf_add(&job->needle, latin1.data, latin1.len);
+        ret->needle = buf_str(&job->needle);
+    }
+    return true;
+}
+
+static size_t line_of(struct str text, size_t at, size_t known_at, size_t known_line)
+{
+    bool crlf;
+    for (size_t i = known_at; (i = next_end(text, i, &crlf)) < at; i++)
+        known_line++;
+    return known_line;
+}
+
+static int ambiguous(const struct job *job, const struct found *f, size_t second, struct err *err)
+{
+    char lines[160] = "";
+    size_t count = 0;
+    size_t line = 1;
+    size_t before = 0;
+    for (size_t at = f->first; at != NONE && count < PLACES_MAX;) {
+        if (count < LINES_NAMED) {
+            line = line_of(f->hay, at, before, line);
+            before = at;
+            size_t n = strlen(lines);
+            snprintf(lines + n, sizeof lines - n, "%s%zu", count ? ", " : "", line);
+        }
+        count++;
+        /* The second place may begin inside the first one, as with `aa` in `aaa`. */
+        size_t next = search(f->hay, f->needle, at + f->needle.n);
+        at = count == 1 && next == NONE ? second : next;
+    }
+    err_set(err, ERR_NO_MATCH,
+            "old_text occurs %s%zu times, on lines %s%s; give more of the lines around it so that "
+            "it occurs once, or set all to replace every one",
+            count == PLACES_MAX ? "at least " : "", count, lines,
+            count > LINES_NAMED ? " and further" : "");
+    return named(job, err, "ambiguous");
+}
+
+static int not_found(const struct job *job, struct err *err)
+{
+    const char *where = job->index ? ", as the edits before it leave it" : "";
+    struct nearest nearest;
+    char shown[NEAREST_SHOWN];
+    if (!nearest_find(job->text, job->edit->old_text, &nearest)) {
+        err_set(err, ERR_NO_MATCH,
+                "old_text does not occur in the file%s, nor does anything like it; read the file "
+                "again and copy the text exactly",
+                where);
+        return named(job, err, "not_found");
+    }
+    char what[NEAREST_WHAT];
+    nearest_describe(&nearest, what);
+    nearest_show(&nearest, shown);
+    err_set(err, ERR_NO_MATCH, "old_text does not occur in the file%s; the nearest is %s:\n%s",
+            where, what, shown);
+    return named(job, err, "not_found");
+}
+
+/* The place in text that is `n` bytes of folded text behind `at`. */
+static size_t unfold(struct str text, size_t at, size_t n)
+{
+    while (n > 0) {
+        size_t left = text.n - at < n ? text.n - at : n;
+        const char *cr = left ? memchr(text.p + at, '\r', left) : NULL;
+        if (!cr)
+            return at + left;
+        n -= (size_t)(cr - (text.p + at)) + 1;
+        at = (size_t)(cr - text.p) + 1;
+        at += at < text.n && text.p[at] == '\n';
+    }
+    return at;
+}
+
+/* What to insert for each of the two line ends, and whether the file has more of `\r\n`. */
+struct insertion {
+    struct str as_is;
+    struct str crlf;
+    int lead;
+};
+
+static bool wants_latin1(const struct job *job, const struct found *f, struct str text)
+{
+    if (encoding_is_ascii(text))
+        return false;
+    /* Text in ASCII does not tell the encoding; then the whole file has to. */
+    return f->latin1 || (encoding_is_ascii(job->edit->old_text) && file_is_single_byte(job->file));
+}
+
+static int make_insertion(struct job *job, const struct found *f, struct insertion *ret,
+                          struct err *err)
+{
+    struct str text = job->edit->new_text;
+    if (wants_latin1(job, f, text) && utf8_valid(text.p, text.n)) {
+        buf_init(&job->new_latin1, text.n);
+        uint32_t bad = encoding_to_latin1(text, &job->new_latin1);
+        if (bad) {
+            err_set(err, ERR_INVALID_ARGUMENTS,
+                    "the file is not UTF-8 and is taken for Latin-1, which has no U+%04X as in "
+                    "new_text; write it another way",
+                    bad);
+            return named(job, err, "not_latin1");
+        }
+        text = buf_str(&job->new_latin1);
+    }
+    *ret = (struct insertion){.as_is = text, .crlf = text};
+    if (!has_newline(text) || (!f->folded && has_newline(f->needle)))
+        return 0;
+    buf_init(&job->new_crlf, 2 * text.n);
+    add_crlf(text, &job->new_crlf);
+    ret->crlf = buf_str(&job->new_crlf);
+    ret->lead = file_lead(job->file);
+    return 0;
+}
+
+static struct str choose(const struct insertion *ins, const struct found *f, struct str matched)
+{
+    int lead = f->folded && has_newline(ins->as_is) ? crlf_lead(matched) : 0;
+    return (lead ? lead : ins->lead) > 0 ? ins->crlf : ins->as_is;
+}
+
+static void replace(const struct job *job, const struct found *f, const struct insertion *ins,
+                    struct buf *out)
+{
+    struct str text = job->text;
+    size_t done = 0; /* of text */
+    size_t seen = 0; /* of hay */
+    for (size_t at = f->first; at != NONE && !out->failed;) {
+        size_t first = f->folded ? unfold(text, done, at - seen) : at;
+        size_t behind = f->folded ? unfold(text, first, f->needle.n) : first + f->needle.n;
+        struct str with = choose(ins, f, (struct str){text.p + first, behind - first});
+        buf_add(out, text.p + done, first - done);
+        buf_add(out, with.p, with.n);
+        done = behind;
+        seen = at + f->needle.n;
+        at = job->edit->all ? search(f->hay, f->needle, seen) : NONE;
+    }
+    buf_add(out, text.p + done, text.n - done);
+}
+
+static int check(const struct job *job, struct err *err)
+{
+    struct str old_text = job->edit->old_text;
+    struct str new_text = job->edit->new_text;
+    if (same(old_text, new_text)) {
+        err_set(err, ERR_INVALID_ARGUMENTS, "old_text and new_text are the same");
+        return named(job, err, NULL);
+    }
+    if (job->file->utf16 &&
+        (!utf8_valid(old_text.p, old_text.n) || !utf8_valid(new_text.p, new_text.n))) {
+        err_set(err, ERR_INVALID_ARGUMENTS, "the file is UTF-16, and the texts are not UTF-8");
+        return named(job, err, NULL);
+    }
+    return 0;
+}
+
+/* Nothing to find is allowed where nothing is, but for a byte order mark. */
+static int fill(const struct job *job, struct buf *out, struct err *err)
+{
+    bool only_mark = same(job->text, STR("\xef\xbb\xbf"));
+    if (job->text.n && !only_mark) {
+        err_set(
+            err, ERR_INVALID_ARGUMENTS,
+            "old_text is empty, which only an empty file allows; to insert, give a line that is "
+            "there as old_text and the same line with the addition as new_text");
+        return named(job, err, NULL);
+    }
+    buf_add(out, job->text.p, job->text.n);
+    buf_add(out, job->edit->new_text.p, job->edit->new_text.n);
+    return 0;
+}
+
+static int apply_one(struct job *job, struct buf *out, struct err *err)
+{
+    struct found found;
+    struct insertion ins;
+    if (check(job, err) < 0)
+        return -1;
+    if (job->edit->old_text.n == 0)
+        return fill(job, out, err);
+    buf_init(&job->folded, job->text.n);
+    buf_init(&job->needle, job->edit->old_text.n);
+    if (!find(job, &found))
+        return job->folded.failed ? too_large(job, err) : not_found(job, err);
+    size_t second = job->edit->all ? NONE : search(found.hay, found.needle, found.first + 1);
+    if (second != NONE)
+        return ambiguous(job, &found, second, err);
+    if (make_insertion(job, &found, &ins, err) < 0)
+        return -1;
+    replace(job, &found, &ins, out);
+    return 0;
+}
+
+/* Leaves the edited text in *text, which points into one of the two buffers then. */
+static int apply_all(struct whole *file, struct str *text, const struct op_edit *edits, size_t n,
+                     struct buf *buffers, struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        CLEANUP(job_done)
+        struct job job = {.file = file, .text = *text, .edit = &edits[i], .index = i};
+        struct buf *out = &buffers[i % 2];
+        buf_reset(out, SIZE_MAX);
+        if (apply_one(&job, out, err) < 0)
+            return -1;
+        if (out->failed || job.folded.failed || job.new_crlf.failed)
+            return too_large(&job, err);
+        *text = buf_str(out);
+    }
+    return 0;
+}
+
+static void two_done(struct buf (*buffers)[2])
+{
+    buf_done(&(*buffers)[0]);
+    buf_done(&(*buffers)[1]);
+}
+
+static int edit_utf16(struct str bytes, enum encoding encoding, struct whole *file,
+                      const struct op_edit *edits, size_t n, struct buf *out, struct err *err)
+{
+    /* Two bytes of UTF-16 are at most three of UTF-8. */
+    size_t most = bytes.n > out->max ? bytes.n : out->max;
+    size_t room = most < SIZE_MAX / 2 ? most / 2 * 3 + 3 : SIZE_MAX;
+    BUF_AT_END struct buf decoded = BUF_INIT(room);
+    CLEANUP(two_done) struct buf buffers[2] = {BUF_INIT(room), BUF_INIT(room)};
+    struct job last = {.file = file, .index = n ? n - 1 : 0};
+    if (encoding_from_utf16(bytes, encoding, &decoded) < 0)
+        return too_large(&last, err);
+    file->text = buf_str(&decoded);
+    file->utf16 = true;
+    struct str text = file->text;
+    if (apply_all(file, &text, edits, n, buffers, err) < 0)
+        return -1;
+    encoding_to_utf16(text, encoding, out);
+    buf_add(out, bytes.p + bytes.n - bytes.n % 2, bytes.n % 2);
+    return out->failed ? too_large(&last, err) : 0;
+}
+
+static int edit_bytes(struct whole *file, const struct op_edit *edits, size_t n, struct buf *out,
+                      struct err *err)
+{
+    CLEANUP(two_done) struct buf buffers[2] = {BUF_INIT(out->max), BUF_INIT(out->max)};
+    struct job last = {.file = file, .index = n ? n - 1 : 0};
+    struct str text = file->text;
+    if (apply_all(file, &text, edits, n, buffers, err) < 0)
+        return -1;
+    if (n && out->len == 0 && !out->failed) {
+        struct buf edited = buffers[(n - 1) % 2];
+        buffers[(n - 1) % 2] = *out;
+        *out = edited;
+        return 0;
+    }
+    buf_add(out, text.p, text.n);
+    return out->failed ? too_large(&last, err) : 0;
+}
+
+int edit_apply(struct str file, const struct op_edit *edits, size_t n, struct buf *out,
+               struct err *err)
+{
+    if (n > EDIT_COUNT_MAX)
+        return err_field(err, "edits", "%zu edits are given, at most %d are allowed", n,
+                         EDIT_COUNT_MAX);
+    size_t before = out->len;
+    struct whole whole = {
+        .text = file.n ? file : STR(""),
+        .max = out->max,
+        .lead = UNKNOWN,
+        .utf8 = UNKNOWN,
+        .single_byte = UNKNOWN,
+    };
+    enum encoding encoding = encoding_of(whole.text);
+    int r = encoding == ENCODING_BYTES
+                ? edit_bytes(&whole, edits, n, out, err)
+                : edit_utf16(whole.text, encoding, &whole, edits, n, out, err);
+    if (r < 0)
+        out->len = before;
+    return r;
+}
