@@ -26,6 +26,11 @@ build python3 3.11.2
 build python3-pip 23.0.1
 build ca-certificates 20230311
 test python3-jsonschema 4.10.3
+test python3-venv 3.11.2
+test nodejs 18.13
+test npm 9.2
+lint nodejs 18.13
+lint npm 9.2
 lint clang 1:14.0
 lint clang-format 1:14.0
 lint clang-tidy 1:14.0
@@ -36,6 +41,7 @@ EOF
 }
 
 requirements=scripts/requirements-yyjson.txt
+mypy_requirements=scripts/requirements-mypy.txt
 yyjson_version=$(sed -n 's/^yyjson==\([^ ]*\).*/\1/p' "$requirements")
 yyjson_sha256=$(sed -n 's/^yyjson==.*--hash=sha256:\([0-9a-f]*\).*/\1/p' "$requirements")
 yyjson_flags="-O2 -fPIC"
@@ -58,12 +64,20 @@ list() {
         echo "| $name | >= $floor | $group | Debian's signed release |"
     done
     echo "| yyjson (C source in PyPI's \`yyjson\`) | $yyjson_version | build | sha256 \`$yyjson_sha256\` |"
+    echo '| TypeScript, Pyright and what they need | as in the lock file | test, lint | `clients/typescript/package-lock.json` |'
+    echo "| mypy and what it needs | as in the file | lint | \`$mypy_requirements\` |"
+}
+
+# Node's own packages bring npm along, and Debian's npm cannot be installed beside them.
+comes_with_another() {
+    [ "$1" = npm ] && command -v npm >/dev/null
 }
 
 # The wanted packages that are absent or too old, one a line.
 missing_packages() {
     installed=$(dpkg-query -W -f='${db:Status-Status} ${Package} ${Version}\n' $(wanted_names) 2>/dev/null || true)
     wanted | while read -r name floor; do
+        comes_with_another "$name" && continue
         version=$(printf '%s\n' "$installed" | sed -n "s/^installed $name //p" | head -n 1)
         if [ -z "$version" ] || ! dpkg --compare-versions "$version" ge "$floor"; then
             echo "$name"
@@ -180,6 +194,34 @@ build_yyjson() {
     write_stamp
 }
 
+wants() {
+    for group; do
+        case " $groups " in *" $group "* | *" all "*) return ;; esac
+    done
+    return 1
+}
+
+# The compiler of clients/typescript and Pyright. npm checks every archive against the lock file's hash.
+fetch_node_tools() {
+    wants test lint || return 0
+    lock=$(sha256sum clients/typescript/package-lock.json | cut -d' ' -f1)
+    [ "$(cat .deps/node/lock 2>/dev/null)" != "$lock" ] || return 0
+    rm -rf .deps/node
+    mkdir -p .deps/node
+    cp clients/typescript/package.json clients/typescript/package-lock.json clients/typescript/.npmrc .deps/node/
+    (cd .deps/node && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+    echo "$lock" >.deps/node/lock
+}
+
+fetch_mypy() {
+    wants lint || return 0
+    cmp -s "$mypy_requirements" .deps/mypy/requirements && return
+    rm -rf .deps/mypy
+    "$(python_with_pip)" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+        --require-hashes -r "$mypy_requirements" --target .deps/mypy
+    cp "$mypy_requirements" .deps/mypy/requirements
+}
+
 # What this tree was last set up with, to read when a build differs between two machines.
 write_stamp() {
     mkdir -p .deps
@@ -207,4 +249,8 @@ install_packages
 packages_took=$(seconds_since "$started")
 step=$(now_ms)
 build_yyjson
-say "packages $packages_took, yyjson $(seconds_since "$step"), total $(seconds_since "$started")"
+yyjson_took=$(seconds_since "$step")
+step=$(now_ms)
+fetch_node_tools
+fetch_mypy
+say "packages $packages_took, yyjson $yyjson_took, clients' tools $(seconds_since "$step"), total $(seconds_since "$started")"
