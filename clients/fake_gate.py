@@ -110,10 +110,12 @@ def anthropic():
 
 
 def ollama():
-    for call in lines():
-        function = call["function"]
-        message = {"role": "tool", "tool_name": function["name"], "content": json.dumps(function["arguments"])}
-        say(json.dumps(message).encode() + b"\n")
+    source = lines()
+    for first in source:
+        for call in (next(source), first):
+            function = call["function"]
+            message = {"role": "tool", "tool_name": function["name"], "tool_call_id": call["id"]}
+            say(json.dumps({**message, "content": json.dumps(function["arguments"])}).encode() + b"\n")
 
 
 globals()[KIND]()

@@ -27,9 +27,9 @@ build python3-pip 23.0.1
 build ca-certificates 20230311
 test python3-jsonschema 4.10.3
 test python3-venv 3.11.2
-test nodejs 18.13
+test nodejs 18.20
 test npm 9.2
-lint nodejs 18.13
+lint nodejs 18.20
 lint npm 9.2
 lint clang 1:14.0
 lint clang-format 1:14.0

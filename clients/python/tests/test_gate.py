@@ -207,12 +207,38 @@ class Handle(Case):
                 self.assertEqual(message["tool_use_id"], f"toolu_{number}")
                 self.assertEqual(json.loads(message["content"]), {"n": f"{number}\ufffd"})
 
-    def test_ollama_one_at_a_time(self) -> None:
+    def test_ollama(self) -> None:
         with Gate(format="ollama", **self.fake("ollama")) as gate:
             calls = [gate.start_handle({"function": {"name": "x", "arguments": {"n": n}}}) for n in range(20)]
             for number, call in enumerate(calls):
                 expected = {"role": "tool", "tool_name": "x", "content": json.dumps({"n": number})}
                 self.assertEqual(call.result(timeout=15), expected)
+
+    def test_the_formats_that_this_gate_knows(self) -> None:
+        arguments = {"path": "a.txt"}
+        calls: Dict[str, Dict[str, Any]] = {
+            "openai": openai_call("c", "a.txt"),
+            "anthropic": {"type": "tool_use", "id": "c", "name": "read_file", "input": arguments},
+            "ollama": {"function": {"name": "read_file", "arguments": arguments}},
+            "tool_call": {"tool_call": {"name": "read_file", "arguments": arguments}},
+        }
+        known = 0
+        with Gate(self.workspace) as any_gate:
+            for format, call in calls.items():
+                try:
+                    any_gate.tools(format)
+                except GateError as error:
+                    self.assertIn("there is no format", str(error))
+                    continue
+                known += 1
+                with Gate(self.workspace, format=format) as gate:
+                    started = [gate.start_handle(call) for _ in range(5)]
+                    for one in started:
+                        message = one.raw(timeout=15)
+                        self.assertIn("alpha", str(message))
+                        self.assertNotIn("error", message)
+                        self.assertEqual([message[k] for k in message if k.endswith("_id")], ["c"] if "id" in call else [])
+        self.assertGreaterEqual(known, 2)
 
 
 class Faults(Case):

@@ -62,9 +62,7 @@ export class Gate extends Tools {
     }
     words.push(...(options.options ?? []));
     const onStderr = options.onStderr ?? ((line: string) => void process.stderr.write(line + "\n"));
-    // An answer in Ollama's format does not say whose it is: one call at a time.
-    const atOnce = this.format === "ollama" ? 1 : maxInFlight;
-    this.core = new Core(this.program, words, options.env, options.cwd, atOnce, onStderr);
+    this.core = new Core(this.program, words, options.env, options.cwd, maxInFlight, onStderr);
   }
 
   get pid(): number | undefined {
@@ -153,6 +151,7 @@ export class Gate extends Tools {
   private restored(call: Json, given: string, answer: Json): unknown {
     if (this.format === "tool_call") return answer["result"];
     const key = answerIdKey(answer);
+    // Ollama's calls need not have an id. They are given one, else nothing would tell their answers apart.
     if (key !== undefined && !(given in call) && this.format === "ollama") delete answer[key];
     else if (key !== undefined) answer[key] = call[given] ?? null;
     return answer;

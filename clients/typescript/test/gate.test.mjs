@@ -210,7 +210,7 @@ test("handle, format anthropic", () =>
     assert.deepEqual(messages.map((message) => JSON.parse(message.content).n), ["0\ufffd", "1\ufffd"]);
   }));
 
-test("handle, format ollama: one at a time", () =>
+test("handle, format ollama", () =>
   withGate({ format: "ollama", ...fake("ollama") }, async (gate) => {
     const calls = [...Array(20).keys()].map((n) => gate.handle({ function: { name: "x", arguments: { n } } }));
     for (const [n, message] of (await Promise.all(calls)).entries()) {

@@ -47,8 +47,7 @@ class Options:
         self.format = format
         self.env = env
         self.cwd = cwd
-        # An answer in Ollama's format does not say whose it is: one call at a time.
-        self.max_in_flight = 1 if format == "ollama" else max_in_flight
+        self.max_in_flight = max_in_flight
         self.argv = [self.program, "stdio", "--dialect", dialect, "--format", format]
         for name, value in {"workspace": workspace, **more}.items():
             if value is not None:
@@ -99,6 +98,7 @@ class Request:
         if self.format == "tool_call":
             return answer.get("result")
         key = _wire.answer_id(answer)[0]
+        # Ollama's calls need not have an id. They are given one, else nothing would tell their answers apart.
         if key and not self.had_id and self.format == "ollama":
             del answer[key]
         elif key:
