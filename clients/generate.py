@@ -126,9 +126,15 @@ def python_object(name, fields):
     required = [f for f in fields if f[2]]
     out = []
     bases = "TypedDict"
+    words = [f for f in required if keyword.iskeyword(f[0])]
+    if words:  # which a class cannot have as names
+        bases = f"_{name}Words"
+        pairs = ", ".join(f'"{field}": {kind}' for field, kind, _, _ in words)
+        out += ["", "", f'{bases} = TypedDict("{bases}", {{{pairs}}})']
+        required = [f for f in required if f not in words]
     if optional:
-        bases = f"_{name}Optional"
-        out += ["", "", f"class {bases}(TypedDict, total=False):", *python_fields(optional)]
+        base, bases = bases, f"_{name}Optional"
+        out += ["", "", f"class {bases}({base}, total=False):", *python_fields(optional)]
     return out + ["", "", f"class {name}({bases}):", *(python_fields(required) or ["    pass"])]
 
 
@@ -229,7 +235,7 @@ import { pathArgument, type CallOptions, type PathArgument } from "./wire.js";
 
 
 def typescript_comment(doc, indent):
-    lines = textwrap.wrap(doc, WIDTH - len(indent) - 6)
+    lines = textwrap.wrap(doc.replace("*/", "*\\/"), WIDTH - len(indent) - 6)
     if len(lines) == 1:
         return [f"{indent}/** {lines[0]} */"]
     return [f"{indent}/**", *(f"{indent} * {line}" for line in lines), f"{indent} */"]
