@@ -5,57 +5,101 @@
 #include "base/base64.h"
 #include "base/utf8.h"
 
-#define ONES 0x0101010101010101u
-#define HIGH 0x8080808080808080u
+/* Escaped in parts of this size, each with room for the most it can become. */
+#define PART ((size_t)4096)
+#define GROWTH 6u /* \u001f */
+#define BLOCK 16u
 
-/* Nonzero where a byte of the word needs a look: below 0x20, a quote, a backslash, above 0x7e. */
-static uint64_t special_bytes(uint64_t w)
+#ifdef __SSE2__
+#include <emmintrin.h>
+
+/* Copies a block and tells how many of its bytes come before the first that needs a look: a control character, a
+ * quote, a backslash, what is not ASCII. */
+static unsigned copy_plain(const char *from, char *to)
 {
-    uint64_t control = (w - ONES * 0x20) & ~w;
-    uint64_t quote = w ^ ONES * '"';
-    uint64_t slash = w ^ ONES * '\\';
-    quote = (quote - ONES) & ~quote;
-    slash = (slash - ONES) & ~slash;
-    return (control | quote | slash | w) & HIGH;
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)from);
+    _mm_storeu_si128((__m128i *)(void *)to, v);
+    /* As signed bytes, what is not ASCII is below the space as well. */
+    __m128i special = _mm_or_si128(_mm_cmplt_epi8(v, _mm_set1_epi8(' ')),
+                                   _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')),
+                                                _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'))));
+    unsigned mask = (unsigned)_mm_movemask_epi8(special);
+    return mask ? (unsigned)__builtin_ctz(mask) : BLOCK;
+}
+#else
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-static size_t plain_run(const char *p, size_t n)
+static unsigned copy_plain(const char *from, char *to)
 {
-    size_t i = 0;
-    for (; n - i >= 8; i += 8) {
-        uint64_t w;
-        memcpy(&w, p + i, 8);
-        uint64_t special = special_bytes(w);
-        if (special) {
-            if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
-                return i + (size_t)__builtin_ctzll(special) / 8;
-            break;
-        }
-    }
-    while (i < n) {
-        unsigned char c = (unsigned char)p[i];
-        if (c < 0x20 || c == '"' || c == '\\' || c >= 0x80)
-            break;
-        i++;
-    }
-    return i;
+    unsigned n = 0;
+    memcpy(to, from, BLOCK);
+    while (n < BLOCK && is_plain((unsigned char)from[n]))
+        n++;
+    return n;
 }
+#endif
 
-static void escape_ascii(struct buf *out, unsigned char c)
+static char *escape_ascii(char *to, unsigned char c)
 {
     static const char digits[] = "0123456789abcdef";
     static const char named[0x20] = {
         ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
+    *to++ = '\\';
     if (c == '"' || c == '\\') {
-        char two[2] = {'\\', (char)c};
-        buf_add(out, two, 2);
-    } else if (named[c & 0x1f] && c < 0x20) {
-        char two[2] = {'\\', named[c]};
-        buf_add(out, two, 2);
+        *to++ = (char)c;
+    } else if (c < 0x20 && named[c]) {
+        *to++ = named[c];
     } else {
-        char six[6] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
-        buf_add(out, six, 6);
+        memcpy(to, "u00", 3);
+        to[3] = digits[c >> 4];
+        to[4] = digits[c & 15];
+        to += 5;
     }
+    return to;
+}
+
+/* One that needs a look; how many bytes it was. */
+static size_t escape_one(const char *p, size_t n, bool any_bytes, char **to, bool *replaced)
+{
+    unsigned char c = (unsigned char)*p;
+    if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+        *(*to)++ = (char)c;
+        return 1;
+    }
+    if (c < 0x80) {
+        *to = escape_ascii(*to, c);
+        return 1;
+    }
+    size_t whole = any_bytes ? 1 : utf8_sequence(p, n);
+    if (whole) {
+        memcpy(*to, p, whole);
+        *to += whole;
+        return whole;
+    }
+    memcpy(*to, "\xef\xbf\xbd", 3);
+    *to += 3;
+    *replaced = true;
+    return utf8_broken(p, n);
+}
+
+/* The first `part` bytes of s, or a few more where a character reaches further; `to` has room for them. */
+static size_t escape_part(struct str s, size_t part, bool any_bytes, char **to, bool *replaced)
+{
+    size_t i = 0;
+    while (i < part) {
+        if (s.n - i >= BLOCK) {
+            unsigned n = copy_plain(s.p + i, *to);
+            *to += n;
+            i += n;
+            if (n == BLOCK || i >= part)
+                continue;
+        }
+        i += escape_one(s.p + i, s.n - i, any_bytes, to, replaced);
+    }
+    return i;
 }
 
 /* Returns whether something had to be replaced. */
@@ -65,28 +109,22 @@ static bool escape(struct buf *out, struct str s, bool any_bytes)
     /* Most text needs an eighth more at the very most; more is made on the way. */
     if (s.n + s.n / 8 <= out->max - out->len)
         buf_reserve(out, s.n + s.n / 8);
-    size_t i = 0;
-    while (i < s.n && !out->failed) {
-        size_t run = plain_run(s.p + i, s.n - i);
-        buf_add(out, s.p + i, run);
-        i += run;
-        if (i == s.n)
+    while (s.n && !out->failed) {
+        size_t part = s.n < PART ? s.n : PART;
+        size_t room = GROWTH * (part + BLOCK);
+        char last[GROWTH *
+                  (PART + BLOCK)]; /* near the end of what is allowed it is tried out first */
+        bool near = room > out->max - out->len;
+        if (!near && buf_reserve(out, room) < 0)
             break;
-        unsigned char c = (unsigned char)s.p[i];
-        if (c < 0x80) {
-            escape_ascii(out, c);
-            i++;
-            continue;
-        }
-        size_t whole = any_bytes ? 1 : utf8_sequence(s.p + i, s.n - i);
-        if (whole) {
-            buf_add(out, s.p + i, whole);
-            i += whole;
-        } else {
-            buf_add(out, "\xef\xbf\xbd", 3);
-            i += utf8_broken(s.p + i, s.n - i);
-            replaced = true;
-        }
+        char *start = near ? last : out->data + out->len;
+        char *to = start;
+        size_t n = escape_part(s, part, any_bytes, &to, &replaced);
+        if (near)
+            buf_add(out, last, (size_t)(to - last));
+        else
+            out->len += (size_t)(to - start);
+        s = (struct str){s.p + n, s.n - n};
     }
     return replaced;
 }
@@ -94,6 +132,34 @@ static bool escape(struct buf *out, struct str s, bool any_bytes)
 void json_escape(struct buf *out, struct str s)
 {
     escape(out, s, false);
+}
+
+void json_text_add(struct json_text *text, struct str piece)
+{
+    char both[2 * sizeof text->carry];
+    size_t more = piece.n < sizeof text->carry ? piece.n : sizeof text->carry;
+    text->bytes += piece.n;
+    memcpy(both, text->carry, text->carried);
+    memcpy(both + text->carried, piece.p, more);
+    struct str joined = {both, text->carried + more};
+    size_t done = 0;
+    /* What began in the last piece, if it can be told by now what it is. */
+    while (done < text->carried && utf8_cut(both + done, joined.n - done) > 0) {
+        char one[GROWTH];
+        char *to = one;
+        done += escape_one(both + done, joined.n - done, false, &to, &text->replaced);
+        buf_add(&text->out, one, (size_t)(to - one));
+    }
+    if (done < text->carried) {
+        text->carried = joined.n - done;
+        memmove(text->carry, both + done, text->carried);
+        return;
+    }
+    piece = (struct str){piece.p + (done - text->carried), piece.n - (done - text->carried)};
+    size_t whole = utf8_cut(piece.p, piece.n);
+    text->replaced |= escape(&text->out, (struct str){piece.p, whole}, false);
+    text->carried = piece.n - whole;
+    memcpy(text->carry, piece.p + whole, text->carried);
 }
 
 static void before_value(struct json_out *j)
@@ -189,6 +255,9 @@ void jo_base64(struct json_out *j, struct str bytes)
     buf_add_char(j->out, '"');
 }
 
+#define ONES 0x0101010101010101u
+#define HIGH 0x8080808080808080u
+
 static bool needs_backslash(char c)
 {
     return c == '"' || c == '\\';
@@ -268,6 +337,25 @@ void jo_kcontent(struct json_out *j, const char *key, struct str s)
 {
     if (!j->redact)
         jo_kstr(j, key, s);
+}
+
+void jo_ktext_escaped(struct json_out *j, const char *key, const struct json_text *text,
+                      bool leave_out)
+{
+    if (j->redact)
+        return;
+    jo_key(j, key);
+    before_value(j);
+    buf_add_char(j->out, '"');
+    buf_add(j->out, text->out.data, text->out.len);
+    for (size_t i = 0; !leave_out && i < text->carried;) {
+        buf_add(j->out, "\xef\xbf\xbd", 3);
+        i += utf8_broken(text->carry + i, text->carried - i);
+    }
+    buf_add_char(j->out, '"');
+    j->replaced |= text->replaced || (text->carried && !leave_out);
+    if (text->out.failed)
+        j->out->failed = true;
 }
 
 void jo_content(struct json_out *j, struct str s)

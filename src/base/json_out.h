@@ -49,4 +49,18 @@ bool jo_karray(struct json_out *j, const char *key, size_t count);
 /* The escaped form of s without quotes. */
 void json_escape(struct buf *out, struct str s);
 
+/* Text that comes in pieces, escaped as they come. */
+struct json_text {
+    struct buf out;
+    size_t bytes;   /* that came in */
+    char carry[4];  /* the beginning of a character at the end of the last piece */
+    size_t carried; /* of it */
+    bool replaced;  /* something was not UTF-8 */
+};
+void json_text_add(struct json_text *text, struct str piece);
+/* Writes it as a string. A character that never became whole is left out or, as what is not UTF-8,
+ * replaced. Left out altogether in redact mode. */
+void jo_ktext_escaped(struct json_out *j, const char *key, const struct json_text *text,
+                      bool leave_out);
+
 #endif

@@ -20,6 +20,7 @@
 static cpu_set_t all;
 static bool several;
 static uint32_t here; /* the gate is held there; 0: it is not held */
+static bool stays;
 static unsigned streak;
 static unsigned held;
 static uint64_t last_ns;
@@ -29,18 +30,39 @@ void processor_init(void)
     several = sched_getaffinity(0, sizeof all, &all) == 0 && CPU_COUNT(&all) > 1;
 }
 
+/* Where the calling thread may run: on one, on all but one (as a negative number), or (0) anywhere. */
+static void allow(int64_t wanted)
+{
+    static _Thread_local int64_t at;
+    int64_t number = wanted < 0 ? -wanted : wanted;
+    if (wanted == at || !several || number > CPU_SETSIZE)
+        return;
+    cpu_set_t set = all;
+    if (wanted > 0)
+        CPU_ZERO(&set);
+    if (wanted > 0)
+        CPU_SET((size_t)(number - 1), &set);
+    else if (wanted < 0)
+        CPU_CLR((size_t)(number - 1), &set);
+    /* A processor that is not ours to use: we stay where we are, which is only slower. */
+    if (sched_setaffinity(0, sizeof set, &set) == 0)
+        at = wanted;
+}
+
 void processor_follow(uint32_t processor)
 {
-    static _Thread_local uint32_t at;
-    if (processor == at || !several || processor > CPU_SETSIZE)
-        return;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    if (processor)
-        CPU_SET(processor - 1, &one);
-    /* A processor that is not ours to use: we stay where we are, which is only slower. */
-    if (sched_setaffinity(0, sizeof one, processor ? &one : &all) == 0)
-        at = processor;
+    allow(processor);
+}
+
+void processor_avoid(uint32_t processor)
+{
+    allow(-(int64_t)processor);
+}
+
+uint32_t processor_here(void)
+{
+    int now = several ? sched_getcpu() : -1;
+    return now < 0 ? 0 : (uint32_t)now + 1;
 }
 
 void processor_any(void)
@@ -53,10 +75,18 @@ void processor_any(void)
 void processor_part(void)
 {
     streak = 0;
-    if (!here)
-        return;
-    processor_follow(0);
     here = 0;
+    stays = false;
+    allow(0);
+}
+
+void processor_stay(uint32_t processor)
+{
+    if (stays)
+        return;
+    processor_part();
+    stays = processor != 0;
+    allow(processor);
 }
 
 /* Where the parent ran last, who as a rule is the one that calls. */
@@ -82,7 +112,7 @@ uint32_t processor_for_call(bool alone)
     uint64_t now = clock_mono_ns();
     bool late = now - last_ns > GAP_NS;
     last_ns = now;
-    if (!alone || late || (here && ++held > REVIEW))
+    if (!alone || late || stays || (here && ++held > REVIEW))
         processor_part();
     if (here || !alone || !several || ++streak < STREAK)
         return here;

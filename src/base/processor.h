@@ -12,13 +12,20 @@
 /* Which processors there are; once, before anything is locked. */
 void processor_init(void);
 
-/* The gate, for each call: where its worker is to be, 1 being the first processor; 0: anywhere. */
+/* Numbers of processors begin with 1; 0 is none in particular. */
+
+/* The gate, for each call: where its worker is to be. */
 uint32_t processor_for_call(bool alone);
 /* The gate: both can work at once, or another process is about to be started. */
 void processor_part(void);
+/* The gate: a long answer comes in. It stays on this processor, which the worker avoids, until the next
+ * call: else the kernel wakes it where the worker still runs, and neither gains anything. */
+void processor_stay(uint32_t processor);
+uint32_t processor_here(void);
 
 /* The calling thread. */
 void processor_follow(uint32_t processor);
+void processor_avoid(uint32_t processor);
 void processor_any(void);
 
 #endif

@@ -26,6 +26,7 @@ void call_free(struct call *call)
     buf_done(&call->decoded);
     buf_done(&call->packed);
     buf_done(&call->reply_body);
+    buf_done(&call->text.out);
     free(call->id);
     free(call->name);
     free(call);
@@ -42,6 +43,11 @@ size_t call_expected_bytes(const struct call *call)
     if (call->op && call->op->has_body)
         return small + DIFF_EXPECTED;
     return small;
+}
+
+size_t call_body_bytes(const struct call *call)
+{
+    return call->as_text ? call->text.bytes : call->reply_body.len;
 }
 
 const char *call_tier(const struct call *call)

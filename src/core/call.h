@@ -69,6 +69,7 @@ struct call {
     union op_request request;
     struct str request_body;
     char sweep_tag[32];     /* of an operation that sweeps */
+    uint32_t sent_from;     /* the processor, for runners */
     int noted_in;           /* which of the sweep's files names this write */
     struct buf decoded;     /* request_body or path when it had to be decoded */
     struct buf packed;      /* request_body when it had to be put together */
@@ -78,6 +79,8 @@ struct call {
     yyjson_doc *reply_doc;  /* owns the reply's strings */
     union op_reply reply;
     struct buf reply_body;
+    bool as_text;          /* the reply's body is wanted as JSON text, made while it comes in */
+    struct json_text text; /* where it then goes */
 
     bool failed;
     struct err err;
@@ -102,6 +105,9 @@ size_t call_expected_bytes(const struct call *call);
 /* What the sandbox enforced: "none" where there was none and so nothing ran. */
 const char *call_tier(const struct call *call);
 int64_t call_duration_ms(const struct call *call);
+
+/* How much of the reply's body has come. */
+size_t call_body_bytes(const struct call *call);
 
 /* The whole answer in the dialect's shape. */
 void call_write_answer(struct call *call, struct json_out *j);

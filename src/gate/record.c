@@ -163,7 +163,7 @@ static void outcome(void *self, struct call *call)
             jo_ktext(j, "reason", call->err.reason);
     } else if (call->op) {
         jo_kint(j, "bytes",
-                (int64_t)(call->op->writes ? call->request_body.n : call->reply_body.len));
+                (int64_t)(call->op->writes ? call->request_body.n : call_body_bytes(call)));
     }
     jo_ktext(j, "tier", call_tier(call));
     jo_kint(j, "durationMs", call_duration_ms(call));

@@ -95,6 +95,8 @@ int flight_frame(const struct call *call, uint32_t processor, struct buf *head, 
     jo_ktext(&j, "op", call->op->name);
     if (processor)
         jo_kint(&j, "processor", processor);
+    if (call->sent_from)
+        jo_kint(&j, "gate", call->sent_from);
     jo_kint(&j, "limit", (int64_t)call->reply_body.max);
     jo_key(&j, "args");
     arg_encode(&call->op->request, &call->request, &j);
@@ -111,7 +113,7 @@ int flight_frame(const struct call *call, uint32_t processor, struct buf *head, 
 /* What the field tables cannot say: how the fields and the body fit together. */
 static bool reply_makes_sense(const struct call *call)
 {
-    size_t n = call->reply_body.len;
+    size_t n = call_body_bytes(call);
     if (call->op == &op_table[OP_READ]) {
         const struct op_read_reply *r = &call->reply.read;
         return r->whole <= (int64_t)n && (int64_t)n <= call->request.read.max_bytes &&
@@ -194,13 +196,23 @@ static enum flight_result take_error(const struct frame *frame, struct err *err)
     return FLIGHT_FAILED;
 }
 
+static int take_body(struct call *call, struct str body)
+{
+    if (!call->as_text)
+        return buf_add(&call->reply_body, body.p, body.n);
+    if (call->text.bytes + body.n > call->reply_body.max)
+        return -1;
+    json_text_add(&call->text, body);
+    return call->text.out.failed ? -1 : 0;
+}
+
 enum flight_result flight_take(struct call *call, const struct frame *frame, struct err *err)
 {
     if (frame->type == FRAME_ERROR && frame->body.n == 0)
         return take_error(frame, err);
     if (frame->type != FRAME_RESULT && frame->type != FRAME_CHUNK)
         return FLIGHT_BROKEN;
-    if (buf_add(&call->reply_body, frame->body.p, frame->body.n) < 0)
+    if (take_body(call, frame->body) < 0)
         return FLIGHT_BROKEN;
     return frame->type == FRAME_CHUNK ? FLIGHT_MORE : take_reply(call, frame);
 }

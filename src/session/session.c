@@ -95,6 +95,10 @@ static void send_call(struct session *s, struct call *call)
     struct frame frame;
     buf_init(&call->reply_body,
              call->op->has_body ? (size_t)config_int(s->config, "limits.maxReplyBytes") : 0);
+    if (call->as_text) {
+        buf_done(&call->text.out);
+        call->text = (struct json_text){.out = BUF_INIT(6 * call->reply_body.max + 64)};
+    }
     if (call->op->writes) {
         call->noted_in = sweep_note(&s->sweeps[call->path.root], call_path_text(call), &err);
         if (call->noted_in < 0) {
@@ -104,6 +108,7 @@ static void send_call(struct session *s, struct call *call)
     }
     BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
     uint32_t processor = processor_for_call(flight_count(&s->flight) == 0);
+    call->sent_from = processor_here();
     if (flight_frame(call, processor, &head, &frame, &body_fd, &err) < 0) {
         finish(call, &err);
         return;
@@ -261,7 +266,7 @@ static int take_frame(void *arg, const struct frame *frame)
         return -1;
     int r = flight_take(call, frame, &err);
     if (r == FLIGHT_MORE) {
-        processor_part();
+        processor_stay(call->sent_from);
         return 1;
     }
     if (r == FLIGHT_BROKEN)

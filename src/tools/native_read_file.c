@@ -74,6 +74,7 @@ static int prepare(struct call *call, struct err *err)
         return err_field(err, "end_line", "end_line (%lld) is before start_line (%lld)",
                          (long long)a->end_line, (long long)a->start_line);
     call->op = &op_table[OP_READ];
+    call->as_text = a->encoding == UTF8;
     call->request.read = (struct op_read_request){
         .root = (int64_t)call->path.root,
         .path = call_path_text(call),
@@ -108,33 +109,45 @@ static void write_hint(const struct op_read_reply *r, bool lossy, size_t kept, s
         jo_ktext(j, "hint", hint);
 }
 
+/* Returns whether something was lost. */
+static bool write_content(const struct call *call, const struct args *a, struct json_out *j)
+{
+    const struct op_read_reply *r = &call->reply.read;
+    struct str body = buf_str(&call->reply_body);
+    struct str content = body;
+    if (r->truncated)
+        content.n = utf8_cut(content.p, content.n);
+    j->replaced = false;
+    if (call->as_text) {
+        jo_ktext_escaped(j, "content", &call->text, r->truncated);
+    } else if (a->encoding == BASE64 || r->binary || !utf8_valid(content.p, content.n)) {
+        if (!j->redact) {
+            jo_key(j, "content");
+            jo_base64(j, body);
+        }
+        jo_ktext(j, "encoding", encodings[BASE64]);
+        return false;
+    } else {
+        jo_kcontent(j, "content", content);
+    }
+    jo_ktext(j, "encoding", encodings[UTF8]);
+    return j->replaced;
+}
+
 static int shape(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct args *a = (const void *)&call->args;
     const struct op_read_reply *r = &call->reply.read;
-    struct str content = buf_str(&call->reply_body);
-    if (r->truncated && a->encoding != BASE64)
-        content.n = utf8_cut(content.p, content.n);
-    bool base64 = a->encoding == BASE64 ||
-                  (a->encoding == AUTO && (r->binary || !utf8_valid(content.p, content.n)));
     call_write_path(call, j, "path");
-    if (base64 && !j->redact) {
-        jo_key(j, "content");
-        jo_base64(j, buf_str(&call->reply_body));
-    } else {
-        j->replaced = false;
-        jo_kcontent(j, "content", content);
-    }
-    bool lossy = !base64 && j->replaced;
-    jo_ktext(j, "encoding", encodings[base64 ? BASE64 : UTF8]);
+    bool lossy = write_content(call, a, j);
     jo_kint(j, "bytes", r->size);
     jo_kstr(j, "sha256", r->sha256);
     jo_kint(j, "start_line", r->start_line);
     jo_kint(j, "end_line", r->end_line);
     jo_kint(j, "total_lines", r->total_lines);
     jo_kbool(j, "truncated", r->truncated);
-    write_hint(r, lossy, call->reply_body.len, j);
+    write_hint(r, lossy, call_body_bytes(call), j);
     return 0;
 }
 

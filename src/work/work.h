@@ -27,6 +27,7 @@ struct work {
     uint64_t token;         /* of the call at hand */
     int64_t limit;          /* bytes its reply may have */
     bool slow;              /* another thread was asked to take the next call */
+    uint32_t gate;          /* the processor it runs on */
     struct beneath_root at; /* what work_root hands out */
 };
 

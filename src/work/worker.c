@@ -272,6 +272,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     struct str body = mapping.at ? (struct str){mapping.at, mapping.n} : frame->body;
     buf_reset(&w->body, BODY_KEEP);
     processor_follow((uint32_t)yyjson_get_uint(yyjson_obj_get(root, "processor")));
+    w->gate = (uint32_t)yyjson_get_uint(yyjson_obj_get(root, "gate"));
     w->limit = yyjson_get_sint(yyjson_obj_get(root, "limit"));
     w->body.max = w->limit > 0 && w->limit < (int64_t)BODY_MAX ? (size_t)w->limit : BODY_MAX;
     w->slow = false;
@@ -298,7 +299,7 @@ void work_slow(struct work *w)
     if (w->slow)
         return;
     w->slow = true;
-    processor_follow(0);
+    processor_avoid(w->gate);
     send_out(w->worker);
     /* When the queue is full there is help enough. */
     (void)!send(CELL_HELP_SEND_FD, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
