@@ -79,9 +79,9 @@ bool is_open_root(const struct yaml_node *root)
            (root->kind == YAML_SCALAR && root->style == YAML_PLAIN && root->text.n == 0);
 }
 
-static int read_yaml(struct yaml_tree *tree, struct str yaml, struct err *err)
+static int read_yaml(struct yaml_tree *tree, struct str yaml, bool dangling, struct err *err)
 {
-    if (yaml_tree_read(tree, yaml, err) < 0)
+    if (yaml_tree_read(tree, yaml, dangling, err) < 0)
         return -1;
     if (!is_open_root(&tree->nodes[0]))
         return err_set(err, ERR_INVALID_FRONTMATTER,
@@ -96,7 +96,8 @@ static void edit_done(struct edit *edit)
     splices_done(&edit->splices);
 }
 
-/* Removals are made first and by themselves: what is added needs a neighbour that stays. */
+/* Removals are made first and by themselves: what is added needs a neighbour that stays. In between, an alias may
+ * still wait for its own change. */
 static int make_pass(const struct yaml_tree *tree, const char *line_end,
                      const struct changes *changes, bool removals, struct buf *out, struct err *err)
 {
@@ -134,7 +135,7 @@ static int make_changes(const struct yaml_tree *tree, const char *line_end,
     YAML_TREE_AT_END struct yaml_tree left = {0};
     if (make_pass(tree, line_end, changes, true, &less, err) < 0)
         return -1;
-    if (read_yaml(&left, buf_str(&less), err) < 0)
+    if (read_yaml(&left, buf_str(&less), true, err) < 0)
         return err_set(err, ERR_INTERNAL, "removing a key would have damaged the front matter");
     return make_pass(&left, line_end, changes, false, out, err);
 }
@@ -145,7 +146,7 @@ static int patch(struct str yaml, const char *line_end, const struct changes *ch
     YAML_TREE_AT_END struct yaml_tree before = {0};
     YAML_TREE_AT_END struct yaml_tree now = {0};
     struct entries root = {0};
-    if (check_bytes(yaml, err) < 0 || read_yaml(&before, yaml, err) < 0)
+    if (check_bytes(yaml, err) < 0 || read_yaml(&before, yaml, false, err) < 0)
         return -1;
     int r = entries_read(&root, &before, 0, err);
     if (r == 0)
@@ -154,7 +155,8 @@ static int patch(struct str yaml, const char *line_end, const struct changes *ch
     if (r < 0 || make_changes(&before, line_end, changes, out, err) < 0)
         return -1;
     struct err why;
-    if (read_yaml(&now, buf_str(out), &why) < 0 || !changes_were_made(changes, &before, &now))
+    if (read_yaml(&now, buf_str(out), false, &why) < 0 ||
+        !changes_were_made(changes, &before, &now))
         return err_set(err, ERR_INTERNAL, "the change would have damaged the front matter");
     return 0;
 }

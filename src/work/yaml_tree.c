@@ -9,7 +9,8 @@ struct reader {
     uint32_t open[YAML_DEPTH_MAX];
     unsigned depth;
     unsigned documents;
-    bool lost; /* the text is not where libfyaml's marks say */
+    bool dangling; /* aliases may be without their anchors */
+    bool lost;     /* the text is not where libfyaml's marks say */
 };
 
 /* What an event tells about a node, before it is placed. */
@@ -238,6 +239,9 @@ static int bind_alias(struct reader *r, struct yaml_node *node, struct err *err)
             return 0;
         }
     }
+    node->target = tree->count - 1;
+    if (r->dangling)
+        return 0;
     return fail_at(r, node->start, "an alias (`*`) without its anchor (`&`) before it", err);
 }
 
@@ -385,12 +389,12 @@ static int read_with(struct reader *r, struct fy_diag *diag, struct err *err)
     return result;
 }
 
-int yaml_tree_read(struct yaml_tree *tree, struct str source, struct err *err)
+int yaml_tree_read(struct yaml_tree *tree, struct str source, bool dangling, struct err *err)
 {
     /* A configuration of its own: the default one asks whether standard error is a terminal. */
     const struct fy_diag_cfg config = {
         .output_fn = print_nothing, .level = FYET_ERROR, .module_mask = ~0u};
-    struct reader r = {.tree = tree, .source = source};
+    struct reader r = {.tree = tree, .source = source, .dangling = dangling};
     *tree = (struct yaml_tree){.source = source};
     /* An escape of two bytes becomes three at most (`\L`). */
     buf_init(&tree->text, 2 * source.n + 64);

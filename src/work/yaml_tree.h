@@ -48,8 +48,9 @@ struct yaml_tree {
 };
 
 /* `source` is valid UTF-8 without control characters, begins with a line `---` and ends with a line
- * break. What is wrong with it becomes ERR_INVALID_FRONTMATTER. */
-int yaml_tree_read(struct yaml_tree *tree, struct str source, struct err *err);
+ * break. What is wrong with it becomes ERR_INVALID_FRONTMATTER. With `dangling`, an alias without its
+ * anchor is not wrong: it stands for itself. */
+int yaml_tree_read(struct yaml_tree *tree, struct str source, bool dangling, struct err *err);
 void yaml_tree_done(struct yaml_tree *tree);
 #define YAML_TREE_AT_END CLEANUP(yaml_tree_done)
 

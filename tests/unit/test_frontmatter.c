@@ -194,6 +194,12 @@ static void keys_are_removed(void **state)
          "{'c':{'remove':true},'b':{'remove':true}}", "---\n{a: 1, }\n---\n"},
         {"all in brackets, and one added", "---\n{a: 1, b: 2,}\n---\n",
          "{'a':{'remove':true},'b':{'remove':true},'c':{'set':1}}", "---\n{c: 1}\n---\n"},
+        {"behind a literal that would keep the lines below",
+         "---\na: |+\n  x\n\nb: 1\nc: 1\n\n\nd: 1\n---\n",
+         "{'b':{'remove':true},'c':{'remove':true}}", "---\na: |+\n  x\n\nd: 1\n---\n"},
+        {"behind a literal that would take the comment below",
+         "---\na: |\n x\nb: 1\n\n # c\n # d\nc: 1\n---\n", "{'b':{'remove':true}}",
+         "---\na: |\n x\n\n# c\n # d\nc: 1\n---\n"},
         {"with `?`", "---\n? a\n: 1\nb: 2\n---\n", "{'a':{'remove':true}}", "---\nb: 2\n---\n"},
     };
     check_good(cases, ARRAY_LEN(cases));
