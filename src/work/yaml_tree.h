@@ -30,9 +30,9 @@ struct yaml_node {
     uint32_t target;   /* of an alias: the node that it stands for */
     size_t behind;     /* behind the `-`, `?` or `:` that introduces it; 0 when there is none */
     size_t start;      /* its first byte: anchor or tag, if any */
-    size_t inner;      /* of a collection: its bracket, or where its first entry begins */
-    size_t end;        /* a block scalar's is the beginning of a line */
-    struct str text;   /* a scalar's value, an alias's name */
+    size_t inner;    /* without anchor and tag; a block collection: where its first entry begins */
+    size_t end;      /* a block scalar's is the beginning of a line */
+    struct str text; /* a scalar's value, an alias's name */
     struct str anchor; /* without `&`; p is NULL when there is none */
     struct str tag;
 };

@@ -148,6 +148,8 @@ static void lists_grow(void **state)
          "---\na: [x]\n---\n"},
         {"what an alias stands for", "---\ns: &s x\na: [*s]\n---\n",
          "{'a':{'append':['x','w'],'unique':true}}", "---\ns: &s x\na: [*s, w]\n---\n"},
+        {"pairs in a list", "---\na: [\"p\":1, q: 2]\n---\n", "{'a':{'append':'w'}}",
+         "---\na: [\"p\":1, q: 2, w]\n---\n"},
         {"an anchor stays", "---\na: &l [x]\nb: *l\n---\n", "{'a':{'append':'w'}}",
          "---\na: &l [x, w]\nb: *l\n---\n"},
     };
@@ -334,6 +336,8 @@ static void broken_front_matter_is_refused(void **state)
          "{'b':{'remove':true}}", ERR_INVALID_FRONTMATTER, "`&x` on line 3"},
         {"an anchor below", "---\na: {k: &x 1}\nb: *x\n---\n", "{'a':{'merge':{'k':2}}}",
          ERR_INVALID_FRONTMATTER, "`&x`"},
+        {"a value at its key's indentation", "---\na:\n-b\n---\n", "{'a':{'set':2}}",
+         ERR_INVALID_FRONTMATTER, "line 3 of the front matter: a value that is not indented"},
         {"an explicit key", "---\n? a\n: 1\n---\n", "{'a':{'set':2}}", ERR_INVALID_FRONTMATTER,
          "`?`"},
     };

@@ -8,11 +8,7 @@
 #include "json_text.h"
 #include "work/frontmatter.h"
 
-#ifdef SANDGATE_SANITIZED
-#define ROUNDS 2500
-#else
 #define ROUNDS 10000
-#endif
 
 struct round {
     struct made_file file;
