@@ -163,8 +163,10 @@ static void add_members(struct edit *edit, uint32_t index, const struct content 
         write_member(&texts, &content->members[i], true);
         buf_add_char(&texts, '\0');
     }
-    edit->splices.texts.failed |= texts.failed;
-    edit_add_in_brackets(edit, index, buf_str(&texts));
+    if (texts.failed)
+        edit->splices.texts.failed = true;
+    else
+        edit_add_in_brackets(edit, index, buf_str(&texts));
 }
 
 static int append(struct edit *edit, const struct change *change, const struct entry *entry,
@@ -281,8 +283,9 @@ void edit_add_keys(struct edit *edit, const struct changes *changes)
         else
             write_new_key(edit, out, change, column);
     }
-    edit->splices.texts.failed |= texts.failed;
-    if (texts.len)
+    if (texts.failed)
+        edit->splices.texts.failed = true;
+    else if (texts.len)
         edit_add_in_brackets(edit, 0, buf_str(&texts));
 }
 

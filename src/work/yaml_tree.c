@@ -53,7 +53,7 @@ static struct yaml_node *node_new(struct reader *r)
 
 static char byte_at(const struct reader *r, size_t at)
 {
-    return at < r->source.n ? r->source.p[at] : '\0';
+    return (char)(at < r->source.n ? r->source.p[at] : '\0');
 }
 
 static bool is_space(char c)
@@ -73,8 +73,8 @@ static void place_indicator(struct reader *r, struct yaml_node *parent, struct y
     char indicator = byte_at(r, at);
     if (is_value) {
         /* `? a` without a value, and then a key such as `:b` */
-        bool next_line = yaml_line_start(r->source, at) > r->cursor;
-        bool in_key = parent->style == YAML_BLOCK && next_line && !is_space(byte_at(r, at + 1));
+        bool in_key = parent->style == YAML_BLOCK && !is_space(byte_at(r, at + 1)) &&
+                      memchr(r->source.p + r->cursor, '\n', at - r->cursor);
         if (indicator != ':' || in_key)
             return;
     } else if (parent->kind == YAML_MAPPING) {

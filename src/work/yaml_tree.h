@@ -67,7 +67,7 @@ bool yaml_equal(const struct yaml_tree *a, uint32_t x, const struct yaml_tree *b
 
 static inline bool str_equal(struct str a, struct str b)
 {
-    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+    return a.n == b.n && (a.n == 0 || (a.p && b.p && memcmp(a.p, b.p, a.n) == 0));
 }
 
 #endif

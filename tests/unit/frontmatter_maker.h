@@ -223,7 +223,7 @@ static inline yyjson_mut_val *make_block_item(struct made_file *f, struct buf *o
             maybe_comment(f, out);
             return make_block(f, out, indent + 1 + random_below(3), depth - 1, chance(50));
         }
-        /* fall through */
+        __attribute__((fallthrough));
     default:
         buf_add_char(out, ' ');
         value = make_scalar(f, out, false);

@@ -388,6 +388,15 @@ static void sizes_are_bounded(void **state)
     assert_int_equal(err.code, ERR_INVALID_FRONTMATTER);
     assert_non_null(strstr(err.message, "nested too deeply"));
 
+    buf_reset(&file, 0);
+    buf_add_text(&file, "---\na: |\n");
+    for (int i = 0; i < 1000000; i++)
+        buf_add_char(&file, '\n');
+    buf_add_text(&file, "---\n");
+    assert_int_equal(frontmatter_patch(buf_str(&file), update, &out, &err), -1);
+    assert_int_equal(err.code, ERR_INVALID_FRONTMATTER);
+    assert_non_null(strstr(err.message, "empty lines"));
+
     /* A body of any size, and a front matter one byte too long. */
     buf_reset(&file, 0);
     buf_add_text(&file, "---\na: \"");
@@ -413,17 +422,24 @@ static void sizes_are_bounded(void **state)
 static void growing_too_large_is_refused(void **state)
 {
     (void)state;
+    static const char *const files[] = {"---\n---\n", "---\na: []\n---\n", "---\na:\n- x\n---\n",
+                                        "---\n{b: 1}\n---\n"};
     struct err err;
     BUF_AT_END struct buf update = BUF_INIT(4 << 20);
     BUF_AT_END struct buf out = BUF_INIT(100);
-    buf_add_text(&update, "{\"a\":{\"set\":\"");
+    buf_add_text(&update, "{\"a\":{\"append\":[\"");
     for (size_t i = 0; i < FRONTMATTER_MAX; i++)
         buf_add_char(&update, 'x');
-    buf_add_text(&update, "\"}}");
+    buf_add_text(&update, "\", 1]}}");
     JSON_AT_END yyjson_doc *doc = parsed_bytes(buf_str(&update), JSON_STRICT);
-    assert_int_equal(frontmatter_patch(STR("---\n---\n"), yyjson_doc_get_root(doc), &out, &err),
-                     -1);
-    assert_int_equal(err.code, ERR_TOO_LARGE);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        struct str file = text_str(files[i]);
+        assert_int_equal(frontmatter_patch(file, yyjson_doc_get_root(doc), &out, &err), -1);
+        assert_int_equal(err.code, ERR_TOO_LARGE);
+    }
+    const struct str nothing = {NULL, 0};
+    assert_int_equal(frontmatter_patch(nothing, yyjson_doc_get_root(doc), &out, &err), -1);
+    assert_int_equal(err.code, ERR_INVALID_FRONTMATTER);
 
     /* The caller's own ceiling. */
     BUF_AT_END struct buf small = BUF_INIT(10);
