@@ -122,7 +122,7 @@ static bool was_merged(struct pair p, const struct change *change)
     const struct yaml_node *old = &p.before->nodes[p.x];
     const struct yaml_node *new = &p.now->nodes[p.y];
     CONTENT_AT_END struct content content;
-    FREE_AT_END yyjson_val **set = mem_zero(old->size * sizeof(yyjson_val *));
+    FREE_AT_END yyjson_val **set = mem_zero(old->size * sizeof(void *));
     uint32_t base = p.x;
     struct entries known;
     struct err err;
@@ -219,7 +219,7 @@ bool changes_were_made(const struct changes *changes, const struct yaml_tree *be
     struct entries known;
     struct err err;
     bool right = is_open_root(&now->nodes[0]);
-    FREE_AT_END const struct change **by_key = mem_zero(before->count * sizeof *by_key);
+    FREE_AT_END const struct change **by_key = mem_zero(before->count * sizeof(void *));
     if (entries_read(&known, before, 0, &err) < 0)
         right = false;
     for (size_t i = 0; right && i < changes->count; i++) {

@@ -163,8 +163,10 @@ static void add_members(struct edit *edit, uint32_t index, const struct content 
         write_member(&texts, &content->members[i], true);
         buf_add_char(&texts, '\0');
     }
-    edit->splices.texts.failed |= texts.failed;
-    edit_add_in_brackets(edit, index, buf_str(&texts));
+    if (texts.failed)
+        edit->splices.texts.failed = true;
+    else
+        edit_add_in_brackets(edit, index, buf_str(&texts));
 }
 
 static int append(struct edit *edit, const struct change *change, const struct entry *entry,
@@ -281,14 +283,10 @@ void edit_add_keys(struct edit *edit, const struct changes *changes)
         else
             write_new_key(edit, out, change, column);
     }
-    edit->splices.texts.failed |= texts.failed;
-    if (texts.len)
+    if (texts.failed)
+        edit->splices.texts.failed = true;
+    else if (texts.len)
         edit_add_in_brackets(edit, 0, buf_str(&texts));
-}
-
-static bool is_removed(const struct yaml_node *key, const bool *removed, uint32_t index)
-{
-    return key->kind == YAML_SCALAR && removed[index];
 }
 
 static size_t entry_start(const struct yaml_node *key)
@@ -313,12 +311,42 @@ static void remove_pair(struct edit *edit, uint32_t key, size_t kept_end, bool i
     splices_add(&edit->splices, start, end);
 }
 
-static void remove_line(struct edit *edit, uint32_t key)
+static size_t skip_empty_lines(struct str source, size_t at)
+{
+    while (at < source.n) {
+        size_t n = strspn(source.p + at, " \t\r");
+        if (at + n >= source.n || source.p[at + n] != '\n')
+            break;
+        at += n + 1;
+    }
+    return at;
+}
+
+/* The last value that stays, when it is a block scalar: it takes for its own what comes to stand behind it. */
+struct greedy {
+    size_t end; /* SIZE_MAX when there is none */
+    bool keeps_lines;
+};
+
+/* The lines of one entry. Behind a block scalar, what follows them must not become part of that: empty lines go
+ * where it keeps such, and a comment loses its indentation. */
+static void remove_lines(struct edit *edit, uint32_t key, struct greedy *before)
 {
     const struct yaml_tree *tree = edit->tree;
+    struct str source = tree->source;
     const struct yaml_node *value = &tree->nodes[key + tree->nodes[key].size];
-    splices_add(&edit->splices, yaml_line_start(tree->source, entry_start(&tree->nodes[key])),
-                yaml_line_end(tree->source, value->end));
+    size_t start = yaml_line_start(source, entry_start(&tree->nodes[key]));
+    size_t end = yaml_line_end(source, value->end);
+    size_t next = skip_empty_lines(source, end);
+    bool meets = before->end <= start && skip_empty_lines(source, before->end) >= start;
+    if (meets && before->keeps_lines)
+        end = next;
+    splices_add(&edit->splices, start, end);
+    size_t blanks = next < source.n ? strspn(source.p + next, " \t") : 0;
+    bool comment = next + blanks < source.n && source.p[next + blanks] == '#';
+    if (meets && comment)
+        splices_add(&edit->splices, next, next + blanks);
+    before->end = meets && !comment ? end : SIZE_MAX;
 }
 
 void edit_remove_keys(struct edit *edit, const struct changes *changes)
@@ -333,14 +361,20 @@ void edit_remove_keys(struct edit *edit, const struct changes *changes)
     uint32_t count = tree->nodes[0].children / 2;
     uint32_t key = 1;
     size_t kept_end = 0;
+    struct greedy before = {SIZE_MAX, false};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t value = key + tree->nodes[key].size;
-        if (!is_removed(&tree->nodes[key], removed, key))
+        uint32_t next = value + tree->nodes[value].size;
+        if (!removed[key]) {
             kept_end = tree->nodes[value].end;
-        else if (tree->nodes[0].style == YAML_FLOW)
+            const struct yaml_node *last = &tree->nodes[next - 1];
+            bool greedy = last->kind == YAML_SCALAR && last->style == YAML_BLOCK;
+            before = (struct greedy){greedy ? last->end : SIZE_MAX, last->keeps_lines};
+        } else if (tree->nodes[0].style == YAML_FLOW) {
             remove_pair(edit, key, kept_end, i + 1 == count);
-        else
-            remove_line(edit, key);
-        key = value + tree->nodes[value].size;
+        } else {
+            remove_lines(edit, key, &before);
+        }
+        key = next;
     }
 }

@@ -9,7 +9,8 @@ struct reader {
     uint32_t open[YAML_DEPTH_MAX];
     unsigned depth;
     unsigned documents;
-    bool lost; /* the text is not where libfyaml's marks say */
+    bool dangling; /* aliases may be without their anchors */
+    bool lost;     /* the text is not where libfyaml's marks say */
 };
 
 /* What an event tells about a node, before it is placed. */
@@ -52,7 +53,7 @@ static struct yaml_node *node_new(struct reader *r)
 
 static char byte_at(const struct reader *r, size_t at)
 {
-    return at < r->source.n ? r->source.p[at] : '\0';
+    return (char)(at < r->source.n ? r->source.p[at] : '\0');
 }
 
 static bool is_space(char c)
@@ -71,7 +72,10 @@ static void place_indicator(struct reader *r, struct yaml_node *parent, struct y
         at = yaml_skip(r->source, at + 1);
     char indicator = byte_at(r, at);
     if (is_value) {
-        if (indicator != ':')
+        /* `? a` without a value, and then a key such as `:b` */
+        bool in_key = parent->style == YAML_BLOCK && !is_space(byte_at(r, at + 1)) &&
+                      memchr(r->source.p + r->cursor, '\n', at - r->cursor);
+        if (indicator != ':' || in_key)
             return;
     } else if (parent->kind == YAML_MAPPING) {
         node->explicit_key = indicator == '?' && is_space(byte_at(r, at + 1));
@@ -156,6 +160,7 @@ static void place_block_scalar(struct reader *r, struct yaml_node *node, struct 
     for (size_t i = header; i < header_end && !is_space(r->source.p[i]); i++)
         node->keeps_lines |= r->source.p[i] == '+';
     node->style = YAML_BLOCK;
+    node->inner = header;
     node->start = header < node->start ? header : node->start;
     node->end = block_scalar_end(r, header_end, offset_of(r, span) + span.n, node->keeps_lines);
 }
@@ -193,6 +198,7 @@ static void place_scalar(struct reader *r, struct yaml_node *node, struct fy_tok
         return;
     }
     size_t start = offset_of(r, span) - quoted;
+    node->inner = start;
     node->style = quoted ? YAML_QUOTED : YAML_PLAIN;
     node->end = offset_of(r, span) + span.n + quoted;
     if (quoted && byte_at(r, node->end - 1) != byte_at(r, start))
@@ -205,7 +211,7 @@ static void place_alias(struct reader *r, struct yaml_node *node, struct fy_toke
     node->text = token_span(r, token, "*");
     if (r->lost)
         return;
-    node->start = offset_of(r, node->text) - 1;
+    node->inner = node->start = offset_of(r, node->text) - 1;
     node->end = offset_of(r, node->text) + node->text.n;
 }
 
@@ -238,13 +244,50 @@ static int bind_alias(struct reader *r, struct yaml_node *node, struct err *err)
             return 0;
         }
     }
+    node->target = tree->count - 1;
+    if (r->dangling)
+        return 0;
     return fail_at(r, node->start, "an alias (`*`) without its anchor (`&`) before it", err);
 }
 
-static bool is_flow_start(struct fy_token *token)
+/* The pair in `[a: b]` has a start of no length. */
+static bool has_bracket(struct fy_token *token)
 {
-    enum fy_token_type type = token ? fy_token_get_type(token) : FYTT_NONE;
-    return type == FYTT_FLOW_SEQUENCE_START || type == FYTT_FLOW_MAPPING_START;
+    const struct fy_mark *from = token ? fy_token_start_mark(token) : NULL;
+    const struct fy_mark *to = token ? fy_token_end_mark(token) : NULL;
+    return from && to && to->input_pos == from->input_pos + 1;
+}
+
+static size_t column_of(const struct reader *r, const struct yaml_node *collection)
+{
+    return collection->inner - yaml_line_start(r->source, collection->inner);
+}
+
+/* libfyaml takes a value at its key's own indentation, which only a list may have. */
+static bool is_indented(const struct reader *r, const struct yaml_node *parent,
+                        const struct yaml_node *node)
+{
+    if (!parent || parent->kind != YAML_MAPPING || parent->style != YAML_BLOCK || !node->behind ||
+        !node->inner || (node->kind == YAML_SEQUENCE && node->style == YAML_BLOCK))
+        return true;
+    size_t line = yaml_line_start(r->source, node->inner);
+    size_t column = column_of(r, parent);
+    return line <= node->behind || node->inner - line > column;
+}
+
+/* And the text of `|` and `>` at the indentation of what it belongs to. */
+static bool is_text_indented(const struct reader *r, const struct yaml_node *parent,
+                             const struct yaml_node *node)
+{
+    if (!parent || node->kind != YAML_SCALAR || node->style != YAML_BLOCK)
+        return true;
+    for (size_t at = yaml_line_end(r->source, node->inner + 1); at < node->end;) {
+        size_t blanks = strspn(r->source.p + at, " \t");
+        if (!strchr("\r\n", byte_at(r, at + blanks)))
+            return blanks > column_of(r, parent);
+        at = yaml_line_end(r->source, at + blanks + 1);
+    }
+    return true;
 }
 
 static int add_node(struct reader *r, const struct found *found, struct err *err)
@@ -269,13 +312,16 @@ static int add_node(struct reader *r, const struct found *found, struct err *err
     else if (found->kind == YAML_ALIAS)
         place_alias(r, node, found->value);
     else {
-        node->style = is_flow_start(found->value) ? YAML_FLOW : YAML_BLOCK;
+        node->style = has_bracket(found->value) ? YAML_FLOW : YAML_BLOCK;
         place_collection(r, parent, node);
     }
     if (parent)
         parent->children++;
     if (r->lost)
         return 0;
+    if (!is_indented(r, parent, node) || !is_text_indented(r, parent, node))
+        return fail_at(r, node->inner, "a value that is not indented more than what it belongs to",
+                       err);
     if (found->kind == YAML_ALIAS && bind_alias(r, node, err) < 0)
         return -1;
     r->cursor = node->end;
@@ -385,12 +431,12 @@ static int read_with(struct reader *r, struct fy_diag *diag, struct err *err)
     return result;
 }
 
-int yaml_tree_read(struct yaml_tree *tree, struct str source, struct err *err)
+int yaml_tree_read(struct yaml_tree *tree, struct str source, bool dangling, struct err *err)
 {
     /* A configuration of its own: the default one asks whether standard error is a terminal. */
     const struct fy_diag_cfg config = {
         .output_fn = print_nothing, .level = FYET_ERROR, .module_mask = ~0u};
-    struct reader r = {.tree = tree, .source = source};
+    struct reader r = {.tree = tree, .source = source, .dangling = dangling};
     *tree = (struct yaml_tree){.source = source};
     /* An escape of two bytes becomes three at most (`\L`). */
     buf_init(&tree->text, 2 * source.n + 64);
@@ -411,63 +457,4 @@ void yaml_tree_done(struct yaml_tree *tree)
     buf_done(&tree->text);
     buf_done(&tree->store);
     *tree = (struct yaml_tree){0};
-}
-
-static bool begins_comment(struct str source, size_t at)
-{
-    return source.p[at] == '#' && (at == 0 || strchr(" \t\n", source.p[at - 1]));
-}
-
-size_t yaml_skip(struct str source, size_t at)
-{
-    while (at < source.n) {
-        if (begins_comment(source, at))
-            at = yaml_line_end(source, at + 1);
-        else if (source.p[at] && strchr(" \t\r\n", source.p[at]))
-            at++;
-        else
-            break;
-    }
-    return at;
-}
-
-size_t yaml_line_start(struct str source, size_t at)
-{
-    const char *before = at ? memrchr(source.p, '\n', at) : NULL;
-    return before ? (size_t)(before - source.p) + 1 : 0;
-}
-
-size_t yaml_line_end(struct str source, size_t end)
-{
-    if (end && source.p[end - 1] == '\n')
-        return end;
-    const char *after = memchr(source.p + end, '\n', source.n - end);
-    return after ? (size_t)(after - source.p) + 1 : source.n;
-}
-
-unsigned yaml_line_number(struct str source, size_t at)
-{
-    unsigned line = 1;
-    for (size_t i = 0; i < at && i < source.n; i++)
-        line += source.p[i] == '\n';
-    return line;
-}
-
-/* Nodes stand in the order of the text, so two trees are compared side by side. */
-bool yaml_equal(const struct yaml_tree *a, uint32_t x, const struct yaml_tree *b, uint32_t y)
-{
-    uint32_t size = a->nodes[x].size;
-    if (b->nodes[y].size != size)
-        return false;
-    for (uint32_t i = 0; i < size; i++) {
-        const struct yaml_node *m = &a->nodes[x + i];
-        const struct yaml_node *n = &b->nodes[y + i];
-        if (m->kind != n->kind || m->style != n->style || m->size != n->size ||
-            m->children != n->children || !m->anchor.p != !n->anchor.p || !m->tag.p != !n->tag.p)
-            return false;
-        if (!str_equal(m->text, n->text) || !str_equal(m->anchor, n->anchor) ||
-            !str_equal(m->tag, n->tag))
-            return false;
-    }
-    return true;
 }

@@ -30,9 +30,9 @@ struct yaml_node {
     uint32_t target;   /* of an alias: the node that it stands for */
     size_t behind;     /* behind the `-`, `?` or `:` that introduces it; 0 when there is none */
     size_t start;      /* its first byte: anchor or tag, if any */
-    size_t inner;      /* of a collection: its bracket, or where its first entry begins */
-    size_t end;        /* a block scalar's is the beginning of a line */
-    struct str text;   /* a scalar's value, an alias's name */
+    size_t inner;    /* without anchor and tag; a block collection: where its first entry begins */
+    size_t end;      /* a block scalar's is the beginning of a line */
+    struct str text; /* a scalar's value, an alias's name */
     struct str anchor; /* without `&`; p is NULL when there is none */
     struct str tag;
 };
@@ -48,8 +48,9 @@ struct yaml_tree {
 };
 
 /* `source` is valid UTF-8 without control characters, begins with a line `---` and ends with a line
- * break. What is wrong with it becomes ERR_INVALID_FRONTMATTER. */
-int yaml_tree_read(struct yaml_tree *tree, struct str source, struct err *err);
+ * break. What is wrong with it becomes ERR_INVALID_FRONTMATTER. With `dangling`, an alias without its
+ * anchor is not wrong: it stands for itself. */
+int yaml_tree_read(struct yaml_tree *tree, struct str source, bool dangling, struct err *err);
 void yaml_tree_done(struct yaml_tree *tree);
 #define YAML_TREE_AT_END CLEANUP(yaml_tree_done)
 
@@ -66,7 +67,7 @@ bool yaml_equal(const struct yaml_tree *a, uint32_t x, const struct yaml_tree *b
 
 static inline bool str_equal(struct str a, struct str b)
 {
-    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+    return a.n == b.n && (a.n == 0 || (a.p && b.p && memcmp(a.p, b.p, a.n) == 0));
 }
 
 #endif

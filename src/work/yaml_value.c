@@ -77,7 +77,7 @@ static bool is_safe_plain(struct str text, bool in_flow)
     if (!isalnum(first) && !strchr("_/($", first) && first < 0x80)
         return false;
     for (size_t i = 0; i < text.n; i++) {
-        char next = i + 1 < text.n ? text.p[i + 1] : '\0';
+        char next = (char)(i + 1 < text.n ? text.p[i + 1] : '\0');
         if ((text.p[i] == ':' && strchr(" ,[]{}", next)) || (text.p[i] == ' ' && next == '#'))
             return false;
         if (in_flow && strchr(",[]{}", text.p[i]))

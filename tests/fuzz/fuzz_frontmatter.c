@@ -1,5 +1,6 @@
 /* A file and an update, with a NUL between them: what comes back keeps the body and can be changed again; a refusal
- * leaves the output alone and is never our own fault. */
+ * leaves the output alone. It may be our fault: libfyaml takes some texts for YAML that are not, and puts what is added
+ * to them elsewhere. */
 #include <string.h>
 
 #include "base/json.h"

@@ -148,6 +148,8 @@ static void lists_grow(void **state)
          "---\na: [x]\n---\n"},
         {"what an alias stands for", "---\ns: &s x\na: [*s]\n---\n",
          "{'a':{'append':['x','w'],'unique':true}}", "---\ns: &s x\na: [*s, w]\n---\n"},
+        {"pairs in a list", "---\na: [\"p\":1, q: 2]\n---\n", "{'a':{'append':'w'}}",
+         "---\na: [\"p\":1, q: 2, w]\n---\n"},
         {"an anchor stays", "---\na: &l [x]\nb: *l\n---\n", "{'a':{'append':'w'}}",
          "---\na: &l [x, w]\nb: *l\n---\n"},
     };
@@ -194,6 +196,12 @@ static void keys_are_removed(void **state)
          "{'c':{'remove':true},'b':{'remove':true}}", "---\n{a: 1, }\n---\n"},
         {"all in brackets, and one added", "---\n{a: 1, b: 2,}\n---\n",
          "{'a':{'remove':true},'b':{'remove':true},'c':{'set':1}}", "---\n{c: 1}\n---\n"},
+        {"behind a literal that would keep the lines below",
+         "---\na: |+\n  x\n\nb: 1\nc: 1\n\n\nd: 1\n---\n",
+         "{'b':{'remove':true},'c':{'remove':true}}", "---\na: |+\n  x\n\nd: 1\n---\n"},
+        {"behind a literal that would take the comment below",
+         "---\na: |\n x\nb: 1\n\n # c\n # d\nc: 1\n---\n", "{'b':{'remove':true}}",
+         "---\na: |\n x\n\n# c\n # d\nc: 1\n---\n"},
         {"with `?`", "---\n? a\n: 1\nb: 2\n---\n", "{'a':{'remove':true}}", "---\nb: 2\n---\n"},
     };
     check_good(cases, ARRAY_LEN(cases));
@@ -328,6 +336,8 @@ static void broken_front_matter_is_refused(void **state)
          "{'b':{'remove':true}}", ERR_INVALID_FRONTMATTER, "`&x` on line 3"},
         {"an anchor below", "---\na: {k: &x 1}\nb: *x\n---\n", "{'a':{'merge':{'k':2}}}",
          ERR_INVALID_FRONTMATTER, "`&x`"},
+        {"a value at its key's indentation", "---\na:\n-b\n---\n", "{'a':{'set':2}}",
+         ERR_INVALID_FRONTMATTER, "line 3 of the front matter: a value that is not indented"},
         {"an explicit key", "---\n? a\n: 1\n---\n", "{'a':{'set':2}}", ERR_INVALID_FRONTMATTER,
          "`?`"},
     };
@@ -378,6 +388,15 @@ static void sizes_are_bounded(void **state)
     assert_int_equal(err.code, ERR_INVALID_FRONTMATTER);
     assert_non_null(strstr(err.message, "nested too deeply"));
 
+    buf_reset(&file, 0);
+    buf_add_text(&file, "---\na: |\n");
+    for (int i = 0; i < 1000000; i++)
+        buf_add_char(&file, '\n');
+    buf_add_text(&file, "---\n");
+    assert_int_equal(frontmatter_patch(buf_str(&file), update, &out, &err), -1);
+    assert_int_equal(err.code, ERR_INVALID_FRONTMATTER);
+    assert_non_null(strstr(err.message, "empty lines"));
+
     /* A body of any size, and a front matter one byte too long. */
     buf_reset(&file, 0);
     buf_add_text(&file, "---\na: \"");
@@ -403,17 +422,24 @@ static void sizes_are_bounded(void **state)
 static void growing_too_large_is_refused(void **state)
 {
     (void)state;
+    static const char *const files[] = {"---\n---\n", "---\na: []\n---\n", "---\na:\n- x\n---\n",
+                                        "---\n{b: 1}\n---\n"};
     struct err err;
     BUF_AT_END struct buf update = BUF_INIT(4 << 20);
     BUF_AT_END struct buf out = BUF_INIT(100);
-    buf_add_text(&update, "{\"a\":{\"set\":\"");
+    buf_add_text(&update, "{\"a\":{\"append\":[\"");
     for (size_t i = 0; i < FRONTMATTER_MAX; i++)
         buf_add_char(&update, 'x');
-    buf_add_text(&update, "\"}}");
+    buf_add_text(&update, "\", 1]}}");
     JSON_AT_END yyjson_doc *doc = parsed_bytes(buf_str(&update), JSON_STRICT);
-    assert_int_equal(frontmatter_patch(STR("---\n---\n"), yyjson_doc_get_root(doc), &out, &err),
-                     -1);
-    assert_int_equal(err.code, ERR_TOO_LARGE);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        struct str file = text_str(files[i]);
+        assert_int_equal(frontmatter_patch(file, yyjson_doc_get_root(doc), &out, &err), -1);
+        assert_int_equal(err.code, ERR_TOO_LARGE);
+    }
+    const struct str nothing = {NULL, 0};
+    assert_int_equal(frontmatter_patch(nothing, yyjson_doc_get_root(doc), &out, &err), -1);
+    assert_int_equal(err.code, ERR_INVALID_FRONTMATTER);
 
     /* The caller's own ceiling. */
     BUF_AT_END struct buf small = BUF_INIT(10);
