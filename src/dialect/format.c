@@ -147,7 +147,11 @@ static void write_openai(const struct request *r, struct call *call, struct buf 
         jo_ktext(&j, "role", "tool");
     jo_key(&j, r->responses ? "call_id" : "tool_call_id");
     jo_raw(&j, r->id_json ? (struct str){r->id_json, strlen(r->id_json)} : STR("null"));
-    jo_kstr(&j, r->responses ? "output" : "content", buf_str(&answer));
+    jo_key(&j, r->responses ? "output" : "content");
+    if (call->dialect->text)
+        jo_raw(&j, buf_str(&answer));
+    else
+        jo_str(&j, buf_str(&answer));
     jo_close(&j, '}');
 }
 

@@ -94,7 +94,7 @@ static int prepare_write(struct call *call, const struct args *a, int64_t max, b
                          struct err *err)
 {
     if (!a->content.p) {
-        err_field(err, "content", "missing required argument `content` (string): what to write");
+        err_field(err, "content", "to write, `content` (string) is needed");
         return err_reason(err, "missing");
     }
     call->request_body = a->content;

@@ -20,7 +20,7 @@ import time
 sys.dont_write_bytecode = True
 
 # ruff: noqa: E402
-from answers import Tools, check_records, expected_answers, pair_up, read_answer, unwrap
+from answers import DIALECTS, Tools, check_records, expected_answers, pair_up, read_answer, unwrap
 from places import Places, check_after, make_all, snapshot
 from program import SECONDS, Failed, Running, as_line, command_line, environment, request_of, talk
 from values import dump, expand, mismatches, parse, shown
@@ -49,7 +49,7 @@ def check_answers(case, places, tools, pairs):
     for line, wanted, raw in pairs:
         value, found = read_answer(case, tools, line, raw)
         problems += found + [f"answer{p}" for p in mismatches(wanted, value)]
-        inner.append(unwrap(case.get("format", "tool_call"), value))
+        inner.append(unwrap(case.get("dialect", "native"), case.get("format", "tool_call"), value))
     return problems + check_records(case, places, inner)
 
 
@@ -62,13 +62,18 @@ def run_stdio(case, places, tools, running, exchange):
     return check_answers(case, places, tools, pair_up(case, lines, expected, raw)), "", status
 
 
+def printed(case, out):
+    """A string is printed as it is, with a newline where it has none of its own."""
+    return out.decode() if case.get("dialect") == "runner" else parse(out.decode())
+
+
 def run_call(case, places, tools, running, exchange):
     """`sandgate call` prints the dialect's answer alone: it is put into the envelope it would have had."""
     out, status = running.finish()
     exchange.append(f"> {shown(out.decode('utf-8', 'replace'), 2000)}")
-    if out.count(b"\n") != 1:
+    if out.count(b"\n") != 1 and case.get("dialect") != "runner":
         raise Failed("the output is not one line")
-    raw = out if case.get("format") == "openai" else dump({"id": "1", "result": parse(out.decode())}).encode()
+    raw = out if case.get("format") == "openai" else dump({"id": "1", "result": printed(case, out)}).encode()
     pairs = pair_up(case, [request_of(case)], expected_answers(case, 1), [raw])
     return check_answers(case, places, tools, pairs), "", status
 
@@ -102,6 +107,13 @@ def run_case(case, root, tools, exchange):
         return [f"the case has keys that mean nothing: {sorted(unknown)}"]
     root.mkdir()
     places = Places(root)
+    try:
+        return run_in(places, case, root, tools, exchange)
+    finally:
+        places.done()
+
+
+def run_in(places, case, root, tools, exchange):
     case = {key: expand(value, places.names()) for key, value in case.items()}
     make_all(places, case.get("files", {}))
     if "config" in case:
@@ -189,7 +201,7 @@ def main():
         print(f"1..0 # SKIP no sandbox here: {why}")
         return 0
     cases = load_cases(words)
-    tools = {dialect: Tools(PROGRAM, dialect) for dialect in ("native", "toolhost")}
+    tools = {dialect: Tools(PROGRAM, dialect) for dialect in DIALECTS}
     base = pathlib.Path(tempfile.mkdtemp(prefix="contract-"))
     base.chmod(0o711)  # a gate run as root works as another user, who must get through
     try:
