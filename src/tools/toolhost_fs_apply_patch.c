@@ -142,7 +142,9 @@ static int prepare(struct call *call, struct err *err)
     const struct root *root = &call->workplace->roots[call->path.root];
     if (strcmp(root->name, "@state") != 0 || toolhost_is_log(call)) {
         err_set(err, ERR_READ_ONLY, "front matter can be updated only in @state, outside its logs");
-        return err_reason(err, root->writable ? "patch_outside_state" : "read_only_mount");
+        if (!root->writable)
+            return err_reason(err, "read_only_mount");
+        return err_reason(err, toolhost_is_log(call) ? "protected_logs" : "patch_outside_state");
     }
     if (arg_decode(&table, false, a->patch, &patch, err) < 0)
         return -1;
