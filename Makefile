@@ -52,6 +52,7 @@ bench: build
 	@scripts/setup.sh bench
 	SANDGATE=$(abspath $(BUILD)/sandgate) bench/peers.sh
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/files.py
+	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/mcp.py
 
 lint:
 	@scripts/setup.sh test lint

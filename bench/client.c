@@ -102,7 +102,7 @@ struct run {
 };
 
 struct outcome {
-    double first_reply_ms, seconds;
+    double handshake_ms, first_reply_ms, seconds;
     struct tree_use before, after;
     uint64_t *latencies;
 };
@@ -361,9 +361,10 @@ static void report(const struct options *options, const struct outcome *outcome)
     printf("{\"calls\":%zu,\"depth\":%zu,\"seconds\":%.6f,\"rate\":%.1f,\"cpu_us\":%.2f",
            options->calls, options->depth, outcome->seconds, calls / outcome->seconds,
            ((double)outcome->after.cpu_ns - (double)outcome->before.cpu_ns) / 1e3 / calls);
-    printf(",\"memory_bytes\":%llu,\"processes\":%d,\"first_reply_ms\":%.2f",
+    printf(",\"memory_bytes\":%llu,\"processes\":%d,\"handshake_ms\":%.2f,"
+           "\"first_reply_ms\":%.2f",
            (unsigned long long)outcome->after.memory_bytes, outcome->after.processes,
-           outcome->first_reply_ms);
+           outcome->handshake_ms, outcome->first_reply_ms);
     if (options->depth == 1)
         report_latency(outcome->latencies, options->calls);
     puts("}");
@@ -375,6 +376,7 @@ static void run_until_ready(struct run *run, struct outcome *outcome)
     run->server = server_start(run->options->command);
     run->reader.fd = run->server.out;
     handshake(run);
+    outcome->handshake_ms = (double)(now_ns() - run->server.started_ns) / 1e6;
     run_one_at_a_time(run, 1, NULL);
     outcome->first_reply_ms = (double)(now_ns() - run->server.started_ns) / 1e6;
     run_calls(run, run->options->warmup, NULL);

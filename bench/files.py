@@ -192,7 +192,7 @@ def run_case(folder, environment, server, case, calls):
 
 
 def show_progress(title, sample):
-    print(f"{title} {sample['rate']:.0f}/s, CPU {sample['cpu_us']:.0f} us", file=sys.stderr)
+    print(f"{title}: {sample['rate']:.0f}/s, CPU {sample['cpu_us']:.0f} us", file=sys.stderr)
 
 
 def run_rounds(folder, environment, servers, rounds, divisor):
@@ -257,10 +257,14 @@ def target_row(target, values):
     return [target.title, limit, f"{measured:.2f}{target.unit}{spread}", met]
 
 
-def render(results, judged, rounds):
+def describe_machine():
     kernel = ".".join(platform.release().split(".")[:2])
     cores = f"{len(os.sched_getaffinity(0))} of {os.cpu_count()} cores"
-    machine = f"{cores}, Linux {kernel}, {platform.machine()}"
+    return f"{cores}, Linux {kernel}, {platform.machine()}"
+
+
+def render(results, judged, rounds):
+    machine = describe_machine()
     titles = [f"{TITLES[name]} {results.servers[name].version}".strip() for name in results.servers]
     lines = [
         f"Medians of {rounds} interleaved rounds; {machine}.",
@@ -276,13 +280,13 @@ def render(results, judged, rounds):
     return "\n".join(lines) + "\n"
 
 
-def write_section(path, text):
-    old = path.read_text() if path.exists() else f"# Benchmarks\n\n{BEGIN}\n{END}\n"
-    before, begin, rest = old.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        fail(f"{path} has no {BEGIN} and {END}")
-    path.write_text(f"{before}{BEGIN}\n{text}{END}{after}")
+def write_section(path, text, marks=(BEGIN, END)):
+    begin, end = marks
+    old = path.read_text() if path.exists() else f"# Benchmarks\n\n{begin}\n{end}\n"
+    if begin not in old or end not in old.partition(begin)[2]:
+        fail(f"{path} has no {begin} and {end}")
+    before, _, rest = old.partition(begin)
+    path.write_text(f"{before}{begin}\n{text}{end}{rest.partition(end)[2]}")
 
 
 def parse_arguments():

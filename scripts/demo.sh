@@ -39,8 +39,14 @@ failed=0
 answer=
 status=0
 
-heading() { printf '\n\033[1m%s\033[0m\n' "$1"; }
-[ -t 1 ] || heading() { printf '\n== %s\n' "$1"; }
+part=0
+bold='\n\033[1m%s. %s\033[0m\n'
+[ -t 1 ] || bold='\n== %s. %s\n'
+heading() {
+    part=$((part + 1))
+    # shellcheck disable=SC2059 # the format is one of the two above
+    printf "$bold" "$part" "$1"
+}
 
 claim() { # text, then a command that must succeed
     text=$1
@@ -83,7 +89,7 @@ call() { # the words behind `sandgate call`
 
 field() { printf '%s\n' "$answer" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"; }
 
-heading '1. A file is read in the sandbox'
+heading 'A file is read in the sandbox'
 call read_file '{"path":"notes.txt"}' --workspace project
 if has SANDBOX_UNAVAILABLE; then
     echo 'demo: this machine does not allow the sandbox, so nothing runs; the message above says why' >&2
@@ -93,19 +99,25 @@ read_sha=$(field sha256)
 claim 'the content came back' has '"content":"Buy milk.\n"'
 claim 'with the SHA-256 of the file' is "$read_sha" "$(sha256sum <project/notes.txt | cut -d' ' -f1)"
 
-heading '2. A write that says which version it replaces'
+heading 'A write that says which version it replaces'
 call write_file "{\"path\":\"notes.txt\",\"content\":\"Milk is bought.\\n\",\"if_match_sha256\":\"$read_sha\"}" \
     --workspace project
 claim 'the file holds the new text' holds project/notes.txt 'Milk is bought.'
 
-heading '3. The same write again: the file has changed since that read'
+heading 'The same write again: the file has changed since that read'
 call write_file "{\"path\":\"notes.txt\",\"content\":\"Too late.\\n\",\"if_match_sha256\":\"$read_sha\"}" \
     --workspace project
 claim 'it is refused, exit status 1' ended 1
 claim 'with the code PRECONDITION_FAILED' has '"code":"PRECONDITION_FAILED"'
 claim 'the file is as it was' holds project/notes.txt 'Milk is bought.'
 
-heading '4. Ways out of the workspace'
+heading 'An edit, and its difference'
+call edit_file '{"path":"notes.txt","edits":[{"old_text":"Milk is bought.","new_text":"Milk and bread are bought."}]}' \
+    --workspace project
+claim 'the answer is a unified diff' has '-Milk is bought.\n+Milk and bread are bought.\n'
+claim 'the file holds the new text' holds project/notes.txt 'Milk and bread are bought.'
+
+heading 'Ways out of the workspace'
 call read_file '{"path":"../../etc/passwd"}' --workspace project
 claim 'a path that climbs out is refused' has '"code":"PATH_OUTSIDE_WORKSPACE"'
 printf '\n  project/innocent.txt is a link to %s.\n' "$(readlink project/innocent.txt)"
@@ -117,7 +129,7 @@ call write_file '{"path":"way-out/planted","content":"x"}' --workspace project
 claim 'writing through it is refused' has '"code":"SYMLINK_OUTSIDE_WORKSPACE"'
 claim 'the folder outside is empty' is_empty outside
 
-heading "5. The workspace's own settings can only tighten"
+heading "The workspace's own settings can only tighten"
 printf '{"policy":{"enabled":{"write_file":false}},"cell":{"uid":1}}\n' >project/sandgate.json
 printf '  project/sandgate.json: %s\n' "$(cat project/sandgate.json)"
 call write_file '{"path":"new.txt","content":"x"}' --workspace project 2>warnings
@@ -126,7 +138,7 @@ claim 'write_file is switched off, exit status 3' ended 3
 claim 'the field that is not for a workspace to set was left out' in_file warnings 'cell.uid is left out'
 rm project/sandgate.json
 
-heading '6. The same tool as an OpenAI function call, over stdin and stdout'
+heading 'The same tool as an OpenAI function call, over stdin and stdout'
 line='{"id":"call_1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"notes.txt\"}"}}'
 printf "  \$ printf '%%s\\\\n' '%s' |\n        sandgate stdio --format openai --workspace project\n" "$line"
 answer=$(printf '%s\n' "$line" | timeout 20 "$SANDGATE" stdio --format openai --workspace project)
@@ -134,7 +146,7 @@ calls=$((calls + 1))
 show "$answer"
 claim 'the answer is a tool message for that call' has '{"role":"tool","tool_call_id":"call_1","content":"{'
 
-heading '7. Another dialect: the mounts and words of toolhost'
+heading 'Another dialect: the mounts and words of toolhost'
 toolhost='--dialect toolhost --project project --pkg pkg --state runs --run r1 --agent demo'
 # shellcheck disable=SC2086 # options are words
 {
@@ -152,7 +164,18 @@ fold -w 112 "$log" | sed 's/^/    /'
 claim 'one line for each of these three calls' is "$(grep -c '"kind":"tool.exec"' "$log")" 3
 claim 'with sizes and hashes, without contents' not_in_file "$log" 'Rest.'
 
-heading '8. What the process that touches files is'
+heading 'The same folder in the three other dialects'
+call read_file '{"path":"notes.txt"}' --dialect sidecar --workspace project
+claim 'sidecar numbers the lines' has '"output":{"content":"1\tMilk and bread'
+call filesystem '{"operation":"stat","path":"notes.txt"}' --dialect system --workspace project
+claim 'system has one tool with operations' has '{"success":true,"type":"file"'
+call list_files '{"path":"*.txt"}' --dialect runner --workspace project
+claim 'runner answers in plain text' is "$answer" 'innocent.txt
+notes.txt'
+call read_file '{"path":"../outside"}' --dialect runner --workspace project
+claim 'its refusals too' is "$answer" 'Error: path traversal not allowed'
+
+heading 'What the process that touches files is'
 mkfifo requests answers
 timeout 60 "$SANDGATE" stdio --workspace project <requests >answers &
 gate=$!
@@ -200,7 +223,7 @@ gone() {
 }
 claim 'when the gate ends, so does the cell' gone "$proc"
 
-heading '9. The audit log of exactly these calls'
+heading 'The audit log of exactly these calls'
 log=home/state/sandgate/audit/000.jsonl
 sed -n 's/^.*"kind":"\(call\.[a-z]*\)".*"call":"\([0-9a-f]\{6\}\)[0-9a-f]*-\([0-9]*\)",\(.*\)}$/\2-\3 \1 \4/p' "$log" |
     sed 's/"sha256":"\([0-9a-f]\{8\}\)[0-9a-f]*"/"sha256":"\1…"/; s/"if_match_sha256":"\([0-9a-f]\{8\}\)[0-9a-f]*"/"if_match_sha256":"\1…"/

@@ -35,7 +35,7 @@ case $SECONDS_EACH in '' | *[!0-9]*) usage ;; esac
 make_library() {
     [ -f $BUILD/build.ninja ] || CC=clang meson setup $BUILD -Dbuildtype=debugoptimized \
         -Db_sanitize=address,undefined -Db_lundef=false -Dc_args=-fsanitize=fuzzer-no-link >/dev/null
-    libraries=$(ninja -C $BUILD -t targets all | sed -n 's/^\(\(src\/libsandgate\|libyyjson\)\.a\): .*/\1/p')
+    libraries=$(ninja -C $BUILD -t targets all | sed -n 's/^\(\(src\/libsandgate\|src\/client\/libsandgate-client\|libyyjson\)\.a\): .*/\1/p')
     # shellcheck disable=SC2086 # one word a library
     ninja -C $BUILD --quiet $libraries
 }
@@ -53,10 +53,11 @@ yyjson() { # --cflags or --libs
 
 make_target() { # name
     # shellcheck disable=SC2046 # flags are words
-    clang -std=gnu17 -D_GNU_SOURCE -g -O1 -fno-omit-frame-pointer -Isrc $(yyjson --cflags) \
+    clang -std=gnu17 -D_GNU_SOURCE -g -O1 -fno-omit-frame-pointer -Isrc -Iinclude $(yyjson --cflags) \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
         "tests/fuzz/fuzz_$1.c" -o "$BUILD/fuzz_$1" \
-        $BUILD/src/libsandgate.a $(yyjson --libs) $(pkg-config --libs libuv libcrypto libfyaml) -lm
+        $BUILD/src/libsandgate.a $BUILD/src/client/libsandgate-client.a $(yyjson --libs) \
+        $(pkg-config --libs libuv libcrypto libfyaml) -lm
 }
 
 make_library

@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 files() { # name pattern
-    for folder in src include tests bench scripts; do
+    for folder in src include examples tests bench scripts clients; do
         [ ! -d "$folder" ] || find "$folder" -type f -name "$1"
     done | sort
 }
@@ -45,6 +45,16 @@ check_python() {
     return $status
 }
 
+# PYTHON is the one that scripts/setup.sh fetched mypy for.
+check_client_types() {
+    status=0
+    cache=$(mktemp -d)
+    (cd clients/python && PYTHONPATH=$OLDPWD/.deps/mypy "${PYTHON:-python3}" -m mypy --cache-dir "$cache") || status=1
+    rm -rf "$cache"
+    .deps/node/node_modules/.bin/pyright --warnings -p clients/python || status=1
+    return $status
+}
+
 check_shell() {
     if ! command -v shellcheck >/dev/null; then
         echo 'shellcheck is not installed: left out'
@@ -64,6 +74,7 @@ step clang build_with clang build-lint-clang
 step clang-tidy check_tidy build-lint-clang
 step python check_python
 step shell check_shell
+step types check_client_types
 
 if [ -n "$failed" ]; then
     printf 'lint: failed:%s\n' "$failed" >&2

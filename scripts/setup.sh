@@ -26,7 +26,13 @@ build libcmocka-dev 1.1.5
 build python3 3.11.2
 build python3-pip 23.0.1
 build ca-certificates 20230311
+test g++ 4:12.2
 test python3-jsonschema 4.10.3
+test python3-venv 3.11.2
+test nodejs 18.20
+test npm 9.2
+lint nodejs 18.20
+lint npm 9.2
 lint clang 1:14.0
 lint clang-format 1:14.0
 lint clang-tidy 1:14.0
@@ -37,11 +43,15 @@ EOF
 }
 
 requirements=scripts/requirements-yyjson.txt
+mypy_requirements=scripts/requirements-mypy.txt
 yyjson_version=$(sed -n 's/^yyjson==\([^ ]*\).*/\1/p' "$requirements")
 yyjson_sha256=$(sed -n 's/^yyjson==.*--hash=sha256:\([0-9a-f]*\).*/\1/p' "$requirements")
 yyjson_flags="-O2 -fPIC"
 yyjson_floor=0.9 # a system yyjson from here on is used instead; meson.build names the same number
 yyjson_line="yyjson $yyjson_version sha256:$yyjson_sha256 $yyjson_flags"
+
+# Libraries that the tests talk through.
+sdks="tests/sdk/mcp tests/sdk/models"
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -59,6 +69,14 @@ list() {
         echo "| $name | >= $floor | $group | Debian's signed release |"
     done
     echo "| yyjson (C source in PyPI's \`yyjson\`) | $yyjson_version | build | sha256 \`$yyjson_sha256\` |"
+    for sdk in $sdks; do
+        sed -n "s#^\([a-z0-9-]*\)==\([^ ]*\) .*#| \1 (PyPI) | \2 | test | sha256 in \`$sdk/requirements.txt\` |#p" \
+            "$sdk/requirements.txt"
+        sed -n "s#.*\"\(@*[a-z/-]*\)\": \"\([0-9][0-9.]*\)\".*#| \1 (npm) | \2 | test | sha512 in \`$sdk/package-lock.json\` |#p" \
+            "$sdk/package.json"
+    done
+    echo '| TypeScript, Pyright and what they need | as in the lock file | test, lint | `clients/typescript/package-lock.json` |'
+    echo "| mypy and what it needs | as in the file | lint | \`$mypy_requirements\` |"
 }
 
 # The wanted packages that are absent or too old, one a line.
@@ -72,8 +90,12 @@ missing_packages() {
     done
 }
 
+# Node often comes from elsewhere than Debian.
+has_npm() { command -v node >/dev/null && command -v npm >/dev/null; }
+
 wanted() {
     packages | while read -r group name floor; do
+        case $name in nodejs | npm) ! has_npm || continue ;; esac
         case " $groups " in
         *" $group "* | *" all "*) echo "$name $floor" ;;
         esac
@@ -181,6 +203,44 @@ build_yyjson() {
     write_stamp
 }
 
+# For the Python that runs the tests.
+install_sdks() {
+    wants test || return 0
+    python=/usr/bin/python3
+    [ -x "$python" ] || python=python3
+    for sdk in $sdks; do
+        PYTHON=$python tests/sdk/install.sh "${sdk##*/}" >/dev/null || say "$sdk not installed: its tests will be skipped"
+    done
+}
+
+wants() {
+    for group; do
+        case " $groups " in *" $group "* | *" all "*) return ;; esac
+    done
+    return 1
+}
+
+# The compiler of clients/typescript and Pyright. npm checks every archive against the lock file's hash.
+fetch_node_tools() {
+    wants test lint || return 0
+    lock=$(sha256sum clients/typescript/package-lock.json | cut -d' ' -f1)
+    [ "$(cat .deps/node/lock 2>/dev/null)" != "$lock" ] || return 0
+    rm -rf .deps/node
+    mkdir -p .deps/node
+    cp clients/typescript/package.json clients/typescript/package-lock.json clients/typescript/.npmrc .deps/node/
+    (cd .deps/node && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+    echo "$lock" >.deps/node/lock
+}
+
+fetch_mypy() {
+    wants lint || return 0
+    cmp -s "$mypy_requirements" .deps/mypy/requirements && return
+    rm -rf .deps/mypy
+    "$(python_with_pip)" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+        --require-hashes -r "$mypy_requirements" --target .deps/mypy
+    cp "$mypy_requirements" .deps/mypy/requirements
+}
+
 # What this tree was last set up with, to read when a build differs between two machines.
 write_stamp() {
     mkdir -p .deps
@@ -208,4 +268,7 @@ install_packages
 packages_took=$(seconds_since "$started")
 step=$(now_ms)
 build_yyjson
-say "packages $packages_took, yyjson $(seconds_since "$step"), total $(seconds_since "$started")"
+install_sdks
+fetch_node_tools
+fetch_mypy
+say "packages $packages_took, libraries $(seconds_since "$step"), total $(seconds_since "$started")"

@@ -21,6 +21,7 @@ struct command {
 static const struct command commands[] = {
     {"call", front_call, "run one tool call and print its answer"},
     {"stdio", front_stdio, "JSON lines on standard input and output"},
+    {"mcp", front_mcp, "a Model Context Protocol server on standard input and output"},
     {"tools", front_tools, "list the tools and their schemas"},
     {"session", front_session, "make, list and forget sessions"},
 };

@@ -189,6 +189,57 @@ void jo_base64(struct json_out *j, struct str bytes)
     buf_add_char(j->out, '"');
 }
 
+static bool needs_backslash(char c)
+{
+    return c == '"' || c == '\\';
+}
+
+static size_t run_without_backslash(const char *p, size_t n)
+{
+    size_t i = 0;
+    for (; n - i >= 8; i += 8) {
+        uint64_t w;
+        memcpy(&w, p + i, 8);
+        uint64_t quote = w ^ ONES * '"';
+        uint64_t slash = w ^ ONES * '\\';
+        if ((((quote - ONES) & ~quote) | ((slash - ONES) & ~slash)) & HIGH)
+            break;
+    }
+    while (i < n && !needs_backslash(p[i]))
+        i++;
+    return i;
+}
+
+/* JSON of ours has no control character and is UTF-8: only quotes and backslashes are left to escape. With
+ * room for all of it the buffer stays where it is, so it can be read from while it is written to. */
+void jo_written(struct json_out *j, size_t from, size_t n)
+{
+    struct buf *out = j->out;
+    size_t more = 0;
+    if (out->failed)
+        return;
+    for (size_t i = 0; i < n; i++)
+        more += needs_backslash(out->data[from + i]);
+    before_value(j);
+    if (buf_reserve(out, n + more + 2) < 0)
+        return;
+    const char *p = out->data + from;
+    char *to = out->data + out->len;
+    *to++ = '"';
+    for (size_t i = 0; i < n;) {
+        size_t run = run_without_backslash(p + i, n - i);
+        memcpy(to, p + i, run);
+        to += run;
+        i += run;
+        while (i < n && needs_backslash(p[i])) {
+            *to++ = '\\';
+            *to++ = p[i++];
+        }
+    }
+    *to++ = '"';
+    out->len = (size_t)(to - out->data);
+}
+
 void jo_kstr(struct json_out *j, const char *key, struct str s)
 {
     jo_key(j, key);

@@ -31,6 +31,8 @@ void jo_raw(struct json_out *j, struct str json);
 /* As jo_str, but bytes that are not UTF-8 stay as they are: for our own frames. */
 void jo_bytes(struct json_out *j, struct str s);
 void jo_base64(struct json_out *j, struct str bytes);
+/* A string that holds n bytes of JSON which this writer wrote at `from` in the same buffer. */
+void jo_written(struct json_out *j, size_t from, size_t n);
 
 /* key and value at once */
 void jo_kstr(struct json_out *j, const char *key, struct str s);

@@ -21,11 +21,15 @@
 #define QUEUE_BYTES_MAX (64u << 20)
 /* Frames read in one go before others get their turn. */
 #define READ_BURST 64
+/* Frames are put together up to this; a larger one goes by itself. */
+#define MESSAGE_BYTES (32u << 10)
+#define MESSAGE_KEEP (64u << 10)
 
+/* A message that the socket has no room for. */
 struct queued {
     struct queued *next;
-    struct frame frame; /* head and body are in `bytes` */
     int fd;
+    size_t n;
     char bytes[];
 };
 
@@ -50,6 +54,9 @@ struct cell {
     struct queued *queue;
     struct queued **queue_end;
     size_t queued_bytes;
+    struct buf out; /* frames for the next message */
+    struct cell *next_unflushed;
+    bool unflushed;
 };
 
 /* Processes that ended or will: waited for whenever SIGCHLD says so. */
@@ -57,6 +64,8 @@ static pid_t *pids;
 static size_t n_pids;
 /* Closed, but not yet known to be dead. */
 static struct cell *dying_cells;
+/* With frames in `out`. */
+static struct cell *unflushed_cells;
 
 static void remember(pid_t pid)
 {
@@ -131,16 +140,34 @@ void cell_reap(void)
     }
 }
 
-static void drop_queue(struct cell *cell)
+static void give_back(struct cell *cell, struct str message)
+{
+    for (struct frame frame; !cell->freed && frame_next(&message, &frame);) {
+        if (frame.type == FRAME_CALL)
+            cell->events->unsent(cell->arg, frame.token);
+    }
+}
+
+static void drop_unsent(struct cell *cell)
 {
     for (struct queued *q = cell->queue, *next; q; q = next) {
         next = q->next;
+        give_back(cell, (struct str){q->bytes, q->n});
         fd_closep(&q->fd);
         free(q);
     }
     cell->queue = NULL;
     cell->queue_end = &cell->queue;
     cell->queued_bytes = 0;
+    give_back(cell, buf_str(&cell->out));
+    buf_done(&cell->out);
+    for (struct cell **at = &unflushed_cells; cell->unflushed && *at; at = &(*at)->next_unflushed) {
+        if (*at == cell) {
+            *at = cell->next_unflushed;
+            break;
+        }
+    }
+    cell->unflushed = false;
 }
 
 void cell_kill(struct cell *cell, const char *why)
@@ -152,7 +179,7 @@ void cell_kill(struct cell *cell, const char *why)
         snprintf(cell->why, sizeof cell->why, "%s", why);
     end_process(cell->launcher);
     end_process(cell->helper);
-    drop_queue(cell);
+    drop_unsent(cell);
     uv_close((uv_handle_t *)&cell->control, closed);
     uv_close((uv_handle_t *)&cell->work, closed);
 }
@@ -235,7 +262,7 @@ static void send_queued(struct cell *cell)
 {
     while (cell->queue) {
         struct queued *q = cell->queue;
-        int r = frame_send(cell->work_fd, &q->frame, q->fd);
+        int r = message_send(cell->work_fd, (struct str){q->bytes, q->n}, q->fd);
         if (r == -EAGAIN || r == -ENOBUFS)
             break;
         if (r < 0) {
@@ -245,27 +272,34 @@ static void send_queued(struct cell *cell)
         cell->queue = q->next;
         if (!cell->queue)
             cell->queue_end = &cell->queue;
-        cell->queued_bytes -= q->frame.head.n + q->frame.body.n;
+        cell->queued_bytes -= q->n;
         fd_closep(&q->fd);
         free(q);
     }
     update_interest(cell);
 }
 
+static int take_frames(struct cell *cell, struct str message)
+{
+    int more = 0;
+    for (struct frame frame; more >= 0 && !cell->dying && frame_next(&message, &frame);)
+        more = cell->events->frame(cell->arg, &frame);
+    return more;
+}
+
 static void on_work(uv_poll_t *handle, int status, int events)
 {
     struct cell *cell = handle->data;
     static char buffer[FRAME_BYTES_MAX];
-    struct frame frame;
-    int r = status < 0 ? status : 1;
+    ssize_t r = status < 0 ? status : 1;
     if (r > 0 && (events & UV_WRITABLE))
         send_queued(cell);
     for (unsigned i = 0; r > 0 && i < READ_BURST && !cell->dying; i++) {
-        r = frame_poll(cell->work_fd, buffer, &frame);
-        int more = r == 1 ? cell->events->frame(cell->arg, &frame) : 0;
+        r = message_poll(cell->work_fd, buffer);
+        int more = r > 0 ? take_frames(cell, (struct str){buffer, (size_t)r}) : 0;
         if (more < 0)
             r = -EPROTO;
-        if (r == 1 && more == 0)
+        if (r > 0 && more == 0)
             return; /* nothing else is due: no need to look */
     }
     if (r == -EPROTO)
@@ -280,42 +314,66 @@ static void update_interest(struct cell *cell)
     uv_poll_start(&cell->work, UV_READABLE | (cell->queue ? UV_WRITABLE : 0), on_work);
 }
 
-static int enqueue(struct cell *cell, const struct frame *frame, int fd, struct err *err)
+static void enqueue(struct cell *cell, struct str message, int fd)
 {
-    size_t n = frame->head.n + frame->body.n;
-    if (cell->queued_bytes + n > QUEUE_BYTES_MAX) {
-        fd_closep(&fd);
-        return err_set(err, ERR_SESSION_BUSY, "the cell has too many calls waiting; try again");
-    }
-    struct queued *q = mem_zero(sizeof *q + n);
-    if (frame->head.n)
-        memcpy(q->bytes, frame->head.p, frame->head.n);
-    if (frame->body.n)
-        memcpy(q->bytes + frame->head.n, frame->body.p, frame->body.n);
-    q->frame = (struct frame){frame->type,
-                              frame->token,
-                              {q->bytes, frame->head.n},
-                              {q->bytes + frame->head.n, frame->body.n}};
+    struct queued *q = mem_zero(sizeof *q + message.n);
+    memcpy(q->bytes, message.p, message.n);
+    q->n = message.n;
     q->fd = fd;
     *cell->queue_end = q;
     cell->queue_end = &q->next;
-    cell->queued_bytes += n;
+    cell->queued_bytes += message.n;
     update_interest(cell);
-    return 0;
+}
+
+/* Sends the frames of `out` as one message, or queues it. */
+static void flush_one(struct cell *cell, int fd_to_pass)
+{
+    FD_AT_END int fd = fd_to_pass;
+    struct str message = buf_str(&cell->out);
+    int r = cell->queue ? -EAGAIN : message_send(cell->work_fd, message, fd);
+    if (r == -EAGAIN || r == -ENOBUFS)
+        enqueue(cell, message, TAKE_FD(fd));
+    else if (r < 0) {
+        cell_kill(cell, "the cell no longer takes calls");
+        return;
+    }
+    buf_reset(&cell->out, MESSAGE_KEEP);
+}
+
+void cell_flush(void)
+{
+    while (unflushed_cells) {
+        struct cell *cell = unflushed_cells;
+        unflushed_cells = cell->next_unflushed;
+        cell->unflushed = false;
+        if (cell->out.len)
+            flush_one(cell, -1);
+    }
 }
 
 int cell_send(struct cell *cell, const struct frame *frame, int body_fd, struct err *err)
 {
     FD_AT_END int fd = body_fd;
+    size_t n = frame_bytes(frame);
     if (cell->dying)
         return err_set(err, ERR_INTERRUPTED, "the cell ended (%s)", cell->why);
-    if (cell->queue)
-        return enqueue(cell, frame, TAKE_FD(fd), err);
-    int r = frame_send(cell->work_fd, frame, fd);
-    if (r == -EAGAIN || r == -ENOBUFS)
-        return enqueue(cell, frame, TAKE_FD(fd), err);
-    if (r < 0)
-        return err_set(err, ERR_INTERRUPTED, "the cell ended (%s)", strerror(-r));
+    if (frame->head.n > FRAME_HEAD_MAX || frame->body.n > FRAME_BODY_MAX)
+        return err_set(err, ERR_INTERNAL, "a call that does not fit a frame");
+    if (cell->queued_bytes + cell->out.len + n > QUEUE_BYTES_MAX)
+        return err_set(err, ERR_SESSION_BUSY, "the cell has too many calls waiting; try again");
+    if (cell->out.len && (fd >= 0 || cell->out.len + n > MESSAGE_BYTES))
+        flush_one(cell, -1);
+    if (cell->dying)
+        return err_set(err, ERR_INTERRUPTED, "the cell ended (%s)", cell->why);
+    frame_add(&cell->out, frame);
+    if (fd >= 0) {
+        flush_one(cell, TAKE_FD(fd));
+    } else if (!cell->unflushed) {
+        cell->unflushed = true;
+        cell->next_unflushed = unflushed_cells;
+        unflushed_cells = cell;
+    }
     return 0;
 }
 
@@ -399,7 +457,8 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
                           .control_fd = control[0],
                           .work_fd = work[0],
                           .help_fd = help[0],
-                          .queue_end = &cell->queue};
+                          .queue_end = &cell->queue,
+                          .out = BUF_INIT(FRAME_BYTES_MAX)};
     if (r == 0)
         r = -spawn_helper(control[1], work[1], help, &cell->helper);
     fd_closep(&control[1]);

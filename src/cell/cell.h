@@ -13,6 +13,8 @@ struct cell_events {
     /* A frame from the worker; its strings live only during the call. Returns how many calls are
      * still to be answered, or < 0 when the frame broke the rules: the cell is then ended. */
     int (*frame)(void *arg, const struct frame *frame);
+    /* A call that the cell never had, because it ended before. */
+    void (*unsent)(void *arg, uint64_t token);
     /* The cell is gone; called once, never from inside cell_start or cell_send. Free it then. */
     void (*dead)(void *arg, const char *why);
 };
@@ -20,8 +22,11 @@ struct cell_events {
 /* Starts a cell. Frames may be sent at once: they wait until the worker serves. */
 int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *spec,
                const struct cell_events *events, void *arg, struct err *err);
-/* Sends or queues. body_fd (taken; -1: none) holds the body in place of frame->body. */
+/* Takes a frame for the next cell_flush. body_fd (taken; -1: none) holds the body in place of
+ * frame->body. */
 int cell_send(struct cell *cell, const struct frame *frame, int body_fd, struct err *err);
+/* Sends what all cells were given since, in as few messages as possible. */
+void cell_flush(void);
 /* Some call takes long: another thread of the worker is to take the next. */
 void cell_help(struct cell *cell);
 /* Ends it now; `dead` follows in a later turn. */

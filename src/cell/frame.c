@@ -10,7 +10,6 @@
 #include "base/fd.h"
 
 #define MAGIC 0x53474631u /* "SGF1" */
-#define SMALL_FRAME 4096
 
 struct header {
     uint32_t magic;
@@ -21,7 +20,8 @@ struct header {
 };
 _Static_assert(sizeof(struct header) == 24, "FRAME_BYTES_MAX counts 24 bytes of header");
 
-int frame_parse(const void *bytes, size_t n, struct frame *ret)
+/* The frame at the beginning; its length, or -EPROTO. */
+static ssize_t parse_first(const char *bytes, size_t n, struct frame *ret)
 {
     struct header h;
     if (n < sizeof h)
@@ -29,46 +29,59 @@ int frame_parse(const void *bytes, size_t n, struct frame *ret)
     memcpy(&h, bytes, sizeof h);
     if (h.magic != MAGIC || h.type < FRAME_CALL || h.type >= FRAME_TYPE_END)
         return -EPROTO;
-    if (h.head > FRAME_HEAD_MAX || h.body > FRAME_BODY_MAX || n != sizeof h + h.head + h.body)
+    if (h.head > FRAME_HEAD_MAX || h.body > FRAME_BODY_MAX || n - sizeof h < h.head + h.body)
         return -EPROTO;
-    const char *at = (const char *)bytes + sizeof h;
+    const char *at = bytes + sizeof h;
     *ret = (struct frame){(enum frame_type)h.type, h.token, {at, h.head}, {at + h.head, h.body}};
+    return (ssize_t)(sizeof h + h.head + h.body);
+}
+
+int frame_parse(const void *bytes, size_t n, struct frame *ret)
+{
+    ssize_t r = parse_first(bytes, n, ret);
+    return r < 0 || (size_t)r != n ? -EPROTO : 0;
+}
+
+int frame_check(const void *bytes, size_t n)
+{
+    struct frame frame;
+    if (n == 0)
+        return -EPROTO;
+    for (size_t at = 0; at < n;) {
+        ssize_t r = parse_first((const char *)bytes + at, n - at, &frame);
+        if (r < 0)
+            return (int)r;
+        at += (size_t)r;
+    }
     return 0;
 }
 
-/* A small frame is cheaper put together than handed over in three parts. */
-static int send_small(int fd, const struct header *h, const struct frame *frame)
+bool frame_next(struct str *rest, struct frame *ret)
 {
-    char bytes[SMALL_FRAME];
-    size_t n = sizeof *h;
-    memcpy(bytes, h, sizeof *h);
-    memcpy(bytes + n, frame->head.p, frame->head.n);
-    n += frame->head.n;
-    if (frame->body.n)
-        memcpy(bytes + n, frame->body.p, frame->body.n);
-    n += frame->body.n;
-    ssize_t r;
-    do
-        r = send(fd, bytes, n, MSG_NOSIGNAL);
-    while (r < 0 && errno == EINTR);
-    return r < 0 ? -errno : 0;
+    ssize_t r = rest->n ? parse_first(rest->p, rest->n, ret) : -1;
+    if (r < 0)
+        return false;
+    *rest = (struct str){rest->p + r, rest->n - (size_t)r};
+    return true;
 }
 
-int frame_send(int fd, const struct frame *frame, int pass_fd)
+size_t frame_bytes(const struct frame *frame)
 {
-    if (frame->head.n > FRAME_HEAD_MAX || frame->body.n > FRAME_BODY_MAX)
-        return -EMSGSIZE;
+    return sizeof(struct header) + frame->head.n + frame->body.n;
+}
+
+void frame_add(struct buf *message, const struct frame *frame)
+{
     struct header h = {MAGIC, frame->type, frame->token, (uint32_t)frame->head.n,
                        (uint32_t)frame->body.n};
-    if (pass_fd < 0 && frame->head.p && sizeof h + frame->head.n + frame->body.n <= SMALL_FRAME)
-        return send_small(fd, &h, frame);
-    /* sendmsg does not write through iov_base. */
-    struct iovec parts[] = {
-        {&h, sizeof h},
-        {(void *)(uintptr_t)frame->head.p, frame->head.n},
-        {(void *)(uintptr_t)frame->body.p, frame->body.n},
-    };
-    struct msghdr msg = {.msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts)};
+    buf_add(message, &h, sizeof h);
+    buf_add(message, frame->head.p, frame->head.n);
+    buf_add(message, frame->body.p, frame->body.n);
+}
+
+static int send_parts(int fd, struct iovec *parts, size_t count, int pass_fd)
+{
+    struct msghdr msg = {.msg_iov = parts, .msg_iovlen = count};
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
     if (pass_fd >= 0) {
         memset(control, 0, sizeof control);
@@ -85,6 +98,34 @@ int frame_send(int fd, const struct frame *frame, int pass_fd)
         r = sendmsg(fd, &msg, MSG_NOSIGNAL);
     while (r < 0 && errno == EINTR);
     return r < 0 ? -errno : 0;
+}
+
+int message_send(int fd, struct str message, int pass_fd)
+{
+    if (pass_fd >= 0) {
+        struct iovec part = {(void *)(uintptr_t)message.p, message.n};
+        return send_parts(fd, &part, 1, pass_fd);
+    }
+    ssize_t r;
+    do
+        r = send(fd, message.p, message.n, MSG_NOSIGNAL);
+    while (r < 0 && errno == EINTR);
+    return r < 0 ? -errno : 0;
+}
+
+int frame_send(int fd, const struct frame *frame, int pass_fd)
+{
+    if (frame->head.n > FRAME_HEAD_MAX || frame->body.n > FRAME_BODY_MAX)
+        return -EMSGSIZE;
+    struct header h = {MAGIC, frame->type, frame->token, (uint32_t)frame->head.n,
+                       (uint32_t)frame->body.n};
+    /* sendmsg does not write through iov_base. */
+    struct iovec parts[] = {
+        {&h, sizeof h},
+        {(void *)(uintptr_t)frame->head.p, frame->head.n},
+        {(void *)(uintptr_t)frame->body.p, frame->body.n},
+    };
+    return send_parts(fd, parts, ARRAY_LEN(parts), pass_fd);
 }
 
 /* At most one descriptor is expected; any others are closed. */
@@ -107,7 +148,7 @@ static int take_fds(struct msghdr *msg)
     return kept;
 }
 
-int frame_receive(int fd, void *buffer, int flags, struct frame *ret, int *ret_fd)
+ssize_t message_receive(int fd, void *buffer, int flags, int *ret_fd)
 {
     struct iovec part = {buffer, FRAME_BYTES_MAX};
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
@@ -124,17 +165,14 @@ int frame_receive(int fd, void *buffer, int flags, struct frame *ret, int *ret_f
     FD_AT_END int passed = msg.msg_controllen ? take_fds(&msg) : -1;
     if (r == 0)
         return 0;
-    if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+    if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || frame_check(buffer, (size_t)r) < 0)
         return -EPROTO;
-    int bad = frame_parse(buffer, (size_t)r, ret);
-    if (bad < 0)
-        return bad;
     if (ret_fd)
         *ret_fd = TAKE_FD(passed);
-    return 1;
+    return r;
 }
 
-int frame_poll(int fd, void *buffer, struct frame *ret)
+ssize_t message_poll(int fd, void *buffer)
 {
     ssize_t r;
     do
@@ -146,8 +184,28 @@ int frame_poll(int fd, void *buffer, struct frame *ret)
         struct pollfd look = {fd, POLLRDHUP, 0};
         return poll(&look, 1, 0) > 0 ? 0 : -EPROTO;
     }
-    if ((size_t)r > FRAME_BYTES_MAX)
+    if ((size_t)r > FRAME_BYTES_MAX || frame_check(buffer, (size_t)r) < 0)
         return -EPROTO;
-    int bad = frame_parse(buffer, (size_t)r, ret);
-    return bad < 0 ? bad : 1;
+    return r;
+}
+
+int frame_receive(int fd, void *buffer, int flags, struct frame *ret, int *ret_fd)
+{
+    FD_AT_END int passed = -1;
+    ssize_t n = message_receive(fd, buffer, flags, &passed);
+    if (n <= 0)
+        return (int)n;
+    if (frame_parse(buffer, (size_t)n, ret) < 0)
+        return -EPROTO;
+    if (ret_fd)
+        *ret_fd = TAKE_FD(passed);
+    return 1;
+}
+
+int frame_poll(int fd, void *buffer, struct frame *ret)
+{
+    ssize_t n = message_poll(fd, buffer);
+    if (n <= 0)
+        return (int)n;
+    return frame_parse(buffer, (size_t)n, ret) < 0 ? -EPROTO : 1;
 }

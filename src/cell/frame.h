@@ -1,5 +1,6 @@
-/* Frames between gate and cell: one SOCK_SEQPACKET message each, a fixed header, a small JSON head
- * and raw bytes. Every length is checked against the message; nothing in a frame is trusted. */
+/* Frames between gate and cell: a fixed header, a small JSON head and raw bytes. A SOCK_SEQPACKET message is
+ * one frame or several, so that many small ones cost one system call. Every length is checked against
+ * the message; nothing in a frame is trusted. */
 #ifndef SANDGATE_CELL_FRAME_H
 #define SANDGATE_CELL_FRAME_H
 
@@ -7,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/attr.h"
+#include "base/buf.h"
 
 /* A path of 4,095 control characters escapes to 24 KiB, and a move has two. */
 #define FRAME_HEAD_MAX (64u << 10)
@@ -38,16 +40,29 @@ struct frame {
     struct str body;
 };
 
-/* Reads one message; 0, or -EPROTO for anything that is not exactly one well-formed frame. The
- * strings point into `bytes`. */
+/* A message that is exactly one well-formed frame; 0 or -EPROTO. The strings point into `bytes`. */
 int frame_parse(const void *bytes, size_t n, struct frame *ret);
-/* Sends one frame, with a descriptor when pass_fd >= 0. 0 or -errno. */
+/* Whether a message is well-formed frames throughout, at least one; 0 or -EPROTO. */
+int frame_check(const void *bytes, size_t n);
+/* The next frame of a message that was checked; false at its end. */
+bool frame_next(struct str *rest, struct frame *ret);
+/* How long a frame is in a message, and putting it there. */
+size_t frame_bytes(const struct frame *frame);
+void frame_add(struct buf *message, const struct frame *frame);
+
+/* Sends one frame, or a whole message, with a descriptor when pass_fd >= 0. 0 or -errno. */
 int frame_send(int fd, const struct frame *frame, int pass_fd);
-/* Receives one frame into buffer (FRAME_BYTES_MAX bytes). 1, 0 at end of stream, or -errno;
- * -EPROTO for a bad one. A passed descriptor goes to *ret_fd (NULL: it is closed). */
-int frame_receive(int fd, void *buffer, int flags, struct frame *ret, int *ret_fd);
+int message_send(int fd, struct str message, int pass_fd);
+
+/* Receives a message into buffer (FRAME_BYTES_MAX bytes). Its length, 0 at end of stream, or -errno;
+ * -EPROTO for one that is not well-formed. A passed descriptor goes to *ret_fd (NULL: it is closed). */
+ssize_t message_receive(int fd, void *buffer, int flags, int *ret_fd);
 /* The gate's way: never blocks, takes no descriptors (the kernel drops what is passed). An empty message,
  * which reads like the end of the stream, is -EPROTO. */
+ssize_t message_poll(int fd, void *buffer);
+
+/* The same where a message is to be one frame: 1, 0 or -errno. */
+int frame_receive(int fd, void *buffer, int flags, struct frame *ret, int *ret_fd);
 int frame_poll(int fd, void *buffer, struct frame *ret);
 
 #endif

@@ -55,28 +55,42 @@ int64_t call_duration_ms(const struct call *call)
     return (int64_t)((call->end_ns - call->start_ns) / 1000000u);
 }
 
-void call_write_answer(struct call *call, struct json_out *j)
+static int write_success(struct call *call, struct json_out *j, bool alone)
 {
     const struct dialect *dialect = call->dialect;
     struct buf *out = j->out;
     size_t mark = out->len;
     bool comma = j->comma;
-    if (!call->failed) {
+    if (alone && dialect->open_alone)
+        dialect->open_alone(call, j);
+    else
         dialect->open(call, j);
-        int r = call->tool->shape(call, j, &call->err);
-        if (r == 0)
-            dialect->close(call, j);
-        if (r == 0 && !out->failed)
-            return;
-        if (r == 0)
-            err_set(&call->err, ERR_OUTPUT_LIMIT,
-                    "the answer is larger than %zu bytes; ask for less at once", out->max);
-        call->failed = true;
-        out->len = mark;
-        out->failed = false;
-        j->comma = comma;
-    }
-    dialect->fail(call, &call->err, j);
+    int r = call->tool->shape(call, j, &call->err);
+    if (r == 0 && alone && dialect->close_alone)
+        dialect->close_alone(call, j);
+    else if (r == 0)
+        dialect->close(call, j);
+    if (r == 0 && !out->failed)
+        return 0;
+    if (r == 0)
+        err_set(&call->err, ERR_OUTPUT_LIMIT,
+                "the answer is larger than %zu bytes; ask for less at once", out->max);
+    call->failed = true;
+    out->len = mark;
+    out->failed = false;
+    j->comma = comma;
+    return -1;
+}
+
+void call_write_answer(struct call *call, struct json_out *j)
+{
+    if (call->failed || write_success(call, j, false) < 0)
+        call->dialect->fail(call, &call->err, j);
+}
+
+int call_write_result(struct call *call, struct json_out *j)
+{
+    return call->failed ? -1 : write_success(call, j, true);
 }
 
 int call_parse_path(const struct call *call, struct str text, struct path *ret, struct err *err)

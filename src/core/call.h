@@ -105,5 +105,8 @@ int64_t call_duration_ms(const struct call *call);
 
 /* The whole answer in the dialect's shape. */
 void call_write_answer(struct call *call, struct json_out *j);
+/* Of a call that succeeded only the result, as the dialect writes it alone. -1: nothing was written, the
+ * call has failed (now, where its result does not fit). */
+int call_write_result(struct call *call, struct json_out *j);
 
 #endif

@@ -14,8 +14,13 @@ struct dialect {
     /* Opens what stands around a tool's fields, and closes it. */
     void (*open)(const struct call *call, struct json_out *j);
     void (*close)(const struct call *call, struct json_out *j);
+    /* The same for a result that stands alone, where success shows otherwise; NULL: as above. */
+    void (*open_alone)(const struct call *call, struct json_out *j);
+    void (*close_alone)(const struct call *call, struct json_out *j);
+    struct arg_table added; /* fields of a result that stands alone, besides its tool's own */
     /* The answer of a call that failed. */
     void (*fail)(const struct call *call, const struct err *err, struct json_out *j);
+    const char *instructions; /* what a model should know of all the tools together */
 };
 
 #endif

@@ -176,8 +176,9 @@ bool glob_folders_only(const struct glob *glob)
 
 bool glob_is_pattern(struct str text)
 {
+    static const char special[] = {'*', '?', '[', '{', '\\'};
     for (size_t i = 0; i < text.n; i++) {
-        if (memchr("*?[{\\", text.p[i], 5))
+        if (memchr(special, text.p[i], sizeof special))
             return true;
     }
     return false;

@@ -2,15 +2,17 @@
  *
  *   *  ?      any run of characters, one character; never `/`
  *   **        as a whole component: any number of components, none included; at the end at least
- *             one, so that `a/` and two stars mean what lies beneath a. Elsewhere the same as `*`
+ *             one, so that `a/` with it behind means all beneath a. Elsewhere, and where one of the
+ *             stars stands in braces, the same as `*`
  *   [a-z] [!x] [^x]   one character of, or not of, a set; never `/`
  *   {a,b}     either; may be nested, be empty and hold `/`. The pattern means what its expansions
  *             mean, but they are never written out
  *   \x        x itself
  *
- * Components that are `.` or empty are dropped, from the front too. A character is one of UTF-8, or
- * a byte that is part of none. Matching takes time in proportion to pattern times path at worst.
- * A compiled pattern does not change: threads may share it. */
+ * Components that are `.` or empty are dropped. A first `/` and `..` are refused, and so is a pattern
+ * of which only some expansions end with `/`. A character is one of UTF-8, or a byte that is part of
+ * none. Matching takes time in proportion to pattern times path at worst. A compiled pattern does not
+ * change: threads may share it. */
 #ifndef SANDGATE_CORE_GLOB_H
 #define SANDGATE_CORE_GLOB_H
 

@@ -46,7 +46,7 @@ static void add_star(struct parser *p)
     if (run == 2)
         add(p, GLOB_WHOLE);
     add(p, GLOB_STAR);
-    p->out->tail = p->depth ? 0 : p->out->count;
+    p->out->tail = p->out->count; /* until a brace ends, at the latest */
     p->at += run;
 }
 

@@ -174,6 +174,10 @@ static void turn(uv_prepare_t *handle)
         if (p->settled)
             p->settled(p->settled_arg);
     } while (p->to_start.first || p->to_answer.first);
+    for (size_t i = 0; i < RUN_COUNT; i++) {
+        if (p->runners[i].flush)
+            p->runners[i].flush(p->runners[i].self);
+    }
 }
 
 void pipeline_init(struct pipeline *p, uv_loop_t *loop)

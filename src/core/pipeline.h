@@ -20,6 +20,7 @@ struct runner {
     void (*cancel)(void *self, struct call *call);
     void (*kill)(void *self, struct call *call);
     void (*late)(void *self, struct call *call);
+    void (*flush)(void *self); /* at the end of each turn; NULL: nothing is held back */
     void *self;
 };
 

@@ -29,6 +29,11 @@ enum capability {
     CAP_FS_WRITE = 2,
 };
 
+enum tool_flag {
+    TOOL_IDEMPOTENT = 1, /* changes something, but the same call again changes nothing more */
+    TOOL_ADDS_ONLY = 2,  /* never changes or removes what is there */
+};
+
 struct tool {
     enum dialect_id dialect;
     const char *name;
@@ -38,6 +43,7 @@ struct tool {
     struct arg_table args;
     struct arg_table result;
     unsigned capabilities;
+    unsigned flags;
     enum runner_id runner;
     /* RUN_BUILTIN: does the work. RUN_WORKER: fills call->op and call->request from call->args. */
     int (*prepare)(struct call *call, struct err *err);

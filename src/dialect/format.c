@@ -4,12 +4,16 @@
 
 #include "base/mem.h"
 #include "core/registry.h"
+#include "dialect/format_row.h"
 
 #define ID_BYTES_MAX 1024ul
 
-static const char *const names[FORMAT_COUNT] = {
-    [FORMAT_TOOL_CALL] = "tool_call",
-    [FORMAT_OPENAI] = "openai",
+static const struct format *const formats[FORMAT_COUNT] = {
+    [FORMAT_TOOL_CALL] = &format_tool_call,
+    [FORMAT_OPENAI] = &format_openai,
+    [FORMAT_OPENAI_RESPONSES] = &format_openai_responses,
+    [FORMAT_ANTHROPIC] = &format_anthropic,
+    [FORMAT_OLLAMA] = &format_ollama,
 };
 
 void request_done(struct request *r)
@@ -23,15 +27,19 @@ void request_done(struct request *r)
 
 int format_find(const char *name, enum format_id *ret, struct err *err)
 {
+    BUF_AT_END struct buf names = BUF_INIT(1024);
     for (int i = 0; i < FORMAT_COUNT; i++) {
-        if (strcmp(names[i], name) == 0) {
+        if (strcmp(formats[i]->name, name) == 0) {
             *ret = (enum format_id)i;
             return 0;
         }
+        buf_addf(&names, "%s%s", i ? ", " : "", formats[i]->name);
     }
-    return err_set(err, ERR_INVALID_ARGUMENTS,
-                   "there is no format `%.40s`; available: tool_call, openai", name);
+    return err_set(err, ERR_INVALID_ARGUMENTS, "there is no format `%.40s`; available: %.*s", name,
+                   (int)names.len, names.data);
 }
+
+/* --- reading */
 
 char *format_id_json(yyjson_val *id)
 {
@@ -47,8 +55,9 @@ char *format_id_json(yyjson_val *id)
     return mem_copy(text.data, text.len);
 }
 
-static int take_id(yyjson_val *id, const char *key, struct request *ret, struct err *err)
+int format_take_id(yyjson_val *root, const char *key, struct request *ret, struct err *err)
 {
+    yyjson_val *id = yyjson_obj_get(root, key);
     if (!id || yyjson_is_null(id))
         return 0;
     ret->id_json = format_id_json(id);
@@ -60,10 +69,11 @@ static int take_id(yyjson_val *id, const char *key, struct request *ret, struct 
     return 0;
 }
 
-static int take_name(yyjson_val *name, struct request *ret, struct err *err)
+int format_take_name(yyjson_val *call, const char *shape, struct request *ret, struct err *err)
 {
+    yyjson_val *name = yyjson_is_str(call) ? call : yyjson_obj_get(call, "name");
     if (!yyjson_is_str(name))
-        return err_field(err, "name", "the call names no tool");
+        return err_field(err, "name", "the call names no tool; a call is %s", shape);
     if (strlen(yyjson_get_str(name)) != yyjson_get_len(name))
         return err_set(err, ERR_UNKNOWN_TOOL,
                        "there is no tool `%.60s…` with a NUL byte in its name",
@@ -72,25 +82,9 @@ static int take_name(yyjson_val *name, struct request *ret, struct err *err)
     return 0;
 }
 
-/* {"tool_call":{"name":…,"arguments":{…}}}, and the older {"tool_call":{"name":…}} and
- * {"tool_call":"name"}. */
-static int read_tool_call(yyjson_val *root, struct request *ret, struct err *err)
+int format_take_arguments(yyjson_val *call, const char *key, struct request *ret, struct err *err)
 {
-    if (take_id(yyjson_obj_get(root, "id"), "id", ret, err) < 0)
-        return -1;
-    yyjson_val *call = yyjson_obj_get(root, "tool_call");
-    if (yyjson_is_str(call))
-        return take_name(call, ret, err);
-    if (!yyjson_is_obj(call))
-        return err_field(err, "tool_call",
-                         "a request is {\"id\":…,\"tool_call\":{\"name\":…,\"arguments\":{…}}}");
-    ret->arguments = yyjson_obj_get(call, "arguments");
-    return take_name(yyjson_obj_get(call, "name"), ret, err);
-}
-
-/* Arguments are JSON text inside a string; a client that sends the object itself is understood. */
-static int take_argument_text(yyjson_val *val, struct request *ret, struct err *err)
-{
+    yyjson_val *val = yyjson_obj_get(call, key);
     if (!yyjson_is_str(val)) {
         ret->arguments = val;
         return 0;
@@ -101,28 +95,11 @@ static int take_argument_text(yyjson_val *val, struct request *ret, struct err *
     yyjson_doc *inner = NULL;
     struct json_error why;
     if (json_parse(text.p, text.n, text.n, JSON_STRICT, &inner, &why) < 0)
-        return err_field(err, "arguments", "the arguments are not valid JSON: %s", why.what);
+        return err_field(err, key, "the arguments are not valid JSON: %s", why.what);
     yyjson_doc_free(ret->doc);
     ret->doc = inner;
     ret->arguments = yyjson_doc_get_root(inner);
     return 0;
-}
-
-static int read_openai(yyjson_val *root, struct request *ret, struct err *err)
-{
-    yyjson_val *type = yyjson_obj_get(root, "type");
-    ret->responses = str_is(json_str(type), "function_call");
-    yyjson_val *id = yyjson_obj_get(root, ret->responses ? "call_id" : "id");
-    if (take_id(id, ret->responses ? "call_id" : "id", ret, err) < 0)
-        return -1;
-    yyjson_val *function = ret->responses ? root : yyjson_obj_get(root, "function");
-    if (!yyjson_is_obj(function))
-        return err_field(err, "function",
-                         "a call is {\"id\":…,\"type\":\"function\",\"function\":{\"name\":…,"
-                         "\"arguments\":\"…\"}}");
-    if (take_name(yyjson_obj_get(function, "name"), ret, err) < 0)
-        return -1;
-    return take_argument_text(yyjson_obj_get(function, "arguments"), ret, err);
 }
 
 int format_read(enum format_id format, yyjson_doc *doc, struct request *ret, struct err *err)
@@ -131,71 +108,69 @@ int format_read(enum format_id format, yyjson_doc *doc, struct request *ret, str
     yyjson_val *root = yyjson_doc_get_root(doc);
     if (!yyjson_is_obj(root))
         return err_field(err, "", "a request must be a JSON object");
-    return format == FORMAT_OPENAI ? read_openai(root, ret, err) : read_tool_call(root, ret, err);
+    return formats[format]->read(root, ret, err);
 }
 
-static void write_openai(const struct request *r, struct call *call, struct buf *out)
+/* --- writing */
+
+void format_put_id(const struct request *r, const char *key, struct json_out *j)
 {
-    BUF_AT_END struct buf answer = BUF_INIT(out->max);
+    jo_key(j, key);
+    jo_raw(j, r->id_json ? (struct str){r->id_json, strlen(r->id_json)} : STR("null"));
+}
+
+void format_put_answer(struct call *call, const char *key, struct json_out *j)
+{
+    BUF_AT_END struct buf answer = BUF_INIT(j->out->max);
     struct json_out inner = {.out = &answer};
     call_write_answer(call, &inner);
-    struct json_out j = {.out = out};
-    jo_open(&j, '{');
-    if (r->responses)
-        jo_ktext(&j, "type", "function_call_output");
+    jo_key(j, key);
+    if (answer.len && answer.data[0] == '"')
+        jo_raw(j, buf_str(&answer));
     else
-        jo_ktext(&j, "role", "tool");
-    jo_key(&j, r->responses ? "call_id" : "tool_call_id");
-    jo_raw(&j, r->id_json ? (struct str){r->id_json, strlen(r->id_json)} : STR("null"));
-    jo_key(&j, r->responses ? "output" : "content");
-    if (call->dialect->text)
-        jo_raw(&j, buf_str(&answer));
-    else
-        jo_str(&j, buf_str(&answer));
-    jo_close(&j, '}');
+        jo_str(j, buf_str(&answer));
 }
 
 void format_write(enum format_id format, const struct request *r, struct call *call, bool bare,
                   struct buf *out)
 {
-    if (format == FORMAT_OPENAI) {
-        write_openai(r, call, out);
+    size_t mark = out->len;
+    formats[format]->write(r, call, bare, &(struct json_out){.out = out});
+    if (!out->failed || call->failed)
         return;
-    }
-    struct json_out j = {.out = out};
-    if (!bare) {
-        jo_open(&j, '{');
-        jo_key(&j, "id");
-        jo_raw(&j, r->id_json ? (struct str){r->id_json, strlen(r->id_json)} : STR("null"));
-        jo_key(&j, "result");
-    }
-    call_write_answer(call, &j);
-    if (!bare)
-        jo_close(&j, '}');
+    /* What fits as it is may not fit as a string inside another. */
+    err_set(&call->err, ERR_OUTPUT_LIMIT,
+            "the answer is larger than %zu bytes; ask for less at once", out->max - mark);
+    call->failed = true;
+    out->len = mark;
+    out->failed = false;
+    formats[format]->write(r, call, bare, &(struct json_out){.out = out});
 }
 
-static void list_one(enum format_id format, const struct tool *tool, struct json_out *j)
+void format_write_call(enum format_id format, const char *tool, struct str arguments,
+                       struct buf *out)
 {
-    bool openai = format == FORMAT_OPENAI;
-    jo_open(j, '{');
-    if (openai) {
-        jo_ktext(j, "type", "function");
-        jo_key(j, "function");
-        jo_open(j, '{');
-    }
-    jo_ktext(j, "name", openai && tool->alias ? tool->alias : tool->name);
+    formats[format]->write_call(tool, arguments, &(struct json_out){.out = out});
+}
+
+/* --- lists */
+
+void format_put_tool(const struct tool *tool, const char *name, const char *key, struct json_out *j)
+{
+    jo_ktext(j, "name", name);
     jo_ktext(j, "description", tool->description);
-    jo_key(j, openai ? "parameters" : "input_schema");
+    jo_key(j, key);
     arg_schema(&tool->args, j);
-    jo_close(j, '}');
-    if (openai)
-        jo_close(j, '}');
 }
 
 void format_list(enum format_id format, const struct dialect *dialect, struct json_out *j)
 {
+    const struct format *row = formats[format];
     jo_open(j, '[');
-    for (const struct tool *t = NULL; (t = registry_next(dialect->id, t));)
-        list_one(format, t, j);
+    for (const struct tool *t = NULL; (t = registry_next(dialect->id, t));) {
+        jo_open(j, '{');
+        row->list(t, row->no_dots && t->alias ? t->alias : t->name, j);
+        jo_close(j, '}');
+    }
     jo_close(j, ']');
 }

@@ -4,7 +4,17 @@
 
 #include "core/call.h"
 
-enum format_id { FORMAT_TOOL_CALL, FORMAT_OPENAI, FORMAT_COUNT };
+enum format_id {
+    FORMAT_TOOL_CALL,
+    FORMAT_OPENAI,
+    FORMAT_OPENAI_RESPONSES,
+    FORMAT_ANTHROPIC,
+    FORMAT_OLLAMA,
+    FORMAT_COUNT
+};
+
+/* Of OpenAI's two kinds of call, the one it is; neither where it was not even read. */
+enum request_kind { REQUEST_PLAIN, REQUEST_CHAT, REQUEST_ITEM };
 
 /* One request as the format has it. */
 struct request {
@@ -13,7 +23,7 @@ struct request {
     char *name;      /* of the tool */
     yyjson_doc *doc; /* owns `arguments`; taken over on success */
     yyjson_val *arguments;
-    bool responses; /* openai: the Responses API's item */
+    enum request_kind kind;
 };
 
 void request_done(struct request *request);
@@ -31,6 +41,11 @@ int format_read(enum format_id format, yyjson_doc *doc, struct request *ret, str
 /* Writes the answer of a finished call. `bare`: the dialect's own answer, without an id around. */
 void format_write(enum format_id format, const struct request *request, struct call *call,
                   bool bare, struct buf *out);
+
+/* A call of a tool, to be sent to another gate that speaks the format. `arguments` is text which may
+ * or may not be JSON. */
+void format_write_call(enum format_id format, const char *tool, struct str arguments,
+                       struct buf *out);
 
 /* The tools of a dialect as a JSON array. */
 void format_list(enum format_id format, const struct dialect *dialect, struct json_out *j);

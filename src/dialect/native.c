@@ -23,6 +23,18 @@ static void close_answer(const struct call *call, struct json_out *j)
     jo_close(j, '}');
 }
 
+static void open_result(const struct call *call, struct json_out *j)
+{
+    (void)call;
+    jo_open(j, '{');
+}
+
+static void close_result(const struct call *call, struct json_out *j)
+{
+    write_duration(call, j);
+    jo_close(j, '}');
+}
+
 static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
 {
     const struct err_row *row = err_row(err->code);
@@ -49,11 +61,34 @@ static void write_failure(const struct call *call, const struct err *err, struct
     jo_close(j, '}');
 }
 
+static const struct arg added[] = {
+    {.name = "tier",
+     .type = ARG_STRING,
+     .flags = ARG_REQUIRED,
+     .doc = "What the sandbox enforced."},
+    {.name = "duration_ms", .type = ARG_INT, .flags = ARG_REQUIRED},
+};
+
 const struct dialect dialect_native = {
     .id = DIALECT_NATIVE,
     .name = "native",
     .strict = true,
     .open = open_answer,
     .close = close_answer,
+    .open_alone = open_result,
+    .close_alone = close_result,
+    .added = ARG_TABLE(added, char),
     .fail = write_failure,
+    .instructions =
+        "These tools work on one folder, the workspace. Paths are relative to it; nothing outside can "
+        "be reached, also not through symbolic links. A result with `truncated` is not complete: its "
+        "`hint` says how to get the rest.\n"
+        "A failed call has `error` with `code` and `message`; the message says what to do. "
+        "INVALID_ARGUMENTS: correct the argument that `details.field` names. NOT_FOUND, NOT_A_FILE, "
+        "NOT_A_DIRECTORY, ALREADY_EXISTS: look at what is there with list_files. "
+        "PATH_OUTSIDE_WORKSPACE, SYMLINK_OUTSIDE_WORKSPACE, PERMISSION_DENIED, READ_ONLY, "
+        "POLICY_DENIED: not allowed here, do not try other ways to the same thing. "
+        "PRECONDITION_FAILED: the file has changed, read it again. TOO_LARGE, OUTPUT_LIMIT: do it in "
+        "smaller parts. INTERRUPTED: a write may have happened or not, look first. With `retryable` "
+        "true the same call may succeed later.",
 };

@@ -67,4 +67,7 @@ const struct dialect dialect_runner = {
     .open = nothing,
     .close = nothing,
     .fail = write_failure,
+    .instructions =
+        "These tools work on one folder, the workspace. Paths are relative to it; nothing outside can "
+        "be reached. The answer of a failed call begins with `Error: `.",
 };

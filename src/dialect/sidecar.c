@@ -23,6 +23,18 @@ static void close_answer(const struct call *call, struct json_out *j)
     jo_close(j, '}');
 }
 
+static void open_alone(const struct call *call, struct json_out *j)
+{
+    (void)call;
+    jo_open(j, '{');
+}
+
+static void close_alone(const struct call *call, struct json_out *j)
+{
+    (void)call;
+    jo_close(j, '}');
+}
+
 static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
 {
     jo_open(j, '{');
@@ -42,5 +54,11 @@ const struct dialect dialect_sidecar = {
     .name = "sidecar",
     .open = open_answer,
     .close = close_answer,
+    .open_alone = open_alone,
+    .close_alone = close_alone,
     .fail = write_failure,
+    .instructions =
+        "These tools work on one folder, the workspace. Paths are relative to it; nothing outside can "
+        "be reached, also not through symbolic links. A failed call has `error` with `code` and "
+        "`message`; the message says what to do.",
 };

@@ -27,10 +27,16 @@ static void write_failure(const struct call *call, const struct err *err, struct
     jo_close(j, '}');
 }
 
+static const struct arg added[] = {{.name = "success", .type = ARG_BOOL, .flags = ARG_REQUIRED}};
+
 const struct dialect dialect_system = {
     .id = DIALECT_SYSTEM,
     .name = "system",
     .open = open_answer,
     .close = close_answer,
+    .added = ARG_TABLE(added, char),
     .fail = write_failure,
+    .instructions =
+        "Paths are relative to the workspace, or absolute in a folder that the operator allowed. A "
+        "failed call has `error` with `code` and `message`; the message says what to do.",
 };

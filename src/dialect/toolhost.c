@@ -69,10 +69,21 @@ static void write_failure(const struct call *call, const struct err *err, struct
     jo_close(j, '}');
 }
 
+static const struct arg added[] = {{.name = "ok", .type = ARG_BOOL, .flags = ARG_REQUIRED}};
+
 const struct dialect dialect_toolhost = {
     .id = DIALECT_TOOLHOST,
     .name = "toolhost",
     .open = open_answer,
     .close = close_answer,
+    .added = ARG_TABLE(added, char),
     .fail = write_failure,
+    .instructions =
+        "Paths begin with a mount: @project, @pkg (read-only) or @state; nothing else can be reached. "
+        "A result with `truncated` is not complete: its `hint` says how to get the rest.\n"
+        "A failed call has `error` with `code` and `message`; the message says what to do. "
+        "E_SCHEMA_VALIDATION: correct the argument that `details.field` names. ENOENT: look at what is "
+        "there. E_SANDBOX_VIOLATION: not allowed here, do not try other ways to the same thing. "
+        "E_PRECONDITION_FAILED: the file has changed, read it again. E_READ_LIMIT, E_WRITE_LIMIT: do it "
+        "in smaller parts.",
 };

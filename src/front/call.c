@@ -118,11 +118,12 @@ static int run_here(const struct gate_options *go, const char *tool, struct str 
 }
 
 /* The answer of a call that never got a gate. */
-static int answer_failure(const struct gate_options *go, const struct err *err,
+static int answer_failure(const struct gate_options *go, const char *tool, const struct err *err,
                           struct one_call *one)
 {
     static struct workplace nowhere = {.tier = "none", .session_id = ""};
     struct call *call = call_new();
+    call->name = mem_dup(tool);
     call->dialect = go->dialect;
     call->workplace = &nowhere;
     call->failed = true;
@@ -141,7 +142,7 @@ static int run_in_session(const struct options *o, struct gate_options *go, stru
     int r = front_take_session(o, true, &named, &owner, &err);
     if (r < 0)
         return err.code == ERR_INVALID_ARGUMENTS ? front_usage_error(&err)
-                                                 : answer_failure(go, &err, one);
+                                                 : answer_failure(go, o->words[0], &err, one);
     if (r == 0)
         return forward_one(owner, one->format, o->words[0], arguments);
     front_use_session(go, &named);

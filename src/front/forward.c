@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "front/forward_path.h"
-#include "front/lines.h"
+#include "front/talk.h"
 
 #define CONNECTIONS_MAX 64
 
@@ -72,9 +72,7 @@ static void on_connection(uv_poll_t *poll, int status, int events)
         return;
     struct connection *c = mem_zero(sizeof *c);
     c->forward = f;
-    c->lines = lines_start(f->gate, FORMAT_TOOL_CALL, TAKE_FD(fd), TAKE_FD(out), connection_ended,
-                           c);
-    lines_expect_hello(c->lines);
+    c->lines = talk_start_forwarded(f->gate, TAKE_FD(fd), TAKE_FD(out), connection_ended, c);
     c->next = f->connections;
     f->connections = c;
     f->count++;

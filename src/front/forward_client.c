@@ -148,31 +148,6 @@ int forward_relay(int sock)
     }
 }
 
-static void write_call(enum format_id format, const char *tool, struct str arguments,
-                       struct buf *line)
-{
-    struct json_out j = {.out = line};
-    bool openai = format == FORMAT_OPENAI;
-    JSON_AT_END yyjson_doc *doc = NULL;
-    json_parse(arguments.p, arguments.n, arguments.n, JSON_STRICT, &doc, NULL);
-    /* Written anew, because the caller's text may have line breaks between its values. */
-    FREE_AT_END char *json = doc ? yyjson_write(doc, 0, NULL) : NULL;
-    jo_open(&j, '{');
-    if (!openai)
-        jo_ktext(&j, "id", "1");
-    jo_key(&j, openai ? "function" : "tool_call");
-    jo_open(&j, '{');
-    jo_ktext(&j, "name", tool);
-    jo_key(&j, "arguments");
-    if (openai || !json)
-        jo_str(&j, arguments); /* what is no JSON is refused by the owner, in its dialect's words */
-    else
-        jo_raw(&j, (struct str){json, strlen(json)});
-    jo_close(&j, '}');
-    jo_close(&j, '}');
-    buf_add_char(line, '\n');
-}
-
 /* {"id":"1","result":R} is printed as R, as a gate of its own would. */
 static struct str bare(enum format_id format, struct str answer)
 {
@@ -189,7 +164,8 @@ int forward_one(int sock, enum format_id format, const char *tool, struct str ar
     BUF_AT_END struct buf status = BUF_INIT(256);
     JSON_AT_END yyjson_doc *doc = NULL;
     struct err err;
-    write_call(format, tool, arguments, &line);
+    format_write_call(format, tool, arguments, &line);
+    buf_add_char(&line, '\n');
     if (line.failed || fd_write_all(sock, line.data, line.len) < 0 || read_line(sock, &line) < 0 ||
         read_line(sock, &status) < 0 ||
         json_parse(status.data, status.len, status.max, JSON_STRICT, &doc, NULL) < 0) {

@@ -8,8 +8,6 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
-#include "front/front.h"
-#include "front/hello.h"
 
 #define CHUNK (64u << 10)
 /* Buffers up to this size are kept for the next answer. */
@@ -20,23 +18,10 @@
 /* Escaping makes at most six bytes of one. */
 #define ANSWER_GROWTH ((size_t)6)
 
-struct pending {
-    struct pending *next;
-    struct pending *prev;
-    struct lines *lines;
-    struct call *call;
-    struct request request;
-    size_t expected;
-};
-
 struct lines {
     struct gate *gate;
-    enum format_id format;
-    const struct dialect *dialect;
-    bool forwarded; /* another gate's calls, with its own agent */
-    char *agent;
-    bool hello; /* the first line is still to come and is no call */
-    bool once;  /* the exit status follows the answer */
+    const struct lines_user *user;
+    void *self;
     int out_fd;
     size_t max_request;
     size_t max_answer;
@@ -64,14 +49,12 @@ struct lines {
     size_t expected;    /* bytes that the answers of running calls may have */
     bool skipping;      /* the rest of a line that was too long */
 
-    struct pending *calls;
+    struct lines_call *calls;
     struct buf out;
     uv_poll_t writable;
     bool write_waits;
     bool out_polls; /* out_fd can be waited for */
 };
-
-static void take_text(struct lines *l, const char *text, size_t n);
 
 static bool must_wait(const struct lines *l)
 {
@@ -88,116 +71,47 @@ static void maybe_end(struct lines *l)
     l->ended(l->arg);
 }
 
-static void answered(struct call *call)
+struct buf *lines_begin_answer(struct lines *l)
 {
-    struct pending *p = call->front;
-    struct lines *l = p->lines;
-    l->expected -= p->expected;
-    if (!l->gone) {
-        l->out.max = l->out.len + l->max_answer;
-        format_write(l->format, &p->request, call, false, &l->out);
-        l->out.max += 32;
-        buf_add_char(&l->out, '\n');
-        if (l->once)
-            buf_addf(&l->out, "{\"exit\":%d}\n", front_status_of(call));
-    }
-    if (p->next)
-        p->next->prev = p->prev;
-    if (p->prev)
-        p->prev->next = p->next;
-    else
-        l->calls = p->next;
-    request_done(&p->request);
-    free(p);
-    call_free(call);
+    if (l->gone)
+        return NULL;
+    l->out.max = l->out.len + l->max_answer;
+    return &l->out;
 }
 
-static struct pending *find_by_id(struct lines *l, const char *id_json)
+void lines_end_answer(struct lines *l)
 {
-    for (struct pending *p = l->calls; p; p = p->next) {
-        if (p->request.id_json && strcmp(p->request.id_json, id_json) == 0)
-            return p;
-    }
-    return NULL;
-}
-
-/* {"cancel":ID} is no call and has no answer of its own. */
-static bool take_cancel(struct lines *l, yyjson_val *root)
-{
-    yyjson_val *cancel = yyjson_is_obj(root) ? yyjson_obj_get(root, "cancel") : NULL;
-    if (!cancel || yyjson_obj_get(root, "tool_call") || yyjson_obj_get(root, "function"))
-        return false;
-    FREE_AT_END char *id_json = format_id_json(cancel);
-    struct pending *p = id_json ? find_by_id(l, id_json) : NULL;
-    if (p)
-        pipeline_cancel(p->call, ERR_CANCELLED, "the caller cancelled the call");
-    return true;
-}
-
-static int read_request(struct lines *l, const char *text, size_t n, struct pending *p,
-                        struct err *err)
-{
-    yyjson_doc *doc = NULL;
-    struct json_error why;
-    if (json_parse(text, n, l->max_request, JSON_STRICT, &doc, &why) < 0)
-        return err_field(err, "", "the line is not valid JSON: %s (at byte %zu)", why.what, why.at);
-    if (format_read(l->format, doc, &p->request, err) < 0)
-        return -1;
-    if (p->request.id_json && find_by_id(l, p->request.id_json))
-        return err_field(err, "id", "a call with the id %.60s is still running",
-                         p->request.id_json);
-    return 0;
-}
-
-static void submit(struct lines *l, struct pending *p, int status)
-{
-    struct call *call = p->call;
-    call->failed = status < 0;
-    call->id = mem_dup(p->request.id);
-    call->name = TAKE_PTR(p->request.name);
-    call->doc = TAKE_PTR(p->request.doc);
-    call->arguments = p->request.arguments;
-    call->front = p;
-    call->answer = answered;
-    p->next = l->calls;
-    if (l->calls)
-        l->calls->prev = p;
-    l->calls = p;
-    pipeline_submit(&l->gate->pipeline, call);
-    p->expected = call_expected_bytes(call);
-    l->expected += p->expected;
-}
-
-static struct pending *pending_new(struct lines *l)
-{
-    struct pending *p = mem_zero(sizeof *p);
-    p->lines = l;
-    p->call = gate_call_new(l->gate);
-    p->call->dialect = l->dialect;
-    if (l->forwarded)
-        p->call->agent = l->agent;
-    return p;
-}
-
-static void take_hello(struct lines *l, const char *text, size_t n)
-{
-    struct err err;
-    struct hello hello;
-    struct json_out j = {.out = &l->out};
-    l->hello = false;
-    bool ok = hello_read((struct str){text, n}, l->gate->dialect, &hello, &err) == 0;
-    if (ok) {
-        l->dialect = hello.dialect;
-        l->format = hello.format;
-        l->agent = hello.agent;
-        l->once = hello.once;
-    }
-    jo_open(&j, '{');
-    jo_ktext(&j, ok ? "hello" : "error", ok ? "ok" : err.message);
-    jo_close(&j, '}');
+    l->out.max = l->out.len + 1;
     buf_add_char(&l->out, '\n');
-    if (!ok)
-        lines_stop(l, "no hello");
+}
+
+struct lines_call *lines_calls(const struct lines *l)
+{
+    return l->calls;
+}
+
+void lines_submit(struct lines *l, struct lines_call *c)
+{
+    c->lines = l;
+    c->next = l->calls;
+    if (l->calls)
+        l->calls->prev = c;
+    l->calls = c;
+    pipeline_submit(&l->gate->pipeline, c->call);
+    c->expected = l->user->copies * call_expected_bytes(c->call);
+    l->expected += c->expected;
+}
+
+void lines_drop(struct lines_call *c)
+{
+    struct lines *l = c->lines;
+    l->expected -= c->expected;
+    if (c->next)
+        c->next->prev = c->prev;
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        l->calls = c->next;
 }
 
 static void take_line(struct lines *l, const char *text, size_t n)
@@ -206,32 +120,13 @@ static void take_line(struct lines *l, const char *text, size_t n)
         n--;
     if (n == 0 || l->input_over)
         return;
-    if (l->hello) {
-        take_hello(l, text, n);
-        return;
-    }
-    if (n > 10 && n < 4096 && memmem(text, n < 64 ? n : 64, "\"cancel\"", 8)) {
-        JSON_AT_END yyjson_doc *doc = NULL;
-        if (json_parse(text, n, n, JSON_STRICT, &doc, NULL) == 0 &&
-            take_cancel(l, yyjson_doc_get_root(doc)))
-            return;
-    }
-    struct pending *p = pending_new(l);
-    submit(l, p, read_request(l, text, n, p, &p->call->err));
-}
-
-static void refuse_long_line(struct lines *l)
-{
-    struct pending *p = pending_new(l);
-    err_set(&p->call->err, ERR_TOO_LARGE, "the line is longer than %zu bytes; it was not read",
-            l->max_request);
-    submit(l, p, -1);
+    l->user->take(l->self, (struct str){text, n});
 }
 
 static void keep_partial(struct lines *l, const char *text, size_t n)
 {
     if (l->partial.len + n > l->max_request) {
-        refuse_long_line(l);
+        l->user->too_long(l->self, l->max_request);
         buf_reset(&l->partial, CHUNK);
         l->skipping = true;
         return;
@@ -248,7 +143,7 @@ static void complete_line(struct lines *l, const char *text, size_t n)
     }
     if (l->partial.len == 0) {
         if (n > l->max_request)
-            refuse_long_line(l);
+            l->user->too_long(l->self, l->max_request);
         else
             take_line(l, text, n);
         return;
@@ -357,20 +252,14 @@ static void start_reading(struct lines *l)
         uv_read_start(&l->in.stream, give_room, on_read);
 }
 
-void lines_expect_hello(struct lines *l)
-{
-    l->hello = true;
-    l->forwarded = true;
-}
-
 void lines_stop(struct lines *l, const char *why)
 {
     stop_reading(l);
     l->input_over = true;
     buf_reset(&l->partial, 0);
     buf_reset(&l->held, 0);
-    for (struct pending *p = l->calls; p; p = p->next)
-        pipeline_cancel(p->call, ERR_CANCELLED, why);
+    for (struct lines_call *c = l->calls; c; c = c->next)
+        pipeline_cancel(c->call, ERR_CANCELLED, why);
 }
 
 static void other_side_gone(struct lines *l)
@@ -446,14 +335,14 @@ static void open_input(struct lines *l)
     l->in.handle.data = l;
 }
 
-struct lines *lines_start(struct gate *gate, enum format_id format, int in_fd, int out_fd,
-                          void (*ended)(void *arg), void *arg)
+struct lines *lines_start(struct gate *gate, const struct lines_user *user, void *self, int in_fd,
+                          int out_fd, void (*ended)(void *arg), void *arg)
 {
     struct lines *l = mem_zero(sizeof *l);
     const struct config *config = gate->config;
     l->gate = gate;
-    l->format = format;
-    l->dialect = gate->dialect;
+    l->user = user;
+    l->self = self;
     l->in_fd = in_fd;
     l->out_fd = out_fd;
     l->ended = ended;
@@ -489,7 +378,7 @@ static void closed(uv_handle_t *handle)
     buf_done(&l->partial);
     buf_done(&l->held);
     buf_done(&l->out);
-    free(l->agent);
+    l->user->free(l->self);
     free(l);
 }
 

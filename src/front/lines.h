@@ -1,19 +1,36 @@
-/* JSON lines in and out: requests are read, submitted and answered in the order they finish. The same
- * code serves standard input and output and, over a socket, another gate. I/O only. */
+/* Lines in and out of a pair of descriptors: reading with a limit, holding back while much is under way,
+ * a bounded output, an end. What a line means is its user's: `stdio` (talk.h) and `mcp`. I/O only. */
 #ifndef SANDGATE_FRONT_LINES_H
 #define SANDGATE_FRONT_LINES_H
 
-#include "dialect/format.h"
 #include "gate/gate.h"
 
 struct lines;
 
+/* What is done with lines. */
+struct lines_user {
+    /* A line without its end, never empty; borrowed. */
+    void (*take)(void *self, struct str line);
+    /* In place of a line over limits.maxRequestBytes, which is skipped. */
+    void (*too_long)(void *self, size_t max);
+    void (*free)(void *self);
+    /* How many times a tool's result stands in an answer. */
+    unsigned copies;
+};
+
+/* A call of these lines on its way; stands first in what the user keeps for it. */
+struct lines_call {
+    struct lines_call *next;
+    struct lines_call *prev;
+    struct lines *lines;
+    struct call *call;
+    size_t expected;
+};
+
 /* Begins to read. `ended` is called once, when the input is at its end (or the other side is gone) and
- * every call is answered. The descriptors belong to the lines from now on. */
-struct lines *lines_start(struct gate *gate, enum format_id format, int in_fd, int out_fd,
-                          void (*ended)(void *arg), void *arg);
-/* The first line is not a call but {"hello":{"dialect","format","agent","once"}}: another gate's. */
-void lines_expect_hello(struct lines *lines);
+ * every call is answered. The descriptors and `self` belong to the lines from now on. */
+struct lines *lines_start(struct gate *gate, const struct lines_user *user, void *self, int in_fd,
+                          int out_fd, void (*ended)(void *arg), void *arg);
 /* Stops reading and cancels what runs; `ended` follows. */
 void lines_stop(struct lines *lines, const char *why);
 /* What is still unsent after a stop is dropped: its reader does not read. */
@@ -22,5 +39,16 @@ void lines_give_up(struct lines *lines);
 void lines_free(struct lines *lines);
 /* Sends what was answered; a pipeline's `settled` hook leads here. */
 void lines_flush(struct lines *lines);
+
+/* For users. Submits c->call, whose `answer` and `front` are set. */
+void lines_submit(struct lines *lines, struct lines_call *c);
+/* The call is answered: it no longer counts. The user frees both. */
+void lines_drop(struct lines_call *c);
+/* The calls on their way, newest first. */
+struct lines_call *lines_calls(const struct lines *lines);
+/* Where to write an answer; NULL when nobody reads answers any more. Only until lines_end_answer, which
+ * puts the line's end behind it. */
+struct buf *lines_begin_answer(struct lines *lines);
+void lines_end_answer(struct lines *lines);
 
 #endif

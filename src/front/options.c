@@ -14,8 +14,10 @@ struct row {
 #define AT(field) offsetof(struct options, field)
 
 static const struct row rows[] = {
-    {"dialect", OPTIONS_SHAPE, AT(dialect), "NAME", "native (default) or toolhost"},
-    {"format", OPTIONS_SHAPE, AT(format), "NAME", "tool_call (default) or openai"},
+    {"dialect", OPTIONS_SHAPE | OPTIONS_DIALECT, AT(dialect), "NAME",
+     "native (default), sidecar, system, toolhost or runner"},
+    {"format", OPTIONS_SHAPE, AT(format), "NAME",
+     "tool_call (default), openai, openai-responses, anthropic or ollama"},
     {"json", OPTIONS_LISTING, AT(json), NULL, "as JSON"},
     {"workspace", OPTIONS_PLACE | OPTIONS_FOLDER, AT(workspace), "DIR",
      "folder to work in (default: this one)"},

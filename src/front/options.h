@@ -13,6 +13,7 @@ enum option_set {
     OPTIONS_IDENTITY = 4, /* --agent --run --config */
     OPTIONS_LISTING = 8,  /* --json */
     OPTIONS_FOLDER = 16,  /* --workspace alone */
+    OPTIONS_DIALECT = 32, /* --dialect alone */
 };
 
 struct options {

@@ -1,82 +1,14 @@
 /* `sandgate stdio`: JSON lines on standard input and output, many calls in flight. */
-#include <signal.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
 #include "front/forward.h"
 #include "front/front.h"
-#include "front/lines.h"
+#include "front/longlived.h"
+#include "front/talk.h"
 
-#define STOP_GRACE_MS 3000
 #define OPTIONS (OPTIONS_SHAPE | OPTIONS_PLACE | OPTIONS_IDENTITY)
-
-struct stdio {
-    struct gate gate;
-    struct lines *lines;
-    struct forward *forward; /* a session with a name: serves other gates too */
-    uv_signal_t term;
-    uv_timer_t grace;
-    uv_signal_t interrupt;
-    bool ended; /* standard input is at its end and answered */
-    bool over;
-};
-
-static void ended(void *arg)
-{
-    struct stdio *s = arg;
-    s->ended = true;
-}
-
-static void give_up(uv_timer_t *timer)
-{
-    struct stdio *s = timer->data;
-    if (!s->ended)
-        lines_give_up(s->lines);
-    if (s->forward)
-        forward_give_up(s->forward);
-}
-
-/* Who is told to stop does not wait for ever for readers that do not read. */
-static void start_grace(struct stdio *s)
-{
-    if (!uv_is_active((uv_handle_t *)&s->grace))
-        uv_timer_start(&s->grace, give_up, STOP_GRACE_MS, STOP_GRACE_MS);
-}
-
-static void flush(void *arg)
-{
-    struct stdio *s = arg;
-    if (!s->ended)
-        lines_flush(s->lines);
-    /* Stopped first, flushed then: an idle connection brings no event that would lead here again. */
-    if (s->ended && s->forward) {
-        forward_wind_down(s->forward);
-        start_grace(s);
-    }
-    if (s->forward)
-        forward_flush(s->forward);
-    if (!s->ended || (s->forward && !forward_wind_down(s->forward)))
-        return;
-    s->over = true;
-    uv_stop(&s->gate.loop);
-}
-
-static void on_signal(uv_signal_t *handle, int signum)
-{
-    (void)signum;
-    struct stdio *s = handle->data;
-    lines_stop(s->lines, "the gate is shutting down");
-    start_grace(s);
-}
-
-static void watch(struct stdio *s, uv_signal_t *handle, int signum)
-{
-    uv_signal_init(&s->gate.loop, handle);
-    handle->data = s;
-    uv_signal_start(handle, on_signal, signum);
-    uv_unref((uv_handle_t *)handle);
-}
 
 static int help(void)
 {
@@ -92,38 +24,13 @@ static int help(void)
     return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
-static int serve(struct stdio *s, const struct gate_options *go, const struct named *named,
-                 enum format_id format)
+static struct lines *start(struct gate *gate, const void *how, int in_fd, int out_fd,
+                           void (*ended)(void *arg), void *arg)
 {
-    struct err err;
-    if (gate_open(&s->gate, go, &err) < 0)
-        return front_usage_error(&err);
-    if (named && forward_listen(&s->forward, &s->gate, named, &err) < 0) {
-        gate_close(&s->gate);
-        return front_usage_error(&err);
-    }
-    s->lines = lines_start(&s->gate, format, STDIN_FILENO, STDOUT_FILENO, ended, s);
-    s->gate.pipeline.settled = flush;
-    s->gate.pipeline.settled_arg = s;
-    uv_timer_init(&s->gate.loop, &s->grace);
-    s->grace.data = s;
-    watch(s, &s->term, SIGTERM);
-    watch(s, &s->interrupt, SIGINT);
-    session_warm_up(s->gate.session);
-    while (!s->over)
-        uv_run(&s->gate.loop, UV_RUN_DEFAULT);
-    s->gate.pipeline.settled = NULL;
-    forward_close(s->forward);
-    lines_free(s->lines);
-    uv_close((uv_handle_t *)&s->grace, NULL);
-    uv_close((uv_handle_t *)&s->term, NULL);
-    uv_close((uv_handle_t *)&s->interrupt, NULL);
-    gate_close(&s->gate);
-    return EXIT_OK;
+    return talk_start(gate, *(const enum format_id *)how, in_fd, out_fd, ended, arg);
 }
 
-static int serve_session(struct stdio *s, const struct options *o, struct gate_options *go,
-                         enum format_id format)
+static int serve_session(const struct options *o, struct gate_options *go, enum format_id format)
 {
     struct err err;
     CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
@@ -134,12 +41,11 @@ static int serve_session(struct stdio *s, const struct options *o, struct gate_o
     if (r == 0)
         return forward_relay(owner);
     front_use_session(go, &named);
-    return serve(s, go, &named, format);
+    return longlived_run(go, &named, start, &format);
 }
 
 int front_stdio(int argc, char *const *argv)
 {
-    static struct stdio s;
     struct options o;
     struct err err;
     enum format_id format;
@@ -152,5 +58,5 @@ int front_stdio(int argc, char *const *argv)
     if (format_find(o.format ? o.format : "tool_call", &format, &err) < 0 ||
         front_gate_options(&o, &go, &state_path, &err) < 0)
         return front_usage_error(&err);
-    return o.session ? serve_session(&s, &o, &go, format) : serve(&s, &go, NULL, format);
+    return o.session ? serve_session(&o, &go, format) : longlived_run(&go, NULL, start, &format);
 }

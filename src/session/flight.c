@@ -1,8 +1,13 @@
 #include "session/flight.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
 
 void flight_init(struct flight *f)
@@ -66,6 +71,41 @@ struct call *flight_first(const struct flight *f)
             return f->slots[i];
     }
     return NULL;
+}
+
+/* Bodies too large for a frame go as a sealed memory file. */
+static int make_body_file(struct str body, int *ret_fd, struct err *err)
+{
+    FD_AT_END int fd = memfd_create("body", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int r = fd < 0 ? -errno : fd_write_all(fd, body.p, body.n);
+    if (r == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        r = -errno;
+    if (r < 0)
+        return err_set(err, ERR_INTERNAL, "handing over the content: %s", strerror(-r));
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
+int flight_frame(const struct call *call, uint32_t processor, struct buf *head, struct frame *ret,
+                 int *ret_body_fd, struct err *err)
+{
+    struct json_out j = {.out = head};
+    jo_open(&j, '{');
+    jo_ktext(&j, "op", call->op->name);
+    if (processor)
+        jo_kint(&j, "processor", processor);
+    jo_kint(&j, "limit", (int64_t)call->reply_body.max);
+    jo_key(&j, "args");
+    arg_encode(&call->op->request, &call->request, &j);
+    jo_close(&j, '}');
+    *ret = (struct frame){.type = FRAME_CALL, .head = buf_str(head), .body = call->request_body};
+    if (head->failed)
+        return err_set(err, ERR_INVALID_ARGUMENTS, "the arguments are too long for one call");
+    if (call->request_body.n <= FRAME_BODY_MAX)
+        return 0;
+    ret->body = (struct str){NULL, 0};
+    return make_body_file(call->request_body, ret_body_fd, err);
 }
 
 /* What the field tables cannot say: how the fields and the body fit together. */

@@ -36,4 +36,9 @@ struct call *flight_first(const struct flight *f);
 
 enum flight_result flight_take(struct call *call, const struct frame *frame, struct err *err);
 
+/* The frame for a prepared call, without its token; its head is written into `head`. A body too large for
+ * a frame goes by *ret_body_fd, which is left alone otherwise. */
+int flight_frame(const struct call *call, uint32_t processor, struct buf *head, struct frame *ret,
+                 int *ret_body_fd, struct err *err);
+
 #endif

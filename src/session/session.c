@@ -81,20 +81,6 @@ static void finish(struct call *call, const struct err *err)
     call->answer(call);
 }
 
-/* Bodies too large for a frame go as a sealed memory file. */
-static int make_body_file(struct str body, int *ret_fd, struct err *err)
-{
-    FD_AT_END int fd = memfd_create("body", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    int r = fd < 0 ? -errno : fd_write_all(fd, body.p, body.n);
-    if (r == 0 &&
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-        r = -errno;
-    if (r < 0)
-        return err_set(err, ERR_INTERNAL, "handing over the content: %s", strerror(-r));
-    *ret_fd = TAKE_FD(fd);
-    return 0;
-}
-
 static void wait(struct session *s, struct call *call)
 {
     call->wait_next = NULL;
@@ -106,7 +92,7 @@ static void send_call(struct session *s, struct call *call)
 {
     struct err err;
     int body_fd = -1;
-    struct frame frame = {.type = FRAME_CALL};
+    struct frame frame;
     buf_init(&call->reply_body,
              call->op->has_body ? (size_t)config_int(s->config, "limits.maxReplyBytes") : 0);
     if (call->op->writes) {
@@ -117,24 +103,10 @@ static void send_call(struct session *s, struct call *call)
         }
     }
     BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
-    struct json_out j = {.out = &head};
     uint32_t processor = processor_for_call(flight_count(&s->flight) == 0);
-    jo_open(&j, '{');
-    jo_ktext(&j, "op", call->op->name);
-    if (processor)
-        jo_kint(&j, "processor", processor);
-    jo_kint(&j, "limit", (int64_t)call->reply_body.max);
-    jo_key(&j, "args");
-    arg_encode(&call->op->request, &call->request, &j);
-    jo_close(&j, '}');
-    frame.head = buf_str(&head);
-    frame.body = call->request_body;
-    if (call->request_body.n > FRAME_BODY_MAX) {
-        if (make_body_file(call->request_body, &body_fd, &err) < 0) {
-            finish(call, &err);
-            return;
-        }
-        frame.body = (struct str){NULL, 0};
+    if (flight_frame(call, processor, &head, &frame, &body_fd, &err) < 0) {
+        finish(call, &err);
+        return;
     }
     frame.token = call->token = flight_add(&s->flight, call);
     if (cell_send(s->cell, &frame, body_fd, &err) == 0)
@@ -144,10 +116,9 @@ static void send_call(struct session *s, struct call *call)
         finish(call, &err);
         return;
     }
-    /* The cell is gone and never had this call: the next one gets it. */
+    /* The cell is ending: the next one gets it. */
     if (call->op->writes)
         sweep_forget(&s->sweeps[call->path.root], call->noted_in);
-    cell_kill(s->cell, "it no longer takes calls");
     wait(s, call);
 }
 
@@ -334,7 +305,20 @@ static void cell_died(void *arg, const char *why)
         fail_waiting(s, &err, 0);
 }
 
-static const struct cell_events cell_events = {take_frame, cell_died};
+/* The cell is ending and never had this call: the next one gets it. */
+static void unsent(void *arg, uint64_t token)
+{
+    struct session *s = arg;
+    struct call *call = flight_find(&s->flight, token);
+    if (!call || !call->pipeline)
+        return;
+    flight_remove(&s->flight, call);
+    if (call->op->writes)
+        sweep_forget(&s->sweeps[call->path.root], call->noted_in);
+    wait(s, call);
+}
+
+static const struct cell_events cell_events = {take_frame, unsent, cell_died};
 
 static int open_cell(struct session *s, struct err *err)
 {
@@ -412,9 +396,15 @@ static void late(void *self, struct call *call)
         cell_help(s->cell);
 }
 
+static void flush(void *self)
+{
+    (void)self;
+    cell_flush();
+}
+
 struct runner session_runner(void)
 {
-    return (struct runner){"worker", run, cancel, kill_cell, late, NULL};
+    return (struct runner){"worker", run, cancel, kill_cell, late, flush, NULL};
 }
 
 /* A folder of the last root that stays read-only has to be so by every name it has in the cell. */

@@ -54,6 +54,7 @@ const struct tool native_make_directory = {
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_WRITE,
+    .flags = TOOL_IDEMPOTENT | TOOL_ADDS_ONLY,
     .runner = RUN_WORKER,
     .prepare = prepare,
     .shape = shape,

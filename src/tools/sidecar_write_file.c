@@ -53,6 +53,7 @@ const struct tool sidecar_write_file = {
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_WRITE,
+    .flags = TOOL_IDEMPOTENT,
     .runner = RUN_WORKER,
     .prepare = prepare,
     .shape = shape,

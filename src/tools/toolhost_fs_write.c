@@ -90,6 +90,7 @@ const struct tool toolhost_fs_write = {
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_WRITE,
+    .flags = TOOL_IDEMPOTENT,
     .runner = RUN_WORKER,
     .prepare = prepare,
     .shape = shape,

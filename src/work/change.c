@@ -11,6 +11,7 @@
 #include "work/work.h"
 
 #define DIFF_MAX (200u << 10)
+#define SLOW_BYTES (64u << 10)
 
 typedef int (*change_fn)(struct str before, struct str what, struct buf *after, struct err *err);
 
@@ -71,7 +72,8 @@ static int change(struct work *w, const struct op_change_request *q, struct str 
         return err_set(err, ERR_PRECONDITION_FAILED,
                        "`%s` has changed: its SHA-256 is %s; read it again before writing",
                        q->path.p, w->sha256_before);
-    if (before.len > FRAME_BODY_MAX)
+    /* A thousand edits of a large file take seconds. */
+    if (before.len > SLOW_BYTES || what.n > SLOW_BYTES)
         work_slow(w);
     if (fn(buf_str(&before), what, &after, err) < 0)
         return -1;

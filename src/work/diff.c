@@ -2,7 +2,7 @@
 
 #include "work/diff_script.h"
 
-#define CONTEXT 3
+#define CONTEXT ((size_t)3)
 /* Enough for a change on every second of the lines that are compared one by one. */
 #define RUNS_MAX ((size_t)32 << 20)
 #define CUT "... the diff is longer; these are its first %zu bytes\n"

@@ -2,16 +2,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
-
-#include "base/mem.h"
 
 /* Lines of both texts between what they begin and end with in common. With more, the memory would be
- * above 40 MB, and the whole middle counts as changed. */
+ * above 50 MB, and the whole middle counts as changed. */
 #define LINES_MAX ((size_t)1 << 20)
 /* Differences looked for at once; what is further apart is done in several steps. */
 #define REACH 1024
-/* Comparisons for all steps; about 0.1 s. */
+/* Comparisons for all steps; about 0.2 s. */
 #define WORK_MAX 40000000
 /* Lines of one hash that are compared. Whoever makes more gets a longer diff, not a slower one. */
 #define PROBES_MAX 32
@@ -34,12 +31,12 @@ struct entry {
     const char *p;
     uint32_t n;
     uint32_t hash;
-    uint32_t id;
 };
 
 struct numbers {
-    struct entry *entries;
+    uint32_t *slots; /* by hash; a number plus one, or 0 */
     size_t mask;
+    struct entry *entries; /* for each number */
     uint32_t count;
     uint8_t *where; /* IN_BEFORE, IN_AFTER, for each number */
 };
@@ -77,13 +74,15 @@ static uint32_t number_of(struct numbers *numbers, const char *p, uint32_t n)
 {
     uint32_t hash = hash_line(p, n);
     for (size_t i = 0; i < PROBES_MAX; i++) {
-        struct entry *e = &numbers->entries[(hash + i) & numbers->mask];
-        if (!e->p) {
-            *e = (struct entry){p, n, hash, numbers->count++};
-            return e->id;
+        uint32_t *slot = &numbers->slots[(hash + i) & numbers->mask];
+        if (*slot == 0) {
+            numbers->entries[numbers->count] = (struct entry){p, n, hash};
+            *slot = numbers->count + 1;
+            break;
         }
+        const struct entry *e = &numbers->entries[*slot - 1];
         if (e->hash == hash && e->n == n && memcmp(e->p, p, n) == 0)
-            return e->id;
+            return *slot - 1;
     }
     return numbers->count++;
 }
@@ -249,30 +248,38 @@ static void add_runs(const struct side *a, const struct side *b, size_t same, si
     add_run(out, &run);
 }
 
-static void *array(size_t count, size_t size)
+/* An array of zeros that `b` owns, or NULL. */
+static void *array(struct buf *b, size_t count, size_t size)
 {
-    return calloc(count ? count : 1, size);
+    size_t bytes = count ? count * size : 1;
+    buf_init(b, bytes);
+    return buf_reserve(b, bytes) < 0 ? NULL : memset(b->data, 0, bytes);
 }
 
-/* Sets `changed`, which is the caller's to free, as a->changed. -ENOMEM when there is no room. */
+/* Marks the lines that changed. -ENOMEM when there is no room to find out. */
 static int compare_lines(struct side *a, struct side *b)
 {
+    BUF_AT_END struct buf for_slots = BUF_INIT(0);
+    BUF_AT_END struct buf for_entries = BUF_INIT(0);
+    BUF_AT_END struct buf for_ids = BUF_INIT(0);
+    BUF_AT_END struct buf for_where = BUF_INIT(0);
+    BUF_AT_END struct buf for_rows = BUF_INIT(0);
     size_t lines = a->lines + b->lines;
+    size_t reached = lines < REACH ? lines : REACH;
     struct numbers numbers = {.mask = 1};
     while (numbers.mask < 2 * lines)
         numbers.mask *= 2;
-    FREE_AT_END struct entry *entries = array(numbers.mask, sizeof *entries);
-    FREE_AT_END uint32_t *ids = array(2 * lines, sizeof *ids);
-    FREE_AT_END uint8_t *where = array(lines, 1);
-    FREE_AT_END uint8_t *changed = array(lines, 1);
-    FREE_AT_END int32_t *rows = array((REACH + 1) * (REACH + 2) / 2, sizeof *rows);
-    if (!entries || !ids || !where || !changed || !rows)
+    uint32_t *slots = array(&for_slots, numbers.mask, sizeof *slots);
+    struct entry *entries = array(&for_entries, lines, sizeof *entries);
+    uint32_t *ids = array(&for_ids, 2 * lines, sizeof *ids);
+    uint8_t *where = array(&for_where, lines, 1);
+    int32_t *rows = array(&for_rows, (reached + 1) * (reached + 2) / 2, sizeof *rows);
+    if (!slots || !entries || !ids || !where || !rows)
         return -ENOMEM;
+    numbers.slots = slots;
     numbers.entries = entries;
     numbers.mask--;
     numbers.where = where;
-    a->changed = TAKE_PTR(changed);
-    b->changed = a->changed + a->lines;
     a->ids = ids;
     b->ids = a->ids + a->lines;
     a->kept = b->ids + b->lines;
@@ -327,12 +334,15 @@ int diff_script(struct str before, struct str after, struct buf *out)
     struct side right = {.text = {b.p, b.n - suffix}};
     left.lines = count_lines(left.text);
     right.lines = count_lines(right.text);
-    bool few = left.lines + right.lines <= LINES_MAX && left.text.n < UINT32_MAX &&
-               right.text.n < UINT32_MAX;
     size_t behind = count_lines((struct str){a.p + left.text.n, suffix});
-    if (few && compare_lines(&left, &right) == 0) {
+    size_t lines = left.lines + right.lines;
+    bool few = lines <= LINES_MAX && left.text.n < UINT32_MAX && right.text.n < UINT32_MAX;
+    BUF_AT_END struct buf for_changed = BUF_INIT(0);
+    uint8_t *changed = few ? array(&for_changed, lines, 1) : NULL;
+    left.changed = changed;
+    right.changed = changed ? changed + left.lines : NULL;
+    if (changed && compare_lines(&left, &right) == 0) {
         add_runs(&left, &right, same, behind, out);
-        free(left.changed);
     } else {
         add_run(out, &(struct diff_run){same, left.lines, right.lines});
         add_run(out, &(struct diff_run){behind, 0, 0});

@@ -300,7 +300,8 @@ static int make_insertion(struct job *job, const struct found *f, struct inserti
         uint32_t bad = encoding_to_latin1(text, &job->new_latin1);
         if (bad) {
             err_set(err, ERR_INVALID_ARGUMENTS,
-                    "the file is in Latin-1, which has no U+%04X of new_text; write it another way",
+                    "the file is not UTF-8 and is taken for Latin-1, which has no U+%04X as in "
+                    "new_text; write it another way",
                     bad);
             return named(job, err, "not_latin1");
         }

@@ -75,10 +75,9 @@ static uint32_t character(const char *p, size_t n, size_t *ret_length)
 
 static void add_unit(struct buf *out, uint32_t unit, enum encoding encoding)
 {
-    char high = (char)(unit >> 8);
-    char low = (char)(unit & 0xff);
-    buf_add_char(out, encoding == ENCODING_UTF16LE ? low : high);
-    buf_add_char(out, encoding == ENCODING_UTF16LE ? high : low);
+    bool low_first = encoding == ENCODING_UTF16LE;
+    buf_add_char(out, (char)(low_first ? unit : unit >> 8));
+    buf_add_char(out, (char)(low_first ? unit >> 8 : unit));
 }
 
 int encoding_to_utf16(struct str text, enum encoding encoding, struct buf *out)
@@ -118,13 +117,13 @@ bool encoding_is_ascii(struct str text)
 
 bool encoding_is_single_byte(struct str text)
 {
-    bool seen = false;
-    for (size_t i = 0; i < text.n; i++) {
-        if ((unsigned char)text.p[i] < 0x80)
-            continue;
-        seen = true;
-        if (utf8_sequence(text.p + i, text.n - i) > 1)
-            return false;
+    size_t characters = 0;
+    size_t others = 0;
+    for (size_t i = 0; i < text.n;) {
+        size_t length = (unsigned char)text.p[i] < 0x80 ? 1 : utf8_sequence(text.p + i, text.n - i);
+        characters += length > 1;
+        others += length == 0;
+        i += length ? length : 1;
     }
-    return seen;
+    return others > characters;
 }

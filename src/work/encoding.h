@@ -22,8 +22,8 @@ int encoding_to_utf16(struct str text, enum encoding encoding, struct buf *out);
 uint32_t encoding_to_latin1(struct str text, struct buf *out);
 
 bool encoding_is_ascii(struct str text);
-/* True when bytes above ASCII are there and no two of them are a character of UTF-8: one byte a
- * character, by all that can be told. */
+/* True when more bytes above ASCII are no UTF-8 than there are characters of UTF-8 beyond ASCII: two
+ * letters of Latin-1 look like one of these now and then, and a text in UTF-8 may be broken. */
 bool encoding_is_single_byte(struct str text);
 
 #endif

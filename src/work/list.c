@@ -244,7 +244,7 @@ int work_list(struct work *w, const union op_request *request, struct str body,
     if (enter(&l, TAKE_FD(dir), 0, err) < 0)
         return -1;
     while (l.depth > 0 && !(l.truncated && l.count == q->max_entries)) {
-        if (next_entry(&l, err) < 0)
+        if (work_check_cancel(w, err) < 0 || next_entry(&l, err) < 0)
             return -1;
     }
     if (w->body.failed)

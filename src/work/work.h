@@ -22,7 +22,8 @@ struct work {
     struct buf body;        /* the reply's body */
     char sha256[HASH_HEX + 1];
     char sha256_before[HASH_HEX + 1];
-    int fd;                 /* the gate */
+    int fd; /* the gate */
+    struct worker *worker;
     uint64_t token;         /* of the call at hand */
     int64_t limit;          /* bytes its reply may have */
     bool slow;              /* another thread was asked to take the next call */

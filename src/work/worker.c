@@ -24,6 +24,8 @@
 /* The gate bounds what it asks for; this is only so that no mistake can grow without end. */
 #define BODY_MAX (64u << 20)
 #define BODY_KEEP (256u << 10)
+/* Replies are put together up to this; a larger one goes by itself. */
+#define MESSAGE_BYTES (16u << 10)
 
 const op_fn work_ops[OP_COUNT] = {
     [OP_READ] = work_read,     [OP_WRITE] = work_write, [OP_LIST] = work_list,
@@ -38,11 +40,29 @@ struct slot {
     atomic_bool cancelled;
 };
 
+/* A message of several frames, kept until the last of its calls is done. */
+struct message {
+    unsigned calls; /* under the lock */
+    char bytes[];
+};
+
+/* A call that was received and not yet taken up. */
+struct received {
+    struct message *message; /* NULL: the frame is in the buffer of the thread that received it */
+    struct frame frame;
+    int fd;
+};
+
 struct worker {
     int fd;
     struct beneath_root roots[ROOTS_MAX];
     size_t n_roots;
     pthread_mutex_t lock;
+    struct received *inbox;
+    size_t inbox_first;
+    size_t inbox_end;
+    size_t inbox_room;
+    struct buf out; /* replies for the next message */
     struct slot slots[THREADS_MAX];
     unsigned threads;
     int help_fd;
@@ -128,7 +148,42 @@ static const struct op *find_op(struct str name)
     return NULL;
 }
 
-static int send_error(int fd, uint64_t token, const struct err *err)
+/* Not under the lock: others go on meanwhile. */
+static int send_out(struct worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    struct buf message = worker->out;
+    buf_init(&worker->out, FRAME_BYTES_MAX);
+    pthread_mutex_unlock(&worker->lock);
+    int r = message.len ? message_send(worker->fd, buf_str(&message), -1) : 0;
+    pthread_mutex_lock(&worker->lock);
+    if (worker->out.cap == 0 && message.cap <= BODY_KEEP) {
+        buf_reset(&message, BODY_KEEP);
+        worker->out = message;
+    } else {
+        buf_done(&message);
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return r;
+}
+
+/* A reply waits for others as long as there are more calls at hand. */
+static int reply(struct worker *worker, const struct frame *frame)
+{
+    if (frame_bytes(frame) > MESSAGE_BYTES)
+        return frame_send(worker->fd, frame, -1);
+    pthread_mutex_lock(&worker->lock);
+    bool full = worker->out.len + frame_bytes(frame) > MESSAGE_BYTES;
+    pthread_mutex_unlock(&worker->lock);
+    int r = full ? send_out(worker) : 0;
+    pthread_mutex_lock(&worker->lock);
+    frame_add(&worker->out, frame);
+    bool failed = worker->out.failed;
+    pthread_mutex_unlock(&worker->lock);
+    return failed ? -ENOBUFS : r;
+}
+
+static int send_error(struct worker *worker, uint64_t token, const struct err *err)
 {
     BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
     struct json_out j = {.out = &head};
@@ -141,7 +196,7 @@ static int send_error(int fd, uint64_t token, const struct err *err)
         jo_ktext(&j, "field", err->field);
     jo_close(&j, '}');
     struct frame frame = {.type = FRAME_ERROR, .token = token, .head = buf_str(&head)};
-    return frame_send(fd, &frame, -1);
+    return reply(worker, &frame);
 }
 
 int work_send_piece(struct work *w, struct str bytes)
@@ -150,7 +205,8 @@ int work_send_piece(struct work *w, struct str bytes)
     return frame_send(w->fd, &piece, -1);
 }
 
-static int send_reply(struct work *w, const struct op *op, const union op_reply *reply)
+static int send_reply(struct worker *worker, struct work *w, const struct op *op,
+                      const union op_reply *fields)
 {
     struct str body = buf_str(&w->body);
     while (body.n > FRAME_BODY_MAX) {
@@ -162,10 +218,10 @@ static int send_reply(struct work *w, const struct op *op, const union op_reply 
     }
     BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
     struct json_out j = {.out = &head};
-    arg_encode(&op->reply, reply, &j);
+    arg_encode(&op->reply, fields, &j);
     struct frame frame = {
         .type = FRAME_RESULT, .token = w->token, .head = buf_str(&head), .body = body};
-    return frame_send(w->fd, &frame, -1);
+    return reply(worker, &frame);
 }
 
 /* A body too large for a frame comes as a sealed memory file. */
@@ -199,11 +255,11 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     struct err err;
     JSON_AT_END yyjson_doc *doc = NULL;
     union op_request request = {0};
-    union op_reply reply = {0};
+    union op_reply fields = {0};
     struct json_error why;
     if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, &why) < 0) {
         err_set(&err, ERR_INTERNAL, "a frame that is not JSON: %s", why.what);
-        return send_error(worker->fd, frame->token, &err);
+        return send_error(worker, frame->token, &err);
     }
     yyjson_val *root = yyjson_doc_get_root(doc);
     const struct op *op = find_op(json_str(yyjson_obj_get(root, "op")));
@@ -223,30 +279,18 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     if (body.n > FRAME_BODY_MAX)
         work_slow(w);
 #ifdef SANDGATE_TEST_BROKEN_WORKER
-    enum broken broken = r == 0 ? broken_serve(w, worker->fd, frame->token, &request, body, &reply)
+    enum broken broken = r == 0 ? broken_serve(w, worker->fd, frame->token, &request, body, &fields)
                                 : BROKEN_NOT;
     if (broken == BROKEN_SILENT)
         return 0;
     if (broken == BROKEN_ANSWER)
-        return send_reply(w, op, &reply);
+        return send_reply(worker, w, op, &fields);
 #endif
     if (r == 0)
-        r = work_ops[op - op_table](w, &request, body, &reply, &err);
+        r = work_ops[op - op_table](w, &request, body, &fields, &err);
     if (r < 0)
-        return send_error(worker->fd, frame->token, &err);
-    return send_reply(w, op, &reply);
-}
-
-/* One thread waits for calls: always the one that was last awake, whose memory is still warm. The others
- * stand by until a call turns out to be slow, which its own thread says (work_slow) or the gate
- * notices. */
-static void stand_by(struct worker *worker)
-{
-    while (atomic_load(&worker->waiting) > 0) {
-        char one;
-        if (read(worker->help_fd, &one, sizeof one) < 0 && errno != EINTR)
-            return;
-    }
+        return send_error(worker, frame->token, &err);
+    return send_reply(worker, w, op, &fields);
 }
 
 void work_slow(struct work *w)
@@ -255,17 +299,96 @@ void work_slow(struct work *w)
         return;
     w->slow = true;
     processor_follow(0);
+    send_out(w->worker);
     /* When the queue is full there is help enough. */
     (void)!send(CELL_HELP_SEND_FD, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static int take_call(struct worker *worker, char *buffer, struct frame *ret, int *ret_fd)
+static bool take_from_inbox(struct worker *worker, struct received *ret)
 {
-    stand_by(worker);
-    atomic_fetch_add(&worker->waiting, 1);
-    int r = frame_receive(worker->fd, buffer, 0, ret, ret_fd);
-    atomic_fetch_sub(&worker->waiting, 1);
-    return r;
+    pthread_mutex_lock(&worker->lock);
+    bool found = worker->inbox_first < worker->inbox_end;
+    if (found)
+        *ret = worker->inbox[worker->inbox_first++];
+    if (worker->inbox_first == worker->inbox_end)
+        worker->inbox_first = worker->inbox_end = 0;
+    pthread_mutex_unlock(&worker->lock);
+    return found;
+}
+
+static void put_into_inbox(struct worker *worker, struct message *message, struct frame frame)
+{
+    pthread_mutex_lock(&worker->lock);
+    if (worker->inbox_end == worker->inbox_room) {
+        worker->inbox_room = worker->inbox_room ? 2 * worker->inbox_room : 64;
+        worker->inbox = mem_grow(worker->inbox, worker->inbox_room, sizeof *worker->inbox);
+    }
+    worker->inbox[worker->inbox_end++] = (struct received){message, frame, -1};
+    message->calls++;
+    pthread_mutex_unlock(&worker->lock);
+}
+
+static void let_go(struct worker *worker, struct received *call)
+{
+    fd_closep(&call->fd);
+    if (!call->message)
+        return;
+    pthread_mutex_lock(&worker->lock);
+    bool last = --call->message->calls == 0;
+    pthread_mutex_unlock(&worker->lock);
+    if (last)
+        free(call->message);
+}
+
+/* Cancels are done at once, calls go to the inbox, where any thread finds them. True when the message is
+ * one call, which the thread that received it can take as it is. */
+static bool sort_in(struct worker *worker, const char *buffer, size_t n, struct received *ret)
+{
+    struct str rest = {buffer, n};
+    frame_next(&rest, &ret->frame);
+    if (rest.n == 0 && ret->frame.type == FRAME_CALL)
+        return true;
+    struct message *message = mem_zero(sizeof *message + n);
+    memcpy(message->bytes, buffer, n);
+    message->calls = 1; /* ours, until all are in */
+    rest = (struct str){message->bytes, n};
+    for (struct frame frame; frame_next(&rest, &frame);) {
+        if (frame.type == FRAME_CANCEL)
+            cancel(worker, frame.token);
+        else if (frame.type == FRAME_CALL)
+            put_into_inbox(worker, message, frame);
+    }
+    let_go(worker, &(struct received){message, {0}, -1});
+    return false;
+}
+
+/* One thread waits for calls: always the one that was last awake, whose memory is still warm. The others
+ * stand by until a call turns out to be slow, which its own thread says (work_slow) or the gate
+ * notices. 1 with a call, 0 or -errno at the end. */
+static int next_call(struct worker *worker, char *buffer, struct received *ret)
+{
+    for (;;) {
+        if (take_from_inbox(worker, ret))
+            return 1;
+        int r = send_out(worker);
+        if (r < 0)
+            return r;
+        char one;
+        if (atomic_load(&worker->waiting) > 0) {
+            if (read(worker->help_fd, &one, sizeof one) < 0 && errno != EINTR)
+                return -errno;
+            continue;
+        }
+        *ret = (struct received){.fd = -1};
+        atomic_fetch_add(&worker->waiting, 1);
+        ssize_t n = message_receive(worker->fd, buffer, 0, &ret->fd);
+        atomic_fetch_sub(&worker->waiting, 1);
+        if (n <= 0)
+            return (int)n;
+        if (sort_in(worker, buffer, (size_t)n, ret))
+            return 1;
+        fd_closep(&ret->fd);
+    }
 }
 
 static void *serve(void *arg)
@@ -278,23 +401,18 @@ static void *serve(void *arg)
                      .n_roots = worker->n_roots,
                      .cancelled = &slot->cancelled,
                      .fd = worker->fd,
+                     .worker = worker,
                      .chunk = mem_zero(WORK_CHUNK)};
     buf_init(&w.body, BODY_MAX);
-    for (;;) {
-        struct frame frame;
-        FD_AT_END int body_fd = -1;
-        int r = take_call(worker, buffer, &frame, &body_fd);
+    for (int r = 0; r >= 0;) {
+        struct received call;
+        r = next_call(worker, buffer, &call);
         if (r <= 0)
             break;
-        if (frame.type == FRAME_CANCEL) {
-            cancel(worker, frame.token);
-        } else if (frame.type == FRAME_CALL) {
-            take_up(worker, slot, frame.token);
-            r = serve_call(worker, &w, &frame, body_fd);
-            put_down(worker, slot);
-            if (r < 0)
-                break;
-        }
+        take_up(worker, slot, call.frame.token);
+        r = serve_call(worker, &w, &call.frame, call.fd);
+        put_down(worker, slot);
+        let_go(worker, &call);
     }
     buf_done(&w.body);
     free(w.chunk);
@@ -306,6 +424,7 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots)
 {
     static struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
     static struct thread threads[THREADS_MAX];
+    buf_init(&worker.out, FRAME_BYTES_MAX);
     worker.fd = work_fd;
     worker.help_fd = CELL_HELP_FD;
     worker.n_roots = spec->n_roots;

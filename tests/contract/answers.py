@@ -8,7 +8,8 @@ import jsonschema
 
 from places import LOG
 from program import SECONDS, Failed
-from values import dump, mismatches, parse, shown
+from values import mismatches, parse, shown
+from wire import call_in, wire_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 ANSWERS = {
@@ -43,41 +44,6 @@ class Tools:
                 self.rows[row["alias"]] = schemas
 
 
-# --- the format's envelope
-
-
-def content_key(answer):
-    return "output" if answer.get("type") == "function_call_output" else "content"
-
-
-def unwrap(dialect, wire_format, answer):
-    """The dialect's own answer, out of the format's envelope. Text stands in it as it is."""
-    if wire_format != "openai":
-        return answer["result"]
-    text = answer[content_key(answer)]
-    return text if dialect == "runner" else parse(text)
-
-
-def rewrap(wire_format, answer, inner):
-    if wire_format == "openai":
-        return {**answer, content_key(answer): inner if isinstance(inner, str) else dump(inner)}
-    return {**answer, "result": inner}
-
-
-def call_in(wire_format, line):
-    """Tool and arguments of a request that is well-formed, else None."""
-    try:
-        request = parse(line) if isinstance(line, str) else line
-        if wire_format == "openai":
-            function = request if request.get("type") == "function_call" else request["function"]
-            arguments = function.get("arguments") or "{}"
-            return function["name"], parse(arguments) if isinstance(arguments, str) else arguments
-        call = request["tool_call"]
-        return (call, {}) if isinstance(call, str) else (call["name"], call.get("arguments") or {})
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        return None
-
-
 # --- the answer a case expects
 
 
@@ -102,23 +68,22 @@ def refused(dialect, case, error):
     return {"ok": False, "error": {**usual, **error}}
 
 
-def whole_answer(case, ident, outcome):
+def whole_answer(case, ident, name, outcome):
     """An answer of the wire format, from what a case says in short: `result` or `error`."""
     dialect = case.get("dialect", "native")
-    inner = done(dialect, case, outcome["result"]) if "result" in outcome else refused(dialect, case, outcome["error"])
-    if case.get("format") == "openai":
-        return {"role": "tool", "tool_call_id": ident, "content": inner if dialect == "runner" else {"$json": inner}}
-    return {"id": ident, "result": inner}
+    ok = "result" in outcome
+    inner = done(dialect, case, outcome["result"]) if ok else refused(dialect, case, outcome["error"])
+    return wire_of(case).answer(ident, name, inner, ok)
 
 
 def expected_answers(case, count):
     """One for each line; None where a line has no answer."""
     if "answers" not in case:
-        ident = None if case.get("front") == "call" and case.get("format") == "openai" else case.get("id", "1")
-        return [whole_answer(case, ident, case)]
+        ident = wire_of(case).bare_id if case.get("front") == "call" else case.get("id", "1")
+        return [whole_answer(case, ident, case["tool"], case)]
     if len(case["answers"]) != count:
         raise Failed(f"the case has {count} lines and {len(case['answers'])} answers")
-    return [whole_answer(case, a["id"], a) if a and "error" in a else a for a in case["answers"]]
+    return [whole_answer(case, a["id"], a.get("tool_name"), a) if a and "error" in a else a for a in case["answers"]]
 
 
 # --- what holds for every answer
@@ -201,11 +166,11 @@ def read_answer(case, tools, line, raw):
         answer = parse(raw.decode("utf-8"))
     except ValueError as error:
         raise Failed(f"the answer is not JSON: {error}") from error
-    if problems := broken(ANSWERS[f"wire_{wire_format}"], answer):
+    if problems := broken(ANSWERS[f"wire_{wire_format.partition('-')[0]}"], answer):
         raise Failed(f"not an answer of {wire_format}: {problems}")
-    inner = unwrap(case.get("dialect", "native"), wire_format, answer)
-    inner, problems = check_inner(case, tools, call_in(wire_format, line), inner)
-    return rewrap(wire_format, answer, inner), problems
+    wire = wire_of(case)
+    inner, problems = check_inner(case, tools, call_in(wire, line), wire.unwrap(answer))
+    return wire.rewrap(answer, inner), problems
 
 
 def pair_up(case, lines, expected, raw):
@@ -228,10 +193,8 @@ def loosely(case, raw):
     """An answer as it would be compared, without checks: only to find its request."""
     try:
         answer = parse(raw.decode("utf-8"))
-        wire_format = case.get("format", "tool_call")
-        dialect = case.get("dialect", "native")
-        inner = without_run_facts(dialect, unwrap(dialect, wire_format, answer))
-        return rewrap(wire_format, answer, inner)
+        inner = without_run_facts(case.get("dialect", "native"), wire_of(case).unwrap(answer))
+        return wire_of(case).rewrap(answer, inner)
     except (Failed, KeyError, TypeError, ValueError):
         return None
 

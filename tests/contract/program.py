@@ -7,6 +7,7 @@ import threading
 import time
 
 from values import ABSENT, dump
+from wire import wire_of
 
 SECONDS = 30  # for one case; a hang must not hold the run
 # What would change the outcome if it came from whoever runs the tests.
@@ -19,13 +20,7 @@ class Failed(Exception):
 
 def request_of(case):
     """The request that `tool`, `arguments` and `id` of a case stand for."""
-    arguments = case.get("arguments", ABSENT)
-    call = {"name": case["tool"]} if arguments is ABSENT else {"name": case["tool"], "arguments": arguments}
-    if case.get("format") == "openai":
-        text = call.get("arguments", {})
-        function = {**call, "arguments": text if isinstance(text, str) else dump(text)}
-        return {"id": case.get("id", "1"), "type": "function", "function": function}
-    return {"id": case.get("id", "1"), "tool_call": call}
+    return wire_of(case).request(case.get("id", "1"), case["tool"], case.get("arguments", ABSENT))
 
 
 def as_line(line):

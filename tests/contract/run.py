@@ -20,10 +20,11 @@ import time
 sys.dont_write_bytecode = True
 
 # ruff: noqa: E402
-from answers import DIALECTS, Tools, check_records, expected_answers, pair_up, read_answer, unwrap
+from answers import DIALECTS, Tools, check_records, expected_answers, pair_up, read_answer
 from places import Places, check_after, make_all, snapshot
 from program import SECONDS, Failed, Running, as_line, command_line, environment, request_of, talk
 from values import dump, expand, mismatches, parse, shown
+from wire import wire_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAM = os.environ.get("SANDGATE") or str(HERE.parents[1] / "build" / "sandgate")
@@ -49,7 +50,7 @@ def check_answers(case, places, tools, pairs):
     for line, wanted, raw in pairs:
         value, found = read_answer(case, tools, line, raw)
         problems += found + [f"answer{p}" for p in mismatches(wanted, value)]
-        inner.append(unwrap(case.get("dialect", "native"), case.get("format", "tool_call"), value))
+        inner.append(wire_of(case).unwrap(value))
     return problems + check_records(case, places, inner)
 
 
@@ -62,19 +63,12 @@ def run_stdio(case, places, tools, running, exchange):
     return check_answers(case, places, tools, pair_up(case, lines, expected, raw)), "", status
 
 
-def printed(case, out):
-    """A string is printed as it is, with a newline where it has none of its own."""
-    return out.decode() if case.get("dialect") == "runner" else parse(out.decode())
-
-
 def run_call(case, places, tools, running, exchange):
-    """`sandgate call` prints the dialect's answer alone: it is put into the envelope it would have had."""
     out, status = running.finish()
     exchange.append(f"> {shown(out.decode('utf-8', 'replace'), 2000)}")
     if out.count(b"\n") != 1 and case.get("dialect") != "runner":
         raise Failed("the output is not one line")
-    raw = out if case.get("format") == "openai" else dump({"id": "1", "result": printed(case, out)}).encode()
-    pairs = pair_up(case, [request_of(case)], expected_answers(case, 1), [raw])
+    pairs = pair_up(case, [request_of(case)], expected_answers(case, 1), [wire_of(case).bare(out)])
     return check_answers(case, places, tools, pairs), "", status
 
 

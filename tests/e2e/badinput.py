@@ -12,6 +12,7 @@ import select
 import signal
 import socket
 import stat
+import subprocess
 import threading
 import time
 
@@ -80,10 +81,32 @@ class Suite:
         wait_until(lambda: lib.cpu_ticks(worker) > before + 4, "the read begins")
 
 
-def refused_everywhere(gate, codes, path):
-    """No tool takes the path."""
-    for name, more in (("read_file", {}), ("write_file", {"content": "x"}), ("stat", {}), ("list_files", {})):
-        error = gate.refused(codes, name, path=path, **more)
+EDITS = [{"old_text": "good", "new_text": "bad"}, {"old_text": SECRET, "new_text": ""}]
+
+
+def refused_everywhere(gate, codes, path, entry=True):
+    """No tool takes the path. entry: it is no link, which delete and move would take for itself."""
+    calls = [
+        ("read_file", {"path": path}),
+        ("write_file", {"path": path, "content": "x"}),
+        ("stat", {"path": path}),
+        ("list_files", {"path": path}),
+        ("list_files", {"path": path, "recursive": True}),
+        ("edit_file", {"path": path, "edits": EDITS}),
+        ("edit_file", {"path": path, "edits": EDITS, "dry_run": True}),
+        ("update_frontmatter", {"path": path, "update": {"a": {"set": 1}}}),
+        ("make_directory", {"path": path}),
+        ("move", {"from": "good", "to": path}),
+        ("move", {"from": "good", "to": path, "overwrite": True}),
+    ]
+    if entry:
+        calls += [
+            ("delete", {"path": path}),
+            ("delete", {"path": path, "recursive": True}),
+            ("move", {"from": path, "to": "taken"}),
+        ]
+    for name, arguments in calls:
+        error = gate.refused(codes, name, **arguments)
         check(SECRET not in json.dumps(error), f"the error tells the secret: {error}")
 
 
@@ -180,7 +203,7 @@ def links(suite):
     ]
     for name, path in cases:
         with suite.case(f"a symbolic link out: {name}") as gate:
-            refused_everywhere(gate, "SYMLINK_OUTSIDE_WORKSPACE", path)
+            refused_everywhere(gate, "SYMLINK_OUTSIDE_WORKSPACE", path, entry="/" in path)
             gate.refused("SYMLINK_OUTSIDE_WORKSPACE", "write_file", path=path, content="x", append=True)
     with suite.case("a link out is still a link afterwards, and nothing was written") as gate:
         check_secrets(suite)
@@ -200,9 +223,9 @@ def links(suite):
     with suite.case("links in a circle") as gate:
         link("circle-a", "circle-b")
         link("circle-b", "circle-a")
-        refused_everywhere(gate, "NOT_FOUND", "circle-a")
+        refused_everywhere(gate, "NOT_FOUND", "circle-a", entry=False)
         link("self", suite.folder / "self")
-        refused_everywhere(gate, "NOT_FOUND", "self")
+        refused_everywhere(gate, "NOT_FOUND", "self", entry=False)
     for target in (
         "/proc/self/root/etc/passwd",
         "/proc/self/fd/0",
@@ -216,7 +239,7 @@ def links(suite):
         name = "magic" + target.replace("/", "-")
         link(name, target)
         with suite.case(f"a magic link, {target}") as gate:
-            refused_everywhere(gate, "SYMLINK_OUTSIDE_WORKSPACE", name)
+            refused_everywhere(gate, "SYMLINK_OUTSIDE_WORKSPACE", name, entry=False)
 
 
 def swapped_folder(suite):
@@ -290,6 +313,87 @@ def special_files(suite):
         gate.refused("PERMISSION_DENIED", "read_file", path="locked")
         gate.refused("PERMISSION_DENIED", "write_file", path="locked", content="x")
         check(suite.path("locked").stat().st_size == len(SECRET), "it was replaced")
+
+
+def changes(suite):
+    """What delete, move, edit and recursive lists meet."""
+    with suite.case("edits of what is no file, or not ours") as gate:
+        gate.refused("NOT_A_FILE", "edit_file", path="fifo", edits=EDITS, seconds=5)
+        gate.refused("NOT_A_FILE", "edit_file", path="folder", edits=EDITS)
+        gate.refused("NOT_FOUND", "edit_file", path="missing", edits=EDITS)
+        gate.refused("PERMISSION_DENIED", "edit_file", path="locked", edits=EDITS)
+        suite.sparse("edit-big", 3 * GIB)
+        gate.refused("TOO_LARGE", "edit_file", path="edit-big", edits=EDITS)
+    with suite.case("edits that are wrong in themselves leave the file alone") as gate:
+        suite.write("edit-me", "one\ntwo\ntwo\n")
+        for edits in (
+            [],
+            "x",
+            [1],
+            [{}],
+            [{"old_text": "one"}],
+            [{"old_text": 1, "new_text": "x"}],
+            [{"old_text": "one", "new_text": "x", "more": 1}],
+            [{"old_text": "one", "new_text": "x", "all": "yes"}],
+            [{"old_text": "", "new_text": "x"}],
+            [{"old_text": "one", "new_text": "one"}],
+            [{"old_text": "one", "new_text": "x"}] * 1001,
+        ):
+            gate.refused("INVALID_ARGUMENTS", "edit_file", path="edit-me", edits=edits)
+        for edits in (
+            [{"old_text": "two", "new_text": "x"}],
+            [{"old_text": "one", "new_text": "1"}, {"old_text": "three", "new_text": "3"}],
+            [{"old_text": "one\0", "new_text": "1"}],
+        ):
+            gate.refused("NO_MATCH", "edit_file", path="edit-me", edits=edits)
+        check(suite.path("edit-me").read_text(encoding="ascii") == "one\ntwo\ntwo\n", "it was changed")
+    with suite.case("a link is deleted or moved itself, never what it leads to") as gate:
+        suite.form.link(suite.path("bait"), suite.area / "secret")
+        gate.ok("move", **{"from": "bait", "to": "bait-2"})
+        gate.ok("delete", path="bait-2", recursive=True)
+        folder = suite.form.folder("area/ws/baited")
+        suite.form.link(folder / "out", suite.area)
+        gate.ok("delete", path="baited", recursive=True)
+        check_secrets(suite)
+    with suite.case("what cannot be deleted or moved") as gate:
+        for path in ("", ".", "/workspace", str(suite.folder), "folder/.."):
+            gate.refused("INVALID_ARGUMENTS NOT_A_FILE", "delete", path=path, recursive=True)
+            gate.refused("INVALID_ARGUMENTS NOT_A_FILE", "move", **{"from": path, "to": "elsewhere"})
+        gate.refused("CONFLICT", "delete", path="folder")
+        gate.refused("NOT_FOUND", "delete", path="missing")
+        gate.refused("NOT_A_DIRECTORY", "delete", path="good/inner")
+        gate.refused("ALREADY_EXISTS", "move", **{"from": "good", "to": "edit-me"})
+        gate.refused("INVALID_ARGUMENTS", "move", **{"from": "folder", "to": "folder/inner/self"})
+        gate.refused("INVALID_ARGUMENTS", "move", **{"from": "good", "to": "good"})
+        gate.refused("ALREADY_EXISTS", "make_directory", path="good")
+    with suite.case("a folder with something that cannot be deleted is put back") as gate:
+        suite.form.folder("area/ws/half")
+        folder = suite.form.folder("area/ws/half/inner")
+        suite.form.write(folder / "file", "x")
+        folder.chmod(0o555)
+        gate.refused("PERMISSION_DENIED", "delete", path="half", recursive=True)
+        check((folder / "file").exists() and not list(suite.folder.glob(".sgt-*")), "not put back")
+        folder.chmod(0o755)
+        check(gate.ok("delete", path="half", recursive=True)["deleted"] == 3, "not deleted")
+    with suite.case("a tree of 3,000 folders in one another is listed and deleted in bounds") as gate:
+        here = os.open(suite.folder, os.O_PATH)
+        for _ in range(3000):
+            os.mkdir("deep", 0o755, dir_fd=here)
+            if lib.AM_ROOT:
+                os.chown("deep", suite.form.uid, suite.form.uid, dir_fd=here)
+            inner = os.open("deep", os.O_PATH, dir_fd=here)
+            os.close(here)
+            here = inner
+        os.close(here)
+        check(gate.ok("list_files", path="deep", recursive=True)["truncated"], "not said to be cut")
+        gate.refused("INVALID_ARGUMENTS", "delete", path="deep", recursive=True)
+        suite.works()
+        subprocess.run(["rm", "-rf", suite.path("deep")], check=True)
+    with suite.case("globs that are wrong, and globs that are hard") as gate:
+        for glob in ("[", "{a", "a}", "/etc/*", "../*", "{" * 40 + "}" * 40, "x" * 1025):
+            gate.refused("INVALID_PATTERN INVALID_ARGUMENTS", "list_files", glob=glob)
+        for glob in ("*a" * 200 + "b", "{a,b}" * 30, "**/" * 100 + "x", "[!a-z]" * 100, "?" * 300):
+            gate.ok("list_files", glob=glob, recursive=True, seconds=5)
 
 
 @contextlib.contextmanager
@@ -746,7 +850,7 @@ def state_folder(suite):
                 check("sandgate.json" in error["message"], f"{error}")
 
 
-PARTS = [paths, names_not_utf8, links, swapped_folder, special_files, large_files, requests, volume, endings]
+PARTS = [paths, names_not_utf8, links, swapped_folder, special_files, changes, large_files, requests, volume, endings]
 PARTS += [disks, state_folder]
 
 

@@ -290,7 +290,7 @@ READ_FRAMES = [
     ("a body said to be huge", frame(GOOD, body_said=0xFFFFFFFF)),
     ("lengths that overflow", frame(GOOD, head_said=0xFFFFFFFF, body_said=len(json.dumps(GOOD)) + 1)),
     ("a byte too many", frame(GOOD) + b"x"),
-    ("a head over its limit", frame(b" " * 33_000 + json.dumps(GOOD).encode())),
+    ("a head over its limit", frame(b" " * 66_000 + json.dumps(GOOD).encode())),
     ("a message over every limit", frame(GOOD) + bytes(170_000)),
     ("the next call's token", frame(GOOD, token=1)),
     ("an earlier call's token", frame(GOOD, token=1 << 32)),

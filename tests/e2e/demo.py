@@ -14,7 +14,7 @@ def demo(form):
                           timeout=60, check=False, stdin=subprocess.DEVNULL,
                           env={**lib.environment(home), "SANDGATE": str(form.binary), "TMPDIR": str(scratch)}, **form.identity())
     check(done.returncode == 0, f"status {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-1000:]}")
-    for part in ("read_file", "fs.read", "E_SANDBOX_VIOLATION", "PATH_OUTSIDE_WORKSPACE", "call.intent", "tool_call_id"):
+    for part in ("read_file", "fs.read", "filesystem", "Error: path traversal", "+Milk and bread", "E_SANDBOX_VIOLATION", "PATH_OUTSIDE_WORKSPACE", "call.intent", "tool_call_id"):
         check(part in done.stdout, f"{part} is not shown:\n{done.stdout[-3000:]}")
     check(os.listdir(scratch) == [], f"left behind: {os.listdir(scratch)}")
 

@@ -204,6 +204,26 @@ def make_read_only(path):
     kernel(libc.mount(None, os.fsencode(path), None, MS_REMOUNT | MS_RDONLY, None), "remounting read-only")
 
 
+# --- libraries to talk through
+
+
+def install_sdk(name):
+    """The folders of tests/sdk/NAME's libraries, `npm` and `python`; None and the reason where that cannot be."""
+    if not shutil.which("node"):
+        return None, "no node"
+    done = subprocess.run(
+        [ROOT / "tests/sdk/install.sh", name],
+        env={**os.environ, "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    if done.returncode != 0:
+        return None, f"tests/sdk/{name} could not be installed: " + " ".join(done.stderr.split())[-300:]
+    return {key: pathlib.Path(path) for key, path in (line.split(" ", 1) for line in done.stdout.splitlines())}, ""
+
+
 # --- processes
 
 
@@ -270,6 +290,8 @@ class Gone(Exception):
 class Gate:
     """A running `sandgate stdio`. One thread; answers are kept until someone waits for them."""
 
+    command = "stdio"
+
     def __init__(self, form, *options, workspace=None, state=None, env=None, binary=None):
         self.form = form
         self.workspace = workspace
@@ -279,7 +301,7 @@ class Gate:
             form.own(self.home)
         self.state = self.home / "sandgate"
         self.errors = tempfile.TemporaryFile()
-        argv = [str(binary or form.binary), "stdio", *map(str, options)]
+        argv = [str(binary or form.binary), self.command, *map(str, options)]
         if workspace:
             argv += ["--workspace", str(workspace)]
         self.process = subprocess.Popen(

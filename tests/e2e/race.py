@@ -253,6 +253,44 @@ def test_writes(sides):
     verdict(counts, sides)
 
 
+def change_call(_side, number):
+    """Everything else that changes files. `o-name` is only outside, `i-name` only inside."""
+    folder = ["sub", "deep/a/sub", "abs/sub"][number // 9 % 3]
+    other = ["sub", "deep/a/sub", "abs/sub"][number // 27 % 3]
+    words = ["inside ", "within "]
+    edit = {"old_text": words[number // 9 % 2], "new_text": words[1 - number // 9 % 2], "all": True}
+    return [
+        ("edit_file", {"path": f"{folder}/file", "edits": [edit]}),
+        ("edit_file", {"path": "leaf", "edits": [edit]}),
+        ("make_directory", {"path": f"{folder}/d-{number}/e"}),
+        ("write_file", {"path": f"{folder}/d-{number - 1}/f", "content": INSIDE}),
+        ("move", {"from": f"{folder}/d-{number - 2}", "to": f"{other}/m-{number}", "overwrite": True}),
+        ("move", {"from": f"{folder}/o-name", "to": f"taken-{number}"}),
+        ("delete", {"path": f"{folder}/o-name"}),
+        ("delete", {"path": f"{other}/m-{number - 3}", "recursive": True}),
+        ("list_files", {"path": "." if number % 2 else folder, "recursive": True}),
+    ][number % 9]
+
+
+def judge_change(_side, args, result):
+    if result["ok"] and ("o-name" in str(args) or "o-name" in str(result)):
+        return leak(args, result)
+    code = sort_out(args, result, lambda r: True)
+    # What the calls do to each other.
+    return "NOT_FOUND" if code in ("NO_MATCH", "PRECONDITION_FAILED", "CONFLICT", "NOT_A_FILE") else code
+
+
+def test_changes(side):
+    before = snapshot(side.outside)
+    with Exchanging(side.pairs):
+        counts = run_load([side], 10 * FACTOR, change_call, judge_change)
+    check(snapshot(side.outside) == before, "the folder outside is not what it was")
+    check(not list(side.folder.glob("taken-*")), "something from outside was moved in")
+    stray = list(side.folder.rglob(".sgt-*"))
+    check(not stray, f"temporary files left: {stray[:5]}")
+    verdict(counts, [side])
+
+
 def test_reads(sides, seconds, call, judge):
     with Exchanging([p for side in sides for p in side.pairs]):
         counts = run_load(sides, seconds * FACTOR, call, judge)
@@ -280,6 +318,9 @@ def run_form(tap, form):
             test_reads(sides, seconds, call, judge)
     with tap.case(f"{form.name}: {10 * FACTOR} s of write change nothing outside"), running(form, [native, state]):
         test_writes([native, state])
+    with tap.case(f"{form.name}: {10 * FACTOR} s of edit, delete, move, make and recursive list change nothing outside"):
+        with running(form, [native]):
+            test_changes(native)
 
 
 def main():

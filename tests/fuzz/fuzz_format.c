@@ -13,20 +13,30 @@
 static const struct root root = {"workspace", "/workspace", "/srv/work", true};
 static struct workplace workplace = {&root, 1, NULL, "full", ""};
 
-/* The id as the format has it; `ret_answer_key` is where the answer has it. */
-static yyjson_val *given_id(enum format_id format, yyjson_val *request, const char **ret_answer_key)
+/* Where a request has its id, and its answer. */
+struct id_keys {
+    const char *asked;
+    const char *answered;
+};
+
+static struct id_keys id_keys(enum format_id format, const struct request *request)
 {
-    bool item = yyjson_equals_str(yyjson_obj_get(request, "type"), "function_call");
-    *ret_answer_key = format == FORMAT_TOOL_CALL ? "id" : item ? "call_id" : "tool_call_id";
-    return yyjson_obj_get(request, format == FORMAT_OPENAI && item ? "call_id" : "id");
+    bool openai = format == FORMAT_OPENAI || format == FORMAT_OPENAI_RESPONSES;
+    if (request->kind == REQUEST_ITEM ||
+        (format == FORMAT_OPENAI_RESPONSES && request->kind == REQUEST_PLAIN))
+        return (struct id_keys){"call_id", "call_id"};
+    if (format == FORMAT_ANTHROPIC)
+        return (struct id_keys){"id", "tool_use_id"};
+    return (struct id_keys){"id", openai || format == FORMAT_OLLAMA ? "tool_call_id" : "id"};
 }
 
 /* The whole name counts: `stat` with a NUL and more behind it is another tool, not `stat`. */
 static void check_name(enum format_id format, const struct request *request, yyjson_val *line)
 {
-    yyjson_val *call = yyjson_obj_get(line, format == FORMAT_OPENAI ? "function" : "tool_call");
-    if (format == FORMAT_OPENAI && request->responses)
-        call = line;
+    bool flat = format == FORMAT_ANTHROPIC || request->kind == REQUEST_ITEM;
+    yyjson_val *call = flat ? line
+                            : yyjson_obj_get(line,
+                                             format == FORMAT_TOOL_CALL ? "tool_call" : "function");
     yyjson_val *name = yyjson_is_str(call) ? call : yyjson_obj_get(call, "name");
     must(yyjson_is_str(name) && str_is(json_str(name), request->name));
 }
@@ -39,11 +49,13 @@ static void check_answer(enum format_id format, const struct request *request, s
     must(!out.failed && !memchr(out.data, '\n', out.len));
     JSON_AT_END yyjson_doc *answer = NULL;
     must(json_parse(out.data, out.len, out.len, JSON_STRICT, &answer, NULL) == 0);
-    const char *key;
-    yyjson_val *id = given_id(format, line, &key);
-    yyjson_val *back = yyjson_obj_get(yyjson_doc_get_root(answer), key);
-    must(back && (yyjson_is_null(back) || yyjson_equals(id, back)));
-    must(request->id_json ? !yyjson_is_null(back) : yyjson_is_null(back));
+    struct id_keys keys = id_keys(format, request);
+    yyjson_val *back = yyjson_obj_get(yyjson_doc_get_root(answer), keys.answered);
+    if (request->id_json)
+        must(yyjson_is_str(back) || yyjson_is_int(back));
+    else
+        must(format == FORMAT_OLLAMA ? !back : yyjson_is_null(back));
+    must(!request->id_json || yyjson_equals(yyjson_obj_get(line, keys.asked), back));
 }
 
 static void check(enum format_id format, const char *text, size_t n)
@@ -79,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     registry_use(tools_all);
-    check(FORMAT_TOOL_CALL, (const char *)data, size);
-    check(FORMAT_OPENAI, (const char *)data, size);
+    for (int format = 0; format < FORMAT_COUNT; format++)
+        check((enum format_id)format, (const char *)data, size);
     return 0;
 }

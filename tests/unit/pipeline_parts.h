@@ -283,8 +283,8 @@ static inline int set_up(void **state)
         .policy = {judge, NULL},
         .recorder = {record_intent, record_outcome, flush, wait_durable, &recorded},
     };
-    pipeline.runners[RUN_WORKER] = (struct runner){"test",   start, cancel,
-                                                   kill_all, late,  &finish_at_once};
+    pipeline.runners[RUN_WORKER] = (struct runner){"test", start, cancel,         kill_all,
+                                                   late,   NULL,  &finish_at_once};
     if (uv_loop_init(&loop) < 0)
         return -1;
     pipeline_init(&pipeline, &loop);

@@ -231,6 +231,46 @@ static void a_bad_frame_leaves_no_descriptor(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
+static void several_frames_in_one_message(void **state)
+{
+    (void)state;
+    random_begin();
+    for (unsigned round = 0; round < random_rounds(300); round++) {
+        BUF_AT_END struct buf message = BUF_INIT(FRAME_BYTES_MAX);
+        char bodies[20][300];
+        struct frame sent[20];
+        size_t count = 1 + random_below(20);
+        for (size_t i = 0; i < count; i++) {
+            size_t n = random_below(sizeof bodies[i]);
+            memset(bodies[i], (int)('a' + i), sizeof bodies[i]);
+            sent[i] = (struct frame){
+                FRAME_CALL, random_below(1000), {"{\"x\":1}", 7}, {bodies[i], n}};
+            frame_add(&message, &sent[i]);
+        }
+        assert_int_equal(message_send(gate, buf_str(&message), -1), 0);
+        ssize_t n = round % 2 ? message_poll(cell, buffer) : message_receive(cell, buffer, 0, NULL);
+        assert_int_equal(n, message.len);
+        struct str rest = {buffer, (size_t)n};
+        struct frame got;
+        for (size_t i = 0; i < count; i++) {
+            assert_true(frame_next(&rest, &got));
+            assert_int_equal(got.token, sent[i].token);
+            assert_int_equal(got.body.n, sent[i].body.n);
+            assert_memory_equal(got.body.p, sent[i].body.p, got.body.n);
+        }
+        assert_false(frame_next(&rest, &got));
+        /* Cut or lengthened anywhere, nothing of it is taken, unless it is cut between two frames. */
+        size_t cut = 1 + random_below(message.len - 1);
+        size_t ends = 0;
+        for (size_t i = 0; i < count && ends < cut; i++)
+            ends += frame_bytes(&sent[i]);
+        assert_int_equal(frame_check(message.data, cut), ends == cut ? 0 : -EPROTO);
+        buf_add(&message, "S", 1);
+        assert_int_equal(frame_check(message.data, message.len), -EPROTO);
+    }
+    assert_int_equal(frame_check("", 0), -EPROTO);
+}
+
 static void a_frame_of_another_length_is_refused(void **state)
 {
     (void)state;
@@ -358,6 +398,7 @@ int main(void)
         TEST(a_descriptor_nobody_wants_is_closed),
         TEST(more_descriptors_than_one_leave_nothing_behind),
         TEST(a_bad_frame_leaves_no_descriptor),
+        TEST(several_frames_in_one_message),
         TEST(a_frame_of_another_length_is_refused),
         TEST(a_spoiled_header_is_refused),
         TEST(random_bytes_are_no_frame),

@@ -173,6 +173,36 @@ static void a_ceiling_is_never_passed(void **state)
     }
 }
 
+/* A string that holds JSON of the same buffer: every length, so that the last word of eight is part of
+ * it in every way, and with every ceiling. */
+static void json_in_a_string_comes_back(void **state)
+{
+    (void)state;
+    static const char text[] = "\"\\a\n\xc3\xa4\"\"plain text, then\\\\\\\" and the end";
+    for (size_t n = 0; n < sizeof text; n++) {
+        BUF_AT_END struct buf whole = BUF_INIT(TEXT_MAX);
+        struct json_out j = {.out = &whole};
+        jo_open(&j, '[');
+        size_t from = whole.len;
+        jo_str(&j, (struct str){text, n});
+        size_t written = whole.len - from;
+        jo_written(&j, from, written);
+        jo_close(&j, ']');
+        JSON_AT_END yyjson_doc *doc = parsed_bytes(buf_str(&whole), JSON_STRICT);
+        struct str inner = json_str(yyjson_arr_get(yyjson_doc_get_root(doc), 1));
+        assert_int_equal(inner.n, written);
+        assert_memory_equal(inner.p, whole.data + from, written);
+        for (size_t max = from + written; max < whole.len - 1; max++) {
+            BUF_AT_END struct buf less = BUF_INIT(max);
+            struct json_out k = {.out = &less};
+            buf_add(&less, whole.data, from + written);
+            k.comma = true;
+            jo_written(&k, from, written);
+            assert_true(less.failed && less.len <= max);
+        }
+    }
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -198,6 +228,7 @@ int main(void)
         cmocka_unit_test(commas_and_brackets_are_where_they_belong),
         cmocka_unit_test(a_log_gets_sizes_in_the_place_of_contents),
         cmocka_unit_test(a_ceiling_is_never_passed),
+        cmocka_unit_test(json_in_a_string_comes_back),
     };
     return cmocka_run_group_tests_name("json_out", tests, set_up, tear_down);
 }

@@ -1,0 +1,175 @@
+import { execFile } from "node:child_process";
+
+import { Core, type Flight } from "./core.js";
+import { CallTimeout, GateError, GateNotFound } from "./errors.js";
+import { Tools } from "./tools.js";
+import { answerIdKey, encode, encodeMended, idKey, isObject, outcome, usableId } from "./wire.js";
+import type { CallOptions, Json } from "./wire.js";
+
+export interface GateOptions {
+  /** Folder to work in; the current one when left out. */
+  workspace?: string;
+  /** The sandgate program; else $SANDGATE, else `sandgate` in PATH. */
+  program?: string;
+  /** Which tools, and how results look: `native` (default), `toolhost`. */
+  dialect?: string;
+  /** `tool_call` (default) for `call` and the typed methods; `openai` and others for `handle`. */
+  format?: string;
+  /** The options of `sandgate stdio` with these names. */
+  session?: string;
+  project?: string;
+  pkg?: string;
+  state?: string;
+  agent?: string;
+  run?: string;
+  config?: string;
+  /** More words for its command line. */
+  options?: readonly string[];
+  /** The environment and working directory of the gate; this program's own when left out. */
+  env?: NodeJS.ProcessEnv;
+  cwd?: string;
+  /**
+   * Calls sent at once (128); more wait here. Keep it below the gate's `limits.maxInFlight`, or a cancel may have to
+   * wait until a call is done.
+   */
+  maxInFlight?: number;
+  /** Takes each line the gate writes to standard error; this program's own standard error when left out. */
+  onStderr?: (line: string) => void;
+}
+
+const STDIO_OPTIONS = ["workspace", "session", "project", "pkg", "state", "agent", "run", "config"] as const;
+
+/** A running `sandgate stdio`. Any number of calls may be under way at once. */
+export class Gate extends Tools {
+  readonly format: string;
+  private readonly program: string;
+  private readonly dialect: string;
+  private readonly place: { env: NodeJS.ProcessEnv | undefined; cwd: string | undefined };
+  private readonly core: Core;
+
+  constructor(options: GateOptions = {}) {
+    super();
+    const maxInFlight = options.maxInFlight ?? 128;
+    if (!(maxInFlight >= 1)) throw new RangeError("maxInFlight must be at least 1");
+    this.program = options.program ?? (process.env["SANDGATE"] || "sandgate");
+    this.dialect = options.dialect ?? "native";
+    this.format = options.format ?? "tool_call";
+    this.place = { env: options.env, cwd: options.cwd };
+    const words = ["stdio", "--dialect", this.dialect, "--format", this.format];
+    for (const name of STDIO_OPTIONS) {
+      const value = options[name];
+      if (value !== undefined) words.push(`--${name}`, value);
+    }
+    words.push(...(options.options ?? []));
+    const onStderr = options.onStderr ?? ((line: string) => void process.stderr.write(line + "\n"));
+    this.core = new Core(this.program, words, options.env, options.cwd, maxInFlight, onStderr);
+  }
+
+  get pid(): number | undefined {
+    return this.core.process.pid;
+  }
+
+  /** Calls a tool and returns its result. A failed call rejects with ToolError. */
+  async call<T = Json>(name: string, arguments_: object = {}, options?: CallOptions): Promise<T> {
+    return outcome(await this.callRaw(name, arguments_, options)) as T;
+  }
+
+  /** Calls a tool and returns the dialect's answer as it is, failed or not. */
+  async callRaw<T = unknown>(name: string, arguments_: object = {}, options?: CallOptions): Promise<T> {
+    if (this.format !== "tool_call") {
+      throw new TypeError(`this gate speaks the format ${this.format}: it takes calls through handle()`);
+    }
+    return (await this.run({ tool_call: { name, arguments: arguments_ } }, encode, options)) as T;
+  }
+
+  /** Runs a tool call as the model's SDK gave it and returns the message to append. Failures are in it. */
+  async handle<T = Json>(call: object, options?: CallOptions): Promise<T> {
+    if (!isObject(call)) throw new TypeError("a tool call is an object");
+    return (await this.run(call, encodeMended, options)) as T;
+  }
+
+  /** The tools with their schemas, in this gate's format or another; `full` has everything. */
+  tools(format: string = this.format): Promise<Json[]> {
+    const words = ["tools", "--dialect", this.dialect, "--format", format];
+    const limits = { timeout: 60_000, maxBuffer: 64 * 1024 * 1024 };
+    return new Promise((resolve, reject) => {
+      execFile(this.program, words, { ...this.place, ...limits }, (error, stdout, stderr) => {
+        if (!error) return resolve(JSON.parse(stdout) as Json[]);
+        if (typeof error.code === "string") {
+          return reject(new GateNotFound(`cannot start ${JSON.stringify(this.program)}: ${error.message}`));
+        }
+        return reject(new GateError(`no list of tools (exit status ${error.code}): ${stderr.trim()}`));
+      });
+    });
+  }
+
+  /**
+   * Ends the gate. Calls under way are cancelled; with `drain` they are waited for. A gate that has not ended after
+   * `timeoutMs` (5,000, with `drain` no limit) is killed. May be called twice.
+   */
+  close({ drain = false, timeoutMs }: { drain?: boolean; timeoutMs?: number } = {}): Promise<void> {
+    return this.core.close(drain, timeoutMs);
+  }
+
+  private run(call: Json, write: (value: unknown) => Buffer, options: CallOptions = {}): Promise<unknown> {
+    const { signal, timeoutMs } = options;
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const key = idKey(call);
+      const id = this.core.reserve(usableId(call[key]));
+      let line: Buffer;
+      try {
+        line = write({ ...call, [key]: id });
+      } catch (error) {
+        this.core.release(id);
+        return reject(error);
+      }
+      const settle = (end: () => void) => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", abort);
+        end();
+      };
+      const giveUp = (reason: unknown) => {
+        this.core.abandon(flight);
+        settle(() => reject(reason));
+      };
+      const abort = () => giveUp(signal?.reason);
+      const flight: Flight = {
+        id,
+        line,
+        answered: (answer) => settle(() => resolve(this.restored(call, key, answer))),
+        failed: (error) => settle(() => reject(error)),
+      };
+      const late = () => giveUp(new CallTimeout("no answer in time; the call was cancelled"));
+      const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
+      signal?.addEventListener("abort", abort, { once: true });
+      this.core.submit(flight);
+    });
+  }
+
+  /** The dialect's result in format `tool_call`, else the message, with the id that the caller gave. */
+  private restored(call: Json, given: string, answer: Json): unknown {
+    if (this.format === "tool_call") return answer["result"];
+    const key = answerIdKey(answer);
+    // Ollama's calls need not have an id. They are given one, else nothing would tell their answers apart.
+    if (key !== undefined && !(given in call) && this.format === "ollama") delete answer[key];
+    else if (key !== undefined) answer[key] = call[given] ?? null;
+    return answer;
+  }
+}
+
+// `await using gate = new Gate()`, where the runtime knows the symbol.
+export interface Gate {
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const dispose: symbol | undefined = Symbol.asyncDispose;
+if (dispose) {
+  Object.defineProperty(Gate.prototype, dispose, {
+    value(this: Gate) {
+      return this.close();
+    },
+    configurable: true,
+    writable: true,
+  });
+}

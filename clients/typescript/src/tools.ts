@@ -1,0 +1,318 @@
+// The native tools with types. Written by clients/generate.py from the tools' own schemas: do not edit.
+
+import { pathArgument, type CallOptions, type PathArgument } from "./wire.js";
+
+export interface ReadFileResult {
+  path: string;
+  content: string;
+  encoding: "utf8" | "base64" | "auto";
+  /** Size of the whole file. */
+  bytes: number;
+  /** Of the whole file. */
+  sha256: string;
+  start_line: number;
+  end_line: number;
+  total_lines: number;
+  truncated: boolean;
+  /** What to do to see the rest. */
+  hint?: string;
+  tier: string;
+  duration_ms: number;
+}
+
+export interface ReadFileArguments {
+  /** File to read, relative to the workspace. */
+  path: PathArgument;
+  /** First line to return, counted from 1. */
+  start_line?: number;
+  /** Last line to return, itself included. */
+  end_line?: number;
+  /** Most bytes of content to return. */
+  max_bytes?: number;
+  /**
+   * How the content is written: utf8 replaces what is not UTF-8, base64 keeps every byte, auto is base64 only where
+   * utf8 would lose something.
+   */
+  encoding?: "utf8" | "base64" | "auto";
+}
+
+export interface WriteFileResult {
+  path: string;
+  bytes_written: number;
+  /** Of the whole file now. */
+  sha256: string;
+  created: boolean;
+  tier: string;
+  duration_ms: number;
+}
+
+export interface WriteFileArguments {
+  /** File to write, relative to the workspace; missing folders are made. */
+  path: PathArgument;
+  /** What the file is to contain. */
+  content: string;
+  /** How `content` is written. */
+  encoding?: "utf8" | "base64";
+  /** Write only if the file's SHA-256 still is this one. */
+  if_match_sha256?: string;
+  /** Add to the end instead of replacing. */
+  append?: boolean;
+  /** Fail if the file exists. */
+  create_only?: boolean;
+}
+
+export interface ListFilesResultEntry {
+  path: string;
+  /** Base64 of the name, where it is not UTF-8. */
+  name_b64?: string;
+  type: "file" | "directory" | "symlink" | "other";
+  size: number;
+  mtime: string;
+}
+
+export interface ListFilesResult {
+  path: string;
+  entries: Array<ListFilesResultEntry>;
+  truncated: boolean;
+  hint?: string;
+  tier: string;
+  duration_ms: number;
+}
+
+export interface ListFilesArguments {
+  /** Folder to list, relative to the workspace; the workspace itself when left out. */
+  path?: PathArgument;
+  /** Also list what is inside the folders. */
+  recursive?: boolean;
+  /** Only paths that match, seen from the folder: *.c, src/**\/*.{ts,tsx}. With `**` or a slash give recursive too. */
+  glob?: string;
+  /**
+   * Leave out what matches this glob and all that is in it; without a slash it means names at any depth:
+   * {node_modules,*.o}.
+   */
+  exclude?: string;
+  /** Also list names that begin with a dot. */
+  hidden?: boolean;
+  /** Most entries to return. */
+  max_results?: number;
+}
+
+export interface StatResult {
+  path: string;
+  type: "file" | "directory" | "symlink" | "other";
+  size: number;
+  /** Permissions, in octal. */
+  mode: string;
+  mtime: string;
+  is_symlink: boolean;
+  tier: string;
+  duration_ms: number;
+}
+
+export interface StatArguments {
+  /** File or folder, relative to the workspace. */
+  path: PathArgument;
+}
+
+export interface EditFileResult {
+  path: string;
+  /** Unified diff. */
+  diff: string;
+  /** The diff was cut. */
+  truncated: boolean;
+  sha256_before: string;
+  sha256_after: string;
+  /** Size of the file then. */
+  bytes: number;
+  dry_run: boolean;
+  tier: string;
+  duration_ms: number;
+}
+
+export interface EditFileArgumentsEditsEntry {
+  /** The exact text to replace, with enough around it to occur only once. */
+  old_text: string;
+  /** What takes its place. */
+  new_text: string;
+  /** Replace every place where the text occurs. */
+  all?: boolean;
+}
+
+export interface EditFileArguments {
+  /** File to change, relative to the workspace. */
+  path: PathArgument;
+  /** Replacements, made one after the other; all of them or none. */
+  edits: Array<EditFileArgumentsEditsEntry>;
+  /** Change the file only if its SHA-256 still is this one. */
+  if_match_sha256?: string;
+  /** Only tell what would change. */
+  dry_run?: boolean;
+}
+
+export interface DeleteResult {
+  path: string;
+  /** What was there. */
+  type: "file" | "directory" | "symlink" | "other";
+  /** How many files and folders were deleted. */
+  deleted: number;
+  tier: string;
+  duration_ms: number;
+}
+
+export interface DeleteArguments {
+  /** File, link or folder to delete, relative to the workspace. */
+  path: PathArgument;
+  /** Also delete a folder that is not empty, with all that is in it. */
+  recursive?: boolean;
+}
+
+export interface MoveResult {
+  from: string;
+  to: string;
+  type: "file" | "directory" | "symlink" | "other";
+  replaced: boolean;
+  tier: string;
+  duration_ms: number;
+}
+
+export interface MoveArguments {
+  /** File or folder to move, relative to the workspace. */
+  from: string;
+  /** Its new path; missing folders are made. */
+  to: string;
+  /** Replace a file, or an empty folder by a folder, that is there. */
+  overwrite?: boolean;
+}
+
+export interface MakeDirectoryResult {
+  path: string;
+  /** False when the folder was there already. */
+  created: boolean;
+  tier: string;
+  duration_ms: number;
+}
+
+export interface MakeDirectoryArguments {
+  /** Folder to make, relative to the workspace; missing ones above it are made too. */
+  path: PathArgument;
+}
+
+export interface UpdateFrontmatterResult {
+  path: string;
+  /** Unified diff. */
+  diff: string;
+  /** The diff was cut. */
+  truncated: boolean;
+  sha256_before: string;
+  sha256_after: string;
+  /** Size of the file then. */
+  bytes: number;
+  tier: string;
+  duration_ms: number;
+}
+
+export interface UpdateFrontmatterArguments {
+  /** File with YAML front matter, relative to the workspace. */
+  path: PathArgument;
+  /**
+   * For each key one of {"set": value}, {"append": [values], "unique": true}, {"merge": {key: value}} or {"remove":
+   * true}.
+   */
+  update: Record<string, unknown>;
+  /** Change the file only if its SHA-256 still is this one. */
+  if_match_sha256?: string;
+}
+
+export interface TimeNowResult {
+  /** RFC 3339, in UTC. */
+  utc: string;
+  /** Milliseconds since 1970-01-01. */
+  unix_ms: number;
+  tier: string;
+  duration_ms: number;
+}
+
+/** Typed methods. */
+export abstract class Tools {
+  abstract call<T>(name: string, arguments_: object, options?: CallOptions): Promise<T>;
+
+  /**
+   * Reads a text file of the workspace and returns its content with the file's size, SHA-256 and number of lines.
+   * For a large file give start_line and end_line. The sha256 can be given to write_file as if_match_sha256 so that
+   * nobody else's change is overwritten.
+   */
+  readFile({ path, ...rest }: ReadFileArguments, options?: CallOptions): Promise<ReadFileResult> {
+    return this.call<ReadFileResult>("read_file", { ...pathArgument("path", path), ...rest }, options);
+  }
+
+  /**
+   * Writes a file of the workspace, making missing folders. The file is replaced as a whole: it holds either the old
+   * or the new content, never half. Give if_match_sha256 from an earlier read to be refused when the file has
+   * changed since.
+   */
+  writeFile({ path, ...rest }: WriteFileArguments, options?: CallOptions): Promise<WriteFileResult> {
+    return this.call<WriteFileResult>("write_file", { ...pathArgument("path", path), ...rest }, options);
+  }
+
+  /**
+   * Lists the files and folders of a folder of the workspace, sorted by name, each with its type, size and time of
+   * change; with recursive also what is inside the folders. A glob keeps only what matches.
+   */
+  listFiles({ path, ...rest }: ListFilesArguments = {}, options?: CallOptions): Promise<ListFilesResult> {
+    return this.call<ListFilesResult>("list_files", { ...pathArgument("path", path), ...rest }, options);
+  }
+
+  /**
+   * Tells whether a path of the workspace is a file or a folder, its size, permissions and time of change, without
+   * reading it.
+   */
+  stat({ path, ...rest }: StatArguments, options?: CallOptions): Promise<StatResult> {
+    return this.call<StatResult>("stat", { ...pathArgument("path", path), ...rest }, options);
+  }
+
+  /**
+   * Replaces exact text in a file of the workspace and returns the difference. Each old_text must occur exactly
+   * once, unless all is true. Line ends, encoding and everything else in the file stay as they are; either all edits
+   * are made or none.
+   */
+  editFile({ path, ...rest }: EditFileArguments, options?: CallOptions): Promise<EditFileResult> {
+    return this.call<EditFileResult>("edit_file", { ...pathArgument("path", path), ...rest }, options);
+  }
+
+  /**
+   * Deletes a file, a link (never what it points to) or an empty folder of the workspace; with recursive also a
+   * folder and all that is in it.
+   */
+  delete({ path, ...rest }: DeleteArguments, options?: CallOptions): Promise<DeleteResult> {
+    return this.call<DeleteResult>("delete", { ...pathArgument("path", path), ...rest }, options);
+  }
+
+  /**
+   * Moves or renames a file or folder of the workspace in one step. What is at the new path already is kept and the
+   * call fails, unless overwrite is true.
+   */
+  move(arguments_: MoveArguments, options?: CallOptions): Promise<MoveResult> {
+    return this.call<MoveResult>("move", arguments_, options);
+  }
+
+  /**
+   * Makes a folder of the workspace and those above it that are missing. It is no error when the folder is there
+   * already.
+   */
+  makeDirectory({ path, ...rest }: MakeDirectoryArguments, options?: CallOptions): Promise<MakeDirectoryResult> {
+    return this.call<MakeDirectoryResult>("make_directory", { ...pathArgument("path", path), ...rest }, options);
+  }
+
+  /**
+   * Changes keys of the YAML front matter of a file and leaves every other byte of it as it is, comments and order
+   * included.
+   */
+  updateFrontmatter({ path, ...rest }: UpdateFrontmatterArguments, options?: CallOptions): Promise<UpdateFrontmatterResult> {
+    return this.call<UpdateFrontmatterResult>("update_frontmatter", { ...pathArgument("path", path), ...rest }, options);
+  }
+
+  /** Tells the current date and time in UTC. */
+  timeNow(options?: CallOptions): Promise<TimeNowResult> {
+    return this.call<TimeNowResult>("time_now", {}, options);
+  }
+}

@@ -1,0 +1,23 @@
+// Compiled, not run: what a program may expect of the package's types.
+import { CallTimeout, Gate, ToolError, type ReadFileResult } from "sandgate";
+
+export async function use(workspace: string, signal: AbortSignal): Promise<string> {
+  const gate = new Gate({ workspace, maxInFlight: 8, onStderr: (line: string) => void line });
+  try {
+    const read: ReadFileResult = await gate.readFile({ path: "a.txt", encoding: "auto" }, { signal, timeoutMs: 1000 });
+    const stat: { size: number } = await gate.call<{ size: number }>("stat", { path: "a.txt" });
+    const hint: string | undefined = read.hint;
+    // @ts-expect-error there is no such encoding
+    await gate.readFile({ path: "a.txt", encoding: "latin1" });
+    // @ts-expect-error a path is required
+    await gate.stat({});
+    const message = await gate.handle({ function: { name: "stat", arguments: {} } });
+    return `${read.content}${hint}${stat.size}${String(message["content"])}`;
+  } catch (error) {
+    if (error instanceof ToolError && error.retryable) return error.code;
+    if (error instanceof CallTimeout) return "late";
+    throw error;
+  } finally {
+    await gate.close();
+  }
+}

@@ -1,0 +1,191 @@
+#include "dialect/mcp.h"
+
+#include "base/mem.h"
+#include "core/registry.h"
+
+/* A result may take this part of an answer: as text it is escaped once more, which makes at most two bytes
+ * of one, and something stands around both. */
+#define RESULT_SHARE 4
+#define FAILURE_MAX (64u << 10)
+
+static void open_message(struct json_out *j, const char *id_json, const char *key)
+{
+    jo_open(j, '{');
+    jo_ktext(j, "jsonrpc", "2.0");
+    jo_key(j, "id");
+    jo_raw(j, id_json ? (struct str){id_json, strlen(id_json)} : STR("null"));
+    jo_key(j, key);
+    jo_open(j, '{');
+}
+
+static void close_message(struct json_out *j)
+{
+    jo_close(j, '}');
+    jo_close(j, '}');
+}
+
+void mcp_write_error(const char *id_json, const struct mcp_error *error, struct buf *out)
+{
+    struct json_out j = {.out = out};
+    open_message(&j, id_json, "error");
+    jo_kint(&j, "code", error->code);
+    jo_ktext(&j, "message", error->message);
+    close_message(&j);
+}
+
+void mcp_write_pong(const char *id_json, struct buf *out)
+{
+    struct json_out j = {.out = out};
+    open_message(&j, id_json, "result");
+    close_message(&j);
+}
+
+void mcp_write_initialized(const char *id_json, const char *version, const struct dialect *dialect,
+                           struct buf *out)
+{
+    struct json_out j = {.out = out};
+    open_message(&j, id_json, "result");
+    jo_ktext(&j, "protocolVersion", version);
+    jo_key(&j, "capabilities");
+    jo_raw(&j, STR("{\"tools\":{\"listChanged\":false}}"));
+    jo_key(&j, "serverInfo");
+    jo_open(&j, '{');
+    jo_ktext(&j, "name", "sandgate");
+    jo_ktext(&j, "title", "Sandgate");
+    jo_ktext(&j, "version", SANDGATE_VERSION);
+    jo_close(&j, '}');
+    jo_ktext(&j, "instructions", dialect->instructions);
+    close_message(&j);
+}
+
+/* What a client may build on when it decides whom to ask. */
+static void write_annotations(const struct tool *tool, struct json_out *j)
+{
+    bool reads_only = !(tool->capabilities & ~(unsigned)CAP_FS_READ);
+    jo_key(j, "annotations");
+    jo_open(j, '{');
+    jo_ktext(j, "title", tool->title);
+    jo_kbool(j, "readOnlyHint", reads_only);
+    jo_kbool(j, "destructiveHint", !reads_only && !(tool->flags & TOOL_ADDS_ONLY));
+    jo_kbool(j, "idempotentHint", reads_only || (tool->flags & TOOL_IDEMPOTENT));
+    jo_kbool(j, "openWorldHint", false);
+    jo_close(j, '}');
+}
+
+static void write_output_schema(const struct tool *tool, const struct dialect *dialect,
+                                struct json_out *j)
+{
+    size_t own = tool->result.count;
+    size_t added = dialect->added.count;
+    FREE_AT_END struct arg *args = mem_grow(NULL, own + added, sizeof *args);
+    if (own)
+        memcpy(args, tool->result.args, own * sizeof *args);
+    if (added)
+        memcpy(args + own, dialect->added.args, added * sizeof *args);
+    struct arg_table table = {args, own + added, 0};
+    jo_key(j, "outputSchema");
+    arg_schema(&table, j);
+}
+
+void mcp_write_tools(const char *id_json, const struct dialect *dialect, struct buf *out)
+{
+    struct json_out j = {.out = out};
+    open_message(&j, id_json, "result");
+    jo_key(&j, "tools");
+    jo_open(&j, '[');
+    for (const struct tool *t = NULL; (t = registry_next(dialect->id, t));) {
+        jo_open(&j, '{');
+        jo_ktext(&j, "name", t->alias ? t->alias : t->name);
+        jo_ktext(&j, "title", t->title);
+        jo_ktext(&j, "description", t->description);
+        jo_key(&j, "inputSchema");
+        arg_schema(&t->args, &j);
+        if (!dialect->text)
+            write_output_schema(t, dialect, &j);
+        write_annotations(t, &j);
+        jo_close(&j, '}');
+    }
+    jo_close(&j, ']');
+    close_message(&j);
+}
+
+static void open_text(struct json_out *j)
+{
+    jo_key(j, "content");
+    jo_open(j, '[');
+    jo_open(j, '{');
+    jo_ktext(j, "type", "text");
+    jo_key(j, "text");
+}
+
+static void close_text(struct json_out *j)
+{
+    jo_close(j, '}');
+    jo_close(j, ']');
+}
+
+static void write_failure(const char *id_json, const struct call *call, struct buf *out)
+{
+    /* The one error that the protocol wants as its own: the model never saw such a tool. */
+    if (call->err.code == ERR_UNKNOWN_TOOL) {
+        struct mcp_error error;
+        mcp_fail(&error, MCP_INVALID_PARAMS, "%s", call->err.message);
+        mcp_write_error(id_json, &error, out);
+        return;
+    }
+    BUF_AT_END struct buf text = BUF_INIT(FAILURE_MAX);
+    struct json_out inner = {.out = &text};
+    call->dialect->fail(call, &call->err, &inner);
+    struct json_out j = {.out = out};
+    open_message(&j, id_json, "result");
+    open_text(&j);
+    if (call->dialect->text)
+        jo_raw(&j, buf_str(&text));
+    else
+        jo_str(&j, buf_str(&text));
+    close_text(&j);
+    jo_kbool(&j, "isError", true);
+    close_message(&j);
+}
+
+/* A string is the text itself and has no fields. */
+static int write_text(const char *id_json, struct call *call, struct json_out *j)
+{
+    open_message(j, id_json, "result");
+    open_text(j);
+    if (call_write_result(call, j) < 0)
+        return -1;
+    close_text(j);
+    close_message(j);
+    return 0;
+}
+
+void mcp_write_result(const char *id_json, struct call *call, struct buf *out)
+{
+    struct json_out j = {.out = out};
+    size_t mark = out->len;
+    if (call->dialect->text) {
+        if (write_text(id_json, call, &j) == 0)
+            return;
+        out->len = mark;
+        write_failure(id_json, call, out);
+        return;
+    }
+    size_t max = out->max;
+    open_message(&j, id_json, "result");
+    jo_key(&j, "structuredContent");
+    size_t from = out->len;
+    out->max = from + (max - from) / RESULT_SHARE;
+    int r = call_write_result(call, &j);
+    out->max = max;
+    if (r < 0) {
+        out->len = mark;
+        write_failure(id_json, call, out);
+        return;
+    }
+    size_t n = out->len - from;
+    open_text(&j);
+    jo_written(&j, from, n);
+    close_text(&j);
+    close_message(&j);
+}

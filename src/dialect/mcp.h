@@ -1,0 +1,52 @@
+/* The Model Context Protocol, revision 2025-11-25, as far as a server of tools goes: JSON-RPC 2.0
+ * messages are read, answers written. No I/O. */
+#ifndef SANDGATE_DIALECT_MCP_H
+#define SANDGATE_DIALECT_MCP_H
+
+#include "dialect/format.h"
+
+enum mcp_code {
+    MCP_PARSE_ERROR = -32700,
+    MCP_INVALID_REQUEST = -32600,
+    MCP_METHOD_NOT_FOUND = -32601,
+    MCP_INVALID_PARAMS = -32602,
+};
+
+enum mcp_method {
+    MCP_NOTHING, /* to be passed over: a response, or a notification without a meaning here */
+    MCP_INITIALIZE,
+    MCP_PING,
+    MCP_TOOLS_LIST,
+    MCP_TOOLS_CALL,
+    MCP_CANCELLED,
+};
+
+struct mcp_message {
+    enum mcp_method method;
+    struct request request; /* its id; of tools/call also name and arguments */
+    char *cancel_json;      /* cancelled: the id of the request it is about, as JSON text */
+    const char *version;    /* initialize: the revision to answer with */
+};
+
+struct mcp_error {
+    enum mcp_code code;
+    char message[512];
+};
+
+/* Reads one line. -1: `error` is to be answered to request.id_json, or to null where that is NULL. Clean
+ * up in both cases. */
+int mcp_read(struct str line, struct mcp_message *ret, struct mcp_error *error);
+void mcp_message_done(struct mcp_message *message);
+/* Fills in `error` and returns -1. */
+int mcp_fail(struct mcp_error *error, enum mcp_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* All of these write one message without a line's end. `id_json` NULL: null. */
+void mcp_write_error(const char *id_json, const struct mcp_error *error, struct buf *out);
+void mcp_write_initialized(const char *id_json, const char *version, const struct dialect *dialect,
+                           struct buf *out);
+void mcp_write_pong(const char *id_json, struct buf *out);
+void mcp_write_tools(const char *id_json, const struct dialect *dialect, struct buf *out);
+/* The answer of a finished call. Its result stands in it twice, as an object and as text. */
+void mcp_write_result(const char *id_json, struct call *call, struct buf *out);
+
+#endif

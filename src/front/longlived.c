@@ -1,0 +1,108 @@
+#include "front/longlived.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "front/forward.h"
+#include "front/front.h"
+
+#define STOP_GRACE_MS 3000
+
+struct longlived {
+    struct gate gate;
+    struct lines *lines;
+    struct forward *forward; /* a session with a name: serves other gates too */
+    uv_signal_t term;
+    uv_timer_t grace;
+    uv_signal_t interrupt;
+    bool ended; /* standard input is at its end and answered */
+    bool over;
+};
+
+static void ended(void *arg)
+{
+    struct longlived *s = arg;
+    s->ended = true;
+}
+
+static void give_up(uv_timer_t *timer)
+{
+    struct longlived *s = timer->data;
+    if (!s->ended)
+        lines_give_up(s->lines);
+    if (s->forward)
+        forward_give_up(s->forward);
+}
+
+/* Who is told to stop does not wait for ever for readers that do not read. */
+static void start_grace(struct longlived *s)
+{
+    if (!uv_is_active((uv_handle_t *)&s->grace))
+        uv_timer_start(&s->grace, give_up, STOP_GRACE_MS, STOP_GRACE_MS);
+}
+
+static void flush(void *arg)
+{
+    struct longlived *s = arg;
+    if (!s->ended)
+        lines_flush(s->lines);
+    /* Stopped first, flushed then: an idle connection brings no event that would lead here again. */
+    if (s->ended && s->forward) {
+        forward_wind_down(s->forward);
+        start_grace(s);
+    }
+    if (s->forward)
+        forward_flush(s->forward);
+    if (!s->ended || (s->forward && !forward_wind_down(s->forward)))
+        return;
+    s->over = true;
+    uv_stop(&s->gate.loop);
+}
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    (void)signum;
+    struct longlived *s = handle->data;
+    lines_stop(s->lines, "the gate is shutting down");
+    start_grace(s);
+}
+
+static void watch(struct longlived *s, uv_signal_t *handle, int signum)
+{
+    uv_signal_init(&s->gate.loop, handle);
+    handle->data = s;
+    uv_signal_start(handle, on_signal, signum);
+    uv_unref((uv_handle_t *)handle);
+}
+
+int longlived_run(const struct gate_options *options, const struct named *named,
+                  longlived_start *start, const void *how)
+{
+    static struct longlived longlived;
+    struct longlived *s = &longlived;
+    struct err err;
+    if (gate_open(&s->gate, options, &err) < 0)
+        return front_usage_error(&err);
+    if (named && forward_listen(&s->forward, &s->gate, named, &err) < 0) {
+        gate_close(&s->gate);
+        return front_usage_error(&err);
+    }
+    s->lines = start(&s->gate, how, STDIN_FILENO, STDOUT_FILENO, ended, s);
+    s->gate.pipeline.settled = flush;
+    s->gate.pipeline.settled_arg = s;
+    uv_timer_init(&s->gate.loop, &s->grace);
+    s->grace.data = s;
+    watch(s, &s->term, SIGTERM);
+    watch(s, &s->interrupt, SIGINT);
+    session_warm_up(s->gate.session);
+    while (!s->over)
+        uv_run(&s->gate.loop, UV_RUN_DEFAULT);
+    s->gate.pipeline.settled = NULL;
+    forward_close(s->forward);
+    lines_free(s->lines);
+    uv_close((uv_handle_t *)&s->grace, NULL);
+    uv_close((uv_handle_t *)&s->term, NULL);
+    uv_close((uv_handle_t *)&s->interrupt, NULL);
+    gate_close(&s->gate);
+    return EXIT_OK;
+}

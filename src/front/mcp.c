@@ -1,0 +1,209 @@
+/* `sandgate mcp`: a Model Context Protocol server on standard input and output. */
+#include "dialect/mcp.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "front/front.h"
+#include "front/longlived.h"
+
+#define OPTIONS (OPTIONS_DIALECT | OPTIONS_PLACE | OPTIONS_IDENTITY)
+
+struct mcp {
+    struct gate *gate;
+    struct lines *lines;
+    bool initialized;
+};
+
+struct pending {
+    struct lines_call base;
+    struct mcp *mcp;
+    char *id_json;
+    bool cancelled; /* by the client, which then waits for no answer */
+};
+
+static void answered(struct call *call)
+{
+    struct pending *p = call->front;
+    struct mcp *m = p->mcp;
+    lines_drop(&p->base);
+    struct buf *out = p->cancelled ? NULL : lines_begin_answer(m->lines);
+    if (out) {
+        mcp_write_result(p->id_json, call, out);
+        lines_end_answer(m->lines);
+    }
+    free(p->id_json);
+    free(p);
+    call_free(call);
+}
+
+static struct pending *find_by_id(struct mcp *m, const char *id_json)
+{
+    for (struct lines_call *c = lines_calls(m->lines); c; c = c->next) {
+        struct pending *p = (struct pending *)c;
+        if (strcmp(p->id_json, id_json) == 0)
+            return p;
+    }
+    return NULL;
+}
+
+static void submit(struct mcp *m, struct request *request)
+{
+    struct pending *p = mem_zero(sizeof *p);
+    struct call *call = gate_call_new(m->gate);
+    p->mcp = m;
+    p->id_json = TAKE_PTR(request->id_json);
+    p->base.call = call;
+    call->id = TAKE_PTR(request->id);
+    call->name = TAKE_PTR(request->name);
+    call->doc = TAKE_PTR(request->doc);
+    call->arguments = request->arguments;
+    call->front = p;
+    call->answer = answered;
+    lines_submit(m->lines, &p->base);
+}
+
+static void cancel(struct mcp *m, const char *id_json)
+{
+    struct pending *p = find_by_id(m, id_json);
+    if (!p)
+        return;
+    p->cancelled = true;
+    pipeline_cancel(p->base.call, ERR_CANCELLED, "the caller cancelled the call");
+}
+
+/* What may come when. */
+static int check_order(struct mcp *m, const struct mcp_message *message, struct mcp_error *error)
+{
+    if (message->method == MCP_INITIALIZE && m->initialized)
+        return mcp_fail(error, MCP_INVALID_REQUEST, "the session is initialized already");
+    bool early = message->method == MCP_TOOLS_LIST || message->method == MCP_TOOLS_CALL;
+    if (early && !m->initialized)
+        return mcp_fail(error, MCP_INVALID_REQUEST, "`initialize` must come first");
+    if (message->method == MCP_TOOLS_CALL && find_by_id(m, message->request.id_json))
+        return mcp_fail(error, MCP_INVALID_REQUEST, "a request with the id %.60s is still running",
+                        message->request.id_json);
+    return 0;
+}
+
+/* Requests that are answered at once. */
+static void answer(struct mcp *m, const struct mcp_message *message)
+{
+    const char *id_json = message->request.id_json;
+    struct buf *out = lines_begin_answer(m->lines);
+    if (!out)
+        return;
+    if (message->method == MCP_INITIALIZE)
+        mcp_write_initialized(id_json, message->version, m->gate->dialect, out);
+    else if (message->method == MCP_TOOLS_LIST)
+        mcp_write_tools(id_json, m->gate->dialect, out);
+    else
+        mcp_write_pong(id_json, out);
+    lines_end_answer(m->lines);
+}
+
+static void refuse(struct mcp *m, const char *id_json, const struct mcp_error *error)
+{
+    struct buf *out = lines_begin_answer(m->lines);
+    if (!out)
+        return;
+    mcp_write_error(id_json, error, out);
+    lines_end_answer(m->lines);
+}
+
+static void take(void *self, struct str line)
+{
+    struct mcp *m = self;
+    struct mcp_error error;
+    CLEANUP(mcp_message_done) struct mcp_message message;
+    if (mcp_read(line, &message, &error) < 0 || check_order(m, &message, &error) < 0) {
+        refuse(m, message.request.id_json, &error);
+        return;
+    }
+    switch (message.method) {
+    case MCP_TOOLS_CALL:
+        submit(m, &message.request);
+        break;
+    case MCP_CANCELLED:
+        cancel(m, message.cancel_json);
+        break;
+    case MCP_INITIALIZE:
+        m->initialized = true;
+        answer(m, &message);
+        break;
+    case MCP_TOOLS_LIST:
+    case MCP_PING:
+        answer(m, &message);
+        break;
+    case MCP_NOTHING:
+        break;
+    }
+}
+
+static void too_long(void *self, size_t max)
+{
+    struct mcp_error error;
+    mcp_fail(&error, MCP_INVALID_REQUEST, "the line is longer than %zu bytes; it was not read",
+             max);
+    refuse(self, NULL, &error);
+}
+
+static const struct lines_user mcp_user = {
+    .take = take, .too_long = too_long, .free = free, .copies = 2};
+
+static struct lines *start(struct gate *gate, const void *how, int in_fd, int out_fd,
+                           void (*ended)(void *arg), void *arg)
+{
+    (void)how;
+    struct mcp *m = mem_zero(sizeof *m);
+    m->gate = gate;
+    m->lines = lines_start(gate, &mcp_user, m, in_fd, out_fd, ended, arg);
+    return m->lines;
+}
+
+static int help(void)
+{
+    BUF_AT_END struct buf out = BUF_INIT(16u << 10);
+    buf_add_text(
+        &out, "usage: sandgate mcp [options]\n\n"
+              "Serves the tools to one client of the Model Context Protocol, over standard input "
+              "and output. A client\n"
+              "starts it by itself; with Claude Code, for example:\n"
+              "  claude mcp add sandgate -- sandgate mcp --workspace /path/to/project\n\n");
+    options_help(OPTIONS, &out);
+    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+}
+
+static int serve_session(const struct options *o, struct gate_options *go)
+{
+    struct err err;
+    CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
+    FD_AT_END int owner = -1;
+    int r = front_take_session(o, false, &named, &owner, &err);
+    if (r == 0)
+        err_set(&err, ERR_SESSION_BUSY,
+                "session %s is in use by another process, and mcp cannot share it as a guest",
+                o->session);
+    if (r <= 0)
+        return front_usage_error(&err);
+    front_use_session(go, &named);
+    return longlived_run(go, &named, start, NULL);
+}
+
+int front_mcp(int argc, char *const *argv)
+{
+    struct options o;
+    struct err err;
+    struct gate_options go;
+    FREE_AT_END char *state_path = NULL;
+    if (options_read(argc, argv, OPTIONS, 0, &o, &err) < 0)
+        return front_usage_error(&err);
+    if (o.help)
+        return help();
+    if (front_gate_options(&o, &go, &state_path, &err) < 0)
+        return front_usage_error(&err);
+    return o.session ? serve_session(&o, &go) : longlived_run(&go, NULL, start, NULL);
+}

@@ -1,0 +1,192 @@
+#include "front/talk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "front/front.h"
+#include "front/hello.h"
+
+struct talk {
+    struct gate *gate;
+    struct lines *lines;
+    enum format_id format;
+    const struct dialect *dialect;
+    bool forwarded; /* another gate's calls, with its own agent */
+    char *agent;
+    bool hello; /* the first line is still to come and is no call */
+    bool once;  /* the exit status follows the answer */
+};
+
+struct pending {
+    struct lines_call base;
+    struct talk *talk;
+    struct request request;
+};
+
+static void answered(struct call *call)
+{
+    struct pending *p = call->front;
+    struct talk *t = p->talk;
+    lines_drop(&p->base);
+    struct buf *out = lines_begin_answer(t->lines);
+    if (out) {
+        format_write(t->format, &p->request, call, false, out);
+        lines_end_answer(t->lines);
+    }
+    if (out && t->once) {
+        buf_addf(lines_begin_answer(t->lines), "{\"exit\":%d}", front_status_of(call));
+        lines_end_answer(t->lines);
+    }
+    request_done(&p->request);
+    free(p);
+    call_free(call);
+}
+
+static struct pending *find_by_id(struct talk *t, const char *id_json)
+{
+    for (struct lines_call *c = lines_calls(t->lines); c; c = c->next) {
+        struct pending *p = (struct pending *)c;
+        if (p->request.id_json && strcmp(p->request.id_json, id_json) == 0)
+            return p;
+    }
+    return NULL;
+}
+
+/* {"cancel":ID} is no call and has no answer of its own. */
+static bool take_cancel(struct talk *t, yyjson_val *root)
+{
+    yyjson_val *cancel = yyjson_is_obj(root) ? yyjson_obj_get(root, "cancel") : NULL;
+    if (!cancel || yyjson_obj_get(root, "tool_call") || yyjson_obj_get(root, "function"))
+        return false;
+    FREE_AT_END char *id_json = format_id_json(cancel);
+    struct pending *p = id_json ? find_by_id(t, id_json) : NULL;
+    if (p)
+        pipeline_cancel(p->base.call, ERR_CANCELLED, "the caller cancelled the call");
+    return true;
+}
+
+static int read_request(struct talk *t, struct str line, struct pending *p, struct err *err)
+{
+    yyjson_doc *doc = NULL;
+    struct json_error why;
+    if (json_parse(line.p, line.n, line.n, JSON_STRICT, &doc, &why) < 0)
+        return err_field(err, "", "the line is not valid JSON: %s (at byte %zu)", why.what, why.at);
+    if (format_read(t->format, doc, &p->request, err) < 0)
+        return -1;
+    if (p->request.id_json && find_by_id(t, p->request.id_json))
+        return err_field(err, "id", "a call with the id %.60s is still running",
+                         p->request.id_json);
+    return 0;
+}
+
+static void submit(struct talk *t, struct pending *p, int status)
+{
+    struct call *call = p->base.call;
+    call->failed = status < 0;
+    call->id = mem_dup(p->request.id);
+    call->name = TAKE_PTR(p->request.name);
+    call->doc = TAKE_PTR(p->request.doc);
+    call->arguments = p->request.arguments;
+    call->front = p;
+    call->answer = answered;
+    lines_submit(t->lines, &p->base);
+}
+
+static struct pending *pending_new(struct talk *t)
+{
+    struct pending *p = mem_zero(sizeof *p);
+    p->talk = t;
+    p->base.call = gate_call_new(t->gate);
+    p->base.call->dialect = t->dialect;
+    if (t->forwarded)
+        p->base.call->agent = t->agent;
+    return p;
+}
+
+static void take_hello(struct talk *t, struct str line)
+{
+    struct err err;
+    struct hello hello;
+    t->hello = false;
+    bool ok = hello_read(line, t->gate->dialect, &hello, &err) == 0;
+    if (ok) {
+        t->dialect = hello.dialect;
+        t->format = hello.format;
+        t->agent = hello.agent;
+        t->once = hello.once;
+    }
+    struct json_out j = {.out = lines_begin_answer(t->lines)};
+    if (j.out) {
+        jo_open(&j, '{');
+        jo_ktext(&j, ok ? "hello" : "error", ok ? "ok" : err.message);
+        jo_close(&j, '}');
+        lines_end_answer(t->lines);
+    }
+    if (!ok)
+        lines_stop(t->lines, "no hello");
+}
+
+static void take(void *self, struct str line)
+{
+    struct talk *t = self;
+    if (t->hello) {
+        take_hello(t, line);
+        return;
+    }
+    if (line.n > 10 && line.n < 4096 &&
+        memmem(line.p, line.n < 64 ? line.n : 64, "\"cancel\"", 8)) {
+        JSON_AT_END yyjson_doc *doc = NULL;
+        if (json_parse(line.p, line.n, line.n, JSON_STRICT, &doc, NULL) == 0 &&
+            take_cancel(t, yyjson_doc_get_root(doc)))
+            return;
+    }
+    struct pending *p = pending_new(t);
+    submit(t, p, read_request(t, line, p, &p->base.call->err));
+}
+
+static void too_long(void *self, size_t max)
+{
+    struct talk *t = self;
+    struct pending *p = pending_new(t);
+    err_set(&p->base.call->err, ERR_TOO_LARGE, "the line is longer than %zu bytes; it was not read",
+            max);
+    submit(t, p, -1);
+}
+
+static void talk_free(void *self)
+{
+    struct talk *t = self;
+    free(t->agent);
+    free(t);
+}
+
+static const struct lines_user talk_user = {
+    .take = take, .too_long = too_long, .free = talk_free, .copies = 1};
+
+static struct talk *start(struct gate *gate, int in_fd, int out_fd, void (*ended)(void *arg),
+                          void *arg)
+{
+    struct talk *t = mem_zero(sizeof *t);
+    t->gate = gate;
+    t->dialect = gate->dialect;
+    t->lines = lines_start(gate, &talk_user, t, in_fd, out_fd, ended, arg);
+    return t;
+}
+
+struct lines *talk_start(struct gate *gate, enum format_id format, int in_fd, int out_fd,
+                         void (*ended)(void *arg), void *arg)
+{
+    struct talk *t = start(gate, in_fd, out_fd, ended, arg);
+    t->format = format;
+    return t->lines;
+}
+
+struct lines *talk_start_forwarded(struct gate *gate, int in_fd, int out_fd,
+                                   void (*ended)(void *arg), void *arg)
+{
+    struct talk *t = start(gate, in_fd, out_fd, ended, arg);
+    t->hello = true;
+    t->forwarded = true;
+    return t->lines;
+}

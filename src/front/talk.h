@@ -1,0 +1,17 @@
+/* What `stdio` does with lines: requests of a format are read, submitted and answered in the order they
+ * finish. The same code serves standard input and output and, over a socket, another gate. */
+#ifndef SANDGATE_FRONT_TALK_H
+#define SANDGATE_FRONT_TALK_H
+
+#include "dialect/format.h"
+#include "front/lines.h"
+
+/* As lines_start. */
+struct lines *talk_start(struct gate *gate, enum format_id format, int in_fd, int out_fd,
+                         void (*ended)(void *arg), void *arg);
+/* The same for another gate: the first line is not a call but
+ * {"hello":{"dialect","format","agent","once"}}. */
+struct lines *talk_start_forwarded(struct gate *gate, int in_fd, int out_fd,
+                                   void (*ended)(void *arg), void *arg);
+
+#endif

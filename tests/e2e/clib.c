@@ -1,0 +1,729 @@
+/* The cases of clib.py, each a run of this program: clib CASE FOLDER [MORE]. Ends with 0 when all holds. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sandgate.h>
+
+#define PATIENCE 30000
+#define MANY 1000
+
+static const char *folder;
+static const char *more;
+
+static void must_at(int line, bool holds, const char *what, const char *note)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "clib.c:%d: does not hold: %s (%s)\n", line, what, note ? note : "");
+    _exit(1);
+}
+
+#define must(what) must_at(__LINE__, (what), #what, NULL)
+#define must_say(what, note) must_at(__LINE__, (what), #what, (note))
+
+static bool has(const char *text, const char *part)
+{
+    return text && strstr(text, part);
+}
+
+static struct sandgate_options options(void)
+{
+    struct sandgate_options o;
+    memset(&o, 0, sizeof o);
+    o.size = sizeof o;
+    o.workspace = folder;
+    return o;
+}
+
+static struct sandgate *open_with(const struct sandgate_options *o)
+{
+    struct sandgate *client = NULL;
+    struct sandgate_error error = {""};
+    must_say(sandgate_open(&client, o, &error) == 0, error.message);
+    return client;
+}
+
+static struct sandgate *open_client(void)
+{
+    struct sandgate_options o = options();
+    return open_with(&o);
+}
+
+/* A call whose answer has all of these words. */
+static void expect(struct sandgate *client, const char *tool, const char *arguments,
+                   const char *word)
+{
+    char *json = NULL;
+    int r = sandgate_call(client, tool, arguments, PATIENCE, &json);
+    must_say(r == 0, sandgate_message(client));
+    must_say(has(json, word), json);
+    must_say(json[0] == '{' && json[strlen(json) - 1] == '}', json);
+    free(json);
+}
+
+static void expect_answer(struct sandgate *client, uint64_t expected, const char *word)
+{
+    uint64_t id = 0;
+    char *json = NULL;
+    int r = sandgate_receive(client, PATIENCE, &id, &json);
+    must_say(r == 0, sandgate_message(client));
+    must(id == expected);
+    must_say(has(json, word), json);
+    free(json);
+}
+
+static long long now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+/* --- with a real gate */
+
+static void calls(void)
+{
+    struct sandgate *client = open_client();
+    must(sandgate_message(client)[0] == '\0');
+    expect(client, "read_file", "{\"path\":\"a.txt\"}", "\"content\":\"alpha\\n\"");
+    expect(client, "read_file", "{\n  \"path\":\r\n\t\"a.txt\"\n}\n", "\"content\":\"alpha\\n\"");
+    expect(client, "time_now", NULL, "\"ok\":true");
+    expect(client, "time_now", "{}", "\"ok\":true");
+    expect(client, "read_file", "{\"path\":\"none\"}", "NOT_FOUND");
+    expect(client, "no\"such\n\\tool", NULL, "UNKNOWN_TOOL");
+    expect(client, "", NULL, "UNKNOWN_TOOL");
+    must(sandgate_call(client, "time_now", NULL, PATIENCE, NULL) == 0);
+    must(sandgate_message(client)[0] == '\0');
+    must(sandgate_close(client) == 0);
+    must(sandgate_close(NULL) == 0);
+}
+
+/* Each of these is answered, though not all of them have an id in the gate's answer. */
+static void bad_arguments(void)
+{
+    static const char *const bad[] = {
+        "",
+        "nonsense",
+        "[]",
+        "null",
+        "{\"path\":",
+        "{}},\"x\":{\"y\":{}",
+        "{\"path\":\"a\nb\"}",
+        "{\"path\":\"a.txt\",\"path\":\"b\"}",
+        "{\"path\":1e999}",
+        "{\"path\":\"\xff\"}",
+        "\xff",
+        "{}\n{\"cancel\":\"1\"}",
+        "{}},\"cancel\":\"1\",\"x\":{\"y\":{}",
+    };
+    size_t count = sizeof bad / sizeof *bad;
+    struct sandgate *client = open_client();
+    for (size_t i = 0; i < count; i++)
+        expect(client, "read_file", bad[i], "INVALID_ARGUMENTS");
+    /* All at once, among good ones. */
+    bool answered[64] = {false};
+    for (size_t i = 0; i < 2 * count; i++) {
+        uint64_t id;
+        must(sandgate_send(client, "read_file", i % 2 ? "{\"path\":\"a.txt\"}" : bad[i / 2], &id) ==
+             0);
+        must(id == i + 1 + count);
+    }
+    for (size_t i = 0; i < 2 * count; i++) {
+        uint64_t id;
+        char *json;
+        must_say(sandgate_receive(client, PATIENCE, &id, &json) == 0, sandgate_message(client));
+        must(id > count && id <= 3 * count && !answered[id - count - 1]);
+        answered[id - count - 1] = true;
+        must_say(has(json, (id - count - 1) % 2 ? "\"ok\":true" : "INVALID_ARGUMENTS"), json);
+        free(json);
+    }
+    must(sandgate_receive(client, 0, NULL, NULL) == -ENOMSG);
+    must(sandgate_close(client) == 0);
+}
+
+static void read_many(struct sandgate *client, unsigned count)
+{
+    bool *answered = calloc(count + 1, 1);
+    for (unsigned i = 1; i <= count; i++) {
+        uint64_t id = 0;
+        must(sandgate_send(client, "read_file", "{\"path\":\"a.txt\"}", &id) == 0);
+        must(id == i);
+    }
+    for (unsigned i = 1; i <= count; i++) {
+        uint64_t id = 0;
+        char *json = NULL;
+        must_say(sandgate_receive(client, PATIENCE, &id, &json) == 0, sandgate_message(client));
+        must(id >= 1 && id <= count && !answered[id]);
+        must_say(has(json, "alpha"), json);
+        answered[id] = true;
+        free(json);
+    }
+    must(sandgate_receive(client, PATIENCE, NULL, NULL) == -ENOMSG);
+    free(answered);
+}
+
+static void in_flight(void)
+{
+    struct sandgate *client = open_client();
+    read_many(client, MANY);
+    must(sandgate_close(client) == 0);
+}
+
+/* More goes out than the socket holds, while more comes in than it holds. */
+static void both_ways_full(void)
+{
+    enum { BYTES = 1 << 20, COUNT = 40 };
+    struct sandgate *client = open_client();
+    char *arguments = malloc(BYTES + 100);
+    size_t n = (size_t)snprintf(arguments, 100, "{\"path\":\"w.txt\",\"content\":\"");
+    memset(arguments + n, 'w', BYTES);
+    memcpy(arguments + n + BYTES, "\"}", 3);
+    for (int i = 0; i < COUNT; i++) {
+        must(sandgate_send(client, "read_file", "{\"path\":\"megabyte\",\"max_bytes\":1048576}",
+                           NULL) == 0);
+        must(sandgate_send(client, "write_file", arguments, NULL) == 0);
+    }
+    size_t total = 0;
+    for (int i = 0; i < 2 * COUNT; i++) {
+        char *json = NULL;
+        must_say(sandgate_receive(client, PATIENCE, NULL, &json) == 0, sandgate_message(client));
+        must_say(has(json, "\"ok\":true"), json);
+        total += strlen(json);
+        free(json);
+    }
+    must(total > (size_t)COUNT * BYTES);
+    free(arguments);
+    must(sandgate_close(client) == 0);
+}
+
+/* Another call in between, whose answer is not the one that was waited for. */
+static void call_among_sends(void)
+{
+    struct sandgate *client = open_client();
+    uint64_t first;
+    uint64_t second;
+    must(sandgate_send(client, "stat", "{\"path\":\"a.txt\"}", &first) == 0);
+    must(sandgate_send(client, "stat", "{\"path\":\"none\"}", &second) == 0);
+    expect(client, "read_file", "{\"path\":\"a.txt\"}", "alpha");
+    uint64_t id;
+    char *json;
+    for (int i = 0; i < 2; i++) {
+        must(sandgate_receive(client, PATIENCE, &id, &json) == 0);
+        must_say(has(json, id == first ? "\"ok\":true" : "NOT_FOUND"), json);
+        must(id == first || id == second);
+        free(json);
+    }
+    must(sandgate_close(client) == 0);
+}
+
+static void cancel(void)
+{
+    struct sandgate *client = open_client();
+    uint64_t id;
+    must(sandgate_send(client, "read_file", "{\"path\":\"slow\"}", &id) == 0);
+    must(sandgate_receive(client, 50, NULL, NULL) == -ETIMEDOUT);
+    must(has(sandgate_message(client), "in time"));
+    must(sandgate_cancel(client, id + 1) == -ENOENT);
+    must(sandgate_cancel(client, 0) == -ENOENT);
+    must(sandgate_cancel(client, id) == 0);
+    expect_answer(client, id, "CANCELLED");
+    must(sandgate_cancel(client, id) == -ENOENT);
+    expect(client, "read_file", "{\"path\":\"a.txt\"}", "alpha");
+    must(sandgate_close(client) == 0);
+}
+
+static void timeout(void)
+{
+    struct sandgate *client = open_client();
+    expect(client, "time_now", NULL, "\"ok\":true");
+    long long start = now_ms();
+    must(sandgate_call(client, "read_file", "{\"path\":\"slow\"}", 100, NULL) == -ETIMEDOUT);
+    must(now_ms() - start >= 99 && now_ms() - start < 5000);
+    /* Its late answer is nobody's. */
+    must(sandgate_receive(client, 0, NULL, NULL) == -ENOMSG);
+    for (int i = 0; i < 20; i++)
+        expect(client, "read_file", "{\"path\":\"a.txt\"}", "alpha");
+    must(sandgate_receive(client, 0, NULL, NULL) == -ENOMSG);
+    must(sandgate_close(client) == 0);
+}
+
+static void killed(void)
+{
+    struct sandgate *client = open_client();
+    uint64_t id;
+    char *json = NULL;
+    must(sandgate_send(client, "time_now", NULL, &id) == 0);
+    expect_answer(client, id, "\"ok\":true");
+    must(sandgate_send(client, "read_file", "{\"path\":\"slow\"}", NULL) == 0);
+    must(sandgate_receive(client, 50, NULL, NULL) == -ETIMEDOUT);
+    must(kill((pid_t)sandgate_pid(client), SIGKILL) == 0);
+    must(sandgate_receive(client, PATIENCE, NULL, &json) == -ECONNRESET && !json);
+    must_say(has(sandgate_message(client), "killed by signal 9"), sandgate_message(client));
+    must(sandgate_send(client, "time_now", NULL, NULL) == -ECONNRESET);
+    must(sandgate_call(client, "time_now", NULL, PATIENCE, NULL) == -ECONNRESET);
+    must(sandgate_cancel(client, id + 1) == -ECONNRESET);
+    must_say(has(sandgate_message(client), "killed by signal 9"), sandgate_message(client));
+    must(sandgate_close(client) == 128 + SIGKILL);
+}
+
+/* Nothing was read since it died: sending is the first to notice, without a SIGPIPE. */
+static void killed_before_sending(void)
+{
+    struct sandgate *client = open_client();
+    expect(client, "time_now", NULL, "\"ok\":true");
+    must(kill((pid_t)sandgate_pid(client), SIGKILL) == 0);
+    struct pollfd fd = {.fd = sandgate_fd(client), .events = POLLHUP};
+    must(poll(&fd, 1, PATIENCE) == 1);
+    must(sandgate_call(client, "time_now", NULL, PATIENCE, NULL) == -ECONNRESET);
+    must(sandgate_close(client) == 128 + SIGKILL);
+}
+
+/* What a gate answered before it ended can still be received. */
+static void answers_outlive_the_gate(void)
+{
+    struct sandgate *client = open_client();
+    uint64_t id;
+    must(sandgate_send(client, "read_file", "{\"path\":\"a.txt\"}", &id) == 0);
+    struct pollfd fd = {.fd = sandgate_fd(client), .events = POLLIN};
+    must(poll(&fd, 1, PATIENCE) == 1);
+    must(kill((pid_t)sandgate_pid(client), SIGTERM) == 0);
+    fd.events = POLLHUP;
+    must(poll(&fd, 1, PATIENCE) == 1);
+    must(sandgate_send(client, "time_now", NULL, NULL) == 0);
+    expect_answer(client, id, "alpha");
+    must(sandgate_receive(client, PATIENCE, NULL, NULL) == -ECONNRESET);
+    must_say(has(sandgate_message(client), "status 0"), sandgate_message(client));
+    must(sandgate_close(client) == 0);
+}
+
+static void close_in_flight(void)
+{
+    struct sandgate *client = open_client();
+    expect(client, "time_now", NULL, "\"ok\":true");
+    for (int i = 0; i < 8; i++)
+        must(sandgate_send(client, "read_file", "{\"path\":\"slow\"}", NULL) == 0);
+    must(sandgate_receive(client, 50, NULL, NULL) == -ETIMEDOUT);
+    long long start = now_ms();
+    must(sandgate_close(client) == 0);
+    must(now_ms() - start < 9000);
+}
+
+static void wrong_program(void)
+{
+    struct sandgate_options o = options();
+    struct sandgate *client = NULL;
+    struct sandgate_error error = {""};
+    char *json = NULL;
+    o.program = "/nonexistent/sandgate";
+    must(sandgate_open(&client, &o, &error) == -ENOENT && !client);
+    must_say(has(error.message, "/nonexistent/sandgate"), error.message);
+    must(sandgate_open(&client, &o, NULL) == -ENOENT && !client);
+    must(sandgate_tools(&o, NULL, PATIENCE, &json, &error) == -ENOENT && !json);
+    o.program = "sandgate-that-is-nowhere-in-the-path";
+    int r = sandgate_open(&client, &o, &error);
+    /* The second is what execvp says when a folder of the path is closed to us. */
+    must((r == -ENOENT || r == -EACCES) && !client);
+    o.program = "/etc/passwd";
+    must(sandgate_open(&client, &o, &error) == -EACCES && !client);
+}
+
+static void wrong_workspace(void)
+{
+    struct sandgate_options o = options();
+    o.workspace = "/nonexistent/folder";
+    struct sandgate *client = open_with(&o);
+    must(sandgate_call(client, "time_now", NULL, PATIENCE, NULL) == -ECONNRESET);
+    must_say(has(sandgate_message(client), "status 2"), sandgate_message(client));
+    must_say(has(sandgate_message(client), "/nonexistent/folder"), sandgate_message(client));
+    must(sandgate_close(client) == 2);
+    static const char *const unknown[] = {"--no-such-option", NULL};
+    o = options();
+    o.extra_arguments = unknown;
+    client = open_with(&o);
+    must(sandgate_call(client, "time_now", NULL, PATIENCE, NULL) == -ECONNRESET);
+    must_say(has(sandgate_message(client), "no-such-option"), sandgate_message(client));
+    must(sandgate_close(client) == 2);
+}
+
+static void which_options(void)
+{
+    struct {
+        struct sandgate_options o;
+        char later[16];
+    } larger;
+    struct sandgate_error error;
+    struct sandgate *client = NULL;
+    memset(&larger, 0, sizeof larger);
+    larger.o.workspace = folder;
+    must(sandgate_open(&client, &larger.o, &error) == -EINVAL && !client);
+    larger.o.size = sizeof larger;
+    larger.later[3] = 1;
+    must(sandgate_open(&client, &larger.o, &error) == -EINVAL && !client);
+    larger.later[3] = 0;
+    larger.o.flags = 64;
+    must(sandgate_open(&client, &larger.o, &error) == -EINVAL && !client);
+    larger.o.flags = SANDGATE_SHOW_STDERR;
+    larger.o.agent = "tester";
+    client = open_with(&larger.o);
+    expect(client, "read_file", "{\"path\":\"a.txt\"}", "alpha");
+    must(sandgate_close(client) == 0);
+    /* An older program, whose options were shorter. */
+    larger.o.size = offsetof(struct sandgate_options, config);
+    larger.o.config = "/nonexistent/config";
+    client = open_with(&larger.o);
+    expect(client, "read_file", "{\"path\":\"a.txt\"}", "alpha");
+    must(sandgate_close(client) == 0);
+    must(chdir(folder) == 0);
+    client = open_with(NULL);
+    expect(client, "read_file", "{\"path\":\"a.txt\"}", "alpha");
+    must(sandgate_close(client) == 0);
+}
+
+static void dialect(void)
+{
+    struct sandgate_options o = options();
+    const char *const extra[] = {"--project", folder, NULL};
+    o.workspace = NULL;
+    o.dialect = "toolhost";
+    o.extra_arguments = extra;
+    struct sandgate *client = open_with(&o);
+    expect(client, "fs.read", "{\"path\":\"@project/a.txt\"}", "alpha");
+    must(sandgate_close(client) == 0);
+}
+
+/* MORE is its id. The second client's gate passes calls on to the first one's. */
+static void session(void)
+{
+    struct sandgate_options o = options();
+    o.workspace = NULL;
+    o.session = more;
+    struct sandgate *owner = open_with(&o);
+    expect(owner, "read_file", "{\"path\":\"a.txt\"}", "alpha");
+    struct sandgate *other = open_with(&o);
+    read_many(other, 300);
+    must(sandgate_close(other) == 0);
+    expect(owner, "read_file", "{\"path\":\"a.txt\"}", "alpha");
+    must(sandgate_close(owner) == 0);
+}
+
+static void tools(void)
+{
+    struct sandgate_options o = options();
+    struct sandgate_error error = {""};
+    static const char *const formats[] = {NULL, "tool_call", "openai", "full"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        char *json = NULL;
+        must_say(sandgate_tools(&o, formats[i], PATIENCE, &json, &error) == 0, error.message);
+        must_say(json[0] == '[' && json[strlen(json) - 1] == ']' && has(json, "\"read_file\""),
+                 json);
+        must_say(has(json, "\"function\"") == (i == 2), json);
+        free(json);
+    }
+    char *json = NULL;
+    o.dialect = "toolhost";
+    must(sandgate_tools(&o, NULL, PATIENCE, &json, NULL) == 0 && has(json, "fs.read"));
+    free(json);
+    json = NULL;
+    o.dialect = "klingon";
+    must(sandgate_tools(&o, NULL, PATIENCE, &json, &error) == -EIO && !json);
+    must_say(has(error.message, "klingon") && has(error.message, "status 2"), error.message);
+    o.dialect = NULL;
+    o.max_bytes = 100;
+    must(sandgate_tools(&o, NULL, PATIENCE, &json, &error) == -EMSGSIZE && !json);
+    must(sandgate_tools(NULL, NULL, PATIENCE, NULL, NULL) == 0);
+}
+
+static void with_poll(void)
+{
+    struct sandgate *client = open_client();
+    int sent = 0;
+    int received = 0;
+    while (received < MANY) {
+        for (; sent < MANY && sent - received < 300; sent++)
+            must(sandgate_send(client, "read_file", "{\"path\":\"a.txt\"}", NULL) == 0);
+        int r = 0;
+        for (char *json; (r = sandgate_receive(client, 0, NULL, &json)) == 0; received++) {
+            must_say(has(json, "alpha"), json);
+            free(json);
+        }
+        must(r == -ETIMEDOUT || (r == -ENOMSG && received == sent));
+        struct pollfd fd = {.fd = sandgate_fd(client), .events = sandgate_events(client)};
+        must(r == -ENOMSG || poll(&fd, 1, PATIENCE) == 1);
+    }
+    must(sandgate_close(client) == 0);
+}
+
+static void without_standard_descriptors(void)
+{
+    for (int keep = 0; keep < 3; keep++) {
+        /* Where must() writes, moved out of the way. */
+        int saved[3];
+        for (int i = 0; i < 3; i++)
+            saved[i] = fcntl(i, F_DUPFD_CLOEXEC, 100);
+        for (int i = 0; i < 3; i++) {
+            if (i != keep)
+                close(i);
+        }
+        struct sandgate *client = open_client();
+        char *json = NULL;
+        int r = sandgate_call(client, "read_file", "{\"path\":\"a.txt\"}", PATIENCE, &json);
+        int status = sandgate_close(client);
+        for (int i = 0; i < 3; i++) {
+            dup2(saved[i], i);
+            close(saved[i]);
+        }
+        must(r == 0 && status == 0);
+        must_say(has(json, "alpha"), json);
+        free(json);
+    }
+}
+
+/* What this program does with signals is not the gate's affair. */
+static void signals(void)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    signal(SIGTERM, SIG_IGN);
+    close_in_flight();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    signal(SIGCHLD, SIG_IGN);
+    struct sandgate *client = open_client();
+    expect(client, "read_file", "{\"path\":\"a.txt\"}", "alpha");
+    must(sandgate_close(client) == -ECHILD);
+    signal(SIGCHLD, SIG_DFL);
+}
+
+static void descriptors_are_closed_on_exec(void)
+{
+    struct sandgate *client = open_client();
+    DIR *dir = opendir("/proc/self/fd");
+    for (struct dirent *d; (d = readdir(dir));) {
+        int fd = atoi(d->d_name);
+        must_say(fd < 3 || d->d_name[0] == '.' || (fcntl(fd, F_GETFD) & FD_CLOEXEC), d->d_name);
+    }
+    closedir(dir);
+    must(sandgate_close(client) == 0);
+}
+
+static void *thread(void *arg)
+{
+    struct sandgate *client = open_client();
+    for (int i = 0; i < 100; i++)
+        expect(client, "read_file", "{\"path\":\"a.txt\"}", "alpha");
+    must(sandgate_close(client) == 0);
+    client = open_client();
+    read_many(client, 300);
+    must(sandgate_close(client) == 0);
+    return arg;
+}
+
+static void threads(void)
+{
+    pthread_t others[2];
+    for (int i = 0; i < 2; i++)
+        must(pthread_create(&others[i], NULL, thread, NULL) == 0);
+    for (int i = 0; i < 2; i++)
+        must(pthread_join(others[i], NULL) == 0);
+}
+
+/* Says the gate's id and waits to be killed. With MORE, a configuration, a call is under way. */
+static void left_alone(void)
+{
+    struct sandgate_options o = options();
+    o.config = more;
+    struct sandgate *client = open_with(&o);
+    expect(client, "time_now", NULL, "\"ok\":true");
+    if (more)
+        must(sandgate_send(client, "read_file", "{\"path\":\"slow\"}", NULL) == 0);
+    printf("%ld\n", sandgate_pid(client));
+    fflush(stdout);
+    pause();
+}
+
+/* --- with programs that only look like a gate; $SANDGATE is one of those in clib.py */
+
+static void endless_words(void)
+{
+    struct sandgate *client = open_client();
+    for (int i = 0; i < 5; i++)
+        expect(client, "t", NULL, "\"ok\":true");
+    must(sandgate_close(client) == 0);
+}
+
+static void pieces(void)
+{
+    struct sandgate *client = open_client();
+    expect(client, "t", NULL, "\"ok\":true");
+    expect(client, "t", NULL, "\"ok\":true");
+    must(sandgate_close(client) == 0);
+}
+
+static void large(void)
+{
+    struct sandgate *client = open_client();
+    for (int i = 0; i < 3; i++) {
+        char *json = NULL;
+        must_say(sandgate_call(client, "t", NULL, PATIENCE, &json) == 0, sandgate_message(client));
+        must(strlen(json) == (20u << 20) + strlen("{\"a\":\"\"}"));
+        free(json);
+    }
+    must(sandgate_close(client) == 0);
+}
+
+static void too_large(void)
+{
+    struct sandgate_options o = options();
+    o.max_bytes = 1 << 20;
+    struct sandgate *client = open_with(&o);
+    must(sandgate_call(client, "t", NULL, PATIENCE, NULL) == -EMSGSIZE);
+    must(sandgate_receive(client, 0, NULL, NULL) == -EMSGSIZE);
+    must(sandgate_close(client) >= 0);
+}
+
+/* One that never reads: sending does not wait, and is refused at some point. */
+static void deaf(void)
+{
+    struct sandgate_options o = options();
+    o.max_bytes = 1 << 20;
+    struct sandgate *client = open_with(&o);
+    int r = 0;
+    for (int i = 0; i < 100000 && r == 0; i++)
+        r = sandgate_send(client, "a tool with quite a long name, to fill the buffers", NULL, NULL);
+    must(r == -ENOBUFS);
+    must(sandgate_events(client) == (POLLIN | POLLOUT));
+    must(sandgate_call(client, "t", NULL, 0, NULL) == -ENOBUFS);
+    must(sandgate_close(client) == 128 + SIGTERM);
+}
+
+/* MORE is a part of the message. */
+static void protocol_error(void)
+{
+    struct sandgate *client = open_client();
+    must(sandgate_call(client, "t", NULL, PATIENCE, NULL) == -EPROTO);
+    must_say(has(sandgate_message(client), more), sandgate_message(client));
+    must(!strchr(sandgate_message(client), '\033'));
+    must(sandgate_send(client, "t", NULL, NULL) == -EPROTO);
+    must(sandgate_close(client) >= 0);
+}
+
+static void one_answer_too_many(void)
+{
+    struct sandgate *client = open_client();
+    must(sandgate_call(client, "t", NULL, PATIENCE, NULL) == 0);
+    must(sandgate_call(client, "t", NULL, PATIENCE, NULL) == -EPROTO);
+    must(sandgate_close(client) >= 0);
+}
+
+static void last_words(void)
+{
+    struct sandgate *client = open_client();
+    must(sandgate_call(client, "t", NULL, PATIENCE, NULL) == -ECONNRESET);
+    const char *message = sandgate_message(client);
+    must_say(has(message, "status 7") && has(message, "the last straw"), message);
+    must_say(!has(message, "line 1\n") && !strchr(message, '\033'), message);
+    must(sandgate_close(client) == 7);
+}
+
+/* Answers 3, then null, then 1 of three calls: null is the second's. */
+static void nameless(void)
+{
+    struct sandgate *client = open_client();
+    for (int i = 0; i < 3; i++)
+        must(sandgate_send(client, "t", NULL, NULL) == 0);
+    expect_answer(client, 3, "\"three\"");
+    expect_answer(client, 1, "\"one\"");
+    expect_answer(client, 2, "\"nobody\"");
+    must(sandgate_close(client) == 0);
+}
+
+static void tools_timeout(void)
+{
+    struct sandgate_options o = options();
+    struct sandgate_error error;
+    must(sandgate_tools(&o, NULL, 100, NULL, &error) == -ETIMEDOUT);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+#define CASE(name)                                                                                 \
+    {                                                                                              \
+#name, name                                                                                \
+    }
+    CASE(calls),
+    CASE(bad_arguments),
+    CASE(in_flight),
+    CASE(both_ways_full),
+    CASE(call_among_sends),
+    CASE(cancel),
+    CASE(timeout),
+    CASE(killed),
+    CASE(killed_before_sending),
+    CASE(answers_outlive_the_gate),
+    CASE(close_in_flight),
+    CASE(wrong_program),
+    CASE(wrong_workspace),
+    CASE(which_options),
+    CASE(dialect),
+    CASE(session),
+    CASE(tools),
+    CASE(with_poll),
+    CASE(without_standard_descriptors),
+    CASE(signals),
+    CASE(descriptors_are_closed_on_exec),
+    CASE(threads),
+    CASE(left_alone),
+    CASE(endless_words),
+    CASE(pieces),
+    CASE(large),
+    CASE(too_large),
+    CASE(deaf),
+    CASE(protocol_error),
+    CASE(one_answer_too_many),
+    CASE(last_words),
+    CASE(nameless),
+    CASE(tools_timeout),
+};
+
+static int count_descriptors(void)
+{
+    int count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
+int main(int argc, char **argv)
+{
+    must(argc >= 3);
+    folder = argv[2];
+    more = argc > 3 ? argv[3] : NULL;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(cases[i].name, argv[1]) != 0)
+            continue;
+        int before = count_descriptors();
+        cases[i].run();
+        must(count_descriptors() == before);
+        must(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
+        return 0;
+    }
+    fprintf(stderr, "there is no case %s\n", argv[1]);
+    return 2;
+}

@@ -1,0 +1,89 @@
+/* Any text as the arguments and as the tool of a call: the gate reads one line with the client's id,
+ * in which that text is where it was put. And any bytes as an answer. */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "client/json.h"
+#include "client/wire.h"
+#include "target.h"
+
+static yyjson_doc *parse(const char *text, size_t n, struct json_error *ret_why)
+{
+    yyjson_doc *doc = NULL;
+    return json_parse(text, n, n, JSON_STRICT, &doc, ret_why) == 0 ? doc : NULL;
+}
+
+/* What the client does not look for in an object. */
+static bool known_reason(const char *why)
+{
+    return strstr(why, "duplicate key") || strstr(why, "number is infinity") ||
+           strstr(why, "memory");
+}
+
+static void check_call(const char *tool, const char *arguments, bool named)
+{
+    struct sandgate_text line = {0};
+    struct json_error why = {0};
+    bool object = sandgate_json_is_object(arguments);
+    const char *other = named ? tool : arguments;
+    must(sandgate_wire_add_call(&line, 7, tool, arguments) == 0);
+    must(memchr(line.data, '\n', line.n) == line.data + line.n - 1);
+    JSON_AT_END yyjson_doc *doc = parse(line.data, line.n - 1, &why);
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    yyjson_val *call = yyjson_obj_get(root, "tool_call");
+    yyjson_val *given = yyjson_obj_get(call, "arguments");
+    if (!doc) {
+        must(known_reason(why.what) || !utf8_valid(other, strlen(other)));
+    } else {
+        must(yyjson_obj_size(root) == 2 && yyjson_equals_str(yyjson_obj_get(root, "id"), "7"));
+        must(yyjson_obj_size(call) == 2 && yyjson_equals_str(yyjson_obj_get(call, "name"), tool));
+        must(object ? yyjson_is_obj(given) : yyjson_equals_str(given, arguments));
+    }
+    sandgate_text_done(&line);
+}
+
+/* What the gate would read as an object in that place, the client takes for one. */
+static void check_nothing_is_lost(const char *text)
+{
+    struct sandgate_text line = {0};
+    struct json_error why;
+    size_t n = strlen(text);
+    JSON_AT_END yyjson_doc *alone = parse(text, n, &why);
+    if (!alone || !yyjson_is_obj(yyjson_doc_get_root(alone)) || sandgate_json_is_object(text))
+        return;
+    must(sandgate_text_reserve(&line, n + 20) == 0);
+    size_t length = (size_t)snprintf(line.data, n + 20, "{\"a\":{\"b\":%s}}", text);
+    must(!parse(line.data, length, &why));
+    sandgate_text_done(&line);
+}
+
+static void check_answer(const char *bytes, size_t size)
+{
+    uint64_t id;
+    const char *result;
+    size_t n;
+    char head[64];
+    if (sandgate_wire_read_answer(bytes, size, &id, &result, &n) < 0)
+        return;
+    size_t length = (size_t)snprintf(
+        head, sizeof head,
+        id ? "{\"id\":\"%llu\",\"result\":" : "{\"id\":null,\"result\":", (unsigned long long)id);
+    must(size == length + n + 1 && memcmp(bytes, head, length) == 0);
+    must(result == bytes + length && result[0] == '{' && result[n - 1] == '}');
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+    must(text);
+    if (size)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    check_call("t", text, false);
+    check_call(text, "{}", true);
+    check_nothing_is_lost(text);
+    check_answer((const char *)data, size);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,141 @@
+#include <cmocka.h>
+
+#include "core/registry.h"
+#include "dialect/dialects.h"
+#include "dialect/mcp.h"
+#include "json_text.h"
+#include "tools/all.h"
+
+#define ANSWER_MAX (1u << 20)
+
+static const struct root root = {"workspace", "/workspace", "/srv/work", true};
+static struct workplace workplace = {&root, 1, NULL, "full", ""};
+
+/* A list_files call that found `count` files. */
+static struct call *listed(size_t count)
+{
+    struct call *call = call_new();
+    struct err err;
+    call->workplace = &workplace;
+    call->dialect = &dialect_native;
+    call->tool = registry_find(DIALECT_NATIVE, STR("list_files"), &err);
+    assert_int_equal(call_take_path(call, STR("a \"folder\" \\"), (struct str){0}, &err), 0);
+    call->reply.list.count = (int64_t)count;
+    buf_init(&call->reply_body, ANSWER_MAX);
+    for (size_t i = 0; i < count; i++) {
+        struct op_entry entry = {.name = STR("name \" \n \xff"), .size = (int64_t)i};
+        op_entry_add(&call->reply_body, &entry);
+    }
+    return call;
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        const char *id_json;
+        enum mcp_code code;
+    } cases[] = {
+        {"{'jsonrpc':'2.0','id':1", NULL, MCP_PARSE_ERROR},
+        {"[{'jsonrpc':'2.0','id':1,'method':'ping'}]", NULL, MCP_INVALID_REQUEST},
+        {"{'id':1,'method':'ping'}", "1", MCP_INVALID_REQUEST},
+        {"{'jsonrpc':'2.0','id':{},'method':'ping'}", NULL, MCP_INVALID_REQUEST},
+        {"{'jsonrpc':'2.0','id':'a'}", "'a'", MCP_INVALID_REQUEST},
+        {"{'jsonrpc':'2.0','id':'a','method':'pong'}", "'a'", MCP_METHOD_NOT_FOUND},
+        {"{'jsonrpc':'2.0','id':-1,'method':'tools/call'}", "-1", MCP_INVALID_PARAMS},
+        {"{'jsonrpc':'2.0','id':-1,'method':'ping','params':[]}", "-1", MCP_INVALID_PARAMS},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        FREE_AT_END char *line = quoted(cases[i].line);
+        FREE_AT_END char *id_json = cases[i].id_json ? quoted(cases[i].id_json) : NULL;
+        CLEANUP(mcp_message_done) struct mcp_message message;
+        struct mcp_error error;
+        assert_int_equal(mcp_read(text_str(line), &message, &error), -1);
+        assert_int_equal(error.code, cases[i].code);
+        assert_int_equal(!message.request.id_json, !id_json);
+        if (id_json)
+            assert_string_equal(message.request.id_json, id_json);
+    }
+}
+
+static void a_call_is_read(void **state)
+{
+    (void)state;
+    FREE_AT_END char *line = quoted("{'jsonrpc':'2.0','id':'x','method':'tools/call','params':"
+                                    "{'name':'stat','arguments':{'path':'a'},'_meta':{}}}");
+    CLEANUP(mcp_message_done) struct mcp_message message;
+    struct mcp_error error;
+    assert_int_equal(mcp_read(text_str(line), &message, &error), 0);
+    assert_int_equal(message.method, MCP_TOOLS_CALL);
+    assert_string_equal(message.request.name, "stat");
+    assert_string_equal(message.request.id, "x");
+    assert_string_equal(message.request.id_json, "\"x\"");
+    assert_string_equal(yyjson_get_str(yyjson_obj_get(message.request.arguments, "path")), "a");
+}
+
+/* The text block holds the very object that stands beside it. */
+static void object_and_text_agree(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {0, 1, 7, 1000};
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        struct call *call = listed(counts[i]);
+        BUF_AT_END struct buf out = BUF_INIT(ANSWER_MAX);
+        mcp_write_result("7", call, &out);
+        JSON_AT_END yyjson_doc *doc = parsed_bytes(buf_str(&out), JSON_STRICT);
+        yyjson_val *result = yyjson_obj_get(yyjson_doc_get_root(doc), "result");
+        yyjson_val *object = yyjson_obj_get(result, "structuredContent");
+        yyjson_val *block = yyjson_arr_get(yyjson_obj_get(result, "content"), 0);
+        JSON_AT_END yyjson_doc *text = parsed_bytes(json_str(yyjson_obj_get(block, "text")),
+                                                    JSON_STRICT);
+        assert_int_equal(yyjson_arr_size(yyjson_obj_get(object, "entries")), counts[i]);
+        assert_true(yyjson_equals(object, yyjson_doc_get_root(text)));
+        call_free(call);
+    }
+}
+
+/* Whatever room there is: the answer is whole, or it says that it would be too large, and what was there
+ * before it stays. */
+static void what_does_not_fit_is_an_error(void **state)
+{
+    (void)state;
+    bool fitted = false;
+    for (size_t room = 2000; room < 20000; room += 37) {
+        struct call *call = listed(20);
+        BUF_AT_END struct buf out = BUF_INIT(ANSWER_MAX);
+        buf_add_text(&out, "before\n");
+        out.max = out.len + room;
+        mcp_write_result("7", call, &out);
+        assert_false(out.failed);
+        assert_memory_equal(out.data, "before\n", 7);
+        JSON_AT_END yyjson_doc *doc = parsed_bytes((struct str){out.data + 7, out.len - 7},
+                                                   JSON_STRICT);
+        yyjson_val *result = yyjson_obj_get(yyjson_doc_get_root(doc), "result");
+        bool failed = yyjson_get_bool(yyjson_obj_get(result, "isError"));
+        assert_int_equal(failed, !yyjson_obj_get(result, "structuredContent"));
+        assert_int_equal(failed, call->failed && call->err.code == ERR_OUTPUT_LIMIT);
+        assert_true(!failed || !fitted);
+        fitted = !failed;
+        call_free(call);
+    }
+    assert_true(fitted);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    registry_use(tools_all);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(a_call_is_read),
+        cmocka_unit_test(object_and_text_agree),
+        cmocka_unit_test(what_does_not_fit_is_an_error),
+    };
+    return cmocka_run_group_tests_name("mcp", tests, set_up, NULL);
+}
