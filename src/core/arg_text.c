@@ -111,6 +111,10 @@ static void schema_bounds(const struct arg *arg, struct json_out *j)
         if (arg->max)
             jo_kint(j, "maximum", arg->max);
     }
+    if (arg->type == ARG_OBJECTS && arg->min > 0)
+        jo_kint(j, "minItems", arg->min);
+    if (arg->type == ARG_OBJECTS && arg->max > 0)
+        jo_kint(j, "maxItems", arg->max);
     if (arg->type == ARG_SHA256)
         jo_ktext(j, "pattern", "^[0-9a-fA-F]{64}$");
     if (arg->type == ARG_CHOICE) {
@@ -148,7 +152,8 @@ static void schema_default(const struct arg *arg, struct json_out *j)
         jo_ktext(j, "default", arg->choices[arg->def]);
 }
 
-static void schema_object(const struct arg_table *table, const char *doc, struct json_out *j)
+static void schema_object(const struct arg_table *table, const char *doc, bool open,
+                          struct json_out *j)
 {
     bool any_required = false;
     jo_open(j, '{');
@@ -162,7 +167,8 @@ static void schema_object(const struct arg_table *table, const char *doc, struct
         any_required |= is_required(arg);
         jo_key(j, arg->name);
         if (arg->type == ARG_OBJECT && arg->items) {
-            schema_object(&(struct arg_table){arg->items, arg->n_items, 0}, arg->doc, j);
+            schema_object(&(struct arg_table){arg->items, arg->n_items, 0}, arg->doc,
+                          !(arg->flags & ARG_STRICT), j);
             continue;
         }
         jo_open(j, '{');
@@ -187,13 +193,13 @@ static void schema_object(const struct arg_table *table, const char *doc, struct
         }
         jo_close(j, ']');
     }
-    jo_kbool(j, "additionalProperties", false);
+    jo_kbool(j, "additionalProperties", open);
     jo_close(j, '}');
 }
 
 void arg_schema(const struct arg_table *table, struct json_out *j)
 {
-    schema_object(table, NULL, j);
+    schema_object(table, NULL, false, j);
 }
 
 void arg_help(const struct arg_table *table, struct buf *out)

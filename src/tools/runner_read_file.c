@@ -69,10 +69,10 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     content.n = utf8_cut(content.p, content.n);
     buf_add(&text, content.p, content.n);
     buf_addf(&text,
-             "%s[truncated: %d of %" PRId64
+             "%s[truncated: %zu of %" PRId64
              " bytes are shown; use start_line and end_line, the file has "
              "%" PRId64 " lines]",
-             content.n && content.p[content.n - 1] == '\n' ? "" : "\n", TEXT_MAX, r->size,
+             content.n && content.p[content.n - 1] == '\n' ? "" : "\n", content.n, r->size,
              r->total_lines);
     jo_content(j, buf_str(&text));
     return 0;

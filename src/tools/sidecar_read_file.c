@@ -4,6 +4,8 @@
 #include "tools/all.h"
 
 #define WHOLE_MAX (1 << 20)
+/* The longest number, its tab and a newline: as much as a line of one byte can become. */
+#define NUMBERED_MAX 22
 
 struct args {
     struct str path;
@@ -72,7 +74,7 @@ static int prepare(struct call *call, struct err *err)
 
 static void write_numbered(const struct op_read_reply *r, struct str rest, struct json_out *j)
 {
-    BUF_AT_END struct buf text = BUF_INIT(8 * (size_t)WHOLE_MAX);
+    BUF_AT_END struct buf text = BUF_INIT(NUMBERED_MAX * (size_t)WHOLE_MAX);
     for (int64_t line = r->start_line; rest.n > 0; line++) {
         const char *newline = memchr(rest.p, '\n', rest.n);
         size_t n = newline ? (size_t)(newline - rest.p) : rest.n;

@@ -58,8 +58,9 @@ static const struct arg result[] = {
     {.name = "isSymlink", .type = ARG_BOOL},
 };
 
-/* A workspace's own settings may have taken folders away since the cell was planned. */
-static int check_allowed(const struct call *call, struct err *err)
+/* A workspace's own settings may have taken folders away since the cell was planned. Where only a part
+ * of a root is left, a link could lead to the rest of it: none is followed then. */
+static int check_allowed(const struct call *call, bool *no_links, struct err *err)
 {
     const struct str *allowed;
     size_t count;
@@ -70,10 +71,15 @@ static int check_allowed(const struct call *call, struct err *err)
     const struct root *root = &call->workplace->roots[call->path.root];
     BUF_AT_END struct buf full = BUF_INIT(3 * (size_t)PATH_TEXT_MAX);
     buf_addf(&full, "%s/%s", root->inside, path_is_root(&call->path) ? "" : call->path.text);
+    bool found = false;
+    bool whole = false;
     for (size_t i = 0; i < count; i++) {
-        if (path_beneath(buf_str(&full), allowed[i].p))
-            return 0;
+        found |= path_beneath(buf_str(&full), allowed[i].p);
+        whole |= path_beneath((struct str){root->inside, strlen(root->inside)}, allowed[i].p);
     }
+    *no_links |= !whole;
+    if (found)
+        return 0;
     err_set(err, ERR_PATH_OUTSIDE_WORKSPACE,
             "`%s` is in no folder of tools.filesystem.allowedDirectories", call->path.text);
     return err_reason(err, "not_allowed");
@@ -94,7 +100,7 @@ static int prepare_write(struct call *call, const struct args *a, int64_t max, b
                          struct err *err)
 {
     if (!a->content.p) {
-        err_field(err, "content", "missing required argument `content` (string): what to write");
+        err_field(err, "content", "to write, `content` (string) is needed");
         return err_reason(err, "missing");
     }
     call->request_body = a->content;
@@ -131,7 +137,8 @@ static int prepare(struct call *call, struct err *err)
                 "the tool `filesystem` is switched off by tools.filesystem.enabled");
         return err_reason(err, "tool_disabled");
     }
-    if (call_take_path(call, a->path, (struct str){0}, err) < 0 || check_allowed(call, err) < 0)
+    if (call_take_path(call, a->path, (struct str){0}, err) < 0 ||
+        check_allowed(call, &no_links, err) < 0)
         return -1;
     int64_t root = (int64_t)call->path.root;
     struct str path = call_path_text(call);

@@ -8,18 +8,21 @@ struct args {
     yyjson_val *patch;
 };
 
+static const char *const operations[] = {"updateFrontmatter", NULL};
+
 struct patch {
-    struct str operation;
+    int64_t operation;
     yyjson_val *update;
     struct str if_match;
 };
 
 static const struct arg patch_fields[] = {
     {.name = "operation",
-     .type = ARG_STRING,
+     .type = ARG_CHOICE,
      .flags = ARG_REQUIRED,
      .offset = offsetof(struct patch, operation),
-     .doc = "updateFrontmatter"},
+     .choices = operations,
+     .doc = "What to do; there is only this."},
     {.name = "update",
      .type = ARG_OBJECT,
      .flags = ARG_REQUIRED,
@@ -71,7 +74,7 @@ static int bad_update(const char *key, const char *verb, struct err *err)
               "`%.40s%s%.40s` cannot be updated; there are: stepsCompleted.append, variables.set, "
               "decisionLog.append, artifacts.append, currentNodeId.set, updatedAt.set",
               key, verb[0] ? "." : "", verb);
-    return err_reason(err, "unknown");
+    return err_reason(err, "unknown_update");
 }
 
 static int add_update(const char *key, const char *verb, yyjson_val *value, struct json_out *j,
@@ -132,19 +135,19 @@ static int translate(yyjson_val *update, struct json_out *j, struct err *err)
 static int prepare(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
-    struct patch patch = {{0}};
+    struct patch patch = {0};
     struct arg_table table = ARG_TABLE(patch_fields, struct patch);
     if (file_prepare_change(call, OP_FRONTMATTER, a->path, (struct str){0}, err) < 0)
         return -1;
     const struct root *root = &call->workplace->roots[call->path.root];
     if (strcmp(root->name, "@state") != 0 || toolhost_is_log(call)) {
         err_set(err, ERR_READ_ONLY, "front matter can be updated only in @state, outside its logs");
-        return err_reason(err, root->writable ? "patch_outside_state" : "read_only_mount");
+        if (!root->writable)
+            return err_reason(err, "read_only_mount");
+        return err_reason(err, toolhost_is_log(call) ? "protected_logs" : "patch_outside_state");
     }
     if (arg_decode(&table, false, a->patch, &patch, err) < 0)
         return -1;
-    if (!str_is(patch.operation, "updateFrontmatter"))
-        return err_field(err, "patch.operation", "patch.operation must be updateFrontmatter");
     struct json_out j = {.out = &call->packed};
     if (translate(patch.update, &j, err) < 0)
         return -1;

@@ -27,6 +27,13 @@ static int cannot_move(struct err *err, int error, const struct op_move_request 
         err, error, error == ENOENT || error == EACCES || error == EPERM ? q->path.p : q->to.p);
 }
 
+/* As far as the texts tell: known before folders are made for nothing. */
+static bool is_into_itself(const struct op_move_request *q, const struct stat *st)
+{
+    return S_ISDIR(st->st_mode) && q->root == q->to_root && path_beneath(q->to, q->path.p) &&
+           q->to.n > q->path.n && !strstr(q->to.p, "..");
+}
+
 int work_move(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err)
 {
@@ -44,6 +51,8 @@ int work_move(struct work *w, const union op_request *request, struct str body,
     from_dir = from.dir;
     if (fstatat(from_dir, from.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return beneath_errno(err, errno, q->path.p);
+    if (is_into_itself(q, &st))
+        return cannot_move(err, EINVAL, q);
     root = work_writable_root(w, q->to_root, false, q->to.p, err);
     if (!root || beneath_place(root, q->to.p, true, &to, err) < 0)
         return -1;
@@ -64,9 +73,16 @@ int work_mkdir(struct work *w, const union op_request *request, struct str body,
     const struct op_mkdir_request *q = &request->mkdir;
     const struct beneath_root *root = work_writable_root(w, q->root, false, q->path.p, err);
     CLEANUP(fd_closep) int dir = -1;
+    FD_AT_END int there = -1;
     struct beneath_place place = {.dir = -1};
     struct stat st;
-    if (!root || beneath_place(root, q->path.p, true, &place, err) < 0)
+    struct err unused;
+    if (!root)
+        return -1;
+    reply->mkdir.created = false;
+    if (beneath_open(root, q->path.p, O_PATH | O_DIRECTORY, &there, &unused) == 0)
+        return 0;
+    if (beneath_place(root, q->path.p, true, &place, err) < 0)
         return -1;
     dir = place.dir;
     reply->mkdir.created = mkdirat(dir, place.name, 0777) == 0;
@@ -74,7 +90,7 @@ int work_mkdir(struct work *w, const union op_request *request, struct str body,
         return 0;
     if (errno != EEXIST)
         return beneath_errno(err, errno, q->path.p);
-    /* A link that leads to a folder is as good as one. */
+    /* Another call has just made it. */
     if (fstatat(dir, place.name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
         return 0;
     return err_set(err, ERR_ALREADY_EXISTS, "`%s` exists already and is not a folder", q->path.p);

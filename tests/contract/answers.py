@@ -1,6 +1,7 @@
 """What an answer must look like: expected by its case, and in any case by the schemas."""
 
 import pathlib
+import re
 import subprocess
 
 import jsonschema
@@ -16,6 +17,9 @@ ANSWERS = {
     for path in sorted((HERE / "schemas").glob("*.json"))
 }
 RUN_FACTS = ("tier", "duration_ms")
+DIALECTS = ("native", "sidecar", "system", "toolhost", "runner")
+# How a refusal for the shape of an argument reads where there is no field that says so.
+SHAPE_WORDS = re.compile(r"(missing required|invalid type|must be an? \w+, not |unknown argument)")
 
 
 def broken(validator, value):
@@ -43,15 +47,33 @@ class Tools:
 # --- the answer a case expects
 
 
+def done(dialect, case, result):
+    if dialect == "runner":
+        return result
+    if dialect == "sidecar":
+        return {"success": True, "tool": case["tool"], "output": result, "error": None}
+    if dialect == "system":
+        return {"success": True, **result}
+    return {"ok": True, "result": result} if dialect == "native" else {"ok": True, **result}
+
+
+def refused(dialect, case, error):
+    if dialect == "runner":
+        return error
+    if dialect == "sidecar":
+        return {"success": False, "tool": case.get("tool"), "output": None, "error": error}
+    if dialect == "system":
+        return {"success": False, "error": error}
+    usual = {"details": {}, "retryable": False, "retry_after_ms": None} if dialect == "native" else {"details": {}}
+    return {"ok": False, "error": {**usual, **error}}
+
+
 def whole_answer(case, ident, name, outcome):
     """An answer of the wire format, from what a case says in short: `result` or `error`."""
-    native = case.get("dialect", "native") == "native"
-    if "result" in outcome:
-        inner = {"ok": True, "result": outcome["result"]} if native else {"ok": True, **outcome["result"]}
-    else:
-        usual = {"details": {}, "retryable": False, "retry_after_ms": None} if native else {"details": {}}
-        inner = {"ok": False, "error": {**usual, **outcome["error"]}}
-    return wire_of(case).answer(ident, name, inner)
+    dialect = case.get("dialect", "native")
+    ok = "result" in outcome
+    inner = done(dialect, case, outcome["result"]) if ok else refused(dialect, case, outcome["error"])
+    return wire_of(case).answer(ident, name, inner, ok)
 
 
 def expected_answers(case, count):
@@ -80,9 +102,18 @@ def without_run_facts(dialect, inner):
     return {**inner, "error": {**inner["error"], "details": left}}
 
 
+def fields_of(dialect, inner):
+    """What the tool itself answered, without what its dialect puts around it."""
+    if dialect == "runner":
+        return {"text": inner}
+    if dialect in ("native", "sidecar"):
+        return inner["result" if dialect == "native" else "output"]
+    return {key: value for key, value in inner.items() if key not in ("ok", "success")}
+
+
 def check_result(case, tools, call, inner):
     """A success must fit the tool's output schema, and what was asked its input schema."""
-    fields = inner["result"] if "result" in inner else {k: v for k, v in inner.items() if k != "ok"}
+    fields = fields_of(case.get("dialect", "native"), inner)
     row = tools.rows.get(call[0])
     if not row:
         return [f"done, though there is no tool {call[0]!r}"]
@@ -93,9 +124,16 @@ def check_result(case, tools, call, inner):
     return problems + [f"input schema: {p}" for p in refused]
 
 
-def check_error(tools, call, error):
+def shape_reason(dialect, inner):
+    """Why the arguments were refused, if for their shape."""
+    if dialect in ("native", "toolhost"):
+        return inner["error"]["details"].get("reason")
+    found = SHAPE_WORDS.search(inner if dialect == "runner" else inner["error"]["message"])
+    return {"missing required": "missing", "unknown argument": "unknown"}.get(found[1], "type") if found else None
+
+
+def check_error(tools, call, reason):
     """Where arguments are refused for their shape, the schema the caller was given must refuse them too."""
-    reason = error["details"].get("reason")
     if reason not in ("missing", "type", "range", "unknown") or not call or call[0] not in tools.rows:
         return []
     if broken(tools.rows[call[0]]["input"], call[1]):
@@ -103,14 +141,21 @@ def check_error(tools, call, error):
     return [f"refused as `{reason}`, but the input schema allows {shown(call[1])}"]
 
 
+def is_ok(dialect, inner):
+    if dialect == "runner":
+        return not inner.startswith("Error: ")
+    return inner.get("success" if dialect in ("sidecar", "system") else "ok") is True
+
+
 def check_inner(case, tools, call, inner):
     dialect = case.get("dialect", "native")
-    shape = f"{dialect}_{'result' if inner.get('ok') is True else 'error'}"
+    ok = is_ok(dialect, inner)
+    shape = f"{dialect}_{'result' if ok else 'error'}"
     if problems := broken(ANSWERS[shape], inner):
         raise Failed(f"not a {shape}: {problems}")
     inner = without_run_facts(dialect, inner)
-    if not inner["ok"]:
-        return inner, check_error(tools, call, inner["error"])
+    if not ok:
+        return inner, check_error(tools, call, shape_reason(dialect, inner))
     return inner, check_result(case, tools, call, inner) if call else ["done, though the request is not a call"]
 
 

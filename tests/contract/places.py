@@ -5,8 +5,10 @@ import hashlib
 import json
 import os
 import pathlib
+import shutil
 import socket
 import stat
+import tempfile
 
 from values import as_bytes, mismatches, rule_of, shown
 
@@ -17,6 +19,7 @@ FOLDERS = {
     "@state": "state",
     "@outside": "outside",
     "@evil": "workspace-evil",
+    "@tmp": None,  # in /tmp itself, wherever the others are
 }
 LOG = "state/logs"
 HASHED = 1 << 24  # larger files are sparse ones: size and time tell a change
@@ -25,12 +28,25 @@ HASHED = 1 << 24  # larger files are sparse ones: size and time tell a change
 class Places:
     def __init__(self, root):
         self.root = pathlib.Path(root)
-        for name in [*FOLDERS.values(), "home"]:
+        self.tmp = None
+        for name in [*filter(None, FOLDERS.values()), "home"]:
             (self.root / name).mkdir()
         (self.root / "xdg").mkdir(mode=0o700)
 
+    def done(self):
+        if self.tmp:
+            shutil.rmtree(self.tmp)
+
     def folder(self, name):
-        return str(self.root / FOLDERS[name])
+        if name != "@tmp":
+            return str(self.root / FOLDERS[name])
+        if not self.tmp:
+            self.tmp = tempfile.mkdtemp(prefix="sandgate-contract-", dir="/tmp")
+            os.chmod(self.tmp, 0o755)
+        return self.tmp
+
+    def folders(self):
+        return [self.folder(name) for name in FOLDERS if name != "@tmp" or self.tmp]
 
     def names(self):
         return {
@@ -39,6 +55,7 @@ class Places:
             "STATE": self.folder("@state"),
             "OUTSIDE": self.folder("@outside"),
             "CASE": str(self.root),
+            "TMP": lambda: self.folder("@tmp"),
             "NAME255": "n" * 255,
             "DEEP200": "/".join(["d"] * 200),
             "DEEP300": "/".join(["d"] * 300),
@@ -46,7 +63,7 @@ class Places:
 
     def path(self, name):
         first, _, rest = name.partition("/")
-        folder = self.root / FOLDERS.get(first, "workspace")
+        folder = pathlib.Path(self.folder(first if first in FOLDERS else "@project"))
         return folder / (rest if first in FOLDERS else name)
 
 
@@ -123,13 +140,13 @@ def seen(path):
 def snapshot(places):
     """Everything in the places but the run's own log."""
     found = {}
-    for name in FOLDERS.values():
-        for folder, below, files in os.walk(places.root / name):
+    log = places.root / LOG
+    for start in places.folders():
+        for folder, below, files in os.walk(start):
             for entry in below + files:
                 path = pathlib.Path(folder, entry)
-                relative = str(path.relative_to(places.root))
-                if relative != LOG and not relative.startswith(LOG + "/"):
-                    found[relative] = seen(path)
+                if path != log and log not in path.parents:
+                    found[str(path)] = seen(path)
     return found
 
 
@@ -165,10 +182,9 @@ def check_after(places, before, after):
             problems += [f"afterwards {name} {problem}" for problem in check_one(path, expected)]
         else:
             problems.append(f"afterwards {name} is not there")
-        relative = path.relative_to(places.root)
-        allowed |= {str(relative), *(str(parent) for parent in relative.parents)}
+        allowed |= {str(path), *(str(parent) for parent in path.parents)}
     now = snapshot(places)
-    for relative in sorted({*before, *now}):
-        if before.get(relative) != now.get(relative) and relative not in allowed:
-            problems.append(f"{relative} changed: {before.get(relative)} -> {now.get(relative)}")
+    for path in sorted({*before, *now}):
+        if before.get(path) != now.get(path) and path not in allowed:
+            problems.append(f"{path} changed: {before.get(path)} -> {now.get(path)}")
     return problems

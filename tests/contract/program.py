@@ -37,10 +37,10 @@ def environment(case, places):
 
 def options(case, places):
     dialect = case.get("dialect", "native")
-    if dialect == "native":
-        argv = ["--workspace", places.folder("@project")]
+    argv = [] if dialect == "native" else ["--dialect", dialect]
+    if dialect != "toolhost":
+        argv += ["--workspace", places.folder("@project")]
     else:
-        argv = ["--dialect", dialect]
         for mount in case.get("mounts", ["@project", "@pkg", "@state"]):
             argv += [f"--{mount[1:]}", places.folder(mount)]
     for name in ("format", "agent"):

@@ -78,7 +78,8 @@ def expand(value, places):
     """The value with its rules carried out and %PLACE% replaced by the place's path."""
     if isinstance(value, str):
         for name, path in places.items():
-            value = value.replace(f"%{name}%", path)
+            if f"%{name}%" in value:
+                value = value.replace(f"%{name}%", path() if callable(path) else path)
         return value
     if isinstance(value, list):
         return [expand(item, places) for item in value]

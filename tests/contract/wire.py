@@ -20,13 +20,21 @@ def as_value(arguments):
     return parse(arguments) if isinstance(arguments, str) else arguments
 
 
-class ToolCall:
+class Wire:
+    """`text`: the dialect's answers are strings."""
+
+    def __init__(self, text):
+        self.text = text
+
+
+class ToolCall(Wire):
     """`call` prints the answer alone: it is put into the envelope it would have had."""
 
     bare_id = "1"
 
     def bare(self, line):
-        return dump({"id": self.bare_id, "result": parse(line.decode())}).encode()
+        # A string is printed as it is, with a newline where it has none of its own.
+        return dump({"id": self.bare_id, "result": line.decode() if self.text else parse(line.decode())}).encode()
 
     def request(self, ident, name, arguments):
         return {"id": ident, "tool_call": given(name=name, arguments=arguments)}
@@ -35,7 +43,7 @@ class ToolCall:
         call = request["tool_call"]
         return (call, {}) if isinstance(call, str) else (call["name"], call.get("arguments") or {})
 
-    def answer(self, ident, _name, inner):
+    def answer(self, ident, _name, inner, _ok):
         return {"id": ident, "result": inner}
 
     def unwrap(self, answer):
@@ -45,7 +53,7 @@ class ToolCall:
         return {**answer, "result": inner}
 
 
-class Enveloped:
+class Enveloped(Wire):
     """The answer is a string inside a message of the API, also in what `call` prints, which knows no id."""
 
     bare_id = None
@@ -57,10 +65,14 @@ class Enveloped:
         return "content"
 
     def unwrap(self, answer):
-        return parse(answer[self.key(answer)])
+        text = answer[self.key(answer)]
+        return text if self.text else parse(text)
 
     def rewrap(self, answer, inner):
-        return {**answer, self.key(answer): dump(inner)}
+        return {**answer, self.key(answer): inner if self.text else dump(inner)}
+
+    def inside(self, inner):
+        return inner if self.text else {"$json": inner}
 
 
 class OpenAI(Enveloped):
@@ -75,16 +87,16 @@ class OpenAI(Enveloped):
         function = request if request.get("type") == "function_call" else request["function"]
         return function["name"], as_value(function.get("arguments"))
 
-    def answer(self, ident, _name, inner):
-        return {"role": "tool", "tool_call_id": ident, "content": {"$json": inner}}
+    def answer(self, ident, _name, inner, _ok):
+        return {"role": "tool", "tool_call_id": ident, "content": self.inside(inner)}
 
 
 class Responses(OpenAI):
     def request(self, ident, name, arguments):
         return given(type="function_call", call_id=ident, name=name, arguments=as_text(arguments))
 
-    def answer(self, ident, _name, inner):
-        return {"type": "function_call_output", "call_id": ident, "output": {"$json": inner}}
+    def answer(self, ident, _name, inner, _ok):
+        return {"type": "function_call_output", "call_id": ident, "output": self.inside(inner)}
 
 
 class Anthropic(Enveloped):
@@ -94,9 +106,8 @@ class Anthropic(Enveloped):
     def call(self, request):
         return request["name"], as_value(request.get("input"))
 
-    def answer(self, ident, _name, inner):
-        content = {"$json": inner}
-        return {"type": "tool_result", "tool_use_id": ident, "content": content, "is_error": not inner["ok"]}
+    def answer(self, ident, _name, inner, ok):
+        return {"type": "tool_result", "tool_use_id": ident, "content": self.inside(inner), "is_error": not ok}
 
 
 class Ollama(Enveloped):
@@ -109,22 +120,22 @@ class Ollama(Enveloped):
     def call(self, request):
         return request["function"]["name"], as_value(request["function"].get("arguments"))
 
-    def answer(self, ident, name, inner):
+    def answer(self, ident, name, inner, _ok):
         given_id = ABSENT if ident is None else ident
-        return given(role="tool", tool_name=name, tool_call_id=given_id, content={"$json": inner})
+        return given(role="tool", tool_name=name, tool_call_id=given_id, content=self.inside(inner))
 
 
 FORMATS = {
-    "tool_call": ToolCall(),
-    "openai": OpenAI(),
-    "openai-responses": Responses(),
-    "anthropic": Anthropic(),
-    "ollama": Ollama(),
+    "tool_call": ToolCall,
+    "openai": OpenAI,
+    "openai-responses": Responses,
+    "anthropic": Anthropic,
+    "ollama": Ollama,
 }
 
 
 def wire_of(case):
-    return FORMATS[case.get("format", "tool_call")]
+    return FORMATS[case.get("format", "tool_call")](case.get("dialect") == "runner")
 
 
 def call_in(wire, line):

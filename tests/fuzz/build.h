@@ -60,6 +60,25 @@ static inline void build_path(struct source *s, struct json_out *j)
     jo_bytes(j, (struct str){path, n});
 }
 
+static inline void build_object(const struct arg_table *table, struct source *s,
+                                struct json_out *j);
+
+/* An object of the inner table, or one of few keys where any will do. */
+static inline void build_inner(const struct arg *arg, struct source *s, struct json_out *j)
+{
+    static const char *const keys[] = {"set", "append", "merge", "remove", "unique", "", "a.b"};
+    if (arg->items) {
+        build_object(&(struct arg_table){arg->items, arg->n_items, 0}, s, j);
+        return;
+    }
+    jo_open(j, '{');
+    for (unsigned left = next_byte(s) % 4; left > 0; left--) {
+        jo_key(j, keys[(next_byte(s) + left) % ARRAY_LEN(keys)]);
+        jo_bytes(j, next_bytes(s));
+    }
+    jo_close(j, '}');
+}
+
 static inline void build_fitting(const struct arg *arg, struct source *s, struct json_out *j)
 {
     static const char hash[] = "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF";
@@ -79,8 +98,16 @@ static inline void build_fitting(const struct arg *arg, struct source *s, struct
     case ARG_SHA256:
         jo_text(j, hash);
         break;
-    case ARG_STRING:
+    case ARG_OBJECT:
+        build_inner(arg, s, j);
+        break;
     case ARG_OBJECTS:
+        jo_open(j, '[');
+        for (unsigned left = next_byte(s) % 4; left > 0; left--)
+            build_inner(arg, s, j);
+        jo_close(j, ']');
+        break;
+    case ARG_STRING:
         if (strcmp(arg->name, "path") == 0 && next_byte(s) & 1)
             build_path(s, j);
         else

@@ -316,6 +316,8 @@ static void assert_same(const struct arg_table *table, const char *a, const char
             assert_int_equal(x->n, y->n);
             if (x->n)
                 assert_memory_equal(x->p, y->p, x->n);
+        } else if (arg->type == ARG_OBJECT || arg->type == ARG_OBJECTS) {
+            assert_int_equal(*(void *const *)x == NULL, *(void *const *)y == NULL);
         } else {
             assert_memory_equal(x, y, arg->type == ARG_BOOL ? sizeof(bool) : sizeof(int64_t));
         }
@@ -409,6 +411,31 @@ static void every_tool_has_a_schema(void **state)
     check_schema(&sample_table, false);
 }
 
+/* Something that fits, as far as the table says. */
+static void add_fitting(const struct arg *arg, struct buf *text)
+{
+    if (arg->type == ARG_CHOICE) {
+        buf_addf(text, "\"%s\"", arg->choices[0]);
+    } else if (arg->type == ARG_OBJECT || arg->type == ARG_OBJECTS) {
+        buf_add_text(text, arg->type == ARG_OBJECTS ? "[{" : "{");
+        bool comma = false;
+        for (size_t i = 0; i < arg->n_items; i++) {
+            if (!is_required(&arg->items[i]))
+                continue;
+            buf_addf(text, "%s\"%s\":", comma ? "," : "", arg->items[i].name);
+            buf_add_text(text, arg->items[i].type == ARG_OBJECT ? "{}" : "");
+            if (arg->items[i].type == ARG_CHOICE)
+                buf_addf(text, "\"%s\"", arg->items[i].choices[0]);
+            else if (arg->items[i].type != ARG_OBJECT)
+                buf_add_text(text, "\"abc\"");
+            comma = true;
+        }
+        buf_add_text(text, arg->type == ARG_OBJECTS ? "}]" : "}");
+    } else {
+        buf_add_text(text, "\"abc\"");
+    }
+}
+
 /* What the table makes of {required arguments, key: value}: 0, or -1. */
 static int decode_with(const struct arg_table *table, const char *key, const char *value, char *out)
 {
@@ -417,8 +444,11 @@ static int decode_with(const struct arg_table *table, const char *key, const cha
     buf_add_text(&text, "{");
     for (size_t i = 0; i < table->count; i++) {
         const struct arg *arg = &table->args[i];
-        if (is_required(arg) && (!key || strcmp(key, arg->name) != 0))
-            buf_addf(&text, "\"%s\":\"abc\",", arg->name);
+        if (is_required(arg) && (!key || strcmp(key, arg->name) != 0)) {
+            buf_addf(&text, "\"%s\":", arg->name);
+            add_fitting(arg, &text);
+            buf_add_char(&text, ',');
+        }
     }
     if (key)
         buf_addf(&text, "\"%s\":%s,", key, value);

@@ -302,6 +302,23 @@ static void a_listing_fits_its_count(void **state)
     assert_int_equal(result_of(OP_LIST, "{'count':2}", buf_str(&body)), FLIGHT_BROKEN);
 }
 
+/* Paths come only where they were asked for. */
+static void a_listing_of_one_folder_names_no_folders(void **state)
+{
+    (void)state;
+    for (int recursive = 0; recursive < 2; recursive++) {
+        BUF_AT_END struct buf body = BUF_INIT(1000);
+        struct call *call = new_call(OP_LIST);
+        struct err err;
+        call->request.list.recursive = recursive;
+        add_entry(&body, "a");
+        add_entry(&body, "a/b");
+        assert_int_equal(say(call, FRAME_RESULT, "{'count':2}", buf_str(&body), &err),
+                         recursive ? FLIGHT_DONE : FLIGHT_BROKEN);
+        call_free(call);
+    }
+}
+
 static void errors_are_passed_on(void **state)
 {
     (void)state;
@@ -386,6 +403,7 @@ int main(void)
         cmocka_unit_test(the_largest_numbers_are_only_numbers),
         cmocka_unit_test(bodies_have_limits),
         cmocka_unit_test(a_listing_fits_its_count),
+        cmocka_unit_test(a_listing_of_one_folder_names_no_folders),
         cmocka_unit_test(errors_are_passed_on),
         cmocka_unit_test(an_error_that_is_none_is_a_breach),
         cmocka_unit_test(other_frames_are_a_breach),
