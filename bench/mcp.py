@@ -16,6 +16,7 @@ from files import FIRST_WORD, LAST_WORD, number, table
 
 BEGIN, END = "<!-- mcp:begin -->", "<!-- mcp:end -->"
 ENTRIES = 1000
+FOLDERS, FILES_EACH = 200, 100
 TITLES = {"sandgate": "`sandgate mcp`", "rust": files.TITLES["rust"], "npm": files.TITLES["npm"]}
 PEERS = ("rust", "npm")
 
@@ -34,6 +35,7 @@ CASES = {
     "1m": Case("1 MB read, one at a time", "f1m.txt", 1, 400),
     "write": Case("1 KB write, one at a time", "write", 1, 4000),
     "list": Case("list of 1,000 entries, one at a time", "list", 1, 2000),
+    "glob": Case("`**/*.md` over 20,000 files, one at a time", "glob", 1, 40),
 }
 
 
@@ -61,15 +63,22 @@ def make_workspace(folder):
     entries.mkdir(mode=0o755)
     for entry in range(ENTRIES):
         (entries / f"entry-{entry:04}.txt").write_text("x")
+    for number in range(FOLDERS):
+        inner = folder / "tree" / f"group-{number // 20:02}" / f"folder-{number:03}"
+        inner.mkdir(mode=0o755, parents=True)
+        for entry in range(FILES_EACH):
+            (inner / f"file-{entry:02}.{'md' if entry == 50 else 'txt'}").write_text("x")
 
 
-def make_works(path, reads, lists, read_options):
-    """`path` writes a name as the server wants it."""
+def make_works(path, reads, lists, read_options, globs):
+    """`path` writes a name as the server wants it; globs: the tool and its arguments."""
     ends = (FIRST_WORD, LAST_WORD)
     works = {name: Work(reads, {"path": path(name), **read_options}, ends, size)
              for name, size in files.SIZES.items()}
     names = ("entry-0000.txt", f"entry-{ENTRIES - 1:04}.txt")
     works["list"] = Work(lists, {"path": path("entries")}, names)
+    found = ("group-00/folder-000/file-50.md", "group-09/folder-199/file-50.md")
+    works["glob"] = Work(globs[0], {"path": path("tree"), **globs[1]}, found)
     content = files.make_text(files.SIZES["f1k.txt"])
     works["write"] = Work("write_file", {"path": path("written/file"), "content": content}, ("written/file",))
     return works
@@ -77,8 +86,10 @@ def make_works(path, reads, lists, read_options):
 
 def make_servers(names, sandgate, workspace):
     (rust_version, rust), (npm_version, npm) = (files.find_peers()[name] for name in PEERS)
-    peer_works = make_works(lambda name: str(workspace / name), "read_text_file", "list_directory", {})
-    own_works = make_works(str, "read_file", "list_files", {"max_bytes": 2000000})
+    peer_works = make_works(lambda name: str(workspace / name), "read_text_file", "list_directory", {},
+                            ("search_files", {"pattern": "**/*.md"}))
+    own_works = make_works(str, "read_file", "list_files", {"max_bytes": 2000000},
+                           ("list_files", {"recursive": True, "glob": "**/*.md"}))
     every = {
         "sandgate": Server([sandgate, "mcp", "--workspace", workspace], own_works),
         "rust": Server([rust, "--allow-write", workspace], peer_works, rust_version),

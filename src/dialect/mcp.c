@@ -1,11 +1,15 @@
 #include "dialect/mcp.h"
 
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "core/registry.h"
 
 /* A result may take this part of an answer: as text it is escaped once more, which makes at most two bytes
  * of one, and something stands around both. */
 #define RESULT_SHARE 4
+/* A longer result is not repeated as text. */
+#define TWICE_MAX (256u << 10)
 #define FAILURE_MAX (64u << 10)
 
 static void open_message(struct json_out *j, const char *id_json, const char *key)
@@ -153,39 +157,64 @@ static int write_text(const char *id_json, struct call *call, struct json_out *j
 {
     open_message(j, id_json, "result");
     open_text(j);
-    if (call_write_result(call, j) < 0)
-        return -1;
+    if (call->dialect->text) {
+        if (call_write_result(call, j) < 0)
+            return -1;
+    } else {
+        BUF_AT_END struct buf result = BUF_INIT(j->out->max / RESULT_SHARE);
+        if (call_write_result(call, &(struct json_out){.out = &result}) < 0)
+            return -1;
+        jo_str(j, buf_str(&result));
+    }
     close_text(j);
     close_message(j);
     return 0;
 }
 
-void mcp_write_result(const char *id_json, struct call *call, struct buf *out)
+static int write_structure(const char *id_json, struct call *call, struct json_out *j)
+{
+    struct buf *out = j->out;
+    size_t max = out->max;
+    open_message(j, id_json, "result");
+    jo_key(j, "structuredContent");
+    size_t from = out->len;
+    out->max = from + (max - from) / RESULT_SHARE;
+    int r = call_write_result(call, j);
+    out->max = max;
+    if (r < 0)
+        return -1;
+    size_t n = out->len - from;
+    open_text(j);
+    if (n <= TWICE_MAX) {
+        jo_written(j, from, n);
+    } else {
+        char note[200];
+        snprintf(
+            note, sizeof note,
+            "The result is in structuredContent: with %zu bytes it is too long to be given twice. "
+            "Ask for less at once to get it as text too.",
+            n);
+        jo_text(j, note);
+    }
+    close_text(j);
+    close_message(j);
+    return 0;
+}
+
+bool mcp_has_structure(const char *version)
+{
+    return strcmp(version, "2025-06-18") >= 0;
+}
+
+void mcp_write_result(const char *id_json, struct call *call, bool structure, struct buf *out)
 {
     struct json_out j = {.out = out};
     size_t mark = out->len;
-    if (call->dialect->text) {
-        if (write_text(id_json, call, &j) == 0)
-            return;
-        out->len = mark;
-        write_failure(id_json, call, out);
+    int r = structure && !call->dialect->text ? write_structure(id_json, call, &j)
+                                              : write_text(id_json, call, &j);
+    if (r == 0)
         return;
-    }
-    size_t max = out->max;
-    open_message(&j, id_json, "result");
-    jo_key(&j, "structuredContent");
-    size_t from = out->len;
-    out->max = from + (max - from) / RESULT_SHARE;
-    int r = call_write_result(call, &j);
-    out->max = max;
-    if (r < 0) {
-        out->len = mark;
-        write_failure(id_json, call, out);
-        return;
-    }
-    size_t n = out->len - from;
-    open_text(&j);
-    jo_written(&j, from, n);
-    close_text(&j);
-    close_message(&j);
+    out->len = mark;
+    out->failed = false;
+    write_failure(id_json, call, out);
 }

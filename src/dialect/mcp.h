@@ -46,7 +46,10 @@ void mcp_write_initialized(const char *id_json, const char *version, const struc
                            struct buf *out);
 void mcp_write_pong(const char *id_json, struct buf *out);
 void mcp_write_tools(const char *id_json, const struct dialect *dialect, struct buf *out);
-/* The answer of a finished call. Its result stands in it twice, as an object and as text. */
-void mcp_write_result(const char *id_json, struct call *call, struct buf *out);
+/* Whether a revision has structuredContent. */
+bool mcp_has_structure(const char *version);
+/* The answer of a finished call. Its result stands in it twice, as an object and as text; a long one only as
+ * an object. `structure`: the client knows objects, else it gets the text alone. */
+void mcp_write_result(const char *id_json, struct call *call, bool structure, struct buf *out);
 
 #endif

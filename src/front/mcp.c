@@ -16,6 +16,7 @@ struct mcp {
     struct gate *gate;
     struct lines *lines;
     bool initialized;
+    bool structure; /* the client's revision has structuredContent */
 };
 
 struct pending {
@@ -32,7 +33,7 @@ static void answered(struct call *call)
     lines_drop(&p->base);
     struct buf *out = p->cancelled ? NULL : lines_begin_answer(m->lines);
     if (out) {
-        mcp_write_result(p->id_json, call, out);
+        mcp_write_result(p->id_json, call, m->structure, out);
         lines_end_answer(m->lines);
     }
     free(p->id_json);
@@ -96,9 +97,10 @@ static void answer(struct mcp *m, const struct mcp_message *message)
     struct buf *out = lines_begin_answer(m->lines);
     if (!out)
         return;
-    if (message->method == MCP_INITIALIZE)
+    if (message->method == MCP_INITIALIZE) {
+        m->structure = mcp_has_structure(message->version);
         mcp_write_initialized(id_json, message->version, m->gate->dialect, out);
-    else if (message->method == MCP_TOOLS_LIST)
+    } else if (message->method == MCP_TOOLS_LIST)
         mcp_write_tools(id_json, m->gate->dialect, out);
     else
         mcp_write_pong(id_json, out);

@@ -41,7 +41,8 @@ static void check_call(struct mcp_message *m, yyjson_val *id)
         err_set(&err, ERR_INTERNAL, "understood");
     call->err = err;
     BUF_AT_END struct buf out = BUF_INIT(ANSWER_MAX);
-    mcp_write_result(m->request.id_json, call, &out);
+    mcp_write_result(m->request.id_json, call, m->request.id == NULL || strlen(m->request.id) % 2,
+                     &out);
     check_answer(&out, id, call->tool ? "result" : "error");
     call_free(call);
 }

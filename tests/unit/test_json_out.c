@@ -218,6 +218,65 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* However a text is cut into pieces, it comes out as if it had come at once. */
+static void pieces_come_out_as_one(void **state)
+{
+    (void)state;
+    random_begin();
+    for (unsigned round = 0; round < random_rounds(20000); round++) {
+        static const char *const bits[] = {"a",
+                                           "bcdefghijklmnopqrstuvw",
+                                           "\n",
+                                           "\"",
+                                           "\xc3\xa9",
+                                           "\xe2\x82\xac",
+                                           "\xf0\x9f\x98\x80",
+                                           "\xe2",
+                                           "\xf0\x9f",
+                                           "\x80",
+                                           "\xff",
+                                           "\x01"};
+        BUF_AT_END struct buf whole = BUF_INIT(TEXT_MAX);
+        BUF_AT_END struct buf once = BUF_INIT(TEXT_MAX);
+        BUF_AT_END struct buf pieces = BUF_INIT(TEXT_MAX);
+        for (size_t left = random_below(20); left > 0; left--)
+            buf_add_text(&whole, bits[random_below(ARRAY_LEN(bits))]);
+        struct json_text text = {.out = BUF_INIT(TEXT_MAX)};
+        for (size_t at = 0; at < whole.len;) {
+            size_t n = 1 + random_below(random_below(2) ? 3 : 40);
+            n = n < whole.len - at ? n : whole.len - at;
+            json_text_add(&text, (struct str){whole.data + at, n});
+            at += n;
+        }
+        struct json_out j = {.out = &once};
+        jo_open(&j, '{');
+        jo_kstr(&j, "x", buf_str(&whole));
+        struct json_out k = {.out = &pieces};
+        jo_open(&k, '{');
+        jo_ktext_escaped(&k, "x", &text, false);
+        assert_string_equal(buf_text(&pieces), buf_text(&once));
+        assert_int_equal(k.replaced, j.replaced);
+        assert_int_equal(text.bytes, whole.len);
+        buf_done(&text.out);
+    }
+}
+
+/* A text that was cut may end inside a character, which is then left out. */
+static void half_a_character_is_left_out(void **state)
+{
+    (void)state;
+    struct json_text text = {.out = BUF_INIT(TEXT_MAX)};
+    BUF_AT_END struct buf out = BUF_INIT(TEXT_MAX);
+    struct json_out j = {.out = &out};
+    json_text_add(&text, STR("ab\xe2"));
+    json_text_add(&text, STR("\x82"));
+    jo_open(&j, '{');
+    jo_ktext_escaped(&j, "x", &text, true);
+    assert_string_equal(buf_text(&out), "{\"x\":\"ab\"");
+    assert_false(j.replaced);
+    buf_done(&text.out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +288,8 @@ int main(void)
         cmocka_unit_test(a_log_gets_sizes_in_the_place_of_contents),
         cmocka_unit_test(a_ceiling_is_never_passed),
         cmocka_unit_test(json_in_a_string_comes_back),
+        cmocka_unit_test(pieces_come_out_as_one),
+        cmocka_unit_test(half_a_character_is_left_out),
     };
     return cmocka_run_group_tests_name("json_out", tests, set_up, tear_down);
 }

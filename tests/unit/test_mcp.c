@@ -6,7 +6,7 @@
 #include "json_text.h"
 #include "tools/all.h"
 
-#define ANSWER_MAX (1u << 20)
+#define ANSWER_MAX (8u << 20)
 
 static const struct root root = {"workspace", "/workspace", "/srv/work", true};
 static struct workplace workplace = {&root, 1, NULL, "full", ""};
@@ -82,7 +82,7 @@ static void object_and_text_agree(void **state)
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
         struct call *call = listed(counts[i]);
         BUF_AT_END struct buf out = BUF_INIT(ANSWER_MAX);
-        mcp_write_result("7", call, &out);
+        mcp_write_result("7", call, true, &out);
         JSON_AT_END yyjson_doc *doc = parsed_bytes(buf_str(&out), JSON_STRICT);
         yyjson_val *result = yyjson_obj_get(yyjson_doc_get_root(doc), "result");
         yyjson_val *object = yyjson_obj_get(result, "structuredContent");
@@ -93,6 +93,47 @@ static void object_and_text_agree(void **state)
         assert_true(yyjson_equals(object, yyjson_doc_get_root(text)));
         call_free(call);
     }
+}
+
+static yyjson_doc *answer_of(size_t count, bool structure)
+{
+    struct call *call = listed(count);
+    BUF_AT_END struct buf out = BUF_INIT(ANSWER_MAX);
+    mcp_write_result("7", call, structure, &out);
+    call_free(call);
+    return parsed_bytes(buf_str(&out), JSON_STRICT);
+}
+
+/* Clients of a revision without objects get the text alone, whole, however long. */
+static void older_clients_get_text(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {0, 7, 1000};
+    assert_false(mcp_has_structure("2024-11-05") || mcp_has_structure("2025-03-26"));
+    assert_true(mcp_has_structure("2025-06-18") && mcp_has_structure("2025-11-25"));
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        JSON_AT_END yyjson_doc *doc = answer_of(counts[i], false);
+        yyjson_val *result = yyjson_obj_get(yyjson_doc_get_root(doc), "result");
+        yyjson_val *block = yyjson_arr_get(yyjson_obj_get(result, "content"), 0);
+        assert_null(yyjson_obj_get(result, "structuredContent"));
+        JSON_AT_END yyjson_doc *text = parsed_bytes(json_str(yyjson_obj_get(block, "text")),
+                                                    JSON_STRICT);
+        yyjson_val *entries = yyjson_obj_get(yyjson_doc_get_root(text), "entries");
+        assert_int_equal(yyjson_arr_size(entries), counts[i]);
+    }
+}
+
+/* A long result is not given twice: the text says where it is. */
+static void a_long_result_stands_once(void **state)
+{
+    (void)state;
+    JSON_AT_END yyjson_doc *doc = answer_of(4000, true);
+    yyjson_val *result = yyjson_obj_get(yyjson_doc_get_root(doc), "result");
+    yyjson_val *object = yyjson_obj_get(result, "structuredContent");
+    yyjson_val *block = yyjson_arr_get(yyjson_obj_get(result, "content"), 0);
+    assert_int_equal(yyjson_arr_size(yyjson_obj_get(object, "entries")), 4000);
+    assert_non_null(strstr(yyjson_get_str(yyjson_obj_get(block, "text")), "structuredContent"));
+    assert_in_range(yyjson_get_len(yyjson_obj_get(block, "text")), 1, 200);
 }
 
 /* Whatever room there is: the answer is whole, or it says that it would be too large, and what was there
@@ -106,7 +147,7 @@ static void what_does_not_fit_is_an_error(void **state)
         BUF_AT_END struct buf out = BUF_INIT(ANSWER_MAX);
         buf_add_text(&out, "before\n");
         out.max = out.len + room;
-        mcp_write_result("7", call, &out);
+        mcp_write_result("7", call, true, &out);
         assert_false(out.failed);
         assert_memory_equal(out.data, "before\n", 7);
         JSON_AT_END yyjson_doc *doc = parsed_bytes((struct str){out.data + 7, out.len - 7},
@@ -135,6 +176,8 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(a_call_is_read),
         cmocka_unit_test(object_and_text_agree),
+        cmocka_unit_test(older_clients_get_text),
+        cmocka_unit_test(a_long_result_stands_once),
         cmocka_unit_test(what_does_not_fit_is_an_error),
     };
     return cmocka_run_group_tests_name("mcp", tests, set_up, NULL);
