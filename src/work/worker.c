@@ -444,5 +444,8 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots)
             return 1;
     }
     serve(&threads[0]);
+    pthread_mutex_lock(&worker.lock);
+    buf_done(&worker.out);
+    pthread_mutex_unlock(&worker.lock);
     return 0;
 }

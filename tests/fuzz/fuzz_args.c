@@ -55,6 +55,16 @@ static void check_sent(const struct arg_table *table, const char *decoded)
     must(same(table, decoded, again));
 }
 
+/* Objects are for callers only: operations have none. */
+static bool can_be_sent(const struct arg_table *table)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->args[i].type == ARG_OBJECT || table->args[i].type == ARG_OBJECTS)
+            return false;
+    }
+    return true;
+}
+
 static void check_content(yyjson_val *logged, yyjson_val *given)
 {
     if (!yyjson_is_str(given)) {
@@ -99,7 +109,7 @@ static void check(const struct arg_table *table, bool strict, struct str text)
     int r = arg_decode(table, strict, root, decoded, &err);
     must(r < 0 ? err.code == ERR_INVALID_ARGUMENTS && err.message[0] && err.reason[0]
                : err.code == ERR_COUNT);
-    if (r == 0)
+    if (r == 0 && can_be_sent(table))
         check_sent(table, decoded);
     check_logged(table, root);
 }
