@@ -46,7 +46,8 @@ int main(int argc, char **argv)
         return launcher_main(worker_main);
     /* Else the log or the state folder becomes standard output. */
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", O_RDWR) != fd /* NOLINT(android-cloexec-open) */)
             return EXIT_USAGE;
     }
     registry_use(tools_all);

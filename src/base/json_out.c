@@ -53,10 +53,11 @@ static char *escape_ascii(char *to, unsigned char c)
     } else if (c < 0x20 && named[c]) {
         *to++ = named[c];
     } else {
-        memcpy(to, "u00", 3);
-        to[3] = digits[c >> 4];
-        to[4] = digits[c & 15];
-        to += 5;
+        *to++ = 'u';
+        *to++ = '0';
+        *to++ = '0';
+        *to++ = digits[c >> 4];
+        *to++ = digits[c & 15];
     }
     return to;
 }

@@ -104,7 +104,7 @@ static int callers_processor(void)
     /* The 39th field; the name, which may have spaces, is the second. */
     for (int field = 2; at && field < 39; field++)
         at = strchr(at + 1, ' ');
-    return at ? atoi(at) : sched_getcpu();
+    return at ? (int)strtol(at, NULL, 10) : sched_getcpu();
 }
 
 uint32_t processor_for_call(bool alone)

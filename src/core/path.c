@@ -8,6 +8,8 @@
 
 /* Long paths are cut in messages; the reader has the whole one. */
 #define SHOWN 120
+/* A base and a path behind it. */
+#define WHOLE_MAX ((size_t)2 * PATH_TEXT_MAX)
 
 static int outside(struct err *err, struct str text, const char *reason)
 {
@@ -98,7 +100,7 @@ int path_in_workspace(struct str text, const struct root *root, struct path *ret
 }
 
 /* Takes the components of text behind those in out; `..` takes one away again. */
-static int resolve(struct str text, char out[2 * PATH_TEXT_MAX], size_t *length)
+static int resolve(struct str text, char out[WHOLE_MAX], size_t *length)
 {
     for (size_t i = 0; i < text.n;) {
         const char *name = text.p + i;
@@ -112,7 +114,7 @@ static int resolve(struct str text, char out[2 * PATH_TEXT_MAX], size_t *length)
                 continue;
             continue;
         }
-        if (*length + n + 1 >= 2 * PATH_TEXT_MAX)
+        if (*length + n + 1 >= WHOLE_MAX)
             return -1;
         out[(*length)++] = '/';
         memcpy(out + *length, name, n);
@@ -130,7 +132,7 @@ static size_t beneath_root(struct str text, const struct root *root)
 int path_in_folders(struct str text, const char *base, const struct root *roots, size_t count,
                     struct path *ret, struct err *err)
 {
-    char whole[2 * PATH_TEXT_MAX];
+    char whole[WHOLE_MAX];
     size_t length = 0;
     if (check_length(text, err) < 0 || refuse_nul(text, err) < 0)
         return -1;

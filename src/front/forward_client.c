@@ -99,7 +99,7 @@ struct half {
     bool over; /* nothing more comes */
 };
 
-static bool half_step(struct half *h, short from_events, short to_events)
+static bool half_step(struct half *h, bool from_events, bool to_events)
 {
     if (h->at < h->n && to_events) {
         /* A pipe that can be written to takes this much at once. */
@@ -139,9 +139,9 @@ int forward_relay(int sock)
         };
         if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
             return EXIT_TOOL_ERROR;
-        short in = fds[1].revents & (POLLIN | POLLHUP | POLLERR);
-        short out = fds[1].revents & (POLLOUT | POLLERR);
-        if (!half_step(&up, fds[0].revents, out) || !half_step(&down, in, fds[2].revents))
+        bool in = fds[1].revents & (POLLIN | POLLHUP | POLLERR);
+        bool out = fds[1].revents & (POLLOUT | POLLERR);
+        if (!half_step(&up, fds[0].revents != 0, out) || !half_step(&down, in, fds[2].revents != 0))
             return EXIT_TOOL_ERROR;
         if (down.over && down.at == down.n)
             return EXIT_OK;

@@ -76,7 +76,7 @@ static int prepare(struct call *call, struct err *err)
     /* `*.py` with recursive means names at any depth. */
     if (glob.p && a->recursive && !memchr(glob.p, '/', glob.n)) {
         buf_done(&call->decoded);
-        buf_init(&call->decoded, 2 * GLOB_TEXT_MAX);
+        buf_init(&call->decoded, (size_t)2 * GLOB_TEXT_MAX);
         buf_add_text(&call->decoded, "**/");
         buf_add(&call->decoded, glob.p, glob.n);
         call->request.list.glob = buf_str(&call->decoded);

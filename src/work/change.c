@@ -82,7 +82,8 @@ static int change(struct work *w, const struct op_change_request *q, struct str 
     reply->cut = diff_unified(buf_str(&before), buf_str(&after), q->path.p, &w->body);
     w->body.max = limit;
     memcpy(w->sha256, w->sha256_before, sizeof w->sha256);
-    bool same = before.len == after.len && memcmp(before.data, after.data, after.len) == 0;
+    bool same = before.len == after.len &&
+                (after.len == 0 || memcmp(before.data, after.data, after.len) == 0);
     if (!q->dry_run && !same && write_back(w, root, q, buf_str(&after), err) < 0)
         return -1;
     if (q->dry_run)

@@ -406,7 +406,7 @@ static void *serve(void *arg)
                      .chunk = mem_zero(WORK_CHUNK)};
     buf_init(&w.body, BODY_MAX);
     for (int r = 0; r >= 0;) {
-        struct received call;
+        struct received call = {.fd = -1};
         r = next_call(worker, buffer, &call);
         if (r <= 0)
             break;
