@@ -94,7 +94,6 @@ int longlived_run(const struct gate_options *options, const struct named *named,
     s->grace.data = s;
     watch(s, &s->term, SIGTERM);
     watch(s, &s->interrupt, SIGINT);
-    session_warm_up(s->gate.session);
     while (!s->over)
         uv_run(&s->gate.loop, UV_RUN_DEFAULT);
     s->gate.pipeline.settled = NULL;

@@ -69,7 +69,8 @@ static int open_audit(struct gate *gate, struct err *err)
     };
     if (audit_open(&gate->audit, &gate->loop, gate->state_fd, &options, err) < 0)
         return -1;
-    record_init(&gate->record, gate->audit, options.sync);
+    gate->record.audit = gate->audit;
+    gate->record.sync = options.sync;
     return 0;
 }
 
@@ -253,10 +254,13 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     }
     gate->loop_open = true;
     record_init(&gate->record, NULL, AUDIT_SYNC_NONE);
-    r = open_audit(gate, err);
     wire(gate);
-    if (r == 0)
-        r = open_session(gate, options, err);
+    r = open_session(gate, options, err);
+    if (r == 0) {
+        /* The cell starts while the log is opened and the first call is read. */
+        session_warm_up(gate->session);
+        r = open_audit(gate, err);
+    }
     if (r < 0)
         gate_close(gate);
     return r;
