@@ -2,7 +2,6 @@
 #include "core/call.h"
 #include "tools/all.h"
 #include "tools/file.h"
-#include "tools/file.h"
 
 struct args {
     struct str path;
@@ -96,13 +95,15 @@ static void write_entry(const struct call *call, const struct op_entry *entry, s
 {
     char mtime[CLOCK_TEXT_MAX];
     char path[2 * PATH_TEXT_MAX];
-    int n = path_is_root(&call->path)
-                ? snprintf(path, sizeof path, "%.*s", (int)entry->name.n, entry->name.p)
-                : snprintf(path, sizeof path, "%s/%.*s", call->path.text, (int)entry->name.n,
-                           entry->name.p);
+    size_t n = path_is_root(&call->path) ? 0 : strlen(call->path.text);
+    memcpy(path, call->path.text, n);
+    if (n)
+        path[n++] = '/';
+    memcpy(path + n, entry->name.p, entry->name.n);
+    n += entry->name.n;
     clock_format_utc(entry->mtime_ms, mtime);
     jo_open(j, '{');
-    jo_kstr(j, "path", (struct str){path, (size_t)n});
+    jo_kstr(j, "path", (struct str){path, n});
     if (!utf8_valid(entry->name.p, entry->name.n)) {
         jo_key(j, "name_b64");
         jo_base64(j, entry->name);
