@@ -109,13 +109,20 @@ int call_parse_path(const struct call *call, struct str text, struct path *ret, 
     return path_in_workspace(text, &at->roots[0], ret, err);
 }
 
+int call_decode_path(struct str b64, const char *field, struct buf *out, struct err *err)
+{
+    buf_done(out);
+    buf_init(out, PATH_TEXT_MAX);
+    if (base64_decode(out, b64) < 0)
+        return err_field(err, field, "argument `%s` is not the base64 of a path", field);
+    return 0;
+}
+
 int call_take_path(struct call *call, struct str text, struct str b64, struct err *err)
 {
     if (b64.p) {
-        buf_done(&call->decoded);
-        buf_init(&call->decoded, PATH_TEXT_MAX);
-        if (base64_decode(&call->decoded, b64) < 0)
-            return err_field(err, "path_b64", "argument `path_b64` is not the base64 of a path");
+        if (call_decode_path(b64, "path_b64", &call->decoded, err) < 0)
+            return -1;
         text = buf_str(&call->decoded);
     }
     int r = call_parse_path(call, text, &call->path, err);

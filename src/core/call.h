@@ -95,6 +95,8 @@ int call_parse_path(const struct call *call, struct str text, struct path *ret, 
 /* The path argument, into call->path. `b64`, when given, is base64 of a
  * path that need not be UTF-8 and takes the place of `text`. */
 int call_take_path(struct call *call, struct str text, struct str b64, struct err *err);
+/* Base64 of a path, decoded into `out`; `field` is the argument's name. */
+int call_decode_path(struct str b64, const char *field, struct buf *out, struct err *err);
 /* The path as the dialect writes it in answers: `src/a.c`, `@project/src/a.c`. */
 void call_write_path(const struct call *call, struct json_out *j, const char *key);
 /* call->path for an operation's request. */

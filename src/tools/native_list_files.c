@@ -54,6 +54,7 @@ static const struct arg args[] = {
 static const struct arg entry_fields[] = {
     {.name = "path", .type = ARG_STRING, .flags = ARG_REQUIRED},
     {.name = "name_b64", .type = ARG_STRING, .doc = "Base64 of the name, where it is not UTF-8."},
+    {.name = "path_b64", .type = ARG_STRING, .doc = "Base64 of the path, where it is not UTF-8."},
     {.name = "type", .type = ARG_CHOICE, .flags = ARG_REQUIRED, .choices = file_type_names},
     {.name = "size", .type = ARG_INT, .flags = ARG_REQUIRED},
     {.name = "mtime", .type = ARG_STRING, .flags = ARG_REQUIRED},
@@ -104,9 +105,16 @@ static void write_entry(const struct call *call, const struct op_entry *entry, s
     clock_format_utc(entry->mtime_ms, mtime);
     jo_open(j, '{');
     jo_kstr(j, "path", (struct str){path, n});
-    if (!utf8_valid(entry->name.p, entry->name.n)) {
+    const char *slash = memrchr(path, '/', n);
+    const char *name = slash ? slash + 1 : path;
+    struct str last = {name, n - (size_t)(name - path)};
+    if (!utf8_valid(last.p, last.n)) {
         jo_key(j, "name_b64");
-        jo_base64(j, entry->name);
+        jo_base64(j, last);
+    }
+    if (!utf8_valid(path, n)) {
+        jo_key(j, "path_b64");
+        jo_base64(j, (struct str){path, n});
     }
     jo_ktext(j, "type", file_type_names[entry->type]);
     jo_kint(j, "size", entry->size);

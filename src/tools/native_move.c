@@ -4,21 +4,31 @@
 
 struct args {
     struct str from;
+    struct str from_b64;
     struct str to;
+    struct str to_b64;
     bool overwrite;
 };
 
 static const struct arg args[] = {
     {.name = "from",
      .type = ARG_STRING,
-     .flags = ARG_REQUIRED,
+     .flags = ARG_OR_NEXT,
      .offset = offsetof(struct args, from),
      .doc = "File or folder to move, relative to the workspace."},
+    {.name = "from_b64",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, from_b64),
+     .doc = "Base64 of that path, in place of `from`, for names that are not UTF-8."},
     {.name = "to",
      .type = ARG_STRING,
-     .flags = ARG_REQUIRED,
+     .flags = ARG_OR_NEXT,
      .offset = offsetof(struct args, to),
      .doc = "Its new path; missing folders are made."},
+    {.name = "to_b64",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, to_b64),
+     .doc = "Base64 of that path, in place of `to`."},
     {.name = "overwrite",
      .type = ARG_BOOL,
      .offset = offsetof(struct args, overwrite),
@@ -32,9 +42,14 @@ static const struct arg result[] = {
     {.name = "replaced", .type = ARG_BOOL, .flags = ARG_REQUIRED},
 };
 
-static int take_target(struct call *call, struct str text, struct err *err)
+static int take_target(struct call *call, struct str text, struct str b64, struct err *err)
 {
     struct path to;
+    if (b64.p) {
+        if (call_decode_path(b64, "to_b64", &call->packed, err) < 0)
+            return -1;
+        text = buf_str(&call->packed);
+    }
     if (call_parse_path(call, text, &to, err) < 0)
         return -1;
     if (path_is_root(&call->path) || path_is_root(&to))
@@ -51,7 +66,13 @@ static int take_target(struct call *call, struct str text, struct err *err)
 static int prepare(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
-    if (call_take_path(call, a->from, (struct str){0}, err) < 0)
+    struct str from = a->from;
+    if (a->from_b64.p) {
+        if (call_decode_path(a->from_b64, "from_b64", &call->decoded, err) < 0)
+            return -1;
+        from = buf_str(&call->decoded);
+    }
+    if (call_take_path(call, from, (struct str){0}, err) < 0)
         return -1;
     call->op = &op_table[OP_MOVE];
     call->request.move = (struct op_move_request){
@@ -59,7 +80,7 @@ static int prepare(struct call *call, struct err *err)
         .path = call_path_text(call),
         .overwrite = a->overwrite,
     };
-    return take_target(call, a->to, err);
+    return take_target(call, a->to, a->to_b64, err);
 }
 
 static int shape(const struct call *call, struct json_out *j, struct err *err)

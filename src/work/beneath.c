@@ -66,10 +66,10 @@ int beneath_errno(struct err *err, int error, const char *path)
         err_set(err, ERR_NOT_FOUND, "`%.*s` leads through too many symbolic links", n, path);
         return err_reason(err, "link_loop");
     case EMLINK:
-        err_set(
-            err, ERR_PERMISSION_DENIED,
-            "`%.*s` leads through a symbolic link, and tools.filesystem.followSymlinks is false", n,
-            path);
+        err_set(err, ERR_PERMISSION_DENIED,
+                "`%.*s` leads through a symbolic link, which is not followed here: "
+                "tools.filesystem.followSymlinks is false, or only a part of the folder is allowed",
+                n, path);
         return err_reason(err, "symlink_not_followed");
     case EBUSY:
         err_set(err, ERR_READ_ONLY, "`%.*s` is or holds a folder that is kept in its place", n,

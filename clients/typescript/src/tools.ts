@@ -65,6 +65,8 @@ export interface ListFilesResultEntry {
   path: string;
   /** Base64 of the name, where it is not UTF-8. */
   name_b64?: string;
+  /** Base64 of the path, where it is not UTF-8. */
+  path_b64?: string;
   type: "file" | "directory" | "symlink" | "other";
   size: number;
   mtime: string;
@@ -177,9 +179,9 @@ export interface MoveResult {
 
 export interface MoveArguments {
   /** File or folder to move, relative to the workspace. */
-  from: string;
+  from: PathArgument;
   /** Its new path; missing folders are made. */
-  to: string;
+  to: PathArgument;
   /** Replace a file, or an empty folder by a folder, that is there. */
   overwrite?: boolean;
 }
@@ -291,8 +293,8 @@ export abstract class Tools {
    * Moves or renames a file or folder of the workspace in one step. What is at the new path already is kept and the
    * call fails, unless overwrite is true.
    */
-  move(arguments_: MoveArguments, options?: CallOptions): Promise<MoveResult> {
-    return this.call<MoveResult>("move", arguments_, options);
+  move({ from, to, ...rest }: MoveArguments, options?: CallOptions): Promise<MoveResult> {
+    return this.call<MoveResult>("move", { ...pathArgument("from", from), ...pathArgument("to", to), ...rest }, options);
   }
 
   /**

@@ -60,6 +60,8 @@ class WriteFileResult(TypedDict):
 class _ListFilesResultEntryOptional(TypedDict, total=False):
     name_b64: str
     """Base64 of the name, where it is not UTF-8."""
+    path_b64: str
+    """Base64 of the path, where it is not UTF-8."""
 
 
 class ListFilesResultEntry(_ListFilesResultEntryOptional):
@@ -348,8 +350,8 @@ class Tools:
 
     def move(
         self,
-        from_: str,
-        to: str,
+        from_: PathArgument,
+        to: PathArgument,
         *,
         overwrite: Optional[bool] = None,
         timeout: Optional[float] = None,
@@ -363,8 +365,8 @@ class Tools:
         """
         arguments = _given(
             {
-                "from": from_,
-                "to": to,
+                **path_argument("from", from_),
+                **path_argument("to", to),
                 "overwrite": overwrite,
             }
         )
@@ -599,8 +601,8 @@ class AsyncTools:
 
     async def move(
         self,
-        from_: str,
-        to: str,
+        from_: PathArgument,
+        to: PathArgument,
         *,
         overwrite: Optional[bool] = None,
         timeout: Optional[float] = None,
@@ -614,8 +616,8 @@ class AsyncTools:
         """
         arguments = _given(
             {
-                "from": from_,
-                "to": to,
+                **path_argument("from", from_),
+                **path_argument("to", to),
                 "overwrite": overwrite,
             }
         )
