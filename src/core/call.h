@@ -58,6 +58,7 @@ struct call {
     } args;
     struct path path; /* where the dialect's path argument leads, once parsed */
     bool has_path;
+    uint64_t edition; /* of the settings that it was last checked with */
     uint64_t start_ns;
     uint64_t end_ns;
     uint64_t deadline_ns;

@@ -98,6 +98,12 @@ static void fail_batch(struct call_list *list, const struct err *err)
     }
 }
 
+static uint64_t settings_of(const struct call *call)
+{
+    const struct workplace *at = call->workplace;
+    return at && at->config ? config_edition(at->config) : 0;
+}
+
 static void release(void *arg, int status)
 {
     struct batch *batch = arg;
@@ -115,6 +121,9 @@ static void release(void *arg, int status)
                 pipeline_finish(call, &err);
             else
                 pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
+        } else if (call->edition != settings_of(call) && pipeline_recheck(call, &err) < 0) {
+            /* The workspace's own settings became known while its intent was written. */
+            pipeline_finish(call, &err);
         } else {
             dispatch(p, call);
         }
@@ -205,6 +214,7 @@ void pipeline_done(struct pipeline *p)
 int pipeline_recheck(struct call *call, struct err *err)
 {
     const struct policy_hook *policy = &call->pipeline->policy;
+    call->edition = settings_of(call);
     if (policy->check(policy->self, call, err) < 0)
         return -1;
     return call->tool->prepare(call, err);

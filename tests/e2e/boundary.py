@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import signal
 import subprocess
 import time
@@ -211,7 +212,20 @@ def who_may_write_the_configuration(form):
         check(run().returncode == 0, "root's is taken by everyone")
 
 
+def tightened_from_the_first_call_on(form):
+    """A call that comes while the workspace's own settings are being read is judged by them, whenever it comes."""
+    folder = form.folder("tightened")
+    form.write(folder / "sandgate.json", '{"policy":{"enabled":{"write_file":false}}}')
+    rng = random.Random(1)
+    for _ in range(400):
+        with Gate(form, workspace=folder) as gate:
+            time.sleep(rng.random() * 0.01)
+            gate.refused("POLICY_DENIED", "write_file", path="made", content="x")
+    check(not (folder / "made").exists(), "it was written")
+
+
 CASES = [
+    tightened_from_the_first_call_on,
     closed_descriptors,
     log_within_the_project,
     log_behind_a_link,

@@ -165,6 +165,29 @@ static void settings_that_changed_are_asked_again(void **state)
     assert_int_equal(known[1].code, ERR_POLICY_DENIED);
 }
 
+/* The workspace's own settings become known between a call's check and its start. */
+static void settings_that_came_meanwhile_hold(void **state)
+{
+    (void)state;
+    struct config *operators = config_new();
+    struct config *with_workspace = config_clone(operators);
+    submit(1);
+    struct workplace *at = known[1].call->workplace;
+    at->config = operators;
+    finish_at_once = true;
+    turn();
+    assert_int_equal(known[1].starts, 1); /* what was allowed with none is allowed with these */
+    submit(2);
+    at->config = with_workspace;
+    policy_refuses = true;
+    turn();
+    assert_int_equal(known[2].starts, 0);
+    assert_int_equal(known[2].code, ERR_POLICY_DENIED);
+    at->config = NULL;
+    config_free(operators);
+    config_free(with_workspace);
+}
+
 static void cancelled_before_its_turn_it_never_starts(void **state)
 {
     (void)state;
@@ -408,6 +431,7 @@ int main(void)
         TEST(a_lost_disk_starts_nothing),
         TEST(what_is_refused_has_one_record_and_never_starts),
         TEST(settings_that_changed_are_asked_again),
+        TEST(settings_that_came_meanwhile_hold),
         TEST(cancelled_before_its_turn_it_never_starts),
         TEST(a_running_call_is_asked_to_stop_once),
         TEST(what_really_happened_is_answered),
