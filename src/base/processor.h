@@ -1,7 +1,7 @@
 /* Keeps gate and worker on the caller's processor while calls come one at a time and close together.
  *
  * Then the three work in turns, never at once, and waking the next one on a processor that sleeps costs more
- * than all the work. With several calls in flight, or a long answer, they can work at once and are let go.
+ * than all the work. The caller is not ours to hold: where the kernel moves it, two wakes of four are saved. With several calls in flight, or a long answer, they can work at once and are let go.
  * Other threads call processor_any, since a new thread inherits where its maker may run. */
 #ifndef SANDGATE_BASE_PROCESSOR_H
 #define SANDGATE_BASE_PROCESSOR_H

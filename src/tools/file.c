@@ -1,5 +1,6 @@
 #include "tools/file.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "core/glob.h"
@@ -26,6 +27,46 @@ void file_write_entries(const struct call *call, const char *key, struct json_ou
         jo_close(j, '}');
     }
     jo_close(j, ']');
+}
+
+const struct arg file_lines_args[FILE_LINES_ARGS] = {
+    {.name = "path",
+     .type = ARG_STRING,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct file_lines, path),
+     .doc = "File to read, relative to the workspace."},
+    {.name = "start_line",
+     .type = ARG_INT,
+     .offset = offsetof(struct file_lines, start_line),
+     .min = 1,
+     .def = ARG_ABSENT,
+     .doc = "First line to return, counted from 1."},
+    {.name = "end_line",
+     .type = ARG_INT,
+     .offset = offsetof(struct file_lines, end_line),
+     .min = 1,
+     .def = ARG_ABSENT,
+     .doc = "Last line to return, itself included."},
+};
+
+int file_prepare_lines(struct call *call, int64_t max_bytes, struct err *err)
+{
+    const struct file_lines *a = (const void *)&call->args;
+    if (call_take_path(call, a->path, (struct str){0}, err) < 0)
+        return -1;
+    if (a->start_line != ARG_ABSENT && a->end_line != ARG_ABSENT && a->end_line < a->start_line)
+        return err_field(err, "end_line",
+                         "end_line (%" PRId64 ") is before start_line (%" PRId64 ")", a->end_line,
+                         a->start_line);
+    call->op = &op_table[OP_READ];
+    call->request.read = (struct op_read_request){
+        .root = (int64_t)call->path.root,
+        .path = call_path_text(call),
+        .start_line = a->start_line,
+        .end_line = a->end_line,
+        .max_bytes = max_bytes,
+    };
+    return 0;
 }
 
 int file_check_glob(struct str pattern, const char *field, struct err *err)

@@ -2,36 +2,11 @@
 
 #include "core/call.h"
 #include "tools/all.h"
+#include "tools/file.h"
 
 #define WHOLE_MAX (1 << 20)
 /* The longest number, its tab and a newline: as much as a line of one byte can become. */
 #define NUMBERED_MAX 22
-
-struct args {
-    struct str path;
-    int64_t start_line;
-    int64_t end_line;
-};
-
-static const struct arg args[] = {
-    {.name = "path",
-     .type = ARG_STRING,
-     .flags = ARG_REQUIRED,
-     .offset = offsetof(struct args, path),
-     .doc = "File to read, relative to the workspace."},
-    {.name = "start_line",
-     .type = ARG_INT,
-     .offset = offsetof(struct args, start_line),
-     .min = 1,
-     .def = ARG_ABSENT,
-     .doc = "First line to return, counted from 1."},
-    {.name = "end_line",
-     .type = ARG_INT,
-     .offset = offsetof(struct args, end_line),
-     .min = 1,
-     .def = ARG_ABSENT,
-     .doc = "Last line to return, itself included."},
-};
 
 static const struct arg result[] = {
     {.name = "content",
@@ -47,29 +22,14 @@ static const struct arg result[] = {
     {.name = "type", .type = ARG_STRING},
 };
 
-static bool is_window(const struct args *a)
+static bool is_window(const struct file_lines *a)
 {
     return a->start_line != ARG_ABSENT || a->end_line != ARG_ABSENT;
 }
 
 static int prepare(struct call *call, struct err *err)
 {
-    const struct args *a = (const void *)&call->args;
-    if (call_take_path(call, a->path, (struct str){0}, err) < 0)
-        return -1;
-    if (a->start_line != ARG_ABSENT && a->end_line != ARG_ABSENT && a->end_line < a->start_line)
-        return err_field(err, "end_line",
-                         "end_line (%" PRId64 ") is before start_line (%" PRId64 ")", a->end_line,
-                         a->start_line);
-    call->op = &op_table[OP_READ];
-    call->request.read = (struct op_read_request){
-        .root = (int64_t)call->path.root,
-        .path = call_path_text(call),
-        .start_line = a->start_line,
-        .end_line = a->end_line,
-        .max_bytes = WHOLE_MAX,
-    };
-    return 0;
+    return file_prepare_lines(call, WHOLE_MAX, err);
 }
 
 static void write_numbered(const struct op_read_reply *r, struct str rest, struct json_out *j)
@@ -90,7 +50,7 @@ static void write_numbered(const struct op_read_reply *r, struct str rest, struc
 
 static int shape(const struct call *call, struct json_out *j, struct err *err)
 {
-    const struct args *a = (const void *)&call->args;
+    const struct file_lines *a = (const void *)&call->args;
     const struct op_read_reply *r = &call->reply.read;
     if (r->binary) {
         jo_kbool(j, "binary", true);
@@ -123,7 +83,7 @@ const struct tool sidecar_read_file = {
         "Reads a text file of the workspace; each line comes with its number and a tab before "
         "it. For a file over 1 MB give start_line and end_line. Of a binary file only its "
         "size is told.",
-    .args = ARG_TABLE(args, struct args),
+    .args = ARG_TABLE(file_lines_args, struct file_lines),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
     .runner = RUN_WORKER,

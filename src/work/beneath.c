@@ -29,6 +29,25 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, uint64_t r
     return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
 }
 
+static int link_errno(struct err *err, int error, int n, const char *path)
+{
+    switch (error) {
+    case ELOOP:
+        err_set(err, ERR_NOT_FOUND, "`%.*s` leads through too many symbolic links", n, path);
+        return err_reason(err, "link_loop");
+    case EMLINK:
+        err_set(err, ERR_PERMISSION_DENIED,
+                "`%.*s` leads through a symbolic link, which is not followed here: "
+                "tools.filesystem.followSymlinks is false, or only a part of the folder is allowed",
+                n, path);
+        return err_reason(err, "symlink_not_followed");
+    default: /* EXDEV */
+        err_set(err, ERR_SYMLINK_OUTSIDE_WORKSPACE,
+                "`%.*s` leads out of the workspace through a symbolic link", n, path);
+        return err_reason(err, "symlink_outside");
+    }
+}
+
 int beneath_errno(struct err *err, int error, const char *path)
 {
     int n = (int)utf8_cut(path, strnlen(path, SHOWN));
@@ -63,14 +82,9 @@ int beneath_errno(struct err *err, int error, const char *path)
     case ENAMETOOLONG:
         return err_field(err, "path", "a name in `%.*s` is too long", n, path);
     case ELOOP:
-        err_set(err, ERR_NOT_FOUND, "`%.*s` leads through too many symbolic links", n, path);
-        return err_reason(err, "link_loop");
     case EMLINK:
-        err_set(err, ERR_PERMISSION_DENIED,
-                "`%.*s` leads through a symbolic link, which is not followed here: "
-                "tools.filesystem.followSymlinks is false, or only a part of the folder is allowed",
-                n, path);
-        return err_reason(err, "symlink_not_followed");
+    case EXDEV:
+        return link_errno(err, error, n, path);
     case EBUSY:
         err_set(err, ERR_READ_ONLY, "`%.*s` is or holds a folder that is kept in its place", n,
                 path);
@@ -78,10 +92,6 @@ int beneath_errno(struct err *err, int error, const char *path)
     case ENOTEMPTY:
         err_set(err, ERR_CONFLICT, "the folder `%.*s` is not empty", n, path);
         return err_reason(err, "not_empty");
-    case EXDEV:
-        err_set(err, ERR_SYMLINK_OUTSIDE_WORKSPACE,
-                "`%.*s` leads out of the workspace through a symbolic link", n, path);
-        return err_reason(err, "symlink_outside");
     case EMFILE:
     case ENFILE:
     case ENOMEM:

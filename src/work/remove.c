@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "work/work.h"
 
-/* Folders in one another that can be removed: each costs a descriptor. */
-#define DEPTH_MAX 200
+/* Folders in one another that can be removed, as many as a path can name: each costs a descriptor. */
+#define DEPTH_MAX 254
 #define LISTING_BYTES (32u << 10)
 
 /* Folders on the way down; the last is being emptied. */
