@@ -26,7 +26,7 @@ class Case(unittest.TestCase):
         self.zombies()
 
     def endless(self) -> str:
-        with open(self.workspace / "endless", "wb") as file:
+        with open(self.workspace / "endless", "ab") as file:  # never empty again while a call may open it
             file.truncate(FOREVER)
         return "endless"
 

@@ -48,7 +48,7 @@ async function withGate(options, body) {
 const fake = (kind, more = {}) => ({ program: process.env.FAKE_GATE, env: { ...process.env, FAKE: kind, ...more } });
 
 function endless(workspace) {
-  fs.closeSync(fs.openSync(join(workspace, "endless"), "w"));
+  fs.closeSync(fs.openSync(join(workspace, "endless"), "a")); // never empty again while a call may open it
   fs.truncateSync(join(workspace, "endless"), 2 ** 36);
   return { path: "endless" };
 }
