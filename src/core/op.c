@@ -5,6 +5,7 @@
 #include "core/path.h"
 
 const char *const file_type_names[] = {"file", "directory", "symlink", "other", NULL};
+const char *const search_mode_names[] = {"lines", "files", "count", NULL};
 
 #define ROOT_AND_PATH(type_)                                                                       \
     {.name = "root",                                                                               \
@@ -89,6 +90,42 @@ static const struct arg list_request[] = {
 static const struct arg list_reply[] = {
     COUNT(count, struct op_list_reply),
     FLAG(truncated, struct op_list_reply),
+};
+static const struct arg search_request[] = {
+    ROOT_AND_PATH(struct op_search_request),
+    {.name = "pattern",
+     .type = ARG_STRING,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct op_search_request, pattern),
+     .min = 1},
+    TEXT(include, struct op_search_request),
+    TEXT(exclude, struct op_search_request),
+    FLAG(literal, struct op_search_request),
+    FLAG(ignore_case, struct op_search_request),
+    FLAG(word, struct op_search_request),
+    FLAG(hidden, struct op_search_request),
+    FLAG(ignore, struct op_search_request),
+    FLAG(modules, struct op_search_request),
+    FLAG(no_links, struct op_search_request),
+    COUNT(before, struct op_search_request),
+    COUNT(after, struct op_search_request),
+    COUNT(max_matches, struct op_search_request),
+    {.name = "mode",
+     .type = ARG_CHOICE,
+     .flags = ARG_REQUIRED,
+     .choices = search_mode_names,
+     .offset = offsetof(struct op_search_request, mode)},
+};
+static const struct arg search_reply[] = {
+    COUNT(matches, struct op_search_reply),
+    COUNT(lines, struct op_search_reply),
+    COUNT(files, struct op_search_reply),
+    COUNT(bytes, struct op_search_reply),
+    COUNT(binary, struct op_search_reply),
+    COUNT(ignored, struct op_search_reply),
+    COUNT(unreadable, struct op_search_reply),
+    COUNT(long_lines, struct op_search_reply),
+    FLAG(truncated, struct op_search_reply),
 };
 static const struct arg stat_request[] = {
     ROOT_AND_PATH(struct op_stat_request),
@@ -175,6 +212,7 @@ const struct op op_table[OP_COUNT] = {
     [OP_WRITE] = OP_ROW("write", write, true, false),
     [OP_LIST] = OP_ROW("list", list, false, true),
     [OP_STAT] = OP_ROW("stat", stat, false, false),
+    [OP_SEARCH] = OP_ROW("search", search, false, true),
     [OP_EDIT] = OP_ROW("edit", change, true, true),
     [OP_FRONTMATTER] = OP_ROW("frontmatter", change, true, true),
     [OP_DELETE] = OP_ROW("delete", delete, true, false),
@@ -200,8 +238,7 @@ void op_entry_add(struct buf *body, const struct op_entry *entry)
     buf_add(body, entry->name.p, entry->name.n);
 }
 
-/* A name, or names with single slashes between them. */
-static bool is_relative_path(struct str path)
+bool op_is_relative_path(struct str path)
 {
     if (path.n == 0 || path.n >= PATH_TEXT_MAX || memchr(path.p, '\0', path.n))
         return false;
@@ -228,7 +265,7 @@ int op_entry_next(struct str *rest, struct op_entry *ret)
     if (head.type > TYPE_OTHER || head.size < 0 || rest->n - sizeof head < head.name_length)
         return -1;
     const char *name = rest->p + sizeof head;
-    if (!is_relative_path((struct str){name, head.name_length}))
+    if (!op_is_relative_path((struct str){name, head.name_length}))
         return -1;
     *ret = (struct op_entry){
         (enum file_type)head.type, head.size, head.mtime_ms, {name, head.name_length}};

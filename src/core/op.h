@@ -10,6 +10,7 @@ enum op_id {
     OP_WRITE,
     OP_LIST,
     OP_STAT,
+    OP_SEARCH,
     OP_EDIT,
     OP_FRONTMATTER,
     OP_DELETE,
@@ -92,6 +93,42 @@ struct op_entry {
     int64_t size;
     int64_t mtime_ms;
     struct str name;
+};
+
+enum search_mode { SEARCH_LINES, SEARCH_FILES, SEARCH_COUNT };
+extern const char *const search_mode_names[];
+
+/* The request's body is text in the form of a .gitignore file that stands below all others. */
+struct op_search_request {
+    int64_t root;
+    struct str path; /* a folder, or one file */
+    struct str pattern;
+    struct str include; /* only files that match; without a slash: names at any depth; NULL: all */
+    struct str exclude; /* neither this nor what is in it, the same way */
+    bool literal;       /* the pattern means itself */
+    bool ignore_case;
+    bool word;    /* only where no letter, digit or underscore stands beside */
+    bool hidden;  /* also names that begin with a dot */
+    bool ignore;  /* leave out what .gitignore and .ignore files name */
+    bool modules; /* also go into node_modules */
+    bool no_links;
+    int64_t before; /* lines of context */
+    int64_t after;
+    int64_t max_matches; /* lines, or files where the mode asks for them */
+    int64_t mode;        /* enum search_mode */
+};
+
+/* The body is packed records, read with found_next. */
+struct op_search_reply {
+    int64_t matches; /* in the body: lines, or files */
+    int64_t lines;   /* that match, in those files */
+    int64_t files;   /* that were searched */
+    int64_t bytes;   /* of them */
+    int64_t binary;  /* files that were left out, or left at the first NUL */
+    int64_t ignored; /* files and folders that an ignore file names */
+    int64_t unreadable;
+    int64_t long_lines; /* files that were left at a line that is too long */
+    bool truncated;
 };
 
 struct op_stat_request {
@@ -187,6 +224,7 @@ union op_request {
     struct op_write_request write;
     struct op_list_request list;
     struct op_stat_request stat;
+    struct op_search_request search;
     struct op_change_request change;
     struct op_delete_request delete;
     struct op_move_request move;
@@ -199,6 +237,7 @@ union op_reply {
     struct op_write_reply write;
     struct op_list_reply list;
     struct op_stat_reply stat;
+    struct op_search_reply search;
     struct op_change_reply change;
     struct op_delete_reply delete;
     struct op_move_reply move;
@@ -219,6 +258,9 @@ extern const struct op op_table[OP_COUNT];
 
 /* Temporary files begin with this, then the tag. Listings leave them out. */
 #define OP_TEMP_PREFIX ".sgt-"
+
+/* A name, or names with single slashes between them. */
+bool op_is_relative_path(struct str path);
 
 /* Packed entries of a list's body. op_entry_next returns 1 with an entry, 0 at the end, -1 when the
  * bytes are not well formed. */
