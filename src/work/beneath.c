@@ -420,6 +420,11 @@ int beneath_open_child(int dir, const char *name)
     return open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
 }
 
+int beneath_open_child_file(int dir, const char *name)
+{
+    return open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0, RESOLVE_NO_SYMLINKS);
+}
+
 int beneath_create(int dir, const char *name, int *ret_fd)
 {
     int fd = open_at(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666,

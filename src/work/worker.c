@@ -20,7 +20,8 @@
 #endif
 
 #define THREADS_MAX 32
-#define STACK_BYTES (256u << 10)
+/* Regular expressions are compiled as deep as their brackets are nested, 250 levels. */
+#define STACK_BYTES (1u << 20)
 /* The gate bounds what it asks for; this is only so that no mistake can grow without end. */
 #define BODY_MAX (64u << 20)
 #define BODY_KEEP (256u << 10)
