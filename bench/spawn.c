@@ -2,20 +2,17 @@
 // line of JSON.
 // Every run must exit with 0 and, with --expect, print that text.
 
+#include "command.h"
 #include "measure.h"
 
 #include <err.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { COMMANDS_MAX = 8, OUTPUT_MAX = 1 << 20 };
-
-extern char **environ;
 
 struct command {
     char **argv;
@@ -28,25 +25,6 @@ struct options {
     struct command commands[COMMANDS_MAX];
     size_t count;
 };
-
-static pid_t command_start(char **argv, int *ret_output)
-{
-    int output[2];
-    if (pipe2(output, O_CLOEXEC) < 0)
-        err(1, "pipe");
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
-    pid_t pid;
-    int error = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
-    if (error)
-        errx(1, "%s: %s", argv[0], strerror(error));
-    posix_spawn_file_actions_destroy(&actions);
-    close(output[1]);
-    *ret_output = output[0];
-    return pid;
-}
 
 static size_t read_to_end(int fd, char *data)
 {

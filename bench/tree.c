@@ -136,8 +136,12 @@ struct tree_use tree_measure(pid_t root)
         use.cpu_ns += process_cpu_ns(&list[i]);
     }
     for (int i = 0; i < count; i++)
-        if (list[i].inside)
+        if (list[i].inside) {
+            uint64_t peak = 0;
+            read_kilobytes(list[i].pid, "status", "\nVmHWM:", &peak);
             use.memory_bytes += process_memory(list[i].pid);
+            use.peak_bytes += peak;
+        }
     free(list);
     return use;
 }

@@ -103,7 +103,8 @@ struct needle {
 };
 
 /* A bit for each of the 32 places from here on where both bytes fit. */
-AVX2 static inline uint32_t places(const struct finder *f, const struct needle *needle, const char *at)
+AVX2 static inline uint32_t places(const struct finder *f, const struct needle *needle,
+                                   const char *at)
 {
     __m256i a = _mm256_loadu_si256((const void *)(at + f->at[0]));
     __m256i b = _mm256_loadu_si256((const void *)(at + f->at[1]));

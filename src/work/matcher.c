@@ -30,6 +30,7 @@ struct matcher {
     enum way way;
     bool fold;       /* the finder's text in either case */
     bool fold_ascii; /* which holds only for ASCII text */
+    bool not_ascii;  /* every match has something beyond ASCII */
 };
 
 void matcher_free(struct matcher *m)
@@ -60,9 +61,10 @@ static int refuse(struct err *err, rure_error *error)
 {
     const char *message = rure_error_message(error);
     if (strstr(message, "size limit"))
-        return err_set(err, ERR_INVALID_PATTERN,
-                       "the pattern gets too large when it is compiled: shorten it, or lower the counts of "
-                       "its repetitions");
+        return err_set(
+            err, ERR_INVALID_PATTERN,
+            "the pattern gets too large when it is compiled: shorten it, or lower the counts of "
+            "its repetitions");
     const char *what = strstr(message, "error: ");
     for (const char *next = what; next; next = strstr(next + 1, "error: "))
         what = next;
@@ -71,25 +73,28 @@ static int refuse(struct err *err, rure_error *error)
                    (int)strcspn(what, "\n"), what);
 }
 
-static void wrap(struct buf *out, const struct matcher_options *options, const struct pattern *p,
-                 struct str text)
+static rure *compile_wrapped(const struct matcher *m, const struct matcher_options *options,
+                             struct str text, const char *end)
 {
-    if (!p->keeps_cr)
-        buf_add_text(out, "(?R)");
+    BUF_AT_END struct buf wrapped = BUF_INIT(text.n + 64);
+    if (!m->pattern.keeps_cr)
+        buf_add_text(&wrapped, "(?R)");
     if (options->word)
-        buf_add_text(out, "\\b{start-half}(?:");
-    buf_add(out, text.p, text.n);
-    /* A comment at its end would take the bracket in. */
+        buf_add_text(&wrapped, "\\b{start-half}(?:");
+    buf_add(&wrapped, text.p, text.n);
     if (options->word)
-        buf_add_text(out, p->verbose ? "\n)\\b{end-half}" : ")\\b{end-half}");
+        buf_addf(&wrapped, "%s)\\b{end-half}", end);
+    return compile_text(buf_str(&wrapped), options->ignore_case, NULL);
 }
 
 static rure *compile(const struct matcher *m, const struct matcher_options *options,
                      struct str text)
 {
-    BUF_AT_END struct buf wrapped = BUF_INIT(text.n + 64);
-    wrap(&wrapped, options, &m->pattern, text);
-    return compile_text(buf_str(&wrapped), options->ignore_case, NULL);
+    rure *engine = compile_wrapped(m, options, text, "");
+    /* A comment at its end would take our bracket in. */
+    if (!engine && m->pattern.verbose)
+        engine = compile_wrapped(m, options, text, "\n");
+    return engine;
 }
 
 /* What a model wrote has to be right by itself: not only between our brackets, and not only as we write it. */
@@ -104,7 +109,8 @@ static int check(const struct matcher_options *options, struct err *err)
     return r;
 }
 
-static int compile_engines(struct matcher *m, const struct matcher_options *options, struct err *err)
+static int compile_engines(struct matcher *m, const struct matcher_options *options,
+                           struct err *err)
 {
     struct pattern *p = &m->pattern;
     if (!p->by_line)
@@ -115,7 +121,8 @@ static int compile_engines(struct matcher *m, const struct matcher_options *opti
         p->by_line = true;
         m->engine = compile(m, options, options->pattern);
         if (!m->engine)
-            return err_set(err, ERR_INVALID_PATTERN, "the pattern gets too large when it is compiled");
+            return err_set(err, ERR_INVALID_PATTERN,
+                           "the pattern gets too large when it is compiled");
         return 0;
     }
     struct str whole = buf_str(&p->text[PATTERN_WHOLE]);
@@ -125,6 +132,27 @@ static int compile_engines(struct matcher *m, const struct matcher_options *opti
     if (!same && !differs)
         m->ascii_engine = compile(m, options, ascii);
     return 0;
+}
+
+/* The engine would look at every byte of a text that cannot match. */
+static bool is_beyond_ascii(const struct matcher *m, const struct matcher_options *options)
+{
+    char every[128];
+    struct str required = buf_str(&m->pattern.required);
+    for (size_t i = 0; i < required.n; i++) {
+        if (!options->ignore_case && (unsigned char)required.p[i] > 0x7f)
+            return true;
+    }
+    if (m->pattern.set.len == 0)
+        return false;
+    for (int i = 0; i < 128; i++)
+        every[i] = (char)i;
+    rure *set = compile_text(buf_str(&m->pattern.set), options->ignore_case || m->pattern.folds,
+                             NULL);
+    bool none = set && !rure_is_match(set, (const uint8_t *)every, sizeof every, 0);
+    if (set)
+        rure_free(set);
+    return none;
 }
 
 static void to_lower(struct buf *text)
@@ -174,6 +202,7 @@ struct matcher *matcher_new(const struct matcher_options *options, struct err *e
     }
     if (m->way == WAY_WHOLE && m->pattern.by_line)
         m->way = WAY_BY_LINE;
+    m->not_ascii = is_beyond_ascii(m, options);
     return m;
 }
 
@@ -256,7 +285,7 @@ static bool next_by_line(const struct matcher *m, const struct matcher_text *tex
 bool matcher_next(const struct matcher *m, const struct matcher_text *text, size_t from,
                   struct matcher_line *ret)
 {
-    if (from >= text->n)
+    if (from >= text->n || (text->ascii && m->not_ascii))
         return false;
     bool by_text = m->way == WAY_LITERAL || m->way == WAY_REQUIRED;
     if (by_text && (text->ascii || !m->fold_ascii))
@@ -274,7 +303,8 @@ size_t matcher_spans(const struct matcher *m, const struct matcher_text *text,
     size_t count = 0;
     size_t from = 0;
     if (!engine_for(m, text) || (m->way == WAY_LITERAL && text->ascii)) {
-        for (size_t at; count < max && (at = finder_find(&m->finder, p, n, from)) < n; from = at + m->finder.text.n)
+        for (size_t at; count < max && (at = finder_find(&m->finder, p, n, from)) < n;
+             from = at + m->finder.text.n)
             spans[count++] = (struct found_span){(uint32_t)at, (uint32_t)(at + m->finder.text.n)};
         return count;
     }

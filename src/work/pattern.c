@@ -10,12 +10,14 @@ struct reader {
     const char *at;
     const char *end;
     struct err *err;
-    int depth;       /* of groups */
-    struct buf run;  /* characters that every match must hold one after the other, up to here */
-    size_t last;     /* where its last character begins */
-    bool choice;     /* a `|` outside of groups: nothing must be there */
-    bool beyond;     /* names characters beyond ASCII, or sets of them */
-    bool keeps_cr;   /* as it was found to be */
+    int depth;      /* of groups */
+    struct buf run; /* characters that every match must hold one after the other, up to here */
+    size_t last;    /* where its last character begins */
+    bool choice;    /* a `|` outside of groups: nothing must be there */
+    bool beyond;    /* names characters beyond ASCII, or sets of them */
+    bool keeps_cr;  /* as it was found to be */
+    const char *set_from; /* the set just before, or NULL */
+    const char *set_end;
 };
 
 static void emit(struct reader *r, const char *from)
@@ -51,13 +53,25 @@ static void emit_set(struct reader *r, const char *from, bool line_ends)
     }
     r->out->literal = false;
     end_run(r);
+    r->set_from = from;
+    r->set_end = r->at;
+}
+
+/* A set that is needed once, of which ASCII may have no part. */
+static void keep_set(struct reader *r)
+{
+    struct buf *set = &r->out->set;
+    if (r->set_from && r->depth == 0 && set->len == 0 && r->beyond)
+        buf_add(set, r->set_from, (size_t)(r->set_end - r->set_from));
+    r->set_from = NULL;
 }
 
 static int refuse_line_end(struct reader *r)
 {
-    return err_set(r->err, ERR_INVALID_PATTERN,
-                   "a pattern is matched within one line: leave the line end out of it, and ask for "
-                   "context lines to see what stands beside");
+    return err_set(
+        r->err, ERR_INVALID_PATTERN,
+        "a pattern is matched within one line: leave the line end out of it, and ask for "
+        "context lines to see what stands beside");
 }
 
 /* A character that means itself, written as it is or escaped (from..at). */
@@ -150,10 +164,11 @@ static void take_edge(struct reader *r, const char *from)
 
 static int refuse_reference(struct reader *r, char digit)
 {
-    return err_set(r->err, ERR_INVALID_PATTERN,
-                   "back-references such as \\%c are not supported, since matching takes linear time: "
-                   "write the repeated part out, or search for one part and read the lines",
-                   digit);
+    return err_set(
+        r->err, ERR_INVALID_PATTERN,
+        "back-references such as \\%c are not supported, since matching takes linear time: "
+        "write the repeated part out, or search for one part and read the lines",
+        digit);
 }
 
 static int take_letter(struct reader *r, const char *from, char c)
@@ -251,10 +266,11 @@ static void take_set(struct reader *r)
 
 static int refuse_look_around(struct reader *r)
 {
-    return err_set(r->err, ERR_INVALID_PATTERN,
-                   "look-around (?=...) (?!...) (?<=...) (?<!...) is not supported, since matching takes "
-                   "linear time: search for the part that must be there and leave out lines by reading "
-                   "the result, or use \\b for the edges of words");
+    return err_set(
+        r->err, ERR_INVALID_PATTERN,
+        "look-around (?=...) (?!...) (?<=...) (?<!...) is not supported, since matching takes "
+        "linear time: search for the part that must be there and leave out lines by reading "
+        "the result, or use \\b for the edges of words");
 }
 
 /* Flags behind `(?`. With some of them sets or the ends of lines mean something else. */
@@ -295,8 +311,9 @@ static int take_group_end(struct reader *r)
 {
     const char *from = r->at++;
     if (r->depth == 0 && !r->out->verbose)
-        return err_set(r->err, ERR_INVALID_PATTERN,
-                       "a `)` has no `(` before it; write \\) for the character itself, or set literal");
+        return err_set(
+            r->err, ERR_INVALID_PATTERN,
+            "a `)` has no `(` before it; write \\) for the character itself, or set literal");
     take_other(r, from);
     r->depth -= r->depth > 0;
     return 0;
@@ -313,8 +330,11 @@ static void take_repeat(struct reader *r)
         may_be_none = !close || *r->at < '1' || *r->at > '9';
         r->at = close ? close + 1 : r->end;
     }
-    if (may_be_none)
+    /* Repeated once more, it may be none after all. */
+    if (may_be_none || (r->at < r->end && strchr("*+?{", *r->at))) {
         r->run.len = r->last;
+        r->set_from = NULL;
+    }
     take_other(r, from);
 }
 
@@ -328,6 +348,8 @@ static int take_plain(struct reader *r)
 
 static int take(struct reader *r)
 {
+    if (!strchr("*+?{", *r->at))
+        keep_set(r);
     switch (*r->at) {
     case '\\':
         return take_escape(r);
@@ -365,6 +387,7 @@ static void pattern_init(struct pattern *p, struct str source)
     for (unsigned i = 0; i < PATTERN_VARIANTS; i++)
         buf_init(&p->text[i], 64 * PATTERN_MAX);
     buf_init(&p->required, source.n + 1);
+    buf_init(&p->set, source.n + 1);
 }
 
 static int read_once(struct pattern *p, struct str source, bool keeps_cr, struct err *err)
@@ -380,9 +403,12 @@ static int read_once(struct pattern *p, struct str source, bool keeps_cr, struct
     while (result == 0 && r.at < r.end)
         result = take(&r);
     end_run(&r);
+    keep_set(&r);
     buf_done(&r.run);
     if (r.choice || p->folds || p->verbose)
         p->required.len = 0;
+    if (r.choice || p->by_line)
+        p->set.len = 0;
     p->beyond_ascii = r.beyond;
     return result;
 }
@@ -421,4 +447,5 @@ void pattern_done(struct pattern *pattern)
     for (unsigned i = 0; i < PATTERN_VARIANTS; i++)
         buf_done(&pattern->text[i]);
     buf_done(&pattern->required);
+    buf_done(&pattern->set);
 }

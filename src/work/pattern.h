@@ -20,13 +20,17 @@ enum pattern_variant {
 struct pattern {
     struct buf text[PATTERN_VARIANTS];
     struct buf required; /* a text that every match holds; empty: none is known */
-    bool literal;        /* the pattern means just that text */
-    bool keeps_cr;       /* the pattern names `\r`: it is a character of the line. Else one before the end of a
+    struct buf set; /* a set that every match has a character of and that may have none of ASCII; or
+                          * empty */
+    bool literal;   /* the pattern means just that text */
+    bool
+        keeps_cr; /* the pattern names `\r`: it is a character of the line. Else one before the end of a
                           * line belongs to that end */
-    bool by_line;        /* `text` cannot be used: the pattern as it came, on each line by itself */
-    bool folds;          /* case is ignored somewhere in it */
-    bool verbose;        /* with spaces and comments in it */
-    bool beyond_ascii;   /* names characters beyond ASCII; where case is ignored, some of these are letters of
+    bool by_line; /* `text` cannot be used: the pattern as it came, on each line by itself */
+    bool folds;   /* case is ignored somewhere in it */
+    bool verbose; /* with spaces and comments in it */
+    bool
+        beyond_ascii; /* names characters beyond ASCII; where case is ignored, some of these are letters of
                           * ASCII as well */
 };
 

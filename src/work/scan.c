@@ -82,8 +82,7 @@ static void add_line(struct file *f, const struct matcher_line *line, enum found
     size_t n = line->end - line->start;
     size_t start = 0;
     if (kind == FOUND_MATCH)
-        record.n_spans =
-            matcher_spans(f->scan->matcher, &f->text, line, spans, FOUND_SPANS_MAX);
+        record.n_spans = matcher_spans(f->scan->matcher, &f->text, line, spans, FOUND_SPANS_MAX);
     if (n > SCAN_SHOWN) {
         if (record.n_spans && spans[0].start > SHOWN_BEFORE)
             start = utf8_cut(p, spans[0].start - SHOWN_BEFORE);

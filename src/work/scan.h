@@ -32,8 +32,7 @@ struct scan {
     int64_t long_lines;
 };
 
-void scan_init(struct scan *scan, const struct matcher *matcher,
-               const struct op_search_request *q);
+void scan_init(struct scan *scan, const struct matcher *matcher, const struct op_search_request *q);
 void scan_done(struct scan *scan);
 /* `size` is what fstat said. 0, or -errno when the file could not be read to its end. */
 int scan_file(struct scan *scan, int fd, int64_t size, struct str path);

@@ -339,10 +339,9 @@ int work_search(struct work *w, const union op_request *request, struct str body
 {
     const struct op_search_request *q = &request->search;
     const struct beneath_root *root = work_root(w, q->root, q->no_links, err);
-    CLEANUP(search_done) struct search s = {.w = w,
-                                            .q = q,
-                                            .lock = PTHREAD_MUTEX_INITIALIZER,
-                                            .moved = PTHREAD_COND_INITIALIZER};
+    CLEANUP(search_done)
+    struct search s = {
+        .w = w, .q = q, .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
     FD_AT_END int fd = -1;
     struct stat st;
     if (!root || beneath_open(root, q->path.p, O_PATH, &fd, err) < 0)

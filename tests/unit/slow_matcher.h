@@ -31,12 +31,28 @@ static inline bool slow_is_unclear(const struct matcher_options *options)
     return false;
 }
 
-/* False: not a pattern. */
+static inline rure *slow_compile(struct str text, bool ignore_case)
+{
+    uint32_t flags = RURE_FLAG_UNICODE | RURE_FLAG_MULTI | (ignore_case ? RURE_FLAG_CASEI : 0);
+    return rure_compile((const uint8_t *)text.p, text.n, flags, NULL, NULL);
+}
+
+static inline bool slow_is_pattern(struct str text)
+{
+    rure *engine = slow_compile(text, false);
+    if (engine)
+        rure_free(engine);
+    return engine != NULL;
+}
+
+/* False: not a pattern. It has to be one without brackets around it, too. */
 static inline bool slow_matcher_init(struct slow_matcher *slow,
                                      const struct matcher_options *options)
 {
     BUF_AT_END struct buf text = BUF_INIT(1u << 20);
     slow->keeps_cr = slow_names_cr(options);
+    if (!options->literal && !slow_is_pattern(options->pattern))
+        return false;
     if (!slow->keeps_cr)
         buf_add_text(&text, "(?R)");
     if (options->word)
@@ -50,9 +66,7 @@ static inline bool slow_matcher_init(struct slow_matcher *slow,
     }
     if (options->word)
         buf_add_text(&text, ")\\b{end-half}");
-    uint32_t flags =
-        RURE_FLAG_UNICODE | RURE_FLAG_MULTI | (options->ignore_case ? RURE_FLAG_CASEI : 0);
-    slow->engine = rure_compile((const uint8_t *)text.data, text.len, flags, NULL, NULL);
+    slow->engine = slow_compile(buf_str(&text), options->ignore_case);
     return slow->engine != NULL;
 }
 

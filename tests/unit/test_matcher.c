@@ -32,7 +32,10 @@ static const struct {
     {"(?-u)\\xff", "", "a\n\xff\n", "2"},
     {"(?i)HELLO", "", "say hello\nno\nHeLLo\n", "13"},
     {"HELLO", "i", "say hello\nno\nHeLLo\n", "13"},
-    {"kelvin", "i", "\xe2\x84\xaa" "elvin\nkelvin\n", "12"},
+    {"kelvin", "i",
+     "\xe2\x84\xaa"
+     "elvin\nkelvin\n",
+     "12"},
     {"straße", "i", "STRAßE\nSTRASSE\n", "1"},
     {"ärger", "i", "ÄRGER\n", "1"},
     {"a.b", "l", "acb\na.b\n", "2"},
@@ -215,15 +218,17 @@ static void add_pieces(struct buf *out, const char *const *pieces, size_t count,
 }
 
 static const char *const pattern_pieces[] = {
-    "a",   "b",     "foo",   "bar",    "_",      "K",      "s",      "\xc3\xa4", ".",     "*",
-    "+",   "?",     "{0,2}", "{2}",    "|",      "(",      ")",      "(?:",      "(?i)",  "(?i:",
-    "^",   "$",     "\\b",   "\\B",    "\\w",    "\\W",    "\\s",    "\\S",      "\\d",   "\\D",
-    "[a-f]", "[^a]", "[^\\s]", "[\\W]", "\\p{L}", "\\P{L}", "\\pN",  "[[:space:]]", "\\A", "\\z",
-    "(?s)", "(?x)", "(?-u)", "(?m)",  "\\.",    "\\r",    "foobar", "[]x]",   "[^]]", "\\b{start}",
+    "a",    "b",           "foo",  "bar",   "_",          "K",      "s",     "\xc3\xa4", ".",
+    "*",    "+",           "?",    "{0,2}", "{2}",        "|",      "(",     ")",        "(?:",
+    "(?i)", "(?i:",        "^",    "$",     "\\b",        "\\B",    "\\w",   "\\W",      "\\s",
+    "\\S",  "\\d",         "\\D",  "[a-f]", "[^a]",       "[^\\s]", "[\\W]", "\\p{L}",   "\\P{L}",
+    "\\pN", "[[:space:]]", "\\A",  "\\z",   "(?s)",       "(?x)",   "(?-u)", "(?m)",     "\\.",
+    "\\r",  "foobar",      "[]x]", "[^]]",  "\\b{start}",
 };
 static const char *const text_pieces[] = {
-    "a", "b", "foo", "bar", "_",  "K",  "k",  "S",  "s",    "\xc3\xa4", "\xff", "\xe2\x84\xaa", " ", "\t",
-    "1", "-", "\n",  "\n",  "\r\n", "foobar", "FOO", "ab",  "x", "]", ".",
+    "a",        "b",      "foo",          "bar", "_",  "K", "k", "S",  "s",
+    "\xc3\xa4", "\xff",   "\xe2\x84\xaa", " ",   "\t", "1", "-", "\n", "\n",
+    "\r\n",     "foobar", "FOO",          "ab",  "x",  "]", ".",
 };
 
 /* Both ways, on texts with and without anything beyond ASCII. */
