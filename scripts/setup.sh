@@ -27,6 +27,7 @@ build python3 3.11.2
 build python3-pip 23.0.1
 build ca-certificates 20230311
 test g++ 4:12.2
+test git 1:2.39
 test python3-jsonschema 4.10.3
 test python3-venv 3.11.2
 test nodejs 18.20

@@ -254,6 +254,7 @@ class Tools:
         glob: Optional[str] = None,
         exclude: Optional[str] = None,
         hidden: Optional[bool] = None,
+        ignore: Optional[bool] = None,
         max_results: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> ListFilesResult:
@@ -267,6 +268,7 @@ class Tools:
         exclude: Leave out what matches this glob and all that is in it; without a slash it means names at any depth:
             {node_modules,*.o}.
         hidden: Also list names that begin with a dot. Default: false.
+        ignore: Leave out what .gitignore and .ignore files name. Default: false.
         max_results: Most entries to return. Default: 1000.
         """
         arguments = _given(
@@ -276,6 +278,7 @@ class Tools:
                 "glob": glob,
                 "exclude": exclude,
                 "hidden": hidden,
+                "ignore": ignore,
                 "max_results": max_results,
             }
         )
@@ -505,6 +508,7 @@ class AsyncTools:
         glob: Optional[str] = None,
         exclude: Optional[str] = None,
         hidden: Optional[bool] = None,
+        ignore: Optional[bool] = None,
         max_results: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> ListFilesResult:
@@ -518,6 +522,7 @@ class AsyncTools:
         exclude: Leave out what matches this glob and all that is in it; without a slash it means names at any depth:
             {node_modules,*.o}.
         hidden: Also list names that begin with a dot. Default: false.
+        ignore: Leave out what .gitignore and .ignore files name. Default: false.
         max_results: Most entries to return. Default: 1000.
         """
         arguments = _given(
@@ -527,6 +532,7 @@ class AsyncTools:
                 "glob": glob,
                 "exclude": exclude,
                 "hidden": hidden,
+                "ignore": ignore,
                 "max_results": max_results,
             }
         )
