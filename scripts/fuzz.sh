@@ -53,11 +53,11 @@ yyjson() { # --cflags or --libs
 
 make_target() { # name
     # shellcheck disable=SC2046 # flags are words
-    clang -std=gnu17 -D_GNU_SOURCE -g -O1 -fno-omit-frame-pointer -Isrc -Iinclude $(yyjson --cflags) \
+    clang -std=gnu17 -D_GNU_SOURCE -g -O1 -fno-omit-frame-pointer -Isrc -Iinclude -isystem .deps/rure/include $(yyjson --cflags) \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
         "tests/fuzz/fuzz_$1.c" -o "$BUILD/fuzz_$1" \
         $BUILD/src/libsandgate.a $BUILD/src/client/libsandgate-client.a $(yyjson --libs) \
-        $(pkg-config --libs libuv libcrypto libfyaml) -lm
+        .deps/rure/lib/librure.a $(pkg-config --libs libuv libcrypto libfyaml) -lpthread -ldl -lm
 }
 
 make_library

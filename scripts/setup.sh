@@ -26,6 +26,8 @@ build libcmocka-dev 1.1.5
 build python3 3.11.2
 build python3-pip 23.0.1
 build ca-certificates 20230311
+build cargo-web 1.85
+build rustc-web 1.85
 test g++ 4:12.2
 test git 1:2.39
 test python3-jsonschema 4.10.3
@@ -51,6 +53,12 @@ yyjson_flags="-O2 -fPIC"
 yyjson_floor=0.9 # a system yyjson from here on is used instead; meson.build names the same number
 yyjson_line="yyjson $yyjson_version sha256:$yyjson_sha256 $yyjson_flags"
 
+# Rust's regular expressions. Cargo.lock holds the hash of every crate.
+rure_files="deps/rure/Cargo.toml deps/rure/Cargo.lock deps/rure/src/lib.rs"
+rure_version=$(sed -n 's/^rure = "=\([^"]*\)".*/\1/p' deps/rure/Cargo.toml)
+rust_floor=$(sed -n 's/^rust-version = "\([^"]*\)".*/\1/p' deps/rure/Cargo.toml)
+rure_line="rure $rure_version sha256:$(cat $rure_files | sha256sum | cut -d' ' -f1)"
+
 # Libraries that the tests talk through.
 sdks="tests/sdk/mcp tests/sdk/models"
 
@@ -70,6 +78,11 @@ list() {
         echo "| $name | >= $floor | $group | Debian's signed release |"
     done
     echo "| yyjson (C source in PyPI's \`yyjson\`) | $yyjson_version | build | sha256 \`$yyjson_sha256\` |"
+    echo "| rure (Rust's regex crate for C) | $rure_version | build | sha256 in \`deps/rure/Cargo.lock\` |"
+    sed -n '/^name = /h; /^version = /{H;x;s/name = "\(.*\)"\nversion = "\(.*\)"/\1 \2/p;}' deps/rure/Cargo.lock |
+        grep -v -e '^rure ' -e '^sandgate-rure ' | while read -r name version; do
+        echo "| $name (crate) | $version | build | sha256 in \`deps/rure/Cargo.lock\` |"
+    done
     for sdk in $sdks; do
         sed -n "s#^\([a-z0-9-]*\)==\([^ ]*\) .*#| \1 (PyPI) | \2 | test | sha256 in \`$sdk/requirements.txt\` |#p" \
             "$sdk/requirements.txt"
@@ -94,9 +107,28 @@ missing_packages() {
 # Node often comes from elsewhere than Debian.
 has_npm() { command -v node >/dev/null && command -v npm >/dev/null; }
 
+# So does Rust. What was built once needs none.
+has_rust() { rure_is_built || find_cargo; }
+
+# Sets $rust_path to a PATH on which cargo and rustc run and are new enough.
+find_cargo() {
+    for rust_path in "$PATH" "/usr/bin:$PATH"; do
+        ! runs_from "$rust_path" cargo || ! runs_from "$rust_path" rustc || return 0
+    done
+    return 1
+}
+
+runs_from() { # PATH, program
+    version=$(PATH=$1 "$2" --version 2>/dev/null | sed -n "s/^$2 \([0-9.]*\).*/\1/p")
+    [ -n "$version" ] && [ "$(printf '%s\n' "$rust_floor" "$version" | sort -V | head -n 1)" = "$rust_floor" ]
+}
+
 wanted() {
     packages | while read -r group name floor; do
-        case $name in nodejs | npm) ! has_npm || continue ;; esac
+        case $name in
+        nodejs | npm) ! has_npm || continue ;;
+        cargo-web | rustc-web) ! has_rust || continue ;;
+        esac
         case " $groups " in
         *" $group "* | *" all "*) echo "$name $floor" ;;
         esac
@@ -180,16 +212,22 @@ yyjson_is_built() {
     [ -f .deps/yyjson/lib/libyyjson.a ] && [ "$(cat .deps/yyjson/built 2>/dev/null)" = "$yyjson_line" ]
 }
 
+# Two builds may start at once in one tree: one waits here for the other.
+lock_deps() {
+    [ -z "$work" ] || return 0
+    mkdir -p .deps
+    exec 9>.deps/lock
+    flock 9
+    work=$PWD/$(mktemp -d .deps/new.XXXXXX)
+    trap 'rm -rf "$work"' EXIT
+}
+
 build_yyjson() {
     if pkg-config --atleast-version="$yyjson_floor" yyjson 2>/dev/null || yyjson_is_built; then
         return
     fi
-    mkdir -p .deps
-    exec 9>.deps/lock
-    flock 9 # two builds may start at once in one tree
+    lock_deps
     yyjson_is_built && return
-    work=$PWD/$(mktemp -d .deps/new.XXXXXX)
-    trap 'rm -rf "$work"' EXIT
     fetch_sdist
     made=$work/yyjson
     mkdir -p "$made/src" "$made/include" "$made/lib"
@@ -201,6 +239,42 @@ build_yyjson() {
     echo "$yyjson_line" >"$made/built"
     rm -rf .deps/yyjson
     mv "$made" .deps/yyjson
+    write_stamp
+}
+
+# Beneath its first line the file says which compiler it was.
+rure_is_built() {
+    [ -f .deps/rure/lib/librure.a ] && [ "$(head -n 1 .deps/rure/built 2>/dev/null)" = "$rure_line" ]
+}
+
+# Cargo, where it keeps the crates it fetches: as it is used to, or if it may not write there, for this once.
+run_cargo() { # subcommand, arguments
+    command=$1
+    shift
+    PATH=$rust_path CARGO_HOME=$cargo_home CARGO_TARGET_DIR=$work/target \
+        cargo "$command" --quiet --locked --manifest-path deps/rure/Cargo.toml "$@" 9>&-
+}
+
+build_rure() {
+    rure_is_built && return
+    lock_deps
+    rure_is_built && return
+    find_cargo || die "no cargo and rustc of $rust_floor or later: install cargo-web and rustc-web, or Rust from elsewhere"
+    cargo_home=${CARGO_HOME:-${HOME:-/nonexistent}/.cargo}
+    mkdir -p "$cargo_home" 2>/dev/null && [ -w "$cargo_home" ] || cargo_home=$work/cargo
+    # Fetches, too. A crate's folder has its version in its name.
+    crate=$(run_cargo metadata --format-version 1 | grep -o "\"manifest_path\":\"[^\"]*/rure-$rure_version/Cargo.toml\"" |
+        sed 's/^"manifest_path":"//; s#/Cargo.toml"$##')
+    [ -f "$crate/include/rure.h" ] || die "the crate rure $rure_version has no include/rure.h"
+    # Messages of the library name its source files: without the machine's own folders.
+    RUSTFLAGS="--remap-path-prefix=${crate%/*}=crates" run_cargo build --release
+    made=$work/rure
+    mkdir -p "$made/include" "$made/lib"
+    cp "$crate/include/rure.h" "$made/include/"
+    strip --strip-debug -o "$made/lib/librure.a" "$work/target/release/libsandgate_rure.a"
+    { echo "$rure_line" && PATH=$rust_path rustc --version; } >"$made/built"
+    rm -rf .deps/rure
+    mv "$made" .deps/rure
     write_stamp
 }
 
@@ -246,7 +320,7 @@ fetch_mypy() {
 write_stamp() {
     mkdir -p .deps
     {
-        cat .deps/yyjson/built 2>/dev/null || true
+        cat .deps/yyjson/built .deps/rure/built 2>/dev/null || true
         if command -v dpkg-query >/dev/null; then
             dpkg-query -W -f='${Package} ${Version}\n' $(packages | cut -d' ' -f2 | sort -u) 2>/dev/null || true
         fi
@@ -255,6 +329,7 @@ write_stamp() {
 }
 
 groups=
+work=
 for word; do
     case $word in
     --list) list && exit ;;
@@ -269,6 +344,7 @@ install_packages
 packages_took=$(seconds_since "$started")
 step=$(now_ms)
 build_yyjson
+build_rure
 install_sdks
 fetch_node_tools
 fetch_mypy
