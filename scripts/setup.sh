@@ -29,6 +29,7 @@ build ca-certificates 20230311
 build cargo-web 1.85
 build rustc-web 1.85
 test g++ 4:12.2
+test git 1:2.39
 test python3-jsonschema 4.10.3
 test python3-venv 3.11.2
 test nodejs 18.20
