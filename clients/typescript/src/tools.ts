@@ -95,6 +95,8 @@ export interface ListFilesArguments {
   exclude?: string;
   /** Also list names that begin with a dot. */
   hidden?: boolean;
+  /** Leave out what .gitignore and .ignore files name. */
+  ignore?: boolean;
   /** Most entries to return. */
   max_results?: number;
 }

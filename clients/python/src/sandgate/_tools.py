@@ -308,6 +308,7 @@ class Tools:
         glob: Optional[str] = None,
         exclude: Optional[str] = None,
         hidden: Optional[bool] = None,
+        ignore: Optional[bool] = None,
         max_results: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> ListFilesResult:
@@ -321,6 +322,7 @@ class Tools:
         exclude: Leave out what matches this glob and all that is in it; without a slash it means names at any depth:
             {node_modules,*.o}.
         hidden: Also list names that begin with a dot. Default: false.
+        ignore: Leave out what .gitignore and .ignore files name. Default: false.
         max_results: Most entries to return. Default: 1000.
         """
         arguments = _given(
@@ -330,6 +332,7 @@ class Tools:
                 "glob": glob,
                 "exclude": exclude,
                 "hidden": hidden,
+                "ignore": ignore,
                 "max_results": max_results,
             }
         )
@@ -619,6 +622,7 @@ class AsyncTools:
         glob: Optional[str] = None,
         exclude: Optional[str] = None,
         hidden: Optional[bool] = None,
+        ignore: Optional[bool] = None,
         max_results: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> ListFilesResult:
@@ -632,6 +636,7 @@ class AsyncTools:
         exclude: Leave out what matches this glob and all that is in it; without a slash it means names at any depth:
             {node_modules,*.o}.
         hidden: Also list names that begin with a dot. Default: false.
+        ignore: Leave out what .gitignore and .ignore files name. Default: false.
         max_results: Most entries to return. Default: 1000.
         """
         arguments = _given(
@@ -641,6 +646,7 @@ class AsyncTools:
                 "glob": glob,
                 "exclude": exclude,
                 "hidden": hidden,
+                "ignore": ignore,
                 "max_results": max_results,
             }
         )
