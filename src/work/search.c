@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -331,7 +332,10 @@ static int prepare(struct search *s, struct str excludes, struct err *err)
     if (q->exclude.p && !(s->rules.exclude = glob_compile(q->exclude, true, err)))
         return -1;
     s->matcher = matcher_new(&options, err);
-    return s->matcher ? 0 : -1;
+    if (s->matcher)
+        return 0;
+    snprintf(err->field, sizeof err->field, "pattern");
+    return -1;
 }
 
 int work_search(struct work *w, const union op_request *request, struct str body,
