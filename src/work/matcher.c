@@ -1,0 +1,280 @@
+#include "work/matcher.h"
+
+#include <rure.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "work/finder.h"
+#include "work/pattern.h"
+
+/* What a compiled pattern may take, and what it may build while it runs, for each thread. */
+#define COMPILED_MAX (10u << 20)
+#define CACHE_MAX (32u << 20)
+/* A required text shorter than this is on too many lines to be worth looking for. */
+#define REQUIRED_MIN 3
+
+/* How lines are found. */
+enum way {
+    WAY_LITERAL,  /* the text is the match */
+    WAY_REQUIRED, /* lines that have the text are then looked at */
+    WAY_WHOLE,    /* the engine looks at all lines at once */
+    WAY_BY_LINE,  /* and at one by one */
+};
+
+struct matcher {
+    struct pattern pattern;
+    struct finder finder;
+    rure *engine;
+    rure *ascii_engine; /* for ASCII text; NULL: the same */
+    enum way way;
+    bool fold;       /* the finder's text in either case */
+    bool fold_ascii; /* which holds only for ASCII text */
+};
+
+void matcher_free(struct matcher *m)
+{
+    if (!m)
+        return;
+    if (m->engine)
+        rure_free(m->engine);
+    if (m->ascii_engine)
+        rure_free(m->ascii_engine);
+    pattern_done(&m->pattern);
+    free(m);
+}
+
+static rure *compile_text(struct str text, bool ignore_case, rure_error *error)
+{
+    rure_options *options = rure_options_new();
+    rure_options_size_limit(options, COMPILED_MAX);
+    rure_options_dfa_size_limit(options, CACHE_MAX);
+    uint32_t flags = RURE_FLAG_UNICODE | RURE_FLAG_MULTI | (ignore_case ? RURE_FLAG_CASEI : 0);
+    rure *engine = rure_compile((const uint8_t *)text.p, text.n, flags, options, error);
+    rure_options_free(options);
+    return engine;
+}
+
+/* The engine's own message is several lines, the last of which says what is wrong. */
+static int refuse(struct err *err, rure_error *error)
+{
+    const char *message = rure_error_message(error);
+    if (strstr(message, "size limit"))
+        return err_set(err, ERR_INVALID_PATTERN,
+                       "the pattern gets too large when it is compiled: shorten it, or lower the counts of "
+                       "its repetitions");
+    const char *what = strstr(message, "error: ");
+    for (const char *next = what; next; next = strstr(next + 1, "error: "))
+        what = next;
+    what = what ? what + strlen("error: ") : message;
+    return err_set(err, ERR_INVALID_PATTERN, "not a valid regular expression: %.*s",
+                   (int)strcspn(what, "\n"), what);
+}
+
+static void wrap(struct buf *out, const struct matcher_options *options, const struct pattern *p,
+                 struct str text, bool whole)
+{
+    if (whole && !p->keeps_cr)
+        buf_add_text(out, "(?R)");
+    if (options->word)
+        buf_add_text(out, "\\b{start-half}(?:");
+    buf_add(out, text.p, text.n);
+    /* A comment at its end would take the bracket in. */
+    if (options->word)
+        buf_add_text(out, p->verbose ? "\n)\\b{end-half}" : ")\\b{end-half}");
+}
+
+static rure *compile(const struct matcher *m, const struct matcher_options *options,
+                     struct str text, bool whole, rure_error *error)
+{
+    BUF_AT_END struct buf wrapped = BUF_INIT(text.n + 64);
+    wrap(&wrapped, options, &m->pattern, text, whole);
+    return compile_text(buf_str(&wrapped), options->ignore_case, error);
+}
+
+/* What a model wrote has to be right by itself: not only between our brackets, and not only as we write it. */
+static int check(const struct matcher_options *options, struct err *err)
+{
+    rure_error *error = rure_error_new();
+    rure *engine = compile_text(options->pattern, options->ignore_case, error);
+    int r = engine ? 0 : refuse(err, error);
+    if (engine)
+        rure_free(engine);
+    rure_error_free(error);
+    return r;
+}
+
+static int compile_engines(struct matcher *m, const struct matcher_options *options, struct err *err)
+{
+    struct pattern *p = &m->pattern;
+    if (!p->by_line)
+        m->engine = compile(m, options, buf_str(&p->text[PATTERN_WHOLE]), true, NULL);
+    if (!m->engine) {
+        if (!options->literal && check(options, err) < 0)
+            return -1;
+        p->by_line = true;
+        m->engine = compile(m, options, options->pattern, false, NULL);
+        if (!m->engine)
+            return err_set(err, ERR_INVALID_PATTERN, "the pattern gets too large when it is compiled");
+        return 0;
+    }
+    struct str whole = buf_str(&p->text[PATTERN_WHOLE]);
+    struct str ascii = buf_str(&p->text[PATTERN_ASCII]);
+    bool same = whole.n == ascii.n && !options->word;
+    bool differs = p->beyond_ascii && (p->folds || options->ignore_case);
+    if (!same && !differs)
+        m->ascii_engine = compile(m, options, ascii, true, NULL);
+    return 0;
+}
+
+static void to_lower(struct buf *text)
+{
+    for (size_t i = 0; i < text->len; i++) {
+        if (text->data[i] >= 'A' && text->data[i] <= 'Z')
+            text->data[i] |= 0x20;
+    }
+}
+
+/* Letters of ASCII that others beyond it are equal to when case is ignored: the long s and the sign of Kelvin. */
+static bool has_foreign_case(struct str text)
+{
+    return memchr(text.p, 's', text.n) || memchr(text.p, 'k', text.n);
+}
+
+static void choose_way(struct matcher *m, const struct matcher_options *options)
+{
+    struct pattern *p = &m->pattern;
+    bool text = p->required.len > 0 && !(options->ignore_case && p->beyond_ascii);
+    m->fold = options->ignore_case;
+    if (m->fold && text)
+        to_lower(&p->required);
+    m->fold_ascii = m->fold && has_foreign_case(buf_str(&p->required));
+    if (text && p->literal && !options->word)
+        m->way = WAY_LITERAL;
+    else if (text && p->required.len >= REQUIRED_MIN)
+        m->way = WAY_REQUIRED;
+    else
+        m->way = p->by_line ? WAY_BY_LINE : WAY_WHOLE;
+    if (text)
+        finder_init(&m->finder, buf_str(&p->required), m->fold);
+}
+
+struct matcher *matcher_new(const struct matcher_options *options, struct err *err)
+{
+    struct matcher *m = mem_zero(sizeof *m);
+    int r = options->literal ? pattern_literal(&m->pattern, options->pattern, err)
+                             : pattern_read(&m->pattern, options->pattern, err);
+    if (r == 0)
+        choose_way(m, options);
+    /* A plain text needs an engine only where case is ignored beyond ASCII. */
+    bool engine = m->way != WAY_LITERAL || m->fold_ascii;
+    if (r < 0 || (engine && compile_engines(m, options, err) < 0)) {
+        matcher_free(m);
+        return NULL;
+    }
+    if (m->way == WAY_WHOLE && m->pattern.by_line)
+        m->way = WAY_BY_LINE;
+    return m;
+}
+
+static rure *engine_for(const struct matcher *m, const struct matcher_text *text)
+{
+    return text->ascii && m->ascii_engine ? m->ascii_engine : m->engine;
+}
+
+struct matcher_line matcher_line_at(const struct matcher *m, const struct matcher_text *text,
+                                    size_t start)
+{
+    const char *newline = memchr(text->p + start, '\n', text->n - start);
+    size_t end = newline ? (size_t)(newline - text->p) : text->n;
+    struct matcher_line line = {start, end, newline ? end + 1 : end};
+    if (newline && !m->pattern.keeps_cr && end > start && text->p[end - 1] == '\r')
+        line.end--;
+    return line;
+}
+
+/* The line that position is in. */
+static struct matcher_line line_around(const struct matcher *m, const struct matcher_text *text,
+                                       size_t from, size_t position)
+{
+    const char *newline = memrchr(text->p + from, '\n', position - from);
+    return matcher_line_at(m, text, newline ? (size_t)(newline - text->p) + 1 : from);
+}
+
+static bool engine_matches(const struct matcher *m, const struct matcher_text *text,
+                           const struct matcher_line *line)
+{
+    return rure_is_match(engine_for(m, text), (const uint8_t *)text->p + line->start,
+                         line->end - line->start, 0);
+}
+
+static bool next_by_text(const struct matcher *m, const struct matcher_text *text, size_t from,
+                         struct matcher_line *ret)
+{
+    while (from < text->n) {
+        size_t at = finder_find(&m->finder, text->p, text->n, from);
+        if (at == text->n)
+            return false;
+        *ret = line_around(m, text, from, at);
+        if (m->way == WAY_LITERAL || engine_matches(m, text, ret))
+            return true;
+        from = ret->next;
+    }
+    return false;
+}
+
+static bool next_by_engine(const struct matcher *m, const struct matcher_text *text, size_t from,
+                           struct matcher_line *ret)
+{
+    size_t at;
+    if (!rure_shortest_match(engine_for(m, text), (const uint8_t *)text->p, text->n, from, &at))
+        return false;
+    /* Behind the last line's end there is no line for an empty match. */
+    if (at == text->n && (at == 0 || text->p[at - 1] == '\n'))
+        return false;
+    *ret = line_around(m, text, from, at);
+    return true;
+}
+
+static bool next_by_line(const struct matcher *m, const struct matcher_text *text, size_t from,
+                         struct matcher_line *ret)
+{
+    for (; from < text->n; from = ret->next) {
+        *ret = matcher_line_at(m, text, from);
+        if (engine_matches(m, text, ret))
+            return true;
+    }
+    return false;
+}
+
+bool matcher_next(const struct matcher *m, const struct matcher_text *text, size_t from,
+                  struct matcher_line *ret)
+{
+    if (from >= text->n)
+        return false;
+    bool by_text = m->way == WAY_LITERAL || m->way == WAY_REQUIRED;
+    if (by_text && (text->ascii || !m->fold_ascii))
+        return next_by_text(m, text, from, ret);
+    if (m->pattern.by_line)
+        return next_by_line(m, text, from, ret);
+    return next_by_engine(m, text, from, ret);
+}
+
+size_t matcher_spans(const struct matcher *m, const struct matcher_text *text,
+                     const struct matcher_line *line, struct found_span *spans, size_t max)
+{
+    const char *p = text->p + line->start;
+    size_t n = line->end - line->start;
+    size_t count = 0;
+    size_t from = 0;
+    if (!engine_for(m, text) || (m->way == WAY_LITERAL && text->ascii)) {
+        for (size_t at; count < max && (at = finder_find(&m->finder, p, n, from)) < n; from = at + m->finder.text.n)
+            spans[count++] = (struct found_span){(uint32_t)at, (uint32_t)(at + m->finder.text.n)};
+        return count;
+    }
+    rure_iter *iter = rure_iter_new(engine_for(m, text));
+    for (rure_match match; count < max && rure_iter_next(iter, (const uint8_t *)p, n, &match);)
+        spans[count++] = (struct found_span){(uint32_t)match.start, (uint32_t)match.end};
+    rure_iter_free(iter);
+    return count;
+}

@@ -1,0 +1,329 @@
+#include "work/scan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "work/encoding.h"
+#include "work/finder.h"
+
+/* What is read at once. A NUL in it means that the file is binary from there on, before any of it is searched:
+ * as ripgrep does it, with the same number. It also stays within a processor's second cache. */
+#define WINDOW (64u << 10)
+#define STEP_MIN (4u << 10)
+#define STEP_NS 10000000u
+/* Before a match in a line that is cut. */
+#define SHOWN_BEFORE 256
+
+/* The file at hand. What is searched of it is whole lines at the beginning of scan.buf. */
+struct file {
+    struct scan *scan;
+    struct str path;
+    struct matcher_text text;
+    size_t from;      /* lines before it were searched already and are there as context only */
+    size_t done;      /* lines before it were handed out, or cannot be context of anything */
+    int64_t after;    /* so many lines from there on are context of the last match */
+    size_t number_at; /* this line's */
+    int64_t number;   /* number */
+    int64_t bytes;    /* read so far */
+    int64_t count;    /* lines that match */
+    size_t record;    /* where the file's own record begins in scan.out */
+    bool left;        /* no need to go on */
+    unsigned kinds;   /* of bytes that stand in the buffer before those read last */
+};
+
+void scan_init(struct scan *scan, const struct matcher *matcher, const struct op_search_request *q)
+{
+    *scan = (struct scan){.matcher = matcher,
+                          .q = q,
+                          .buf = mem_zero(WINDOW),
+                          .cap = WINDOW,
+                          .step = SCAN_LINE_MAX,
+                          .limit = q->max_matches};
+}
+
+void scan_done(struct scan *scan)
+{
+    free(scan->buf);
+}
+
+bool scan_stopped(const struct scan *scan)
+{
+    return atomic_load_explicit(scan->stop[0], memory_order_relaxed) ||
+           atomic_load_explicit(scan->stop[1], memory_order_relaxed);
+}
+
+static int64_t number_of(struct file *f, size_t offset)
+{
+    f->number += (int64_t)finder_count_lines(f->text.p + f->number_at, offset - f->number_at);
+    f->number_at = offset;
+    return f->number;
+}
+
+static void begin_file(struct file *f)
+{
+    struct found record = {.kind = FOUND_FILE, .text = f->path};
+    if (f->count++ == 0) {
+        f->record = f->scan->out->len;
+        found_add(f->scan->out, &record, NULL);
+    }
+}
+
+/* Of a long line only a part is handed out: what is around its first match. */
+static void add_line(struct file *f, const struct matcher_line *line, enum found_kind kind)
+{
+    struct found_span spans[FOUND_SPANS_MAX];
+    struct found record = {.kind = kind, .number = number_of(f, line->start)};
+    const char *p = f->text.p + line->start;
+    size_t n = line->end - line->start;
+    size_t start = 0;
+    if (kind == FOUND_MATCH)
+        record.n_spans =
+            matcher_spans(f->scan->matcher, &f->text, line, spans, FOUND_SPANS_MAX);
+    if (n > SCAN_SHOWN) {
+        if (record.n_spans && spans[0].start > SHOWN_BEFORE)
+            start = utf8_cut(p, spans[0].start - SHOWN_BEFORE);
+        if (start > n - SCAN_SHOWN)
+            start = utf8_cut(p, n - SCAN_SHOWN);
+    }
+    size_t shown = n - start > SCAN_SHOWN ? utf8_cut(p + start, SCAN_SHOWN) : n - start;
+    record.text = (struct str){p + start, shown};
+    record.cut_before = (int64_t)start;
+    record.cut_after = (int64_t)(n - start - shown);
+    found_add(f->scan->out, &record, spans);
+}
+
+static void add_context(struct file *f, size_t until)
+{
+    while (f->done < until) {
+        struct matcher_line line = matcher_line_at(f->scan->matcher, &f->text, f->done);
+        add_line(f, &line, FOUND_CONTEXT);
+        f->done = line.next;
+    }
+}
+
+/* Where the line that is `lines` before the one at `offset` begins, but not before `least`. */
+static size_t go_back(const struct file *f, size_t offset, int64_t lines, size_t least)
+{
+    for (; lines > 0 && offset > least; lines--) {
+        const char *newline = memrchr(f->text.p + least, '\n', offset - 1 - least);
+        offset = newline ? (size_t)(newline - f->text.p) + 1 : least;
+    }
+    return offset;
+}
+
+/* What is still due behind the last match, as far as `until`. */
+static void add_after(struct file *f, size_t until)
+{
+    for (; f->after > 0 && f->done < until; f->after--) {
+        struct matcher_line line = matcher_line_at(f->scan->matcher, &f->text, f->done);
+        add_context(f, line.next);
+    }
+}
+
+static void add_match(struct file *f, const struct matcher_line *line)
+{
+    struct scan *s = f->scan;
+    begin_file(f);
+    add_after(f, line->start);
+    f->done = go_back(f, line->start, s->q->before, f->done);
+    add_context(f, line->start);
+    add_line(f, line, FOUND_MATCH);
+    f->done = line->next;
+    f->after = s->q->after;
+    s->matches++;
+    f->left = s->matches > s->limit || s->out->failed;
+}
+
+static void take_match(struct file *f, const struct matcher_line *line)
+{
+    if (f->scan->q->mode == SEARCH_LINES) {
+        add_match(f, line);
+        return;
+    }
+    begin_file(f);
+    f->left = f->scan->q->mode == SEARCH_FILES;
+}
+
+/* A slow pattern is given less at once, so that a search can be stopped in the middle of a file. */
+static void search_part(struct file *f, size_t until)
+{
+    struct scan *s = f->scan;
+    uint64_t start = clock_mono_ns();
+    struct matcher_text part = {f->text.p, until, f->text.ascii};
+    struct matcher_line line;
+    while (!f->left && matcher_next(s->matcher, &part, f->from, &line)) {
+        take_match(f, &line);
+        f->from = line.next;
+    }
+    f->from = until;
+    if (clock_mono_ns() - start > STEP_NS && s->step > STEP_MIN)
+        s->step = (until < s->step ? until : s->step) / 2 + 1;
+}
+
+static void search_window(struct file *f)
+{
+    while (f->from < f->text.n && !f->left) {
+        size_t until = f->text.n;
+        if (until - f->from > f->scan->step) {
+            const char *at = f->text.p + f->from + f->scan->step;
+            const char *newline = memchr(at, '\n', (size_t)(f->text.p + until - at));
+            until = newline ? (size_t)(newline - f->text.p) + 1 : until;
+        }
+        search_part(f, until);
+        f->left = f->left || scan_stopped(f->scan);
+    }
+    if (!f->left)
+        add_after(f, f->text.n);
+}
+
+/* Drops what was searched, but for lines that may be context of the next match. `filled` bytes are in the
+ * buffer; returns how many stay. */
+static size_t roll(struct file *f, size_t filled)
+{
+    struct scan *s = f->scan;
+    size_t keep = go_back(f, f->text.n, s->q->before, f->done);
+    if (s->q->mode == SEARCH_LINES)
+        number_of(f, keep);
+    memmove(s->buf, s->buf + keep, filled - keep);
+    f->number_at = 0;
+    f->from = f->text.n - keep;
+    f->done = f->done > keep ? f->done - keep : 0;
+    f->kinds = finder_kinds(s->buf, filled - keep);
+    return filled - keep;
+}
+
+/* Room for more behind `filled`; false: the line is too long. */
+static bool make_room(struct scan *s, size_t filled)
+{
+    if (filled < s->cap)
+        return true;
+    if (s->cap >= SCAN_LINE_MAX)
+        return false;
+    s->cap *= 2;
+    s->buf = mem_grow(s->buf, s->cap, 1);
+    return true;
+}
+
+/* UTF-16 is put into UTF-8 first, as a whole. */
+static void search_utf16(struct file *f, int fd, size_t filled)
+{
+    struct scan *s = f->scan;
+    BUF_AT_END struct buf text = BUF_INIT((size_t)2 * SCAN_LINE_MAX);
+    for (ssize_t got = 1; got > 0; filled += (size_t)got) {
+        if (!make_room(s, filled)) {
+            s->long_lines++;
+            return;
+        }
+        got = read(fd, s->buf + filled, s->cap - filled);
+        if (got < 0)
+            return;
+        f->bytes += got;
+    }
+    struct str file = {s->buf, filled};
+    encoding_from_utf16(file, encoding_of(file), &text);
+    const size_t mark = 3;
+    if (text.failed || text.len < mark)
+        return;
+    f->text = (struct matcher_text){text.data + mark, text.len - mark, false};
+    if (finder_kinds(f->text.p, f->text.n) & FINDER_NUL)
+        s->binary++;
+    else
+        search_window(f);
+}
+
+/* A byte order mark is no part of the text. */
+static size_t drop_mark(char *p, size_t n)
+{
+    if (n < 3 || memcmp(p, "\xef\xbb\xbf", 3) != 0)
+        return n;
+    memmove(p, p + 3, n - 3);
+    return n - 3;
+}
+
+/* One more read. 1: there is more to come, 0: that was all, or -errno. */
+static int read_more(struct file *f, int fd, int64_t size, size_t *filled)
+{
+    struct scan *s = f->scan;
+    ssize_t got = read(fd, s->buf + *filled, s->cap - *filled);
+    if (got < 0)
+        return -errno;
+    f->kinds |= finder_kinds(s->buf + *filled, (size_t)got);
+    f->bytes += got;
+    *filled += (size_t)got;
+    /* As long as it was when it was opened: no need to ask whether there is more. */
+    return got > 0 && (f->bytes < size || size == 0);
+}
+
+/* The lines that are there as a whole, or all that is left at the end. */
+static void search_lines(struct file *f, size_t filled, bool all)
+{
+    const char *p = f->scan->buf;
+    const char *newline = all ? NULL : memrchr(p, '\n', filled);
+    size_t n = newline ? (size_t)(newline - p) + 1 : all ? filled : 0;
+    f->text = (struct matcher_text){p, n, !(f->kinds & FINDER_HIGH)};
+    search_window(f);
+}
+
+static int search_text(struct file *f, int fd, int64_t size)
+{
+    struct scan *s = f->scan;
+    size_t filled = 0;
+    for (int more = 1; more > 0 && !f->left;) {
+        bool first = f->bytes == 0;
+        if (!make_room(s, filled)) {
+            s->long_lines++;
+            return 0;
+        }
+        more = read_more(f, fd, size, &filled);
+        if (more < 0)
+            return more;
+        if (first && encoding_of((struct str){s->buf, filled}) != ENCODING_BYTES) {
+            search_utf16(f, fd, filled);
+            return 0;
+        }
+        if (f->kinds & FINDER_NUL) {
+            s->binary++;
+            return 0;
+        }
+        if (first)
+            filled = drop_mark(s->buf, filled);
+        search_lines(f, filled, more == 0);
+        if (more && f->text.n)
+            filled = roll(f, filled);
+    }
+    return 0;
+}
+
+static void finish_file(struct file *f)
+{
+    struct scan *s = f->scan;
+    if (f->count == 0)
+        return;
+    s->lines += f->count;
+    if (s->q->mode == SEARCH_LINES)
+        return;
+    struct found record = {.kind = FOUND_FILE, .text = f->path, .number = f->count};
+    s->out->len = f->record;
+    found_add(s->out, &record, NULL);
+    s->matches++;
+}
+
+int scan_file(struct scan *scan, int fd, int64_t size, struct str path)
+{
+    struct file f = {.scan = scan, .path = path, .number = 1};
+    scan->files++;
+    int r = search_text(&f, fd, size);
+    scan->bytes += f.bytes;
+    finish_file(&f);
+    if (scan->cap > 16 * WINDOW) {
+        free(scan->buf);
+        scan->cap = WINDOW;
+        scan->buf = mem_zero(WINDOW);
+    }
+    return r;
+}

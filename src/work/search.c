@@ -1,0 +1,361 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "base/processor.h"
+#include "work/scan.h"
+#include "work/walk.h"
+#include "work/work.h"
+
+/* Files that a thread takes at once. The walk is in order and one thread's at a time; what is taken is
+ * searched by several. */
+#define BATCH 16
+/* So many batches may be searched before the one that comes first among them is done. */
+#define AHEAD 64
+#define THREADS_MAX 16
+/* The engine's compiler goes as deep as brackets are nested, 250 levels. */
+#define STACK_BYTES (1u << 20)
+
+struct item {
+    struct walk_folder *folder;
+    size_t path; /* in batch.names */
+    size_t path_length;
+    size_t name;
+};
+
+struct batch {
+    struct batch *next;
+    uint64_t number;
+    size_t count;
+    struct item items[BATCH];
+    struct buf names;
+    struct buf out;
+    int64_t matches;
+};
+
+struct search {
+    struct work *w;
+    const struct op_search_request *q;
+    struct matcher *matcher;
+    struct walk *walk;
+    struct walk_rules rules;
+    pthread_mutex_t lock; /* for all that follows, and the walk */
+    pthread_cond_t moved;
+    uint64_t next;       /* batch to be taken */
+    uint64_t next_done;  /* batch whose records come next in the answer */
+    struct batch *ready; /* searched, in order, waiting for one before them */
+    bool walked;         /* there are no more files */
+    bool failed;
+    struct err err;
+    struct op_search_reply reply;
+    atomic_bool stop;
+};
+
+static void batch_free(struct batch *b)
+{
+    if (!b)
+        return;
+    for (size_t i = 0; i < b->count; i++)
+        walk_folder_unref(b->items[i].folder);
+    buf_done(&b->names);
+    buf_done(&b->out);
+    free(b);
+}
+
+static struct batch *batch_new(const struct search *s)
+{
+    struct batch *b = mem_zero(sizeof *b);
+    buf_init(&b->names, BATCH * (PATH_TEXT_MAX + 2));
+    buf_init(&b->out, s->w->body.max);
+    return b;
+}
+
+static void fail(struct search *s, const struct err *err)
+{
+    if (!s->failed)
+        s->err = *err;
+    s->failed = true;
+    atomic_store(&s->stop, true);
+}
+
+static void add_item(struct batch *b, const struct walk_entry *entry)
+{
+    size_t path = b->names.len;
+    buf_add(&b->names, entry->path.p, entry->path.n);
+    buf_add_char(&b->names, '\0');
+    b->items[b->count++] = (struct item){walk_folder_ref(entry->folder), path, entry->path.n,
+                                         path + entry->path.n - strlen(entry->name)};
+}
+
+/* The next files, in order. The first batches are small: what is looked for may be in the first file. */
+static bool take_batch(struct search *s, struct batch *b)
+{
+    struct walk_entry entry;
+    struct err err;
+    size_t wanted = s->next < 4 ? 1u << s->next : BATCH;
+    while (!s->walked && !atomic_load(&s->stop) && b->count < wanted) {
+        int r = walk_next(s->walk, &entry, &err);
+        if (r < 0)
+            fail(s, &err);
+        else if (r == 0)
+            s->walked = true;
+        else
+            add_item(b, &entry);
+    }
+    if (b->count == 0 || s->failed)
+        return false;
+    b->number = s->next++;
+    return true;
+}
+
+static void search_item(struct scan *scan, const struct batch *b, const struct item *item,
+                        int64_t *unreadable)
+{
+    struct stat st;
+    FD_AT_END int fd = beneath_open_child_file(item->folder->fd, b->names.data + item->name);
+    /* Gone since it was listed: then it is not there. */
+    if (fd < 0) {
+        *unreadable += errno != ENOENT;
+        return;
+    }
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return;
+    struct str path = {b->names.data + item->path, item->path_length};
+    if (scan_file(scan, fd, st.st_size, path) < 0)
+        ++*unreadable;
+}
+
+/* The length of the records up to the one that goes beyond `left` matches. */
+static size_t cut_records(const struct search *s, const struct batch *b, int64_t left)
+{
+    struct str rest = buf_str(&b->out);
+    size_t keep = 0;
+    int64_t last = 0; /* line that matches, in the file at hand */
+    for (struct found found; found_next(&rest, &found) > 0;) {
+        size_t end = b->out.len - rest.n;
+        bool match = found.kind == FOUND_MATCH || s->q->mode != SEARCH_LINES;
+        if (match && left-- == 0)
+            break;
+        if (match)
+            last = found.number;
+        else if (found.kind == FOUND_FILE)
+            last = 0;
+        if (match || (last && found.number <= last + s->q->after))
+            keep = end;
+    }
+    return keep;
+}
+
+static void add_to_answer(struct search *s, struct batch *b)
+{
+    int64_t left = s->q->max_matches - s->reply.matches;
+    bool full = b->matches > left;
+    size_t n = full ? cut_records(s, b, left) : b->out.len;
+    int64_t matches = full ? left : b->matches;
+    struct buf *body = &s->w->body;
+    if (b->out.failed || n > body->max - body->len) {
+        full = true;
+        n = 0;
+        matches = 0;
+    }
+    buf_add(body, b->out.data, n);
+    s->reply.matches += matches;
+    s->reply.truncated = s->reply.truncated || full;
+    if (full)
+        atomic_store(&s->stop, true);
+}
+
+/* Under the lock. Answers are in the order of the walk, whoever is ready first. */
+static void give_batch(struct search *s, struct batch *b)
+{
+    struct batch **at = &s->ready;
+    while (*at && (*at)->number < b->number)
+        at = &(*at)->next;
+    b->next = *at;
+    *at = b;
+    while (s->ready && s->ready->number == s->next_done) {
+        struct batch *first = s->ready;
+        s->ready = first->next;
+        s->next_done++;
+        if (!s->reply.truncated)
+            add_to_answer(s, first);
+        batch_free(first);
+    }
+    pthread_cond_broadcast(&s->moved);
+}
+
+static void give_counts(struct search *s, const struct scan *scan, int64_t unreadable)
+{
+    s->reply.lines += scan->lines;
+    s->reply.files += scan->files;
+    s->reply.bytes += scan->bytes;
+    s->reply.binary += scan->binary;
+    s->reply.long_lines += scan->long_lines;
+    s->reply.unreadable += unreadable;
+}
+
+static void search_batch(struct scan *scan, struct batch *b, int64_t *unreadable)
+{
+    scan->out = &b->out;
+    scan->matches = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        if (scan_stopped(scan) || scan->matches > scan->limit)
+            break;
+        search_item(scan, b, &b->items[i], unreadable);
+    }
+    b->matches = scan->matches;
+}
+
+static void search_files(struct search *s)
+{
+    struct scan scan;
+    int64_t unreadable = 0;
+    scan_init(&scan, s->matcher, s->q);
+    scan.stop[0] = &s->stop;
+    scan.stop[1] = s->w->cancelled;
+    pthread_mutex_lock(&s->lock);
+    while (!atomic_load(&s->stop)) {
+        if (s->next > s->next_done + AHEAD) {
+            pthread_cond_wait(&s->moved, &s->lock);
+            continue;
+        }
+        struct batch *b = batch_new(s);
+        if (!take_batch(s, b)) {
+            batch_free(b);
+            break;
+        }
+        pthread_mutex_unlock(&s->lock);
+        search_batch(&scan, b, &unreadable);
+        pthread_mutex_lock(&s->lock);
+        give_batch(s, b);
+    }
+    give_counts(s, &scan, unreadable);
+    pthread_cond_broadcast(&s->moved);
+    pthread_mutex_unlock(&s->lock);
+    scan_done(&scan);
+}
+
+static void *help(void *arg)
+{
+    processor_any();
+    search_files(arg);
+    return NULL;
+}
+
+static unsigned start_threads(struct search *s, pthread_t *threads)
+{
+    unsigned wanted = processor_count() - 1;
+    unsigned n = 0;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    while (n < wanted && n < THREADS_MAX && pthread_create(&threads[n], &attr, help, s) == 0)
+        n++;
+    pthread_attr_destroy(&attr);
+    return n;
+}
+
+static int search_folder(struct search *s, const struct beneath_root *root, struct err *err)
+{
+    pthread_t threads[THREADS_MAX];
+    s->walk = walk_new(root, s->q->path.p, &s->rules, s->w->cancelled, err);
+    if (!s->walk)
+        return -1;
+    work_slow(s->w);
+    processor_any();
+    unsigned n = start_threads(s, threads);
+    search_files(s);
+    for (unsigned i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    const struct walk_stats *stats = walk_stats(s->walk);
+    s->reply.ignored = stats->ignored;
+    s->reply.unreadable += stats->unreadable;
+    s->reply.truncated = s->reply.truncated || stats->cut;
+    if (!s->failed)
+        return 0;
+    *err = s->err;
+    return -1;
+}
+
+static int search_one(struct search *s, const struct beneath_root *root, struct err *err)
+{
+    FD_AT_END int fd = -1;
+    struct stat st;
+    struct scan scan;
+    if (beneath_open_file(root, s->q->path.p, &fd, &st, err) < 0)
+        return -1;
+    struct batch *b = batch_new(s);
+    work_slow(s->w);
+    scan_init(&scan, s->matcher, s->q);
+    scan.stop[0] = &s->stop;
+    scan.stop[1] = s->w->cancelled;
+    scan.out = &b->out;
+    int r = scan_file(&scan, fd, st.st_size, STR(""));
+    b->matches = scan.matches;
+    give_batch(s, b);
+    give_counts(s, &scan, 0);
+    scan_done(&scan);
+    return r < 0 ? beneath_errno(err, -r, s->q->path.p) : 0;
+}
+
+static void search_done(struct search *s)
+{
+    while (s->ready) {
+        struct batch *b = s->ready;
+        s->ready = b->next;
+        batch_free(b);
+    }
+    walk_free(s->walk);
+    matcher_free(s->matcher);
+    glob_free(s->rules.glob);
+    glob_free(s->rules.exclude);
+    pthread_cond_destroy(&s->moved);
+    pthread_mutex_destroy(&s->lock);
+}
+
+static int prepare(struct search *s, struct str excludes, struct err *err)
+{
+    const struct op_search_request *q = s->q;
+    struct matcher_options options = {q->pattern, q->literal, q->ignore_case, q->word};
+    s->rules = (struct walk_rules){.recursive = true,
+                                   .hidden = q->hidden,
+                                   .ignore = q->ignore,
+                                   .modules = q->modules,
+                                   .files_only = true,
+                                   .excludes = excludes};
+    if (q->include.p && !(s->rules.glob = glob_compile(q->include, true, err)))
+        return -1;
+    if (q->exclude.p && !(s->rules.exclude = glob_compile(q->exclude, true, err)))
+        return -1;
+    s->matcher = matcher_new(&options, err);
+    return s->matcher ? 0 : -1;
+}
+
+int work_search(struct work *w, const union op_request *request, struct str body,
+                union op_reply *reply, struct err *err)
+{
+    const struct op_search_request *q = &request->search;
+    const struct beneath_root *root = work_root(w, q->root, q->no_links, err);
+    CLEANUP(search_done) struct search s = {.w = w,
+                                            .q = q,
+                                            .lock = PTHREAD_MUTEX_INITIALIZER,
+                                            .moved = PTHREAD_COND_INITIALIZER};
+    FD_AT_END int fd = -1;
+    struct stat st;
+    if (!root || beneath_open(root, q->path.p, O_PATH, &fd, err) < 0)
+        return -1;
+    if (fstat(fd, &st) < 0)
+        return beneath_errno(err, errno, q->path.p);
+    if (prepare(&s, body, err) < 0)
+        return -1;
+    int r = S_ISDIR(st.st_mode) ? search_folder(&s, root, err) : search_one(&s, root, err);
+    if (r < 0 || work_check_cancel(w, err) < 0)
+        return -1;
+    reply->search = s.reply;
+    return 0;
+}
