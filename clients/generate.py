@@ -50,6 +50,11 @@ class Tool:
         return sorted(self.args.items(), key=lambda item: item[0] not in self.required)
 
 
+def one_of(name):
+    """The type of one item of the list that is called so."""
+    return name.removesuffix("es") if name.endswith("Matches") else name.removesuffix("Entries") + "Entry"
+
+
 class Types:
     """Collects the named object types that a tool's schemas need, innermost first."""
 
@@ -66,7 +71,7 @@ class Types:
         if isinstance(kind, list):
             return self.words["union"]([self.of({**schema, "type": k}, name) for k in kind])
         if kind == "array":
-            return self.words["array"](self.of(schema.get("items"), name.removesuffix("Entries") + "Entry"))
+            return self.words["array"](self.of(schema.get("items"), one_of(name)))
         if kind == "object" and schema.get("properties"):
             return self.add(name, schema["properties"], schema.get("required", []))
         return self.words.get(kind, self.words["any"])
@@ -120,6 +125,11 @@ def python_name(name):
     return name + "_" if keyword.iskeyword(name) or name in ("self", "timeout") else name
 
 
+def python_words(doc):
+    """As it is written in a string."""
+    return doc.replace("\\", "\\\\")
+
+
 def python_object(name, fields):
     """Keys that may be missing come from a base class: typing.NotRequired is not in Python 3.9."""
     optional = [f for f in fields if not f[2]]
@@ -143,14 +153,14 @@ def python_fields(fields):
     for name, kind, _, doc in fields:
         lines.append(f"    {name}: {kind}")
         if doc:
-            lines.append(f'    """{doc}"""')
+            lines.append(f'    """{python_words(doc)}"""')
     return lines
 
 
 def python_doc(tool):
-    lines = [wrapped(tool.doc, " " * 8, '"""')]
+    lines = [wrapped(python_words(tool.doc), " " * 8, '"""')]
     for number, (name, schema) in enumerate(tool.ordered()):
-        text = f"{python_name(name)}: {docs(schema)}"
+        text = f"{python_name(name)}: {python_words(docs(schema))}"
         if "default" in schema:
             text += f" Default: {json.dumps(schema['default'])}."
         lines += [""] * (number == 0)

@@ -30,6 +30,11 @@ void processor_init(void)
     several = sched_getaffinity(0, sizeof all, &all) == 0 && CPU_COUNT(&all) > 1;
 }
 
+unsigned processor_count(void)
+{
+    return several ? (unsigned)CPU_COUNT(&all) : 1;
+}
+
 /* Where the calling thread may run: on one, on all but one (as a negative number), or (0) anywhere. */
 static void allow(int64_t wanted)
 {

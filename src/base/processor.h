@@ -11,6 +11,7 @@
 
 /* Which processors there are; once, before anything is locked. */
 void processor_init(void);
+unsigned processor_count(void);
 
 /* Numbers of processors begin with 1; 0 is none in particular. */
 

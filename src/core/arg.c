@@ -26,6 +26,7 @@ static const char *expected(const struct arg *arg)
     case ARG_OBJECT:
         return "object";
     case ARG_OBJECTS:
+    case ARG_LIST:
         return "array";
     case ARG_STRING:
     case ARG_CHOICE:
@@ -158,7 +159,22 @@ static int check_object(const struct arg *arg, const char *way, yyjson_val *val,
                                                                              : 0;
 }
 
-static int decode_objects(const struct arg *arg, yyjson_val *val, void *out, struct err *err)
+static int decode_one(const struct arg *arg, yyjson_val *val, void *out, struct err *err);
+
+static int check_item(const struct arg *arg, size_t idx, yyjson_val *val, struct err *err)
+{
+    char way[64];
+    snprintf(way, sizeof way, "%.40s[%zu]", arg->name, idx);
+    if (arg->type == ARG_OBJECTS)
+        return check_object(arg, way, val, err);
+    _Alignas(8) char unused[ARG_ITEM_MAX];
+    struct arg item = *arg->items;
+    item.name = way;
+    item.offset = 0;
+    return decode_one(&item, val, unused, err);
+}
+
+static int decode_array(const struct arg *arg, yyjson_val *val, void *out, struct err *err)
 {
     if (!yyjson_is_arr(val))
         return wrong_type(arg, val, err);
@@ -173,9 +189,7 @@ static int decode_objects(const struct arg *arg, yyjson_val *val, void *out, str
     size_t max;
     yyjson_val *item;
     yyjson_arr_foreach(val, idx, max, item) {
-        char way[64];
-        snprintf(way, sizeof way, "%.40s[%zu]", arg->name, idx);
-        if (check_object(arg, way, item, err) < 0)
+        if (check_item(arg, idx, item, err) < 0)
             return -1;
     }
     *(yyjson_val **)slot(out, arg) = val;
@@ -202,7 +216,8 @@ static int decode_one(const struct arg *arg, yyjson_val *val, void *out, struct 
         *(yyjson_val **)slot(out, arg) = val;
         return 0;
     case ARG_OBJECTS:
-        return decode_objects(arg, val, out, err);
+    case ARG_LIST:
+        return decode_array(arg, val, out, err);
     }
     return -1;
 }

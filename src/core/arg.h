@@ -18,6 +18,7 @@ enum arg_type {
     ARG_SHA256,  /* struct str: 64 hexadecimal digits */
     ARG_OBJECT,  /* yyjson_val *: an object described by items, or any where there are none */
     ARG_OBJECTS, /* yyjson_val *: array of objects described by items; min/max bound their number */
+    ARG_LIST, /* yyjson_val *: array of values that are each what the one item says, the same way */
 };
 
 enum arg_flag {
@@ -42,7 +43,7 @@ struct arg {
     int64_t max; /* 0: no bound */
     int64_t def;
     const char *const *choices; /* NULL-ended */
-    const struct arg *items;    /* ARG_OBJECT, ARG_OBJECTS */
+    const struct arg *items;    /* ARG_OBJECT, ARG_OBJECTS, ARG_LIST */
     size_t n_items;
     const char *doc;
 };

@@ -23,11 +23,12 @@ static void redact_bytes(struct str text, struct json_out *j)
 static void redact_inner(const struct arg *arg, yyjson_val *val, struct json_out *j)
 {
     struct arg_table table = {arg->items, arg->n_items, 0};
-    if (yyjson_is_obj(val) && arg->items) {
+    bool known = arg->items && arg->type != ARG_LIST;
+    if (yyjson_is_obj(val) && known) {
         arg_redact(&table, val, j);
         return;
     }
-    if (!yyjson_is_arr(val) || !arg->items) {
+    if (!yyjson_is_arr(val) || !known) {
         size_t n = 0;
         char *text = yyjson_val_write(val, 0, &n);
         redact_bytes((struct str){text, n}, j);
@@ -48,7 +49,7 @@ static void redact_inner(const struct arg *arg, yyjson_val *val, struct json_out
 static void redact_one(const struct arg *arg, yyjson_val *val, struct json_out *j)
 {
     jo_key(j, arg->name);
-    if (arg->type == ARG_OBJECT || arg->type == ARG_OBJECTS) {
+    if (arg->items || arg->type == ARG_OBJECT) {
         redact_inner(arg, val, j);
         return;
     }
@@ -94,6 +95,7 @@ static const char *schema_type(const struct arg *arg)
     case ARG_OBJECT:
         return "object";
     case ARG_OBJECTS:
+    case ARG_LIST:
         return "array";
     case ARG_STRING:
     case ARG_CHOICE:
@@ -101,6 +103,11 @@ static const char *schema_type(const struct arg *arg)
         break;
     }
     return "string";
+}
+
+static bool is_array(const struct arg *arg)
+{
+    return arg->type == ARG_OBJECTS || arg->type == ARG_LIST;
 }
 
 static void schema_bounds(const struct arg *arg, struct json_out *j)
@@ -111,9 +118,9 @@ static void schema_bounds(const struct arg *arg, struct json_out *j)
         if (arg->max)
             jo_kint(j, "maximum", arg->max);
     }
-    if (arg->type == ARG_OBJECTS && arg->min > 0)
+    if (is_array(arg) && arg->min > 0)
         jo_kint(j, "minItems", arg->min);
-    if (arg->type == ARG_OBJECTS && arg->max > 0)
+    if (is_array(arg) && arg->max > 0)
         jo_kint(j, "maxItems", arg->max);
     if (arg->type == ARG_SHA256)
         jo_ktext(j, "pattern", "^[0-9a-fA-F]{64}$");
@@ -153,6 +160,32 @@ static void schema_default(const struct arg *arg, struct json_out *j)
 }
 
 static void schema_object(const struct arg_table *table, const char *doc, bool open,
+                          struct json_out *j);
+
+/* As deep as our own tables are. */
+static void schema_value(const struct arg *arg, struct json_out *j)
+{
+    if (arg->type == ARG_OBJECT && arg->items) {
+        schema_object(&(struct arg_table){arg->items, arg->n_items, 0}, arg->doc,
+                      !(arg->flags & ARG_STRICT), j);
+        return;
+    }
+    jo_open(j, '{');
+    jo_ktext(j, "type", schema_type(arg));
+    if (arg->doc)
+        jo_ktext(j, "description", arg->doc);
+    schema_bounds(arg, j);
+    schema_default(arg, j);
+    if (is_array(arg))
+        jo_key(j, "items");
+    if (arg->type == ARG_OBJECTS)
+        arg_schema(&(struct arg_table){arg->items, arg->n_items, 0}, j);
+    else if (arg->type == ARG_LIST)
+        schema_value(arg->items, j);
+    jo_close(j, '}');
+}
+
+static void schema_object(const struct arg_table *table, const char *doc, bool open,
                           struct json_out *j)
 {
     bool any_required = false;
@@ -163,25 +196,9 @@ static void schema_object(const struct arg_table *table, const char *doc, bool o
     jo_key(j, "properties");
     jo_open(j, '{');
     for (size_t i = 0; i < table->count; i++) {
-        const struct arg *arg = &table->args[i];
-        any_required |= is_required(arg);
-        jo_key(j, arg->name);
-        if (arg->type == ARG_OBJECT && arg->items) {
-            schema_object(&(struct arg_table){arg->items, arg->n_items, 0}, arg->doc,
-                          !(arg->flags & ARG_STRICT), j);
-            continue;
-        }
-        jo_open(j, '{');
-        jo_ktext(j, "type", schema_type(arg));
-        if (arg->doc)
-            jo_ktext(j, "description", arg->doc);
-        schema_bounds(arg, j);
-        schema_default(arg, j);
-        if (arg->type == ARG_OBJECTS) {
-            jo_key(j, "items");
-            arg_schema(&(struct arg_table){arg->items, arg->n_items, 0}, j);
-        }
-        jo_close(j, '}');
+        any_required |= is_required(&table->args[i]);
+        jo_key(j, table->args[i].name);
+        schema_value(&table->args[i], j);
     }
     jo_close(j, '}');
     if (any_required) {

@@ -7,6 +7,8 @@
 
 /* A long diff; longer ones are cut. */
 #define DIFF_EXPECTED ((size_t)256 << 10)
+/* Hardly any search finds as much as it may. */
+#define SEARCH_EXPECTED ((size_t)2 << 20)
 
 struct call *call_new(void)
 {
@@ -32,6 +34,13 @@ void call_free(struct call *call)
     free(call);
 }
 
+static size_t search_expected(const struct op_search_request *request)
+{
+    const size_t line = 200;
+    size_t lines = (size_t)request->max_matches * (size_t)(1 + request->before + request->after);
+    return lines < SEARCH_EXPECTED / line ? lines * line : SEARCH_EXPECTED;
+}
+
 size_t call_expected_bytes(const struct call *call)
 {
     const size_t small = 4096;
@@ -40,6 +49,8 @@ size_t call_expected_bytes(const struct call *call)
         return small + (size_t)call->request.read.max_bytes;
     if (call->op == &op_table[OP_LIST])
         return small + entry * (size_t)call->request.list.max_entries;
+    if (call->op == &op_table[OP_SEARCH])
+        return small + search_expected(&call->request.search);
     if (call->op && call->op->has_body)
         return small + DIFF_EXPECTED;
     return small;

@@ -77,6 +77,7 @@ struct op_list_request {
     struct str exclude; /* neither this nor what is in it; without a slash: names at any depth */
     bool recursive;
     bool hidden;
+    bool ignore; /* leave out what .gitignore and .ignore files name */
     bool skip_symlinks;
     bool no_links;
     int64_t max_entries;

@@ -14,7 +14,7 @@ static void nothing(const struct call *call, struct json_out *j)
 static const char *type_words[] = {
     [ARG_STRING] = "string", [ARG_INT] = "integer",   [ARG_BOOL] = "boolean",
     [ARG_CHOICE] = "string", [ARG_SHA256] = "string", [ARG_OBJECT] = "object",
-    [ARG_OBJECTS] = "array",
+    [ARG_OBJECTS] = "array", [ARG_LIST] = "array",
 };
 
 static const char *expected_type(const struct call *call, const char *field)

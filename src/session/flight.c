@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "core/found.h"
 
 void flight_init(struct flight *f)
 {
@@ -110,29 +111,84 @@ int flight_frame(const struct call *call, uint32_t processor, struct buf *head, 
     return make_body_file(call->request_body, ret_body_fd, err);
 }
 
+static bool read_makes_sense(const struct call *call)
+{
+    const struct op_read_reply *r = &call->reply.read;
+    int64_t n = (int64_t)call_body_bytes(call);
+    return r->whole <= n && n <= call->request.read.max_bytes && r->end_line - 1 <= r->total_lines;
+}
+
+static bool list_makes_sense(const struct call *call)
+{
+    struct str rest = buf_str(&call->reply_body);
+    struct op_entry entry;
+    int64_t count = 0;
+    int r;
+    while ((r = op_entry_next(&rest, &entry)) > 0) {
+        if (!call->request.list.recursive && memchr(entry.name.p, '/', entry.name.n))
+            return false;
+        count++;
+    }
+    return r == 0 && count <= call->reply.list.count &&
+           call->reply.list.count <= call->request.list.max_entries;
+}
+
+/* Inside the line, one behind the other. */
+static bool spans_make_sense(const struct found *found)
+{
+    uint64_t length = (uint64_t)found->cut_before + found->text.n;
+    uint32_t from = 0;
+    for (size_t i = 0; i < found->n_spans; i++) {
+        struct found_span span = found_span(found, i);
+        if (span.start < from || span.end < span.start ||
+            (span.end > length && span.end - length > (uint64_t)found->cut_after))
+            return false;
+        from = span.end;
+    }
+    return found->n_spans == 0 || found->kind == FOUND_MATCH;
+}
+
+/* `line` is that of the record before it in the same file, or -1 where there is no file yet. */
+static bool found_makes_sense(const struct op_search_request *request, const struct found *found,
+                              int64_t line)
+{
+    if (!spans_make_sense(found))
+        return false;
+    if (found->kind == FOUND_FILE)
+        return found->cut_before == 0 && found->cut_after == 0;
+    if (found->kind == FOUND_CONTEXT && request->before == 0 && request->after == 0)
+        return false;
+    return request->mode == SEARCH_LINES && line >= 0 && found->number > line;
+}
+
+static bool search_makes_sense(const struct call *call)
+{
+    const struct op_search_request *request = &call->request.search;
+    enum found_kind counted = request->mode == SEARCH_LINES ? FOUND_MATCH : FOUND_FILE;
+    struct str rest = buf_str(&call->reply_body);
+    struct found found;
+    int64_t count = 0;
+    int64_t line = -1;
+    int r;
+    while ((r = found_next(&rest, &found)) > 0) {
+        if (!found_makes_sense(request, &found, line))
+            return false;
+        line = found.kind == FOUND_FILE ? 0 : found.number;
+        count += found.kind == counted;
+    }
+    return r == 0 && count == call->reply.search.matches && count <= request->max_matches;
+}
+
 /* What the field tables cannot say: how the fields and the body fit together. */
 static bool reply_makes_sense(const struct call *call)
 {
-    size_t n = call_body_bytes(call);
-    if (call->op == &op_table[OP_READ]) {
-        const struct op_read_reply *r = &call->reply.read;
-        return r->whole <= (int64_t)n && (int64_t)n <= call->request.read.max_bytes &&
-               r->end_line - 1 <= r->total_lines;
-    }
-    if (call->op == &op_table[OP_LIST]) {
-        struct str rest = buf_str(&call->reply_body);
-        struct op_entry entry;
-        int64_t count = 0;
-        int r;
-        while ((r = op_entry_next(&rest, &entry)) > 0) {
-            if (!call->request.list.recursive && memchr(entry.name.p, '/', entry.name.n))
-                return false;
-            count++;
-        }
-        return r == 0 && count <= call->reply.list.count &&
-               call->reply.list.count <= call->request.list.max_entries;
-    }
-    return n == 0 || call->op->has_body;
+    if (call->op == &op_table[OP_READ])
+        return read_makes_sense(call);
+    if (call->op == &op_table[OP_LIST])
+        return list_makes_sense(call);
+    if (call->op == &op_table[OP_SEARCH])
+        return search_makes_sense(call);
+    return call_body_bytes(call) == 0 || call->op->has_body;
 }
 
 static enum flight_result take_reply(struct call *call, const struct frame *frame)

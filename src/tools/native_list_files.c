@@ -10,6 +10,7 @@ struct args {
     struct str glob;
     struct str exclude;
     bool hidden;
+    bool ignore;
     int64_t max_results;
 };
 
@@ -42,6 +43,10 @@ static const struct arg args[] = {
      .type = ARG_BOOL,
      .offset = offsetof(struct args, hidden),
      .doc = "Also list names that begin with a dot."},
+    {.name = "ignore",
+     .type = ARG_BOOL,
+     .offset = offsetof(struct args, ignore),
+     .doc = "Leave out what .gitignore and .ignore files name."},
     {.name = "max_results",
      .type = ARG_INT,
      .offset = offsetof(struct args, max_results),
@@ -87,6 +92,7 @@ static int prepare(struct call *call, struct err *err)
         .exclude = a->exclude,
         .recursive = a->recursive,
         .hidden = a->hidden,
+        .ignore = a->ignore,
         .max_entries = a->max_results,
     };
     return 0;

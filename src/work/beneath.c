@@ -420,6 +420,18 @@ int beneath_open_child(int dir, const char *name)
     return open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
 }
 
+int beneath_open_child_file(int dir, const char *name, struct stat *ret)
+{
+    FD_AT_END int fd = open_at(dir, name, O_RDONLY | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+    if (fd < 0 || fstat(fd, ret) < 0)
+        return -1;
+    if (!S_ISREG(ret->st_mode)) {
+        errno = EINVAL;
+        return -1;
+    }
+    return TAKE_FD(fd);
+}
+
 int beneath_create(int dir, const char *name, int *ret_fd)
 {
     int fd = open_at(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666,

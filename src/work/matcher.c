@@ -72,9 +72,9 @@ static int refuse(struct err *err, rure_error *error)
 }
 
 static void wrap(struct buf *out, const struct matcher_options *options, const struct pattern *p,
-                 struct str text, bool whole)
+                 struct str text)
 {
-    if (whole && !p->keeps_cr)
+    if (!p->keeps_cr)
         buf_add_text(out, "(?R)");
     if (options->word)
         buf_add_text(out, "\\b{start-half}(?:");
@@ -85,11 +85,11 @@ static void wrap(struct buf *out, const struct matcher_options *options, const s
 }
 
 static rure *compile(const struct matcher *m, const struct matcher_options *options,
-                     struct str text, bool whole, rure_error *error)
+                     struct str text)
 {
     BUF_AT_END struct buf wrapped = BUF_INIT(text.n + 64);
-    wrap(&wrapped, options, &m->pattern, text, whole);
-    return compile_text(buf_str(&wrapped), options->ignore_case, error);
+    wrap(&wrapped, options, &m->pattern, text);
+    return compile_text(buf_str(&wrapped), options->ignore_case, NULL);
 }
 
 /* What a model wrote has to be right by itself: not only between our brackets, and not only as we write it. */
@@ -108,12 +108,12 @@ static int compile_engines(struct matcher *m, const struct matcher_options *opti
 {
     struct pattern *p = &m->pattern;
     if (!p->by_line)
-        m->engine = compile(m, options, buf_str(&p->text[PATTERN_WHOLE]), true, NULL);
+        m->engine = compile(m, options, buf_str(&p->text[PATTERN_WHOLE]));
     if (!m->engine) {
         if (!options->literal && check(options, err) < 0)
             return -1;
         p->by_line = true;
-        m->engine = compile(m, options, options->pattern, false, NULL);
+        m->engine = compile(m, options, options->pattern);
         if (!m->engine)
             return err_set(err, ERR_INVALID_PATTERN, "the pattern gets too large when it is compiled");
         return 0;
@@ -123,7 +123,7 @@ static int compile_engines(struct matcher *m, const struct matcher_options *opti
     bool same = whole.n == ascii.n && !options->word;
     bool differs = p->beyond_ascii && (p->folds || options->ignore_case);
     if (!same && !differs)
-        m->ascii_engine = compile(m, options, ascii, true, NULL);
+        m->ascii_engine = compile(m, options, ascii);
     return 0;
 }
 
@@ -226,14 +226,20 @@ static bool next_by_text(const struct matcher *m, const struct matcher_text *tex
 static bool next_by_engine(const struct matcher *m, const struct matcher_text *text, size_t from,
                            struct matcher_line *ret)
 {
-    size_t at;
-    if (!rure_shortest_match(engine_for(m, text), (const uint8_t *)text->p, text->n, from, &at))
-        return false;
-    /* Behind the last line's end there is no line for an empty match. */
-    if (at == text->n && (at == 0 || text->p[at - 1] == '\n'))
-        return false;
-    *ret = line_around(m, text, from, at);
-    return true;
+    rure *engine = engine_for(m, text);
+    for (; from < text->n; from = ret->next) {
+        size_t at;
+        if (!rure_shortest_match(engine, (const uint8_t *)text->p, text->n, from, &at))
+            return false;
+        /* Behind the end of the last line there is no line for an empty match. */
+        if (at == text->n && text->p[at - 1] == '\n')
+            return false;
+        *ret = line_around(m, text, from, at);
+        /* Nor is there anything between `\r` and `\n`. */
+        if (at <= ret->end)
+            return true;
+    }
+    return false;
 }
 
 static bool next_by_line(const struct matcher *m, const struct matcher_text *text, size_t from,

@@ -137,7 +137,9 @@ static void skip_braces(struct reader *r, bool or_letter)
 /* The edge of a word. In ASCII text it need not know more letters. */
 static void take_edge(struct reader *r, const char *from)
 {
-    skip_braces(r, false);
+    /* \\b{start} is an edge of another kind, \\b{2} one that is repeated. */
+    if (r->end - r->at > 1 && (r->at[1] | 0x20) >= 'a' && (r->at[1] | 0x20) <= 'z')
+        skip_braces(r, false);
     buf_add(&r->out->text[PATTERN_WHOLE], from, (size_t)(r->at - from));
     buf_add_text(&r->out->text[PATTERN_ASCII], "(?-u:");
     buf_add(&r->out->text[PATTERN_ASCII], from, (size_t)(r->at - from));

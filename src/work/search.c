@@ -117,14 +117,12 @@ static void search_item(struct scan *scan, const struct batch *b, const struct i
                         int64_t *unreadable)
 {
     struct stat st;
-    FD_AT_END int fd = beneath_open_child_file(item->folder->fd, b->names.data + item->name);
-    /* Gone since it was listed: then it is not there. */
+    FD_AT_END int fd = beneath_open_child_file(item->folder->fd, b->names.data + item->name, &st);
+    /* Gone since it was listed, or no file any more: then it is not there. */
     if (fd < 0) {
-        *unreadable += errno != ENOENT;
+        *unreadable += errno != ENOENT && errno != EINVAL && errno != ELOOP;
         return;
     }
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return;
     struct str path = {b->names.data + item->path, item->path_length};
     if (scan_file(scan, fd, st.st_size, path) < 0)
         ++*unreadable;

@@ -10,13 +10,13 @@
 
 struct walk_rules {
     bool recursive;
-    bool hidden;     /* also names that begin with a dot; never a folder `.git` when `ignore` is set */
-    bool ignore;     /* leave out what .gitignore, .ignore and .git/info/exclude name, from the root on */
-    bool modules;    /* also go into folders named node_modules and .git */
-    bool skip_links; /* symbolic links are not handed out */
-    bool files_only; /* only regular files are handed out */
-    struct glob *glob;    /* hands out only what matches; NULL: everything. Borrowed, as the next one */
-    struct glob *exclude; /* neither this nor what is in it */
+    bool hidden;          /* also names that begin with a dot; never `.git` when `ignore` is set */
+    bool ignore;          /* leave out what .gitignore, .ignore, .git/info/exclude name */
+    bool modules;         /* also go into folders named node_modules and .git */
+    bool skip_links;      /* symbolic links are not handed out */
+    bool files_only;      /* only regular files are handed out */
+    struct glob *glob;    /* hands out only what matches; NULL: everything. Borrowed */
+    struct glob *exclude; /* neither this nor what is in it; NULL: nothing. Borrowed */
     struct str excludes;  /* text in the form of a .gitignore that stands below all such files */
 };
 

@@ -41,6 +41,8 @@ int work_write(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err);
 int work_list(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err);
+int work_search(struct work *w, const union op_request *request, struct str body,
+                union op_reply *reply, struct err *err);
 int work_stat(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err);
 int work_edit(struct work *w, const union op_request *request, struct str body,

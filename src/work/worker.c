@@ -20,7 +20,8 @@
 #endif
 
 #define THREADS_MAX 32
-#define STACK_BYTES (256u << 10)
+/* Regular expressions are compiled as deep as their brackets are nested, 250 levels. */
+#define STACK_BYTES (1u << 20)
 /* The gate bounds what it asks for; this is only so that no mistake can grow without end. */
 #define BODY_MAX (64u << 20)
 #define BODY_KEEP (256u << 10)
@@ -29,7 +30,7 @@
 
 const op_fn work_ops[OP_COUNT] = {
     [OP_READ] = work_read,     [OP_WRITE] = work_write, [OP_LIST] = work_list,
-    [OP_STAT] = work_stat,     [OP_EDIT] = work_edit,   [OP_FRONTMATTER] = work_frontmatter,
+    [OP_STAT] = work_stat, [OP_SEARCH] = work_search,     [OP_EDIT] = work_edit,   [OP_FRONTMATTER] = work_frontmatter,
     [OP_DELETE] = work_delete, [OP_MOVE] = work_move,   [OP_MKDIR] = work_mkdir,
     [OP_SWEEP] = work_sweep,
 };

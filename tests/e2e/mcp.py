@@ -281,7 +281,7 @@ def tools(suite):
                 check(tool[key]["type"] == "object", short(tool[key]))
             hints = tool["annotations"]
             check(hints["title"] == tool["title"] and hints["openWorldHint"] is False, short(hints))
-            reads = name in ("read_file", "list_files", "stat", "time_now")
+            reads = name in ("read_file", "list_files", "search", "stat", "time_now")
             if reads or name == "write_file":
                 # write_file can append, and appending twice is not appending once.
                 expected = {"readOnlyHint": reads, "destructiveHint": not reads, "idempotentHint": reads}
@@ -292,6 +292,8 @@ def tools(suite):
             ("read_file", {"path": "made", "start_line": 2}),
             ("read_file", {"path": "made", "max_bytes": 1}),
             ("list_files", {}),
+            ("search", {"pattern": "[12]", "before": 1}),
+            ("search", {"pattern": "1", "mode": "count"}),
             ("stat", {"path": "made"}),
             ("time_now", {}),
         ]:

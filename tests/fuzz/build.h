@@ -79,6 +79,8 @@ static inline void build_inner(const struct arg *arg, struct source *s, struct j
     jo_close(j, '}');
 }
 
+static inline void build_list(const struct arg *arg, struct source *s, struct json_out *j);
+
 static inline void build_fitting(const struct arg *arg, struct source *s, struct json_out *j)
 {
     static const char hash[] = "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF";
@@ -107,6 +109,9 @@ static inline void build_fitting(const struct arg *arg, struct source *s, struct
             build_inner(arg, s, j);
         jo_close(j, ']');
         break;
+    case ARG_LIST:
+        build_list(arg, s, j);
+        break;
     case ARG_STRING:
         if (strcmp(arg->name, "path") == 0 && next_byte(s) & 1)
             build_path(s, j);
@@ -134,6 +139,14 @@ static inline void build_value(const struct arg *arg, struct source *s, struct j
         jo_bytes(j, next_bytes(s));
     else
         build_fitting(arg, s, j);
+}
+
+static inline void build_list(const struct arg *arg, struct source *s, struct json_out *j)
+{
+    jo_open(j, '[');
+    for (unsigned left = next_byte(s) % 4; left > 0; left--)
+        build_value(arg->items, s, j);
+    jo_close(j, ']');
 }
 
 static inline void build_object(const struct arg_table *table, struct source *s, struct json_out *j)

@@ -55,11 +55,11 @@ static void check_sent(const struct arg_table *table, const char *decoded)
     must(same(table, decoded, again));
 }
 
-/* Objects are for callers only: operations have none. */
+/* Objects and lists are for callers only: operations have none. */
 static bool can_be_sent(const struct arg_table *table)
 {
     for (size_t i = 0; i < table->count; i++) {
-        if (table->args[i].type == ARG_OBJECT || table->args[i].type == ARG_OBJECTS)
+        if (table->args[i].type == ARG_OBJECT || table->args[i].items)
             return false;
     }
     return true;

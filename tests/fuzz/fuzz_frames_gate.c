@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "core/found.h"
 #include "core/registry.h"
 #include "dialect/dialects.h"
 #include "session/flight.h"
@@ -38,6 +39,10 @@ static const struct {
     {&toolhost_fs_list, "{\"path\":\"@project\"}"},
     {&toolhost_fs_write, "{\"path\":\"@state/a\",\"content\":\"x\"}"},
     {NULL, ""},
+    {&native_search, "{\"pattern\":\"x\",\"path\":\"d\",\"before\":2,\"after\":1}"},
+    {&native_search, "{\"pattern\":\"x\",\"mode\":\"count\",\"max_results\":3}"},
+    {&toolhost_fs_search,
+     "{\"pattern\":\"x\",\"path\":\"@project\",\"before\":3,\"maxMatches\":7}"},
 };
 
 static struct call *prepared(size_t index)
@@ -69,6 +74,18 @@ static void check_answer(struct call *call, bool redact)
     must(json_parse(out.data, out.len, out.len, JSON_STRICT, &doc, NULL) == 0);
 }
 
+static void check_found(const struct call *call)
+{
+    bool lines = call->request.search.mode == SEARCH_LINES;
+    struct str rest = buf_str(&call->reply_body);
+    struct found found;
+    int64_t matches = 0;
+    while (found_next(&rest, &found) > 0)
+        matches += found.kind == (lines ? FOUND_MATCH : FOUND_FILE);
+    must(rest.n == 0 && matches == call->reply.search.matches);
+    must(matches <= call->request.search.max_matches);
+}
+
 static void check_done(const struct call *call)
 {
     int64_t n = (int64_t)call->reply_body.len;
@@ -86,6 +103,8 @@ static void check_done(const struct call *call)
             count++;
         must(rest.n == 0 && count <= reply->list.count);
         must(reply->list.count <= call->request.list.max_entries);
+    } else if (call->op == &op_table[OP_SEARCH]) {
+        check_found(call);
     } else {
         must(n == 0);
     }
@@ -146,8 +165,27 @@ static void take_raw(struct call *call, struct source *rest)
     take(call, &frame);
 }
 
+/* Lines that mostly follow each other. */
+static void build_found(struct source *rest, struct buf *out)
+{
+    int64_t line = 0;
+    for (unsigned left = next_byte(rest) % 17; left > 0; left--) {
+        struct found_span span = {next_byte(rest) % 8, next_byte(rest) % 8};
+        struct found found = {.kind = (enum found_kind)(next_byte(rest) % 3),
+                              .number = line += next_byte(rest) % 4,
+                              .text = next_bytes(rest)};
+        found.n_spans = found.kind == FOUND_MATCH && next_byte(rest) & 1;
+        found.cut_after = next_byte(rest) & 1 ? next_int(rest) : 0;
+        found_add(out, &found, &span);
+    }
+}
+
 static void build_body(const struct call *call, struct source *rest, struct buf *out)
 {
+    if (call->op == &op_table[OP_SEARCH]) {
+        build_found(rest, out);
+        return;
+    }
     for (unsigned left = next_byte(rest) % 9; left > 0; left--) {
         struct op_entry entry = {(enum file_type)(next_byte(rest) % 5), next_int(rest),
                                  next_int(rest), next_bytes(rest)};

@@ -281,6 +281,14 @@ static struct str random_hash(char *room)
     return (struct str){room, HASH_HEX};
 }
 
+static size_t choices_of(const struct arg *arg)
+{
+    size_t n = 0;
+    while (arg->choices[n])
+        n++;
+    return n;
+}
+
 /* Anything the table allows; strings are put into `room`. */
 static void fill(const struct arg_table *table, char *out, char *room)
 {
@@ -293,7 +301,7 @@ static void fill(const struct arg_table *table, char *out, char *room)
         if (arg->type == ARG_BOOL)
             *(bool *)at = random_below(2);
         if (arg->type == ARG_CHOICE)
-            *(int64_t *)at = (int64_t)random_below(4);
+            *(int64_t *)at = (int64_t)random_below(choices_of(arg));
         if (arg->type == ARG_SHA256 && !absent)
             *(struct str *)at = random_hash(room);
         if (arg->type == ARG_STRING && !absent) {
@@ -316,7 +324,7 @@ static void assert_same(const struct arg_table *table, const char *a, const char
             assert_int_equal(x->n, y->n);
             if (x->n)
                 assert_memory_equal(x->p, y->p, x->n);
-        } else if (arg->type == ARG_OBJECT || arg->type == ARG_OBJECTS) {
+        } else if (arg->type == ARG_OBJECT || arg->items) {
             assert_int_equal(*(void *const *)x == NULL, *(void *const *)y == NULL);
         } else {
             assert_memory_equal(x, y, arg->type == ARG_BOOL ? sizeof(bool) : sizeof(int64_t));

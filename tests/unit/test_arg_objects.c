@@ -1,4 +1,4 @@
-/* Objects and lists of objects as arguments. */
+/* Objects and lists as arguments. */
 #include <cmocka.h>
 
 #include "core/arg.h"
@@ -31,7 +31,14 @@ struct sample {
     yyjson_val *open;
     yyjson_val *strict;
     yyjson_val *any;
+    yyjson_val *words;
+    yyjson_val *pairs;
 };
+
+static const struct arg word = {.name = "word", .type = ARG_STRING, .max = 3};
+static const struct arg number = {.name = "number", .type = ARG_INT, .def = ARG_ABSENT};
+static const struct arg pair = {
+    .name = "pair", .type = ARG_LIST, .items = &number, .min = 2, .max = 2};
 
 static const struct arg sample_args[] = {
     {.name = "edits",
@@ -54,6 +61,12 @@ static const struct arg sample_args[] = {
      .items = item_args,
      .n_items = ARRAY_LEN(item_args)},
     {.name = "any", .type = ARG_OBJECT, .offset = offsetof(struct sample, any)},
+    {.name = "words",
+     .type = ARG_LIST,
+     .offset = offsetof(struct sample, words),
+     .max = 2,
+     .items = &word},
+    {.name = "pairs", .type = ARG_LIST, .offset = offsetof(struct sample, pairs), .items = &pair},
 };
 static const struct arg_table sample_table = ARG_TABLE(sample_args, struct sample);
 
@@ -72,12 +85,15 @@ static void what_fits_is_handed_on(void **state)
     struct sample s;
     struct err err;
     if (decode("{'edits':[{'old_text':'a'},{'old_text':'','all':true,'kind':'two','label':null}],"
-               "'open':{'old_text':'x','more':1},'any':{'a':{'b':[]}}}",
+               "'open':{'old_text':'x','more':1},'any':{'a':{'b':[]}},'words':['a',''],"
+               "'pairs':[[0,1],[2,2]]}",
                &s, &doc, &err) < 0)
         fail_msg("%s", err.message);
     assert_int_equal(yyjson_arr_size(s.edits), 2);
     assert_true(yyjson_is_obj(s.open) && yyjson_is_obj(s.any));
     assert_null(s.strict);
+    assert_int_equal(yyjson_arr_size(s.words), 2);
+    assert_int_equal(yyjson_arr_size(s.pairs), 2);
     /* The inner table reads each one as it would an object of its own. */
     struct item item = {{0}};
     struct arg_table table = ARG_TABLE(item_args, struct item);
@@ -116,6 +132,16 @@ static void what_is_wrong_is_found_by_its_way(void **state)
          "unknown"},
         {"{'edits':[{'old_text':'a'}],'any':[]}", "any", "type"},
         {"{'edits':[{'old_text':'a'}],'any':'x'}", "any", "type"},
+        {"{'edits':[{'old_text':'a'}],'words':'x'}", "words", "type"},
+        {"{'edits':[{'old_text':'a'}],'words':{}}", "words", "type"},
+        {"{'edits':[{'old_text':'a'}],'words':['a','b','c']}", "words", "range"},
+        {"{'edits':[{'old_text':'a'}],'words':['a',1]}", "words[1]", "type"},
+        {"{'edits':[{'old_text':'a'}],'words':[null]}", "words[0]", "type"},
+        {"{'edits':[{'old_text':'a'}],'words':['long']}", "words[0]", "range"},
+        {"{'edits':[{'old_text':'a'}],'pairs':[[1,2],3]}", "pairs[1]", "type"},
+        {"{'edits':[{'old_text':'a'}],'pairs':[[1,2,3]]}", "pairs[0]", "range"},
+        {"{'edits':[{'old_text':'a'}],'pairs':[[1,2],[1,'2']]}", "pairs[1][1]", "type"},
+        {"{'edits':[{'old_text':'a'}],'pairs':[[1,-2]]}", "pairs[0][1]", "range"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         JSON_AT_END yyjson_doc *doc = NULL;
@@ -176,6 +202,15 @@ static void the_schema_says_what_is_inside(void **state)
     assert_true(yyjson_is_false(at(root, "/properties/strict/additionalProperties")));
     assert_true(yyjson_equals_str(at(root, "/properties/any/type"), "object"));
     assert_null(at(root, "/properties/any/properties"));
+    assert_true(yyjson_equals_str(at(root, "/properties/words/type"), "array"));
+    assert_int_equal(yyjson_get_int(at(root, "/properties/words/maxItems")), 2);
+    assert_true(yyjson_equals_str(at(root, "/properties/words/items/type"), "string"));
+    yyjson_val *inner = at(root, "/properties/pairs/items");
+    assert_true(yyjson_equals_str(at(inner, "/type"), "array"));
+    assert_int_equal(yyjson_get_int(at(inner, "/minItems")), 2);
+    assert_int_equal(yyjson_get_int(at(inner, "/maxItems")), 2);
+    assert_true(yyjson_equals_str(at(inner, "/items/type"), "integer"));
+    assert_null(at(inner, "/items/default"));
     assert_int_equal(yyjson_arr_size(at(root, "/required")), 1);
 }
 
@@ -212,6 +247,8 @@ static void what_is_no_object_is_logged_without_its_value(void **state)
         "{'edits':[778899,'778899',['778899'],{'old_text':778899}]}",
         "{'edits':{'old_text':'778899'},'any':['778899'],'open':[778899]}",
         "{'any':{'778899':778899}}",
+        "{'words':['778899',778899,{'word':'778899'}],'pairs':[[778899]]}",
+        "{'words':'778899','pairs':{'pair':778899,'number':778899}}",
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         FREE_AT_END char *log = redacted(texts[i]);

@@ -1,6 +1,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "core/found.h"
 #include "json_text.h"
 #include "random.h"
 #include "session/flight.h"
@@ -122,6 +123,8 @@ static struct call *new_call(enum op_id op)
         call->request.read.max_bytes = 20;
     if (op == OP_LIST)
         call->request.list.max_entries = 3;
+    if (op == OP_SEARCH)
+        call->request.search = (struct op_search_request){.max_matches = 3};
     return call;
 }
 
@@ -144,6 +147,10 @@ static enum flight_result result_of(enum op_id op, const char *head, struct str 
 }
 
 static struct str nothing = {"", 0};
+
+#define SEARCH_HEAD(matches)                                                                       \
+    "{'matches':" matches ",'lines':0,'files':0,'bytes':0,'binary':0,'ignored':0,"                 \
+    "'unreadable':0,'long_lines':0}"
 
 static void good_replies_are_taken(void **state)
 {
@@ -168,6 +175,7 @@ static void good_replies_are_taken(void **state)
         FLIGHT_DONE);
     assert_int_equal(result_of(OP_LIST, "{'count':0}", nothing), FLIGHT_DONE);
     assert_int_equal(result_of(OP_SWEEP, "{'removed':0}", nothing), FLIGHT_DONE);
+    assert_int_equal(result_of(OP_SEARCH, SEARCH_HEAD("0"), nothing), FLIGHT_DONE);
 }
 
 static void pieces_are_put_together(void **state)
@@ -223,6 +231,10 @@ static void a_reply_that_breaks_the_rules_is_a_breach(void **state)
         {OP_LIST, "{'count':-1}"},
         {OP_LIST, "{'count':4}"},
         {OP_LIST, "{'count':0,'truncated':'yes'}"},
+        {OP_SEARCH, "{'matches':0}"},
+        {OP_SEARCH, SEARCH_HEAD("-1")},
+        {OP_SEARCH, SEARCH_HEAD("1")},
+        {OP_SEARCH, SEARCH_HEAD("'0'")},
         {OP_STAT, "{'type':'door','size':0,'mode':0,'mtime_ms':0}"},
         {OP_STAT, "{'type':1,'size':0,'mode':0,'mtime_ms':0}"},
         {OP_STAT, "{'type':'file','size':-1,'mode':0,'mtime_ms':0}"},
@@ -319,6 +331,119 @@ static void a_listing_of_one_folder_names_no_folders(void **state)
     }
 }
 
+/* What becomes of a search that gets these records: "f" a file, "m5" a match in line 5, "c5" context. */
+static enum flight_result search_result(const struct op_search_request *request,
+                                        const char *matches, const char *records)
+{
+    BUF_AT_END struct buf body = BUF_INIT(REPLY_MAX);
+    struct call *call = new_call(OP_SEARCH);
+    struct err err;
+    call->request.search = *request;
+    for (const char *at = records; *at; at += *at == ' ') {
+        char *end;
+        enum found_kind kind = *at == 'f' ? FOUND_FILE : *at == 'm' ? FOUND_MATCH : FOUND_CONTEXT;
+        struct found found = {.kind = kind, .text = STR("a")};
+        found.number = strtol(at + 1, &end, 10);
+        found_add(&body, &found, NULL);
+        at = end;
+    }
+    FREE_AT_END char *head = mem_format(SEARCH_HEAD("%s"), matches);
+    enum flight_result r = say(call, FRAME_RESULT, head, buf_str(&body), &err);
+    call_free(call);
+    return r;
+}
+
+static void what_a_search_found_fits_what_it_was_asked(void **state)
+{
+    (void)state;
+    const struct op_search_request lines = {.max_matches = 3};
+    const struct op_search_request context = {.max_matches = 3, .after = 1};
+    const struct op_search_request files = {.max_matches = 3, .mode = SEARCH_FILES};
+    const struct op_search_request counts = {.max_matches = 3, .mode = SEARCH_COUNT};
+    const struct {
+        const struct op_search_request *request;
+        const char *matches;
+        const char *records;
+        bool good;
+    } cases[] = {
+        {&lines, "3", "f2 m1 m2 f1 m1", true},  {&lines, "0", "f0", true},
+        {&lines, "2", "f2 m1 m2 f1 m1", false}, {&lines, "4", "f2 m1 m2 f1 m1", false},
+        {&lines, "4", "f4 m1 m2 m3 m4", false}, {&lines, "1", "m1", false},
+        {&lines, "2", "f2 m1 m1", false},       {&lines, "2", "f2 m2 m1", false},
+        {&lines, "1", "f1 m1 c2", false},       {&lines, "1", "f1 m9223372036854775807", true},
+        {&context, "1", "f1 c1 m2 c3", true},   {&context, "1", "c1 f1 m2", false},
+        {&context, "1", "f1 c2 m2", false},     {&context, "3", "f1 m1 c2 m3 f1 c1 m2 c3", true},
+        {&files, "2", "f1 f1", true},           {&files, "3", "f1 f1", false},
+        {&files, "4", "f1 f1 f1 f1", false},    {&files, "1", "f1 m1", false},
+        {&counts, "2", "f7 f1", true},          {&counts, "1", "f7 m1", false},
+        {&counts, "1", "f7 c1", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        enum flight_result r = search_result(cases[i].request, cases[i].matches, cases[i].records);
+        if (r != (cases[i].good ? FLIGHT_DONE : FLIGHT_BROKEN))
+            fail_msg("%s: %s", cases[i].matches, cases[i].records);
+    }
+}
+
+static enum flight_result span_result(struct found found, const struct found_span *spans)
+{
+    BUF_AT_END struct buf body = BUF_INIT(REPLY_MAX);
+    struct found file = {.kind = FOUND_FILE, .text = STR("a")};
+    found_add(&body, &file, NULL);
+    found_add(&body, &found, spans);
+    return result_of(OP_SEARCH, SEARCH_HEAD("1"), buf_str(&body));
+}
+
+/* A line of 10 bytes, of which 4 are there. */
+static void spans_lie_in_their_line(void **state)
+{
+    (void)state;
+    static const struct {
+        struct found_span spans[2];
+        bool good;
+    } cases[] = {
+        {{{0, 1}, {1, 2}}, true},           {{{0, 0}, {0, 0}}, true},
+        {{{0, 5}, {9, 10}}, true},          {{{10, 10}, {10, 10}}, true},
+        {{{0, 2}, {1, 3}}, false},          {{{5, 6}, {1, 2}}, false},
+        {{{1, 0}, {5, 6}}, false},          {{{0, 1}, {9, 11}}, false},
+        {{{11, 11}, {11, 11}}, false},      {{{0, 1}, {UINT32_MAX, UINT32_MAX}}, false},
+        {{{0, UINT32_MAX}, {0, 1}}, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct found found = {FOUND_MATCH, 1, STR_INIT("text"), 3, 3, NULL, 2};
+        if (span_result(found, cases[i].spans) != (cases[i].good ? FLIGHT_DONE : FLIGHT_BROKEN))
+            fail_msg("case %zu", i);
+    }
+    const struct found_span last = {UINT32_MAX, UINT32_MAX};
+    struct found huge = {FOUND_MATCH, 1, STR_INIT("text"), INT64_MAX, INT64_MAX, NULL, 1};
+    assert_int_equal(span_result(huge, &last), FLIGHT_DONE);
+}
+
+/* Only a line can be cut, only a match has spans. */
+static void what_a_record_does_not_have_is_a_breach(void **state)
+{
+    (void)state;
+    static const struct found_span span = {0, 0};
+    static const struct found records[] = {
+        {FOUND_FILE, 1, STR_INIT("b"), 1, 0, NULL, 0},
+        {FOUND_FILE, 1, STR_INIT("b"), 0, 1, NULL, 0},
+        {FOUND_FILE, 1, STR_INIT("b"), 0, 0, NULL, 1},
+        {FOUND_CONTEXT, 1, STR_INIT("b"), 0, 0, NULL, 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(records); i++) {
+        BUF_AT_END struct buf body = BUF_INIT(REPLY_MAX);
+        struct found file = {.kind = FOUND_FILE, .text = STR("a")};
+        struct call *call = new_call(OP_SEARCH);
+        struct err err;
+        call->request.search.after = 1;
+        found_add(&body, &file, NULL);
+        found_add(&body, &records[i], &span);
+        assert_int_equal(say(call, FRAME_RESULT, SEARCH_HEAD("0"), buf_str(&body), &err),
+                         FLIGHT_BROKEN);
+        call_free(call);
+    }
+}
+
 static void errors_are_passed_on(void **state)
 {
     (void)state;
@@ -404,6 +529,9 @@ int main(void)
         cmocka_unit_test(bodies_have_limits),
         cmocka_unit_test(a_listing_fits_its_count),
         cmocka_unit_test(a_listing_of_one_folder_names_no_folders),
+        cmocka_unit_test(what_a_search_found_fits_what_it_was_asked),
+        cmocka_unit_test(spans_lie_in_their_line),
+        cmocka_unit_test(what_a_record_does_not_have_is_a_breach),
         cmocka_unit_test(errors_are_passed_on),
         cmocka_unit_test(an_error_that_is_none_is_a_breach),
         cmocka_unit_test(other_frames_are_a_breach),

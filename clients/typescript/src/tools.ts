@@ -99,6 +99,85 @@ export interface ListFilesArguments {
   max_results?: number;
 }
 
+export interface SearchResultMatch {
+  path: string;
+  /** Base64 of the path, where it is not UTF-8. */
+  path_b64?: string;
+  /** Counted from 1. */
+  line?: number;
+  /** Byte of the line where the match begins, from 1. */
+  column?: number;
+  /** The line without its end. */
+  text?: string;
+  /** Start and end of each match in the line, in bytes from its beginning. */
+  spans?: Array<Array<number>>;
+  before?: Array<string>;
+  after?: Array<string>;
+  /** Parts of the long line are left out of text. */
+  cut?: boolean;
+  /** Lines of the file that match. */
+  count?: number;
+}
+
+export interface SearchResultStatsSkipped {
+  binary: number;
+  ignored: number;
+  unreadable: number;
+  long_lines: number;
+}
+
+export interface SearchResultStats {
+  /** That were searched. */
+  files: number;
+  /** Of them. */
+  bytes: number;
+  skipped: SearchResultStatsSkipped;
+}
+
+export interface SearchResult {
+  matches: Array<SearchResultMatch>;
+  truncated: boolean;
+  hint?: string;
+  stats: SearchResultStats;
+  tier: string;
+  duration_ms: number;
+}
+
+export interface SearchArguments {
+  /**
+   * Regular expression to look for in each line, in Rust's syntax: fn \w+\(, ^import .*react, (?i)todo|fixme. Linear
+   * time; no look-around, no back-references.
+   */
+  pattern: string;
+  /** Folder or file to search, relative to the workspace; the workspace itself when left out. */
+  path?: PathArgument;
+  /** The pattern is plain text: every character means itself. */
+  literal?: boolean;
+  /** Capital and small letters are the same. */
+  ignore_case?: boolean;
+  /** Only whole words: no letter, digit or underscore beside the match. */
+  word?: boolean;
+  /** Only files that match this glob: *.c for names at any depth, src/**\/*.{ts,tsx} for paths seen from the folder. */
+  include?: string;
+  /** Leave out files that match this glob, and folders with all that is in them: {dist,*.min.js}. */
+  exclude?: string;
+  /** Also search names that begin with a dot. */
+  hidden?: boolean;
+  /** Leave out what .gitignore and .ignore files name. */
+  ignore?: boolean;
+  /** Lines of context before each match. */
+  before?: number;
+  /** Lines of context behind each match. */
+  after?: number;
+  /** Most matching lines to return, or files where mode asks for them. */
+  max_results?: number;
+  /**
+   * lines: each line that matches. files: only the files that have one. count: those files, and how many of their
+   * lines match.
+   */
+  mode?: "lines" | "files" | "count";
+}
+
 export interface StatResult {
   path: string;
   type: "file" | "directory" | "symlink" | "other";
@@ -262,6 +341,17 @@ export abstract class Tools {
    */
   listFiles({ path, ...rest }: ListFilesArguments = {}, options?: CallOptions): Promise<ListFilesResult> {
     return this.call<ListFilesResult>("list_files", { ...pathArgument("path", path), ...rest }, options);
+  }
+
+  /**
+   * Searches the contents of the workspace's text files, or of one folder or file, line by line for a regular
+   * expression (with literal: for plain text). Each match comes with its path, line number, column and text, and
+   * with before and after the lines around it, each once. What .gitignore and .ignore files name, hidden and binary
+   * files, .git and node_modules are left out. To find where to look in a large workspace use mode files or count
+   * first, then narrow with path and include.
+   */
+  search({ path, ...rest }: SearchArguments, options?: CallOptions): Promise<SearchResult> {
+    return this.call<SearchResult>("search", { ...pathArgument("path", path), ...rest }, options);
   }
 
   /**

@@ -11,6 +11,10 @@ __all__ = [
     "WriteFileResult",
     "ListFilesResultEntry",
     "ListFilesResult",
+    "SearchResultMatch",
+    "SearchResultStatsSkipped",
+    "SearchResultStats",
+    "SearchResult",
     "StatResult",
     "EditFileResult",
     "DeleteResult",
@@ -79,6 +83,56 @@ class ListFilesResult(_ListFilesResultOptional):
     path: str
     entries: List[ListFilesResultEntry]
     truncated: bool
+    tier: str
+    duration_ms: int
+
+
+class _SearchResultMatchOptional(TypedDict, total=False):
+    path_b64: str
+    """Base64 of the path, where it is not UTF-8."""
+    line: int
+    """Counted from 1."""
+    column: int
+    """Byte of the line where the match begins, from 1."""
+    text: str
+    """The line without its end."""
+    spans: List[List[int]]
+    """Start and end of each match in the line, in bytes from its beginning."""
+    before: List[str]
+    after: List[str]
+    cut: bool
+    """Parts of the long line are left out of text."""
+    count: int
+    """Lines of the file that match."""
+
+
+class SearchResultMatch(_SearchResultMatchOptional):
+    path: str
+
+
+class SearchResultStatsSkipped(TypedDict):
+    binary: int
+    ignored: int
+    unreadable: int
+    long_lines: int
+
+
+class SearchResultStats(TypedDict):
+    files: int
+    """That were searched."""
+    bytes: int
+    """Of them."""
+    skipped: SearchResultStatsSkipped
+
+
+class _SearchResultOptional(TypedDict, total=False):
+    hint: str
+
+
+class SearchResult(_SearchResultOptional):
+    matches: List[SearchResultMatch]
+    truncated: bool
+    stats: SearchResultStats
     tier: str
     duration_ms: int
 
@@ -280,6 +334,66 @@ class Tools:
             }
         )
         return cast(ListFilesResult, self._tool("list_files", arguments, timeout))
+
+    def search(
+        self,
+        pattern: str,
+        path: Optional[PathArgument] = None,
+        *,
+        literal: Optional[bool] = None,
+        ignore_case: Optional[bool] = None,
+        word: Optional[bool] = None,
+        include: Optional[str] = None,
+        exclude: Optional[str] = None,
+        hidden: Optional[bool] = None,
+        ignore: Optional[bool] = None,
+        before: Optional[int] = None,
+        after: Optional[int] = None,
+        max_results: Optional[int] = None,
+        mode: Optional[Literal["lines", "files", "count"]] = None,
+        timeout: Optional[float] = None,
+    ) -> SearchResult:
+        """Searches the contents of the workspace's text files, or of one folder or file, line by line for a regular
+        expression (with literal: for plain text). Each match comes with its path, line number, column and text, and
+        with before and after the lines around it, each once. What .gitignore and .ignore files name, hidden and binary
+        files, .git and node_modules are left out. To find where to look in a large workspace use mode files or count
+        first, then narrow with path and include.
+
+        pattern: Regular expression to look for in each line, in Rust's syntax: fn \\w+\\(, ^import .*react,
+            (?i)todo|fixme. Linear time; no look-around, no back-references.
+        path: Folder or file to search, relative to the workspace; the workspace itself when left out.
+        literal: The pattern is plain text: every character means itself. Default: false.
+        ignore_case: Capital and small letters are the same. Default: false.
+        word: Only whole words: no letter, digit or underscore beside the match. Default: false.
+        include: Only files that match this glob: *.c for names at any depth, src/**/*.{ts,tsx} for paths seen from the
+            folder.
+        exclude: Leave out files that match this glob, and folders with all that is in them: {dist,*.min.js}.
+        hidden: Also search names that begin with a dot. Default: false.
+        ignore: Leave out what .gitignore and .ignore files name. Default: true.
+        before: Lines of context before each match. Default: 0.
+        after: Lines of context behind each match. Default: 0.
+        max_results: Most matching lines to return, or files where mode asks for them. Default: 100.
+        mode: lines: each line that matches. files: only the files that have one. count: those files, and how many of
+            their lines match. Default: "lines".
+        """
+        arguments = _given(
+            {
+                **path_argument("path", path),
+                "pattern": pattern,
+                "literal": literal,
+                "ignore_case": ignore_case,
+                "word": word,
+                "include": include,
+                "exclude": exclude,
+                "hidden": hidden,
+                "ignore": ignore,
+                "before": before,
+                "after": after,
+                "max_results": max_results,
+                "mode": mode,
+            }
+        )
+        return cast(SearchResult, self._tool("search", arguments, timeout))
 
     def stat(
         self,
@@ -531,6 +645,66 @@ class AsyncTools:
             }
         )
         return cast(ListFilesResult, await self._tool("list_files", arguments, timeout))
+
+    async def search(
+        self,
+        pattern: str,
+        path: Optional[PathArgument] = None,
+        *,
+        literal: Optional[bool] = None,
+        ignore_case: Optional[bool] = None,
+        word: Optional[bool] = None,
+        include: Optional[str] = None,
+        exclude: Optional[str] = None,
+        hidden: Optional[bool] = None,
+        ignore: Optional[bool] = None,
+        before: Optional[int] = None,
+        after: Optional[int] = None,
+        max_results: Optional[int] = None,
+        mode: Optional[Literal["lines", "files", "count"]] = None,
+        timeout: Optional[float] = None,
+    ) -> SearchResult:
+        """Searches the contents of the workspace's text files, or of one folder or file, line by line for a regular
+        expression (with literal: for plain text). Each match comes with its path, line number, column and text, and
+        with before and after the lines around it, each once. What .gitignore and .ignore files name, hidden and binary
+        files, .git and node_modules are left out. To find where to look in a large workspace use mode files or count
+        first, then narrow with path and include.
+
+        pattern: Regular expression to look for in each line, in Rust's syntax: fn \\w+\\(, ^import .*react,
+            (?i)todo|fixme. Linear time; no look-around, no back-references.
+        path: Folder or file to search, relative to the workspace; the workspace itself when left out.
+        literal: The pattern is plain text: every character means itself. Default: false.
+        ignore_case: Capital and small letters are the same. Default: false.
+        word: Only whole words: no letter, digit or underscore beside the match. Default: false.
+        include: Only files that match this glob: *.c for names at any depth, src/**/*.{ts,tsx} for paths seen from the
+            folder.
+        exclude: Leave out files that match this glob, and folders with all that is in them: {dist,*.min.js}.
+        hidden: Also search names that begin with a dot. Default: false.
+        ignore: Leave out what .gitignore and .ignore files name. Default: true.
+        before: Lines of context before each match. Default: 0.
+        after: Lines of context behind each match. Default: 0.
+        max_results: Most matching lines to return, or files where mode asks for them. Default: 100.
+        mode: lines: each line that matches. files: only the files that have one. count: those files, and how many of
+            their lines match. Default: "lines".
+        """
+        arguments = _given(
+            {
+                **path_argument("path", path),
+                "pattern": pattern,
+                "literal": literal,
+                "ignore_case": ignore_case,
+                "word": word,
+                "include": include,
+                "exclude": exclude,
+                "hidden": hidden,
+                "ignore": ignore,
+                "before": before,
+                "after": after,
+                "max_results": max_results,
+                "mode": mode,
+            }
+        )
+        return cast(SearchResult, await self._tool("search", arguments, timeout))
 
     async def stat(
         self,

@@ -1,0 +1,109 @@
+#include <inttypes.h>
+
+#include "core/call.h"
+#include "tools/all.h"
+#include "tools/search.h"
+
+struct args {
+    struct str pattern;
+    struct str path;
+    struct str include;
+    bool ignore_case;
+    int64_t max_results;
+};
+
+static const struct arg args[] = {
+    {.name = "pattern",
+     .type = ARG_STRING,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct args, pattern),
+     .max = SEARCH_PATTERN_MAX,
+     .doc = "Regular expression to look for in each line. No look-around, no back-references."},
+    {.name = "path",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, path),
+     .doc = "Folder or file to search, relative to the workspace; the workspace itself when left "
+            "out."},
+    {.name = "include",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, include),
+     .max = 1024,
+     .doc = "Only files whose name matches this glob, such as *.py; with a slash it is matched "
+            "with the path, seen from the folder."},
+    {.name = "ignore_case",
+     .type = ARG_BOOL,
+     .offset = offsetof(struct args, ignore_case),
+     .doc = "Capital and small letters are the same."},
+    {.name = "max_results",
+     .type = ARG_INT,
+     .offset = offsetof(struct args, max_results),
+     .min = 1,
+     .max = 10000,
+     .def = 100,
+     .doc = "Most lines to return."},
+};
+
+static const struct arg result[] = {
+    {.name = "text", .type = ARG_STRING, .flags = ARG_REQUIRED},
+};
+
+/* As `grep -rn` does: hidden files, node_modules and what .gitignore names too. Only .git is left out, where
+ * git keeps the same lines once more. */
+static int prepare(struct call *call, struct err *err)
+{
+    const struct args *a = (const void *)&call->args;
+    struct op_search_request wanted = {
+        .pattern = a->pattern,
+        .include = a->include,
+        .exclude = STR(".git"),
+        .ignore_case = a->ignore_case,
+        .hidden = true,
+        .modules = true,
+        .max_matches = a->max_results,
+        .mode = SEARCH_LINES,
+    };
+    return search_prepare(call, a->path.p ? a->path : STR("."), (struct str){0}, &wanted, "include",
+                          err);
+}
+
+static int shape(const struct call *call, struct json_out *j, struct err *err)
+{
+    const struct op_search_reply *r = &call->reply.search;
+    BUF_AT_END struct buf text = BUF_INIT(j->out->max);
+    SEARCH_AT_END struct search_walk walk = search_begin(call);
+    while (search_next(&walk)) {
+        if (text.len)
+            buf_add_char(&text, '\n');
+        buf_add(&text, walk.path.data, walk.path.len);
+        buf_addf(&text, ":%" PRId64 ":", walk.match.number);
+        search_add_line(&text, &walk.match);
+    }
+    if (r->matches == 0)
+        buf_add_text(&text, "No matches found");
+    if (r->truncated)
+        buf_addf(&text,
+                 "\n[truncated: only the first %" PRId64
+                 " are shown; raise max_results, or narrow the search with path or include]",
+                 r->matches);
+    if (text.failed)
+        return err_set(err, ERR_OUTPUT_LIMIT, "the matches are too long; lower max_results");
+    jo_content(j, buf_str(&text));
+    return 0;
+}
+
+const struct tool runner_grep = {
+    .dialect = DIALECT_RUNNER,
+    .name = "grep",
+    .title = "Search files",
+    .description =
+        "Searches the lines of the workspace's text files for a regular expression, folders with "
+        "all that is in them. Returns path:line:text, one match a line, or `No matches found`. "
+        "Hidden files are searched too, binary ones and .git are not; include keeps only files "
+        "that match a glob.",
+    .args = ARG_TABLE(args, struct args),
+    .result = ARG_TABLE(result, char),
+    .capabilities = CAP_FS_READ,
+    .runner = RUN_WORKER,
+    .prepare = prepare,
+    .shape = shape,
+};

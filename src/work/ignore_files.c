@@ -1,0 +1,101 @@
+#include "work/ignore_files.h"
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "work/beneath.h"
+
+/* Of all rules held at once. */
+#define HELD_MAX ((size_t)64 << 20)
+
+struct ignore_scope {
+    struct ignore_scope *around;
+    struct ignore *rules;
+    size_t from;
+};
+
+void ignore_reader_done(struct ignore_reader *reader)
+{
+    free(TAKE_PTR(reader->text));
+}
+
+static void push(struct ignore_files *files, struct ignore_reader *reader, enum ignore_file kind,
+                 struct str text, size_t from)
+{
+    struct ignore *rules = ignore_new(text);
+    if (!rules)
+        return;
+    struct ignore_scope *scope = mem_zero(sizeof *scope);
+    *scope = (struct ignore_scope){files->last[kind], rules, from};
+    files->last[kind] = scope;
+    reader->held += ignore_size(rules);
+}
+
+static void push_file(struct ignore_files *files, struct ignore_reader *reader,
+                      enum ignore_file kind, int folder, const char *name, size_t from)
+{
+    if (reader->held > HELD_MAX)
+        return;
+    struct stat st;
+    FD_AT_END int fd = beneath_open_child_file(folder, name, &st);
+    if (fd < 0)
+        return;
+    /* One more than is used: a text that is cut can be told from one that ends there. */
+    if (!reader->text)
+        reader->text = mem_grow(NULL, IGNORE_TEXT_MAX + 1, 1);
+    ssize_t n = fd_read_upto(fd, reader->text, IGNORE_TEXT_MAX + 1);
+    if (n > 0)
+        push(files, reader, kind, (struct str){reader->text, (size_t)n}, from);
+}
+
+static void push_exclude(struct ignore_files *files, struct ignore_reader *reader, int folder,
+                         size_t from)
+{
+    FD_AT_END int git = beneath_open_child(folder, ".git");
+    FD_AT_END int info = git < 0 ? -1 : beneath_open_child(git, "info");
+    if (info >= 0)
+        push_file(files, reader, IGNORE_FILE_EXCLUDE, info, "exclude", from);
+}
+
+void ignore_files_read(struct ignore_files *files, struct ignore_reader *reader, int folder,
+                       unsigned found, size_t from)
+{
+    if (found & IGNORE_FOUND_OWN)
+        push_file(files, reader, IGNORE_FILE_OWN, folder, ".ignore", from);
+    if (found & IGNORE_FOUND_GIT)
+        push_file(files, reader, IGNORE_FILE_GIT, folder, ".gitignore", from);
+    if (found & IGNORE_FOUND_EXCLUDE)
+        push_exclude(files, reader, folder, from);
+}
+
+void ignore_files_give(struct ignore_files *files, struct ignore_reader *reader, struct str text)
+{
+    push(files, reader, IGNORE_FILE_GIVEN, text, 0);
+}
+
+void ignore_files_drop(struct ignore_files *files, struct ignore_reader *reader,
+                       const struct ignore_files *around)
+{
+    for (int kind = 0; kind < IGNORE_FILES; kind++) {
+        while (files->last[kind] != around->last[kind]) {
+            struct ignore_scope *scope = files->last[kind];
+            files->last[kind] = scope->around;
+            reader->held -= ignore_size(scope->rules);
+            ignore_free(scope->rules);
+            free(scope);
+        }
+    }
+}
+
+enum ignore_verdict ignore_files_verdict(const struct ignore_files *files, struct str path,
+                                         bool is_folder)
+{
+    for (int kind = 0; kind < IGNORE_FILES; kind++) {
+        for (const struct ignore_scope *s = files->last[kind]; s; s = s->around) {
+            struct str seen = {path.p + s->from, path.n - s->from};
+            enum ignore_verdict verdict = ignore_verdict(s->rules, seen, is_folder);
+            if (verdict != IGNORE_NONE)
+                return verdict;
+        }
+    }
+    return IGNORE_NONE;
+}

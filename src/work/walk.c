@@ -1,0 +1,407 @@
+#include "work/walk.h"
+
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "core/op.h"
+#include "work/ignore_files.h"
+
+/* Names held at once, with what is kept of each; beyond it the walk says that it is cut. */
+#define NAMES_MAX ((size_t)64 << 20)
+/* Folders in one another that are gone into: each costs a descriptor. */
+#define DEPTH_MAX 200
+#define ENTRIES_BYTES ((size_t)32 << 10)
+
+/* What is sorted: nearly always the first bytes of two names differ already. */
+struct item {
+    uint64_t head;
+    uint32_t at; /* of the name in walk.names, with a NUL behind it */
+    uint16_t length;
+    unsigned char type;
+};
+
+/* A folder that is being gone through. The names of all such folders lie in one heap, those of the
+ * innermost last. */
+struct level {
+    struct walk_folder *folder;
+    size_t prefix; /* length of the way to it in walk.path */
+    size_t names;  /* where its names begin in walk.names */
+    size_t first;  /* its items in walk.items */
+    size_t next;
+    size_t end;
+    struct ignore_files ignores;
+};
+
+struct walk {
+    const struct walk_rules *rules;
+    const atomic_bool *cancelled;
+    struct walk_stats stats;
+    struct level *levels;
+    int depth;
+    struct buf names;
+    struct buf items;
+    char *entries; /* ENTRIES_BYTES, as the kernel fills them in */
+    struct ignore_reader reader;
+    struct ignore_files ignores; /* of the folders around the one where the walk begins */
+    bool may_ignore;             /* rules may be there, now or in a folder below */
+    bool into;                   /* the folder whose path stands in `path` is next */
+    size_t begin;                /* of what the caller sees in `path` */
+    size_t length;
+    char path[2 * PATH_TEXT_MAX]; /* of the entry at hand, seen from the root */
+};
+
+struct walk_folder *walk_folder_ref(struct walk_folder *folder)
+{
+    atomic_fetch_add_explicit(&folder->refs, 1, memory_order_relaxed);
+    return folder;
+}
+
+void walk_folder_unref(struct walk_folder *folder)
+{
+    if (atomic_fetch_sub_explicit(&folder->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    close(folder->fd);
+    free(folder);
+}
+
+const struct walk_stats *walk_stats(const struct walk *walk)
+{
+    return &walk->stats;
+}
+
+static int check_cancel(const struct walk *w, struct err *err)
+{
+    if (!atomic_load_explicit(w->cancelled, memory_order_relaxed))
+        return 0;
+    return err_set(err, ERR_CANCELLED, "the call was cancelled");
+}
+
+static unsigned char type_of(int dir, const struct dirent64 *d)
+{
+    struct stat st;
+    if (d->d_type != DT_UNKNOWN)
+        return d->d_type;
+    return fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? IFTODT(st.st_mode) : DT_UNKNOWN;
+}
+
+/* Folders of what others made. A search is not for them; a list shows what there is. */
+static bool is_foreign(const struct walk_rules *rules, const char *name)
+{
+    bool git = strcmp(name, ".git") == 0;
+    if (git && rules->ignore)
+        return true;
+    return rules->files_only && !rules->modules && (git || strcmp(name, "node_modules") == 0);
+}
+
+static bool wanted(const struct walk *w, const char *name, unsigned char type)
+{
+    const struct walk_rules *rules = w->rules;
+    if (name[0] == '.') {
+        if (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'))
+            return false;
+        /* With ignore files it can still be one that a rule keeps. */
+        if (!rules->hidden && !w->may_ignore)
+            return false;
+        if (strncmp(name, OP_TEMP_PREFIX, strlen(OP_TEMP_PREFIX)) == 0)
+            return false;
+    }
+    switch (type) {
+    case DT_REG:
+        return true;
+    case DT_DIR:
+        return (rules->recursive || !rules->files_only) && !is_foreign(rules, name);
+    case DT_LNK:
+        return !rules->skip_links && !rules->files_only;
+    case DT_UNKNOWN:
+        return false;
+    default:
+        return !rules->files_only;
+    }
+}
+
+/* Which ignore file the name is, so that none is looked for where there is none. */
+static unsigned noticed(const char *name, unsigned char type)
+{
+    if (name[0] != '.')
+        return 0;
+    if (type == DT_REG && strcmp(name, ".gitignore") == 0)
+        return IGNORE_FOUND_GIT;
+    if (type == DT_REG && strcmp(name, ".ignore") == 0)
+        return IGNORE_FOUND_OWN;
+    return type == DT_DIR && strcmp(name, ".git") == 0 ? IGNORE_FOUND_EXCLUDE : 0;
+}
+
+static void add_name(struct walk *w, const char *name, unsigned char type)
+{
+    size_t length = strlen(name);
+    char head[8] = {0};
+    if (w->names.len + w->items.len + length + 1 + sizeof(struct item) > NAMES_MAX) {
+        w->stats.cut = true;
+        return;
+    }
+    memcpy(head, name, length < sizeof head ? length : sizeof head);
+    struct item item = {.at = (uint32_t)w->names.len, .length = (uint16_t)length, .type = type};
+    memcpy(&item.head, head, sizeof head);
+    item.head = be64toh(item.head);
+    buf_add(&w->names, name, length + 1);
+    buf_add(&w->items, &item, sizeof item);
+}
+
+static int compare(const void *a, const void *b, void *names)
+{
+    const struct item *x = a;
+    const struct item *y = b;
+    if (x->head != y->head)
+        return x->head < y->head ? -1 : 1;
+    return strcmp((const char *)names + x->at, (const char *)names + y->at);
+}
+
+static struct item *items_of(const struct walk *w)
+{
+    return (struct item *)(void *)w->items.data;
+}
+
+/* Names that were read before an error count; *ret_error is then its errno. */
+static int read_names(struct walk *w, const struct level *level, unsigned *found, int *ret_error,
+                      struct err *err)
+{
+    int fd = level->folder->fd;
+    for (;;) {
+        if (check_cancel(w, err) < 0)
+            return -1;
+        ssize_t got = getdents64(fd, w->entries, ENTRIES_BYTES);
+        if (got <= 0) {
+            *ret_error = got < 0 ? errno : 0;
+            return 0;
+        }
+        for (ssize_t at = 0; at < got;) {
+            const struct dirent64 *d = (const void *)(w->entries + at);
+            at += d->d_reclen;
+            unsigned char type = type_of(fd, d);
+            *found |= noticed(d->d_name, type);
+            if (wanted(w, d->d_name, type))
+                add_name(w, d->d_name, type);
+        }
+    }
+}
+
+static void leave(struct walk *w)
+{
+    struct level *level = &w->levels[--w->depth];
+    ignore_files_drop(&level->ignores, &w->reader,
+                      w->depth ? &w->levels[w->depth - 1].ignores : &w->ignores);
+    w->names.len = level->names;
+    w->items.len = level->first * sizeof(struct item);
+    walk_folder_unref(level->folder);
+}
+
+static int enter(struct walk *w, int fd, int *ret_error, struct err *err)
+{
+    struct level *level = &w->levels[w->depth];
+    size_t first = w->items.len / sizeof(struct item);
+    unsigned found = 0;
+    struct walk_folder *folder = mem_zero(sizeof *folder);
+    folder->fd = fd;
+    atomic_init(&folder->refs, 1);
+    *level = (struct level){
+        .folder = folder,
+        .prefix = w->length,
+        .names = w->names.len,
+        .first = first,
+        .next = first,
+        .ignores = w->depth ? w->levels[w->depth - 1].ignores : w->ignores,
+    };
+    w->depth++;
+    int r = read_names(w, level, &found, ret_error, err);
+    level->end = w->items.len / sizeof(struct item);
+    if (level->end > first)
+        qsort_r(items_of(w) + first, level->end - first, sizeof(struct item), compare,
+                w->names.data);
+    if (w->rules->ignore && found)
+        ignore_files_read(&level->ignores, &w->reader, fd, found, level->prefix);
+    if (w->names.failed || w->items.failed)
+        return err_set(err, ERR_OUTPUT_LIMIT, "the folders have too many entries for one answer");
+    return r;
+}
+
+/* Gone, or something else by now: then it is not there. */
+static bool is_gone(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ESTALE;
+}
+
+static int go_into(struct walk *w, struct err *err)
+{
+    int error;
+    w->into = false;
+    if (w->depth == DEPTH_MAX || w->length - w->begin + PATH_NAME_MAX + 2 > PATH_TEXT_MAX) {
+        w->stats.cut = true;
+        return 0;
+    }
+    const struct level *level = &w->levels[w->depth - 1];
+    int fd = beneath_open_child(level->folder->fd, w->path + level->prefix);
+    if (fd < 0) {
+        w->stats.unreadable += !is_gone(errno);
+        return 0;
+    }
+    w->path[w->length++] = '/';
+    if (enter(w, fd, &error, err) < 0)
+        return -1;
+    w->stats.unreadable += error && !is_gone(error);
+    return 0;
+}
+
+static bool matches(const struct glob *glob, struct str path, bool folder)
+{
+    return (folder || !glob_folders_only(glob)) && glob_match(glob, path);
+}
+
+static bool is_ignored(struct walk *w, const struct level *level, bool folder)
+{
+    bool hidden = w->path[level->prefix] == '.' && !w->rules->hidden;
+    struct str path = {w->path, w->length};
+    switch (w->may_ignore ? ignore_files_verdict(&level->ignores, path, folder) : IGNORE_NONE) {
+    case IGNORE_DROP:
+        w->stats.ignored += !hidden;
+        return true;
+    case IGNORE_KEEP:
+        return false;
+    default:
+        return hidden;
+    }
+}
+
+/* True with an entry; w->into says whether its folder comes next, even where it is no entry. */
+static bool visit(struct walk *w, const struct level *level, const struct item *item,
+                  struct walk_entry *ret)
+{
+    const struct walk_rules *rules = w->rules;
+    bool folder = item->type == DT_DIR;
+    memcpy(w->path + level->prefix, w->names.data + item->at, (size_t)item->length + 1);
+    w->length = level->prefix + item->length;
+    struct str path = {w->path + w->begin, w->length - w->begin};
+    bool listed = (!folder || !rules->files_only) &&
+                  (!rules->glob || matches(rules->glob, path, folder));
+    bool into = folder && rules->recursive &&
+                (!rules->glob || glob_may_match_beneath(rules->glob, path));
+    if (!listed && !into)
+        return false;
+    if ((rules->exclude && matches(rules->exclude, path, folder)) || is_ignored(w, level, folder))
+        return false;
+    w->into = into;
+    *ret = (struct walk_entry){level->folder, w->path + level->prefix, path, item->type};
+    return listed;
+}
+
+int walk_next(struct walk *w, struct walk_entry *ret, struct err *err)
+{
+    for (;;) {
+        if (check_cancel(w, err) < 0 || (w->into && go_into(w, err) < 0))
+            return -1;
+        if (w->depth == 0)
+            return 0;
+        struct level *level = &w->levels[w->depth - 1];
+        if (level->next == level->end)
+            leave(w);
+        else if (visit(w, level, &items_of(w)[level->next++], ret))
+            return 1;
+    }
+}
+
+/* The way to the first folder as its components; `..` is taken as text. */
+static void set_begin(struct walk *w, const char *path)
+{
+    size_t n = 0;
+    for (const char *at = path; *at;) {
+        size_t length = strcspn(at, "/");
+        if (length == 2 && memcmp(at, "..", 2) == 0) {
+            while (n && w->path[--n] != '/')
+                ;
+        } else if (length && !(length == 1 && at[0] == '.')) {
+            if (n)
+                w->path[n++] = '/';
+            memcpy(w->path + n, at, length);
+            n += length;
+        }
+        at += length + (at[length] == '/');
+    }
+    if (n)
+        w->path[n++] = '/';
+    w->begin = n;
+    w->length = n;
+}
+
+static void read_parents(struct walk *w, const struct beneath_root *root)
+{
+    if (w->begin)
+        ignore_files_read(&w->ignores, &w->reader, root->fd, IGNORE_FOUND_ANY, 0);
+    for (size_t i = 0; i + 1 < w->begin; i++) {
+        FD_AT_END int fd = -1;
+        struct err err;
+        if (w->path[i] != '/')
+            continue;
+        w->path[i] = '\0';
+        int r = beneath_open(root, w->path, O_PATH | O_DIRECTORY, &fd, &err);
+        w->path[i] = '/';
+        if (r == 0)
+            ignore_files_read(&w->ignores, &w->reader, fd, IGNORE_FOUND_ANY, i + 1);
+    }
+}
+
+static int begin(struct walk *w, const struct beneath_root *root, const char *path, struct err *err)
+{
+    int fd;
+    int error;
+    if (beneath_open(root, path, O_RDONLY | O_DIRECTORY, &fd, err) < 0)
+        return -1;
+    set_begin(w, path);
+    if (w->rules->ignore)
+        read_parents(w, root);
+    if (enter(w, fd, &error, err) < 0)
+        return -1;
+    return error ? beneath_errno(err, error, path) : 0;
+}
+
+struct walk *walk_new(const struct beneath_root *root, const char *path,
+                      const struct walk_rules *rules, const atomic_bool *cancelled, struct err *err)
+{
+    struct walk *w = mem_zero(sizeof *w);
+    w->rules = rules;
+    w->cancelled = cancelled;
+    w->names = BUF_INIT(NAMES_MAX);
+    w->items = BUF_INIT(NAMES_MAX);
+    w->levels = mem_grow(NULL, rules->recursive ? DEPTH_MAX : 1, sizeof *w->levels);
+    w->entries = mem_grow(NULL, ENTRIES_BYTES, 1);
+    if (rules->excludes.n)
+        ignore_files_give(&w->ignores, &w->reader, rules->excludes);
+    w->may_ignore = rules->ignore || w->ignores.last[IGNORE_FILE_GIVEN];
+    if (begin(w, root, path, err) < 0) {
+        walk_free(w);
+        return NULL;
+    }
+    return w;
+}
+
+void walk_free(struct walk *w)
+{
+    static const struct ignore_files none;
+    if (!w)
+        return;
+    while (w->depth > 0)
+        leave(w);
+    ignore_files_drop(&w->ignores, &w->reader, &none);
+    ignore_reader_done(&w->reader);
+    buf_done(&w->names);
+    buf_done(&w->items);
+    free(w->levels);
+    free(w->entries);
+    free(w);
+}
