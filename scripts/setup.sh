@@ -59,8 +59,8 @@ rure_version=$(sed -n 's/^rure = "=\([^"]*\)".*/\1/p' deps/rure/Cargo.toml)
 rust_floor=$(sed -n 's/^rust-version = "\([^"]*\)".*/\1/p' deps/rure/Cargo.toml)
 rure_line="rure $rure_version sha256:$(cat $rure_files | sha256sum | cut -d' ' -f1)"
 
-# Libraries that the tests talk through.
-sdks="tests/sdk/mcp tests/sdk/models"
+# What the tests talk through, or compare with.
+sdks="tests/sdk/mcp tests/sdk/models tests/sdk/ripgrep"
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -84,8 +84,9 @@ list() {
         echo "| $name (crate) | $version | build | sha256 in \`deps/rure/Cargo.lock\` |"
     done
     for sdk in $sdks; do
-        sed -n "s#^\([a-z0-9-]*\)==\([^ ]*\) .*#| \1 (PyPI) | \2 | test | sha256 in \`$sdk/requirements.txt\` |#p" \
-            "$sdk/requirements.txt"
+        [ ! -f "$sdk/requirements.txt" ] ||
+            sed -n "s#^\([a-z0-9-]*\)==\([^ ]*\) .*#| \1 (PyPI) | \2 | test | sha256 in \`$sdk/requirements.txt\` |#p" \
+                "$sdk/requirements.txt"
         sed -n "s#.*\"\(@*[a-z/-]*\)\": \"\([0-9][0-9.]*\)\".*#| \1 (npm) | \2 | test | sha512 in \`$sdk/package-lock.json\` |#p" \
             "$sdk/package.json"
     done

@@ -308,9 +308,15 @@ size_t matcher_spans(const struct matcher *m, const struct matcher_text *text,
             spans[count++] = (struct found_span){(uint32_t)at, (uint32_t)(at + m->finder.text.n)};
         return count;
     }
-    rure_iter *iter = rure_iter_new(engine_for(m, text));
-    for (rure_match match; count < max && rure_iter_next(iter, (const uint8_t *)p, n, &match);)
-        spans[count++] = (struct found_span){(uint32_t)match.start, (uint32_t)match.end};
-    rure_iter_free(iter);
+    /* Not with rure_iter: it looks for an empty match anew from every byte before it, each time one call deeper. */
+    rure *engine = engine_for(m, text);
+    size_t last = SIZE_MAX; /* where the match before ended: an empty one right there is none */
+    for (rure_match match; count < max && from <= n && rure_find(engine, (const uint8_t *)p, n, from, &match);) {
+        bool empty = match.start == match.end;
+        if (!empty || match.end != last)
+            spans[count++] = (struct found_span){(uint32_t)match.start, (uint32_t)match.end};
+        last = match.end;
+        from = match.end + empty;
+    }
     return count;
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# usage: install.sh mcp|models
-# Installs the libraries that tests/e2e/sdk_NAME.py talks through, where missing: pinned, every archive held against a
-# hash of package-lock.json or requirements.txt. Prints the folder of each. $PYTHON is who is to use the second one.
+# usage: install.sh mcp|models|ripgrep
+# Installs what tests/e2e/ talks through or compares with, where missing: pinned, every archive held against a hash of
+# package-lock.json or requirements.txt (if there is one). Prints the folder of each. $PYTHON is who is to use the second.
 set -eu
 cd "$(dirname "$0")/$1"
 python=${PYTHON:-python3}
@@ -12,8 +12,6 @@ cache=$(cd "$cache" && pwd)
 hash_of() { cat "$@" | sha256sum | cut -c1-16; }
 
 npm_dir=$cache/sdk-$1-npm-$(hash_of package.json package-lock.json)
-python_tag=$("$python" -c 'import sys, platform; print("%d.%d-%s" % (*sys.version_info[:2], platform.machine()))')
-python_dir=$cache/sdk-$1-python-$python_tag-$(hash_of requirements.txt)
 
 # A folder gets its name when its installation succeeded; of two at once the first wins.
 finish() { # made, name
@@ -29,6 +27,11 @@ if [ ! -d "$npm_dir" ]; then
     npm ci --prefix "$made" --ignore-scripts --no-audit --no-fund --loglevel=error >&2
     finish "$made" "$npm_dir"
 fi
+echo "npm $npm_dir"
+
+[ -f requirements.txt ] || exit 0
+python_tag=$("$python" -c 'import sys, platform; print("%d.%d-%s" % (*sys.version_info[:2], platform.machine()))')
+python_dir=$cache/sdk-$1-python-$python_tag-$(hash_of requirements.txt)
 if [ ! -d "$python_dir" ]; then
     "$python" -m pip --version >/dev/null 2>&1 || { echo "install.sh: $python has no pip" >&2; exit 1; }
     made=$(mktemp -d "$cache/new.XXXXXX")
@@ -36,5 +39,4 @@ if [ ! -d "$python_dir" ]; then
         --only-binary :all: --require-hashes --target "$made" -r requirements.txt >&2
     finish "$made" "$python_dir"
 fi
-echo "npm $npm_dir"
 echo "python $python_dir"
