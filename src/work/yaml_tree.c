@@ -165,18 +165,31 @@ static void place_block_scalar(struct reader *r, struct yaml_node *node, struct 
     node->end = block_scalar_end(r, header_end, offset_of(r, span) + span.n, node->keeps_lines);
 }
 
+static void iter_done(struct fy_token_iter **iter)
+{
+    if (*iter)
+        fy_token_iter_destroy(*iter);
+}
+
+/* Not with fy_token_get_text: libfyaml 0.7.12 loses some memory there for each scalar of many pieces. */
 static void keep_text(struct reader *r, struct yaml_node *node, struct fy_token *token)
 {
-    size_t n = 0;
-    const char *text = fy_token_get_text(token, &n);
     struct buf *store = &r->tree->text;
     size_t at = store->len;
-    /* All room is there from the beginning: nodes point into it. */
-    if (!text || n > store->cap - store->len || buf_add(store, text, n) < 0) {
-        r->lost = true;
-        return;
+    int failed = 0;
+    CLEANUP(iter_done) struct fy_token_iter *iter = fy_token_iter_create(token);
+    const struct fy_iter_chunk *chunk = NULL;
+    while (iter && (chunk = fy_token_iter_chunk_next(iter, chunk, &failed)) != NULL) {
+        /* All room is there from the beginning: nodes point into it. */
+        if (chunk->len > store->cap - store->len || buf_add(store, chunk->str, chunk->len) < 0) {
+            failed = 1;
+            break;
+        }
     }
-    node->text = (struct str){store->data + at, n};
+    if (!iter || failed)
+        r->lost = true;
+    else
+        node->text = (struct str){store->data + at, store->len - at};
 }
 
 static void place_scalar(struct reader *r, struct yaml_node *node, struct fy_token *token)
