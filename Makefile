@@ -53,6 +53,7 @@ bench: build
 	SANDGATE=$(abspath $(BUILD)/sandgate) bench/peers.sh
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/files.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/mcp.py
+	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/search.py
 
 lint:
 	@scripts/setup.sh test lint
