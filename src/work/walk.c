@@ -240,7 +240,7 @@ static bool is_gone(int error)
 
 static int go_into(struct walk *w, struct err *err)
 {
-    int error;
+    int error = 0;
     w->into = false;
     if (w->depth == DEPTH_MAX || w->length - w->begin + PATH_NAME_MAX + 2 > PATH_TEXT_MAX) {
         w->stats.cut = true;
@@ -359,7 +359,7 @@ static void read_parents(struct walk *w, const struct beneath_root *root)
 static int begin(struct walk *w, const struct beneath_root *root, const char *path, struct err *err)
 {
     int fd;
-    int error;
+    int error = 0;
     if (beneath_open(root, path, O_RDONLY | O_DIRECTORY, &fd, err) < 0)
         return -1;
     set_begin(w, path);

@@ -17,7 +17,9 @@ struct walk_rules {
     bool files_only;      /* only regular files are handed out */
     struct glob *glob;    /* hands out only what matches; NULL: everything. Borrowed */
     struct glob *exclude; /* neither this nor what is in it; NULL: nothing. Borrowed */
-    struct str excludes;  /* text in the form of a .gitignore that stands below all such files */
+    /* Text in the form of a .gitignore in the root that stands below all such files. It counts without
+     * `ignore` too. */
+    struct str excludes;
 };
 
 /* An open folder, kept while entries of it are in use. */

@@ -22,6 +22,7 @@ NAMES = """a b c ab ba abc A foo bar foo.o bar.o foo.c a.o.c x.y.z .a .foo .o bu
     a\\b -a ^ ] a] 1 22 a-b""".split() + ["a b", "a ", " ", "a\tb", "a\nb"]
 PIECES = """a b c o foo bar . .o .c * * * ? ** *** [ab] [a-c] [!a] [^b] [!a-z] []a] [a-] [[:alpha:]] [[:digit:]1]
     [[:punct:]] [[:upper:][:space:]] [z-a] [b-ac] [a\\]] [\\a-c] \\a \\* \\# \\! \\[ { } , {a,b} - ! # ^ ]""".split()
+WHOLE = ["", "# a", "#a", "!", "/", "//", "/*", "*", "!*/", "**", "/**", "**/", "!a", "*/", "a//b", "./a"]
 GARBAGE = "aabbco**??[]!-\\/./ #{},^:1"
 # Plain characters and then two stars that stand for folders: git takes them for whole components.
 FORGOTTEN = re.compile(r"^!?/?[^*?\[\\]*[^*?\[\\/]\*\*+(/|\\/|$)")
@@ -43,7 +44,7 @@ def rule(rng):
     if kind < 0.08:
         return "".join(rng.choice(GARBAGE) for _ in range(rng.randint(1, 8)))
     if kind < 0.12:
-        return rng.choice(["", "# a", "#a", "!", "/", "//", "/*", "*", "!*/", "**", "/**", "**/", "!a", "*/", "a//b", "./a"])
+        return rng.choice(WHOLE)
     text = "/".join(component(rng) for _ in range(rng.choice([1, 1, 1, 2, 2, 3])))
     text = ("!" if rng.random() < 0.25 else "") + ("/" if rng.random() < 0.25 else "") + text
     return text + rng.choice(["", "", "", "/", "/", " ", "\\ ", "  ", "/**", "\r"])
