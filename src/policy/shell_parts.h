@@ -42,10 +42,11 @@ struct shell_list {
     size_t command;       /* the one whose words come now, or SIZE_MAX */
     size_t words_from;    /* where its words begin among p->open */
     size_t heredocs_from;
-    unsigned cases; /* `case`s that wait for their `esac` */
-    bool pattern;   /* a pattern or `esac` comes next */
-    bool any;       /* there was a command in this list */
-    bool timed;     /* so far the command is only `time`: what follows may be a reserved word */
+    unsigned cases;  /* `case`s that wait for their `esac` */
+    bool pattern;    /* a pattern or `esac` comes next */
+    bool any;        /* there was a command in this list */
+    bool any_before; /* the same, without the one whose words come now */
+    bool timed;      /* so far the command is only `time`: what follows may be a reserved word */
     bool coproc;
 };
 

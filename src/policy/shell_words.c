@@ -55,12 +55,10 @@ bool shell_word_is(const struct shell_word *word, const char *text)
     return word->text.n == strlen(text) && memcmp(word->text.p, text, word->text.n) == 0;
 }
 
-void begin_command(struct shell_list *l, size_t at)
+static void begin_command(struct shell_list *l, size_t at)
 {
     struct shell_parser *p = l->p;
     struct shell_script *out = p->out;
-    if (l->join == SHELL_NEWLINE)
-        shell_mark(p, SHELL_NEWLINE, at);
     l->command = out->n++;
     out->commands_[l->command] = (struct shell_command){
         .join = l->join,
@@ -68,6 +66,7 @@ void begin_command(struct shell_list *l, size_t at)
     };
     l->words_from = p->n_open;
     l->join = SHELL_SEQUENCE;
+    l->any_before = l->any;
     l->any = true;
     l->timed = false;
 }
@@ -79,6 +78,8 @@ void shell_end_command(struct shell_list *l)
     if (l->command == SIZE_MAX)
         return;
     struct shell_command *command = &out->commands_[l->command];
+    if (command->join == SHELL_NEWLINE && p->n_open > l->words_from)
+        shell_mark(p, SHELL_NEWLINE, command->at);
     command->words = out->words_ + out->n_words_;
     for (size_t i = l->words_from; i < p->n_open; i++) {
         struct shell_word *word = &out->words_[out->n_words_++];
@@ -101,6 +102,7 @@ void shell_drop_command(struct shell_list *l)
         return;
     l->p->n_open = l->words_from;
     l->join = l->p->out->commands_[l->command].join;
+    l->any = l->any_before;
     if (l->command + 1 == l->p->out->n)
         l->p->out->n--;
     else
@@ -237,17 +239,22 @@ static int read_command_word(struct shell_list *l)
     struct shell_word word;
     size_t at = p->at;
     bool first = l->command == SIZE_MAX || l->timed;
+    /* Begun before it is known whether it is one, so that it stands before those inside its first word. */
+    if (l->command == SIZE_MAX)
+        begin_command(l, at);
     if (shell_read_word(p, &word) < 0)
         return -1;
-    if (is_descriptor(p, &word))
+    bool empty = p->n_open == l->words_from;
+    if (is_descriptor(p, &word)) {
+        if (empty)
+            shell_drop_command(l);
         return 0;
-    const struct shell_reserved *known = first ? shell_find_reserved(&word) : NULL;
-    if (known) {
-        shell_drop_command(l);
-        return known->read(l);
     }
-    if (is_coproc_name(l))
-        return 0;
+    const struct shell_reserved *known = first ? shell_find_reserved(&word) : NULL;
+    if (known || (empty && is_coproc_name(l))) {
+        shell_drop_command(l);
+        return known ? known->read(l) : 0;
+    }
     bool timed = l->timed
                      ? word.flags == 0 && (shell_word_is(&word, "-p") || shell_word_is(&word, "--"))
                      : first && word.flags == 0 && shell_word_is(&word, "time");
