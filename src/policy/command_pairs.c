@@ -1,0 +1,181 @@
+/* What a command line runs, in the words of approval rules. */
+#include "policy/command_walk.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+/* Programs whose first word says what they do. */
+static const struct program {
+    const char *name;
+    const char
+        *values; /* options before it that take the next word, a blank before and behind each */
+    const char *deeper; /* first words that need a second; `*` for all */
+} programs[] = {
+    {"apt", NULL, NULL},
+    {"apt-get", NULL, NULL},
+    {"aws", " --profile --region --output --endpoint-url ", "*"},
+    {"brew", NULL, " services "},
+    {"bun", " --cwd ", " run pm "},
+    {"bundle", NULL, " exec config "},
+    {"cargo", " --config -C -Z --color ", NULL},
+    {"composer", " -d --working-dir ", NULL},
+    {"conda", NULL, " env config "},
+    {"deno", NULL, " task "},
+    {"docker", " -c --context -H --host -l --log-level --config ",
+     " builder buildx compose config container context image network system volume "},
+    {"dotnet", NULL, " tool nuget "},
+    {"gh", " -R --repo ", "*"},
+    {"git", " -C -c --git-dir --work-tree --namespace --exec-path --super-prefix ",
+     " bisect config notes reflog remote stash submodule worktree "},
+    {"go", " -C ", " mod tool work "},
+    {"gradle", NULL, NULL},
+    {"helm", NULL, " repo "},
+    {"just", " -f --justfile -d --working-directory ", NULL},
+    {"kubectl", " -n --namespace --context --kubeconfig ", " config rollout "},
+    {"make", " -C -f -I -o -W --directory --file --makefile ", NULL},
+    {"meson", NULL, NULL},
+    {"mvn", " -f -s -P ", NULL},
+    {"npm", " --prefix -w --workspace ", " config exec pkg run run-script "},
+    {"npx", " -p --package ", NULL},
+    {"pip", NULL, " config "},
+    {"pip3", NULL, " config "},
+    {"pnpm", " -C --dir --filter ", " exec run "},
+    {"podman", NULL, " container image network system volume "},
+    {"poetry", " -C --directory ", " env run "},
+    {"rustup", NULL, " component target toolchain run "},
+    {"svn", NULL, NULL},
+    {"systemctl", NULL, NULL},
+    {"terraform", NULL, " state workspace "},
+    {"uv", " --directory --project ", " pip run tool "},
+    {"yarn", " --cwd ", " run workspace "},
+};
+
+static const struct program *find_program(struct str name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+        if (command_is(name, programs[i].name))
+            return &programs[i];
+    }
+    return NULL;
+}
+
+static bool word_is_fixed(const struct command_view *view, const struct shell_word *word)
+{
+    bool from_find = view->n_found && word->text.n && memmem(word->text.p, word->text.n, "{}", 2);
+    return shell_word_known(word) && !from_find;
+}
+
+/* Goes to the next word that is no option. */
+static size_t skip_options(const struct command_view *view, const struct program *program, size_t i,
+                           bool *exact)
+{
+    for (; i < view->n; i++) {
+        struct str word = view->words[i].text;
+        if (word.n < 2 || word.p[0] != '-')
+            break;
+        bool value = command_in_list(program->values, word);
+        if (value || memchr(word.p, '=', word.n) || !word_is_fixed(view, &view->words[i]))
+            *exact = false;
+        i += value;
+    }
+    return i < view->n ? i : view->n;
+}
+
+static bool goes_deeper(const struct program *program, struct str first)
+{
+    return program->deeper &&
+           (program->deeper[0] == '*' || command_in_list(program->deeper, first));
+}
+
+static void read_subcommand(const struct command_view *view, const struct program *program,
+                            struct buf *ret, bool *exact)
+{
+    size_t i = 0;
+    bool deeper = true;
+    for (unsigned words = 0; words < 2 && deeper; words++) {
+        i = skip_options(view, program, i + 1, exact);
+        if (i == view->n) {
+            *exact &= !view->more_words;
+            return;
+        }
+        const struct shell_word *word = &view->words[i];
+        if (!word_is_fixed(view, word)) {
+            *exact = false;
+            return;
+        }
+        if (ret->len)
+            buf_add_char(ret, ' ');
+        buf_add(ret, word->text.p, word->text.n);
+        deeper = goes_deeper(program, word->text);
+    }
+}
+
+static bool same(const struct command_pair *a, const struct command_pair *b)
+{
+    return a->exact == b->exact && strcmp(a->program, b->program) == 0 &&
+           strcmp(a->subcommand, b->subcommand) == 0;
+}
+
+static void free_pair(struct command_pair *pair)
+{
+    free(pair->program);
+    free(pair->subcommand);
+}
+
+static int add_pair(struct command_pairs *pairs, struct command_pair pair, struct err *err)
+{
+    for (size_t i = 0; i < pairs->n; i++) {
+        if (same(&pairs->all[i], &pair)) {
+            free_pair(&pair);
+            return 0;
+        }
+    }
+    if (pairs->n == COMMAND_PAIRS_MAX) {
+        free_pair(&pair);
+        return err_field(err, "command", "the command runs more than %d different programs",
+                         COMMAND_PAIRS_MAX);
+    }
+    pairs->all[pairs->n++] = pair;
+    return 0;
+}
+
+static int visit(void *self, const struct command_view *view, struct err *err)
+{
+    if (view->wraps)
+        return 0;
+    char room[COMMAND_NAME_MAX];
+    const struct shell_word *first = &view->words[0];
+    bool known = word_is_fixed(view, first);
+    const struct program *program = known ? find_program(command_name(first, room)) : NULL;
+    BUF_AT_END struct buf subcommand = BUF_INIT(SHELL_TEXT_MAX);
+    bool exact = known && !view->assigns;
+    if (program)
+        read_subcommand(view, program, &subcommand, &exact);
+    struct command_pair pair = {
+        .program = known ? mem_copy(first->text.p, first->text.n) : mem_dup(""),
+        .subcommand = mem_copy(buf_str(&subcommand).p, subcommand.len),
+        .exact = exact,
+    };
+    return add_pair(self, pair, err);
+}
+
+int command_pairs_read(struct str text, struct command_pairs *ret, struct err *err)
+{
+    static const struct command_visitor visitor = {NULL, visit};
+    struct command_pairs pairs = {.n = 0};
+    if (command_walk(text, &visitor, &pairs, err) < 0) {
+        command_pairs_done(&pairs);
+        return -1;
+    }
+    *ret = pairs;
+    return 0;
+}
+
+void command_pairs_done(struct command_pairs *pairs)
+{
+    for (size_t i = 0; i < pairs->n; i++)
+        free_pair(&pairs->all[i]);
+    pairs->n = 0;
+}

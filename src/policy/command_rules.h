@@ -1,0 +1,85 @@
+/* Rules about commands, judged on their text. Pure: no file is looked at.
+ *
+ * They are a courtesy: a model learns early, and in words, what it should not try. They do not contain
+ * anything; the kernel's sandbox does. A program that is named only when it runs (`$CC`, `$(which x)`), a
+ * script that is run from a file or from a pipe, and code in another language are not looked into.
+ *
+ * A refusal is ERR_COMMAND_BLOCKED; `err.reason` holds the rule's name (`blocked:sudo`, `chaining:&&`) and the
+ * message names it too. A command that cannot be read is ERR_INVALID_ARGUMENTS about the field `command`. */
+#ifndef SANDGATE_POLICY_COMMAND_RULES_H
+#define SANDGATE_POLICY_COMMAND_RULES_H
+
+#include "base/err.h"
+
+/* Which uses of a program a row is about. */
+enum command_form {
+    COMMAND_ANY,
+    /* chmod with a mode that leaves everything to everyone: 777, 0777, 1777, a+rwx, u=rwx,go=u. */
+    COMMAND_CHMOD_777,
+    /* rm, recursive and forced, of something that begins with `/` or `~`. A target that begins with an
+     * expansion counts as such, whatever the variable, and so do those that xargs reads: the rule cannot
+     * be kept where the target is not known, and writing it out is easy. Those that find hands over count
+     * as the folders it starts in. */
+    COMMAND_RM_FORCE,
+};
+
+struct command_block {
+    const char *rule;
+    const char *program; /* its name without folder; a `*` at the end stands for any rest */
+    enum command_form form;
+    const char *advice; /* for the model */
+};
+
+struct command_rules {
+    bool allow_chaining; /* ; && || & newline backticks $( ) <( ) and compound commands */
+    const struct command_block *blocks;
+    size_t n_blocks;
+};
+
+/* The rules of the sidecar's run_command: no chaining, and its list of programs and forms. */
+extern const struct command_rules command_rules_sidecar;
+
+/* Pipes and redirections pass. Programs are found wherever a command begins: in every part of the line, behind
+ * assignments, `env`, `nohup`, `xargs`, `find -exec` and the like, and in the text for `sh -c` and `eval`, to
+ * which all rules apply again. */
+int command_check(struct str text, const struct command_rules *rules, struct err *err);
+
+/* For a program that is started without a shell. An entry with a `/` is a whole path, any other a name without
+ * folder. Denied entries are held against the path as it was found and the one with every symbolic link
+ * resolved; allowed ones only against the latter, so that a link of an allowed name opens nothing. Where a
+ * system's own command is a link (awk, python3), whoever calls this adds what the listed name resolves to.
+ * The rules are `denied:ENTRY` and `allowed`. */
+struct command_lists {
+    bool allow_all; /* the list of allowed ones is unset */
+    const struct str *allowed;
+    size_t n_allowed;
+    const struct str *denied;
+    size_t n_denied;
+};
+
+int command_check_program(struct str found, struct str resolved, const struct command_lists *lists,
+                          struct err *err);
+
+/* What a command line runs, as an approval rule would say it: `git` `commit`, `npm` `run test`, `ls` ``. */
+struct command_pair {
+    char *program;    /* as written, so that `./git` is not `git`; "" when it is not known */
+    char *subcommand; /* "" when the program has none that we know of */
+    /* A rule for this pair may be applied. Not when something of it is known only when it runs, when
+     * variables are set for it, or when options with values come before the subcommand (`git -c`). */
+    bool exact;
+};
+
+#define COMMAND_PAIRS_MAX 64
+
+struct command_pairs {
+    struct command_pair all[COMMAND_PAIRS_MAX];
+    size_t n;
+};
+
+/* Every pair once, in the order in which they begin. -1 when the text cannot be read or has too many. */
+int command_pairs_read(struct str text, struct command_pairs *ret, struct err *err);
+void command_pairs_done(struct command_pairs *pairs);
+
+#define COMMAND_PAIRS_AT_END CLEANUP(command_pairs_done)
+
+#endif

@@ -1,0 +1,72 @@
+/* Every program that a command line starts, found through those that start others: `env`, `xargs`, `find -exec`,
+ * `sh -c`, `eval`. */
+#ifndef SANDGATE_POLICY_COMMAND_WALK_H
+#define SANDGATE_POLICY_COMMAND_WALK_H
+
+#include "policy/command_rules.h"
+#include "policy/shell_words.h"
+
+struct command_view {
+    const struct shell_word *words; /* the program first */
+    size_t n;                       /* at least 1 */
+    bool wraps;                     /* it starts what is visited next */
+    bool assigns;                   /* variables are set for it */
+    bool more_words;                /* xargs adds some */
+    const struct shell_word *found; /* where find starts, for what stands as `{}` */
+    size_t n_found;                 /* at least 1 if it is find that runs this */
+};
+
+/* Either returns -1, with err set, to end the walk. */
+struct command_visitor {
+    int (*script)(void *self, const struct shell_script *script, struct err *err); /* may be NULL */
+    int (*command)(void *self, const struct command_view *view, struct err *err);
+};
+
+int command_walk(struct str text, const struct command_visitor *visitor, void *self,
+                 struct err *err);
+
+/* The name without folder that a program goes by, expansions left out as if they were empty. Points into the
+ * word or into `room`. */
+#define COMMAND_NAME_MAX 128
+struct str command_name(const struct shell_word *word, char room[COMMAND_NAME_MAX]);
+
+bool command_form_holds(enum command_form form, const struct command_view *view);
+
+/* What a program is that starts another. */
+enum command_wrap_kind {
+    WRAP_PREFIX, /* its command follows its options and operands */
+    WRAP_TEXT,   /* the words that follow are read by a shell */
+    WRAP_FIRST,  /* the first of them is */
+    WRAP_SHELL,  /* the one behind -c is */
+    WRAP_FIND,   /* -exec and the like */
+};
+
+struct command_wrap {
+    const char *name;
+    enum command_wrap_kind kind;
+    const char *short_values; /* letters of options that take a value */
+    const char *long_values;  /* their long names, a blank before and behind each */
+    unsigned operands;        /* before its command */
+    const char *lookup;       /* letters that make it only look something up */
+    bool assigns;             /* NAME=value may come before its command */
+    bool more_words;
+    char text; /* the letter of an option whose value is split into words, and its long name */
+    const char *text_name;
+};
+
+const struct command_wrap *command_wrap_find(struct str name);
+
+/* Where its command or text begins. */
+struct command_inner {
+    size_t at;       /* a word; the view's n when there is none */
+    struct str text; /* when p is not NULL: the value to be split, before the words at `at` */
+};
+
+struct command_inner command_wrap_inner(const struct command_wrap *wrap,
+                                        const struct command_view *view);
+
+bool command_is(struct str text, const char *literal);
+bool command_in_list(const char *list,
+                     struct str word); /* of words with a blank before and behind each */
+
+#endif
