@@ -114,7 +114,8 @@ def compare_finds(options, case, trees, environment):
     prefix = f"{trees[case.tree][1]}/"
     theirs = [line.removeprefix(prefix) for line in theirs]
     if case.tool == "list_files":
-        ours = [line for line in result.splitlines() if not line.endswith("/")]
+        tree = trees[case.tree][1]
+        ours = [line for line in result.splitlines() if not line.endswith("/") and not (tree / line).is_symlink()]
     elif case.arguments.get("mode") == "count":
         ours = [f"{match['path']}:{match['count']}" for match in result["result"]["matches"]]
     else:

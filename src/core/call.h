@@ -23,7 +23,8 @@ struct workplace {
     const struct config *config;
     const char *tier;       /* what the sandbox enforces: "full" */
     const char *session_id; /* "" for one that has no name */
-    const char *base;       /* absolute; relative paths begin there; NULL: at the first root */
+    struct str excludes; /* text in the form of a .gitignore, for searches that obey such files */
+    const char *base;    /* absolute; relative paths begin there; NULL: at the first root */
 };
 
 enum call_state {

@@ -150,6 +150,10 @@ static const struct config_row rows[] = {
      .doc = "Waits until written files are on the disk, not only in the page cache."},
     {"files.maxWriteBytes", CONFIG_SIZE, CONFIG_LOWER, .number = 32 * MIB, .min = 1, .max = GIB,
      .doc = "The largest file any tool writes."},
+    {"files.excludesFile", CONFIG_STRING, CONFIG_NEVER,
+     .doc =
+         "Your own rules for what searches leave out, in the form of a .gitignore file; unset, the "
+         "file git uses for that in your configuration folder, git/ignore."},
     {"audit.sync", CONFIG_ENUM, CONFIG_NEVER, .text = "batch", .choices = "none|batch|always",
      .doc =
          "When records reach the disk: left to the kernel, every `audit.batchMs`, or before each "

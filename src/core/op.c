@@ -82,11 +82,11 @@ static const struct arg write_reply[] = {
     FLAG(created, struct op_write_reply),
 };
 static const struct arg list_request[] = {
-    ROOT_AND_PATH(struct op_list_request),      FLAG(hidden, struct op_list_request),
-    FLAG(ignore, struct op_list_request),       FLAG(skip_symlinks, struct op_list_request),
-    FLAG(recursive, struct op_list_request),    FLAG(no_links, struct op_list_request),
-    TEXT(glob, struct op_list_request),         TEXT(exclude, struct op_list_request),
-    COUNT(max_entries, struct op_list_request),
+    ROOT_AND_PATH(struct op_list_request),   FLAG(hidden, struct op_list_request),
+    FLAG(ignore, struct op_list_request),    FLAG(skip_symlinks, struct op_list_request),
+    FLAG(recursive, struct op_list_request), FLAG(names_only, struct op_list_request),
+    FLAG(no_links, struct op_list_request),  TEXT(glob, struct op_list_request),
+    TEXT(exclude, struct op_list_request),   COUNT(max_entries, struct op_list_request),
 };
 static const struct arg list_reply[] = {
     COUNT(count, struct op_list_reply),
@@ -118,14 +118,10 @@ static const struct arg search_request[] = {
      .offset = offsetof(struct op_search_request, mode)},
 };
 static const struct arg search_reply[] = {
-    COUNT(matches, struct op_search_reply),
-    COUNT(lines, struct op_search_reply),
-    COUNT(files, struct op_search_reply),
-    COUNT(bytes, struct op_search_reply),
-    COUNT(binary, struct op_search_reply),
-    COUNT(ignored, struct op_search_reply),
-    COUNT(unreadable, struct op_search_reply),
-    COUNT(long_lines, struct op_search_reply),
+    COUNT(matches, struct op_search_reply),    COUNT(lines, struct op_search_reply),
+    COUNT(files, struct op_search_reply),      COUNT(bytes, struct op_search_reply),
+    COUNT(binary, struct op_search_reply),     COUNT(ignored, struct op_search_reply),
+    COUNT(unreadable, struct op_search_reply), COUNT(long_lines, struct op_search_reply),
     FLAG(truncated, struct op_search_reply),
 };
 static const struct arg stat_request[] = {

@@ -70,6 +70,7 @@ struct op_write_reply {
     bool created;
 };
 
+/* The request's body is text in the form of a .gitignore file that stands below all others. */
 struct op_list_request {
     int64_t root;
     struct str path;
@@ -80,6 +81,7 @@ struct op_list_request {
     bool ignore; /* leave out what .gitignore and .ignore files name */
     bool skip_symlinks;
     bool no_links;
+    bool names_only; /* sizes and times are not looked up */
     int64_t max_entries;
 };
 

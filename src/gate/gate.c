@@ -243,12 +243,16 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     int r = state_load_config(gate->config, options->config_file, err);
     if (r == 0)
         r = check_promises(gate->config, err);
+    buf_init(&gate->excludes, STATE_EXCLUDES_MAX);
+    if (r == 0)
+        r = state_read_excludes(gate->config, &gate->excludes, err);
     if (r == 0)
         r = state_open(&gate->state_fd, err);
     if (r == 0 && uv_loop_init(&gate->loop) < 0)
         r = err_set(err, ERR_INTERNAL, "starting the event loop: %s", strerror(errno));
     if (r < 0) {
         config_free(gate->config);
+        buf_done(&gate->excludes);
         fd_closep(&gate->state_fd);
         return -1;
     }
@@ -257,6 +261,7 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     wire(gate);
     r = open_session(gate, options, err);
     if (r == 0) {
+        session_workplace(gate->session)->excludes = buf_str(&gate->excludes);
         /* The cell starts while the log is opened and the first call is read. */
         session_warm_up(gate->session);
         r = open_audit(gate, err);
@@ -279,6 +284,7 @@ void gate_close(struct gate *gate)
     uv_loop_close(&gate->loop);
     cell_reap();
     fd_closep(&gate->state_fd);
+    buf_done(&gate->excludes);
     config_free(gate->config);
     gate->loop_open = false;
 }

@@ -25,6 +25,7 @@ struct gate {
     const struct dialect *dialect;
     const char *agent;
     struct config *config;
+    struct buf excludes; /* what searches leave out, for all workspaces */
     int state_fd;
     struct audit *audit;
     struct record record;

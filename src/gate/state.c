@@ -12,19 +12,24 @@
 #include "base/mem.h"
 #include "core/path.h"
 
-/* $variable/sandgate, else ~/fallback/sandgate; NULL when there is no home. */
-static char *user_folder(const char *variable, const char *fallback)
+/* $variable/leaf, else ~/fallback/leaf; NULL when there is no home. */
+static char *user_path(const char *variable, const char *fallback, const char *leaf)
 {
     const char *base = getenv(variable);
     /* The base directory rules say that a relative value is to be ignored. */
     if (base && base[0] == '/')
-        return mem_format("%s/sandgate", base);
+        return mem_format("%s/%s", base, leaf);
     const char *home = getenv("HOME");
     if (!home || home[0] != '/') {
         const struct passwd *user = getpwuid(geteuid());
         home = user ? user->pw_dir : NULL;
     }
-    return home ? mem_format("%s/%s/sandgate", home, fallback) : NULL;
+    return home ? mem_format("%s/%s/%s", home, fallback, leaf) : NULL;
+}
+
+static char *user_folder(const char *variable, const char *fallback)
+{
+    return user_path(variable, fallback, "sandgate");
 }
 
 /* The real path of what need not exist yet: links in the part that does are followed. */
@@ -132,4 +137,26 @@ int state_load_config(struct config *config, const char *file, struct err *err)
              : usual && load_file(config, usual, false, err) < 0)
         return -1;
     return config_apply_env(config, environ, err);
+}
+
+int state_read_excludes(const struct config *config, struct buf *out, struct err *err)
+{
+    const char *named = config_text(config, "files.excludesFile");
+    FREE_AT_END char *usual = named ? NULL : user_path("XDG_CONFIG_HOME", ".config", "git/ignore");
+    const char *path = named ? named : usual;
+    if (!path)
+        return 0;
+    FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+    bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                st.st_size <= STATE_EXCLUDES_MAX && buf_reserve(out, STATE_EXCLUDES_MAX) == 0;
+    ssize_t n = good ? fd_read_upto(fd, out->data, STATE_EXCLUDES_MAX) : -1;
+    if (n >= 0)
+        out->len = (size_t)n;
+    /* Git does not mind when its own cannot be read. */
+    return n >= 0 || !named ? 0
+                            : err_field(err, "files.excludesFile",
+                                        "files.excludesFile: %s is not a readable file of at most "
+                                        "%d bytes",
+                                        named, STATE_EXCLUDES_MAX);
 }

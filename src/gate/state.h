@@ -16,4 +16,8 @@ int state_load_config(struct config *config, const char *file, struct err *err);
  * the log, sessions and the configuration would be the agent's. */
 int state_refuse_inside(const char *folder, const char *config_file, struct err *err);
 
+#define STATE_EXCLUDES_MAX (64 << 10)
+/* The user's own rules for what searches leave out; nothing where there are none. */
+int state_read_excludes(const struct config *config, struct buf *out, struct err *err);
+
 #endif

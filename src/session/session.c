@@ -461,8 +461,14 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     s->spec.system = options->show_system;
     spec_choose_owner(&s->spec, geteuid(), getegid(),
                       (uint32_t)config_int(options->config, "cell.uid"));
-    s->workplace = (struct workplace){s->roots, options->n_roots, s->config, "full",
-                                      s->id,    s->base};
+    s->workplace = (struct workplace){
+        .roots = s->roots,
+        .n_roots = options->n_roots,
+        .config = s->config,
+        .tier = "full",
+        .session_id = s->id,
+        .base = s->base,
+    };
     for (size_t i = 0; i < s->spec.n_roots; i++)
         sweep_init(&s->sweeps[i], s->state_fd, s->spec.roots[i].device, s->spec.roots[i].inode,
                    s->tag);

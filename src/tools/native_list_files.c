@@ -95,6 +95,8 @@ static int prepare(struct call *call, struct err *err)
         .ignore = a->ignore,
         .max_entries = a->max_results,
     };
+    if (a->ignore)
+        call->request_body = call->workplace->excludes;
     return 0;
 }
 

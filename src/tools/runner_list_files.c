@@ -71,6 +71,7 @@ static int prepare(struct call *call, struct err *err)
         .glob = glob,
         .recursive = a->recursive || (glob.p && memchr(glob.p, '/', glob.n)),
         .hidden = a->include_hidden,
+        .names_only = true,
         .max_entries = a->max_results,
     };
     /* `*.py` with recursive means names at any depth. */

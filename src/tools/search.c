@@ -22,6 +22,8 @@ int search_prepare(struct call *call, struct str path, struct str path_b64,
     call->request.search = *wanted;
     call->request.search.root = (int64_t)call->path.root;
     call->request.search.path = call_path_text(call);
+    if (wanted->ignore)
+        call->request_body = call->workplace->excludes;
     return 0;
 }
 

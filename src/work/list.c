@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 
@@ -31,6 +32,13 @@ static int compile(struct str pattern, bool anywhere, struct glob **ret, struct 
     return pattern.p && !*ret ? -1 : 0;
 }
 
+static bool add_name(struct work *w, const struct walk_entry *found)
+{
+    struct op_entry entry = {.type = work_file_type(DTTOIF(found->type)), .name = found->path};
+    op_entry_add(&w->body, &entry);
+    return true;
+}
+
 /* False when it is gone since it was found. */
 static bool add_entry(struct work *w, const struct walk_entry *found)
 {
@@ -47,16 +55,16 @@ static bool add_entry(struct work *w, const struct walk_entry *found)
     return true;
 }
 
-static int add_entries(struct work *w, struct walk *walk, int64_t max, struct op_list_reply *reply,
-                       struct err *err)
+static int add_entries(struct work *w, struct walk *walk, const struct op_list_request *q,
+                       struct op_list_reply *reply, struct err *err)
 {
     struct walk_entry entry;
     int r = 0;
     while (!reply->truncated && (r = walk_next(walk, &entry, err)) > 0) {
-        if (reply->count == max)
+        if (reply->count == q->max_entries)
             reply->truncated = true;
         else
-            reply->count += add_entry(w, &entry);
+            reply->count += q->names_only ? add_name(w, &entry) : add_entry(w, &entry);
     }
     reply->truncated |= walk_stats(walk)->cut;
     if (r >= 0 && w->body.failed)
@@ -67,7 +75,6 @@ static int add_entries(struct work *w, struct walk *walk, int64_t max, struct op
 int work_list(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err)
 {
-    (void)body;
     const struct op_list_request *q = &request->list;
     const struct beneath_root *root = work_root(w, q->root, q->no_links, err);
     GLOB_AT_END struct glob *glob = NULL;
@@ -84,12 +91,13 @@ int work_list(struct work *w, const union op_request *request, struct str body,
         .skip_links = q->skip_symlinks,
         .glob = glob,
         .exclude = exclude,
+        .excludes = body,
     };
     struct walk *walk = walk_new(root, q->path.p, &rules, w->cancelled, err);
     if (!walk)
         return -1;
     reply->list = (struct op_list_reply){0};
-    int r = add_entries(w, walk, q->max_entries, &reply->list, err);
+    int r = add_entries(w, walk, q, &reply->list, err);
     walk_free(walk);
     return r;
 }
