@@ -30,7 +30,10 @@ struct matcher {
     enum way way;
     bool fold;       /* the finder's text in either case */
     bool fold_ascii; /* which holds only for ASCII text */
-    bool not_ascii;  /* every match has something beyond ASCII */
+    bool
+        edges; /* broken UTF-8 beside a line end is no character, but the engine sees the line end there:
+                      * such a line has to be looked at by itself */
+    bool not_ascii; /* every match has something beyond ASCII */
 };
 
 void matcher_free(struct matcher *m)
@@ -202,6 +205,7 @@ struct matcher *matcher_new(const struct matcher_options *options, struct err *e
     }
     if (m->way == WAY_WHOLE && m->pattern.by_line)
         m->way = WAY_BY_LINE;
+    m->edges = m->pattern.edges || options->word;
     m->not_ascii = is_beyond_ascii(m, options);
     return m;
 }
@@ -265,7 +269,7 @@ static bool next_by_engine(const struct matcher *m, const struct matcher_text *t
             return false;
         *ret = line_around(m, text, from, at);
         /* Nor is there anything between `\r` and `\n`. */
-        if (at <= ret->end)
+        if (at <= ret->end && (!m->edges || text->ascii || engine_matches(m, text, ret)))
             return true;
     }
     return false;
@@ -311,7 +315,8 @@ size_t matcher_spans(const struct matcher *m, const struct matcher_text *text,
     /* Not with rure_iter: it looks for an empty match anew from every byte before it, each time one call deeper. */
     rure *engine = engine_for(m, text);
     size_t last = SIZE_MAX; /* where the match before ended: an empty one right there is none */
-    for (rure_match match; count < max && from <= n && rure_find(engine, (const uint8_t *)p, n, from, &match);) {
+    for (rure_match match;
+         count < max && from <= n && rure_find(engine, (const uint8_t *)p, n, from, &match);) {
         bool empty = match.start == match.end;
         if (!empty || match.end != last)
             spans[count++] = (struct found_span){(uint32_t)match.start, (uint32_t)match.end};

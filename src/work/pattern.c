@@ -159,6 +159,7 @@ static void take_edge(struct reader *r, const char *from)
     buf_add(&r->out->text[PATTERN_ASCII], from, (size_t)(r->at - from));
     buf_add_char(&r->out->text[PATTERN_ASCII], ')');
     r->out->literal = false;
+    r->out->edges = true;
     end_run(r);
 }
 
