@@ -321,8 +321,9 @@ int scan_file(struct scan *scan, int fd, int64_t size, struct str path)
     finish_file(&f);
     if (scan->cap > 16 * WINDOW) {
         free(scan->buf);
-        scan->cap = WINDOW;
         scan->buf = mem_zero(WINDOW);
     }
+    /* How much is read at once decides where a NUL is seen: not by what file was searched before. */
+    scan->cap = WINDOW;
     return r;
 }
