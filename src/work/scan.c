@@ -32,6 +32,7 @@ struct file {
     int64_t bytes;    /* read so far */
     int64_t count;    /* lines that match */
     size_t record;    /* where the file's own record begins in scan.out */
+    bool closing;     /* as many matches as are wanted were found, and one more */
     bool left;        /* no need to go on */
     unsigned kinds;   /* of bytes that stand in the buffer before those read last */
 };
@@ -135,7 +136,9 @@ static void add_match(struct file *f, const struct matcher_line *line)
     f->done = line->next;
     f->after = s->q->after;
     s->matches++;
-    f->left = s->matches > s->limit || s->out->failed;
+    /* Only what is still context of the matches before is wanted from here on. */
+    f->closing = s->matches > s->limit;
+    f->left = s->out->failed || (f->closing && f->after == 0);
 }
 
 static void take_match(struct file *f, const struct matcher_line *line)
@@ -155,7 +158,7 @@ static void search_part(struct file *f, size_t until)
     uint64_t start = clock_mono_ns();
     struct matcher_text part = {f->text.p, until, f->text.ascii};
     struct matcher_line line;
-    while (!f->left && matcher_next(s->matcher, &part, f->from, &line)) {
+    while (!f->left && !f->closing && matcher_next(s->matcher, &part, f->from, &line)) {
         take_match(f, &line);
         f->from = line.next;
     }
@@ -166,7 +169,7 @@ static void search_part(struct file *f, size_t until)
 
 static void search_window(struct file *f)
 {
-    while (f->from < f->text.n && !f->left) {
+    while (f->from < f->text.n && !f->left && !f->closing) {
         size_t until = f->text.n;
         if (until - f->from > f->scan->step) {
             const char *at = f->text.p + f->from + f->scan->step;
@@ -178,6 +181,7 @@ static void search_window(struct file *f)
     }
     if (!f->left)
         add_after(f, f->text.n);
+    f->left = f->left || (f->closing && f->after == 0);
 }
 
 /* Drops what was searched, but for lines that may be context of the next match. `filled` bytes are in the
@@ -287,6 +291,7 @@ static int search_text(struct file *f, int fd, int64_t size)
         }
         if (f->kinds & FINDER_NUL) {
             s->binary++;
+            s->files -= first;
             return 0;
         }
         if (first)
