@@ -57,12 +57,19 @@ struct search {
     atomic_bool stop;
 };
 
+/* At once when they are searched: a folder is a descriptor, and a batch may wait long for its turn. */
+static void leave_folders(struct batch *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        walk_folder_unref(b->items[i].folder);
+    b->count = 0;
+}
+
 static void batch_free(struct batch *b)
 {
     if (!b)
         return;
-    for (size_t i = 0; i < b->count; i++)
-        walk_folder_unref(b->items[i].folder);
+    leave_folders(b);
     buf_done(&b->names);
     buf_done(&b->out);
     free(b);
@@ -211,6 +218,7 @@ static void search_batch(struct scan *scan, struct batch *b, int64_t *unreadable
             break;
         search_item(scan, b, &b->items[i], unreadable);
     }
+    leave_folders(b);
     b->matches = scan->matches;
 }
 
