@@ -7,7 +7,7 @@
 
 /* Sets with most letters of all languages. Where case is ignored the engine takes up to 5 ms and 60 KB for each,
  * before it looks at how large the whole gets, and cannot be stopped meanwhile. */
-#define LARGE_SETS_MAX 500
+#define LARGE_SETS_MAX 100
 
 struct reader {
     struct pattern *out;
