@@ -222,7 +222,7 @@ static void search_utf16(struct file *f, int fd, size_t filled)
             s->long_lines++;
             return;
         }
-        got = read(fd, s->buf + filled, s->cap - filled);
+        got = pread(fd, s->buf + filled, s->cap - filled, f->bytes);
         if (got < 0)
             return;
         f->bytes += got;
@@ -249,17 +249,17 @@ static size_t drop_mark(char *p, size_t n)
 }
 
 /* One more read. 1: there is more to come, 0: that was all, or -errno. */
-static int read_more(struct file *f, int fd, int64_t size, size_t *filled)
+static int read_more(struct file *f, int fd, bool reads_whole, size_t *filled)
 {
     struct scan *s = f->scan;
-    ssize_t got = read(fd, s->buf + *filled, s->cap - *filled);
+    /* Not read: from a FIFO that came in the place of a file, it would take something away. */
+    ssize_t got = pread(fd, s->buf + *filled, s->cap - *filled, f->bytes);
     if (got < 0)
         return -errno;
     f->kinds |= finder_kinds(s->buf + *filled, (size_t)got);
     f->bytes += got;
     *filled += (size_t)got;
-    /* As long as it was when it was opened: no need to ask whether there is more. */
-    return got > 0 && (f->bytes < size || size == 0);
+    return got > 0 && (!reads_whole || *filled == s->cap);
 }
 
 /* The lines that are there as a whole, or all that is left at the end. */
@@ -272,7 +272,7 @@ static void search_lines(struct file *f, size_t filled, bool all)
     search_window(f);
 }
 
-static int search_text(struct file *f, int fd, int64_t size)
+static int search_text(struct file *f, int fd, bool reads_whole)
 {
     struct scan *s = f->scan;
     size_t filled = 0;
@@ -282,7 +282,7 @@ static int search_text(struct file *f, int fd, int64_t size)
             s->long_lines++;
             return 0;
         }
-        more = read_more(f, fd, size, &filled);
+        more = read_more(f, fd, reads_whole, &filled);
         if (more < 0)
             return more;
         if (first && encoding_of((struct str){s->buf, filled}) != ENCODING_BYTES) {
@@ -317,12 +317,13 @@ static void finish_file(struct file *f)
     s->matches++;
 }
 
-int scan_file(struct scan *scan, int fd, int64_t size, struct str path)
+int scan_file(struct scan *scan, int fd, bool reads_whole, struct str path)
 {
     struct file f = {.scan = scan, .path = path, .number = 1};
     scan->files++;
-    int r = search_text(&f, fd, size);
+    int r = search_text(&f, fd, reads_whole);
     scan->bytes += f.bytes;
+    scan->files -= r < 0 && f.bytes == 0;
     finish_file(&f);
     if (scan->cap > 16 * WINDOW) {
         free(scan->buf);

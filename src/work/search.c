@@ -124,15 +124,11 @@ static bool take_batch(struct search *s, struct batch *b)
 static void search_item(struct scan *scan, const struct batch *b, const struct item *item,
                         int64_t *unreadable)
 {
-    struct stat st;
-    FD_AT_END int fd = beneath_open_child_file(item->folder->fd, b->names.data + item->name, &st);
-    /* Gone since it was listed, or no file any more: then it is not there. */
-    if (fd < 0) {
-        *unreadable += errno != ENOENT && errno != EINVAL && errno != ELOOP;
-        return;
-    }
+    FD_AT_END int fd = beneath_open_child_any(item->folder->fd, b->names.data + item->name);
     struct str path = {b->names.data + item->path, item->path_length};
-    if (scan_file(scan, fd, st.st_size, path) < 0)
+    int r = fd < 0 ? -errno : scan_file(scan, fd, item->folder->reads_whole, path);
+    /* Gone since it was listed, or no file any more: then it is not there. */
+    if (r < 0 && r != -ENOENT && r != -ELOOP && r != -ESPIPE && r != -EISDIR && r != -ENXIO)
         ++*unreadable;
 }
 
@@ -306,7 +302,7 @@ static int search_one(struct search *s, const struct beneath_root *root, struct 
     scan.stop[0] = &s->stop;
     scan.stop[1] = s->w->cancelled;
     scan.out = &b->out;
-    int r = scan_file(&scan, fd, st.st_size, STR(""));
+    int r = scan_file(&scan, fd, false, STR(""));
     b->matches = scan.matches;
     give_batch(s, b);
     give_counts(s, &scan, 0);
