@@ -122,7 +122,7 @@ static int compile_engines(struct matcher *m, const struct matcher_options *opti
         m->engine = compile(m, options, options->pattern);
         if (!m->engine)
             return err_set(err, ERR_INVALID_PATTERN,
-                           "the pattern gets too large when it is compiled");
+                           "the pattern is nested too deep, or gets too large when it is compiled");
         return 0;
     }
     struct str whole = buf_str(&p->text[PATTERN_WHOLE]);
@@ -311,7 +311,8 @@ size_t matcher_spans(const struct matcher *m, const struct matcher_text *text,
     /* Not with rure_iter: it looks for an empty match anew from every byte before it, each time one call deeper. */
     rure *engine = engine_for(m, text);
     size_t last = SIZE_MAX; /* where the match before ended: an empty one right there is none */
-    for (rure_match match; count < max && from <= n && rure_find(engine, (const uint8_t *)p, n, from, &match);) {
+    for (rure_match match;
+         count < max && from <= n && rure_find(engine, (const uint8_t *)p, n, from, &match);) {
         bool empty = match.start == match.end;
         if (!empty || match.end != last)
             spans[count++] = (struct found_span){(uint32_t)match.start, (uint32_t)match.end};
