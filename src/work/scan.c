@@ -43,7 +43,7 @@ void scan_init(struct scan *scan, const struct matcher *matcher, const struct op
                           .q = q,
                           .buf = mem_zero(WINDOW),
                           .cap = WINDOW,
-                          .step = SCAN_LINE_MAX,
+                          .step = STEP_MIN,
                           .limit = q->max_matches};
 }
 
@@ -156,6 +156,7 @@ static void search_part(struct file *f, size_t until)
 {
     struct scan *s = f->scan;
     uint64_t start = clock_mono_ns();
+    size_t n = until - f->from;
     struct matcher_text part = {f->text.p, until, f->text.ascii};
     struct matcher_line line;
     while (!f->left && !f->closing && matcher_next(s->matcher, &part, f->from, &line)) {
@@ -163,8 +164,12 @@ static void search_part(struct file *f, size_t until)
         f->from = line.next;
     }
     f->from = until;
-    if (clock_mono_ns() - start > STEP_NS && s->step > STEP_MIN)
-        s->step = (until < s->step ? until : s->step) / 2 + 1;
+    uint64_t spent = clock_mono_ns() - start;
+    if (spent > STEP_NS)
+        s->step = (n < s->step ? n : s->step) / 2;
+    else if (spent < STEP_NS / 8 && n >= s->step)
+        s->step *= 2;
+    s->step = s->step < STEP_MIN ? STEP_MIN : s->step > WINDOW ? WINDOW : s->step;
 }
 
 static void search_window(struct file *f)
