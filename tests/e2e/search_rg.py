@@ -214,7 +214,7 @@ class Ripgrep:
             line = bytes_of(data["lines"])
             end = line_end(line, keeps_cr(args))
             line = line[: -len(end) or None]
-            spans = tuple((match["start"], match["end"]) for match in data["submatches"])
+            spans = tuple((match["start"], match["end"]) for match in data["submatches"][:SPANS_MAX])
             path = self.path(args, bytes_of(data["path"]))
             yield path, data["line_number"], line, spans if event["type"] == "match" else None, bool(end)
 
@@ -280,7 +280,7 @@ def comparable(entries, own):
             yield entry
             continue
         path, number, text, spans = entry
-        yield path, number, as_shown(text) if own else shown(text), spans and spans[:SPANS_MAX]
+        yield path, number, as_shown(text) if own else shown(text), spans
 
 
 def without_quirks(expected, found):
@@ -293,7 +293,7 @@ def without_quirks(expected, found):
             continue
         path, number, line, spans, ended = entry
         mine = own.get((path, number))
-        if spans is not None and not ended and mine == (*spans, (len(line), len(line))):
+        if spans is not None and not ended and mine == (*spans, (len(line), len(line)))[:SPANS_MAX]:
             spans = mine
         if spans != ():
             yield path, number, line, spans
