@@ -38,7 +38,7 @@ unsigned processor_count(void)
 /* Where the calling thread may run: on one, on all but one (as a negative number), or (0) anywhere. */
 static void allow(int64_t wanted)
 {
-    static _Thread_local int64_t at;
+    static _Thread_local int64_t at = INT64_MIN; /* as it was inherited */
     int64_t number = wanted < 0 ? -wanted : wanted;
     if (wanted == at || !several || number > CPU_SETSIZE)
         return;
@@ -72,9 +72,7 @@ uint32_t processor_here(void)
 
 void processor_any(void)
 {
-    static _Thread_local bool done;
-    if (several && !done)
-        done = sched_setaffinity(0, sizeof all, &all) == 0;
+    allow(0);
 }
 
 void processor_part(void)

@@ -32,6 +32,7 @@ static const char *const allowed[] = {
     "writev",
     "lseek",
     "fstat",
+    "fstatfs",
     "newfstatat",
     "fstatat64",
     "statx",

@@ -56,11 +56,22 @@ static int limit_memory(struct err *err)
     return 0;
 }
 
+/* A walk holds a descriptor for each folder it is in, and several threads walk: what is usual, 1,024, is little. */
+static void allow_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int lock_worker(const struct landlock_rule *rules, size_t count, struct err *err)
 {
     struct rlimit no_core = {0, 0};
     if (setrlimit(RLIMIT_CORE, &no_core) < 0)
         return failed(err, "switching core files off");
+    allow_files();
     if (limit_memory(err) < 0 || drop_capabilities(err) < 0)
         return -1;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

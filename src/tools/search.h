@@ -5,7 +5,8 @@
 #include "core/call.h"
 #include "core/found.h"
 
-#define SEARCH_PATTERN_MAX 65536
+/* Written out as JSON it has to fit into the head of a frame. */
+#define SEARCH_PATTERN_MAX 32768
 
 /* Asks for `wanted`, in which only root and path are left open: they come from the call's arguments.
  * `include_field` is what the tool calls its argument for `include`. */

@@ -420,12 +420,18 @@ int beneath_open_child(int dir, const char *name)
     return open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
 }
 
-int beneath_open_child_file(int dir, const char *name, struct stat *ret)
+int beneath_open_child_any(int dir, const char *name)
 {
-    FD_AT_END int fd = open_at(dir, name, O_RDONLY | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
-    if (fd < 0 || fstat(fd, ret) < 0)
+    return open_at(dir, name, O_RDONLY | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+}
+
+int beneath_open_child_file(int dir, const char *name)
+{
+    struct stat st;
+    FD_AT_END int fd = beneath_open_child_any(dir, name);
+    if (fd < 0 || fstat(fd, &st) < 0)
         return -1;
-    if (!S_ISREG(ret->st_mode)) {
+    if (!S_ISREG(st.st_mode)) {
         errno = EINVAL;
         return -1;
     }

@@ -40,8 +40,10 @@ int beneath_entry(const struct beneath_root *root, const char *path, struct bene
                   struct err *err);
 /* A folder in an open folder, opened for reading; -1 with errno, ELOOP for a link. */
 int beneath_open_child(int dir, const char *name);
-/* The same for a regular file, and what fstat says of it. EINVAL for anything else. */
-int beneath_open_child_file(int dir, const char *name, struct stat *ret);
+/* The same for a regular file. EINVAL for anything else. */
+int beneath_open_child_file(int dir, const char *name);
+/* The same for anything that can be opened for reading, without waiting; what it is has to be found out. */
+int beneath_open_child_any(int dir, const char *name);
 /* Makes a new file in an open folder; fails with EEXIST in errno where the name is taken. */
 int beneath_create(int dir, const char *name, int *ret_fd);
 /* A folder opened with O_PATH, opened for listing and fsync; -1 with errno. */

@@ -35,8 +35,7 @@ static void push_file(struct ignore_files *files, struct ignore_reader *reader,
 {
     if (reader->held > HELD_MAX)
         return;
-    struct stat st;
-    FD_AT_END int fd = beneath_open_child_file(folder, name, &st);
+    FD_AT_END int fd = beneath_open_child_file(folder, name);
     if (fd < 0)
         return;
     /* One more than is used: a text that is cut can be told from one that ends there. */

@@ -125,7 +125,7 @@ static int compile_engines(struct matcher *m, const struct matcher_options *opti
         m->engine = compile(m, options, options->pattern);
         if (!m->engine)
             return err_set(err, ERR_INVALID_PATTERN,
-                           "the pattern gets too large when it is compiled");
+                           "the pattern is nested too deep, or gets too large when it is compiled");
         return 0;
     }
     struct str whole = buf_str(&p->text[PATTERN_WHOLE]);

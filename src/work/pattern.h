@@ -26,7 +26,7 @@ struct pattern {
     bool
         keeps_cr; /* the pattern names `\r`: it is a character of the line. Else one before the end of a
                           * line belongs to that end */
-    bool edges;   /* looks at what stands beside: \\b and its like */
+    bool edges;   /* looks at what stands beside: \b and its like */
     bool by_line; /* `text` cannot be used: the pattern as it came, on each line by itself */
     bool folds;   /* case is ignored somewhere in it */
     bool verbose; /* with spaces and comments in it */

@@ -32,6 +32,7 @@ struct file {
     int64_t bytes;    /* read so far */
     int64_t count;    /* lines that match */
     size_t record;    /* where the file's own record begins in scan.out */
+    bool closing;     /* as many matches as are wanted were found, and one more */
     bool left;        /* no need to go on */
     unsigned kinds;   /* of bytes that stand in the buffer before those read last */
 };
@@ -42,7 +43,7 @@ void scan_init(struct scan *scan, const struct matcher *matcher, const struct op
                           .q = q,
                           .buf = mem_zero(WINDOW),
                           .cap = WINDOW,
-                          .step = SCAN_LINE_MAX,
+                          .step = STEP_MIN,
                           .limit = q->max_matches};
 }
 
@@ -135,7 +136,9 @@ static void add_match(struct file *f, const struct matcher_line *line)
     f->done = line->next;
     f->after = s->q->after;
     s->matches++;
-    f->left = s->matches > s->limit || s->out->failed;
+    /* Only what is still context of the matches before is wanted from here on. */
+    f->closing = s->matches > s->limit;
+    f->left = s->out->failed || (f->closing && f->after == 0);
 }
 
 static void take_match(struct file *f, const struct matcher_line *line)
@@ -153,20 +156,25 @@ static void search_part(struct file *f, size_t until)
 {
     struct scan *s = f->scan;
     uint64_t start = clock_mono_ns();
+    size_t n = until - f->from;
     struct matcher_text part = {f->text.p, until, f->text.ascii};
     struct matcher_line line;
-    while (!f->left && matcher_next(s->matcher, &part, f->from, &line)) {
+    while (!f->left && !f->closing && matcher_next(s->matcher, &part, f->from, &line)) {
         take_match(f, &line);
         f->from = line.next;
     }
     f->from = until;
-    if (clock_mono_ns() - start > STEP_NS && s->step > STEP_MIN)
-        s->step = (until < s->step ? until : s->step) / 2 + 1;
+    uint64_t spent = clock_mono_ns() - start;
+    if (spent > STEP_NS)
+        s->step = (n < s->step ? n : s->step) / 2;
+    else if (spent < STEP_NS / 8 && n >= s->step)
+        s->step *= 2;
+    s->step = s->step < STEP_MIN ? STEP_MIN : s->step > WINDOW ? WINDOW : s->step;
 }
 
 static void search_window(struct file *f)
 {
-    while (f->from < f->text.n && !f->left) {
+    while (f->from < f->text.n && !f->left && !f->closing) {
         size_t until = f->text.n;
         if (until - f->from > f->scan->step) {
             const char *at = f->text.p + f->from + f->scan->step;
@@ -178,6 +186,7 @@ static void search_window(struct file *f)
     }
     if (!f->left)
         add_after(f, f->text.n);
+    f->left = f->left || (f->closing && f->after == 0);
 }
 
 /* Drops what was searched, but for lines that may be context of the next match. `filled` bytes are in the
@@ -218,7 +227,7 @@ static void search_utf16(struct file *f, int fd, size_t filled)
             s->long_lines++;
             return;
         }
-        got = read(fd, s->buf + filled, s->cap - filled);
+        got = pread(fd, s->buf + filled, s->cap - filled, f->bytes);
         if (got < 0)
             return;
         f->bytes += got;
@@ -245,17 +254,17 @@ static size_t drop_mark(char *p, size_t n)
 }
 
 /* One more read. 1: there is more to come, 0: that was all, or -errno. */
-static int read_more(struct file *f, int fd, int64_t size, size_t *filled)
+static int read_more(struct file *f, int fd, bool reads_whole, size_t *filled)
 {
     struct scan *s = f->scan;
-    ssize_t got = read(fd, s->buf + *filled, s->cap - *filled);
+    /* Not read: from a FIFO that came in the place of a file, it would take something away. */
+    ssize_t got = pread(fd, s->buf + *filled, s->cap - *filled, f->bytes);
     if (got < 0)
         return -errno;
     f->kinds |= finder_kinds(s->buf + *filled, (size_t)got);
     f->bytes += got;
     *filled += (size_t)got;
-    /* As long as it was when it was opened: no need to ask whether there is more. */
-    return got > 0 && (f->bytes < size || size == 0);
+    return got > 0 && (!reads_whole || *filled == s->cap);
 }
 
 /* The lines that are there as a whole, or all that is left at the end. */
@@ -268,7 +277,7 @@ static void search_lines(struct file *f, size_t filled, bool all)
     search_window(f);
 }
 
-static int search_text(struct file *f, int fd, int64_t size)
+static int search_text(struct file *f, int fd, bool reads_whole)
 {
     struct scan *s = f->scan;
     size_t filled = 0;
@@ -278,7 +287,7 @@ static int search_text(struct file *f, int fd, int64_t size)
             s->long_lines++;
             return 0;
         }
-        more = read_more(f, fd, size, &filled);
+        more = read_more(f, fd, reads_whole, &filled);
         if (more < 0)
             return more;
         if (first && encoding_of((struct str){s->buf, filled}) != ENCODING_BYTES) {
@@ -287,6 +296,7 @@ static int search_text(struct file *f, int fd, int64_t size)
         }
         if (f->kinds & FINDER_NUL) {
             s->binary++;
+            s->files -= first;
             return 0;
         }
         if (first)
@@ -312,12 +322,13 @@ static void finish_file(struct file *f)
     s->matches++;
 }
 
-int scan_file(struct scan *scan, int fd, int64_t size, struct str path)
+int scan_file(struct scan *scan, int fd, bool reads_whole, struct str path)
 {
     struct file f = {.scan = scan, .path = path, .number = 1};
     scan->files++;
-    int r = search_text(&f, fd, size);
+    int r = search_text(&f, fd, reads_whole);
     scan->bytes += f.bytes;
+    scan->files -= r < 0 && f.bytes == 0;
     finish_file(&f);
     if (scan->cap > 16 * WINDOW) {
         free(scan->buf);

@@ -34,8 +34,9 @@ struct scan {
 
 void scan_init(struct scan *scan, const struct matcher *matcher, const struct op_search_request *q);
 void scan_done(struct scan *scan);
-/* `size` is what fstat said. 0, or -errno when the file could not be read to its end. */
-int scan_file(struct scan *scan, int fd, int64_t size, struct str path);
+/* With `reads_whole` a read that gives less than was asked for is at the end of the file. 0, or -errno when it
+ * could not be read to its end; what is no file is never read (-ESPIPE, -EISDIR). */
+int scan_file(struct scan *scan, int fd, bool reads_whole, struct str path);
 bool scan_stopped(const struct scan *scan);
 
 #endif

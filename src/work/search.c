@@ -57,12 +57,19 @@ struct search {
     atomic_bool stop;
 };
 
+/* At once when they are searched: a folder is a descriptor, and a batch may wait long for its turn. */
+static void leave_folders(struct batch *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        walk_folder_unref(b->items[i].folder);
+    b->count = 0;
+}
+
 static void batch_free(struct batch *b)
 {
     if (!b)
         return;
-    for (size_t i = 0; i < b->count; i++)
-        walk_folder_unref(b->items[i].folder);
+    leave_folders(b);
     buf_done(&b->names);
     buf_done(&b->out);
     free(b);
@@ -117,56 +124,56 @@ static bool take_batch(struct search *s, struct batch *b)
 static void search_item(struct scan *scan, const struct batch *b, const struct item *item,
                         int64_t *unreadable)
 {
-    struct stat st;
-    FD_AT_END int fd = beneath_open_child_file(item->folder->fd, b->names.data + item->name, &st);
-    /* Gone since it was listed, or no file any more: then it is not there. */
-    if (fd < 0) {
-        *unreadable += errno != ENOENT && errno != EINVAL && errno != ELOOP;
-        return;
-    }
+    FD_AT_END int fd = beneath_open_child_any(item->folder->fd, b->names.data + item->name);
     struct str path = {b->names.data + item->path, item->path_length};
-    if (scan_file(scan, fd, st.st_size, path) < 0)
+    int r = fd < 0 ? -errno : scan_file(scan, fd, item->folder->reads_whole, path);
+    /* Gone since it was listed, or no file any more: then it is not there. */
+    if (r < 0 && r != -ENOENT && r != -ELOOP && r != -ESPIPE && r != -EISDIR && r != -ENXIO)
         ++*unreadable;
 }
 
-/* The length of the records up to the one that goes beyond `left` matches. */
-static size_t cut_records(const struct search *s, const struct batch *b, int64_t left)
+/* Of a batch that is more than there is room for: as many records as are wanted and fit. Lines behind the
+ * last match are its context even where they match too. */
+static void add_part(struct search *s, const struct batch *b)
 {
+    struct buf *body = &s->w->body;
     struct str rest = buf_str(&b->out);
-    size_t keep = 0;
     int64_t last = 0; /* line that matches, in the file at hand */
-    for (struct found found; found_next(&rest, &found) > 0;) {
-        size_t end = b->out.len - rest.n;
+    for (struct found found; s->reply.matches <= s->q->max_matches;) {
+        const char *record = rest.p;
+        if (found_next(&rest, &found) <= 0)
+            return;
+        size_t n = (size_t)(rest.p - record);
         bool match = found.kind == FOUND_MATCH || s->q->mode != SEARCH_LINES;
-        if (match && left-- == 0)
-            break;
-        if (match)
-            last = found.number;
-        else if (found.kind == FOUND_FILE)
-            last = 0;
-        if (match || (last && found.number <= last + s->q->after))
-            keep = end;
+        bool full = s->reply.matches == s->q->max_matches;
+        bool near = found.kind != FOUND_FILE && last && found.number <= last + s->q->after;
+        if ((full && !near) || n > body->max - body->len)
+            return;
+        if (match && full) {
+            found.kind = FOUND_CONTEXT;
+            found.n_spans = 0;
+            found_add(body, &found, NULL);
+            continue;
+        }
+        buf_add(body, record, n);
+        s->reply.matches += match;
+        last = match ? found.number : found.kind == FOUND_FILE ? 0 : last;
     }
-    return keep;
 }
 
 static void add_to_answer(struct search *s, struct batch *b)
 {
-    int64_t left = s->q->max_matches - s->reply.matches;
-    bool full = b->matches > left;
-    size_t n = full ? cut_records(s, b, left) : b->out.len;
-    int64_t matches = full ? left : b->matches;
     struct buf *body = &s->w->body;
-    if (b->out.failed || n > body->max - body->len) {
-        full = true;
-        n = 0;
-        matches = 0;
+    bool fits = b->matches <= s->q->max_matches - s->reply.matches && !b->out.failed &&
+                b->out.len <= body->max - body->len;
+    if (fits) {
+        buf_add(body, b->out.data, b->out.len);
+        s->reply.matches += b->matches;
+        return;
     }
-    buf_add(body, b->out.data, n);
-    s->reply.matches += matches;
-    s->reply.truncated = s->reply.truncated || full;
-    if (full)
-        atomic_store(&s->stop, true);
+    add_part(s, b);
+    s->reply.truncated = true;
+    atomic_store(&s->stop, true);
 }
 
 /* Under the lock. Answers are in the order of the walk, whoever is ready first. */
@@ -207,6 +214,7 @@ static void search_batch(struct scan *scan, struct batch *b, int64_t *unreadable
             break;
         search_item(scan, b, &b->items[i], unreadable);
     }
+    leave_folders(b);
     b->matches = scan->matches;
 }
 
@@ -294,7 +302,7 @@ static int search_one(struct search *s, const struct beneath_root *root, struct 
     scan.stop[0] = &s->stop;
     scan.stop[1] = s->w->cancelled;
     scan.out = &b->out;
-    int r = scan_file(&scan, fd, st.st_size, STR(""));
+    int r = scan_file(&scan, fd, false, STR(""));
     b->matches = scan.matches;
     give_batch(s, b);
     give_counts(s, &scan, 0);

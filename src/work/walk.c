@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -203,6 +205,24 @@ static void leave(struct walk *w)
     walk_folder_unref(level->folder);
 }
 
+/* Of others some do not: FUSE may be told to pass on what the program behind it gives. */
+static bool reads_whole(int fd)
+{
+    struct statfs st;
+    if (fstatfs(fd, &st) < 0)
+        return false;
+    switch ((unsigned long)st.f_type) {
+    case EXT4_SUPER_MAGIC:
+    case XFS_SUPER_MAGIC:
+    case BTRFS_SUPER_MAGIC:
+    case F2FS_SUPER_MAGIC:
+    case TMPFS_MAGIC:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static int enter(struct walk *w, int fd, int *ret_error, struct err *err)
 {
     struct level *level = &w->levels[w->depth];
@@ -210,6 +230,7 @@ static int enter(struct walk *w, int fd, int *ret_error, struct err *err)
     unsigned found = 0;
     struct walk_folder *folder = mem_zero(sizeof *folder);
     folder->fd = fd;
+    folder->reads_whole = w->rules->files_only && reads_whole(fd);
     atomic_init(&folder->refs, 1);
     *level = (struct level){
         .folder = folder,

@@ -25,6 +25,8 @@ struct walk_rules {
 /* An open folder, kept while entries of it are in use. */
 struct walk_folder {
     int fd;
+    bool
+        reads_whole; /* its file system gives all that is asked for: a read that gives less is at the end */
     atomic_uint refs;
 };
 

@@ -204,6 +204,22 @@ def judge_stat(_side, args, result):
     return sort_out(args, result, lambda r: r["size"] == len(INSIDE))
 
 
+def search_call(side, number):
+    """Folders and a file by way of what changes, and the folder around it all."""
+    path = ["sub", "deep/a/sub", "abs/sub", "leaf", "", "deep"][number % 6]
+    if side.name == "toolhost":
+        return "fs.search", {"path": side.prefix + path, "pattern": "/inside|OUTSIDE/"}
+    mode = ["lines", "files", "count"][number // 6 % 3]
+    return "search", {"path": path, "pattern": "inside|OUTSIDE" if mode == "lines" else "OUTSIDE", "mode": mode}
+
+
+def judge_search(_side, args, result):
+    def is_inside(r):
+        return all(m.get("text") == INSIDE and "o-name" not in m["path"] for m in r["matches"])
+
+    return sort_out(args, result, lambda r: is_inside(r) and "OUTSIDE" not in str(r))
+
+
 def write_call(side, number):
     """New files, one of three in a folder that has to be made first, and one of three over what is there."""
     folder = ["sub", "deep/a/sub", "abs/sub"][number // 3 % 3]
@@ -313,6 +329,7 @@ def run_form(tap, form):
         ("read", [native, pkg], 20, read_call, judge_read),
         ("list", [native, pkg], 5, list_call, judge_list),
         ("stat", [native], 5, stat_call, judge_stat),
+        ("search", [native, pkg], 10, search_call, judge_search),
     ]:
         with tap.case(f"{form.name}: {seconds * FACTOR} s of {name} show nothing from outside"), running(form, sides):
             test_reads(sides, seconds, call, judge)
