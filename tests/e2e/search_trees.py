@@ -104,8 +104,8 @@ def odd_files(rng):
     yield "broken.txt", b"foo \xff\xfe bar\nfoo \xe2\x82 bar\nfoo \xed\xa0\x80\nfoo \xf5\x80\xc0\xaf x\n" * 3
     yield "large.txt", large_text(rng).encode()
     yield "windows.txt", large_text(rng).replace("\r", "").replace("\n", "\r\n").encode()
-    yield "long.txt", b"short foo\n" + b"y" * 70_000 + b" foo " + b"z" * 140_000 + b" bar\nfoo after\n" * 2
-    yield "long-many.txt", b"foo bar " * 30_000 + b"\nfoo\n"
+    yield "long.txt", b"short foo\n" + b"y" * 70_000 + b" foo " + b"z" * 5_000 + b" bar\nfoo after\n" * 2
+    yield "long-many.txt", b"foo bar " * 2_000 + b"\nfoo\n"
     yield "words.txt", b"foo foobar _foo foo_ foo-foo (foo) afoo fo\n-foo- foo. .foo\nx x_x xx x-x\n"
     yield "spaces in name.txt", b"foo bar\n"
     yield "näme.txt", b"foo bar\n"
