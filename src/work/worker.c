@@ -64,8 +64,9 @@ struct worker {
     size_t inbox_end;
     size_t inbox_room;
     struct buf out; /* replies for the next message */
-    struct slot slots[THREADS_MAX];
+    struct slot slots[THREADS_MAX + 1];
     unsigned threads;
+    unsigned busy; /* threads at a call. One is always left, to hear of cancels */
     int help_fd;
     atomic_uint waiting; /* threads that wait for the next call */
     /* Cancels that came before their call was taken up. */
@@ -122,6 +123,7 @@ static void put_down(struct worker *worker, struct slot *slot)
 {
     pthread_mutex_lock(&worker->lock);
     slot->token = 0;
+    worker->busy--;
     pthread_mutex_unlock(&worker->lock);
 }
 
@@ -288,7 +290,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     if (broken == BROKEN_ANSWER)
         return send_reply(worker, w, op, &fields);
 #endif
-    if (r == 0)
+    if (r == 0 && (r = work_check_cancel(w, &err)) == 0)
         r = work_ops[op - op_table](w, &request, body, &fields, &err);
     if (r < 0)
         return send_error(worker, frame->token, &err);
@@ -306,10 +308,18 @@ void work_slow(struct work *w)
     (void)!send(CELL_HELP_SEND_FD, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* Under the lock. */
+static bool become_busy(struct worker *worker)
+{
+    bool may = worker->busy + 1 < worker->threads;
+    worker->busy += may;
+    return may;
+}
+
 static bool take_from_inbox(struct worker *worker, struct received *ret)
 {
     pthread_mutex_lock(&worker->lock);
-    bool found = worker->inbox_first < worker->inbox_end;
+    bool found = worker->inbox_first < worker->inbox_end && become_busy(worker);
     if (found)
         *ret = worker->inbox[worker->inbox_first++];
     if (worker->inbox_first == worker->inbox_end)
@@ -318,14 +328,23 @@ static bool take_from_inbox(struct worker *worker, struct received *ret)
     return found;
 }
 
-static void put_into_inbox(struct worker *worker, struct message *message, struct frame frame)
+static bool take_at_once(struct worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    bool may = become_busy(worker);
+    pthread_mutex_unlock(&worker->lock);
+    return may;
+}
+
+static void put_into_inbox(struct worker *worker, struct message *message, struct frame frame,
+                           int fd)
 {
     pthread_mutex_lock(&worker->lock);
     if (worker->inbox_end == worker->inbox_room) {
         worker->inbox_room = worker->inbox_room ? 2 * worker->inbox_room : 64;
         worker->inbox = mem_grow(worker->inbox, worker->inbox_room, sizeof *worker->inbox);
     }
-    worker->inbox[worker->inbox_end++] = (struct received){message, frame, -1};
+    worker->inbox[worker->inbox_end++] = (struct received){message, frame, fd};
     message->calls++;
     pthread_mutex_unlock(&worker->lock);
 }
@@ -343,12 +362,12 @@ static void let_go(struct worker *worker, struct received *call)
 }
 
 /* Cancels are done at once, calls go to the inbox, where any thread finds them. True when the message is
- * one call, which the thread that received it can take as it is. */
+ * one call, which the thread that received it can take as it is, unless all others are busy. */
 static bool sort_in(struct worker *worker, const char *buffer, size_t n, struct received *ret)
 {
     struct str rest = {buffer, n};
     frame_next(&rest, &ret->frame);
-    if (rest.n == 0 && ret->frame.type == FRAME_CALL)
+    if (rest.n == 0 && ret->frame.type == FRAME_CALL && take_at_once(worker))
         return true;
     struct message *message = mem_zero(sizeof *message + n);
     memcpy(message->bytes, buffer, n);
@@ -358,7 +377,7 @@ static bool sort_in(struct worker *worker, const char *buffer, size_t n, struct 
         if (frame.type == FRAME_CANCEL)
             cancel(worker, frame.token);
         else if (frame.type == FRAME_CALL)
-            put_into_inbox(worker, message, frame);
+            put_into_inbox(worker, message, frame, TAKE_FD(ret->fd));
     }
     let_go(worker, &(struct received){message, {0}, -1});
     return false;
@@ -425,7 +444,7 @@ static void *serve(void *arg)
 int worker_main(int work_fd, const struct cell_spec *spec, const int *roots)
 {
     static struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    static struct thread threads[THREADS_MAX];
+    static struct thread threads[THREADS_MAX + 1];
     buf_init(&worker.out, FRAME_BYTES_MAX);
     worker.fd = work_fd;
     worker.help_fd = CELL_HELP_FD;
@@ -433,7 +452,7 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots)
     for (size_t i = 0; i < spec->n_roots; i++)
         worker.roots[i] = (struct beneath_root){roots[i], spec->roots[i].inside,
                                                 spec->roots[i].host, spec->roots[i].writable};
-    worker.threads = spec->threads < THREADS_MAX ? spec->threads : THREADS_MAX;
+    worker.threads = (spec->threads < THREADS_MAX ? spec->threads : THREADS_MAX) + 1;
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
