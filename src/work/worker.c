@@ -19,7 +19,7 @@
 #include "work/broken.h"
 #endif
 
-#define THREADS_MAX 32
+#define THREADS_MAX 33
 /* Regular expressions are compiled as deep as their brackets are nested, 250 levels. */
 #define STACK_BYTES (1u << 20)
 /* The gate bounds what it asks for; this is only so that no mistake can grow without end. */
@@ -64,9 +64,9 @@ struct worker {
     size_t inbox_end;
     size_t inbox_room;
     struct buf out; /* replies for the next message */
-    struct slot slots[THREADS_MAX + 1];
+    struct slot slots[THREADS_MAX];
     unsigned threads;
-    unsigned busy; /* threads at a call. One is always left, to hear of cancels */
+    unsigned busy; /* threads at a call; of several, one is always left to hear of cancels */
     int help_fd;
     atomic_uint waiting; /* threads that wait for the next call */
     /* Cancels that came before their call was taken up. */
@@ -311,7 +311,7 @@ void work_slow(struct work *w)
 /* Under the lock. */
 static bool become_busy(struct worker *worker)
 {
-    bool may = worker->busy + 1 < worker->threads;
+    bool may = worker->threads == 1 || worker->busy + 1 < worker->threads;
     worker->busy += may;
     return may;
 }
@@ -444,7 +444,7 @@ static void *serve(void *arg)
 int worker_main(int work_fd, const struct cell_spec *spec, const int *roots)
 {
     static struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    static struct thread threads[THREADS_MAX + 1];
+    static struct thread threads[THREADS_MAX];
     buf_init(&worker.out, FRAME_BYTES_MAX);
     worker.fd = work_fd;
     worker.help_fd = CELL_HELP_FD;
@@ -452,7 +452,7 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots)
     for (size_t i = 0; i < spec->n_roots; i++)
         worker.roots[i] = (struct beneath_root){roots[i], spec->roots[i].inside,
                                                 spec->roots[i].host, spec->roots[i].writable};
-    worker.threads = (spec->threads < THREADS_MAX ? spec->threads : THREADS_MAX) + 1;
+    worker.threads = spec->threads < THREADS_MAX ? spec->threads : THREADS_MAX;
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
