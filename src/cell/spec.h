@@ -24,7 +24,7 @@ struct cell_spec {
     uint32_t uid; /* who the cell's processes are to the machine; never 0 */
     uint32_t gid;
     uint32_t umask;
-    uint32_t threads;
+    uint32_t threads; /* of several, one takes no calls */
     bool system; /* also shows the machine's programs and settings, read-only */
     struct cell_root roots[ROOTS_MAX];
     size_t n_roots;

@@ -457,7 +457,8 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     mode_t mask = umask(022);
     umask(mask);
     s->spec.umask = mask;
-    s->spec.threads = (uint32_t)config_int(options->config, "limits.workerThreads");
+    /* One more, which hears of cancels. */
+    s->spec.threads = (uint32_t)config_int(options->config, "limits.workerThreads") + 1;
     s->spec.system = options->show_system;
     spec_choose_owner(&s->spec, geteuid(), getegid(),
                       (uint32_t)config_int(options->config, "cell.uid"));

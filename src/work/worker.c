@@ -19,7 +19,7 @@
 #include "work/broken.h"
 #endif
 
-#define THREADS_MAX 32
+#define THREADS_MAX 33
 /* Regular expressions are compiled as deep as their brackets are nested, 250 levels. */
 #define STACK_BYTES (1u << 20)
 /* The gate bounds what it asks for; this is only so that no mistake can grow without end. */
@@ -66,6 +66,7 @@ struct worker {
     struct buf out; /* replies for the next message */
     struct slot slots[THREADS_MAX];
     unsigned threads;
+    unsigned busy; /* threads at a call; of several, one is always left to hear of cancels */
     int help_fd;
     atomic_uint waiting; /* threads that wait for the next call */
     /* Cancels that came before their call was taken up. */
@@ -122,6 +123,7 @@ static void put_down(struct worker *worker, struct slot *slot)
 {
     pthread_mutex_lock(&worker->lock);
     slot->token = 0;
+    worker->busy--;
     pthread_mutex_unlock(&worker->lock);
 }
 
@@ -288,7 +290,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     if (broken == BROKEN_ANSWER)
         return send_reply(worker, w, op, &fields);
 #endif
-    if (r == 0)
+    if (r == 0 && (r = work_check_cancel(w, &err)) == 0)
         r = work_ops[op - op_table](w, &request, body, &fields, &err);
     if (r < 0)
         return send_error(worker, frame->token, &err);
@@ -306,10 +308,18 @@ void work_slow(struct work *w)
     (void)!send(CELL_HELP_SEND_FD, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* Under the lock. */
+static bool become_busy(struct worker *worker)
+{
+    bool may = worker->threads == 1 || worker->busy + 1 < worker->threads;
+    worker->busy += may;
+    return may;
+}
+
 static bool take_from_inbox(struct worker *worker, struct received *ret)
 {
     pthread_mutex_lock(&worker->lock);
-    bool found = worker->inbox_first < worker->inbox_end;
+    bool found = worker->inbox_first < worker->inbox_end && become_busy(worker);
     if (found)
         *ret = worker->inbox[worker->inbox_first++];
     if (worker->inbox_first == worker->inbox_end)
@@ -318,14 +328,23 @@ static bool take_from_inbox(struct worker *worker, struct received *ret)
     return found;
 }
 
-static void put_into_inbox(struct worker *worker, struct message *message, struct frame frame)
+static bool take_at_once(struct worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    bool may = become_busy(worker);
+    pthread_mutex_unlock(&worker->lock);
+    return may;
+}
+
+static void put_into_inbox(struct worker *worker, struct message *message, struct frame frame,
+                           int fd)
 {
     pthread_mutex_lock(&worker->lock);
     if (worker->inbox_end == worker->inbox_room) {
         worker->inbox_room = worker->inbox_room ? 2 * worker->inbox_room : 64;
         worker->inbox = mem_grow(worker->inbox, worker->inbox_room, sizeof *worker->inbox);
     }
-    worker->inbox[worker->inbox_end++] = (struct received){message, frame, -1};
+    worker->inbox[worker->inbox_end++] = (struct received){message, frame, fd};
     message->calls++;
     pthread_mutex_unlock(&worker->lock);
 }
@@ -343,12 +362,12 @@ static void let_go(struct worker *worker, struct received *call)
 }
 
 /* Cancels are done at once, calls go to the inbox, where any thread finds them. True when the message is
- * one call, which the thread that received it can take as it is. */
+ * one call, which the thread that received it can take as it is, unless all others are busy. */
 static bool sort_in(struct worker *worker, const char *buffer, size_t n, struct received *ret)
 {
     struct str rest = {buffer, n};
     frame_next(&rest, &ret->frame);
-    if (rest.n == 0 && ret->frame.type == FRAME_CALL)
+    if (rest.n == 0 && ret->frame.type == FRAME_CALL && take_at_once(worker))
         return true;
     struct message *message = mem_zero(sizeof *message + n);
     memcpy(message->bytes, buffer, n);
@@ -358,7 +377,7 @@ static bool sort_in(struct worker *worker, const char *buffer, size_t n, struct 
         if (frame.type == FRAME_CANCEL)
             cancel(worker, frame.token);
         else if (frame.type == FRAME_CALL)
-            put_into_inbox(worker, message, frame);
+            put_into_inbox(worker, message, frame, TAKE_FD(ret->fd));
     }
     let_go(worker, &(struct received){message, {0}, -1});
     return false;
