@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +23,9 @@ PROGRAMS = {"turns": ["turns.c", "tree.c"]}
 THREADS = 2
 RG = ["-j", str(THREADS), "--no-config", "--no-require-git", "--color", "never"]
 FIRST = 50
+# The engine's tables get too large for it: what is left takes seconds for the large tree.
+SLOW = r"(?:[a-z_]{1,60}[^a-z]{1,60}){1,40}\x7f"
+DEADLINE_SECONDS = 1
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ class Target:
     better: str
     limit: float
     value: float
+    unit: str = "x"
 
     def met(self):
         return files.COMPARE[self.better](self.value, self.limit)
@@ -135,7 +140,65 @@ def ratio(sample):
     return statistics.median(a / b for a, b in zip(sample["gate_us"], sample["peer_us"]))
 
 
-def make_targets(samples):
+class Gate:
+    """A gate in which a search runs until it is stopped."""
+
+    def __init__(self, options, environment, tree):
+        command = [options.sandgate, "stdio", "--workspace", tree]
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.ask("warm", "stat", {"path": "."})
+        self.answer("warm")
+
+    def send(self, message):
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, name, tool, arguments):
+        self.send({"id": name, "tool_call": {"name": tool, "arguments": arguments}})
+
+    def answer(self, name):
+        answer = json.loads(self.process.stdout.readline())
+        if answer["id"] != name:
+            files.fail(f"an answer to {answer['id']}, not to {name}")
+        return answer["result"]
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def time_to_stop(gate, stop, code):
+    """Milliseconds from the moment a slow search is to stop until its answer is there."""
+    gate.ask("slow", "search", {"pattern": SLOW, "mode": "count", "max_results": 10000})
+    due = stop(gate)
+    result = gate.answer("slow")
+    if result["ok"] or result["error"]["code"] != code:
+        files.fail(f"the slow search was not stopped: {str(result)[:300]}")
+    return (time.monotonic() - due) * 1e3
+
+
+def cancel(gate):
+    time.sleep(0.1)
+    gate.send({"cancel": "slow"})
+    return time.monotonic()
+
+
+def wait_for_deadline(_):
+    return time.monotonic() + DEADLINE_SECONDS
+
+
+def run_stops(options, environment, tree, runs):
+    environment = {**environment, "TOOL_TIMEOUT_SECS": str(DEADLINE_SECONDS)}
+    gate = Gate(options, environment, tree)
+    stops = {
+        "cancel to answer": [time_to_stop(gate, cancel, "CANCELLED") for _ in range(runs)],
+        "deadline to answer": [time_to_stop(gate, wait_for_deadline, "TIMEOUT") for _ in range(runs // 5 + 1)],
+    }
+    gate.end()
+    return stops
+
+
+def make_targets(samples, stops):
     ratios = {name: ratio(sample) for name, sample in samples.items()}
     large = [ratios[name] for name in QUERIES]
     peak = max(sample["gate_peak"] / sample["peer_peak"] for name, sample in samples.items() if name in QUERIES)
@@ -146,6 +209,7 @@ def make_targets(samples):
         Target("recursive list: wall / `rg --files`", "<=", 0.4, ratios["list"]),
         Target(f"first {FIRST} lines: wall / `rg \\| head`", "<=", 0.5, ratios["first"]),
         Target("peak memory, gate and cell / rg", "<", 3, peak),
+        *(Target(f"slow pattern over 90 MB, {name}, worst", "<=", 50, max(times), " ms") for name, times in stops.items()),
     ]
 
 
@@ -167,7 +231,8 @@ def render(cases, samples, targets, runs, version):
         *table(header, rows),
     ]
     if targets:
-        rows = [[t.title, f"{t.better} {t.limit:g}x", f"{t.value:.2f}x", "yes" if t.met() else "no"] for t in targets]
+        rows = [[t.title, f"{t.better} {t.limit:g}{t.unit}", f"{t.value:.2f}{t.unit}", "yes" if t.met() else "no"]
+                for t in targets]
         lines += ["", *table(["Sandgate", "target", "measured", "met"], rows)]
     return "\n".join(lines) + "\n"
 
@@ -201,7 +266,8 @@ def main():
             compare_finds(options, every[name], trees, environment)
             samples[name] = run_case(folder, environment, options, every[name], trees, options.runs)
             print(f"{every[name].title}: {ratio(samples[name]):.2f} of rg", file=sys.stderr)
-    targets = make_targets(samples) if len(samples) == len(every) else []
+        stops = run_stops(options, environment, trees["large"][1], options.runs)
+    targets = make_targets(samples, stops) if len(samples) == len(every) else []
     text = render(every, samples, targets, options.runs, trees["rg"][0])
     print(text, end="")
     if options.markdown and targets:
