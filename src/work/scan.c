@@ -235,6 +235,7 @@ static void search_utf16(struct file *f, int fd, size_t filled)
     struct str file = {s->buf, filled};
     encoding_from_utf16(file, encoding_of(file), &text);
     const size_t mark = 3;
+    s->long_lines += text.failed;
     if (text.failed || text.len < mark)
         return;
     f->text = (struct matcher_text){text.data + mark, text.len - mark, false};

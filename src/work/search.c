@@ -18,7 +18,9 @@
 #define BATCH 16
 /* So many batches may be searched before the one that comes first among them is done. */
 #define AHEAD 64
-#define THREADS_MAX 16
+/* Beside the one that was asked. Each may hold a long line and the engine's tables, and all of it has to fit into
+ * what a worker may use. */
+#define THREADS_MAX 7
 /* The engine's compiler goes as deep as brackets are nested, 250 levels. */
 #define STACK_BYTES (1u << 20)
 
