@@ -285,7 +285,7 @@ def comparable(entries, own):
 
 def without_quirks(expected, found):
     """Both without what comes of two of ripgrep's. It leaves out an empty match at the end of a last line that has no
-    end. It tells of lines that have no match in them, for an empty match within their end, with context around these."""
+    end. It tells of lines that have no match in them, for an empty match within their end, and of context around."""
     own = {entry[:2]: entry[3] for entry in found if entry[3]}
     lines = []
     for path, number, line, spans, ended in expected:
