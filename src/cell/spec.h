@@ -25,7 +25,7 @@ struct cell_spec {
     uint32_t gid;
     uint32_t umask;
     uint32_t threads; /* of several, one takes no calls */
-    bool system; /* also shows the machine's programs and settings, read-only */
+    bool system;      /* also shows the machine's programs and settings, read-only */
     struct cell_root roots[ROOTS_MAX];
     size_t n_roots;
 };

@@ -20,8 +20,8 @@ struct found_span {
 
 struct found {
     enum found_kind kind;
-    int64_t number;     /* of the line, from 1; of a file: how many of its lines match */
-    struct str text;    /* the line without its end; of a file: its path seen from the folder that is
+    int64_t number;  /* of the line, from 1; of a file: how many of its lines match */
+    struct str text; /* the line without its end; of a file: its path seen from the folder that is
                          * searched, "" when it is that path itself */
     int64_t cut_before; /* bytes of the line that stand before text and are left out */
     int64_t cut_after;  /* and behind it */

@@ -71,7 +71,7 @@ static int too_deep(struct walk *walk)
 static int walk_joined(struct walk *walk, struct str lead, const struct shell_word *words, size_t n,
                        bool assigns)
 {
-    BUF_AT_END struct buf text = BUF_INIT(4 * SHELL_TEXT_MAX);
+    BUF_AT_END struct buf text = BUF_INIT((size_t)4 * SHELL_TEXT_MAX);
     buf_add(&text, lead.p ? lead.p : "", lead.n);
     for (size_t i = 0; i < n; i++) {
         if (text.len)
@@ -167,7 +167,7 @@ static int walk_command(struct walk *walk, struct command_view view)
         view.wraps = inner.at < view.n || inner.text.p;
         if (walk->visitor->command(walk->self, &view, walk->err) < 0)
             return -1;
-        if (!view.wraps)
+        if (!wrap || !view.wraps)
             return 0;
         if (wrap->kind != WRAP_PREFIX || inner.text.p)
             return walk_inner(walk, wrap, &view, inner);

@@ -100,7 +100,9 @@ void shell_mark(struct shell_parser *p, enum shell_join join, size_t at);
 
 static inline char shell_peek(const struct shell_parser *p, size_t ahead)
 {
-    return p->at + ahead < p->text.n ? p->text.p[p->at + ahead] : '\0';
+    if (p->at + ahead >= p->text.n)
+        return '\0';
+    return p->text.p[p->at + ahead];
 }
 
 /* Ends a word when it stands unquoted. */

@@ -133,8 +133,10 @@ bool shell_is_arithmetic(const struct shell_parser *p, size_t at)
         char c = text.p[i];
         if (c == '\\' && quote != '\'')
             i++;
+        else if (quote && c == quote)
+            quote = '\0';
         else if (quote)
-            quote = c == quote ? 0 : quote;
+            continue;
         else if (c == '\'' || c == '"' || c == '`')
             quote = c;
         else if (c == '(')

@@ -228,7 +228,9 @@ static int take_letter(struct reader *r, const char *from, char c)
 static int take_escape(struct reader *r)
 {
     const char *from = r->at++;
-    char c = r->at < r->end ? *r->at++ : 'a';
+    char c = 'a'; /* a backslash at the end: the engine says so */
+    if (r->at < r->end)
+        c = *r->at++;
     if (c >= '0' && c <= '9')
         return refuse_reference(r, c);
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '<' || c == '>';
@@ -396,7 +398,7 @@ static void pattern_init(struct pattern *p, struct str source)
 {
     *p = (struct pattern){.literal = true};
     for (unsigned i = 0; i < PATTERN_VARIANTS; i++)
-        buf_init(&p->text[i], 64 * PATTERN_MAX);
+        buf_init(&p->text[i], (size_t)64 * PATTERN_MAX);
     buf_init(&p->required, source.n + 1);
     buf_init(&p->set, source.n + 1);
 }

@@ -331,7 +331,7 @@ int scan_file(struct scan *scan, int fd, bool reads_whole, struct str path)
     scan->bytes += f.bytes;
     scan->files -= r < 0 && f.bytes == 0;
     finish_file(&f);
-    if (scan->cap > 16 * WINDOW) {
+    if (scan->cap > (size_t)16 * WINDOW) {
         free(scan->buf);
         scan->buf = mem_zero(WINDOW);
     }

@@ -80,7 +80,7 @@ static void batch_free(struct batch *b)
 static struct batch *batch_new(const struct search *s)
 {
     struct batch *b = mem_zero(sizeof *b);
-    buf_init(&b->names, BATCH * (PATH_TEXT_MAX + 2));
+    buf_init(&b->names, (size_t)BATCH * (PATH_TEXT_MAX + 2));
     buf_init(&b->out, s->w->body.max);
     return b;
 }
