@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +13,21 @@
 #include "base/mem.h"
 #include "core/path.h"
 
+/* Where the user is at home when the environment does not say. Only the file is looked at: other sources are
+ * libraries, which a program that is linked statically does not load. */
+static char *home_from_file(void)
+{
+    char *home = NULL;
+    FILE *file = fopen("/etc/passwd", "re");
+    for (const struct passwd *user; file && !home && (user = fgetpwent(file));) {
+        if (user->pw_uid == geteuid() && user->pw_dir[0] == '/')
+            home = mem_dup(user->pw_dir);
+    }
+    if (file)
+        fclose(file);
+    return home;
+}
+
 /* $variable/leaf, else ~/fallback/leaf; NULL when there is no home. */
 static char *user_path(const char *variable, const char *fallback, const char *leaf)
 {
@@ -19,11 +35,8 @@ static char *user_path(const char *variable, const char *fallback, const char *l
     /* The base directory rules say that a relative value is to be ignored. */
     if (base && base[0] == '/')
         return mem_format("%s/%s", base, leaf);
-    const char *home = getenv("HOME");
-    if (!home || home[0] != '/') {
-        const struct passwd *user = getpwuid(geteuid());
-        home = user ? user->pw_dir : NULL;
-    }
+    const char *named = getenv("HOME");
+    FREE_AT_END char *home = named && named[0] == '/' ? mem_dup(named) : home_from_file();
     return home ? mem_format("%s/%s/%s", home, fallback, leaf) : NULL;
 }
 
