@@ -75,6 +75,18 @@ void processor_any(void)
     allow(0);
 }
 
+void processor_spread(uint32_t from, unsigned steps)
+{
+    uint32_t at = from;
+    if (!several || from == 0)
+        return;
+    while (steps > 0) {
+        at = at % CPU_SETSIZE + 1;
+        steps -= CPU_ISSET((size_t)(at - 1), &all) ? 1 : 0;
+    }
+    allow(at);
+}
+
 void processor_part(void)
 {
     streak = 0;

@@ -28,5 +28,8 @@ uint32_t processor_here(void);
 void processor_follow(uint32_t processor);
 void processor_avoid(uint32_t processor);
 void processor_any(void);
+/* On the one that is `steps` behind `from`: threads that work together and wake each other are else gathered
+ * on one by the kernel, while others stand idle. */
+void processor_spread(uint32_t from, unsigned steps);
 
 #endif

@@ -63,6 +63,7 @@ static void tick(uv_timer_t *timer)
 {
     struct pipeline *p = timer->data;
     uint64_t now = clock_mono_ns();
+    uint64_t next_ns = now + TICK_MS * 1000000u; /* when to look again */
     if (!p->running.first)
         uv_timer_stop(timer);
     for (struct call *call = p->running.first, *next; call; call = next) {
@@ -77,7 +78,11 @@ static void tick(uv_timer_t *timer)
             runner->late(runner->self, call);
         if (!call->kill_ns && now >= call->deadline_ns)
             pipeline_cancel(call, ERR_TIMEOUT, "the call took longer than its time limit");
+        else if (!call->kill_ns && call->deadline_ns < next_ns)
+            next_ns = call->deadline_ns;
     }
+    if (p->running.first && next_ns < now + TICK_MS * 1000000u)
+        uv_timer_start(timer, tick, (next_ns - now) / 1000000 + 1, TICK_MS);
 }
 
 static void dispatch(struct pipeline *p, struct call *call)

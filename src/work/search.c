@@ -15,7 +15,8 @@
 
 /* Files that a thread takes at once. The walk is in order and one thread's at a time; what is taken is
  * searched by several. */
-#define BATCH 16
+#define BATCH 32
+#define SPINS 1000
 /* So many batches may be searched before the one that comes first among them is done. */
 #define AHEAD 64
 /* Beside the one that was asked. Each may hold a long line and the engine's tables, and all of it has to fit into
@@ -57,6 +58,8 @@ struct search {
     struct err err;
     struct op_search_reply reply;
     atomic_bool stop;
+    uint32_t processor; /* of the thread that was asked */
+    atomic_uint helpers;
 };
 
 /* At once when they are searched: a folder is a descriptor, and a batch may wait long for its turn. */
@@ -220,6 +223,18 @@ static void search_batch(struct scan *scan, struct batch *b, int64_t *unreadable
     b->matches = scan->matches;
 }
 
+/* Others hold it for some microseconds, less than it takes to sleep and be woken. */
+static void take_lock(struct search *s)
+{
+    for (unsigned i = 0; i < SPINS; i++) {
+        if (pthread_mutex_trylock(&s->lock) == 0)
+            return;
+        for (unsigned k = 0; k < 32; k++)
+            atomic_signal_fence(memory_order_seq_cst);
+    }
+    pthread_mutex_lock(&s->lock);
+}
+
 static void search_files(struct search *s)
 {
     struct scan scan;
@@ -227,7 +242,7 @@ static void search_files(struct search *s)
     scan_init(&scan, s->matcher, s->q);
     scan.stop[0] = &s->stop;
     scan.stop[1] = s->w->cancelled;
-    pthread_mutex_lock(&s->lock);
+    take_lock(s);
     while (!atomic_load(&s->stop)) {
         if (s->next > s->next_done + AHEAD) {
             pthread_cond_wait(&s->moved, &s->lock);
@@ -240,7 +255,7 @@ static void search_files(struct search *s)
         }
         pthread_mutex_unlock(&s->lock);
         search_batch(&scan, b, &unreadable);
-        pthread_mutex_lock(&s->lock);
+        take_lock(s);
         give_batch(s, b);
     }
     give_counts(s, &scan, unreadable);
@@ -251,8 +266,9 @@ static void search_files(struct search *s)
 
 static void *help(void *arg)
 {
-    processor_any();
-    search_files(arg);
+    struct search *s = arg;
+    processor_spread(s->processor, atomic_fetch_add(&s->helpers, 1) + 1);
+    search_files(s);
     return NULL;
 }
 
@@ -277,10 +293,13 @@ static int search_folder(struct search *s, const struct beneath_root *root, stru
         return -1;
     work_slow(s->w);
     processor_any();
+    s->processor = processor_here();
     unsigned n = start_threads(s, threads);
+    processor_spread(s->processor, 0);
     search_files(s);
     for (unsigned i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
+    processor_any();
     const struct walk_stats *stats = walk_stats(s->walk);
     s->reply.ignored = stats->ignored;
     s->reply.unreadable += stats->unreadable;
