@@ -221,3 +221,11 @@ bool path_is_root(const struct path *path)
 {
     return path->text[0] == '.' && path->text[1] == '\0';
 }
+
+const char *path_rest(const char *path, const char *prefix)
+{
+    if (!path_beneath((struct str){path, strlen(path)}, prefix))
+        return NULL;
+    const char *rest = path + path_prefix_length(prefix);
+    return rest + strspn(rest, "/");
+}

@@ -40,5 +40,7 @@ bool path_is_root(const struct path *path);
 size_t path_prefix_length(const char *prefix);
 /* True when text is `prefix` or lies beneath it. */
 bool path_beneath(struct str text, const char *prefix);
+/* What of `path` is beneath `prefix`: "" where it is the prefix itself, NULL where it is not beneath. */
+const char *path_rest(const char *path, const char *prefix);
 
 #endif

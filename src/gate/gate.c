@@ -134,9 +134,9 @@ static int add_allowed(struct mounts *m, const struct str *allowed, size_t count
 /* Where the workspace lies in one of the folders, that one is the first, and its own settings count. */
 static void find_settings(struct mounts *m)
 {
-    struct str base = {m->base, strlen(m->base)};
     for (size_t i = 0; i < m->count; i++) {
-        if (!path_beneath(base, m->roots[i].host))
+        const char *rest = path_rest(m->base, m->roots[i].host);
+        if (!rest)
             continue;
         struct root first = m->roots[i];
         char *host = m->hosts[i];
@@ -144,9 +144,6 @@ static void find_settings(struct mounts *m)
         m->hosts[i] = m->hosts[0];
         m->roots[0] = first;
         m->hosts[0] = host;
-        const char *rest = m->base + path_prefix_length(host);
-        while (*rest == '/')
-            rest++;
         m->settings = *rest ? rest : ".";
         return;
     }

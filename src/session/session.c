@@ -415,13 +415,9 @@ struct runner session_runner(void)
 /* A folder of the last root that stays read-only has to be so by every name it has in the cell. */
 static char *protected_in(const struct session_options *o, size_t i)
 {
-    const char *inner = o->roots[o->n_roots - 1].host;
-    const char *outer = o->roots[i].host;
-    if (!o->protect || !path_beneath((struct str){inner, strlen(inner)}, outer))
+    const char *rest = path_rest(o->roots[o->n_roots - 1].host, o->roots[i].host);
+    if (!o->protect || !rest)
         return NULL;
-    const char *rest = inner + strlen(outer);
-    while (*rest == '/')
-        rest++;
     return *rest ? mem_format("%s/%s", rest, o->protect) : mem_dup(o->protect);
 }
 
