@@ -9,6 +9,7 @@
 #include "base/mem.h"
 
 #define TICK_MS 25
+#define TICK_NS ((uint64_t)TICK_MS * 1000000)
 #define LATE_NS 20000000u
 /* A cancelled call has this long to say how it ended before its cell is ended with it. */
 #define CANCEL_GRACE_NS 2000000000u
@@ -63,7 +64,7 @@ static void tick(uv_timer_t *timer)
 {
     struct pipeline *p = timer->data;
     uint64_t now = clock_mono_ns();
-    uint64_t next_ns = now + TICK_MS * 1000000u; /* when to look again */
+    uint64_t next_ns = now + TICK_NS; /* when to look again */
     if (!p->running.first)
         uv_timer_stop(timer);
     for (struct call *call = p->running.first, *next; call; call = next) {
@@ -81,7 +82,7 @@ static void tick(uv_timer_t *timer)
         else if (!call->kill_ns && call->deadline_ns < next_ns)
             next_ns = call->deadline_ns;
     }
-    if (p->running.first && next_ns < now + TICK_MS * 1000000u)
+    if (p->running.first && next_ns < now + TICK_NS)
         uv_timer_start(timer, tick, (next_ns - now) / 1000000 + 1, TICK_MS);
 }
 
