@@ -149,7 +149,7 @@ static enum flight_result result_of(enum op_id op, const char *head, struct str 
 static struct str nothing = {"", 0};
 
 #define SEARCH_HEAD(matches)                                                                       \
-    "{'matches':" matches ",'lines':0,'files':0,'bytes':0,'binary':0,'ignored':0,"                 \
+    "{'matches':" matches ",'files':0,'bytes':0,'binary':0,'ignored':0,"                           \
     "'unreadable':0,'long_lines':0}"
 
 static void good_replies_are_taken(void **state)

@@ -104,7 +104,8 @@ static void expect_text(struct call *call, const char *text)
     }
 #define SKIPPED "'skipped':{'binary':0,'ignored':0,'unreadable':0,'long_lines':0}"
 #define NATIVE_END                                                                                 \
-    "],'truncated':false,'stats':{'files':0,'bytes':0," SKIPPED "},'tier':'full','duration_ms':0}}"
+    "],'truncated':false,'stats':{'files':0,'bytes':0,'duration_ms':0," SKIPPED                    \
+    "},'tier':'full','duration_ms':0}}"
 #define AT(path, line) "{'path':'" path "','line':" #line ",'column':1,'text':"
 #define SPAN ",'spans':[[0,1]]"
 

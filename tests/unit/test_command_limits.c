@@ -1,0 +1,226 @@
+/* What cannot be read, what goes too deep, tables and lists of one's own, and the pairs for approvals. */
+#include <time.h>
+
+#include "command_row.h"
+#include "policy/shell_words.h"
+
+static void cannot_be_read(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"echo 'a", "sh -c 'echo \"a'", "eval 'a ('", "ls $(",
+                                        "(ls"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        struct err err;
+        assert_int_equal(command_check(text_str(texts[i]), &command_rules_sidecar, &err), -1);
+        assert_int_equal(err.code, ERR_INVALID_ARGUMENTS);
+        assert_string_equal(err.field, "command");
+    }
+}
+
+static char *repeated(const char *part, size_t count, const char *tail)
+{
+    BUF_AT_END struct buf text = BUF_INIT(1 << 20);
+    for (size_t i = 0; i < count; i++)
+        buf_add_text(&text, part);
+    buf_add_text(&text, tail);
+    return mem_copy(text.data, text.len);
+}
+
+static void nesting_ends(void **state)
+{
+    (void)state;
+    FREE_AT_END char *evals = repeated("eval ", 17, "ls");
+    FREE_AT_END char *finds = repeated("find -exec ", 17, "ls");
+    FREE_AT_END char *fine = repeated("eval ", 16, "ls");
+    FREE_AT_END char *envs = repeated("env ", 1000, "sudo");
+    check_row(&(struct row){evals, "nesting"}, false);
+    check_row(&(struct row){finds, "nesting"}, false);
+    check_row(&(struct row){fine, NULL}, false);
+    check_row(&(struct row){envs, "blocked:sudo"}, false);
+}
+
+static void stays_fast(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {
+        "env ",
+        "eval ",
+        "find -exec ",
+        "find -exec a \\; ",
+        "a?;",
+        "{a,b};",
+        "rm -rf a;",
+        "xargs ",
+        "sh -c 'a';",
+        "chmod a+r;",
+        "$(sh -c \"",
+        "sh -c \"$(a)\";",
+        "\\/bin/s*d*o* ; ",
+        "a|",
+        "find -exec ls + ",
+    };
+    struct timespec from;
+    struct timespec to;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        struct command_rules rules = command_rules_sidecar;
+        rules.allow_chaining = true;
+        FREE_AT_END char *text = repeated(parts[i], SHELL_TEXT_MAX / strlen(parts[i]), "");
+        struct err err;
+        (void)command_check(text_str(text), &rules, &err);
+    }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    assert_true(to.tv_sec - from.tv_sec < 5);
+}
+
+/* A table of one's own: rows without advice, wrappers that are blocked themselves. */
+static void other_tables(void **state)
+{
+    (void)state;
+    static const struct command_block blocks[] = {{"blocked:env", "env", COMMAND_ANY, NULL},
+                                                  {"no-git", "git*", COMMAND_ANY, NULL}};
+    struct command_rules rules = {.blocks = blocks, .n_blocks = ARRAY_LEN(blocks)};
+    struct err err;
+    assert_int_equal(command_check(STR("sudo ls"), &rules, &err), 0);
+    assert_int_equal(command_check(STR("sudo -u x gitk"), &rules, &err), -1);
+    assert_string_equal(err.reason, "no-git");
+    assert_int_equal(command_check(STR("nohup env ls"), &rules, &err), -1);
+    assert_string_equal(err.reason, "blocked:env");
+}
+
+struct program_row {
+    const char *found;
+    const char *resolved;
+    const char *rule;
+};
+
+static void programs_by_list(void **state)
+{
+    (void)state;
+    static const struct str allowed[] = {STR_INIT("ls"), STR_INIT("git"), STR_INIT("/opt/x/run"),
+                                         STR_INIT("rm")};
+    static const struct str denied[] = {STR_INIT("rm"), STR_INIT("/usr/bin/secret"), STR_INIT("")};
+    static const struct program_row rows[] = {
+        {"/bin/ls", "/usr/bin/ls", NULL},
+        {"/usr/bin/git", "/usr/bin/git", NULL},
+        {"/opt/x/run", "/opt/x/run", NULL},
+        {"/opt/y/run", "/opt/y/run", "allowed"},
+        {"/usr/bin/gitk", "/usr/bin/gitk", "allowed"},
+        {"/usr/bin/cat", "/usr/bin/cat", "allowed"},
+        {"/bin/rm", "/usr/bin/rm", "denied:rm"},
+        {"/home/a/ls", "/usr/bin/rm", "denied:rm"},
+        {"/home/a/rm", "/usr/bin/ls", "denied:rm"},
+        {"/home/a/ls", "/usr/bin/bash", "allowed"},
+        {"ls", "/usr/bin/secret", "denied:/usr/bin/secret"},
+        {"ls; rm -rf /", "ls; rm -rf /", "allowed"},
+        {"", "", "allowed"},
+    };
+    struct command_lists lists = {.allowed = allowed,
+                                  .n_allowed = ARRAY_LEN(allowed),
+                                  .denied = denied,
+                                  .n_denied = ARRAY_LEN(denied)};
+    for (int all = 0; all < 2; all++) {
+        lists.allow_all = all;
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+            struct err err = {.code = ERR_COUNT};
+            const char *rule = rows[i].rule;
+            if (all && rule && strcmp(rule, "allowed") == 0)
+                rule = NULL;
+            int done = command_check_program(text_str(rows[i].found), text_str(rows[i].resolved),
+                                             &lists, &err);
+            assert_int_equal(done, rule ? -1 : 0);
+            assert_int_equal(err.code, rule ? ERR_COMMAND_BLOCKED : ERR_COUNT);
+            if (rule)
+                assert_string_equal(err.reason, rule);
+        }
+    }
+    struct err err;
+    assert_int_equal(command_check_program(STR("/bin/ls"), STR("/bin/ls"),
+                                           &(struct command_lists){.allow_all = false}, &err),
+                     -1);
+}
+
+struct pair_row {
+    const char *text;
+    const char *shown; /* program:subcommand, `?` where it is not exact */
+};
+
+static void pairs(void **state)
+{
+    (void)state;
+    static const struct pair_row rows[] = {
+        {"", ""},
+        {"ls -la", "ls:"},
+        {"git commit -m 'x y'", "git:commit"},
+        {"git", "git:"},
+        {"git --no-pager log -5", "git:log"},
+        {"git -C dir status", "git:status?"},
+        {"git -c core.pager=x log", "git:log?"},
+        {"git --git-dir=x log", "git:log?"},
+        {"git stash pop", "git:stash pop"},
+        {"git $X", "git:?"},
+        {"npm run test", "npm:run test"},
+        {"npm run test -- --grep x", "npm:run test"},
+        {"npm install", "npm:install"},
+        {"npm run", "npm:run"},
+        {"docker compose up -d", "docker:compose up"},
+        {"gh pr list", "gh:pr list"},
+        {"cargo test --all", "cargo:test"},
+        {"./gradlew build", "./gradlew:"},
+        {"/usr/bin/git push", "/usr/bin/git:push"},
+        {"ls | wc -l", "ls: wc:"},
+        {"git add . && git commit && git push", "git:add git:commit git:push"},
+        {"ls; ls; ls -l", "ls:"},
+        {"X=1 git commit", "git:commit?"},
+        {"env X=1 git commit", "git:commit?"},
+        {"env X=1 sh -c 'git commit'", "git:commit?"},
+        {"nohup npm run dev", "npm:run dev"},
+        {"timeout 5 git fetch", "git:fetch"},
+        {"xargs git add", "git:add"},
+        {"xargs git", "git:?"},
+        {"find . -exec git add {} \\;", "git:add"},
+        {"find . -exec git {} \\;", "git:?"},
+        {"find . -exec {} x \\;", ":?"},
+        {"find . -name x", "find:"},
+        {"sh -c 'git commit; ls'", "git:commit ls:"},
+        {"sh -c \"$X\"", ":?"},
+        {"sh x.sh", "sh:"},
+        {"$CC x.c", ":?"},
+        {"g*t commit", ":?"},
+        {"'git' \"commit\"", "git:commit"},
+        {"echo $(git log)", "echo: git:log"},
+        {"command -v git", "command:"},
+        {"make", "make:"},
+        {"make -j4 test", "make:test"},
+        {"X=1", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        COMMAND_PAIRS_AT_END struct command_pairs found = {.n = 0};
+        BUF_AT_END struct buf shown = BUF_INIT(1 << 16);
+        struct err err;
+        if (command_pairs_read(text_str(rows[i].text), &found, &err) < 0)
+            fail_msg("%s: %s", rows[i].text, err.message);
+        for (size_t k = 0; k < found.n; k++)
+            buf_addf(&shown, "%s%s:%s%s", k ? " " : "", found.all[k].program,
+                     found.all[k].subcommand, found.all[k].exact ? "" : "?");
+        if (strcmp(buf_text(&shown), rows[i].shown) != 0)
+            fail_msg("%s: %s, not %s", rows[i].text, shown.data, rows[i].shown);
+    }
+    BUF_AT_END struct buf many = BUF_INIT(1 << 16);
+    for (int i = 0; i <= COMMAND_PAIRS_MAX; i++)
+        buf_addf(&many, "a%d|", i);
+    struct command_pairs found;
+    struct err err;
+    assert_int_equal(command_pairs_read(buf_str(&many), &found, &err), -1);
+    assert_non_null(strstr(err.message, "more than 64"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cannot_be_read),   cmocka_unit_test(nesting_ends),
+        cmocka_unit_test(stays_fast),       cmocka_unit_test(other_tables),
+        cmocka_unit_test(programs_by_list), cmocka_unit_test(pairs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
