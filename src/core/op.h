@@ -124,7 +124,6 @@ struct op_search_request {
 /* The body is packed records, read with found_next. */
 struct op_search_reply {
     int64_t matches; /* in the body: lines, or files */
-    int64_t lines;   /* that match, in those files */
     int64_t files;   /* that were searched; none of those that begin as binary */
     int64_t bytes;   /* of them */
     int64_t binary;  /* files that were left out, or left at the first NUL */

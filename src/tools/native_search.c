@@ -129,6 +129,7 @@ static const struct arg skipped_fields[] = {
 static const struct arg stats_fields[] = {
     {.name = "files", .type = ARG_INT, .flags = ARG_REQUIRED, .doc = "That were searched."},
     {.name = "bytes", .type = ARG_INT, .flags = ARG_REQUIRED, .doc = "Of them."},
+    {.name = "duration_ms", .type = ARG_INT, .flags = ARG_REQUIRED},
     {.name = "skipped",
      .type = ARG_OBJECT,
      .flags = ARG_REQUIRED | ARG_STRICT,
@@ -237,12 +238,14 @@ static void write_matches(const struct call *call, struct json_out *j)
     }
 }
 
-static void write_stats(const struct op_search_reply *r, struct json_out *j)
+static void write_stats(const struct call *call, struct json_out *j)
 {
+    const struct op_search_reply *r = &call->reply.search;
     jo_key(j, "stats");
     jo_open(j, '{');
     jo_kint(j, "files", r->files);
     jo_kint(j, "bytes", r->bytes);
+    jo_kint(j, "duration_ms", call_duration_ms(call));
     jo_key(j, "skipped");
     jo_open(j, '{');
     jo_kint(j, "binary", r->binary);
@@ -266,7 +269,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
         jo_ktext(j, "hint",
                  "there is more: narrow the search with path, include or a longer pattern, look "
                  "first where matches are with mode files or count, or raise max_results");
-    write_stats(r, j);
+    write_stats(call, j);
     return 0;
 }
 

@@ -114,7 +114,7 @@ static int hex_digit(char c)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* The number behind \\x, \\u or \\U, plain or in braces; -1: not well formed, the engine will say so. */
+/* The number behind \x, \u or \U, plain or in braces; -1: not well formed, the engine will say so. */
 static int64_t hex_number(struct reader *r, int digits)
 {
     int64_t value = 0;
@@ -141,7 +141,7 @@ static int take_number(struct reader *r, const char *from, int digits)
     return 0;
 }
 
-/* Behind \\p, \\P, \\b: `{...}`, or for \\p one letter. */
+/* Behind \p, \P, \b: `{...}`, or for \p one letter. */
 static void skip_braces(struct reader *r, bool or_letter)
 {
     if (r->at < r->end && *r->at == '{') {
@@ -156,7 +156,7 @@ static void skip_braces(struct reader *r, bool or_letter)
 /* The edge of a word. In ASCII text it need not know more letters. */
 static void take_edge(struct reader *r, const char *from)
 {
-    /* \\b{start} is an edge of another kind, \\b{2} one that is repeated. */
+    /* \b{start} is an edge of another kind, \b{2} one that is repeated. */
     if (r->end - r->at > 1 && (r->at[1] | 0x20) >= 'a' && (r->at[1] | 0x20) <= 'z')
         skip_braces(r, false);
     buf_add(&r->out->text[PATTERN_WHOLE], from, (size_t)(r->at - from));
@@ -218,7 +218,7 @@ static int take_letter(struct reader *r, const char *from, char c)
         take_edge(r, from);
         return 0;
     default:
-        /* \\A and \\z mean the ends of the line, and only alone with it does the engine see them. */
+        /* \A and \z mean the ends of the line, and only alone with it does the engine see them. */
         r->out->by_line = r->out->by_line || c == 'A' || c == 'z';
         take_other(r, from);
         return 0;

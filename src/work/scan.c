@@ -37,10 +37,12 @@ struct file {
     unsigned kinds;   /* of bytes that stand in the buffer before those read last */
 };
 
-void scan_init(struct scan *scan, const struct matcher *matcher, const struct op_search_request *q)
+void scan_init(struct scan *scan, const struct matcher *matcher, const struct op_search_request *q,
+               const atomic_bool *stop, const atomic_bool *cancelled)
 {
     *scan = (struct scan){.matcher = matcher,
                           .q = q,
+                          .stop = {stop, cancelled},
                           .buf = mem_zero(WINDOW),
                           .cap = WINDOW,
                           .step = STEP_MIN,
@@ -314,7 +316,6 @@ static void finish_file(struct file *f)
     struct scan *s = f->scan;
     if (f->count == 0)
         return;
-    s->lines += f->count;
     if (s->q->mode == SEARCH_LINES)
         return;
     struct found record = {.kind = FOUND_FILE, .text = f->path, .number = f->count};

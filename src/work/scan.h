@@ -25,14 +25,14 @@ struct scan {
     int64_t matches; /* lines, or files, that are in it */
     int64_t limit;   /* of matches: the file at hand is left when they are one more */
 
-    int64_t lines; /* that match, of all files so far, and so on */
-    int64_t files;
+    int64_t files; /* so far, and so on */
     int64_t bytes;
     int64_t binary;
     int64_t long_lines;
 };
 
-void scan_init(struct scan *scan, const struct matcher *matcher, const struct op_search_request *q);
+void scan_init(struct scan *scan, const struct matcher *matcher, const struct op_search_request *q,
+               const atomic_bool *stop, const atomic_bool *cancelled);
 void scan_done(struct scan *scan);
 /* With `reads_whole` a read that gives less than was asked for is at the end of the file. 0, or -errno when it
  * could not be read to its end; what is no file is never read (-ESPIPE, -EISDIR). */

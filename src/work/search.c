@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,14 +15,14 @@
 /* Files that a thread takes at once. The walk is in order and one thread's at a time; what is taken is
  * searched by several. */
 #define BATCH 32
-#define SPINS 1000
+/* How often a thread looks for the lock before it sleeps: about as long as others hold it. */
+#define SPINS 2000
 /* So many batches may be searched before the one that comes first among them is done. */
 #define AHEAD 64
 /* Beside the one that was asked. Each may hold a long line and the engine's tables, and all of it has to fit into
  * what a worker may use. */
 #define THREADS_MAX 7
-/* The engine's compiler goes as deep as brackets are nested, 250 levels. */
-#define STACK_BYTES (1u << 20)
+#define STACK_BYTES (256u << 10)
 
 struct item {
     struct walk_folder *folder;
@@ -202,7 +201,6 @@ static void give_batch(struct search *s, struct batch *b)
 
 static void give_counts(struct search *s, const struct scan *scan, int64_t unreadable)
 {
-    s->reply.lines += scan->lines;
     s->reply.files += scan->files;
     s->reply.bytes += scan->bytes;
     s->reply.binary += scan->binary;
@@ -229,8 +227,9 @@ static void take_lock(struct search *s)
     for (unsigned i = 0; i < SPINS; i++) {
         if (pthread_mutex_trylock(&s->lock) == 0)
             return;
-        for (unsigned k = 0; k < 32; k++)
-            atomic_signal_fence(memory_order_seq_cst);
+#ifdef __x86_64__
+        __builtin_ia32_pause();
+#endif
     }
     pthread_mutex_lock(&s->lock);
 }
@@ -239,9 +238,7 @@ static void search_files(struct search *s)
 {
     struct scan scan;
     int64_t unreadable = 0;
-    scan_init(&scan, s->matcher, s->q);
-    scan.stop[0] = &s->stop;
-    scan.stop[1] = s->w->cancelled;
+    scan_init(&scan, s->matcher, s->q, &s->stop, s->w->cancelled);
     take_lock(s);
     while (!atomic_load(&s->stop)) {
         if (s->next > s->next_done + AHEAD) {
@@ -319,9 +316,7 @@ static int search_one(struct search *s, const struct beneath_root *root, struct 
         return -1;
     struct batch *b = batch_new(s);
     work_slow(s->w);
-    scan_init(&scan, s->matcher, s->q);
-    scan.stop[0] = &s->stop;
-    scan.stop[1] = s->w->cancelled;
+    scan_init(&scan, s->matcher, s->q, &s->stop, s->w->cancelled);
     scan.out = &b->out;
     int r = scan_file(&scan, fd, false, STR(""));
     b->matches = scan.matches;

@@ -133,6 +133,7 @@ export interface SearchResultStats {
   files: number;
   /** Of them. */
   bytes: number;
+  duration_ms: number;
   skipped: SearchResultStatsSkipped;
 }
 

@@ -122,6 +122,7 @@ class SearchResultStats(TypedDict):
     """That were searched."""
     bytes: int
     """Of them."""
+    duration_ms: int
     skipped: SearchResultStatsSkipped
 
 
