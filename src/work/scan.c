@@ -15,7 +15,7 @@
  * as ripgrep does it, with the same number. It also stays within a processor's second cache. */
 #define WINDOW (64u << 10)
 #define STEP_MIN (4u << 10)
-#define STEP_NS 10000000u
+#define STEP_NS 4000000u
 /* Before a match in a line that is cut. */
 #define SHOWN_BEFORE 256
 
