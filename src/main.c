@@ -12,13 +12,13 @@
 #include "tools/all.h"
 #include "work/worker.h"
 
-struct command {
+struct subcommand {
     const char *name;
     int (*run)(int argc, char *const *argv);
     const char *doc;
 };
 
-static const struct command commands[] = {
+static const struct subcommand commands[] = {
     {"call", front_call, "run one tool call and print its answer"},
     {"stdio", front_stdio, "JSON lines on standard input and output"},
     {"mcp", front_mcp, "a Model Context Protocol server on standard input and output"},

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/processor.h"
-#include "cell/launcher.h"
+#include "cell/cell_spawn.h"
 #include "core/arg.h"
 
 /* What may wait for a busy worker before calls are refused. */
@@ -249,6 +249,8 @@ static void on_control(uv_poll_t *handle, int status, int events)
         r = frame_poll(cell->control_fd, buffer, &frame);
         if (r == 1 && frame.type == FRAME_READY)
             cell->ready = true;
+        else if (r == 1 && frame.type == FRAME_ENDED)
+            cell->events->ended(cell->arg, &frame);
         else if (r == 1)
             take_message(cell, &frame);
     }
@@ -377,52 +379,17 @@ int cell_send(struct cell *cell, const struct frame *frame, int body_fd, struct 
     return 0;
 }
 
-static int spawn_helper(int control, int work, const int help[2], pid_t *ret_pid)
+int cell_order(struct cell *cell, const struct frame *frame, const struct frame_fds *fds,
+               struct err *err)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attr);
-    sigset_t none;
-    sigset_t ignored; /* exec keeps what is ignored */
-    sigemptyset(&none);
-    sigemptyset(&ignored);
-    sigaddset(&ignored, SIGPIPE);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &ignored);
-    /* A group of its own: Ctrl-C at the terminal is the gate's business. */
-    posix_spawnattr_setpgroup(&attr, 0);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                        POSIX_SPAWN_SETPGROUP);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-#ifndef SANDGATE_SANITIZED
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-#endif
-    posix_spawn_file_actions_adddup2(&actions, control, CELL_CONTROL_FD);
-    posix_spawn_file_actions_adddup2(&actions, work, CELL_WORK_FD);
-    posix_spawn_file_actions_adddup2(&actions, help[1], CELL_HELP_FD);
-    posix_spawn_file_actions_adddup2(&actions, help[0], CELL_HELP_SEND_FD);
-    char name[] = CELL_ARGV0;
-    char *argv[] = {name, NULL};
-    char *envp[] = {NULL};
-    int r = posix_spawn(ret_pid, "/proc/self/exe", &actions, &attr, argv, envp);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attr);
-    return r;
-}
-
-/* Above the numbers they are moved to in the child, so that no move closes another's source. */
-static int pair(int type, int fds[2])
-{
-    int low[2];
-    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, low) < 0)
-        return -errno;
-    for (int i = 0; i < 2; i++) {
-        fds[i] = fcntl(low[i], F_DUPFD_CLOEXEC, CELL_LAST_FD + 1);
-        close(low[i]);
-    }
-    return fds[0] < 0 || fds[1] < 0 ? -EMFILE : 0;
+    if (cell->dying)
+        return err_set(err, ERR_INTERRUPTED, "the cell ended (%s)", cell->why);
+    int r = frame_send_fds(cell->control_fd, frame, fds);
+    if (r == -EAGAIN || r == -ENOBUFS || r == -ETOOMANYREFS)
+        return err_set(err, ERR_SESSION_BUSY, "too many commands start at once; try again");
+    if (r == -EMSGSIZE)
+        return err_set(err, ERR_INVALID_ARGUMENTS, "the command is too long for one call");
+    return r < 0 ? err_set(err, ERR_INTERRUPTED, "the cell ended (%s)", strerror(-r)) : 0;
 }
 
 static int send_spec(struct cell *cell, const struct cell_spec *spec, struct err *err)
@@ -445,11 +412,11 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
     int control[2] = {-1, -1};
     int work[2] = {-1, -1};
     int help[2] = {-1, -1};
-    int r = pair(SOCK_SEQPACKET, control);
+    int r = cell_pair(SOCK_SEQPACKET, control);
     if (r == 0)
-        r = pair(SOCK_SEQPACKET, work);
+        r = cell_pair(SOCK_SEQPACKET, work);
     if (r == 0)
-        r = pair(SOCK_DGRAM, help);
+        r = cell_pair(SOCK_DGRAM, help);
     FREE_AT_END struct cell *cell = mem_zero(sizeof *cell);
     *cell = (struct cell){.loop = loop,
                           .events = events,
@@ -460,7 +427,7 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
                           .queue_end = &cell->queue,
                           .out = BUF_INIT(FRAME_BYTES_MAX)};
     if (r == 0)
-        r = -spawn_helper(control[1], work[1], help, &cell->helper);
+        r = -cell_spawn(control[1], work[1], help, &cell->helper);
     fd_closep(&control[1]);
     fd_closep(&work[1]);
     fd_closep(&help[1]);

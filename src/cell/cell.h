@@ -15,6 +15,8 @@ struct cell_events {
     int (*frame)(void *arg, const struct frame *frame);
     /* A call that the cell never had, because it ended before. */
     void (*unsent)(void *arg, uint64_t token);
+    /* A command's first process ended without its account (FRAME_ENDED), or never began. */
+    void (*ended)(void *arg, const struct frame *frame);
     /* The cell is gone; called once, never from inside cell_start or cell_send. Free it then. */
     void (*dead)(void *arg, const char *why);
 };
@@ -27,6 +29,9 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
 int cell_send(struct cell *cell, const struct frame *frame, int body_fd, struct err *err);
 /* Sends what all cells were given since, in as few messages as possible. */
 void cell_flush(void);
+/* To the launcher, at once: FRAME_RUN, FRAME_STOP, FRAME_KILL. The descriptors stay the caller's. */
+int cell_order(struct cell *cell, const struct frame *frame, const struct frame_fds *fds,
+               struct err *err);
 /* Some call takes long: another thread of the worker is to take the next. */
 void cell_help(struct cell *cell);
 /* Ends it now; `dead` follows in a later turn. */

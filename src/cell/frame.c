@@ -79,23 +79,31 @@ void frame_add(struct buf *message, const struct frame *frame)
     buf_add(message, frame->body.p, frame->body.n);
 }
 
-static int send_parts(int fd, struct iovec *parts, size_t count, int pass_fd)
+void frame_fds_close(struct frame_fds *fds)
+{
+    for (size_t i = 0; i < fds->n; i++)
+        fd_closep(&fds->fd[i]);
+    fds->n = 0;
+}
+
+static int send_parts(int fd, struct iovec *parts, size_t count, const int *fds, size_t n_fds,
+                      int flags)
 {
     struct msghdr msg = {.msg_iov = parts, .msg_iovlen = count};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-    if (pass_fd >= 0) {
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(FRAME_FDS_MAX * sizeof(int))];
+    if (n_fds) {
         memset(control, 0, sizeof control);
         msg.msg_control = control;
-        msg.msg_controllen = sizeof control;
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        msg.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+        struct cmsghdr *c = (struct cmsghdr *)control;
         c->cmsg_level = SOL_SOCKET;
         c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &pass_fd, sizeof pass_fd);
+        c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
     }
     ssize_t r;
     do
-        r = sendmsg(fd, &msg, MSG_NOSIGNAL);
+        r = sendmsg(fd, &msg, MSG_NOSIGNAL | flags);
     while (r < 0 && errno == EINTR);
     return r < 0 ? -errno : 0;
 }
@@ -104,7 +112,7 @@ int message_send(int fd, struct str message, int pass_fd)
 {
     if (pass_fd >= 0) {
         struct iovec part = {(void *)(uintptr_t)message.p, message.n};
-        return send_parts(fd, &part, 1, pass_fd);
+        return send_parts(fd, &part, 1, &pass_fd, 1, 0);
     }
     ssize_t r;
     do
@@ -113,7 +121,7 @@ int message_send(int fd, struct str message, int pass_fd)
     return r < 0 ? -errno : 0;
 }
 
-int frame_send(int fd, const struct frame *frame, int pass_fd)
+static int send_frame(int fd, const struct frame *frame, const int *fds, size_t n_fds, int flags)
 {
     if (frame->head.n > FRAME_HEAD_MAX || frame->body.n > FRAME_BODY_MAX)
         return -EMSGSIZE;
@@ -125,13 +133,21 @@ int frame_send(int fd, const struct frame *frame, int pass_fd)
         {(void *)(uintptr_t)frame->head.p, frame->head.n},
         {(void *)(uintptr_t)frame->body.p, frame->body.n},
     };
-    return send_parts(fd, parts, ARRAY_LEN(parts), pass_fd);
+    return send_parts(fd, parts, ARRAY_LEN(parts), fds, n_fds, flags);
 }
 
-/* At most one descriptor is expected; any others are closed. */
-static int take_fds(struct msghdr *msg)
+int frame_send(int fd, const struct frame *frame, int pass_fd)
 {
-    int kept = -1;
+    return send_frame(fd, frame, &pass_fd, pass_fd >= 0, 0);
+}
+
+int frame_send_fds(int fd, const struct frame *frame, const struct frame_fds *fds)
+{
+    return send_frame(fd, frame, fds ? fds->fd : NULL, fds ? fds->n : 0, MSG_DONTWAIT);
+}
+
+static void take_fds(struct msghdr *msg, struct frame_fds *ret)
+{
     for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
             continue;
@@ -139,19 +155,18 @@ static int take_fds(struct msghdr *msg)
         for (size_t i = 0; i < count; i++) {
             int fd;
             memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-            if (kept < 0)
-                kept = fd;
+            if (ret->n < FRAME_FDS_MAX)
+                ret->fd[ret->n++] = fd;
             else
                 close(fd);
         }
     }
-    return kept;
 }
 
-ssize_t message_receive(int fd, void *buffer, int flags, int *ret_fd)
+static ssize_t receive(int fd, void *buffer, int flags, struct frame_fds *ret_fds)
 {
     struct iovec part = {buffer, FRAME_BYTES_MAX};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(FRAME_FDS_MAX * sizeof(int))];
     struct msghdr msg = {.msg_iov = &part,
                          .msg_iovlen = 1,
                          .msg_control = control,
@@ -162,13 +177,23 @@ ssize_t message_receive(int fd, void *buffer, int flags, int *ret_fd)
     while (r < 0 && errno == EINTR);
     if (r < 0)
         return -errno;
-    FD_AT_END int passed = msg.msg_controllen ? take_fds(&msg) : -1;
+    *ret_fds = (struct frame_fds){0};
+    if (msg.msg_controllen)
+        take_fds(&msg, ret_fds);
     if (r == 0)
         return 0;
     if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || frame_check(buffer, (size_t)r) < 0)
         return -EPROTO;
-    if (ret_fd)
-        *ret_fd = TAKE_FD(passed);
+    return r;
+}
+
+ssize_t message_receive(int fd, void *buffer, int flags, int *ret_fd)
+{
+    FRAME_FDS_AT_END struct frame_fds fds = {0};
+    ssize_t r = receive(fd, buffer, flags, &fds);
+    /* At most one is expected; any others are closed. */
+    if (r > 0 && fds.n && ret_fd)
+        *ret_fd = TAKE_FD(fds.fd[0]);
     return r;
 }
 
@@ -199,6 +224,19 @@ int frame_receive(int fd, void *buffer, int flags, struct frame *ret, int *ret_f
         return -EPROTO;
     if (ret_fd)
         *ret_fd = TAKE_FD(passed);
+    return 1;
+}
+
+int frame_receive_fds(int fd, void *buffer, struct frame *ret, struct frame_fds *ret_fds)
+{
+    FRAME_FDS_AT_END struct frame_fds fds = {0};
+    ssize_t n = receive(fd, buffer, 0, &fds);
+    if (n <= 0)
+        return (int)n;
+    if (frame_parse(buffer, (size_t)n, ret) < 0)
+        return -EPROTO;
+    *ret_fds = fds;
+    fds.n = 0;
     return 1;
 }
 

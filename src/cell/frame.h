@@ -30,6 +30,14 @@ enum frame_type {
     FRAME_STARTED, /* head: {"pid":…} */
     FRAME_READY,   /* the cell is locked and serves */
     FRAME_FAILED,  /* head: {"message":…} */
+    /* gate to launcher, and on to a command's first process; the token says which command */
+    FRAME_RUN,  /* head and body: cell/order.h; with descriptors */
+    FRAME_STOP, /* SIGTERM to all its processes */
+    FRAME_KILL, /* SIGKILL to all its processes */
+    /* launcher to gate */
+    FRAME_ENDED, /* a command's first process ended without its account; head: {"message":…} */
+    /* a command's first process to gate, once */
+    FRAME_RAN, /* head: cell/order.h */
     FRAME_TYPE_END
 };
 
@@ -50,8 +58,19 @@ bool frame_next(struct str *rest, struct frame *ret);
 size_t frame_bytes(const struct frame *frame);
 void frame_add(struct buf *message, const struct frame *frame);
 
+/* Descriptors that travel with a frame. */
+#define FRAME_FDS_MAX 8
+struct frame_fds {
+    int fd[FRAME_FDS_MAX];
+    size_t n;
+};
+void frame_fds_close(struct frame_fds *fds);
+#define FRAME_FDS_AT_END CLEANUP(frame_fds_close)
+
 /* Sends one frame, or a whole message, with a descriptor when pass_fd >= 0. 0 or -errno. */
 int frame_send(int fd, const struct frame *frame, int pass_fd);
+/* With several (NULL: none), which stay the caller's; never waits. */
+int frame_send_fds(int fd, const struct frame *frame, const struct frame_fds *fds);
 int message_send(int fd, struct str message, int pass_fd);
 
 /* Receives a message into buffer (FRAME_BYTES_MAX bytes). Its length, 0 at end of stream, or -errno;
@@ -63,6 +82,7 @@ ssize_t message_poll(int fd, void *buffer);
 
 /* The same where a message is to be one frame: 1, 0 or -errno. */
 int frame_receive(int fd, void *buffer, int flags, struct frame *ret, int *ret_fd);
+int frame_receive_fds(int fd, void *buffer, struct frame *ret, struct frame_fds *ret_fds);
 int frame_poll(int fd, void *buffer, struct frame *ret);
 
 #endif

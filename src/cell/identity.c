@@ -125,16 +125,22 @@ static int start_mapper(const struct cell_spec *spec, struct identity_mapper *re
     return 0;
 }
 
-int identity_drop_root(const struct cell_spec *spec, int trees[ROOTS_MAX],
+int identity_drop_root(const struct cell_spec *spec, struct trees *ret_trees,
                        struct identity_mapper *ret_mapper, struct err *err)
 {
     *ret_mapper = (struct identity_mapper){0, -1};
     for (size_t i = 0; i < ROOTS_MAX; i++)
-        trees[i] = -1;
+        ret_trees->root[i] = -1;
+    for (size_t i = 0; i < SHOWN_MAX; i++)
+        ret_trees->shown[i] = -1;
     if (geteuid() != 0)
         return 0;
     for (size_t i = 0; i < spec->n_roots; i++) {
-        if (take_root(&spec->roots[i], spec, &trees[i], err) < 0)
+        if (take_root(&spec->roots[i], spec, &ret_trees->root[i], err) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < spec->n_shown; i++) {
+        if (mounts_take_tree(spec->shown[i], true, -1, &ret_trees->shown[i], err) < 0)
             return -1;
     }
     if (start_mapper(spec, ret_mapper, err) < 0)

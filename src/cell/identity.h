@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "cell/spec.h"
+#include "cell/mounts.h"
 
 /* Root's last child: writes the maps of a process that is no longer root. Its pid is 0 where the gate
  * was not root. */
@@ -14,9 +14,9 @@ struct identity_mapper {
     int go;
 };
 
-/* As the machine's root only: takes the trees of all roots, mapping an owner that is not the
+/* As the machine's root only: takes the trees of all folders, mapping an owner that is not the
  * cell's uid onto it, then becomes that uid for good. Otherwise sets all trees to -1. */
-int identity_drop_root(const struct cell_spec *spec, int trees[ROOTS_MAX],
+int identity_drop_root(const struct cell_spec *spec, struct trees *ret_trees,
                        struct identity_mapper *ret_mapper, struct err *err);
 
 /* New user, mount, pid, network, ipc, uts and cgroup namespaces, with this uid and gid mapped to

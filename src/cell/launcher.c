@@ -3,19 +3,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/mem.h"
+#include "cell/command.h"
 #include "cell/frame.h"
 #include "cell/identity.h"
 #include "cell/lock.h"
@@ -59,7 +64,7 @@ static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
         if (roots[i] < 0)
             return err_set(err, ERR_SANDBOX_UNAVAILABLE, "opening %s in the cell: %s",
                            spec->roots[i].inside, strerror(errno));
-        rules[i] = (struct landlock_rule){roots[i], spec->roots[i].writable};
+        rules[i] = (struct landlock_rule){.folder = roots[i], .writable = spec->roots[i].writable};
     }
     return 0;
 }
@@ -92,30 +97,148 @@ static void describe_death(int status)
     give_up(&err);
 }
 
+/* A command's first process. */
+struct first {
+    uint64_t token; /* 0: it waits for its order */
+    pid_t pid;
+    int socket;
+};
+
+struct watched {
+    const struct cell_spec *spec;
+    pid_t worker;
+    int signals;
+    struct first *firsts;
+    size_t n_firsts;
+    bool spare_due; /* one is to be made when nothing else is to do */
+};
+
+static void tell_ended(uint64_t token, const char *message)
+{
+    BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
+    struct json_out j = {.out = &head};
+    jo_open(&j, '{');
+    jo_ktext(&j, "message", message);
+    jo_close(&j, '}');
+    struct frame frame = {.type = FRAME_ENDED, .token = token, .head = buf_str(&head)};
+    frame_send(CELL_CONTROL_FD, &frame, -1);
+}
+
+static struct first *find_first(struct watched *w, uint64_t token)
+{
+    for (size_t i = 0; i < w->n_firsts; i++) {
+        if (w->firsts[i].token == token)
+            return &w->firsts[i];
+    }
+    return NULL;
+}
+
+/* One that waits, or -errno. */
+static int make_spare(struct watched *w)
+{
+    struct first first = {.token = 0};
+    first.pid = command_make(w->spec, &first.socket);
+    if (first.pid < 0)
+        return (int)first.pid;
+    w->firsts = mem_grow(w->firsts, w->n_firsts + 1, sizeof *w->firsts);
+    w->firsts[w->n_firsts++] = first;
+    return 0;
+}
+
+static void start_command(struct watched *w, const struct frame *frame, const struct frame_fds *fds)
+{
+    int r = find_first(w, 0) ? 0 : make_spare(w);
+    struct first *first = r < 0 ? NULL : find_first(w, 0);
+    if (first)
+        r = frame_send_fds(first->socket, frame, fds);
+    if (!first || r < 0) {
+        struct err err;
+        err_set(&err, ERR_INTERNAL, "starting a command: %s", strerror(-r));
+        tell_ended(frame->token, err.message);
+        return;
+    }
+    first->token = frame->token;
+    w->spare_due = true;
+}
+
+/* 0: the gate is gone. */
+static int take_order(struct watched *w)
+{
+    static char buffer[FRAME_BYTES_MAX];
+    FRAME_FDS_AT_END struct frame_fds fds = {0};
+    struct frame frame;
+    int r = frame_receive_fds(CELL_CONTROL_FD, buffer, &frame, &fds);
+    if (r <= 0)
+        return r;
+    struct first *first = frame.token ? find_first(w, frame.token) : NULL;
+    if (frame.type == FRAME_RUN && frame.token && !first && w->spec->commands)
+        start_command(w, &frame, &fds);
+    else if (frame.type == FRAME_STOP && first)
+        frame_send_fds(first->socket, &frame, NULL);
+    else if (frame.type == FRAME_KILL && first)
+        kill(first->pid, SIGKILL);
+    return 1;
+}
+
+/* By now the kernel has ended all that was in its pid namespace. */
+static void bury(struct watched *w, pid_t pid, int status)
+{
+    for (size_t i = 0; i < w->n_firsts; i++) {
+        struct first *first = &w->firsts[i];
+        if (first->pid != pid)
+            continue;
+        close(first->socket);
+        if (first->token && status != 0)
+            tell_ended(first->token, WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+                                                         : "it ended without its account");
+        *first = w->firsts[--w->n_firsts];
+        return;
+    }
+}
+
 /* Until the gate closes the control socket or the worker ends. Ending ends everything in the cell,
  * because this is the first process of its pid namespace. */
-static int watch(pid_t worker, int signals)
+static int watch(struct watched *w)
 {
     for (;;) {
-        struct pollfd fds[] = {{CELL_CONTROL_FD, POLLIN, 0}, {signals, POLLIN, 0}};
-        if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
+        struct pollfd fds[] = {{CELL_CONTROL_FD, POLLIN, 0}, {w->signals, POLLIN, 0}};
+        int n = poll(fds, ARRAY_LEN(fds), w->spare_due ? 0 : -1);
+        if (n < 0 && errno != EINTR)
             return 1;
-        if (fds[0].revents)
+        if (n == 0) {
+            /* Made ahead of the next order, in the time that the last one runs. */
+            w->spare_due = false;
+            if (!find_first(w, 0))
+                make_spare(w);
+            continue;
+        }
+        if (fds[0].revents && take_order(w) <= 0)
             return 0;
         struct signalfd_siginfo info;
-        if (fds[1].revents && read(signals, &info, sizeof info) < 0)
+        if (fds[1].revents && read(w->signals, &info, sizeof info) < 0)
             return 1;
         int status;
         for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-            if (pid == worker) {
+            if (pid == w->worker) {
                 describe_death(status);
                 return 1;
             }
+            bury(w, pid, status);
         }
     }
 }
 
-static int launch(const struct cell_spec *spec, const int *trees, worker_fn worker)
+/* A network namespace begins with a loopback that is down. */
+static int raise_loopback(struct err *err)
+{
+    FD_AT_END int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+    if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
+        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "raising the loopback: %s", strerror(errno));
+    return 0;
+}
+
+static int launch(const struct cell_spec *spec, const struct trees *trees, worker_fn worker)
 {
     struct err err;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -124,7 +247,7 @@ static int launch(const struct cell_spec *spec, const int *trees, worker_fn work
     umask(0);
     struct place places[PLACES_MAX];
     size_t n_places = 0;
-    if (spec->system)
+    if (spec->system || spec->commands)
         mounts_look_at_system(places, &n_places);
     const char *staging = mounts_staging();
     if (!staging) {
@@ -135,7 +258,7 @@ static int launch(const struct cell_spec *spec, const int *trees, worker_fn work
     plan_make(spec, places, n_places, staging, &plan);
     int r = mounts_apply(&plan, spec, trees, &err);
     plan_done(&plan);
-    if (r < 0)
+    if (r < 0 || (spec->commands && raise_loopback(&err) < 0))
         return give_up(&err);
     umask(spec->umask);
 
@@ -156,19 +279,20 @@ static int launch(const struct cell_spec *spec, const int *trees, worker_fn work
         err_set(&err, ERR_SANDBOX_UNAVAILABLE, "starting the worker: %s", strerror(errno));
         return give_up(&err);
     }
-    return watch(pid, signals);
+    struct watched watched = {.spec = spec, .worker = pid, .signals = signals};
+    return watch(&watched);
 }
 
 int launcher_main(worker_fn worker)
 {
     struct err err;
     struct cell_spec spec = {0};
-    int trees[ROOTS_MAX];
+    struct trees trees;
     struct identity_mapper mapper;
     if (close_range(CELL_LAST_FD + 1, ~0U, 0) < 0)
         return 1;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (receive_spec(&spec, &err) < 0 || identity_drop_root(&spec, trees, &mapper, &err) < 0)
+    if (receive_spec(&spec, &err) < 0 || identity_drop_root(&spec, &trees, &mapper, &err) < 0)
         return give_up(&err);
     /* Changing uids cleared it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -178,7 +302,7 @@ int launcher_main(worker_fn worker)
      * wait for it; this process has then done its part. */
     pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
     if (pid == 0)
-        _exit(launch(&spec, trees, worker));
+        _exit(launch(&spec, &trees, worker));
     if (pid < 0) {
         err_set(&err, ERR_SANDBOX_UNAVAILABLE, "starting the launcher: %s", strerror(errno));
         return give_up(&err);

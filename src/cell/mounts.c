@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,13 +83,29 @@ int mounts_check_identity(int tree, const struct cell_root *root, struct err *er
     return 0;
 }
 
-static int take_slot(const struct step *step, const struct cell_spec *spec, const int *root_trees,
-                     int *slots, struct err *err)
+static int take_device(const char *path, int *ret_tree, struct err *err)
 {
-    if (step->root >= 0 && root_trees[step->root] >= 0) {
-        slots[step->slot] = root_trees[step->root];
+    FD_AT_END int tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+                              .propagation = MS_PRIVATE};
+    if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
+        return failed(err, "taking a copy of", path);
+    *ret_tree = TAKE_FD(tree);
+    return 0;
+}
+
+static int take_slot(const struct step *step, const struct cell_spec *spec,
+                     const struct trees *trees, int *slots, struct err *err)
+{
+    int before = step->root >= 0    ? trees->root[step->root]
+                 : step->shown >= 0 ? trees->shown[step->shown]
+                                    : -1;
+    if (before >= 0) {
+        slots[step->slot] = before;
         return 0;
     }
+    if (step->device)
+        return take_device(step->from, &slots[step->slot], err);
     if (mounts_take_tree(step->from, step->readonly, -1, &slots[step->slot], err) < 0)
         return -1;
     return step->root < 0 ? 0
@@ -115,9 +132,24 @@ static int make_folders(const char *path, struct err *err)
 static int make_tmpfs(const char *at, struct err *err)
 {
     /* It holds a few empty folders and is sealed before anything runs in it. */
-    if (mount("sandgate", at, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=256,mode=755") < 0)
+    if (mount("sandgate", at, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=1024,mode=755") < 0)
         return failed(err, "mounting a tmpfs on", at);
     return chdir(at) < 0 ? failed(err, "entering", at) : 0;
+}
+
+int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err *err)
+{
+    char options[64];
+    snprintf(options, sizeof options, "size=%" PRIu64 ",mode=%s", bytes, mode);
+    return mount("sandgate", at, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0
+               ? failed(err, "mounting a tmpfs on", at)
+               : 0;
+}
+
+static int make_file(const char *path, struct err *err)
+{
+    FD_AT_END int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+    return fd < 0 ? failed(err, "making", path) : 0;
 }
 
 /* pivot_root(".", ".") stacks the old root on the new one; unmounting it leaves only the new. */
@@ -138,8 +170,8 @@ static int seal(struct err *err)
     return 0;
 }
 
-static int apply_step(const struct step *step, const struct cell_spec *spec, const int *root_trees,
-                      int *slots, struct err *err)
+static int apply_step(const struct step *step, const struct cell_spec *spec,
+                      const struct trees *trees, int *slots, struct err *err)
 {
     switch (step->kind) {
     case STEP_PRIVATE:
@@ -147,13 +179,17 @@ static int apply_step(const struct step *step, const struct cell_spec *spec, con
                    ? failed(err, "separating the mounts", "")
                    : 0;
     case STEP_CLONE:
-        return take_slot(step, spec, root_trees, slots, err);
+        return take_slot(step, spec, trees, slots, err);
     case STEP_TMPFS:
         return make_tmpfs(step->to, err);
     case STEP_MKDIR:
         return make_folders(step->to, err);
     case STEP_SYMLINK:
         return symlink(step->from, step->to) < 0 ? failed(err, "linking", step->to) : 0;
+    case STEP_FILE:
+        return make_file(step->to, err);
+    case STEP_SCRATCH:
+        return mounts_scratch(step->to, step->bytes, "700", err);
     case STEP_ATTACH:
         return move_mount(slots[step->slot], "", AT_FDCWD, step->to, MOVE_MOUNT_F_EMPTY_PATH) < 0
                    ? failed(err, "mounting", step->to)
@@ -172,7 +208,7 @@ static int apply_step(const struct step *step, const struct cell_spec *spec, con
     return err_set(err, ERR_INTERNAL, "unknown step %d", (int)step->kind);
 }
 
-int mounts_apply(const struct plan *plan, const struct cell_spec *spec, const int *root_trees,
+int mounts_apply(const struct plan *plan, const struct cell_spec *spec, const struct trees *trees,
                  struct err *err)
 {
     FREE_AT_END int *slots = mem_grow(NULL, (size_t)plan->slots, sizeof *slots);
@@ -180,7 +216,7 @@ int mounts_apply(const struct plan *plan, const struct cell_spec *spec, const in
         slots[i] = -1;
     int r = 0;
     for (size_t i = 0; i < plan->count && r == 0; i++)
-        r = apply_step(&plan->steps[i], spec, root_trees, slots, err);
+        r = apply_step(&plan->steps[i], spec, trees, slots, err);
     for (int i = 0; i < plan->slots; i++)
         fd_closep(&slots[i]);
     return r;

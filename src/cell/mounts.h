@@ -5,15 +5,23 @@
 
 #include "cell/plan.h"
 
-/* root_trees[i] >= 0 is a tree of the spec's root i that was taken before (by a machine's root,
- * who must give up his rights first); -1: it is taken here. */
-int mounts_apply(const struct plan *plan, const struct cell_spec *spec, const int *root_trees,
+/* Trees that were taken before (by a machine's root, who must give up his rights first); -1: to be taken
+ * here. */
+struct trees {
+    int root[ROOTS_MAX];
+    int shown[SHOWN_MAX];
+};
+
+int mounts_apply(const struct plan *plan, const struct cell_spec *spec, const struct trees *trees,
                  struct err *err);
 
 /* Takes a detached copy of the tree at path with nosuid, nodev and, where asked, read-only.
  * userns_fd >= 0 also maps its owners through that namespace. */
 int mounts_take_tree(const char *path, bool readonly, int userns_fd, int *ret_tree,
                      struct err *err);
+
+/* An empty file system at a folder, that holds no more than `bytes`; `mode` in octal. */
+int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err *err);
 
 /* Refuses a tree that is not the directory the gate meant. */
 int mounts_check_identity(int tree, const struct cell_root *root, struct err *err);

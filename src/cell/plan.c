@@ -6,13 +6,28 @@
 
 #include "base/mem.h"
 
-const char *const plan_system_paths[] = {"/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", NULL};
+const char *const plan_system_paths[] = {"/usr", "/etc",       "/bin",   "/sbin",
+                                         "/lib", "/lib32",     "/lib64", "/libx32",
+                                         "/opt", "/nix/store", NULL};
+
+/* What programs expect of every machine. There is no /dev/tty: nobody sits there. */
+static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+                                      "/dev/urandom"};
+static const char *const links[][2] = {
+    {"/proc/self/fd", "dev/fd"},
+    {"/proc/self/fd/0", "dev/stdin"},
+    {"/proc/self/fd/1", "dev/stdout"},
+    {"/proc/self/fd/2", "dev/stderr"},
+    {"pts/ptmx", "dev/ptmx"},
+    {"/tmp", "dev/shm"},
+    {"/tmp", "var/tmp"},
+};
 
 static struct step *add(struct plan *plan, enum step_kind kind)
 {
     plan->steps = mem_grow(plan->steps, plan->count + 1, sizeof *plan->steps);
     struct step *step = &plan->steps[plan->count++];
-    *step = (struct step){.kind = kind, .slot = -1, .root = -1};
+    *step = (struct step){.kind = kind, .slot = -1, .root = -1, .shown = -1};
     return step;
 }
 
@@ -79,11 +94,67 @@ static void protect(struct plan *plan, const struct cell_root *root)
     set(last->to, path);
 }
 
+/* Whether the machine's own places show it anyway. */
+static bool is_in_places(const char *path, const struct place *places, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (path_rest(path, places[i].path))
+            return true;
+    }
+    return false;
+}
+
+static void clone_for_commands(struct plan *plan, const struct cell_spec *spec,
+                               const struct place *places, size_t n_places, int *ret_devices,
+                               int *ret_shown)
+{
+    for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
+        ret_devices[i] = clone_tree(plan, devices[i], -1, false);
+        plan->steps[plan->count - 1].device = true;
+    }
+    for (size_t i = 0; i < spec->n_shown; i++) {
+        ret_shown[i] = -1;
+        if (is_in_places(spec->shown[i], places, n_places))
+            continue;
+        ret_shown[i] = clone_tree(plan, spec->shown[i], -1, true);
+        plan->steps[plan->count - 1].shown = (int)i;
+    }
+}
+
+static void attach_for_commands(struct plan *plan, const struct cell_spec *spec,
+                                const int *device_slots, const int *shown_slots)
+{
+    static const char *const folders[] = {"dev/pts", "tmp", "var", "run"};
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+        make_folder(plan, folders[i]);
+    for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
+        set(add(plan, STEP_FILE)->to, relative(devices[i]));
+        attach(plan, device_slots[i], devices[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+        struct step *link = add(plan, STEP_SYMLINK);
+        set(link->from, links[i][0]);
+        set(link->to, links[i][1]);
+    }
+    make_folder(plan, PLAN_HOME);
+    struct step *home = add(plan, STEP_SCRATCH);
+    home->bytes = spec->home_bytes;
+    set(home->to, relative(PLAN_HOME));
+    for (size_t i = 0; i < spec->n_shown; i++) {
+        if (shown_slots[i] < 0)
+            continue;
+        make_folder(plan, spec->shown[i]);
+        attach(plan, shown_slots[i], spec->shown[i]);
+    }
+}
+
 void plan_make(const struct cell_spec *spec, const struct place *places, size_t n_places,
                const char *staging, struct plan *ret)
 {
     int root_slots[ROOTS_MAX];
     int place_slots[PLACES_MAX];
+    int device_slots[ARRAY_LEN(devices)];
+    int shown_slots[SHOWN_MAX];
     *ret = (struct plan){0};
     add(ret, STEP_PRIVATE);
     /* All copies first: once a tmpfs covers the staging folder, what lay beneath is out of reach. */
@@ -92,15 +163,20 @@ void plan_make(const struct cell_spec *spec, const struct place *places, size_t 
     for (size_t i = 0; i < n_places && i < PLACES_MAX; i++)
         place_slots[i] = places[i].kind == PLACE_FOLDER ? clone_tree(ret, places[i].path, -1, true)
                                                         : -1;
+    if (spec->commands)
+        clone_for_commands(ret, spec, places, n_places, device_slots, shown_slots);
     set(add(ret, STEP_TMPFS)->to, staging);
     for (size_t i = 0; i < n_places && i < PLACES_MAX; i++)
         attach_system(ret, &places[i], place_slots[i]);
+    if (spec->commands)
+        attach_for_commands(ret, spec, device_slots, shown_slots);
     for (size_t i = 0; i < spec->n_roots; i++) {
         make_folder(ret, spec->roots[i].inside);
         attach(ret, root_slots[i], spec->roots[i].inside);
         if (spec->roots[i].protect)
             protect(ret, &spec->roots[i]);
     }
+    /* Commands have one each, which the kernel lets them mount because this one is there. */
     if (n_places) {
         make_folder(ret, "proc");
         set(add(ret, STEP_PROC)->to, "proc");
@@ -119,9 +195,9 @@ void plan_print(const struct plan *plan, struct buf *out)
 {
     static const char *const names[] = {
         [STEP_PRIVATE] = "private", [STEP_CLONE] = "clone",     [STEP_TMPFS] = "tmpfs",
-        [STEP_MKDIR] = "mkdir",     [STEP_SYMLINK] = "symlink", [STEP_ATTACH] = "attach",
-        [STEP_PIN] = "pin",         [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",
-        [STEP_SEAL] = "seal",
+        [STEP_MKDIR] = "mkdir",     [STEP_SYMLINK] = "symlink", [STEP_FILE] = "file",
+        [STEP_SCRATCH] = "scratch", [STEP_ATTACH] = "attach",   [STEP_PIN] = "pin",
+        [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",     [STEP_SEAL] = "seal",
     };
     for (size_t i = 0; i < plan->count; i++) {
         const struct step *s = &plan->steps[i];

@@ -2,8 +2,8 @@
  * is cell/mounts.c.
  *
  * Where later kinds of step belong: an overlay is mounted in the place of a root's ATTACH; a
- * listening socket is made after PIVOT, while the launcher still has its capabilities; a command
- * gets a list of its own (fresh /proc and /tmp) that begins where this one ends. */
+ * listening socket is made after PIVOT, while the launcher still has its capabilities. What each command
+ * has of its own (/proc, /tmp, …) is mounted by its first process, cell/command.c. */
 #ifndef SANDGATE_CELL_PLAN_H
 #define SANDGATE_CELL_PLAN_H
 
@@ -16,6 +16,8 @@ enum step_kind {
     STEP_TMPFS,   /* an empty file system at `to`, which becomes the working directory */
     STEP_MKDIR,   /* all parents too */
     STEP_SYMLINK, /* at `to`, saying `from` */
+    STEP_FILE,    /* an empty one, to attach a device to */
+    STEP_SCRATCH, /* an empty file system of `bytes` at `to`, for the cell's user alone */
     STEP_ATTACH,  /* slot `slot` at `to` */
     STEP_PIN,     /* the folder at `to`, laid over itself */
     STEP_PROC,    /* a /proc of this cell's processes */
@@ -26,8 +28,11 @@ enum step_kind {
 struct step {
     enum step_kind kind;
     int slot;
-    int root; /* STEP_CLONE: index of the spec's root, or -1 */
+    int root;  /* STEP_CLONE: index of the spec's root, or -1 */
+    int shown; /* STEP_CLONE: index of the spec's shown folder, or -1 */
     bool readonly;
+    bool device; /* STEP_CLONE: one device, which may be used */
+    uint64_t bytes;
     char from[PATH_TEXT_MAX];
     char to[PATH_TEXT_MAX];
 };
@@ -45,7 +50,9 @@ struct place {
     enum place_kind kind;
     char target[256]; /* PLACE_LINK */
 };
-#define PLACES_MAX 8
+#define PLACES_MAX 12
+/* The home of commands. */
+#define PLAN_HOME "/home/agent"
 extern const char *const plan_system_paths[];
 
 /* `places` may be empty when the spec shows no system. `staging` is an existing folder of the host

@@ -27,11 +27,41 @@ int spec_add_root(struct cell_spec *spec, const struct root *root, const char *p
         .inside = mem_dup(root->inside),
         .writable = root->writable,
         .protect = mem_dup(protect),
+        .files = true,
         .device = st.st_dev,
         .inode = st.st_ino,
         .uid = st.st_uid,
         .gid = st.st_gid,
     };
+    return 0;
+}
+
+int spec_add_command_roots(struct cell_spec *spec, const struct root *roots, size_t count,
+                           struct err *err)
+{
+    size_t files = spec->n_roots;
+    for (size_t i = 0; i < count; i++) {
+        struct cell_root *found = NULL;
+        for (size_t k = 0; k < files; k++) {
+            if (strcmp(spec->roots[k].inside, roots[i].inside) == 0)
+                found = &spec->roots[k];
+        }
+        if (!found) {
+            if (spec_add_root(spec, &roots[i], NULL, err) < 0)
+                return -1;
+            found = &spec->roots[spec->n_roots - 1];
+            found->files = false;
+        }
+        found->commands = true;
+    }
+    return 0;
+}
+
+int spec_add_shown(struct cell_spec *spec, const char *path, struct err *err)
+{
+    if (spec->n_shown == SHOWN_MAX)
+        return err_set(err, ERR_INTERNAL, "at most %d folders are shown to commands", SHOWN_MAX);
+    spec->shown[spec->n_shown++] = mem_dup(path);
     return 0;
 }
 
@@ -47,6 +77,8 @@ struct wire_root {
     struct str inside;
     struct str protect;
     bool writable;
+    bool files;
+    bool commands;
     /* As text: they use all 64 bits. */
     struct str device;
     struct str inode;
@@ -68,6 +100,8 @@ static const struct arg root_fields[] = {
     FIELD(wire_root, ARG_STRING, inside, ARG_REQUIRED),
     FIELD(wire_root, ARG_STRING, protect, 0),
     FIELD(wire_root, ARG_BOOL, writable, 0),
+    FIELD(wire_root, ARG_BOOL, files, 0),
+    FIELD(wire_root, ARG_BOOL, commands, 0),
     FIELD(wire_root, ARG_STRING, device, ARG_REQUIRED),
     FIELD(wire_root, ARG_STRING, inode, ARG_REQUIRED),
     FIELD(wire_root, ARG_INT, uid, ARG_REQUIRED),
@@ -81,6 +115,9 @@ struct wire_spec {
     int64_t umask;
     int64_t threads;
     bool system;
+    bool commands;
+    int64_t home_bytes;
+    int64_t tmp_bytes;
 };
 
 static const struct arg spec_fields[] = {
@@ -89,6 +126,9 @@ static const struct arg spec_fields[] = {
     FIELD(wire_spec, ARG_INT, umask, ARG_REQUIRED),
     FIELD(wire_spec, ARG_INT, threads, ARG_REQUIRED),
     FIELD(wire_spec, ARG_BOOL, system, 0),
+    FIELD(wire_spec, ARG_BOOL, commands, 0),
+    FIELD(wire_spec, ARG_INT, home_bytes, 0),
+    FIELD(wire_spec, ARG_INT, tmp_bytes, 0),
 };
 static const struct arg_table spec_table = ARG_TABLE(spec_fields, struct wire_spec);
 
@@ -99,7 +139,14 @@ static struct str text(const char *s)
 
 void spec_write(const struct cell_spec *spec, struct json_out *j)
 {
-    struct wire_spec wire = {spec->uid, spec->gid, spec->umask, spec->threads, spec->system};
+    struct wire_spec wire = {.uid = spec->uid,
+                             .gid = spec->gid,
+                             .umask = spec->umask,
+                             .threads = spec->threads,
+                             .system = spec->system,
+                             .commands = spec->commands,
+                             .home_bytes = (int64_t)spec->home_bytes,
+                             .tmp_bytes = (int64_t)spec->tmp_bytes};
     jo_open(j, '{');
     jo_key(j, "cell");
     arg_encode(&spec_table, &wire, j);
@@ -116,6 +163,8 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
             .inside = text(r->inside),
             .protect = text(r->protect),
             .writable = r->writable,
+            .files = r->files,
+            .commands = r->commands,
             .device = text(device),
             .inode = text(inode),
             .uid = r->uid,
@@ -123,6 +172,11 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
         };
         arg_encode(&root_table, &root, j);
     }
+    jo_close(j, ']');
+    jo_key(j, "shown");
+    jo_open(j, '[');
+    for (size_t i = 0; i < spec->n_shown; i++)
+        jo_bytes(j, text(spec->shown[i]));
     jo_close(j, ']');
     jo_close(j, '}');
 }
@@ -143,6 +197,8 @@ static int read_root(yyjson_val *val, struct cell_spec *spec, struct err *err)
         .host = copy(wire.host),
         .inside = copy(wire.inside),
         .writable = wire.writable,
+        .files = wire.files,
+        .commands = wire.commands,
         .protect = copy(wire.protect),
         .device = strtoull(wire.device.p, NULL, 10),
         .inode = strtoull(wire.inode.p, NULL, 10),
@@ -166,7 +222,10 @@ int spec_read(struct str json, struct cell_spec *ret, struct err *err)
                               .gid = (uint32_t)wire.gid,
                               .umask = (uint32_t)wire.umask,
                               .threads = (uint32_t)wire.threads,
-                              .system = wire.system};
+                              .system = wire.system,
+                              .commands = wire.commands,
+                              .home_bytes = (uint64_t)wire.home_bytes,
+                              .tmp_bytes = (uint64_t)wire.tmp_bytes};
     size_t idx;
     size_t max;
     yyjson_val *item;
@@ -174,6 +233,12 @@ int spec_read(struct str json, struct cell_spec *ret, struct err *err)
         if (read_root(item, ret, err) < 0) {
             spec_done(ret);
             return -1;
+        }
+    }
+    yyjson_arr_foreach(yyjson_obj_get(root, "shown"), idx, max, item) {
+        if (!yyjson_is_str(item) || spec_add_shown(ret, yyjson_get_str(item), err) < 0) {
+            spec_done(ret);
+            return err_set(err, ERR_INTERNAL, "cell specification: shown folders");
         }
     }
     if (ret->n_roots == 0 || ret->uid == 0 || ret->gid == 0 || ret->threads == 0) {
@@ -190,5 +255,8 @@ void spec_done(struct cell_spec *spec)
         free(spec->roots[i].inside);
         free(spec->roots[i].protect);
     }
+    for (size_t i = 0; i < spec->n_shown; i++)
+        free(spec->shown[i]);
     spec->n_roots = 0;
+    spec->n_shown = 0;
 }

@@ -13,6 +13,8 @@ struct cell_root {
     char *inside; /* absolute */
     bool writable;
     char *protect; /* a folder in it that stays read-only, or NULL */
+    bool files;    /* file tools have it */
+    bool commands; /* commands have it */
     /* Which directory the gate meant: another one at the same path is refused. */
     uint64_t device;
     uint64_t inode;
@@ -20,12 +22,19 @@ struct cell_root {
     uint32_t gid;
 };
 
+#define SHOWN_MAX 16
+
 struct cell_spec {
     uint32_t uid; /* who the cell's processes are to the machine; never 0 */
     uint32_t gid;
     uint32_t umask;
-    uint32_t threads; /* of several, one takes no calls */
-    bool system;      /* also shows the machine's programs and settings, read-only */
+    uint32_t threads;       /* of several, one takes no calls */
+    bool system;            /* also shows the machine's programs and settings, read-only */
+    bool commands;          /* the same, and what commands need: devices, a home, a loopback */
+    uint64_t home_bytes;    /* of the home that commands share */
+    uint64_t tmp_bytes;     /* of the /tmp that each command has */
+    char *shown[SHOWN_MAX]; /* folders that commands see at their own paths, read-only */
+    size_t n_shown;
     struct cell_root roots[ROOTS_MAX];
     size_t n_roots;
 };
@@ -33,6 +42,11 @@ struct cell_spec {
 /* Adds the directory at `host`; its identity and owner are taken now. */
 int spec_add_root(struct cell_spec *spec, const struct root *root, const char *protect,
                   struct err *err);
+/* Says which folders commands have; those that file tools do not have are added. */
+int spec_add_command_roots(struct cell_spec *spec, const struct root *roots, size_t count,
+                           struct err *err);
+/* Adds a folder that commands see. */
+int spec_add_shown(struct cell_spec *spec, const char *path, struct err *err);
 /* Decides who the cell runs as: the first root's owner, or `spare` in the place of root. */
 void spec_choose_owner(struct cell_spec *spec, uint32_t euid, uint32_t egid, uint32_t spare);
 

@@ -29,6 +29,7 @@ void call_free(struct call *call)
     buf_done(&call->packed);
     buf_done(&call->reply_body);
     buf_done(&call->text.out);
+    command_free(call->command);
     free(call->id);
     free(call->name);
     free(call);
@@ -45,6 +46,8 @@ size_t call_expected_bytes(const struct call *call)
 {
     const size_t small = 4096;
     const size_t entry = 300;
+    if (call->command)
+        return small + 2 * call->command->max_output;
     if (call->op == &op_table[OP_READ])
         return small + (size_t)call->request.read.max_bytes;
     if (call->op == &op_table[OP_LIST])

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "core/command.h"
 #include "core/config.h"
 #include "core/dialect.h"
 #include "core/op.h"
@@ -25,6 +26,9 @@ struct workplace {
     const char *session_id; /* "" for one that has no name */
     struct str excludes; /* text in the form of a .gitignore, for searches that obey such files */
     const char *base;    /* absolute; relative paths begin there; NULL: at the first root */
+    const struct root *command_roots; /* the same for commands */
+    size_t n_command_roots;
+    const char *command_base;
 };
 
 enum call_state {
@@ -50,6 +54,8 @@ struct call {
     const char *agent;
     struct workplace *workplace;
     void (*answer)(struct call *call); /* called once; the front then frees the call */
+    /* What a command prints, as it comes; NULL: nobody listens. */
+    void (*output)(struct call *call, enum command_stream stream, struct str bytes);
     void *front;
 
     /* Filled in on the way. */
@@ -63,7 +69,8 @@ struct call {
     uint64_t start_ns;
     uint64_t end_ns;
     uint64_t deadline_ns;
-    uint64_t kill_ns; /* when a cancelled call has had its grace; 0: not cancelled */
+    uint64_t grace_ns; /* how long that is; 0: as usual */
+    uint64_t kill_ns;  /* when a cancelled call has had its grace; 0: not cancelled */
     enum err_code cancel_code;
     char cancel_why[120];
 
@@ -83,6 +90,9 @@ struct call {
     struct buf reply_body;
     bool as_text;          /* the reply's body is wanted as JSON text, made while it comes in */
     struct json_text text; /* where it then goes */
+
+    struct command *command; /* RUN_COMMAND */
+    bool pass_on;            /* its output is not kept, only handed to `output` */
 
     bool failed;
     struct err err;

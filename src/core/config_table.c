@@ -91,6 +91,39 @@ static const struct config_row rows[] = {
     {"agents.*.tools.fs.maxWriteBytes", CONFIG_SIZE, CONFIG_LOWER, .min = 1, .max = 32 * MIB,
      .fallback = "tools.fs.maxWriteBytes", .doc = "The write limit of one agent, by its id."},
 
+    /* commands */
+    {"commands.allowChaining", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = false,
+     .doc =
+         "Lets the sidecar's `run_command` take several commands in one line (`;`, `&&`, `$( )` …)."},
+    {"commands.maxTimeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 600000, .min = 1, .max = DAY_MS,
+     .doc = "The longest time limit a call may give a command."},
+    {"commands.memory", CONFIG_SIZE, CONFIG_LOWER, .number = 4 * GIB, .min = 16 * MIB, .max = TIB,
+     .doc = "Memory of a command's processes together."},
+    {"commands.processes", CONFIG_INT, CONFIG_LOWER, .number = 1024, .min = 8, .max = 1000000,
+     .doc = "Processes and threads a command may have at the same time."},
+    {"commands.cpus", CONFIG_CORES, CONFIG_LOWER, .min = 10, .max = 1024000,
+     .doc = "Processor cores a command may use, where control groups can be used; unset, all."},
+    {"commands.cpuSeconds", CONFIG_INT, CONFIG_LOWER, .min = 1, .max = 31536000,
+     .doc = "Seconds of processor time of each process; unset, no limit but the time limit."},
+    {"commands.openFiles", CONFIG_INT, CONFIG_LOWER, .number = 16384, .min = 16, .max = 1048576,
+     .doc = "Files each process may have open."},
+    {"commands.fileSize", CONFIG_SIZE, CONFIG_LOWER, .number = 4 * GIB, .min = KIB, .max = TIB,
+     .doc = "The largest file a command may write."},
+    {"commands.diskWrites", CONFIG_SIZE, CONFIG_LOWER, .number = 16 * GIB, .min = KIB, .max = TIB,
+     .doc = "Bytes a command's processes may write to disk together."},
+    {"commands.tmpSize", CONFIG_SIZE, CONFIG_LOWER, .number = GIB, .min = MIB, .max = TIB,
+     .doc = "The size of the /tmp each command has, which is memory."},
+    {"commands.homeSize", CONFIG_SIZE, CONFIG_LOWER, .number = GIB, .min = MIB, .max = TIB,
+     .doc = "The size of the home that a session's commands share, which is memory."},
+    {"commands.env", CONFIG_LIST, CONFIG_SUBSET,
+     .text = "LANG LC_* TZ NO_COLOR CI GIT_AUTHOR_* GIT_COMMITTER_*",
+     .doc = "Variables of Sandgate's own environment that commands get, as names or globs."},
+    {"commands.show", CONFIG_LIST, CONFIG_NEVER,
+     .doc = "Folders that commands see besides the system's, read-only and at their own paths: "
+            "toolchains in a home, for example."},
+    {"commands.path", CONFIG_LIST, CONFIG_NEVER,
+     .doc = "Folders that stand before the system's in the PATH of commands."},
+
     /* approval, policy */
     {"approval.default", CONFIG_ENUM, CONFIG_ORDER, .choices = "approve|prompt|deny",
      .doc = "What happens to a call that no rule matches; unset, `approve` for tools that only "

@@ -7,7 +7,7 @@
 
 #define PATH_TEXT_MAX 4096 /* the kernel's PATH_MAX, its NUL included */
 #define PATH_NAME_MAX 255
-#define ROOTS_MAX 8
+#define ROOTS_MAX 16
 
 /* One directory that a session's cell has: `/workspace`, or the toolhost's mounts. */
 struct root {

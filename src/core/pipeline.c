@@ -283,7 +283,7 @@ void pipeline_cancel(struct call *call, enum err_code code, const char *why)
         return;
     call->cancel_code = code;
     snprintf(call->cancel_why, sizeof call->cancel_why, "%s", why);
-    call->kill_ns = clock_mono_ns() + CANCEL_GRACE_NS;
+    call->kill_ns = clock_mono_ns() + (call->grace_ns ? call->grace_ns : CANCEL_GRACE_NS);
     if (call->state != CALL_RUNNING)
         return; /* release() ends it */
     const struct runner *runner = &call->pipeline->runners[call->tool->runner];

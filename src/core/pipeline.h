@@ -12,7 +12,8 @@
 
 /* Carries out prepared calls. `start` takes the call until it gives it to pipeline_finish, which it
  * may do at once. `cancel` asks for an early end: the runner still finishes the call, with what
- * really happened. `kill` is for a call that did not end within its grace. `late` says, every now and
+ * really happened. `kill` is for a call that did not end within its grace; it may set call->kill_ns to be
+ * called again. `late` says, every now and
  * then, that a call runs longer than most. */
 struct runner {
     const char *name;

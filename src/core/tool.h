@@ -20,6 +20,7 @@ enum dialect_id {
 enum runner_id {
     RUN_BUILTIN, /* in the gate itself: touches no file, no network */
     RUN_WORKER,  /* an operation in the session's cell */
+    RUN_COMMAND, /* a program in the session's cell */
     RUN_COUNT
 };
 
@@ -27,6 +28,7 @@ enum runner_id {
 enum capability {
     CAP_FS_READ = 1,
     CAP_FS_WRITE = 2,
+    CAP_COMMAND = 4,
 };
 
 enum tool_flag {
@@ -45,7 +47,8 @@ struct tool {
     unsigned capabilities;
     unsigned flags;
     enum runner_id runner;
-    /* RUN_BUILTIN: does the work. RUN_WORKER: fills call->op and call->request from call->args. */
+    /* RUN_BUILTIN: does the work. RUN_WORKER: fills call->op and call->request from call->args.
+     * RUN_COMMAND: makes call->command. */
     int (*prepare)(struct call *call, struct err *err);
     /* Writes the fields of the dialect's answer. May still fail. */
     int (*shape)(const struct call *call, struct json_out *j, struct err *err);

@@ -169,6 +169,10 @@ int front_call(int argc, char *const *argv)
         front_gate_options(&o, &go, &state_path, &err) < 0 ||
         read_arguments(o.n_words > 1 ? o.words[1] : "{}", ARGUMENTS_MAX, &text, &err) < 0)
         return front_usage_error(&err);
+    /* A cell for commands takes longer to make. */
+    const struct tool *tool = registry_find(go.dialect->id,
+                                            (struct str){o.words[0], strlen(o.words[0])}, &err);
+    go.commands = tool && tool->runner == RUN_COMMAND;
     if (o.session)
         return run_in_session(&o, &go, buf_str(&text), &one);
     return run_here(&go, o.words[0], buf_str(&text), &one);

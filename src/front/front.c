@@ -65,6 +65,7 @@ int front_gate_options(const struct options *o, struct gate_options *ret, char *
         .state = *state_path ? *state_path : o->state,
         .agent = o->agent,
         .session = o->session,
+        .commands = true,
 #ifdef SANDGATE_TEST_BROKEN_WORKER
         .show_system = getenv("SANDGATE_TEST_SHOW_SYSTEM") != NULL,
 #endif

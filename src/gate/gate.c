@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "gate/places.h"
 #include "gate/state.h"
 #include "policy/policy.h"
 
@@ -74,127 +75,17 @@ static int open_audit(struct gate *gate, struct err *err)
     return 0;
 }
 
-struct mounts {
-    struct root roots[ROOTS_MAX];
-    char *hosts[ROOTS_MAX];
-    size_t count;
-    char *base;
-    const char *settings;
-};
-
-static void mounts_done(struct mounts *m)
-{
-    free(m->base);
-    for (size_t i = 0; i < m->count; i++)
-        free(m->hosts[i]);
-}
-
-static int add_mount(struct mounts *m, const char *name, const char *inside, const char *host,
-                     bool writable, struct err *err)
-{
-    char *real = realpath(host, NULL);
-    if (!real)
-        return err_set(err, ERR_NOT_FOUND, "folder `%s` for %s: %s", host, name, strerror(errno));
-    m->hosts[m->count] = real;
-    m->roots[m->count++] = (struct root){name, inside, real, writable};
-    return 0;
-}
-
-/* The folders of the `filesystem` tool, each at its own path. */
-static int add_allowed(struct mounts *m, const struct str *allowed, size_t count, bool writable,
-                       struct err *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *path = allowed[i].p;
-        FREE_AT_END char *real = realpath(path, NULL);
-        if (!real) {
-            log_warning("tools.filesystem.allowedDirectories: %s: %s", path, strerror(errno));
-            continue;
-        }
-        bool covered = false;
-        for (size_t k = 0; k < m->count; k++)
-            covered |= path_beneath((struct str){real, strlen(real)}, m->roots[k].host);
-        if (covered)
-            continue;
-        if (m->count == ROOTS_MAX)
-            return err_field(err, "tools.filesystem.allowedDirectories",
-                             "tools.filesystem.allowedDirectories has more than %d folders",
-                             ROOTS_MAX);
-        if (path[0] != '/' || add_mount(m, path, path, real, writable, err) < 0)
-            return err_field(err, "tools.filesystem.allowedDirectories",
-                             "tools.filesystem.allowedDirectories: `%s` is not an absolute path",
-                             path);
-    }
-    if (m->count == 0)
-        return err_field(err, "tools.filesystem.allowedDirectories",
-                         "none of tools.filesystem.allowedDirectories can be used");
-    return 0;
-}
-
-/* Where the workspace lies in one of the folders, that one is the first, and its own settings count. */
-static void find_settings(struct mounts *m)
-{
-    for (size_t i = 0; i < m->count; i++) {
-        const char *rest = path_rest(m->base, m->roots[i].host);
-        if (!rest)
-            continue;
-        struct root first = m->roots[i];
-        char *host = m->hosts[i];
-        m->roots[i] = m->roots[0];
-        m->hosts[i] = m->hosts[0];
-        m->roots[0] = first;
-        m->hosts[0] = host;
-        m->settings = *rest ? rest : ".";
-        return;
-    }
-}
-
-static int choose_allowed(const struct gate_options *o, const struct config *config,
-                          struct mounts *m, struct err *err)
-{
-    const struct str *allowed;
-    size_t count;
-    const char *workspace = o->workspace ? o->workspace : ".";
-    bool writable = !config_bool(config, "tools.filesystem.readOnly");
-    if (!config_list(config, "tools.filesystem.allowedDirectories", &allowed, &count)) {
-        m->settings = ".";
-        return add_mount(m, "workspace", "/workspace", workspace, writable, err);
-    }
-    m->base = realpath(workspace, NULL);
-    if (!m->base)
-        return err_set(err, ERR_NOT_FOUND, "folder `%s` for the workspace: %s", workspace,
-                       strerror(errno));
-    if (add_allowed(m, allowed, count, writable, err) < 0)
-        return -1;
-    find_settings(m);
-    return 0;
-}
-
-static int choose_mounts(const struct gate_options *o, const struct config *config,
-                         struct mounts *m, struct err *err)
-{
-    if (o->dialect->id == DIALECT_SYSTEM)
-        return choose_allowed(o, config, m, err);
-    m->settings = ".";
-    if (o->dialect->id != DIALECT_TOOLHOST)
-        return add_mount(m, "workspace", "/workspace", o->workspace ? o->workspace : ".", true,
-                         err);
-    const char *project = o->project ? o->project : o->workspace ? o->workspace : ".";
-    if (add_mount(m, "@project", "/project", project, true, err) < 0)
-        return -1;
-    if (o->pkg && add_mount(m, "@pkg", "/pkg", o->pkg, false, err) < 0)
-        return -1;
-    /* Last, because its logs are what the session protects. */
-    return o->state ? add_mount(m, "@state", "/state", o->state, true, err) : 0;
-}
-
 static int open_session(struct gate *gate, const struct gate_options *o, struct err *err)
 {
-    CLEANUP(mounts_done) struct mounts m = {0};
-    if (choose_mounts(o, gate->config, &m, err) < 0)
+    CLEANUP(places_done) struct places m = {0};
+    if (places_choose(o, gate->config, &m, err) < 0)
         return -1;
     for (size_t i = 0; i < m.count; i++) {
         if (m.roots[i].writable && state_refuse_inside(m.roots[i].host, o->config_file, err) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < m.n_commands; i++) {
+        if (state_refuse_inside(m.commands[i].host, o->config_file, err) < 0)
             return -1;
     }
     bool has_state = o->dialect->id == DIALECT_TOOLHOST && o->state;
@@ -209,8 +100,12 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
         .settings = m.settings,
         .protect = has_state ? "logs" : NULL,
         .show_system = o->show_system,
+        .commands = o->commands && m.n_commands > 0,
+        .n_command_roots = m.n_commands,
+        .command_base = m.command_base,
     };
     memcpy(options.roots, m.roots, sizeof options.roots);
+    memcpy(options.command_roots, m.commands, sizeof options.command_roots);
     return session_new(&gate->session, &gate->loop, &options, err);
 }
 
@@ -225,6 +120,7 @@ static void wire(struct gate *gate)
      * settings are known by then. */
     p->runners[RUN_BUILTIN] = session_runner();
     p->runners[RUN_WORKER] = session_runner();
+    p->runners[RUN_COMMAND] = session_runner();
     uv_signal_init(&gate->loop, &gate->child_signal);
     uv_signal_start(&gate->child_signal, on_child, SIGCHLD);
     uv_unref((uv_handle_t *)&gate->child_signal);

@@ -17,6 +17,7 @@ struct gate_options {
     const char *state;
     const char *agent;
     const char *session; /* NULL: one without a name */
+    bool commands;       /* some call may run one */
     bool show_system;    /* tests: the machine's programs and settings are visible in the cell */
 };
 

@@ -1,55 +1,18 @@
 #include "session/session.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/processor.h"
-#include "session/flight.h"
-#include "session/leftover.h"
-#include "session/sweep.h"
+#include "session/commands.h"
+#include "session/session_parts.h"
 
-#define WORKSPACE_FILE "sandgate.json"
 /* How many cells may die under a call that waits for one. */
 #define RESTARTS 2
-
-enum state {
-    NO_CELL,
-    OPENING, /* the cell starts; the workspace's own settings are being read */
-    OPEN,
-};
-
-struct session {
-    struct workplace workplace;
-    uv_loop_t *loop;
-    struct root roots[ROOTS_MAX];
-    const struct config *operator_config;
-    struct config *config; /* with the workspace's own file laid over it */
-    struct cell_spec spec;
-    int state_fd;
-    char *id;
-    char *base;
-    char *settings;    /* path of the workspace's own file in the first root; NULL: there is none */
-    char tag[16];      /* of this gate's temporary files */
-    char cell_tag[32]; /* of those of the cell at hand: a later one must not sweep its own */
-    unsigned cells;
-    enum state state;
-    struct cell *cell;
-    struct flight flight;
-    struct call *waiting; /* for OPEN */
-    struct call **waiting_end;
-    struct sweep sweeps[ROOTS_MAX];
-    struct leftover *leftovers;
-};
+#define KILL_GRACE_NS 2000000000u
 
 static struct session *session_of(const struct call *call)
 {
@@ -59,11 +22,6 @@ static struct session *session_of(const struct call *call)
 struct workplace *session_workplace(struct session *session)
 {
     return &session->workplace;
-}
-
-static void session_freep(struct session **s)
-{
-    session_free(*s);
 }
 
 static void finish(struct call *call, const struct err *err)
@@ -131,6 +89,10 @@ static void start(struct session *s, struct call *call)
 {
     if (call->tool->runner == RUN_BUILTIN) {
         pipeline_finish(call, NULL);
+        return;
+    }
+    if (call->tool->runner == RUN_COMMAND) {
+        commands_start(s->commands, s->cell, call);
         return;
     }
     if (call->op->writes)
@@ -304,6 +266,7 @@ static void cell_died(void *arg, const char *why)
         else
             call_free(call);
     }
+    commands_cell_died(s->commands, &err);
     /* Those that were never sent to it only need another one, but not for ever. */
     fail_waiting(s, &err, RESTARTS);
     if (s->waiting && open_cell(s, &err) < 0)
@@ -323,7 +286,13 @@ static void unsent(void *arg, uint64_t token)
     wait(s, call);
 }
 
-static const struct cell_events cell_events = {take_frame, unsent, cell_died};
+static void ended(void *arg, const struct frame *frame)
+{
+    struct session *s = arg;
+    commands_ended(s->commands, frame);
+}
+
+static const struct cell_events cell_events = {take_frame, unsent, ended, cell_died};
 
 static int open_cell(struct session *s, struct err *err)
 {
@@ -376,6 +345,8 @@ static void cancel(void *self, struct call *call)
     struct session *s = session_of(call);
     struct frame frame = {.type = FRAME_CANCEL, .token = call->token};
     struct err err;
+    if (commands_stop(s->commands, s->cell, call))
+        return;
     /* A call that still waits for the cell is ended by `kill` at the latest. */
     if (s->cell && call->token) {
         cell_send(s->cell, &frame, -1, &err);
@@ -388,6 +359,11 @@ static void kill_cell(void *self, struct call *call)
 {
     (void)self;
     struct session *s = session_of(call);
+    if (commands_kill(s->commands, s->cell, call)) {
+        /* Only its own processes; the cell goes with them if that does not help. */
+        call->kill_ns = clock_mono_ns() + KILL_GRACE_NS;
+        return;
+    }
     if (s->cell)
         cell_kill(s->cell, "a call did not stop in time");
 }
@@ -410,88 +386,4 @@ static void flush(void *self)
 struct runner session_runner(void)
 {
     return (struct runner){"worker", run, cancel, kill_cell, late, flush, NULL};
-}
-
-/* A folder of the last root that stays read-only has to be so by every name it has in the cell. */
-static char *protected_in(const struct session_options *o, size_t i)
-{
-    const char *rest = path_rest(o->roots[o->n_roots - 1].host, o->roots[i].host);
-    if (!o->protect || !rest)
-        return NULL;
-    return *rest ? mem_format("%s/%s", rest, o->protect) : mem_dup(o->protect);
-}
-
-int session_new(struct session **ret_session, uv_loop_t *loop,
-                const struct session_options *options, struct err *err)
-{
-    CLEANUP(session_freep) struct session *s = mem_zero(sizeof *s);
-    s->loop = loop;
-    s->state_fd = options->state_fd;
-    s->operator_config = options->config;
-    s->config = config_clone(options->config);
-    s->id = mem_dup(options->id);
-    s->base = mem_dup(options->base);
-    if (options->settings)
-        s->settings = strcmp(options->settings, ".") == 0
-                          ? mem_dup(WORKSPACE_FILE)
-                          : mem_format("%s/" WORKSPACE_FILE, options->settings);
-    s->waiting_end = &s->waiting;
-    flight_init(&s->flight);
-    for (size_t i = 0; i < ROOTS_MAX; i++)
-        sweep_init(&s->sweeps[i], -1, 0, 0, "");
-    uint32_t random;
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
-        return err_set(err, ERR_INTERNAL, "no random numbers: %s", strerror(errno));
-    snprintf(s->tag, sizeof s->tag, "%08x", random);
-    for (size_t i = 0; i < options->n_roots; i++) {
-        const struct root *r = &options->roots[i];
-        s->roots[i] = (struct root){r->name, r->inside, mem_dup(r->host), r->writable};
-        FREE_AT_END char *protect = protected_in(options, i);
-        if (spec_add_root(&s->spec, r, protect, err) < 0)
-            return -1;
-    }
-    mode_t mask = umask(022);
-    umask(mask);
-    s->spec.umask = mask;
-    /* One more, which hears of cancels. */
-    s->spec.threads = (uint32_t)config_int(options->config, "limits.workerThreads") + 1;
-    s->spec.system = options->show_system;
-    spec_choose_owner(&s->spec, geteuid(), getegid(),
-                      (uint32_t)config_int(options->config, "cell.uid"));
-    s->workplace = (struct workplace){
-        .roots = s->roots,
-        .n_roots = options->n_roots,
-        .config = s->config,
-        .tier = "full",
-        .session_id = s->id,
-        .base = s->base,
-    };
-    for (size_t i = 0; i < s->spec.n_roots; i++)
-        sweep_init(&s->sweeps[i], s->state_fd, s->spec.roots[i].device, s->spec.roots[i].inode,
-                   s->tag);
-    *ret_session = TAKE_PTR(s);
-    return 0;
-}
-
-void session_free(struct session *s)
-{
-    if (!s)
-        return;
-    cell_free(s->cell);
-    for (struct call *call; (call = flight_first(&s->flight));) {
-        flight_remove(&s->flight, call);
-        call_free(call);
-    }
-    for (size_t i = 0; i < ROOTS_MAX; i++) {
-        sweep_done(&s->sweeps[i]);
-        free((void *)(uintptr_t)s->roots[i].host);
-    }
-    leftover_leave(&s->leftovers, s->state_fd, &s->spec);
-    flight_done(&s->flight);
-    spec_done(&s->spec);
-    config_free(s->config);
-    free(s->id);
-    free(s->base);
-    free(s->settings);
-    free(s);
 }

@@ -20,6 +20,10 @@ struct session_options {
         *settings;       /* folder of the workspace's own settings, in the first root; NULL: none */
     const char *protect; /* in the last root: a folder that stays read-only in the cell, or NULL */
     bool show_system;
+    bool commands;                        /* some call may run one */
+    struct root command_roots[ROOTS_MAX]; /* the folders they have */
+    size_t n_command_roots;
+    const char *command_base; /* absolute; relative ones begin there; NULL: at the first root */
 };
 
 int session_new(struct session **ret_session, uv_loop_t *loop,

@@ -73,7 +73,7 @@ static void bad_values_are_refused(void **state)
         {"'aproval':{}", "aproval", "unknown field aproval; did you mean approval?"},
         {"'policy':{'rateLimits':{'x':{'calls':1}}}", "policy.rateLimits.x.calls",
          "known here: maxCalls, windowMs"},
-        {"'zzz':1", "zzz", "known here: tools, agents, approval, policy, runtime"},
+        {"'zzz':1", "zzz", "known here: tools, agents, commands, approval, policy, runtime"},
         {"'tools.bash':{'enabled':false}", "tools.bash", "unknown field"},
         {"'approval':{'rules[]':{}}", "approval.rules[]", "unknown field"},
         {"'tools':{'*':{}}", "tools.*", "unknown field"},

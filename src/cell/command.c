@@ -1,0 +1,446 @@
+#include "cell/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "cell/lock.h"
+#include "cell/mounts.h"
+#include "cell/order.h"
+#include "cell/program.h"
+#include "cell/violations.h"
+#include "cell/watch.h"
+
+#define SOCKET_FD 3
+#define WATCH_MS 100
+/* So that writing the account to its pipe never waits. */
+#define RAN_BYTES_MAX 4096
+
+struct init {
+    const struct cell_spec *spec;
+    struct order order;
+    struct order_vectors vectors;
+    struct frame_fds fds;
+    int status_fd;
+    int listener;
+    int signals;
+    pid_t program;
+    bool ended; /* the program */
+    struct violations violations;
+    struct watch watch;
+    struct ran ran;
+};
+
+static int failed(struct err *err, const char *what)
+{
+    return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s: %s", what, strerror(errno));
+}
+
+/* Folders that only file tools have are in this process's way too: they are taken out of its view. */
+static bool is_hidden(const struct cell_spec *spec, size_t root)
+{
+    return !spec->roots[root].commands;
+}
+
+static bool hides_any(const struct cell_spec *spec)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (is_hidden(spec, i))
+            return true;
+    }
+    return false;
+}
+
+static bool holds_another(const struct cell_spec *spec, size_t root)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (!is_hidden(spec, i) && path_rest(spec->roots[i].inside, spec->roots[root].inside))
+            return true;
+    }
+    return false;
+}
+
+/* One that holds a folder that stays is left to Landlock. */
+static int hide_roots(const struct cell_spec *spec, struct err *err)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (is_hidden(spec, i) && !holds_another(spec, i) &&
+            umount2(spec->roots[i].inside, MNT_DETACH) < 0 && errno != EINVAL && errno != ENOENT)
+            return failed(err, "hiding a folder");
+    }
+    return 0;
+}
+
+/* The operator named the machine's own /tmp as a folder for commands. */
+static bool has_own_tmp(const struct cell_spec *spec)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (!is_hidden(spec, i) && path_rest("/tmp", spec->roots[i].inside))
+            return true;
+    }
+    return false;
+}
+
+static int make_mounts(const struct cell_spec *spec, struct err *err)
+{
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+        return failed(err, "mounting /proc");
+    if (hide_roots(spec, err) < 0)
+        return -1;
+    if (!has_own_tmp(spec) && mounts_scratch("/tmp", spec->tmp_bytes, "1777", err) < 0)
+        return -1;
+    if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+              "newinstance,ptmxmode=0666,mode=620") < 0)
+        return failed(err, "mounting /dev/pts");
+    return 0;
+}
+
+/* The account, as one frame. */
+static int send_account(struct init *init)
+{
+    BUF_AT_END struct buf violations = BUF_INIT(RAN_BYTES_MAX);
+    BUF_AT_END struct buf head = BUF_INIT(RAN_BYTES_MAX);
+    BUF_AT_END struct buf message = BUF_INIT(RAN_BYTES_MAX);
+    struct json_out list = {.out = &violations};
+    violations_write(&init->violations, &list);
+    struct json_out j = {.out = &head};
+    ran_write(&init->ran, buf_str(&violations), &j);
+    frame_add(&message, &(struct frame){.type = FRAME_RAN, .head = buf_str(&head)});
+    if (violations.failed || head.failed || message.failed)
+        return -1;
+    return fd_write_all(init->status_fd, message.data, message.len);
+}
+
+static int give_up(struct init *init, enum ran_kind kind, const struct err *err)
+{
+    init->ran.kind = kind;
+    init->ran.message = (struct str){err->message, strlen(err->message)};
+    if (err->reason[0])
+        init->ran.rule = (struct str){err->reason, strlen(err->reason)};
+    return send_account(init) < 0 ? 1 : 0;
+}
+
+/* Its control groups first: from here on everything is counted there. Their names are then hidden. */
+static int enter_groups(struct init *init, struct err *err)
+{
+    size_t first = ORDER_REST + init->order.has_stdin;
+    for (size_t i = first; i < init->fds.n; i++) {
+        if (write(init->fds.fd[i], "0", 1) != 1)
+            return failed(err, "entering a control group");
+    }
+    if (init->fds.n > first && unshare(CLONE_NEWCGROUP) < 0)
+        return failed(err, "hiding the control groups");
+    return 0;
+}
+
+static int set_limit(int which, int64_t value, struct err *err)
+{
+    struct rlimit limit;
+    if (value == 0)
+        return 0;
+    if (getrlimit(which, &limit) < 0)
+        return failed(err, "reading a limit");
+    /* What the machine allows is never raised. */
+    if (limit.rlim_max == RLIM_INFINITY || (rlim_t)value < limit.rlim_max)
+        limit.rlim_max = (rlim_t)value;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(which, &limit) < 0 ? failed(err, "setting a limit") : 0;
+}
+
+static int set_limits(const struct order *o, struct err *err)
+{
+    if (set_limit(RLIMIT_DATA, o->data, err) < 0 ||
+        set_limit(RLIMIT_NPROC, o->processes, err) < 0 ||
+        set_limit(RLIMIT_NOFILE, o->files, err) < 0 ||
+        set_limit(RLIMIT_FSIZE, o->file_size, err) < 0 ||
+        set_limit(RLIMIT_CPU, o->cpu_seconds, err) < 0)
+        return -1;
+    return 0;
+}
+
+/* Where links lead is known only afterwards; until it is locked this process opens nothing there. */
+static int enter_folder(const struct order *o)
+{
+    char text[PATH_TEXT_MAX];
+    char where[PATH_TEXT_MAX];
+    snprintf(text, sizeof text, "%.*s", (int)o->cwd.n, o->cwd.p);
+    if (chdir(text) < 0)
+        return -errno;
+    FREE_AT_END char *beneath = mem_copy(o->beneath.p, o->beneath.n);
+    if (!getcwd(where, sizeof where) || !path_beneath((struct str){where, strlen(where)}, beneath))
+        return -EXDEV;
+    return 0;
+}
+
+static int place_descriptors(struct init *init, struct err *err)
+{
+    struct frame_fds *fds = &init->fds;
+    if (init->order.has_stdin && dup2(fds->fd[ORDER_REST], STDIN_FILENO) < 0)
+        return failed(err, "standard input");
+    if (dup2(fds->fd[ORDER_STDOUT], STDOUT_FILENO) < 0 ||
+        dup2(fds->fd[ORDER_STDERR], STDERR_FILENO) < 0)
+        return failed(err, "standard output");
+    init->status_fd = TAKE_FD(fds->fd[ORDER_STATUS]);
+    frame_fds_close(fds);
+    return 0;
+}
+
+struct rules {
+    struct landlock_rule all[ROOTS_MAX + SHOWN_MAX + PLACES_MAX + 8];
+    size_t n;
+};
+
+/* What is not there needs no rule. */
+static void allow(struct rules *rules, const char *path, bool writable)
+{
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd >= 0)
+        rules->all[rules->n++] = (struct landlock_rule){
+            .folder = fd, .command = true, .writable = writable};
+}
+
+static int lock(struct init *init, struct err *err)
+{
+    const struct cell_spec *spec = init->spec;
+    static struct rules rules;
+    if (hides_any(spec)) {
+        for (size_t i = 0; plan_system_paths[i]; i++)
+            allow(&rules, plan_system_paths[i], false);
+        for (size_t i = 0; i < spec->n_shown; i++)
+            allow(&rules, spec->shown[i], false);
+    } else {
+        allow(&rules, "/", false);
+    }
+    static const char *const own[] = {"/tmp", PLAN_HOME, "/proc"};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        allow(&rules, own[i], true);
+    allow(&rules, "/dev", true);
+    rules.all[rules.n - 1].devices = true;
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (!is_hidden(spec, i))
+            allow(&rules, spec->roots[i].inside, spec->roots[i].writable);
+    }
+    int r = lock_command(rules.all, rules.n, &init->listener, err);
+    for (size_t i = 0; i < rules.n; i++)
+        fd_closep(&rules.all[i].folder);
+    return r;
+}
+
+/* What was waited for; the program's own end is kept. */
+static void reap(struct init *init, int flags)
+{
+    int status;
+    struct rusage usage;
+    for (pid_t pid; (pid = wait4(-1, &status, flags, &usage)) != 0;) {
+        if (pid < 0 && errno == EINTR)
+            continue;
+        if (pid < 0)
+            return;
+        if (pid != init->program)
+            continue;
+        init->ended = true;
+        init->ran.status = status;
+        init->ran.user_ms = usage.ru_utime.tv_sec * 1000 + usage.ru_utime.tv_usec / 1000;
+        init->ran.system_ms = usage.ru_stime.tv_sec * 1000 + usage.ru_stime.tv_usec / 1000;
+        init->ran.peak_memory = (int64_t)usage.ru_maxrss << 10;
+    }
+}
+
+/* SIGCONT behind it: who is stopped would not hear the SIGTERM. */
+static void ask_to_end(void)
+{
+    kill(-1, SIGTERM);
+    kill(-1, SIGCONT);
+}
+
+static void take_stop(void)
+{
+    char buffer[64];
+    ssize_t n = recv(SOCKET_FD, buffer, sizeof buffer, MSG_DONTWAIT);
+    if (n > 0)
+        ask_to_end();
+    else if (n == 0)
+        _exit(1); /* the launcher is gone, and with it the cell */
+}
+
+static struct watch_limits limits_of(const struct order *o)
+{
+    return (struct watch_limits){
+        .memory = (uint64_t)o->watch_memory,
+        .processes = (uint32_t)o->watch_processes,
+        .written = (uint64_t)o->watch_written,
+    };
+}
+
+static bool is_watched(const struct order *o)
+{
+    return o->watch_memory || o->watch_processes || o->watch_written;
+}
+
+/* Opened before it is locked, though that would not keep it from reading there. */
+static int prepare_watch(struct init *init, struct err *err)
+{
+    struct watch_limits limits = limits_of(&init->order);
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (proc < 0 || tmp < 0)
+        return failed(err, "opening /proc");
+    watch_init(&init->watch, proc, &limits);
+    watch_add_tmpfs(&init->watch, tmp);
+    return 0;
+}
+
+static int prepare(struct init *init, struct err *err)
+{
+    if (enter_groups(init, err) < 0 || place_descriptors(init, err) < 0)
+        return -1;
+    umask(init->spec->umask);
+    if (is_watched(&init->order) && prepare_watch(init, err) < 0)
+        return -1;
+    return set_limits(&init->order, err) < 0 || lock(init, err) < 0 ? -1 : 0;
+}
+
+/* Ends everything when a limit is passed. */
+static bool look(struct init *init)
+{
+    const struct watch_limits limits = limits_of(&init->order);
+    watch_look(&init->watch);
+    enum watch_limit passed = watch_exceeded(&init->watch, &limits);
+    if (passed == WATCH_OK)
+        return false;
+    init->ran.kind = passed == WATCH_MEMORY      ? RAN_MEMORY
+                     : passed == WATCH_PROCESSES ? RAN_PROCESSES
+                                                 : RAN_WRITTEN;
+    kill(-1, SIGKILL);
+    return true;
+}
+
+static void serve(struct init *init)
+{
+    bool watched = is_watched(&init->order);
+    while (!init->ended) {
+        struct pollfd fds[] = {
+            {SOCKET_FD, POLLIN, 0}, {init->signals, POLLIN, 0}, {init->listener, POLLIN, 0}};
+        int n = poll(fds, ARRAY_LEN(fds), watched ? WATCH_MS : -1);
+        if (n < 0 && errno != EINTR)
+            return;
+        struct signalfd_siginfo info;
+        if (fds[1].revents && read(init->signals, &info, sizeof info) > 0)
+            reap(init, WNOHANG);
+        if (fds[2].revents & POLLIN)
+            violations_take(init->listener, &init->violations);
+        if (fds[0].revents)
+            take_stop();
+        if (n == 0 && watched && look(init))
+            watched = false;
+    }
+}
+
+static int start_program(struct init *init)
+{
+    struct err err;
+    int r = enter_folder(&init->order);
+    if (r < 0) {
+        init->ran.error = -r;
+        err_set(&err, ERR_NOT_FOUND, "working directory: %s", strerror(-r));
+        return give_up(init, RAN_NO_FOLDER, &err);
+    }
+    enum ran_kind kind = program_start(&init->order, &init->vectors, &init->program, &err);
+    if (kind != RAN_ENDED)
+        return give_up(init, kind, &err);
+    serve(init);
+    /* Whoever is left: gone before anyone hears that the command has ended. */
+    kill(-1, SIGKILL);
+    reap(init, 0);
+    if (is_watched(&init->order)) {
+        watch_look(&init->watch);
+        init->ran.written = (int64_t)init->watch.written;
+        if ((int64_t)init->watch.memory_peak > init->ran.peak_memory)
+            init->ran.peak_memory = (int64_t)init->watch.memory_peak;
+    }
+    return send_account(init) < 0 ? 1 : 0;
+}
+
+static int obey(struct init *init, const struct frame *frame)
+{
+    struct err err;
+    yyjson_doc *doc = NULL;
+    if (frame->type != FRAME_RUN || init->fds.n < ORDER_REST)
+        return 1;
+    init->status_fd = init->fds.fd[ORDER_STATUS];
+    if (order_read(frame, &init->order, &doc, &err) < 0)
+        return give_up(init, RAN_FAILED, &err);
+    if (init->fds.n < ORDER_REST + (size_t)init->order.has_stdin ||
+        order_vectors(&init->order, &init->vectors) < 0) {
+        err_set(&err, ERR_INTERNAL, "an order whose parts do not fit together");
+        return give_up(init, RAN_FAILED, &err);
+    }
+    if (prepare(init, &err) < 0)
+        return give_up(init, RAN_FAILED, &err);
+    return start_program(init);
+}
+
+static int run(const struct cell_spec *spec)
+{
+    static char buffer[FRAME_BYTES_MAX];
+    static struct init init;
+    struct err err;
+    struct frame frame;
+    sigset_t child;
+    init = (struct init){.spec = spec, .listener = -1};
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &child, NULL);
+    init.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    int mounted = make_mounts(spec, &err);
+    if (init.signals < 0 || frame_receive_fds(SOCKET_FD, buffer, &frame, &init.fds) != 1)
+        return 1;
+    if (mounted < 0) {
+        init.status_fd = init.fds.n > ORDER_STATUS ? init.fds.fd[ORDER_STATUS] : -1;
+        return give_up(&init, RAN_FAILED, &err);
+    }
+    return obey(&init, &frame);
+}
+
+pid_t command_make(const struct cell_spec *spec, int *ret_socket)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -errno;
+    pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | SIGCHLD, 0, 0,
+                               0, 0);
+    if (pid == 0) {
+        /* Nothing of the launcher's goes along: not its control socket, not other commands' sockets. */
+        if (pair[1] != SOCKET_FD && dup3(pair[1], SOCKET_FD, O_CLOEXEC) < 0)
+            _exit(1);
+        if (close_range(SOCKET_FD + 1, ~0U, 0) < 0)
+            _exit(1);
+        _exit(run(spec));
+    }
+    int error = errno;
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        return -error;
+    }
+    *ret_socket = pair[0];
+    return pid;
+}

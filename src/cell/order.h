@@ -1,0 +1,84 @@
+/* What a command is to be (gate to the command's first process) and what became of it (back again), as
+ * frames. */
+#ifndef SANDGATE_CELL_ORDER_H
+#define SANDGATE_CELL_ORDER_H
+
+#include "cell/frame.h"
+#include "core/arg.h"
+
+/* Where the descriptors of a FRAME_RUN stand. */
+enum order_fd {
+    ORDER_STDOUT,
+    ORDER_STDERR,
+    ORDER_STATUS, /* takes the FRAME_RAN */
+    ORDER_REST,   /* standard input, if any, then the control groups' `cgroup.procs` */
+};
+
+/* 0 of a limit: there is none. */
+struct order {
+    struct str cwd;     /* absolute, in the cell */
+    struct str beneath; /* it has to lie in this folder once links are followed */
+    bool has_stdin;
+    int64_t n_args;
+    int64_t n_env;
+    bool listed; /* the program has to pass the two lists */
+    bool allow_all;
+    int64_t n_allowed;
+    int64_t n_denied;
+    int64_t data; /* bytes of private memory of each process */
+    int64_t processes;
+    int64_t files;
+    int64_t file_size;
+    int64_t cpu_seconds; /* of each process */
+    /* Looked at every now and then, over all processes together. */
+    int64_t watch_memory;
+    int64_t watch_processes;
+    int64_t watch_written;
+    /* Arguments, environment, allowed and denied programs, in this order, a NUL behind each. */
+    struct str strings;
+};
+
+/* The order's frame; its head goes into `head`. -1 when it does not fit. */
+int order_frame(const struct order *order, struct buf *head, struct frame *ret);
+/* Strings are borrowed from the frame and from *ret_doc. */
+int order_read(const struct frame *frame, struct order *ret, yyjson_doc **ret_doc, struct err *err);
+/* The strings as vectors with a NULL behind each of the first two. */
+struct order_vectors {
+    char **args;
+    char **env;
+    struct str *allowed;
+    struct str *denied;
+};
+/* Takes from `order`, which must outlive it. -1 when there are not as many as announced. */
+int order_vectors(const struct order *order, struct order_vectors *ret);
+
+enum ran_kind {
+    RAN_ENDED,     /* `status` is the program's */
+    RAN_REFUSED,   /* by a rule about programs */
+    RAN_NOT_FOUND, /* there is no such program */
+    RAN_NO_FOLDER, /* its working directory cannot be used */
+    RAN_FAILED,    /* it could not be started, or the sandbox could not be made */
+    RAN_MEMORY,    /* ended, because a limit was passed */
+    RAN_PROCESSES,
+    RAN_WRITTEN,
+    RAN_KIND_END
+};
+
+struct ran {
+    int64_t kind;
+    int64_t status; /* as from wait(2) */
+    int64_t error;  /* RAN_NO_FOLDER: the errno */
+    struct str message;
+    struct str rule;
+    int64_t user_ms;
+    int64_t system_ms;
+    int64_t peak_memory; /* bytes, of the largest process or of all together, where that is known */
+    int64_t written;
+    yyjson_val *violations; /* [{"call","count"}] */
+};
+
+/* `violations` is JSON text. */
+void ran_write(const struct ran *ran, struct str violations, struct json_out *j);
+int ran_read(const struct frame *frame, struct ran *ret, yyjson_doc **ret_doc, struct err *err);
+
+#endif

@@ -1,0 +1,105 @@
+#include "cell/program.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "policy/command_rules.h"
+
+#define NAME_SHOWN 120
+
+static const char *variable(char *const *env, const char *name)
+{
+    size_t n = strlen(name);
+    for (; *env; env++) {
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
+    }
+    return NULL;
+}
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+    return access(path, X_OK) == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* As a shell does: a name without a slash is looked for along PATH. */
+static int find(const char *name, char *const *env, char found[PATH_MAX])
+{
+    if (strchr(name, '/')) {
+        snprintf(found, PATH_MAX, "%s", name);
+        return strlen(name) < PATH_MAX && access(name, F_OK) == 0 ? 0 : -1;
+    }
+    const char *path = variable(env, "PATH");
+    while (path && *path && *name) {
+        size_t n = strcspn(path, ":");
+        int length = snprintf(found, PATH_MAX, "%.*s/%s", (int)n, path, name);
+        /* Empty or relative entries mean the working directory, where names can be laid out as traps. */
+        if (path[0] == '/' && length < PATH_MAX && is_program(found))
+            return 0;
+        path += n + (path[n] == ':');
+    }
+    return -1;
+}
+
+static int check_lists(const struct order *o, const struct order_vectors *v, const char *found,
+                       struct err *err)
+{
+    char resolved[PATH_MAX];
+    if (!o->listed)
+        return 0;
+    if (!realpath(found, resolved))
+        return err_set(err, ERR_NOT_FOUND, "%s: %s", found, strerror(errno));
+    const struct command_lists lists = {
+        .allow_all = o->allow_all,
+        .allowed = v->allowed,
+        .n_allowed = (size_t)o->n_allowed,
+        .denied = v->denied,
+        .n_denied = (size_t)o->n_denied,
+    };
+    return command_check_program((struct str){found, strlen(found)},
+                                 (struct str){resolved, strlen(resolved)}, &lists, err);
+}
+
+static int spawn(const char *path, const struct order_vectors *v, pid_t *ret_pid)
+{
+    posix_spawnattr_t attr;
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &all);
+    posix_spawnattr_setflags(&attr,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+    int r = posix_spawn(ret_pid, path, NULL, &attr, v->args, v->env);
+    posix_spawnattr_destroy(&attr);
+    return r;
+}
+
+enum ran_kind program_start(const struct order *order, const struct order_vectors *vectors,
+                            pid_t *ret_pid, struct err *err)
+{
+    char found[PATH_MAX];
+    const char *name = vectors->args[0];
+    if (find(name, vectors->env, found) < 0) {
+        err_set(err, ERR_NOT_FOUND, "%.*s", NAME_SHOWN, name);
+        return RAN_NOT_FOUND;
+    }
+    if (check_lists(order, vectors, found, err) < 0)
+        return err->code == ERR_NOT_FOUND ? RAN_NOT_FOUND : RAN_REFUSED;
+    int r = spawn(found, vectors, ret_pid);
+    if (r == 0)
+        return RAN_ENDED;
+    err_set(err, ERR_INTERNAL, "starting `%.*s`: %s", NAME_SHOWN, name, strerror(r));
+    return RAN_FAILED;
+}

@@ -1,0 +1,78 @@
+#include "core/command.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+/* They travel in one frame's body together with the environment. */
+#define STRINGS_MAX ((size_t)120 << 10)
+
+const char *const command_end_names[] = {
+    [COMMAND_EXIT] = "exit",
+    [COMMAND_SIGNAL] = "signal",
+    [COMMAND_TIMEOUT] = "timeout",
+    [COMMAND_MEMORY_LIMIT] = "memory_limit",
+    [COMMAND_PROCESS_LIMIT] = "process_limit",
+    [COMMAND_DISK_LIMIT] = "disk_limit",
+    [COMMAND_FILE_SIZE_LIMIT] = "file_size_limit",
+    [COMMAND_CPU_LIMIT] = "cpu_limit",
+    NULL,
+};
+
+const char *const command_stream_names[] = {"stdout", "stderr", NULL};
+
+struct command *command_new(size_t max_output)
+{
+    struct command *command = mem_zero(sizeof *command);
+    buf_init(&command->args, STRINGS_MAX);
+    buf_init(&command->env, STRINGS_MAX);
+    command->max_output = max_output;
+    command->exit_code = ARG_ABSENT;
+    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+        output_init(&command->streams[i], max_output);
+    return command;
+}
+
+void command_free(struct command *command)
+{
+    if (!command)
+        return;
+    buf_done(&command->args);
+    buf_done(&command->env);
+    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+        output_done(&command->streams[i]);
+    free(command);
+}
+
+static int add(struct buf *strings, struct str s)
+{
+    if (s.n && memchr(s.p, '\0', s.n))
+        return -1;
+    buf_add(strings, s.p, s.n);
+    return buf_add_char(strings, '\0');
+}
+
+int command_add_arg(struct command *command, struct str arg)
+{
+    command->n_args++;
+    return add(&command->args, arg);
+}
+
+int command_add_env(struct command *command, struct str name, struct str value)
+{
+    if (name.n == 0 || memchr(name.p, '=', name.n) || memchr(name.p, '\0', name.n))
+        return -1;
+    command->n_env++;
+    buf_add(&command->env, name.p, name.n);
+    buf_add_char(&command->env, '=');
+    return add(&command->env, value);
+}
+
+int command_use_shell(struct command *command, struct str line)
+{
+    command->shell = true;
+    /* The rules about commands read a line as bash does. */
+    command_add_arg(command, STR("/bin/bash"));
+    command_add_arg(command, STR("-c"));
+    return command_add_arg(command, line);
+}

@@ -1,0 +1,64 @@
+/* A command: what a tool asks for, and what became of it. */
+#ifndef SANDGATE_CORE_COMMAND_H
+#define SANDGATE_CORE_COMMAND_H
+
+#include "core/output.h"
+#include "core/tool.h"
+
+enum command_end {
+    COMMAND_EXIT,
+    COMMAND_SIGNAL,
+    COMMAND_TIMEOUT,
+    COMMAND_MEMORY_LIMIT,
+    COMMAND_PROCESS_LIMIT,
+    COMMAND_DISK_LIMIT,
+    COMMAND_FILE_SIZE_LIMIT,
+    COMMAND_CPU_LIMIT,
+};
+extern const char *const command_end_names[];
+
+enum command_stream { COMMAND_STDOUT, COMMAND_STDERR, COMMAND_STREAMS };
+extern const char *const command_stream_names[];
+
+/* Something the sandbox refused, and how often. */
+#define COMMAND_VIOLATIONS_MAX 32
+struct command_violation {
+    char what[65];
+    int64_t count;
+};
+
+struct command {
+    /* Asked for. */
+    struct buf args; /* a NUL behind each */
+    int64_t n_args;
+    struct buf env; /* NAME=value, a NUL behind each: besides what every command has */
+    int64_t n_env;
+    bool shell;          /* the arguments are a shell's */
+    bool listed;         /* the program has to pass tools.bash's lists */
+    struct str input;    /* for its standard input; NULL: at its end from the start */
+    struct str cwd;      /* absolute, in the cell */
+    const char *beneath; /* it has to lie in this folder */
+    size_t max_output;   /* kept of each stream */
+    bool passed_on;      /* nothing is kept: whoever asked takes the output as it comes */
+
+    /* What became of it. */
+    struct output streams[COMMAND_STREAMS];
+    enum command_end ended_by;
+    int64_t exit_code; /* ARG_ABSENT: a signal ended it */
+    int64_t signal;
+    int64_t peak_memory; /* bytes */
+    int64_t cpu_ms;
+    struct command_violation violations[COMMAND_VIOLATIONS_MAX];
+    size_t n_violations;
+    const char *output_id; /* NULL: all of the output is in the streams */
+};
+
+struct command *command_new(size_t max_output);
+void command_free(struct command *command);
+/* -1: there are too many bytes of them for one call, or a NUL in one. */
+int command_add_arg(struct command *command, struct str arg);
+int command_add_env(struct command *command, struct str name, struct str value);
+/* The command line of a shell. */
+int command_use_shell(struct command *command, struct str line);
+
+#endif

@@ -1,0 +1,179 @@
+#include "gate/places.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+void places_done(struct places *m)
+{
+    free(m->base);
+    free(m->command_base);
+    for (size_t i = 0; i < m->count; i++)
+        free(m->hosts[i]);
+    for (size_t i = 0; i < m->n_commands; i++)
+        free(m->command_hosts[i]);
+}
+
+static int add_mount(struct places *m, const char *name, const char *inside, const char *host,
+                     bool writable, struct err *err)
+{
+    char *real = realpath(host, NULL);
+    if (!real)
+        return err_set(err, ERR_NOT_FOUND, "folder `%s` for %s: %s", host, name, strerror(errno));
+    m->hosts[m->count] = real;
+    m->roots[m->count++] = (struct root){name, inside, real, writable};
+    return 0;
+}
+
+/* The folders of the `filesystem` tool, each at its own path. */
+static int add_allowed(struct places *m, const struct str *allowed, size_t count, bool writable,
+                       struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *path = allowed[i].p;
+        FREE_AT_END char *real = realpath(path, NULL);
+        if (!real) {
+            log_warning("tools.filesystem.allowedDirectories: %s: %s", path, strerror(errno));
+            continue;
+        }
+        bool covered = false;
+        for (size_t k = 0; k < m->count; k++)
+            covered |= path_beneath((struct str){real, strlen(real)}, m->roots[k].host);
+        if (covered)
+            continue;
+        if (m->count == ROOTS_MAX)
+            return err_field(err, "tools.filesystem.allowedDirectories",
+                             "tools.filesystem.allowedDirectories has more than %d folders",
+                             ROOTS_MAX);
+        if (path[0] != '/' || add_mount(m, path, path, real, writable, err) < 0)
+            return err_field(err, "tools.filesystem.allowedDirectories",
+                             "tools.filesystem.allowedDirectories: `%s` is not an absolute path",
+                             path);
+    }
+    if (m->count == 0)
+        return err_field(err, "tools.filesystem.allowedDirectories",
+                         "none of tools.filesystem.allowedDirectories can be used");
+    return 0;
+}
+
+/* Where the workspace lies in one of the folders, that one is the first, and its own settings count. */
+static void find_settings(struct places *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        const char *rest = path_rest(m->base, m->roots[i].host);
+        if (!rest)
+            continue;
+        struct root first = m->roots[i];
+        char *host = m->hosts[i];
+        m->roots[i] = m->roots[0];
+        m->hosts[i] = m->hosts[0];
+        m->roots[0] = first;
+        m->hosts[0] = host;
+        m->settings = *rest ? rest : ".";
+        return;
+    }
+}
+
+static int choose_allowed(const struct gate_options *o, const struct config *config,
+                          struct places *m, struct err *err)
+{
+    const struct str *allowed;
+    size_t count;
+    const char *workspace = o->workspace ? o->workspace : ".";
+    bool writable = !config_bool(config, "tools.filesystem.readOnly");
+    if (!config_list(config, "tools.filesystem.allowedDirectories", &allowed, &count)) {
+        m->settings = ".";
+        return add_mount(m, "workspace", "/workspace", workspace, writable, err);
+    }
+    m->base = realpath(workspace, NULL);
+    if (!m->base)
+        return err_set(err, ERR_NOT_FOUND, "folder `%s` for the workspace: %s", workspace,
+                       strerror(errno));
+    if (add_allowed(m, allowed, count, writable, err) < 0)
+        return -1;
+    find_settings(m);
+    return 0;
+}
+
+static int choose_for_files(const struct gate_options *o, const struct config *config,
+                            struct places *m, struct err *err)
+{
+    if (o->dialect->id == DIALECT_SYSTEM)
+        return choose_allowed(o, config, m, err);
+    m->settings = ".";
+    if (o->dialect->id != DIALECT_TOOLHOST)
+        return add_mount(m, "workspace", "/workspace", o->workspace ? o->workspace : ".", true,
+                         err);
+    const char *project = o->project ? o->project : o->workspace ? o->workspace : ".";
+    if (add_mount(m, "@project", "/project", project, true, err) < 0)
+        return -1;
+    if (o->pkg && add_mount(m, "@pkg", "/pkg", o->pkg, false, err) < 0)
+        return -1;
+    /* Last, because its logs are what the session protects. */
+    return o->state ? add_mount(m, "@state", "/state", o->state, true, err) : 0;
+}
+
+static int add_for_commands(struct places *m, const char *name, const char *inside,
+                            const char *host, bool writable, struct err *err)
+{
+    if (m->n_commands == ROOTS_MAX)
+        return err_field(err, "tools.bash.allowedDirectories",
+                         "tools.bash.allowedDirectories has more than %d folders", ROOTS_MAX);
+    char *real = mem_dup(host);
+    m->command_hosts[m->n_commands] = real;
+    m->commands[m->n_commands++] = (struct root){name, inside, real, writable};
+    return 0;
+}
+
+static int add_allowed_for_commands(struct places *m, const struct str *allowed, size_t count,
+                                    struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *path = allowed[i].p;
+        FREE_AT_END char *real = path[0] == '/' ? realpath(path, NULL) : NULL;
+        if (!real)
+            log_warning("tools.bash.allowedDirectories: %s: %s", path,
+                        path[0] == '/' ? strerror(errno) : "is not an absolute path");
+        else if (add_for_commands(m, path, path, real, true, err) < 0)
+            return -1;
+    }
+    if (m->n_commands == 0)
+        return err_field(err, "tools.bash.allowedDirectories",
+                         "none of tools.bash.allowedDirectories can be used");
+    return 0;
+}
+
+/* The folders of the `bash` tool: its own list, or the workspace. */
+static int choose_for_bash(const struct gate_options *o, const struct config *config,
+                           struct places *m, struct err *err)
+{
+    const struct str *allowed;
+    size_t count;
+    bool listed = config_list(config, "tools.bash.allowedDirectories", &allowed, &count);
+    if (!listed && !m->base)
+        return add_for_commands(m, m->roots[0].name, m->roots[0].inside, m->roots[0].host,
+                                m->roots[0].writable, err);
+    m->command_base = realpath(o->workspace ? o->workspace : ".", NULL);
+    if (!m->command_base)
+        return err_set(err, ERR_NOT_FOUND, "folder for the workspace: %s", strerror(errno));
+    if (listed)
+        return add_allowed_for_commands(m, allowed, count, err);
+    return add_for_commands(m, m->command_base, m->command_base, m->command_base, true, err);
+}
+
+int places_choose(const struct gate_options *o, const struct config *config, struct places *m,
+                  struct err *err)
+{
+    if (choose_for_files(o, config, m, err) < 0)
+        return -1;
+    if (o->dialect->id == DIALECT_TOOLHOST)
+        return 0;
+    if (o->dialect->id == DIALECT_SYSTEM)
+        return choose_for_bash(o, config, m, err);
+    return add_for_commands(m, m->roots[0].name, m->roots[0].inside, m->roots[0].host,
+                            m->roots[0].writable, err);
+}

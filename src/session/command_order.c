@@ -1,0 +1,158 @@
+#include "session/command_order.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cell/plan.h"
+#include "core/command.h"
+
+#define PATH_OF_SYSTEM "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+static bool is_set(const struct command *command, const char *name)
+{
+    size_t n = strlen(name);
+    struct str rest = buf_str(&command->env);
+    while (rest.n) {
+        size_t length = strlen(rest.p);
+        if (length > n && rest.p[n] == '=' && memcmp(rest.p, name, n) == 0)
+            return true;
+        rest.p += length + 1;
+        rest.n -= length + 1;
+    }
+    return false;
+}
+
+struct env {
+    const struct command *command;
+    struct buf *out;
+    int64_t count;
+};
+
+static void put(struct env *env, const char *name, const char *value)
+{
+    if (is_set(env->command, name))
+        return;
+    buf_addf(env->out, "%s=%s", name, value);
+    buf_add_char(env->out, '\0');
+    env->count++;
+}
+
+static void put_path(struct env *env, const struct config *config)
+{
+    const struct str *folders;
+    size_t count;
+    BUF_AT_END struct buf path = BUF_INIT(64u << 10);
+    if (config_list(config, "commands.path", &folders, &count)) {
+        for (size_t i = 0; i < count; i++)
+            buf_addf(&path, "%.*s:", (int)folders[i].n, folders[i].p);
+    }
+    buf_add_text(&path, PATH_OF_SYSTEM);
+    put(env, "PATH", buf_text(&path));
+}
+
+static bool is_own(const char *variable)
+{
+    static const char *const own[] = {
+        "PATH=", "HOME=", "USER=", "LOGNAME=", "SHELL=", "TMPDIR=", "TERM=", "SANDGATE="};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        if (strncmp(variable, own[i], strlen(own[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Of the gate's own environment only what the operator's list names. */
+static void put_allowed(struct env *env, const struct config *config)
+{
+    const struct str *names;
+    size_t count;
+    if (!config_list(config, "commands.env", &names, &count))
+        return;
+    for (char **at = environ; *at; at++) {
+        size_t n = strcspn(*at, "=");
+        FREE_AT_END char *name = mem_copy(*at, n);
+        bool allowed = false;
+        for (size_t i = 0; i < count && !allowed; i++)
+            allowed = fnmatch(names[i].p, name, 0) == 0;
+        if (allowed && (*at)[n] == '=' && !is_own(*at))
+            put(env, name, *at + n + 1);
+    }
+}
+
+static int64_t put_environment(const struct call *call, struct buf *out)
+{
+    const struct config *config = call->workplace->config;
+    struct env env = {call->command, out, call->command->n_env};
+    put_path(&env, config);
+    put(&env, "HOME", PLAN_HOME);
+    put(&env, "USER", "agent");
+    put(&env, "LOGNAME", "agent");
+    put(&env, "SHELL", "/bin/bash");
+    put(&env, "TMPDIR", "/tmp");
+    put(&env, "TERM", "dumb");
+    put(&env, "SANDGATE", call_tier(call));
+    put_allowed(&env, config);
+    if (!getenv("LANG"))
+        put(&env, "LANG", "C.UTF-8");
+    buf_add(out, call->command->env.data, call->command->env.len);
+    return env.count;
+}
+
+static int64_t put_list(const struct config *config, const char *path, struct buf *out,
+                        bool *ret_set)
+{
+    const struct str *items = NULL;
+    size_t count = 0;
+    *ret_set = config_list(config, path, &items, &count);
+    for (size_t i = 0; i < count; i++) {
+        buf_add(out, items[i].p, items[i].n);
+        buf_add_char(out, '\0');
+    }
+    return (int64_t)count;
+}
+
+static void set_limits(const struct config *config, bool groups, struct order *o)
+{
+    int64_t memory = config_int(config, "commands.memory");
+    int64_t processes = config_int(config, "commands.processes");
+    o->data = memory;
+    o->processes = processes;
+    o->files = config_int(config, "commands.openFiles");
+    o->file_size = config_int(config, "commands.fileSize");
+    o->cpu_seconds = config_int(config, "commands.cpuSeconds");
+    o->watch_memory = groups ? 0 : memory;
+    o->watch_processes = groups ? 0 : processes;
+    o->watch_written = config_int(config, "commands.diskWrites");
+}
+
+int command_order(const struct call *call, bool groups, struct buf *strings, struct order *ret,
+                  struct err *err)
+{
+    const struct command *command = call->command;
+    const struct config *config = call->workplace->config;
+    *ret = (struct order){.cwd = command->cwd,
+                          .beneath = {command->beneath, strlen(command->beneath)},
+                          .has_stdin = command->input.p != NULL,
+                          .n_args = command->n_args,
+                          .listed = command->listed};
+    buf_add(strings, command->args.data, command->args.len);
+    ret->n_env = put_environment(call, strings);
+    if (command->listed) {
+        bool set;
+        ret->n_allowed = put_list(config, "tools.bash.allowedCommands", strings, &set);
+        ret->allow_all = !set;
+        ret->n_denied = put_list(config, "tools.bash.deniedCommands", strings, &set);
+    }
+    set_limits(config, groups, ret);
+    if (strings->failed || command->args.failed || command->env.failed)
+        return err_set(
+            err, ERR_TOO_LARGE,
+            "the command and its environment are longer than %u bytes; put long text into a "
+            "file or into standard input",
+            FRAME_BODY_MAX);
+    ret->strings = buf_str(strings);
+    return 0;
+}

@@ -1,0 +1,430 @@
+#include "session/commands.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "core/command.h"
+#include "session/command_order.h"
+
+#define READ_BYTES (64u << 10)
+/* Of one stream in one go, before others get their turn. */
+#define READ_BURST 8
+#define RAN_BYTES_MAX 4096
+/* What a user's pipe may hold. */
+#define PIPE_BYTES_MAX (1u << 20)
+
+enum { STATUS = COMMAND_STREAMS, HANDLES };
+
+struct running {
+    struct running *next;
+    struct commands *owner;
+    struct call *call; /* NULL: finished, its handles are closing */
+    uint64_t token;
+    uv_poll_t polls[HANDLES];
+    int fds[HANDLES];
+    unsigned open_handles;
+    bool stopped; /* somebody asked for its end */
+    bool killed;
+};
+
+struct commands {
+    uv_loop_t *loop;
+    struct running *all;
+    uint64_t next_token;
+};
+
+struct commands *commands_new(uv_loop_t *loop)
+{
+    struct commands *c = mem_zero(sizeof *c);
+    c->loop = loop;
+    return c;
+}
+
+void commands_free(struct commands *c)
+{
+    if (!c)
+        return;
+    /* Those whose handles are still closing free themselves. */
+    for (struct running *r = c->all; r; r = r->next)
+        r->owner = NULL;
+    free(c);
+}
+
+static struct running *find_call(const struct commands *c, const struct call *call)
+{
+    for (struct running *r = c->all; r; r = r->next) {
+        if (r->call == call)
+            return r;
+    }
+    return NULL;
+}
+
+static void remove_running(struct running *r)
+{
+    for (struct running **at = r->owner ? &r->owner->all : NULL; at && *at; at = &(*at)->next) {
+        if (*at == r) {
+            *at = r->next;
+            return;
+        }
+    }
+}
+
+static void closed(uv_handle_t *handle)
+{
+    struct running *r = handle->data;
+    if (--r->open_handles > 0)
+        return;
+    for (size_t i = 0; i < HANDLES; i++)
+        fd_closep(&r->fds[i]);
+    remove_running(r);
+    free(r);
+}
+
+static void close_handles(struct running *r)
+{
+    for (size_t i = 0; i < HANDLES; i++)
+        uv_close((uv_handle_t *)&r->polls[i], closed);
+}
+
+static void finish(struct running *r, const struct err *err)
+{
+    struct call *call = TAKE_PTR(r->call);
+    close_handles(r);
+    pipeline_finish(call, err);
+}
+
+/* What has come on one stream. False: there is nothing more for now, or ever. */
+static bool take_output(struct running *r, size_t stream)
+{
+    static char buffer[READ_BYTES];
+    struct command *command = r->call->command;
+    ssize_t n = read(r->fds[stream], buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR)
+        return true;
+    if (n <= 0) {
+        if (n == 0)
+            uv_poll_stop(&r->polls[stream]);
+        return false;
+    }
+    struct str bytes = {buffer, (size_t)n};
+    if (!command->passed_on)
+        output_add(&command->streams[stream], bytes);
+    if (r->call->output)
+        r->call->output(r->call, stream, bytes);
+    return true;
+}
+
+static void on_output(uv_poll_t *handle, int status, int events)
+{
+    (void)events;
+    struct running *r = handle->data;
+    size_t stream = (size_t)(handle - r->polls);
+    if (status < 0) {
+        uv_poll_stop(handle);
+        return;
+    }
+    for (unsigned i = 0; i < READ_BURST && take_output(r, stream); i++)
+        continue;
+}
+
+/* All who could write are gone: what is in the pipes is all there will be. Unless a descriptor was handed to
+ * another command, so there is an end to it. */
+static void drain(struct running *r)
+{
+    for (size_t i = 0; i < COMMAND_STREAMS; i++) {
+        for (unsigned k = 0; k < PIPE_BYTES_MAX / READ_BYTES && take_output(r, i); k++)
+            continue;
+    }
+}
+
+static bool is_ended_by_signal(const struct ran *ran, int signal)
+{
+    return WIFSIGNALED(ran->status) && WTERMSIG(ran->status) == signal;
+}
+
+static enum command_end why_ended(const struct running *r, const struct ran *ran)
+{
+    if (ran->kind == RAN_MEMORY)
+        return COMMAND_MEMORY_LIMIT;
+    if (ran->kind == RAN_PROCESSES)
+        return COMMAND_PROCESS_LIMIT;
+    if (ran->kind == RAN_WRITTEN)
+        return COMMAND_DISK_LIMIT;
+    if (r->stopped)
+        return COMMAND_TIMEOUT;
+    if (is_ended_by_signal(ran, SIGXFSZ))
+        return COMMAND_FILE_SIZE_LIMIT;
+    if (is_ended_by_signal(ran, SIGXCPU))
+        return COMMAND_CPU_LIMIT;
+    return WIFSIGNALED(ran->status) ? COMMAND_SIGNAL : COMMAND_EXIT;
+}
+
+static void take_violations(struct command *command, yyjson_val *list)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    yyjson_arr_foreach(list, idx, max, item) {
+        if (command->n_violations == COMMAND_VIOLATIONS_MAX)
+            return;
+        struct command_violation *v = &command->violations[command->n_violations++];
+        const char *what = yyjson_get_str(yyjson_obj_get(item, "call"));
+        snprintf(v->what, sizeof v->what, "%s", what ? what : "");
+        v->count = yyjson_get_sint(yyjson_obj_get(item, "count"));
+    }
+}
+
+static void take_end(struct running *r, const struct ran *ran)
+{
+    struct command *command = r->call->command;
+    command->ended_by = why_ended(r, ran);
+    if (WIFEXITED(ran->status))
+        command->exit_code = WEXITSTATUS(ran->status);
+    else
+        command->signal = WTERMSIG(ran->status);
+    command->peak_memory = ran->peak_memory;
+    command->cpu_ms = ran->user_ms + ran->system_ms;
+    take_violations(command, ran->violations);
+}
+
+static const struct err cancelled = {.code = ERR_CANCELLED};
+
+static void name_missing(const struct call *call, const struct ran *ran, struct err *err)
+{
+    int n = (int)ran->message.n;
+    if (call->command->shell)
+        err_set(err, ERR_NOT_FOUND,
+                "there is no %.*s in the sandbox, so no command line can be run", n,
+                ran->message.p);
+    else
+        err_set(
+            err, ERR_NOT_FOUND,
+            "there is no program `%.*s` in the sandbox: `command` is one program and its arguments "
+            "are given apart. One that is installed in a home or another folder is made visible with "
+            "commands.show and commands.path in Sandgate's configuration",
+            n, ran->message.p);
+    err_reason(err, "program_not_found");
+}
+
+static void name_folder(const struct ran *ran, struct err *err)
+{
+    if (ran->error == EXDEV) {
+        err_set(err, ERR_SYMLINK_OUTSIDE_WORKSPACE,
+                "the working directory leads out of the workspace through a symbolic link");
+        err_reason(err, "symlink_outside");
+        return;
+    }
+    enum err_code code = ran->error == ENOTDIR  ? ERR_NOT_A_DIRECTORY
+                         : ran->error == EACCES ? ERR_PERMISSION_DENIED
+                                                : ERR_NOT_FOUND;
+    err_set(err, code, "the working directory cannot be used: %s", strerror((int)ran->error));
+}
+
+/* Why there was no command, in the words for the caller. */
+static void describe(const struct call *call, const struct ran *ran, struct err *err)
+{
+    int n = (int)ran->message.n;
+    switch ((enum ran_kind)ran->kind) {
+    case RAN_REFUSED:
+        err_set(err, ERR_COMMAND_BLOCKED, "%.*s", n, ran->message.p);
+        snprintf(err->reason, sizeof err->reason, "%.*s", (int)ran->rule.n, ran->rule.p);
+        return;
+    case RAN_NOT_FOUND:
+        name_missing(call, ran, err);
+        return;
+    case RAN_NO_FOLDER:
+        name_folder(ran, err);
+        return;
+    default:
+        err_set(err, ERR_SANDBOX_UNAVAILABLE, "the command was not started: %.*s", n,
+                ran->message.p);
+    }
+}
+
+static bool has_ended(const struct ran *ran)
+{
+    return ran->kind == RAN_ENDED || ran->kind == RAN_MEMORY || ran->kind == RAN_PROCESSES ||
+           ran->kind == RAN_WRITTEN;
+}
+
+static void take_account(struct running *r, const struct frame *frame)
+{
+    JSON_AT_END yyjson_doc *doc = NULL;
+    struct ran ran;
+    struct err err;
+    if (ran_read(frame, &ran, &doc, &err) < 0) {
+        finish(r, &err);
+        return;
+    }
+    drain(r);
+    if (!has_ended(&ran)) {
+        describe(r->call, &ran, &err);
+        finish(r, &err);
+        return;
+    }
+    take_end(r, &ran);
+    bool gone = r->stopped && r->call->cancel_code != ERR_TIMEOUT;
+    finish(r, gone ? &cancelled : NULL);
+}
+
+static void on_status(uv_poll_t *handle, int status, int events)
+{
+    (void)events;
+    char buffer[RAN_BYTES_MAX];
+    struct running *r = handle->data;
+    struct frame frame;
+    ssize_t n = status < 0 ? 0 : read(r->fds[STATUS], buffer, sizeof buffer);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    /* Without an account the launcher will tell. */
+    uv_poll_stop(handle);
+    if (n > 0 && frame_parse(buffer, (size_t)n, &frame) == 0)
+        take_account(r, &frame);
+}
+
+/* Its first process was killed, and all that it had started. */
+static void take_death(struct running *r, struct str message)
+{
+    struct err err;
+    struct ran ran = {.kind = RAN_ENDED, .status = SIGKILL};
+    drain(r);
+    if (r->killed) {
+        take_end(r, &ran);
+        finish(r, r->call->cancel_code == ERR_TIMEOUT ? NULL : &cancelled);
+        return;
+    }
+    err_set(&err, ERR_INTERRUPTED,
+            "the command was ended from outside (%.*s); what it had done by then is done",
+            (int)(message.n < 100 ? message.n : 100), message.p);
+    finish(r, &err);
+}
+
+void commands_ended(struct commands *c, const struct frame *frame)
+{
+    JSON_AT_END yyjson_doc *doc = NULL;
+    struct str message = STR("no reason");
+    if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, NULL) == 0) {
+        yyjson_val *val = yyjson_obj_get(yyjson_doc_get_root(doc), "message");
+        if (yyjson_is_str(val))
+            message = json_str(val);
+    }
+    for (struct running *r = c->all; r; r = r->next) {
+        if (r->token == frame->token && r->call) {
+            take_death(r, message);
+            return;
+        }
+    }
+}
+
+void commands_cell_died(struct commands *c, const struct err *err)
+{
+    for (struct running *r = c->all, *next; r; r = next) {
+        next = r->next;
+        if (r->call)
+            finish(r, err);
+    }
+}
+
+static bool tell(struct commands *c, struct cell *cell, struct call *call, enum frame_type type)
+{
+    struct running *r = find_call(c, call);
+    struct err err;
+    if (!r || r->killed)
+        return false;
+    r->stopped = true;
+    r->killed |= type == FRAME_KILL;
+    if (cell)
+        cell_order(cell, &(struct frame){.type = type, .token = r->token}, NULL, &err);
+    return true;
+}
+
+bool commands_stop(struct commands *c, struct cell *cell, struct call *call)
+{
+    return tell(c, cell, call, FRAME_STOP);
+}
+
+bool commands_kill(struct commands *c, struct cell *cell, struct call *call)
+{
+    return tell(c, cell, call, FRAME_KILL);
+}
+
+/* Nobody can change it once it is given away, and reading it never waits. */
+static int make_input(struct str input, struct err *err)
+{
+    FD_AT_END int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int r = fd < 0 ? -errno : fd_write_all(fd, input.p, input.n);
+    if (r == 0 &&
+        (lseek(fd, 0, SEEK_SET) < 0 ||
+         fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0))
+        r = -errno;
+    if (r < 0)
+        return err_set(err, ERR_INTERNAL, "handing over the input: %s", strerror(-r));
+    return TAKE_FD(fd);
+}
+
+/* The ends that go to the command into `away`, the others into `r`. */
+static int make_pipes(struct running *r, struct frame_fds *away, struct err *err)
+{
+    for (size_t i = 0; i < HANDLES; i++) {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) < 0)
+            return err_set(err, ERR_INTERNAL, "making a pipe: %s", strerror(errno));
+        r->fds[i] = ends[0];
+        away->fd[away->n++] = ends[1];
+    }
+    const struct command *command = r->call->command;
+    if (!command->input.p)
+        return 0;
+    int fd = make_input(command->input, err);
+    if (fd < 0)
+        return -1;
+    away->fd[away->n++] = fd;
+    return 0;
+}
+
+static int send_order(struct running *r, struct cell *cell, struct err *err)
+{
+    BUF_AT_END struct buf strings = BUF_INIT(FRAME_BODY_MAX);
+    BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
+    FRAME_FDS_AT_END struct frame_fds away = {0};
+    struct order order;
+    struct frame frame;
+    if (make_pipes(r, &away, err) < 0 || command_order(r->call, false, &strings, &order, err) < 0)
+        return -1;
+    if (order_frame(&order, &head, &frame) < 0)
+        return err_set(err, ERR_TOO_LARGE, "the command is too long for one call");
+    frame.token = r->token;
+    return cell_order(cell, &frame, &away, err);
+}
+
+void commands_start(struct commands *c, struct cell *cell, struct call *call)
+{
+    struct err err;
+    struct running *r = mem_zero(sizeof *r);
+    *r = (struct running){.owner = c, .call = call, .token = ++c->next_token, .fds = {-1, -1, -1}};
+    _Static_assert(HANDLES == 3, "as many descriptors as handles");
+    if (send_order(r, cell, &err) < 0) {
+        for (size_t i = 0; i < HANDLES; i++)
+            fd_closep(&r->fds[i]);
+        free(r);
+        pipeline_finish(call, &err);
+        return;
+    }
+    for (size_t i = 0; i < HANDLES; i++) {
+        uv_poll_init(c->loop, &r->polls[i], r->fds[i]);
+        r->polls[i].data = r;
+        r->open_handles++;
+        uv_poll_start(&r->polls[i], UV_READABLE, i == STATUS ? on_status : on_output);
+    }
+    r->next = c->all;
+    c->all = r;
+}

@@ -1,0 +1,27 @@
+/* Commands of a session that are under way: starting them in the cell, taking what they print, stopping them,
+ * and hearing how they ended. */
+#ifndef SANDGATE_SESSION_COMMANDS_H
+#define SANDGATE_SESSION_COMMANDS_H
+
+#include <uv.h>
+
+#include "cell/cell.h"
+#include "core/pipeline.h"
+
+struct commands;
+
+struct commands *commands_new(uv_loop_t *loop);
+/* Accepts NULL. None may be under way. */
+void commands_free(struct commands *commands);
+
+/* Takes a prepared call until pipeline_finish. */
+void commands_start(struct commands *commands, struct cell *cell, struct call *call);
+/* SIGTERM to all its processes; SIGKILL. False: it is not under way, or was killed before. */
+bool commands_stop(struct commands *commands, struct cell *cell, struct call *call);
+bool commands_kill(struct commands *commands, struct cell *cell, struct call *call);
+/* The launcher's word about one. */
+void commands_ended(struct commands *commands, const struct frame *frame);
+/* The cell is gone and everything in it. */
+void commands_cell_died(struct commands *commands, const struct err *err);
+
+#endif

@@ -1,0 +1,236 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "core/call.h"
+#include "tools/all.h"
+#include "tools/run.h"
+
+#define NOT_FOUND_STATUS 127
+
+struct args {
+    struct str command;
+    yyjson_val *argv;
+    struct str cwd;
+    yyjson_val *env;
+    struct str input;
+    int64_t timeout_ms;
+    int64_t max_output;
+    yyjson_val *network;
+};
+
+static const struct arg word = {.name = "word", .type = ARG_STRING};
+static const struct arg domain = {.name = "domain", .type = ARG_STRING};
+
+static const struct arg args[] = {
+    {.name = "command",
+     .type = ARG_STRING,
+     .flags = ARG_OR_NEXT,
+     .offset = offsetof(struct args, command),
+     .doc = "A command line for bash, with all that bash understands."},
+    {.name = "argv",
+     .type = ARG_LIST,
+     .offset = offsetof(struct args, argv),
+     .items = &word,
+     .min = 1,
+     .max = 4096,
+     .doc = "In place of `command`: one program and its arguments, without a shell."},
+    {.name = "cwd",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, cwd),
+     .doc = "Working directory, relative to the workspace."},
+    {.name = "env",
+     .type = ARG_OBJECT,
+     .offset = offsetof(struct args, env),
+     .doc = "Environment variables for it: names and their texts."},
+    {.name = "stdin",
+     .type = ARG_STRING,
+     .flags = ARG_CONTENT,
+     .offset = offsetof(struct args, input),
+     .doc = "What it reads from its standard input; without, there is nothing to read."},
+    {.name = "timeout_ms",
+     .type = ARG_INT,
+     .offset = offsetof(struct args, timeout_ms),
+     .min = 1,
+     .max = 86400000,
+     .def = 60000,
+     .doc = "After this long everything it started is stopped."},
+    {.name = "max_output",
+     .type = ARG_INT,
+     .offset = offsetof(struct args, max_output),
+     .max = 1000000,
+     .def = 100000,
+     .doc =
+         "Bytes kept of standard output, and as many of standard error; of more, the first and the "
+         "last part, and `read_output` has the rest."},
+    {.name = "network",
+     .type = ARG_LIST,
+     .offset = offsetof(struct args, network),
+     .items = &domain,
+     .max = 64,
+     .doc =
+         "Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing "
+         "else."},
+};
+
+static const struct arg violation_fields[] = {
+    {.name = "call", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "count", .type = ARG_INT, .flags = ARG_REQUIRED},
+};
+
+static const struct arg result[] = {
+    {.name = "exit_code", .type = ARG_INT, .doc = "Absent where a signal ended it."},
+    {.name = "signal", .type = ARG_STRING, .doc = "The signal that ended it: `SIGKILL`."},
+    {.name = "stdout", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "stderr", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "truncated", .type = ARG_BOOL, .flags = ARG_REQUIRED},
+    {.name = "output_id", .type = ARG_STRING, .doc = "For `read_output`, where output was cut."},
+    {.name = "ended_by",
+     .type = ARG_CHOICE,
+     .flags = ARG_REQUIRED,
+     .choices = command_end_names,
+     .doc = "What ended it."},
+    {.name = "peak_memory", .type = ARG_INT, .flags = ARG_REQUIRED, .doc = "In bytes."},
+    {.name = "cpu_ms", .type = ARG_INT, .flags = ARG_REQUIRED},
+    {.name = "violations",
+     .type = ARG_OBJECTS,
+     .flags = ARG_REQUIRED,
+     .items = violation_fields,
+     .n_items = ARRAY_LEN(violation_fields),
+     .doc = "What the sandbox refused it, and how often."},
+    {.name = "hint", .type = ARG_STRING},
+};
+
+static int add_argv(struct call *call, yyjson_val *argv, struct err *err)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    yyjson_arr_foreach(argv, idx, max, item) {
+        struct str arg = json_str(item);
+        if (idx == 0 && arg.n == 0)
+            return err_field(err, "argv", "the first of `argv` is the program: it cannot be empty");
+        if (arg.n && memchr(arg.p, '\0', arg.n))
+            return err_field(err, "argv", "an argument cannot hold a NUL");
+        command_add_arg(call->command, arg);
+    }
+    return 0;
+}
+
+static int add_env(struct call *call, yyjson_val *env, struct err *err)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *key;
+    yyjson_val *val;
+    yyjson_obj_foreach(env, idx, max, key, val) {
+        struct str value = json_str(val);
+        if (!yyjson_is_str(val) || (value.n && memchr(value.p, '\0', value.n)))
+            return err_field(err, "env", "`env.%.60s` must be a string without NUL",
+                             yyjson_get_str(key));
+        if (command_add_env(call->command, json_str(key), value) < 0 && !call->command->env.failed)
+            return err_field(err, "env", "`%.60s` is no name for a variable", yyjson_get_str(key));
+    }
+    return 0;
+}
+
+static int prepare(struct call *call, struct err *err)
+{
+    const struct args *a = (const void *)&call->args;
+    if (a->command.p && a->argv)
+        return err_field(err, "argv", "give `command` or `argv`, not both");
+    if (a->command.p && (a->command.n == 0 || memchr(a->command.p, '\0', a->command.n)))
+        return err_field(err, "command",
+                         a->command.n ? "`command` cannot hold a NUL"
+                                      : "`command` is empty: nothing to run");
+    if (a->network && yyjson_arr_size(a->network)) {
+        err_set(
+            err, ERR_NETWORK_DENIED,
+            "commands have no network yet; leave `network` out. What they need has to be in the "
+            "workspace already");
+        return err_reason(err, "no_network");
+    }
+    if (run_prepare(call, a->cwd, a->max_output, a->timeout_ms, err) < 0)
+        return -1;
+    call->command->input = a->input;
+    if (a->command.p)
+        command_use_shell(call->command, a->command);
+    else if (add_argv(call, a->argv, err) < 0)
+        return -1;
+    if (add_env(call, a->env, err) < 0)
+        return -1;
+    return run_check_size(call, err);
+}
+
+static void write_signal(const struct command *command, struct json_out *j)
+{
+    if (command->exit_code != ARG_ABSENT) {
+        jo_kint(j, "exit_code", command->exit_code);
+        return;
+    }
+    char name[32];
+    const char *abbreviation = sigabbrev_np((int)command->signal);
+    snprintf(name, sizeof name, "SIG%s", abbreviation ? abbreviation : "?");
+    jo_ktext(j, "signal", name);
+}
+
+static void write_hint(const struct call *call, struct json_out *j)
+{
+    const struct command *command = call->command;
+    const char *limit = run_limit_words(call);
+    if (limit)
+        jo_ktext(j, "hint", limit);
+    else if (command->ended_by == COMMAND_TIMEOUT)
+        jo_ktext(j, "hint", "it did not end in time; `timeout_ms` gives it longer");
+    else if (command->output_id)
+        jo_ktext(j, "hint", "the whole output can be read in parts with read_output");
+    else if (command->exit_code == NOT_FOUND_STATUS)
+        jo_ktext(
+            j, "hint",
+            "a program was not found. The sandbox shows the system's programs; one in a home folder "
+            "(nvm, rustup, pyenv, …) is made visible by the operator with commands.show and "
+            "commands.path");
+}
+
+static int shape(const struct call *call, struct json_out *j, struct err *err)
+{
+    (void)err;
+    const struct command *command = call->command;
+    write_signal(command, j);
+    for (size_t i = 0; i < COMMAND_STREAMS; i++) {
+        jo_key(j, command_stream_names[i]);
+        output_write_json(&command->streams[i], j);
+    }
+    jo_kbool(j, "truncated", run_truncated(call));
+    if (command->output_id)
+        jo_ktext(j, "output_id", command->output_id);
+    jo_ktext(j, "ended_by", command_end_names[command->ended_by]);
+    jo_kint(j, "peak_memory", command->peak_memory);
+    jo_kint(j, "cpu_ms", command->cpu_ms);
+    jo_key(j, "violations");
+    jo_open(j, '[');
+    for (size_t i = 0; i < command->n_violations; i++) {
+        jo_open(j, '{');
+        jo_ktext(j, "call", command->violations[i].what);
+        jo_kint(j, "count", command->violations[i].count);
+        jo_close(j, '}');
+    }
+    jo_close(j, ']');
+    write_hint(call, j);
+    return 0;
+}
+
+const struct tool native_run_command = {
+    .dialect = DIALECT_NATIVE,
+    .name = "run_command",
+    .title = "Run a command",
+    .description =
+        "Runs a command line with bash, or one program with its arguments, in the workspace. It sees the "
+        "workspace and the system's programs, has its own /tmp and home, and no network but a loopback of "
+        "its own. Everything it started ends with it.",
+    .args = ARG_TABLE(args, struct args),
+    .result = ARG_TABLE(result, char),
+    .capabilities = CAP_COMMAND | CAP_FS_READ | CAP_FS_WRITE,
+    .runner = RUN_COMMAND,
+    .prepare = prepare,
+    .shape = shape,
+};

@@ -1,0 +1,106 @@
+#include "tools/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cell/frame.h"
+
+/* Where relative paths begin, and which folders there are, for commands. */
+static int parse_cwd(struct call *call, struct str cwd, struct err *err)
+{
+    const struct workplace *at = call->workplace;
+    struct str text = cwd.p ? cwd : STR(".");
+    if (at->command_base)
+        return path_in_folders(text, at->command_base, at->command_roots, at->n_command_roots,
+                               &call->path, err);
+    return path_in_workspace(text, &at->command_roots[0], &call->path, err);
+}
+
+int run_prepare(struct call *call, struct str cwd, int64_t max_output, int64_t timeout_ms,
+                struct err *err)
+{
+    if (parse_cwd(call, cwd, err) < 0)
+        return -1;
+    const struct root *root = &call->workplace->command_roots[call->path.root];
+    buf_done(&call->decoded);
+    buf_init(&call->decoded, 3 * (size_t)PATH_TEXT_MAX);
+    buf_add_text(&call->decoded, root->inside);
+    if (!path_is_root(&call->path))
+        buf_addf(&call->decoded, "/%s", call->path.text);
+    if (call->decoded.len >= PATH_TEXT_MAX)
+        return err_field(err, "cwd", "the working directory's path is too long");
+    /* Settings may have changed since it was prepared before. */
+    command_free(call->command);
+    call->command = command_new((size_t)max_output);
+    call->command->cwd = buf_str(&call->decoded);
+    call->command->beneath = root->inside;
+    call->command->passed_on = call->pass_on;
+    int64_t most = config_int(call->workplace->config, "commands.maxTimeoutMs");
+    if (timeout_ms > most)
+        return err_field(
+            err, "timeout",
+            "a command may take at most %lld ms here (commands.maxTimeoutMs), not %lld",
+            (long long)most, (long long)timeout_ms);
+    call->deadline_ns = timeout_ms ? call->start_ns + (uint64_t)timeout_ms * 1000000u : UINT64_MAX;
+    call->grace_ns = RUN_GRACE_NS;
+    return 0;
+}
+
+int run_check_size(const struct call *call, struct err *err)
+{
+    const struct command *command = call->command;
+    if (!command->args.failed && !command->env.failed &&
+        command->args.len + command->env.len <= FRAME_BODY_MAX / 2)
+        return 0;
+    return err_field(err, "command",
+                     "the command and its variables are longer than %u bytes; put long text into a "
+                     "file or into standard input",
+                     FRAME_BODY_MAX / 2);
+}
+
+int64_t run_exit_code(const struct call *call)
+{
+    const struct command *command = call->command;
+    return command->exit_code != ARG_ABSENT ? command->exit_code : 128 + command->signal;
+}
+
+const char *run_limit_words(const struct call *call)
+{
+    switch (call->command->ended_by) {
+    case COMMAND_MEMORY_LIMIT:
+        return "it used more memory than commands.memory allows";
+    case COMMAND_PROCESS_LIMIT:
+        return "it started more processes than commands.processes allows";
+    case COMMAND_DISK_LIMIT:
+        return "it wrote more to the disk than commands.diskWrites allows";
+    case COMMAND_FILE_SIZE_LIMIT:
+        return "it wrote a file larger than commands.fileSize allows";
+    case COMMAND_CPU_LIMIT:
+        return "it used more processor time than commands.cpuSeconds allows";
+    default:
+        return NULL;
+    }
+}
+
+void run_write_stream(const struct call *call, const char *key, enum command_stream stream,
+                      struct json_out *j)
+{
+    const struct output *output = &call->command->streams[stream];
+    const char *limit = stream == COMMAND_STDERR ? run_limit_words(call) : NULL;
+    jo_key(j, key);
+    if (!limit || j->redact) {
+        output_write_json(output, j);
+        return;
+    }
+    BUF_AT_END struct buf text = BUF_INIT(call->command->max_output + 4096);
+    output_text(output, &text);
+    buf_addf(&text, "%s[the command was ended: %s]\n",
+             text.len && text.data[text.len - 1] != '\n' ? "\n" : "", limit);
+    jo_str(j, buf_str(&text));
+}
+
+bool run_truncated(const struct call *call)
+{
+    return output_truncated(&call->command->streams[COMMAND_STDOUT]) ||
+           output_truncated(&call->command->streams[COMMAND_STDERR]);
+}

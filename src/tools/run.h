@@ -1,0 +1,26 @@
+/* What the tools that run commands share. */
+#ifndef SANDGATE_TOOLS_RUN_H
+#define SANDGATE_TOOLS_RUN_H
+
+#include "core/call.h"
+
+/* A command that has been told to end has this long. */
+#define RUN_GRACE_NS 5000000000u
+
+/* Begins call->command: its folder (absent: where relative paths begin), how much output is kept of each
+ * stream, how long it may take. */
+int run_prepare(struct call *call, struct str cwd, int64_t max_output, int64_t timeout_ms,
+                struct err *err);
+/* Behind the arguments: whether they fit a call. */
+int run_check_size(const struct call *call, struct err *err);
+
+/* What a dialect without `signal` says: 128 and the signal's number, as shells do. */
+int64_t run_exit_code(const struct call *call);
+/* One stream as text. Where a limit ended the command, standard error says so. */
+void run_write_stream(const struct call *call, const char *key, enum command_stream stream,
+                      struct json_out *j);
+bool run_truncated(const struct call *call);
+/* Which limit ended it, in words; NULL: none. */
+const char *run_limit_words(const struct call *call);
+
+#endif

@@ -1,0 +1,113 @@
+#include <string.h>
+
+#include "core/call.h"
+#include "tools/all.h"
+#include "tools/run.h"
+
+struct args {
+    struct str command;
+    yyjson_val *args;
+    struct str cwd;
+};
+
+static const struct arg word = {.name = "word", .type = ARG_STRING};
+
+static const struct arg args[] = {
+    {.name = "command",
+     .type = ARG_STRING,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct args, command),
+     .doc = "One program, by its name or path. There is no shell: `ls -l` is not a program."},
+    {.name = "args",
+     .type = ARG_LIST,
+     .offset = offsetof(struct args, args),
+     .items = &word,
+     .max = 4096,
+     .doc = "Its arguments, each as it is."},
+    {.name = "cwd",
+     .type = ARG_STRING,
+     .offset = offsetof(struct args, cwd),
+     .doc = "Working directory: relative to the workspace, or absolute in an allowed folder."},
+};
+
+static const struct arg result[] = {
+    {.name = "exitCode", .type = ARG_INT, .flags = ARG_REQUIRED},
+    {.name = "stdout", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "stderr", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "truncated", .type = ARG_BOOL, .flags = ARG_REQUIRED},
+    {.name = "duration", .type = ARG_INT, .flags = ARG_REQUIRED, .doc = "In milliseconds."},
+};
+
+/* A workspace's own settings may have taken folders away since the cell was planned. */
+static int check_folder(const struct call *call, struct err *err)
+{
+    const struct str *allowed;
+    size_t count;
+    if (!config_list(call->workplace->config, "tools.bash.allowedDirectories", &allowed, &count))
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        if (path_beneath(call->command->cwd, allowed[i].p))
+            return 0;
+    }
+    err_set(err, ERR_PATH_OUTSIDE_WORKSPACE,
+            "`%.200s` is in no folder of tools.bash.allowedDirectories", call->decoded.data);
+    return err_reason(err, "not_allowed");
+}
+
+static int prepare(struct call *call, struct err *err)
+{
+    const struct args *a = (const void *)&call->args;
+    const struct config *config = call->workplace->config;
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    if (!config_bool(config, "tools.bash.enabled")) {
+        err_set(err, ERR_POLICY_DENIED, "the tool `bash` is switched off by tools.bash.enabled");
+        return err_reason(err, "tool_disabled");
+    }
+    if (a->command.n == 0 || memchr(a->command.p, '\0', a->command.n))
+        return err_field(err, "command", "`command` is empty or holds a NUL: nothing to run");
+    if (run_prepare(call, a->cwd, config_int(config, "tools.bash.maxOutputBytes"),
+                    config_int(config, "tools.bash.timeoutMs"), err) < 0 ||
+        check_folder(call, err) < 0)
+        return -1;
+    command_add_arg(call->command, a->command);
+    yyjson_arr_foreach(a->args, idx, max, item) {
+        struct str arg = json_str(item);
+        if (arg.n && memchr(arg.p, '\0', arg.n))
+            return err_field(err, "args", "an argument cannot hold a NUL");
+        command_add_arg(call->command, arg);
+    }
+    call->command->listed = true;
+    return run_check_size(call, err);
+}
+
+static int shape(const struct call *call, struct json_out *j, struct err *err)
+{
+    if (call->command->ended_by == COMMAND_TIMEOUT)
+        return err_set(
+            err, ERR_TIMEOUT,
+            "the program did not end within %lld ms (tools.bash.timeoutMs) and was stopped",
+            (long long)config_int(call->workplace->config, "tools.bash.timeoutMs"));
+    jo_kint(j, "exitCode", run_exit_code(call));
+    run_write_stream(call, "stdout", COMMAND_STDOUT, j);
+    run_write_stream(call, "stderr", COMMAND_STDERR, j);
+    jo_kbool(j, "truncated", run_truncated(call));
+    jo_kint(j, "duration", call_duration_ms(call));
+    return 0;
+}
+
+const struct tool system_bash = {
+    .dialect = DIALECT_SYSTEM,
+    .name = "bash",
+    .title = "Run a program",
+    .description =
+        "Runs one program with its arguments, without a shell: nothing in them is expanded, chained or "
+        "redirected.",
+    .args = ARG_TABLE(args, struct args),
+    .result = ARG_TABLE(result, char),
+    .capabilities = CAP_COMMAND | CAP_FS_READ | CAP_FS_WRITE,
+    .runner = RUN_COMMAND,
+    .prepare = prepare,
+    .shape = shape,
+};
