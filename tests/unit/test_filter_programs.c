@@ -217,7 +217,8 @@ static int try_rights(const void *arg)
     WORKS(close(open("data/new", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) == 0);
     WORKS(refused(open("read/new", O_CREAT | O_WRONLY | O_CLOEXEC, 0600), EACCES));
     WORKS(refused(rename("data/new", "here/new"), EXDEV)); /* it could be run there */
-    WORKS(rename("here/pipe", "data/pipe") == 0);
+    WORKS(close(open("here/new", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) == 0);
+    WORKS(rename("here/new", "data/new") == 0);
     pid_t pid;
     char *const argv[] = {(char[]){"true"}, NULL};
     WORKS(posix_spawn(&pid, "here/true", NULL, NULL, argv, environ) == 0 && ends_with(pid, 0));
