@@ -1,9 +1,8 @@
-/* Build-time program: writes the worker's system call filter as a C header.
- *
- * What is not listed ends the process. */
+/* The worker's filter: what is not listed ends the process. Its commands' is in filter_gen_command.c. */
+#include "cell/filter_gen.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdio.h>
@@ -127,7 +126,7 @@ static void add_conditional(scmp_filter_ctx ctx)
     }
 }
 
-static size_t compile(struct sock_filter *program, size_t max)
+static void filter_worker_compile(struct program *program)
 {
     scmp_filter_ctx ctx = seccomp_init(DEFAULT_ACTION);
     if (!ctx)
@@ -143,23 +142,40 @@ static size_t compile(struct sock_filter *program, size_t max)
     int fd = memfd_create("filter", MFD_CLOEXEC);
     if (fd < 0 || seccomp_export_bpf(ctx, fd) < 0)
         exit(1);
-    ssize_t n = pread(fd, program, max * sizeof *program, 0);
+    ssize_t n = pread(fd, program->code, sizeof program->code, 0);
     close(fd);
     seccomp_release(ctx);
-    if (n <= 0 || (size_t)n == max * sizeof *program)
+    if (n <= 0 || (size_t)n == sizeof program->code)
         exit(1);
-    return (size_t)n / sizeof *program;
+    program->n = (size_t)n / sizeof *program->code;
 }
 
-int main(void)
+static void print(const char *name, const struct program *program)
 {
-    static struct sock_filter program[4096];
-    size_t n = compile(program, 4096);
     printf("/* Made by filter_gen.c from the list of system calls there. */\n"
-           "static const struct sock_filter filter_worker[] = {\n");
-    for (size_t i = 0; i < n; i++)
-        printf("    {0x%04x, %u, %u, 0x%08x},\n", program[i].code, program[i].jt, program[i].jf,
-               program[i].k);
+           "static const struct sock_filter %s[] = {\n",
+           name);
+    for (size_t i = 0; i < program->n; i++)
+        printf("    {0x%04x, %u, %u, 0x%08x},\n", program->code[i].code, program->code[i].jt,
+               program->code[i].jf, program->code[i].k);
     printf("};\n");
+}
+
+int main(int argc, char **argv)
+{
+    static struct program program;
+    const char *what = argc == 2 ? argv[1] : "";
+    if (strcmp(what, "worker") == 0) {
+        filter_worker_compile(&program);
+        print("filter_worker", &program);
+    } else if (strcmp(what, "command") == 0) {
+        filter_command_compile(&program);
+        print("filter_command", &program);
+    } else if (strcmp(what, "reported") == 0) {
+        filter_command_print_reported();
+    } else {
+        fprintf(stderr, "usage: filter_gen worker|command|reported\n");
+        return 2;
+    }
     return 0;
 }

@@ -27,6 +27,8 @@ struct ruleset {
     (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                               \
      LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |  \
      LANDLOCK_ACCESS_FS_MAKE_SYM)
+/* What commands do and the worker never does. Device files are made by nobody. */
+#define FS_COMMAND_WRITE (LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SOCK)
 /* All thirteen rights of the first version: execute, …, make block device, make symlink. */
 #define FS_ALL_V1 ((1ULL << 13) - 1)
 
@@ -57,7 +59,21 @@ static size_t ruleset_size(int abi)
     return abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
 }
 
-int landlock_restrict(const struct landlock_rule *rules, size_t count, struct err *err)
+static uint64_t rights(const struct landlock_rule *rule)
+{
+    uint64_t fs = FS_READ;
+    if (rule->writable)
+        fs |= FS_WRITE | FS_REFER | FS_TRUNCATE;
+    if (rule->command)
+        fs |= LANDLOCK_ACCESS_FS_EXECUTE;
+    if (rule->command && rule->writable)
+        fs |= FS_COMMAND_WRITE;
+    if (rule->devices)
+        fs |= LANDLOCK_ACCESS_FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV;
+    return fs;
+}
+
+int landlock_restrict(const struct landlock_rule *rules, size_t count, bool tcp, struct err *err)
 {
     int abi = landlock_abi();
     if (abi == 0)
@@ -66,14 +82,13 @@ int landlock_restrict(const struct landlock_rule *rules, size_t count, struct er
             "the kernel has no Landlock; it needs Linux 5.13 or later with `landlock` in "
             "the list of security modules (boot option lsm=)");
     struct ruleset set = handled(abi);
+    if (tcp)
+        set.net = 0;
     FD_AT_END int fd = (int)syscall(SYS_landlock_create_ruleset, &set, ruleset_size(abi), 0);
     if (fd < 0)
         return err_set(err, ERR_SANDBOX_UNAVAILABLE, "Landlock rules: %s", strerror(errno));
     for (size_t i = 0; i < count; i++) {
-        uint64_t rights = FS_READ;
-        if (rules[i].writable)
-            rights |= (FS_WRITE | FS_REFER | FS_TRUNCATE) & set.fs;
-        struct landlock_path_beneath_attr beneath = {.allowed_access = rights,
+        struct landlock_path_beneath_attr beneath = {.allowed_access = rights(&rules[i]) & set.fs,
                                                      .parent_fd = rules[i].folder};
         if (syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) < 0)
             return err_set(err, ERR_SANDBOX_UNAVAILABLE, "Landlock rule: %s", strerror(errno));

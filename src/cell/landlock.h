@@ -4,15 +4,18 @@
 
 #include "base/err.h"
 
+/* Reading is always allowed. */
 struct landlock_rule {
     int folder; /* an open directory */
     bool writable;
+    bool command; /* running programs and, where writable, making named pipes and sockets */
+    bool devices; /* using what is there, with ioctl too: for /dev */
 };
 
 /* The kernel's version of the interface, 0 when there is none. */
 int landlock_abi(void);
-/* From here on this thread and all it starts can use only what lies beneath the folders, and, where
- * the kernel knows how, no TCP port, no abstract socket and no process outside. */
-int landlock_restrict(const struct landlock_rule *rules, size_t count, struct err *err);
+/* From here on this thread and all it starts can use only what lies beneath the folders and, where the
+ * kernel knows how, no abstract socket and no process outside and, unless `tcp`, no TCP port. */
+int landlock_restrict(const struct landlock_rule *rules, size_t count, bool tcp, struct err *err);
 
 #endif

@@ -10,9 +10,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The filter program, compiled when Sandgate is built (cell/filter_gen.c): compiling it with
+/* The filter programs, compiled when Sandgate is built (cell/filter_gen.c): compiling them with
  * libseccomp at run time would cost each cell up to 2 ms. */
+#include "cell/filter_command.h"
 #include "cell/filter_worker.h"
+
+/* Linux 5.19: once its call has been seen, only a deadly signal ends the wait for an answer. Otherwise
+ * any signal does, and the call is made and counted again. */
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
 
 #define WORKER_DATA_MAX (1u << 30)
 
@@ -34,13 +41,31 @@ static int drop_capabilities(struct err *err)
     return 0;
 }
 
-static int filter_calls(struct err *err)
+/* The kernel does not write through `filter`. */
+#define PROGRAM(array)                                                                             \
+    {                                                                                              \
+        ARRAY_LEN(array), (struct sock_filter *)(uintptr_t)(array)                                 \
+    }
+
+static int filter_worker_calls(struct err *err)
 {
-    /* The kernel does not write through `filter`. */
-    struct sock_fprog program = {ARRAY_LEN(filter_worker),
-                                 (struct sock_filter *)(uintptr_t)filter_worker};
+    struct sock_fprog program = PROGRAM(filter_worker);
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
         return failed(err, "filtering system calls");
+    return 0;
+}
+
+static int filter_command_calls(int *ret_listener, struct err *err)
+{
+    struct sock_fprog program = PROGRAM(filter_command);
+    const unsigned long listen = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                      listen | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
+    if (fd < 0 && errno == EINVAL)
+        fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, listen, &program);
+    if (fd < 0)
+        return failed(err, "filtering system calls");
+    *ret_listener = (int)fd;
     return 0;
 }
 
@@ -66,17 +91,31 @@ static void allow_files(void)
     (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-int lock_worker(const struct landlock_rule *rules, size_t count, struct err *err)
+static int confine(const struct landlock_rule *rules, size_t count, bool tcp, struct err *err)
 {
     struct rlimit no_core = {0, 0};
     if (setrlimit(RLIMIT_CORE, &no_core) < 0)
         return failed(err, "switching core files off");
-    allow_files();
-    if (limit_memory(err) < 0 || drop_capabilities(err) < 0)
+    if (drop_capabilities(err) < 0)
         return -1;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return failed(err, "refusing new privileges");
-    if (landlock_restrict(rules, count, err) < 0)
+    return landlock_restrict(rules, count, tcp, err);
+}
+
+int lock_worker(const struct landlock_rule *rules, size_t count, struct err *err)
+{
+    allow_files();
+    if (limit_memory(err) < 0 || confine(rules, count, false, err) < 0)
         return -1;
-    return filter_calls(err);
+    return filter_worker_calls(err);
+}
+
+int lock_command(const struct landlock_rule *rules, size_t count, int *ret_listener,
+                 struct err *err)
+{
+    /* Its network namespace has only a loopback: every port there is its own. */
+    if (confine(rules, count, true, err) < 0)
+        return -1;
+    return filter_command_calls(ret_listener, err);
 }

@@ -1,0 +1,375 @@
+/* A command's filter. Commands are arbitrary programs, so what is not named here is allowed; what is
+ * named reaches beyond the command, or is a part of the kernel that is large, seldom needed and known
+ * for its holes.
+ *
+ * Arguments are compared by their low 32 bits: that is all the kernel reads of those named here, and
+ * the other half of a register may hold anything. */
+#include "cell/filter_gen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "where the low half of an argument stands is known for little-endian machines only"
+#endif
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+
+#define ALLOW SECCOMP_RET_ALLOW
+#define REPORT SECCOMP_RET_USER_NOTIF /* refused by init, which counts it: cell/violations.h */
+#define ABSENT (SECCOMP_RET_ERRNO | ENOSYS)
+
+/* Refused whatever the arguments. */
+static const char *const reported[] = {
+    /* mounts and namespaces */
+    "mount",
+    "umount2",
+    "pivot_root",
+    "chroot",
+    "move_mount",
+    "open_tree",
+    "open_tree_attr",
+    "fsopen",
+    "fsconfig",
+    "fsmount",
+    "fspick",
+    "mount_setattr",
+    "setns",
+    "unshare",
+    /* other processes */
+    "ptrace",
+    "process_vm_readv",
+    "process_vm_writev",
+    "process_madvise",
+    "kcmp",
+    "pidfd_getfd",
+    /* keys are not divided by namespaces as files are */
+    "keyctl",
+    "add_key",
+    "request_key",
+    /* large, and not seen by this filter or by Landlock */
+    "bpf",
+    "io_uring_setup",
+    "io_uring_enter",
+    "io_uring_register",
+    "userfaultfd",
+    "perf_event_open",
+    "fanotify_init",
+    "name_to_handle_at",
+    "open_by_handle_at",
+    /* the machine */
+    "kexec_load",
+    "kexec_file_load",
+    "init_module",
+    "finit_module",
+    "delete_module",
+    "reboot",
+    "swapon",
+    "swapoff",
+    "sethostname",
+    "setdomainname",
+    "settimeofday",
+    "clock_settime",
+    "clock_adjtime",
+    "adjtimex",
+    "acct",
+    "quotactl",
+    "quotactl_fd",
+    "syslog",
+    "vhangup",
+    "iopl",
+    "ioperm",
+    /* remains of older times */
+    "modify_ldt",
+    "vm86",
+    "vm86old",
+    "nfsservctl",
+    "lookup_dcookie",
+    "uselib",
+    "ustat",
+    "sysfs",
+};
+
+/* Their arguments lie in memory, where a filter cannot look. Programs then use the older call; for
+ * clone3 only this answer makes the C library and node do so. */
+static const char *const absent[] = {"clone3", "openat2", "fchmodat2"};
+
+struct test {
+    uint8_t arg;
+    bool differs;
+    uint32_t mask; /* 0: no test */
+    uint32_t value;
+};
+
+#define IS(arg, value)                                                                             \
+    {                                                                                              \
+        arg, false, UINT32_MAX, (uint32_t)(value)                                                  \
+    }
+#define NOT(arg, value)                                                                            \
+    {                                                                                              \
+        arg, true, UINT32_MAX, (uint32_t)(value)                                                   \
+    }
+#define PART_IS(arg, mask, value)                                                                  \
+    {                                                                                              \
+        arg, false, mask, value                                                                    \
+    }
+#define PART_NOT(arg, mask, value)                                                                 \
+    {                                                                                              \
+        arg, true, mask, value                                                                     \
+    }
+#define ANY(arg, mask)                                                                             \
+    {                                                                                              \
+        arg, true, mask, 0                                                                         \
+    }
+
+/* The first rule of a call of which all tests hold decides. Rules of one call stand together. */
+struct rule {
+    const char *call;
+    uint32_t action;
+    struct test when[6];
+};
+
+#define NAMESPACES                                                                                 \
+    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |     \
+     CLONE_NEWCGROUP | CLONE_NEWTIME)
+#define SET_ID (S_ISUID | S_ISGID)
+/* O_TMPFILE contains O_DIRECTORY, and the mode of an open that makes nothing is whatever the register held. */
+#define CREATES (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
+#define PERSONALITIES (PER_LINUX32 | UNAME26 | ADDR_NO_RANDOMIZE)
+#define SOCKET_TYPE 0xf
+
+static const struct rule rules[] = {
+    {"clone", REPORT, {ANY(0, NAMESPACES)}},
+
+    /* Through a mapped owner a command's files are root's on the disk: none may be setuid or setgid. */
+    {"chmod", REPORT, {ANY(1, SET_ID)}},
+    {"fchmod", REPORT, {ANY(1, SET_ID)}},
+    {"fchmodat", REPORT, {ANY(2, SET_ID)}},
+    {"open", REPORT, {ANY(1, CREATES), ANY(2, SET_ID)}},
+    {"openat", REPORT, {ANY(2, CREATES), ANY(3, SET_ID)}},
+    {"creat", REPORT, {ANY(1, SET_ID)}},
+    {"mkdir", REPORT, {ANY(1, SET_ID)}},
+    {"mkdirat", REPORT, {ANY(2, SET_ID)}},
+    {"mknod", REPORT, {ANY(1, SET_ID)}},
+    {"mknod", REPORT, {PART_IS(1, S_IFMT, S_IFCHR)}},
+    {"mknod", REPORT, {PART_IS(1, S_IFMT, S_IFBLK)}},
+    {"mknodat", REPORT, {ANY(2, SET_ID)}},
+    {"mknodat", REPORT, {PART_IS(2, S_IFMT, S_IFCHR)}},
+    {"mknodat", REPORT, {PART_IS(2, S_IFMT, S_IFBLK)}},
+
+    /* A socket of another family or protocol makes the kernel load a module that nobody else uses. */
+    {"socket", ALLOW, {IS(0, AF_UNIX)}},
+    {"socket", ALLOW, {IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE)}},
+    {"socket", REPORT, {NOT(0, AF_INET), NOT(0, AF_INET6)}},
+    {"socket",
+     REPORT,
+     {PART_NOT(1, SOCKET_TYPE, SOCK_STREAM), PART_NOT(1, SOCKET_TYPE, SOCK_DGRAM)}},
+    {"socket",
+     REPORT,
+     {NOT(2, 0), NOT(2, IPPROTO_TCP), NOT(2, IPPROTO_UDP), NOT(2, IPPROTO_MPTCP),
+      NOT(2, IPPROTO_ICMP), NOT(2, IPPROTO_ICMPV6)}},
+    {"socketpair", REPORT, {NOT(0, AF_UNIX)}},
+
+    /* Typing into the terminal of someone else, the console's clipboard, line disciplines. */
+    {"ioctl", REPORT, {IS(1, TIOCSTI)}},
+    {"ioctl", REPORT, {IS(1, TIOCLINUX)}},
+    {"ioctl", REPORT, {IS(1, TIOCSETD)}},
+
+    {"prctl", REPORT, {IS(0, PR_SET_MM)}},
+    {"personality", ALLOW, {IS(0, UINT32_MAX)}}, /* asks, changes nothing */
+    {"personality", REPORT, {ANY(0, ~(uint32_t)PERSONALITIES)}},
+    /* Its own memory only; mbind and set_mempolicy know no other. */
+    {"move_pages", REPORT, {NOT(0, 0)}},
+    {"migrate_pages", REPORT, {NOT(0, 0)}},
+};
+
+struct call {
+    int nr;
+    const char *name;
+    uint32_t action; /* where it has no rules */
+    const struct rule *rules;
+    size_t n_rules;
+};
+
+#define CALLS_MAX 256
+
+struct calls {
+    struct call row[CALLS_MAX];
+    size_t n;
+};
+
+static struct call *add_call(struct calls *calls, const char *name, uint32_t action)
+{
+    int nr = seccomp_syscall_resolve_name(name);
+    /* Some names exist only on some machines. */
+    if (nr < 0)
+        return NULL;
+    if (calls->n == CALLS_MAX)
+        exit(1);
+    calls->row[calls->n] = (struct call){nr, name, action, NULL, 0};
+    return &calls->row[calls->n++];
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return ((const struct call *)a)->nr - ((const struct call *)b)->nr;
+}
+
+static void collect(struct calls *calls)
+{
+    for (size_t i = 0; i < sizeof reported / sizeof *reported; i++)
+        add_call(calls, reported[i], REPORT);
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        add_call(calls, absent[i], ABSENT);
+    const size_t count = sizeof rules / sizeof *rules;
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i + 1; next < count && strcmp(rules[i].call, rules[next].call) == 0;)
+            next++;
+        struct call *call = add_call(calls, rules[i].call, ALLOW);
+        if (call) {
+            call->rules = &rules[i];
+            call->n_rules = next - i;
+        }
+    }
+    qsort(calls->row, calls->n, sizeof *calls->row, by_number);
+    for (size_t i = 1; i < calls->n; i++) {
+        if (calls->row[i - 1].nr == calls->row[i].nr) {
+            fprintf(stderr, "%s stands there twice\n", calls->row[i].name);
+            exit(1);
+        }
+    }
+}
+
+static struct sock_filter *emit(struct program *p, unsigned code, uint32_t k, unsigned jt,
+                                unsigned jf)
+{
+    if (p->n == BPF_MAXINSNS)
+        exit(1);
+    struct sock_filter *at = &p->code[p->n++];
+    *at = (struct sock_filter){(uint16_t)code, (uint8_t)jt, (uint8_t)jf, k};
+    return at;
+}
+
+static void emit_return(struct program *p, uint32_t action)
+{
+    emit(p, BPF_RET | BPF_K, action, 0, 0);
+}
+
+static void emit_load(struct program *p, size_t offset)
+{
+    emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+}
+
+static void emit_rule(struct program *p, const struct rule *rule)
+{
+    const size_t max = sizeof rule->when / sizeof *rule->when;
+    struct sock_filter *jumps[sizeof rule->when / sizeof *rule->when];
+    size_t n = 0;
+    for (; n < max && rule->when[n].mask != 0; n++) {
+        const struct test *test = &rule->when[n];
+        emit_load(p, offsetof(struct seccomp_data, args) + test->arg * sizeof(uint64_t));
+        if (test->mask != UINT32_MAX)
+            emit(p, BPF_ALU | BPF_AND | BPF_K, test->mask, 0, 0);
+        jumps[n] = emit(p, BPF_JMP | BPF_JEQ | BPF_K, test->value, 0, 0);
+    }
+    emit_return(p, rule->action);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t past = (uint8_t)(&p->code[p->n] - jumps[i] - 1);
+        *(rule->when[i].differs ? &jumps[i]->jt : &jumps[i]->jf) = past;
+    }
+}
+
+static void emit_call(struct program *p, const struct call *call)
+{
+    for (size_t i = 0; i < call->n_rules; i++)
+        emit_rule(p, &call->rules[i]);
+    emit_return(p, call->action);
+}
+
+/* A binary search for the number, which is in the accumulator. */
+static void emit_search(struct program *p, const struct call *calls, size_t n)
+{
+    if (n == 1) {
+        emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls->nr, 1, 0);
+        emit_return(p, ALLOW);
+        emit_call(p, calls);
+        return;
+    }
+    emit(p, BPF_JMP | BPF_JGE | BPF_K, (uint32_t)calls[n / 2].nr, 0, 1);
+    /* A conditional jump reaches 255 instructions, this one all. */
+    struct sock_filter *upper = emit(p, BPF_JMP | BPF_JA, 0, 0, 0);
+    emit_search(p, calls, n / 2);
+    upper->k = (uint32_t)(&p->code[p->n] - upper - 1);
+    emit_search(p, calls + n / 2, n - n / 2);
+}
+
+/* The highest number that libseccomp has a name for. */
+static uint32_t last_known(void)
+{
+    uint32_t last = 0;
+    for (int nr = 0; nr < 4096; nr++) {
+        char *name = seccomp_syscall_resolve_num_arch(seccomp_arch_native(), nr);
+        if (name)
+            last = (uint32_t)nr;
+        free(name);
+    }
+    return last;
+}
+
+/* Up to where the number decides, this uses only instructions that the kernel (5.11 and later) can run
+ * ahead for every number: calls without rules then cost next to nothing. */
+void filter_command_compile(struct program *p)
+{
+    static struct calls calls;
+    collect(&calls);
+    /* Calls of the machine's 32-bit interface have other numbers. */
+    emit_load(p, offsetof(struct seccomp_data, arch));
+    emit(p, BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 1, 0);
+    emit_return(p, SECCOMP_RET_KILL_PROCESS);
+    /* What is newer than this list has not been thought about; x32 is up there too. */
+    emit_load(p, offsetof(struct seccomp_data, nr));
+    emit(p, BPF_JMP | BPF_JGT | BPF_K, last_known(), 0, 1);
+    emit_return(p, ABSENT);
+    emit_search(p, calls.row, calls.n);
+}
+
+static bool is_reported(const struct call *call)
+{
+    for (size_t i = 0; i < call->n_rules; i++) {
+        if (call->rules[i].action == REPORT)
+            return true;
+    }
+    return call->action == REPORT;
+}
+
+void filter_command_print_reported(void)
+{
+    static struct calls calls;
+    collect(&calls);
+    printf(
+        "/* Made by filter_gen.c: {number, name} of each call that a command's filter reports. */\n");
+    for (size_t i = 0; i < calls.n; i++) {
+        if (is_reported(&calls.row[i]))
+            printf("{%d, \"%s\"},\n", calls.row[i].nr, calls.row[i].name);
+    }
+}

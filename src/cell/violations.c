@@ -1,0 +1,187 @@
+#include "cell/violations.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+static const struct {
+    int nr;
+    const char *name;
+} calls[] = {
+#include "cell/filter_reported.h"
+};
+
+struct word {
+    uint32_t value;
+    const char *text;
+};
+
+static const struct word families[] = {
+    {AF_AX25, "AF_AX25"}, {AF_X25, "AF_X25"},         {AF_KEY, "AF_KEY"},
+    {AF_RDS, "AF_RDS"},   {AF_PACKET, "AF_PACKET"},   {AF_NETLINK, "AF_NETLINK"},
+    {AF_CAN, "AF_CAN"},   {AF_TIPC, "AF_TIPC"},       {AF_BLUETOOTH, "AF_BLUETOOTH"},
+    {AF_ALG, "AF_ALG"},   {AF_NFC, "AF_NFC"},         {AF_VSOCK, "AF_VSOCK"},
+    {AF_KCM, "AF_KCM"},   {AF_QIPCRTR, "AF_QIPCRTR"}, {44, "AF_XDP"},
+    {43, "AF_SMC"},
+};
+
+static const struct word types[] = {
+    {SOCK_RAW, "SOCK_RAW"},
+    {SOCK_PACKET, "SOCK_PACKET"},
+    {SOCK_SEQPACKET, "SOCK_SEQPACKET"},
+    {SOCK_DCCP, "SOCK_DCCP"},
+};
+
+static const struct word terminal[] = {
+    {TIOCSTI, "TIOCSTI"},
+    {TIOCLINUX, "TIOCLINUX"},
+    {TIOCSETD, "TIOCSETD"},
+};
+
+static const char *word_for(const struct word *words, size_t n, uint32_t value, const char *other)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (words[i].value == value)
+            return words[i].text;
+    }
+    return other;
+}
+
+/* What the call is answered with, and the word behind its name: NULL for none. */
+struct refusal {
+    int error;
+    const char *word;
+};
+
+static struct refusal refuse_family(uint32_t family)
+{
+    return (struct refusal){EAFNOSUPPORT,
+                            word_for(families, ARRAY_LEN(families), family, "family")};
+}
+
+/* The errors are those of a kernel that was built without it: programs know them. */
+static struct refusal refuse_socket(const struct seccomp_data *data)
+{
+    uint32_t family = (uint32_t)data->args[0];
+    uint32_t type = (uint32_t)data->args[1] & 0xf;
+    if (family != AF_INET && family != AF_INET6)
+        return refuse_family(family);
+    if (type == SOCK_RAW || type == SOCK_PACKET)
+        return (struct refusal){EPERM, word_for(types, ARRAY_LEN(types), type, NULL)};
+    if (type != SOCK_STREAM && type != SOCK_DGRAM)
+        return (struct refusal){ESOCKTNOSUPPORT, word_for(types, ARRAY_LEN(types), type, "type")};
+    return (struct refusal){EPROTONOSUPPORT, "protocol"};
+}
+
+static struct refusal refuse_mode(uint64_t mode)
+{
+    if (mode & S_ISUID)
+        return (struct refusal){EPERM, "setuid"};
+    return (struct refusal){EPERM, mode & S_ISGID ? "setgid" : "device"};
+}
+
+/* Calls whose names tell too little, and which argument is the mode of those that have one. */
+static struct refusal refuse(const char *name, const struct seccomp_data *data)
+{
+    static const struct word modes[] = {
+        {1, "chmod"}, {1, "fchmod"}, {2, "fchmodat"}, {2, "open"},  {3, "openat"},
+        {1, "creat"}, {1, "mkdir"},  {2, "mkdirat"},  {1, "mknod"}, {2, "mknodat"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        if (strcmp(name, modes[i].text) == 0)
+            return refuse_mode(data->args[modes[i].value]);
+    }
+    if (strcmp(name, "socket") == 0)
+        return refuse_socket(data);
+    if (strcmp(name, "socketpair") == 0)
+        return refuse_family((uint32_t)data->args[0]);
+    if (strcmp(name, "ioctl") == 0)
+        return (struct refusal){
+            EPERM, word_for(terminal, ARRAY_LEN(terminal), (uint32_t)data->args[1], NULL)};
+    if (strcmp(name, "clone") == 0)
+        return (struct refusal){EPERM, "namespaces"};
+    if (strcmp(name, "prctl") == 0)
+        return (struct refusal){EPERM, "PR_SET_MM"};
+    return (struct refusal){EPERM, NULL};
+}
+
+static const char *call_name(int nr)
+{
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        if (calls[i].nr == nr)
+            return calls[i].name;
+    }
+    return "unknown";
+}
+
+static void add_one(uint32_t *count)
+{
+    if (*count < UINT32_MAX)
+        ++*count;
+}
+
+static void count(struct violations *v, const char *name, const char *word)
+{
+    char call[sizeof v->seen->call];
+    snprintf(call, sizeof call, "%s%s%s", name, word ? ":" : "", word ? word : "");
+    uint32_t i = 0;
+    while (i < v->n && strcmp(v->seen[i].call, call) != 0)
+        i++;
+    if (i == VIOLATIONS_MAX) {
+        add_one(&v->others);
+        return;
+    }
+    if (i == v->n) {
+        memcpy(v->seen[i].call, call, sizeof call);
+        v->n++;
+    }
+    add_one(&v->seen[i].count);
+}
+
+void violations_take(int listener, struct violations *v)
+{
+    /* A later kernel's structures may be longer, and it wants zeros where it writes. */
+    union {
+        struct seccomp_notif call;
+        char room[1024];
+    } got;
+    union {
+        struct seccomp_notif_resp answer;
+        char room[1024];
+    } give;
+    memset(&got, 0, sizeof got);
+    memset(&give, 0, sizeof give);
+    /* ENOENT: whoever called has died. */
+    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &got) < 0)
+        return;
+    const char *name = call_name(got.call.data.nr);
+    struct refusal refusal = refuse(name, &got.call.data);
+    count(v, name, refusal.word);
+    give.answer.id = got.call.id;
+    give.answer.error = -refusal.error;
+    /* It may have died meanwhile: there is nobody to tell. */
+    (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &give);
+}
+
+static void write_row(struct json_out *j, const char *call, uint32_t times)
+{
+    jo_open(j, '{');
+    jo_ktext(j, "call", call);
+    jo_kint(j, "count", times);
+    jo_close(j, '}');
+}
+
+void violations_write(const struct violations *v, struct json_out *j)
+{
+    jo_open(j, '[');
+    for (uint32_t i = 0; i < v->n && i < VIOLATIONS_MAX; i++)
+        write_row(j, v->seen[i].call, v->seen[i].count);
+    if (v->others > 0)
+        write_row(j, "other", v->others);
+    jo_close(j, ']');
+}

@@ -1,0 +1,32 @@
+/* What a command tried and its filter refused: init answers each such call and counts it by name.
+ *
+ * Names are a call's (`mount`), with what was wanted of it where that tells more: `clone:namespaces`,
+ * `socket:AF_PACKET`, `chmod:setuid`, `mknod:device`, `ioctl:TIOCSTI`. */
+#ifndef SANDGATE_CELL_VIOLATIONS_H
+#define SANDGATE_CELL_VIOLATIONS_H
+
+#include <stdint.h>
+
+#include "base/json_out.h"
+
+#define VIOLATIONS_MAX 16
+
+struct violation {
+    char call[32];
+    uint32_t count;
+};
+
+/* Starts as all zeros. */
+struct violations {
+    struct violation seen[VIOLATIONS_MAX];
+    uint32_t n;
+    uint32_t others; /* calls that were not among the first names */
+};
+
+/* Takes one call from the listener that lock_command gave, refuses it, counts it. To be called when
+ * poll says that there is one: then it does not wait, even if the caller has died since. */
+void violations_take(int listener, struct violations *v);
+/* [{"call":"mount","count":3},…]; those beyond the first names are one row, `other`. */
+void violations_write(const struct violations *v, struct json_out *j);
+
+#endif
