@@ -23,8 +23,9 @@ struct workplace {
     const struct config *config;
     const char *tier;       /* what the sandbox enforces: "full" */
     const char *session_id; /* "" for one that has no name */
-    struct str excludes; /* text in the form of a .gitignore, for searches that obey such files */
-    const char *base;    /* absolute; relative paths begin there; NULL: at the first root */
+    struct str excludes;   /* text in the form of a .gitignore, for searches that obey such files */
+    const char *base;      /* absolute; relative paths begin there; NULL: at the first root */
+    struct spills *spills; /* where long output of commands is kept; NULL: nowhere */
 };
 
 enum call_state {
