@@ -150,6 +150,11 @@ bool spill_used(const struct spill *spill)
     return spill->streams[SPILL_STDOUT].total > 0 || spill->streams[SPILL_STDERR].total > 0;
 }
 
+const char *spill_id(const struct spill *spill)
+{
+    return spill->id;
+}
+
 void spill_finish(struct spill *spill, char ret_id[SPILL_ID_MAX])
 {
     struct spills *all = spill->all;

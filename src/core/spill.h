@@ -37,7 +37,9 @@ struct spill *spill_open(struct spills *spills);
 void spill_add(struct spill *spill, enum spill_stream stream, struct str bytes);
 /* Whether anything was added. */
 bool spill_used(const struct spill *spill);
-/* `ret_id` becomes what spill_read knows it by, or "" when nothing is kept. The spill is not the caller's any more. */
+/* What spill_read knows it by, also while its command runs. */
+const char *spill_id(const struct spill *spill);
+/* `ret_id` becomes the id, or "" when nothing is kept. The spill is not the caller's any more. */
 void spill_finish(struct spill *spill, char ret_id[SPILL_ID_MAX]);
 
 struct spill_page {

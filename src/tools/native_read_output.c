@@ -78,9 +78,13 @@ static int prepare(struct call *call, struct err *err)
     if (spill_read(call->workplace->spills, a->output_id, (enum spill_stream)a->stream, a->offset,
                    (size_t)a->max_bytes, content, page, err) < 0)
         return -1;
-    /* A character that goes on behind the page belongs to the next one. */
-    if (page->running || a->offset + (int64_t)content->len < page->kept)
+    /* A character that goes on behind the page belongs to the next one; nobody is told to read on for half a
+     * character that a command has printed so far. */
+    bool more = a->offset + (int64_t)content->len < page->kept;
+    if (more || page->running)
         content->len = utf8_cut(buf_str(content).p, content->len);
+    if (!more)
+        page->kept = a->offset + (int64_t)content->len;
     return 0;
 }
 

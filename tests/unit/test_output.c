@@ -357,16 +357,24 @@ static void memory_has_a_bound(void **state)
 static void what_memory_there_is_has_to_do(void **state)
 {
     (void)state;
+    static char line[200];
     struct output o;
-    BUF_AT_END struct buf text = BUF_INIT(1000);
-    output_init(&o, 40);
-    output_add(&o, STR("0123456789"));
-    /* As a failed allocation leaves it. */
-    o.head.max = o.head.cap = 12;
-    o.tail.max = 0;
-    output_add(&o, STR("abcdefghijklmnopqrstuvwxyz"));
+    BUF_AT_END struct buf text = BUF_INIT(2000);
+    memset(line, 'x', sizeof line);
+    output_init(&o, 1000);
+    for (unsigned i = 0; i < 4; i++)
+        output_add(&o, (struct str){line, sizeof line});
+    size_t there = o.tail.cap;
+    assert_true(there >= 300 && there < 500);
+    o.tail.failed = true; /* as a failed allocation does */
+    for (unsigned i = 0; i < 3; i++)
+        output_add(&o, (struct str){line, sizeof line});
+    output_add(&o, STR("end"));
     output_text(&o, &text);
-    assert_string_equal(buf_text(&text), "0123456789ab\n[... 24 bytes left out ...]\n");
+    FREE_AT_END char *marker = mem_format("x\n[... %zu bytes left out ...]\nx", 1403 - 500 - there);
+    assert_true(output_truncated(&o) && o.tail.cap == there);
+    assert_non_null(strstr(buf_text(&text), marker));
+    assert_string_equal(buf_text(&text) + text.len - 4, "xend");
     output_done(&o);
 }
 
