@@ -14,15 +14,6 @@
 
 /* --- the same by other means: all bytes at once, nothing clever */
 
-static void slow_replace(struct str s, struct buf *out)
-{
-    for (size_t i = 0; i < s.n;) {
-        size_t n = slow_sequence(s.p + i, s.n - i);
-        buf_add(out, n ? s.p + i : "\xef\xbf\xbd", n ? n : 3);
-        i += n ? n : slow_broken(s.p + i, s.n - i);
-    }
-}
-
 static bool is_continuation(char c)
 {
     return (c & 0xc0) == 0x80;

@@ -187,15 +187,6 @@ static void random_text(struct buf *out, size_t n)
         buf_add_text(out, pieces[random_below(kinds)]);
 }
 
-static void slow_replace(struct str s, struct buf *out)
-{
-    for (size_t i = 0; i < s.n;) {
-        size_t n = slow_sequence(s.p + i, s.n - i);
-        buf_add(out, n ? s.p + i : "\xef\xbf\xbd", n ? n : 3);
-        i += n ? n : slow_broken(s.p + i, s.n - i);
-    }
-}
-
 /* Adds a page's content; where to go on, or -1 at the end. */
 static int64_t add_page(int64_t offset, size_t max, struct buf *bytes, struct buf *text)
 {
