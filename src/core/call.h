@@ -29,6 +29,7 @@ struct workplace {
     const struct root *command_roots; /* the same for commands */
     size_t n_command_roots;
     const char *command_base;
+    struct spills *spills; /* where long output of commands is kept; NULL: nowhere */
 };
 
 enum call_state {

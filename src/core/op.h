@@ -4,6 +4,7 @@
 #define SANDGATE_CORE_OP_H
 
 #include "core/arg.h"
+#include "core/spill.h"
 
 enum op_id {
     OP_READ,
@@ -245,7 +246,9 @@ union op_reply {
     struct op_move_reply move;
     struct op_mkdir_reply mkdir;
     struct op_sweep_reply sweep;
-    int64_t time_ms; /* of the one tool that needs no operation */
+    /* Of tools that need no operation. */
+    int64_t time_ms;
+    struct spill_page output;
 };
 
 struct op {

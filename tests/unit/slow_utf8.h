@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
+
 static inline size_t slow_encode(uint32_t c, unsigned char out[4])
 {
     if (c < 0x80) {
@@ -82,6 +84,19 @@ static inline size_t slow_broken(const char *p, size_t n)
             longest = length;
     }
     return longest;
+}
+
+/* What a reader of UTF-8 sees: one U+FFFD for each broken piece. */
+static inline void slow_replace(struct str s, struct buf *out)
+{
+    for (size_t i = 0; i < s.n;) {
+        size_t length = slow_sequence(s.p + i, s.n - i);
+        if (length)
+            buf_add(out, s.p + i, length);
+        else
+            buf_add_text(out, "\xef\xbf\xbd");
+        i += length ? length : slow_broken(s.p + i, s.n - i);
+    }
 }
 
 #endif

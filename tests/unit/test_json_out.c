@@ -9,19 +9,6 @@
 
 #define TEXT_MAX 4096
 
-/* What a reader of UTF-8 sees: one U+FFFD for each broken piece. */
-static void with_replacements(struct str s, struct buf *out)
-{
-    for (size_t i = 0; i < s.n;) {
-        size_t length = slow_sequence(s.p + i, s.n - i);
-        if (length)
-            buf_add(out, s.p + i, length);
-        else
-            buf_add_text(out, "\xef\xbf\xbd");
-        i += length ? length : slow_broken(s.p + i, s.n - i);
-    }
-}
-
 static void comes_back_as(struct buf *json, enum json_mode mode, struct str expected)
 {
     assert_false(json->failed);
@@ -38,7 +25,7 @@ static void check_string(struct str s)
     BUF_AT_END struct buf text = BUF_INIT(TEXT_MAX);
     BUF_AT_END struct buf bytes = BUF_INIT(TEXT_MAX);
     BUF_AT_END struct buf expected = BUF_INIT(TEXT_MAX);
-    with_replacements(s, &expected);
+    slow_replace(s, &expected);
     jo_str(&(struct json_out){.out = &text}, s);
     comes_back_as(&text, JSON_STRICT, buf_str(&expected));
     jo_bytes(&(struct json_out){.out = &bytes}, s);
