@@ -20,6 +20,7 @@ int cell_spawn(int control, int work, const int help[2], pid_t *ret_pid)
     sigemptyset(&none);
     sigemptyset(&ignored);
     sigaddset(&ignored, SIGPIPE);
+    sigaddset(&ignored, SIGXFSZ);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &ignored);
     /* A group of its own: Ctrl-C at the terminal is the gate's business. */

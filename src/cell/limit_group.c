@@ -213,6 +213,11 @@ static int set_all(struct limit_group *g, const struct limits_want *want)
     return r;
 }
 
+bool limit_group_holds(const struct limit_group *g, uint64_t bytes)
+{
+    return g->usage >= 0 && read_number(g->usage) > bytes;
+}
+
 int limit_group_begin(struct limit_group *g, const struct limits_want *want)
 {
     /* Nor does it read as empty when somebody removed it. */

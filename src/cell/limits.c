@@ -16,6 +16,7 @@
 #define MOUNTS_MAX (8u << 20)
 #define CGROUPS_MAX (64u << 10)
 /* Groups that wait to be used again; each holds up to eight descriptors. */
+#define HELD_MAX ((uint64_t)64 << 20)
 #define FREE_MAX 16
 #define CLOSE_TRIES 500
 #define CLOSE_PAUSE_NS 1000000
@@ -120,12 +121,17 @@ static struct limit_group *find_free(struct limits *l, const struct limits_want 
 /* Those in which something still ran when they came back. */
 static void look_at_ending(struct limits *l)
 {
-    for (struct limit_group *g = l->groups; g; g = g->next) {
-        if (g->state != GROUP_ENDING)
+    struct limit_group *next;
+    for (struct limit_group *g = l->groups; g; g = next) {
+        next = g->next;
+        if (g->state != GROUP_ENDING && g->state != GROUP_LEFT)
             continue;
-        if (limit_group_empty(g))
+        /* What a command left in its session's home still counts here, and would count for the next one. */
+        if (limit_group_empty(g) && limit_group_holds(g, HELD_MAX))
+            drop(l, g);
+        else if (limit_group_empty(g))
             g->state = GROUP_FREE;
-        else
+        else if (g->state == GROUP_ENDING)
             limit_group_kill(g);
     }
 }
@@ -177,6 +183,14 @@ void limits_give_back(struct limits *l, struct limit_group *g)
         g->state = GROUP_FREE;
     else
         drop(l, g);
+}
+
+void limits_leave(struct limits *l, struct limit_group *g)
+{
+    if (!g)
+        return;
+    (void)l;
+    g->state = GROUP_LEFT;
 }
 
 void limits_close(struct limits *l)

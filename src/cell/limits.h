@@ -49,6 +49,8 @@ bool limits_by_group(const struct limits *l, enum limit_kind kind);
 struct limit_group *limits_take(struct limits *l, const struct limits_want *want);
 /* Whatever still runs in it is killed. Accepts NULL. */
 void limits_give_back(struct limits *l, struct limit_group *g);
+/* The same when the last of its processes is about to end by itself. */
+void limits_leave(struct limits *l, struct limit_group *g);
 
 /* The descriptors through which a process enters by writing "0" to each; returns how many. They stay
  * the group's. */

@@ -45,7 +45,12 @@ bool limits_prefix(char prefix[LIMIT_NAME_MAX], const char *tag);
 /* Removes empty groups of gates that no longer live. */
 void limits_sweep(const struct limits_tree *t);
 
-enum limit_group_state { GROUP_FREE, GROUP_TAKEN, GROUP_ENDING };
+enum limit_group_state {
+    GROUP_FREE,
+    GROUP_TAKEN,
+    GROUP_LEFT,   /* its last process is about to end by itself */
+    GROUP_ENDING, /* what is left in it is being killed */
+};
 
 struct limit_group {
     struct limit_group *next;
@@ -73,6 +78,8 @@ struct limit_group *limit_group_new(const struct limits *l, uint64_t number);
 /* Removes it when nothing is in it: 0, -EBUSY, or another -errno. Frees nothing. */
 int limit_group_remove(const struct limit_group *g);
 void limit_group_free(struct limit_group *g);
+/* Whether more memory than this still counts there. */
+bool limit_group_holds(const struct limit_group *g, uint64_t bytes);
 /* Sets what differs and notes where its counters stand. */
 int limit_group_begin(struct limit_group *g, const struct limits_want *want);
 bool limit_group_empty(const struct limit_group *g);

@@ -50,7 +50,7 @@ struct command {
     int64_t cpu_ms;
     struct command_violation violations[COMMAND_VIOLATIONS_MAX];
     size_t n_violations;
-    const char *output_id; /* NULL: all of the output is in the streams */
+    char output_id[SPILL_ID_MAX]; /* "": all of the output is in the streams */
 };
 
 struct command *command_new(size_t max_output);

@@ -115,6 +115,10 @@ static const struct config_row rows[] = {
      .doc = "The size of the /tmp each command has, which is memory."},
     {"commands.homeSize", CONFIG_SIZE, CONFIG_LOWER, .number = GIB, .min = MIB, .max = TIB,
      .doc = "The size of the home that a session's commands share, which is memory."},
+    {"commands.outputKept", CONFIG_SIZE, CONFIG_LOWER, .number = 16 * MIB, .min = KIB, .max = GIB,
+     .doc =
+         "Bytes of each stream of a command that `read_output` can read later, where they were too "
+         "many for the answer; eight times that in all."},
     {"commands.env", CONFIG_LIST, CONFIG_SUBSET,
      .text = "LANG LC_* TZ NO_COLOR CI GIT_AUTHOR_* GIT_COMMITTER_*",
      .doc = "Variables of Sandgate's own environment that commands get, as names or globs."},

@@ -132,6 +132,8 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     harden();
     keep_freed_memory();
     signal(SIGPIPE, SIG_IGN);
+    /* A file over the limit is an error like any other here. */
+    signal(SIGXFSZ, SIG_IGN);
     gate->config = config_new();
     int r = state_load_config(gate->config, options->config_file, err);
     if (r == 0)

@@ -9,6 +9,7 @@
 #include "cell/plan.h"
 #include "core/command.h"
 
+#define CELL_PROCESSES 40
 #define PATH_OF_SYSTEM "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static bool is_set(const struct command *command, const char *name)
@@ -114,22 +115,36 @@ static int64_t put_list(const struct config *config, const char *path, struct bu
     return (int64_t)count;
 }
 
-static void set_limits(const struct config *config, bool groups, struct order *o)
+struct limits_want command_limits(const struct config *config)
+{
+    return (struct limits_want){
+        .memory = (uint64_t)config_int(config, "commands.memory"),
+        /* Its first process is one more. */
+        .processes = (uint32_t)config_int(config, "commands.processes") + 1,
+        .cpu_millis = (uint32_t)config_int(config, "commands.cpus"),
+    };
+}
+
+static void set_limits(const struct config *config, const struct limits *groups, struct order *o)
 {
     int64_t memory = config_int(config, "commands.memory");
     int64_t processes = config_int(config, "commands.processes");
     o->data = memory;
-    o->processes = processes;
     o->files = config_int(config, "commands.openFiles");
     o->file_size = config_int(config, "commands.fileSize");
     o->cpu_seconds = config_int(config, "commands.cpuSeconds");
-    o->watch_memory = groups ? 0 : memory;
-    o->watch_processes = groups ? 0 : processes;
     o->watch_written = config_int(config, "commands.diskWrites");
+    if (!groups || !limits_by_group(groups, LIMIT_MEMORY))
+        o->watch_memory = memory;
+    if (!groups || !limits_by_group(groups, LIMIT_PROCESSES)) {
+        o->watch_processes = processes;
+        /* The kernel counts all processes of the cell together, the worker's threads too. */
+        o->processes = processes + CELL_PROCESSES;
+    }
 }
 
-int command_order(const struct call *call, bool groups, struct buf *strings, struct order *ret,
-                  struct err *err)
+int command_order(const struct call *call, const struct limits *groups, struct buf *strings,
+                  struct order *ret, struct err *err)
 {
     const struct command *command = call->command;
     const struct config *config = call->workplace->config;

@@ -2,11 +2,15 @@
 #ifndef SANDGATE_SESSION_COMMAND_ORDER_H
 #define SANDGATE_SESSION_COMMAND_ORDER_H
 
+#include "cell/limits.h"
 #include "cell/order.h"
 #include "core/call.h"
 
-/* `strings` takes what the order borrows. Limits that control groups keep are not asked of the watcher. */
-int command_order(const struct call *call, bool groups, struct buf *strings, struct order *ret,
-                  struct err *err);
+/* `strings` takes what the order borrows. Limits that control groups keep (NULL: there are none) are not asked of
+ * the watcher. */
+int command_order(const struct call *call, const struct limits *groups, struct buf *strings,
+                  struct order *ret, struct err *err);
+/* What is asked of control groups. */
+struct limits_want command_limits(const struct config *config);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "cell/limits.h"
 #include "core/command.h"
 #include "session/command_order.h"
 
@@ -32,7 +33,9 @@ struct running {
     uv_poll_t polls[HANDLES];
     int fds[HANDLES];
     unsigned open_handles;
-    bool stopped; /* somebody asked for its end */
+    struct limit_group *group; /* NULL: there are none to be had */
+    struct spill *spill;       /* NULL: nobody could read it */
+    bool stopped;              /* somebody asked for its end */
     bool killed;
 };
 
@@ -40,12 +43,15 @@ struct commands {
     uv_loop_t *loop;
     struct running *all;
     uint64_t next_token;
+    char tag[16];
+    struct limits *limits; /* looked for when the first command starts */
 };
 
-struct commands *commands_new(uv_loop_t *loop)
+struct commands *commands_new(uv_loop_t *loop, const char *tag)
 {
     struct commands *c = mem_zero(sizeof *c);
     c->loop = loop;
+    snprintf(c->tag, sizeof c->tag, "%s", tag);
     return c;
 }
 
@@ -56,6 +62,7 @@ void commands_free(struct commands *c)
     /* Those whose handles are still closing free themselves. */
     for (struct running *r = c->all; r; r = r->next)
         r->owner = NULL;
+    limits_close(c->limits);
     free(c);
 }
 
@@ -95,9 +102,22 @@ static void close_handles(struct running *r)
         uv_close((uv_handle_t *)&r->polls[i], closed);
 }
 
+/* What it held besides its handles. */
+static void let_go(struct running *r, struct command *command)
+{
+    if (r->owner && r->owner->limits)
+        limits_leave(r->owner->limits, TAKE_PTR(r->group));
+    if (!r->spill)
+        return;
+    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+        output_end(&command->streams[i]);
+    spill_finish(TAKE_PTR(r->spill), command->output_id);
+}
+
 static void finish(struct running *r, const struct err *err)
 {
     struct call *call = TAKE_PTR(r->call);
+    let_go(r, call->command);
     close_handles(r);
     pipeline_finish(call, err);
 }
@@ -161,6 +181,14 @@ static enum command_end why_ended(const struct running *r, const struct ran *ran
         return COMMAND_DISK_LIMIT;
     if (r->stopped)
         return COMMAND_TIMEOUT;
+    if (ran->status == 0)
+        return COMMAND_EXIT;
+    struct limits_seen seen;
+    limit_group_read(r->group, &seen);
+    if (seen.oom_kills)
+        return COMMAND_MEMORY_LIMIT;
+    if (seen.process_limit_hits)
+        return COMMAND_PROCESS_LIMIT;
     if (is_ended_by_signal(ran, SIGXFSZ))
         return COMMAND_FILE_SIZE_LIMIT;
     if (is_ended_by_signal(ran, SIGXCPU))
@@ -297,9 +325,11 @@ static void take_death(struct running *r, struct str message)
     struct err err;
     struct ran ran = {.kind = RAN_ENDED, .status = SIGKILL};
     drain(r);
-    if (r->killed) {
+    struct limits_seen seen;
+    limit_group_read(r->group, &seen);
+    if (r->killed || seen.oom_kills) {
         take_end(r, &ran);
-        finish(r, r->call->cancel_code == ERR_TIMEOUT ? NULL : &cancelled);
+        finish(r, !r->killed || r->call->cancel_code == ERR_TIMEOUT ? NULL : &cancelled);
         return;
     }
     err_set(&err, ERR_INTERRUPTED,
@@ -398,12 +428,33 @@ static int send_order(struct running *r, struct cell *cell, struct err *err)
     FRAME_FDS_AT_END struct frame_fds away = {0};
     struct order order;
     struct frame frame;
-    if (make_pipes(r, &away, err) < 0 || command_order(r->call, false, &strings, &order, err) < 0)
+    if (make_pipes(r, &away, err) < 0 ||
+        command_order(r->call, r->group ? r->owner->limits : NULL, &strings, &order, err) < 0)
         return -1;
-    if (order_frame(&order, &head, &frame) < 0)
+    size_t own = away.n; /* the groups' descriptors stay the groups' */
+    away.n += (size_t)limit_group_fds(r->group, away.fd + away.n);
+    if (order_frame(&order, &head, &frame) < 0) {
+        away.n = own;
         return err_set(err, ERR_TOO_LARGE, "the command is too long for one call");
+    }
     frame.token = r->token;
-    return cell_order(cell, &frame, &away, err);
+    int sent = cell_order(cell, &frame, &away, err);
+    away.n = own;
+    return sent;
+}
+
+static void take_means(struct running *r)
+{
+    struct commands *c = r->owner;
+    struct call *call = r->call;
+    struct limits_want want = command_limits(call->workplace->config);
+    if (c->limits || limits_open(&c->limits, c->tag) == 0)
+        r->group = limits_take(c->limits, &want);
+    if (call->dialect->id != DIALECT_NATIVE || call->command->passed_on)
+        return;
+    r->spill = spill_open(call->workplace->spills);
+    output_spill(&call->command->streams[COMMAND_STDOUT], r->spill, SPILL_STDOUT);
+    output_spill(&call->command->streams[COMMAND_STDERR], r->spill, SPILL_STDERR);
 }
 
 void commands_start(struct commands *c, struct cell *cell, struct call *call)
@@ -412,7 +463,9 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
     struct running *r = mem_zero(sizeof *r);
     *r = (struct running){.owner = c, .call = call, .token = ++c->next_token, .fds = {-1, -1, -1}};
     _Static_assert(HANDLES == 3, "as many descriptors as handles");
+    take_means(r);
     if (send_order(r, cell, &err) < 0) {
+        let_go(r, call->command);
         for (size_t i = 0; i < HANDLES; i++)
             fd_closep(&r->fds[i]);
         free(r);

@@ -10,7 +10,8 @@
 
 struct commands;
 
-struct commands *commands_new(uv_loop_t *loop);
+/* `tag` is random text of this gate. */
+struct commands *commands_new(uv_loop_t *loop, const char *tag);
 /* Accepts NULL. None may be under way. */
 void commands_free(struct commands *commands);
 

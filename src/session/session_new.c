@@ -11,6 +11,9 @@
 #include "session/commands.h"
 #include "session/session_parts.h"
 
+/* So many commands' worth of output is kept. */
+#define SPILLS_TOTAL 8
+
 static void session_freep(struct session **s)
 {
     session_free(*s);
@@ -67,7 +70,6 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
                           ? mem_dup(WORKSPACE_FILE)
                           : mem_format("%s/" WORKSPACE_FILE, options->settings);
     s->waiting_end = &s->waiting;
-    s->commands = commands_new(loop);
     flight_init(&s->flight);
     for (size_t i = 0; i < ROOTS_MAX; i++)
         sweep_init(&s->sweeps[i], -1, 0, 0, "");
@@ -75,6 +77,9 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     if (getrandom(&random, sizeof random, 0) != sizeof random)
         return err_set(err, ERR_INTERNAL, "no random numbers: %s", strerror(errno));
     snprintf(s->tag, sizeof s->tag, "%08x", random);
+    s->commands = commands_new(loop, s->tag);
+    spills_init(&s->spills, s->state_fd, config_int(options->config, "commands.outputKept"),
+                SPILLS_TOTAL * config_int(options->config, "commands.outputKept"));
     for (size_t i = 0; i < options->n_roots; i++) {
         const struct root *r = &options->roots[i];
         s->roots[i] = (struct root){r->name, r->inside, mem_dup(r->host), r->writable};
@@ -102,6 +107,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
         .command_roots = s->command_roots,
         .n_command_roots = options->n_command_roots,
         .command_base = s->command_base,
+        .spills = &s->spills,
     };
     for (size_t i = 0; i < s->spec.n_roots; i++)
         sweep_init(&s->sweeps[i], s->state_fd, s->spec.roots[i].device, s->spec.roots[i].inode,
@@ -127,6 +133,7 @@ void session_free(struct session *s)
     leftover_leave(&s->leftovers, s->state_fd, &s->spec);
     flight_done(&s->flight);
     commands_free(s->commands);
+    spills_done(&s->spills);
     spec_done(&s->spec);
     config_free(s->config);
     free(s->id);

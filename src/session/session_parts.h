@@ -39,6 +39,7 @@ struct session {
     struct sweep sweeps[ROOTS_MAX];
     struct leftover *leftovers;
     struct commands *commands;
+    struct spills spills;
 };
 
 #endif

@@ -181,7 +181,7 @@ static void write_hint(const struct call *call, struct json_out *j)
         jo_ktext(j, "hint", limit);
     else if (command->ended_by == COMMAND_TIMEOUT)
         jo_ktext(j, "hint", "it did not end in time; `timeout_ms` gives it longer");
-    else if (command->output_id)
+    else if (command->output_id[0])
         jo_ktext(j, "hint", "the whole output can be read in parts with read_output");
     else if (command->exit_code == NOT_FOUND_STATUS)
         jo_ktext(
@@ -201,7 +201,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
         output_write_json(&command->streams[i], j);
     }
     jo_kbool(j, "truncated", run_truncated(call));
-    if (command->output_id)
+    if (command->output_id[0])
         jo_ktext(j, "output_id", command->output_id);
     jo_ktext(j, "ended_by", command_end_names[command->ended_by]);
     jo_kint(j, "peak_memory", command->peak_memory);

@@ -12,8 +12,6 @@
 
 #define ANSWER_MAX ((size_t)16 << 20)
 
-extern const struct tool native_read_output;
-
 static struct spills spills;
 static struct workplace place = {.tier = "full", .session_id = ""};
 
