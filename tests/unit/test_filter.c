@@ -355,6 +355,40 @@ static void one_that_dies_before_the_answer(void **state)
     assert_true(WIFSIGNALED(l.status));
 }
 
+/* As a command's init: itself locked, it answers for those it started. */
+static int answer_for_a_child(const struct landlock_rule *rule)
+{
+    int listener, status;
+    struct err err;
+    struct violations v = {0};
+    locked_get_capabilities();
+    if (lock_command(rule, 1, &listener, &err) < 0 || fcntl(listener, F_GETFD) != FD_CLOEXEC)
+        return 1;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(make_call(&refused[0]));
+    struct pollfd report = {listener, POLLIN, 0};
+    if (poll(&report, 1, LOCKED_TIMEOUT_MS) != 1)
+        return 2;
+    violations_take(listener, &v);
+    if (v.n != 1 || v.seen[0].count != 1)
+        return 3;
+    return waitpid(pid, &status, 0) == pid && status == EPERM << 8 ? 0 : 4;
+}
+
+static void the_one_who_answers_is_locked_too(void **state)
+{
+    (void)state;
+    int status;
+    FD_AT_END int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct landlock_rule all = {root, .command = true};
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(answer_for_a_child(&all));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 static void nothing(int number)
 {
     (void)number;
@@ -402,6 +436,7 @@ int main(void)
         cmocka_unit_test(only_so_many_names_are_kept),
         cmocka_unit_test(as_json),
         cmocka_unit_test(one_that_dies_before_the_answer),
+        cmocka_unit_test(the_one_who_answers_is_locked_too),
         cmocka_unit_test(signals_do_not_disturb),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
