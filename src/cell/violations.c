@@ -52,62 +52,69 @@ static const char *word_for(const struct word *words, size_t n, uint32_t value, 
     return other;
 }
 
-/* What the call is answered with, and the word behind its name: NULL for none. */
+/* What the call is answered with and counted as. */
 struct refusal {
     int error;
-    const char *word;
+    const char *name;
+    const char *word; /* behind the name, or NULL */
 };
 
-static struct refusal refuse_family(uint32_t family)
+static struct refusal refuse_family(const char *name, uint32_t family)
 {
-    return (struct refusal){EAFNOSUPPORT,
-                            word_for(families, ARRAY_LEN(families), family, "family")};
+    const char *word = word_for(families, ARRAY_LEN(families), family, "family");
+    return (struct refusal){EAFNOSUPPORT, name, word};
 }
 
 /* The errors are those of a kernel that was built without it: programs know them. */
-static struct refusal refuse_socket(const struct seccomp_data *data)
+static struct refusal refuse_socket(const char *name, const struct seccomp_data *data)
 {
     uint32_t family = (uint32_t)data->args[0];
     uint32_t type = (uint32_t)data->args[1] & 0xf;
     if (family != AF_INET && family != AF_INET6)
-        return refuse_family(family);
-    if (type == SOCK_RAW || type == SOCK_PACKET)
-        return (struct refusal){EPERM, word_for(types, ARRAY_LEN(types), type, NULL)};
-    if (type != SOCK_STREAM && type != SOCK_DGRAM)
-        return (struct refusal){ESOCKTNOSUPPORT, word_for(types, ARRAY_LEN(types), type, "type")};
-    return (struct refusal){EPROTONOSUPPORT, "protocol"};
+        return refuse_family(name, family);
+    if (type == SOCK_STREAM || type == SOCK_DGRAM)
+        return (struct refusal){EPROTONOSUPPORT, name, "protocol"};
+    const char *word = word_for(types, ARRAY_LEN(types), type, "type");
+    bool raw = type == SOCK_RAW || type == SOCK_PACKET;
+    return (struct refusal){raw ? EPERM : ESOCKTNOSUPPORT, name, word};
 }
 
-static struct refusal refuse_mode(uint64_t mode)
+static struct refusal refuse_mode(const char *name, uint64_t mode)
 {
-    if (mode & S_ISUID)
-        return (struct refusal){EPERM, "setuid"};
-    return (struct refusal){EPERM, mode & S_ISGID ? "setgid" : "device"};
+    const char *word = mode & S_ISUID ? "setuid" : mode & S_ISGID ? "setgid" : "device";
+    return (struct refusal){EPERM, name, word};
 }
 
-/* Calls whose names tell too little, and which argument is the mode of those that have one. */
+/* Which argument is the mode. Which of its forms of a call the C library uses is of no interest. */
+static const struct {
+    const char *name;
+    unsigned mode;
+    const char *known_as;
+} with_mode[] = {
+    {"chmod", 1, "chmod"},   {"fchmod", 1, "chmod"},  {"fchmodat", 2, "chmod"},
+    {"open", 2, "open"},     {"openat", 3, "open"},   {"creat", 1, "open"},
+    {"mkdir", 1, "mkdir"},   {"mkdirat", 2, "mkdir"}, {"mknod", 1, "mknod"},
+    {"mknodat", 2, "mknod"},
+};
+
 static struct refusal refuse(const char *name, const struct seccomp_data *data)
 {
-    static const struct word modes[] = {
-        {1, "chmod"}, {1, "fchmod"}, {2, "fchmodat"}, {2, "open"},  {3, "openat"},
-        {1, "creat"}, {1, "mkdir"},  {2, "mkdirat"},  {1, "mknod"}, {2, "mknodat"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
-        if (strcmp(name, modes[i].text) == 0)
-            return refuse_mode(data->args[modes[i].value]);
+    for (size_t i = 0; i < ARRAY_LEN(with_mode); i++) {
+        if (strcmp(name, with_mode[i].name) == 0)
+            return refuse_mode(with_mode[i].known_as, data->args[with_mode[i].mode]);
     }
     if (strcmp(name, "socket") == 0)
-        return refuse_socket(data);
+        return refuse_socket(name, data);
     if (strcmp(name, "socketpair") == 0)
-        return refuse_family((uint32_t)data->args[0]);
+        return refuse_family(name, (uint32_t)data->args[0]);
     if (strcmp(name, "ioctl") == 0)
         return (struct refusal){
-            EPERM, word_for(terminal, ARRAY_LEN(terminal), (uint32_t)data->args[1], NULL)};
+            EPERM, name, word_for(terminal, ARRAY_LEN(terminal), (uint32_t)data->args[1], NULL)};
     if (strcmp(name, "clone") == 0)
-        return (struct refusal){EPERM, "namespaces"};
+        return (struct refusal){EPERM, name, "namespaces"};
     if (strcmp(name, "prctl") == 0)
-        return (struct refusal){EPERM, "PR_SET_MM"};
-    return (struct refusal){EPERM, NULL};
+        return (struct refusal){EPERM, name, "PR_SET_MM"};
+    return (struct refusal){EPERM, name, NULL};
 }
 
 static const char *call_name(int nr)
@@ -125,10 +132,11 @@ static void add_one(uint32_t *count)
         ++*count;
 }
 
-static void count(struct violations *v, const char *name, const char *word)
+static void count(struct violations *v, const struct refusal *refusal)
 {
-    char call[sizeof v->seen->call];
-    snprintf(call, sizeof call, "%s%s%s", name, word ? ":" : "", word ? word : "");
+    char call[sizeof v->seen->call] = {0};
+    const char *word = refusal->word;
+    snprintf(call, sizeof call, "%s%s%s", refusal->name, word ? ":" : "", word ? word : "");
     uint32_t i = 0;
     while (i < v->n && strcmp(v->seen[i].call, call) != 0)
         i++;
@@ -159,9 +167,8 @@ void violations_take(int listener, struct violations *v)
     /* ENOENT: whoever called has died. */
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &got) < 0)
         return;
-    const char *name = call_name(got.call.data.nr);
-    struct refusal refusal = refuse(name, &got.call.data);
-    count(v, name, refusal.word);
+    struct refusal refusal = refuse(call_name(got.call.data.nr), &got.call.data);
+    count(v, &refusal);
     give.answer.id = got.call.id;
     give.answer.error = -refusal.error;
     /* It may have died meanwhile: there is nobody to tell. */

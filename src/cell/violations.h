@@ -1,7 +1,7 @@
 /* What a command tried and its filter refused: init answers each such call and counts it by name.
  *
  * Names are a call's (`mount`), with what was wanted of it where that tells more: `clone:namespaces`,
- * `socket:AF_PACKET`, `chmod:setuid`, `mknod:device`, `ioctl:TIOCSTI`. */
+ * `socket:AF_PACKET`, `chmod:setuid` (whichever form of the call it was), `ioctl:TIOCSTI`. */
 #ifndef SANDGATE_CELL_VIOLATIONS_H
 #define SANDGATE_CELL_VIOLATIONS_H
 

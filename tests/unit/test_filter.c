@@ -149,22 +149,22 @@ static void set_id_bits(void **state)
     (void)state;
     const int tmpfile = O_TMPFILE | O_RDWR;
     const struct row rows[] = {
-        {"fchmod:setuid", EPERM, SYS_fchmod, {folder_fd, S_ISUID | 0755}},
-        {"fchmod:setgid", EPERM, SYS_fchmod, {folder_fd, GARBAGE | S_ISGID | 0755}},
-        {"fchmodat:setuid", EPERM, SYS_fchmodat, {HERE, PATH("f"), S_ISUID | S_ISGID | 0755}},
-        {"openat:setuid", EPERM, SYS_openat, {HERE, PATH("f"), O_CREAT | O_RDWR, S_ISUID | 0755}},
-        {"openat:setgid", EPERM, SYS_openat, {HERE, PATH("f"), GARBAGE | O_CREAT, S_ISGID}},
-        {"openat:setuid", EPERM, SYS_openat, {HERE, PATH("."), tmpfile, S_ISUID | 0755}},
-        {"mkdirat:setgid", EPERM, SYS_mkdirat, {HERE, PATH("d"), S_ISGID | 0755}},
-        {"mknodat:setuid", EPERM, SYS_mknodat, {HERE, PATH("f"), S_IFREG | S_ISUID | 0755}},
-        {"mknodat:device", EPERM, SYS_mknodat, {HERE, PATH("f"), S_IFCHR | 0600}},
-        {"mknodat:device", EPERM, SYS_mknodat, {HERE, PATH("f"), S_IFBLK | 0600, 0x801}},
+        {"chmod:setuid", EPERM, SYS_fchmod, {folder_fd, S_ISUID | 0755}},
+        {"chmod:setgid", EPERM, SYS_fchmod, {folder_fd, GARBAGE | S_ISGID | 0755}},
+        {"chmod:setuid", EPERM, SYS_fchmodat, {HERE, PATH("f"), S_ISUID | S_ISGID | 0755}},
+        {"open:setuid", EPERM, SYS_openat, {HERE, PATH("f"), O_CREAT | O_RDWR, S_ISUID | 0755}},
+        {"open:setgid", EPERM, SYS_openat, {HERE, PATH("f"), GARBAGE | O_CREAT, S_ISGID}},
+        {"open:setuid", EPERM, SYS_openat, {HERE, PATH("."), tmpfile, S_ISUID | 0755}},
+        {"mkdir:setgid", EPERM, SYS_mkdirat, {HERE, PATH("d"), S_ISGID | 0755}},
+        {"mknod:setuid", EPERM, SYS_mknodat, {HERE, PATH("f"), S_IFREG | S_ISUID | 0755}},
+        {"mknod:device", EPERM, SYS_mknodat, {HERE, PATH("f"), S_IFCHR | 0600}},
+        {"mknod:device", EPERM, SYS_mknodat, {HERE, PATH("f"), S_IFBLK | 0600, 0x801}},
 #ifdef __x86_64__
         {"chmod:setuid", EPERM, SYS_chmod, {PATH("f"), S_ISUID | 0755}},
         {"chmod:setgid", EPERM, SYS_chmod, {PATH("f"), S_ISGID | 0755}},
         {"open:setuid", EPERM, SYS_open, {PATH("f"), O_CREAT | O_WRONLY, S_ISUID | 0755}},
         {"open:setgid", EPERM, SYS_open, {PATH("."), tmpfile, S_ISGID | 0755}},
-        {"creat:setuid", EPERM, SYS_creat, {PATH("f"), S_ISUID | 0755}},
+        {"open:setuid", EPERM, SYS_creat, {PATH("f"), S_ISUID | 0755}},
         {"mkdir:setuid", EPERM, SYS_mkdir, {PATH("d"), S_ISUID | 0755}},
         {"mknod:setgid", EPERM, SYS_mknod, {PATH("f"), S_IFREG | S_ISGID | 0755}},
         {"mknod:device", EPERM, SYS_mknod, {PATH("f"), S_IFCHR | 0600}},
@@ -355,6 +355,40 @@ static void one_that_dies_before_the_answer(void **state)
     assert_true(WIFSIGNALED(l.status));
 }
 
+/* As a command's init: itself locked, it answers for those it started. */
+static int answer_for_a_child(const struct landlock_rule *rule)
+{
+    int listener, status;
+    struct err err;
+    struct violations v = {0};
+    locked_get_capabilities();
+    if (lock_command(rule, 1, &listener, &err) < 0 || fcntl(listener, F_GETFD) != FD_CLOEXEC)
+        return 1;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(make_call(&refused[0]));
+    struct pollfd report = {listener, POLLIN, 0};
+    if (poll(&report, 1, LOCKED_TIMEOUT_MS) != 1)
+        return 2;
+    violations_take(listener, &v);
+    if (v.n != 1 || v.seen[0].count != 1)
+        return 3;
+    return waitpid(pid, &status, 0) == pid && status == EPERM << 8 ? 0 : 4;
+}
+
+static void the_one_who_answers_is_locked_too(void **state)
+{
+    (void)state;
+    int status;
+    FD_AT_END int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct landlock_rule all = {root, .command = true};
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(answer_for_a_child(&all));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 static void nothing(int number)
 {
     (void)number;
@@ -402,6 +436,7 @@ int main(void)
         cmocka_unit_test(only_so_many_names_are_kept),
         cmocka_unit_test(as_json),
         cmocka_unit_test(one_that_dies_before_the_answer),
+        cmocka_unit_test(the_one_who_answers_is_locked_too),
         cmocka_unit_test(signals_do_not_disturb),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
