@@ -129,13 +129,14 @@ static void set_limits(const struct config *config, const struct limits *groups,
 {
     int64_t memory = config_int(config, "commands.memory");
     int64_t processes = config_int(config, "commands.processes");
-    o->data = memory;
     o->files = config_int(config, "commands.openFiles");
     o->file_size = config_int(config, "commands.fileSize");
     o->cpu_seconds = config_int(config, "commands.cpuSeconds");
     o->watch_written = config_int(config, "commands.diskWrites");
-    if (!groups || !limits_by_group(groups, LIMIT_MEMORY))
+    if (!groups || !limits_by_group(groups, LIMIT_MEMORY)) {
         o->watch_memory = memory;
+        o->data = memory;
+    }
     if (!groups || !limits_by_group(groups, LIMIT_PROCESSES)) {
         o->watch_processes = processes;
         /* The kernel counts all processes of the cell together, the worker's threads too. */

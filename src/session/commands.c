@@ -166,9 +166,12 @@ static void drain(struct running *r)
     }
 }
 
-static bool is_ended_by_signal(const struct ran *ran, int signal)
+/* A shell whose last command was ended that way says so by its exit code. */
+static bool is_ended_by_signal(const struct running *r, const struct ran *ran, int signal)
 {
-    return WIFSIGNALED(ran->status) && WTERMSIG(ran->status) == signal;
+    if (WIFSIGNALED(ran->status))
+        return WTERMSIG(ran->status) == signal;
+    return r->call->command->shell && WEXITSTATUS(ran->status) == 128 + signal;
 }
 
 static enum command_end why_ended(const struct running *r, const struct ran *ran)
@@ -189,9 +192,9 @@ static enum command_end why_ended(const struct running *r, const struct ran *ran
         return COMMAND_MEMORY_LIMIT;
     if (seen.process_limit_hits)
         return COMMAND_PROCESS_LIMIT;
-    if (is_ended_by_signal(ran, SIGXFSZ))
+    if (is_ended_by_signal(r, ran, SIGXFSZ))
         return COMMAND_FILE_SIZE_LIMIT;
-    if (is_ended_by_signal(ran, SIGXCPU))
+    if (is_ended_by_signal(r, ran, SIGXCPU))
         return COMMAND_CPU_LIMIT;
     return WIFSIGNALED(ran->status) ? COMMAND_SIGNAL : COMMAND_EXIT;
 }
@@ -327,6 +330,7 @@ static void take_death(struct running *r, struct str message)
     drain(r);
     struct limits_seen seen;
     limit_group_read(r->group, &seen);
+    ran.peak_memory = (int64_t)seen.peak_memory;
     if (r->killed || seen.oom_kills) {
         take_end(r, &ran);
         finish(r, !r->killed || r->call->cancel_code == ERR_TIMEOUT ? NULL : &cancelled);
