@@ -151,7 +151,7 @@ int command_order(const struct call *call, const struct limits *groups, struct b
     const struct config *config = call->workplace->config;
     *ret = (struct order){.cwd = command->cwd,
                           .beneath = {command->beneath, strlen(command->beneath)},
-                          .has_stdin = command->input.p != NULL,
+                          .has_stdin = command->input.p || call->input_fd >= 0,
                           .n_args = command->n_args,
                           .listed = command->listed};
     buf_add(strings, command->args.data, command->args.len);

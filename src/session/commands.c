@@ -415,12 +415,15 @@ static int make_pipes(struct running *r, struct frame_fds *away, struct err *err
         r->fds[i] = ends[0];
         away->fd[away->n++] = ends[1];
     }
-    const struct command *command = r->call->command;
-    if (!command->input.p)
+    const struct call *call = r->call;
+    if (!call->command->input.p && call->input_fd < 0)
         return 0;
-    int fd = make_input(command->input, err);
+    int fd = call->input_fd >= 0 ? fcntl(call->input_fd, F_DUPFD_CLOEXEC, 0)
+                                 : make_input(call->command->input, err);
     if (fd < 0)
-        return -1;
+        return call->input_fd >= 0
+                   ? err_set(err, ERR_INTERNAL, "standard input: %s", strerror(errno))
+                   : -1;
     away->fd[away->n++] = fd;
     return 0;
 }

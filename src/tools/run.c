@@ -41,7 +41,8 @@ int run_prepare(struct call *call, struct str cwd, int64_t max_output, int64_t t
             err, "timeout",
             "a command may take at most %lld ms here (commands.maxTimeoutMs), not %lld",
             (long long)most, (long long)timeout_ms);
-    call->deadline_ns = timeout_ms ? call->start_ns + (uint64_t)timeout_ms * 1000000u : UINT64_MAX;
+    call->deadline_ns = call->pass_on ? UINT64_MAX
+                                      : call->start_ns + (uint64_t)timeout_ms * 1000000u;
     call->grace_ns = RUN_GRACE_NS;
     return 0;
 }
