@@ -149,6 +149,11 @@ struct guard *guard_new(struct str packed, struct err *err)
     return g;
 }
 
+size_t guard_count(const struct guard *g)
+{
+    return g->count;
+}
+
 struct guard *guard_ref(struct guard *g)
 {
     if (g)

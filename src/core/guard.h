@@ -21,6 +21,7 @@ struct guard;
 void guard_pack(struct buf *out, enum guard_verdict kind, struct str pattern);
 /* NULL with an error when something is wrong with them. */
 struct guard *guard_new(struct str packed, struct err *err);
+size_t guard_count(const struct guard *guard);
 /* Both accept NULL, where everything is open. Not for several threads at a time. */
 struct guard *guard_ref(struct guard *guard);
 void guard_unref(struct guard *guard);

@@ -59,6 +59,7 @@ static const struct arg read_request[] = {
      .def = ARG_ABSENT},
     COUNT(max_bytes, struct op_read_request),
     FLAG(no_links, struct op_read_request),
+    FLAG(unguarded, struct op_read_request),
 };
 static const struct arg read_reply[] = {
     COUNT(size, struct op_read_reply),        SHA256(sha256, struct op_read_reply),
@@ -197,6 +198,13 @@ static const struct arg sweep_reply[] = {
     COUNT(removed, struct op_sweep_reply),
 };
 
+static const struct arg rules_request[] = {
+    ROOT_AND_PATH(struct op_rules_request),
+};
+static const struct arg rules_reply[] = {
+    COUNT(count, struct op_rules_reply),
+};
+
 #define OP_ROW(name_, fields, writes_, has_body_)                                                  \
     {                                                                                              \
         name_, ARG_TABLE(fields##_request, struct op_##fields##_request),                          \
@@ -215,6 +223,7 @@ const struct op op_table[OP_COUNT] = {
     [OP_MOVE] = OP_ROW("move", move, false, false),
     [OP_MKDIR] = OP_ROW("mkdir", mkdir, false, false),
     [OP_SWEEP] = OP_ROW("sweep", sweep, false, false),
+    [OP_RULES] = OP_ROW("rules", rules, false, false),
 };
 
 /* Packed: type (1 byte), size (8), mtime (8), name length (2), name. Same machine on both ends, so

@@ -17,6 +17,7 @@ enum op_id {
     OP_MOVE,
     OP_MKDIR,
     OP_SWEEP,
+    OP_RULES,
     OP_COUNT
 };
 
@@ -34,6 +35,7 @@ struct op_read_request {
     int64_t root;
     struct str path;
     bool no_links;
+    bool unguarded;     /* even what is secret: for the gate's own use */
     int64_t start_line; /* ARG_ABSENT: from the first */
     int64_t end_line;   /* ARG_ABSENT: to the last */
     int64_t max_bytes;
@@ -220,6 +222,17 @@ struct op_sweep_reply {
     int64_t removed;
 };
 
+/* Which files are protected and secret from now on, in all roots. The request's body is packed rules
+ * (guard_pack). */
+struct op_rules_request {
+    int64_t root; /* of no meaning, as is the path */
+    struct str path;
+};
+
+struct op_rules_reply {
+    int64_t count;
+};
+
 union op_request {
     struct op_writing writing;
     struct op_read_request read;
@@ -232,6 +245,7 @@ union op_request {
     struct op_move_request move;
     struct op_mkdir_request mkdir;
     struct op_sweep_request sweep;
+    struct op_rules_request rules;
 };
 
 union op_reply {
@@ -245,6 +259,7 @@ union op_reply {
     struct op_move_reply move;
     struct op_mkdir_reply mkdir;
     struct op_sweep_reply sweep;
+    struct op_rules_reply rules;
     int64_t time_ms; /* of the one tool that needs no operation */
 };
 

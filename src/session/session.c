@@ -1,24 +1,20 @@
 #include "session/session.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/processor.h"
 #include "session/flight.h"
 #include "session/leftover.h"
+#include "session/make_spec.h"
+#include "session/settings.h"
 #include "session/sweep.h"
 
-#define WORKSPACE_FILE "sandgate.json"
 /* How many cells may die under a call that waits for one. */
 #define RESTARTS 2
 
@@ -43,6 +39,8 @@ struct session {
     char cell_tag[32]; /* of those of the cell at hand: a later one must not sweep its own */
     unsigned cells;
     enum state state;
+    unsigned to_come; /* calls of its own that come before the cell is open */
+    struct buf rules; /* about files, as the cell was last sent them */
     struct cell *cell;
     struct flight flight;
     struct call *waiting; /* for OPEN */
@@ -202,12 +200,6 @@ static void send_sweeps(struct session *s)
     }
 }
 
-static void warn_ignored(void *arg, const char *path, const char *why)
-{
-    (void)arg;
-    log_warning("%s: %s is left out: %s", WORKSPACE_FILE, path, why);
-}
-
 static void opened(struct session *s)
 {
     s->state = OPEN;
@@ -217,44 +209,50 @@ static void opened(struct session *s)
     send_waiting(s);
 }
 
-static void settings_read(struct call *call)
+static void came(struct call *call);
+
+static void send_rules(struct session *s, const struct config *config)
+{
+    struct call *call = own_call(s, OP_RULES, 0, ".", came);
+    call->request.rules = (struct op_rules_request){.path = call_path_text(call)};
+    settings_pack_rules(config, &s->rules);
+    call->request_body = buf_str(&s->rules);
+    s->to_come++;
+    send_call(s, call);
+}
+
+/* One of the calls that come before all others is done. When the workspace's settings bring other rules than
+ * the operator's, these follow, and only then is the cell open. */
+static void came(struct call *call)
 {
     struct session *s = session_of(call);
+    struct config *fresh = NULL;
     struct err err;
-    int r = 0;
-    if (call->failed && call->err.code == ERR_INTERRUPTED) {
-        /* The cell died meanwhile; what waits is seen to when that is told. */
-        cell_kill(s->cell, "it ended before it was open");
-        call_free(call);
-        return;
-    }
-    struct config *fresh = config_clone(s->operator_config);
-    if (!s->settings)
-        r = call->failed ? err_set(&err, call->err.code, "%s", call->err.message) : 0;
-    else if (!call->failed && call->reply.read.truncated)
-        r = err_set(&err, ERR_TOO_LARGE, "%s is larger than %u bytes", WORKSPACE_FILE,
-                    CONFIG_BYTES_MAX);
-    else if (!call->failed)
-        r = config_apply(fresh, buf_str(&call->reply_body), WORKSPACE_FILE, CONFIG_WORKSPACE,
-                         warn_ignored, NULL, &err);
-    else if (call->err.code != ERR_NOT_FOUND)
-        r = err_set(&err, call->err.code, "reading %s: %.400s", WORKSPACE_FILE, call->err.message);
-    if (r < 0) {
-        struct err why = err;
-        err_set(&err, ERR_POLICY_DENIED,
-                "nothing runs while the workspace's settings cannot be used: %.380s", why.message);
-        err_reason(&err, "workspace_settings");
-    }
+    bool rules = call->op == &op_table[OP_RULES];
+    bool cut_off = call->failed && call->err.code == ERR_INTERRUPTED;
+    if (!rules && !cut_off)
+        fresh = settings_lay_over(s->operator_config, call, s->settings != NULL, &err);
+    else if (call->failed)
+        err = call->err;
+    bool failed = rules ? call->failed : !fresh;
     call_free(call);
-    config_free(r < 0 ? fresh : s->config);
-    if (r < 0) {
-        /* Someone meant to tighten and it cannot be read: nothing runs. */
-        fail_waiting(s, &err, 0);
-        cell_kill(s->cell, "the workspace's settings cannot be used");
+    if (failed) {
+        /* What waits for a cell that died is seen to when that is told. */
+        if (!cut_off)
+            fail_waiting(s, &err, 0);
+        cell_kill(s->cell, cut_off ? "it ended before it was open" : "its settings cannot be used");
         return;
     }
-    s->workplace.config = s->config = fresh;
-    opened(s);
+    if (fresh) {
+        config_free(s->config);
+        s->workplace.config = s->config = fresh;
+    }
+    if (--s->to_come > 0)
+        return;
+    if (settings_pack_rules(s->config, &s->rules))
+        send_rules(s, s->config);
+    else
+        opened(s);
 }
 
 static int take_frame(void *arg, const struct frame *frame)
@@ -331,15 +329,19 @@ static int open_cell(struct session *s, struct err *err)
         return -1;
     s->state = OPENING;
     snprintf(s->cell_tag, sizeof s->cell_tag, "%s-%x", s->tag, ++s->cells);
+    s->to_come = 0;
+    send_rules(s, s->operator_config);
+    s->to_come++;
     struct call *call;
     if (s->settings) {
-        call = own_call(s, OP_READ, 0, s->settings, settings_read);
+        call = own_call(s, OP_READ, 0, s->settings, came);
         call->request.read = (struct op_read_request){.path = call_path_text(call),
+                                                      .unguarded = true,
                                                       .start_line = ARG_ABSENT,
                                                       .end_line = ARG_ABSENT,
                                                       .max_bytes = CONFIG_BYTES_MAX};
     } else {
-        call = own_call(s, OP_STAT, 0, ".", settings_read);
+        call = own_call(s, OP_STAT, 0, ".", came);
         call->request.stat = (struct op_stat_request){.path = call_path_text(call)};
     }
     send_call(s, call);
@@ -412,15 +414,6 @@ struct runner session_runner(void)
     return (struct runner){"worker", run, cancel, kill_cell, late, flush, NULL};
 }
 
-/* A folder of the last root that stays read-only has to be so by every name it has in the cell. */
-static char *protected_in(const struct session_options *o, size_t i)
-{
-    const char *rest = path_rest(o->roots[o->n_roots - 1].host, o->roots[i].host);
-    if (!o->protect || !rest)
-        return NULL;
-    return *rest ? mem_format("%s/%s", rest, o->protect) : mem_dup(o->protect);
-}
-
 int session_new(struct session **ret_session, uv_loop_t *loop,
                 const struct session_options *options, struct err *err)
 {
@@ -433,8 +426,8 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     s->base = mem_dup(options->base);
     if (options->settings)
         s->settings = strcmp(options->settings, ".") == 0
-                          ? mem_dup(WORKSPACE_FILE)
-                          : mem_format("%s/" WORKSPACE_FILE, options->settings);
+                          ? mem_dup(SETTINGS_FILE)
+                          : mem_format("%s/" SETTINGS_FILE, options->settings);
     s->waiting_end = &s->waiting;
     flight_init(&s->flight);
     for (size_t i = 0; i < ROOTS_MAX; i++)
@@ -446,18 +439,9 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     for (size_t i = 0; i < options->n_roots; i++) {
         const struct root *r = &options->roots[i];
         s->roots[i] = (struct root){r->name, r->inside, mem_dup(r->host), r->writable};
-        FREE_AT_END char *protect = protected_in(options, i);
-        if (spec_add_root(&s->spec, r, protect, err) < 0)
-            return -1;
     }
-    mode_t mask = umask(022);
-    umask(mask);
-    s->spec.umask = mask;
-    /* One more, which hears of cancels. */
-    s->spec.threads = (uint32_t)config_int(options->config, "limits.workerThreads") + 1;
-    s->spec.system = options->show_system;
-    spec_choose_owner(&s->spec, geteuid(), getegid(),
-                      (uint32_t)config_int(options->config, "cell.uid"));
+    if (make_spec(options, &s->spec, err) < 0)
+        return -1;
     s->workplace = (struct workplace){
         .roots = s->roots,
         .n_roots = options->n_roots,
@@ -490,6 +474,7 @@ void session_free(struct session *s)
     flight_done(&s->flight);
     spec_done(&s->spec);
     config_free(s->config);
+    buf_done(&s->rules);
     free(s->id);
     free(s->base);
     free(s->settings);
