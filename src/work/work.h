@@ -58,6 +58,8 @@ int work_mkdir(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err);
 int work_sweep(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err);
+int work_scan(struct work *w, const union op_request *request, struct str body,
+              union op_reply *reply, struct err *err);
 int work_rules(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err);
 
