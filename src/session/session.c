@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/processor.h"
 #include "session/commands.h"
 #include "session/session_parts.h"
+#include "session/settings.h"
 
 /* How many cells may die under a call that waits for one. */
 #define RESTARTS 2
@@ -164,12 +164,6 @@ static void send_sweeps(struct session *s)
     }
 }
 
-static void warn_ignored(void *arg, const char *path, const char *why)
-{
-    (void)arg;
-    log_warning("%s: %s is left out: %s", WORKSPACE_FILE, path, why);
-}
-
 static void opened(struct session *s)
 {
     s->state = OPEN;
@@ -179,44 +173,50 @@ static void opened(struct session *s)
     send_waiting(s);
 }
 
-static void settings_read(struct call *call)
+static void came(struct call *call);
+
+static void send_rules(struct session *s, const struct config *config)
+{
+    struct call *call = own_call(s, OP_RULES, 0, ".", came);
+    call->request.rules = (struct op_rules_request){.path = call_path_text(call)};
+    settings_pack_rules(config, &s->rules);
+    call->request_body = buf_str(&s->rules);
+    s->to_come++;
+    send_call(s, call);
+}
+
+/* One of the calls that come before all others is done. When the workspace's settings bring other rules than
+ * the operator's, these follow, and only then is the cell open. */
+static void came(struct call *call)
 {
     struct session *s = session_of(call);
+    struct config *fresh = NULL;
     struct err err;
-    int r = 0;
-    if (call->failed && call->err.code == ERR_INTERRUPTED) {
-        /* The cell died meanwhile; what waits is seen to when that is told. */
-        cell_kill(s->cell, "it ended before it was open");
-        call_free(call);
-        return;
-    }
-    struct config *fresh = config_clone(s->operator_config);
-    if (!s->settings)
-        r = call->failed ? err_set(&err, call->err.code, "%s", call->err.message) : 0;
-    else if (!call->failed && call->reply.read.truncated)
-        r = err_set(&err, ERR_TOO_LARGE, "%s is larger than %u bytes", WORKSPACE_FILE,
-                    CONFIG_BYTES_MAX);
-    else if (!call->failed)
-        r = config_apply(fresh, buf_str(&call->reply_body), WORKSPACE_FILE, CONFIG_WORKSPACE,
-                         warn_ignored, NULL, &err);
-    else if (call->err.code != ERR_NOT_FOUND)
-        r = err_set(&err, call->err.code, "reading %s: %.400s", WORKSPACE_FILE, call->err.message);
-    if (r < 0) {
-        struct err why = err;
-        err_set(&err, ERR_POLICY_DENIED,
-                "nothing runs while the workspace's settings cannot be used: %.380s", why.message);
-        err_reason(&err, "workspace_settings");
-    }
+    bool rules = call->op == &op_table[OP_RULES];
+    bool cut_off = call->failed && call->err.code == ERR_INTERRUPTED;
+    if (!rules && !cut_off)
+        fresh = settings_lay_over(s->operator_config, call, s->settings != NULL, &err);
+    else if (call->failed)
+        err = call->err;
+    bool failed = rules ? call->failed : !fresh;
     call_free(call);
-    config_free(r < 0 ? fresh : s->config);
-    if (r < 0) {
-        /* Someone meant to tighten and it cannot be read: nothing runs. */
-        fail_waiting(s, &err, 0);
-        cell_kill(s->cell, "the workspace's settings cannot be used");
+    if (failed) {
+        /* What waits for a cell that died is seen to when that is told. */
+        if (!cut_off)
+            fail_waiting(s, &err, 0);
+        cell_kill(s->cell, cut_off ? "it ended before it was open" : "its settings cannot be used");
         return;
     }
-    s->workplace.config = s->config = fresh;
-    opened(s);
+    if (fresh) {
+        config_free(s->config);
+        s->workplace.config = s->config = fresh;
+    }
+    if (--s->to_come > 0)
+        return;
+    if (settings_pack_rules(s->config, &s->rules))
+        send_rules(s, s->config);
+    else
+        opened(s);
 }
 
 static int take_frame(void *arg, const struct frame *frame)
@@ -300,15 +300,19 @@ static int open_cell(struct session *s, struct err *err)
         return -1;
     s->state = OPENING;
     snprintf(s->cell_tag, sizeof s->cell_tag, "%s-%x", s->tag, ++s->cells);
+    s->to_come = 0;
+    send_rules(s, s->operator_config);
+    s->to_come++;
     struct call *call;
     if (s->settings) {
-        call = own_call(s, OP_READ, 0, s->settings, settings_read);
+        call = own_call(s, OP_READ, 0, s->settings, came);
         call->request.read = (struct op_read_request){.path = call_path_text(call),
+                                                      .unguarded = true,
                                                       .start_line = ARG_ABSENT,
                                                       .end_line = ARG_ABSENT,
                                                       .max_bytes = CONFIG_BYTES_MAX};
     } else {
-        call = own_call(s, OP_STAT, 0, ".", settings_read);
+        call = own_call(s, OP_STAT, 0, ".", came);
         call->request.stat = (struct op_stat_request){.path = call_path_text(call)};
     }
     send_call(s, call);

@@ -7,8 +7,6 @@
 #include "session/session.h"
 #include "session/sweep.h"
 
-#define WORKSPACE_FILE "sandgate.json"
-
 enum session_state {
     NO_CELL,
     OPENING, /* the cell starts; the workspace's own settings are being read */
@@ -32,6 +30,8 @@ struct session {
     char cell_tag[32]; /* of those of the cell at hand: a later one must not sweep its own */
     unsigned cells;
     enum session_state state;
+    unsigned to_come; /* calls of its own that come before the cell is open */
+    struct buf rules; /* about files, as the cell was last sent them */
     struct cell *cell;
     struct flight flight;
     struct call *waiting; /* for OPEN */
