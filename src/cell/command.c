@@ -36,6 +36,8 @@
 
 struct init {
     const struct cell_spec *spec;
+    const struct guards *guards;
+    struct guards_watch watched_for;
     struct order order;
     struct order_vectors vectors;
     struct frame_fds fds;
@@ -370,6 +372,7 @@ static int start_program(struct init *init)
     /* Whoever is left: gone before anyone hears that the command has ended. */
     kill(-1, SIGKILL);
     reap(init, 0);
+    guards_look_after(init->spec, &init->watched_for, &init->violations);
     if (is_watched(&init->order)) {
         watch_look(&init->watch);
         init->ran.written = (int64_t)init->watch.written;
@@ -393,24 +396,27 @@ static int obey(struct init *init, const struct frame *frame)
         err_set(&err, ERR_INTERNAL, "an order whose parts do not fit together");
         return give_up(init, RAN_FAILED, &err);
     }
-    if (prepare(init, &err) < 0)
+    if (guards_mount(init->spec, init->guards, &err) < 0 || prepare(init, &err) < 0)
         return give_up(init, RAN_FAILED, &err);
+    guards_look_before(init->spec, init->guards, &init->watched_for);
     return start_program(init);
 }
 
-static int run(const struct cell_spec *spec)
+static int run(const struct cell_spec *spec, const struct guards *guards)
 {
     static char buffer[FRAME_BYTES_MAX];
     static struct init init;
     struct err err;
     struct frame frame;
     sigset_t child;
-    init = (struct init){.spec = spec, .listener = -1};
+    init = (struct init){.spec = spec, .guards = guards, .listener = -1};
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_SETMASK, &child, NULL);
     init.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     int mounted = make_mounts(spec, &err);
+    if (mounted == 0)
+        mounted = guards_mount(spec, guards, &err);
     if (init.signals < 0 || frame_receive_fds(SOCKET_FD, buffer, &frame, &init.fds) != 1)
         return 1;
     if (mounted < 0) {
@@ -420,7 +426,7 @@ static int run(const struct cell_spec *spec)
     return obey(&init, &frame);
 }
 
-pid_t command_make(const struct cell_spec *spec, int *ret_socket)
+pid_t command_make(const struct cell_spec *spec, const struct guards *guards, int *ret_socket)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -433,7 +439,7 @@ pid_t command_make(const struct cell_spec *spec, int *ret_socket)
             _exit(1);
         if (close_range(SOCKET_FD + 1, ~0U, 0) < 0)
             _exit(1);
-        _exit(run(spec));
+        _exit(run(spec, guards));
     }
     int error = errno;
     close(pair[1]);

@@ -6,10 +6,10 @@
 
 #include <sys/types.h>
 
-#include "cell/spec.h"
+#include "cell/guards.h"
 
 /* Makes one. *ret_socket takes a FRAME_RUN, and after that FRAME_STOPs. Its pid, or -errno. It ends with status 0
  * when it has sent its own account. */
-pid_t command_make(const struct cell_spec *spec, int *ret_socket);
+pid_t command_make(const struct cell_spec *spec, const struct guards *guards, int *ret_socket);
 
 #endif

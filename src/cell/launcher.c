@@ -97,6 +97,9 @@ static void describe_death(int status)
     give_up(&err);
 }
 
+/* In place of a token. */
+#define DISCARDED UINT64_MAX
+
 /* A command's first process. */
 struct first {
     uint64_t token; /* 0: it waits for its order */
@@ -110,6 +113,7 @@ struct watched {
     int signals;
     struct first *firsts;
     size_t n_firsts;
+    struct guards guards;
     bool spare_due; /* one is to be made when nothing else is to do */
 };
 
@@ -137,7 +141,7 @@ static struct first *find_first(struct watched *w, uint64_t token)
 static int make_spare(struct watched *w)
 {
     struct first first = {.token = 0};
-    first.pid = command_make(w->spec, &first.socket);
+    first.pid = command_make(w->spec, &w->guards, &first.socket);
     if (first.pid < 0)
         return (int)first.pid;
     w->firsts = mem_grow(w->firsts, w->n_firsts + 1, sizeof *w->firsts);
@@ -161,6 +165,20 @@ static void start_command(struct watched *w, const struct frame *frame, const st
     w->spare_due = true;
 }
 
+/* A spare was made with what was known then: the next one is made anew. */
+static void take_guards(struct watched *w, const struct frame *frame)
+{
+    size_t root = (size_t)frame->token - 1;
+    struct str old = root < ROOTS_MAX ? buf_str(&w->guards.found[root]) : (struct str){0};
+    if (root >= ROOTS_MAX ||
+        (old.n == frame->body.n && (old.n == 0 || memcmp(old.p, frame->body.p, old.n) == 0)))
+        return;
+    guards_set(&w->guards, root, frame->body);
+    struct first *spare = find_first(w, 0);
+    if (spare)
+        kill(spare->pid, SIGKILL), spare->token = DISCARDED;
+}
+
 /* 0: the gate is gone. */
 static int take_order(struct watched *w)
 {
@@ -173,6 +191,8 @@ static int take_order(struct watched *w)
     struct first *first = frame.token ? find_first(w, frame.token) : NULL;
     if (frame.type == FRAME_RUN && frame.token && !first && w->spec->commands)
         start_command(w, &frame, &fds);
+    else if (frame.type == FRAME_GUARDS && frame.token)
+        take_guards(w, &frame);
     else if (frame.type == FRAME_STOP && first)
         frame_send_fds(first->socket, &frame, NULL);
     else if (frame.type == FRAME_KILL && first)
@@ -188,7 +208,7 @@ static void bury(struct watched *w, pid_t pid, int status)
         if (first->pid != pid)
             continue;
         close(first->socket);
-        if (first->token && status != 0)
+        if (first->token && first->token != DISCARDED && status != 0)
             tell_ended(first->token, WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
                                                          : "it ended without its account");
         *first = w->firsts[--w->n_firsts];
@@ -280,6 +300,7 @@ static int launch(const struct cell_spec *spec, const struct trees *trees, worke
         return give_up(&err);
     }
     struct watched watched = {.spec = spec, .worker = pid, .signals = signals};
+    guards_init(&watched.guards);
     return watch(&watched);
 }
 

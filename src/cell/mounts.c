@@ -50,6 +50,12 @@ static int take_tree(int at, const char *in, const char *path, bool readonly, in
     return 0;
 }
 
+int mounts_copy(int at, const char *in, const char *path, bool readonly, int *ret_tree,
+                struct err *err)
+{
+    return take_tree(at, in, path, readonly, -1, ret_tree, err);
+}
+
 int mounts_take_tree(const char *path, bool readonly, int userns_fd, int *ret_tree, struct err *err)
 {
     return take_tree(AT_FDCWD, path, path, readonly, userns_fd, ret_tree, err);
@@ -148,7 +154,7 @@ int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err 
 
 static int make_file(const char *path, struct err *err)
 {
-    FD_AT_END int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+    FD_AT_END int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
     return fd < 0 ? failed(err, "making", path) : 0;
 }
 
@@ -188,6 +194,8 @@ static int apply_step(const struct step *step, const struct cell_spec *spec,
         return symlink(step->from, step->to) < 0 ? failed(err, "linking", step->to) : 0;
     case STEP_FILE:
         return make_file(step->to, err);
+    case STEP_CLOSED:
+        return mkdir(step->to, 0) < 0 ? failed(err, "making", step->to) : 0;
     case STEP_SCRATCH:
         return mounts_scratch(step->to, step->bytes, "700", err);
     case STEP_ATTACH:

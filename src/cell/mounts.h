@@ -20,6 +20,11 @@ int mounts_apply(const struct plan *plan, const struct cell_spec *spec, const st
 int mounts_take_tree(const char *path, bool readonly, int userns_fd, int *ret_tree,
                      struct err *err);
 
+/* The same for what lies at `in` seen from the descriptor `at`, or for that itself where `in` is ""; `path` names it
+ * in errors. */
+int mounts_copy(int at, const char *in, const char *path, bool readonly, int *ret_tree,
+                struct err *err);
+
 /* An empty file system at a folder, that holds no more than `bytes`; `mode` in octal. */
 int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err *err);
 

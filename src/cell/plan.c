@@ -136,6 +136,9 @@ static void attach_for_commands(struct plan *plan, const struct cell_spec *spec,
         set(link->from, links[i][0]);
         set(link->to, links[i][1]);
     }
+    make_folder(plan, "var/hidden");
+    set(add(plan, STEP_FILE)->to, relative(PLAN_HIDDEN_FILE));
+    set(add(plan, STEP_CLOSED)->to, relative(PLAN_HIDDEN_FOLDER));
     make_folder(plan, PLAN_HOME);
     struct step *home = add(plan, STEP_SCRATCH);
     home->bytes = spec->home_bytes;
@@ -196,8 +199,9 @@ void plan_print(const struct plan *plan, struct buf *out)
     static const char *const names[] = {
         [STEP_PRIVATE] = "private", [STEP_CLONE] = "clone",     [STEP_TMPFS] = "tmpfs",
         [STEP_MKDIR] = "mkdir",     [STEP_SYMLINK] = "symlink", [STEP_FILE] = "file",
-        [STEP_SCRATCH] = "scratch", [STEP_ATTACH] = "attach",   [STEP_PIN] = "pin",
-        [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",     [STEP_SEAL] = "seal",
+        [STEP_CLOSED] = "closed",   [STEP_SCRATCH] = "scratch", [STEP_ATTACH] = "attach",
+        [STEP_PIN] = "pin",         [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",
+        [STEP_SEAL] = "seal",
     };
     for (size_t i = 0; i < plan->count; i++) {
         const struct step *s = &plan->steps[i];

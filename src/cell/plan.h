@@ -16,7 +16,8 @@ enum step_kind {
     STEP_TMPFS,   /* an empty file system at `to`, which becomes the working directory */
     STEP_MKDIR,   /* all parents too */
     STEP_SYMLINK, /* at `to`, saying `from` */
-    STEP_FILE,    /* an empty one, to attach a device to */
+    STEP_FILE,    /* an empty one that nobody may read; devices are attached to such */
+    STEP_CLOSED,  /* an empty folder that nobody may read */
     STEP_SCRATCH, /* an empty file system of `bytes` at `to`, for the cell's user alone */
     STEP_ATTACH,  /* slot `slot` at `to` */
     STEP_PIN,     /* the folder at `to`, laid over itself */
@@ -53,6 +54,9 @@ struct place {
 #define PLACES_MAX 12
 /* The home of commands. */
 #define PLAN_HOME "/home/agent"
+/* What covers secrets: nobody may read them. */
+#define PLAN_HIDDEN_FILE "/var/hidden/file"
+#define PLAN_HIDDEN_FOLDER "/var/hidden/folder"
 extern const char *const plan_system_paths[];
 
 /* `places` may be empty when the spec shows no system. `staging` is an existing folder of the host

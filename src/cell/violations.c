@@ -132,23 +132,28 @@ static void add_one(uint32_t *count)
         ++*count;
 }
 
-static void count(struct violations *v, const struct refusal *refusal)
+void violations_count(struct violations *v, const char *name)
 {
-    char call[sizeof v->seen->call] = {0};
-    const char *word = refusal->word;
-    snprintf(call, sizeof call, "%s%s%s", refusal->name, word ? ":" : "", word ? word : "");
     uint32_t i = 0;
-    while (i < v->n && strcmp(v->seen[i].call, call) != 0)
+    while (i < v->n && strcmp(v->seen[i].call, name) != 0)
         i++;
     if (i == VIOLATIONS_MAX) {
         add_one(&v->others);
         return;
     }
     if (i == v->n) {
-        memcpy(v->seen[i].call, call, sizeof call);
+        snprintf(v->seen[i].call, sizeof v->seen[i].call, "%s", name);
         v->n++;
     }
     add_one(&v->seen[i].count);
+}
+
+static void count(struct violations *v, const struct refusal *refusal)
+{
+    char call[sizeof v->seen->call];
+    const char *word = refusal->word;
+    snprintf(call, sizeof call, "%s%s%s", refusal->name, word ? ":" : "", word ? word : "");
+    violations_count(v, call);
 }
 
 void violations_take(int listener, struct violations *v)

@@ -356,7 +356,7 @@ int op_guarded_next(struct str *rest, struct op_guarded *ret)
         return -1;
     memcpy(&head, rest->p, sizeof head);
     struct str path = {rest->p + sizeof head, head.length};
-    if (head.kind > GUARDED_WAY || head.type > TYPE_OTHER || rest->n - sizeof head < path.n ||
+    if (head.kind > GUARDED_MISSING || head.type > TYPE_OTHER || rest->n - sizeof head < path.n ||
         !op_is_relative_path(path))
         return -1;
     *ret = (struct op_guarded){(enum guarded_kind)head.kind, (enum file_type)head.type, path};

@@ -255,7 +255,8 @@ enum guarded_kind {
     GUARDED_PROTECTED, /* a folder stands for all in it, save what is secret there */
     GUARDED_SECRET,    /* a folder stands for all in it */
     GUARDED_SOCKET,
-    GUARDED_WAY, /* a folder, or a link, that the way to what is protected leads through */
+    GUARDED_WAY,     /* a folder, or a link, that the way to what is protected leads through */
+    GUARDED_MISSING, /* what would be protected is not there; a scan does not say so */
 };
 
 struct op_guarded {

@@ -185,7 +185,7 @@ static bool scan_makes_sense(const struct call *call)
     struct op_guarded found;
     int64_t count = 0;
     int r;
-    while ((r = op_guarded_next(&rest, &found)) > 0)
+    while ((r = op_guarded_next(&rest, &found)) > 0 && found.kind != GUARDED_MISSING)
         count++;
     return r == 0 && count == call->reply.scan.count;
 }

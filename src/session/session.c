@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/processor.h"
 #include "session/commands.h"
+#include "session/scan.h"
 #include "session/session_parts.h"
 #include "session/settings.h"
 
@@ -46,7 +47,7 @@ static void wait(struct session *s, struct call *call)
     s->waiting_end = &call->wait_next;
 }
 
-static void send_call(struct session *s, struct call *call)
+void session_send(struct session *s, struct call *call)
 {
     struct err err;
     int body_fd = -1;
@@ -92,12 +93,18 @@ static void start(struct session *s, struct call *call)
         return;
     }
     if (call->tool->runner == RUN_COMMAND) {
+        if (!s->scanned_ns) {
+            wait(s, call);
+            scan_start(s);
+            return;
+        }
         commands_start(s->commands, s->cell, call);
+        scan_again(s);
         return;
     }
     if (call->op->writes)
         call->request.writing.tag = (struct str){s->cell_tag, strlen(s->cell_tag)};
-    send_call(s, call);
+    session_send(s, call);
 }
 
 static void fail_waiting(struct session *s, const struct err *err, unsigned patience)
@@ -115,7 +122,12 @@ static void fail_waiting(struct session *s, const struct err *err, unsigned pati
     }
 }
 
-static void send_waiting(struct session *s)
+void session_fail_waiting(struct session *s, const struct err *err)
+{
+    fail_waiting(s, err, 0);
+}
+
+void session_send_waiting(struct session *s)
 {
     struct call *call = s->waiting;
     s->waiting = NULL;
@@ -133,9 +145,8 @@ static void send_waiting(struct session *s)
     }
 }
 
-/* The session's own operations go the same way as a caller's, without the pipeline. */
-static struct call *own_call(struct session *s, enum op_id op, size_t root, const char *path,
-                             void (*done)(struct call *))
+struct call *session_own_call(struct session *s, enum op_id op, size_t root, const char *path,
+                              void (*done)(struct call *))
 {
     struct call *call = call_new();
     call->workplace = &s->workplace;
@@ -155,11 +166,11 @@ static void swept(struct call *call)
 static void send_sweeps(struct session *s)
 {
     for (struct leftover *l; (l = leftover_take(&s->leftovers));) {
-        struct call *call = own_call(s, OP_SWEEP, l->root, l->path, swept);
+        struct call *call = session_own_call(s, OP_SWEEP, l->root, l->path, swept);
         snprintf(call->sweep_tag, sizeof call->sweep_tag, "%s", l->tag);
         call->request.sweep = (struct op_sweep_request){
             (int64_t)l->root, call_path_text(call), {call->sweep_tag, strlen(call->sweep_tag)}};
-        send_call(s, call);
+        session_send(s, call);
         leftover_free(l);
     }
 }
@@ -170,19 +181,19 @@ static void opened(struct session *s)
     /* Now that the cell is open and what is taken over can be swept at once. */
     leftover_collect(&s->leftovers, s->state_fd, &s->spec);
     send_sweeps(s);
-    send_waiting(s);
+    session_send_waiting(s);
 }
 
 static void came(struct call *call);
 
 static void send_rules(struct session *s, const struct config *config)
 {
-    struct call *call = own_call(s, OP_RULES, 0, ".", came);
+    struct call *call = session_own_call(s, OP_RULES, 0, ".", came);
     call->request.rules = (struct op_rules_request){.path = call_path_text(call)};
     settings_pack_rules(config, &s->rules);
     call->request_body = buf_str(&s->rules);
     s->to_come++;
-    send_call(s, call);
+    session_send(s, call);
 }
 
 /* One of the calls that come before all others is done. When the workspace's settings bring other rules than
@@ -255,6 +266,8 @@ static void cell_died(void *arg, const char *why)
     cell_free(s->cell);
     s->cell = NULL;
     s->state = NO_CELL;
+    s->scans = 0;
+    s->scanned_ns = 0;
     for (struct call *call; (call = flight_first(&s->flight));) {
         flight_remove(&s->flight, call);
         if (call->op->writes)
@@ -305,17 +318,17 @@ static int open_cell(struct session *s, struct err *err)
     s->to_come++;
     struct call *call;
     if (s->settings) {
-        call = own_call(s, OP_READ, 0, s->settings, came);
+        call = session_own_call(s, OP_READ, 0, s->settings, came);
         call->request.read = (struct op_read_request){.path = call_path_text(call),
                                                       .unguarded = true,
                                                       .start_line = ARG_ABSENT,
                                                       .end_line = ARG_ABSENT,
                                                       .max_bytes = CONFIG_BYTES_MAX};
     } else {
-        call = own_call(s, OP_STAT, 0, ".", came);
+        call = session_own_call(s, OP_STAT, 0, ".", came);
         call->request.stat = (struct op_stat_request){.path = call_path_text(call)};
     }
-    send_call(s, call);
+    session_send(s, call);
     return 0;
 }
 

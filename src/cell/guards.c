@@ -1,0 +1,178 @@
+#include "cell/guards.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <linux/stat.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "cell/mounts.h"
+#include "core/op.h"
+
+#define FOUND_MAX ((size_t)128 << 10)
+
+void guards_init(struct guards *guards)
+{
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        buf_init(&guards->found[i], FOUND_MAX);
+}
+
+int guards_set(struct guards *guards, size_t root, struct str found)
+{
+    struct str rest = found;
+    struct op_guarded entry;
+    int r;
+    while ((r = op_guarded_next(&rest, &entry)) > 0)
+        continue;
+    if (r < 0 || root >= ROOTS_MAX)
+        return -1;
+    buf_done(&guards->found[root]);
+    buf_init(&guards->found[root], FOUND_MAX);
+    return buf_add(&guards->found[root], found.p, found.n);
+}
+
+static int failed(struct err *err, const char *path)
+{
+    return err_set(err, ERR_SANDBOX_UNAVAILABLE, "covering %.200s: %s", path, strerror(errno));
+}
+
+/* Who can write in the workspace meanwhile must not choose what is covered by what: no links. */
+static int open_plain(int root, const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+}
+
+static bool is_covered(int fd)
+{
+    struct statx st;
+    return statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0 &&
+           (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+static int cover(int fd, const struct op_guarded *entry, const char *path, struct err *err)
+{
+    struct stat st;
+    FD_AT_END int tree = -1;
+    if (fstat(fd, &st) < 0)
+        return failed(err, path);
+    /* A mount cannot lie on a link, and a link runs and holds nothing by itself. */
+    if (S_ISLNK(st.st_mode))
+        return 0;
+    bool own = entry->kind == GUARDED_PROTECTED || entry->kind == GUARDED_WAY;
+    if (own ? mounts_copy(fd, "", path, entry->kind == GUARDED_PROTECTED, &tree, err) < 0
+            : mounts_copy(AT_FDCWD, S_ISDIR(st.st_mode) ? PLAN_HIDDEN_FOLDER : PLAN_HIDDEN_FILE,
+                          path, true, &tree, err) < 0)
+        return -1;
+    return move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
+               ? failed(err, path)
+               : 0;
+}
+
+/* A repository has these; where one is missing, a command could make it. */
+static void make_missing(int root, const char *path)
+{
+    const char *name = strrchr(path, '/');
+    bool in_git = name && name - path >= 4 && memcmp(name - 4, ".git", 4) == 0 &&
+                  (name - path == 4 || name[-5] == '/');
+    if (!in_git)
+        return;
+    FREE_AT_END char *parent = mem_copy(path, (size_t)(name - path));
+    FD_AT_END int dir = open_plain(root, parent);
+    if (dir < 0)
+        return;
+    if (strcmp(name, "/hooks") == 0) {
+        mkdirat(dir, "hooks", 0777);
+    } else if (strcmp(name, "/config") == 0) {
+        int fd = openat(dir, "config", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        fd_closep(&fd);
+    }
+}
+
+static int guard_one(int root, const struct op_guarded *entry, struct err *err)
+{
+    FREE_AT_END char *path = mem_copy(entry->path.p, entry->path.n);
+    if (entry->kind == GUARDED_MISSING)
+        make_missing(root, path);
+    FD_AT_END int fd = open_plain(root, path);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+        return 0;
+    if (fd < 0)
+        return failed(err, path);
+    struct op_guarded now = *entry;
+    if (entry->kind == GUARDED_MISSING)
+        now.kind = GUARDED_PROTECTED;
+    return is_covered(fd) ? 0 : cover(fd, &now, path, err);
+}
+
+int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        struct str rest = buf_str(&guards->found[i]);
+        struct op_guarded entry;
+        if (!spec->roots[i].commands || rest.n == 0)
+            continue;
+        FD_AT_END int root = open(spec->roots[i].inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (root < 0)
+            return failed(err, spec->roots[i].inside);
+        while (op_guarded_next(&rest, &entry) > 0) {
+            if (guard_one(root, &entry, err) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* The path in the cell. */
+static void full_path(const struct cell_spec *spec, size_t root, struct str path,
+                      char ret[2 * PATH_TEXT_MAX])
+{
+    snprintf(ret, 2 * (size_t)PATH_TEXT_MAX, "%s/%.*s", spec->roots[root].inside, (int)path.n,
+             path.p);
+}
+
+static bool is_there(const struct cell_spec *spec, size_t root, struct str path)
+{
+    char text[2 * PATH_TEXT_MAX];
+    struct stat st;
+    full_path(spec, root, path, text);
+    return lstat(text, &st) == 0;
+}
+
+void guards_look_before(const struct cell_spec *spec, const struct guards *guards,
+                        struct guards_watch *ret)
+{
+    ret->n = 0;
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        struct str rest = buf_str(&guards->found[i]);
+        struct op_guarded entry;
+        while (spec->roots[i].commands && op_guarded_next(&rest, &entry) > 0) {
+            if (entry.kind != GUARDED_MISSING || ret->n == GUARDS_WATCHED_MAX ||
+                is_there(spec, i, entry.path))
+                continue;
+            ret->absent[ret->n].root = (uint32_t)i;
+            ret->absent[ret->n++].path = entry.path;
+        }
+    }
+}
+
+void guards_look_after(const struct cell_spec *spec, const struct guards_watch *watch,
+                       struct violations *violations)
+{
+    for (size_t i = 0; i < watch->n; i++) {
+        struct str path = watch->absent[i].path;
+        char name[sizeof violations->seen[0].call];
+        if (!is_there(spec, watch->absent[i].root, path))
+            continue;
+        snprintf(name, sizeof name, "created:%.*s", (int)path.n, path.p);
+        violations_count(violations, name);
+    }
+}
