@@ -63,6 +63,68 @@ static void three_folders_and_protected_logs(void **state)
            "seal\n");
 }
 
+/* Devices, a home and folders that are shown; those the system shows anyway are not taken twice. */
+static void a_cell_for_commands(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done)
+    struct cell_spec spec = {.n_roots = 1, .commands = true, .home_bytes = 5, .tmp_bytes = 6};
+    static const struct place places[] = {{"/usr", PLACE_FOLDER, ""},
+                                          {"/bin", PLACE_LINK, "usr/bin"}};
+    struct err err;
+    spec.roots[0] = root("/home/u/w", "/workspace", true, NULL);
+    assert_int_equal(spec_add_shown(&spec, "/usr/local/go", &err), 0);
+    assert_int_equal(spec_add_shown(&spec, "/home/u/.nvm", &err), 0);
+    prints(&spec, places, ARRAY_LEN(places),
+           "private\n"
+           "clone #0 /home/u/w\n"
+           "clone #1 /usr ro\n"
+           "clone #2 /dev/null\n"
+           "clone #3 /dev/zero\n"
+           "clone #4 /dev/full\n"
+           "clone #5 /dev/random\n"
+           "clone #6 /dev/urandom\n"
+           "clone #7 /home/u/.nvm ro\n"
+           "tmpfs -> /tmp\n"
+           "mkdir -> usr\n"
+           "attach #1 -> usr\n"
+           "symlink usr/bin -> bin\n"
+           "mkdir -> dev/pts\n"
+           "mkdir -> tmp\n"
+           "mkdir -> var\n"
+           "mkdir -> run\n"
+           "file -> dev/null\n"
+           "attach #2 -> dev/null\n"
+           "file -> dev/zero\n"
+           "attach #3 -> dev/zero\n"
+           "file -> dev/full\n"
+           "attach #4 -> dev/full\n"
+           "file -> dev/random\n"
+           "attach #5 -> dev/random\n"
+           "file -> dev/urandom\n"
+           "attach #6 -> dev/urandom\n"
+           "symlink /proc/self/fd -> dev/fd\n"
+           "symlink /proc/self/fd/0 -> dev/stdin\n"
+           "symlink /proc/self/fd/1 -> dev/stdout\n"
+           "symlink /proc/self/fd/2 -> dev/stderr\n"
+           "symlink pts/ptmx -> dev/ptmx\n"
+           "symlink /tmp -> dev/shm\n"
+           "symlink /tmp -> var/tmp\n"
+           "mkdir -> var/hidden\n"
+           "file -> var/hidden/file\n"
+           "closed -> var/hidden/folder\n"
+           "mkdir -> home/agent\n"
+           "scratch -> home/agent\n"
+           "mkdir -> home/u/.nvm\n"
+           "attach #7 -> home/u/.nvm\n"
+           "mkdir -> workspace\n"
+           "attach #0 -> workspace\n"
+           "mkdir -> proc\n"
+           "proc -> proc\n"
+           "pivot\n"
+           "seal\n");
+}
+
 /* The run's folder lies in the project: its logs are kept by both names, and so is the way there. */
 static void logs_within_the_project(void **state)
 {
@@ -255,11 +317,9 @@ static void holds_for_every_cell(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_folder),
-        cmocka_unit_test(three_folders_and_protected_logs),
-        cmocka_unit_test(logs_within_the_project),
-        cmocka_unit_test(a_machines_programs),
-        cmocka_unit_test(holds_for_every_cell),
+        cmocka_unit_test(one_folder),          cmocka_unit_test(three_folders_and_protected_logs),
+        cmocka_unit_test(a_cell_for_commands), cmocka_unit_test(logs_within_the_project),
+        cmocka_unit_test(a_machines_programs), cmocka_unit_test(holds_for_every_cell),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }
