@@ -57,7 +57,7 @@ static void switch_on(int dir, unsigned kinds)
     }
 }
 
-/* Makes a group there to see what it would limit. */
+/* Makes a group there to see what it limits; it stays when that is anything. */
 static unsigned probe(int dir, bool v2, unsigned kinds, const char *name)
 {
     unsigned found = 0;
@@ -75,7 +75,8 @@ static unsigned probe(int dir, bool v2, unsigned kinds, const char *name)
     }
     if (group >= 0 && faccessat(group, "cgroup.procs", W_OK, AT_EACCESS) < 0)
         found = 0;
-    unlinkat(dir, name, AT_REMOVEDIR);
+    if (!found)
+        unlinkat(dir, name, AT_REMOVEDIR);
     return found;
 }
 
@@ -94,13 +95,13 @@ static bool try(struct limits_tree *t, const char *path, bool v2, unsigned kinds
 }
 
 bool limits_tree_open(struct limits_tree *t, const struct limits_place *p, unsigned kinds,
-                      const char *probe_name)
+                      const char *first_name)
 {
     kinds &= p->kinds;
     if (!kinds)
         return false;
     if (!p->v2)
-        return try(t, p->own, false, kinds, probe_name);
+        return try(t, p->own, false, kinds, first_name);
     /* In cgroup2 a group with processes, as this one's, cannot have groups with limits: a sibling it
      * must be. Only the top of everything may have both. */
     char path[PATH_MAX];
@@ -109,10 +110,10 @@ bool limits_tree_open(struct limits_tree *t, const struct limits_place *p, unsig
     char *slash = strrchr(path, '/');
     if (slash && (size_t)(slash - path) > top) {
         *slash = 0;
-        if (try(t, path, true, kinds, probe_name))
+        if (try(t, path, true, kinds, first_name))
             return true;
     }
-    return try(t, p->mount, true, kinds, probe_name);
+    return try(t, p->mount, true, kinds, first_name);
 }
 
 /* When a process began, in the kernel's ticks; false when it is gone or only waits to be reaped. */
