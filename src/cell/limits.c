@@ -39,20 +39,30 @@ static void find_trees(struct limits *l, const char *mounts_file, const char *cg
     BUF_AT_END struct buf mounts = BUF_INIT(MOUNTS_MAX);
     BUF_AT_END struct buf cgroups = BUF_INIT(CGROUPS_MAX);
     FREE_AT_END struct limits_places *places = mem_zero(sizeof *places);
-    char probe[LIMIT_NAME_MAX];
+    char first[LIMIT_NAME_MAX];
     unsigned missing = LIMIT_ALL;
     read_text(mounts_file, &mounts);
     read_text(cgroup_file, &cgroups);
     limits_find(buf_str(&mounts), buf_str(&cgroups), places);
-    snprintf(probe, sizeof probe, "%.100s0", l->prefix);
+    snprintf(first, sizeof first, "%.100s1", l->prefix);
     for (size_t i = 0; i < places->count && missing; i++) {
         struct limits_tree *t = &l->trees[l->n_trees];
-        if (!limits_tree_open(t, &places->place[i], missing, probe))
+        if (!limits_tree_open(t, &places->place[i], missing, first))
             continue;
         missing &= ~t->kinds;
         l->n_trees++;
         limits_sweep(t);
     }
+}
+
+static struct limit_group *make(struct limits *l)
+{
+    struct limit_group *g = l->n_trees ? limit_group_new(l, ++l->made) : NULL;
+    if (!g)
+        return NULL;
+    g->next = l->groups;
+    l->groups = g;
+    return g;
 }
 
 int limits_open_from(struct limits **ret, const char *tag, const char *mounts_file,
@@ -64,6 +74,8 @@ int limits_open_from(struct limits **ret, const char *tag, const char *mounts_fi
     struct limits *l = mem_zero(sizeof *l);
     if (limits_prefix(l->prefix, tag))
         find_trees(l, mounts_file, cgroup_file);
+    /* It was made to try; now it is the first that is free. */
+    make(l);
     *ret = l;
     return 0;
 }
@@ -134,16 +146,6 @@ static void look_at_ending(struct limits *l)
         else if (g->state == GROUP_ENDING)
             limit_group_kill(g);
     }
-}
-
-static struct limit_group *make(struct limits *l)
-{
-    struct limit_group *g = l->n_trees ? limit_group_new(l, ++l->made) : NULL;
-    if (!g)
-        return NULL;
-    g->next = l->groups;
-    l->groups = g;
-    return g;
 }
 
 struct limit_group *limits_take(struct limits *l, const struct limits_want *want)
