@@ -69,6 +69,23 @@ static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
     return 0;
 }
 
+/* What only commands need is not there for the worker. */
+static int leave_commands_part(const struct cell_spec *spec, struct err *err)
+{
+    static const char *const own[] = {"/proc", PLAN_HOME, "/dev/null", "/dev/zero", "/dev/full",
+                                      "/dev/random", "/dev/urandom"};
+    if (unshare(CLONE_NEWNS) < 0)
+        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "mounts for the worker: %s", strerror(errno));
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(own); i++)
+        r = mounts_leave(own[i], err);
+    for (size_t i = 0; r == 0 && plan_system_paths[i]; i++)
+        r = mounts_leave(plan_system_paths[i], err);
+    for (size_t i = 0; r == 0 && i < spec->n_shown; i++)
+        r = mounts_leave(spec->shown[i], err);
+    return r;
+}
+
 static int run_worker(const struct cell_spec *spec, worker_fn worker)
 {
     struct err err;
@@ -78,7 +95,8 @@ static int run_worker(const struct cell_spec *spec, worker_fn worker)
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (open_roots(spec, roots, rules, &err) < 0 || lock_worker(rules, spec->n_roots, &err) < 0)
+    if ((spec->commands && leave_commands_part(spec, &err) < 0) ||
+        open_roots(spec, roots, rules, &err) < 0 || lock_worker(rules, spec->n_roots, &err) < 0)
         return give_up(&err);
     if (report(FRAME_READY, NULL, NULL, 0) < 0)
         return 1;

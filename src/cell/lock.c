@@ -93,7 +93,11 @@ static void allow_files(void)
 
 static int confine(const struct landlock_rule *rules, size_t count, bool tcp, struct err *err)
 {
-    struct rlimit no_core = {0, 0};
+    /* One byte: with none, a kernel that pipes cores to a program on the host would still do it. */
+    struct rlimit no_core;
+    if (getrlimit(RLIMIT_CORE, &no_core) < 0)
+        return failed(err, "switching core files off");
+    no_core.rlim_cur = no_core.rlim_max = no_core.rlim_max > 0;
     if (setrlimit(RLIMIT_CORE, &no_core) < 0)
         return failed(err, "switching core files off");
     if (drop_capabilities(err) < 0)

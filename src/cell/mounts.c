@@ -152,6 +152,14 @@ int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err 
                : 0;
 }
 
+int mounts_leave(const char *path, struct err *err)
+{
+    /* A link is no mount, and what it points to has its own turn. */
+    if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL && errno != ENOENT)
+        return failed(err, "taking away", path);
+    return 0;
+}
+
 static int make_file(const char *path, struct err *err)
 {
     FD_AT_END int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);

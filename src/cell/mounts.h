@@ -28,6 +28,9 @@ int mounts_copy(int at, const char *in, const char *path, bool readonly, int *re
 /* An empty file system at a folder, that holds no more than `bytes`; `mode` in octal. */
 int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err *err);
 
+/* Takes a mount away; nothing where there is none. */
+int mounts_leave(const char *path, struct err *err);
+
 /* Refuses a tree that is not the directory the gate meant. */
 int mounts_check_identity(int tree, const struct cell_root *root, struct err *err);
 
