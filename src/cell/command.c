@@ -37,7 +37,7 @@
 struct init {
     const struct cell_spec *spec;
     const struct guards *guards;
-    struct guards_watch watched_for;
+    struct guards_view view;
     struct order order;
     struct order_vectors vectors;
     struct frame_fds fds;
@@ -372,7 +372,7 @@ static int start_program(struct init *init)
     /* Whoever is left: gone before anyone hears that the command has ended. */
     kill(-1, SIGKILL);
     reap(init, 0);
-    guards_look_after(init->spec, &init->watched_for, &init->violations);
+    guards_look_after(init->spec, &init->view, &init->violations);
     if (is_watched(&init->order)) {
         watch_look(&init->watch);
         init->ran.written = (int64_t)init->watch.written;
@@ -396,9 +396,8 @@ static int obey(struct init *init, const struct frame *frame)
         err_set(&err, ERR_INTERNAL, "an order whose parts do not fit together");
         return give_up(init, RAN_FAILED, &err);
     }
-    if (guards_mount(init->spec, init->guards, &err) < 0 || prepare(init, &err) < 0)
+    if (guards_renew(init->spec, init->guards, &init->view, &err) < 0 || prepare(init, &err) < 0)
         return give_up(init, RAN_FAILED, &err);
-    guards_look_before(init->spec, init->guards, &init->watched_for);
     return start_program(init);
 }
 
@@ -416,7 +415,7 @@ static int run(const struct cell_spec *spec, const struct guards *guards)
     init.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     int mounted = make_mounts(spec, &err);
     if (mounted == 0)
-        mounted = guards_mount(spec, guards, &err);
+        mounted = guards_mount(spec, guards, &init.view, &err);
     if (init.signals < 0 || frame_receive_fds(SOCKET_FD, buffer, &frame, &init.fds) != 1)
         return 1;
     if (mounted < 0) {

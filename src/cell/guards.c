@@ -113,7 +113,9 @@ static int guard_one(int root, const struct op_guarded *entry, struct err *err)
     return is_covered(fd) ? 0 : cover(fd, &now, path, err);
 }
 
-int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err)
+/* With `missing` false only what the worker found. */
+static int guard_all(const struct cell_spec *spec, const struct guards *guards, bool missing,
+                     struct err *err)
 {
     for (size_t i = 0; i < spec->n_roots; i++) {
         struct str rest = buf_str(&guards->found[i]);
@@ -124,53 +126,128 @@ int guards_mount(const struct cell_spec *spec, const struct guards *guards, stru
         if (root < 0)
             return failed(err, spec->roots[i].inside);
         while (op_guarded_next(&rest, &entry) > 0) {
-            if (guard_one(root, &entry, err) < 0)
+            if ((missing || entry.kind != GUARDED_MISSING) && guard_one(root, &entry, err) < 0)
                 return -1;
         }
     }
     return 0;
 }
 
-/* The path in the cell. */
-static void full_path(const struct cell_spec *spec, size_t root, struct str path,
-                      char ret[2 * PATH_TEXT_MAX])
-{
-    snprintf(ret, 2 * (size_t)PATH_TEXT_MAX, "%s/%.*s", spec->roots[root].inside, (int)path.n,
-             path.p);
-}
-
-static bool is_there(const struct cell_spec *spec, size_t root, struct str path)
+static int look_at(const struct cell_spec *spec, size_t root, struct str path, struct stat *ret)
 {
     char text[2 * PATH_TEXT_MAX];
-    struct stat st;
-    full_path(spec, root, path, text);
-    return lstat(text, &st) == 0;
+    snprintf(text, sizeof text, "%s/%.*s", spec->roots[root].inside, (int)path.n, path.p);
+    return lstat(text, ret);
 }
 
-void guards_look_before(const struct cell_spec *spec, const struct guards *guards,
-                        struct guards_watch *ret)
+/* The folder where a missing path would have to appear: its longest part that is there. */
+static struct str nearest_folder(const struct cell_spec *spec, size_t root, struct str path,
+                                 struct stat *ret)
 {
-    ret->n = 0;
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        struct str rest = buf_str(&guards->found[i]);
-        struct op_guarded entry;
-        while (spec->roots[i].commands && op_guarded_next(&rest, &entry) > 0) {
-            if (entry.kind != GUARDED_MISSING || ret->n == GUARDS_WATCHED_MAX ||
-                is_there(spec, i, entry.path))
-                continue;
-            ret->absent[ret->n].root = (uint32_t)i;
-            ret->absent[ret->n++].path = entry.path;
+    for (struct str at = path;;) {
+        while (at.n && at.p[at.n - 1] != '/')
+            at.n--;
+        at.n -= at.n > 0;
+        if (at.n == 0 || look_at(spec, root, at, ret) == 0) {
+            if (at.n == 0 && look_at(spec, root, at, ret) < 0)
+                *ret = (struct stat){0};
+            return at;
         }
     }
 }
 
-void guards_look_after(const struct cell_spec *spec, const struct guards_watch *watch,
+static void add_folder(const struct cell_spec *spec, size_t root, struct str path,
+                       struct guards_view *view)
+{
+    struct stat st;
+    struct str folder = nearest_folder(spec, root, path, &st);
+    for (size_t i = 0; i < view->n_folders; i++) {
+        if (view->folders[i].root == root && view->folders[i].path.n == folder.n &&
+            memcmp(view->folders[i].path.p, folder.p, folder.n) == 0)
+            return;
+    }
+    if (view->n_folders == GUARDS_WATCHED_MAX) {
+        view->too_many = true;
+        return;
+    }
+    view->folders[view->n_folders].root = (uint32_t)root;
+    view->folders[view->n_folders].path = folder;
+    view->folders[view->n_folders++].changed = st.st_ctim;
+}
+
+static void look(const struct cell_spec *spec, const struct guards *guards,
+                 struct guards_view *view)
+{
+    struct stat st;
+    *view = (struct guards_view){0};
+    clock_gettime(CLOCK_REALTIME_COARSE, &view->looked);
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        struct str rest = buf_str(&guards->found[i]);
+        struct op_guarded entry;
+        while (spec->roots[i].commands && op_guarded_next(&rest, &entry) > 0) {
+            if (entry.kind != GUARDED_MISSING)
+                continue;
+            add_folder(spec, i, entry.path, view);
+            if (view->n_missing == GUARDS_WATCHED_MAX || look_at(spec, i, entry.path, &st) == 0)
+                continue;
+            view->missing[view->n_missing].root = (uint32_t)i;
+            view->missing[view->n_missing++].path = entry.path;
+        }
+    }
+}
+
+/* A folder's time of change cannot be set back. Its clock is coarse: what changed just before it was looked at may
+ * have changed just after as well. */
+static bool has_changed(const struct cell_spec *spec, const struct guards_view *view)
+{
+    const long coarse_ns = 20000000;
+    if (view->too_many)
+        return true;
+    for (size_t i = 0; i < view->n_folders; i++) {
+        struct stat st;
+        const struct timespec *then = &view->folders[i].changed;
+        if (look_at(spec, view->folders[i].root, view->folders[i].path, &st) < 0)
+            return true;
+        long since = (view->looked.tv_sec - then->tv_sec) * 1000000000 +
+                     (view->looked.tv_nsec - then->tv_nsec);
+        if (view->looked.tv_sec - then->tv_sec < 2 && since < coarse_ns)
+            return true;
+        if (st.st_ctim.tv_sec != then->tv_sec || st.st_ctim.tv_nsec != then->tv_nsec)
+            return true;
+    }
+    return false;
+}
+
+int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct guards_view *ret,
+                 struct err *err)
+{
+    if (guard_all(spec, guards, true, err) < 0)
+        return -1;
+    look(spec, guards, ret);
+    return 0;
+}
+
+int guards_renew(const struct cell_spec *spec, const struct guards *guards,
+                 struct guards_view *view, struct err *err)
+{
+    bool changed = has_changed(spec, view);
+    if (guard_all(spec, guards, changed, err) < 0)
+        return -1;
+    if (changed)
+        look(spec, guards, view);
+    return 0;
+}
+
+void guards_look_after(const struct cell_spec *spec, struct guards_view *view,
                        struct violations *violations)
 {
-    for (size_t i = 0; i < watch->n; i++) {
-        struct str path = watch->absent[i].path;
+    struct stat st;
+    if (!has_changed(spec, view))
+        return;
+    for (size_t i = 0; i < view->n_missing; i++) {
+        struct str path = view->missing[i].path;
         char name[sizeof violations->seen[0].call];
-        if (!is_there(spec, watch->absent[i].root, path))
+        if (look_at(spec, view->missing[i].root, path, &st) < 0)
             continue;
         snprintf(name, sizeof name, "created:%.*s", (int)path.n, path.p);
         violations_count(violations, name);

@@ -4,6 +4,8 @@
 #ifndef SANDGATE_CELL_GUARDS_H
 #define SANDGATE_CELL_GUARDS_H
 
+#include <time.h>
+
 #include "base/buf.h"
 #include "cell/spec.h"
 #include "cell/violations.h"
@@ -19,23 +21,33 @@ void guards_init(struct guards *guards);
 /* Takes a copy of what was found in a root. 0, or -1 when it is not well formed. */
 int guards_set(struct guards *guards, size_t root, struct str found);
 
-/* In a command's own mount namespace, before it is locked: covers what is not covered yet. To be called when the
- * namespace is made, and again before the command starts: what a mount covered may have been replaced on the host,
- * and then the mount is gone. */
-int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err);
-
-/* Those that were not there before the command started. */
-struct guards_watch {
+/* What a command's first process knows of them: which are missing, and the folders where one of these would
+ * appear, as they were when that was looked up. */
+struct guards_view {
     struct {
         uint32_t root;
         struct str path;
-    } absent[GUARDS_WATCHED_MAX];
-    size_t n;
+    } missing[GUARDS_WATCHED_MAX];
+    size_t n_missing;
+    struct {
+        uint32_t root;
+        struct str path;
+        struct timespec changed;
+    } folders[GUARDS_WATCHED_MAX];
+    size_t n_folders;
+    bool too_many; /* folders */
+    struct timespec looked;
 };
-void guards_look_before(const struct cell_spec *spec, const struct guards *guards,
-                        struct guards_watch *ret);
-/* Counts those that are there now as `created:PATH`. */
-void guards_look_after(const struct cell_spec *spec, const struct guards_watch *watch,
+
+/* In a command's own mount namespace, before it is locked: covers what is there. */
+int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct guards_view *ret,
+                 struct err *err);
+/* Once more before the command starts, which may be much later: what a mount covered may have been replaced on
+ * the host, and then the mount is gone; what was missing may be there. Quick where nothing has changed. */
+int guards_renew(const struct cell_spec *spec, const struct guards *guards,
+                 struct guards_view *view, struct err *err);
+/* When it has ended: counts those that it made as `created:PATH`. */
+void guards_look_after(const struct cell_spec *spec, struct guards_view *view,
                        struct violations *violations);
 
 #endif

@@ -72,8 +72,8 @@ static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
 /* What only commands need is not there for the worker. */
 static int leave_commands_part(const struct cell_spec *spec, struct err *err)
 {
-    static const char *const own[] = {"/proc", PLAN_HOME, "/dev/null", "/dev/zero", "/dev/full",
-                                      "/dev/random", "/dev/urandom"};
+    static const char *const own[] = {"/proc",     PLAN_HOME,     "/dev/null",   "/dev/zero",
+                                      "/dev/full", "/dev/random", "/dev/urandom"};
     if (unshare(CLONE_NEWNS) < 0)
         return err_set(err, ERR_SANDBOX_UNAVAILABLE, "mounts for the worker: %s", strerror(errno));
     int r = 0;
@@ -296,7 +296,7 @@ static int launch(const struct cell_spec *spec, const struct trees *trees, worke
     plan_make(spec, places, n_places, staging, &plan);
     int r = mounts_apply(&plan, spec, trees, &err);
     plan_done(&plan);
-    if (r < 0 || (spec->commands && raise_loopback(&err) < 0))
+    if (r < 0 || (spec->commands && raise_loopback(&err) < 0) || lock_bounds(&err) < 0)
         return give_up(&err);
     umask(spec->umask);
 

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
 #include "cell/limits.h"
 #include "core/command.h"
+#include "session/command_end.h"
 #include "session/command_order.h"
 
 #define READ_BYTES (64u << 10)
@@ -44,7 +44,9 @@ struct commands {
     struct running *all;
     uint64_t next_token;
     char tag[16];
-    struct limits *limits; /* looked for when the first command starts */
+    struct limits *limits;    /* looked for when the first command starts */
+    struct limit_group *next; /* taken ahead of the next command, with these limits */
+    struct limits_want next_want;
 };
 
 struct commands *commands_new(uv_loop_t *loop, const char *tag)
@@ -62,6 +64,7 @@ void commands_free(struct commands *c)
     /* Those whose handles are still closing free themselves. */
     for (struct running *r = c->all; r; r = r->next)
         r->owner = NULL;
+    limits_give_back(c->limits, c->next);
     limits_close(c->limits);
     free(c);
 }
@@ -166,120 +169,7 @@ static void drain(struct running *r)
     }
 }
 
-/* A shell whose last command was ended that way says so by its exit code. */
-static bool is_ended_by_signal(const struct running *r, const struct ran *ran, int signal)
-{
-    if (WIFSIGNALED(ran->status))
-        return WTERMSIG(ran->status) == signal;
-    return r->call->command->shell && WEXITSTATUS(ran->status) == 128 + signal;
-}
-
-static enum command_end why_ended(const struct running *r, const struct ran *ran)
-{
-    if (ran->kind == RAN_MEMORY)
-        return COMMAND_MEMORY_LIMIT;
-    if (ran->kind == RAN_PROCESSES)
-        return COMMAND_PROCESS_LIMIT;
-    if (ran->kind == RAN_WRITTEN)
-        return COMMAND_DISK_LIMIT;
-    if (r->stopped)
-        return COMMAND_TIMEOUT;
-    if (ran->status == 0)
-        return COMMAND_EXIT;
-    struct limits_seen seen;
-    limit_group_read(r->group, &seen);
-    if (seen.oom_kills)
-        return COMMAND_MEMORY_LIMIT;
-    if (seen.process_limit_hits)
-        return COMMAND_PROCESS_LIMIT;
-    if (is_ended_by_signal(r, ran, SIGXFSZ))
-        return COMMAND_FILE_SIZE_LIMIT;
-    if (is_ended_by_signal(r, ran, SIGXCPU))
-        return COMMAND_CPU_LIMIT;
-    return WIFSIGNALED(ran->status) ? COMMAND_SIGNAL : COMMAND_EXIT;
-}
-
-static void take_violations(struct command *command, yyjson_val *list)
-{
-    size_t idx;
-    size_t max;
-    yyjson_val *item;
-    yyjson_arr_foreach(list, idx, max, item) {
-        if (command->n_violations == COMMAND_VIOLATIONS_MAX)
-            return;
-        struct command_violation *v = &command->violations[command->n_violations++];
-        const char *what = yyjson_get_str(yyjson_obj_get(item, "call"));
-        snprintf(v->what, sizeof v->what, "%s", what ? what : "");
-        v->count = yyjson_get_sint(yyjson_obj_get(item, "count"));
-    }
-}
-
-static void take_end(struct running *r, const struct ran *ran)
-{
-    struct command *command = r->call->command;
-    command->ended_by = why_ended(r, ran);
-    if (WIFEXITED(ran->status))
-        command->exit_code = WEXITSTATUS(ran->status);
-    else
-        command->signal = WTERMSIG(ran->status);
-    command->peak_memory = ran->peak_memory;
-    command->cpu_ms = ran->user_ms + ran->system_ms;
-    take_violations(command, ran->violations);
-}
-
 static const struct err cancelled = {.code = ERR_CANCELLED};
-
-static void name_missing(const struct call *call, const struct ran *ran, struct err *err)
-{
-    int n = (int)ran->message.n;
-    if (call->command->shell)
-        err_set(err, ERR_NOT_FOUND,
-                "there is no %.*s in the sandbox, so no command line can be run", n,
-                ran->message.p);
-    else
-        err_set(
-            err, ERR_NOT_FOUND,
-            "there is no program `%.*s` in the sandbox: `command` is one program and its arguments "
-            "are given apart. One that is installed in a home or another folder is made visible with "
-            "commands.show and commands.path in Sandgate's configuration",
-            n, ran->message.p);
-    err_reason(err, "program_not_found");
-}
-
-static void name_folder(const struct ran *ran, struct err *err)
-{
-    if (ran->error == EXDEV) {
-        err_set(err, ERR_SYMLINK_OUTSIDE_WORKSPACE,
-                "the working directory leads out of the workspace through a symbolic link");
-        err_reason(err, "symlink_outside");
-        return;
-    }
-    enum err_code code = ran->error == ENOTDIR  ? ERR_NOT_A_DIRECTORY
-                         : ran->error == EACCES ? ERR_PERMISSION_DENIED
-                                                : ERR_NOT_FOUND;
-    err_set(err, code, "the working directory cannot be used: %s", strerror((int)ran->error));
-}
-
-/* Why there was no command, in the words for the caller. */
-static void describe(const struct call *call, const struct ran *ran, struct err *err)
-{
-    int n = (int)ran->message.n;
-    switch ((enum ran_kind)ran->kind) {
-    case RAN_REFUSED:
-        err_set(err, ERR_COMMAND_BLOCKED, "%.*s", n, ran->message.p);
-        snprintf(err->reason, sizeof err->reason, "%.*s", (int)ran->rule.n, ran->rule.p);
-        return;
-    case RAN_NOT_FOUND:
-        name_missing(call, ran, err);
-        return;
-    case RAN_NO_FOLDER:
-        name_folder(ran, err);
-        return;
-    default:
-        err_set(err, ERR_SANDBOX_UNAVAILABLE, "the command was not started: %.*s", n,
-                ran->message.p);
-    }
-}
 
 static bool has_ended(const struct ran *ran)
 {
@@ -298,11 +188,11 @@ static void take_account(struct running *r, const struct frame *frame)
     }
     drain(r);
     if (!has_ended(&ran)) {
-        describe(r->call, &ran, &err);
+        command_describe(r->call->command, &ran, &err);
         finish(r, &err);
         return;
     }
-    take_end(r, &ran);
+    command_take_end(r->call->command, &ran, r->stopped, r->group);
     bool gone = r->stopped && r->call->cancel_code != ERR_TIMEOUT;
     finish(r, gone ? &cancelled : NULL);
 }
@@ -332,7 +222,7 @@ static void take_death(struct running *r, struct str message)
     limit_group_read(r->group, &seen);
     ran.peak_memory = (int64_t)seen.peak_memory;
     if (r->killed || seen.oom_kills) {
-        take_end(r, &ran);
+        command_take_end(r->call->command, &ran, r->stopped, r->group);
         finish(r, !r->killed || r->call->cancel_code == ERR_TIMEOUT ? NULL : &cancelled);
         return;
     }
@@ -450,18 +340,38 @@ static int send_order(struct running *r, struct cell *cell, struct err *err)
     return sent;
 }
 
+static bool same_limits(const struct limits_want *a, const struct limits_want *b)
+{
+    return a->memory == b->memory && a->processes == b->processes && a->cpu_millis == b->cpu_millis;
+}
+
 static void take_means(struct running *r)
 {
     struct commands *c = r->owner;
     struct call *call = r->call;
     struct limits_want want = command_limits(call->workplace->config);
-    if (c->limits || limits_open(&c->limits, c->tag) == 0)
+    if (!c->limits && limits_open(&c->limits, c->tag) < 0)
+        c->limits = NULL;
+    if (c->next && same_limits(&want, &c->next_want))
+        r->group = TAKE_PTR(c->next);
+    else if (c->limits)
         r->group = limits_take(c->limits, &want);
     if (call->dialect->id != DIALECT_NATIVE || call->command->passed_on)
         return;
     r->spill = spill_open(call->workplace->spills);
     output_spill(&call->command->streams[COMMAND_STDOUT], r->spill, SPILL_STDOUT);
     output_spill(&call->command->streams[COMMAND_STDERR], r->spill, SPILL_STDERR);
+}
+
+/* While the command runs: preparing a group takes several system calls. */
+static void take_ahead(struct commands *c, const struct call *call)
+{
+    struct limits_want want = command_limits(call->workplace->config);
+    if (!c->limits || (c->next && same_limits(&want, &c->next_want)))
+        return;
+    limits_give_back(c->limits, TAKE_PTR(c->next));
+    c->next = limits_take(c->limits, &want);
+    c->next_want = want;
 }
 
 void commands_start(struct commands *c, struct cell *cell, struct call *call)
@@ -487,4 +397,5 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
     }
     r->next = c->all;
     c->all = r;
+    take_ahead(c, call);
 }
