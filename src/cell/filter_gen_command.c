@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -176,6 +177,9 @@ static const struct rule rules[] = {
     {"mknodat", REPORT, {ANY(2, SET_ID)}},
     {"mknodat", REPORT, {PART_IS(2, S_IFMT, S_IFCHR)}},
     {"mknodat", REPORT, {PART_IS(2, S_IFMT, S_IFBLK)}},
+
+    /* Nor a device, which this leaves in the old place; Landlock does not take it for one. */
+    {"renameat2", REPORT, {ANY(4, RENAME_WHITEOUT)}},
 
     /* A socket of another family or protocol makes the kernel load a module that nobody else uses. */
     {"socket", ALLOW, {IS(0, AF_UNIX)}},

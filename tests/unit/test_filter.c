@@ -159,6 +159,10 @@ static void set_id_bits(void **state)
         {"mknod:setuid", EPERM, SYS_mknodat, {HERE, PATH("f"), S_IFREG | S_ISUID | 0755}},
         {"mknod:device", EPERM, SYS_mknodat, {HERE, PATH("f"), S_IFCHR | 0600}},
         {"mknod:device", EPERM, SYS_mknodat, {HERE, PATH("f"), S_IFBLK | 0600, 0x801}},
+        {"rename:whiteout",
+         EINVAL,
+         SYS_renameat2,
+         {HERE, PATH("own"), HERE, PATH("moved"), RENAME_WHITEOUT}},
 #ifdef __x86_64__
         {"chmod:setuid", EPERM, SYS_chmod, {PATH("f"), S_ISUID | 0755}},
         {"chmod:setgid", EPERM, SYS_chmod, {PATH("f"), S_ISGID | 0755}},
