@@ -22,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -198,6 +199,14 @@ static const struct rule rules[] = {
     {"ioctl", REPORT, {IS(1, TIOCSTI)}},
     {"ioctl", REPORT, {IS(1, TIOCLINUX)}},
     {"ioctl", REPORT, {IS(1, TIOCSETD)}},
+
+    /* The first process has the same user: without files or processor time it could not look at limits. */
+    {"prlimit64", REPORT, {IS(0, 1)}},
+    {"sched_setscheduler", REPORT, {IS(0, 1)}},
+    {"sched_setparam", REPORT, {IS(0, 1)}},
+    {"sched_setattr", REPORT, {IS(0, 1)}},
+    {"sched_setaffinity", REPORT, {IS(0, 1)}},
+    {"setpriority", REPORT, {IS(0, PRIO_PROCESS), IS(1, 1)}},
 
     {"prctl", REPORT, {IS(0, PR_SET_MM)}},
     {"personality", ALLOW, {IS(0, UINT32_MAX)}}, /* asks, changes nothing */
