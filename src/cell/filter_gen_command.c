@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -21,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -177,6 +179,9 @@ static const struct rule rules[] = {
     {"mknodat", REPORT, {PART_IS(2, S_IFMT, S_IFCHR)}},
     {"mknodat", REPORT, {PART_IS(2, S_IFMT, S_IFBLK)}},
 
+    /* Nor a device, which this leaves in the old place; Landlock does not take it for one. */
+    {"renameat2", REPORT, {ANY(4, RENAME_WHITEOUT)}},
+
     /* A socket of another family or protocol makes the kernel load a module that nobody else uses. */
     {"socket", ALLOW, {IS(0, AF_UNIX)}},
     {"socket", ALLOW, {IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE)}},
@@ -194,6 +199,14 @@ static const struct rule rules[] = {
     {"ioctl", REPORT, {IS(1, TIOCSTI)}},
     {"ioctl", REPORT, {IS(1, TIOCLINUX)}},
     {"ioctl", REPORT, {IS(1, TIOCSETD)}},
+
+    /* The first process has the same user: without files or processor time it could not look at limits. */
+    {"prlimit64", REPORT, {IS(0, 1)}},
+    {"sched_setscheduler", REPORT, {IS(0, 1)}},
+    {"sched_setparam", REPORT, {IS(0, 1)}},
+    {"sched_setattr", REPORT, {IS(0, 1)}},
+    {"sched_setaffinity", REPORT, {IS(0, 1)}},
+    {"setpriority", REPORT, {IS(0, PRIO_PROCESS), IS(1, 1)}},
 
     {"prctl", REPORT, {IS(0, PR_SET_MM)}},
     {"personality", ALLOW, {IS(0, UINT32_MAX)}}, /* asks, changes nothing */

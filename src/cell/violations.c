@@ -110,6 +110,9 @@ static struct refusal refuse(const char *name, const struct seccomp_data *data)
     if (strcmp(name, "ioctl") == 0)
         return (struct refusal){
             EPERM, name, word_for(terminal, ARRAY_LEN(terminal), (uint32_t)data->args[1], NULL)};
+    /* As where the file system cannot. */
+    if (strcmp(name, "renameat2") == 0)
+        return (struct refusal){EINVAL, "rename", "whiteout"};
     if (strcmp(name, "clone") == 0)
         return (struct refusal){EPERM, name, "namespaces"};
     if (strcmp(name, "prctl") == 0)
