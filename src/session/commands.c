@@ -237,12 +237,11 @@ static void name_missing(const struct call *call, const struct ran *ran, struct 
                 "there is no %.*s in the sandbox, so no command line can be run", n,
                 ran->message.p);
     else
-        err_set(
-            err, ERR_NOT_FOUND,
-            "there is no program `%.*s` in the sandbox: `command` is one program and its arguments "
-            "are given apart. One that is installed in a home or another folder is made visible with "
-            "commands.show and commands.path in Sandgate's configuration",
-            n, ran->message.p);
+        err_set(err, ERR_NOT_FOUND,
+                "there is no program `%.*s` in the sandbox: a program and its arguments are given "
+                "apart. One that is installed in a home or another folder is made visible with "
+                "commands.show and commands.path in Sandgate's configuration",
+                n, ran->message.p);
     err_reason(err, "program_not_found");
 }
 
