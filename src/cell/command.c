@@ -400,7 +400,8 @@ static int start_program(struct init *init)
         err_set(&err, ERR_NOT_FOUND, "working directory: %s", strerror(-r));
         return give_up(init, RAN_NO_FOLDER, &err);
     }
-    enum ran_kind kind = program_start(&init->order, &init->vectors, &init->program, &err);
+    enum ran_kind kind = program_start(&init->order, &init->vectors, &init->program,
+                                       &init->ran.error, &err);
     if (kind != RAN_ENDED)
         return give_up(init, kind, &err);
     serve(init);

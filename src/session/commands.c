@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "cell/limits.h"
 #include "core/command.h"
+#include "session/command_not_run.h"
 #include "session/command_order.h"
 
 #define READ_BYTES (64u << 10)
@@ -229,57 +230,6 @@ static void take_end(struct running *r, const struct ran *ran)
 
 static const struct err cancelled = {.code = ERR_CANCELLED};
 
-static void name_missing(const struct call *call, const struct ran *ran, struct err *err)
-{
-    int n = (int)ran->message.n;
-    if (call->command->shell)
-        err_set(err, ERR_NOT_FOUND,
-                "there is no %.*s in the sandbox, so no command line can be run", n,
-                ran->message.p);
-    else
-        err_set(err, ERR_NOT_FOUND,
-                "there is no program `%.*s` in the sandbox: a program and its arguments are given "
-                "apart. One that is installed in a home or another folder is made visible with "
-                "commands.show and commands.path in Sandgate's configuration",
-                n, ran->message.p);
-    err_reason(err, "program_not_found");
-}
-
-static void name_folder(const struct ran *ran, struct err *err)
-{
-    if (ran->error == EXDEV) {
-        err_set(err, ERR_SYMLINK_OUTSIDE_WORKSPACE,
-                "the working directory leads out of the workspace through a symbolic link");
-        err_reason(err, "symlink_outside");
-        return;
-    }
-    enum err_code code = ran->error == ENOTDIR  ? ERR_NOT_A_DIRECTORY
-                         : ran->error == EACCES ? ERR_PERMISSION_DENIED
-                                                : ERR_NOT_FOUND;
-    err_set(err, code, "the working directory cannot be used: %s", strerror((int)ran->error));
-}
-
-/* Why there was no command, in the words for the caller. */
-static void describe(const struct call *call, const struct ran *ran, struct err *err)
-{
-    int n = (int)ran->message.n;
-    switch ((enum ran_kind)ran->kind) {
-    case RAN_REFUSED:
-        err_set(err, ERR_COMMAND_BLOCKED, "%.*s", n, ran->message.p);
-        snprintf(err->reason, sizeof err->reason, "%.*s", (int)ran->rule.n, ran->rule.p);
-        return;
-    case RAN_NOT_FOUND:
-        name_missing(call, ran, err);
-        return;
-    case RAN_NO_FOLDER:
-        name_folder(ran, err);
-        return;
-    default:
-        err_set(err, ERR_SANDBOX_UNAVAILABLE, "the command was not started: %.*s", n,
-                ran->message.p);
-    }
-}
-
 static bool has_ended(const struct ran *ran)
 {
     return ran->kind == RAN_ENDED || ran->kind == RAN_MEMORY || ran->kind == RAN_PROCESSES ||
@@ -297,7 +247,7 @@ static void take_account(struct running *r, const struct frame *frame)
     }
     drain(r);
     if (!has_ended(&ran)) {
-        describe(r->call, &ran, &err);
+        command_not_run(r->call, &ran, &err);
         finish(r, &err);
         return;
     }
