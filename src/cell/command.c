@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -46,7 +47,8 @@ struct init {
     int listener;
     int signals;
     pid_t program;
-    bool ended; /* the program */
+    bool ended;     /* the program */
+    bool leads_out; /* the way to its folder, through a link */
     struct violations violations;
     struct watch watch;
     struct ran ran;
@@ -102,13 +104,29 @@ static bool has_own_tmp(const struct cell_spec *spec)
     return false;
 }
 
+/* A /tmp of its own, which would hide the folders that the operator named in the machine's. */
+static int make_tmp(const struct cell_spec *spec, struct err *err)
+{
+    const char *kept[ROOTS_MAX + SHOWN_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (!is_hidden(spec, i) && path_rest(spec->roots[i].inside, "/tmp"))
+            kept[n++] = spec->roots[i].inside;
+    }
+    for (size_t i = 0; i < spec->n_shown; i++) {
+        if (path_rest(spec->shown[i], "/tmp"))
+            kept[n++] = spec->shown[i];
+    }
+    return mounts_scratch_around("/tmp", spec->tmp_bytes, "1777", kept, n, err);
+}
+
 static int make_mounts(const struct cell_spec *spec, struct err *err)
 {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return failed(err, "mounting /proc");
     if (hide_roots(spec, err) < 0)
         return -1;
-    if (!has_own_tmp(spec) && mounts_scratch("/tmp", spec->tmp_bytes, "1777", err) < 0)
+    if (!has_own_tmp(spec) && make_tmp(spec, err) < 0)
         return -1;
     if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
               "newinstance,ptmxmode=0666,mode=620") < 0)
@@ -179,14 +197,30 @@ static int set_limits(const struct order *o, struct err *err)
     return 0;
 }
 
-/* Where links lead is known only afterwards; until it is locked this process opens nothing there. */
-static int enter_folder(const struct order *o)
+/* What a link out of the folders leads to need not exist in here: that is no reason to say that nothing is there.
+ * Asked before it is locked, since openat2 is not among what commands may call. */
+static bool leads_out(const struct order *o)
+{
+    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    FREE_AT_END char *beneath = mem_copy(o->beneath.p, o->beneath.n);
+    FREE_AT_END char *path = mem_copy(o->cwd.p, o->cwd.n);
+    const char *rest = path_rest(path, beneath);
+    FD_AT_END int folder = open(beneath, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0 || !rest || !*rest)
+        return false;
+    FD_AT_END int fd = (int)syscall(SYS_openat2, folder, rest, &how, sizeof how);
+    return fd < 0 && errno == EXDEV;
+}
+
+/* Where links lead is known only afterwards; until it is locked this process goes nowhere there. */
+static int enter_folder(const struct order *o, bool leads_out)
 {
     char text[PATH_TEXT_MAX];
     char where[PATH_TEXT_MAX];
     snprintf(text, sizeof text, "%.*s", (int)o->cwd.n, o->cwd.p);
     if (chdir(text) < 0)
-        return -errno;
+        return leads_out ? -EXDEV : -errno;
     FREE_AT_END char *beneath = mem_copy(o->beneath.p, o->beneath.n);
     if (!getcwd(where, sizeof where) || !path_beneath((struct str){where, strlen(where)}, beneath))
         return -EXDEV;
@@ -316,6 +350,7 @@ static int prepare(struct init *init, struct err *err)
     if (enter_groups(init, err) < 0 || place_descriptors(init, err) < 0)
         return -1;
     umask(init->spec->umask);
+    init->leads_out = leads_out(&init->order);
     if (is_watched(&init->order) && prepare_watch(init, err) < 0)
         return -1;
     return set_limits(&init->order, err) < 0 || lock(init, err) < 0 ? -1 : 0;
@@ -371,13 +406,14 @@ static void serve(struct init *init)
 static int start_program(struct init *init)
 {
     struct err err;
-    int r = enter_folder(&init->order);
+    int r = enter_folder(&init->order, init->leads_out);
     if (r < 0) {
         init->ran.error = -r;
         err_set(&err, ERR_NOT_FOUND, "working directory: %s", strerror(-r));
         return give_up(init, RAN_NO_FOLDER, &err);
     }
-    enum ran_kind kind = program_start(&init->order, &init->vectors, &init->program, &err);
+    enum ran_kind kind = program_start(&init->order, &init->vectors, &init->program,
+                                       &init->ran.error, &err);
     if (kind != RAN_ENDED)
         return give_up(init, kind, &err);
     serve(init);

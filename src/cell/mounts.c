@@ -122,7 +122,7 @@ static int make_folders(const char *path, struct err *err)
 {
     char partial[PATH_TEXT_MAX];
     snprintf(partial, sizeof partial, "%s", path);
-    for (char *at = partial; *at; at++) {
+    for (char *at = partial + 1; *at; at++) {
         if (*at != '/')
             continue;
         *at = '\0';
@@ -158,6 +158,35 @@ int mounts_leave(const char *path, struct err *err)
     if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL && errno != ENOENT)
         return failed(err, "taking away", path);
     return 0;
+}
+
+static int put_back(int tree, const char *path, struct err *err)
+{
+    if (make_folders(path, err) < 0)
+        return -1;
+    return move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0
+               ? failed(err, "mounting", path)
+               : 0;
+}
+
+int mounts_scratch_around(const char *at, uint64_t bytes, const char *mode, const char *const *kept,
+                          size_t n_kept, struct err *err)
+{
+    int trees[ROOTS_MAX + SHOWN_MAX];
+    int r = 0;
+    for (size_t i = 0; i < n_kept; i++) {
+        trees[i] = open_tree(AT_FDCWD, kept[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+        if (trees[i] < 0)
+            r = failed(err, "taking a copy of", kept[i]);
+    }
+    if (r == 0)
+        r = mounts_scratch(at, bytes, mode, err);
+    for (size_t i = 0; i < n_kept; i++) {
+        if (r == 0)
+            r = put_back(trees[i], kept[i], err);
+        fd_closep(&trees[i]);
+    }
+    return r;
 }
 
 static int make_file(const char *path, struct err *err)

@@ -27,6 +27,9 @@ int mounts_copy(int at, const char *in, const char *path, bool readonly, int *re
 
 /* An empty file system at a folder, that holds no more than `bytes`; `mode` in octal. */
 int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err *err);
+/* The same over a folder that holds `kept`, which stay where they are: at most ROOTS_MAX + SHOWN_MAX. */
+int mounts_scratch_around(const char *at, uint64_t bytes, const char *mode, const char *const *kept,
+                          size_t n_kept, struct err *err);
 
 /* Takes a mount away; nothing where there is none. */
 int mounts_leave(const char *path, struct err *err);

@@ -87,7 +87,7 @@ static int spawn(const char *path, const struct order_vectors *v, pid_t *ret_pid
 }
 
 enum ran_kind program_start(const struct order *order, const struct order_vectors *vectors,
-                            pid_t *ret_pid, struct err *err)
+                            pid_t *ret_pid, int64_t *ret_error, struct err *err)
 {
     char found[PATH_MAX];
     const char *name = vectors->args[0];
@@ -100,6 +100,11 @@ enum ran_kind program_start(const struct order *order, const struct order_vector
     int r = spawn(found, vectors, ret_pid);
     if (r == 0)
         return RAN_ENDED;
+    *ret_error = r;
+    if (r == EACCES || r == ENOENT || r == ENOEXEC || r == EISDIR || r == ELIBBAD) {
+        err_set(err, ERR_NOT_FOUND, "%.*s", NAME_SHOWN, name);
+        return RAN_NO_PROGRAM;
+    }
     err_set(err, ERR_INTERNAL, "starting `%.*s`: %s", NAME_SHOWN, name, strerror(r));
     return RAN_FAILED;
 }

@@ -1,9 +1,7 @@
 #include "session/command_end.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
 /* A shell whose last command was ended that way says so by its exit code. */
@@ -66,55 +64,4 @@ void command_take_end(struct command *command, const struct ran *ran, bool stopp
     command->peak_memory = ran->peak_memory;
     command->cpu_ms = ran->user_ms + ran->system_ms;
     take_violations(command, ran->violations);
-}
-
-static void name_missing(const struct command *command, const struct ran *ran, struct err *err)
-{
-    int n = (int)ran->message.n;
-    if (command->shell)
-        err_set(err, ERR_NOT_FOUND,
-                "there is no %.*s in the sandbox, so no command line can be run", n,
-                ran->message.p);
-    else
-        err_set(
-            err, ERR_NOT_FOUND,
-            "there is no program `%.*s` in the sandbox: `command` is one program and its arguments "
-            "are given apart. One that is installed in a home or another folder is made visible with "
-            "commands.show and commands.path in Sandgate's configuration",
-            n, ran->message.p);
-    err_reason(err, "program_not_found");
-}
-
-static void name_folder(const struct ran *ran, struct err *err)
-{
-    if (ran->error == EXDEV) {
-        err_set(err, ERR_SYMLINK_OUTSIDE_WORKSPACE,
-                "the working directory leads out of the workspace through a symbolic link");
-        err_reason(err, "symlink_outside");
-        return;
-    }
-    enum err_code code = ran->error == ENOTDIR  ? ERR_NOT_A_DIRECTORY
-                         : ran->error == EACCES ? ERR_PERMISSION_DENIED
-                                                : ERR_NOT_FOUND;
-    err_set(err, code, "the working directory cannot be used: %s", strerror((int)ran->error));
-}
-
-void command_describe(const struct command *command, const struct ran *ran, struct err *err)
-{
-    int n = (int)ran->message.n;
-    switch ((enum ran_kind)ran->kind) {
-    case RAN_REFUSED:
-        err_set(err, ERR_COMMAND_BLOCKED, "%.*s", n, ran->message.p);
-        snprintf(err->reason, sizeof err->reason, "%.*s", (int)ran->rule.n, ran->rule.p);
-        return;
-    case RAN_NOT_FOUND:
-        name_missing(command, ran, err);
-        return;
-    case RAN_NO_FOLDER:
-        name_folder(ran, err);
-        return;
-    default:
-        err_set(err, ERR_SANDBOX_UNAVAILABLE, "the command was not started: %.*s", n,
-                ran->message.p);
-    }
 }

@@ -1,4 +1,4 @@
-/* What a command's first process said, put into the command's own fields and into words. */
+/* How a command ended, from what its first process said. */
 #ifndef SANDGATE_SESSION_COMMAND_END_H
 #define SANDGATE_SESSION_COMMAND_END_H
 
@@ -9,7 +9,5 @@
 /* `stopped`: somebody asked for its end. */
 void command_take_end(struct command *command, const struct ran *ran, bool stopped,
                       const struct limit_group *group);
-/* Why there was no command, in the words for the caller. */
-void command_describe(const struct command *command, const struct ran *ran, struct err *err);
 
 #endif

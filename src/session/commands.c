@@ -14,6 +14,7 @@
 #include "cell/limits.h"
 #include "core/command.h"
 #include "session/command_end.h"
+#include "session/command_not_run.h"
 #include "session/command_order.h"
 
 #define READ_BYTES (64u << 10)
@@ -188,7 +189,7 @@ static void take_account(struct running *r, const struct frame *frame)
     }
     drain(r);
     if (!has_ended(&ran)) {
-        command_describe(r->call->command, &ran, &err);
+        command_not_run(r->call, &ran, &err);
         finish(r, &err);
         return;
     }
