@@ -1,5 +1,5 @@
-// Ways to run one command, in turn, many times. Each way is KIND COUNT WORDS..., of which COUNT runs are made in a row in
-// each turn:
+// Ways to run one command, in turn, many times. Each way is KIND COUNT[,MS] WORDS..., of which COUNT runs are made in a
+// row in each turn, each after a rest of so many milliseconds:
 //   spawn   starts WORDS with three pipes, reads both outputs to their ends and waits for the process
 //   warm    a gate, started once: from the request to the end of its answer
 //   fresh   a gate, started for each request: from its start to the end of its answer
@@ -11,7 +11,7 @@
 #include <getopt.h>
 #include <stdio.h>
 
-enum { WAYS_MAX = 12, ANSWER_MAX = 64 << 10 };
+enum { WAYS_MAX = 16, ANSWER_MAX = 64 << 10 };
 
 enum kind { SPAWN, WARM, FRESH, KINDS };
 static const char *const kind_names[KINDS] = {"spawn", "warm", "fresh"};
@@ -19,6 +19,7 @@ static const char *const kind_names[KINDS] = {"spawn", "warm", "fresh"};
 struct way {
     enum kind kind;
     size_t count; // in a row
+    useconds_t rest_us;
     char **argv;
     struct gate gate; // of WARM
     uint64_t *samples;
@@ -60,6 +61,8 @@ static void ask(const struct gate *gate, const char *line, const char *expected)
 static uint64_t way_time(const struct way *way, const struct options *options)
 {
     struct gate gate = way->gate;
+    if (way->rest_us)
+        usleep(way->rest_us);
     uint64_t begin_ns = now_ns();
     if (way->kind == SPAWN)
         command_run(way->argv);
@@ -124,9 +127,16 @@ static void add_way(struct options *options, char **words)
     if (options->n_ways == WAYS_MAX)
         errx(2, "at most %d ways", WAYS_MAX);
     if (!words[0] || !words[1] || !words[2])
-        errx(2, "a way is KIND COUNT WORDS...");
+        errx(2, "a way is KIND COUNT[,MS] WORDS...");
+    char *rest = strchr(words[1], ',');
+    if (rest)
+        *rest++ = 0;
     struct way way = {
-        .kind = parse_kind(words[0]), .count = parse_count(words[1]), .argv = words + 2};
+        .kind = parse_kind(words[0]),
+        .count = parse_count(words[1]),
+        .rest_us = rest ? (useconds_t)parse_count(rest) * 1000 : 0,
+        .argv = words + 2,
+    };
     options->ways[options->n_ways++] = way;
 }
 

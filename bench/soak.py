@@ -14,7 +14,8 @@ IN_FLIGHT = 16
 # Long output is kept for a while, each in a file: by then as many are kept as ever will be.
 WARM_UP = 800
 SETTLE_SECONDS = 10
-KIB_ALLOWED = 2048
+PARTS = 4
+KIB_ALLOWED = 512
 
 # Arguments of `run_command`, and what the answer holds.
 KINDS = [
@@ -31,9 +32,11 @@ KINDS = [
 
 @dataclass(frozen=True)
 class Count:
-    """What there is, by name; None where a plain user may not look."""
+    """What there is, by name; None where a plain user may not look. What is pooled may grow when more happens to be in
+    use at once than ever before, but not in every part of the run."""
 
     exact: dict
+    pooled: dict
     memory_kib: dict
 
 
@@ -80,8 +83,10 @@ def total(values):
     return None if None in values else sum(values)
 
 
-def count_groups():
-    return sum(name.startswith("sandgate") for _, folders, _ in os.walk("/sys/fs/cgroup") for name in folders)
+def count_groups(gate_pid):
+    """Of this gate: its number is part of their names."""
+    names = (name for _, folders, _ in os.walk("/sys/fs/cgroup") for name in folders)
+    return sum(name.startswith("sandgate") and f"-{gate_pid}-" in name for name in names)
 
 
 def take_count(gate_pid):
@@ -92,13 +97,12 @@ def take_count(gate_pid):
     return Count(
         {
             "processes": len(tree),
-            "descriptors of the gate": entries(gate_pid, "fd"),
             "descriptors of the launcher": entries(launcher, "fd"),
             "descriptors of all others in the cell": total(entries(pid, "fd") for pid in below if pid != launcher),
             "mounts in the cell": entries(launcher, "mountinfo"),
             "mounts outside": entries(os.getpid(), "mountinfo"),
-            "control groups": count_groups(),
         },
+        {"descriptors of the gate": entries(gate_pid, "fd"), "control groups": count_groups(gate_pid)},
         {"gate": resident_kib(gate_pid), "launcher": resident_kib(launcher)})
 
 
@@ -144,33 +148,44 @@ class Gate:
             files.fail(f"the gate ended with status {self.process.returncode}")
 
 
+def grows(values, allowed):
+    return None not in values and min(after - before for before, after in zip(values, values[1:])) > allowed
+
+
 @dataclass(frozen=True)
 class Soak:
     calls: int
-    before: Count
-    after: Count
+    counts: list  # before the first part, and after each
+    groups_left: int  # when the gate has ended
 
     def leaks(self):
-        exact = [name for name, value in self.before.exact.items() if self.after.exact[name] != value]
-        memory = [f"memory of the {name}" for name, value in self.before.memory_kib.items()
-                  if self.after.memory_kib[name] > value + KIB_ALLOWED]
-        return exact + memory
+        first, last = self.counts[0], self.counts[-1]
+        return [
+            *["control groups of a gate that has ended"][: self.groups_left],
+            *(name for name, value in first.exact.items() if last.exact[name] != value),
+            *(name for name in first.pooled if grows([count.pooled[name] for count in self.counts], 0)),
+            *(f"memory of the {name}" for name in first.memory_kib
+              if grows([count.memory_kib[name] for count in self.counts], KIB_ALLOWED // PARTS)),
+        ]
 
     def rows(self):
-        for name, value in self.before.exact.items():
-            yield [name, *("may not be read" if v is None else str(v) for v in (value, self.after.exact[name]))]
-        for name, value in self.before.memory_kib.items():
-            yield [f"memory of the {name}, MB", f"{value / 1024:.1f}", f"{self.after.memory_kib[name] / 1024:.1f}"]
+        first, last = self.counts[0], self.counts[-1]
+        for name, value in (first.exact | first.pooled).items():
+            after = (last.exact | last.pooled)[name]
+            yield [name, *("may not be read" if v is None else str(v) for v in (value, after))]
+        for name, value in first.memory_kib.items():
+            yield [f"memory of the {name}, MB", f"{value / 1024:.1f}", f"{last.memory_kib[name] / 1024:.1f}"]
 
 
 def run(sandgate, environment, workspace, calls):
     gate = Gate(sandgate, environment, workspace)
     try:
         gate.run(WARM_UP)
-        before = settle(gate.process.pid)
-        gate.run(calls)
-        after = settle(gate.process.pid, before.exact)
+        counts = [settle(gate.process.pid)]
+        for _ in range(PARTS):
+            gate.run(calls // PARTS)
+            counts.append(settle(gate.process.pid, counts[0].exact))
         gate.end()
     finally:
         gate.process.kill()
-    return Soak(calls, before, after)
+    return Soak(calls // PARTS * PARTS, counts, count_groups(gate.process.pid))
