@@ -47,7 +47,7 @@ class Sandboxes:
     def __init__(self, folder, workspace):
         peers = files.find_peers()
         self.versions = {name: version for name, (version, _) in peers.items()}
-        self.home = Path(peers["codex"][1]).parents[3] / "home"  # codex refuses one beneath /tmp
+        self.home = Path(peers["codex"][1]).parents[3] / "codex-home"  # codex refuses one beneath /tmp
         self.home.mkdir(exist_ok=True)
         settings = folder / "srt.json"
         settings.write_text(json.dumps({
