@@ -103,14 +103,15 @@ struct sandgate_output {
 #define SANDGATE_STDOUT 1
 #define SANDGATE_STDERR 2
 
+typedef void sandgate_output_callback(void *arg, const struct sandgate_output *output);
+
 /* From now on `callback` is given what commands print, as it comes; NULL: nobody any more. It is called while
  * sandgate_call(), sandgate_receive() or sandgate_send() run, for a call always before its answer is given out, and
  * what it is given is valid until it returns. It may use sandgate_cancel() and sandgate_message(), nothing else of
  * this client. A program that does not use its client, or is slow, loses pieces (more than 4 MiB do not wait in the
  * gate): the answer has the beginning and the end of the output all the same. */
-SANDGATE_PUBLIC void
-sandgate_on_output(struct sandgate *client,
-                   void (*callback)(void *arg, const struct sandgate_output *output), void *arg);
+SANDGATE_PUBLIC void sandgate_on_output(struct sandgate *client, sandgate_output_callback *callback,
+                                        void *arg);
 
 /* Asks the gate to stop a call. The call is still answered, with `CANCELLED` or, if it was done
  * first, with its result. Does not wait. -ENOENT: no such call, or its answer was received. */

@@ -33,7 +33,7 @@ struct sandgate {
         nameless; /* answers without an id; theirs is the last id sent before they came */
     struct sandgate_pending *called; /* the call that sandgate_call() waits for */
     size_t answered_bytes;
-    void (*on_output)(void *arg, const struct sandgate_output *output);
+    sandgate_output_callback *on_output;
     void *output_arg;
     int broken; /* why nothing more comes, a negative errno value */
     char message[1024];
@@ -402,9 +402,7 @@ int sandgate_receive(struct sandgate *c, int timeout_ms, uint64_t *ret_id, char 
     return 0;
 }
 
-void sandgate_on_output(struct sandgate *c,
-                        void (*callback)(void *arg, const struct sandgate_output *output),
-                        void *arg)
+void sandgate_on_output(struct sandgate *c, sandgate_output_callback *callback, void *arg)
 {
     c->on_output = callback;
     c->output_arg = arg;
