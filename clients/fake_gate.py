@@ -91,6 +91,17 @@ def counts():
         say(answer(call).encode() + b"\n")
 
 
+def events():
+    """Before each answer what is known, what is not, and what is about no call."""
+    for call in lines():
+        for owner in ({"id": call["id"]}, {"id": "none"}, {"id": None}, {"id": []}, {}):
+            say(json.dumps({**owner, "event": "news", "of": {}}).encode() + b"\n")
+            say(json.dumps({**owner, "event": "output", "stream": "stdout", "data": "é\0"}).encode() + b"\n")
+        skipped = {"id": call["id"], "event": "output", "stream": "stderr", "skipped": 7, "data": "end"}
+        say(json.dumps(skipped).encode() + b"\n")
+        say(answer(call).encode() + b"\n")
+
+
 def openai():
     """Two calls at a time, answered in the other order."""
     source = lines()

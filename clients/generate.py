@@ -39,6 +39,8 @@ class Tool:
         self.doc = row["description"]
         self.result_name = pascal(self.method) + "Result"
         self.result = row["output_schema"]
+        # A tool that runs commands: what they print can be heard as it comes.
+        self.prints = "stdout" in self.result["properties"]
         self.required = row["input_schema"].get("required", [])
         listed = row["input_schema"]["properties"]
         # `path_b64` is the same argument as `path`, for paths that are not UTF-8.
@@ -112,7 +114,7 @@ from __future__ import annotations
 
 from typing import {names}
 
-from ._wire import PathArgument, path_argument
+from ._wire import OnOutput, PathArgument, path_argument
 
 {exported}
 
@@ -122,7 +124,7 @@ def _given(arguments: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def python_name(name):
-    return name + "_" if keyword.iskeyword(name) or name in ("self", "timeout") else name
+    return name + "_" if keyword.iskeyword(name) or name in ("self", "timeout", "on_output") else name
 
 
 def python_words(doc):
@@ -151,7 +153,10 @@ def python_object(name, fields):
 def python_fields(fields):
     lines = []
     for name, kind, _, doc in fields:
-        lines.append(f"    {name}: {kind}")
+        line = f"    {name}: {kind}"
+        if len(line) > WIDTH:
+            line = line.replace("[", "[\n        ", 1)[:-1] + "\n    ]"
+        lines.append(line)
         if doc:
             lines.append(f'    """{python_words(doc)}"""')
     return lines
@@ -165,6 +170,8 @@ def python_doc(tool):
             text += f" Default: {json.dumps(schema['default'])}."
         lines += [""] * (number == 0)
         lines.append(textwrap.fill(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12))
+    if tool.prints:
+        lines.append("        on_output: Takes what is printed as it comes: `stdout` or `stderr`, and the text.")
     if len(lines) == 1 and "\n" not in lines[0] and len(lines[0]) + 3 <= WIDTH:
         return [lines[0] + '"""']
     return [*lines, '        """']
@@ -185,6 +192,8 @@ def python_method(tool, types, prefix, wait):
         else:
             values.append(f'"{name}": {py}')
     keyworded.append("timeout: Optional[float] = None")
+    if tool.prints:
+        keyworded.append("on_output: Optional[OnOutput] = None")
     out = ["", f"    {prefix}def {tool.method}("]
     out += [f"        {p}," for p in [*params, "*", *keyworded]]
     out += [f"    ) -> {tool.result_name}:"]
@@ -195,8 +204,15 @@ def python_method(tool, types, prefix, wait):
         out += ["            }", "        )"]
     else:
         out += ["        arguments: Dict[str, Any] = {}"]
-    out += [f'        return cast({tool.result_name}, {wait}self._tool("{tool.method}", arguments, timeout))']
+    given = "arguments, timeout, on_output" if tool.prints else "arguments, timeout"
+    out += [f'        return cast({tool.result_name}, {wait}self._tool("{tool.method}", {given}))']
     return out
+
+
+def python_base(prefix):
+    return [f"    {prefix}def _tool(", "        self,", "        name: str,", "        arguments: Dict[str, Any],",
+            "        timeout: Optional[float],", "        on_output: Optional[OnOutput] = None,", "    ) -> Any:",
+            "        raise NotImplementedError"]
 
 
 def python_text(tools):
@@ -211,11 +227,9 @@ def python_text(tools):
     for name, fields in types.objects:
         body += python_object(name, fields)
     base = ["", "", "class Tools:", '    """Typed methods that wait."""', "",
-            "    def _tool(self, name: str, arguments: Dict[str, Any], timeout: Optional[float]) -> Any:",
-            "        raise NotImplementedError", *sync]
+            *python_base(""), *sync]
     base += ["", "", "class AsyncTools:", '    """Typed methods to await."""', "",
-             "    async def _tool(self, name: str, arguments: Dict[str, Any], timeout: Optional[float]) -> Any:",
-             "        raise NotImplementedError", *coroutine]
+             *python_base("async "), *coroutine]
     text = "\n".join(body + base) + "\n"
     names = [n for n in ("Any", "Dict", "List", "Literal", "Optional", "TypedDict", "Union")
              if n + "[" in text or n in ("Any", "Dict", "Optional", "TypedDict")]

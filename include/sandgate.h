@@ -91,6 +91,28 @@ SANDGATE_PUBLIC int sandgate_send(struct sandgate *client, const char *tool,
 SANDGATE_PUBLIC int sandgate_receive(struct sandgate *client, int timeout_ms, uint64_t *ret_id,
                                      char **ret_json);
 
+/* A piece of what a command prints while its call runs. Later versions may add fields. */
+struct sandgate_output {
+    uint64_t id;      /* the call */
+    int stream;       /* SANDGATE_STDOUT or SANDGATE_STDERR */
+    const char *text; /* UTF-8; what was printed and is not became U+FFFD. A NUL follows it */
+    size_t length;    /* of the text, in which there may be NULs too */
+    uint64_t skipped; /* bytes of this stream that were left out before this piece */
+};
+
+#define SANDGATE_STDOUT 1
+#define SANDGATE_STDERR 2
+
+typedef void sandgate_output_callback(void *arg, const struct sandgate_output *output);
+
+/* From now on `callback` is given what commands print, as it comes; NULL: nobody any more. It is called while
+ * sandgate_call(), sandgate_receive() or sandgate_send() run, for a call always before its answer is given out, and
+ * what it is given is valid until it returns. It may use sandgate_cancel() and sandgate_message(), nothing else of
+ * this client. A program that does not use its client, or is slow, loses pieces (more than 4 MiB do not wait in the
+ * gate): the answer has the beginning and the end of the output all the same. */
+SANDGATE_PUBLIC void sandgate_on_output(struct sandgate *client, sandgate_output_callback *callback,
+                                        void *arg);
+
 /* Asks the gate to stop a call. The call is still answered, with `CANCELLED` or, if it was done
  * first, with its result. Does not wait. -ENOENT: no such call, or its answer was received. */
 SANDGATE_PUBLIC int sandgate_cancel(struct sandgate *client, uint64_t id);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "client/event.h"
 #include "client/pending.h"
 #include "client/process.h"
 #include "client/wire.h"
@@ -32,6 +33,8 @@ struct sandgate {
         nameless; /* answers without an id; theirs is the last id sent before they came */
     struct sandgate_pending *called; /* the call that sandgate_call() waits for */
     size_t answered_bytes;
+    sandgate_output_callback *on_output;
+    void *output_arg;
     int broken; /* why nothing more comes, a negative errno value */
     char message[1024];
 };
@@ -115,11 +118,30 @@ static int keep_nameless(struct sandgate *c, char *json, size_t n)
     return 0;
 }
 
+static int take_event(struct sandgate *c, const char *line, size_t length)
+{
+    struct sandgate_output output;
+    if (!c->on_output)
+        return 0;
+    char *text = malloc(length);
+    if (!text)
+        return say_broken(c, -ENOMEM, "out of memory");
+    bool is_output = sandgate_event_read_output(line, length, text, &output);
+    const struct sandgate_pending *p = is_output ? sandgate_list_find(&c->waiting, output.id)
+                                                 : NULL;
+    if (p && !p->forgotten)
+        c->on_output(c->output_arg, &output);
+    free(text);
+    return 0;
+}
+
 static int take_line(struct sandgate *c, const char *line, size_t length)
 {
     uint64_t id;
     const char *result;
     size_t n;
+    if (sandgate_event_begins(line, length))
+        return take_event(c, line, length);
     if (sandgate_wire_read_answer(line, length, &id, &result, &n) < 0) {
         c->broken = -EPROTO;
         say(c, c->broken, "the gate said what is no answer: %.*s", length < 200 ? (int)length : 200,
@@ -156,7 +178,8 @@ static int take_lines(struct sandgate *c)
     }
     sandgate_text_drop(&c->in, at);
     c->looked = c->in.n;
-    if (r == 0 && c->in.n > c->max_bytes)
+    bool event = c->in.n <= SANDGATE_EVENT_MAX && sandgate_event_begins(c->in.data, c->in.n);
+    if (r == 0 && c->in.n > c->max_bytes && !event)
         return say(c, c->broken = -EMSGSIZE, "an answer is longer than %zu bytes", c->max_bytes);
     return r;
 }
@@ -377,6 +400,12 @@ int sandgate_receive(struct sandgate *c, int timeout_ms, uint64_t *ret_id, char 
         *ret_id = p->id;
     give_text(p, ret_json);
     return 0;
+}
+
+void sandgate_on_output(struct sandgate *c, sandgate_output_callback *callback, void *arg)
+{
+    c->on_output = callback;
+    c->output_arg = arg;
 }
 
 int sandgate_cancel(struct sandgate *c, uint64_t id)

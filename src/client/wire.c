@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,8 +125,7 @@ int sandgate_wire_add_cancel(struct sandgate_text *out, uint64_t id)
     return 0;
 }
 
-/* Moves on behind `expected` if it stands there. */
-static bool take(const char **p, const char *end, const char *expected)
+bool sandgate_wire_take(const char **p, const char *end, const char *expected)
 {
     size_t n = strlen(expected);
     if ((size_t)(end - *p) < n || memcmp(*p, expected, n) != 0)
@@ -136,8 +134,7 @@ static bool take(const char **p, const char *end, const char *expected)
     return true;
 }
 
-/* As we write them: no sign, no zero in front, never 0. */
-static bool take_id(const char **p, const char *end, uint64_t *ret)
+bool sandgate_wire_take_id(const char **p, const char *end, uint64_t *ret)
 {
     uint64_t id = 0;
     for (; *p < end && **p >= '0' && **p <= '9'; (*p)++) {
@@ -156,12 +153,13 @@ int sandgate_wire_read_answer(const char *line, size_t n, uint64_t *ret_id, cons
     const char *p = line;
     const char *end = line + n;
     uint64_t id = 0;
-    if (!take(&p, end, "{\"id\":"))
+    if (!sandgate_wire_take(&p, end, "{\"id\":"))
         return -EPROTO;
-    if (!take(&p, end, "null") &&
-        !(take(&p, end, "\"") && take_id(&p, end, &id) && take(&p, end, "\"")))
+    if (!sandgate_wire_take(&p, end, "null") &&
+        !(sandgate_wire_take(&p, end, "\"") && sandgate_wire_take_id(&p, end, &id) &&
+          sandgate_wire_take(&p, end, "\"")))
         return -EPROTO;
-    if (!take(&p, end, ",\"result\":") || end - p < 3 || p[0] != '{' ||
+    if (!sandgate_wire_take(&p, end, ",\"result\":") || end - p < 3 || p[0] != '{' ||
         memcmp(end - 2, "}}", 2) != 0 || memchr(p, '\0', (size_t)(end - p)))
         return -EPROTO;
     *ret_id = id;

@@ -2,6 +2,7 @@
 #ifndef SANDGATE_CLIENT_WIRE_H
 #define SANDGATE_CLIENT_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,10 @@ int sandgate_wire_add_call(struct sandgate_text *out, uint64_t id, const char *t
                            const char *arguments);
 int sandgate_wire_add_cancel(struct sandgate_text *out, uint64_t id);
 
+/* Moves on behind `expected` if it stands there. */
+bool sandgate_wire_take(const char **p, const char *end, const char *expected);
+/* A number as we write ids: no sign, no zero in front, never 0. */
+bool sandgate_wire_take_id(const char **p, const char *end, uint64_t *ret);
 /* Takes a line (without its newline) apart: `{"id":"7","result":{...}}`. An id of 0 stands for null.
  * -EPROTO when it is anything else. The result is where it stands in the line. */
 int sandgate_wire_read_answer(const char *line, size_t n, uint64_t *ret_id, const char **ret_result,

@@ -147,6 +147,17 @@ void format_write(enum format_id format, const struct request *r, struct call *c
     formats[format]->write(r, call, bare, &(struct json_out){.out = out});
 }
 
+bool format_has_printed(enum format_id format)
+{
+    return formats[format]->write_printed != NULL;
+}
+
+void format_write_printed(enum format_id format, const struct request *r,
+                          const struct printed *printed, struct buf *out)
+{
+    formats[format]->write_printed(r, printed, &(struct json_out){.out = out});
+}
+
 void format_write_call(enum format_id format, const char *tool, struct str arguments,
                        struct buf *out)
 {

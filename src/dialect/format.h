@@ -28,6 +28,13 @@ struct request {
 
 void request_done(struct request *request);
 
+/* A piece of what a command prints while it runs. */
+struct printed {
+    enum command_stream stream;
+    struct str bytes;
+    uint64_t skipped; /* bytes of the stream that were left out before it */
+};
+
 /* By name; -1 with an error that lists them. */
 int format_find(const char *name, enum format_id *ret, struct err *err);
 
@@ -41,6 +48,11 @@ int format_read(enum format_id format, yyjson_doc *doc, struct request *ret, str
 /* Writes the answer of a finished call. `bare`: the dialect's own answer, without an id around. */
 void format_write(enum format_id format, const struct request *request, struct call *call,
                   bool bare, struct buf *out);
+
+/* Whether the format has a place for what a command prints before the call is answered. */
+bool format_has_printed(enum format_id format);
+void format_write_printed(enum format_id format, const struct request *request,
+                          const struct printed *printed, struct buf *out);
 
 /* A call of a tool, to be sent to another gate that speaks the format. `arguments` is text which may
  * or may not be JSON. */

@@ -10,6 +10,9 @@ struct format {
     /* A call's parts from the request's object. */
     int (*read)(yyjson_val *root, struct request *ret, struct err *err);
     void (*write)(const struct request *request, struct call *call, bool bare, struct json_out *j);
+    /* What a command prints meanwhile; NULL: the API has no place for it. */
+    void (*write_printed)(const struct request *request, const struct printed *printed,
+                          struct json_out *j);
     void (*list)(const struct tool *tool, const char *name, struct json_out *j);
     /* A call as a client would send it. `arguments` is any text, refused later if it is no JSON. */
     void (*write_call)(const char *tool, struct str arguments, struct json_out *j);

@@ -1,4 +1,5 @@
-/* Sandgate's own: {"id":…,"tool_call":{"name":…,"arguments":{…}}}, answered {"id":…,"result":…}. */
+/* Sandgate's own: {"id":…,"tool_call":{"name":…,"arguments":{…}}}, answered {"id":…,"result":…}. What
+ * a command prints meanwhile: {"id":…,"event":"output","stream":…,"data":…}. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -31,6 +32,19 @@ static void write_answer(const struct request *r, struct call *call, bool bare, 
     jo_close(j, '}');
 }
 
+static void write_printed(const struct request *r, const struct printed *printed,
+                          struct json_out *j)
+{
+    jo_open(j, '{');
+    format_put_id(r, "id", j);
+    jo_ktext(j, "event", "output");
+    jo_ktext(j, "stream", command_stream_names[printed->stream]);
+    if (printed->skipped)
+        jo_kint(j, "skipped", (int64_t)printed->skipped);
+    jo_kstr(j, "data", printed->bytes);
+    jo_close(j, '}');
+}
+
 static void list_tool(const struct tool *tool, const char *name, struct json_out *j)
 {
     format_put_tool(tool, name, "input_schema", j);
@@ -60,6 +74,7 @@ const struct format format_tool_call = {
     .name = "tool_call",
     .read = read_call,
     .write = write_answer,
+    .write_printed = write_printed,
     .list = list_tool,
     .write_call = write_call,
 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "core/registry.h"
 
 /* A result may take this part of an answer: as text it is escaped once more, which makes at most two bytes
@@ -11,6 +12,8 @@
 /* A longer result is not repeated as text. */
 #define TWICE_MAX (256u << 10)
 #define FAILURE_MAX (64u << 10)
+/* Of what a command prints, in one notification. */
+#define PROGRESS_MAX ((size_t)4 << 10)
 
 static void open_message(struct json_out *j, const char *id_json, const char *key)
 {
@@ -217,4 +220,29 @@ void mcp_write_result(const char *id_json, struct call *call, bool structure, st
     out->len = mark;
     out->failed = false;
     write_failure(id_json, call, out);
+}
+
+/* The end of what is too long for a client to show, cut between characters. */
+static struct str end_of(struct str piece)
+{
+    if (piece.n <= PROGRESS_MAX)
+        return piece;
+    size_t from = utf8_cut(piece.p, piece.n - PROGRESS_MAX);
+    from += from < piece.n - PROGRESS_MAX ? utf8_broken(piece.p + from, piece.n - from) : 0;
+    return (struct str){piece.p + from, piece.n - from};
+}
+
+void mcp_write_progress(const char *token_json, uint64_t bytes, struct str piece, struct buf *out)
+{
+    struct json_out j = {.out = out};
+    jo_open(&j, '{');
+    jo_ktext(&j, "jsonrpc", "2.0");
+    jo_ktext(&j, "method", "notifications/progress");
+    jo_key(&j, "params");
+    jo_open(&j, '{');
+    jo_key(&j, "progressToken");
+    jo_raw(&j, (struct str){token_json, strlen(token_json)});
+    jo_kint(&j, "progress", (int64_t)bytes);
+    jo_kstr(&j, "message", end_of(piece));
+    close_message(&j);
 }

@@ -24,8 +24,9 @@ enum mcp_method {
 struct mcp_message {
     enum mcp_method method;
     struct request request; /* its id; of tools/call also name and arguments */
-    char *cancel_json;      /* cancelled: the id of the request it is about, as JSON text */
-    const char *version;    /* initialize: the revision to answer with */
+    char *progress_json; /* tools/call: the token to tell its progress with; NULL: nobody asked */
+    char *cancel_json;   /* cancelled: the id of the request it is about, as JSON text */
+    const char *version; /* initialize: the revision to answer with */
 };
 
 struct mcp_error {
@@ -51,5 +52,8 @@ bool mcp_has_structure(const char *version);
 /* The answer of a finished call. Its result stands in it twice, as an object and as text; a long one only as
  * an object. `structure`: the client knows objects, else it gets the text alone. */
 void mcp_write_result(const char *id_json, struct call *call, bool structure, struct buf *out);
+
+/* What a command prints while it runs: how many bytes so far, and the last of them (of many, the end). */
+void mcp_write_progress(const char *token_json, uint64_t bytes, struct str piece, struct buf *out);
 
 #endif

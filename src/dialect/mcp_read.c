@@ -29,8 +29,9 @@ int mcp_fail(struct mcp_error *error, enum mcp_code code, const char *fmt, ...)
 void mcp_message_done(struct mcp_message *m)
 {
     request_done(&m->request);
+    free(m->progress_json);
     free(m->cancel_json);
-    m->cancel_json = NULL;
+    m->progress_json = m->cancel_json = NULL;
 }
 
 static int read_initialize(yyjson_val *params, struct mcp_message *ret, struct mcp_error *error)
@@ -73,6 +74,8 @@ static int read_call(yyjson_val *params, struct mcp_message *ret, struct mcp_err
                                         : mem_dup(ret->request.id_json);
     ret->request.name = mem_copy(yyjson_get_str(name), yyjson_get_len(name));
     ret->request.arguments = arguments;
+    ret->progress_json = format_id_json(
+        yyjson_obj_get(yyjson_obj_get(params, "_meta"), "progressToken"));
     return 0;
 }
 

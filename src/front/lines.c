@@ -15,6 +15,8 @@
 #define PIPE_BYTES (512 << 10)
 /* With this much unsent or on its way, no more calls are taken until the other side has taken answers. */
 #define EXPECTED_MAX ((size_t)64 << 20)
+/* With this much unsent, lines that may be left out are. */
+#define UNSENT_MAX ((size_t)4 << 20)
 /* Escaping makes at most six bytes of one. */
 #define ANSWER_GROWTH ((size_t)6)
 
@@ -83,6 +85,11 @@ void lines_end_answer(struct lines *l)
 {
     l->out.max = l->out.len + 1;
     buf_add_char(&l->out, '\n');
+}
+
+bool lines_has_room(const struct lines *l)
+{
+    return l->out.len < UNSENT_MAX;
 }
 
 struct lines_call *lines_calls(const struct lines *l)
@@ -309,6 +316,8 @@ static void send_out(struct lines *l)
 
 void lines_flush(struct lines *l)
 {
+    if (l->user->before_send)
+        l->user->before_send(l->self);
     if (l->out.len && !l->write_waits && !l->gone)
         send_out(l);
     take_held(l);

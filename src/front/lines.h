@@ -13,6 +13,8 @@ struct lines_user {
     void (*take)(void *self, struct str line);
     /* In place of a line over limits.maxRequestBytes, which is skipped. */
     void (*too_long)(void *self, size_t max);
+    /* Before a turn's answers go out: what was held back may be written now. NULL: nothing is. */
+    void (*before_send)(void *self);
     void (*free)(void *self);
     /* How many times a tool's result stands in an answer. */
     unsigned copies;
@@ -50,5 +52,7 @@ struct lines_call *lines_calls(const struct lines *lines);
  * puts the line's end behind it. */
 struct buf *lines_begin_answer(struct lines *lines);
 void lines_end_answer(struct lines *lines);
+/* Whether to write what may be left out: false while its reader is far behind. */
+bool lines_has_room(const struct lines *lines);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "front/front.h"
+#include "front/live.h"
 #include "front/longlived.h"
 
 #define OPTIONS (OPTIONS_DIALECT | OPTIONS_PLACE | OPTIONS_IDENTITY)
@@ -17,6 +18,7 @@ struct mcp {
     struct lines *lines;
     bool initialized;
     bool structure; /* the client's revision has structuredContent */
+    bool printed;   /* commands have, in this turn */
 };
 
 struct pending {
@@ -24,18 +26,51 @@ struct pending {
     struct mcp *mcp;
     char *id_json;
     bool cancelled; /* by the client, which then waits for no answer */
+    char *progress_json;
+    uint64_t bytes; /* that its command has printed */
+    struct live live;
 };
+
+static bool tell(void *arg, const struct printed *printed, struct buf *out)
+{
+    struct pending *p = arg;
+    p->bytes += printed->skipped + printed->bytes.n;
+    if (p->cancelled || printed->bytes.n == 0)
+        return false;
+    mcp_write_progress(p->progress_json, p->bytes, printed->bytes, out);
+    return true;
+}
+
+static void on_output(struct call *call, enum command_stream stream, struct str bytes)
+{
+    struct pending *p = call->front;
+    p->mcp->printed = true;
+    live_add(&p->live, stream, bytes);
+}
+
+static void before_send(void *self)
+{
+    struct mcp *m = self;
+    if (!m->printed)
+        return;
+    m->printed = false;
+    for (struct lines_call *c = lines_calls(m->lines); c; c = c->next)
+        live_flush(&((struct pending *)c)->live);
+}
 
 static void answered(struct call *call)
 {
     struct pending *p = call->front;
     struct mcp *m = p->mcp;
     lines_drop(&p->base);
+    live_end(&p->live);
     struct buf *out = p->cancelled ? NULL : lines_begin_answer(m->lines);
     if (out) {
         mcp_write_result(p->id_json, call, m->structure, out);
         lines_end_answer(m->lines);
     }
+    live_done(&p->live);
+    free(p->progress_json);
     free(p->id_json);
     free(p);
     call_free(call);
@@ -51,12 +86,15 @@ static struct pending *find_by_id(struct mcp *m, const char *id_json)
     return NULL;
 }
 
-static void submit(struct mcp *m, struct request *request)
+static void submit(struct mcp *m, struct mcp_message *message)
 {
+    struct request *request = &message->request;
     struct pending *p = mem_zero(sizeof *p);
     struct call *call = gate_call_new(m->gate);
     p->mcp = m;
     p->id_json = TAKE_PTR(request->id_json);
+    p->progress_json = TAKE_PTR(message->progress_json);
+    live_init(&p->live, m->lines, tell, p);
     p->base.call = call;
     call->id = TAKE_PTR(request->id);
     call->name = TAKE_PTR(request->name);
@@ -64,6 +102,8 @@ static void submit(struct mcp *m, struct request *request)
     call->arguments = request->arguments;
     call->front = p;
     call->answer = answered;
+    if (p->progress_json)
+        call->output = on_output;
     lines_submit(m->lines, &p->base);
 }
 
@@ -127,7 +167,7 @@ static void take(void *self, struct str line)
     }
     switch (message.method) {
     case MCP_TOOLS_CALL:
-        submit(m, &message.request);
+        submit(m, &message);
         break;
     case MCP_CANCELLED:
         cancel(m, message.cancel_json);
@@ -154,7 +194,12 @@ static void too_long(void *self, size_t max)
 }
 
 static const struct lines_user mcp_user = {
-    .take = take, .too_long = too_long, .free = free, .copies = 2};
+    .take = take,
+    .too_long = too_long,
+    .before_send = before_send,
+    .free = free,
+    .copies = 2,
+};
 
 static struct lines *start(struct gate *gate, const void *how, int in_fd, int out_fd,
                            void (*ended)(void *arg), void *arg)

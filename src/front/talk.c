@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "front/front.h"
 #include "front/hello.h"
+#include "front/live.h"
 
 struct talk {
     struct gate *gate;
@@ -14,21 +15,48 @@ struct talk {
     const struct dialect *dialect;
     bool forwarded; /* another gate's calls, with its own agent */
     char *agent;
-    bool hello; /* the first line is still to come and is no call */
-    bool once;  /* the exit status follows the answer */
+    bool hello;   /* the first line is still to come and is no call */
+    bool once;    /* the exit status follows the answer */
+    bool printed; /* commands have, in this turn */
 };
 
 struct pending {
     struct lines_call base;
     struct talk *talk;
     struct request request;
+    struct live live;
 };
+
+static bool tell(void *arg, const struct printed *printed, struct buf *out)
+{
+    const struct pending *p = arg;
+    format_write_printed(p->talk->format, &p->request, printed, out);
+    return true;
+}
+
+static void on_output(struct call *call, enum command_stream stream, struct str bytes)
+{
+    struct pending *p = call->front;
+    p->talk->printed = true;
+    live_add(&p->live, stream, bytes);
+}
+
+static void before_send(void *self)
+{
+    struct talk *t = self;
+    if (!t->printed)
+        return;
+    t->printed = false;
+    for (struct lines_call *c = lines_calls(t->lines); c; c = c->next)
+        live_flush(&((struct pending *)c)->live);
+}
 
 static void answered(struct call *call)
 {
     struct pending *p = call->front;
     struct talk *t = p->talk;
     lines_drop(&p->base);
+    live_end(&p->live);
     struct buf *out = lines_begin_answer(t->lines);
     if (out) {
         format_write(t->format, &p->request, call, false, out);
@@ -38,6 +66,7 @@ static void answered(struct call *call)
         buf_addf(lines_begin_answer(t->lines), "{\"exit\":%d}", front_status_of(call));
         lines_end_answer(t->lines);
     }
+    live_done(&p->live);
     request_done(&p->request);
     free(p);
     call_free(call);
@@ -90,6 +119,8 @@ static void submit(struct talk *t, struct pending *p, int status)
     call->arguments = p->request.arguments;
     call->front = p;
     call->answer = answered;
+    if (p->request.id_json && !t->once && format_has_printed(t->format))
+        call->output = on_output;
     lines_submit(t->lines, &p->base);
 }
 
@@ -99,6 +130,7 @@ static struct pending *pending_new(struct talk *t)
     p->talk = t;
     p->base.call = gate_call_new(t->gate);
     p->base.call->dialect = t->dialect;
+    live_init(&p->live, t->lines, tell, p);
     if (t->forwarded)
         p->base.call->agent = t->agent;
     return p;
@@ -162,7 +194,12 @@ static void talk_free(void *self)
 }
 
 static const struct lines_user talk_user = {
-    .take = take, .too_long = too_long, .free = talk_free, .copies = 1};
+    .take = take,
+    .too_long = too_long,
+    .before_send = before_send,
+    .free = talk_free,
+    .copies = 1,
+};
 
 static struct talk *start(struct gate *gate, int in_fd, int out_fd, void (*ended)(void *arg),
                           void *arg)

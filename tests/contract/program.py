@@ -1,5 +1,6 @@
 """Starts the program as a case says and talks with it."""
 
+import json
 import os
 import select
 import subprocess
@@ -107,16 +108,21 @@ class Running:
         self.process.communicate()
 
 
+def is_event(line):
+    """What a command prints comes as it likes; cases are about answers."""
+    return b'"event":' in line[:4096] and "event" in json.loads(line)
+
+
 def talk(running, case, lines, answered):
     """Sends the lines: all at once, or each when the one before is answered. The raw answers and the exit status."""
     raw = [as_line(line) for line in lines]
     if case.get("together") or len(raw) == 1:
         out, status = running.finish(b"\n".join(raw) + (b"" if case.get("cut") else b"\n"))
-        return out.splitlines(), status
+        return [answer for answer in out.splitlines() if not is_event(answer)], status
     answers = []
     for line, has_answer in zip(raw, answered):
         running.send(line + b"\n")
         if has_answer:
-            answers.append(running.read_line())
+            answers.append(next(answer for answer in iter(running.read_line, None) if not is_event(answer)))
     out, status = running.finish()
-    return answers + out.splitlines(), status
+    return answers + [answer for answer in out.splitlines() if not is_event(answer)], status

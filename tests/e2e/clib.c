@@ -91,6 +91,31 @@ static long long now_ms(void)
     return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
+/* What a command printed, as it came. */
+struct heard {
+    struct sandgate *client; /* cancelled at the first piece; NULL: let go on */
+    uint64_t id;
+    char text[2][100000];
+    size_t bytes[2];
+    uint64_t skipped;
+    int pieces;
+};
+
+static void hear(void *arg, const struct sandgate_output *output)
+{
+    struct heard *heard = arg;
+    must(output->stream == SANDGATE_STDOUT || output->stream == SANDGATE_STDERR);
+    int stream = output->stream == SANDGATE_STDERR;
+    must(output->length < sizeof *heard->text - heard->bytes[stream]);
+    must(output->text[output->length] == '\0');
+    memcpy(heard->text[stream] + heard->bytes[stream], output->text, output->length + 1);
+    heard->bytes[stream] += output->length;
+    heard->id = output->id;
+    heard->skipped += output->skipped;
+    if (heard->pieces++ == 0 && heard->client)
+        must(sandgate_cancel(heard->client, output->id) == 0);
+}
+
 /* --- with a real gate */
 
 static void calls(void)
@@ -541,6 +566,61 @@ static void threads(void)
 }
 
 /* Says the gate's id and waits to be killed. With MORE, a configuration, a call is under way. */
+static void output(void)
+{
+    static struct heard heard;
+    struct sandgate *client = open_client();
+    char *json = NULL;
+    sandgate_on_output(client, hear, &heard);
+    must(sandgate_send(
+             client, "run_command",
+             "{\"command\":\"rm -f go; printf 'a\\\\303'; until [ -e go ]; do sleep 0.01; done;"
+             " printf '\\\\251\\\\0\\\\377end\\\\n'; echo wrong >&2\"}",
+             NULL) == 0);
+    while (heard.pieces == 0)
+        must(sandgate_receive(client, 10, NULL, NULL) == -ETIMEDOUT);
+    must_say(strcmp(heard.text[0], "a") == 0 && heard.id == 1, heard.text[0]);
+    expect(client, "write_file", "{\"path\":\"go\",\"content\":\"\"}", "\"ok\":true");
+    must_say(sandgate_receive(client, PATIENCE, NULL, &json) == 0, sandgate_message(client));
+    must_say(heard.bytes[0] == 11, json);
+    must_say(memcmp(heard.text[0],
+                    "a\xc3\xa9\0\xef\xbf\xbd"
+                    "end\n",
+                    12) == 0,
+             json);
+    must_say(strcmp(heard.text[1], "wrong\n") == 0 && heard.skipped == 0, json);
+    free(json);
+    sandgate_on_output(client, NULL, NULL);
+    must(sandgate_call(client, "run_command", "{\"command\":\"echo more\"}", PATIENCE, NULL) == 0);
+    must(heard.bytes[0] == 11);
+    must(sandgate_close(client) == 0);
+}
+
+static void output_cancels(void)
+{
+    static struct heard heard;
+    struct sandgate *client = open_client();
+    heard.client = client;
+    sandgate_on_output(client, hear, &heard);
+    expect(client, "run_command", "{\"command\":\"echo begun; sleep 100\"}", "CANCELLED");
+    must_say(strcmp(heard.text[0], "begun\n") == 0, heard.text[0]);
+    must(sandgate_close(client) == 0);
+}
+
+/* Without anyone to hear it; and of a call that was given up. */
+static void output_unheard(void)
+{
+    static struct heard heard;
+    struct sandgate *client = open_client();
+    expect(client, "run_command", "{\"command\":\"seq 100000; sleep 0.1; echo end\"}", "end\\n");
+    sandgate_on_output(client, hear, &heard);
+    must(sandgate_call(client, "run_command", "{\"command\":\"sleep 0.3; echo late\"}", 50, NULL) ==
+         -ETIMEDOUT);
+    expect(client, "run_command", "{\"command\":\"sleep 0.5; echo end\"}", "end\\n");
+    must_say(strcmp(heard.text[0], "end\n") == 0, heard.text[0]);
+    must(sandgate_close(client) == 0);
+}
+
 static void left_alone(void)
 {
     struct sandgate_options o = options();
@@ -607,6 +687,21 @@ static void deaf(void)
     must(sandgate_events(client) == (POLLIN | POLLOUT));
     must(sandgate_call(client, "t", NULL, 0, NULL) == -ENOBUFS);
     must(sandgate_close(client) == 128 + SIGTERM);
+}
+
+/* Events that are not known, or of no call, are passed over; one that is longer than answers may be is none. */
+static void events(void)
+{
+    static struct heard heard;
+    struct sandgate_options o = options();
+    o.max_bytes = 1000;
+    struct sandgate *client = open_with(&o);
+    must_say(sandgate_call(client, "t", NULL, PATIENCE, NULL) == 0, sandgate_message(client));
+    sandgate_on_output(client, hear, &heard);
+    must_say(sandgate_call(client, "t", NULL, PATIENCE, NULL) == 0, sandgate_message(client));
+    must(heard.pieces == 2 && heard.id == 2 && heard.skipped == 7);
+    must(strcmp(heard.text[0], "heard\n") == 0 && heard.bytes[1] == 65536);
+    must(sandgate_close(client) == 0);
 }
 
 /* MORE is a part of the message. */
@@ -687,12 +782,16 @@ static const struct {
     CASE(signals),
     CASE(descriptors_are_closed_on_exec),
     CASE(threads),
+    CASE(output),
+    CASE(output_cancels),
+    CASE(output_unheard),
     CASE(left_alone),
     CASE(endless_words),
     CASE(pieces),
     CASE(large),
     CASE(too_large),
     CASE(deaf),
+    CASE(events),
     CASE(protocol_error),
     CASE(one_answer_too_many),
     CASE(last_words),

@@ -12,7 +12,7 @@ from lib import check, note, wait_until
 
 REAL = """calls bad_arguments in_flight both_ways_full call_among_sends cancel timeout killed killed_before_sending
 answers_outlive_the_gate close_in_flight wrong_program wrong_workspace which_options dialect session tools with_poll
-without_standard_descriptors signals descriptors_are_closed_on_exec threads""".split()
+without_standard_descriptors signals descriptors_are_closed_on_exec threads output output_cancels output_unheard""".split()
 
 # Programs that take the place of a gate: what they do once they are started. `ask()` reads one call.
 OK = 'print(\'{"id":"%d","result":{"ok":true}}\' % n, flush=True)'
@@ -48,6 +48,15 @@ os._exit(7)
 for _ in range(3): ask()
 for i, word in (('"3"', "three"), ("null", "nobody"), ('"1"', "one")):
     print('{"id":%s,"result":{"a":"%s"}}' % (i, word), flush=True)
+""",
+    "events": """
+for n in (1, 2):
+    ask()
+    for i in ('"id":"%d",' % n, '"id":null,', "", '"id":"99",'):
+        print('{%s"event":"news","of":{}}' % i)
+        print('{%s"event":"output","stream":"stdout","data":"heard\\\\n"}' % i)
+    print('{"id":"%d","event":"output","stream":"stderr","skipped":7,"data":"%s"}' % (n, "x" * 65536))
+    print('{"id":"%d","result":{"ok":true}}' % n, flush=True)
 """,
     "tools_timeout": "time.sleep(60)",
 }

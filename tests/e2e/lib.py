@@ -322,6 +322,7 @@ class Gate:
         os.set_blocking(self.into, False)
         self.pieces = []
         self.answers = []  # not yet asked for
+        self.events = []  # all of them
         self.closed = False
         self.next_id = 0
 
@@ -368,7 +369,8 @@ class Gate:
         if b"\n" in data:
             *lines, rest = b"".join(self.pieces).split(b"\n")
             self.pieces = [rest]
-            self.answers += [json.loads(line) for line in lines]
+            for message in map(json.loads, lines):
+                (self.events if "event" in message else self.answers).append(message)
 
     def line(self, name, args, call_id=None):
         if call_id is None:

@@ -1,9 +1,11 @@
 /* Any text as the arguments and as the tool of a call: the gate reads one line with the client's id,
- * in which that text is where it was put. And any bytes as an answer. */
+ * in which that text is where it was put. And any bytes as an answer
+ * or as an event, where a strict reader finds in it what the client found. */
 #include <string.h>
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "client/event.h"
 #include "client/json.h"
 #include "client/wire.h"
 #include "target.h"
@@ -73,6 +75,27 @@ static void check_answer(const char *bytes, size_t size)
     must(result == bytes + length && result[0] == '{' && result[n - 1] == '}');
 }
 
+static void check_event(const char *bytes, size_t size)
+{
+    struct sandgate_output output;
+    struct json_error why;
+    char *text = malloc(size ? size : 1);
+    must(text);
+    bool found = sandgate_event_read_output(bytes, size, text, &output);
+    must(!found || (sandgate_event_begins(bytes, size) && output.text == text));
+    must(!found || (output.length < size && text[output.length] == '\0'));
+    JSON_AT_END yyjson_doc *doc = found ? parse(bytes, size, &why) : NULL;
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    if (doc) {
+        const char *stream = output.stream == SANDGATE_STDOUT ? "stdout" : "stderr";
+        must(yyjson_equals_str(yyjson_obj_get(root, "stream"), stream));
+        must(yyjson_equals_strn(yyjson_obj_get(root, "data"), text, output.length));
+        must(!output.skipped ||
+             yyjson_get_uint(yyjson_obj_get(root, "skipped")) == output.skipped);
+    }
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);
@@ -84,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_call(text, "{}", true);
     check_nothing_is_lost(text);
     check_answer((const char *)data, size);
+    check_event((const char *)data, size);
     free(text);
     return 0;
 }

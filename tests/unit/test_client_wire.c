@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "client/event.h"
 #include "client/wire.h"
 
 static void check_call(uint64_t id, const char *tool, const char *arguments, const char *expected)
@@ -135,6 +136,86 @@ static void refuses_all_other_lines(void **state)
         sandgate_wire_read_answer("{\"id\":\"1\",\"result\":{\0}}", 23, &id, &result, &n), -EPROTO);
 }
 
+#define EVENT "{\"id\":\"7\",\"event\":\"output\",\"stream\":"
+
+static void reads_output(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        int stream;
+        uint64_t skipped;
+        const char *text;
+        size_t length;
+    } rows[] = {
+        {EVENT "\"stdout\",\"data\":\"\"}", SANDGATE_STDOUT, 0, "", 0},
+        {EVENT "\"stderr\",\"data\":\"a\\n\\t\\\"\\\\\\/\\b\\f\\r\"}", SANDGATE_STDERR, 0,
+         "a\n\t\"\\/\b\f\r", 9},
+        {EVENT "\"stdout\",\"skipped\":4096,\"data\":\"x\"}", SANDGATE_STDOUT, 4096, "x", 1},
+        {EVENT "\"stdout\",\"data\":\"\\u0000\\u00e9\\u20AC\\uD83D\\ude00\xc3\xa9\"}",
+         SANDGATE_STDOUT, 0, "\0\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9", 12},
+        {EVENT "\"stdout\",\"data\":\"x\",\"more\":[]}", SANDGATE_STDOUT, 0, "x", 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        size_t n = strlen(rows[i].line);
+        char *text = malloc(n);
+        struct sandgate_output output;
+        assert_true(sandgate_event_begins(rows[i].line, n));
+        if (!sandgate_event_read_output(rows[i].line, n, text, &output))
+            fail_msg("not taken: %s", rows[i].line);
+        assert_true(output.id == 7 && output.stream == rows[i].stream);
+        assert_true(output.skipped == rows[i].skipped);
+        assert_int_equal(output.length, rows[i].length);
+        assert_memory_equal(output.text, rows[i].text, rows[i].length + 1);
+        free(text);
+    }
+}
+
+/* An event that is not known is still one, and no answer. */
+static void passes_over_other_events(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "{\"id\":\"7\",\"event\":\"approval\",\"data\":\"x\"}",
+        "{\"id\":null,\"event\":\"output\",\"stream\":\"stdout\",\"data\":\"x\"}",
+        "{\"event\":\"news\"}",
+        EVENT "\"stdin\",\"data\":\"x\"}",
+        EVENT "\"stdout\",\"skipped\":0,\"data\":\"x\"}",
+        EVENT "\"stdout\",\"data\":\"x\"",
+        EVENT "\"stdout\",\"data\":\"x",
+        EVENT "\"stdout\",\"data\":\"\\x\"}",
+        EVENT "\"stdout\",\"data\":\"\\u12\"}",
+        EVENT "\"stdout\",\"data\":\"\\ud83d\"}",
+        EVENT "\"stdout\",\"data\":\"\\ud83d\\u0041\"}",
+        EVENT "\"stdout\",\"data\":\"\\ude00\"}",
+    };
+    struct sandgate_output output;
+    char text[200];
+    uint64_t id;
+    const char *result;
+    size_t n;
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        size_t length = strlen(lines[i]);
+        assert_true(sandgate_event_begins(lines[i], length));
+        assert_int_equal(sandgate_wire_read_answer(lines[i], length, &id, &result, &n), -EPROTO);
+        if (sandgate_event_read_output(lines[i], length, text, &output))
+            fail_msg("taken for output: %s", lines[i]);
+    }
+    assert_false(sandgate_event_begins("{\"id\":\"7\",\"result\":{\"event\":\"\"}}", 29));
+    assert_false(sandgate_event_begins("{\"id\":\"7\",\"even", 15));
+    assert_false(sandgate_event_begins("", 0));
+    /* Cut off anywhere, and with no more room than it needs. */
+    static const char good[] = EVENT "\"stdout\",\"skipped\":1,\"data\":\"\\ud83d\\ude00\\n\"}";
+    for (size_t i = 0; i < sizeof good - 1; i++) {
+        char *part = malloc(i ? i : 1);
+        char *room = malloc(i ? i : 1);
+        memcpy(part, good, i);
+        assert_false(sandgate_event_read_output(part, i, room, &output));
+        free(part);
+        free(room);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +225,8 @@ int main(void)
         cmocka_unit_test(lines_follow_each_other),
         cmocka_unit_test(reads_answers),
         cmocka_unit_test(refuses_all_other_lines),
+        cmocka_unit_test(reads_output),
+        cmocka_unit_test(passes_over_other_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

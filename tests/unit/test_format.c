@@ -346,6 +346,27 @@ static void answers_of_ollama_calls(void **state)
     }
 }
 
+static void what_a_command_prints(void **state)
+{
+    (void)state;
+    CLEANUP(request_done) struct request request;
+    struct err err;
+    struct printed printed = {COMMAND_STDERR, STR("\"a\"\n\xff"), 0};
+    assert_int_equal(read_line(FORMAT_TOOL_CALL, "{'id':'q\\n','tool_call':'x'}", &request, &err),
+                     0);
+    for (int i = 0; i < 2; i++) {
+        BUF_AT_END struct buf out = BUF_INIT(10000);
+        FREE_AT_END char *expected = quoted(
+            i ? "{'id':'q\\n','event':'output','stream':'stdout','skipped':5,'data':''}"
+              : "{'id':'q\\n','event':'output','stream':'stderr','data':'\\'a\\'\\n\xef\xbf\xbd'}");
+        format_write_printed(FORMAT_TOOL_CALL, &request, &printed, &out);
+        assert_string_equal(buf_text(&out), expected);
+        printed = (struct printed){COMMAND_STDOUT, STR(""), 5};
+    }
+    for (int format = 0; format < FORMAT_COUNT; format++)
+        assert_int_equal(format_has_printed((enum format_id)format), format == FORMAT_TOOL_CALL);
+}
+
 /* What was not even read is answered in the API's own kind. */
 static void answers_without_a_request(void **state)
 {
@@ -596,6 +617,7 @@ int main(void)
         cmocka_unit_test(answers_of_openai_calls),
         cmocka_unit_test(answers_of_anthropic_blocks),
         cmocka_unit_test(answers_of_ollama_calls),
+        cmocka_unit_test(what_a_command_prints),
         cmocka_unit_test(answers_without_a_request),
         cmocka_unit_test(an_answer_that_is_a_string_is_not_quoted_twice),
         cmocka_unit_test(an_answer_that_grows_over_the_limit_is_an_error),

@@ -74,6 +74,64 @@ static void a_call_is_read(void **state)
     assert_string_equal(yyjson_get_str(yyjson_obj_get(message.request.arguments, "path")), "a");
 }
 
+static void a_progress_token_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *meta;
+        const char *token; /* NULL: none */
+    } cases[] = {
+        {"{'progressToken':'t'}", "'t'"},
+        {"{'progressToken':-7}", "-7"},
+        {"{'progressToken':{}}", NULL},
+        {"{'progressToken':1.5}", NULL},
+        {"{}", NULL},
+        {"[]", NULL},
+        {"null", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        FREE_AT_END char *text = mem_format(
+            "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':"
+            "{'name':'stat','_meta':%s}}",
+            cases[i].meta);
+        FREE_AT_END char *line = quoted(text);
+        FREE_AT_END char *token = cases[i].token ? quoted(cases[i].token) : NULL;
+        CLEANUP(mcp_message_done) struct mcp_message message;
+        struct mcp_error error;
+        assert_int_equal(mcp_read(text_str(line), &message, &error), 0);
+        assert_int_equal(!message.progress_json, !token);
+        if (token)
+            assert_string_equal(message.progress_json, token);
+    }
+}
+
+/* Of a long piece the end is told, and no character is cut in two. */
+static void progress_is_short(void **state)
+{
+    (void)state;
+    BUF_AT_END struct buf piece = BUF_INIT(100000);
+    while (piece.len < 60000)
+        buf_add_text(&piece, "\xf0\x9f\x98\x80");
+    for (size_t n = 4000; n < 60000; n += 4001) {
+        BUF_AT_END struct buf out = BUF_INIT(ANSWER_MAX);
+        size_t whole = n - n % 4;
+        mcp_write_progress("\"t\"", n, (struct str){piece.data, whole}, &out);
+        JSON_AT_END yyjson_doc *doc = parsed_bytes(buf_str(&out), JSON_STRICT);
+        yyjson_val *params = yyjson_obj_get(yyjson_doc_get_root(doc), "params");
+        yyjson_val *message = yyjson_obj_get(params, "message");
+        assert_true(yyjson_equals_str(yyjson_obj_get(params, "progressToken"), "t"));
+        assert_int_equal(yyjson_get_uint(yyjson_obj_get(params, "progress")), n);
+        assert_int_equal(yyjson_get_len(message), whole < 4096 ? whole : 4096);
+        assert_memory_equal(yyjson_get_str(message), piece.data, yyjson_get_len(message));
+    }
+    BUF_AT_END struct buf out = BUF_INIT(ANSWER_MAX);
+    mcp_write_progress("1", 5000, (struct str){piece.data + 1, 5000}, &out);
+    JSON_AT_END yyjson_doc *doc = parsed_bytes(buf_str(&out), JSON_STRICT);
+    yyjson_val *params = yyjson_obj_get(yyjson_doc_get_root(doc), "params");
+    /* It begins with a whole character; the one it was cut in is replaced. */
+    assert_memory_equal(yyjson_get_str(yyjson_obj_get(params, "message")), piece.data, 4092);
+}
+
 /* The text block holds the very object that stands beside it. */
 static void object_and_text_agree(void **state)
 {
@@ -175,6 +233,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refusals),
         cmocka_unit_test(a_call_is_read),
+        cmocka_unit_test(a_progress_token_is_read),
+        cmocka_unit_test(progress_is_short),
         cmocka_unit_test(object_and_text_agree),
         cmocka_unit_test(older_clients_get_text),
         cmocka_unit_test(a_long_result_stands_once),

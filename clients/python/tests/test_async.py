@@ -43,6 +43,34 @@ class Async(Case):
             self.assertEqual(len({result["path"] for result in results}), 600)
 
     @run
+    async def test_output_as_it_comes(self) -> None:
+        heard: List[str] = []
+        begun = asyncio.Event()
+
+        def hear(stream: str, text: str) -> None:
+            heard.append(f"{stream} {text}")
+            begun.set()
+
+        async with AsyncGate(self.workspace) as gate:
+            command = "echo one; until [ -e go ]; do sleep 0.01; done; echo two >&2"
+            task = asyncio.create_task(gate.run_command(command, on_output=hear))
+            await begun.wait()
+            self.assertFalse(task.done())
+            (self.workspace / "go").touch()
+            self.assertEqual((await task)["stderr"], "two\n")
+            self.assertEqual(heard, ["stdout one\n", "stderr two\n"])
+
+    @run
+    async def test_what_on_output_raises_ends_the_call(self) -> None:
+        def stop(_: str, text: str) -> None:
+            raise KeyError(text)
+
+        async with AsyncGate(self.workspace, max_in_flight=1) as gate:
+            with self.assertRaises(KeyError):
+                await gate.call("run_command", command="echo begun; sleep 100", on_output=stop)
+            self.assertEqual((await gate.read_file("a.txt", timeout=15))["content"], "alpha\n")
+
+    @run
     async def test_a_cancelled_task_cancels_its_call(self) -> None:
         async with AsyncGate(self.workspace, max_in_flight=1) as gate:
             await gate.time_now()

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import sandgate
 from places import FAKE, Case, main
@@ -154,6 +154,50 @@ class Calls(Case):
             self.assertIn("output_schema", gate.tools("full")[0])
             with self.assertRaisesRegex(GateError, "no format `nonsense`"):
                 gate.tools("nonsense")
+
+
+class Output(Case):
+    """What commands print, as it comes."""
+
+    WAITS = "printf 'a\\303'; until [ -e go ]; do sleep 0.01; done; printf '\\251\\377\\n'; echo wrong >&2"
+
+    def test_it_comes_before_the_answer(self) -> None:
+        heard: List[Tuple[str, str]] = []
+        with Gate(self.workspace) as gate:
+            call = gate.start("run_command", command=self.WAITS, on_output=lambda *piece: heard.append(piece))
+            self.eventually(lambda: bool(heard))
+            self.assertFalse(call.done())
+            self.assertEqual(heard, [("stdout", "a")])
+            (self.workspace / "go").touch()
+            result = call.result(timeout=15)
+            self.assertEqual((result["stdout"], result["stderr"]), ("aé\ufffd\n", "wrong\n"))
+            for stream in ("stdout", "stderr"):
+                self.assertEqual("".join(text for name, text in heard if name == stream), result[stream])
+
+    def test_typed_and_not_asked_for(self) -> None:
+        heard: List[str] = []
+        with Gate(self.workspace) as gate:
+            self.assertEqual(gate.run_command("echo one")["stdout"], "one\n")
+            result = gate.run_command("echo two", on_output=lambda stream, text: heard.append(stream + text))
+            self.assertEqual((result["exit_code"], heard), (0, ["stdouttwo\n"]))
+            raw = gate.call_raw("run_command", {"command": "echo three"}, on_output=lambda _, text: heard.append(text))
+            self.assertEqual((raw["ok"], heard[1]), (True, "three\n"))
+
+    def test_what_it_raises_ends_the_call(self) -> None:
+        def stop(_: str, text: str) -> None:
+            raise KeyError(text)
+
+        with Gate(self.workspace, max_in_flight=1) as gate:
+            with self.assertRaisesRegex(KeyError, "begun"):
+                gate.run_command("echo begun; sleep 100; echo more", on_output=stop)
+            self.assertEqual(gate.read_file("a.txt", timeout=15)["content"], "alpha\n")  # it was cancelled
+
+    def test_events_that_are_not_known(self) -> None:
+        heard: List[Tuple[str, str]] = []
+        with Gate(**self.fake("events")) as gate:
+            self.assertEqual(gate.call("x", n=1, timeout=15)["asked"]["arguments"], {"n": 1})
+            gate.call("x", n=2, timeout=15, on_output=lambda *piece: heard.append(piece))
+        self.assertEqual(heard, [("stdout", "é\0"), ("stderr", "\n[... 7 bytes left out ...]\nend")])
 
 
 class PydanticLike:

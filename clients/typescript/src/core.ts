@@ -17,6 +17,7 @@ export interface Flight {
   line: Buffer;
   answered: (answer: Json) => void;
   failed: (error: Error) => void;
+  happened: (event: Json) => void;
 }
 
 const running = new Set<Core>();
@@ -134,7 +135,7 @@ export class Core {
 
   /** Stops a call whose answer nobody waits for any more. Its id stays taken until the gate has answered. */
   abandon(flight: Flight): void {
-    flight.answered = flight.failed = () => undefined;
+    flight.answered = flight.failed = flight.happened = () => undefined;
     if (this.pending.get(flight.id) === flight) {
       this.write(encode({ cancel: flight.id }));
       return;
@@ -212,7 +213,9 @@ export class Core {
         this.fault(`it wrote a line that is no answer: ${JSON.stringify(line.toString("utf8", 0, 200))}`);
         return;
       }
-      this.arrived(answer);
+      // What is told about a call while it runs.
+      if ("event" in answer) this.pending.get(answer["id"] as Id)?.happened(answer);
+      else this.arrived(answer);
     }
     if (this.answers.bytes > ANSWER_BYTES) this.fault(`it wrote an answer of more than ${ANSWER_BYTES} bytes`);
     if (!this.closing || this.draining) this.pump();

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { Core, type Flight } from "./core.js";
 import { CallTimeout, GateError, GateNotFound } from "./errors.js";
 import { Tools } from "./tools.js";
-import { answerIdKey, encode, encodeMended, idKey, isObject, outcome, usableId } from "./wire.js";
+import { answerIdKey, encode, encodeMended, idKey, isObject, outcome, tellOutput, usableId } from "./wire.js";
 import type { CallOptions, Json } from "./wire.js";
 
 export interface GateOptions {
@@ -112,7 +112,7 @@ export class Gate extends Tools {
   }
 
   private run(call: Json, write: (value: unknown) => Buffer, options: CallOptions = {}): Promise<unknown> {
-    const { signal, timeoutMs } = options;
+    const { signal, timeoutMs, onOutput } = options;
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
       const key = idKey(call);
@@ -139,6 +139,13 @@ export class Gate extends Tools {
         line,
         answered: (answer) => settle(() => resolve(this.restored(call, key, answer))),
         failed: (error) => settle(() => reject(error)),
+        happened: (event) => {
+          try {
+            if (onOutput) tellOutput(event, onOutput);
+          } catch (error) {
+            giveUp(error);
+          }
+        },
       };
       const late = () => giveUp(new CallTimeout("no answer in time; the call was cancelled"));
       const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);

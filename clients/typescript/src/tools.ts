@@ -307,6 +307,83 @@ export interface UpdateFrontmatterArguments {
   if_match_sha256?: string;
 }
 
+export interface RunCommandResultViolationsEntry {
+  call: string;
+  count: number;
+}
+
+export interface RunCommandResult {
+  /** Absent where a signal ended it. */
+  exit_code?: number;
+  /** The signal that ended it: `SIGKILL`. */
+  signal?: string;
+  stdout: string;
+  stderr: string;
+  truncated: boolean;
+  /** For `read_output`, where output was cut. */
+  output_id?: string;
+  /** What ended it. */
+  ended_by: "exit" | "signal" | "timeout" | "memory_limit" | "process_limit" | "disk_limit" | "file_size_limit" | "cpu_limit";
+  /** In bytes. */
+  peak_memory: number;
+  cpu_ms: number;
+  /** What the sandbox refused it, and how often. */
+  violations: Array<RunCommandResultViolationsEntry>;
+  hint?: string;
+  tier: string;
+  duration_ms: number;
+}
+
+export interface RunCommandArguments {
+  /** A command line for bash, with all that bash understands. */
+  command: string;
+  /** In place of `command`: one program and its arguments, without a shell. */
+  argv?: Array<string>;
+  /** Working directory, relative to the workspace. */
+  cwd?: string;
+  /** Environment variables for it: names and their texts. */
+  env?: Record<string, unknown>;
+  /** What it reads from its standard input; without, there is nothing to read. */
+  stdin?: string;
+  /** After this long everything it started is stopped. */
+  timeout_ms?: number;
+  /**
+   * Bytes kept of standard output, and as many of standard error; of more, the first and the last part, and
+   * `read_output` has the rest.
+   */
+  max_output?: number;
+  /** Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing else. */
+  network?: Array<string>;
+}
+
+export interface ReadOutputResult {
+  /** What is not UTF-8 is replaced. */
+  content: string;
+  /** Where the content begins. */
+  offset: number;
+  /** The offset to go on with. */
+  next_offset: number;
+  /** How much the command printed to this stream. */
+  total_bytes: number;
+  /** False when the command still runs, or printed more than is kept. */
+  complete: boolean;
+  /** There is more to read at next_offset. */
+  truncated: boolean;
+  tier: string;
+  duration_ms: number;
+}
+
+export interface ReadOutputArguments {
+  /** As the command's answer had it. */
+  output_id: string;
+  /** Which of the two to read. */
+  stream?: "stdout" | "stderr";
+  /** How many bytes to leave out at the beginning. */
+  offset?: number;
+  /** Most bytes to return. */
+  max_bytes?: number;
+}
+
 export interface TimeNowResult {
   /** RFC 3339, in UTC. */
   utc: string;
@@ -404,6 +481,25 @@ export abstract class Tools {
    */
   updateFrontmatter({ path, ...rest }: UpdateFrontmatterArguments, options?: CallOptions): Promise<UpdateFrontmatterResult> {
     return this.call<UpdateFrontmatterResult>("update_frontmatter", { ...pathArgument("path", path), ...rest }, options);
+  }
+
+  /**
+   * Runs a command line with bash, or one program with its arguments, in the workspace. It sees the workspace and
+   * the system's programs, has its own /tmp and home, and no network but a loopback of its own. Everything it
+   * started ends with it.
+   */
+  runCommand(arguments_: RunCommandArguments, options?: CallOptions): Promise<RunCommandResult> {
+    return this.call<RunCommandResult>("run_command", arguments_, options);
+  }
+
+  /**
+   * Reads what a command printed when its answer showed only the beginning and the end of it (truncated, with an
+   * output_id). Returns up to max_bytes from offset on; while truncated is true, go on with next_offset. Only the
+   * latest long outputs are kept: for one that is gone, run the command again with its output redirected into a
+   * file.
+   */
+  readOutput(arguments_: ReadOutputArguments, options?: CallOptions): Promise<ReadOutputResult> {
+    return this.call<ReadOutputResult>("read_output", arguments_, options);
   }
 
   /** Tells the current date and time in UTC. */

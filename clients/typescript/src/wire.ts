@@ -13,6 +13,8 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
   /** Milliseconds after which the call is cancelled and the promise rejects with CallTimeout. */
   timeoutMs?: number | undefined;
+  /** Takes what a command prints, as it comes, before the promise settles. If it throws, the call is cancelled and rejects. */
+  onOutput?: ((stream: "stdout" | "stderr", text: string) => void) | undefined;
 }
 
 // A cancel line must be shorter than 4,096 bytes, and each byte of an id may be written as six.
@@ -65,6 +67,14 @@ export function usableId(value: unknown): Id | undefined {
 /** Where an answer says whose it is. */
 export function answerIdKey(answer: Json): string | undefined {
   return ["id", "tool_call_id", "call_id", "tool_use_id"].find((key) => key in answer);
+}
+
+/** Gives a listener the text of an event that is about output; others are passed over. */
+export function tellOutput(event: Json, onOutput: NonNullable<CallOptions["onOutput"]>): void {
+  const { event: kind, stream, data, skipped } = event;
+  if (kind !== "output" || (stream !== "stdout" && stream !== "stderr") || typeof data !== "string") return;
+  // As the answer has it where something is left out.
+  onOutput(stream, skipped ? `\n[... ${String(skipped)} bytes left out ...]\n${data}` : data);
 }
 
 /** The path under `name`, or its bytes under `name_b64` when they are not UTF-8. */

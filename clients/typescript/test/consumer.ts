@@ -11,8 +11,10 @@ export async function use(workspace: string, signal: AbortSignal): Promise<strin
     await gate.readFile({ path: "a.txt", encoding: "latin1" });
     // @ts-expect-error a path is required
     await gate.stat({});
+    const onOutput = (stream: "stdout" | "stderr", text: string) => void `${stream}${text}`;
+    const ran: string = (await gate.runCommand({ command: "true" }, { onOutput })).stdout;
     const message = await gate.handle({ function: { name: "stat", arguments: {} } });
-    return `${read.content}${hint}${stat.size}${String(message["content"])}`;
+    return `${ran}${read.content}${hint}${stat.size}${String(message["content"])}`;
   } catch (error) {
     if (error instanceof ToolError && error.retryable) return error.code;
     if (error instanceof CallTimeout) return "late";

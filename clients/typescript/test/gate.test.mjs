@@ -166,6 +166,45 @@ test("timeout", (workspace) =>
     assert.equal((await gate.readFile({ path: "a.txt" }, { timeoutMs: 15_000 })).content, "alpha\n");
   }));
 
+test("output as it comes", (workspace) =>
+  withGate({ workspace }, async (gate) => {
+    const heard = [];
+    let begin;
+    const begun = new Promise((resolve) => (begin = resolve));
+    const onOutput = (stream, text) => {
+      heard.push([stream, text]);
+      begin();
+    };
+    const command = "printf 'a\\303'; until [ -e go ]; do sleep 0.01; done; printf '\\251\\377\\n'; echo wrong >&2";
+    const call = gate.runCommand({ command }, { onOutput });
+    await begun;
+    assert.deepEqual(heard, [["stdout", "a"]]);
+    fs.writeFileSync(join(workspace, "go"), "");
+    const result = await call;
+    assert.deepEqual([result.stdout, result.stderr], ["aé\ufffd\n", "wrong\n"]);
+    for (const stream of ["stdout", "stderr"]) {
+      assert.equal(heard.filter(([name]) => name === stream).map(([, text]) => text).join(""), result[stream]);
+    }
+    assert.equal((await gate.runCommand({ command: "echo unheard" })).stdout, "unheard\n");
+  }));
+
+test("what onOutput throws ends the call", (workspace) =>
+  withGate({ workspace, maxInFlight: 1 }, async (gate) => {
+    const onOutput = (_, text) => {
+      throw new Error(text);
+    };
+    await assert.rejects(gate.runCommand({ command: "echo begun; sleep 100; echo more" }, { onOutput }), /begun/);
+    assert.equal((await gate.readFile({ path: "a.txt" }, { timeoutMs: 15_000 })).content, "alpha\n"); // it was cancelled
+  }));
+
+test("events that are not known", () =>
+  withGate(fake("events"), async (gate) => {
+    const heard = [];
+    assert.equal((await gate.call("x", { n: 1 })).asked.arguments.n, 1);
+    await gate.call("x", { n: 2 }, { onOutput: (...piece) => heard.push(piece) });
+    assert.deepEqual(heard, [["stdout", "é\0"], ["stderr", "\n[... 7 bytes left out ...]\nend"]]);
+  }));
+
 test("tools", (workspace) =>
   withGate({ workspace }, async (gate) => {
     assert.ok((await gate.tools()).some((tool) => tool.name === "read_file"));

@@ -4,7 +4,7 @@ from . import _tools
 from ._async import AsyncGate
 from ._gate import Call, Gate
 from ._tools import *
-from ._wire import PathArgument
+from ._wire import OnOutput, PathArgument
 from .errors import CallTimeout, GateClosed, GateDied, GateError, GateNotFound, SandgateError, ToolError
 
 __version__ = "0.1.0"
@@ -18,6 +18,7 @@ __all__ = [
     "GateDied",
     "GateError",
     "GateNotFound",
+    "OnOutput",
     "PathArgument",
     "SandgateError",
     "ToolError",

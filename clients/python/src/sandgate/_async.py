@@ -56,7 +56,13 @@ class AsyncGate(AsyncTools):
     def pid(self) -> int:
         return self._core.process.pid
 
-    async def _run(self, call: Dict[str, Any], timeout: Optional[float], mended: bool) -> Any:
+    async def _run(
+        self,
+        call: Dict[str, Any],
+        timeout: Optional[float],
+        mended: bool,
+        on_output: Optional[_wire.OnOutput] = None,
+    ) -> Any:
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[Dict[str, Any]] = loop.create_future()
 
@@ -74,8 +80,22 @@ class AsyncGate(AsyncTools):
             except RuntimeError:  # the loop is closed: nobody waits
                 pass
 
+        def show(stream: str, text: str) -> None:
+            try:
+                if on_output and not answered.done():
+                    on_output(stream, text)
+            except Exception as error:  # the caller's own: the call ends with it
+                self._core.abandon(flight)
+                settle(None, error)
+
+        def heard(stream: str, text: str) -> None:
+            try:
+                loop.call_soon_threadsafe(show, stream, text)
+            except RuntimeError:
+                pass
+
         request = Request(self._core, self._options.format, call, mended)
-        flight = _core.Flight(request.id, request.line, done)
+        flight = _core.Flight(request.id, request.line, done, heard if on_output else None)
         self._core.submit(flight, None, block=False)
         try:
             await asyncio.wait({answered}, timeout=timeout)
@@ -94,10 +114,16 @@ class AsyncGate(AsyncTools):
         /,
         *,
         timeout: Optional[float] = None,
+        on_output: Optional[_wire.OnOutput] = None,
         **more: Any,
     ) -> Dict[str, Any]:
-        """Calls a tool and returns its result. A failed call raises ToolError."""
-        return cast(Dict[str, Any], _wire.outcome(await self.call_raw(name, arguments, timeout=timeout, **more)))
+        """Calls a tool and returns its result. A failed call raises ToolError.
+
+        `on_output` is given what a command prints, `stdout` or `stderr` and the text, as it comes. What it
+        raises ends the call.
+        """
+        raw = await self.call_raw(name, arguments, timeout=timeout, on_output=on_output, **more)
+        return cast(Dict[str, Any], _wire.outcome(raw))
 
     async def call_raw(
         self,
@@ -106,11 +132,12 @@ class AsyncGate(AsyncTools):
         /,
         *,
         timeout: Optional[float] = None,
+        on_output: Optional[_wire.OnOutput] = None,
         **more: Any,
     ) -> Any:
         """Calls a tool and returns the dialect's answer as it is, failed or not."""
         self._options.check_callable()
-        return await self._run(tool_call(name, arguments, more), timeout, mended=False)
+        return await self._run(tool_call(name, arguments, more), timeout, mended=False, on_output=on_output)
 
     async def handle(self, call: Any, *, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Runs a tool call as the model's SDK gave it and returns the message to append. Failures are in it."""
@@ -120,8 +147,14 @@ class AsyncGate(AsyncTools):
         """The tools with their schemas, in this gate's format or another; `full` has everything."""
         return await asyncio.to_thread(self._options.tools, format)
 
-    async def _tool(self, name: str, arguments: Dict[str, Any], timeout: Optional[float]) -> Any:
-        return await self.call(name, arguments, timeout=timeout)
+    async def _tool(
+        self,
+        name: str,
+        arguments: Dict[str, Any],
+        timeout: Optional[float],
+        on_output: Optional[_wire.OnOutput] = None,
+    ) -> Any:
+        return await self.call(name, arguments, timeout=timeout, on_output=on_output)
 
     async def close(self, *, drain: bool = False, timeout: Optional[float] = None) -> None:
         """Ends the gate. Calls under way are cancelled; with `drain` they are waited for. A gate that has not ended

@@ -16,7 +16,7 @@ import selectors
 import subprocess
 import threading
 import time
-from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Sequence, Set, cast
+from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, cast
 
 from . import _wire
 from .errors import CallTimeout, GateClosed, GateDied, GateError, GateNotFound, ToolError
@@ -36,12 +36,13 @@ Done = Callable[[Optional[Dict[str, Any]], Optional[Exception]], None]
 class Flight:
     """One call from its submission to its answer."""
 
-    __slots__ = ("id", "line", "done")
+    __slots__ = ("id", "line", "done", "heard")
 
-    def __init__(self, id: _wire.Id, line: bytes, done: Done) -> None:
+    def __init__(self, id: _wire.Id, line: bytes, done: Done, heard: Optional[_wire.OnOutput] = None) -> None:
         self.id = id
         self.line = line
         self.done: Optional[Done] = done
+        self.heard = heard
 
 
 class Lines:
@@ -158,7 +159,7 @@ class Core:
     def abandon(self, flight: Flight) -> None:
         """Stops a call whose answer nobody waits for any more. Its id stays taken until the gate has answered."""
         with self.lock:
-            flight.done = None
+            flight.done = flight.heard = None
             if self.pending.get(flight.id) is flight:
                 self.send_cancel(flight)
             else:
@@ -256,12 +257,29 @@ class Core:
             self.orphans, self.suspects = [], set()
         return calls
 
+    def happened(self, event: Dict[str, Any]) -> List[Callable[[], None]]:
+        """Takes what is told about a call while it runs; events that are not known are passed over."""
+        id: Any = event.get("id")
+        flight = self.pending.get(id) if isinstance(id, (str, int)) else None
+        piece = _wire.printed(event)
+        return [lambda: self.tell(flight, piece)] if flight and piece else []
+
     def completion(self, flight: Flight, answer: Dict[str, Any]) -> Callable[[], None]:
         self.ids.discard(flight.id)
         done = flight.done
         return lambda: done(answer, None) if done else None
 
     # in the thread
+
+    def tell(self, flight: Flight, piece: Tuple[str, str]) -> None:
+        heard, done = flight.heard, flight.done
+        try:
+            if heard:
+                heard(*piece)
+        except Exception as error:  # the caller's own: the call ends with it
+            self.abandon(flight)
+            if done:
+                done(None, error)
 
     def run(self) -> None:
         try:
@@ -341,7 +359,8 @@ class Core:
                 self.breach = f"it wrote a line that is no answer: {line[:200]!r}"
                 return
             with self.lock:
-                calls = self.arrived(cast(Dict[str, Any], answer))
+                message = cast(Dict[str, Any], answer)
+                calls = self.happened(message) if "event" in message else self.arrived(message)
                 if not self.closing or self.draining:
                     self.pump()
             for call in calls:

@@ -19,7 +19,13 @@ T = TypeVar("T")
 class Call(Generic[T]):
     """A call under way, made by `Gate.start` or `Gate.start_handle`."""
 
-    def __init__(self, core: _core.Core, request: Request, deadline: Optional[float]) -> None:
+    def __init__(
+        self,
+        core: _core.Core,
+        request: Request,
+        deadline: Optional[float],
+        on_output: Optional[_wire.OnOutput] = None,
+    ) -> None:
         self._core = core
         self._request = request
         self._deadline = deadline
@@ -27,7 +33,7 @@ class Call(Generic[T]):
         self._answer: Optional[Dict[str, Any]] = None
         self._error: Optional[Exception] = None
         self._raw: Any = None
-        self._flight = _core.Flight(request.id, request.line, self._done)
+        self._flight = _core.Flight(request.id, request.line, self._done, on_output)
         core.submit(self._flight, deadline, block=True)
 
     def _done(self, answer: Optional[Dict[str, Any]], error: Optional[Exception]) -> None:
@@ -126,9 +132,15 @@ class Gate(Tools):
     def pid(self) -> int:
         return self._core.process.pid
 
-    def _start(self, call: Dict[str, Any], timeout: Optional[float], mended: bool) -> Call[Dict[str, Any]]:
+    def _start(
+        self,
+        call: Dict[str, Any],
+        timeout: Optional[float],
+        mended: bool,
+        on_output: Optional[_wire.OnOutput] = None,
+    ) -> Call[Dict[str, Any]]:
         deadline = None if timeout is None else time.monotonic() + timeout
-        return Call(self._core, Request(self._core, self._options.format, call, mended), deadline)
+        return Call(self._core, Request(self._core, self._options.format, call, mended), deadline, on_output)
 
     def start(
         self,
@@ -137,11 +149,16 @@ class Gate(Tools):
         /,
         *,
         timeout: Optional[float] = None,
+        on_output: Optional[_wire.OnOutput] = None,
         **more: Any,
     ) -> Call[Dict[str, Any]]:
-        """Begins a call. Arguments are given by name, or in a mapping where a name is taken (`timeout`)."""
+        """Begins a call. Arguments are given by name, or in a mapping where a name is taken (`timeout`).
+
+        `on_output` is given what a command prints, `stdout` or `stderr` and the text, as it comes. It is called in
+        the gate's own thread, so it must not wait for another call of this gate. What it raises ends the call.
+        """
         self._options.check_callable()
-        return self._start(tool_call(name, arguments, more), timeout, mended=False)
+        return self._start(tool_call(name, arguments, more), timeout, mended=False, on_output=on_output)
 
     def call(
         self,
@@ -150,10 +167,11 @@ class Gate(Tools):
         /,
         *,
         timeout: Optional[float] = None,
+        on_output: Optional[_wire.OnOutput] = None,
         **more: Any,
     ) -> Dict[str, Any]:
         """Calls a tool and returns its result. A failed call raises ToolError."""
-        return self.start(name, arguments, timeout=timeout, **more).result()
+        return self.start(name, arguments, timeout=timeout, on_output=on_output, **more).result()
 
     def call_raw(
         self,
@@ -162,10 +180,11 @@ class Gate(Tools):
         /,
         *,
         timeout: Optional[float] = None,
+        on_output: Optional[_wire.OnOutput] = None,
         **more: Any,
     ) -> Any:
         """Calls a tool and returns the dialect's answer as it is, failed or not."""
-        return self.start(name, arguments, timeout=timeout, **more).raw()
+        return self.start(name, arguments, timeout=timeout, on_output=on_output, **more).raw()
 
     def start_handle(self, call: Any, *, timeout: Optional[float] = None) -> Call[Dict[str, Any]]:
         """Begins what `handle` does."""
@@ -179,8 +198,14 @@ class Gate(Tools):
         """The tools with their schemas, in this gate's format or another; `full` has everything."""
         return self._options.tools(format)
 
-    def _tool(self, name: str, arguments: Dict[str, Any], timeout: Optional[float]) -> Any:
-        return self.call(name, arguments, timeout=timeout)
+    def _tool(
+        self,
+        name: str,
+        arguments: Dict[str, Any],
+        timeout: Optional[float],
+        on_output: Optional[_wire.OnOutput] = None,
+    ) -> Any:
+        return self.call(name, arguments, timeout=timeout, on_output=on_output)
 
     def close(self, *, drain: bool = False, timeout: Optional[float] = None) -> None:
         """Ends the gate. Calls under way are cancelled; with `drain` they are waited for. A gate that has not ended

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Literal, Optional, TypedDict, cast
 
-from ._wire import PathArgument, path_argument
+from ._wire import OnOutput, PathArgument, path_argument
 
 __all__ = [
     "ReadFileResult",
@@ -21,6 +21,9 @@ __all__ = [
     "MoveResult",
     "MakeDirectoryResult",
     "UpdateFrontmatterResult",
+    "RunCommandResultViolationsEntry",
+    "RunCommandResult",
+    "ReadOutputResult",
     "TimeNowResult",
     "EditFileEditsEntry",
 ]
@@ -208,6 +211,55 @@ class UpdateFrontmatterResult(TypedDict):
     duration_ms: int
 
 
+class RunCommandResultViolationsEntry(TypedDict):
+    call: str
+    count: int
+
+
+class _RunCommandResultOptional(TypedDict, total=False):
+    exit_code: int
+    """Absent where a signal ended it."""
+    signal: str
+    """The signal that ended it: `SIGKILL`."""
+    output_id: str
+    """For `read_output`, where output was cut."""
+    hint: str
+
+
+class RunCommandResult(_RunCommandResultOptional):
+    stdout: str
+    stderr: str
+    truncated: bool
+    ended_by: Literal[
+        "exit", "signal", "timeout", "memory_limit", "process_limit", "disk_limit", "file_size_limit", "cpu_limit"
+    ]
+    """What ended it."""
+    peak_memory: int
+    """In bytes."""
+    cpu_ms: int
+    violations: List[RunCommandResultViolationsEntry]
+    """What the sandbox refused it, and how often."""
+    tier: str
+    duration_ms: int
+
+
+class ReadOutputResult(TypedDict):
+    content: str
+    """What is not UTF-8 is replaced."""
+    offset: int
+    """Where the content begins."""
+    next_offset: int
+    """The offset to go on with."""
+    total_bytes: int
+    """How much the command printed to this stream."""
+    complete: bool
+    """False when the command still runs, or printed more than is kept."""
+    truncated: bool
+    """There is more to read at next_offset."""
+    tier: str
+    duration_ms: int
+
+
 class TimeNowResult(TypedDict):
     utc: str
     """RFC 3339, in UTC."""
@@ -232,7 +284,13 @@ class EditFileEditsEntry(_EditFileEditsEntryOptional):
 class Tools:
     """Typed methods that wait."""
 
-    def _tool(self, name: str, arguments: Dict[str, Any], timeout: Optional[float]) -> Any:
+    def _tool(
+        self,
+        name: str,
+        arguments: Dict[str, Any],
+        timeout: Optional[float],
+        on_output: Optional[OnOutput] = None,
+    ) -> Any:
         raise NotImplementedError
 
     def read_file(
@@ -533,6 +591,78 @@ class Tools:
         )
         return cast(UpdateFrontmatterResult, self._tool("update_frontmatter", arguments, timeout))
 
+    def run_command(
+        self,
+        command: str,
+        *,
+        argv: Optional[List[str]] = None,
+        cwd: Optional[str] = None,
+        env: Optional[Dict[str, Any]] = None,
+        stdin: Optional[str] = None,
+        timeout_ms: Optional[int] = None,
+        max_output: Optional[int] = None,
+        network: Optional[List[str]] = None,
+        timeout: Optional[float] = None,
+        on_output: Optional[OnOutput] = None,
+    ) -> RunCommandResult:
+        """Runs a command line with bash, or one program with its arguments, in the workspace. It sees the workspace and
+        the system's programs, has its own /tmp and home, and no network but a loopback of its own. Everything it
+        started ends with it.
+
+        command: A command line for bash, with all that bash understands.
+        argv: In place of `command`: one program and its arguments, without a shell.
+        cwd: Working directory, relative to the workspace.
+        env: Environment variables for it: names and their texts.
+        stdin: What it reads from its standard input; without, there is nothing to read.
+        timeout_ms: After this long everything it started is stopped. Default: 60000.
+        max_output: Bytes kept of standard output, and as many of standard error; of more, the first and the last part,
+            and `read_output` has the rest. Default: 100000.
+        network: Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing else.
+        on_output: Takes what is printed as it comes: `stdout` or `stderr`, and the text.
+        """
+        arguments = _given(
+            {
+                "command": command,
+                "argv": argv,
+                "cwd": cwd,
+                "env": env,
+                "stdin": stdin,
+                "timeout_ms": timeout_ms,
+                "max_output": max_output,
+                "network": network,
+            }
+        )
+        return cast(RunCommandResult, self._tool("run_command", arguments, timeout, on_output))
+
+    def read_output(
+        self,
+        output_id: str,
+        *,
+        stream: Optional[Literal["stdout", "stderr"]] = None,
+        offset: Optional[int] = None,
+        max_bytes: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> ReadOutputResult:
+        """Reads what a command printed when its answer showed only the beginning and the end of it (truncated, with an
+        output_id). Returns up to max_bytes from offset on; while truncated is true, go on with next_offset. Only the
+        latest long outputs are kept: for one that is gone, run the command again with its output redirected into a
+        file.
+
+        output_id: As the command's answer had it.
+        stream: Which of the two to read. Default: "stdout".
+        offset: How many bytes to leave out at the beginning. Default: 0.
+        max_bytes: Most bytes to return. Default: 100000.
+        """
+        arguments = _given(
+            {
+                "output_id": output_id,
+                "stream": stream,
+                "offset": offset,
+                "max_bytes": max_bytes,
+            }
+        )
+        return cast(ReadOutputResult, self._tool("read_output", arguments, timeout))
+
     def time_now(
         self,
         *,
@@ -546,7 +676,13 @@ class Tools:
 class AsyncTools:
     """Typed methods to await."""
 
-    async def _tool(self, name: str, arguments: Dict[str, Any], timeout: Optional[float]) -> Any:
+    async def _tool(
+        self,
+        name: str,
+        arguments: Dict[str, Any],
+        timeout: Optional[float],
+        on_output: Optional[OnOutput] = None,
+    ) -> Any:
         raise NotImplementedError
 
     async def read_file(
@@ -846,6 +982,78 @@ class AsyncTools:
             }
         )
         return cast(UpdateFrontmatterResult, await self._tool("update_frontmatter", arguments, timeout))
+
+    async def run_command(
+        self,
+        command: str,
+        *,
+        argv: Optional[List[str]] = None,
+        cwd: Optional[str] = None,
+        env: Optional[Dict[str, Any]] = None,
+        stdin: Optional[str] = None,
+        timeout_ms: Optional[int] = None,
+        max_output: Optional[int] = None,
+        network: Optional[List[str]] = None,
+        timeout: Optional[float] = None,
+        on_output: Optional[OnOutput] = None,
+    ) -> RunCommandResult:
+        """Runs a command line with bash, or one program with its arguments, in the workspace. It sees the workspace and
+        the system's programs, has its own /tmp and home, and no network but a loopback of its own. Everything it
+        started ends with it.
+
+        command: A command line for bash, with all that bash understands.
+        argv: In place of `command`: one program and its arguments, without a shell.
+        cwd: Working directory, relative to the workspace.
+        env: Environment variables for it: names and their texts.
+        stdin: What it reads from its standard input; without, there is nothing to read.
+        timeout_ms: After this long everything it started is stopped. Default: 60000.
+        max_output: Bytes kept of standard output, and as many of standard error; of more, the first and the last part,
+            and `read_output` has the rest. Default: 100000.
+        network: Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing else.
+        on_output: Takes what is printed as it comes: `stdout` or `stderr`, and the text.
+        """
+        arguments = _given(
+            {
+                "command": command,
+                "argv": argv,
+                "cwd": cwd,
+                "env": env,
+                "stdin": stdin,
+                "timeout_ms": timeout_ms,
+                "max_output": max_output,
+                "network": network,
+            }
+        )
+        return cast(RunCommandResult, await self._tool("run_command", arguments, timeout, on_output))
+
+    async def read_output(
+        self,
+        output_id: str,
+        *,
+        stream: Optional[Literal["stdout", "stderr"]] = None,
+        offset: Optional[int] = None,
+        max_bytes: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> ReadOutputResult:
+        """Reads what a command printed when its answer showed only the beginning and the end of it (truncated, with an
+        output_id). Returns up to max_bytes from offset on; while truncated is true, go on with next_offset. Only the
+        latest long outputs are kept: for one that is gone, run the command again with its output redirected into a
+        file.
+
+        output_id: As the command's answer had it.
+        stream: Which of the two to read. Default: "stdout".
+        offset: How many bytes to leave out at the beginning. Default: 0.
+        max_bytes: Most bytes to return. Default: 100000.
+        """
+        arguments = _given(
+            {
+                "output_id": output_id,
+                "stream": stream,
+                "offset": offset,
+                "max_bytes": max_bytes,
+            }
+        )
+        return cast(ReadOutputResult, await self._tool("read_output", arguments, timeout))
 
     async def time_now(
         self,

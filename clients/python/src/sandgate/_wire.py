@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import json
 import os
-from typing import Any, Dict, Mapping, Optional, Tuple, Union, cast
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple, Union, cast
 
 from .errors import ToolError
 
 Id = Union[str, int]
 PathArgument = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 """A path as Python has it. One that is not UTF-8 is sent as base64."""
+
+OnOutput = Callable[[str, str], None]
+"""Takes what a command prints, as it comes: `stdout` or `stderr`, and the text."""
 
 # A cancel line must be shorter than 4,096 bytes, and each byte of an id may be written as six.
 ID_BYTES = 256
@@ -84,6 +87,15 @@ def answer_id(answer: Mapping[str, Any]) -> Tuple[str, Any]:
         if key in answer:
             return key, answer[key]
     return "", None
+
+
+def printed(event: Mapping[str, Any]) -> Optional[Tuple[str, str]]:
+    """Stream and text of an event that is about output."""
+    stream, text, skipped = event.get("stream"), event.get("data"), event.get("skipped", 0)
+    if event["event"] != "output" or not isinstance(stream, str) or not isinstance(text, str):
+        return None
+    # As the answer has it where something is left out.
+    return stream, f"\n[... {skipped} bytes left out ...]\n{text}" if skipped else text
 
 
 def path_argument(name: str, path: Optional[PathArgument]) -> Dict[str, str]:

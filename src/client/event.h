@@ -1,0 +1,22 @@
+/* Lines that answer nothing: they tell about a call while it runs. As text, no I/O. */
+#ifndef SANDGATE_CLIENT_EVENT_H
+#define SANDGATE_CLIENT_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sandgate.h"
+
+/* One is shorter than this: 64 KiB of output, each byte escaped as six. */
+#define SANDGATE_EVENT_MAX ((size_t)1 << 20)
+
+/* Whether a line (without its newline), or what has come of it, begins as an event does:
+ * `{"id":"7","event":"...`. The id may be null or left out. */
+bool sandgate_event_begins(const char *line, size_t n);
+/* Reads `{"id":"7","event":"output","stream":"stdout","skipped":5,"data":"..."}`, where `skipped` may be left out
+ * and more may follow. False: it is another event, to be passed over. `text` has room for n bytes: ret->text points
+ * there. */
+bool sandgate_event_read_output(const char *line, size_t n, char *text,
+                                struct sandgate_output *ret);
+
+#endif
