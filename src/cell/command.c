@@ -281,8 +281,8 @@ static int lock(struct init *init, struct err *err)
     return r;
 }
 
-/* What was waited for; the program's own end is kept. */
-static void reap(struct init *init, int flags)
+/* Waits for whoever has ended; the program's own end is kept. True: nobody is left. */
+static bool reap(struct init *init, int flags)
 {
     int status;
     struct rusage usage;
@@ -290,7 +290,7 @@ static void reap(struct init *init, int flags)
         if (pid < 0 && errno == EINTR)
             continue;
         if (pid < 0)
-            return;
+            return true;
         if (pid != init->program)
             continue;
         init->ended = true;
@@ -299,6 +299,7 @@ static void reap(struct init *init, int flags)
         init->ran.system_ms = usage.ru_stime.tv_sec * 1000 + usage.ru_stime.tv_usec / 1000;
         init->ran.peak_memory = (int64_t)usage.ru_maxrss << 10;
     }
+    return false;
 }
 
 /* SIGCONT behind it: who is stopped would not hear the SIGTERM. */
@@ -418,8 +419,10 @@ static int start_program(struct init *init)
         return give_up(init, kind, &err);
     serve(init);
     /* Whoever is left: gone before anyone hears that the command has ended. */
-    kill(-1, SIGKILL);
-    reap(init, 0);
+    if (!reap(init, WNOHANG)) {
+        kill(-1, SIGKILL);
+        reap(init, 0);
+    }
     guards_look_after(init->spec, &init->view, &init->violations);
     if (is_watched(&init->order)) {
         watch_look(&init->watch);

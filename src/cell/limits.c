@@ -130,6 +130,14 @@ static struct limit_group *find_free(struct limits *l, const struct limits_want 
     return any;
 }
 
+static size_t count_free(const struct limits *l)
+{
+    size_t n = 0;
+    for (const struct limit_group *g = l->groups; g; g = g->next)
+        n += g->state == GROUP_FREE;
+    return n;
+}
+
 /* Those in which something still ran when they came back. */
 static void look_at_ending(struct limits *l)
 {
@@ -139,7 +147,7 @@ static void look_at_ending(struct limits *l)
         if (g->state != GROUP_ENDING && g->state != GROUP_LEFT)
             continue;
         /* What a command left in its session's home still counts here, and would count for the next one. */
-        if (limit_group_empty(g) && limit_group_holds(g, HELD_MAX))
+        if (limit_group_empty(g) && (limit_group_holds(g, HELD_MAX) || count_free(l) >= FREE_MAX))
             drop(l, g);
         else if (limit_group_empty(g))
             g->state = GROUP_FREE;
@@ -178,10 +186,7 @@ void limits_give_back(struct limits *l, struct limit_group *g)
         limit_group_kill(g);
         return;
     }
-    size_t spare = 0;
-    for (const struct limit_group *other = l->groups; other; other = other->next)
-        spare += other->state == GROUP_FREE;
-    if (spare < FREE_MAX)
+    if (count_free(l) < FREE_MAX)
         g->state = GROUP_FREE;
     else
         drop(l, g);

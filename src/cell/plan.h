@@ -34,8 +34,8 @@ struct step {
     bool readonly;
     bool device; /* STEP_CLONE: one device, which may be used */
     uint64_t bytes;
-    char from[PATH_TEXT_MAX];
-    char to[PATH_TEXT_MAX];
+    char *from; /* NULL: none */
+    char *to;
 };
 
 struct plan {

@@ -73,14 +73,11 @@ static int spawn(const char *path, const struct order_vectors *v, pid_t *ret_pid
 {
     posix_spawnattr_t attr;
     sigset_t none;
-    sigset_t all;
     sigemptyset(&none);
-    sigfillset(&all);
     posix_spawnattr_init(&attr);
     posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setflags(&attr,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+    /* No signal is ignored in a cell: none has to be set back. */
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
     int r = posix_spawn(ret_pid, path, NULL, &attr, v->args, v->env);
     posix_spawnattr_destroy(&attr);
     return r;
