@@ -20,8 +20,19 @@
 
 void guards_init(struct guards *guards)
 {
-    for (size_t i = 0; i < ROOTS_MAX; i++)
+    for (size_t i = 0; i < ROOTS_MAX; i++) {
         buf_init(&guards->found[i], FOUND_MAX);
+        guards->known[i] = false;
+    }
+}
+
+bool guards_complete(const struct guards *guards, const struct cell_spec *spec)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (spec->roots[i].commands && !guards->known[i])
+            return false;
+    }
+    return true;
 }
 
 int guards_set(struct guards *guards, size_t root, struct str found)
@@ -35,6 +46,7 @@ int guards_set(struct guards *guards, size_t root, struct str found)
         return -1;
     buf_done(&guards->found[root]);
     buf_init(&guards->found[root], FOUND_MAX);
+    guards->known[root] = true;
     return buf_add(&guards->found[root], found.p, found.n);
 }
 
@@ -113,9 +125,7 @@ static int guard_one(int root, const struct op_guarded *entry, struct err *err)
     return is_covered(fd) ? 0 : cover(fd, &now, path, err);
 }
 
-/* With `missing` false only what the worker found. */
-static int guard_all(const struct cell_spec *spec, const struct guards *guards, bool missing,
-                     struct err *err)
+static int guard_all(const struct cell_spec *spec, const struct guards *guards, struct err *err)
 {
     for (size_t i = 0; i < spec->n_roots; i++) {
         struct str rest = buf_str(&guards->found[i]);
@@ -126,7 +136,7 @@ static int guard_all(const struct cell_spec *spec, const struct guards *guards, 
         if (root < 0)
             return failed(err, spec->roots[i].inside);
         while (op_guarded_next(&rest, &entry) > 0) {
-            if ((missing || entry.kind != GUARDED_MISSING) && guard_one(root, &entry, err) < 0)
+            if (guard_one(root, &entry, err) < 0)
                 return -1;
         }
     }
@@ -221,21 +231,52 @@ static bool has_changed(const struct cell_spec *spec, const struct guards_view *
 int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct guards_view *ret,
                  struct err *err)
 {
-    if (guard_all(spec, guards, true, err) < 0)
+    if (guard_all(spec, guards, err) < 0)
         return -1;
     look(spec, guards, ret);
     return 0;
 }
 
-int guards_renew(const struct cell_spec *spec, const struct guards *guards,
-                 struct guards_view *view, struct err *err)
+/* Nothing is covered behind a link: what is there has its own name. */
+static bool is_behind_link(const struct cell_spec *spec, size_t root, struct str path)
+{
+    struct stat st;
+    for (size_t i = 0; i < path.n; i++) {
+        struct str part = {path.p, i};
+        if (path.p[i] == '/' && look_at(spec, root, part, &st) == 0 && S_ISLNK(st.st_mode))
+            return true;
+    }
+    return false;
+}
+
+/* By name, since openat2 is not for commands. What is no longer there needs no cover. */
+static bool is_held(const struct cell_spec *spec, size_t root, const struct op_guarded *entry)
+{
+    char text[2 * PATH_TEXT_MAX];
+    struct statx st;
+    snprintf(text, sizeof text, "%s/%.*s", spec->roots[root].inside, (int)entry->path.n,
+             entry->path.p);
+    if (statx(AT_FDCWD, text, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) < 0)
+        return errno == ENOENT || errno == ENOTDIR;
+    return S_ISLNK(st.stx_mode) || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) ||
+           is_behind_link(spec, root, entry->path);
+}
+
+bool guards_hold(const struct cell_spec *spec, const struct guards *guards,
+                 struct guards_view *view)
 {
     bool changed = has_changed(spec, view);
-    if (guard_all(spec, guards, changed, err) < 0)
-        return -1;
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        struct str rest = buf_str(&guards->found[i]);
+        struct op_guarded entry;
+        while (spec->roots[i].commands && op_guarded_next(&rest, &entry) > 0) {
+            if ((changed || entry.kind != GUARDED_MISSING) && !is_held(spec, i, &entry))
+                return false;
+        }
+    }
     if (changed)
         look(spec, guards, view);
-    return 0;
+    return true;
 }
 
 void guards_look_after(const struct cell_spec *spec, struct guards_view *view,

@@ -15,6 +15,7 @@
 
 struct guards {
     struct buf found[ROOTS_MAX]; /* of each root: packed, see op_guarded_next */
+    bool known[ROOTS_MAX];
 };
 
 void guards_init(struct guards *guards);
@@ -39,13 +40,17 @@ struct guards_view {
     struct timespec looked;
 };
 
+/* Whether it is known of all folders that commands have. */
+bool guards_complete(const struct guards *guards, const struct cell_spec *spec);
+
 /* In a command's own mount namespace, before it is locked: covers what is there. */
 int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct guards_view *ret,
                  struct err *err);
-/* Once more before the command starts, which may be much later: what a mount covered may have been replaced on
- * the host, and then the mount is gone; what was missing may be there. Quick where nothing has changed. */
-int guards_renew(const struct cell_spec *spec, const struct guards *guards,
-                 struct guards_view *view, struct err *err);
+/* Before the command starts, which may be much later: whether all that should be is still covered. What a mount
+ * covered may have been replaced on the host, and then the mount is gone; what was missing may be there. Quick where
+ * nothing has changed. */
+bool guards_hold(const struct cell_spec *spec, const struct guards *guards,
+                 struct guards_view *view);
 /* When it has ended: counts those that it made as `created:PATH`. */
 void guards_look_after(const struct cell_spec *spec, struct guards_view *view,
                        struct violations *violations);

@@ -115,12 +115,9 @@ static void describe_death(int status)
     give_up(&err);
 }
 
-/* In place of a token. */
-#define DISCARDED UINT64_MAX
-
 /* A command's first process. */
 struct first {
-    uint64_t token; /* 0: it waits for its order */
+    uint64_t token; /* 0: it waits for its order, or was discarded */
     pid_t pid;
     int socket;
 };
@@ -132,7 +129,11 @@ struct watched {
     struct first *firsts;
     size_t n_firsts;
     struct guards guards;
-    bool spare_due; /* one is to be made when nothing else is to do */
+    pid_t spare; /* waits for its order; 0: there is none */
+    bool spare_locked;
+    /* Where the next command is counted. They are kept until one has its order: a spare may have to be made anew. */
+    struct frame_fds groups;
+    bool has_groups;
 };
 
 static void tell_ended(uint64_t token, const char *message)
@@ -155,22 +156,50 @@ static struct first *find_first(struct watched *w, uint64_t token)
     return NULL;
 }
 
-/* One that waits, or -errno. */
+static struct first *find_spare(struct watched *w)
+{
+    for (size_t i = 0; w->spare && i < w->n_firsts; i++) {
+        if (w->firsts[i].pid == w->spare)
+            return &w->firsts[i];
+    }
+    return NULL;
+}
+
 static int make_spare(struct watched *w)
 {
     struct first first = {.token = 0};
-    first.pid = command_make(w->spec, &w->guards, &first.socket);
+    first.pid = command_make(w->spec, &w->guards, &w->groups, &first.socket);
     if (first.pid < 0)
         return (int)first.pid;
     w->firsts = mem_grow(w->firsts, w->n_firsts + 1, sizeof *w->firsts);
     w->firsts[w->n_firsts++] = first;
+    w->spare = first.pid;
+    w->spare_locked = guards_complete(&w->guards, w->spec);
     return 0;
+}
+
+static void discard_spare(struct watched *w)
+{
+    if (w->spare)
+        kill(w->spare, SIGKILL);
+    w->spare = 0;
+}
+
+static void take_groups(struct watched *w, struct frame_fds *fds)
+{
+    discard_spare(w);
+    frame_fds_close(&w->groups);
+    w->groups = *fds;
+    *fds = (struct frame_fds){0};
+    w->has_groups = true;
+    /* Should it fail now, it may not when there is an order. */
+    make_spare(w);
 }
 
 static void start_command(struct watched *w, const struct frame *frame, const struct frame_fds *fds)
 {
-    int r = find_first(w, 0) ? 0 : make_spare(w);
-    struct first *first = r < 0 ? NULL : find_first(w, 0);
+    int r = !w->has_groups ? -EPROTO : find_spare(w) ? 0 : make_spare(w);
+    struct first *first = r < 0 ? NULL : find_spare(w);
     if (first)
         r = frame_send_fds(first->socket, frame, fds);
     if (!first || r < 0) {
@@ -180,21 +209,31 @@ static void start_command(struct watched *w, const struct frame *frame, const st
         return;
     }
     first->token = frame->token;
-    w->spare_due = true;
+    w->spare = 0;
+    frame_fds_close(&w->groups);
+    w->has_groups = false;
 }
 
-/* A spare was made with what was known then: the next one is made anew. */
+/* A spare that is locked was made with what was known then. */
 static void take_guards(struct watched *w, const struct frame *frame)
 {
     size_t root = (size_t)frame->token - 1;
-    struct str old = root < ROOTS_MAX ? buf_str(&w->guards.found[root]) : (struct str){0};
-    if (root >= ROOTS_MAX ||
-        (old.n == frame->body.n && (old.n == 0 || memcmp(old.p, frame->body.p, old.n) == 0)))
+    if (root >= ROOTS_MAX)
         return;
-    guards_set(&w->guards, root, frame->body);
-    struct first *spare = find_first(w, 0);
-    if (spare)
-        kill(spare->pid, SIGKILL), spare->token = DISCARDED;
+    struct str old = buf_str(&w->guards.found[root]);
+    bool same = w->guards.known[root] && old.n == frame->body.n &&
+                (old.n == 0 || memcmp(old.p, frame->body.p, old.n) == 0);
+    if (same || guards_set(&w->guards, root, frame->body) < 0)
+        return;
+    struct first *spare = find_spare(w);
+    if (!spare)
+        return;
+    if (!w->spare_locked && frame_send_fds(spare->socket, frame, NULL) == 0) {
+        w->spare_locked = guards_complete(&w->guards, w->spec);
+        return;
+    }
+    discard_spare(w);
+    make_spare(w);
 }
 
 /* 0: the gate is gone. */
@@ -206,8 +245,12 @@ static int take_order(struct watched *w)
     int r = frame_receive_fds(CELL_CONTROL_FD, buffer, &frame, &fds);
     if (r <= 0)
         return r;
+    if (!w->spec->commands)
+        return 1;
     struct first *first = frame.token ? find_first(w, frame.token) : NULL;
-    if (frame.type == FRAME_RUN && frame.token && !first && w->spec->commands)
+    if (frame.type == FRAME_GROUP)
+        take_groups(w, &fds);
+    else if (frame.type == FRAME_RUN && frame.token && !first)
         start_command(w, &frame, &fds);
     else if (frame.type == FRAME_GUARDS && frame.token)
         take_guards(w, &frame);
@@ -221,12 +264,14 @@ static int take_order(struct watched *w)
 /* By now the kernel has ended all that was in its pid namespace. */
 static void bury(struct watched *w, pid_t pid, int status)
 {
+    if (w->spare == pid)
+        w->spare = 0;
     for (size_t i = 0; i < w->n_firsts; i++) {
         struct first *first = &w->firsts[i];
         if (first->pid != pid)
             continue;
         close(first->socket);
-        if (first->token && first->token != DISCARDED && status != 0)
+        if (first->token && status != 0)
             tell_ended(first->token, WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
                                                          : "it ended without its account");
         *first = w->firsts[--w->n_firsts];
@@ -240,16 +285,8 @@ static int watch(struct watched *w)
 {
     for (;;) {
         struct pollfd fds[] = {{CELL_CONTROL_FD, POLLIN, 0}, {w->signals, POLLIN, 0}};
-        int n = poll(fds, ARRAY_LEN(fds), w->spare_due ? 0 : -1);
-        if (n < 0 && errno != EINTR)
+        if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
             return 1;
-        if (n == 0) {
-            /* Made ahead of the next order, in the time that the last one runs. */
-            w->spare_due = false;
-            if (!find_first(w, 0))
-                make_spare(w);
-            continue;
-        }
         if (fds[0].revents && take_order(w) <= 0)
             return 0;
         struct signalfd_siginfo info;

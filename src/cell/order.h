@@ -11,7 +11,7 @@ enum order_fd {
     ORDER_STDOUT,
     ORDER_STDERR,
     ORDER_STATUS, /* takes the FRAME_RAN */
-    ORDER_REST,   /* standard input, if any, then the control groups' `cgroup.procs` */
+    ORDER_REST,   /* standard input, if any */
 };
 
 /* 0 of a limit: there is none. */
@@ -58,8 +58,9 @@ enum ran_kind {
     RAN_NOT_FOUND,  /* there is no such program */
     RAN_NO_FOLDER,  /* its working directory cannot be used */
     RAN_NO_PROGRAM, /* the file is there, but cannot be run */
-    RAN_FAILED,     /* it could not be started, or the sandbox could not be made */
-    RAN_MEMORY,     /* ended, because a limit was passed */
+    RAN_STALE,  /* what is guarded has changed since this process was locked: another one has to */
+    RAN_FAILED, /* it could not be started, or the sandbox could not be made */
+    RAN_MEMORY, /* ended, because a limit was passed */
     RAN_PROCESSES,
     RAN_WRITTEN,
     RAN_KIND_END

@@ -170,5 +170,6 @@ int front_run(int argc, char *const *argv)
     FREE_AT_END char *state_path = NULL;
     if (front_gate_options(&o, &go, &state_path, &err) < 0)
         return front_usage_error(&err);
+    go.once = true;
     return run_command(&o, &go);
 }

@@ -111,6 +111,7 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
         .protect = has_state ? "logs" : NULL,
         .show_system = o->show_system,
         .commands = o->commands && m.n_commands > 0,
+        .once = o->once,
         .n_command_roots = m.n_commands,
         .command_base = m.command_base,
     };

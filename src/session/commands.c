@@ -17,6 +17,8 @@
 #include "session/command_not_run.h"
 #include "session/command_order.h"
 
+/* How often a command is tried whose guarded files change at the same time. */
+#define STALE_MAX 5
 #define READ_BYTES (64u << 10)
 /* Of one stream in one go, before others get their turn. */
 #define READ_BURST 8
@@ -31,6 +33,7 @@ struct running {
     struct commands *owner;
     struct call *call; /* NULL: finished, its handles are closing */
     uint64_t token;
+    struct cell *cell;
     uv_poll_t polls[HANDLES];
     int fds[HANDLES];
     unsigned open_handles;
@@ -45,15 +48,19 @@ struct commands {
     struct running *all;
     uint64_t next_token;
     char tag[16];
-    struct limits *limits;    /* looked for when the first command starts */
-    struct limit_group *next; /* taken ahead of the next command, with these limits */
+    struct limits *limits; /* looked for when the first command starts */
+    /* The next command's group and its limits, and the cell that was told of it. */
+    struct limit_group *next;
     struct limits_want next_want;
+    const struct cell *ready_in;
+    bool once; /* there will be no other command */
 };
 
-struct commands *commands_new(uv_loop_t *loop, const char *tag)
+struct commands *commands_new(uv_loop_t *loop, const char *tag, bool once)
 {
     struct commands *c = mem_zero(sizeof *c);
     c->loop = loop;
+    c->once = once;
     snprintf(c->tag, sizeof c->tag, "%s", tag);
     return c;
 }
@@ -178,6 +185,17 @@ static bool has_ended(const struct ran *ran)
            ran->kind == RAN_WRITTEN;
 }
 
+/* With another first process, which covers what is there now. */
+static void again(struct running *r)
+{
+    struct commands *c = r->owner;
+    struct cell *cell = r->cell;
+    struct call *call = TAKE_PTR(r->call);
+    let_go(r, call->command);
+    close_handles(r);
+    commands_start(c, cell, call);
+}
+
 static void take_account(struct running *r, const struct frame *frame)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
@@ -188,6 +206,10 @@ static void take_account(struct running *r, const struct frame *frame)
         return;
     }
     drain(r);
+    if (ran.kind == RAN_STALE && r->call->stale++ < STALE_MAX) {
+        again(r);
+        return;
+    }
     if (!has_ended(&ran)) {
         command_not_run(r->call, &ran, &err);
         finish(r, &err);
@@ -252,6 +274,7 @@ void commands_ended(struct commands *c, const struct frame *frame)
 
 void commands_cell_died(struct commands *c, const struct err *err)
 {
+    c->ready_in = NULL;
     for (struct running *r = c->all, *next; r; r = next) {
         next = r->next;
         if (r->call)
@@ -329,16 +352,10 @@ static int send_order(struct running *r, struct cell *cell, struct err *err)
     if (make_pipes(r, &away, err) < 0 ||
         command_order(r->call, r->group ? r->owner->limits : NULL, &strings, &order, err) < 0)
         return -1;
-    size_t own = away.n; /* the groups' descriptors stay the groups' */
-    away.n += (size_t)limit_group_fds(r->group, away.fd + away.n);
-    if (order_frame(&order, &head, &frame) < 0) {
-        away.n = own;
+    if (order_frame(&order, &head, &frame) < 0)
         return err_set(err, ERR_TOO_LARGE, "the command is too long for one call");
-    }
     frame.token = r->token;
-    int sent = cell_order(cell, &frame, &away, err);
-    away.n = own;
-    return sent;
+    return cell_order(cell, &frame, &away, err);
 }
 
 static bool same_limits(const struct limits_want *a, const struct limits_want *b)
@@ -346,17 +363,38 @@ static bool same_limits(const struct limits_want *a, const struct limits_want *b
     return a->memory == b->memory && a->processes == b->processes && a->cpu_millis == b->cpu_millis;
 }
 
-static void take_means(struct running *r)
+/* Taking a group takes several system calls, and making a command's first process in it takes longer still. */
+static int send_group(struct commands *c, struct cell *cell, struct err *err)
 {
-    struct commands *c = r->owner;
-    struct call *call = r->call;
-    struct limits_want want = command_limits(call->workplace->config);
+    struct frame_fds fds = {0};
+    fds.n = (size_t)limit_group_fds(c->next, fds.fd);
+    /* They stay the group's. */
+    if (cell_order(cell, &(struct frame){.type = FRAME_GROUP}, &fds, err) < 0)
+        return -1;
+    c->ready_in = cell;
+    return 0;
+}
+
+int commands_prepare(struct commands *c, struct cell *cell, const struct config *config,
+                     struct err *err)
+{
+    struct limits_want want = command_limits(config);
     if (!c->limits && limits_open(&c->limits, c->tag) < 0)
         c->limits = NULL;
-    if (c->next && same_limits(&want, &c->next_want))
-        r->group = TAKE_PTR(c->next);
-    else if (c->limits)
-        r->group = limits_take(c->limits, &want);
+    bool same = same_limits(&want, &c->next_want);
+    if (c->ready_in == cell && same)
+        return 0;
+    if (!same || !c->next) {
+        limits_give_back(c->limits, TAKE_PTR(c->next));
+        c->next = c->limits ? limits_take(c->limits, &want) : NULL;
+        c->next_want = want;
+    }
+    return send_group(c, cell, err);
+}
+
+static void take_spill(struct running *r)
+{
+    struct call *call = r->call;
     if (call->dialect->id != DIALECT_NATIVE || call->command->passed_on)
         return;
     r->spill = spill_open(call->workplace->spills);
@@ -364,25 +402,21 @@ static void take_means(struct running *r)
     output_spill(&call->command->streams[COMMAND_STDERR], r->spill, SPILL_STDERR);
 }
 
-/* While the command runs: preparing a group takes several system calls. */
-static void take_ahead(struct commands *c, const struct call *call)
-{
-    struct limits_want want = command_limits(call->workplace->config);
-    if (!c->limits || (c->next && same_limits(&want, &c->next_want)))
-        return;
-    limits_give_back(c->limits, TAKE_PTR(c->next));
-    c->next = limits_take(c->limits, &want);
-    c->next_want = want;
-}
-
 void commands_start(struct commands *c, struct cell *cell, struct call *call)
 {
     struct err err;
     struct running *r = mem_zero(sizeof *r);
-    *r = (struct running){.owner = c, .call = call, .token = ++c->next_token, .fds = {-1, -1, -1}};
+    *r = (struct running){
+        .owner = c, .call = call, .cell = cell, .token = ++c->next_token, .fds = {-1, -1, -1}};
     _Static_assert(HANDLES == 3, "as many descriptors as handles");
-    take_means(r);
-    if (send_order(r, cell, &err) < 0) {
+    take_spill(r);
+    int sent = commands_prepare(c, cell, call->workplace->config, &err);
+    if (sent == 0) {
+        r->group = TAKE_PTR(c->next);
+        c->ready_in = NULL;
+        sent = send_order(r, cell, &err);
+    }
+    if (sent < 0) {
         let_go(r, call->command);
         for (size_t i = 0; i < HANDLES; i++)
             fd_closep(&r->fds[i]);
@@ -398,5 +432,7 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
     }
     r->next = c->all;
     c->all = r;
-    take_ahead(c, call);
+    /* While it runs. */
+    if (!c->once)
+        commands_prepare(c, cell, call->workplace->config, &err);
 }

@@ -353,6 +353,9 @@ static void run(void *self, struct call *call)
         start(s, call);
         return;
     }
+    /* Made ready while the cell starts. */
+    if (call->tool->runner == RUN_COMMAND)
+        commands_prepare(s->commands, s->cell, s->operator_config, &err);
     wait(s, call);
 }
 

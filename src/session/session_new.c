@@ -41,7 +41,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     if (getrandom(&random, sizeof random, 0) != sizeof random)
         return err_set(err, ERR_INTERNAL, "no random numbers: %s", strerror(errno));
     snprintf(s->tag, sizeof s->tag, "%08x", random);
-    s->commands = commands_new(loop, s->tag);
+    s->commands = commands_new(loop, s->tag, options->once);
     spills_init(&s->spills, s->state_fd, config_int(options->config, "commands.outputKept"),
                 SPILLS_TOTAL * config_int(options->config, "commands.outputKept"));
     for (size_t i = 0; i < options->n_roots; i++) {
