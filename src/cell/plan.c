@@ -118,6 +118,20 @@ static void clone_for_commands(struct plan *plan, const struct cell_spec *spec,
     }
 }
 
+/* Whether one of the cell's folders lies there: behind a link its mount would land somewhere else. */
+static bool has_folder_in(const struct cell_spec *spec, const char *link)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (path_rest(relative(spec->roots[i].inside), link))
+            return true;
+    }
+    for (size_t i = 0; i < spec->n_shown; i++) {
+        if (path_rest(relative(spec->shown[i]), link))
+            return true;
+    }
+    return false;
+}
+
 static void attach_for_commands(struct plan *plan, const struct cell_spec *spec,
                                 const int *device_slots, const int *shown_slots)
 {
@@ -129,6 +143,8 @@ static void attach_for_commands(struct plan *plan, const struct cell_spec *spec,
         attach(plan, device_slots[i], devices[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+        if (has_folder_in(spec, links[i][1]))
+            continue;
         struct step *link = add(plan, STEP_SYMLINK);
         link->from = mem_dup(links[i][0]);
         link->to = mem_dup(links[i][1]);

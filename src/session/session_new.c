@@ -18,6 +18,18 @@ static void session_freep(struct session **s)
     session_free(*s);
 }
 
+static struct root copy_root(const struct root *r)
+{
+    return (struct root){mem_dup(r->name), mem_dup(r->inside), mem_dup(r->host), r->writable};
+}
+
+static void free_root(const struct root *r)
+{
+    free((void *)(uintptr_t)r->name);
+    free((void *)(uintptr_t)r->inside);
+    free((void *)(uintptr_t)r->host);
+}
+
 int session_new(struct session **ret_session, uv_loop_t *loop,
                 const struct session_options *options, struct err *err)
 {
@@ -44,14 +56,10 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     s->commands = commands_new(loop, s->tag, options->once);
     spills_init(&s->spills, s->state_fd, config_int(options->config, "commands.outputKept"),
                 SPILLS_TOTAL * config_int(options->config, "commands.outputKept"));
-    for (size_t i = 0; i < options->n_roots; i++) {
-        const struct root *r = &options->roots[i];
-        s->roots[i] = (struct root){r->name, r->inside, mem_dup(r->host), r->writable};
-    }
-    for (size_t i = 0; i < options->n_command_roots; i++) {
-        const struct root *r = &options->command_roots[i];
-        s->command_roots[i] = (struct root){r->name, r->inside, mem_dup(r->host), r->writable};
-    }
+    for (size_t i = 0; i < options->n_roots; i++)
+        s->roots[i] = copy_root(&options->roots[i]);
+    for (size_t i = 0; i < options->n_command_roots; i++)
+        s->command_roots[i] = copy_root(&options->command_roots[i]);
     if (make_spec(options, &s->spec, err) < 0)
         return -1;
     s->workplace = (struct workplace){
@@ -84,8 +92,8 @@ void session_free(struct session *s)
     }
     for (size_t i = 0; i < ROOTS_MAX; i++) {
         sweep_done(&s->sweeps[i]);
-        free((void *)(uintptr_t)s->roots[i].host);
-        free((void *)(uintptr_t)s->command_roots[i].host);
+        free_root(&s->roots[i]);
+        free_root(&s->command_roots[i]);
     }
     leftover_leave(&s->leftovers, s->state_fd, &s->spec);
     flight_done(&s->flight);

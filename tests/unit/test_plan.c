@@ -126,6 +126,22 @@ static void a_cell_for_commands(void **state)
 }
 
 /* The run's folder lies in the project: its logs are kept by both names, and so is the way there. */
+/* A mount on a path that goes through one of the cell's own links would land where the link leads. */
+static void a_folder_where_a_link_would_be(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 1, .commands = true};
+    struct plan plan;
+    BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+    spec.roots[0] = root("/var/tmp/w", "/var/tmp/w", true, NULL);
+    plan_make(&spec, NULL, 0, "/tmp", &plan);
+    plan_print(&plan, &text);
+    plan_done(&plan);
+    assert_null(strstr(buf_text(&text), "symlink /tmp -> var/tmp\n"));
+    assert_non_null(strstr(buf_text(&text), "symlink /tmp -> dev/shm\n"));
+    assert_non_null(strstr(buf_text(&text), "mkdir -> var/tmp/w\nattach #0 -> var/tmp/w\n"));
+}
+
 static void logs_within_the_project(void **state)
 {
     (void)state;
@@ -317,9 +333,13 @@ static void holds_for_every_cell(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_folder),          cmocka_unit_test(three_folders_and_protected_logs),
-        cmocka_unit_test(a_cell_for_commands), cmocka_unit_test(logs_within_the_project),
-        cmocka_unit_test(a_machines_programs), cmocka_unit_test(holds_for_every_cell),
+        cmocka_unit_test(one_folder),
+        cmocka_unit_test(three_folders_and_protected_logs),
+        cmocka_unit_test(a_cell_for_commands),
+        cmocka_unit_test(logs_within_the_project),
+        cmocka_unit_test(a_machines_programs),
+        cmocka_unit_test(holds_for_every_cell),
+        cmocka_unit_test(a_folder_where_a_link_would_be),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }
