@@ -19,7 +19,9 @@ static int help(void)
         "Reads one call a line from standard input and writes one answer a line, in the order "
         "they finish:\n"
         "  {\"id\":\"1\",\"tool_call\":{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}}\n"
-        "{\"cancel\":\"1\"} stops a call.\n\n");
+        "{\"cancel\":\"1\"} stops a call. What a command prints comes before its answer, as it is "
+        "printed:\n"
+        "  {\"id\":\"1\",\"event\":\"output\",\"stream\":\"stdout\",\"data\":\"...\"}\n\n");
     options_help(OPTIONS, &out);
     return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }

@@ -90,8 +90,7 @@ static void check_event(const char *bytes, size_t size)
         const char *stream = output.stream == SANDGATE_STDOUT ? "stdout" : "stderr";
         must(yyjson_equals_str(yyjson_obj_get(root, "stream"), stream));
         must(yyjson_equals_strn(yyjson_obj_get(root, "data"), text, output.length));
-        must(!output.skipped ||
-             yyjson_get_uint(yyjson_obj_get(root, "skipped")) == output.skipped);
+        must(!output.skipped || yyjson_get_uint(yyjson_obj_get(root, "skipped")) == output.skipped);
     }
     free(text);
 }

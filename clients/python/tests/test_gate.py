@@ -161,10 +161,14 @@ class Output(Case):
 
     WAITS = "printf 'a\\303'; until [ -e go ]; do sleep 0.01; done; printf '\\251\\377\\n'; echo wrong >&2"
 
+    @staticmethod
+    def listener(heard: List[Tuple[str, str]]) -> sandgate.OnOutput:
+        return lambda stream, text: heard.append((stream, text))
+
     def test_it_comes_before_the_answer(self) -> None:
         heard: List[Tuple[str, str]] = []
         with Gate(self.workspace) as gate:
-            call = gate.start("run_command", command=self.WAITS, on_output=lambda *piece: heard.append(piece))
+            call = gate.start("run_command", command=self.WAITS, on_output=self.listener(heard))
             self.eventually(lambda: bool(heard))
             self.assertFalse(call.done())
             self.assertEqual(heard, [("stdout", "a")])
@@ -179,7 +183,7 @@ class Output(Case):
         with Gate(self.workspace) as gate:
             self.assertEqual(gate.run_command("echo one")["stdout"], "one\n")
             result = gate.run_command("echo two", on_output=lambda stream, text: heard.append(stream + text))
-            self.assertEqual((result["exit_code"], heard), (0, ["stdouttwo\n"]))
+            self.assertEqual((result["stdout"], heard), ("two\n", ["stdouttwo\n"]))
             raw = gate.call_raw("run_command", {"command": "echo three"}, on_output=lambda _, text: heard.append(text))
             self.assertEqual((raw["ok"], heard[1]), (True, "three\n"))
 
@@ -196,7 +200,7 @@ class Output(Case):
         heard: List[Tuple[str, str]] = []
         with Gate(**self.fake("events")) as gate:
             self.assertEqual(gate.call("x", n=1, timeout=15)["asked"]["arguments"], {"n": 1})
-            gate.call("x", n=2, timeout=15, on_output=lambda *piece: heard.append(piece))
+            gate.call("x", n=2, timeout=15, on_output=self.listener(heard))
         self.assertEqual(heard, [("stdout", "é\0"), ("stderr", "\n[... 7 bytes left out ...]\nend")])
 
 
