@@ -89,10 +89,11 @@ static int set_limit(int which, int64_t value, struct err *err)
         return 0;
     if (getrlimit(which, &limit) < 0)
         return failed(err, "reading a limit");
+    /* SIGKILL comes at the hard limit of processor time and says nothing; at the soft one, SIGXCPU. */
+    rlim_t hard = (rlim_t)value + (which == RLIMIT_CPU);
     /* What the machine allows is never raised. */
-    if (limit.rlim_max == RLIM_INFINITY || (rlim_t)value < limit.rlim_max)
-        limit.rlim_max = (rlim_t)value;
-    limit.rlim_cur = limit.rlim_max;
+    limit.rlim_max = hard < limit.rlim_max ? hard : limit.rlim_max;
+    limit.rlim_cur = (rlim_t)value < limit.rlim_max ? (rlim_t)value : limit.rlim_max;
     return setrlimit(which, &limit) < 0 ? failed(err, "setting a limit") : 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -328,6 +329,9 @@ static int make_pipes(struct running *r, struct frame_fds *away, struct err *err
             return err_set(err, ERR_INTERNAL, "making a pipe: %s", strerror(errno));
         r->fds[i] = ends[0];
         away->fd[away->n++] = ends[1];
+        /* A gate of root's makes root's pipes; a command opens them again as /dev/stdout. Nobody else gets there. */
+        if (i != STATUS && fchmod(ends[1], 0666) < 0)
+            return err_set(err, ERR_INTERNAL, "making a pipe: %s", strerror(errno));
     }
     const struct call *call = r->call;
     if (!call->command->input.p && call->input_fd < 0)
