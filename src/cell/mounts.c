@@ -195,6 +195,24 @@ static int make_file(const char *path, struct err *err)
     return fd < 0 ? failed(err, "making", path) : 0;
 }
 
+static int write_text(const char *path, const char *text, struct err *err)
+{
+    FD_AT_END int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+    return fd < 0 || fd_write_all(fd, text, strlen(text)) < 0 ? failed(err, "writing", path) : 0;
+}
+
+/* A copy of the sealed root's mount is as read-only as that. */
+static int cover(const char *path, const char *with, struct err *err)
+{
+    FD_AT_END int tree = open_tree(AT_FDCWD, with, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (tree < 0)
+        return failed(err, "taking a copy of", with);
+    if (move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_SYMLINKS) < 0 &&
+        errno != ENOENT && errno != ENOTDIR)
+        return failed(err, "covering", path);
+    return 0;
+}
+
 /* pivot_root(".", ".") stacks the old root on the new one; unmounting it leaves only the new. */
 static int pivot(struct err *err)
 {
@@ -231,6 +249,10 @@ static int apply_step(const struct step *step, const struct cell_spec *spec,
         return symlink(step->from, step->to) < 0 ? failed(err, "linking", step->to) : 0;
     case STEP_FILE:
         return make_file(step->to, err);
+    case STEP_TEXT:
+        return write_text(step->to, step->from, err);
+    case STEP_COVER:
+        return cover(step->to, step->from, err);
     case STEP_CLOSED:
         return mkdir(step->to, 0) < 0 ? failed(err, "making", step->to) : 0;
     case STEP_SCRATCH:

@@ -132,6 +132,39 @@ static bool has_folder_in(const struct cell_spec *spec, const char *link)
     return false;
 }
 
+static void write_text(struct plan *plan, const char *path, char *text)
+{
+    struct step *step = add(plan, STEP_TEXT);
+    step->from = text;
+    step->to = mem_dup(relative(path));
+}
+
+/* Programs ask who they are, and some end when no list knows. The machine's users own nothing in here, so
+ * their names are of no use. */
+static void name_user(struct plan *plan, const struct cell_spec *spec)
+{
+    write_text(plan, PLAN_PASSWD,
+               mem_format(PLAN_USER ":x:%u:%u::" PLAN_HOME ":/bin/bash\n"
+                                    "root:x:0:0:root:/root:/bin/bash\n"
+                                    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+                          spec->uid, spec->gid));
+    write_text(plan, PLAN_GROUP,
+               mem_format(PLAN_USER ":x:%u:\nroot:x:0:\ntty:x:5:\nnogroup:x:65534:\n", spec->gid));
+}
+
+/* A folder that was asked for is shown as it is, the machine's /etc too. */
+static void cover(struct plan *plan, const struct cell_spec *spec, const char *path,
+                  const char *with)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (path_rest(path, spec->roots[i].inside))
+            return;
+    }
+    struct step *step = add(plan, STEP_COVER);
+    step->from = mem_dup(with);
+    step->to = mem_dup(path);
+}
+
 static void attach_for_commands(struct plan *plan, const struct cell_spec *spec,
                                 const int *device_slots, const int *shown_slots)
 {
@@ -152,6 +185,7 @@ static void attach_for_commands(struct plan *plan, const struct cell_spec *spec,
     make_folder(plan, "var/hidden");
     add(plan, STEP_FILE)->to = mem_dup(relative(PLAN_HIDDEN_FILE));
     add(plan, STEP_CLOSED)->to = mem_dup(relative(PLAN_HIDDEN_FOLDER));
+    name_user(plan, spec);
     make_folder(plan, PLAN_HOME);
     struct step *home = add(plan, STEP_SCRATCH);
     home->bytes = spec->home_bytes;
@@ -199,6 +233,11 @@ void plan_make(const struct cell_spec *spec, const struct place *places, size_t 
     }
     add(ret, STEP_PIVOT);
     add(ret, STEP_SEAL);
+    if (spec->commands) {
+        /* Now that they cannot be written to any more, and links lead nowhere but into the cell. */
+        cover(ret, spec, "/etc/passwd", PLAN_PASSWD);
+        cover(ret, spec, "/etc/group", PLAN_GROUP);
+    }
 }
 
 void plan_done(struct plan *plan)
@@ -218,14 +257,14 @@ void plan_print(const struct plan *plan, struct buf *out)
         [STEP_MKDIR] = "mkdir",     [STEP_SYMLINK] = "symlink", [STEP_FILE] = "file",
         [STEP_CLOSED] = "closed",   [STEP_SCRATCH] = "scratch", [STEP_ATTACH] = "attach",
         [STEP_PIN] = "pin",         [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",
-        [STEP_SEAL] = "seal",
+        [STEP_SEAL] = "seal",       [STEP_TEXT] = "text",       [STEP_COVER] = "cover",
     };
     for (size_t i = 0; i < plan->count; i++) {
         const struct step *s = &plan->steps[i];
         buf_add_text(out, names[s->kind]);
         if (s->slot >= 0)
             buf_addf(out, " #%d", s->slot);
-        if (s->from)
+        if (s->from && s->kind != STEP_TEXT)
             buf_addf(out, " %s", s->from);
         if (s->to)
             buf_addf(out, " -> %s", s->to);

@@ -89,8 +89,8 @@ static int64_t put_environment(const struct call *call, struct buf *out)
     struct env env = {call->command, out, call->command->n_env};
     put_path(&env, config);
     put(&env, "HOME", PLAN_HOME);
-    put(&env, "USER", "agent");
-    put(&env, "LOGNAME", "agent");
+    put(&env, "USER", PLAN_USER);
+    put(&env, "LOGNAME", PLAN_USER);
     put(&env, "SHELL", "/bin/bash");
     put(&env, "TMPDIR", "/tmp");
     put(&env, "TERM", "dumb");
