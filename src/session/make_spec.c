@@ -54,8 +54,9 @@ int make_spec(const struct session_options *options, struct cell_spec *ret, stru
     umask(mask);
     ret->umask = mask;
     /* One more, which hears of cancels. */
-    ret->threads = options->once ? 2
-                                 : (uint32_t)config_int(options->config, "limits.workerThreads") + 1;
+    ret->threads = options->once
+                       ? 2
+                       : (uint32_t)config_int(options->config, "limits.workerThreads") + 1;
     ret->system = options->show_system;
     spec_choose_owner(ret, geteuid(), getegid(), (uint32_t)config_int(options->config, "cell.uid"));
     return 0;
