@@ -82,13 +82,14 @@ static bool leads_out(const char *cwd, const char *beneath)
 
 int folder_enter(struct str cwd, struct str beneath)
 {
+    if (cwd.n == 0 || cwd.p[0] != '/' || cwd.n >= PATH_TEXT_MAX)
+        return -EINVAL;
     char where[PATH_TEXT_MAX];
     FREE_AT_END char *path = mem_copy(cwd.p, cwd.n);
     FREE_AT_END char *in = mem_copy(beneath.p, beneath.n);
     if (chdir(path) < 0) {
         int error = errno;
-        bool inside = path_beneath(cwd, in) && cwd.n < PATH_TEXT_MAX;
-        return inside && leads_out(path, in) ? -EXDEV : -error;
+        return path_beneath(cwd, in) && leads_out(path, in) ? -EXDEV : -error;
     }
     if (!getcwd(where, sizeof where) || !path_beneath((struct str){where, strlen(where)}, in))
         return -EXDEV;
