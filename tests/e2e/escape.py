@@ -15,12 +15,10 @@ import os
 import pathlib
 import pty
 import shutil
-import signal
 import socket
 import stat
 import struct
 import subprocess
-import sys
 import time
 
 import lib
@@ -35,7 +33,6 @@ SECRETS = {
     "ANTHROPIC_API_KEY": "canary-91be77",
     "GITHUB_TOKEN": "canary-c03d42",
     "DATABASE_URL": "postgres://canary-7a90ff@db/x",
-    "LD_PRELOAD_NOT": "canary-000001",
 }
 MIB = 1 << 20
 
@@ -245,8 +242,8 @@ class Setting:
     def gets_through_outside(self, *argv):
         """That the same attempt works without a sandbox."""
         done = subprocess.run(
-            [self.program, *map(str, argv)], capture_output=True, text=True, timeout=lib.SECONDS, check=False, cwd=self.outside,
-            stdin=subprocess.DEVNULL, **self.plain(),
+            [self.program, *map(str, argv)], capture_output=True, text=True, timeout=lib.SECONDS, check=False,
+            cwd=self.outside, stdin=subprocess.DEVNULL, **self.plain(),
         )
         self.listeners.visitors()
         check(done.returncode == THROUGH, f"{argv} outside: {done.returncode} {done.stdout}{done.stderr}")
@@ -364,11 +361,13 @@ def planted_rights(case, s):
 
 def environment(case, s):
     with case("secrets of the gate's environment"):
-        shown = s.gate.ok("run_command", command="env; set; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'")
+        command = "env; set; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'"
+        shown = s.gate.ok("run_command", command=command)
         check("HOME=/home/agent" in shown["stdout"], f"it printed nothing: {lib.short(shown)}")
         check("canary-" not in shown["stdout"] + shown["stderr"], "a secret is there")
     with case("/proc tells no paths of the machine but the workspace's"):
-        shown = s.gate.ok("run_command", command="cat /proc/self/mountinfo /proc/mounts /proc/self/cgroup /proc/1/cmdline")
+        command = "cat /proc/self/mountinfo /proc/mounts /proc/self/cgroup /proc/1/cmdline"
+        shown = s.gate.ok("run_command", command=command)
         text = shown["stdout"].replace(str(s.workspace), "")
         check("/workspace" in text and str(s.base) not in text, f"{shown['stdout']}")
     with case("a crash leaves no file"):
@@ -378,6 +377,18 @@ def environment(case, s):
         check(set(os.listdir(s.workspace)) == before, f"{set(os.listdir(s.workspace)) - before}")
 
 
+def inherited(case, s):
+    """What the gate was given by whoever started it."""
+    with case("descriptors that the gate inherited"), open(s.canary, "rb") as file:
+        order = json.dumps({"argv": ["./attempts", "inherited"]})
+        done = subprocess.run(
+            [s.form.binary, "call", "run_command", order, "--workspace", s.workspace], capture_output=True, text=True,
+            timeout=lib.SECONDS, check=False, cwd="/", pass_fds=[file.fileno()], stdin=file,
+            env=lib.environment(s.base / "home"), **s.form.identity(),
+        )
+        check('"exit_code":0' in done.stdout, f"{done}")
+
+
 # --- services and processes of the machine
 
 
@@ -385,7 +396,8 @@ def services(case, s):
     l = s.listeners
     for address in l.addresses:
         for kind in ("tcp", "udp") if ":" not in address else ("tcp",):
-            with case(f"{kind} to {'the loopback' if address in ('127.0.0.1', '::1') else 'the machine'} {'6' if ':' in address else ''}"):
+            name = {"127.0.0.1": "the machine's loopback", "::1": "its loopback with IPv6"}.get(address, "its address")
+            with case(f"{kind} to {name}"):
                 s.gets_through_outside(f"to-{kind}", address, l.port)
                 result = s.result(f"to-{kind}", address, l.port)
                 # The cell's own loopback takes a datagram and then says that nobody is there.
@@ -416,7 +428,8 @@ def services(case, s):
 
 
 def numbers(case, s):
-    for name, pid in (("the gate", s.gate.pid), ("the launcher", s.launcher), ("the worker", s.worker), ("this test", os.getpid())):
+    known = {"the gate": s.gate.pid, "the launcher": s.launcher, "the worker": s.worker, "this test": os.getpid()}
+    for name, pid in known.items():
         with case(f"signals to {name} by its number"):
             s.stopped("signal-number", pid)
     with case("shared memory of the machine"):
@@ -481,21 +494,24 @@ def staying(case, s):
         s.unchanged()
     with case("nothing is left of them"):
         s.nothing_left()
+    with case("nor when the gate is killed"), s.start() as gate:
+        (s.workspace / "lock").unlink()
+        gate.send("run_command", argv=["./attempts", "ignore-the-end", "lock"])
+        wait_until(lambda: (s.workspace / "lock").exists() and not is_free(s.workspace / "lock"), "the command")
+        gate.kill()
+        wait_until(lambda: is_free(s.workspace / "lock"), "the command to be gone")
 
 
 def forging(case, s):
     account = b'{"kind":0,"status":0,"error":0,"user_ms":0,"system_ms":0,"peak_memory":1,"written":0,"violations":[]}'
-    for kind in range(1, 24):
-        frame = struct.pack("=IIQII", 0x53474631, kind, 1, len(account), 0) + account
-        s.form.write(s.workspace / "frame", frame)
-        s.give(s.workspace / "frame", s.owner)
-        if kind == 1:
-            with case("an account of its own end is not taken from a command"):
-                result = s.result("forge", "frame")
-                check(result.get("exit_code") == 7, f"{result}")
-        else:
+    with case("an account of its own end is not taken from a command"):
+        for kind in range(1, 24):
+            frame = struct.pack("=IIQII", 0x53474631, kind, 1, len(account), 0) + account
+            s.form.write(s.workspace / "frame", frame)
+            s.give(s.workspace / "frame", s.owner)
             check(s.result("forge", "frame").get("exit_code") == 7, f"a frame of type {kind} was taken")
-    (s.workspace / "frame").unlink()
+        (s.workspace / "frame").unlink()
+        s.unchanged()
 
 
 def handing_over(case, s):
@@ -595,8 +611,8 @@ def main():
         def case(name, setting=s):
             return tap.case(f"{setting.name}: {name}")
 
-        parts = (all_attempts, paths, links, planted_rights, environment, services, numbers, terminal, staying, forging,
-                 handing_over, neighbours, limits)
+        parts = (all_attempts, paths, links, planted_rights, environment, inherited, services, numbers, terminal,
+                 staying, forging, handing_over, neighbours, limits)
         for part in parts:
             part(case, s)
         with case("at the end"):
