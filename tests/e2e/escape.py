@@ -35,6 +35,7 @@ SECRETS = {
     "DATABASE_URL": "postgres://canary-7a90ff@db/x",
 }
 MIB = 1 << 20
+PLACES = ("", "/usr", "/bin", "/etc", "/opt", "/home", "/dev", "/run")
 
 
 class Attempt:
@@ -109,6 +110,12 @@ def facts(path):
     return st.st_mode, st.st_uid, st.st_gid, st.st_size, st.st_ino
 
 
+def is_whole(path):
+    """Others may install something meanwhile, so not what is in it."""
+    st = os.stat(path)
+    return st.st_mode, st.st_uid, st.st_gid, st.st_size > 0
+
+
 class Setting:
     """A workspace, a gate that runs commands there, and things next to it that no command may touch. They are open to
     every user: only the sandbox is in the way."""
@@ -169,6 +176,10 @@ class Setting:
         """The first processes of commands, one that waits for the next command among them."""
         return [p for p in lib.children(self.launcher) if p != self.worker]
 
+    def clear(self, *names):
+        for name in names:
+            (self.workspace / name).unlink(missing_ok=True)
+
     # what must not change
 
     def machine(self):
@@ -177,12 +188,12 @@ class Setting:
             "host name": os.uname().nodename,
             "core pattern": pathlib.Path("/proc/sys/kernel/core_pattern").read_text(encoding="utf-8"),
             "mounts here": [line for line in mounts if str(self.base) in line],
-            "passwd": facts("/etc/passwd"),
-            "a program": facts("/usr/bin/env"),
+            "passwd": is_whole("/etc/passwd"),
+            "a program": is_whole("/usr/bin/env"),
             "sandgate": facts(self.form.binary),
             "outside": {p.name: facts(p) for p in self.outside.iterdir()},
             "canary": self.canary.read_text(encoding="ascii"),
-            "places": [sorted(os.listdir(p)) for p in ("/", "/opt", "/home") if os.access(p, os.R_OK)],
+            "made in places of the system": [p for p in PLACES if os.path.lexists(f"{p}/sandgate-attempt")],
             "workspace": facts(self.workspace)[:3],
         }
 
@@ -328,8 +339,7 @@ def links(case, s):
         with case(f"a working directory that is a link: {name}"):
             codes = "SYMLINK_OUTSIDE_WORKSPACE NOT_FOUND NOT_A_DIRECTORY"
             s.gate.refused(codes, "run_command", argv=["/workspace/attempts", "list"], cwd=name)
-    for name in planted:
-        (s.workspace / name).unlink()
+    s.clear(*planted)
 
 
 def planted_rights(case, s):
@@ -341,7 +351,7 @@ def planted_rights(case, s):
             check(done.returncode == THROUGH, f"outside it gives none either: {done}")
         result = s.gate.ok("run_command", argv=["./planted-setuid", "by-file"])
         check(result["exit_code"] == STOPPED, f"{result}")
-        path.unlink()
+    s.clear("planted-setuid")
     if lib.AM_ROOT:
         with case("a device file cannot be used"):
             path = s.workspace / "planted-device"
@@ -349,7 +359,7 @@ def planted_rights(case, s):
             path.chmod(0o666)
             s.stopped("read-path", "planted-device")
             s.stopped("write-path", "planted-device")
-            path.unlink()
+        s.clear("planted-device")
     for command in ("su -c 'id -u' root", "sudo -n id -u", "pkexec id -u", "newgrp root", "mount -t tmpfs none /tmp",
                     "umount -l /workspace", "chroot / id -u", "unshare -U id -u", "nsenter -t 1 -m id -u",
                     "setpriv --reuid=0 id -u", "capsh --uid=0 -- -c id", "setcap cap_sys_admin+ep attempts"):
@@ -424,7 +434,7 @@ def services(case, s):
         result = s.result("to-unix", "planted.sock")
         check(result["exit_code"] == THROUGH, f"{result}")
         inner.close()
-        path.unlink()
+    s.clear("planted.sock")
 
 
 def numbers(case, s):
@@ -495,7 +505,7 @@ def staying(case, s):
     with case("nothing is left of them"):
         s.nothing_left()
     with case("nor when the gate is killed"), s.start() as gate:
-        (s.workspace / "lock").unlink()
+        s.clear("lock")
         gate.send("run_command", argv=["./attempts", "ignore-the-end", "lock"])
         wait_until(lambda: (s.workspace / "lock").exists() and not is_free(s.workspace / "lock"), "the command")
         gate.kill()
@@ -510,8 +520,8 @@ def forging(case, s):
             s.form.write(s.workspace / "frame", frame)
             s.give(s.workspace / "frame", s.owner)
             check(s.result("forge", "frame").get("exit_code") == 7, f"a frame of type {kind} was taken")
-        (s.workspace / "frame").unlink()
         s.unchanged()
+    s.clear("frame")
 
 
 def handing_over(case, s):
@@ -525,8 +535,7 @@ def handing_over(case, s):
         late = s.gate.wait(second)["result"]
         check(late["exit_code"] == STOPPED, f"what it wrote later went somewhere: {late}")
         s.unchanged()
-        for name in ("handed.sock", "go"):
-            (s.workspace / name).unlink()
+    s.clear("handed.sock", "go")
 
 
 def neighbours(case, s):
@@ -558,8 +567,7 @@ def neighbours(case, s):
     with case("the neighbour noticed nothing"):
         check(s.gate.wait(other)["result"]["exit_code"] == STOPPED, "it ended otherwise")
         s.nothing_left()
-    for name in ("ready", "go"):
-        (s.workspace / name).unlink()
+    s.clear("ready", "go")
 
 
 def limits(case, s):
