@@ -15,12 +15,10 @@ import os
 import pathlib
 import pty
 import shutil
-import signal
 import socket
 import stat
 import struct
 import subprocess
-import sys
 import time
 
 import lib
@@ -35,9 +33,9 @@ SECRETS = {
     "ANTHROPIC_API_KEY": "canary-91be77",
     "GITHUB_TOKEN": "canary-c03d42",
     "DATABASE_URL": "postgres://canary-7a90ff@db/x",
-    "LD_PRELOAD_NOT": "canary-000001",
 }
 MIB = 1 << 20
+PLACES = ("", "/usr", "/bin", "/etc", "/opt", "/home", "/dev", "/run")
 
 
 class Attempt:
@@ -112,6 +110,12 @@ def facts(path):
     return st.st_mode, st.st_uid, st.st_gid, st.st_size, st.st_ino
 
 
+def is_whole(path):
+    """Others may install something meanwhile, so not what is in it."""
+    st = os.stat(path)
+    return st.st_mode, st.st_uid, st.st_gid, st.st_size > 0
+
+
 class Setting:
     """A workspace, a gate that runs commands there, and things next to it that no command may touch. They are open to
     every user: only the sandbox is in the way."""
@@ -172,6 +176,10 @@ class Setting:
         """The first processes of commands, one that waits for the next command among them."""
         return [p for p in lib.children(self.launcher) if p != self.worker]
 
+    def clear(self, *names):
+        for name in names:
+            (self.workspace / name).unlink(missing_ok=True)
+
     # what must not change
 
     def machine(self):
@@ -180,12 +188,12 @@ class Setting:
             "host name": os.uname().nodename,
             "core pattern": pathlib.Path("/proc/sys/kernel/core_pattern").read_text(encoding="utf-8"),
             "mounts here": [line for line in mounts if str(self.base) in line],
-            "passwd": facts("/etc/passwd"),
-            "a program": facts("/usr/bin/env"),
+            "passwd": is_whole("/etc/passwd"),
+            "a program": is_whole("/usr/bin/env"),
             "sandgate": facts(self.form.binary),
             "outside": {p.name: facts(p) for p in self.outside.iterdir()},
             "canary": self.canary.read_text(encoding="ascii"),
-            "places": [sorted(os.listdir(p)) for p in ("/", "/opt", "/home") if os.access(p, os.R_OK)],
+            "made in places of the system": [p for p in PLACES if os.path.lexists(f"{p}/sandgate-attempt")],
             "workspace": facts(self.workspace)[:3],
         }
 
@@ -245,8 +253,8 @@ class Setting:
     def gets_through_outside(self, *argv):
         """That the same attempt works without a sandbox."""
         done = subprocess.run(
-            [self.program, *map(str, argv)], capture_output=True, text=True, timeout=lib.SECONDS, check=False, cwd=self.outside,
-            stdin=subprocess.DEVNULL, **self.plain(),
+            [self.program, *map(str, argv)], capture_output=True, text=True, timeout=lib.SECONDS, check=False,
+            cwd=self.outside, stdin=subprocess.DEVNULL, **self.plain(),
         )
         self.listeners.visitors()
         check(done.returncode == THROUGH, f"{argv} outside: {done.returncode} {done.stdout}{done.stderr}")
@@ -331,8 +339,7 @@ def links(case, s):
         with case(f"a working directory that is a link: {name}"):
             codes = "SYMLINK_OUTSIDE_WORKSPACE NOT_FOUND NOT_A_DIRECTORY"
             s.gate.refused(codes, "run_command", argv=["/workspace/attempts", "list"], cwd=name)
-    for name in planted:
-        (s.workspace / name).unlink()
+    s.clear(*planted)
 
 
 def planted_rights(case, s):
@@ -344,7 +351,7 @@ def planted_rights(case, s):
             check(done.returncode == THROUGH, f"outside it gives none either: {done}")
         result = s.gate.ok("run_command", argv=["./planted-setuid", "by-file"])
         check(result["exit_code"] == STOPPED, f"{result}")
-        path.unlink()
+    s.clear("planted-setuid")
     if lib.AM_ROOT:
         with case("a device file cannot be used"):
             path = s.workspace / "planted-device"
@@ -352,7 +359,7 @@ def planted_rights(case, s):
             path.chmod(0o666)
             s.stopped("read-path", "planted-device")
             s.stopped("write-path", "planted-device")
-            path.unlink()
+        s.clear("planted-device")
     for command in ("su -c 'id -u' root", "sudo -n id -u", "pkexec id -u", "newgrp root", "mount -t tmpfs none /tmp",
                     "umount -l /workspace", "chroot / id -u", "unshare -U id -u", "nsenter -t 1 -m id -u",
                     "setpriv --reuid=0 id -u", "capsh --uid=0 -- -c id", "setcap cap_sys_admin+ep attempts"):
@@ -364,11 +371,13 @@ def planted_rights(case, s):
 
 def environment(case, s):
     with case("secrets of the gate's environment"):
-        shown = s.gate.ok("run_command", command="env; set; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'")
+        command = "env; set; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'"
+        shown = s.gate.ok("run_command", command=command)
         check("HOME=/home/agent" in shown["stdout"], f"it printed nothing: {lib.short(shown)}")
         check("canary-" not in shown["stdout"] + shown["stderr"], "a secret is there")
     with case("/proc tells no paths of the machine but the workspace's"):
-        shown = s.gate.ok("run_command", command="cat /proc/self/mountinfo /proc/mounts /proc/self/cgroup /proc/1/cmdline")
+        command = "cat /proc/self/mountinfo /proc/mounts /proc/self/cgroup /proc/1/cmdline"
+        shown = s.gate.ok("run_command", command=command)
         text = shown["stdout"].replace(str(s.workspace), "")
         check("/workspace" in text and str(s.base) not in text, f"{shown['stdout']}")
     with case("a crash leaves no file"):
@@ -378,6 +387,18 @@ def environment(case, s):
         check(set(os.listdir(s.workspace)) == before, f"{set(os.listdir(s.workspace)) - before}")
 
 
+def inherited(case, s):
+    """What the gate was given by whoever started it."""
+    with case("descriptors that the gate inherited"), open(s.canary, "rb") as file:
+        order = json.dumps({"argv": ["./attempts", "inherited"]})
+        done = subprocess.run(
+            [s.form.binary, "call", "run_command", order, "--workspace", s.workspace], capture_output=True, text=True,
+            timeout=lib.SECONDS, check=False, cwd="/", pass_fds=[file.fileno()], stdin=file,
+            env=lib.environment(s.base / "home"), **s.form.identity(),
+        )
+        check('"exit_code":0' in done.stdout, f"{done}")
+
+
 # --- services and processes of the machine
 
 
@@ -385,7 +406,8 @@ def services(case, s):
     l = s.listeners
     for address in l.addresses:
         for kind in ("tcp", "udp") if ":" not in address else ("tcp",):
-            with case(f"{kind} to {'the loopback' if address in ('127.0.0.1', '::1') else 'the machine'} {'6' if ':' in address else ''}"):
+            name = {"127.0.0.1": "the machine's loopback", "::1": "its loopback with IPv6"}.get(address, "its address")
+            with case(f"{kind} to {name}"):
                 s.gets_through_outside(f"to-{kind}", address, l.port)
                 result = s.result(f"to-{kind}", address, l.port)
                 # The cell's own loopback takes a datagram and then says that nobody is there.
@@ -412,11 +434,12 @@ def services(case, s):
         result = s.result("to-unix", "planted.sock")
         check(result["exit_code"] == THROUGH, f"{result}")
         inner.close()
-        path.unlink()
+    s.clear("planted.sock")
 
 
 def numbers(case, s):
-    for name, pid in (("the gate", s.gate.pid), ("the launcher", s.launcher), ("the worker", s.worker), ("this test", os.getpid())):
+    known = {"the gate": s.gate.pid, "the launcher": s.launcher, "the worker": s.worker, "this test": os.getpid()}
+    for name, pid in known.items():
         with case(f"signals to {name} by its number"):
             s.stopped("signal-number", pid)
     with case("shared memory of the machine"):
@@ -481,21 +504,24 @@ def staying(case, s):
         s.unchanged()
     with case("nothing is left of them"):
         s.nothing_left()
+    with case("nor when the gate is killed"), s.start() as gate:
+        s.clear("lock")
+        gate.send("run_command", argv=["./attempts", "ignore-the-end", "lock"])
+        wait_until(lambda: (s.workspace / "lock").exists() and not is_free(s.workspace / "lock"), "the command")
+        gate.kill()
+        wait_until(lambda: is_free(s.workspace / "lock"), "the command to be gone")
 
 
 def forging(case, s):
     account = b'{"kind":0,"status":0,"error":0,"user_ms":0,"system_ms":0,"peak_memory":1,"written":0,"violations":[]}'
-    for kind in range(1, 24):
-        frame = struct.pack("=IIQII", 0x53474631, kind, 1, len(account), 0) + account
-        s.form.write(s.workspace / "frame", frame)
-        s.give(s.workspace / "frame", s.owner)
-        if kind == 1:
-            with case("an account of its own end is not taken from a command"):
-                result = s.result("forge", "frame")
-                check(result.get("exit_code") == 7, f"{result}")
-        else:
+    with case("an account of its own end is not taken from a command"):
+        for kind in range(1, 24):
+            frame = struct.pack("=IIQII", 0x53474631, kind, 1, len(account), 0) + account
+            s.form.write(s.workspace / "frame", frame)
+            s.give(s.workspace / "frame", s.owner)
             check(s.result("forge", "frame").get("exit_code") == 7, f"a frame of type {kind} was taken")
-    (s.workspace / "frame").unlink()
+        s.unchanged()
+    s.clear("frame")
 
 
 def handing_over(case, s):
@@ -509,8 +535,7 @@ def handing_over(case, s):
         late = s.gate.wait(second)["result"]
         check(late["exit_code"] == STOPPED, f"what it wrote later went somewhere: {late}")
         s.unchanged()
-        for name in ("handed.sock", "go"):
-            (s.workspace / name).unlink()
+    s.clear("handed.sock", "go")
 
 
 def neighbours(case, s):
@@ -542,8 +567,7 @@ def neighbours(case, s):
     with case("the neighbour noticed nothing"):
         check(s.gate.wait(other)["result"]["exit_code"] == STOPPED, "it ended otherwise")
         s.nothing_left()
-    for name in ("ready", "go"):
-        (s.workspace / name).unlink()
+    s.clear("ready", "go")
 
 
 def limits(case, s):
@@ -595,8 +619,8 @@ def main():
         def case(name, setting=s):
             return tap.case(f"{setting.name}: {name}")
 
-        parts = (all_attempts, paths, links, planted_rights, environment, services, numbers, terminal, staying, forging,
-                 handing_over, neighbours, limits)
+        parts = (all_attempts, paths, links, planted_rights, environment, inherited, services, numbers, terminal,
+                 staying, forging, handing_over, neighbours, limits)
         for part in parts:
             part(case, s)
         with case("at the end"):

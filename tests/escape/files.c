@@ -262,7 +262,9 @@ const struct attempt file_attempts[] = {
      .args = {TEXT("/"), TEXT(". .. bin dev etc home lib lib32 lib64 libx32 nix opt proc run sbin "
                               "tmp usr var workspace")}},
     {.name = "list-more-in-home", .run = list_more, .args = {TEXT("/home"), TEXT(". .. agent")}},
-    {.name = "list-more-in-var", .run = list_more, .args = {TEXT("/var"), TEXT(". .. hidden tmp")}},
+    {.name = "list-more-in-var",
+     .run = list_more,
+     .args = {TEXT("/var"), TEXT(". .. group hidden passwd tmp")}},
     {.name = "list-more-in-run", .run = list_more, .args = {TEXT("/run"), TEXT(". ..")}},
     {.name = "list-more-in-dev",
      .run = list_more,

@@ -14,6 +14,7 @@
 #include "attempts.h"
 
 #define FILE_NAME "attempt-file"
+#define TMP_FILE_NAME "/tmp/attempt-file"
 #define FOLDER_NAME "attempt-folder"
 #define GARBAGE (0x5aL << 40)
 /* As makedev, which is no constant. */
@@ -28,7 +29,7 @@ static int make_file(void)
 /* Whatever the calls said: what is there now? */
 static enum outcome look(enum outcome outcome)
 {
-    static const char *const names[] = {FILE_NAME, FOLDER_NAME, "/tmp/" FILE_NAME};
+    static const char *const names[] = {FILE_NAME, FOLDER_NAME, TMP_FILE_NAME};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct stat st;
         if (lstat(names[i], &st) < 0)
@@ -180,7 +181,7 @@ static enum outcome set_project(const struct attempt *a)
         }                                                                                          \
     }
 #define NAMED TEXT(FILE_NAME)
-#define IN_TMP TEXT("/tmp/" FILE_NAME)
+#define IN_TMP TEXT(TMP_FILE_NAME)
 
 const struct attempt mode_attempts[] = {
 #ifdef SYS_chmod

@@ -243,7 +243,7 @@ static void terminals_and_the_process_itself(void **state)
         {"sched_setaffinity", EPERM, SYS_sched_setaffinity, {1}},
         {"setpriority", EPERM, SYS_setpriority, {PRIO_PROCESS, 1, 19}},
         {NULL, 0, SYS_prlimit64, {0, RLIMIT_NOFILE}},
-        {NULL, 0, SYS_setpriority, {PRIO_PROCESS, 0, 1}},
+        {NULL, 0, SYS_setpriority, {PRIO_PROCESS, 0, 19}},
         {"prctl:PR_SET_MM", EPERM, SYS_prctl, {PR_SET_MM, PR_SET_MM_BRK}},
         {"personality", EPERM, SYS_personality, {READ_IMPLIES_EXEC}},
         {"personality", EPERM, SYS_personality, {MMAP_PAGE_ZERO | ADDR_NO_RANDOMIZE}},
