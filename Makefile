@@ -46,6 +46,7 @@ test-asan: build-all build-all-asan
 soak: build-all
 	scripts/setup.sh fuzz
 	$(RUN_TESTS) unit sandbox --soak
+	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/commands.py --soak 100000
 	scripts/fuzz.sh --seconds 600
 
 bench: build
@@ -54,6 +55,7 @@ bench: build
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/files.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/mcp.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/search.py
+	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/commands.py
 
 lint:
 	@scripts/setup.sh test lint

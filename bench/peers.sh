@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the programs Sandgate is compared with, where missing.
+# Installs the programs Sandgate is compared with, where missing: of file servers these versions, of sandboxes what
+# bench/peers/package-lock.json has the hashes of.
 # Prints name, version and path of each.
 set -eu
 
@@ -10,6 +11,8 @@ rust_dir="$dir/rust-mcp-filesystem-$rust_version"
 npm_dir="$dir/server-filesystem-$npm_version"
 rust_program="bin/rust-mcp-filesystem"
 npm_program="node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"
+here=$(cd "$(dirname "$0")" && pwd)
+sandboxes_dir="$dir/sandboxes-$(cat "$here/peers/package.json" "$here/peers/package-lock.json" | sha256sum | cut -c1-16)"
 
 need() {
     command -v "$1" >/dev/null 2>&1 && return
@@ -36,10 +39,31 @@ install_npm() {
     mv "$npm_dir.part" "$npm_dir"
 }
 
+install_sandboxes() {
+    [ -d "$sandboxes_dir" ] && return
+    need npm "install Node.js"
+    rm -rf "$sandboxes_dir.part"
+    mkdir -p "$sandboxes_dir.part"
+    cp "$here/peers/package.json" "$here/peers/package-lock.json" "$here/peers/.npmrc" "$sandboxes_dir.part/"
+    npm ci --prefix "$sandboxes_dir.part" --ignore-scripts --no-audit --no-fund --loglevel=error >&2
+    mv "$sandboxes_dir.part" "$sandboxes_dir"
+}
+
+version_of() { # npm package
+    sed -n "s#.*\"$1\": \"\([0-9.]*\)\".*#\1#p" "$here/peers/package.json"
+}
+
 need bwrap "apt install bubblewrap"
+# srt wants both.
+need socat "apt install socat"
+need rg "apt install ripgrep"
 need node "install Node.js"
 mkdir -p "$dir"
 install_npm
 install_rust
+install_sandboxes
 echo "rust $rust_version $rust_dir/$rust_program"
 echo "npm $npm_version $npm_dir/$npm_program"
+echo "codex $(version_of @openai/codex) $sandboxes_dir/node_modules/.bin/codex"
+echo "srt $(version_of @anthropic-ai/sandbox-runtime) $sandboxes_dir/node_modules/.bin/srt"
+echo "bwrap $(bwrap --version | cut -d' ' -f2) $(command -v bwrap)"

@@ -5,12 +5,8 @@
 #include "command.h"
 #include "measure.h"
 
-#include <err.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { COMMANDS_MAX = 8, OUTPUT_MAX = 1 << 20 };
 

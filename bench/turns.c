@@ -6,10 +6,8 @@
 #include "tree.h"
 
 #include <getopt.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 enum { OUTPUT_MAX = 64 << 20, PROGRAMS = 2 };
 
@@ -20,31 +18,7 @@ struct options {
     char **argv[PROGRAMS]; // the gate, the peer
 };
 
-struct gate {
-    pid_t pid;
-    int in, out;
-};
-
 static char output[OUTPUT_MAX];
-
-static struct gate gate_start(char **argv)
-{
-    int in[2], out[2];
-    if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
-        err(1, "pipe");
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-    struct gate gate = {.in = in[1], .out = out[0]};
-    int error = posix_spawnp(&gate.pid, argv[0], &actions, NULL, argv, environ);
-    if (error)
-        errx(1, "%s: %s", argv[0], strerror(error));
-    posix_spawn_file_actions_destroy(&actions);
-    close(in[0]);
-    close(out[1]);
-    return gate;
-}
 
 // An answer is one line.
 static size_t read_answer(int fd, bool line)
@@ -116,8 +90,7 @@ static void run(const struct options *options)
         samples[1][i - options->warmup] = theirs;
     }
     struct tree_use use = tree_measure(gate.pid);
-    close(gate.in);
-    waitpid(gate.pid, NULL, 0);
+    gate_end(&gate);
     printf("{");
     print_samples("gate_us", samples[0], options->runs);
     print_samples("peer_us", samples[1], options->runs);

@@ -129,6 +129,25 @@ call write_file '{"path":"way-out/planted","content":"x"}' --workspace project
 claim 'writing through it is refused' has '"code":"SYMLINK_OUTSIDE_WORKSPACE"'
 claim 'the folder outside is empty' is_empty outside
 
+heading 'Commands, in a sandbox of their own'
+mkdir -p project/.git/hooks
+printf 'SECRET=1\n' >project/.env
+[ "$(id -u)" != 0 ] || chown -R 65534:65534 project/.git project/.env 2>/dev/null || :
+call run_command '{"command":"wc -l < notes.txt; cat .env; echo x > .git/hooks/pre-commit; unshare -r true; ls /root"}' \
+    --workspace project
+claim 'it works on the project' has '"stdout":"1\n"'
+claim 'a key is covered' has '.env: Permission denied'
+claim 'a hook cannot be planted' is_empty project/.git/hooks
+claim 'the rest of the machine is not there' has "'/root': No such file or directory"
+claim 'the system call that was refused is named' has '{"call":"unshare","count":1}'
+call run_command '{"command":"(setsid sleep 300 &) ; sleep 300","timeout_ms":300}' --workspace project
+claim 'out of time, everything it started is ended' has '"ended_by":"timeout"'
+call run_command '{"command":"ls; sudo reboot"}' --dialect sidecar --workspace project
+claim 'sidecar wants one command a call' has '"code":"COMMAND_BLOCKED"'
+call shell '{"command":"sort -r notes.txt | head -1; exit 3"}' --dialect runner --workspace project
+claim 'runner tells the exit code' has '[exit code: 3]'
+rm -r project/.git project/.env
+
 heading "The workspace's own settings can only tighten"
 printf '{"policy":{"enabled":{"write_file":false}},"cell":{"uid":1}}\n' >project/sandgate.json
 printf '  project/sandgate.json: %s\n' "$(cat project/sandgate.json)"

@@ -42,6 +42,8 @@ lint clang-tidy 1:14.0
 fuzz clang 1:14.0
 fuzz libclang-rt-14-dev 1:14.0.6
 bench bubblewrap 0.8.0
+bench socat 1.7.4
+bench ripgrep 13.0
 EOF
 }
 

@@ -22,6 +22,7 @@ static const struct subcommand commands[] = {
     {"call", front_call, "run one tool call and print its answer"},
     {"stdio", front_stdio, "JSON lines on standard input and output"},
     {"mcp", front_mcp, "a Model Context Protocol server on standard input and output"},
+    {"run", front_run, "run one command in a sandbox"},
     {"tools", front_tools, "list the tools and their schemas"},
     {"session", front_session, "make, list and forget sessions"},
 };

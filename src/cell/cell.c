@@ -228,7 +228,8 @@ static void take_message(struct cell *cell, const struct frame *frame)
         return;
     yyjson_val *root = yyjson_doc_get_root(doc);
     yyjson_val *message = yyjson_obj_get(root, "message");
-    if (frame->type == FRAME_FAILED && yyjson_is_str(message))
+    /* The first is the cause. */
+    if (frame->type == FRAME_FAILED && yyjson_is_str(message) && !cell->why[0])
         snprintf(cell->why, sizeof cell->why, "%s", yyjson_get_str(message));
     yyjson_val *pid = yyjson_obj_get(root, "pid");
     if (frame->type == FRAME_STARTED && yyjson_is_int(pid) && cell->launcher == 0 &&

@@ -16,13 +16,13 @@ int cell_spawn(int control, int work, const int help[2], pid_t *ret_pid)
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attr);
     sigset_t none;
-    sigset_t ignored; /* exec keeps what is ignored */
+    sigset_t usual; /* exec keeps what is ignored, and commands would have it so too */
     sigemptyset(&none);
-    sigemptyset(&ignored);
-    sigaddset(&ignored, SIGPIPE);
-    sigaddset(&ignored, SIGXFSZ);
+    sigemptyset(&usual);
+    for (int number = 1; number < SIGSYS + 1; number++)
+        sigaddset(&usual, number);
     posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &ignored);
+    posix_spawnattr_setsigdefault(&attr, &usual);
     /* A group of its own: Ctrl-C at the terminal is the gate's business. */
     posix_spawnattr_setpgroup(&attr, 0);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |

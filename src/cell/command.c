@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/close_range.h>
 #include <poll.h>
 #include <sched.h>
@@ -10,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -20,22 +18,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
-#include "cell/lock.h"
-#include "cell/mounts.h"
+#include "cell/command_view.h"
+#include "cell/folder.h"
 #include "cell/order.h"
 #include "cell/program.h"
 #include "cell/violations.h"
 #include "cell/watch.h"
 
 #define SOCKET_FD 3
-#define WATCH_MS 100
+#define WATCH_NS 100000000u
 /* So that writing the account to its pipe never waits. */
 #define RAN_BYTES_MAX 4096
 
 struct init {
     const struct cell_spec *spec;
+    struct guards *guards;
+    struct guards_view view;
+    bool locked;
+    struct err why; /* it is not */
     struct order order;
     struct order_vectors vectors;
     struct frame_fds fds;
@@ -52,65 +55,6 @@ struct init {
 static int failed(struct err *err, const char *what)
 {
     return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s: %s", what, strerror(errno));
-}
-
-/* Folders that only file tools have are in this process's way too: they are taken out of its view. */
-static bool is_hidden(const struct cell_spec *spec, size_t root)
-{
-    return !spec->roots[root].commands;
-}
-
-static bool hides_any(const struct cell_spec *spec)
-{
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        if (is_hidden(spec, i))
-            return true;
-    }
-    return false;
-}
-
-static bool holds_another(const struct cell_spec *spec, size_t root)
-{
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        if (!is_hidden(spec, i) && path_rest(spec->roots[i].inside, spec->roots[root].inside))
-            return true;
-    }
-    return false;
-}
-
-/* One that holds a folder that stays is left to Landlock. */
-static int hide_roots(const struct cell_spec *spec, struct err *err)
-{
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        if (is_hidden(spec, i) && !holds_another(spec, i) &&
-            umount2(spec->roots[i].inside, MNT_DETACH) < 0 && errno != EINVAL && errno != ENOENT)
-            return failed(err, "hiding a folder");
-    }
-    return 0;
-}
-
-/* The operator named the machine's own /tmp as a folder for commands. */
-static bool has_own_tmp(const struct cell_spec *spec)
-{
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        if (!is_hidden(spec, i) && path_rest("/tmp", spec->roots[i].inside))
-            return true;
-    }
-    return false;
-}
-
-static int make_mounts(const struct cell_spec *spec, struct err *err)
-{
-    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-        return failed(err, "mounting /proc");
-    if (hide_roots(spec, err) < 0)
-        return -1;
-    if (!has_own_tmp(spec) && mounts_scratch("/tmp", spec->tmp_bytes, "1777", err) < 0)
-        return -1;
-    if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-              "newinstance,ptmxmode=0666,mode=620") < 0)
-        return failed(err, "mounting /dev/pts");
-    return 0;
 }
 
 /* The account, as one frame. */
@@ -138,19 +82,6 @@ static int give_up(struct init *init, enum ran_kind kind, const struct err *err)
     return send_account(init) < 0 ? 1 : 0;
 }
 
-/* Its control groups first: from here on everything is counted there. Their names are then hidden. */
-static int enter_groups(struct init *init, struct err *err)
-{
-    size_t first = ORDER_REST + init->order.has_stdin;
-    for (size_t i = first; i < init->fds.n; i++) {
-        if (write(init->fds.fd[i], "0", 1) != 1)
-            return failed(err, "entering a control group");
-    }
-    if (init->fds.n > first && unshare(CLONE_NEWCGROUP) < 0)
-        return failed(err, "hiding the control groups");
-    return 0;
-}
-
 static int set_limit(int which, int64_t value, struct err *err)
 {
     struct rlimit limit;
@@ -158,10 +89,11 @@ static int set_limit(int which, int64_t value, struct err *err)
         return 0;
     if (getrlimit(which, &limit) < 0)
         return failed(err, "reading a limit");
+    /* SIGKILL comes at the hard limit of processor time and says nothing; at the soft one, SIGXCPU. */
+    rlim_t hard = (rlim_t)value + (which == RLIMIT_CPU);
     /* What the machine allows is never raised. */
-    if (limit.rlim_max == RLIM_INFINITY || (rlim_t)value < limit.rlim_max)
-        limit.rlim_max = (rlim_t)value;
-    limit.rlim_cur = limit.rlim_max;
+    limit.rlim_max = hard < limit.rlim_max ? hard : limit.rlim_max;
+    limit.rlim_cur = (rlim_t)value < limit.rlim_max ? (rlim_t)value : limit.rlim_max;
     return setrlimit(which, &limit) < 0 ? failed(err, "setting a limit") : 0;
 }
 
@@ -173,20 +105,6 @@ static int set_limits(const struct order *o, struct err *err)
         set_limit(RLIMIT_FSIZE, o->file_size, err) < 0 ||
         set_limit(RLIMIT_CPU, o->cpu_seconds, err) < 0)
         return -1;
-    return 0;
-}
-
-/* Where links lead is known only afterwards; until it is locked this process opens nothing there. */
-static int enter_folder(const struct order *o)
-{
-    char text[PATH_TEXT_MAX];
-    char where[PATH_TEXT_MAX];
-    snprintf(text, sizeof text, "%.*s", (int)o->cwd.n, o->cwd.p);
-    if (chdir(text) < 0)
-        return -errno;
-    FREE_AT_END char *beneath = mem_copy(o->beneath.p, o->beneath.n);
-    if (!getcwd(where, sizeof where) || !path_beneath((struct str){where, strlen(where)}, beneath))
-        return -EXDEV;
     return 0;
 }
 
@@ -203,49 +121,8 @@ static int place_descriptors(struct init *init, struct err *err)
     return 0;
 }
 
-struct rules {
-    struct landlock_rule all[ROOTS_MAX + SHOWN_MAX + PLACES_MAX + 8];
-    size_t n;
-};
-
-/* What is not there needs no rule. */
-static void allow(struct rules *rules, const char *path, bool writable)
-{
-    int fd = open(path, O_PATH | O_CLOEXEC);
-    if (fd >= 0)
-        rules->all[rules->n++] = (struct landlock_rule){
-            .folder = fd, .command = true, .writable = writable};
-}
-
-static int lock(struct init *init, struct err *err)
-{
-    const struct cell_spec *spec = init->spec;
-    static struct rules rules;
-    if (hides_any(spec)) {
-        for (size_t i = 0; plan_system_paths[i]; i++)
-            allow(&rules, plan_system_paths[i], false);
-        for (size_t i = 0; i < spec->n_shown; i++)
-            allow(&rules, spec->shown[i], false);
-    } else {
-        allow(&rules, "/", false);
-    }
-    static const char *const own[] = {"/tmp", PLAN_HOME, "/proc"};
-    for (size_t i = 0; i < ARRAY_LEN(own); i++)
-        allow(&rules, own[i], true);
-    allow(&rules, "/dev", true);
-    rules.all[rules.n - 1].devices = true;
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        if (!is_hidden(spec, i))
-            allow(&rules, spec->roots[i].inside, spec->roots[i].writable);
-    }
-    int r = lock_command(rules.all, rules.n, &init->listener, err);
-    for (size_t i = 0; i < rules.n; i++)
-        fd_closep(&rules.all[i].folder);
-    return r;
-}
-
-/* What was waited for; the program's own end is kept. */
-static void reap(struct init *init, int flags)
+/* Waits for whoever has ended; the program's own end is kept. True: nobody is left. */
+static bool reap(struct init *init, int flags)
 {
     int status;
     struct rusage usage;
@@ -253,7 +130,7 @@ static void reap(struct init *init, int flags)
         if (pid < 0 && errno == EINTR)
             continue;
         if (pid < 0)
-            return;
+            return true;
         if (pid != init->program)
             continue;
         init->ended = true;
@@ -262,6 +139,7 @@ static void reap(struct init *init, int flags)
         init->ran.system_ms = usage.ru_stime.tv_sec * 1000 + usage.ru_stime.tv_usec / 1000;
         init->ran.peak_memory = (int64_t)usage.ru_maxrss << 10;
     }
+    return false;
 }
 
 /* SIGCONT behind it: who is stopped would not hear the SIGTERM. */
@@ -310,12 +188,12 @@ static int prepare_watch(struct init *init, struct err *err)
 
 static int prepare(struct init *init, struct err *err)
 {
-    if (enter_groups(init, err) < 0 || place_descriptors(init, err) < 0)
+    if (place_descriptors(init, err) < 0)
         return -1;
     umask(init->spec->umask);
     if (is_watched(&init->order) && prepare_watch(init, err) < 0)
         return -1;
-    return set_limits(&init->order, err) < 0 || lock(init, err) < 0 ? -1 : 0;
+    return set_limits(&init->order, err);
 }
 
 /* Ends everything when a limit is passed. */
@@ -333,13 +211,22 @@ static bool look(struct init *init)
     return true;
 }
 
+static int ms_until(uint64_t end)
+{
+    uint64_t now = clock_mono_ns();
+    return now >= end ? 0 : (int)((end - now + 999999) / 1000000);
+}
+
+/* By the clock, not when nothing else happens: a command that makes refused calls, or sends SIGCHLD, in a
+ * loop must not keep it from looking. */
 static void serve(struct init *init)
 {
     bool watched = is_watched(&init->order);
+    uint64_t next = clock_mono_ns() + WATCH_NS;
     while (!init->ended) {
         struct pollfd fds[] = {
             {SOCKET_FD, POLLIN, 0}, {init->signals, POLLIN, 0}, {init->listener, POLLIN, 0}};
-        int n = poll(fds, ARRAY_LEN(fds), watched ? WATCH_MS : -1);
+        int n = poll(fds, ARRAY_LEN(fds), watched ? ms_until(next) : -1);
         if (n < 0 && errno != EINTR)
             return;
         struct signalfd_siginfo info;
@@ -349,27 +236,33 @@ static void serve(struct init *init)
             violations_take(init->listener, &init->violations);
         if (fds[0].revents)
             take_stop();
-        if (n == 0 && watched && look(init))
-            watched = false;
+        if (watched && clock_mono_ns() >= next) {
+            watched = !look(init);
+            next = clock_mono_ns() + WATCH_NS;
+        }
     }
 }
 
 static int start_program(struct init *init)
 {
     struct err err;
-    int r = enter_folder(&init->order);
+    int r = folder_enter(init->order.cwd, init->order.beneath);
     if (r < 0) {
         init->ran.error = -r;
         err_set(&err, ERR_NOT_FOUND, "working directory: %s", strerror(-r));
         return give_up(init, RAN_NO_FOLDER, &err);
     }
-    enum ran_kind kind = program_start(&init->order, &init->vectors, &init->program, &err);
+    enum ran_kind kind = program_start(&init->order, &init->vectors, &init->program,
+                                       &init->ran.error, &err);
     if (kind != RAN_ENDED)
         return give_up(init, kind, &err);
     serve(init);
     /* Whoever is left: gone before anyone hears that the command has ended. */
-    kill(-1, SIGKILL);
-    reap(init, 0);
+    if (!reap(init, WNOHANG)) {
+        kill(-1, SIGKILL);
+        reap(init, 0);
+    }
+    guards_look_after(init->spec, &init->view, &init->violations);
     if (is_watched(&init->order)) {
         watch_look(&init->watch);
         init->ran.written = (int64_t)init->watch.written;
@@ -383,44 +276,89 @@ static int obey(struct init *init, const struct frame *frame)
 {
     struct err err;
     yyjson_doc *doc = NULL;
-    if (frame->type != FRAME_RUN || init->fds.n < ORDER_REST)
+    if (init->fds.n < ORDER_REST)
         return 1;
     init->status_fd = init->fds.fd[ORDER_STATUS];
+    if (!init->locked)
+        return give_up(init, RAN_FAILED, &init->why);
     if (order_read(frame, &init->order, &doc, &err) < 0)
         return give_up(init, RAN_FAILED, &err);
-    if (init->fds.n < ORDER_REST + (size_t)init->order.has_stdin ||
+    if (init->fds.n != ORDER_REST + (size_t)init->order.has_stdin ||
         order_vectors(&init->order, &init->vectors) < 0) {
         err_set(&err, ERR_INTERNAL, "an order whose parts do not fit together");
         return give_up(init, RAN_FAILED, &err);
+    }
+    if (!guards_hold(init->spec, init->guards, &init->view)) {
+        err_set(&err, ERR_SANDBOX_UNAVAILABLE, "what is guarded has changed");
+        return give_up(init, RAN_STALE, &err);
     }
     if (prepare(init, &err) < 0)
         return give_up(init, RAN_FAILED, &err);
     return start_program(init);
 }
 
-static int run(const struct cell_spec *spec)
+/* Its control groups first: from here on everything is counted there. Their names are then hidden. */
+static int enter_groups(const struct frame_fds *groups, struct err *err)
+{
+    for (size_t i = 0; i < groups->n; i++) {
+        if (write(groups->fd[i], "0", 1) != 1)
+            return failed(err, "entering a control group");
+    }
+    if (groups->n && unshare(CLONE_NEWCGROUP) < 0)
+        return failed(err, "hiding the control groups");
+    return 0;
+}
+
+/* The last thing that needs a capability. */
+static void guard_and_lock(struct init *init)
+{
+    if (init->why.message[0] || init->locked)
+        return;
+    init->locked = guards_mount(init->spec, init->guards, &init->view, &init->why) == 0 &&
+                   command_lock(init->spec, &init->listener, &init->why) == 0;
+}
+
+static int wait_for_order(struct init *init)
 {
     static char buffer[FRAME_BYTES_MAX];
-    static struct init init;
-    struct err err;
     struct frame frame;
+    while (frame_receive_fds(SOCKET_FD, buffer, &frame, &init->fds) == 1) {
+        if (frame.type == FRAME_RUN)
+            return obey(init, &frame);
+        frame_fds_close(&init->fds);
+        if (frame.type != FRAME_GUARDS || init->locked ||
+            guards_set(init->guards, (size_t)frame.token - 1, frame.body) < 0)
+            return 1;
+        if (guards_complete(init->guards, init->spec))
+            guard_and_lock(init);
+    }
+    return 1;
+}
+
+static int run(const struct cell_spec *spec, struct guards *guards, const struct frame_fds *groups)
+{
+    static struct init init;
     sigset_t child;
-    init = (struct init){.spec = spec, .listener = -1};
+    init = (struct init){.spec = spec, .guards = guards, .listener = -1};
+    int r = enter_groups(groups, &init.why);
+    /* Nothing of the launcher's goes along: not its control socket, not other commands' sockets. */
+    if (close_range(SOCKET_FD + 1, ~0U, 0) < 0)
+        return 1;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_SETMASK, &child, NULL);
     init.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    int mounted = make_mounts(spec, &err);
-    if (init.signals < 0 || frame_receive_fds(SOCKET_FD, buffer, &frame, &init.fds) != 1)
+    if (init.signals < 0)
         return 1;
-    if (mounted < 0) {
-        init.status_fd = init.fds.n > ORDER_STATUS ? init.fds.fd[ORDER_STATUS] : -1;
-        return give_up(&init, RAN_FAILED, &err);
-    }
-    return obey(&init, &frame);
+    if (r == 0)
+        command_mount(spec, &init.why);
+    if (guards_complete(guards, spec))
+        guard_and_lock(&init);
+    return wait_for_order(&init);
 }
 
-pid_t command_make(const struct cell_spec *spec, int *ret_socket)
+pid_t command_make(const struct cell_spec *spec, struct guards *guards,
+                   const struct frame_fds *groups, int *ret_socket)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -428,12 +366,9 @@ pid_t command_make(const struct cell_spec *spec, int *ret_socket)
     pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | SIGCHLD, 0, 0,
                                0, 0);
     if (pid == 0) {
-        /* Nothing of the launcher's goes along: not its control socket, not other commands' sockets. */
         if (pair[1] != SOCKET_FD && dup3(pair[1], SOCKET_FD, O_CLOEXEC) < 0)
             _exit(1);
-        if (close_range(SOCKET_FD + 1, ~0U, 0) < 0)
-            _exit(1);
-        _exit(run(spec));
+        _exit(run(spec, guards, groups));
     }
     int error = errno;
     close(pair[1]);

@@ -1,15 +1,18 @@
-/* A command's first process: pid 1 of a pid namespace of its own. It is made ahead of time and waits for its
- * order; then it locks itself, starts the program, and stays to hear of everything that ends. When the program
+/* A command's first process: pid 1 of a pid namespace of its own. It is made and locked ahead of time and
+ * waits for its order; then it starts the program, and stays to hear of everything that ends. When the program
  * has ended, nothing that it started lives on. */
 #ifndef SANDGATE_CELL_COMMAND_H
 #define SANDGATE_CELL_COMMAND_H
 
 #include <sys/types.h>
 
-#include "cell/spec.h"
+#include "cell/frame.h"
+#include "cell/guards.h"
 
-/* Makes one. *ret_socket takes a FRAME_RUN, and after that FRAME_STOPs. Its pid, or -errno. It ends with status 0
- * when it has sent its own account. */
-pid_t command_make(const struct cell_spec *spec, int *ret_socket);
+/* Makes one, in these control groups. Where `guards` are not complete yet, FRAME_GUARDS for the roots that are
+ * left have to follow on *ret_socket: then it locks itself. It takes a FRAME_RUN, and after that FRAME_STOPs. Its
+ * pid, or -errno. It ends with status 0 when it has sent its own account. */
+pid_t command_make(const struct cell_spec *spec, struct guards *guards,
+                   const struct frame_fds *groups, int *ret_socket);
 
 #endif

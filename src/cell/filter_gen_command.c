@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -21,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -177,6 +179,9 @@ static const struct rule rules[] = {
     {"mknodat", REPORT, {PART_IS(2, S_IFMT, S_IFCHR)}},
     {"mknodat", REPORT, {PART_IS(2, S_IFMT, S_IFBLK)}},
 
+    /* Nor a device, which this leaves in the old place; Landlock does not take it for one. */
+    {"renameat2", REPORT, {ANY(4, RENAME_WHITEOUT)}},
+
     /* A socket of another family or protocol makes the kernel load a module that nobody else uses. */
     {"socket", ALLOW, {IS(0, AF_UNIX)}},
     {"socket", ALLOW, {IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE)}},
@@ -194,6 +199,14 @@ static const struct rule rules[] = {
     {"ioctl", REPORT, {IS(1, TIOCSTI)}},
     {"ioctl", REPORT, {IS(1, TIOCLINUX)}},
     {"ioctl", REPORT, {IS(1, TIOCSETD)}},
+
+    /* The first process has the same user: without files or processor time it could not look at limits. */
+    {"prlimit64", REPORT, {IS(0, 1)}},
+    {"sched_setscheduler", REPORT, {IS(0, 1)}},
+    {"sched_setparam", REPORT, {IS(0, 1)}},
+    {"sched_setattr", REPORT, {IS(0, 1)}},
+    {"sched_setaffinity", REPORT, {IS(0, 1)}},
+    {"setpriority", REPORT, {IS(0, PRIO_PROCESS), IS(1, 1)}},
 
     {"prctl", REPORT, {IS(0, PR_SET_MM)}},
     {"personality", ALLOW, {IS(0, UINT32_MAX)}}, /* asks, changes nothing */
@@ -306,21 +319,69 @@ static void emit_call(struct program *p, const struct call *call)
     emit_return(p, call->action);
 }
 
-/* A binary search for the number, which is in the accumulator. */
-static void emit_search(struct program *p, const struct call *calls, size_t n)
+/* Numbers from `first` on, up to the next span's, that are treated alike. */
+struct span {
+    uint32_t first;
+    uint32_t action;
+    const struct call *call; /* with rules; NULL: the action is all */
+};
+
+struct spans {
+    struct span row[2 * CALLS_MAX + 1];
+    size_t n;
+};
+
+static void add_span(struct spans *spans, uint32_t first, uint32_t action, const struct call *call)
 {
-    if (n == 1) {
-        emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls->nr, 1, 0);
-        emit_return(p, ALLOW);
-        emit_call(p, calls);
+    const struct span *last = spans->n ? &spans->row[spans->n - 1] : NULL;
+    if (last && !call && !last->call && last->action == action)
+        return;
+    spans->row[spans->n++] = (struct span){first, action, call};
+}
+
+static void divide(const struct calls *calls, struct spans *spans)
+{
+    uint32_t next = 0;
+    for (size_t i = 0; i < calls->n; i++) {
+        const struct call *call = &calls->row[i];
+        uint32_t nr = (uint32_t)call->nr;
+        if (nr > next)
+            add_span(spans, next, ALLOW, NULL);
+        add_span(spans, nr, call->action, call->n_rules ? call : NULL);
+        next = nr + 1;
+    }
+    add_span(spans, next, ALLOW, NULL);
+}
+
+/* A conditional jump reaches 255 instructions; where that is too few, one that reaches all stands behind it. */
+static void aim_at_end(struct program *p, size_t branch)
+{
+    size_t past = p->n - branch - 1;
+    if (past <= UINT8_MAX) {
+        p->code[branch].jt = (uint8_t)past;
         return;
     }
-    emit(p, BPF_JMP | BPF_JGE | BPF_K, (uint32_t)calls[n / 2].nr, 0, 1);
-    /* A conditional jump reaches 255 instructions, this one all. */
-    struct sock_filter *upper = emit(p, BPF_JMP | BPF_JA, 0, 0, 0);
-    emit_search(p, calls, n / 2);
-    upper->k = (uint32_t)(&p->code[p->n] - upper - 1);
-    emit_search(p, calls + n / 2, n - n / 2);
+    emit_return(p, 0); /* room */
+    memmove(&p->code[branch + 2], &p->code[branch + 1], past * sizeof *p->code);
+    p->code[branch].jf = 1;
+    p->code[branch + 1] = (struct sock_filter){BPF_JMP | BPF_JA, 0, 0, (uint32_t)past};
+}
+
+/* A binary search for the number, which is in the accumulator. */
+static void emit_search(struct program *p, const struct span *spans, size_t n)
+{
+    if (n == 1) {
+        if (spans->call)
+            emit_call(p, spans->call);
+        else
+            emit_return(p, spans->action);
+        return;
+    }
+    size_t branch = p->n;
+    emit(p, BPF_JMP | BPF_JGE | BPF_K, spans[n / 2].first, 0, 0);
+    emit_search(p, spans, n / 2);
+    aim_at_end(p, branch);
+    emit_search(p, spans + n / 2, n - n / 2);
 }
 
 /* The highest number that libseccomp has a name for. */
@@ -341,6 +402,7 @@ static uint32_t last_known(void)
 void filter_command_compile(struct program *p)
 {
     static struct calls calls;
+    static struct spans spans;
     collect(&calls);
     /* Calls of the machine's 32-bit interface have other numbers. */
     emit_load(p, offsetof(struct seccomp_data, arch));
@@ -350,7 +412,8 @@ void filter_command_compile(struct program *p)
     emit_load(p, offsetof(struct seccomp_data, nr));
     emit(p, BPF_JMP | BPF_JGT | BPF_K, last_known(), 0, 1);
     emit_return(p, ABSENT);
-    emit_search(p, calls.row, calls.n);
+    divide(&calls, &spans);
+    emit_search(p, spans.row, spans.n);
 }
 
 static bool is_reported(const struct call *call)

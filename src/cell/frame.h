@@ -31,6 +31,8 @@ enum frame_type {
     FRAME_READY,   /* the cell is locked and serves */
     FRAME_FAILED,  /* head: {"message":…} */
     /* gate to launcher, and on to a command's first process; the token says which command */
+    FRAME_GUARDS, /* the token is a root's index and 1; body: what is guarded there, packed */
+    FRAME_GROUP, /* the next command is to be made ready, in the control groups of these descriptors */
     FRAME_RUN,  /* head and body: cell/order.h; with descriptors */
     FRAME_STOP, /* SIGTERM to all its processes */
     FRAME_KILL, /* SIGKILL to all its processes */

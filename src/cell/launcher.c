@@ -69,6 +69,23 @@ static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
     return 0;
 }
 
+/* What only commands need is not there for the worker. */
+static int leave_commands_part(const struct cell_spec *spec, struct err *err)
+{
+    static const char *const own[] = {"/proc",     PLAN_HOME,     "/dev/null",   "/dev/zero",
+                                      "/dev/full", "/dev/random", "/dev/urandom"};
+    if (unshare(CLONE_NEWNS) < 0)
+        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "mounts for the worker: %s", strerror(errno));
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(own); i++)
+        r = mounts_leave(own[i], err);
+    for (size_t i = 0; r == 0 && plan_system_paths[i]; i++)
+        r = mounts_leave(plan_system_paths[i], err);
+    for (size_t i = 0; r == 0 && i < spec->n_shown; i++)
+        r = mounts_leave(spec->shown[i], err);
+    return r;
+}
+
 static int run_worker(const struct cell_spec *spec, worker_fn worker)
 {
     struct err err;
@@ -78,7 +95,8 @@ static int run_worker(const struct cell_spec *spec, worker_fn worker)
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (open_roots(spec, roots, rules, &err) < 0 || lock_worker(rules, spec->n_roots, &err) < 0)
+    if ((spec->commands && leave_commands_part(spec, &err) < 0) ||
+        open_roots(spec, roots, rules, &err) < 0 || lock_worker(rules, spec->n_roots, &err) < 0)
         return give_up(&err);
     if (report(FRAME_READY, NULL, NULL, 0) < 0)
         return 1;
@@ -99,7 +117,7 @@ static void describe_death(int status)
 
 /* A command's first process. */
 struct first {
-    uint64_t token; /* 0: it waits for its order */
+    uint64_t token; /* 0: it waits for its order, or was discarded */
     pid_t pid;
     int socket;
 };
@@ -110,7 +128,12 @@ struct watched {
     int signals;
     struct first *firsts;
     size_t n_firsts;
-    bool spare_due; /* one is to be made when nothing else is to do */
+    struct guards guards;
+    pid_t spare; /* waits for its order; 0: there is none */
+    bool spare_locked;
+    /* Where the next command is counted. They are kept until one has its order: a spare may have to be made anew. */
+    struct frame_fds groups;
+    bool has_groups;
 };
 
 static void tell_ended(uint64_t token, const char *message)
@@ -133,22 +156,50 @@ static struct first *find_first(struct watched *w, uint64_t token)
     return NULL;
 }
 
-/* One that waits, or -errno. */
+static struct first *find_spare(struct watched *w)
+{
+    for (size_t i = 0; w->spare && i < w->n_firsts; i++) {
+        if (w->firsts[i].pid == w->spare)
+            return &w->firsts[i];
+    }
+    return NULL;
+}
+
 static int make_spare(struct watched *w)
 {
     struct first first = {.token = 0};
-    first.pid = command_make(w->spec, &first.socket);
+    first.pid = command_make(w->spec, &w->guards, &w->groups, &first.socket);
     if (first.pid < 0)
         return (int)first.pid;
     w->firsts = mem_grow(w->firsts, w->n_firsts + 1, sizeof *w->firsts);
     w->firsts[w->n_firsts++] = first;
+    w->spare = first.pid;
+    w->spare_locked = guards_complete(&w->guards, w->spec);
     return 0;
+}
+
+static void discard_spare(struct watched *w)
+{
+    if (w->spare)
+        kill(w->spare, SIGKILL);
+    w->spare = 0;
+}
+
+static void take_groups(struct watched *w, struct frame_fds *fds)
+{
+    discard_spare(w);
+    frame_fds_close(&w->groups);
+    w->groups = *fds;
+    *fds = (struct frame_fds){0};
+    w->has_groups = true;
+    /* Should it fail now, it may not when there is an order. */
+    make_spare(w);
 }
 
 static void start_command(struct watched *w, const struct frame *frame, const struct frame_fds *fds)
 {
-    int r = find_first(w, 0) ? 0 : make_spare(w);
-    struct first *first = r < 0 ? NULL : find_first(w, 0);
+    int r = !w->has_groups ? -EPROTO : find_spare(w) ? 0 : make_spare(w);
+    struct first *first = r < 0 ? NULL : find_spare(w);
     if (first)
         r = frame_send_fds(first->socket, frame, fds);
     if (!first || r < 0) {
@@ -158,7 +209,31 @@ static void start_command(struct watched *w, const struct frame *frame, const st
         return;
     }
     first->token = frame->token;
-    w->spare_due = true;
+    w->spare = 0;
+    frame_fds_close(&w->groups);
+    w->has_groups = false;
+}
+
+/* A spare that is locked was made with what was known then. */
+static void take_guards(struct watched *w, const struct frame *frame)
+{
+    size_t root = (size_t)frame->token - 1;
+    if (root >= ROOTS_MAX)
+        return;
+    struct str old = buf_str(&w->guards.found[root]);
+    bool same = w->guards.known[root] && old.n == frame->body.n &&
+                (old.n == 0 || memcmp(old.p, frame->body.p, old.n) == 0);
+    if (same || guards_set(&w->guards, root, frame->body) < 0)
+        return;
+    struct first *spare = find_spare(w);
+    if (!spare)
+        return;
+    if (!w->spare_locked && frame_send_fds(spare->socket, frame, NULL) == 0) {
+        w->spare_locked = guards_complete(&w->guards, w->spec);
+        return;
+    }
+    discard_spare(w);
+    make_spare(w);
 }
 
 /* 0: the gate is gone. */
@@ -170,9 +245,15 @@ static int take_order(struct watched *w)
     int r = frame_receive_fds(CELL_CONTROL_FD, buffer, &frame, &fds);
     if (r <= 0)
         return r;
+    if (!w->spec->commands)
+        return 1;
     struct first *first = frame.token ? find_first(w, frame.token) : NULL;
-    if (frame.type == FRAME_RUN && frame.token && !first && w->spec->commands)
+    if (frame.type == FRAME_GROUP)
+        take_groups(w, &fds);
+    else if (frame.type == FRAME_RUN && frame.token && !first)
         start_command(w, &frame, &fds);
+    else if (frame.type == FRAME_GUARDS && frame.token)
+        take_guards(w, &frame);
     else if (frame.type == FRAME_STOP && first)
         frame_send_fds(first->socket, &frame, NULL);
     else if (frame.type == FRAME_KILL && first)
@@ -183,6 +264,8 @@ static int take_order(struct watched *w)
 /* By now the kernel has ended all that was in its pid namespace. */
 static void bury(struct watched *w, pid_t pid, int status)
 {
+    if (w->spare == pid)
+        w->spare = 0;
     for (size_t i = 0; i < w->n_firsts; i++) {
         struct first *first = &w->firsts[i];
         if (first->pid != pid)
@@ -202,16 +285,8 @@ static int watch(struct watched *w)
 {
     for (;;) {
         struct pollfd fds[] = {{CELL_CONTROL_FD, POLLIN, 0}, {w->signals, POLLIN, 0}};
-        int n = poll(fds, ARRAY_LEN(fds), w->spare_due ? 0 : -1);
-        if (n < 0 && errno != EINTR)
+        if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
             return 1;
-        if (n == 0) {
-            /* Made ahead of the next order, in the time that the last one runs. */
-            w->spare_due = false;
-            if (!find_first(w, 0))
-                make_spare(w);
-            continue;
-        }
         if (fds[0].revents && take_order(w) <= 0)
             return 0;
         struct signalfd_siginfo info;
@@ -258,7 +333,7 @@ static int launch(const struct cell_spec *spec, const struct trees *trees, worke
     plan_make(spec, places, n_places, staging, &plan);
     int r = mounts_apply(&plan, spec, trees, &err);
     plan_done(&plan);
-    if (r < 0 || (spec->commands && raise_loopback(&err) < 0))
+    if (r < 0 || (spec->commands && raise_loopback(&err) < 0) || lock_bounds(&err) < 0)
         return give_up(&err);
     umask(spec->umask);
 
@@ -280,6 +355,7 @@ static int launch(const struct cell_spec *spec, const struct trees *trees, worke
         return give_up(&err);
     }
     struct watched watched = {.spec = spec, .worker = pid, .signals = signals};
+    guards_init(&watched.guards);
     return watch(&watched);
 }
 

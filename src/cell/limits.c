@@ -39,20 +39,30 @@ static void find_trees(struct limits *l, const char *mounts_file, const char *cg
     BUF_AT_END struct buf mounts = BUF_INIT(MOUNTS_MAX);
     BUF_AT_END struct buf cgroups = BUF_INIT(CGROUPS_MAX);
     FREE_AT_END struct limits_places *places = mem_zero(sizeof *places);
-    char probe[LIMIT_NAME_MAX];
+    char first[LIMIT_NAME_MAX];
     unsigned missing = LIMIT_ALL;
     read_text(mounts_file, &mounts);
     read_text(cgroup_file, &cgroups);
     limits_find(buf_str(&mounts), buf_str(&cgroups), places);
-    snprintf(probe, sizeof probe, "%.100s0", l->prefix);
+    snprintf(first, sizeof first, "%.100s1", l->prefix);
     for (size_t i = 0; i < places->count && missing; i++) {
         struct limits_tree *t = &l->trees[l->n_trees];
-        if (!limits_tree_open(t, &places->place[i], missing, probe))
+        if (!limits_tree_open(t, &places->place[i], missing, first))
             continue;
         missing &= ~t->kinds;
         l->n_trees++;
         limits_sweep(t);
     }
+}
+
+static struct limit_group *make(struct limits *l)
+{
+    struct limit_group *g = l->n_trees ? limit_group_new(l, ++l->made) : NULL;
+    if (!g)
+        return NULL;
+    g->next = l->groups;
+    l->groups = g;
+    return g;
 }
 
 int limits_open_from(struct limits **ret, const char *tag, const char *mounts_file,
@@ -64,6 +74,8 @@ int limits_open_from(struct limits **ret, const char *tag, const char *mounts_fi
     struct limits *l = mem_zero(sizeof *l);
     if (limits_prefix(l->prefix, tag))
         find_trees(l, mounts_file, cgroup_file);
+    /* It was made to try; now it is the first that is free. */
+    make(l);
     *ret = l;
     return 0;
 }
@@ -118,6 +130,14 @@ static struct limit_group *find_free(struct limits *l, const struct limits_want 
     return any;
 }
 
+static size_t count_free(const struct limits *l)
+{
+    size_t n = 0;
+    for (const struct limit_group *g = l->groups; g; g = g->next)
+        n += g->state == GROUP_FREE;
+    return n;
+}
+
 /* Those in which something still ran when they came back. */
 static void look_at_ending(struct limits *l)
 {
@@ -127,23 +147,13 @@ static void look_at_ending(struct limits *l)
         if (g->state != GROUP_ENDING && g->state != GROUP_LEFT)
             continue;
         /* What a command left in its session's home still counts here, and would count for the next one. */
-        if (limit_group_empty(g) && limit_group_holds(g, HELD_MAX))
+        if (limit_group_empty(g) && (limit_group_holds(g, HELD_MAX) || count_free(l) >= FREE_MAX))
             drop(l, g);
         else if (limit_group_empty(g))
             g->state = GROUP_FREE;
         else if (g->state == GROUP_ENDING)
             limit_group_kill(g);
     }
-}
-
-static struct limit_group *make(struct limits *l)
-{
-    struct limit_group *g = l->n_trees ? limit_group_new(l, ++l->made) : NULL;
-    if (!g)
-        return NULL;
-    g->next = l->groups;
-    l->groups = g;
-    return g;
 }
 
 struct limit_group *limits_take(struct limits *l, const struct limits_want *want)
@@ -176,10 +186,7 @@ void limits_give_back(struct limits *l, struct limit_group *g)
         limit_group_kill(g);
         return;
     }
-    size_t spare = 0;
-    for (const struct limit_group *other = l->groups; other; other = other->next)
-        spare += other->state == GROUP_FREE;
-    if (spare < FREE_MAX)
+    if (count_free(l) < FREE_MAX)
         g->state = GROUP_FREE;
     else
         drop(l, g);

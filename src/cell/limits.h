@@ -25,7 +25,8 @@ struct limits_want {
 /* Since the group was taken. */
 struct limits_seen {
     uint64_t peak_memory; /* with the pages of files it read or wrote; 0 when unknown */
-    uint64_t oom_kills;
+    uint64_t
+        oom_kills; /* cgroup2 kills all in the group together, init too, and counts one twice */
     uint64_t process_limit_hits; /* times that one more was refused */
 };
 

@@ -35,7 +35,7 @@ static bool unescape(struct str s, char out[PATH_MAX])
 {
     size_t n = 0;
     for (size_t i = 0; i < s.n; i++) {
-        int c = s.p[i];
+        int c = (unsigned char)s.p[i];
         if (c == '\\' && s.n - i > 3) {
             c = ((s.p[i + 1] & 3) << 6) | ((s.p[i + 2] & 7) << 3) | (s.p[i + 3] & 7);
             i += 3;

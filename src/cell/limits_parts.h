@@ -36,9 +36,10 @@ struct limits_tree {
     unsigned kinds;
 };
 
-/* Tries the directories of a place that may do; true when one limits some of `kinds`. */
+/* Tries the directories of a place that may do; true when one limits some of `kinds`, and then holds a
+ * group of this name. */
 bool limits_tree_open(struct limits_tree *t, const struct limits_place *p, unsigned kinds,
-                      const char *probe_name);
+                      const char *first_name);
 
 /* Begins the names of all groups of a gate. False when /proc does not say who this process is. */
 bool limits_prefix(char prefix[LIMIT_NAME_MAX], const char *tag);

@@ -40,24 +40,29 @@ static bool lists(const char *words, const char *word)
     return false;
 }
 
-/* cgroup2: a directory's groups have only the controllers that were switched on for them. */
-static void switch_on(int dir, unsigned kinds)
+/* cgroup2: a directory's groups have only the controllers that it has itself and that were switched on
+ * for them. What this does not achieve is missing in the group that is made next. */
+static unsigned switch_on(int dir, unsigned kinds)
 {
+    char has[512];
     char on[512];
     char word[16];
+    read_small(dir, "cgroup.controllers", has, sizeof has);
     read_small(dir, "cgroup.subtree_control", on, sizeof on);
     for (unsigned kind = 0; kind < LIMIT_KINDS; kind++) {
+        if (!lists(has, kinds_of[kind].controller))
+            kinds &= ~LIMIT_BIT(kind);
         if (!(kinds & LIMIT_BIT(kind)) || lists(on, kinds_of[kind].controller))
             continue;
         FD_AT_END int fd = openat(dir, "cgroup.subtree_control", O_WRONLY | O_CLOEXEC);
         snprintf(word, sizeof word, "+%s", kinds_of[kind].controller);
-        /* What this does not achieve is missing in the group that is made next. */
-        if (fd >= 0 && write(fd, word, strlen(word)) < 0)
-            continue;
+        if (fd >= 0)
+            fd_write_all(fd, word, strlen(word));
     }
+    return kinds;
 }
 
-/* Makes a group there to see what it would limit. */
+/* Makes a group there to see what it limits; it stays when that is anything. */
 static unsigned probe(int dir, bool v2, unsigned kinds, const char *name)
 {
     unsigned found = 0;
@@ -75,7 +80,8 @@ static unsigned probe(int dir, bool v2, unsigned kinds, const char *name)
     }
     if (group >= 0 && faccessat(group, "cgroup.procs", W_OK, AT_EACCESS) < 0)
         found = 0;
-    unlinkat(dir, name, AT_REMOVEDIR);
+    if (!found)
+        unlinkat(dir, name, AT_REMOVEDIR);
     return found;
 }
 
@@ -85,8 +91,8 @@ static bool try(struct limits_tree *t, const char *path, bool v2, unsigned kinds
     if (dir < 0)
         return false;
     if (v2)
-        switch_on(dir, kinds);
-    unsigned found = probe(dir, v2, kinds, name);
+        kinds = switch_on(dir, kinds);
+    unsigned found = kinds ? probe(dir, v2, kinds, name) : 0;
     if (!found)
         return false;
     *t = (struct limits_tree){TAKE_FD(dir), v2, found};
@@ -94,13 +100,13 @@ static bool try(struct limits_tree *t, const char *path, bool v2, unsigned kinds
 }
 
 bool limits_tree_open(struct limits_tree *t, const struct limits_place *p, unsigned kinds,
-                      const char *probe_name)
+                      const char *first_name)
 {
     kinds &= p->kinds;
     if (!kinds)
         return false;
     if (!p->v2)
-        return try(t, p->own, false, kinds, probe_name);
+        return try(t, p->own, false, kinds, first_name);
     /* In cgroup2 a group with processes, as this one's, cannot have groups with limits: a sibling it
      * must be. Only the top of everything may have both. */
     char path[PATH_MAX];
@@ -109,10 +115,10 @@ bool limits_tree_open(struct limits_tree *t, const struct limits_place *p, unsig
     char *slash = strrchr(path, '/');
     if (slash && (size_t)(slash - path) > top) {
         *slash = 0;
-        if (try(t, path, true, kinds, probe_name))
+        if (try(t, path, true, kinds, first_name))
             return true;
     }
-    return try(t, p->mount, true, kinds, probe_name);
+    return try(t, p->mount, true, kinds, first_name);
 }
 
 /* When a process began, in the kernel's ticks; false when it is gone or only waits to be reaped. */
@@ -172,6 +178,8 @@ static bool left_behind(const char *name, uint64_t pid_namespace)
 void limits_sweep(const struct limits_tree *t)
 {
     struct stat st;
+    if (stat("/proc/self/ns/pid", &st) < 0)
+        return;
     int dir = openat(t->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *entries = dir < 0 ? NULL : fdopendir(dir);
     if (!entries) {
@@ -179,7 +187,7 @@ void limits_sweep(const struct limits_tree *t)
         return;
     }
     const struct dirent *e;
-    while (stat("/proc/self/ns/pid", &st) == 0 && (e = readdir(entries))) {
+    while ((e = readdir(entries))) {
         if (left_behind(e->d_name, (uint64_t)st.st_ino))
             unlinkat(t->dir, e->d_name, AT_REMOVEDIR);
     }

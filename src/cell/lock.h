@@ -5,6 +5,10 @@
 
 #include "cell/landlock.h"
 
+/* No program that is started from here on has a capability. The others do this too; to have it done before they are
+ * forked is quicker. */
+int lock_bounds(struct err *err);
+
 int lock_worker(const struct landlock_rule *rules, size_t count, struct err *err);
 
 /* For a command's init and all it starts. What the filter refuses waits for an answer on the listener

@@ -50,6 +50,12 @@ static int take_tree(int at, const char *in, const char *path, bool readonly, in
     return 0;
 }
 
+int mounts_copy(int at, const char *in, const char *path, bool readonly, int *ret_tree,
+                struct err *err)
+{
+    return take_tree(at, in, path, readonly, -1, ret_tree, err);
+}
+
 int mounts_take_tree(const char *path, bool readonly, int userns_fd, int *ret_tree, struct err *err)
 {
     return take_tree(AT_FDCWD, path, path, readonly, userns_fd, ret_tree, err);
@@ -116,7 +122,7 @@ static int make_folders(const char *path, struct err *err)
 {
     char partial[PATH_TEXT_MAX];
     snprintf(partial, sizeof partial, "%s", path);
-    for (char *at = partial; *at; at++) {
+    for (char *at = partial + 1; *at; at++) {
         if (*at != '/')
             continue;
         *at = '\0';
@@ -146,10 +152,65 @@ int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err 
                : 0;
 }
 
+int mounts_leave(const char *path, struct err *err)
+{
+    /* A link is no mount, and what it points to has its own turn. */
+    if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL && errno != ENOENT)
+        return failed(err, "taking away", path);
+    return 0;
+}
+
+static int put_back(int tree, const char *path, struct err *err)
+{
+    if (make_folders(path, err) < 0)
+        return -1;
+    return move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0
+               ? failed(err, "mounting", path)
+               : 0;
+}
+
+int mounts_scratch_around(const char *at, uint64_t bytes, const char *mode, const char *const *kept,
+                          size_t n_kept, struct err *err)
+{
+    int trees[ROOTS_MAX + SHOWN_MAX];
+    int r = 0;
+    for (size_t i = 0; i < n_kept; i++) {
+        trees[i] = open_tree(AT_FDCWD, kept[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+        if (trees[i] < 0)
+            r = failed(err, "taking a copy of", kept[i]);
+    }
+    if (r == 0)
+        r = mounts_scratch(at, bytes, mode, err);
+    for (size_t i = 0; i < n_kept; i++) {
+        if (r == 0)
+            r = put_back(trees[i], kept[i], err);
+        fd_closep(&trees[i]);
+    }
+    return r;
+}
+
 static int make_file(const char *path, struct err *err)
 {
-    FD_AT_END int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+    FD_AT_END int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
     return fd < 0 ? failed(err, "making", path) : 0;
+}
+
+static int write_text(const char *path, const char *text, struct err *err)
+{
+    FD_AT_END int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+    return fd < 0 || fd_write_all(fd, text, strlen(text)) < 0 ? failed(err, "writing", path) : 0;
+}
+
+/* A copy of the sealed root's mount is as read-only as that. */
+static int cover(const char *path, const char *with, struct err *err)
+{
+    FD_AT_END int tree = open_tree(AT_FDCWD, with, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (tree < 0)
+        return failed(err, "taking a copy of", with);
+    if (move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_SYMLINKS) < 0 &&
+        errno != ENOENT && errno != ENOTDIR)
+        return failed(err, "covering", path);
+    return 0;
 }
 
 /* pivot_root(".", ".") stacks the old root on the new one; unmounting it leaves only the new. */
@@ -188,6 +249,12 @@ static int apply_step(const struct step *step, const struct cell_spec *spec,
         return symlink(step->from, step->to) < 0 ? failed(err, "linking", step->to) : 0;
     case STEP_FILE:
         return make_file(step->to, err);
+    case STEP_TEXT:
+        return write_text(step->to, step->from, err);
+    case STEP_COVER:
+        return cover(step->to, step->from, err);
+    case STEP_CLOSED:
+        return mkdir(step->to, 0) < 0 ? failed(err, "making", step->to) : 0;
     case STEP_SCRATCH:
         return mounts_scratch(step->to, step->bytes, "700", err);
     case STEP_ATTACH:

@@ -20,8 +20,19 @@ int mounts_apply(const struct plan *plan, const struct cell_spec *spec, const st
 int mounts_take_tree(const char *path, bool readonly, int userns_fd, int *ret_tree,
                      struct err *err);
 
+/* The same for what lies at `in` seen from the descriptor `at`, or for that itself where `in` is ""; `path` names it
+ * in errors. */
+int mounts_copy(int at, const char *in, const char *path, bool readonly, int *ret_tree,
+                struct err *err);
+
 /* An empty file system at a folder, that holds no more than `bytes`; `mode` in octal. */
 int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err *err);
+/* The same over a folder that holds `kept`, which stay where they are: at most ROOTS_MAX + SHOWN_MAX. */
+int mounts_scratch_around(const char *at, uint64_t bytes, const char *mode, const char *const *kept,
+                          size_t n_kept, struct err *err);
+
+/* Takes a mount away; nothing where there is none. */
+int mounts_leave(const char *path, struct err *err);
 
 /* Refuses a tree that is not the directory the gate meant. */
 int mounts_check_identity(int tree, const struct cell_root *root, struct err *err);

@@ -11,7 +11,7 @@ enum order_fd {
     ORDER_STDOUT,
     ORDER_STDERR,
     ORDER_STATUS, /* takes the FRAME_RAN */
-    ORDER_REST,   /* standard input, if any, then the control groups' `cgroup.procs` */
+    ORDER_REST,   /* standard input, if any */
 };
 
 /* 0 of a limit: there is none. */
@@ -53,12 +53,14 @@ struct order_vectors {
 int order_vectors(const struct order *order, struct order_vectors *ret);
 
 enum ran_kind {
-    RAN_ENDED,     /* `status` is the program's */
-    RAN_REFUSED,   /* by a rule about programs */
-    RAN_NOT_FOUND, /* there is no such program */
-    RAN_NO_FOLDER, /* its working directory cannot be used */
-    RAN_FAILED,    /* it could not be started, or the sandbox could not be made */
-    RAN_MEMORY,    /* ended, because a limit was passed */
+    RAN_ENDED,      /* `status` is the program's */
+    RAN_REFUSED,    /* by a rule about programs */
+    RAN_NOT_FOUND,  /* there is no such program */
+    RAN_NO_FOLDER,  /* its working directory cannot be used */
+    RAN_NO_PROGRAM, /* the file is there, but cannot be run */
+    RAN_STALE,  /* what is guarded has changed since this process was locked: another one has to */
+    RAN_FAILED, /* it could not be started, or the sandbox could not be made */
+    RAN_MEMORY, /* ended, because a limit was passed */
     RAN_PROCESSES,
     RAN_WRITTEN,
     RAN_KIND_END
@@ -67,7 +69,7 @@ enum ran_kind {
 struct ran {
     int64_t kind;
     int64_t status; /* as from wait(2) */
-    int64_t error;  /* RAN_NO_FOLDER: the errno */
+    int64_t error;  /* RAN_NO_FOLDER, RAN_NO_PROGRAM: the errno */
     struct str message;
     struct str rule;
     int64_t user_ms;

@@ -25,15 +25,12 @@ static const char *const links[][2] = {
 
 static struct step *add(struct plan *plan, enum step_kind kind)
 {
-    plan->steps = mem_grow(plan->steps, plan->count + 1, sizeof *plan->steps);
+    /* Enough for most cells at once. */
+    if (plan->count % 64 == 0)
+        plan->steps = mem_grow(plan->steps, plan->count + 64, sizeof *plan->steps);
     struct step *step = &plan->steps[plan->count++];
     *step = (struct step){.kind = kind, .slot = -1, .root = -1, .shown = -1};
     return step;
-}
-
-static void set(char at[PATH_TEXT_MAX], const char *text)
-{
-    snprintf(at, PATH_TEXT_MAX, "%s", text);
 }
 
 /* Inside the new root, which is the working directory, every path is relative. */
@@ -50,7 +47,7 @@ static int clone_tree(struct plan *plan, const char *from, int root, bool readon
     step->slot = plan->slots++;
     step->root = root;
     step->readonly = readonly;
-    set(step->from, from);
+    step->from = mem_dup(from);
     return step->slot;
 }
 
@@ -58,20 +55,20 @@ static void attach(struct plan *plan, int slot, const char *to)
 {
     struct step *step = add(plan, STEP_ATTACH);
     step->slot = slot;
-    set(step->to, relative(to));
+    step->to = mem_dup(relative(to));
 }
 
 static void make_folder(struct plan *plan, const char *path)
 {
-    set(add(plan, STEP_MKDIR)->to, relative(path));
+    add(plan, STEP_MKDIR)->to = mem_dup(relative(path));
 }
 
 static void attach_system(struct plan *plan, const struct place *place, int slot)
 {
     if (place->kind == PLACE_LINK) {
         struct step *link = add(plan, STEP_SYMLINK);
-        set(link->from, place->target);
-        set(link->to, relative(place->path));
+        link->from = mem_dup(place->target);
+        link->to = mem_dup(relative(place->path));
     } else if (place->kind == PLACE_FOLDER) {
         make_folder(plan, place->path);
         attach(plan, slot, place->path);
@@ -86,12 +83,12 @@ static void protect(struct plan *plan, const struct cell_root *root)
     FREE_AT_END char *path = mem_format("%s/%s", relative(root->inside), root->protect);
     for (char *at = path + strlen(relative(root->inside)) + 1; (at = strchr(at, '/')); at++) {
         *at = '\0';
-        set(add(plan, STEP_PIN)->to, path);
+        add(plan, STEP_PIN)->to = mem_dup(path);
         *at = '/';
     }
     struct step *last = add(plan, STEP_PIN);
     last->readonly = true;
-    set(last->to, path);
+    last->to = mem_dup(path);
 }
 
 /* Whether the machine's own places show it anyway. */
@@ -121,6 +118,53 @@ static void clone_for_commands(struct plan *plan, const struct cell_spec *spec,
     }
 }
 
+/* Whether one of the cell's folders lies there: behind a link its mount would land somewhere else. */
+static bool has_folder_in(const struct cell_spec *spec, const char *link)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (path_rest(relative(spec->roots[i].inside), link))
+            return true;
+    }
+    for (size_t i = 0; i < spec->n_shown; i++) {
+        if (path_rest(relative(spec->shown[i]), link))
+            return true;
+    }
+    return false;
+}
+
+static void write_text(struct plan *plan, const char *path, char *text)
+{
+    struct step *step = add(plan, STEP_TEXT);
+    step->from = text;
+    step->to = mem_dup(relative(path));
+}
+
+/* Programs ask who they are, and some end when no list knows. The machine's users own nothing in here, so
+ * their names are of no use. */
+static void name_user(struct plan *plan, const struct cell_spec *spec)
+{
+    write_text(plan, PLAN_PASSWD,
+               mem_format(PLAN_USER ":x:%u:%u::" PLAN_HOME ":/bin/bash\n"
+                                    "root:x:0:0:root:/root:/bin/bash\n"
+                                    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+                          spec->uid, spec->gid));
+    write_text(plan, PLAN_GROUP,
+               mem_format(PLAN_USER ":x:%u:\nroot:x:0:\ntty:x:5:\nnogroup:x:65534:\n", spec->gid));
+}
+
+/* A folder that was asked for is shown as it is, the machine's /etc too. */
+static void cover(struct plan *plan, const struct cell_spec *spec, const char *path,
+                  const char *with)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (path_rest(path, spec->roots[i].inside))
+            return;
+    }
+    struct step *step = add(plan, STEP_COVER);
+    step->from = mem_dup(with);
+    step->to = mem_dup(path);
+}
+
 static void attach_for_commands(struct plan *plan, const struct cell_spec *spec,
                                 const int *device_slots, const int *shown_slots)
 {
@@ -128,18 +172,24 @@ static void attach_for_commands(struct plan *plan, const struct cell_spec *spec,
     for (size_t i = 0; i < ARRAY_LEN(folders); i++)
         make_folder(plan, folders[i]);
     for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
-        set(add(plan, STEP_FILE)->to, relative(devices[i]));
+        add(plan, STEP_FILE)->to = mem_dup(relative(devices[i]));
         attach(plan, device_slots[i], devices[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+        if (has_folder_in(spec, links[i][1]))
+            continue;
         struct step *link = add(plan, STEP_SYMLINK);
-        set(link->from, links[i][0]);
-        set(link->to, links[i][1]);
+        link->from = mem_dup(links[i][0]);
+        link->to = mem_dup(links[i][1]);
     }
+    make_folder(plan, "var/hidden");
+    add(plan, STEP_FILE)->to = mem_dup(relative(PLAN_HIDDEN_FILE));
+    add(plan, STEP_CLOSED)->to = mem_dup(relative(PLAN_HIDDEN_FOLDER));
+    name_user(plan, spec);
     make_folder(plan, PLAN_HOME);
     struct step *home = add(plan, STEP_SCRATCH);
     home->bytes = spec->home_bytes;
-    set(home->to, relative(PLAN_HOME));
+    home->to = mem_dup(relative(PLAN_HOME));
     for (size_t i = 0; i < spec->n_shown; i++) {
         if (shown_slots[i] < 0)
             continue;
@@ -165,7 +215,7 @@ void plan_make(const struct cell_spec *spec, const struct place *places, size_t 
                                                         : -1;
     if (spec->commands)
         clone_for_commands(ret, spec, places, n_places, device_slots, shown_slots);
-    set(add(ret, STEP_TMPFS)->to, staging);
+    add(ret, STEP_TMPFS)->to = mem_dup(staging);
     for (size_t i = 0; i < n_places && i < PLACES_MAX; i++)
         attach_system(ret, &places[i], place_slots[i]);
     if (spec->commands)
@@ -179,14 +229,23 @@ void plan_make(const struct cell_spec *spec, const struct place *places, size_t 
     /* Commands have one each, which the kernel lets them mount because this one is there. */
     if (n_places) {
         make_folder(ret, "proc");
-        set(add(ret, STEP_PROC)->to, "proc");
+        add(ret, STEP_PROC)->to = mem_dup("proc");
     }
     add(ret, STEP_PIVOT);
     add(ret, STEP_SEAL);
+    if (spec->commands) {
+        /* Now that they cannot be written to any more, and links lead nowhere but into the cell. */
+        cover(ret, spec, "/etc/passwd", PLAN_PASSWD);
+        cover(ret, spec, "/etc/group", PLAN_GROUP);
+    }
 }
 
 void plan_done(struct plan *plan)
 {
+    for (size_t i = 0; i < plan->count; i++) {
+        free(plan->steps[i].from);
+        free(plan->steps[i].to);
+    }
     free(plan->steps);
     *plan = (struct plan){0};
 }
@@ -196,17 +255,18 @@ void plan_print(const struct plan *plan, struct buf *out)
     static const char *const names[] = {
         [STEP_PRIVATE] = "private", [STEP_CLONE] = "clone",     [STEP_TMPFS] = "tmpfs",
         [STEP_MKDIR] = "mkdir",     [STEP_SYMLINK] = "symlink", [STEP_FILE] = "file",
-        [STEP_SCRATCH] = "scratch", [STEP_ATTACH] = "attach",   [STEP_PIN] = "pin",
-        [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",     [STEP_SEAL] = "seal",
+        [STEP_CLOSED] = "closed",   [STEP_SCRATCH] = "scratch", [STEP_ATTACH] = "attach",
+        [STEP_PIN] = "pin",         [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",
+        [STEP_SEAL] = "seal",       [STEP_TEXT] = "text",       [STEP_COVER] = "cover",
     };
     for (size_t i = 0; i < plan->count; i++) {
         const struct step *s = &plan->steps[i];
         buf_add_text(out, names[s->kind]);
         if (s->slot >= 0)
             buf_addf(out, " #%d", s->slot);
-        if (s->from[0])
+        if (s->from && s->kind != STEP_TEXT)
             buf_addf(out, " %s", s->from);
-        if (s->to[0])
+        if (s->to)
             buf_addf(out, " -> %s", s->to);
         if (s->readonly)
             buf_add_text(out, " ro");

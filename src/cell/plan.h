@@ -16,13 +16,16 @@ enum step_kind {
     STEP_TMPFS,   /* an empty file system at `to`, which becomes the working directory */
     STEP_MKDIR,   /* all parents too */
     STEP_SYMLINK, /* at `to`, saying `from` */
-    STEP_FILE,    /* an empty one, to attach a device to */
+    STEP_FILE,    /* an empty one that nobody may read; devices are attached to such */
+    STEP_CLOSED,  /* an empty folder that nobody may read */
+    STEP_TEXT,    /* a file at `to` that says `from` */
     STEP_SCRATCH, /* an empty file system of `bytes` at `to`, for the cell's user alone */
     STEP_ATTACH,  /* slot `slot` at `to` */
     STEP_PIN,     /* the folder at `to`, laid over itself */
     STEP_PROC,    /* a /proc of this cell's processes */
     STEP_PIVOT,   /* the tmpfs becomes the root and the host's tree is gone */
     STEP_SEAL,    /* the new root is read-only */
+    STEP_COVER,   /* the file `from` of the new root, laid over the one at `to` if there is one */
 };
 
 struct step {
@@ -33,8 +36,8 @@ struct step {
     bool readonly;
     bool device; /* STEP_CLONE: one device, which may be used */
     uint64_t bytes;
-    char from[PATH_TEXT_MAX];
-    char to[PATH_TEXT_MAX];
+    char *from; /* NULL: none */
+    char *to;
 };
 
 struct plan {
@@ -53,6 +56,13 @@ struct place {
 #define PLACES_MAX 12
 /* The home of commands. */
 #define PLAN_HOME "/home/agent"
+/* Who commands are, in the place of the machine's own lists of users and groups. */
+#define PLAN_USER "agent"
+#define PLAN_PASSWD "/var/passwd"
+#define PLAN_GROUP "/var/group"
+/* What covers secrets: nobody may read them. */
+#define PLAN_HIDDEN_FILE "/var/hidden/file"
+#define PLAN_HIDDEN_FOLDER "/var/hidden/folder"
 extern const char *const plan_system_paths[];
 
 /* `places` may be empty when the spec shows no system. `staging` is an existing folder of the host

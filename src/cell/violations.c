@@ -110,6 +110,9 @@ static struct refusal refuse(const char *name, const struct seccomp_data *data)
     if (strcmp(name, "ioctl") == 0)
         return (struct refusal){
             EPERM, name, word_for(terminal, ARRAY_LEN(terminal), (uint32_t)data->args[1], NULL)};
+    /* As where the file system cannot. */
+    if (strcmp(name, "renameat2") == 0)
+        return (struct refusal){EINVAL, "rename", "whiteout"};
     if (strcmp(name, "clone") == 0)
         return (struct refusal){EPERM, name, "namespaces"};
     if (strcmp(name, "prctl") == 0)
@@ -132,23 +135,28 @@ static void add_one(uint32_t *count)
         ++*count;
 }
 
-static void count(struct violations *v, const struct refusal *refusal)
+void violations_count(struct violations *v, const char *name)
 {
-    char call[sizeof v->seen->call] = {0};
-    const char *word = refusal->word;
-    snprintf(call, sizeof call, "%s%s%s", refusal->name, word ? ":" : "", word ? word : "");
     uint32_t i = 0;
-    while (i < v->n && strcmp(v->seen[i].call, call) != 0)
+    while (i < v->n && strcmp(v->seen[i].call, name) != 0)
         i++;
     if (i == VIOLATIONS_MAX) {
         add_one(&v->others);
         return;
     }
     if (i == v->n) {
-        memcpy(v->seen[i].call, call, sizeof call);
+        snprintf(v->seen[i].call, sizeof v->seen[i].call, "%s", name);
         v->n++;
     }
     add_one(&v->seen[i].count);
+}
+
+static void count(struct violations *v, const struct refusal *refusal)
+{
+    char call[sizeof v->seen->call];
+    const char *word = refusal->word;
+    snprintf(call, sizeof call, "%s%s%s", refusal->name, word ? ":" : "", word ? word : "");
+    violations_count(v, call);
 }
 
 void violations_take(int listener, struct violations *v)

@@ -12,7 +12,7 @@
 #define VIOLATIONS_MAX 16
 
 struct violation {
-    char call[32];
+    char call[64];
     uint32_t count;
 };
 
@@ -26,6 +26,8 @@ struct violations {
 /* Takes one call from the listener that lock_command gave, refuses it, counts it. To be called when
  * poll says that there is one: then it does not wait, even if the caller has died since. */
 void violations_take(int listener, struct violations *v);
+/* Something else that was not as it should be. */
+void violations_count(struct violations *v, const char *name);
 /* [{"call":"mount","count":3},…]; those beyond the first names are one row, `other`. */
 void violations_write(const struct violations *v, struct json_out *j);
 

@@ -13,6 +13,7 @@
 struct call *call_new(void)
 {
     struct call *call = mem_zero(sizeof *call);
+    call->input_fd = -1;
     buf_init(&call->decoded, 0);
     buf_init(&call->packed, 0);
     buf_init(&call->reply_body, 0);

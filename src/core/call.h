@@ -93,7 +93,9 @@ struct call {
     struct json_text text; /* where it then goes */
 
     struct command *command; /* RUN_COMMAND */
-    bool pass_on;            /* its output is not kept, only handed to `output` */
+    unsigned stale;          /* times that it was begun anew */
+    bool pass_on;            /* its output is only handed to `output`, and it may take its time */
+    int input_fd;            /* its standard input; borrowed; -1: what `command` says */
 
     bool failed;
     struct err err;

@@ -6,6 +6,24 @@
 #define TIB ((int64_t)1 << 40)
 #define DAY_MS ((int64_t)86400 * 1000)
 
+/* What runs code on the host when someone works there: git, editors, agents, shells. */
+#define PROTECTED                                                                                  \
+    ".git/hooks .git/config .git/config.worktree .git/commondir .git/rebase-merge "                \
+    ".git/modules/**/hooks .git/modules/**/config .git/modules/**/config.worktree "                \
+    ".git/modules/**/commondir .git/worktrees/*/config.worktree .git/worktrees/*/commondir "       \
+    ".vscode/tasks.json .vscode/settings.json .vscode/launch.json .vscode/mcp.json .idea "         \
+    ".zed/tasks.json .zed/settings.json .envrc .mcp.json .claude/settings.json "                   \
+    ".claude/settings.local.json .cursor/mcp.json .codex/config.toml sandgate.json "               \
+    "/.bashrc /.bash_profile /.bash_login /.bash_logout /.profile /.zshrc /.zshenv /.zprofile "    \
+    "/.zlogin /.zlogout /.inputrc /.pam_environment /.gitconfig /.ssh /.config/autostart "         \
+    "/.config/fish /.config/git /.config/systemd"
+/* Names that mean a secret nearly always: not certificates, not `.npmrc`. */
+#define SECRET                                                                                     \
+    ".env .env.* !.env.example !.env.sample !.env.template !.env.dist !.env.defaults "             \
+    "!.env.*.example !.env.*.sample !.env.*.template *-key.pem *.key *.p12 *.pfx *.keystore "      \
+    "*.jks *.kdbx id_rsa id_dsa id_ecdsa id_ed25519 .netrc .pgpass .pypirc .git-credentials "      \
+    ".aws/credentials .docker/config.json .kube/config .config/gcloud"
+
 static const struct config_row rows[] = {
     /* tools: bash */
     {"tools.bash.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
@@ -191,6 +209,11 @@ static const struct config_row rows[] = {
      .doc =
          "Your own rules for what searches leave out, in the form of a .gitignore file; unset, the "
          "file git uses for that in your configuration folder, git/ignore."},
+    {"files.protected", CONFIG_LIST, CONFIG_SUPERSET, .patterns = true, .text = PROTECTED,
+     .doc = "Files and folders that no tool changes, because a change could run code on the host: "
+            "see [Protected and secret files](#protected-and-secret-files)."},
+    {"files.secret", CONFIG_LIST, CONFIG_SUPERSET, .patterns = true, .text = SECRET,
+     .doc = "Files and folders that no tool reads or changes, by the same patterns."},
     {"audit.sync", CONFIG_ENUM, CONFIG_NEVER, .text = "batch", .choices = "none|batch|always",
      .doc =
          "When records reach the disk: left to the kernel, every `audit.batchMs`, or before each "

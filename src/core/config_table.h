@@ -42,6 +42,7 @@ struct config_row {
     enum config_type type;
     enum config_tighten tighten;
     bool unset_is_all; /* a list: unset leaves everything open, so any list is tighter */
+    bool patterns;     /* a list: of rules about files (core/guard.h) */
     int64_t number;    /* default; a number below `min` means that there is no limit */
     int64_t min;
     int64_t max;

@@ -112,6 +112,26 @@ static void add_entries_there(const struct config_map *map, struct config_entry 
     }
 }
 
+/* Of patterns the last one counts, so that a workspace's stand behind those already there, and an exception
+ * would loosen. */
+static void add_patterns(const struct config_map *map, struct config_entry *entry,
+                         const struct reporter *reporter)
+{
+    const struct config_value *now = config_map_get(map, entry->path);
+    struct config_value both = {0};
+    for (size_t i = 0; now && i < now->count; i++)
+        config_value_add_item(&both, now->items[i]);
+    for (size_t i = 0; i < entry->value.count; i++) {
+        FREE_AT_END char *path = mem_format("%s[%zu]", entry->path, i);
+        if (entry->value.items[i].p[0] == '!')
+            report(reporter, path, "a workspace may not make exceptions");
+        else
+            config_value_add_item(&both, entry->value.items[i]);
+    }
+    config_value_done(&entry->value);
+    entry->value = both;
+}
+
 static int tool_letter(char c)
 {
     return c == '.' ? '_' : tolower((unsigned char)c);
@@ -188,7 +208,9 @@ void config_changes_tighten(struct config_changes *changes, const struct config_
             report(&reporter, entry->path, why);
             continue;
         }
-        if (entry->row->tighten == CONFIG_SUPERSET)
+        if (entry->row->patterns)
+            add_patterns(now, entry, &reporter);
+        else if (entry->row->tighten == CONFIG_SUPERSET)
             add_entries_there(now, entry);
         config_map_put(&kept, entry->path, entry->row, &entry->value);
     }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "core/config_store.h"
+#include "core/guard.h"
 
 #define TEXT_MAX 4096
 
@@ -76,9 +77,13 @@ static bool parse_enum(const struct config_row *row, struct str text,
     return true;
 }
 
-static bool parse_string(struct str text, struct config_value *ret_value)
+static bool parse_string(const struct config_row *row, struct str text,
+                         struct config_value *ret_value)
 {
+    struct err err;
     if (text.n == 0 || text.n > TEXT_MAX || memchr(text.p, '\0', text.n))
+        return false;
+    if (row->patterns && guard_check(text, &err) < 0)
         return false;
     ret_value->text = mem_copy(text.p, text.n);
     return true;
@@ -97,7 +102,7 @@ bool config_value_from_text(const struct config_row *row, struct str text,
     case CONFIG_ENUM:
         return parse_enum(row, text, ret_value);
     case CONFIG_STRING:
-        return parse_string(text, ret_value);
+        return parse_string(row, text, ret_value);
     case CONFIG_CORES:
     case CONFIG_LIST:
     case CONFIG_RAW:
@@ -137,7 +142,10 @@ void config_expected(const struct config_row *row, char *out, size_t size)
         snprintf(out, size, "one of %s", choices);
         break;
     case CONFIG_STRING:
-        snprintf(out, size, "text of 1 to %d bytes without NUL", TEXT_MAX);
+        if (row->patterns)
+            snprintf(out, size, "a pattern for paths, like \".git/hooks\" or \"*.key\"");
+        else
+            snprintf(out, size, "text of 1 to %d bytes without NUL", TEXT_MAX);
         break;
     case CONFIG_LIST:
         snprintf(out, size, "a list of at most %d texts", CONFIG_ITEMS_MAX);

@@ -59,6 +59,7 @@ static const struct arg read_request[] = {
      .def = ARG_ABSENT},
     COUNT(max_bytes, struct op_read_request),
     FLAG(no_links, struct op_read_request),
+    FLAG(unguarded, struct op_read_request),
 };
 static const struct arg read_reply[] = {
     COUNT(size, struct op_read_reply),        SHA256(sha256, struct op_read_reply),
@@ -197,6 +198,31 @@ static const struct arg sweep_reply[] = {
     COUNT(removed, struct op_sweep_reply),
 };
 
+static const struct arg rules_request[] = {
+    ROOT_AND_PATH(struct op_rules_request),
+};
+static const struct arg rules_reply[] = {
+    COUNT(count, struct op_rules_reply),
+};
+
+static const struct arg scan_request[] = {
+    ROOT_AND_PATH(struct op_scan_request),
+    COUNT(max_entries, struct op_scan_request),
+    {.name = "max_depth",
+     .type = ARG_INT,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct op_scan_request, max_depth),
+     .max = 200},
+};
+static const struct arg scan_reply[] = {
+    {.name = "count",
+     .type = ARG_INT,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct op_scan_reply, count),
+     .max = OP_SCAN_MAX},
+    FLAG(truncated, struct op_scan_reply),
+};
+
 #define OP_ROW(name_, fields, writes_, has_body_)                                                  \
     {                                                                                              \
         name_, ARG_TABLE(fields##_request, struct op_##fields##_request),                          \
@@ -215,6 +241,8 @@ const struct op op_table[OP_COUNT] = {
     [OP_MOVE] = OP_ROW("move", move, false, false),
     [OP_MKDIR] = OP_ROW("mkdir", mkdir, false, false),
     [OP_SWEEP] = OP_ROW("sweep", sweep, false, false),
+    [OP_RULES] = OP_ROW("rules", rules, false, false),
+    [OP_SCAN] = OP_ROW("scan", scan, false, true),
 };
 
 /* Packed: type (1 byte), size (8), mtime (8), name length (2), name. Same machine on both ends, so
@@ -301,5 +329,38 @@ int op_edit_next(struct str *rest, struct op_edit *ret)
         {at, head.old_length}, {at + head.old_length, head.new_length}, head.all != 0};
     at += head.old_length + head.new_length;
     *rest = (struct str){at, left - head.old_length - head.new_length};
+    return 1;
+}
+
+/* Packed: path length (2), kind (1), type (1), path. */
+struct packed_guarded {
+    uint16_t length;
+    uint8_t kind;
+    uint8_t type;
+} __attribute__((packed));
+
+void op_guarded_add(struct buf *body, const struct op_guarded *found)
+{
+    struct packed_guarded head = {(uint16_t)found->path.n, (uint8_t)found->kind,
+                                  (uint8_t)found->type};
+    buf_add(body, &head, sizeof head);
+    buf_add(body, found->path.p, found->path.n);
+}
+
+int op_guarded_next(struct str *rest, struct op_guarded *ret)
+{
+    struct packed_guarded head;
+    if (rest->n == 0)
+        return 0;
+    if (rest->n < sizeof head)
+        return -1;
+    memcpy(&head, rest->p, sizeof head);
+    struct str path = {rest->p + sizeof head, head.length};
+    if (head.kind > GUARDED_MISSING || head.type > TYPE_OTHER || rest->n - sizeof head < path.n ||
+        !op_is_relative_path(path))
+        return -1;
+    *ret = (struct op_guarded){(enum guarded_kind)head.kind, (enum file_type)head.type, path};
+    rest->p += sizeof head + path.n;
+    rest->n -= sizeof head + path.n;
     return 1;
 }

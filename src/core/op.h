@@ -18,6 +18,8 @@ enum op_id {
     OP_MOVE,
     OP_MKDIR,
     OP_SWEEP,
+    OP_RULES,
+    OP_SCAN,
     OP_COUNT
 };
 
@@ -35,6 +37,7 @@ struct op_read_request {
     int64_t root;
     struct str path;
     bool no_links;
+    bool unguarded;     /* even what is secret: for the gate's own use */
     int64_t start_line; /* ARG_ABSENT: from the first */
     int64_t end_line;   /* ARG_ABSENT: to the last */
     int64_t max_bytes;
@@ -221,6 +224,47 @@ struct op_sweep_reply {
     int64_t removed;
 };
 
+/* Which files are protected and secret from now on, in all roots. The request's body is packed rules
+ * (guard_pack). */
+struct op_rules_request {
+    int64_t root; /* of no meaning, as is the path */
+    struct str path;
+};
+
+struct op_rules_reply {
+    int64_t count;
+};
+
+/* Looks for what the rules name, and for sockets, before something is started that does not ask the worker. Only
+ * names and types are looked at; folders of installed packages and git's objects are passed by. */
+#define OP_SCAN_MAX 1000
+struct op_scan_request {
+    int64_t root;
+    struct str path; /* of no meaning: it is the whole root */
+    int64_t max_entries;
+    int64_t max_depth; /* of folders in one another; 0: only what is in the root itself */
+};
+
+/* The body is packed, read with op_guarded_next; those near the root come first. */
+struct op_scan_reply {
+    int64_t count;
+    bool truncated; /* there may be more */
+};
+
+enum guarded_kind {
+    GUARDED_PROTECTED, /* a folder stands for all in it, save what is secret there */
+    GUARDED_SECRET,    /* a folder stands for all in it */
+    GUARDED_SOCKET,
+    GUARDED_WAY,     /* a folder, or a link, that the way to what is protected leads through */
+    GUARDED_MISSING, /* what would be protected is not there; a scan does not say so */
+};
+
+struct op_guarded {
+    enum guarded_kind kind;
+    enum file_type type; /* a socket is TYPE_OTHER */
+    struct str path;
+};
+
 union op_request {
     struct op_writing writing;
     struct op_read_request read;
@@ -233,6 +277,8 @@ union op_request {
     struct op_move_request move;
     struct op_mkdir_request mkdir;
     struct op_sweep_request sweep;
+    struct op_rules_request rules;
+    struct op_scan_request scan;
 };
 
 union op_reply {
@@ -246,6 +292,8 @@ union op_reply {
     struct op_move_reply move;
     struct op_mkdir_reply mkdir;
     struct op_sweep_reply sweep;
+    struct op_rules_reply rules;
+    struct op_scan_reply scan;
     /* Of tools that need no operation. */
     int64_t time_ms;
     struct spill_page output;
@@ -275,5 +323,9 @@ int op_entry_next(struct str *rest, struct op_entry *ret);
 /* Packed edits of a change's request, the same way. */
 void op_edit_add(struct buf *body, const struct op_edit *edit);
 int op_edit_next(struct str *rest, struct op_edit *ret);
+
+/* What a scan found, the same way. */
+void op_guarded_add(struct buf *body, const struct op_guarded *found);
+int op_guarded_next(struct str *rest, struct op_guarded *ret);
 
 #endif

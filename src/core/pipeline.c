@@ -265,6 +265,8 @@ void pipeline_finish(struct call *call, const struct err *err)
     if (call->state == CALL_RUNNING)
         list_remove(&p->running, call);
     call->end_ns = clock_mono_ns();
+    if (!err && call->tool->judge && call->tool->judge(call, &call->err) < 0)
+        err = &call->err;
     if (err) {
         call->failed = true;
         if (err != &call->err)

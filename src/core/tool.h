@@ -50,6 +50,8 @@ struct tool {
     /* RUN_BUILTIN: does the work. RUN_WORKER: fills call->op and call->request from call->args.
      * RUN_COMMAND: makes call->command. */
     int (*prepare)(struct call *call, struct err *err);
+    /* Whether what came back counts as done, before it is recorded; NULL: it does. */
+    int (*judge)(const struct call *call, struct err *err);
     /* Writes the fields of the dialect's answer. May still fail. */
     int (*shape)(const struct call *call, struct json_out *j, struct err *err);
 };

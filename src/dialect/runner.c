@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "core/call.h"
 #include "dialect/dialects.h"
+#include "tools/run.h"
 
 /* A tool's `shape` writes the one string that is the answer. */
 static void nothing(const struct call *call, struct json_out *j)
@@ -29,7 +30,9 @@ static const char *expected_type(const struct call *call, const char *field)
 /* The path as the caller wrote it. */
 static char *path_said(const struct call *call)
 {
-    yyjson_val *path = yyjson_is_obj(call->arguments) ? yyjson_obj_get(call->arguments, "path")
+    bool command = call->tool && call->tool->runner == RUN_COMMAND;
+    const char *name = command ? "working_directory" : "path";
+    yyjson_val *path = yyjson_is_obj(call->arguments) ? yyjson_obj_get(call->arguments, name)
                                                       : NULL;
     return mem_dup(yyjson_is_str(path) ? yyjson_get_str(path) : ".");
 }
@@ -56,8 +59,15 @@ static char *describe(const struct call *call, const struct err *err)
 
 static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
 {
-    FREE_AT_END char *text = describe(call, err);
-    jo_text(j, text);
+    FREE_AT_END char *sentence = describe(call, err);
+    size_t room = strlen(sentence) + (call->command ? 2 * call->command->max_output + 8192 : 1);
+    BUF_AT_END struct buf text = BUF_INIT(room);
+    buf_add_text(&text, sentence);
+    if (call->command && run_has_printed(call) && !j->redact) {
+        run_end_line(&text);
+        run_add_printed(call, &text);
+    }
+    jo_str(j, buf_str(&text));
 }
 
 const struct dialect dialect_runner = {

@@ -173,6 +173,7 @@ int front_call(int argc, char *const *argv)
     const struct tool *tool = registry_find(go.dialect->id,
                                             (struct str){o.words[0], strlen(o.words[0])}, &err);
     go.commands = tool && tool->runner == RUN_COMMAND;
+    go.once = !o.session;
     if (o.session)
         return run_in_session(&o, &go, buf_str(&text), &one);
     return run_here(&go, o.words[0], buf_str(&text), &one);

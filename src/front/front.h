@@ -17,6 +17,7 @@ enum exit_status {
 int front_call(int argc, char *const *argv);
 int front_stdio(int argc, char *const *argv);
 int front_mcp(int argc, char *const *argv);
+int front_run(int argc, char *const *argv);
 int front_tools(int argc, char *const *argv);
 int front_session(int argc, char *const *argv);
 

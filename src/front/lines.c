@@ -314,12 +314,30 @@ static void send_out(struct lines *l)
         buf_consume(&l->out, sent);
 }
 
+static void on_closed(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    uv_poll_stop(poll);
+    other_side_gone(poll->data);
+}
+
+/* Who has closed both ends has died: nobody will take what running calls bring. Only that is reported here; who
+ * merely has no more calls still reads. */
+static void watch_for_end(struct lines *l)
+{
+    if (l->input_ended && l->calls && l->out_polls && !l->gone &&
+        !uv_is_active((uv_handle_t *)&l->writable))
+        uv_poll_start(&l->writable, UV_PRIORITIZED, on_closed);
+}
+
 void lines_flush(struct lines *l)
 {
     if (l->user->before_send)
         l->user->before_send(l->self);
     if (l->out.len && !l->write_waits && !l->gone)
         send_out(l);
+    watch_for_end(l);
     take_held(l);
     if (l->held.len == 0 && l->input_ended && !l->input_over)
         end_of_input(l);

@@ -25,9 +25,12 @@ static const struct row rows[] = {
     {"project", OPTIONS_PLACE, AT(project), "DIR", "toolhost: the folder behind @project"},
     {"pkg", OPTIONS_PLACE, AT(pkg), "DIR", "toolhost: the folder behind @pkg, read-only"},
     {"state", OPTIONS_PLACE, AT(state), "DIR", "toolhost: the folder behind @state"},
-    {"agent", OPTIONS_IDENTITY, AT(agent), "ID", "who calls; limits can depend on it"},
+    {"cwd", OPTIONS_COMMAND, AT(cwd), "DIR", "where in the workspace it runs"},
+    {"agent", OPTIONS_IDENTITY | OPTIONS_COMMAND, AT(agent), "ID",
+     "who calls; limits can depend on it"},
     {"run", OPTIONS_IDENTITY, AT(run), "ID", "toolhost: @state is this folder of --state"},
-    {"config", OPTIONS_IDENTITY, AT(config), "FILE", "configuration in place of the usual one"},
+    {"config", OPTIONS_IDENTITY | OPTIONS_COMMAND, AT(config), "FILE",
+     "configuration in place of the usual one"},
 };
 
 static const struct row *find(const char *name, size_t n, unsigned allowed)
@@ -72,7 +75,13 @@ int options_read(int argc, char *const *argv, unsigned allowed, size_t max_words
     *ret = (struct options){0};
     for (int i = 0; i < argc; i++) {
         const char *word = argv[i];
-        if (!only_words && strcmp(word, "--") == 0) {
+        bool divider = strcmp(word, "--") == 0;
+        if ((allowed & OPTIONS_REST) && (divider || strncmp(word, "-", 1) != 0)) {
+            ret->rest = argv + i + divider;
+            ret->n_rest = argc - i - divider;
+            return 0;
+        }
+        if (!only_words && divider) {
             only_words = true;
         } else if (!only_words && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
             ret->help = true;

@@ -14,6 +14,8 @@ enum option_set {
     OPTIONS_LISTING = 8,  /* --json */
     OPTIONS_FOLDER = 16,  /* --workspace alone */
     OPTIONS_DIALECT = 32, /* --dialect alone */
+    OPTIONS_COMMAND = 64, /* --cwd --agent --config */
+    OPTIONS_REST = 128,   /* what stands behind the options is not looked at */
 };
 
 struct options {
@@ -31,6 +33,9 @@ struct options {
     bool help;
     const char *words[WORDS_MAX]; /* what is not an option */
     size_t n_words;
+    const char *cwd;
+    char *const *rest; /* OPTIONS_REST */
+    int n_rest;
 };
 
 /* Reads what stands behind the command's name. Unknown options, missing values and too many words

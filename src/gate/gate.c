@@ -26,8 +26,18 @@ static void on_child(uv_signal_t *handle, int signum)
 /* No core file, no debugger: this process holds keys and decides. */
 static void harden(void)
 {
-    struct rlimit no_core = {0, 0};
-    setrlimit(RLIMIT_CORE, &no_core);
+    struct rlimit files;
+    struct rlimit core;
+    /* One byte: with none, a kernel that pipes cores to a program would still do it. */
+    if (getrlimit(RLIMIT_CORE, &core) == 0) {
+        core.rlim_cur = core.rlim_max = core.rlim_max > 0;
+        setrlimit(RLIMIT_CORE, &core);
+    }
+    /* Each command under way has three pipes, and control groups have files. */
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
 #ifndef SANDGATE_SANITIZED
     prctl(PR_SET_DUMPABLE, 0);
 #endif
@@ -101,6 +111,7 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
         .protect = has_state ? "logs" : NULL,
         .show_system = o->show_system,
         .commands = o->commands && m.n_commands > 0,
+        .once = o->once,
         .n_command_roots = m.n_commands,
         .command_base = m.command_base,
     };

@@ -18,6 +18,7 @@ struct gate_options {
     const char *agent;
     const char *session; /* NULL: one without a name */
     bool commands;       /* some call may run one */
+    bool once;           /* there is one call */
     bool show_system;    /* tests: the machine's programs and settings are visible in the cell */
 };
 

@@ -89,8 +89,8 @@ static int64_t put_environment(const struct call *call, struct buf *out)
     struct env env = {call->command, out, call->command->n_env};
     put_path(&env, config);
     put(&env, "HOME", PLAN_HOME);
-    put(&env, "USER", "agent");
-    put(&env, "LOGNAME", "agent");
+    put(&env, "USER", PLAN_USER);
+    put(&env, "LOGNAME", PLAN_USER);
     put(&env, "SHELL", "/bin/bash");
     put(&env, "TMPDIR", "/tmp");
     put(&env, "TERM", "dumb");
@@ -151,7 +151,7 @@ int command_order(const struct call *call, const struct limits *groups, struct b
     const struct config *config = call->workplace->config;
     *ret = (struct order){.cwd = command->cwd,
                           .beneath = {command->beneath, strlen(command->beneath)},
-                          .has_stdin = command->input.p != NULL,
+                          .has_stdin = command->input.p || call->input_fd >= 0,
                           .n_args = command->n_args,
                           .listed = command->listed};
     buf_add(strings, command->args.data, command->args.len);

@@ -7,15 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
 #include "cell/limits.h"
 #include "core/command.h"
+#include "session/command_end.h"
+#include "session/command_not_run.h"
 #include "session/command_order.h"
 
+/* How often a command is tried whose guarded files change at the same time. */
+#define STALE_MAX 5
 #define READ_BYTES (64u << 10)
 /* Of one stream in one go, before others get their turn. */
 #define READ_BURST 8
@@ -30,6 +34,7 @@ struct running {
     struct commands *owner;
     struct call *call; /* NULL: finished, its handles are closing */
     uint64_t token;
+    struct cell *cell;
     uv_poll_t polls[HANDLES];
     int fds[HANDLES];
     unsigned open_handles;
@@ -45,12 +50,18 @@ struct commands {
     uint64_t next_token;
     char tag[16];
     struct limits *limits; /* looked for when the first command starts */
+    /* The next command's group and its limits, and the cell that was told of it. */
+    struct limit_group *next;
+    struct limits_want next_want;
+    const struct cell *ready_in;
+    bool once; /* there will be no other command */
 };
 
-struct commands *commands_new(uv_loop_t *loop, const char *tag)
+struct commands *commands_new(uv_loop_t *loop, const char *tag, bool once)
 {
     struct commands *c = mem_zero(sizeof *c);
     c->loop = loop;
+    c->once = once;
     snprintf(c->tag, sizeof c->tag, "%s", tag);
     return c;
 }
@@ -62,6 +73,7 @@ void commands_free(struct commands *c)
     /* Those whose handles are still closing free themselves. */
     for (struct running *r = c->all; r; r = r->next)
         r->owner = NULL;
+    limits_give_back(c->limits, c->next);
     limits_close(c->limits);
     free(c);
 }
@@ -166,125 +178,23 @@ static void drain(struct running *r)
     }
 }
 
-/* A shell whose last command was ended that way says so by its exit code. */
-static bool is_ended_by_signal(const struct running *r, const struct ran *ran, int signal)
-{
-    if (WIFSIGNALED(ran->status))
-        return WTERMSIG(ran->status) == signal;
-    return r->call->command->shell && WEXITSTATUS(ran->status) == 128 + signal;
-}
-
-static enum command_end why_ended(const struct running *r, const struct ran *ran)
-{
-    if (ran->kind == RAN_MEMORY)
-        return COMMAND_MEMORY_LIMIT;
-    if (ran->kind == RAN_PROCESSES)
-        return COMMAND_PROCESS_LIMIT;
-    if (ran->kind == RAN_WRITTEN)
-        return COMMAND_DISK_LIMIT;
-    if (r->stopped)
-        return COMMAND_TIMEOUT;
-    if (ran->status == 0)
-        return COMMAND_EXIT;
-    struct limits_seen seen;
-    limit_group_read(r->group, &seen);
-    if (seen.oom_kills)
-        return COMMAND_MEMORY_LIMIT;
-    if (seen.process_limit_hits)
-        return COMMAND_PROCESS_LIMIT;
-    if (is_ended_by_signal(r, ran, SIGXFSZ))
-        return COMMAND_FILE_SIZE_LIMIT;
-    if (is_ended_by_signal(r, ran, SIGXCPU))
-        return COMMAND_CPU_LIMIT;
-    return WIFSIGNALED(ran->status) ? COMMAND_SIGNAL : COMMAND_EXIT;
-}
-
-static void take_violations(struct command *command, yyjson_val *list)
-{
-    size_t idx;
-    size_t max;
-    yyjson_val *item;
-    yyjson_arr_foreach(list, idx, max, item) {
-        if (command->n_violations == COMMAND_VIOLATIONS_MAX)
-            return;
-        struct command_violation *v = &command->violations[command->n_violations++];
-        const char *what = yyjson_get_str(yyjson_obj_get(item, "call"));
-        snprintf(v->what, sizeof v->what, "%s", what ? what : "");
-        v->count = yyjson_get_sint(yyjson_obj_get(item, "count"));
-    }
-}
-
-static void take_end(struct running *r, const struct ran *ran)
-{
-    struct command *command = r->call->command;
-    command->ended_by = why_ended(r, ran);
-    if (WIFEXITED(ran->status))
-        command->exit_code = WEXITSTATUS(ran->status);
-    else
-        command->signal = WTERMSIG(ran->status);
-    command->peak_memory = ran->peak_memory;
-    command->cpu_ms = ran->user_ms + ran->system_ms;
-    take_violations(command, ran->violations);
-}
-
 static const struct err cancelled = {.code = ERR_CANCELLED};
-
-static void name_missing(const struct call *call, const struct ran *ran, struct err *err)
-{
-    int n = (int)ran->message.n;
-    if (call->command->shell)
-        err_set(err, ERR_NOT_FOUND,
-                "there is no %.*s in the sandbox, so no command line can be run", n,
-                ran->message.p);
-    else
-        err_set(
-            err, ERR_NOT_FOUND,
-            "there is no program `%.*s` in the sandbox: `command` is one program and its arguments "
-            "are given apart. One that is installed in a home or another folder is made visible with "
-            "commands.show and commands.path in Sandgate's configuration",
-            n, ran->message.p);
-    err_reason(err, "program_not_found");
-}
-
-static void name_folder(const struct ran *ran, struct err *err)
-{
-    if (ran->error == EXDEV) {
-        err_set(err, ERR_SYMLINK_OUTSIDE_WORKSPACE,
-                "the working directory leads out of the workspace through a symbolic link");
-        err_reason(err, "symlink_outside");
-        return;
-    }
-    enum err_code code = ran->error == ENOTDIR  ? ERR_NOT_A_DIRECTORY
-                         : ran->error == EACCES ? ERR_PERMISSION_DENIED
-                                                : ERR_NOT_FOUND;
-    err_set(err, code, "the working directory cannot be used: %s", strerror((int)ran->error));
-}
-
-/* Why there was no command, in the words for the caller. */
-static void describe(const struct call *call, const struct ran *ran, struct err *err)
-{
-    int n = (int)ran->message.n;
-    switch ((enum ran_kind)ran->kind) {
-    case RAN_REFUSED:
-        err_set(err, ERR_COMMAND_BLOCKED, "%.*s", n, ran->message.p);
-        snprintf(err->reason, sizeof err->reason, "%.*s", (int)ran->rule.n, ran->rule.p);
-        return;
-    case RAN_NOT_FOUND:
-        name_missing(call, ran, err);
-        return;
-    case RAN_NO_FOLDER:
-        name_folder(ran, err);
-        return;
-    default:
-        err_set(err, ERR_SANDBOX_UNAVAILABLE, "the command was not started: %.*s", n,
-                ran->message.p);
-    }
-}
 
 static bool has_ended(const struct ran *ran)
 {
     return ran->kind == RAN_ENDED || ran->kind == RAN_MEMORY || ran->kind == RAN_PROCESSES ||
            ran->kind == RAN_WRITTEN;
+}
+
+/* With another first process, which covers what is there now. */
+static void again(struct running *r)
+{
+    struct commands *c = r->owner;
+    struct cell *cell = r->cell;
+    struct call *call = TAKE_PTR(r->call);
+    let_go(r, call->command);
+    close_handles(r);
+    commands_start(c, cell, call);
 }
 
 static void take_account(struct running *r, const struct frame *frame)
@@ -297,12 +207,16 @@ static void take_account(struct running *r, const struct frame *frame)
         return;
     }
     drain(r);
+    if (ran.kind == RAN_STALE && r->call->stale++ < STALE_MAX) {
+        again(r);
+        return;
+    }
     if (!has_ended(&ran)) {
-        describe(r->call, &ran, &err);
+        command_not_run(r->call, &ran, &err);
         finish(r, &err);
         return;
     }
-    take_end(r, &ran);
+    command_take_end(r->call->command, &ran, r->stopped, r->group);
     bool gone = r->stopped && r->call->cancel_code != ERR_TIMEOUT;
     finish(r, gone ? &cancelled : NULL);
 }
@@ -332,7 +246,7 @@ static void take_death(struct running *r, struct str message)
     limit_group_read(r->group, &seen);
     ran.peak_memory = (int64_t)seen.peak_memory;
     if (r->killed || seen.oom_kills) {
-        take_end(r, &ran);
+        command_take_end(r->call->command, &ran, r->stopped, r->group);
         finish(r, !r->killed || r->call->cancel_code == ERR_TIMEOUT ? NULL : &cancelled);
         return;
     }
@@ -361,6 +275,7 @@ void commands_ended(struct commands *c, const struct frame *frame)
 
 void commands_cell_died(struct commands *c, const struct err *err)
 {
+    c->ready_in = NULL;
     for (struct running *r = c->all, *next; r; r = next) {
         next = r->next;
         if (r->call)
@@ -414,13 +329,19 @@ static int make_pipes(struct running *r, struct frame_fds *away, struct err *err
             return err_set(err, ERR_INTERNAL, "making a pipe: %s", strerror(errno));
         r->fds[i] = ends[0];
         away->fd[away->n++] = ends[1];
+        /* A gate of root's makes root's pipes; a command opens them again as /dev/stdout. Nobody else gets there. */
+        if (i != STATUS && fchmod(ends[1], 0666) < 0)
+            return err_set(err, ERR_INTERNAL, "making a pipe: %s", strerror(errno));
     }
-    const struct command *command = r->call->command;
-    if (!command->input.p)
+    const struct call *call = r->call;
+    if (!call->command->input.p && call->input_fd < 0)
         return 0;
-    int fd = make_input(command->input, err);
+    int fd = call->input_fd >= 0 ? fcntl(call->input_fd, F_DUPFD_CLOEXEC, 0)
+                                 : make_input(call->command->input, err);
     if (fd < 0)
-        return -1;
+        return call->input_fd >= 0
+                   ? err_set(err, ERR_INTERNAL, "standard input: %s", strerror(errno))
+                   : -1;
     away->fd[away->n++] = fd;
     return 0;
 }
@@ -435,25 +356,49 @@ static int send_order(struct running *r, struct cell *cell, struct err *err)
     if (make_pipes(r, &away, err) < 0 ||
         command_order(r->call, r->group ? r->owner->limits : NULL, &strings, &order, err) < 0)
         return -1;
-    size_t own = away.n; /* the groups' descriptors stay the groups' */
-    away.n += (size_t)limit_group_fds(r->group, away.fd + away.n);
-    if (order_frame(&order, &head, &frame) < 0) {
-        away.n = own;
+    if (order_frame(&order, &head, &frame) < 0)
         return err_set(err, ERR_TOO_LARGE, "the command is too long for one call");
-    }
     frame.token = r->token;
-    int sent = cell_order(cell, &frame, &away, err);
-    away.n = own;
-    return sent;
+    return cell_order(cell, &frame, &away, err);
 }
 
-static void take_means(struct running *r)
+static bool same_limits(const struct limits_want *a, const struct limits_want *b)
 {
-    struct commands *c = r->owner;
+    return a->memory == b->memory && a->processes == b->processes && a->cpu_millis == b->cpu_millis;
+}
+
+/* Taking a group takes several system calls, and making a command's first process in it takes longer still. */
+static int send_group(struct commands *c, struct cell *cell, struct err *err)
+{
+    struct frame_fds fds = {0};
+    fds.n = (size_t)limit_group_fds(c->next, fds.fd);
+    /* They stay the group's. */
+    if (cell_order(cell, &(struct frame){.type = FRAME_GROUP}, &fds, err) < 0)
+        return -1;
+    c->ready_in = cell;
+    return 0;
+}
+
+int commands_prepare(struct commands *c, struct cell *cell, const struct config *config,
+                     struct err *err)
+{
+    struct limits_want want = command_limits(config);
+    if (!c->limits && limits_open(&c->limits, c->tag) < 0)
+        c->limits = NULL;
+    bool same = same_limits(&want, &c->next_want);
+    if (c->ready_in == cell && same)
+        return 0;
+    if (!same || !c->next) {
+        limits_give_back(c->limits, TAKE_PTR(c->next));
+        c->next = c->limits ? limits_take(c->limits, &want) : NULL;
+        c->next_want = want;
+    }
+    return send_group(c, cell, err);
+}
+
+static void take_spill(struct running *r)
+{
     struct call *call = r->call;
-    struct limits_want want = command_limits(call->workplace->config);
-    if (c->limits || limits_open(&c->limits, c->tag) == 0)
-        r->group = limits_take(c->limits, &want);
     if (call->dialect->id != DIALECT_NATIVE || call->command->passed_on)
         return;
     r->spill = spill_open(call->workplace->spills);
@@ -465,10 +410,17 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
 {
     struct err err;
     struct running *r = mem_zero(sizeof *r);
-    *r = (struct running){.owner = c, .call = call, .token = ++c->next_token, .fds = {-1, -1, -1}};
+    *r = (struct running){
+        .owner = c, .call = call, .cell = cell, .token = ++c->next_token, .fds = {-1, -1, -1}};
     _Static_assert(HANDLES == 3, "as many descriptors as handles");
-    take_means(r);
-    if (send_order(r, cell, &err) < 0) {
+    take_spill(r);
+    int sent = commands_prepare(c, cell, call->workplace->config, &err);
+    if (sent == 0) {
+        r->group = TAKE_PTR(c->next);
+        c->ready_in = NULL;
+        sent = send_order(r, cell, &err);
+    }
+    if (sent < 0) {
         let_go(r, call->command);
         for (size_t i = 0; i < HANDLES; i++)
             fd_closep(&r->fds[i]);
@@ -484,4 +436,7 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
     }
     r->next = c->all;
     c->all = r;
+    /* While it runs. */
+    if (!c->once)
+        commands_prepare(c, cell, call->workplace->config, &err);
 }

@@ -10,11 +10,14 @@
 
 struct commands;
 
-/* `tag` is random text of this gate. */
-struct commands *commands_new(uv_loop_t *loop, const char *tag);
+/* `tag` is random text of this gate; with `once` there is one command. */
+struct commands *commands_new(uv_loop_t *loop, const char *tag, bool once);
 /* Accepts NULL. None may be under way. */
 void commands_free(struct commands *commands);
 
+/* Has the next command's first process made, if that was not done. A failure is told when there is a command. */
+int commands_prepare(struct commands *commands, struct cell *cell, const struct config *config,
+                     struct err *err);
 /* Takes a prepared call until pipeline_finish. */
 void commands_start(struct commands *commands, struct cell *cell, struct call *call);
 /* SIGTERM to all its processes; SIGKILL. False: it is not under way, or was killed before. */

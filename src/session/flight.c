@@ -179,6 +179,17 @@ static bool search_makes_sense(const struct call *call)
     return r == 0 && count == call->reply.search.matches && count <= request->max_matches;
 }
 
+static bool scan_makes_sense(const struct call *call)
+{
+    struct str rest = buf_str(&call->reply_body);
+    struct op_guarded found;
+    int64_t count = 0;
+    int r;
+    while ((r = op_guarded_next(&rest, &found)) > 0 && found.kind != GUARDED_MISSING)
+        count++;
+    return r == 0 && count == call->reply.scan.count;
+}
+
 /* What the field tables cannot say: how the fields and the body fit together. */
 static bool reply_makes_sense(const struct call *call)
 {
@@ -188,6 +199,8 @@ static bool reply_makes_sense(const struct call *call)
         return list_makes_sense(call);
     if (call->op == &op_table[OP_SEARCH])
         return search_makes_sense(call);
+    if (call->op == &op_table[OP_SCAN])
+        return scan_makes_sense(call);
     return call_body_bytes(call) == 0 || call->op->has_body;
 }
 

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/processor.h"
 #include "session/commands.h"
+#include "session/scan.h"
 #include "session/session_parts.h"
+#include "session/settings.h"
 
 /* How many cells may die under a call that waits for one. */
 #define RESTARTS 2
@@ -46,7 +47,7 @@ static void wait(struct session *s, struct call *call)
     s->waiting_end = &call->wait_next;
 }
 
-static void send_call(struct session *s, struct call *call)
+void session_send(struct session *s, struct call *call)
 {
     struct err err;
     int body_fd = -1;
@@ -92,12 +93,18 @@ static void start(struct session *s, struct call *call)
         return;
     }
     if (call->tool->runner == RUN_COMMAND) {
+        if (!s->scanned_ns) {
+            wait(s, call);
+            scan_start(s);
+            return;
+        }
         commands_start(s->commands, s->cell, call);
+        scan_again(s);
         return;
     }
     if (call->op->writes)
         call->request.writing.tag = (struct str){s->cell_tag, strlen(s->cell_tag)};
-    send_call(s, call);
+    session_send(s, call);
 }
 
 static void fail_waiting(struct session *s, const struct err *err, unsigned patience)
@@ -115,7 +122,12 @@ static void fail_waiting(struct session *s, const struct err *err, unsigned pati
     }
 }
 
-static void send_waiting(struct session *s)
+void session_fail_waiting(struct session *s, const struct err *err)
+{
+    fail_waiting(s, err, 0);
+}
+
+void session_send_waiting(struct session *s)
 {
     struct call *call = s->waiting;
     s->waiting = NULL;
@@ -133,9 +145,8 @@ static void send_waiting(struct session *s)
     }
 }
 
-/* The session's own operations go the same way as a caller's, without the pipeline. */
-static struct call *own_call(struct session *s, enum op_id op, size_t root, const char *path,
-                             void (*done)(struct call *))
+struct call *session_own_call(struct session *s, enum op_id op, size_t root, const char *path,
+                              void (*done)(struct call *))
 {
     struct call *call = call_new();
     call->workplace = &s->workplace;
@@ -155,19 +166,13 @@ static void swept(struct call *call)
 static void send_sweeps(struct session *s)
 {
     for (struct leftover *l; (l = leftover_take(&s->leftovers));) {
-        struct call *call = own_call(s, OP_SWEEP, l->root, l->path, swept);
+        struct call *call = session_own_call(s, OP_SWEEP, l->root, l->path, swept);
         snprintf(call->sweep_tag, sizeof call->sweep_tag, "%s", l->tag);
         call->request.sweep = (struct op_sweep_request){
             (int64_t)l->root, call_path_text(call), {call->sweep_tag, strlen(call->sweep_tag)}};
-        send_call(s, call);
+        session_send(s, call);
         leftover_free(l);
     }
-}
-
-static void warn_ignored(void *arg, const char *path, const char *why)
-{
-    (void)arg;
-    log_warning("%s: %s is left out: %s", WORKSPACE_FILE, path, why);
 }
 
 static void opened(struct session *s)
@@ -176,47 +181,53 @@ static void opened(struct session *s)
     /* Now that the cell is open and what is taken over can be swept at once. */
     leftover_collect(&s->leftovers, s->state_fd, &s->spec);
     send_sweeps(s);
-    send_waiting(s);
+    session_send_waiting(s);
 }
 
-static void settings_read(struct call *call)
+static void came(struct call *call);
+
+static void send_rules(struct session *s, const struct config *config)
+{
+    struct call *call = session_own_call(s, OP_RULES, 0, ".", came);
+    call->request.rules = (struct op_rules_request){.path = call_path_text(call)};
+    settings_pack_rules(config, &s->rules);
+    call->request_body = buf_str(&s->rules);
+    s->to_come++;
+    session_send(s, call);
+}
+
+/* One of the calls that come before all others is done. When the workspace's settings bring other rules than
+ * the operator's, these follow, and only then is the cell open. */
+static void came(struct call *call)
 {
     struct session *s = session_of(call);
+    struct config *fresh = NULL;
     struct err err;
-    int r = 0;
-    if (call->failed && call->err.code == ERR_INTERRUPTED) {
-        /* The cell died meanwhile; what waits is seen to when that is told. */
-        cell_kill(s->cell, "it ended before it was open");
-        call_free(call);
-        return;
-    }
-    struct config *fresh = config_clone(s->operator_config);
-    if (!s->settings)
-        r = call->failed ? err_set(&err, call->err.code, "%s", call->err.message) : 0;
-    else if (!call->failed && call->reply.read.truncated)
-        r = err_set(&err, ERR_TOO_LARGE, "%s is larger than %u bytes", WORKSPACE_FILE,
-                    CONFIG_BYTES_MAX);
-    else if (!call->failed)
-        r = config_apply(fresh, buf_str(&call->reply_body), WORKSPACE_FILE, CONFIG_WORKSPACE,
-                         warn_ignored, NULL, &err);
-    else if (call->err.code != ERR_NOT_FOUND)
-        r = err_set(&err, call->err.code, "reading %s: %.400s", WORKSPACE_FILE, call->err.message);
-    if (r < 0) {
-        struct err why = err;
-        err_set(&err, ERR_POLICY_DENIED,
-                "nothing runs while the workspace's settings cannot be used: %.380s", why.message);
-        err_reason(&err, "workspace_settings");
-    }
+    bool rules = call->op == &op_table[OP_RULES];
+    bool cut_off = call->failed && call->err.code == ERR_INTERRUPTED;
+    if (!rules && !cut_off)
+        fresh = settings_lay_over(s->operator_config, call, s->settings != NULL, &err);
+    else if (call->failed)
+        err = call->err;
+    bool failed = rules ? call->failed : !fresh;
     call_free(call);
-    config_free(r < 0 ? fresh : s->config);
-    if (r < 0) {
-        /* Someone meant to tighten and it cannot be read: nothing runs. */
-        fail_waiting(s, &err, 0);
-        cell_kill(s->cell, "the workspace's settings cannot be used");
+    if (failed) {
+        /* What waits for a cell that died is seen to when that is told. */
+        if (!cut_off)
+            fail_waiting(s, &err, 0);
+        cell_kill(s->cell, cut_off ? "it ended before it was open" : "its settings cannot be used");
         return;
     }
-    s->workplace.config = s->config = fresh;
-    opened(s);
+    if (fresh) {
+        config_free(s->config);
+        s->workplace.config = s->config = fresh;
+    }
+    if (--s->to_come > 0)
+        return;
+    if (settings_pack_rules(s->config, &s->rules))
+        send_rules(s, s->config);
+    else
+        opened(s);
 }
 
 static int take_frame(void *arg, const struct frame *frame)
@@ -255,6 +266,8 @@ static void cell_died(void *arg, const char *why)
     cell_free(s->cell);
     s->cell = NULL;
     s->state = NO_CELL;
+    s->scans = 0;
+    s->scanned_ns = 0;
     for (struct call *call; (call = flight_first(&s->flight));) {
         flight_remove(&s->flight, call);
         if (call->op->writes)
@@ -300,18 +313,22 @@ static int open_cell(struct session *s, struct err *err)
         return -1;
     s->state = OPENING;
     snprintf(s->cell_tag, sizeof s->cell_tag, "%s-%x", s->tag, ++s->cells);
+    s->to_come = 0;
+    send_rules(s, s->operator_config);
+    s->to_come++;
     struct call *call;
     if (s->settings) {
-        call = own_call(s, OP_READ, 0, s->settings, settings_read);
+        call = session_own_call(s, OP_READ, 0, s->settings, came);
         call->request.read = (struct op_read_request){.path = call_path_text(call),
+                                                      .unguarded = true,
                                                       .start_line = ARG_ABSENT,
                                                       .end_line = ARG_ABSENT,
                                                       .max_bytes = CONFIG_BYTES_MAX};
     } else {
-        call = own_call(s, OP_STAT, 0, ".", settings_read);
+        call = session_own_call(s, OP_STAT, 0, ".", came);
         call->request.stat = (struct op_stat_request){.path = call_path_text(call)};
     }
-    send_call(s, call);
+    session_send(s, call);
     return 0;
 }
 
@@ -336,6 +353,9 @@ static void run(void *self, struct call *call)
         start(s, call);
         return;
     }
+    /* Made ready while the cell starts. */
+    if (call->tool->runner == RUN_COMMAND)
+        commands_prepare(s->commands, s->cell, s->operator_config, &err);
     wait(s, call);
 }
 

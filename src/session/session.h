@@ -21,6 +21,7 @@ struct session_options {
     const char *protect; /* in the last root: a folder that stays read-only in the cell, or NULL */
     bool show_system;
     bool commands;                        /* some call may run one */
+    bool once;                            /* there is one call */
     struct root command_roots[ROOTS_MAX]; /* the folders they have */
     size_t n_command_roots;
     const char *command_base; /* absolute; relative ones begin there; NULL: at the first root */

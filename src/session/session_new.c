@@ -3,13 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "session/commands.h"
+#include "session/make_spec.h"
 #include "session/session_parts.h"
+#include "session/settings.h"
 
 /* So many commands' worth of output is kept. */
 #define SPILLS_TOTAL 8
@@ -19,39 +18,16 @@ static void session_freep(struct session **s)
     session_free(*s);
 }
 
-/* A folder of the last root that stays read-only has to be so by every name it has in the cell. */
-static char *protected_in(const struct session_options *o, size_t i)
+static struct root copy_root(const struct root *r)
 {
-    const char *rest = path_rest(o->roots[o->n_roots - 1].host, o->roots[i].host);
-    if (!o->protect || !rest)
-        return NULL;
-    return *rest ? mem_format("%s/%s", rest, o->protect) : mem_dup(o->protect);
+    return (struct root){mem_dup(r->name), mem_dup(r->inside), mem_dup(r->host), r->writable};
 }
 
-/* The cell's part that is for commands. */
-static int plan_commands(struct session *s, const struct session_options *o, struct err *err)
+static void free_root(const struct root *r)
 {
-    const struct str *shown;
-    size_t count;
-    s->spec.commands = true;
-    s->spec.home_bytes = (uint64_t)config_int(o->config, "commands.homeSize");
-    s->spec.tmp_bytes = (uint64_t)config_int(o->config, "commands.tmpSize");
-    for (size_t i = 0; i < o->n_command_roots; i++) {
-        const struct root *r = &o->command_roots[i];
-        s->command_roots[i] = (struct root){r->name, r->inside, mem_dup(r->host), r->writable};
-    }
-    if (spec_add_command_roots(&s->spec, s->command_roots, o->n_command_roots, err) < 0)
-        return -1;
-    if (!config_list(o->config, "commands.show", &shown, &count))
-        return 0;
-    for (size_t i = 0; i < count; i++) {
-        FREE_AT_END char *real = realpath(shown[i].p, NULL);
-        if (!real)
-            log_warning("commands.show: %s: %s", shown[i].p, strerror(errno));
-        else if (spec_add_shown(&s->spec, shown[i].p, err) < 0)
-            return -1;
-    }
-    return 0;
+    free((void *)(uintptr_t)r->name);
+    free((void *)(uintptr_t)r->inside);
+    free((void *)(uintptr_t)r->host);
 }
 
 int session_new(struct session **ret_session, uv_loop_t *loop,
@@ -67,8 +43,8 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     s->command_base = mem_dup(options->command_base);
     if (options->settings)
         s->settings = strcmp(options->settings, ".") == 0
-                          ? mem_dup(WORKSPACE_FILE)
-                          : mem_format("%s/" WORKSPACE_FILE, options->settings);
+                          ? mem_dup(SETTINGS_FILE)
+                          : mem_format("%s/" SETTINGS_FILE, options->settings);
     s->waiting_end = &s->waiting;
     flight_init(&s->flight);
     for (size_t i = 0; i < ROOTS_MAX; i++)
@@ -77,26 +53,15 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     if (getrandom(&random, sizeof random, 0) != sizeof random)
         return err_set(err, ERR_INTERNAL, "no random numbers: %s", strerror(errno));
     snprintf(s->tag, sizeof s->tag, "%08x", random);
-    s->commands = commands_new(loop, s->tag);
+    s->commands = commands_new(loop, s->tag, options->once);
     spills_init(&s->spills, s->state_fd, config_int(options->config, "commands.outputKept"),
                 SPILLS_TOTAL * config_int(options->config, "commands.outputKept"));
-    for (size_t i = 0; i < options->n_roots; i++) {
-        const struct root *r = &options->roots[i];
-        s->roots[i] = (struct root){r->name, r->inside, mem_dup(r->host), r->writable};
-        FREE_AT_END char *protect = protected_in(options, i);
-        if (spec_add_root(&s->spec, r, protect, err) < 0)
-            return -1;
-    }
-    if (options->commands && plan_commands(s, options, err) < 0)
+    for (size_t i = 0; i < options->n_roots; i++)
+        s->roots[i] = copy_root(&options->roots[i]);
+    for (size_t i = 0; i < options->n_command_roots; i++)
+        s->command_roots[i] = copy_root(&options->command_roots[i]);
+    if (make_spec(options, &s->spec, err) < 0)
         return -1;
-    mode_t mask = umask(022);
-    umask(mask);
-    s->spec.umask = mask;
-    /* One more, which hears of cancels. */
-    s->spec.threads = (uint32_t)config_int(options->config, "limits.workerThreads") + 1;
-    s->spec.system = options->show_system;
-    spec_choose_owner(&s->spec, geteuid(), getegid(),
-                      (uint32_t)config_int(options->config, "cell.uid"));
     s->workplace = (struct workplace){
         .roots = s->roots,
         .n_roots = options->n_roots,
@@ -127,8 +92,8 @@ void session_free(struct session *s)
     }
     for (size_t i = 0; i < ROOTS_MAX; i++) {
         sweep_done(&s->sweeps[i]);
-        free((void *)(uintptr_t)s->roots[i].host);
-        free((void *)(uintptr_t)s->command_roots[i].host);
+        free_root(&s->roots[i]);
+        free_root(&s->command_roots[i]);
     }
     leftover_leave(&s->leftovers, s->state_fd, &s->spec);
     flight_done(&s->flight);
@@ -136,6 +101,7 @@ void session_free(struct session *s)
     spills_done(&s->spills);
     spec_done(&s->spec);
     config_free(s->config);
+    buf_done(&s->rules);
     free(s->id);
     free(s->base);
     free(s->command_base);

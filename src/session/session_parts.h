@@ -7,8 +7,6 @@
 #include "session/session.h"
 #include "session/sweep.h"
 
-#define WORKSPACE_FILE "sandgate.json"
-
 enum session_state {
     NO_CELL,
     OPENING, /* the cell starts; the workspace's own settings are being read */
@@ -32,6 +30,8 @@ struct session {
     char cell_tag[32]; /* of those of the cell at hand: a later one must not sweep its own */
     unsigned cells;
     enum session_state state;
+    unsigned to_come; /* calls of its own that come before the cell is open */
+    struct buf rules; /* about files, as the cell was last sent them */
     struct cell *cell;
     struct flight flight;
     struct call *waiting; /* for OPEN */
@@ -39,7 +39,17 @@ struct session {
     struct sweep sweeps[ROOTS_MAX];
     struct leftover *leftovers;
     struct commands *commands;
+    unsigned scans;      /* on their way */
+    uint64_t scanned_ns; /* when the last of them ended; 0: not in this cell */
     struct spills spills;
 };
+
+/* One of the session's own operations: they go the same way as a caller's, without the pipeline. `done` frees it. */
+struct call *session_own_call(struct session *s, enum op_id op, size_t root, const char *path,
+                              void (*done)(struct call *));
+void session_send(struct session *s, struct call *call);
+/* The calls that wait go on. */
+void session_send_waiting(struct session *s);
+void session_fail_waiting(struct session *s, const struct err *err);
 
 #endif

@@ -169,7 +169,10 @@ static void write_signal(const struct command *command, struct json_out *j)
     }
     char name[32];
     const char *abbreviation = sigabbrev_np((int)command->signal);
-    snprintf(name, sizeof name, "SIG%s", abbreviation ? abbreviation : "?");
+    if (abbreviation)
+        snprintf(name, sizeof name, "SIG%s", abbreviation);
+    else /* a real-time signal */
+        snprintf(name, sizeof name, "SIG%lld", (long long)command->signal);
     jo_ktext(j, "signal", name);
 }
 

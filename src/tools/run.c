@@ -19,8 +19,11 @@ static int parse_cwd(struct call *call, struct str cwd, struct err *err)
 int run_prepare(struct call *call, struct str cwd, int64_t max_output, int64_t timeout_ms,
                 struct err *err)
 {
-    if (parse_cwd(call, cwd, err) < 0)
+    if (parse_cwd(call, cwd, err) < 0) {
+        if (err->field[0])
+            snprintf(err->field, sizeof err->field, "cwd");
         return -1;
+    }
     const struct root *root = &call->workplace->command_roots[call->path.root];
     buf_done(&call->decoded);
     buf_init(&call->decoded, 3 * (size_t)PATH_TEXT_MAX);
@@ -38,10 +41,11 @@ int run_prepare(struct call *call, struct str cwd, int64_t max_output, int64_t t
     int64_t most = config_int(call->workplace->config, "commands.maxTimeoutMs");
     if (timeout_ms > most)
         return err_field(
-            err, "timeout",
+            err, "timeout_ms",
             "a command may take at most %lld ms here (commands.maxTimeoutMs), not %lld",
             (long long)most, (long long)timeout_ms);
-    call->deadline_ns = timeout_ms ? call->start_ns + (uint64_t)timeout_ms * 1000000u : UINT64_MAX;
+    call->deadline_ns = call->pass_on ? UINT64_MAX
+                                      : call->start_ns + (uint64_t)timeout_ms * 1000000u;
     call->grace_ns = RUN_GRACE_NS;
     return 0;
 }
@@ -82,6 +86,43 @@ const char *run_limit_words(const struct call *call)
     }
 }
 
+enum err_code run_limit_code(const struct call *call)
+{
+    switch (call->command->ended_by) {
+    case COMMAND_MEMORY_LIMIT:
+        return ERR_MEMORY_LIMIT;
+    case COMMAND_PROCESS_LIMIT:
+        return ERR_PROCESS_LIMIT;
+    case COMMAND_CPU_LIMIT:
+        return ERR_TIMEOUT;
+    default:
+        return ERR_DISK_LIMIT;
+    }
+}
+
+bool run_has_printed(const struct call *call)
+{
+    const struct output *streams = call->command->streams;
+    return streams[COMMAND_STDOUT].total + streams[COMMAND_STDERR].total > 0;
+}
+
+void run_end_line(struct buf *text)
+{
+    if (text->len && text->data[text->len - 1] != '\n')
+        buf_add_char(text, '\n');
+}
+
+void run_add_printed(const struct call *call, struct buf *text)
+{
+    const struct output *streams = call->command->streams;
+    output_text(&streams[COMMAND_STDOUT], text);
+    if (streams[COMMAND_STDERR].total == 0)
+        return;
+    run_end_line(text);
+    buf_add_text(text, "[stderr]\n");
+    output_text(&streams[COMMAND_STDERR], text);
+}
+
 void run_write_stream(const struct call *call, const char *key, enum command_stream stream,
                       struct json_out *j)
 {
@@ -94,8 +135,8 @@ void run_write_stream(const struct call *call, const char *key, enum command_str
     }
     BUF_AT_END struct buf text = BUF_INIT(call->command->max_output + 4096);
     output_text(output, &text);
-    buf_addf(&text, "%s[the command was ended: %s]\n",
-             text.len && text.data[text.len - 1] != '\n' ? "\n" : "", limit);
+    run_end_line(&text);
+    buf_addf(&text, "[the command was ended: %s]\n", limit);
     jo_str(j, buf_str(&text));
 }
 

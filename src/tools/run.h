@@ -22,5 +22,12 @@ void run_write_stream(const struct call *call, const char *key, enum command_str
 bool run_truncated(const struct call *call);
 /* Which limit ended it, in words; NULL: none. */
 const char *run_limit_words(const struct call *call);
+enum err_code run_limit_code(const struct call *call);
+
+bool run_has_printed(const struct call *call);
+/* Both streams as one text: standard error behind a line that says so. */
+void run_add_printed(const struct call *call, struct buf *text);
+/* So that what comes next begins a line. */
+void run_end_line(struct buf *text);
 
 #endif

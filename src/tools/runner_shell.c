@@ -47,31 +47,22 @@ static int prepare(struct call *call, struct err *err)
     return run_check_size(call, err);
 }
 
-static void end_line(struct buf *text)
+static int judge(const struct call *call, struct err *err)
 {
-    if (text->len && text->data[text->len - 1] != '\n')
-        buf_add_char(text, '\n');
+    const struct args *a = (const void *)&call->args;
+    const char *limit = run_limit_words(call);
+    if (call->command->ended_by == COMMAND_TIMEOUT)
+        return err_set(err, ERR_TIMEOUT, "command timed out after %" PRId64 " seconds", a->timeout);
+    return limit ? err_set(err, run_limit_code(call), "the command was ended: %s", limit) : 0;
 }
 
 static int shape(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
-    const struct args *a = (const void *)&call->args;
-    const struct command *command = call->command;
-    const char *limit = run_limit_words(call);
-    BUF_AT_END struct buf text = BUF_INIT(2 * command->max_output + 8192);
-    if (command->ended_by == COMMAND_TIMEOUT)
-        buf_addf(&text, "Error: command timed out after %" PRId64 " seconds\n", a->timeout);
-    else if (limit)
-        buf_addf(&text, "Error: the command was ended: %s\n", limit);
-    output_text(&command->streams[COMMAND_STDOUT], &text);
-    if (command->streams[COMMAND_STDERR].total) {
-        end_line(&text);
-        buf_add_text(&text, "[stderr]\n");
-        output_text(&command->streams[COMMAND_STDERR], &text);
-    }
-    if (run_exit_code(call) != 0 && command->ended_by != COMMAND_TIMEOUT) {
-        end_line(&text);
+    BUF_AT_END struct buf text = BUF_INIT(2 * call->command->max_output + 8192);
+    run_add_printed(call, &text);
+    if (run_exit_code(call) != 0) {
+        run_end_line(&text);
         buf_addf(&text, "[exit code: %" PRId64 "]", run_exit_code(call));
     }
     jo_content(j, buf_str(&text));
@@ -90,5 +81,6 @@ const struct tool runner_shell = {
     .capabilities = CAP_COMMAND | CAP_FS_READ | CAP_FS_WRITE,
     .runner = RUN_COMMAND,
     .prepare = prepare,
+    .judge = judge,
     .shape = shape,
 };

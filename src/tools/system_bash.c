@@ -54,6 +54,14 @@ static int check_folder(const struct call *call, struct err *err)
     return err_reason(err, "not_allowed");
 }
 
+/* Both are the operator's: the caller gave neither and could not correct it. */
+static int64_t time_limit(const struct config *config)
+{
+    int64_t own = config_int(config, "tools.bash.timeoutMs");
+    int64_t most = config_int(config, "commands.maxTimeoutMs");
+    return own < most ? own : most;
+}
+
 static int prepare(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
@@ -68,7 +76,7 @@ static int prepare(struct call *call, struct err *err)
     if (a->command.n == 0 || memchr(a->command.p, '\0', a->command.n))
         return err_field(err, "command", "`command` is empty or holds a NUL: nothing to run");
     if (run_prepare(call, a->cwd, config_int(config, "tools.bash.maxOutputBytes"),
-                    config_int(config, "tools.bash.timeoutMs"), err) < 0 ||
+                    time_limit(config), err) < 0 ||
         check_folder(call, err) < 0)
         return -1;
     command_add_arg(call->command, a->command);
@@ -82,13 +90,18 @@ static int prepare(struct call *call, struct err *err)
     return run_check_size(call, err);
 }
 
+static int judge(const struct call *call, struct err *err)
+{
+    if (call->command->ended_by != COMMAND_TIMEOUT)
+        return 0;
+    return err_set(err, ERR_TIMEOUT,
+                   "the program did not end within %lld ms (tools.bash.timeoutMs) and was stopped",
+                   (long long)time_limit(call->workplace->config));
+}
+
 static int shape(const struct call *call, struct json_out *j, struct err *err)
 {
-    if (call->command->ended_by == COMMAND_TIMEOUT)
-        return err_set(
-            err, ERR_TIMEOUT,
-            "the program did not end within %lld ms (tools.bash.timeoutMs) and was stopped",
-            (long long)config_int(call->workplace->config, "tools.bash.timeoutMs"));
+    (void)err;
     jo_kint(j, "exitCode", run_exit_code(call));
     run_write_stream(call, "stdout", COMMAND_STDOUT, j);
     run_write_stream(call, "stderr", COMMAND_STDERR, j);
@@ -109,5 +122,6 @@ const struct tool system_bash = {
     .capabilities = CAP_COMMAND | CAP_FS_READ | CAP_FS_WRITE,
     .runner = RUN_COMMAND,
     .prepare = prepare,
+    .judge = judge,
     .shape = shape,
 };

@@ -12,22 +12,10 @@
 
 #include "base/fd.h"
 #include "base/utf8.h"
+#include "work/beneath_walk.h"
 
-#define LINKS_MAX 40  /* as the kernel's own limit */
-#define DEPTH_MAX 256 /* folders open at once while walking */
 #define RETRIES 32
 #define SHOWN 120
-
-static int open_at(int dir, const char *path, int flags, mode_t mode, uint64_t resolve)
-{
-    struct open_how how = {
-        .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC |
-                                      (flags & O_PATH ? 0 : O_NOCTTY | O_NONBLOCK)),
-        .mode = mode,
-        .resolve = resolve | RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
-    };
-    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
-}
 
 static int link_errno(struct err *err, int error, int n, const char *path)
 {
@@ -78,7 +66,7 @@ int beneath_errno(struct err *err, int error, const char *path)
         return err_set(err, ERR_TOO_LARGE, "`%.*s` would be larger than files may be", n, path);
     case E2BIG:
         return err_field(err, "path", "`%.*s` has more than %d folders in one another", n, path,
-                         DEPTH_MAX - 2);
+                         BENEATH_DEPTH_MAX - 2);
     case ENAMETOOLONG:
         return err_field(err, "path", "a name in `%.*s` is too long", n, path);
     case ELOOP:
@@ -102,162 +90,15 @@ int beneath_errno(struct err *err, int error, const char *path)
     }
 }
 
-/* A walk by hand, for what one openat2 cannot answer: absolute links that point inside, folders to
- * be made, the place behind a dangling link. `..` goes back along folders already open. */
-struct walk {
-    const struct beneath_root *root;
-    bool make_parents;
-    int dirs[DEPTH_MAX];
-    int depth;                    /* dirs[0] is the root's own descriptor */
-    char rest[2 * PATH_TEXT_MAX]; /* still to be walked */
-    char name[PATH_NAME_MAX + 1]; /* component at hand */
-    int links;
-};
-
-static void pop_to(struct walk *w, int depth)
-{
-    while (w->depth > depth)
-        close(w->dirs[w->depth--]);
-}
-
-static void walk_done(struct walk *w)
-{
-    pop_to(w, 0);
-}
-
-/* Takes the next component into w->name; 0 at the end, 1, or -errno. *ret_last: nothing follows. */
-static int next_name(struct walk *w, bool *ret_last)
-{
-    char *at = w->rest;
-    while (*at == '/')
-        at++;
-    size_t n = strcspn(at, "/");
-    if (n == 0)
-        return 0;
-    if (n > PATH_NAME_MAX)
-        return -ENAMETOOLONG;
-    memcpy(w->name, at, n);
-    w->name[n] = '\0';
-    at += n;
-    while (*at == '/')
-        at++;
-    *ret_last = *at == '\0';
-    memmove(w->rest, at, strlen(at) + 1);
-    return 1;
-}
-
-/* Puts the link's target before what is still to be walked. */
-static int follow(struct walk *w, int link)
-{
-    char target[PATH_TEXT_MAX];
-    ssize_t n = readlinkat(link, "", target, sizeof target);
-    if (n < 0)
-        return -errno;
-    if (++w->links > LINKS_MAX)
-        return -ELOOP;
-    struct str text = {target, (size_t)n};
-    if (n > 0 && target[0] == '/') {
-        const char *prefix = path_beneath(text, w->root->inside) ? w->root->inside : w->root->host;
-        if (!path_beneath(text, prefix))
-            return -EXDEV;
-        text.p += path_prefix_length(prefix);
-        text.n -= path_prefix_length(prefix);
-        pop_to(w, 0);
-    }
-    size_t left = strlen(w->rest);
-    if (text.n + 1 + left >= sizeof w->rest)
-        return -ENAMETOOLONG;
-    memmove(w->rest + text.n + 1, w->rest, left + 1);
-    memcpy(w->rest, text.p, text.n);
-    w->rest[text.n] = '/';
-    return 0;
-}
-
-static int enter(struct walk *w, int *fd)
-{
-    if (w->depth + 1 >= DEPTH_MAX)
-        return -E2BIG;
-    w->dirs[++w->depth] = TAKE_FD(*fd);
-    return 0;
-}
-
-static int make_and_enter(struct walk *w)
-{
-    int parent = w->dirs[w->depth];
-    if (mkdirat(parent, w->name, 0777) < 0 && errno != EEXIST)
-        return -errno;
-    FD_AT_END int fd = open_at(parent, w->name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0,
-                               RESOLVE_NO_SYMLINKS);
-    return fd < 0 ? -errno : enter(w, &fd);
-}
-
-/* One component. 1: it was the last one, w->name stands in w->dirs[w->depth]; 0: go on. */
-static int step(struct walk *w, bool last)
-{
-    if (strcmp(w->name, ".") == 0)
-        return 0;
-    if (strcmp(w->name, "..") == 0) {
-        if (w->depth == 0)
-            return -EXDEV;
-        pop_to(w, w->depth - 1);
-        return 0;
-    }
-    FD_AT_END int fd = open_at(w->dirs[w->depth], w->name, O_PATH | O_NOFOLLOW, 0, 0);
-    if (fd < 0 && errno == ENOENT && last)
-        return 1;
-    if (fd < 0 && errno == ENOENT && w->make_parents)
-        return make_and_enter(w);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -errno;
-    if (S_ISLNK(st.st_mode))
-        return w->root->no_links ? -EMLINK : follow(w, fd);
-    if (last)
-        return 1;
-    return S_ISDIR(st.st_mode) ? enter(w, &fd) : -ENOTDIR;
-}
-
-static int count_slashes(const char *path)
-{
-    int count = 0;
-    for (; *path; path++)
-        count += *path == '/';
-    return count;
-}
-
-/* Leaves the place in w; w->name is "." when the path leads to a folder by `..` or the root. */
-static int walk_to(struct walk *w, const struct beneath_root *root, const char *path, bool make)
-{
-    w->root = root;
-    w->make_parents = make;
-    w->dirs[0] = root->fd;
-    w->depth = 0;
-    w->links = 0;
-    snprintf(w->rest, sizeof w->rest, "%s", path);
-    /* Before the first of too many folders is made. */
-    if (make && count_slashes(path) >= DEPTH_MAX - 2)
-        return -E2BIG;
-    for (;;) {
-        bool last = false;
-        int r = next_name(w, &last);
-        if (r > 0)
-            r = step(w, last);
-        else if (r == 0) {
-            memcpy(w->name, ".", 2);
-            return 0;
-        }
-        if (r != 0)
-            return r < 0 ? r : 0;
-    }
-}
-
-static int open_by_walk(const struct beneath_root *root, const char *path, int flags)
+static int open_by_walk(const struct beneath_root *root, const char *path, int flags,
+                        struct beneath_real *real)
 {
     for (int i = 0; i < RETRIES; i++) {
-        struct walk w;
-        int r = walk_to(&w, root, path, false);
+        struct beneath_walk w;
+        int r = beneath_walk_to(&w, root, path, 0, real);
         if (r == 0) {
-            r = open_at(w.dirs[w.depth], w.name, flags | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+            r = beneath_open_at(w.dirs[w.depth], w.name, flags | O_NOFOLLOW, 0,
+                                RESOLVE_NO_SYMLINKS);
             struct stat st;
             if (r < 0)
                 r = -errno;
@@ -267,34 +108,58 @@ static int open_by_walk(const struct beneath_root *root, const char *path, int f
                 r = -ELOOP;
             }
         }
-        walk_done(&w);
+        beneath_walk_done(&w);
         /* The name became a link after it was looked at: look again. */
-        if (r != -ELOOP || w.links > LINKS_MAX)
+        if (r != -ELOOP || w.links > BENEATH_LINKS_MAX)
             return r;
     }
     return -ELOOP;
 }
 
-static int open_any(const struct beneath_root *root, const char *path, int flags)
+/* Names with single slashes between them: what is opened by it without a link is that very path. */
+static bool is_plain(const char *path)
 {
-    int fd = -1;
-    for (int i = 0; i < RETRIES; i++) {
-        fd = open_at(root->fd, path, flags, 0, root->no_links ? RESOLVE_NO_SYMLINKS : 0);
-        /* The kernel could not tell whether `..` stayed inside during a rename elsewhere. */
-        if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
-            break;
+    if (*path == '\0' || strcmp(path, ".") == 0)
+        return true;
+    for (;;) {
+        size_t n = strcspn(path, "/");
+        if (n == 0 || (path[0] == '.' && (n == 1 || (n == 2 && path[1] == '.'))))
+            return false;
+        if (path[n] == '\0')
+            return true;
+        path += n + 1;
     }
-    if (fd >= 0)
-        return fd;
-    if (errno == ELOOP && root->no_links)
-        return -EMLINK;
-    return errno == EXDEV || errno == EAGAIN ? open_by_walk(root, path, flags) : -errno;
+}
+
+/* One call where there is no link on the way, and then `path` is the real one. */
+static int open_any(const struct beneath_root *root, const char *path, int flags,
+                    struct beneath_real *real)
+{
+    if (is_plain(path)) {
+        int fd = beneath_open_at(root->fd, path, flags, 0, RESOLVE_NO_SYMLINKS);
+        real->text = path;
+        real->link_verdict = GUARD_OPEN;
+        if (fd >= 0)
+            return fd;
+        if (errno == ELOOP && root->no_links)
+            return -EMLINK;
+        if (errno != ELOOP && errno != EAGAIN && errno != EINTR)
+            return -errno;
+    }
+    return open_by_walk(root, path, flags, real);
 }
 
 int beneath_open(const struct beneath_root *root, const char *path, int flags, int *ret_fd,
                  struct err *err)
 {
-    int fd = open_any(root, path, flags);
+    struct beneath_real real;
+    return beneath_open_real(root, path, flags, ret_fd, &real, err);
+}
+
+int beneath_open_real(const struct beneath_root *root, const char *path, int flags, int *ret_fd,
+                      struct beneath_real *ret_real, struct err *err)
+{
+    int fd = open_any(root, path, flags, ret_real);
     if (fd < 0)
         return beneath_errno(err, -fd, path);
     *ret_fd = fd;
@@ -311,30 +176,48 @@ static int not_regular(struct err *err, mode_t mode, const char *path)
                                     : "a device");
 }
 
-int beneath_open_file(const struct beneath_root *root, const char *path, int *ret_fd,
-                      struct stat *ret_stat, struct err *err)
+/* A device on a nodev mount gives EACCES, a socket ENXIO: says what it is. */
+static int cannot_open(const struct beneath_root *root, const char *path, int error,
+                       struct err *err)
 {
-    FD_AT_END int fd = open_any(root, path, O_RDONLY);
-    if (fd == -EACCES || fd == -EPERM || fd == -ENXIO || fd == -ENODEV) {
-        /* A device on a nodev mount gives EACCES, a socket ENXIO: say what it is. */
-        FD_AT_END int look = open_any(root, path, O_PATH);
-        if (look >= 0 && fstat(look, ret_stat) == 0 && !S_ISREG(ret_stat->st_mode) &&
-            !S_ISDIR(ret_stat->st_mode)) {
-            fd = -1;
-            return not_regular(err, ret_stat->st_mode, path);
-        }
+    struct beneath_real real;
+    struct stat st;
+    if (error == EACCES || error == EPERM || error == ENXIO || error == ENODEV) {
+        FD_AT_END int look = open_any(root, path, O_PATH, &real);
+        if (look >= 0 && fstat(look, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+            return not_regular(err, st.st_mode, path);
     }
-    if (fd < 0) {
-        int error = -fd;
-        fd = -1;
-        return beneath_errno(err, error, path);
-    }
+    return beneath_errno(err, error, path);
+}
+
+static int open_file(const struct beneath_root *root, const char *path, unsigned flags, int *ret_fd,
+                     struct stat *ret_stat, struct err *err)
+{
+    struct beneath_real real;
+    int opened = open_any(root, path, O_RDONLY, &real);
+    if (opened < 0)
+        return cannot_open(root, path, -opened, err);
+    FD_AT_END int fd = opened;
     if (fstat(fd, ret_stat) < 0)
         return beneath_errno(err, errno, path);
     if (!S_ISREG(ret_stat->st_mode))
         return not_regular(err, ret_stat->st_mode, path);
+    if (beneath_is_refused(root, &real, flags))
+        return beneath_refuse(&real, path, err);
     *ret_fd = TAKE_FD(fd);
     return 0;
+}
+
+int beneath_open_file(const struct beneath_root *root, const char *path, int *ret_fd,
+                      struct stat *ret_stat, struct err *err)
+{
+    return open_file(root, path, BENEATH_ONLY_READ, ret_fd, ret_stat, err);
+}
+
+int beneath_open_to_change(const struct beneath_root *root, const char *path, int *ret_fd,
+                           struct stat *ret_stat, struct err *err)
+{
+    return open_file(root, path, 0, ret_fd, ret_stat, err);
 }
 
 /* Splits at the last slash; the parent of a plain name is the root. */
@@ -366,63 +249,88 @@ int beneath_is_link(const struct beneath_root *root, const char *path, bool *ret
     return 0;
 }
 
-static int place_by_walk(const struct beneath_root *root, const char *path, bool make_parents,
+/* Behind the real path of a folder that was walked to. */
+static int add_name(struct beneath_real *real, const char *name)
+{
+    size_t n = strcmp(real->buffer, ".") == 0 ? 0 : strlen(real->buffer);
+    if (n + strlen(name) + 2 > sizeof real->buffer)
+        return -1;
+    snprintf(real->buffer + n, sizeof real->buffer - n, "%s%s", n ? "/" : "", name);
+    return 0;
+}
+
+static int place_by_walk(const struct beneath_root *root, const char *path, unsigned flags,
                          struct beneath_place *ret, struct err *err)
 {
-    struct walk w;
-    int r = walk_to(&w, root, path, make_parents);
-    int dir = -1;
+    struct beneath_walk w;
+    struct beneath_real real;
+    int r = beneath_walk_to(&w, root, path, flags, &real);
+    bool refused = r < 0 ? w.refused : beneath_is_refused(root, &real, flags);
+    FD_AT_END int dir = -1;
     if (r == 0) {
         dir = fcntl(w.dirs[w.depth], F_DUPFD_CLOEXEC, 0);
         r = dir < 0 ? -errno : 0;
     }
-    walk_done(&w);
-    if (r == 0 && strcmp(w.name, ".") == 0) {
-        close(dir);
+    beneath_walk_done(&w);
+    if (r == 0 && strcmp(w.name, ".") == 0)
         r = -EISDIR;
-    }
+    if (refused)
+        return beneath_refuse(&real, path, err);
     if (r < 0)
         return beneath_errno(err, -r, path);
-    ret->dir = dir;
+    ret->dir = TAKE_FD(dir);
     snprintf(ret->name, sizeof ret->name, "%s", w.name);
     return 0;
 }
 
-int beneath_place(const struct beneath_root *root, const char *path, bool make_parents,
+int beneath_place(const struct beneath_root *root, const char *path, unsigned flags,
                   struct beneath_place *ret, struct err *err)
 {
     char parent[PATH_TEXT_MAX];
-    if (split(path, parent, ret->name)) {
-        FD_AT_END int dir = open_at(root->fd, parent, O_PATH | O_DIRECTORY, 0,
-                                    root->no_links ? RESOLVE_NO_SYMLINKS : 0);
+    if (is_plain(path) && split(path, parent, ret->name)) {
+        FD_AT_END int dir = beneath_open_at(root->fd, parent, O_PATH | O_DIRECTORY, 0,
+                                            RESOLVE_NO_SYMLINKS);
         struct stat st;
         bool missing = dir >= 0 && fstatat(dir, ret->name, &st, AT_SYMLINK_NOFOLLOW) < 0;
         if (dir >= 0 && (missing ? errno == ENOENT : !S_ISLNK(st.st_mode))) {
+            struct beneath_real real;
+            real.text = path;
+            real.link_verdict = GUARD_OPEN;
+            if (beneath_is_refused(root, &real, flags))
+                return beneath_refuse(&real, path, err);
             ret->dir = TAKE_FD(dir);
             return 0;
         }
     }
-    return place_by_walk(root, path, make_parents, ret, err);
+    return place_by_walk(root, path, flags, ret, err);
 }
 
 int beneath_entry(const struct beneath_root *root, const char *path, struct beneath_place *ret,
-                  struct err *err)
+                  struct beneath_real *ret_real, struct err *err)
 {
     char parent[PATH_TEXT_MAX];
     if (!split(path, parent, ret->name))
         return err_field(err, "path", "`%.*s` names a folder by dots: give its own name",
                          (int)utf8_cut(path, strnlen(path, SHOWN)), path);
-    return beneath_open(root, parent, O_PATH | O_DIRECTORY, &ret->dir, err);
+    FD_AT_END int dir = -1;
+    if (beneath_open_real(root, parent, O_PATH | O_DIRECTORY, &dir, ret_real, err) < 0)
+        return -1;
+    if (ret_real->text == parent)
+        ret_real->text = path;
+    else if (add_name(ret_real, ret->name) < 0)
+        return beneath_errno(err, ENAMETOOLONG, path);
+    ret->dir = TAKE_FD(dir);
+    return 0;
 }
 
 int beneath_open_child(int dir, const char *name)
 {
-    return open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+    return beneath_open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
 }
 
 int beneath_open_child_any(int dir, const char *name)
 {
-    return open_at(dir, name, O_RDONLY | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+    return beneath_open_at(dir, name, O_RDONLY | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
 }
 
 int beneath_open_child_file(int dir, const char *name)
@@ -440,8 +348,8 @@ int beneath_open_child_file(int dir, const char *name)
 
 int beneath_create(int dir, const char *name, int *ret_fd)
 {
-    int fd = open_at(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666,
-                     RESOLVE_NO_SYMLINKS);
+    int fd = beneath_open_at(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666,
+                             RESOLVE_NO_SYMLINKS);
     if (fd < 0)
         return -1;
     *ret_fd = fd;
@@ -450,5 +358,5 @@ int beneath_create(int dir, const char *name, int *ret_fd)
 
 int beneath_reopen_dir(int dir)
 {
-    return open_at(dir, ".", O_RDONLY | O_DIRECTORY, 0, 0);
+    return beneath_open_at(dir, ".", O_RDONLY | O_DIRECTORY, 0, 0);
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "core/guard.h"
 #include "core/path.h"
 
 struct beneath_root {
@@ -14,30 +15,60 @@ struct beneath_root {
     const char *inside; /* absolute links to these count as inside */
     const char *host;
     bool writable;
-    bool no_links; /* no symbolic link is followed */
+    bool no_links;             /* no symbolic link is followed */
+    const struct guard *guard; /* what is protected and secret in it; NULL: nothing */
+};
+
+/* Where a path leads when the links on the way are followed, and what the rules say about it. */
+#define BENEATH_REAL_MAX (2 * PATH_TEXT_MAX)
+struct beneath_real {
+    const char *text;                /* in `buffer`, or the path that was asked for */
+    enum guard_verdict link_verdict; /* of the names of links on the way */
+    const char *link_rule;
+    enum guard_verdict verdict; /* of all together */
+    const char *rule;
+    bool holds; /* the rule is about something in the folder */
+    char buffer[BENEATH_REAL_MAX];
+};
+
+/* How a path is going to be used. */
+enum beneath_flag {
+    BENEATH_PARENTS = 1, /* missing folders on the way are made */
+    BENEATH_FOLDER = 2,  /* it is a folder, or will be one */
+    BENEATH_CARRIES = 4, /* with what is in it: the way to protected files must not go or come so */
+    BENEATH_ONLY_READ = 8, /* what is protected may be used */
 };
 
 /* Opens path (relative, "." for the root) following links that stay inside. Never blocks on a FIFO.
  * flags as for open(2), without O_CREAT. */
 int beneath_open(const struct beneath_root *root, const char *path, int flags, int *ret_fd,
                  struct err *err);
-/* The same, and what was opened is a regular file; *ret_stat is of the open file. */
+int beneath_open_real(const struct beneath_root *root, const char *path, int flags, int *ret_fd,
+                      struct beneath_real *ret_real, struct err *err);
+/* The same, and what was opened is a regular file; *ret_stat is of the open file. Not one that is secret. */
 int beneath_open_file(const struct beneath_root *root, const char *path, int *ret_fd,
                       struct stat *ret_stat, struct err *err);
+/* Nor one that is protected. */
+int beneath_open_to_change(const struct beneath_root *root, const char *path, int *ret_fd,
+                           struct stat *ret_stat, struct err *err);
 
 /* Where a file that is written at `path` has to be put: an open folder and a name in it that is not a
- * link. Links at the end are followed while they stay inside; with make_parents missing folders
- * are made. */
+ * link. Links at the end are followed while they stay inside. What is protected or secret is no such place. */
 struct beneath_place {
     int dir;
     char name[PATH_NAME_MAX + 1];
 };
-int beneath_place(const struct beneath_root *root, const char *path, bool make_parents,
+int beneath_place(const struct beneath_root *root, const char *path, unsigned flags,
                   struct beneath_place *ret, struct err *err);
 /* The same for what is to be moved, removed or looked at itself: a link at the end is not followed. The
- * root itself is no such place. */
+ * root itself is no such place. Nothing is refused yet: beneath_judge does that, once it is known what it is. */
 int beneath_entry(const struct beneath_root *root, const char *path, struct beneath_place *ret,
-                  struct err *err);
+                  struct beneath_real *ret_real, struct err *err);
+/* Refuses by the rules of the root what is not to be used so. */
+int beneath_judge(const struct beneath_root *root, const char *path, struct beneath_real *real,
+                  unsigned flags, struct err *err);
+/* The flags for something that is moved or removed. */
+unsigned beneath_kind(mode_t mode);
 /* A folder in an open folder, opened for reading; -1 with errno, ELOOP for a link. */
 int beneath_open_child(int dir, const char *name);
 /* The same for a regular file. EINVAL for anything else. */

@@ -20,7 +20,7 @@ static int read_whole(struct work *w, const struct beneath_root *root,
 {
     FD_AT_END int fd = -1;
     struct stat st;
-    if (beneath_open_file(root, q->path.p, &fd, &st, err) < 0)
+    if (beneath_open_to_change(root, q->path.p, &fd, &st, err) < 0)
         return -1;
     if (st.st_size > q->max_bytes)
         return err_set(err, ERR_TOO_LARGE, "`%s` has %lld bytes, at most %lld can be changed",

@@ -112,11 +112,12 @@ int work_stat(struct work *w, const union op_request *request, struct str body,
     FD_AT_END int fd = -1;
     CLEANUP(fd_closep) int dir = -1;
     struct beneath_place place = {.dir = -1};
+    struct beneath_real real;
     struct stat st;
     if (!root || beneath_is_link(root, q->path.p, &link, err) < 0)
         return -1;
     if (link && q->no_links) {
-        if (beneath_entry(root, q->path.p, &place, err) < 0)
+        if (beneath_entry(root, q->path.p, &place, &real, err) < 0)
             return -1;
         dir = place.dir;
         if (fstatat(dir, place.name, &st, AT_SYMLINK_NOFOLLOW) < 0)

@@ -43,18 +43,22 @@ int work_move(struct work *w, const union op_request *request, struct str body,
     CLEANUP(fd_closep) int to_dir = -1;
     struct beneath_place from = {.dir = -1};
     struct beneath_place to = {.dir = -1};
+    struct beneath_real real;
     struct stat st;
     struct stat old;
     const struct beneath_root *root = work_writable_root(w, q->root, false, q->path.p, err);
-    if (!root || beneath_entry(root, q->path.p, &from, err) < 0)
+    if (!root || beneath_entry(root, q->path.p, &from, &real, err) < 0)
         return -1;
     from_dir = from.dir;
     if (fstatat(from_dir, from.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return beneath_errno(err, errno, q->path.p);
+    if (beneath_judge(root, q->path.p, &real, beneath_kind(st.st_mode), err) < 0)
+        return -1;
     if (is_into_itself(q, &st))
         return cannot_move(err, EINVAL, q);
     root = work_writable_root(w, q->to_root, false, q->to.p, err);
-    if (!root || beneath_place(root, q->to.p, true, &to, err) < 0)
+    if (!root ||
+        beneath_place(root, q->to.p, BENEATH_PARENTS | beneath_kind(st.st_mode), &to, err) < 0)
         return -1;
     to_dir = to.dir;
     bool there = fstatat(to_dir, to.name, &old, AT_SYMLINK_NOFOLLOW) == 0;
@@ -82,7 +86,7 @@ int work_mkdir(struct work *w, const union op_request *request, struct str body,
     reply->mkdir.created = false;
     if (beneath_open(root, q->path.p, O_PATH | O_DIRECTORY, &there, &unused) == 0)
         return 0;
-    if (beneath_place(root, q->path.p, true, &place, err) < 0)
+    if (beneath_place(root, q->path.p, BENEATH_PARENTS | BENEATH_FOLDER, &place, err) < 0)
         return -1;
     dir = place.dir;
     reply->mkdir.created = mkdirat(dir, place.name, 0777) == 0;

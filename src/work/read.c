@@ -145,6 +145,8 @@ int work_read(struct work *w, const union op_request *request, struct str body,
     const struct beneath_root *root = work_root(w, q->root, q->no_links, err);
     FD_AT_END int fd = -1;
     struct stat st;
+    if (q->unguarded)
+        w->at.guard = NULL;
     if (!root || beneath_open_file(root, q->path.p, &fd, &st, err) < 0)
         return -1;
     if (st.st_size > SLOW_BYTES)

@@ -135,12 +135,15 @@ int work_delete(struct work *w, const union op_request *request, struct str body
     const struct beneath_root *root = work_writable_root(w, q->root, q->no_links, q->path.p, err);
     CLEANUP(fd_closep) int dir = -1;
     struct beneath_place place = {.dir = -1};
+    struct beneath_real real;
     struct stat st;
-    if (!root || beneath_entry(root, q->path.p, &place, err) < 0)
+    if (!root || beneath_entry(root, q->path.p, &place, &real, err) < 0)
         return -1;
     dir = place.dir;
     if (fstatat(dir, place.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return beneath_errno(err, errno, q->path.p);
+    if (beneath_judge(root, q->path.p, &real, beneath_kind(st.st_mode), err) < 0)
+        return -1;
     int64_t count = 0;
     if (!S_ISDIR(st.st_mode) || !q->recursive) {
         if (unlinkat(dir, place.name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0)

@@ -350,6 +350,7 @@ static int prepare(struct search *s, struct str excludes, struct err *err)
                                    .ignore = q->ignore,
                                    .modules = q->modules,
                                    .files_only = true,
+                                   .readable = true,
                                    .excludes = excludes};
     if (q->include.p && !(s->rules.glob = glob_compile(q->include, true, err)))
         return -1;

@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <linux/magic.h>
 #include <string.h>
@@ -44,6 +45,7 @@ struct level {
 
 struct walk {
     const struct walk_rules *rules;
+    const struct guard *guard; /* or NULL */
     const atomic_bool *cancelled;
     struct walk_stats stats;
     struct level *levels;
@@ -58,6 +60,7 @@ struct walk {
     size_t begin;                /* of what the caller sees in `path` */
     size_t length;
     char path[2 * PATH_TEXT_MAX]; /* of the entry at hand, seen from the root */
+    struct beneath_real real;     /* where the walk began */
 };
 
 struct walk_folder *walk_folder_ref(struct walk_folder *folder)
@@ -300,6 +303,21 @@ static bool is_ignored(struct walk *w, const struct level *level, bool folder)
     }
 }
 
+/* Judged by where it really is: links may have led to where the walk began. */
+static bool is_secret(struct walk *w, const struct level *level, bool folder)
+{
+    char text[BENEATH_REAL_MAX + PATH_TEXT_MAX];
+    const char *rule;
+    struct str name = {w->path + level->prefix, w->length - level->prefix};
+    if (!guard_may_name(w->guard, name))
+        return false;
+    bool at_root = strcmp(w->real.text, ".") == 0;
+    int n = snprintf(text, sizeof text, "%s%s%s", at_root ? "" : w->real.text, at_root ? "" : "/",
+                     w->path + w->begin);
+    struct str path = {text, (size_t)n};
+    return guard_judge(w->guard, path, folder, &rule) == GUARD_SECRET;
+}
+
 /* True with an entry; w->into says whether its folder comes next, even where it is no entry. */
 static bool visit(struct walk *w, const struct level *level, const struct item *item,
                   struct walk_entry *ret)
@@ -317,6 +335,10 @@ static bool visit(struct walk *w, const struct level *level, const struct item *
         return false;
     if ((rules->exclude && matches(rules->exclude, path, folder)) || is_ignored(w, level, folder))
         return false;
+    if (w->guard && is_secret(w, level, folder)) {
+        w->stats.unreadable++;
+        return false;
+    }
     w->into = into;
     *ret = (struct walk_entry){level->folder, w->path + level->prefix, path, item->type};
     return listed;
@@ -379,14 +401,17 @@ static void read_parents(struct walk *w, const struct beneath_root *root)
 
 static int begin(struct walk *w, const struct beneath_root *root, const char *path, struct err *err)
 {
-    int fd;
+    FD_AT_END int fd = -1;
     int error = 0;
-    if (beneath_open(root, path, O_RDONLY | O_DIRECTORY, &fd, err) < 0)
+    if (beneath_open_real(root, path, O_RDONLY | O_DIRECTORY, &fd, &w->real, err) < 0)
+        return -1;
+    if (w->guard &&
+        beneath_judge(root, path, &w->real, BENEATH_FOLDER | BENEATH_ONLY_READ, err) < 0)
         return -1;
     set_begin(w, path);
     if (w->rules->ignore)
         read_parents(w, root);
-    if (enter(w, fd, &error, err) < 0)
+    if (enter(w, TAKE_FD(fd), &error, err) < 0)
         return -1;
     return error ? beneath_errno(err, error, path) : 0;
 }
@@ -396,6 +421,7 @@ struct walk *walk_new(const struct beneath_root *root, const char *path,
 {
     struct walk *w = mem_zero(sizeof *w);
     w->rules = rules;
+    w->guard = rules->readable ? root->guard : NULL;
     w->cancelled = cancelled;
     w->names = BUF_INIT(NAMES_MAX);
     w->items = BUF_INIT(NAMES_MAX);

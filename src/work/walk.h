@@ -15,6 +15,7 @@ struct walk_rules {
     bool modules;         /* also go into folders named node_modules and .git */
     bool skip_links;      /* symbolic links are not handed out */
     bool files_only;      /* only regular files are handed out */
+    bool readable;        /* nothing that is secret is handed out or gone into */
     struct glob *glob;    /* hands out only what matches; NULL: everything. Borrowed */
     struct glob *exclude; /* neither this nor what is in it; NULL: nothing. Borrowed */
     /* Text in the form of a .gitignore in the root that stands below all such files. It counts without
@@ -39,7 +40,7 @@ struct walk_entry {
 
 struct walk_stats {
     int64_t ignored;    /* entries that an ignore file named */
-    int64_t unreadable; /* folders that could not be opened or read */
+    int64_t unreadable; /* folders that could not be opened or read, and what is secret */
     bool cut;           /* too deep, or too many names in one folder: not everything was seen */
 };
 

@@ -29,6 +29,7 @@ struct work {
     bool slow;              /* another thread was asked to take the next call */
     uint32_t gate;          /* the processor it runs on */
     struct beneath_root at; /* what work_root hands out */
+    struct guard *guard;    /* the rules of the call at hand */
 };
 
 typedef int (*op_fn)(struct work *w, const union op_request *request, struct str body,
@@ -57,7 +58,13 @@ int work_mkdir(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err);
 int work_sweep(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err);
+int work_scan(struct work *w, const union op_request *request, struct str body,
+              union op_reply *reply, struct err *err);
+int work_rules(struct work *w, const union op_request *request, struct str body,
+               union op_reply *reply, struct err *err);
 
+/* The rules for all calls that are taken up from now on. */
+void work_use_guard(struct work *w, struct guard *guard);
 /* To be called by an operation that is going to take more than a moment. */
 void work_slow(struct work *w);
 /* Sends a part of the reply's body before the rest is known. 0 or -errno. */

@@ -40,6 +40,8 @@ const op_fn work_ops[OP_COUNT] = {
     [OP_MOVE] = work_move,
     [OP_MKDIR] = work_mkdir,
     [OP_SWEEP] = work_sweep,
+    [OP_RULES] = work_rules,
+    [OP_SCAN] = work_scan,
 };
 
 /* Which call each thread is at, so that another thread that reads the cancel can find it. */
@@ -66,6 +68,7 @@ struct worker {
     struct beneath_root roots[ROOTS_MAX];
     size_t n_roots;
     pthread_mutex_t lock;
+    struct guard *guard; /* under the lock; NULL: no rules yet */
     struct received *inbox;
     size_t inbox_first;
     size_t inbox_end;
@@ -94,6 +97,7 @@ const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links
     }
     w->at = w->roots[root];
     w->at.no_links = no_links;
+    w->at.guard = w->guard;
     return &w->at;
 }
 
@@ -115,10 +119,19 @@ int work_check_cancel(const struct work *w, struct err *err)
     return err_set(err, ERR_CANCELLED, "the call was cancelled");
 }
 
-static void take_up(struct worker *worker, struct slot *slot, uint64_t token)
+void work_use_guard(struct work *w, struct guard *guard)
+{
+    pthread_mutex_lock(&w->worker->lock);
+    guard_unref(w->worker->guard);
+    w->worker->guard = guard;
+    pthread_mutex_unlock(&w->worker->lock);
+}
+
+static void take_up(struct worker *worker, struct slot *slot, struct work *w, uint64_t token)
 {
     pthread_mutex_lock(&worker->lock);
     slot->token = token;
+    w->guard = guard_ref(worker->guard);
     bool early = false;
     for (unsigned i = 0; i < ARRAY_LEN(worker->early); i++)
         early |= worker->early[i] == token;
@@ -126,10 +139,11 @@ static void take_up(struct worker *worker, struct slot *slot, uint64_t token)
     pthread_mutex_unlock(&worker->lock);
 }
 
-static void put_down(struct worker *worker, struct slot *slot)
+static void put_down(struct worker *worker, struct slot *slot, struct work *w)
 {
     pthread_mutex_lock(&worker->lock);
     slot->token = 0;
+    guard_unref(TAKE_PTR(w->guard));
     worker->busy--;
     pthread_mutex_unlock(&worker->lock);
 }
@@ -437,9 +451,9 @@ static void *serve(void *arg)
         r = next_call(worker, buffer, &call);
         if (r <= 0)
             break;
-        take_up(worker, slot, call.frame.token);
+        take_up(worker, slot, &w, call.frame.token);
         r = serve_call(worker, &w, &call.frame, call.fd);
-        put_down(worker, slot);
+        put_down(worker, slot, &w);
         let_go(worker, &call);
     }
     buf_done(&w.body);
@@ -473,6 +487,7 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots)
     serve(&threads[0]);
     pthread_mutex_lock(&worker.lock);
     buf_done(&worker.out);
+    guard_unref(TAKE_PTR(worker.guard));
     pthread_mutex_unlock(&worker.lock);
     return 0;
 }

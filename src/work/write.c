@@ -177,7 +177,7 @@ static int commit(struct writing *x, struct err *err)
 static int find_place(struct writing *x, const struct beneath_root *root, struct err *err)
 {
     bool may_make = !x->q->if_match.p;
-    int r = beneath_place(root, x->path, may_make, &x->place, err);
+    int r = beneath_place(root, x->path, may_make ? BENEATH_PARENTS : 0, &x->place, err);
     return r < 0 && !may_make && err->code == ERR_NOT_FOUND ? no_such_file(x, err) : r;
 }
 
@@ -212,8 +212,13 @@ int work_sweep(struct work *w, const union op_request *request, struct str body,
     int n = snprintf(prefix, sizeof prefix, OP_TEMP_PREFIX "%.*s-", (int)q->tag.n, q->tag.p);
     CLEANUP(fd_closep) int dir = -1;
     struct beneath_place place = {.dir = -1};
-    if (!root || !root->writable || beneath_place(root, q->path.p, false, &place, err) < 0)
-        return root && root->writable ? -1 : 0;
+    if (!root || !root->writable)
+        return 0;
+    /* What a writer left behind is removed wherever it is. */
+    struct beneath_root unguarded = *root;
+    unguarded.guard = NULL;
+    if (beneath_place(&unguarded, q->path.p, 0, &place, err) < 0)
+        return -1;
     dir = place.dir;
     FD_AT_END int listing = beneath_reopen_dir(dir);
     reply->sweep.removed = 0;

@@ -228,3 +228,24 @@ def check_records(case, places, answers):
     if "records" in case:
         problems += [f"records{p}" for p in mismatches(case["records"], records)]
     return problems + [f"the log holds {shown(word)}" for word in case.get("records_lack", []) if word in text]
+
+
+# --- the gate's log
+
+AUDIT = "xdg/sandgate/audit"
+COMMON = ("ts", "seq", "gate", "call")  # of every record about a call
+
+
+def check_audit(case, places):
+    """What the gate recorded about calls, where a case says something about it."""
+    if not {"audit", "audit_lacks"} & set(case):
+        return []
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted((places.root / AUDIT).glob("*.jsonl")))
+    records = [record for record in map(parse, text.splitlines()) if record["kind"].startswith("call.")]
+    if not records:
+        return ["nothing was recorded"]
+    problems = [f"a record lacks {key}: {shown(r)}" for r in records for key in COMMON if key not in r]
+    if "audit" in case:
+        own = [{key: value for key, value in record.items() if key not in COMMON} for record in records]
+        problems += [f"audit{p}" for p in mismatches(case["audit"], own)]
+    return problems + [f"the log holds {shown(word)}" for word in case.get("audit_lacks", []) if word in text]

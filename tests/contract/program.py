@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import subprocess
 import threading
@@ -113,6 +114,18 @@ def is_event(line):
     return b'"event":' in line[:4096] and "event" in json.loads(line)
 
 
+def filled_in(line, answers):
+    """%LAST:field% is the string that the latest answer with such a field has there."""
+
+    def last(match):
+        found = re.findall(rb'"%s":"([^"\\]*)"' % match[1], b"\n".join(answers))
+        if not found:
+            raise Failed(f"no answer has {match[1].decode()}")
+        return found[-1]
+
+    return re.sub(rb"%LAST:(\w+)%", last, line)
+
+
 def talk(running, case, lines, answered):
     """Sends the lines: all at once, or each when the one before is answered. The raw answers and the exit status."""
     raw = [as_line(line) for line in lines]
@@ -121,7 +134,7 @@ def talk(running, case, lines, answered):
         return [answer for answer in out.splitlines() if not is_event(answer)], status
     answers = []
     for line, has_answer in zip(raw, answered):
-        running.send(line + b"\n")
+        running.send(filled_in(line, answers) + b"\n")
         if has_answer:
             answers.append(next(answer for answer in iter(running.read_line, None) if not is_event(answer)))
     out, status = running.finish()

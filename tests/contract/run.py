@@ -20,7 +20,7 @@ import time
 sys.dont_write_bytecode = True
 
 # ruff: noqa: E402
-from answers import DIALECTS, Tools, check_records, expected_answers, pair_up, read_answer
+from answers import DIALECTS, Tools, check_audit, check_records, expected_answers, pair_up, read_answer
 from places import Places, check_after, make_all, snapshot
 from program import SECONDS, Failed, Running, as_line, command_line, environment, request_of, talk
 from values import dump, expand, mismatches, parse, shown
@@ -31,7 +31,7 @@ PROGRAM = os.environ.get("SANDGATE") or str(HERE.parents[1] / "build" / "sandgat
 JOBS = 2 * len(os.sched_getaffinity(0))
 KEYS = set(
     "name dialect format front files config agent mounts options env cwd id tool arguments lines answers together cut"
-    " result error argv stdin stdout stderr status after records records_lack beyond_schema".split()
+    " result error argv stdin stdout stderr status after records records_lack audit audit_lacks beyond_schema".split()
 )
 
 
@@ -118,7 +118,7 @@ def run_in(places, case, root, tools, exchange):
         problems = run_program(case, places, tools[case.get("dialect", "native")], exchange)
     except Failed as error:
         problems = [str(error)]
-    return problems + check_after(places, before, case.get("after", {}))
+    return problems + check_audit(case, places) + check_after(places, before, case.get("after", {}))
 
 
 # --- the whole run

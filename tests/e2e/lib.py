@@ -422,11 +422,14 @@ class Gate:
     # its processes
 
     def cell(self):
-        """Launcher and worker, once there is one cell with both."""
+        """Launcher and worker, once there is one cell with both. A command is one namespace of processes further in."""
+
+        def depth(pid):
+            return len(status(pid).get("NSpid", "").split())
 
         def find():
             launchers = [p for p in children(self.pid) if status(p).get("Name") == "sandgate-cell"]
-            workers = [p for launcher in launchers for p in children(launcher)]
+            workers = [p for launcher in launchers for p in children(launcher) if depth(p) == depth(launcher)]
             return len(launchers) == len(workers) == 1 and launchers + workers
 
         return wait_until(find, "a launcher and its worker")

@@ -281,9 +281,10 @@ def tools(suite):
                 check(tool[key]["type"] == "object", short(tool[key]))
             hints = tool["annotations"]
             check(hints["title"] == tool["title"] and hints["openWorldHint"] is False, short(hints))
-            reads = name in ("read_file", "list_files", "search", "stat", "time_now")
-            if reads or name == "write_file":
-                # write_file can append, and appending twice is not appending once.
+            reads = name in ("read_file", "list_files", "search", "stat", "time_now", "read_output")
+            if reads or name in ("write_file", "run_command"):
+                # write_file can append, and appending twice is not appending once. A command can do anything but
+                # reach the world outside.
                 expected = {"readOnlyHint": reads, "destructiveHint": not reads, "idempotentHint": reads}
                 check(expected.items() <= hints.items(), f"{name}: {short(hints)}")
     with suite.case("results fit their schemas"):
@@ -296,8 +297,18 @@ def tools(suite):
             ("search", {"pattern": "1", "mode": "count"}),
             ("stat", {"path": "made"}),
             ("time_now", {}),
+            ("run_command", {"command": "echo out; echo err >&2; exit 3"}),
+            ("run_command", {"argv": ["sh", "-c", "kill -KILL $$"]}),
+            ("run_command", {"command": "seq 1 1000", "max_output": 100}),
         ]:
             jsonschema.validate(server.content(name, **arguments), listed[name]["outputSchema"])
+    with suite.case("a command: its exit code is no failure, and long output is read in pages"):
+        found = server.content("run_command", command="seq 1 1000; exit 3", max_output=100)
+        check(found["exit_code"] == 3 and found["truncated"], short(found))
+        page = server.content("read_output", output_id=found["output_id"], offset=3884)
+        jsonschema.validate(page, listed["read_output"]["outputSchema"])
+        check(page["content"] == "999\n1000\n" and page["truncated"] is False, short(page))
+        check(server.tool_error("run_command", command="true", cwd="..")["code"] == "PATH_OUTSIDE_WORKSPACE", "cwd")
     with suite.case("a call without arguments, with null, and by the other name"):
         for params in ({"name": "time_now"}, {"name": "time_now", "arguments": None}, {"name": "time.now"}):
             check("structuredContent" in server.ask("tools/call", params)["result"], short(params))

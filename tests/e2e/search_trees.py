@@ -15,8 +15,8 @@ WORDS = """alpha beta Gamma delta_2 epsilon zeta Eta theta foo Foo FOO bar baz42
     Kelvin""".split()
 # Line ends and what comes close to one, by how often.
 ENDS = ["\n"] * 12 + ["\r\n"] * 4 + ["\r\r\n", "\n\n", " \n", "\t\n", "\r", "\x0b\n", "\x0c\n", "\u2028\n", "\x85\n"]
-NAMES = "a b main.c main.h util.py notes.md x.log y.log core build dist target .hidden .env tmp README".split()
-RULES = """*.log !y.log build build/ /build /a/ a/b **/b b/** a/**/x.log !main.c .* !.env !.hidden tmp* *.[ch] [!x]*.log
+NAMES = "a b main.c main.h util.py notes.md x.log y.log core build dist target .hidden .conf tmp README".split()
+RULES = """*.log !y.log build build/ /build /a/ a/b **/b b/** a/**/x.log !main.c .* !.conf !.hidden tmp* *.[ch] [!x]*.log
     \\!odd # \\#c /*.md docs/ core/*.py !core/ * !*/ !*.py x?log /**/main.h **/tmp/** target/** !target/x.log""".split()
 
 

@@ -49,6 +49,9 @@ static void bad_values_are_refused(void **state)
          "must be text of 1 to 4096 bytes without NUL, not 7"},
         {"'tools':{'http':{'allowedMethods':['GET','TRACE']}}", "tools.http.allowedMethods[1]",
          "one of GET, POST, PUT, DELETE, HEAD, PATCH, not \"TRACE\""},
+        {"'files':{'secret':['*.key','{a/b}']}", "files.secret[1]",
+         "must be a pattern for paths, like \".git/hooks\" or \"*.key\", not \"{a/b}\""},
+        {"'files':{'protected':['..']}", "files.protected[0]", "a pattern"},
         {"'tools':[]", "tools", "must be an object, not a list"},
         {"'tools':{'bash':true}", "tools.bash", "must be an object, not true"},
         {"'approval':{'rules':{}}", "approval.rules", "a list of at most 256 objects"},
@@ -84,7 +87,7 @@ static void bad_values_are_refused(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CONFIG_AT_END struct config *config = config_new();
         struct err err = {0};
-        FREE_AT_END char *json = mem_format("{'files':{'maxWriteBytes':5},%s}", cases[i].json);
+        FREE_AT_END char *json = mem_format("{'cell':{'uid':5},%s}", cases[i].json);
         enum config_trust trust = i % 2 ? CONFIG_WORKSPACE : CONFIG_OPERATOR;
         assert_int_equal(apply(config, json, trust, NULL, NULL, &err), -1);
         assert_int_equal(err.code, ERR_INVALID_ARGUMENTS);

@@ -38,6 +38,7 @@ static void check_case(const struct tighten_case *c)
 
 #define BASH(text) "{'tools':{'bash':{" text "}}}"
 #define HTTP(text) "{'tools':{'http':{" text "}}}"
+#define GUARDS(text) "{'files':{" text "}}"
 #define FILES(text) "{'tools':{'filesystem':{" text "}}}"
 
 static void only_tighter_values_count(void **state)
@@ -112,6 +113,12 @@ static void only_tighter_values_count(void **state)
         {BASH("'deniedCommands':['rm']"), BASH("'deniedCommands':['dd']"),
          BASH("'deniedCommands':['dd','rm']"), ""},
         {"{}", HTTP("'blockedDomains':['a']"), HTTP("'blockedDomains':['a']"), ""},
+        /* patterns: behind those that hold, and no exceptions */
+        {GUARDS("'secret':['*.key','!a.key']"), GUARDS("'secret':['a.key']"),
+         GUARDS("'secret':['*.key','!a.key','a.key']"), ""},
+        {GUARDS("'secret':['*.key']"), GUARDS("'secret':['!*.key','x','!y']"),
+         GUARDS("'secret':['*.key','x']"), "files.secret[0] files.secret[2] "},
+        {GUARDS("'protected':[]"), GUARDS("'protected':['!a']"), "{}", "files.protected[0] "},
         /* never */
         {"{}",
          "{'cell':{'uid':5},'workspace':{'mode':'host'},'audit':{'sync':'always'},'model':{"

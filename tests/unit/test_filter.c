@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 
@@ -159,6 +160,10 @@ static void set_id_bits(void **state)
         {"mknod:setuid", EPERM, SYS_mknodat, {HERE, PATH("f"), S_IFREG | S_ISUID | 0755}},
         {"mknod:device", EPERM, SYS_mknodat, {HERE, PATH("f"), S_IFCHR | 0600}},
         {"mknod:device", EPERM, SYS_mknodat, {HERE, PATH("f"), S_IFBLK | 0600, 0x801}},
+        {"rename:whiteout",
+         EINVAL,
+         SYS_renameat2,
+         {HERE, PATH("own"), HERE, PATH("moved"), RENAME_WHITEOUT}},
 #ifdef __x86_64__
         {"chmod:setuid", EPERM, SYS_chmod, {PATH("f"), S_ISUID | 0755}},
         {"chmod:setgid", EPERM, SYS_chmod, {PATH("f"), S_ISGID | 0755}},
@@ -231,6 +236,14 @@ static void terminals_and_the_process_itself(void **state)
         {"ioctl:TIOCSTI", EPERM, SYS_ioctl, {0, GARBAGE | TIOCSTI, PATH("x")}},
         {"ioctl:TIOCLINUX", EPERM, SYS_ioctl, {0, TIOCLINUX, PATH("x")}},
         {"ioctl:TIOCSETD", EPERM, SYS_ioctl, {0, TIOCSETD, PATH("x")}},
+        {"prlimit64", EPERM, SYS_prlimit64, {1, RLIMIT_NOFILE}},
+        {"sched_setscheduler", EPERM, SYS_sched_setscheduler, {GARBAGE | 1}},
+        {"sched_setparam", EPERM, SYS_sched_setparam, {1}},
+        {"sched_setattr", EPERM, SYS_sched_setattr, {1}},
+        {"sched_setaffinity", EPERM, SYS_sched_setaffinity, {1}},
+        {"setpriority", EPERM, SYS_setpriority, {PRIO_PROCESS, 1, 19}},
+        {NULL, 0, SYS_prlimit64, {0, RLIMIT_NOFILE}},
+        {NULL, 0, SYS_setpriority, {PRIO_PROCESS, 0, 19}},
         {"prctl:PR_SET_MM", EPERM, SYS_prctl, {PR_SET_MM, PR_SET_MM_BRK}},
         {"personality", EPERM, SYS_personality, {READ_IMPLIES_EXEC}},
         {"personality", EPERM, SYS_personality, {MMAP_PAGE_ZERO | ADDR_NO_RANDOMIZE}},

@@ -175,6 +175,13 @@ static void good_replies_are_taken(void **state)
         FLIGHT_DONE);
     assert_int_equal(result_of(OP_LIST, "{'count':0}", nothing), FLIGHT_DONE);
     assert_int_equal(result_of(OP_SWEEP, "{'removed':0}", nothing), FLIGHT_DONE);
+    assert_int_equal(result_of(OP_RULES, "{'count':3}", nothing), FLIGHT_DONE);
+    assert_int_equal(result_of(OP_SCAN, "{'count':0}", nothing), FLIGHT_DONE);
+    assert_int_equal(result_of(OP_SCAN, "{'count':1}", nothing), FLIGHT_BROKEN);
+    assert_int_equal(result_of(OP_SCAN, "{'count':1}", STR("\1\0\1\0a")), FLIGHT_DONE);
+    assert_int_equal(result_of(OP_SCAN, "{'count':0}", STR("\1\0\1\0a")), FLIGHT_BROKEN);
+    assert_int_equal(result_of(OP_SCAN, "{'count':1}", STR("\2\0\1\0..")), FLIGHT_BROKEN);
+    assert_int_equal(result_of(OP_SCAN, "{'count':1}", STR("\1\0\4\0a")), FLIGHT_BROKEN);
     assert_int_equal(result_of(OP_SEARCH, SEARCH_HEAD("0"), nothing), FLIGHT_DONE);
 }
 
@@ -240,6 +247,8 @@ static void a_reply_that_breaks_the_rules_is_a_breach(void **state)
         {OP_STAT, "{'type':'file','size':-1,'mode':0,'mtime_ms':0}"},
         {OP_STAT, "{'type':'file','size':0,'mode':-1,'mtime_ms':0}"},
         {OP_SWEEP, "{'removed':-1}"},
+        {OP_RULES, "{'count':-1}"},
+        {OP_SCAN, "{'count':1001}"},
         {OP_SWEEP, "{'count':0}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -64,6 +64,22 @@ static void three_folders_and_protected_logs(void **state)
 }
 
 /* The run's folder lies in the project: its logs are kept by both names, and so is the way there. */
+/* A mount on a path that goes through one of the cell's own links would land where the link leads. */
+static void a_folder_where_a_link_would_be(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 1, .commands = true};
+    struct plan plan;
+    BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+    spec.roots[0] = root("/var/tmp/w", "/var/tmp/w", true, NULL);
+    plan_make(&spec, NULL, 0, "/tmp", &plan);
+    plan_print(&plan, &text);
+    plan_done(&plan);
+    assert_null(strstr(buf_text(&text), "symlink /tmp -> var/tmp\n"));
+    assert_non_null(strstr(buf_text(&text), "symlink /tmp -> dev/shm\n"));
+    assert_non_null(strstr(buf_text(&text), "mkdir -> var/tmp/w\nattach #0 -> var/tmp/w\n"));
+}
+
 static void logs_within_the_project(void **state)
 {
     (void)state;
@@ -118,6 +134,108 @@ static void a_machines_programs(void **state)
            "proc -> proc\n"
            "pivot\n"
            "seal\n");
+}
+
+/* Places are few, so that only what is for commands makes the list long. */
+static void a_cell_for_commands(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done)
+    struct cell_spec spec = {
+        .n_roots = 1, .commands = true, .uid = 1000, .gid = 100, .home_bytes = 1, .n_shown = 2};
+    static const struct place places[] = {{"/usr", PLACE_FOLDER, ""}, {"/etc", PLACE_FOLDER, ""}};
+    spec.roots[0] = root("/home/u/w", "/workspace", true, NULL);
+    spec.shown[0] = mem_dup("/home/u/.rustup");
+    spec.shown[1] = mem_dup("/usr/share"); /* which is there anyway */
+    prints(&spec, places, ARRAY_LEN(places),
+           "private\n"
+           "clone #0 /home/u/w\n"
+           "clone #1 /usr ro\n"
+           "clone #2 /etc ro\n"
+           "clone #3 /dev/null\n"
+           "clone #4 /dev/zero\n"
+           "clone #5 /dev/full\n"
+           "clone #6 /dev/random\n"
+           "clone #7 /dev/urandom\n"
+           "clone #8 /home/u/.rustup ro\n"
+           "tmpfs -> /tmp\n"
+           "mkdir -> usr\n"
+           "attach #1 -> usr\n"
+           "mkdir -> etc\n"
+           "attach #2 -> etc\n"
+           "mkdir -> dev/pts\n"
+           "mkdir -> tmp\n"
+           "mkdir -> var\n"
+           "mkdir -> run\n"
+           "file -> dev/null\n"
+           "attach #3 -> dev/null\n"
+           "file -> dev/zero\n"
+           "attach #4 -> dev/zero\n"
+           "file -> dev/full\n"
+           "attach #5 -> dev/full\n"
+           "file -> dev/random\n"
+           "attach #6 -> dev/random\n"
+           "file -> dev/urandom\n"
+           "attach #7 -> dev/urandom\n"
+           "symlink /proc/self/fd -> dev/fd\n"
+           "symlink /proc/self/fd/0 -> dev/stdin\n"
+           "symlink /proc/self/fd/1 -> dev/stdout\n"
+           "symlink /proc/self/fd/2 -> dev/stderr\n"
+           "symlink pts/ptmx -> dev/ptmx\n"
+           "symlink /tmp -> dev/shm\n"
+           "symlink /tmp -> var/tmp\n"
+           "mkdir -> var/hidden\n"
+           "file -> var/hidden/file\n"
+           "closed -> var/hidden/folder\n"
+           "text -> var/passwd\n"
+           "text -> var/group\n"
+           "mkdir -> home/agent\n"
+           "scratch -> home/agent\n"
+           "mkdir -> home/u/.rustup\n"
+           "attach #8 -> home/u/.rustup\n"
+           "mkdir -> workspace\n"
+           "attach #0 -> workspace\n"
+           "mkdir -> proc\n"
+           "proc -> proc\n"
+           "pivot\n"
+           "seal\n"
+           "cover /var/passwd -> /etc/passwd\n"
+           "cover /var/group -> /etc/group\n");
+}
+
+static const struct step *step_at(const struct plan *plan, enum step_kind kind, const char *to)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        if (plan->steps[i].kind == kind && plan->steps[i].to && strcmp(plan->steps[i].to, to) == 0)
+            return &plan->steps[i];
+    }
+    return NULL;
+}
+
+static void a_name_for_the_user(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done)
+    struct cell_spec spec = {
+        .n_roots = 1, .commands = true, .uid = 1000, .gid = 100, .home_bytes = 1};
+    struct plan plan;
+    spec.roots[0] = root("/home/u/w", "/workspace", true, NULL);
+    plan_make(&spec, NULL, 0, "/tmp", &plan);
+    const struct step *step = step_at(&plan, STEP_TEXT, "var/passwd");
+    const char *users = step ? step->from : "";
+    assert_ptr_equal(strstr(users, "agent:x:1000:100::/home/agent:/bin/bash\n"), users);
+    step = step_at(&plan, STEP_TEXT, "var/group");
+    const char *groups = step ? step->from : "";
+    assert_ptr_equal(strstr(groups, "agent:x:100:\n"), groups);
+    assert_non_null(step_at(&plan, STEP_COVER, "/etc/passwd"));
+    plan_done(&plan);
+    /* An operator who gives /etc to a session means the machine's own files. */
+    spec_done(&spec);
+    spec = (struct cell_spec){.n_roots = 1, .commands = true, .uid = 1000, .gid = 100};
+    spec.roots[0] = root("/etc", "/etc", true, NULL);
+    plan_make(&spec, NULL, 0, "/tmp", &plan);
+    assert_null(step_at(&plan, STEP_COVER, "/etc/passwd"));
+    plan_done(&plan);
 }
 
 static void random_spec(struct cell_spec *spec, struct place *places, size_t *ret_places)
@@ -259,7 +377,10 @@ int main(void)
         cmocka_unit_test(three_folders_and_protected_logs),
         cmocka_unit_test(logs_within_the_project),
         cmocka_unit_test(a_machines_programs),
+        cmocka_unit_test(a_cell_for_commands),
+        cmocka_unit_test(a_name_for_the_user),
         cmocka_unit_test(holds_for_every_cell),
+        cmocka_unit_test(a_folder_where_a_link_would_be),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

@@ -152,6 +152,23 @@ static void processes(int fd)
     _exit(0);
 }
 
+static int write_map(const char *path, const char *text)
+{
+    FD_AT_END int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd < 0 ? -1 : fd_write_all(fd, text, strlen(text));
+}
+
+/* In a user namespace of its own one may make files only as somebody. */
+static int map_user(uid_t uid, gid_t gid)
+{
+    char line[32];
+    snprintf(line, sizeof line, "%u %u 1", uid, uid);
+    if (write_map("/proc/self/uid_map", line) < 0 || write_map("/proc/self/setgroups", "deny") < 0)
+        return -1;
+    snprintf(line, sizeof line, "%u %u 1", gid, gid);
+    return write_map("/proc/self/gid_map", line);
+}
+
 static int run_init(void (*act)(int), int out, const struct watch_limits *limits)
 {
     struct told told;
@@ -194,10 +211,12 @@ static bool watched(void (*act)(int), const struct watch_limits *limits, struct 
     int out[2];
     int status = -1;
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    uid_t uid = geteuid();
+    gid_t gid = getegid();
     unsigned long flags = CLONE_NEWPID | CLONE_NEWNS | SIGCHLD;
-    pid_t pid = (pid_t)syscall(SYS_clone, geteuid() ? flags | CLONE_NEWUSER : flags, 0, 0, 0, 0);
+    pid_t pid = (pid_t)syscall(SYS_clone, uid ? flags | CLONE_NEWUSER : flags, 0, 0, 0, 0);
     if (pid == 0)
-        _exit(run_init(act, out[1], limits));
+        _exit(uid && map_user(uid, gid) < 0 ? NOT_ALLOWED : run_init(act, out[1], limits));
     close(out[1]);
     bool told = pid > 0 && fd_read_upto(out[0], ret, sizeof *ret) == (ssize_t)sizeof *ret;
     close(out[0]);

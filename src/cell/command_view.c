@@ -1,0 +1,131 @@
+#include "cell/command_view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cell/lock.h"
+#include "cell/mounts.h"
+
+static int failed(struct err *err, const char *what)
+{
+    return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s: %s", what, strerror(errno));
+}
+
+/* Folders that only file tools have are in this process's way too: they are taken out of its view. */
+static bool is_hidden(const struct cell_spec *spec, size_t root)
+{
+    return !spec->roots[root].commands;
+}
+
+static bool hides_any(const struct cell_spec *spec)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (is_hidden(spec, i))
+            return true;
+    }
+    return false;
+}
+
+static bool holds_another(const struct cell_spec *spec, size_t root)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (!is_hidden(spec, i) && path_rest(spec->roots[i].inside, spec->roots[root].inside))
+            return true;
+    }
+    return false;
+}
+
+/* One that holds a folder that stays is left to Landlock. */
+static int hide_roots(const struct cell_spec *spec, struct err *err)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (is_hidden(spec, i) && !holds_another(spec, i) &&
+            umount2(spec->roots[i].inside, MNT_DETACH) < 0 && errno != EINVAL && errno != ENOENT)
+            return failed(err, "hiding a folder");
+    }
+    return 0;
+}
+
+/* The operator named the machine's own /tmp as a folder for commands. */
+static bool has_own_tmp(const struct cell_spec *spec)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (!is_hidden(spec, i) && path_rest("/tmp", spec->roots[i].inside))
+            return true;
+    }
+    return false;
+}
+
+/* A /tmp of its own, which would hide the folders that the operator named in the machine's. */
+static int make_tmp(const struct cell_spec *spec, struct err *err)
+{
+    const char *kept[ROOTS_MAX + SHOWN_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (!is_hidden(spec, i) && path_rest(spec->roots[i].inside, "/tmp"))
+            kept[n++] = spec->roots[i].inside;
+    }
+    for (size_t i = 0; i < spec->n_shown; i++) {
+        if (path_rest(spec->shown[i], "/tmp"))
+            kept[n++] = spec->shown[i];
+    }
+    return mounts_scratch_around("/tmp", spec->tmp_bytes, "1777", kept, n, err);
+}
+
+int command_mount(const struct cell_spec *spec, struct err *err)
+{
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+        return failed(err, "mounting /proc");
+    if (hide_roots(spec, err) < 0)
+        return -1;
+    if (!has_own_tmp(spec) && make_tmp(spec, err) < 0)
+        return -1;
+    if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+              "newinstance,ptmxmode=0666,mode=620") < 0)
+        return failed(err, "mounting /dev/pts");
+    return 0;
+}
+
+struct rules {
+    struct landlock_rule all[ROOTS_MAX + SHOWN_MAX + PLACES_MAX + 8];
+    size_t n;
+};
+
+/* What is not there needs no rule. */
+static void allow(struct rules *rules, const char *path, bool writable)
+{
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd >= 0)
+        rules->all[rules->n++] = (struct landlock_rule){
+            .folder = fd, .command = true, .writable = writable};
+}
+
+int command_lock(const struct cell_spec *spec, int *ret_listener, struct err *err)
+{
+    static struct rules rules;
+    if (hides_any(spec)) {
+        for (size_t i = 0; plan_system_paths[i]; i++)
+            allow(&rules, plan_system_paths[i], false);
+        for (size_t i = 0; i < spec->n_shown; i++)
+            allow(&rules, spec->shown[i], false);
+    } else {
+        allow(&rules, "/", false);
+    }
+    static const char *const own[] = {"/tmp", PLAN_HOME, "/proc"};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        allow(&rules, own[i], true);
+    allow(&rules, "/dev", true);
+    rules.all[rules.n - 1].devices = true;
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (!is_hidden(spec, i))
+            allow(&rules, spec->roots[i].inside, spec->roots[i].writable);
+    }
+    int r = lock_command(rules.all, rules.n, ret_listener, err);
+    for (size_t i = 0; i < rules.n; i++)
+        fd_closep(&rules.all[i].folder);
+    return r;
+}

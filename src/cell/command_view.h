@@ -1,0 +1,13 @@
+/* What a command sees and may do: its own mounts, and the lock around them. */
+#ifndef SANDGATE_CELL_COMMAND_VIEW_H
+#define SANDGATE_CELL_COMMAND_VIEW_H
+
+#include "cell/spec.h"
+
+/* In a mount namespace of its own: /proc, /tmp and terminals that no other command has; folders that only file tools
+ * have are taken away. */
+int command_mount(const struct cell_spec *spec, struct err *err);
+/* For good. *ret_listener tells of calls that the filter refuses. */
+int command_lock(const struct cell_spec *spec, int *ret_listener, struct err *err);
+
+#endif

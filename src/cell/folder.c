@@ -1,0 +1,97 @@
+#include "cell/folder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "core/path.h"
+
+#define LINKS_MAX 40
+
+/* Takes `.`, `..` and doubled slashes out of an absolute path, as text. */
+static void tidy(char *path)
+{
+    char *out = path;
+    for (const char *at = path; *at;) {
+        at += strspn(at, "/");
+        size_t n = strcspn(at, "/");
+        if (n == 2 && memcmp(at, "..", 2) == 0) {
+            while (out > path && *--out != '/')
+                continue;
+        } else if (n && !(n == 1 && *at == '.')) {
+            *out++ = '/';
+            memmove(out, at, n);
+            out += n;
+        }
+        at += n;
+    }
+    if (out == path)
+        *out++ = '/';
+    *out = '\0';
+}
+
+/* Puts a link's target in its place; `end` is where the link's own path ends. False where it is none. */
+static bool follow(char path[PATH_TEXT_MAX], size_t end)
+{
+    char target[PATH_TEXT_MAX];
+    char rest[PATH_TEXT_MAX];
+    char whole[3 * PATH_TEXT_MAX];
+    snprintf(rest, sizeof rest, "%s", path + end);
+    path[end] = '\0';
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n < 0) {
+        memcpy(path + end, rest, strlen(rest) + 1);
+        return false;
+    }
+    target[n] = '\0';
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    snprintf(whole, sizeof whole, "%s/%s%s", target[0] == '/' ? "" : path, target, rest);
+    tidy(whole);
+    size_t length = strlen(whole);
+    if (length >= PATH_TEXT_MAX)
+        return false;
+    memcpy(path, whole, length + 1);
+    return true;
+}
+
+/* Whether some link on the way leads out of `beneath`. */
+static bool leads_out(const char *cwd, const char *beneath)
+{
+    char path[PATH_TEXT_MAX];
+    snprintf(path, sizeof path, "%s", cwd);
+    tidy(path);
+    size_t from = strlen(beneath);
+    for (unsigned links = 0; links < LINKS_MAX; links++) {
+        bool followed = false;
+        for (size_t end = from; path[end] && !followed;) {
+            end += 1 + strcspn(path + end + 1, "/");
+            followed = follow(path, end);
+        }
+        if (!followed)
+            return false;
+        if (!path_beneath((struct str){path, strlen(path)}, beneath))
+            return true;
+    }
+    return false;
+}
+
+int folder_enter(struct str cwd, struct str beneath)
+{
+    if (cwd.n == 0 || cwd.p[0] != '/' || cwd.n >= PATH_TEXT_MAX)
+        return -EINVAL;
+    char where[PATH_TEXT_MAX];
+    FREE_AT_END char *path = mem_copy(cwd.p, cwd.n);
+    FREE_AT_END char *in = mem_copy(beneath.p, beneath.n);
+    if (chdir(path) < 0) {
+        int error = errno;
+        return path_beneath(cwd, in) && leads_out(path, in) ? -EXDEV : -error;
+    }
+    if (!getcwd(where, sizeof where) || !path_beneath((struct str){where, strlen(where)}, in))
+        return -EXDEV;
+    return 0;
+}

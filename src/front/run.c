@@ -1,0 +1,175 @@
+/* `sandgate run -- COMMAND…`: one command in a sandbox, its output on ours. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "dialect/dialects.h"
+#include "front/front.h"
+
+#define OPTIONS (OPTIONS_FOLDER | OPTIONS_COMMAND)
+/* As shells and env(1) have it. */
+#define EXIT_CANNOT_RUN 126
+#define EXIT_NOT_FOUND 127
+#define EXIT_OF_SIGNAL 128
+
+struct run {
+    struct gate gate;
+    struct call *call; /* NULL: it is answered */
+    uv_signal_t interrupt;
+    uv_signal_t term;
+    int status;
+    bool cut; /* nobody reads our output */
+};
+
+static void print(struct call *call, enum command_stream stream, struct str bytes)
+{
+    struct run *run = call->front;
+    int fd = stream == COMMAND_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
+    if (fd_write_all(fd, bytes.p, bytes.n) == 0 || run->cut)
+        return;
+    run->cut = true;
+    pipeline_cancel(call, ERR_CANCELLED, "nobody reads its output");
+}
+
+static int failed_status(const struct err *err)
+{
+    if (err->code == ERR_CANCELLED)
+        return EXIT_OF_SIGNAL + SIGTERM;
+    if (err->code == ERR_NOT_FOUND && strcmp(err->reason, "program_not_found") == 0)
+        return EXIT_NOT_FOUND;
+    return err_row(err->code)->kind == KIND_POLICY ? EXIT_DENIED : EXIT_CANNOT_RUN;
+}
+
+/* What a person who sees only the output would miss. */
+static void tell_violations(const struct command *command)
+{
+    for (size_t i = 0; i < command->n_violations; i++)
+        log_warning("the sandbox refused %s (%lld times)", command->violations[i].what,
+                    (long long)command->violations[i].count);
+}
+
+static void answered(struct call *call)
+{
+    struct run *run = call->front;
+    const struct command *command = call->command;
+    if (call->failed) {
+        if (call->err.code != ERR_CANCELLED)
+            log_error("%s", call->err.message);
+        run->status = failed_status(&call->err);
+    } else {
+        if (command->ended_by != COMMAND_EXIT && command->ended_by != COMMAND_SIGNAL)
+            log_error("the command was ended: %s", command_end_names[command->ended_by]);
+        run->status = command->exit_code != ARG_ABSENT ? (int)command->exit_code
+                                                       : EXIT_OF_SIGNAL + (int)command->signal;
+        if (run->status != 0)
+            tell_violations(command);
+    }
+    run->call = NULL;
+    uv_stop(&run->gate.loop);
+    call_free(call);
+}
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    (void)signum;
+    struct run *run = handle->data;
+    if (!run->call)
+        return;
+    /* Who asks twice does not want to wait. */
+    if (run->call->kill_ns)
+        run->call->kill_ns = 1;
+    pipeline_cancel(run->call, ERR_CANCELLED, "interrupted");
+}
+
+static void watch(struct run *run, uv_signal_t *handle, int signum)
+{
+    uv_signal_init(&run->gate.loop, handle);
+    handle->data = run;
+    uv_signal_start(handle, on_signal, signum);
+    uv_unref((uv_handle_t *)handle);
+}
+
+static int make_arguments(const struct options *o, struct call *call, struct err *err)
+{
+    BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+    struct json_out j = {.out = &text};
+    struct json_error why;
+    jo_open(&j, '{');
+    jo_key(&j, "argv");
+    jo_open(&j, '[');
+    for (int i = 0; i < o->n_rest; i++)
+        jo_text(&j, o->rest[i]);
+    jo_close(&j, ']');
+    if (o->cwd)
+        jo_ktext(&j, "cwd", o->cwd);
+    jo_close(&j, '}');
+    if (text.failed || json_parse(text.data, text.len, text.len, JSON_STRICT, &call->doc, &why) < 0)
+        return err_set(err, ERR_INVALID_ARGUMENTS, "the command is too long");
+    call->arguments = yyjson_doc_get_root(call->doc);
+    return 0;
+}
+
+static int run_command(const struct options *o, const struct gate_options *go)
+{
+    struct err err;
+    struct run run = {.status = EXIT_CANNOT_RUN};
+    if (gate_open(&run.gate, go, &err) < 0)
+        return front_usage_error(&err);
+    watch(&run, &run.interrupt, SIGINT);
+    watch(&run, &run.term, SIGTERM);
+    run.call = gate_call_new(&run.gate);
+    run.call->name = mem_dup("run_command");
+    run.call->front = &run;
+    run.call->answer = answered;
+    run.call->output = print;
+    run.call->pass_on = true;
+    run.call->input_fd = STDIN_FILENO;
+    if (make_arguments(o, run.call, &run.call->err) < 0)
+        run.call->failed = true;
+    pipeline_submit(&run.gate.pipeline, run.call);
+    while (run.call)
+        uv_run(&run.gate.loop, UV_RUN_DEFAULT);
+    uv_close((uv_handle_t *)&run.interrupt, NULL);
+    uv_close((uv_handle_t *)&run.term, NULL);
+    gate_close(&run.gate);
+    return run.status;
+}
+
+static int help(void)
+{
+    BUF_AT_END struct buf out = BUF_INIT(16u << 10);
+    buf_add_text(
+        &out,
+        "usage: sandgate run [options] -- COMMAND [ARGUMENT…]\n\n"
+        "Runs a command in a sandbox: it can change the workspace, sees the system's programs, "
+        "and reaches\nno network. Its output and exit status are passed on; 126 and 127 say that "
+        "it could not be run or\nwas not found.\n\n");
+    options_help(OPTIONS, &out);
+    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+}
+
+int front_run(int argc, char *const *argv)
+{
+    struct options o;
+    struct err err;
+    if (options_read(argc, argv, OPTIONS | OPTIONS_REST, 0, &o, &err) < 0)
+        return front_usage_error(&err);
+    if (o.help)
+        return help();
+    if (o.n_rest == 0) {
+        log_error("which command? see `sandgate run --help`");
+        return EXIT_USAGE;
+    }
+    struct gate_options go;
+    FREE_AT_END char *state_path = NULL;
+    if (front_gate_options(&o, &go, &state_path, &err) < 0)
+        return front_usage_error(&err);
+    go.once = true;
+    return run_command(&o, &go);
+}

@@ -1,0 +1,67 @@
+#include "session/command_end.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+/* A shell whose last command was ended that way says so by its exit code. */
+static bool is_ended_by_signal(const struct command *command, const struct ran *ran, int signal)
+{
+    if (WIFSIGNALED(ran->status))
+        return WTERMSIG(ran->status) == signal;
+    return command->shell && WEXITSTATUS(ran->status) == 128 + signal;
+}
+
+static enum command_end why_ended(const struct command *command, const struct ran *ran,
+                                  bool stopped, const struct limit_group *group)
+{
+    if (ran->kind == RAN_MEMORY)
+        return COMMAND_MEMORY_LIMIT;
+    if (ran->kind == RAN_PROCESSES)
+        return COMMAND_PROCESS_LIMIT;
+    if (ran->kind == RAN_WRITTEN)
+        return COMMAND_DISK_LIMIT;
+    if (stopped)
+        return COMMAND_TIMEOUT;
+    if (ran->status == 0)
+        return COMMAND_EXIT;
+    struct limits_seen seen;
+    limit_group_read(group, &seen);
+    if (seen.oom_kills)
+        return COMMAND_MEMORY_LIMIT;
+    if (seen.process_limit_hits)
+        return COMMAND_PROCESS_LIMIT;
+    if (is_ended_by_signal(command, ran, SIGXFSZ))
+        return COMMAND_FILE_SIZE_LIMIT;
+    if (is_ended_by_signal(command, ran, SIGXCPU))
+        return COMMAND_CPU_LIMIT;
+    return WIFSIGNALED(ran->status) ? COMMAND_SIGNAL : COMMAND_EXIT;
+}
+
+static void take_violations(struct command *command, yyjson_val *list)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    yyjson_arr_foreach(list, idx, max, item) {
+        if (command->n_violations == COMMAND_VIOLATIONS_MAX)
+            return;
+        struct command_violation *v = &command->violations[command->n_violations++];
+        const char *what = yyjson_get_str(yyjson_obj_get(item, "call"));
+        snprintf(v->what, sizeof v->what, "%s", what ? what : "");
+        v->count = yyjson_get_sint(yyjson_obj_get(item, "count"));
+    }
+}
+
+void command_take_end(struct command *command, const struct ran *ran, bool stopped,
+                      const struct limit_group *group)
+{
+    command->ended_by = why_ended(command, ran, stopped, group);
+    if (WIFEXITED(ran->status))
+        command->exit_code = WEXITSTATUS(ran->status);
+    else
+        command->signal = WTERMSIG(ran->status);
+    command->peak_memory = ran->peak_memory;
+    command->cpu_ms = ran->user_ms + ran->system_ms;
+    take_violations(command, ran->violations);
+}

@@ -1,0 +1,63 @@
+#include "session/make_spec.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+/* A folder of the last root that stays read-only has to be so by every name it has in the cell. */
+static char *protected_in(const struct session_options *o, size_t i)
+{
+    const char *rest = path_rest(o->roots[o->n_roots - 1].host, o->roots[i].host);
+    if (!o->protect || !rest)
+        return NULL;
+    return *rest ? mem_format("%s/%s", rest, o->protect) : mem_dup(o->protect);
+}
+
+/* The cell's part that is for commands. */
+static int add_commands(const struct session_options *o, struct cell_spec *ret, struct err *err)
+{
+    const struct str *shown;
+    size_t count;
+    ret->commands = true;
+    ret->home_bytes = (uint64_t)config_int(o->config, "commands.homeSize");
+    ret->tmp_bytes = (uint64_t)config_int(o->config, "commands.tmpSize");
+    if (spec_add_command_roots(ret, o->command_roots, o->n_command_roots, err) < 0)
+        return -1;
+    if (!config_list(o->config, "commands.show", &shown, &count))
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        FREE_AT_END char *real = realpath(shown[i].p, NULL);
+        if (!real)
+            log_warning("commands.show: %s: %s", shown[i].p, strerror(errno));
+        else if (spec_add_shown(ret, shown[i].p, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int make_spec(const struct session_options *options, struct cell_spec *ret, struct err *err)
+{
+    for (size_t i = 0; i < options->n_roots; i++) {
+        FREE_AT_END char *protect = protected_in(options, i);
+        if (spec_add_root(ret, &options->roots[i], protect, err) < 0)
+            return -1;
+    }
+    if (options->commands && add_commands(options, ret, err) < 0)
+        return -1;
+    mode_t mask = umask(022);
+    umask(mask);
+    ret->umask = mask;
+    /* One more, which hears of cancels. */
+    ret->threads = options->once
+                       ? 2
+                       : (uint32_t)config_int(options->config, "limits.workerThreads") + 1;
+    ret->system = options->show_system;
+    spec_choose_owner(ret, geteuid(), getegid(), (uint32_t)config_int(options->config, "cell.uid"));
+    return 0;
+}

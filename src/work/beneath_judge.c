@@ -1,0 +1,62 @@
+#include <string.h>
+
+#include "base/utf8.h"
+#include "work/beneath_walk.h"
+
+#define SHOWN 100
+
+static bool counts(enum guard_verdict verdict, unsigned flags)
+{
+    return verdict == GUARD_SECRET || (verdict == GUARD_PROTECTED && !(flags & BENEATH_ONLY_READ));
+}
+
+bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *real, unsigned flags)
+{
+    struct str path = {real->text, strlen(real->text)};
+    real->holds = false;
+    real->verdict = guard_judge(root->guard, path, flags & BENEATH_FOLDER, &real->rule);
+    if (real->link_verdict > real->verdict) {
+        real->verdict = real->link_verdict;
+        real->rule = real->link_rule;
+    }
+    if (real->verdict == GUARD_OPEN && flags & BENEATH_CARRIES) {
+        real->verdict = guard_holds(root->guard, path, &real->rule);
+        real->holds = true;
+    }
+    return counts(real->verdict, flags);
+}
+
+int beneath_refuse(const struct beneath_real *real, const char *path, struct err *err)
+{
+    bool secret = real->verdict == GUARD_SECRET;
+    const char *word = secret ? "secret" : "protected";
+    int n = (int)utf8_cut(path, strnlen(path, SHOWN));
+    int m = (int)utf8_cut(real->text, strnlen(real->text, SHOWN));
+    bool elsewhere = strcmp(path, real->text) != 0;
+    const char *why = secret ? "tools do not see or change what is in it; ask the user"
+                             : "a change could run code on the host; ask the user to make it";
+    if (real->holds)
+        err_set(
+            err, ERR_PERMISSION_DENIED,
+            "`%.*s` is on the way to what the rule files.%s `%.100s` names: it cannot be moved, "
+            "deleted or put in place; ask the user to do it",
+            n, path, word, real->rule);
+    else
+        err_set(err, ERR_PERMISSION_DENIED,
+                "`%.*s`%s%.*s%s is %s by the rule files.%s `%.100s`: %s", n, path,
+                elsewhere ? " (it is `" : "", elsewhere ? m : 0, real->text, elsewhere ? "`)" : "",
+                word, word, real->rule, why);
+    return err_reason(err, word);
+}
+
+unsigned beneath_kind(mode_t mode)
+{
+    /* Through a link a way would lead elsewhere. */
+    return (S_ISDIR(mode) ? BENEATH_FOLDER : 0) | (S_ISREG(mode) ? 0 : BENEATH_CARRIES);
+}
+
+int beneath_judge(const struct beneath_root *root, const char *path, struct beneath_real *real,
+                  unsigned flags, struct err *err)
+{
+    return beneath_is_refused(root, real, flags) ? beneath_refuse(real, path, err) : 0;
+}

@@ -1,0 +1,259 @@
+#include "work/beneath_walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+int beneath_open_at(int dir, const char *path, int flags, mode_t mode, uint64_t resolve)
+{
+    struct open_how how = {
+        .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC |
+                                      (flags & O_PATH ? 0 : O_NOCTTY | O_NONBLOCK)),
+        .mode = mode,
+        .resolve = resolve | RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+}
+
+/* `..` goes back along folders already open, and so does what is known of the way. */
+static void pop_to(struct beneath_walk *w, int depth)
+{
+    while (w->depth > depth) {
+        close(w->dirs[w->depth--]);
+        const char *slash = memrchr(w->real->buffer, '/', w->length);
+        w->length = slash ? (size_t)(slash - w->real->buffer) : 0;
+    }
+}
+
+void beneath_walk_done(struct beneath_walk *w)
+{
+    pop_to(w, 0);
+}
+
+/* Takes the next component into w->name; 0 at the end, 1, or -errno. *ret_last: nothing follows. */
+static int next_name(struct beneath_walk *w, bool *ret_last)
+{
+    char *at = w->rest;
+    while (*at == '/')
+        at++;
+    size_t n = strcspn(at, "/");
+    if (n == 0)
+        return 0;
+    if (n > PATH_NAME_MAX)
+        return -ENAMETOOLONG;
+    memcpy(w->name, at, n);
+    w->name[n] = '\0';
+    at += n;
+    while (*at == '/')
+        at++;
+    *ret_last = *at == '\0';
+    memmove(w->rest, at, strlen(at) + 1);
+    return 1;
+}
+
+/* The name at hand as a path from the root, behind the way to it. -ENAMETOOLONG when there is no room. */
+static int set_real(struct beneath_walk *w)
+{
+    char *text = w->real->buffer;
+    size_t n = strlen(w->name);
+    size_t at = w->length;
+    if (at + n + 2 > sizeof w->real->buffer)
+        return -ENAMETOOLONG;
+    bool dot = strcmp(w->name, ".") == 0;
+    if (!dot || at == 0) {
+        if (at)
+            text[at++] = '/';
+        memcpy(text + at, w->name, n);
+        at += n;
+    }
+    text[at] = '\0';
+    w->real->text = text;
+    return 0;
+}
+
+/* A link counts by its own name too, whatever it is that it leads to. */
+static int judge_link(struct beneath_walk *w)
+{
+    int r = set_real(w);
+    for (int folder = 0; r == 0 && folder < 2; folder++) {
+        const char *rule;
+        struct str path = {w->real->text, strlen(w->real->text)};
+        enum guard_verdict verdict = guard_judge(w->root->guard, path, folder, &rule);
+        if (verdict <= w->real->link_verdict)
+            continue;
+        w->real->link_verdict = verdict;
+        w->real->link_rule = rule;
+    }
+    return r;
+}
+
+/* Puts the link's target before what is still to be walked. */
+static int follow(struct beneath_walk *w, int link)
+{
+    char target[PATH_TEXT_MAX];
+    ssize_t n = readlinkat(link, "", target, sizeof target);
+    if (n < 0)
+        return -errno;
+    if (++w->links > BENEATH_LINKS_MAX)
+        return -ELOOP;
+    int r = judge_link(w);
+    if (r < 0)
+        return r;
+    struct str text = {target, (size_t)n};
+    if (n > 0 && target[0] == '/') {
+        const char *prefix = path_beneath(text, w->root->inside) ? w->root->inside : w->root->host;
+        if (!path_beneath(text, prefix))
+            return -EXDEV;
+        text.p += path_prefix_length(prefix);
+        text.n -= path_prefix_length(prefix);
+        pop_to(w, 0);
+    }
+    size_t left = strlen(w->rest);
+    if (text.n + 1 + left >= sizeof w->rest)
+        return -ENAMETOOLONG;
+    memmove(w->rest + text.n + 1, w->rest, left + 1);
+    memcpy(w->rest, text.p, text.n);
+    w->rest[text.n] = '/';
+    return 0;
+}
+
+static int enter(struct beneath_walk *w, int *fd)
+{
+    if (w->depth + 1 >= BENEATH_DEPTH_MAX)
+        return -E2BIG;
+    int r = set_real(w);
+    if (r < 0)
+        return r;
+    w->length = strlen(w->real->buffer);
+    w->dirs[++w->depth] = TAKE_FD(*fd);
+    return 0;
+}
+
+/* Nothing is there yet, so the text of what follows tells where it leads. */
+static int add_rest(struct beneath_walk *w, struct beneath_real *out)
+{
+    size_t n = strlen(w->real->text);
+    memcpy(out->buffer, w->real->text, n);
+    for (const char *at = w->rest; *at;) {
+        size_t length = strcspn(at, "/");
+        if (length == 2 && memcmp(at, "..", 2) == 0) {
+            while (n && out->buffer[--n] != '/')
+                continue;
+        } else if (length && !(length == 1 && at[0] == '.')) {
+            if (n + length + 2 > sizeof out->buffer)
+                return -ENAMETOOLONG;
+            if (n)
+                out->buffer[n++] = '/';
+            memcpy(out->buffer + n, at, length);
+            n += length;
+        }
+        at += length + (at[length] == '/');
+    }
+    out->buffer[n] = '\0';
+    out->text = out->buffer;
+    return 0;
+}
+
+/* Before the first folder is made, so that nothing is left of what is then refused. */
+static int may_make(struct beneath_walk *w)
+{
+    struct beneath_real target = {.text = NULL};
+    int r = set_real(w);
+    if (r < 0 || !w->root->guard)
+        return r;
+    target.link_verdict = w->real->link_verdict;
+    target.link_rule = w->real->link_rule;
+    r = add_rest(w, &target);
+    if (r < 0)
+        return r;
+    w->refused = beneath_is_refused(w->root, w->real, BENEATH_FOLDER);
+    if (!w->refused && beneath_is_refused(w->root, &target, w->flags)) {
+        w->refused = true;
+        *w->real = target;
+        w->real->text = w->real->buffer;
+    }
+    return w->refused ? -EACCES : 0;
+}
+
+static int make_and_enter(struct beneath_walk *w)
+{
+    int parent = w->dirs[w->depth];
+    int r = may_make(w);
+    if (r < 0)
+        return r;
+    if (mkdirat(parent, w->name, 0777) < 0 && errno != EEXIST)
+        return -errno;
+    FD_AT_END int fd = beneath_open_at(parent, w->name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0,
+                                       RESOLVE_NO_SYMLINKS);
+    return fd < 0 ? -errno : enter(w, &fd);
+}
+
+/* One component. 1: it was the last one, w->name stands in w->dirs[w->depth]; 0: go on. */
+static int step(struct beneath_walk *w, bool last)
+{
+    if (strcmp(w->name, ".") == 0)
+        return 0;
+    if (strcmp(w->name, "..") == 0) {
+        if (w->depth == 0)
+            return -EXDEV;
+        pop_to(w, w->depth - 1);
+        return 0;
+    }
+    FD_AT_END int fd = beneath_open_at(w->dirs[w->depth], w->name, O_PATH | O_NOFOLLOW, 0, 0);
+    if (fd < 0 && errno == ENOENT && last)
+        return 1;
+    if (fd < 0 && errno == ENOENT && w->flags & BENEATH_PARENTS)
+        return make_and_enter(w);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    if (S_ISLNK(st.st_mode))
+        return w->root->no_links ? -EMLINK : follow(w, fd);
+    if (last)
+        return 1;
+    return S_ISDIR(st.st_mode) ? enter(w, &fd) : -ENOTDIR;
+}
+
+static int count_slashes(const char *path)
+{
+    int count = 0;
+    for (; *path; path++)
+        count += *path == '/';
+    return count;
+}
+
+int beneath_walk_to(struct beneath_walk *w, const struct beneath_root *root, const char *path,
+                    unsigned flags, struct beneath_real *real)
+{
+    w->root = root;
+    w->flags = flags;
+    w->dirs[0] = root->fd;
+    w->depth = 0;
+    w->links = 0;
+    w->refused = false;
+    w->real = real;
+    w->length = 0;
+    real->link_verdict = GUARD_OPEN;
+    snprintf(w->rest, sizeof w->rest, "%s", path);
+    /* Before the first of too many folders is made. */
+    if (flags & BENEATH_PARENTS && count_slashes(path) >= BENEATH_DEPTH_MAX - 2)
+        return -E2BIG;
+    for (;;) {
+        bool last = false;
+        int r = next_name(w, &last);
+        if (r > 0)
+            r = step(w, last);
+        else if (r == 0) {
+            memcpy(w->name, ".", 2);
+            r = 1;
+        }
+        if (r != 0)
+            return r < 0 ? r : set_real(w);
+    }
+}

@@ -1,0 +1,39 @@
+/* Inside of beneath.c: opening one name, and a walk by hand for what one openat2 cannot answer: links, of which
+ * every name on the way is to be known, folders to be made, the place behind a dangling link. */
+#ifndef SANDGATE_WORK_BENEATH_WALK_H
+#define SANDGATE_WORK_BENEATH_WALK_H
+
+#include "work/beneath.h"
+
+#define BENEATH_LINKS_MAX 40  /* as the kernel's own limit */
+#define BENEATH_DEPTH_MAX 256 /* folders open at once while walking */
+
+/* openat2, never out of `dir`. -1 with errno. */
+int beneath_open_at(int dir, const char *path, int flags, mode_t mode, uint64_t resolve);
+
+struct beneath_walk {
+    const struct beneath_root *root;
+    unsigned flags; /* enum beneath_flag */
+    int dirs[BENEATH_DEPTH_MAX];
+    int depth;                    /* dirs[0] is the root's own descriptor */
+    char rest[2 * PATH_TEXT_MAX]; /* still to be walked */
+    char name[PATH_NAME_MAX + 1]; /* component at hand */
+    int links;
+    bool refused; /* by `real`: a folder that was to be made */
+    struct beneath_real *real;
+    size_t length; /* of the way to dirs[depth] in it */
+};
+
+/* Leaves the place in w, w->name in w->dirs[w->depth], and in *real where that is; the name is "." when the
+ * path leads to a folder by `..` or the root. 0 or -errno. To be followed by beneath_walk_done. */
+int beneath_walk_to(struct beneath_walk *w, const struct beneath_root *root, const char *path,
+                    unsigned flags, struct beneath_real *real);
+void beneath_walk_done(struct beneath_walk *w);
+
+/* What the rules say about a path and the links on the way there, into real->verdict and real->rule. True when
+ * it is not to be used so. */
+bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *real, unsigned flags);
+/* The error for that, said about the path as it was given. */
+int beneath_refuse(const struct beneath_real *real, const char *path, struct err *err);
+
+#endif

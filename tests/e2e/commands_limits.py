@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Limits of commands, with control groups (root) and without (a plain user): what goes over one is stopped and named,
+the machine stays usable, the next call works, and nothing is left behind.
+"""
+
+import contextlib
+import os
+import re
+import subprocess
+import time
+
+import lib
+import ran
+from lib import check, wait_until
+from ran import PYTHON, Place, bash, ended
+
+MIB = 1 << 20
+GATE_MB = 40  # at its peak, whatever commands print
+
+
+@contextlib.contextmanager
+def gate_with(form, name, **limits):
+    """A gate with limits; behind it the next call works, and nothing is left of gate and cell."""
+    place = Place(form, name, {"commands": limits})
+    with ran.leaves_nothing(form) as gates, place.gate() as gate:
+        gates.add(gate)
+        gate.place = place
+        yield gate
+        began = time.monotonic()
+        check(ran.output(gate, "echo next") == "next\n", "the next command")
+        gate.ok("write_file", path="next", content="next")
+        check(time.monotonic() - began < 5, "the next calls work at once")
+        wait_until(lambda: len(lib.children(ran.launcher(gate))) <= 2, "only the worker and one that waits")
+        gate.close_input()
+        check(gate.wait_exit() == 0, "exit status")
+
+
+def named(result, by):
+    check(result.get("ok") is True, f"it failed: {lib.short(result)}")
+    value = result["result"]
+    check(value["ended_by"] == by, f"ended by {value['ended_by']}, expected {by}: {lib.short(value)}")
+    option = {"memory_limit": "memory", "process_limit": "processes", "disk_limit": "diskWrites"}
+    option |= {"file_size_limit": "fileSize", "cpu_limit": "cpuSeconds"}
+    check(f"commands.{option[by]}" in value["hint"], value)
+    return value
+
+
+# Touches every page; `bytearray` alone would already fail under a limit on addresses.
+TOUCH = "import mmap, time; m = mmap.mmap(-1, {mib} << 20); [m.__setitem__(i, 1) for i in range(0, len(m), 4096)]; {then}"
+HOGS = {
+    "shared memory of one process": f"{PYTHON} -c '{TOUCH.format(mib=600, then='time.sleep(30)')}'",
+    "files in /tmp": "head -c 600m /dev/zero > /tmp/x; sleep 30",
+    "several processes": f"for i in 1 2 3 4; do {PYTHON} -c '{TOUCH.format(mib=90, then='time.sleep(30)')}' & done; "
+    "wait -n; exit",
+}
+# Without control groups only homeSize bounds it: nobody knows which command of the session wrote what is there.
+HOME_HOG = "head -c 600m /dev/zero > ~/x; sleep 30"
+
+
+def memory(form):
+    """memory: whoever takes more than 256 MiB, in whatever way, is ended by memory_limit"""
+    with gate_with(form, "memory", memory="256m") as gate:
+        bash(gate, "true")
+        grouped = {"a file in the home": HOME_HOG} if ran.control_groups({gate.pid}) else {}
+        for name, line in {**HOGS, **grouped}.items():
+            began = time.monotonic()
+            result = gate.call("run_command", command=line)
+            took = time.monotonic() - began
+            value = named(result, "memory_limit")
+            check(value["peak_memory"] < 600 * MIB, f"{name}: it got {value['peak_memory'] / MIB:.0f} MiB")
+            check(took < 10, f"{name}: {took:.2f} s")
+            bash(gate, "rm -f ~/x")
+        # One process alone: stopped by its group, or told that there is no more.
+        value = gate.call("run_command", command=f"exec {PYTHON} -c 'x = bytearray(600 << 20)'")["result"]
+        check(value["ended_by"] == "memory_limit" or "MemoryError" in value["stderr"], value)
+        value = bash(gate, f"{PYTHON} -c 'x = bytearray(150 << 20); print(len(x))'")
+        check(value["stdout"] == f"{150 * MIB}\n" and value["peak_memory"] > 150 * MIB, value)
+
+
+def fork_bomb(form):
+    """processes: a fork bomb leaves the machine usable, and is named or fails"""
+    with gate_with(form, "bomb", processes=120) as gate:
+        mark = ran.mark()
+        bash(gate, "true")
+        call = gate.send("run_command", command=f"f() {{ f | f & }}; f; sleep 2; exit 9 # {mark}")
+        most = 0
+        while not any(a.get("id") == call for a in gate.answers):
+            most = max(most, len(ran.marked(mark)))
+            began = time.monotonic()
+            subprocess.run(["/bin/true"], check=True, timeout=5)
+            check(gate.call("stat", path=".", seconds=5)["ok"], "file calls work meanwhile")
+            check(time.monotonic() - began < 3, "the machine is usable")
+        named(gate.wait(call), "process_limit")
+        ran.check_gone(mark)
+        check(most < 120 + 60, f"it had {most} processes")
+        # Many children of one process.
+        many = "import os, time\nfor i in range(400):\n  if os.fork() == 0: time.sleep(20); os._exit(0)\ntime.sleep(20)"
+        value = gate.call("run_command", argv=[PYTHON, "-c", many])["result"]
+        failed = value.get("exit_code") == 1 and "BlockingIOError" in value["stderr"]
+        check(failed or value["ended_by"] == "process_limit", value)
+        thread = "threading.Thread(target=time.sleep, args=(9,), daemon=True).start()"
+        threads = f"import threading, time\nfor i in range(400): {thread}\ntime.sleep(9)"
+        value = gate.call("run_command", argv=[PYTHON, "-c", threads])["result"]
+        check(value["ended_by"] == "process_limit" or "can't start new thread" in value["stderr"], value)
+
+
+def file_size(form):
+    """fileSize: `yes > file` ends at the limit and is named, in the workspace, /tmp and the home"""
+    with gate_with(form, "size", fileSize="3m") as gate:
+        for path in ("file", "/tmp/file", "~/file"):
+            value = named(gate.call("run_command", command=f"yes > {path}"), "file_size_limit")
+            check(value["exit_code"] == 128 + 25, value)
+        named(gate.call("run_command", argv=["dd", "if=/dev/zero", "of=other", "bs=1M"]), "file_size_limit")
+        for name in ("file", "other"):
+            check((gate.place.workspace / name).stat().st_size == 3 * MIB, name)
+        value = bash(gate, "yes > file; echo $?")
+        check(value["stdout"] == "153\n", value)
+
+
+def disk_writes(form):
+    """diskWrites: one large file and many small ones are named disk_limit"""
+    with gate_with(form, "writes", diskWrites="20m") as gate:
+        for line in ("yes > file", "for i in {1..2000}; do head -c 1m /dev/zero > f$i; done"):
+            began = time.monotonic()
+            result = gate.call("run_command", command=line, timeout_ms=14000)
+            took = time.monotonic() - began
+            named(result, "disk_limit")
+            check(took < 5, f"{line}: {took:.2f} s")
+        written = sum(p.stat().st_size for p in gate.place.workspace.iterdir())
+        check(written < 2000 * MIB, f"{written / MIB:.0f} MiB were written")
+        bash(gate, "rm -f *")
+        bash(gate, "head -c 10m /dev/zero > small")
+
+
+def cpu_seconds(form):
+    """cpuSeconds: named, and SIGXCPU is heard; who ignores it is killed a second later"""
+    with gate_with(form, "cpu", cpuSeconds=1) as gate:
+        lines = {
+            "loop": "while :; do :; done",
+            "heard": "trap 'echo heard; exit 9' XCPU; while :; do :; done",
+            "deaf": "trap '' XCPU; while :; do :; done",
+        }
+        calls = {name: gate.send("run_command", command=line) for name, line in lines.items()}
+        value = named(gate.wait(calls["loop"]), "cpu_limit")
+        check(value["signal"] == "SIGXCPU" and 500 <= value["cpu_ms"] < 1900, value)
+        check(ended(gate.wait(calls["heard"]), "exit", 9)["stdout"] == "heard\n", "the handler")
+        value = gate.wait(calls["deaf"])["result"]
+        check(value["signal"] == "SIGKILL" and value["cpu_ms"] >= 1000, value)
+        value = named(gate.call("run_command", argv=[PYTHON, "-c", "while True: pass"]), "cpu_limit")
+
+
+def open_files(form):
+    """openFiles: the program is told"""
+    with gate_with(form, "files", openFiles=32) as gate:
+        value = bash(gate, f"ulimit -n; {PYTHON} -c 'f = [open(\"/dev/null\") for i in range(100)]'", code=1)
+        check(value["stdout"] == "32\n" and "Too many open files" in value["stderr"], value)
+        value = bash(gate, "ulimit -n 64", code=1)
+        check("limit" in value["stderr"], value)
+
+
+def tmp_and_home(form):
+    """tmpSize and homeSize: full is full; /tmp is each command's own, the home the session's, both gone with it"""
+    with gate_with(form, "tmp", tmpSize="2m", homeSize="3m") as gate:
+        for folder, size in (("/tmp", 2), ("~", 3)):
+            value = bash(gate, f"head -c 9m /dev/zero > {folder}/x", code=1)
+            check("No space left" in value["stderr"], value)
+            value = bash(gate, f"head -c 9m /dev/zero > {folder}/x; stat -c %s {folder}/x; rm {folder}/x")
+            check(value["stdout"] == f"{size * MIB}\n", value)
+        bash(gate, "echo kept > ~/kept; echo lost > /tmp/lost; mkdir ~/.cache; chmod 700 ~/.cache")
+        check(ran.output(gate, "cat ~/kept; ls -A /tmp | wc -l; stat -c %a ~") == "kept\n0\n700\n", "the next command")
+        with gate.place.gate() as other:
+            check(ran.output(other, "ls -A ~ | wc -l") == "0\n", "a session beside it")
+        # A new cell is a new home.
+        os.kill(ran.launcher(gate), 9)
+        wait_until(lambda: gate.call("run_command", command="true")["ok"], "a new cell")
+        check(ran.output(gate, "ls -A ~ | wc -l") == "0\n", "a new home")
+
+
+def output_flood(form):
+    """an endless output: the gate stays small, head and tail are kept, read_output pages"""
+    with gate_with(form, "flood", outputKept="1m") as gate:
+        bash(gate, "true")
+        flood = "echo the beginning; seq 1 100000; timeout 1 yes; echo the end; timeout 0.3 yes no >&2; echo last >&2"
+        value = bash(gate, flood, max_output=5000)
+        for stream, first, last in (("stdout", "the beginning\n1\n2\n", "\ny\nthe end\n"), ("stderr", "no\nno\n", "\nlast\n")):
+            text = value[stream]
+            check(text.startswith(first) and text.endswith(last), f"{stream}: {text[:50]!r} … {text[-50:]!r}")
+            check(len(text) < 5200, f"{len(text)} characters")
+            (left_out,) = re.findall(r"\n\[\.\.\. (\d+) bytes left out \.\.\.\]\n", text)
+            check(int(left_out) > 10 * MIB, f"{left_out} bytes left out")
+        check(value["truncated"] is True, value)
+        peak = lib.peak_mb(gate.pid)
+        check(peak < GATE_MB, f"the gate needed {peak} MB")
+        pages, offset = [], 0
+        while True:
+            page = gate.ok("read_output", output_id=value["output_id"], offset=offset, max_bytes=300_000)
+            pages.append(page["content"])
+            offset = page["next_offset"]
+            if not page["truncated"]:
+                break
+        text = "".join(pages)
+        check(len(pages) == 4 and len(text) == MIB, f"{len(pages)} pages, {len(text)} bytes")
+        numbers = "".join(f"{i}\n" for i in range(1, 100_001))
+        check(text.startswith("the beginning\n" + numbers + "y\ny\n"), "the pages are what was printed")
+        check(page["total_bytes"] > 10 * MIB and page["complete"] is False, f"{page['total_bytes']}, {page['complete']}")
+        check(ran.output(gate, "head -c 3000000 /dev/zero | tr '\\0' x | wc -c") == "3000000\n", "pipes are not cut")
+
+
+if __name__ == "__main__":
+    ran.main(memory, fork_bomb, file_size, disk_writes, cpu_seconds, open_files, tmp_and_home, output_flood)
