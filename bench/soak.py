@@ -129,13 +129,18 @@ class Gate:
             self.process.stdin.write(json.dumps({"id": str(number), "tool_call": call}).encode() + b"\n")
             self.process.stdin.flush()
 
+    def next_answer(self):
+        """The next line that is one: what the commands print meanwhile is passed over."""
+        while line := self.process.stdout.readline().decode():
+            if "event" not in json.loads(line):
+                return line
+        return files.fail("the gate ended")
+
     def run(self, calls):
         sender = threading.Thread(target=self.send, args=(calls,), daemon=True)
         sender.start()
         for _ in range(calls):
-            line = self.process.stdout.readline().decode()
-            if not line:
-                files.fail("the gate ended")
+            line = self.next_answer()
             number = int(json.loads(line)["id"])
             if KINDS[number % len(KINDS)][1] not in line:
                 files.fail(f"not as expected ({KINDS[number % len(KINDS)][0]}): {line[:300]}")
