@@ -148,7 +148,8 @@ def interrupted(form):
         place = Place(form, f"interrupt-{number}")
         mark = ran.mark()
         with ran.leaves_nothing(form):
-            process = start(place, "--", "bash", "-c", f"trap 'echo last words; exit 9' TERM; echo up; sleep {mark} & wait")
+            line = f"trap 'echo last words; exit 9' TERM; echo up; sleep {mark} & wait"
+            process = start(place, "--", "bash", "-c", line)
             check(process.stdout.readline() == b"up\n", "it runs")
             os.killpg(process.pid, number)
             status, out, said = ends(process, 4)
