@@ -246,7 +246,7 @@ def first_process_killed(form):
 def session_ends(form):
     """SIGTERM to the gate: commands are cancelled and answered, then it ends"""
     place = Place(form, "ends")
-    some = {name: kind for name, kind in kinds().items() if name in ("sleep", "trap", "daemon", "deaf")}
+    some = {name: kind for name, kind in kinds().items() if not kind.slow}
     with ran.leaves_nothing(form) as gates, place.gate() as gate:
         gates.add(gate)
         ids = start_all(gate, some)
