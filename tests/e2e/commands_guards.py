@@ -260,7 +260,12 @@ def replaced_by_the_host(form):
             try_all(gate, place, (*lines, "echo x >> other/.git/config"))
             check(bash(gate, "cat .git/config")["stdout"] == f"# {number}\n", "and reads the new one")
         # A whole repository, as a clone anew would.
-        shutil.rmtree(place.workspace / ".git")
+
+        def removed():  # what is missing in a repository may just be made for the next command
+            shutil.rmtree(place.workspace / ".git", ignore_errors=True)
+            return not (place.workspace / ".git").exists()
+
+        lib.wait_until(removed, "no repository", 3)
         place.git("init", "-q")
         place.before = place.guarded()
         try_all(gate, place, ("echo x >> .git/config", "mv .git x", "echo x > .git/hooks/new"))
