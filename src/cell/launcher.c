@@ -214,6 +214,16 @@ static void start_command(struct watched *w, const struct frame *frame, const st
     w->has_groups = false;
 }
 
+/* In this process's own mount namespace, which every command's begins with: a mount goes along when a command moves
+ * a folder around it, and the next scan may not find it there. Where it fails, so it does for the command, which
+ * tells. */
+static void cover(const struct watched *w)
+{
+    static struct guards_view unused;
+    struct err err;
+    guards_mount(w->spec, &w->guards, &unused, &err);
+}
+
 /* A spare that is locked was made with what was known then. */
 static void take_guards(struct watched *w, const struct frame *frame)
 {
@@ -223,7 +233,11 @@ static void take_guards(struct watched *w, const struct frame *frame)
     struct str old = buf_str(&w->guards.found[root]);
     bool same = w->guards.known[root] && old.n == frame->body.n &&
                 (old.n == 0 || memcmp(old.p, frame->body.p, old.n) == 0);
-    if (same || guards_set(&w->guards, root, frame->body) < 0)
+    if (!same && guards_set(&w->guards, root, frame->body) < 0)
+        return;
+    /* Again, where it is the same: what was replaced on the host has lost its mount. */
+    cover(w);
+    if (same)
         return;
     struct first *spare = find_spare(w);
     if (!spare)
@@ -352,6 +366,11 @@ static int launch(const struct cell_spec *spec, const struct trees *trees, worke
     close(CELL_HELP_SEND_FD);
     if (pid < 0) {
         err_set(&err, ERR_SANDBOX_UNAVAILABLE, "starting the worker: %s", strerror(errno));
+        return give_up(&err);
+    }
+    /* The worker has nothing to do with what is mounted for commands. */
+    if (spec->commands && unshare(CLONE_NEWNS) < 0) {
+        err_set(&err, ERR_SANDBOX_UNAVAILABLE, "mounts for commands: %s", strerror(errno));
         return give_up(&err);
     }
     struct watched watched = {.spec = spec, .worker = pid, .signals = signals};

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -115,6 +116,13 @@ static int make_arguments(const struct options *o, struct call *call, struct err
     return 0;
 }
 
+/* From a folder outside a command finds names around it, whatever it may not open there. */
+static bool leads_out(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static int run_command(const struct options *o, const struct gate_options *go)
 {
     struct err err;
@@ -164,6 +172,10 @@ int front_run(int argc, char *const *argv)
         return help();
     if (o.n_rest == 0) {
         log_error("which command? see `sandgate run --help`");
+        return EXIT_USAGE;
+    }
+    if (leads_out(STDIN_FILENO)) {
+        log_error("standard input is a folder, which a sandbox must not be given");
         return EXIT_USAGE;
     }
     struct gate_options go;

@@ -9,6 +9,8 @@
 #define ENTRIES_MAX 100000
 #define DEPTH_MAX 8
 #define AGAIN_NS 2000000000u
+/* While commands follow each other, scans run beside them and none is as old as this. */
+#define OLD_NS 5000000000u
 
 /* What a rule protects at the top of the workspace, known even where it is not there. Empty where it has no one
  * name. */
@@ -101,6 +103,11 @@ void scan_start(struct session *s)
                                                       .max_depth = DEPTH_MAX};
         session_send(s, call);
     }
+}
+
+bool scan_is_old(const struct session *s)
+{
+    return !s->scanned_ns || clock_mono_ns() - s->scanned_ns > OLD_NS;
 }
 
 void scan_again(struct session *s)

@@ -93,7 +93,7 @@ static void start(struct session *s, struct call *call)
         return;
     }
     if (call->tool->runner == RUN_COMMAND) {
-        if (!s->scanned_ns) {
+        if (scan_is_old(s)) {
             wait(s, call);
             scan_start(s);
             return;

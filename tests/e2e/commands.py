@@ -5,7 +5,7 @@ make; and workspaces with names of all kinds.
 
 import hashlib
 import os
-import pathlib
+import subprocess
 import time
 
 import lib
@@ -165,7 +165,8 @@ def working_directory(form):
                 gate.refused(code, "run_command", argv=["pwd"], cwd=cwd)
             except AssertionError as error:
                 raise AssertionError(f"{cwd}: {error}") from None
-        check(output(gate, "cd /; pwd; cd; pwd; cd /workspace/a; pwd") == "/\n/home/agent\n/workspace/a\n", "its own cd")
+        went = output(gate, "cd /; pwd; cd; pwd; cd /workspace/a; pwd").split()
+        check(went == ["/", "/home/agent", "/workspace/a"], went)
 
 
 def path_lookup(form):
@@ -238,7 +239,7 @@ def back_to_back(form):
     place = Place(form, "row")
     with ran.leaves_nothing(form) as gates, place.gate() as gate:
         gates.add(gate)
-        for i in range(20):
+        for _ in range(20):
             argv(gate, "true")
         before = held(gate.pid), held(ran.launcher(gate))
         began = time.monotonic()
@@ -296,7 +297,7 @@ def two_gates(form):
 
 
 def own_toolchain(form):
-    """commands.show and commands.path: a toolchain in a private home is found, read-only; the rest of the home is not"""
+    """commands.show and commands.path: a toolchain in a private home is found, read-only; the rest is not"""
     home = form.folder("me", 0o711)
     tools = form.folder("me/.tools")
     form.folder("me/.tools/bin")
@@ -333,7 +334,8 @@ def whose_files(form):
             bash(gate, "chmod u+s file; chown 0 file; mknod dev c 1 3", code=1)
         for path in sorted(folder.rglob("*")):
             found = path.lstat()
-            check((found.st_uid, found.st_gid) == (owner, owner), f"{path.name}: {found.st_uid}:{found.st_gid}, not {owner}")
+            whose = found.st_uid, found.st_gid
+            check(whose == (owner, owner), f"{path.name} belongs to {whose}, not to {owner}")
         modes = {name: oct((folder / name).stat().st_mode & 0o7777) for name in ("file", "sub", "sub/file")}
         check(modes == {"file": "0o644", "sub": "0o755", "sub/file": "0o644"}, modes)
         check((folder / "file").read_text() == "x\ny\n" and not (folder / "dev").exists(), "contents")
@@ -343,10 +345,15 @@ def umask(form):
     """the gate's umask is the command's"""
     place = Place(form, "umask")
     for mask, mode in ((0o077, 0o600), (0o002, 0o664), (0o027, 0o640)):
-        done = lib.subprocess.run(
+        done = subprocess.run(
             place.popen_arguments("--", "sh", "-c", f"umask; echo x > file-{mode}"),
-            env=lib.environment(place.home), umask=mask, capture_output=True, timeout=lib.SECONDS, check=True,
-            stdin=lib.subprocess.DEVNULL, **form.identity(),
+            env=lib.environment(place.home),
+            umask=mask,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=lib.SECONDS,
+            check=True,
+            **form.identity(),
         )
         check(done.stdout == f"{mask:04o}\n".encode(), done)
         check((place.workspace / f"file-{mode}").stat().st_mode & 0o777 == mode, f"{mode:o}")
@@ -354,7 +361,8 @@ def umask(form):
 
 def names_of_workspaces(form):
     """a workspace by a link, with blanks, UTF-8, quotes and a newline in its path"""
-    for number, name in enumerate(("with blanks  two", "grüße-日本", "it's \"$HOME\" `id`", "line\nbreak", "-dash", "a=b,c:d")):
+    names = "with blanks  two", "grüße-日本", "it's \"$HOME\" `id`", "line\nbreak", "-dash", "a=b,c:d"
+    for number, name in enumerate(names):
         place = Place(form, f"names-{number}", workspace=form.folder(f"names/{name}"))
         with place.gate() as gate:
             check(output(gate, "pwd; echo x > file; cat file") == "/workspace\nx\n", name)
@@ -384,9 +392,9 @@ def what_it_sees(form):
         check(value["stderr"].count("\n") == 4, value)
         links = output(gate, f"{PYTHON} -c 'import socket; print([n for _, n in socket.if_nameindex()])'")
         check(links == "['lo']\n", links)
-        value = bash(gate, f"kill -9 {gate.pid}; kill -9 {os.getpid()}; kill -9 1; exit 4", code=4)
+        bash(gate, f"kill -9 {gate.pid}; kill -9 {os.getpid()}; kill -9 1; exit 4", code=4)
         check(gate.process.poll() is None, "the gate lives")
-    check(pathlib.Path(host_file).read_text() == "host", "the host's file")
+    check(host_file.read_text() == "host", "the host's file")
 
 
 if __name__ == "__main__":

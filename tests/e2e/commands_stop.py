@@ -246,7 +246,7 @@ def first_process_killed(form):
 def session_ends(form):
     """SIGTERM to the gate: commands are cancelled and answered, then it ends"""
     place = Place(form, "ends")
-    some = {name: kind for name, kind in kinds().items() if name in ("sleep", "trap", "daemon", "deaf")}
+    some = {name: kind for name, kind in kinds().items() if not kind.slow}
     with ran.leaves_nothing(form) as gates, place.gate() as gate:
         gates.add(gate)
         ids = start_all(gate, some)
@@ -296,14 +296,13 @@ def caller_of_session_dies(form):
     place = Place(form, "passed")
     m = mark()
     session = form.run(place.home, "session", "create", "--workspace", place.workspace).stdout.decode().strip()
-    with Gate(form, "--session", session, state=place.home) as owner, Gate(
-        form, "--session", session, state=place.home
-    ) as caller:
+    with Gate(form, "--session", session, state=place.home) as owner:
         ran.bash(owner, "true")
-        caller.send("run_command", command=f"trap 'touch trapped; exit' TERM; sleep {m} & wait")
-        wait_until(lambda: [line for _, line in marked(m) if line.startswith("sleep")], "it runs")
-        caller.kill()
-        ran.wait_gone(5, m)
+        with Gate(form, "--session", session, state=place.home) as caller:
+            caller.send("run_command", command=f"trap 'touch trapped; exit' TERM; sleep {m} & wait")
+            wait_until(lambda: [line for _, line in marked(m) if line.startswith("sleep")], "it runs")
+            caller.kill()
+            ran.wait_gone(4, m)
         check((place.workspace / "trapped").exists(), "SIGTERM came first")
         check(ran.output(owner, "echo next") == "next\n", "the owner works")
 
