@@ -172,6 +172,19 @@ def make(suite):
     check("-O2" not in said, f"make does not know what is new: {said}")
 
 
+def sanitizer(suite):
+    """It looks for leaks by tracing itself, which is refused; the answer says how to go on."""
+    suite.run("gcc -fsanitize=address -o checked plain.c -lm -pthread", cwd="c")
+    result = suite.gate.ok("run_command", command="./checked", cwd="c")
+    if suite.run("ulimit -d") != "unlimited\n":
+        # No control group counts its memory. It reserves terabytes, which nobody can tell from using them.
+        check("failed to allocate" in result["stderr"], short(result))
+        return
+    check(result["exit_code"] != 0 and "ASAN_OPTIONS=detect_leaks=0" in result["hint"], short(result))
+    check([v["call"] for v in result["violations"]] == ["ptrace"], short(result))
+    check("C says 42" in suite.run("./checked", cwd="c", env={"ASAN_OPTIONS": "detect_leaks=0"}), "it does not run")
+
+
 def git(suite):
     said = suite.run(CHANGES)
     check("error" not in said and "+ git status --porcelain" in said.splitlines()[-1], said)
@@ -269,6 +282,7 @@ def main():
             suite.system_case("go test", ["go"], go)
             suite.system_case("pytest in a venv", ["python3"], python)
             suite.system_case("make with gcc and g++", ["make", "gcc", "g++"], make)
+            suite.system_case("AddressSanitizer", ["gcc"], sanitizer)
             suite.system_case("git: commit, branch, stash, diff, merge", ["git"], git)
             suite.system_case("git in a repository of the operator's", ["git"], git_of_others)
             from_homes(suite)
