@@ -28,6 +28,9 @@ build python3-pip 23.0.1
 build ca-certificates 20230311
 build cargo-web 1.85
 build rustc-web 1.85
+test cargo-web 1.85
+test rustc-web 1.85
+test golang-go 2:1.19
 test g++ 4:12.2
 test git 1:2.39
 test python3-jsonschema 4.10.3
@@ -61,8 +64,8 @@ rure_version=$(sed -n 's/^rure = "=\([^"]*\)".*/\1/p' deps/rure/Cargo.toml)
 rust_floor=$(sed -n 's/^rust-version = "\([^"]*\)".*/\1/p' deps/rure/Cargo.toml)
 rure_line="rure $rure_version sha256:$(cat $rure_files | sha256sum | cut -d' ' -f1)"
 
-# What the tests talk through, or compare with.
-sdks="tests/sdk/mcp tests/sdk/models tests/sdk/ripgrep"
+# What the tests talk through, compare with, or work on.
+sdks="tests/sdk/mcp tests/sdk/models tests/sdk/ripgrep tests/sdk/toolchains"
 
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -89,6 +92,8 @@ list() {
         [ ! -f "$sdk/requirements.txt" ] ||
             sed -n "s#^\([a-z0-9-]*\)==\([^ ]*\) .*#| \1 (PyPI) | \2 | test | sha256 in \`$sdk/requirements.txt\` |#p" \
                 "$sdk/requirements.txt"
+        [ ! -f "$sdk/Cargo.toml" ] ||
+            sed -n "s#^\([a-z]*\) = \"=\(.*\)\"#| \1 (crate) | \2 | test | sha256 in \`$sdk/Cargo.lock\` |#p" "$sdk/Cargo.toml"
         sed -n "s#.*\"\(@*[a-z/-]*\)\": \"\([0-9][0-9.]*\)\".*#| \1 (npm) | \2 | test | sha512 in \`$sdk/package-lock.json\` |#p" \
             "$sdk/package.json"
     done
@@ -126,15 +131,26 @@ runs_from() { # PATH, program
     [ -n "$version" ] && [ "$(printf '%s\n' "$rust_floor" "$version" | sort -V | head -n 1)" = "$rust_floor" ]
 }
 
+# Tests run programs in a sandbox and as another user, and both see only those of the system.
+system_path=/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin
+system_has() { (PATH=$system_path && command -v "$1" >/dev/null); }
+
 wanted() {
     packages | while read -r group name floor; do
-        case $name in
-        nodejs | npm) ! has_npm || continue ;;
-        cargo-web | rustc-web) ! has_rust || continue ;;
-        esac
         case " $groups " in
-        *" $group "* | *" all "*) echo "$name $floor" ;;
+        *" $group "* | *" all "*) ;;
+        *) continue ;;
         esac
+        case $group-$name in
+        test-nodejs) ! system_has node || continue ;;
+        test-npm) ! system_has npm || continue ;;
+        test-golang-go) ! system_has go || continue ;;
+        test-cargo-web) ! runs_from "$system_path" cargo || continue ;;
+        test-rustc-web) ! runs_from "$system_path" rustc || continue ;;
+        *-nodejs | *-npm) ! has_npm || continue ;;
+        *-cargo-web | *-rustc-web) ! has_rust || continue ;;
+        esac
+        echo "$name $floor"
     done | sort -u
 }
 

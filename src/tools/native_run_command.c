@@ -176,6 +176,15 @@ static void write_signal(const struct command *command, struct json_out *j)
     jo_ktext(j, "signal", name);
 }
 
+static bool was_refused(const struct command *command, const char *what)
+{
+    for (size_t i = 0; i < command->n_violations; i++) {
+        if (strcmp(command->violations[i].what, what) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void write_hint(const struct call *call, struct json_out *j)
 {
     const struct command *command = call->command;
@@ -192,6 +201,11 @@ static void write_hint(const struct call *call, struct json_out *j)
             "a program was not found. The sandbox shows the system's programs; one in a home folder "
             "(nvm, rustup, pyenv, …) is made visible by the operator with commands.show and "
             "commands.path");
+    else if (command->exit_code != 0 && was_refused(command, "ptrace"))
+        jo_ktext(
+            j, "hint",
+            "nothing can be traced in the sandbox: debuggers and strace do not work, and programs "
+            "built with AddressSanitizer need ASAN_OPTIONS=detect_leaks=0");
 }
 
 static int shape(const struct call *call, struct json_out *j, struct err *err)

@@ -1,7 +1,8 @@
 #!/bin/sh
-# usage: install.sh mcp|models|ripgrep
-# Installs what tests/e2e/ talks through or compares with, where missing: pinned, every archive held against a hash of
-# package-lock.json or requirements.txt (if there is one). Prints the folder of each. $PYTHON is who is to use the second.
+# usage: install.sh mcp|models|ripgrep|toolchains
+# Installs what tests/e2e/ talks through, compares with or works on, where missing: pinned, every archive held against a
+# hash of package-lock.json and, if there are such, requirements.txt and Cargo.lock. Prints the folder of each. $PYTHON is
+# who is to use the second.
 set -eu
 cd "$(dirname "$0")/$1"
 python=${PYTHON:-python3}
@@ -11,8 +12,6 @@ cache=$(cd "$cache" && pwd)
 
 hash_of() { cat "$@" | sha256sum | cut -c1-16; }
 
-npm_dir=$cache/sdk-$1-npm-$(hash_of package.json package-lock.json)
-
 # A folder gets its name when its installation succeeded; of two at once the first wins.
 finish() { # made, name
     chmod -R a+rX "$1"
@@ -20,6 +19,7 @@ finish() { # made, name
     [ -d "$2" ]
 }
 
+npm_dir=$cache/sdk-$1-npm-$(hash_of package.json package-lock.json)
 if [ ! -d "$npm_dir" ]; then
     command -v npm >/dev/null || { echo "install.sh: no npm" >&2; exit 1; }
     made=$(mktemp -d "$cache/new.XXXXXX")
@@ -29,14 +29,36 @@ if [ ! -d "$npm_dir" ]; then
 fi
 echo "npm $npm_dir"
 
-[ -f requirements.txt ] || exit 0
-python_tag=$("$python" -c 'import sys, platform; print("%d.%d-%s" % (*sys.version_info[:2], platform.machine()))')
-python_dir=$cache/sdk-$1-python-$python_tag-$(hash_of requirements.txt)
-if [ ! -d "$python_dir" ]; then
-    "$python" -m pip --version >/dev/null 2>&1 || { echo "install.sh: $python has no pip" >&2; exit 1; }
-    made=$(mktemp -d "$cache/new.XXXXXX")
-    "$python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
-        --only-binary :all: --require-hashes --target "$made" -r requirements.txt >&2
-    finish "$made" "$python_dir"
-fi
-echo "python $python_dir"
+install_python() {
+    python_tag=$("$python" -c 'import sys, platform; print("%d.%d-%s" % (*sys.version_info[:2], platform.machine()))')
+    python_dir=$cache/sdk-$1-python-$python_tag-$(hash_of requirements.txt)
+    if [ ! -d "$python_dir" ]; then
+        "$python" -m pip --version >/dev/null 2>&1 || { echo "install.sh: $python has no pip" >&2; exit 1; }
+        made=$(mktemp -d "$cache/new.XXXXXX")
+        "$python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
+            --only-binary :all: --require-hashes --target "$made" -r requirements.txt >&2
+        finish "$made" "$python_dir"
+    fi
+    echo "python $python_dir"
+}
+
+# A cargo that is not to be used here may stand first in the path: one of rustup without a toolchain, for example.
+run_cargo() {
+    if cargo --version >/dev/null 2>&1; then cargo "$@"; else /usr/bin/cargo "$@"; fi
+}
+
+install_crates() {
+    crates_dir=$cache/sdk-$1-crates-$(hash_of Cargo.toml Cargo.lock)
+    if [ ! -d "$crates_dir" ]; then
+        made=$(mktemp -d "$cache/new.XXXXXX")
+        cargo_home=${CARGO_HOME:-${HOME:-/nonexistent}/.cargo}
+        mkdir -p "$cargo_home" 2>/dev/null && [ -w "$cargo_home" ] || cargo_home=$made/.home
+        CARGO_HOME=$cargo_home run_cargo vendor --quiet --locked --versioned-dirs "$made" >/dev/null
+        rm -rf "$made/.home"
+        finish "$made" "$crates_dir"
+    fi
+    echo "crates $crates_dir"
+}
+
+[ ! -f requirements.txt ] || install_python "$1"
+[ ! -f Cargo.lock ] || install_crates "$1"

@@ -336,10 +336,10 @@ static void check_protection(const struct plan *plan, const struct cell_spec *sp
         size_t pinned = inside; /* so much of the path is */
         for (size_t i = 0; i < plan->count; i++) {
             const struct step *s = &plan->steps[i];
-            size_t n = strlen(s->to);
             root_there |= s->kind == STEP_ATTACH && strcmp(s->to, spec->roots[r].inside + 1) == 0;
             if (s->kind != STEP_PIN || strncmp(s->to, kept, inside + 1) != 0)
                 continue;
+            size_t n = strlen(s->to);
             assert_true(root_there);
             assert_true(strncmp(s->to, kept, n) == 0 && n > pinned);
             /* No folder of the way is left out. */
