@@ -95,7 +95,7 @@ static int run_worker(const struct cell_spec *spec, worker_fn worker)
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if ((spec->commands && leave_commands_part(spec, &err) < 0) ||
+    if ((spec->commands && !spec->system && leave_commands_part(spec, &err) < 0) ||
         open_roots(spec, roots, rules, &err) < 0 || lock_worker(rules, spec->n_roots, &err) < 0)
         return give_up(&err);
     if (report(FRAME_READY, NULL, NULL, 0) < 0)
