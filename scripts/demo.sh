@@ -131,6 +131,7 @@ claim 'the folder outside is empty' is_empty outside
 
 heading 'Commands, in a sandbox of their own'
 mkdir -p project/.git/hooks
+printf 'ref: refs/heads/main\n' >project/.git/HEAD
 printf 'SECRET=1\n' >project/.env
 [ "$(id -u)" != 0 ] || chown -R 65534:65534 project/.git project/.env 2>/dev/null || :
 call run_command '{"command":"wc -l < notes.txt; cat .env; echo x > .git/hooks/pre-commit; unshare -r true; ls /root"}' \

@@ -99,7 +99,8 @@ static void make_missing(int root, const char *path)
         return;
     FREE_AT_END char *parent = mem_copy(path, (size_t)(name - path));
     FD_AT_END int dir = open_plain(root, parent);
-    if (dir < 0)
+    /* One that is being removed has no HEAD any more. */
+    if (dir < 0 || faccessat(dir, "HEAD", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
         return;
     if (strcmp(name, "/hooks") == 0) {
         mkdirat(dir, "hooks", 0777);
