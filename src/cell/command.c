@@ -318,6 +318,13 @@ static void guard_and_lock(struct init *init)
                    command_lock(init->spec, &init->listener, &init->why) == 0;
 }
 
+static void lock_with(struct init *init, const struct guards_view *view)
+{
+    init->view = *view;
+    if (!init->why.message[0])
+        init->locked = command_lock(init->spec, &init->listener, &init->why) == 0;
+}
+
 static int wait_for_order(struct init *init)
 {
     static char buffer[FRAME_BYTES_MAX];
@@ -335,7 +342,8 @@ static int wait_for_order(struct init *init)
     return 1;
 }
 
-static int run(const struct cell_spec *spec, struct guards *guards, const struct frame_fds *groups)
+static int run(const struct cell_spec *spec, struct guards *guards, const struct guards_view *view,
+               const struct frame_fds *groups)
 {
     static struct init init;
     sigset_t child;
@@ -352,13 +360,15 @@ static int run(const struct cell_spec *spec, struct guards *guards, const struct
         return 1;
     if (r == 0)
         command_mount(spec, &init.why);
-    if (guards_complete(guards, spec))
+    if (view)
+        lock_with(&init, view);
+    else if (guards_complete(guards, spec))
         guard_and_lock(&init);
     return wait_for_order(&init);
 }
 
 pid_t command_make(const struct cell_spec *spec, struct guards *guards,
-                   const struct frame_fds *groups, int *ret_socket)
+                   const struct guards_view *view, const struct frame_fds *groups, int *ret_socket)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -368,7 +378,7 @@ pid_t command_make(const struct cell_spec *spec, struct guards *guards,
     if (pid == 0) {
         if (pair[1] != SOCKET_FD && dup3(pair[1], SOCKET_FD, O_CLOEXEC) < 0)
             _exit(1);
-        _exit(run(spec, guards, groups));
+        _exit(run(spec, guards, view, groups));
     }
     int error = errno;
     close(pair[1]);

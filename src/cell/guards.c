@@ -90,12 +90,20 @@ static int cover(int fd, const struct op_guarded *entry, const char *path, struc
 }
 
 /* A repository has these; where one is missing, a command could make it. */
+static bool is_of_repository(struct str path)
+{
+    static const char *const made[] = {".git/hooks", ".git/config"};
+    for (size_t i = 0; i < ARRAY_LEN(made); i++) {
+        if (path.n == strlen(made[i]) && memcmp(path.p, made[i], path.n) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void make_missing(int root, const char *path)
 {
     const char *name = strrchr(path, '/');
-    bool in_git = name && name - path >= 4 && memcmp(name - 4, ".git", 4) == 0 &&
-                  (name - path == 4 || name[-5] == '/');
-    if (!in_git)
+    if (!is_of_repository((struct str){path, strlen(path)}))
         return;
     FREE_AT_END char *parent = mem_copy(path, (size_t)(name - path));
     FD_AT_END int dir = open_plain(root, parent);
@@ -126,7 +134,8 @@ static int guard_one(int root, const struct op_guarded *entry, struct err *err)
     return is_covered(fd) ? 0 : cover(fd, &now, path, err);
 }
 
-static int guard_all(const struct cell_spec *spec, const struct guards *guards, struct err *err)
+/* What is missing is looked for apart: look(). */
+static int guard_found(const struct cell_spec *spec, const struct guards *guards, struct err *err)
 {
     for (size_t i = 0; i < spec->n_roots; i++) {
         struct str rest = buf_str(&guards->found[i]);
@@ -136,7 +145,7 @@ static int guard_all(const struct cell_spec *spec, const struct guards *guards, 
         FD_AT_END int root = open(spec->roots[i].inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (root < 0)
             return failed(err, spec->roots[i].inside);
-        while (op_guarded_next(&rest, &entry) > 0) {
+        while (op_guarded_next(&rest, &entry) > 0 && entry.kind != GUARDED_MISSING) {
             if (guard_one(root, &entry, err) < 0)
                 return -1;
         }
@@ -167,27 +176,55 @@ static struct str nearest_folder(const struct cell_spec *spec, size_t root, stru
     }
 }
 
-static void add_folder(const struct cell_spec *spec, size_t root, struct str path,
+/* Whether the folder of a missing path is there itself. */
+static bool add_folder(const struct cell_spec *spec, size_t root, struct str path,
                        struct guards_view *view)
 {
     struct stat st;
+    struct str parent = path;
+    while (parent.n && parent.p[parent.n - 1] != '/')
+        parent.n--;
+    parent.n -= parent.n > 0;
+    /* Most lie in the root itself, or in the same folder as the one before. */
+    for (size_t i = view->n_folders; i-- > 0;) {
+        const struct str *known = &view->folders[i].path;
+        if (view->folders[i].root == root && known->n == parent.n &&
+            memcmp(known->p, parent.p, parent.n) == 0)
+            return true;
+    }
     struct str folder = nearest_folder(spec, root, path, &st);
     for (size_t i = 0; i < view->n_folders; i++) {
         if (view->folders[i].root == root && view->folders[i].path.n == folder.n &&
             memcmp(view->folders[i].path.p, folder.p, folder.n) == 0)
-            return;
+            return folder.n == parent.n;
     }
     if (view->n_folders == GUARDS_WATCHED_MAX) {
         view->too_many = true;
-        return;
+        return true;
     }
     view->folders[view->n_folders].root = (uint32_t)root;
     view->folders[view->n_folders].path = folder;
     view->folders[view->n_folders++].changed = st.st_ctim;
+    return folder.n == parent.n;
 }
 
-static void look(const struct cell_spec *spec, const struct guards *guards,
-                 struct guards_view *view)
+/* What a repository lacks is made, where that can be. */
+static bool is_to_be_covered(const struct cell_spec *spec, size_t root, struct str path)
+{
+    struct stat st;
+    return is_of_repository(path) || look_at(spec, root, path, &st) == 0;
+}
+
+static int guard_missing(const struct cell_spec *spec, size_t i, const struct op_guarded *entry,
+                         struct err *err)
+{
+    FD_AT_END int root = open(spec->roots[i].inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return root < 0 ? failed(err, spec->roots[i].inside) : guard_one(root, entry, err);
+}
+
+/* With `err` what is not missing any more is covered. */
+static int look(const struct cell_spec *spec, const struct guards *guards, struct guards_view *view,
+                struct err *err)
 {
     struct stat st;
     *view = (struct guards_view){0};
@@ -198,13 +235,19 @@ static void look(const struct cell_spec *spec, const struct guards *guards,
         while (spec->roots[i].commands && op_guarded_next(&rest, &entry) > 0) {
             if (entry.kind != GUARDED_MISSING)
                 continue;
-            add_folder(spec, i, entry.path, view);
-            if (view->n_missing == GUARDS_WATCHED_MAX || look_at(spec, i, entry.path, &st) == 0)
+            bool there = add_folder(spec, i, entry.path, view);
+            if (there && err && is_to_be_covered(spec, i, entry.path) &&
+                guard_missing(spec, i, &entry, err) < 0)
+                return -1;
+            if (there && look_at(spec, i, entry.path, &st) == 0)
                 continue;
-            view->missing[view->n_missing].root = (uint32_t)i;
-            view->missing[view->n_missing++].path = entry.path;
+            if (view->n_missing < GUARDS_WATCHED_MAX) {
+                view->missing[view->n_missing].root = (uint32_t)i;
+                view->missing[view->n_missing++].path = entry.path;
+            }
         }
     }
+    return 0;
 }
 
 /* A folder's time of change cannot be set back. Its clock is coarse: what changed just before it was looked at may
@@ -232,10 +275,9 @@ static bool has_changed(const struct cell_spec *spec, const struct guards_view *
 int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct guards_view *ret,
                  struct err *err)
 {
-    if (guard_all(spec, guards, err) < 0)
+    if (guard_found(spec, guards, err) < 0)
         return -1;
-    look(spec, guards, ret);
-    return 0;
+    return look(spec, guards, ret, err);
 }
 
 /* Nothing is covered behind a link: what is there has its own name. */
@@ -276,7 +318,7 @@ bool guards_hold(const struct cell_spec *spec, const struct guards *guards,
         }
     }
     if (changed)
-        look(spec, guards, view);
+        look(spec, guards, view, NULL);
     return true;
 }
 

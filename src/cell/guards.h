@@ -43,7 +43,8 @@ struct guards_view {
 /* Whether it is known of all folders that commands have. */
 bool guards_complete(const struct guards *guards, const struct cell_spec *spec);
 
-/* In a command's own mount namespace, before it is locked: covers what is there. */
+/* In a mount namespace that a command has or begins with: covers what was found, and what was missing then and is
+ * there now. */
 int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct guards_view *ret,
                  struct err *err);
 /* Before the command starts, which may be much later: whether all that should be is still covered. What a mount

@@ -129,7 +129,9 @@ struct watched {
     struct first *firsts;
     size_t n_firsts;
     struct guards guards;
-    pid_t spare; /* waits for its order; 0: there is none */
+    struct guards_view view;
+    bool covered; /* all guards are mounted, as the view says */
+    pid_t spare;  /* waits for its order; 0: there is none */
     bool spare_locked;
     /* Where the next command is counted. They are kept until one has its order: a spare may have to be made anew. */
     struct frame_fds groups;
@@ -165,16 +167,28 @@ static struct first *find_spare(struct watched *w)
     return NULL;
 }
 
+/* In this process's own mount namespace, which every command's begins with: a mount goes along when a command moves
+ * a folder around it, and the next scan may not find it there. False: a command has to do it, and tells why not. */
+static bool cover(struct watched *w)
+{
+    struct err err;
+    w->covered = guards_complete(&w->guards, w->spec) &&
+                 guards_mount(w->spec, &w->guards, &w->view, &err) == 0;
+    return w->covered;
+}
+
 static int make_spare(struct watched *w)
 {
     struct first first = {.token = 0};
-    first.pid = command_make(w->spec, &w->guards, &w->groups, &first.socket);
+    bool covered = (w->covered && guards_hold(w->spec, &w->guards, &w->view)) || cover(w);
+    first.pid = command_make(w->spec, &w->guards, covered ? &w->view : NULL, &w->groups,
+                             &first.socket);
     if (first.pid < 0)
         return (int)first.pid;
     w->firsts = mem_grow(w->firsts, w->n_firsts + 1, sizeof *w->firsts);
     w->firsts[w->n_firsts++] = first;
     w->spare = first.pid;
-    w->spare_locked = guards_complete(&w->guards, w->spec);
+    w->spare_locked = covered;
     return 0;
 }
 
@@ -214,16 +228,6 @@ static void start_command(struct watched *w, const struct frame *frame, const st
     w->has_groups = false;
 }
 
-/* In this process's own mount namespace, which every command's begins with: a mount goes along when a command moves
- * a folder around it, and the next scan may not find it there. Where it fails, so it does for the command, which
- * tells. */
-static void cover(const struct watched *w)
-{
-    static struct guards_view unused;
-    struct err err;
-    guards_mount(w->spec, &w->guards, &unused, &err);
-}
-
 /* A spare that is locked was made with what was known then. */
 static void take_guards(struct watched *w, const struct frame *frame)
 {
@@ -235,17 +239,15 @@ static void take_guards(struct watched *w, const struct frame *frame)
                 (old.n == 0 || memcmp(old.p, frame->body.p, old.n) == 0);
     if (!same && guards_set(&w->guards, root, frame->body) < 0)
         return;
+    struct first *spare = find_spare(w);
+    bool told = !same && spare && !w->spare_locked &&
+                frame_send_fds(spare->socket, frame, NULL) == 0;
+    if (told)
+        w->spare_locked = guards_complete(&w->guards, w->spec);
     /* Again, where it is the same: what was replaced on the host has lost its mount. */
     cover(w);
-    if (same)
+    if (same || !spare || told)
         return;
-    struct first *spare = find_spare(w);
-    if (!spare)
-        return;
-    if (!w->spare_locked && frame_send_fds(spare->socket, frame, NULL) == 0) {
-        w->spare_locked = guards_complete(&w->guards, w->spec);
-        return;
-    }
     discard_spare(w);
     make_spare(w);
 }

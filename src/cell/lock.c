@@ -30,11 +30,13 @@ static int failed(struct err *err, const char *what)
 
 int lock_bounds(struct err *err)
 {
+    static bool empty; /* and so it is after a fork */
     int has;
-    for (unsigned long cap = 0; (has = prctl(PR_CAPBSET_READ, cap)) >= 0; cap++) {
+    for (unsigned long cap = 0; !empty && (has = prctl(PR_CAPBSET_READ, cap)) >= 0; cap++) {
         if (has && prctl(PR_CAPBSET_DROP, cap) < 0)
             return failed(err, "emptying the capability bounding set");
     }
+    empty = true;
     return 0;
 }
 
