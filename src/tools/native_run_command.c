@@ -194,7 +194,7 @@ static void write_hint(const struct call *call, struct json_out *j)
     else if (command->ended_by == COMMAND_TIMEOUT)
         jo_ktext(j, "hint", "it did not end in time; `timeout_ms` gives it longer");
     else if (command->output_id[0])
-        jo_ktext(j, "hint", "the whole output can be read in parts with read_output");
+        jo_ktext(j, "hint", "what was left out can be read in parts with read_output");
     else if (command->exit_code == NOT_FOUND_STATUS)
         jo_ktext(
             j, "hint",
