@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "client/json.h"
 #include "client/wire.h"
 
 static bool take_head(const char **p, const char *end, uint64_t *ret_id)
@@ -36,19 +37,9 @@ static bool take_stream(const char **p, const char *end, int *ret)
 
 static bool take_hex4(const char **p, const char *end, unsigned *ret)
 {
-    unsigned value = 0;
-    if (end - *p < 4)
+    if (end - *p < 4 || !sandgate_json_hex4(*p, ret))
         return false;
-    for (int i = 0; i < 4; i++, (*p)++) {
-        unsigned c = (unsigned char)**p;
-        if (c >= '0' && c <= '9')
-            value = value << 4 | (c - '0');
-        else if ((c | 32) >= 'a' && (c | 32) <= 'f')
-            value = value << 4 | ((c | 32) - 'a' + 10);
-        else
-            return false;
-    }
-    *ret = value;
+    *p += 4;
     return true;
 }
 

@@ -11,7 +11,7 @@ static const char *skip_blanks(const char *p)
     return p + strspn(p, " \t\r\n");
 }
 
-static bool read_hex4(const char *p, unsigned *ret)
+bool sandgate_json_hex4(const char *p, unsigned *ret)
 {
     unsigned value = 0;
     for (int i = 0; i < 4; i++) {
@@ -34,11 +34,11 @@ static const char *skip_escape(const char *p)
     unsigned second;
     if (*p != 'u')
         return *p && strchr("\"\\/bfnrt", *p) ? p + 1 : NULL;
-    if (!read_hex4(p + 1, &first) || (first & 0xfc00) == 0xdc00)
+    if (!sandgate_json_hex4(p + 1, &first) || (first & 0xfc00) == 0xdc00)
         return NULL;
     if ((first & 0xfc00) != 0xd800)
         return p + 5;
-    bool pair = p[5] == '\\' && p[6] == 'u' && read_hex4(p + 7, &second) &&
+    bool pair = p[5] == '\\' && p[6] == 'u' && sandgate_json_hex4(p + 7, &second) &&
                 (second & 0xfc00) == 0xdc00;
     return pair ? p + 11 : NULL;
 }

@@ -13,4 +13,7 @@
  * double. */
 bool sandgate_json_is_object(const char *text);
 
+/* Four hexadecimal digits; there may be fewer bytes than that before a NUL. */
+bool sandgate_json_hex4(const char *p, unsigned *ret);
+
 #endif

@@ -138,10 +138,8 @@ static int prepare(struct call *call, struct err *err)
     const struct args *a = (const void *)&call->args;
     if (a->command.p && a->argv)
         return err_field(err, "argv", "give `command` or `argv`, not both");
-    if (a->command.p && (a->command.n == 0 || memchr(a->command.p, '\0', a->command.n)))
-        return err_field(err, "command",
-                         a->command.n ? "`command` cannot hold a NUL"
-                                      : "`command` is empty: nothing to run");
+    if (a->command.p && run_check_text(a->command, err) < 0)
+        return -1;
     if (a->network && yyjson_arr_size(a->network)) {
         err_set(
             err, ERR_NETWORK_DENIED,

@@ -50,6 +50,15 @@ int run_prepare(struct call *call, struct str cwd, int64_t max_output, int64_t t
     return 0;
 }
 
+int run_check_text(struct str command, struct err *err)
+{
+    if (command.n && !memchr(command.p, '\0', command.n))
+        return 0;
+    return err_field(err, "command",
+                     command.n ? "`command` cannot hold a NUL"
+                               : "`command` is empty: nothing to run");
+}
+
 int run_check_size(const struct call *call, struct err *err)
 {
     const struct command *command = call->command;

@@ -11,6 +11,8 @@
  * stream, how long it may take. */
 int run_prepare(struct call *call, struct str cwd, int64_t max_output, int64_t timeout_ms,
                 struct err *err);
+/* What is to be run, from the argument `command`. */
+int run_check_text(struct str command, struct err *err);
 /* Behind the arguments: whether they fit a call. */
 int run_check_size(const struct call *call, struct err *err);
 

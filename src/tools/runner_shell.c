@@ -39,8 +39,8 @@ static const struct arg result[] = {
 static int prepare(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
-    if (a->command.n == 0 || memchr(a->command.p, '\0', a->command.n))
-        return err_field(err, "command", "`command` is empty or holds a NUL: nothing to run");
+    if (run_check_text(a->command, err) < 0)
+        return -1;
     if (run_prepare(call, a->working_directory, OUTPUT_MAX, a->timeout * 1000, err) < 0)
         return -1;
     command_use_shell(call->command, a->command);

@@ -46,8 +46,8 @@ static int prepare(struct call *call, struct err *err)
     const struct args *a = (const void *)&call->args;
     struct command_rules rules = command_rules_sidecar;
     rules.allow_chaining = config_bool(call->workplace->config, "commands.allowChaining");
-    if (a->command.n == 0 || memchr(a->command.p, '\0', a->command.n))
-        return err_field(err, "command", "`command` is empty or holds a NUL: nothing to run");
+    if (run_check_text(a->command, err) < 0)
+        return -1;
     if (command_check(a->command, &rules, err) < 0 ||
         run_prepare(call, a->cwd, OUTPUT_MAX, a->timeout_ms, err) < 0)
         return -1;

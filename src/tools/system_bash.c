@@ -73,8 +73,8 @@ static int prepare(struct call *call, struct err *err)
         err_set(err, ERR_POLICY_DENIED, "the tool `bash` is switched off by tools.bash.enabled");
         return err_reason(err, "tool_disabled");
     }
-    if (a->command.n == 0 || memchr(a->command.p, '\0', a->command.n))
-        return err_field(err, "command", "`command` is empty or holds a NUL: nothing to run");
+    if (run_check_text(a->command, err) < 0)
+        return -1;
     if (run_prepare(call, a->cwd, config_int(config, "tools.bash.maxOutputBytes"),
                     time_limit(config), err) < 0 ||
         check_folder(call, err) < 0)
