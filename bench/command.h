@@ -120,3 +120,16 @@ static inline void command_run(char **argv)
         errx(1, "%s failed with status 0x%x: %.*s", argv[0], (unsigned)status,
              n < 300 ? (int)n : 300, data);
 }
+
+/* What stands between `::`, one after the other. */
+static inline void split_words(char **words, void (*add)(void *arg, char **words), void *arg)
+{
+    char **first = words;
+    for (char **word = words; *word; word++)
+        if (strcmp(*word, "::") == 0) {
+            *word = NULL;
+            add(arg, first);
+            first = word + 1;
+        }
+    add(arg, first);
+}

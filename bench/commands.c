@@ -122,8 +122,9 @@ static enum kind parse_kind(const char *word)
     errx(2, "a way is spawn, warm or fresh, not %s", word);
 }
 
-static void add_way(struct options *options, char **words)
+static void add_way(void *arg, char **words)
 {
+    struct options *options = arg;
     if (options->n_ways == WAYS_MAX)
         errx(2, "at most %d ways", WAYS_MAX);
     if (!words[0] || !words[1] || !words[2])
@@ -138,18 +139,6 @@ static void add_way(struct options *options, char **words)
         .argv = words + 2,
     };
     options->ways[options->n_ways++] = way;
-}
-
-static void split_ways(struct options *options, char **words)
-{
-    char **first = words;
-    for (char **word = words; *word; word++)
-        if (strcmp(*word, "::") == 0) {
-            *word = NULL;
-            add_way(options, first);
-            first = word + 1;
-        }
-    add_way(options, first);
 }
 
 static struct options options_parse(int argc, char **argv)
@@ -179,7 +168,7 @@ static struct options options_parse(int argc, char **argv)
         errx(2,
              "usage: commands [--turns N] [--request LINE] [--expect TEXT] -- KIND COUNT WORDS... "
              "[:: KIND COUNT WORDS...]");
-    split_ways(&options, argv + optind);
+    split_words(argv + optind, add_way, &options);
     return options;
 }
 

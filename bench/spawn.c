@@ -72,8 +72,9 @@ static void report(const struct options *options)
     }
 }
 
-static void add_command(struct options *options, char **argv)
+static void add_command(void *arg, char **argv)
 {
+    struct options *options = arg;
     if (!*argv)
         errx(2, "an empty command");
     if (options->count == COMMANDS_MAX)
@@ -82,18 +83,6 @@ static void add_command(struct options *options, char **argv)
     if (!samples)
         err(1, "memory");
     options->commands[options->count++] = (struct command){.argv = argv, .samples = samples};
-}
-
-static void split_commands(struct options *options, char **words)
-{
-    char **first = words;
-    for (char **word = words; *word; word++)
-        if (strcmp(*word, "::") == 0) {
-            *word = NULL;
-            add_command(options, first);
-            first = word + 1;
-        }
-    add_command(options, first);
 }
 
 static struct options options_parse(int argc, char **argv)
@@ -122,7 +111,7 @@ static struct options options_parse(int argc, char **argv)
     if (!options.runs || !argv[optind])
         errx(2,
              "usage: spawn [--runs N] [--warmup N] [--expect TEXT] -- COMMAND... [:: COMMAND...]");
-    split_commands(&options, argv + optind);
+    split_words(argv + optind, add_command, &options);
     return options;
 }
 
