@@ -21,6 +21,7 @@ build pkg-config 1.8
 build libuv1-dev 1.44.2
 build libseccomp-dev 2.5.4
 build libfyaml-dev 0.7.12
+build libsqlite3-dev 3.40
 build libssl-dev 3.0.9
 build libcmocka-dev 1.1.5
 build python3 3.11.2
