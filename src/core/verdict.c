@@ -1,0 +1,15 @@
+#include "core/verdict.h"
+
+#include <stdlib.h>
+
+const char *const charge_unit_names[] = {"calls",       "bytesWritten", "seconds", "networkBytes",
+                                         "modelTokens", "money",        NULL};
+const char *const charge_period_names[] = {"daily", "weekly", "monthly", NULL};
+
+void verdict_done(struct verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->n_charges; i++)
+        free(verdict->charges[i].key);
+    free(verdict->charges);
+    *verdict = (struct verdict){0};
+}

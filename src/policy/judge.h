@@ -1,0 +1,64 @@
+/* The verdict on a call, from the configuration alone: nothing is looked up, counted, run or remembered.
+ *
+ * A policy is made once from one edition of a configuration; everything that can be wrong with its rules is found
+ * then. Judging takes about the same time for twenty rules and for two thousand. */
+#ifndef SANDGATE_POLICY_JUDGE_H
+#define SANDGATE_POLICY_JUDGE_H
+
+#include "core/config.h"
+#include "core/path.h"
+#include "core/tool.h"
+#include "core/verdict.h"
+
+struct policy;
+
+/* -1: the error's field is the path of what is wrong, its message says what is allowed. */
+int policy_new(struct policy **ret_policy, const struct config *config, struct err *err);
+void policy_free(struct policy *policy);
+
+/* What is judged. */
+struct policy_call {
+    const struct tool *tool; /* NULL: one that this program does not have; `name` then says which */
+    const char *name;
+    yyjson_val *arguments;    /* an object that fits the tool's table, or NULL */
+    const char *agent;        /* NULL: it has no name */
+    const char *session;      /* "" for one without a name */
+    const struct root *roots; /* where paths begin; NULL: nothing is known of them */
+    size_t n_roots;
+    const char *base;
+    bool own_hand; /* a person typed it: where no rule says otherwise nobody is asked */
+};
+
+/* One step on the way to the verdict, for people. */
+struct policy_step {
+    const char *rule; /* the field that was looked at: `policy.enabled.bash`, `approval.rules[0]` */
+    const char *outcome; /* `allows`, `asks`, `denies`, `does not match`, `counts`, `limits` */
+    const char *why;     /* "" or some words more */
+};
+typedef void (*policy_step_fn)(void *arg, const struct policy_step *step);
+
+/* ALLOW and ASK: 0, with what it counts against. DENY: -1 and the error, whose reason is the rule's kind
+ * (`tool_disabled`, `denied_by_rule`, `capability_missing`, `rule_cannot_be_kept`), and whose message names the
+ * rule and what is allowed instead. `ret` is to be given to verdict_done either way. `step` may be NULL. */
+int policy_judge(const struct policy *policy, const struct policy_call *call, struct verdict *ret,
+                 policy_step_fn step, void *arg, struct err *err);
+
+/* --- rules that a person made when asked. They answer a question that the policy would ask; they never undo a
+ * denial. As JSON: {"toolName", "condition"?, "dialect"?, "workspace"?, "agent"?}, and nothing else. */
+
+struct allowed; /* a list of such rules */
+struct allowed *allowed_new(void);
+void allowed_free(struct allowed *allowed);
+/* `name` is how messages call it: `approved.json[3]`, `this session`. -1: it is not well formed. */
+int allowed_add(struct allowed *allowed, struct str json, const char *name, struct err *err);
+/* The name of one that allows all of the call, or NULL. `workspace` is the host's path. */
+const char *allowed_find(const struct allowed *allowed, const struct policy_call *call,
+                         const char *dialect, const char *workspace);
+
+/* The narrowest rule that would still be of use: for a command its programs with their subcommands, each part of a
+ * compound one; for a file the folder it is in; for a page its domain. False: there is none, each call is to be asked
+ * about (what it does is known only when it runs, or nothing in its arguments is worth a rule). */
+bool propose_rule(const struct policy_call *call, const char *dialect, const char *workspace,
+                  struct buf *out);
+
+#endif
