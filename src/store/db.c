@@ -438,8 +438,8 @@ void db_close(struct db *db)
     db_rollback(db);
     for (size_t i = 0; i < db->n; i++)
         sqlite3_finalize(db->all[i].statement);
-    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
-                      db->wal_pages <= WAL_PAGES_LEFT, (int *)NULL);
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, db->wal_pages <= WAL_PAGES_LEFT,
+                      (int *)NULL);
     sqlite3_close(db->handle);
     free(db);
 }
