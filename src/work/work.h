@@ -30,6 +30,7 @@ struct work {
     uint32_t gate;          /* the processor it runs on */
     struct beneath_root at; /* what work_root hands out */
     struct guard *guard;    /* the rules of the call at hand */
+    bool as_named;          /* what it opens has to be what its paths name */
 };
 
 typedef int (*op_fn)(struct work *w, const union op_request *request, struct str body,
