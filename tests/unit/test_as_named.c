@@ -49,7 +49,7 @@ static void make_tree(void)
     assert_int_equal(mkdir("w/d", 0755) | mkdir("w/d/e", 0755), 0);
     put("w/plain", "x");
     put("w/d/f", "x");
-    put("w/d/e/f", "x");
+    put("w/d/e/f", "---\nk: x\n---\n");
     put_link("w/to_f", "d/f");
     put_link("w/to_d", "d");
     put_link("w/d/e/up", "../..");
