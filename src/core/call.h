@@ -90,7 +90,6 @@ struct call {
     const struct op *op;
     union op_request request;
     struct str request_body;
-    bool as_named;          /* a rule looked at a path: what is opened has to be what was named */
     char sweep_tag[32];     /* of an operation that sweeps */
     uint32_t sent_from;     /* the processor, for runners */
     int noted_in;           /* which of the sweep's files names this write */

@@ -99,7 +99,7 @@ int flight_frame(const struct call *call, uint32_t processor, struct buf *head, 
     if (call->sent_from)
         jo_kint(&j, "gate", call->sent_from);
     jo_kint(&j, "limit", (int64_t)call->reply_body.max);
-    if (call->as_named)
+    if (call->verdict.as_named)
         jo_kbool(&j, "as_named", true);
     jo_key(&j, "args");
     arg_encode(&call->op->request, &call->request, &j);
