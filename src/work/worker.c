@@ -42,6 +42,7 @@ const op_fn work_ops[OP_COUNT] = {
     [OP_SWEEP] = work_sweep,
     [OP_RULES] = work_rules,
     [OP_SCAN] = work_scan,
+    [OP_PREVIEW] = work_preview,
 };
 
 /* Which call each thread is at, so that another thread that reads the cancel can find it. */
