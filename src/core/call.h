@@ -75,7 +75,10 @@ struct call {
     struct verdict verdict;
     bool approved;   /* someone was asked and said yes */
     bool charged;    /* what it costs was taken */
-    struct ask *ask; /* the policy's, of a call that was held */
+    struct ask *ask; /* the policy's, while it is held */
+    char approval_id[16];
+    char *approved_by; /* who said yes; NULL: nobody was asked */
+    char *note;        /* a hook's, JSON; NULL: none */
     int64_t waited_ms;
     size_t copies;   /* of its content that the answer has; 0: one */
     size_t expected; /* bytes that the answer may have */
