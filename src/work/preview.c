@@ -8,7 +8,7 @@
 #include "work/work.h"
 
 /* Of a larger file only the hash is told. */
-#define TEXT_MAX (8u << 20)
+#define TEXT_MAX (32u << 20)
 #define SLOW_BYTES (64u << 10)
 
 /* As text of which a diff can be shown; UTF-16 goes through `room`. False: it is binary. */
