@@ -165,7 +165,7 @@ static void write_line(struct buf *out, struct str text, size_t max, size_t max_
     write_head(out, (struct str){text.p + tail, text.n - tail}, tail_room, max_spaces);
 }
 
-void shown_line(struct buf *out, struct str text, size_t max)
+void shown_line(struct str text, size_t max, struct buf *out)
 {
     write_line(out, text, max, SPACES_IN_LINE);
 }
@@ -183,7 +183,7 @@ static bool next_line(struct str *rest, struct str *line)
     return true;
 }
 
-void shown_lines(struct buf *out, struct str text, size_t max_lines, size_t max)
+void shown_lines(struct str text, size_t max_lines, struct buf *out)
 {
     struct str line;
     size_t total = 0;
@@ -203,7 +203,7 @@ void shown_lines(struct buf *out, struct str text, size_t max_lines, size_t max)
         }
         if (i > 0 && i == total - tail)
             buf_addf(out, "\\[%zu lines, %zu bytes left out]\n", total - head - tail, bytes);
-        write_line(out, line, max, SPACES_IN_LINES);
+        write_line(out, line, SHOWN_LINE_MAX, SPACES_IN_LINES);
         buf_add_char(out, '\n');
     }
 }

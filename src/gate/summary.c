@@ -121,7 +121,7 @@ static void write_folder(const struct call *call, struct buf *out)
         return;
     add_word(&raw, cwd, PATH_CHARS);
     buf_add_text(out, " in ");
-    shown_line(out, buf_str(&raw), CWD_MAX);
+    shown_line(buf_str(&raw), CWD_MAX, out);
 }
 
 static void add_command(const struct call *call, struct buf *raw)
@@ -213,7 +213,7 @@ static enum kind kind_of(const struct call *call)
     return find_arg(call, "path") || find_arg(call, "from") ? KIND_FILE : KIND_OTHER;
 }
 
-void summary_line(const struct call *call, struct buf *out)
+static void write_line(const struct call *call, struct buf *out)
 {
     BUF_AT_END struct buf raw = BUF_INIT(RAW_MAX);
     enum kind kind = kind_of(call);
@@ -230,7 +230,7 @@ void summary_line(const struct call *call, struct buf *out)
     }
     if (raw.len)
         buf_add_text(out, ": ");
-    shown_line(out, buf_str(&raw), SUMMARY_LINE_MAX);
+    shown_line(buf_str(&raw), SUMMARY_LINE_MAX, out);
     if (raw.failed)
         buf_add_text(out, "\\[the rest is too long to be shown]");
 }
@@ -260,7 +260,7 @@ static void write_text(const char *name, struct str text, struct buf *out)
 {
     BUF_AT_END struct buf lines = BUF_INIT(RAW_MAX);
     buf_addf(out, "%s (%zu bytes):\n", name, text.n);
-    shown_lines(&lines, text, SUMMARY_DETAIL_LINES, SUMMARY_DETAIL_LINE_MAX);
+    shown_lines(text, SUMMARY_DETAIL_LINES, &lines);
     for (size_t at = 0; at < lines.len;) {
         const char *end = memchr(lines.data + at, '\n', lines.len - at);
         size_t n = (size_t)(end - lines.data) + 1 - at;
@@ -282,7 +282,7 @@ static void write_entries(const char *name, yyjson_val *object, struct buf *out)
         buf_add_char(&raw, '=');
         add_word(&raw, json_str(value), WORD_CHARS);
         buf_addf(out, "%s: ", name);
-        shown_line(out, buf_str(&raw), SUMMARY_DETAIL_LINE_MAX);
+        shown_line(buf_str(&raw), SHOWN_LINE_MAX, out);
         buf_add_char(out, '\n');
     }
 }
@@ -305,11 +305,11 @@ static void write_rest(const struct arg *arg, yyjson_val *value, struct buf *out
     else
         add_json(&raw, value);
     buf_addf(out, "%s: ", arg->name);
-    shown_line(out, buf_str(&raw), SUMMARY_DETAIL_LINE_MAX);
+    shown_line(buf_str(&raw), SHOWN_LINE_MAX, out);
     buf_add_char(out, '\n');
 }
 
-void summary_detail(const struct call *call, struct buf *out)
+static void write_detail(const struct call *call, struct buf *out)
 {
     const struct arg_table *table = &call->tool->args;
     enum kind kind = kind_of(call);
@@ -318,4 +318,10 @@ void summary_detail(const struct call *call, struct buf *out)
         if (value && !in_line(kind, &table->args[i], value))
             write_rest(&table->args[i], value, out);
     }
+}
+
+void summary_write(const struct call *call, struct buf *line, struct buf *detail)
+{
+    write_line(call, line);
+    write_detail(call, detail);
 }

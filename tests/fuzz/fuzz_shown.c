@@ -10,24 +10,24 @@ static void check_line(struct str text, size_t max)
 {
     BUF_AT_END struct buf out = BUF_INIT(1 << 20);
     struct read_shown back;
-    shown_line(&out, text, max);
+    shown_line(text, max, &out);
     must(!out.failed && out.len <= (max < SHOWN_MIN ? SHOWN_MIN : max));
     must(is_harmless(buf_str(&out).p, out.len) && shown_is_fit(buf_str(&out), false));
     must(read_shown(buf_text(&out), &back) && read_shown_fits(&back, text));
     read_shown_done(&back);
 }
 
-static void check_lines(struct str text, size_t max_lines, size_t max)
+static void check_lines(struct str text, size_t max_lines)
 {
     BUF_AT_END struct buf out = BUF_INIT(16 << 20);
     size_t lines = 0;
-    shown_lines(&out, text, max_lines, max);
+    shown_lines(text, max_lines, &out);
     must(!out.failed && shown_is_fit(buf_str(&out), true));
     must(out.len == 0 ? text.n == 0 : out.data[out.len - 1] == '\n');
     for (size_t at = 0; at < out.len; lines++) {
         const char *end = memchr(out.data + at, '\n', out.len - at);
         size_t n = (size_t)(end - out.data) - at;
-        must(n <= (max < SHOWN_MIN ? SHOWN_MIN : max) && is_harmless(out.data + at, n));
+        must(n <= SHOWN_LINE_MAX && is_harmless(out.data + at, n));
         at += n + 1;
     }
     must(lines <= (max_lines < 3 ? 3 : max_lines));
@@ -40,6 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t max_lines = next_byte(&s) % 16;
     struct str text = {s.n ? (const char *)s.p : "", s.n};
     check_line(text, max);
-    check_lines(text, max_lines, max);
+    check_lines(text, max_lines);
     return 0;
 }

@@ -7,7 +7,7 @@
 static void check_line(struct str text, const char *expected)
 {
     BUF_AT_END struct buf out = BUF_INIT(1 << 20);
-    shown_line(&out, text, 1 << 16);
+    shown_line(text, 1 << 16, &out);
     assert_string_equal(buf_text(&out), expected);
 }
 #define SHOWN(text, expected) check_line(STR(text), expected)
@@ -93,7 +93,7 @@ static void test_the_middle_is_left_out(void **state)
     for (int i = 0; i < 50000; i++)
         buf_add_char(&text, i % 3 ? 'x' : '\n');
     buf_add_text(&text, " end");
-    shown_line(&out, buf_str(&text), 200);
+    shown_line(buf_str(&text), 200, &out);
     struct read_shown back;
     assert_true(read_shown(buf_text(&out), &back) && read_shown_fits(&back, buf_str(&text)));
     assert_in_range(out.len, 150, 200);
@@ -106,7 +106,7 @@ static void test_the_middle_is_left_out(void **state)
 static void check_lines(const char *text, size_t max_lines, const char *expected)
 {
     BUF_AT_END struct buf out = BUF_INIT(1 << 20);
-    shown_lines(&out, (struct str){text, strlen(text)}, max_lines, 64);
+    shown_lines((struct str){text, strlen(text)}, max_lines, &out);
     assert_string_equal(buf_text(&out), expected);
 }
 
@@ -144,7 +144,7 @@ static void test_every_character(void **state)
         buf_add_char(&text, 'a');
         read_shown_add(&text, c);
         buf_add_char(&text, 'b');
-        shown_line(&out, buf_str(&text), 100);
+        shown_line(buf_str(&text), 100, &out);
         if (!is_harmless(out.data, out.len) || !read_shown(buf_text(&out), &back) ||
             !read_shown_fits(&back, buf_str(&text)))
             fail_msg("U+%04lx is shown as %s", c, buf_text(&out));
@@ -165,7 +165,7 @@ static void test_random_texts(void **state)
         for (size_t n = random_below(100); n; n--)
             buf_add_text(&text, pieces[random_below(ARRAY_LEN(pieces))]);
         size_t max = SHOWN_MIN + random_below(200);
-        shown_line(&out, buf_str(&text), max);
+        shown_line(buf_str(&text), max, &out);
         assert_true(out.len <= max && is_harmless(out.data, out.len));
         assert_true(read_shown(buf_text(&out), &back));
         assert_true(read_shown_fits(&back, buf_str(&text)));

@@ -33,8 +33,7 @@ static void check(const struct tool *tool, const char *arguments, const char *li
     BUF_AT_END struct buf out = BUF_INIT(1 << 20);
     BUF_AT_END struct buf more = BUF_INIT(1 << 20);
     struct call *call = call_of(tool, arguments);
-    summary_line(call, &out);
-    summary_detail(call, &more);
+    summary_write(call, &out, &more);
     assert_string_equal(buf_text(&out), line);
     assert_string_equal(buf_text(&more), detail);
     assert_true(shown_is_fit(buf_str(&out), false) && shown_is_fit(buf_str(&more), true));
@@ -114,12 +113,13 @@ static void test_long_commands(void **state)
     (void)state;
     BUF_AT_END struct buf arguments = BUF_INIT(1 << 20);
     BUF_AT_END struct buf out = BUF_INIT(1 << 20);
+    BUF_AT_END struct buf more = BUF_INIT(1 << 20);
     buf_add_text(&arguments, "{\"command\":\"echo ");
     for (int i = 0; i < 100000; i++)
         buf_add_char(&arguments, 'x');
     buf_add_text(&arguments, "; rm -rf .\"}");
     struct call *call = call_of(&native_run_command, buf_text(&arguments));
-    summary_line(call, &out);
+    summary_write(call, &out, &more);
     assert_true(out.len < SUMMARY_LINE_MAX + 100);
     assert_memory_equal(out.data, "run_command: echo xxx", 21);
     assert_memory_equal(out.data + out.len - 11, "x; rm -rf .", 11);
