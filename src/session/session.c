@@ -175,13 +175,26 @@ static void send_sweeps(struct session *s)
     }
 }
 
+static void not_settled(struct session *s, const struct err *err)
+{
+    s->failures = 0;
+    if (s->pipeline)
+        pipeline_not_settled(s->pipeline, &s->workplace, err);
+}
+
 static void opened(struct session *s)
 {
     s->state = OPEN;
+    s->failures = 0;
     /* Now that the cell is open and what is taken over can be swept at once. */
     leftover_collect(&s->leftovers, s->state_fd, &s->spec);
     send_sweeps(s);
     session_send_waiting(s);
+    if (s->workplace.unsettled) {
+        s->workplace.unsettled = false;
+        if (s->pipeline)
+            pipeline_settled(s->pipeline, &s->workplace);
+    }
 }
 
 static void came(struct call *call);
@@ -213,8 +226,10 @@ static void came(struct call *call)
     call_free(call);
     if (failed) {
         /* What waits for a cell that died is seen to when that is told. */
-        if (!cut_off)
+        if (!cut_off) {
             fail_waiting(s, &err, 0);
+            not_settled(s, &err);
+        }
         cell_kill(s->cell, cut_off ? "it ended before it was open" : "its settings cannot be used");
         return;
     }
@@ -282,8 +297,15 @@ static void cell_died(void *arg, const char *why)
     commands_cell_died(s->commands, &err);
     /* Those that were never sent to it only need another one, but not for ever. */
     fail_waiting(s, &err, RESTARTS);
-    if (s->waiting && open_cell(s, &err) < 0)
+    bool expected = s->workplace.unsettled && s->pipeline && s->pipeline->unsettled.first;
+    if (expected && s->failures++ >= RESTARTS) {
+        not_settled(s, &err);
+        expected = false;
+    }
+    if ((s->waiting || expected) && open_cell(s, &err) < 0) {
         fail_waiting(s, &err, 0);
+        not_settled(s, &err);
+    }
 }
 
 /* The cell is ending and never had this call: the next one gets it. */
@@ -338,6 +360,21 @@ void session_warm_up(struct session *s)
     /* A failure is told to the first call that needs the cell. */
     if (s->state == NO_CELL)
         open_cell(s, &err);
+}
+
+static void expect(void *self, struct call *call)
+{
+    (void)self;
+    struct session *s = session_of(call);
+    struct err err;
+    s->pipeline = call->pipeline;
+    if (s->state == NO_CELL && open_cell(s, &err) < 0) {
+        not_settled(s, &err);
+        return;
+    }
+    /* Made ready while the cell starts. */
+    if (call->tool->runner == RUN_COMMAND)
+        commands_prepare(s->commands, s->cell, s->operator_config, &err);
 }
 
 static void run(void *self, struct call *call)
@@ -405,5 +442,5 @@ static void flush(void *self)
 
 struct runner session_runner(void)
 {
-    return (struct runner){"worker", run, cancel, kill_cell, late, flush, NULL};
+    return (struct runner){"worker", run, cancel, kill_cell, late, flush, NULL, expect};
 }

@@ -63,6 +63,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     if (make_spec(options, &s->spec, err) < 0)
         return -1;
     s->workplace = (struct workplace){
+        .unsettled = true,
         .roots = s->roots,
         .n_roots = options->n_roots,
         .config = s->config,

@@ -30,8 +30,10 @@ struct session {
     char cell_tag[32]; /* of those of the cell at hand: a later one must not sweep its own */
     unsigned cells;
     enum session_state state;
-    unsigned to_come; /* calls of its own that come before the cell is open */
-    struct buf rules; /* about files, as the cell was last sent them */
+    unsigned to_come;          /* calls of its own that come before the cell is open */
+    struct pipeline *pipeline; /* whose calls wait for the settings; NULL: none did */
+    unsigned failures;         /* of cells to open, one after the other */
+    struct buf rules;          /* about files, as the cell was last sent them */
     struct cell *cell;
     struct flight flight;
     struct call *waiting; /* for OPEN */

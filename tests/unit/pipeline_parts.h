@@ -203,7 +203,7 @@ static inline void late(void *self, struct call *call)
 
 static bool policy_refuses;
 
-static inline int judge(void *self, const struct call *call, struct err *err)
+static inline int judge(void *self, struct call *call, struct err *err)
 {
     (void)self;
     (void)call;
@@ -280,7 +280,7 @@ static inline int set_up(void **state)
     registry_use(tools);
     pipeline = (struct pipeline){
         .timeout_ms = 10000,
-        .policy = {judge, NULL},
+        .policy = {.judge = judge},
         .recorder = {record_intent, record_outcome, flush, wait_durable, &recorded},
     };
     pipeline.runners[RUN_WORKER] = (struct runner){"test", start, cancel,         kill_all,
