@@ -120,7 +120,8 @@ static void write_value(struct writer *w, yyjson_val *val, unsigned depth)
     else if (!val || yyjson_is_null(val))
         jo_null(w->j);
     else
-        w->j->out->failed = true; /* deeper than anything that is read: nothing is left out in silence */
+        w->j->out->failed =
+            true; /* deeper than anything that is read: nothing is left out in silence */
 }
 
 static void write_cuts(const struct writer *w)

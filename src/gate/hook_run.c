@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,60 +68,62 @@ struct call *hook_run_begin(struct hook_run *run, const struct hook *hook, struc
     return call;
 }
 
-/* How it ended, where that is no answer; false: with the exit code. */
-static bool name_end(const struct call *call, const struct hook *hook, char *out, size_t size)
+/* How it ended, where that is no answer; nothing: with an exit code. */
+static void name_end(const struct hook_run *run, const struct call *call, const struct hook *hook,
+                     struct buf *out)
 {
     const struct command *command = call->command;
     char words[RUN_WORDS_MAX];
-    if (call->failed)
-        snprintf(out, size, "%s", call->err.message);
+    if (run->printed.failed)
+        buf_addf(out, "it printed more than %u bytes", HOOK_PRINTED_MAX);
+    else if (call->failed)
+        buf_add_text(out, call->err.message);
     else if (command->ended_by == COMMAND_TIMEOUT)
-        snprintf(out, size, "it did not end within %lld ms (timeoutMs)",
-                 (long long)hook->timeout_ms);
+        buf_addf(out, "it did not end within %lld ms (timeoutMs)", (long long)hook->timeout_ms);
     else if (run_limit_words(call, words))
-        snprintf(out, size, "%s", words);
+        buf_add_text(out, words);
     else if (command->exit_code == ARG_ABSENT)
-        snprintf(out, size, "ended by signal %lld (%s)", (long long)command->signal,
+        buf_addf(out, "it was ended by signal %lld (%s)", (long long)command->signal,
                  strsignal((int)command->signal));
-    else
-        return false;
-    return true;
+    else if (command->exit_code != 0 && command->exit_code != DENIED_STATUS)
+        buf_addf(out, "exit code %lld", (long long)command->exit_code);
 }
 
-static void fail(struct hook_answer *ret, const char *what, const char *complained)
+static void fail(struct hook_answer *ret, struct str what, struct str complained)
 {
+    BUF_AT_END struct buf text = BUF_INIT(4096);
+    buf_addf(&text, "%s failed: ", ret->rule);
+    buf_add(&text, what.p, what.n);
+    if (complained.n)
+        buf_add_text(&text, ": ");
+    buf_add(&text, complained.p, complained.n);
     ret->kind = VERDICT_DENY;
-    snprintf(ret->reason, sizeof ret->reason, "%s failed: %s%s%.150s", ret->rule, what,
-             *complained ? ": " : "", complained);
+    hook_clean(ret->reason, sizeof ret->reason, buf_str(&text));
 }
 
 static void take_end(const struct hook_run *run, const struct call *call, const struct hook *hook,
                      struct hook_answer *ret)
 {
     struct err err;
-    char what[220];
-    char complained[sizeof ret->reason];
-    hook_clean(complained, sizeof complained, buf_str(&run->complained));
-    if (run->printed.failed) {
-        snprintf(what, sizeof what, "it printed more than %u bytes", HOOK_PRINTED_MAX);
-        fail(ret, what, "");
-    } else if (name_end(call, hook, what, sizeof what)) {
-        fail(ret, what, complained);
-    } else if (call->command->exit_code == DENIED_STATUS) {
-        ret->kind = VERDICT_DENY;
-        snprintf(ret->reason, sizeof ret->reason, "%s", *complained ? complained : "exit code 2");
-    } else if (call->command->exit_code != 0) {
-        snprintf(what, sizeof what, "exit code %lld", (long long)call->command->exit_code);
-        fail(ret, what, complained);
-    } else {
-        struct hook_answer said;
-        if (hook_answer_read(buf_str(&run->printed), &said, &err) < 0) {
-            fail(ret, err.message, "");
-            return;
-        }
-        memcpy(said.rule, ret->rule, sizeof said.rule);
-        *ret = said;
+    struct hook_answer said;
+    BUF_AT_END struct buf what = BUF_INIT(1024);
+    struct str complained = buf_str(&run->complained);
+    name_end(run, call, hook, &what);
+    if (what.len) {
+        fail(ret, buf_str(&what), complained);
+        return;
     }
+    if (call->command->exit_code == DENIED_STATUS) {
+        ret->kind = VERDICT_DENY;
+        hook_clean(ret->reason, sizeof ret->reason, complained.n ? complained : STR("exit code 2"));
+        return;
+    }
+    if (hook_answer_read(buf_str(&run->printed), &said, &err) < 0) {
+        fail(ret, (struct str){err.message, strlen(err.message)}, (struct str){0});
+        return;
+    }
+    memcpy(said.rule, ret->rule, sizeof said.rule);
+    *ret = said;
 }
 
 void hook_run_end(struct hook_run *run, const struct call *call, size_t number,
@@ -146,7 +147,7 @@ static void cancel(void *self, struct call *call)
     h->stop(NULL, call);
 }
 
-static int allow(void *self, const struct call *call, struct err *err)
+static int allow(void *self, struct call *call, struct err *err)
 {
     (void)self;
     (void)call;
@@ -185,7 +186,7 @@ void hook_pipeline_init(struct hooks *h)
     struct runner runner = session_runner();
     pipeline_init(p, h->loop);
     p->timeout_ms = (uint64_t)config_int(h->config, "commands.maxTimeoutMs");
-    p->policy = (struct policy_hook){.check = allow};
+    p->policy = (struct policy_hook){.judge = allow};
     p->recorder = (struct recorder){no_intent, no_outcome, no_flush, at_once, NULL};
     h->stop = runner.cancel;
     runner.cancel = cancel;
