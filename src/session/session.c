@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/processor.h"
+#include "core/call_limits.h"
 #include "session/commands.h"
 #include "session/preview.h"
 #include "session/scan.h"
@@ -89,6 +90,11 @@ void session_send(struct session *s, struct call *call)
 
 static void start(struct session *s, struct call *call)
 {
+    struct err err;
+    if (call_limits_check(call, &err) < 0) {
+        pipeline_finish(call, &err);
+        return;
+    }
     if (call->tool->runner == RUN_BUILTIN) {
         pipeline_finish(call, NULL);
         return;
