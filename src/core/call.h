@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "core/command.h"
 #include "core/config.h"
 #include "core/dialect.h"
@@ -42,6 +43,13 @@ enum call_state {
     CALL_RECORDED,  /* its intent is in the log's buffer */
     CALL_RUNNING,
     CALL_DONE, /* has its reply or error; the outcome is in the log's buffer */
+};
+
+/* The file that a call was approved for. It is kept here because a call may be prepared again. */
+struct call_pin {
+    bool set;
+    bool existed;
+    char sha256[HASH_HEX + 1];
 };
 
 struct call {
@@ -93,6 +101,7 @@ struct call {
     const struct op *op;
     union op_request request;
     struct str request_body;
+    struct call_pin pin;
     char sweep_tag[32];     /* of an operation that sweeps */
     uint32_t sent_from;     /* the processor, for runners */
     int noted_in;           /* which of the sweep's files names this write */

@@ -157,7 +157,6 @@ static void go_on(struct call *call)
 {
     bool asks = call->verdict.kind == VERDICT_ASK || call->verdict.hooks;
     struct err err;
-    expect_bytes(call);
     if (!asks)
         pay(call);
     else if (call->pipeline->policy.hold)
@@ -247,9 +246,12 @@ void pipeline_submit(struct pipeline *p, struct call *call)
     snprintf(call->uid, sizeof call->uid, "%s-%" PRIu64, p->uid_prefix, ++p->next_uid);
     struct err err;
     /* A front that could not read the request has set the error already. */
-    if (call->failed || check(call, &err) < 0)
+    if (call->failed || check(call, &err) < 0) {
         pipeline_finish(call, call->failed ? &call->err : &err);
-    else if (call->workplace->unsettled)
+        return;
+    }
+    expect_bytes(call);
+    if (call->workplace->unsettled)
         wait_for_settings(call);
     else
         go_on(call);

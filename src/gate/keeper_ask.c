@@ -106,9 +106,11 @@ static void approved(struct ask *ask, const struct approval *now)
     ask->approval.state = APPROVAL_APPROVED;
     ask->approval.scope = now->scope;
     ask->approval.decided_by = now->decided_by;
-    if (now->scope != APPROVE_ONCE && ask->proposal.len)
+    if (now->scope != APPROVE_ONCE && ask->approval.proposal) {
+        k->allowed_version = 0; /* our own change does not show as one */
         allowances_add(k->db, ask->session, call->agent, call->dialect->name,
                        ask->approval.proposal, now->decided_by ? now->decided_by : "", &err);
+    }
     record(k, ask, "approval.decided");
     over(ask);
     memcpy(call->approval_id, ask->approval.id, sizeof call->approval_id);

@@ -33,6 +33,7 @@ struct keeper {
     struct allowed *allowed;
     unsigned allowed_version; /* of the database */
     int64_t allowed_mark;     /* of the file */
+    char *allowed_whose;
 
     struct ask *asks;
     size_t n_asks;

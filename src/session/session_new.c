@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "session/commands.h"
 #include "session/make_spec.h"
+#include "session/preview.h"
 #include "session/session_parts.h"
 #include "session/settings.h"
 
@@ -86,6 +87,7 @@ void session_free(struct session *s)
 {
     if (!s)
         return;
+    preview_forget_all(s);
     cell_free(s->cell);
     for (struct call *call; (call = flight_first(&s->flight));) {
         flight_remove(&s->flight, call);

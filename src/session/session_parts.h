@@ -38,6 +38,7 @@ struct session {
     struct flight flight;
     struct call *waiting; /* for OPEN */
     struct call **waiting_end;
+    struct preview_ask *previews;
     struct sweep sweeps[ROOTS_MAX];
     struct leftover *leftovers;
     struct commands *commands;
@@ -50,6 +51,10 @@ struct session {
 struct call *session_own_call(struct session *s, enum op_id op, size_t root, const char *path,
                               void (*done)(struct call *));
 void session_send(struct session *s, struct call *call);
+/* Starts a cell where there is none. */
+int session_begin(struct session *s, struct err *err);
+/* Asks the cell to stop at a call that was sent. */
+void session_cancel(struct session *s, const struct call *call);
 /* The calls that wait go on. */
 void session_send_waiting(struct session *s);
 void session_fail_waiting(struct session *s, const struct err *err);

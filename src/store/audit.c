@@ -248,7 +248,7 @@ struct json_out *audit_begin(struct audit *a, const char *kind, const char *call
         clock_format_utc(now, a->stamp);
         a->stamp_ms = now;
     }
-    a->record = (struct json_out){.out = &a->pending};
+    a->record = (struct json_out){.out = &a->pending, .hide = true};
     audit_write_head(&a->record, a->stamp, ++a->seq, kind, a->gate);
     if (call)
         jo_kstr(&a->record, "call", (struct str){call, strnlen(call, CALL_MAX)});
