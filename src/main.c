@@ -29,6 +29,7 @@ static const struct subcommand commands[] = {
      "list the calls that wait for a yes, and the rules approved for always"},
     {"approve", front_approve, "let a call run that waits for a yes"},
     {"deny", front_deny, "refuse a call that waits for a yes"},
+    {"policy", front_policy, "show what the rules say of a call"},
 };
 
 static int help(int fd)
