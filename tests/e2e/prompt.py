@@ -219,7 +219,7 @@ def harmless(place):
 
 def long_ones(place):
     place.file("long")
-    command = "touch long " + " ".join(f"word{i}" for i in range(8000)) + " last-word"
+    command = "touch long " + " ".join(f"word{i}" for i in range(6000)) + " last-word"
     arguments = {"command": command, "stdin": "".join(f"line {i}\n" for i in range(1000))}
     words = place.words("")
     words[3] = json.dumps(arguments)
