@@ -31,6 +31,16 @@ static const struct row rows[] = {
     {"run", OPTIONS_IDENTITY, AT(run), "ID", "toolhost: @state is this folder of --state"},
     {"config", OPTIONS_IDENTITY | OPTIONS_COMMAND, AT(config), "FILE",
      "configuration in place of the usual one"},
+    {"session", OPTIONS_SCOPE, AT(for_session), NULL,
+     "and what is like it, as long as the session lasts"},
+    {"always", OPTIONS_SCOPE, AT(always), NULL,
+     "and what is like it: shows the rule and asks before it is written"},
+    {"yes", OPTIONS_SCOPE, AT(yes), NULL, "with --always: does not ask"},
+    {"all", OPTIONS_WAITING, AT(all), NULL,
+     "also those that wait no more, with what became of them"},
+    {"watch", OPTIONS_WAITING, AT(watch), NULL, "those that come, as they come"},
+    {"approver", OPTIONS_APPROVER, AT(approver), NULL,
+     "whoever writes the lines may approve calls that wait"},
 };
 
 static const struct row *find(const char *name, size_t n, unsigned allowed)
