@@ -31,6 +31,9 @@ void call_free(struct call *call)
     buf_done(&call->reply_body);
     buf_done(&call->text.out);
     command_free(call->command);
+    verdict_done(&call->verdict);
+    free(call->approved_by);
+    free(call->note);
     free(call->id);
     free(call->name);
     free(call);

@@ -4,12 +4,14 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "core/command.h"
 #include "core/config.h"
 #include "core/dialect.h"
 #include "core/op.h"
 #include "core/path.h"
 #include "core/tool.h"
+#include "core/verdict.h"
 
 #define CALL_UID_MAX 40
 #define CALL_ARGS_MAX 512 /* largest struct an argument table decodes into */
@@ -30,13 +32,24 @@ struct workplace {
     size_t n_command_roots;
     const char *command_base;
     struct spills *spills; /* where long output of commands is kept; NULL: nowhere */
+    bool unsettled;        /* the workspace's own settings are not known yet */
 };
 
 enum call_state {
     CALL_NEW,
-    CALL_RECORDED, /* its intent is in the log's buffer */
+    CALL_UNSETTLED, /* the settings of its workplace are not known */
+    CALL_HELD,      /* someone is being asked */
+    CALL_UNPAID,    /* what it costs is to be taken */
+    CALL_RECORDED,  /* its intent is in the log's buffer */
     CALL_RUNNING,
     CALL_DONE, /* has its reply or error; the outcome is in the log's buffer */
+};
+
+/* The file that a call was approved for. It is kept here because a call may be prepared again. */
+struct call_pin {
+    bool set;
+    bool existed;
+    char sha256[HASH_HEX + 1];
 };
 
 struct call {
@@ -67,6 +80,16 @@ struct call {
     struct path path; /* where the dialect's path argument leads, once parsed */
     bool has_path;
     uint64_t edition; /* of the settings that it was last checked with */
+    struct verdict verdict;
+    bool approved;   /* someone was asked and said yes */
+    bool charged;    /* what it costs was taken */
+    struct ask *ask; /* the policy's, while it is held */
+    char approval_id[16];
+    char *approved_by; /* who said yes; NULL: nobody was asked */
+    char *note;        /* a hook's, JSON; NULL: none */
+    int64_t waited_ms;
+    size_t copies;   /* of its content that the answer has; 0: one */
+    size_t expected; /* bytes that the answer may have */
     uint64_t start_ns;
     uint64_t end_ns;
     uint64_t deadline_ns;
@@ -78,6 +101,7 @@ struct call {
     const struct op *op;
     union op_request request;
     struct str request_body;
+    struct call_pin pin;
     char sweep_tag[32];     /* of an operation that sweeps */
     uint32_t sent_from;     /* the processor, for runners */
     int noted_in;           /* which of the sweep's files names this write */

@@ -6,6 +6,7 @@
 
 const char *const file_type_names[] = {"file", "directory", "symlink", "other", NULL};
 const char *const search_mode_names[] = {"lines", "files", "count", NULL};
+const char *const preview_of_names[] = {"write", "edit", "frontmatter", "delete", NULL};
 
 #define ROOT_AND_PATH(type_)                                                                       \
     {.name = "root",                                                                               \
@@ -112,6 +113,7 @@ static const struct arg search_request[] = {
     COUNT(before, struct op_search_request),
     COUNT(after, struct op_search_request),
     COUNT(max_matches, struct op_search_request),
+    COUNT(threads, struct op_search_request),
     {.name = "mode",
      .type = ARG_CHOICE,
      .flags = ARG_REQUIRED,
@@ -223,6 +225,40 @@ static const struct arg scan_reply[] = {
     FLAG(truncated, struct op_scan_reply),
 };
 
+static const struct arg preview_request[] = {
+    ROOT_AND_PATH(struct op_preview_request),
+    {.name = "of",
+     .type = ARG_CHOICE,
+     .flags = ARG_REQUIRED,
+     .choices = preview_of_names,
+     .offset = offsetof(struct op_preview_request, of)},
+    {.name = "if_match",
+     .type = ARG_SHA256,
+     .offset = offsetof(struct op_preview_request, if_match)},
+    COUNT(max_bytes, struct op_preview_request),
+    FLAG(no_links, struct op_preview_request),
+    FLAG(create_only, struct op_preview_request),
+    FLAG(append, struct op_preview_request),
+    FLAG(dry_run, struct op_preview_request),
+    FLAG(recursive, struct op_preview_request),
+};
+static const struct arg preview_reply[] = {
+    FLAG(exists, struct op_preview_reply),
+    FILE_TYPE(struct op_preview_reply),
+    {.name = "sha256_before",
+     .type = ARG_SHA256,
+     .offset = offsetof(struct op_preview_reply, sha256_before)},
+    COUNT(bytes_before, struct op_preview_reply),
+    COUNT(bytes_after, struct op_preview_reply),
+    {.name = "entries",
+     .type = ARG_INT,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct op_preview_reply, entries),
+     .max = OP_PREVIEW_ENTRIES_MAX},
+    FLAG(binary, struct op_preview_reply),
+    FLAG(cut, struct op_preview_reply),
+};
+
 #define OP_ROW(name_, fields, writes_, has_body_)                                                  \
     {                                                                                              \
         name_, ARG_TABLE(fields##_request, struct op_##fields##_request),                          \
@@ -243,6 +279,7 @@ const struct op op_table[OP_COUNT] = {
     [OP_SWEEP] = OP_ROW("sweep", sweep, false, false),
     [OP_RULES] = OP_ROW("rules", rules, false, false),
     [OP_SCAN] = OP_ROW("scan", scan, false, true),
+    [OP_PREVIEW] = OP_ROW("preview", preview, false, true),
 };
 
 /* Packed: type (1 byte), size (8), mtime (8), name length (2), name. Same machine on both ends, so

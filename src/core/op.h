@@ -20,6 +20,7 @@ enum op_id {
     OP_SWEEP,
     OP_RULES,
     OP_SCAN,
+    OP_PREVIEW,
     OP_COUNT
 };
 
@@ -123,6 +124,7 @@ struct op_search_request {
     int64_t after;
     int64_t max_matches; /* lines, or files where the mode asks for them */
     int64_t mode;        /* enum search_mode */
+    int64_t threads;     /* at most; 0: as many as there are processors */
 };
 
 /* The body is packed records, read with found_next. */
@@ -265,6 +267,39 @@ struct op_guarded {
     struct str path;
 };
 
+/* What another operation would do, without doing it: it fails where that would, as far as can be told without writing.
+ * The fields and the body are those of the operation it is asked about. */
+enum preview_of { PREVIEW_WRITE, PREVIEW_EDIT, PREVIEW_FRONTMATTER, PREVIEW_DELETE };
+extern const char *const preview_of_names[];
+
+#define OP_PREVIEW_DIFF_MAX (64 << 10)
+#define OP_PREVIEW_ENTRIES_MAX 10000
+
+struct op_preview_request {
+    int64_t root;
+    struct str path;
+    int64_t of; /* enum preview_of */
+    struct str if_match;
+    int64_t max_bytes;
+    bool no_links;
+    bool create_only;
+    bool append;
+    bool dry_run;
+    bool recursive;
+};
+
+/* The body is a unified diff; that of a file in UTF-16 is UTF-8. */
+struct op_preview_reply {
+    bool exists;
+    int64_t type;             /* enum file_type, of what is there */
+    struct str sha256_before; /* of a file that is there; not of one to be deleted */
+    int64_t bytes_before;     /* of a file; so is the next */
+    int64_t bytes_after;
+    int64_t entries; /* to be deleted, with all that is inside */
+    bool binary;     /* before or after, or the encoding changes: there is no diff */
+    bool cut;        /* the diff is longer, or the file too large for one; there are more entries */
+};
+
 union op_request {
     struct op_writing writing;
     struct op_read_request read;
@@ -279,6 +314,7 @@ union op_request {
     struct op_sweep_request sweep;
     struct op_rules_request rules;
     struct op_scan_request scan;
+    struct op_preview_request preview;
 };
 
 union op_reply {
@@ -294,6 +330,7 @@ union op_reply {
     struct op_sweep_reply sweep;
     struct op_rules_reply rules;
     struct op_scan_reply scan;
+    struct op_preview_reply preview;
     /* Of tools that need no operation. */
     int64_t time_ms;
     struct spill_page output;

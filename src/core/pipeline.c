@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "core/pipeline_parts.h"
 
 #define TICK_MS 25
 #define TICK_NS ((uint64_t)TICK_MS * 1000000)
@@ -21,43 +22,23 @@ struct batch {
     struct call_list answer;
 };
 
-static void list_add(struct call_list *list, struct call *call)
-{
-    call->prev = list->last;
-    call->next = NULL;
-    if (list->last)
-        list->last->next = call;
-    else
-        list->first = call;
-    list->last = call;
-    list->count++;
-}
-
-static void list_remove(struct call_list *list, struct call *call)
-{
-    if (call->prev)
-        call->prev->next = call->next;
-    else
-        list->first = call->next;
-    if (call->next)
-        call->next->prev = call->prev;
-    else
-        list->last = call->prev;
-    call->next = call->prev = NULL;
-    list->count--;
-}
-
-static struct call_list list_take(struct call_list *list)
-{
-    struct call_list taken = *list;
-    *list = (struct call_list){0};
-    return taken;
-}
-
 static void answer(struct pipeline *p, struct call *call)
 {
     p->in_flight--;
+    p->expected -= call->expected;
     call->answer(call);
+}
+
+/* A workplace whose settings do not become known in time is begun anew. */
+static void tick_unsettled(struct pipeline *p, uint64_t now)
+{
+    struct call *call = p->unsettled.first;
+    if (!call || now < call->deadline_ns)
+        return;
+    const struct runner *runner = &p->runners[call->tool->runner];
+    runner->kill(runner->self, call);
+    if (call->state == CALL_UNSETTLED)
+        pipeline_cancel(call, ERR_TIMEOUT, "the call took longer than its time limit");
 }
 
 static void tick(uv_timer_t *timer)
@@ -65,7 +46,8 @@ static void tick(uv_timer_t *timer)
     struct pipeline *p = timer->data;
     uint64_t now = clock_mono_ns();
     uint64_t next_ns = now + TICK_NS; /* when to look again */
-    if (!p->running.first)
+    tick_unsettled(p, now);
+    if (!p->running.first && !p->unsettled.first)
         uv_timer_stop(timer);
     for (struct call *call = p->running.first, *next; call; call = next) {
         next = call->next;
@@ -86,13 +68,18 @@ static void tick(uv_timer_t *timer)
         uv_timer_start(timer, tick, (next_ns - now) / 1000000 + 1, TICK_MS);
 }
 
+void pipeline_watch_deadlines(struct pipeline *p)
+{
+    if (!uv_is_active((uv_handle_t *)&p->deadlines))
+        uv_timer_start(&p->deadlines, tick, TICK_MS, TICK_MS);
+}
+
 static void dispatch(struct pipeline *p, struct call *call)
 {
     const struct runner *runner = &p->runners[call->tool->runner];
     call->state = CALL_RUNNING;
-    list_add(&p->running, call);
-    if (!uv_is_active((uv_handle_t *)&p->deadlines))
-        uv_timer_start(&p->deadlines, tick, TICK_MS, TICK_MS);
+    call_list_add(&p->running, call);
+    pipeline_watch_deadlines(p);
     runner->start(runner->self, call);
 }
 
@@ -102,12 +89,6 @@ static void fail_batch(struct call_list *list, const struct err *err)
         call->failed = true;
         call->err = *err;
     }
-}
-
-static uint64_t settings_of(const struct call *call)
-{
-    const struct workplace *at = call->workplace;
-    return at && at->config ? config_edition(at->config) : 0;
 }
 
 static void release(void *arg, int status)
@@ -121,13 +102,14 @@ static void release(void *arg, int status)
                 strerror(-status));
     for (struct call *call = batch->start.first, *next; call; call = next) {
         next = call->next;
-        list_remove(&batch->start, call);
+        call_list_remove(&batch->start, call);
         if (call->kill_ns || status < 0) {
             if (!call->kill_ns)
                 pipeline_finish(call, &err);
             else
                 pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
-        } else if (call->edition != settings_of(call) && pipeline_recheck(call, &err) < 0) {
+        } else if (call->edition != pipeline_settings_of(call) &&
+                   pipeline_recheck(call, &err) < 0) {
             /* The workspace's own settings became known while its intent was written. */
             pipeline_finish(call, &err);
         } else {
@@ -138,22 +120,32 @@ static void release(void *arg, int status)
         fail_batch(&batch->answer, &err);
     for (struct call *call = batch->answer.first, *next; call; call = next) {
         next = call->next;
-        list_remove(&batch->answer, call);
+        call_list_remove(&batch->answer, call);
         answer(p, call);
     }
     free(batch);
 }
 
+static void settle(struct call *call)
+{
+    const struct policy_hook *policy = &call->pipeline->policy;
+    if (call->charged && policy->settle)
+        policy->settle(policy->self, call);
+}
+
 /* Without its record nothing starts and nothing is answered as done. */
 static void refuse_unrecorded(struct pipeline *p, const struct err *err)
 {
-    struct call_list done = list_take(&p->to_answer);
-    struct call_list start = list_take(&p->to_start);
+    struct call_list done = call_list_take(&p->to_answer);
+    struct call_list start = call_list_take(&p->to_start);
     fail_batch(&done, err);
     fail_batch(&start, err);
     /* Should the log become writable again, their intents get the outcome that belongs to them. */
-    for (struct call *call = start.first; call; call = call->next)
+    for (struct call *call = start.first; call; call = call->next) {
+        call->end_ns = clock_mono_ns();
+        settle(call);
         p->recorder.outcome(p->recorder.self, call);
+    }
     struct call_list *both[] = {&done, &start};
     for (size_t i = 0; i < ARRAY_LEN(both); i++) {
         for (struct call *call = both[i]->first, *next; call; call = next) {
@@ -174,8 +166,8 @@ static void advance(struct pipeline *p)
         }
         struct batch *batch = mem_zero(sizeof *batch);
         batch->pipeline = p;
-        batch->start = list_take(&p->to_start);
-        batch->answer = list_take(&p->to_answer);
+        batch->start = call_list_take(&p->to_start);
+        batch->answer = call_list_take(&p->to_answer);
         p->recorder.wait_durable(p->recorder.self, release, batch);
     }
 }
@@ -185,10 +177,12 @@ static void turn(uv_prepare_t *handle)
     struct pipeline *p = handle->data;
     /* A front that had lines waiting submits them when the turn has settled, and then the loop waits. */
     do {
+        pipeline_charge_all(p);
         advance(p);
         if (p->settled)
             p->settled(p->settled_arg);
-    } while (p->to_start.first || p->to_answer.first);
+    } while (p->to_start.first || p->to_answer.first ||
+             (p->to_charge.first && !uv_is_active((uv_handle_t *)&p->books)));
     for (size_t i = 0; i < RUN_COUNT; i++) {
         if (p->runners[i].flush)
             p->runners[i].flush(p->runners[i].self);
@@ -209,52 +203,14 @@ void pipeline_init(struct pipeline *p, uv_loop_t *loop)
     uv_timer_init(loop, &p->deadlines);
     p->deadlines.data = p;
     uv_unref((uv_handle_t *)&p->deadlines);
+    uv_timer_init(loop, &p->books);
 }
 
 void pipeline_done(struct pipeline *p)
 {
     uv_close((uv_handle_t *)&p->turn, NULL);
     uv_close((uv_handle_t *)&p->deadlines, NULL);
-}
-
-int pipeline_recheck(struct call *call, struct err *err)
-{
-    const struct policy_hook *policy = &call->pipeline->policy;
-    call->edition = settings_of(call);
-    if (policy->check(policy->self, call, err) < 0)
-        return -1;
-    return call->tool->prepare(call, err);
-}
-
-static int check(struct call *call, struct err *err)
-{
-    struct str name = {call->name, call->name ? strlen(call->name) : 0};
-    call->tool = registry_find(call->dialect->id, name, err);
-    if (!call->tool)
-        return -1;
-    if (call->tool->args.size > sizeof call->args)
-        return err_set(err, ERR_INTERNAL, "arguments of `%s` do not fit a call", call->tool->name);
-    if (arg_decode(&call->tool->args, call->dialect->strict, call->arguments, &call->args, err) < 0)
-        return -1;
-    return pipeline_recheck(call, err);
-}
-
-void pipeline_submit(struct pipeline *p, struct call *call)
-{
-    call->pipeline = p;
-    p->in_flight++;
-    call->start_ns = clock_mono_ns();
-    call->deadline_ns = call->start_ns + p->timeout_ms * 1000000u;
-    snprintf(call->uid, sizeof call->uid, "%s-%" PRIu64, p->uid_prefix, ++p->next_uid);
-    struct err err;
-    /* A front that could not read the request has set the error already. */
-    if (!call->failed && check(call, &err) == 0) {
-        call->state = CALL_RECORDED;
-        p->recorder.intent(p->recorder.self, call);
-        list_add(&p->to_start, call);
-        return;
-    }
-    pipeline_finish(call, call->failed ? &call->err : &err);
+    uv_close((uv_handle_t *)&p->books, NULL);
 }
 
 void pipeline_finish(struct call *call, const struct err *err)
@@ -263,7 +219,7 @@ void pipeline_finish(struct call *call, const struct err *err)
     if (call->state == CALL_DONE)
         return;
     if (call->state == CALL_RUNNING)
-        list_remove(&p->running, call);
+        call_list_remove(&p->running, call);
     call->end_ns = clock_mono_ns();
     if (!err && call->tool->judge && call->tool->judge(call, &call->err) < 0)
         err = &call->err;
@@ -274,9 +230,30 @@ void pipeline_finish(struct call *call, const struct err *err)
         if (call->kill_ns && (err->code == ERR_CANCELLED || err->code == ERR_INTERRUPTED))
             err_set(&call->err, call->cancel_code, "%s", call->cancel_why);
     }
+    settle(call);
     p->recorder.outcome(p->recorder.self, call);
     call->state = CALL_DONE;
-    list_add(&p->to_answer, call);
+    call_list_add(&p->to_answer, call);
+}
+
+/* Takes a call that has not begun out of the list it waits in. */
+static bool leave_queue(struct call *call)
+{
+    struct pipeline *p = call->pipeline;
+    switch (call->state) {
+    case CALL_UNSETTLED:
+        call_list_remove(&p->unsettled, call);
+        return true;
+    case CALL_UNPAID:
+        call_list_remove(&p->to_charge, call);
+        return true;
+    case CALL_HELD:
+        call_list_remove(&p->held, call);
+        p->policy.forget(p->policy.self, call);
+        return true;
+    default:
+        return false;
+    }
 }
 
 void pipeline_cancel(struct call *call, enum err_code code, const char *why)
@@ -286,6 +263,10 @@ void pipeline_cancel(struct call *call, enum err_code code, const char *why)
     call->cancel_code = code;
     snprintf(call->cancel_why, sizeof call->cancel_why, "%s", why);
     call->kill_ns = clock_mono_ns() + (call->grace_ns ? call->grace_ns : CANCEL_GRACE_NS);
+    if (leave_queue(call)) {
+        pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
+        return;
+    }
     if (call->state != CALL_RUNNING)
         return; /* release() ends it */
     const struct runner *runner = &call->pipeline->runners[call->tool->runner];
@@ -294,5 +275,5 @@ void pipeline_cancel(struct call *call, enum err_code code, const char *why)
 
 size_t pipeline_in_flight(const struct pipeline *p)
 {
-    return p->in_flight;
+    return p->in_flight - p->held.count;
 }

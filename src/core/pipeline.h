@@ -1,13 +1,13 @@
-/* The one way from a request to a handler: registry, arguments, policy, record, run, record, answer.
+/* The one way from a request to a handler: registry, arguments, policy, approval, cost, record, run, record, answer.
  *
- * Work moves in turns of the event loop. What a turn brought in is recorded with one write before
- * any of it is dispatched, and outcomes are recorded with one write before any answer leaves. */
+ * Work moves in turns of the event loop. What a turn brought in is charged in one transaction and recorded with one
+ * write before any of it is dispatched, and outcomes are recorded with one write before any answer leaves. */
 #ifndef SANDGATE_CORE_PIPELINE_H
 #define SANDGATE_CORE_PIPELINE_H
 
 #include <uv.h>
 
-#include "core/call.h"
+#include "core/call_list.h"
 #include "core/registry.h"
 
 /* Carries out prepared calls. `start` takes the call until it gives it to pipeline_finish, which it
@@ -23,12 +23,28 @@ struct runner {
     void (*late)(void *self, struct call *call);
     void (*flush)(void *self); /* at the end of each turn; NULL: nothing is held back */
     void *self;
+    /* A call waits for the settings of its workplace: sees to it that pipeline_settled follows, or
+     * pipeline_not_settled. NULL: settings are always known. */
+    void (*expect)(void *self, struct call *call);
 };
 
-/* Says yes or no before anything runs. */
+/* Decides before anything runs. All but `judge` may be NULL: nobody is asked, nothing costs anything. */
 struct policy_hook {
-    int (*check)(void *self, const struct call *call, struct err *err);
+    /* Fills in call->verdict and has no other effect. 0: it may run, or may run once someone agrees. */
+    int (*judge)(void *self, struct call *call, struct err *err);
     void *self;
+    /* Takes a call that someone is to be asked about until it gives it to pipeline_resume, at once or later. */
+    void (*hold)(void *self, struct call *call);
+    /* The call that it holds is over. */
+    void (*forget)(void *self, struct call *call);
+    /* Whether a call of this verdict has to be charged. Then, for all of a turn: open; charge for each; close, before
+     * which nothing counts. `open` returns 1 when another process has the books: it is tried again. */
+    bool (*costs)(void *self, const struct call *call);
+    int (*open)(void *self, struct err *err);
+    int (*charge)(void *self, struct call *call, struct err *err);
+    int (*close)(void *self, struct err *err);
+    /* A charged call has ended. */
+    void (*settle)(void *self, struct call *call);
 };
 
 /* Writes the records. flush makes everything recorded so far safe from the death of any process;
@@ -41,12 +57,6 @@ struct recorder {
     void *self;
 };
 
-struct call_list {
-    struct call *first;
-    struct call *last;
-    size_t count;
-};
-
 struct pipeline {
     uv_loop_t *loop;
     struct policy_hook policy;
@@ -56,12 +66,18 @@ struct pipeline {
     uint64_t next_uid;
     char uid_prefix[24];
 
-    uv_prepare_t turn;    /* runs each time before the loop waits */
-    uv_timer_t deadlines; /* ticks while calls are running */
+    uv_prepare_t turn;      /* runs each time before the loop waits */
+    uv_timer_t deadlines;   /* ticks while calls are running */
+    uv_timer_t books;       /* runs until they are tried again */
+    uint64_t books_wait_ns; /* until when */
+    struct call_list unsettled;
+    struct call_list held;
+    struct call_list to_charge;
     struct call_list to_start;
     struct call_list running;
     struct call_list to_answer;
-    size_t in_flight;           /* submitted and not yet answered */
+    size_t in_flight; /* submitted and not yet answered */
+    size_t expected;  /* bytes that the answers of calls in flight may have, but for those held */
     void (*settled)(void *arg); /* after each turn: a front may send what was answered in it */
     void *settled_arg;
 };
@@ -72,6 +88,11 @@ void pipeline_done(struct pipeline *p);
 
 /* Takes the call. Its answer callback runs in a later turn, once. */
 void pipeline_submit(struct pipeline *p, struct call *call);
+/* The settings of this workplace are known now; they cannot be: its calls fail. */
+void pipeline_settled(struct pipeline *p, const struct workplace *at);
+void pipeline_not_settled(struct pipeline *p, const struct workplace *at, const struct err *err);
+/* For the policy: a call that it held may run, or `err` says why not. */
+void pipeline_resume(struct call *call, const struct err *err);
 /* For runners that had to wait: policy and preparation once more, settings may have changed. */
 int pipeline_recheck(struct call *call, struct err *err);
 /* For runners: the call has its reply, or `err` says why not. */
@@ -79,6 +100,7 @@ void pipeline_finish(struct call *call, const struct err *err);
 /* Ends a call early with this error; no effect on one that is done. */
 void pipeline_cancel(struct call *call, enum err_code code, const char *why);
 
+/* Those that are held, and so take no part in the work, do not count. */
 size_t pipeline_in_flight(const struct pipeline *p);
 
 #endif

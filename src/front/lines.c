@@ -48,7 +48,6 @@ struct lines {
     char chunk[CHUNK];
     struct buf partial; /* a line that is not complete */
     struct buf held;    /* lines that were read but have to wait */
-    size_t expected;    /* bytes that the answers of running calls may have */
     bool skipping;      /* the rest of a line that was too long */
 
     struct lines_call *calls;
@@ -61,7 +60,7 @@ struct lines {
 static bool must_wait(const struct lines *l)
 {
     return pipeline_in_flight(&l->gate->pipeline) >= l->max_in_flight ||
-           l->expected + l->out.len > EXPECTED_MAX;
+           l->gate->pipeline.expected + l->out.len > EXPECTED_MAX;
 }
 
 static void maybe_end(struct lines *l)
@@ -104,15 +103,13 @@ void lines_submit(struct lines *l, struct lines_call *c)
     if (l->calls)
         l->calls->prev = c;
     l->calls = c;
+    c->call->copies = l->user->copies;
     pipeline_submit(&l->gate->pipeline, c->call);
-    c->expected = l->user->copies * call_expected_bytes(c->call);
-    l->expected += c->expected;
 }
 
 void lines_drop(struct lines_call *c)
 {
     struct lines *l = c->lines;
-    l->expected -= c->expected;
     if (c->next)
         c->next->prev = c->prev;
     if (c->prev)

@@ -26,7 +26,6 @@ struct lines_call {
     struct lines_call *prev;
     struct lines *lines;
     struct call *call;
-    size_t expected;
 };
 
 /* Begins to read. `ended` is called once, when the input is at its end (or the other side is gone) and

@@ -147,7 +147,7 @@ static void outcome(void *self, struct call *call)
 {
     struct record *r = self;
     /* A call that was refused before its intent was written has this one record only. */
-    bool refused = call->state == CALL_NEW;
+    bool refused = call->state < CALL_RECORDED;
     struct json_out *j = audit_begin(r->audit, refused ? "call.refused" : "call.outcome",
                                      call->uid);
     if (refused) {

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "cell/plan.h"
+#include "core/call_limits.h"
 #include "core/command.h"
 
 #define CELL_PROCESSES 40
@@ -115,19 +116,27 @@ static int64_t put_list(const struct config *config, const char *path, struct bu
     return (int64_t)count;
 }
 
-struct limits_want command_limits(const struct config *config)
+struct limits_want command_limits(const struct config *config, const struct verdict *verdict)
 {
+    int64_t memory = config_int(config, "commands.memory");
+    int64_t cpus = config_int(config, "commands.cpus");
+    if (verdict) {
+        memory = call_limit_lower(memory, verdict->max_memory);
+        cpus = call_limit_lower(cpus, verdict->max_cpu_millis);
+    }
     return (struct limits_want){
-        .memory = (uint64_t)config_int(config, "commands.memory"),
+        .memory = (uint64_t)memory,
         /* Its first process is one more. */
         .processes = (uint32_t)config_int(config, "commands.processes") + 1,
-        .cpu_millis = (uint32_t)config_int(config, "commands.cpus"),
+        .cpu_millis = (uint32_t)cpus,
     };
 }
 
-static void set_limits(const struct config *config, const struct limits *groups, struct order *o)
+static void set_limits(const struct call *call, const struct limits *groups, struct order *o)
 {
-    int64_t memory = config_int(config, "commands.memory");
+    const struct config *config = call->workplace->config;
+    int64_t memory = call_limit_lower(config_int(config, "commands.memory"),
+                                      call->verdict.max_memory);
     int64_t processes = config_int(config, "commands.processes");
     o->files = config_int(config, "commands.openFiles");
     o->file_size = config_int(config, "commands.fileSize");
@@ -162,7 +171,7 @@ int command_order(const struct call *call, const struct limits *groups, struct b
         ret->allow_all = !set;
         ret->n_denied = put_list(config, "tools.bash.deniedCommands", strings, &set);
     }
-    set_limits(config, groups, ret);
+    set_limits(call, groups, ret);
     if (strings->failed || command->args.failed || command->env.failed)
         return err_set(
             err, ERR_TOO_LARGE,

@@ -99,6 +99,8 @@ int flight_frame(const struct call *call, uint32_t processor, struct buf *head, 
     if (call->sent_from)
         jo_kint(&j, "gate", call->sent_from);
     jo_kint(&j, "limit", (int64_t)call->reply_body.max);
+    if (call->verdict.as_named)
+        jo_kbool(&j, "as_named", true);
     jo_key(&j, "args");
     arg_encode(&call->op->request, &call->request, &j);
     jo_close(&j, '}');
@@ -190,6 +192,16 @@ static bool scan_makes_sense(const struct call *call)
     return r == 0 && count == call->reply.scan.count;
 }
 
+static bool preview_makes_sense(const struct call *call)
+{
+    const struct op_preview_reply *r = &call->reply.preview;
+    size_t n = call_body_bytes(call);
+    if (call->request.preview.of == PREVIEW_DELETE)
+        return r->exists && !r->sha256_before.p && r->entries > 0 && n == 0;
+    return r->exists == (r->sha256_before.p != NULL) && r->type == TYPE_FILE && r->entries == 0 &&
+           n <= OP_PREVIEW_DIFF_MAX && (n == 0 || !r->binary);
+}
+
 /* What the field tables cannot say: how the fields and the body fit together. */
 static bool reply_makes_sense(const struct call *call)
 {
@@ -201,6 +213,8 @@ static bool reply_makes_sense(const struct call *call)
         return search_makes_sense(call);
     if (call->op == &op_table[OP_SCAN])
         return scan_makes_sense(call);
+    if (call->op == &op_table[OP_PREVIEW])
+        return preview_makes_sense(call);
     return call_body_bytes(call) == 0 || call->op->has_body;
 }
 

@@ -6,7 +6,9 @@
 
 #include "base/mem.h"
 #include "base/processor.h"
+#include "core/call_limits.h"
 #include "session/commands.h"
+#include "session/preview.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
 #include "session/settings.h"
@@ -88,6 +90,11 @@ void session_send(struct session *s, struct call *call)
 
 static void start(struct session *s, struct call *call)
 {
+    struct err err;
+    if (call_limits_check(call, &err) < 0) {
+        pipeline_finish(call, &err);
+        return;
+    }
     if (call->tool->runner == RUN_BUILTIN) {
         pipeline_finish(call, NULL);
         return;
@@ -102,6 +109,7 @@ static void start(struct session *s, struct call *call)
         scan_again(s);
         return;
     }
+    preview_apply_pin(call);
     if (call->op->writes)
         call->request.writing.tag = (struct str){s->cell_tag, strlen(s->cell_tag)};
     session_send(s, call);
@@ -175,13 +183,27 @@ static void send_sweeps(struct session *s)
     }
 }
 
+static void not_settled(struct session *s, const struct err *err)
+{
+    s->failures = 0;
+    if (s->pipeline)
+        pipeline_not_settled(s->pipeline, &s->workplace, err);
+}
+
 static void opened(struct session *s)
 {
     s->state = OPEN;
+    s->failures = 0;
     /* Now that the cell is open and what is taken over can be swept at once. */
     leftover_collect(&s->leftovers, s->state_fd, &s->spec);
     send_sweeps(s);
     session_send_waiting(s);
+    preview_send_waiting(s);
+    if (s->workplace.unsettled) {
+        s->workplace.unsettled = false;
+        if (s->pipeline)
+            pipeline_settled(s->pipeline, &s->workplace);
+    }
 }
 
 static void came(struct call *call);
@@ -213,8 +235,11 @@ static void came(struct call *call)
     call_free(call);
     if (failed) {
         /* What waits for a cell that died is seen to when that is told. */
-        if (!cut_off)
+        if (!cut_off) {
             fail_waiting(s, &err, 0);
+            preview_fail_waiting(s, &err);
+            not_settled(s, &err);
+        }
         cell_kill(s->cell, cut_off ? "it ended before it was open" : "its settings cannot be used");
         return;
     }
@@ -274,7 +299,7 @@ static void cell_died(void *arg, const char *why)
             leftover_add(&s->leftovers, call->path.root, call_path_text(call), s->cell_tag);
         if (call->op == &op_table[OP_SWEEP])
             leftover_add(&s->leftovers, call->path.root, call_path_text(call), call->sweep_tag);
-        if (call->pipeline)
+        if (call->pipeline || call->op == &op_table[OP_PREVIEW])
             finish(call, &err);
         else
             call_free(call);
@@ -282,8 +307,17 @@ static void cell_died(void *arg, const char *why)
     commands_cell_died(s->commands, &err);
     /* Those that were never sent to it only need another one, but not for ever. */
     fail_waiting(s, &err, RESTARTS);
-    if (s->waiting && open_cell(s, &err) < 0)
+    preview_cell_died(s, &err);
+    bool expected = s->workplace.unsettled && s->pipeline && s->pipeline->unsettled.first;
+    if (expected && s->failures++ >= RESTARTS) {
+        not_settled(s, &err);
+        expected = false;
+    }
+    if ((s->waiting || expected || preview_waits(s)) && open_cell(s, &err) < 0) {
         fail_waiting(s, &err, 0);
+        preview_fail_waiting(s, &err);
+        not_settled(s, &err);
+    }
 }
 
 /* The cell is ending and never had this call: the next one gets it. */
@@ -323,7 +357,7 @@ static int open_cell(struct session *s, struct err *err)
                                                       .unguarded = true,
                                                       .start_line = ARG_ABSENT,
                                                       .end_line = ARG_ABSENT,
-                                                      .max_bytes = CONFIG_BYTES_MAX};
+                                                      .max_bytes = CONFIG_WORKSPACE_BYTES_MAX};
     } else {
         call = session_own_call(s, OP_STAT, 0, ".", came);
         call->request.stat = (struct op_stat_request){.path = call_path_text(call)};
@@ -332,12 +366,31 @@ static int open_cell(struct session *s, struct err *err)
     return 0;
 }
 
+int session_begin(struct session *s, struct err *err)
+{
+    return s->state == NO_CELL ? open_cell(s, err) : 0;
+}
+
 void session_warm_up(struct session *s)
 {
     struct err err;
     /* A failure is told to the first call that needs the cell. */
-    if (s->state == NO_CELL)
-        open_cell(s, &err);
+    session_begin(s, &err);
+}
+
+static void expect(void *self, struct call *call)
+{
+    (void)self;
+    struct session *s = session_of(call);
+    struct err err;
+    s->pipeline = call->pipeline;
+    if (s->state == NO_CELL && open_cell(s, &err) < 0) {
+        not_settled(s, &err);
+        return;
+    }
+    /* Made ready while the cell starts. */
+    if (call->tool->runner == RUN_COMMAND)
+        commands_prepare(s->commands, s->cell, s->operator_config, &err);
 }
 
 static void run(void *self, struct call *call)
@@ -359,20 +412,24 @@ static void run(void *self, struct call *call)
     wait(s, call);
 }
 
+void session_cancel(struct session *s, const struct call *call)
+{
+    struct frame frame = {.type = FRAME_CANCEL, .token = call->token};
+    struct err err;
+    if (!s->cell || !call->token)
+        return;
+    cell_send(s->cell, &frame, -1, &err);
+    /* The thread that is at the call reads no frames. */
+    cell_help(s->cell);
+}
+
 static void cancel(void *self, struct call *call)
 {
     (void)self;
     struct session *s = session_of(call);
-    struct frame frame = {.type = FRAME_CANCEL, .token = call->token};
-    struct err err;
-    if (commands_stop(s->commands, s->cell, call))
-        return;
     /* A call that still waits for the cell is ended by `kill` at the latest. */
-    if (s->cell && call->token) {
-        cell_send(s->cell, &frame, -1, &err);
-        /* The thread that is at the call reads no frames. */
-        cell_help(s->cell);
-    }
+    if (!commands_stop(s->commands, s->cell, call))
+        session_cancel(s, call);
 }
 
 static void kill_cell(void *self, struct call *call)
@@ -405,5 +462,5 @@ static void flush(void *self)
 
 struct runner session_runner(void)
 {
-    return (struct runner){"worker", run, cancel, kill_cell, late, flush, NULL};
+    return (struct runner){"worker", run, cancel, kill_cell, late, flush, NULL, expect};
 }

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "session/commands.h"
 #include "session/make_spec.h"
+#include "session/preview.h"
 #include "session/session_parts.h"
 #include "session/settings.h"
 
@@ -63,6 +64,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     if (make_spec(options, &s->spec, err) < 0)
         return -1;
     s->workplace = (struct workplace){
+        .unsettled = true,
         .roots = s->roots,
         .n_roots = options->n_roots,
         .config = s->config,
@@ -85,6 +87,7 @@ void session_free(struct session *s)
 {
     if (!s)
         return;
+    preview_forget_all(s);
     cell_free(s->cell);
     for (struct call *call; (call = flight_first(&s->flight));) {
         flight_remove(&s->flight, call);

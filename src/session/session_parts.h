@@ -30,12 +30,15 @@ struct session {
     char cell_tag[32]; /* of those of the cell at hand: a later one must not sweep its own */
     unsigned cells;
     enum session_state state;
-    unsigned to_come; /* calls of its own that come before the cell is open */
-    struct buf rules; /* about files, as the cell was last sent them */
+    unsigned to_come;          /* calls of its own that come before the cell is open */
+    struct pipeline *pipeline; /* whose calls wait for the settings; NULL: none did */
+    unsigned failures;         /* of cells to open, one after the other */
+    struct buf rules;          /* about files, as the cell was last sent them */
     struct cell *cell;
     struct flight flight;
     struct call *waiting; /* for OPEN */
     struct call **waiting_end;
+    struct preview_ask *previews;
     struct sweep sweeps[ROOTS_MAX];
     struct leftover *leftovers;
     struct commands *commands;
@@ -48,6 +51,10 @@ struct session {
 struct call *session_own_call(struct session *s, enum op_id op, size_t root, const char *path,
                               void (*done)(struct call *));
 void session_send(struct session *s, struct call *call);
+/* Starts a cell where there is none. */
+int session_begin(struct session *s, struct err *err);
+/* Asks the cell to stop at a call that was sent. */
+void session_cancel(struct session *s, const struct call *call);
 /* The calls that wait go on. */
 void session_send_waiting(struct session *s);
 void session_fail_waiting(struct session *s, const struct err *err);

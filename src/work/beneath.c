@@ -135,18 +135,28 @@ static bool is_plain(const char *path)
 static int open_any(const struct beneath_root *root, const char *path, int flags,
                     struct beneath_real *real)
 {
-    if (is_plain(path)) {
+    bool plain = is_plain(path);
+    if (!plain && root->as_named)
+        return -EMLINK;
+    if (plain) {
         int fd = beneath_open_at(root->fd, path, flags, 0, RESOLVE_NO_SYMLINKS);
         real->text = path;
         real->link_verdict = GUARD_OPEN;
         if (fd >= 0)
             return fd;
-        if (errno == ELOOP && root->no_links)
+        if (errno == ELOOP && (root->no_links || root->as_named))
             return -EMLINK;
         if (errno != ELOOP && errno != EAGAIN && errno != EINTR)
             return -errno;
     }
     return open_by_walk(root, path, flags, real);
+}
+
+static int fail(const struct beneath_root *root, const char *path, int error, struct err *err)
+{
+    if (error == EMLINK && root->as_named && !root->no_links)
+        return beneath_refuse_other(root, path, err);
+    return beneath_errno(err, error, path);
 }
 
 int beneath_open(const struct beneath_root *root, const char *path, int flags, int *ret_fd,
@@ -161,7 +171,7 @@ int beneath_open_real(const struct beneath_root *root, const char *path, int fla
 {
     int fd = open_any(root, path, flags, ret_real);
     if (fd < 0)
-        return beneath_errno(err, -fd, path);
+        return fail(root, path, -fd, err);
     *ret_fd = fd;
     return 0;
 }
@@ -187,7 +197,7 @@ static int cannot_open(const struct beneath_root *root, const char *path, int er
         if (look >= 0 && fstat(look, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
             return not_regular(err, st.st_mode, path);
     }
-    return beneath_errno(err, error, path);
+    return fail(root, path, error, err);
 }
 
 static int open_file(const struct beneath_root *root, const char *path, unsigned flags, int *ret_fd,
@@ -264,6 +274,8 @@ static int place_by_walk(const struct beneath_root *root, const char *path, unsi
 {
     struct beneath_walk w;
     struct beneath_real real;
+    if (root->as_named && !is_plain(path))
+        return fail(root, path, EMLINK, err);
     int r = beneath_walk_to(&w, root, path, flags, &real);
     bool refused = r < 0 ? w.refused : beneath_is_refused(root, &real, flags);
     FD_AT_END int dir = -1;
@@ -277,7 +289,7 @@ static int place_by_walk(const struct beneath_root *root, const char *path, unsi
     if (refused)
         return beneath_refuse(&real, path, err);
     if (r < 0)
-        return beneath_errno(err, -r, path);
+        return fail(root, path, -r, err);
     ret->dir = TAKE_FD(dir);
     snprintf(ret->name, sizeof ret->name, "%s", w.name);
     return 0;
@@ -354,6 +366,11 @@ int beneath_create(int dir, const char *name, int *ret_fd)
         return -1;
     *ret_fd = fd;
     return 0;
+}
+
+int beneath_may_fill(int dir)
+{
+    return (int)syscall(SYS_faccessat2, dir, ".", W_OK | X_OK, AT_EACCESS);
 }
 
 int beneath_reopen_dir(int dir)

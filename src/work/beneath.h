@@ -15,7 +15,8 @@ struct beneath_root {
     const char *inside; /* absolute links to these count as inside */
     const char *host;
     bool writable;
-    bool no_links;             /* no symbolic link is followed */
+    bool no_links; /* no symbolic link is followed */
+    bool as_named; /* nor here: a rule about paths decided, by the names as they are given */
     const struct guard *guard; /* what is protected and secret in it; NULL: nothing */
 };
 
@@ -37,6 +38,7 @@ enum beneath_flag {
     BENEATH_FOLDER = 2,  /* it is a folder, or will be one */
     BENEATH_CARRIES = 4, /* with what is in it: the way to protected files must not go or come so */
     BENEATH_ONLY_READ = 8, /* what is protected may be used */
+    BENEATH_LOOK = 16, /* with PARENTS: no folder is made; NOT_FOUND where one would have to be */
 };
 
 /* Opens path (relative, "." for the root) following links that stay inside. Never blocks on a FIFO.
@@ -79,6 +81,8 @@ int beneath_open_child_any(int dir, const char *name);
 int beneath_create(int dir, const char *name, int *ret_fd);
 /* A folder opened with O_PATH, opened for listing and fsync; -1 with errno. */
 int beneath_reopen_dir(int dir);
+/* Whether files can be made and removed in an open folder; -1 with errno. */
+int beneath_may_fill(int dir);
 /* Whether the last component of path itself is a symbolic link. */
 int beneath_is_link(const struct beneath_root *root, const char *path, bool *ret, struct err *err);
 

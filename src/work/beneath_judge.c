@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -47,6 +48,31 @@ int beneath_refuse(const struct beneath_real *real, const char *path, struct err
                 elsewhere ? " (it is `" : "", elsewhere ? m : 0, real->text, elsewhere ? "`)" : "",
                 word, word, real->rule, why);
     return err_reason(err, word);
+}
+
+/* Where it leads is looked up only to be told: nothing was opened by it, and nothing will be. */
+int beneath_refuse_other(const struct beneath_root *root, const char *path, struct err *err)
+{
+    struct beneath_root any = *root;
+    struct beneath_walk w;
+    struct beneath_real real;
+    any.as_named = false;
+    int r = beneath_walk_to(&w, &any, path, 0, &real);
+    beneath_walk_done(&w);
+    if (r == -EXDEV || r == -ELOOP)
+        return beneath_errno(err, -r, path);
+    int n = (int)utf8_cut(path, strnlen(path, SHOWN));
+    if (r == 0 && strcmp(path, real.text) != 0)
+        err_set(err, ERR_PERMISSION_DENIED,
+                "`%.*s` is really `%.*s`, and a rule about paths decides here: use that path "
+                "itself",
+                n, path, (int)utf8_cut(real.text, strnlen(real.text, SHOWN)), real.text);
+    else
+        err_set(err, ERR_PERMISSION_DENIED,
+                "`%.*s` leads through a symbolic link, and a rule about paths decides here: use "
+                "the path that it leads to",
+                n, path);
+    return err_reason(err, "other_path");
 }
 
 unsigned beneath_kind(mode_t mode)

@@ -187,6 +187,8 @@ static int make_and_enter(struct beneath_walk *w)
     int r = may_make(w);
     if (r < 0)
         return r;
+    if (w->flags & BENEATH_LOOK)
+        return beneath_may_fill(parent) < 0 ? -errno : -ENOENT;
     if (mkdirat(parent, w->name, 0777) < 0 && errno != EEXIST)
         return -errno;
     FD_AT_END int fd = beneath_open_at(parent, w->name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0,
@@ -214,7 +216,7 @@ static int step(struct beneath_walk *w, bool last)
     if (fd < 0 || fstat(fd, &st) < 0)
         return -errno;
     if (S_ISLNK(st.st_mode))
-        return w->root->no_links ? -EMLINK : follow(w, fd);
+        return w->root->no_links || w->root->as_named ? -EMLINK : follow(w, fd);
     if (last)
         return 1;
     return S_ISDIR(st.st_mode) ? enter(w, &fd) : -ENOTDIR;

@@ -35,5 +35,7 @@ void beneath_walk_done(struct beneath_walk *w);
 bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *real, unsigned flags);
 /* The error for that, said about the path as it was given. */
 int beneath_refuse(const struct beneath_real *real, const char *path, struct err *err);
+/* The error where a path has to be what it names and is not. */
+int beneath_refuse_other(const struct beneath_root *root, const char *path, struct err *err);
 
 #endif

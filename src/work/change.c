@@ -59,41 +59,6 @@ static int write_back(struct work *w, const struct beneath_root *root,
     return work_replace(w, root, &request, after, &written, err);
 }
 
-static int change(struct work *w, const struct op_change_request *q, struct str what, change_fn fn,
-                  struct op_change_reply *reply, struct err *err)
-{
-    const struct beneath_root *root = work_writable_root(w, q->root, false, q->path.p, err);
-    BUF_AT_END struct buf before = BUF_INIT((size_t)q->max_bytes + WORK_CHUNK);
-    BUF_AT_END struct buf after = BUF_INIT((size_t)q->max_bytes);
-    if (!root || read_whole(w, root, q, &before, err) < 0)
-        return -1;
-    hash_hex(before.data, before.len, w->sha256_before);
-    if (q->if_match.p && !hash_hex_equal(q->if_match, w->sha256_before))
-        return err_set(err, ERR_PRECONDITION_FAILED,
-                       "`%s` has changed: its SHA-256 is %s; read it again before writing",
-                       q->path.p, w->sha256_before);
-    /* A thousand edits of a large file take seconds. */
-    if (before.len > SLOW_BYTES || what.n > SLOW_BYTES)
-        work_slow(w);
-    if (fn(buf_str(&before), what, &after, err) < 0)
-        return -1;
-    size_t limit = w->body.max;
-    w->body.max = limit < DIFF_MAX ? limit : DIFF_MAX;
-    reply->cut = diff_unified(buf_str(&before), buf_str(&after), q->path.p, &w->body);
-    w->body.max = limit;
-    memcpy(w->sha256, w->sha256_before, sizeof w->sha256);
-    bool same = before.len == after.len &&
-                (after.len == 0 || memcmp(before.data, after.data, after.len) == 0);
-    if (!q->dry_run && !same && write_back(w, root, q, buf_str(&after), err) < 0)
-        return -1;
-    if (q->dry_run)
-        hash_hex(after.data, after.len, w->sha256);
-    reply->bytes = (int64_t)after.len;
-    reply->sha256_before = (struct str){w->sha256_before, HASH_HEX};
-    reply->sha256_after = (struct str){w->sha256, HASH_HEX};
-    return 0;
-}
-
 static int apply_edits(struct str before, struct str what, struct buf *after, struct err *err)
 {
     FREE_AT_END struct op_edit *edits = mem_zero(EDIT_COUNT_MAX * sizeof *edits);
@@ -106,12 +71,6 @@ static int apply_edits(struct str before, struct str what, struct buf *after, st
     return edit_apply(before, edits, n, after, err);
 }
 
-int work_edit(struct work *w, const union op_request *request, struct str body,
-              union op_reply *reply, struct err *err)
-{
-    return change(w, &request->change, body, apply_edits, &reply->change, err);
-}
-
 static int apply_update(struct str before, struct str what, struct buf *after, struct err *err)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
@@ -120,8 +79,73 @@ static int apply_update(struct str before, struct str what, struct buf *after, s
     return frontmatter_patch(before, yyjson_doc_get_root(doc), after, err);
 }
 
+void work_change_done(struct work_change *c)
+{
+    buf_done(&c->before);
+    buf_done(&c->after);
+}
+
+int work_change(struct work *w, const struct op_change_request *q, bool frontmatter,
+                struct str what, struct work_change *ret, struct err *err)
+{
+    change_fn fn = frontmatter ? apply_update : apply_edits;
+    *ret = (struct work_change){
+        .root = work_writable_root(w, q->root, false, q->path.p, err),
+        .before = BUF_INIT((size_t)q->max_bytes + WORK_CHUNK),
+        .after = BUF_INIT((size_t)q->max_bytes),
+    };
+    if (!ret->root || read_whole(w, ret->root, q, &ret->before, err) < 0)
+        return -1;
+    struct str before = buf_str(&ret->before);
+    hash_hex(before.p, before.n, w->sha256_before);
+    if (q->if_match.p && !hash_hex_equal(q->if_match, w->sha256_before))
+        return work_not_expected(err, q->path.p, w->sha256_before);
+    /* A thousand edits of a large file take seconds. */
+    if (before.n > SLOW_BYTES || what.n > SLOW_BYTES)
+        work_slow(w);
+    if (fn(before, what, &ret->after, err) < 0)
+        return -1;
+    ret->same = before.n == ret->after.len &&
+                (before.n == 0 || memcmp(before.p, ret->after.data, before.n) == 0);
+    return 0;
+}
+
+bool work_diff(struct work *w, struct str before, struct str after, const char *path, size_t max)
+{
+    size_t limit = w->body.max;
+    w->body.max = limit < max ? limit : max;
+    bool cut = diff_unified(before, after, path, &w->body);
+    w->body.max = limit;
+    return cut;
+}
+
+static int change(struct work *w, const struct op_change_request *q, bool frontmatter,
+                  struct str what, struct op_change_reply *reply, struct err *err)
+{
+    CLEANUP(work_change_done) struct work_change c;
+    if (work_change(w, q, frontmatter, what, &c, err) < 0)
+        return -1;
+    struct str after = buf_str(&c.after);
+    reply->cut = work_diff(w, buf_str(&c.before), after, q->path.p, DIFF_MAX);
+    memcpy(w->sha256, w->sha256_before, sizeof w->sha256);
+    if (!q->dry_run && !c.same && write_back(w, c.root, q, after, err) < 0)
+        return -1;
+    if (q->dry_run)
+        hash_hex(after.p, after.n, w->sha256);
+    reply->bytes = (int64_t)after.n;
+    reply->sha256_before = (struct str){w->sha256_before, HASH_HEX};
+    reply->sha256_after = (struct str){w->sha256, HASH_HEX};
+    return 0;
+}
+
+int work_edit(struct work *w, const union op_request *request, struct str body,
+              union op_reply *reply, struct err *err)
+{
+    return change(w, &request->change, false, body, &reply->change, err);
+}
+
 int work_frontmatter(struct work *w, const union op_request *request, struct str body,
                      union op_reply *reply, struct err *err)
 {
-    return change(w, &request->change, body, apply_update, &reply->change, err);
+    return change(w, &request->change, true, body, &reply->change, err);
 }

@@ -127,23 +127,32 @@ static int remove_folder(struct work *w, const struct op_delete_request *q,
                    (long long)*count, back ? "" : ", and the rest is left under a temporary name");
 }
 
+int work_entry_to_delete(struct work *w, const struct op_delete_request *q,
+                         struct beneath_place *place, struct stat *ret_stat, struct err *err)
+{
+    const struct beneath_root *root = work_writable_root(w, q->root, q->no_links, q->path.p, err);
+    struct beneath_real real;
+    if (!root || beneath_entry(root, q->path.p, place, &real, err) < 0)
+        return -1;
+    FD_AT_END int dir = place->dir;
+    if (fstatat(dir, place->name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
+        return beneath_errno(err, errno, q->path.p);
+    if (beneath_judge(root, q->path.p, &real, beneath_kind(ret_stat->st_mode), err) < 0)
+        return -1;
+    place->dir = TAKE_FD(dir);
+    return 0;
+}
+
 int work_delete(struct work *w, const union op_request *request, struct str body,
                 union op_reply *reply, struct err *err)
 {
     (void)body;
     const struct op_delete_request *q = &request->delete;
-    const struct beneath_root *root = work_writable_root(w, q->root, q->no_links, q->path.p, err);
-    CLEANUP(fd_closep) int dir = -1;
-    struct beneath_place place = {.dir = -1};
-    struct beneath_real real;
+    struct beneath_place place;
     struct stat st;
-    if (!root || beneath_entry(root, q->path.p, &place, &real, err) < 0)
+    if (work_entry_to_delete(w, q, &place, &st, err) < 0)
         return -1;
-    dir = place.dir;
-    if (fstatat(dir, place.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return beneath_errno(err, errno, q->path.p);
-    if (beneath_judge(root, q->path.p, &real, beneath_kind(st.st_mode), err) < 0)
-        return -1;
+    CLEANUP(fd_closep) int dir = place.dir;
     int64_t count = 0;
     if (!S_ISDIR(st.st_mode) || !q->recursive) {
         if (unlinkat(dir, place.name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0)

@@ -30,6 +30,7 @@ struct work {
     uint32_t gate;          /* the processor it runs on */
     struct beneath_root at; /* what work_root hands out */
     struct guard *guard;    /* the rules of the call at hand */
+    bool as_named;          /* what it opens has to be what its paths name */
 };
 
 typedef int (*op_fn)(struct work *w, const union op_request *request, struct str body,
@@ -60,6 +61,8 @@ int work_sweep(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err);
 int work_scan(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err);
+int work_preview(struct work *w, const union op_request *request, struct str body,
+                 union op_reply *reply, struct err *err);
 int work_rules(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err);
 
@@ -78,6 +81,29 @@ enum file_type work_file_type(mode_t mode);
 /* Writes a file as OP_WRITE does; w->sha256 is what it then has. */
 int work_replace(struct work *w, const struct beneath_root *root, const struct op_write_request *q,
                  struct str content, struct op_write_reply *reply, struct err *err);
+/* Whether that would be done: *ret_fd is the file that is there now, open for reading; -1: none is. `bytes` is the
+ * length of the content. */
+int work_look(struct work *w, const struct beneath_root *root, const struct op_write_request *q,
+              size_t bytes, int *ret_fd, struct stat *ret_stat, struct err *err);
+/* The file's hash is `now`, which is not the one that was expected; NULL: there is no file. */
+int work_not_expected(struct err *err, const char *path, const char *now);
+
+/* What an operation makes of a file, before it is written. */
+struct work_change {
+    const struct beneath_root *root;
+    struct buf before; /* its hash is w->sha256_before */
+    struct buf after;
+    bool same;
+};
+/* `ret` is to be given to work_change_done either way. */
+int work_change(struct work *w, const struct op_change_request *q, bool frontmatter,
+                struct str what, struct work_change *ret, struct err *err);
+void work_change_done(struct work_change *change);
+/* Adds the unified diff to the reply, no more than `max` bytes of it. True: it is cut. */
+bool work_diff(struct work *w, struct str before, struct str after, const char *path, size_t max);
+/* The place of what is to be deleted, and what it is. place->dir is open on success. */
+int work_entry_to_delete(struct work *w, const struct op_delete_request *q,
+                         struct beneath_place *place, struct stat *ret_stat, struct err *err);
 /* The entry and all that is in it, by descriptors, no link followed. *count goes up with each that is
  * removed. 0 or -errno. */
 int work_remove_tree(struct work *w, int dir, const char *name, int64_t *count);

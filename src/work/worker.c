@@ -42,6 +42,7 @@ const op_fn work_ops[OP_COUNT] = {
     [OP_SWEEP] = work_sweep,
     [OP_RULES] = work_rules,
     [OP_SCAN] = work_scan,
+    [OP_PREVIEW] = work_preview,
 };
 
 /* Which call each thread is at, so that another thread that reads the cancel can find it. */
@@ -98,6 +99,7 @@ const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links
     w->at = w->roots[root];
     w->at.no_links = no_links;
     w->at.guard = w->guard;
+    w->at.as_named = w->as_named;
     return &w->at;
 }
 
@@ -299,6 +301,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     w->gate = (uint32_t)yyjson_get_uint(yyjson_obj_get(root, "gate"));
     w->limit = yyjson_get_sint(yyjson_obj_get(root, "limit"));
     w->body.max = w->limit > 0 && w->limit < (int64_t)BODY_MAX ? (size_t)w->limit : BODY_MAX;
+    w->as_named = yyjson_get_bool(yyjson_obj_get(root, "as_named"));
     w->slow = false;
     w->token = frame->token;
     if (body.n > FRAME_BODY_MAX)

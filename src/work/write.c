@@ -81,12 +81,23 @@ static int put(struct writing *x, const char *p, size_t n, struct err *err)
     return 0;
 }
 
+/* Its name may have become a link since the place was found. */
+static int open_old(const struct writing *x, int *ret_fd, struct stat *ret_stat, struct err *err)
+{
+    FD_AT_END int fd = beneath_open_child_file(x->place.dir, x->place.name);
+    if (fd < 0 && (errno == ELOOP || errno == EINVAL))
+        return err_set(err, ERR_CONFLICT, "`%s` has just been replaced: try again", x->path);
+    if (fd < 0 || fstat(fd, ret_stat) < 0)
+        return beneath_errno(err, errno, x->path);
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
 static int copy_old(struct writing *x, struct err *err)
 {
     FD_AT_END int old = -1;
     struct stat st;
-    struct beneath_root here = {.fd = x->place.dir, .inside = "", .host = ""};
-    if (beneath_open_file(&here, x->place.name, &old, &st, err) < 0)
+    if (open_old(x, &old, &st, err) < 0)
         return -1;
     for (int64_t done = 0; done < st.st_size;) {
         if (work_check_cancel(x->w, err) < 0)
@@ -103,14 +114,20 @@ static int copy_old(struct writing *x, struct err *err)
     return 0;
 }
 
-static int fill_temp(struct writing *x, struct str content, struct err *err)
+static int check_size(const struct writing *x, size_t bytes, struct err *err)
 {
     int64_t before = x->q->append && x->exists ? x->old.st_size : 0;
-    int64_t total = before + (int64_t)content.n;
-    if (total > x->q->max_bytes)
-        return err_set(err, ERR_TOO_LARGE,
-                       "`%s` would have %lld bytes, at most %lld can be written", x->path,
-                       (long long)total, (long long)x->q->max_bytes);
+    int64_t total = before + (int64_t)bytes;
+    if (total <= x->q->max_bytes)
+        return 0;
+    return err_set(err, ERR_TOO_LARGE, "`%s` would have %lld bytes, at most %lld can be written",
+                   x->path, (long long)total, (long long)x->q->max_bytes);
+}
+
+static int fill_temp(struct writing *x, struct str content, struct err *err)
+{
+    if (check_size(x, content.n, err) < 0)
+        return -1;
     hash_begin(&x->hash);
     if (x->q->append && x->exists && copy_old(x, err) < 0)
         return -1;
@@ -123,10 +140,13 @@ static int fill_temp(struct writing *x, struct str content, struct err *err)
     return 0;
 }
 
-static int no_such_file(const struct writing *x, struct err *err)
+int work_not_expected(struct err *err, const char *path, const char *now)
 {
-    return err_set(err, ERR_PRECONDITION_FAILED, "`%s` does not exist, so its hash does not match",
-                   x->path);
+    if (!now)
+        return err_set(err, ERR_PRECONDITION_FAILED,
+                       "`%s` does not exist, so its hash does not match", path);
+    return err_set(err, ERR_PRECONDITION_FAILED,
+                   "`%s` has changed: its SHA-256 is %s; read it again before writing", path, now);
 }
 
 static int check_precondition(struct writing *x, struct err *err)
@@ -134,19 +154,11 @@ static int check_precondition(struct writing *x, struct err *err)
     char now[HASH_HEX + 1];
     FD_AT_END int fd = -1;
     struct stat st;
-    struct beneath_root here = {.fd = x->place.dir, .inside = "", .host = ""};
-    if (beneath_open_file(&here, x->place.name, &fd, &st, err) < 0) {
-        if (err->code != ERR_NOT_FOUND)
-            return -1;
-        return no_such_file(x, err);
-    }
+    if (open_old(x, &fd, &st, err) < 0)
+        return err->code == ERR_NOT_FOUND ? work_not_expected(err, x->path, NULL) : -1;
     if (work_hash_file(x->w, fd, st.st_size, x->path, now, err) < 0)
         return -1;
-    if (hash_hex_equal(x->q->if_match, now))
-        return 0;
-    return err_set(err, ERR_PRECONDITION_FAILED,
-                   "`%s` has changed: its SHA-256 is %s; read it again before writing", x->path,
-                   now);
+    return hash_hex_equal(x->q->if_match, now) ? 0 : work_not_expected(err, x->path, now);
 }
 
 static int rename_temp(struct writing *x, struct err *err)
@@ -174,11 +186,14 @@ static int commit(struct writing *x, struct err *err)
 }
 
 /* With a precondition there must be a file already, so no folder is made for nothing. */
-static int find_place(struct writing *x, const struct beneath_root *root, struct err *err)
+static int find_place(struct writing *x, const struct beneath_root *root, unsigned flags,
+                      struct err *err)
 {
     bool may_make = !x->q->if_match.p;
-    int r = beneath_place(root, x->path, may_make ? BENEATH_PARENTS : 0, &x->place, err);
-    return r < 0 && !may_make && err->code == ERR_NOT_FOUND ? no_such_file(x, err) : r;
+    int r = beneath_place(root, x->path, flags | (may_make ? BENEATH_PARENTS : 0), &x->place, err);
+    if (r < 0 && !may_make && err->code == ERR_NOT_FOUND)
+        return work_not_expected(err, x->path, NULL);
+    return r;
 }
 
 int work_replace(struct work *w, const struct beneath_root *root, const struct op_write_request *q,
@@ -186,12 +201,32 @@ int work_replace(struct work *w, const struct beneath_root *root, const struct o
 {
     CLEANUP(writing_done)
     struct writing x = {.w = w, .q = q, .path = q->path.p, .place.dir = -1, .fd = -1};
-    if (find_place(&x, root, err) < 0 || look_at_target(&x, err) < 0 || make_temp(&x, err) < 0 ||
+    if (find_place(&x, root, 0, err) < 0 || look_at_target(&x, err) < 0 || make_temp(&x, err) < 0 ||
         fill_temp(&x, content, err) < 0 || work_check_cancel(w, err) < 0 || commit(&x, err) < 0)
         return -1;
     hash_end_hex(&x.hash, w->sha256);
     *reply = (struct op_write_reply){x.bytes, {w->sha256, HASH_HEX}, !x.exists};
     return 0;
+}
+
+int work_look(struct work *w, const struct beneath_root *root, const struct op_write_request *q,
+              size_t bytes, int *ret_fd, struct stat *ret_stat, struct err *err)
+{
+    CLEANUP(writing_done)
+    struct writing x = {.w = w, .q = q, .path = q->path.p, .place.dir = -1, .fd = -1};
+    *ret_fd = -1;
+    if (find_place(&x, root, BENEATH_LOOK, err) < 0)
+        /* Folders would be made for it. */
+        return err->code == ERR_NOT_FOUND ? check_size(&x, bytes, err) : -1;
+    if (look_at_target(&x, err) < 0)
+        return -1;
+    if (beneath_may_fill(x.place.dir) < 0)
+        return beneath_errno(err, errno, x.path);
+    if (check_size(&x, bytes, err) < 0)
+        return -1;
+    if (x.exists)
+        return open_old(&x, ret_fd, ret_stat, err);
+    return q->if_match.p ? work_not_expected(err, x.path, NULL) : 0;
 }
 
 int work_write(struct work *w, const union op_request *request, struct str body,

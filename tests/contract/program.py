@@ -33,7 +33,8 @@ def as_line(line):
 
 def environment(case, places):
     kept = {key: value for key, value in os.environ.items() if not key.startswith(FOREIGN)}
-    own = {"HOME": str(places.root / "home"), "XDG_STATE_HOME": str(places.root / "xdg")}
+    own = {"HOME": str(places.root / "home"), "XDG_STATE_HOME": str(places.root / "xdg"),
+           "SANDGATE_APPROVAL_DEFAULT": "approve"}
     return {**kept, **own, **case.get("env", {})}
 
 

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 
-#include "work_parts.h"
+#include "work_calls.h"
 
 static void use_rules(const char *const *protected, size_t n, const char *const *secret, size_t m)
 {
@@ -37,84 +37,6 @@ static int guarded_tear_down(void **state)
 }
 
 #define GUARDED(name) cmocka_unit_test_setup_teardown(name, guarded_set_up, guarded_tear_down)
-
-static struct str text(const char *s)
-{
-    return (struct str){s, strlen(s)};
-}
-
-static int run(enum op_id op, const union op_request *request, const char *body, struct err *err)
-{
-    union op_reply reply = {0};
-    *err = (struct err){0};
-    buf_reset(&work.body, 1 << 16);
-    return work_ops[op](&work, request, text(body), &reply, err);
-}
-
-static int do_read(const char *path, struct err *err)
-{
-    union op_request q = {.read = {.path = text(path),
-                                   .start_line = ARG_ABSENT,
-                                   .end_line = ARG_ABSENT,
-                                   .max_bytes = 1 << 20}};
-    return run(OP_READ, &q, "", err);
-}
-
-static int do_write(const char *path, struct err *err)
-{
-    union op_request q = {.write = {.path = text(path), .tag = STR("t"), .max_bytes = 1 << 20}};
-    return run(OP_WRITE, &q, "new", err);
-}
-
-static int do_delete(const char *path, struct err *err)
-{
-    union op_request q = {.delete = {.path = text(path), .tag = STR("t"), .recursive = true}};
-    return run(OP_DELETE, &q, "", err);
-}
-
-static int do_move(const char *path, const char *to, struct err *err)
-{
-    union op_request q = {.move = {.path = text(path), .to = text(to), .overwrite = true}};
-    return run(OP_MOVE, &q, "", err);
-}
-
-static int do_mkdir(const char *path, struct err *err)
-{
-    union op_request q = {.mkdir = {.path = text(path)}};
-    return run(OP_MKDIR, &q, "", err);
-}
-
-static int do_edit(const char *path, struct err *err)
-{
-    BUF_AT_END struct buf edits = BUF_INIT(1 << 10);
-    union op_request q = {.change = {.path = text(path), .tag = STR("t"), .max_bytes = 1 << 20}};
-    union op_reply reply = {0};
-    op_edit_add(&edits, &(struct op_edit){STR("x"), STR("y"), false});
-    *err = (struct err){0};
-    buf_reset(&work.body, 1 << 16);
-    return work_ops[OP_EDIT](&work, &q, buf_str(&edits), &reply, err);
-}
-
-static int do_search(const char *path, struct err *err)
-{
-    union op_request q = {
-        .search = {.path = text(path), .pattern = STR("x"), .hidden = true, .max_matches = 100}};
-    return run(OP_SEARCH, &q, "", err);
-}
-
-static void assert_refused(int r, const struct err *err, const char *reason, const char *what)
-{
-    if (r == 0)
-        fail_msg("%s is done", what);
-    if (err->code != ERR_PERMISSION_DENIED || strcmp(err->reason, reason) != 0)
-        fail_msg("%s: %s (%s)", what, err->message, err->reason);
-}
-
-static void assert_done(int r, const struct err *err, const char *what)
-{
-    if (r < 0)
-        fail_msg("%s: %s", what, err->message);
-}
 
 static void make_tree(void)
 {

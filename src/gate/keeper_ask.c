@@ -1,0 +1,424 @@
+/* Calls that wait: for hooks, for the preview of what they would write, and for a person's yes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/redact.h"
+#include "base/shown.h"
+#include "gate/keeper_parts.h"
+#include "gate/remember.h"
+#include "gate/summary.h"
+#include "session/preview.h"
+
+/* How soon an answer that was given elsewhere is heard. */
+#define POLL_MS 50
+#define LOCK_PATIENCE_NS 5000000000u
+#define SUMMARY_MAX 4096
+#define DETAIL_MAX (96u << 10)
+#define DETAIL_LINES 400
+
+enum ask_step { ASK_HOOKS, ASK_PREVIEW, ASK_STATE, ASK_WAITING };
+
+struct ask {
+    struct ask *next;
+    struct keeper *keeper;
+    struct call *call;
+    enum ask_step step;
+    uint64_t give_up_ns; /* ASK_STATE: until the database is to be had; ASK_WAITING: until someone is to answer */
+    struct approval approval;
+    struct buf summary;
+    struct buf detail;
+    struct buf proposal;
+    char session[96];
+    char digest[HASH_HEX + 1];
+};
+
+static void ask_free(struct ask *ask)
+{
+    struct keeper *k = ask->keeper;
+    for (struct ask **at = &k->asks; *at; at = &(*at)->next) {
+        if (*at != ask)
+            continue;
+        *at = ask->next;
+        k->n_asks--;
+        break;
+    }
+    if (k->n_asks == 0)
+        uv_timer_stop(&k->poll);
+    buf_done(&ask->summary);
+    buf_done(&ask->detail);
+    buf_done(&ask->proposal);
+    ask->call->ask = NULL;
+    free(ask);
+}
+
+static void over(struct ask *ask)
+{
+    struct keeper *k = ask->keeper;
+    for (struct keeper_listener *l = k->listeners, *next; l; l = next) {
+        next = l->next;
+        l->over(l, &ask->approval);
+    }
+}
+
+static void record(struct keeper *k, const struct ask *ask, const char *kind)
+{
+    struct err ignored; /* the call's own records tell of a log that cannot be written */
+    const struct approval *a = &ask->approval;
+    if (!k->audit)
+        return;
+    struct json_out *j = audit_begin(k->audit, kind, ask->call->uid);
+    jo_ktext(j, "approval", a->id);
+    if (a->state == APPROVAL_WAITING) {
+        BUF_AT_END struct buf safe = BUF_INIT(2 * SUMMARY_MAX);
+        redact_text((struct str){a->summary, strlen(a->summary)}, &safe);
+        jo_ktext(j, "tool", a->tool);
+        jo_ktext(j, "rule", a->rule);
+        jo_kstr(j, "summary", buf_str(&safe));
+        jo_kint(j, "expiresMs", a->expires_ms);
+    } else {
+        jo_ktext(j, "state", approval_state_names[a->state]);
+        if (a->state == APPROVAL_APPROVED)
+            jo_ktext(j, "scope", approval_scope_names[a->scope]);
+        if (a->decided_by)
+            jo_ktext(j, "by", a->decided_by);
+    }
+    audit_end(k->audit);
+    audit_flush(k->audit, &ignored);
+}
+
+/* Ends with this error; the ask is gone. */
+static void refuse(struct ask *ask, const struct err *err)
+{
+    struct call *call = ask->call;
+    ask_free(ask);
+    pipeline_resume(call, err);
+}
+
+/* --- a person's answer */
+
+static void approved(struct ask *ask, const struct approval *now)
+{
+    struct keeper *k = ask->keeper;
+    struct call *call = ask->call;
+    struct err err;
+    ask->approval.state = APPROVAL_APPROVED;
+    ask->approval.scope = now->scope;
+    ask->approval.decided_by = now->decided_by;
+    if (now->scope != APPROVE_ONCE && ask->approval.proposal) {
+        k->allowed_version = 0; /* our own change does not show as one */
+        allowances_add(k->db, ask->session, call->agent, call->dialect->name,
+                       ask->approval.proposal, now->decided_by ? now->decided_by : "", &err);
+    }
+    record(k, ask, "approval.decided");
+    over(ask);
+    memcpy(call->approval_id, ask->approval.id, sizeof call->approval_id);
+    call->approved_by = mem_dup(now->decided_by ? now->decided_by : "");
+    call->approved = true;
+    ask_free(ask);
+    pipeline_resume(call, NULL);
+}
+
+static void not_approved(struct ask *ask, const struct approval *now)
+{
+    struct err err;
+    const char *id = ask->approval.id;
+    ask->approval.state = now->state;
+    ask->approval.decided_by = now->decided_by;
+    record(ask->keeper, ask, "approval.decided");
+    over(ask);
+    if (now->state == APPROVAL_DENIED) {
+        err_set(&err, ERR_APPROVAL_DENIED,
+                "the user was asked about this call (by the rule %s) and said no (request %s): do "
+                "not try other ways to the same thing; ask what to do instead",
+                ask->approval.rule, id);
+        err_reason(&err, "approval_denied");
+    } else {
+        err_set(&err, ERR_APPROVAL_TIMEOUT,
+                "nobody approved this call in time (request %s, by the rule %s); `sandgate approve "
+                "ID` does it from a terminal while the call waits, and a rule in approval.rules for "
+                "good",
+                id, ask->approval.rule);
+        err_reason(&err, "approval_timeout");
+    }
+    refuse(ask, &err);
+}
+
+/* Whether it went on. */
+static bool look_at(struct ask *ask)
+{
+    struct keeper *k = ask->keeper;
+    struct err err;
+    struct approval now = {0};
+    if (approvals_get(k->db, ask->approval.id, &now, &err) < 0) {
+        if (strcmp(err.reason, "state_locked") == 0)
+            return false;
+        over(ask);
+        refuse(ask, &err);
+        return true;
+    }
+    bool decided = now.state != APPROVAL_WAITING;
+    if (now.state == APPROVAL_APPROVED)
+        approved(ask, &now);
+    else if (decided)
+        not_approved(ask, &now);
+    approval_done(&now);
+    return decided;
+}
+
+static void time_out(struct ask *ask)
+{
+    struct err err;
+    int r = approvals_end(ask->keeper->db, ask->approval.id, APPROVAL_TIMED_OUT, &err);
+    if (r == 0) {
+        look_at(ask); /* someone was quicker */
+        return;
+    }
+    /* Also where that cannot be written down: the time is over, and nobody's yes is waited for any more. */
+    not_approved(ask, &(struct approval){.state = APPROVAL_TIMED_OUT});
+}
+
+static void put_question(struct ask *ask);
+
+void keeper_poll(uv_timer_t *timer)
+{
+    struct keeper *k = timer->data;
+    unsigned version = db_version(k->db);
+    bool changed = version != k->seen || version == 0;
+    uint64_t now = clock_mono_ns();
+    k->seen = version;
+    for (struct ask *ask = k->asks, *next; ask; ask = next) {
+        next = ask->next;
+        if (ask->step == ASK_STATE)
+            put_question(ask);
+        else if (ask->step == ASK_WAITING && !(changed && look_at(ask)) && now >= ask->give_up_ns)
+            time_out(ask);
+    }
+}
+
+int keeper_decide(struct keeper *k, const char *id, const struct approval_decision *decision,
+                  struct err *err)
+{
+    if (decision->yes && decision->scope == APPROVE_ALWAYS) {
+        struct approval it = {0};
+        if (approvals_get(k->db, id, &it, err) < 0)
+            return -1;
+        int r = it.state != APPROVAL_WAITING ? 0 /* decide says what became of it */
+                : it.proposal
+                    ? remember_add((struct str){it.proposal, strlen(it.proposal)}, decision->by, err)
+                    : err_set(err, ERR_INVALID_ARGUMENTS,
+                              "there is no rule that could be written for this call: approve it "
+                              "once");
+        approval_done(&it);
+        if (r < 0)
+            return -1;
+    }
+    if (approvals_decide(k->db, id, decision, err) < 0)
+        return -1;
+    /* Ours would see it at the next poll: now is better, but not from within a listener. */
+    k->seen = 0;
+    if (k->n_asks)
+        uv_timer_start(&k->poll, keeper_poll, 0, POLL_MS);
+    return 0;
+}
+
+/* --- putting the question */
+
+static void put_question(struct ask *ask)
+{
+    struct keeper *k = ask->keeper;
+    struct approval *a = &ask->approval;
+    int64_t timeout = config_int(ask->call->workplace->config, "approval.timeoutMs");
+    struct err err;
+    a->asked_ms = clock_unix_ms();
+    a->expires_ms = a->asked_ms + timeout;
+    if (approvals_ask(k->db, a, &err) < 0) {
+        uint64_t now = clock_mono_ns();
+        if (strcmp(err.reason, "state_locked") == 0 && now < ask->give_up_ns)
+            return; /* the poll tries again */
+        refuse(ask, &err);
+        return;
+    }
+    ask->step = ASK_WAITING;
+    ask->give_up_ns = clock_mono_ns() + (uint64_t)timeout * 1000000;
+    record(k, ask, "approval.asked");
+    for (struct keeper_listener *l = k->listeners, *next; l; l = next) {
+        next = l->next;
+        l->asked(l, a);
+    }
+}
+
+static void describe(struct ask *ask)
+{
+    struct keeper *k = ask->keeper;
+    const struct call *call = ask->call;
+    struct policy_call pc = keeper_call(k, call);
+    struct approval *a = &ask->approval;
+    const char *workspace = call->workplace->roots[0].host;
+    keeper_session_key(k, call, ask->session, sizeof ask->session);
+    keeper_digest(k, call, ask->digest);
+    bool rule = propose_rule(&pc, call->dialect->name, workspace, &ask->proposal);
+    *a = (struct approval){
+        .gate = k->audit ? audit_gate_id(k->audit) : "",
+        .call = call->uid,
+        .caller_id = call->id,
+        .tool = call->tool->name,
+        .dialect = call->dialect->name,
+        .agent = call->agent,
+        .session = ask->session,
+        .workspace = workspace,
+        .digest = ask->digest,
+        .rule = call->verdict.rule,
+        .summary = buf_text(&ask->summary),
+        .detail = ask->detail.len ? buf_text(&ask->detail) : "",
+        .proposal = rule ? buf_text(&ask->proposal) : NULL,
+    };
+}
+
+static void ready_to_ask(struct ask *ask)
+{
+    describe(ask);
+    ask->step = ASK_STATE;
+    ask->give_up_ns = clock_mono_ns() + LOCK_PATIENCE_NS;
+    put_question(ask);
+}
+
+static void previewed(void *arg, const struct preview *preview, const struct err *err)
+{
+    struct ask *ask = arg;
+    if (err) {
+        /* What would fail is not worth a question. */
+        refuse(ask, err);
+        return;
+    }
+    preview_pin(ask->call, preview->sha256, preview->exists);
+    if (preview->diff.n)
+        shown_lines(preview->diff, DETAIL_LINES, &ask->detail);
+    else if (preview->binary)
+        buf_addf(&ask->detail, "(binary, %lld bytes then)\n", (long long)preview->bytes_after);
+    if (preview->cut)
+        buf_add_text(&ask->detail, "(the difference is longer)\n");
+    ready_to_ask(ask);
+}
+
+/* Hooks have agreed, or there are none. */
+static void ask_person(struct ask *ask)
+{
+    struct keeper *k = ask->keeper;
+    struct call *call = ask->call;
+    struct err err;
+    /* Nobody is asked about what would then be refused. */
+    if (keeper_look(k, call, &err) < 0) {
+        refuse(ask, &err);
+        return;
+    }
+    if ((int64_t)k->n_asks > config_int(call->workplace->config, "approval.maxWaiting")) {
+        err_set(&err, ERR_POLICY_DENIED,
+                "%zu calls wait for approval already (approval.maxWaiting): wait for their answers",
+                k->n_asks - 1);
+        err_reason(&err, "too_many_waiting");
+        refuse(ask, &err);
+        return;
+    }
+    summary_write(call, &ask->summary, &ask->detail);
+    if (preview_possible(call)) {
+        ask->step = ASK_PREVIEW;
+        session_preview(k->options.session, call, previewed, ask);
+    } else {
+        ready_to_ask(ask);
+    }
+}
+
+static void hooks_said(void *arg, const struct hook_answer *answer)
+{
+    struct ask *ask = arg;
+    struct call *call = ask->call;
+    struct err err;
+    if (answer->note)
+        call->note = mem_dup(answer->note);
+    if (answer->kind == VERDICT_DENY) {
+        err_set(&err, ERR_POLICY_DENIED, "the tool `%s` is denied by the hook %s%s%s",
+                call->tool->name, answer->rule, answer->reason[0] ? ": " : "", answer->reason);
+        err_reason(&err, "denied_by_hook");
+        refuse(ask, &err);
+        return;
+    }
+    if (answer->kind == VERDICT_ASK) {
+        call->verdict.kind = VERDICT_ASK;
+        snprintf(call->verdict.rule, sizeof call->verdict.rule, "%s", answer->rule);
+        if (answer->reason[0])
+            shown_line((struct str){answer->reason, strlen(answer->reason)}, SUMMARY_MAX,
+                       &ask->detail);
+        if (ask->detail.len)
+            buf_add_char(&ask->detail, '\n');
+    }
+    if (call->verdict.kind == VERDICT_ASK) {
+        ask_person(ask);
+        return;
+    }
+    ask_free(ask);
+    pipeline_resume(call, NULL);
+}
+
+void keeper_hold(void *self, struct call *call)
+{
+    struct keeper *k = self;
+    struct ask *ask = mem_zero(sizeof *ask);
+    ask->keeper = k;
+    ask->call = call;
+    ask->next = k->asks;
+    ask->summary = BUF_INIT(SUMMARY_MAX);
+    ask->detail = BUF_INIT(DETAIL_MAX);
+    ask->proposal = BUF_INIT(SUMMARY_MAX);
+    k->asks = ask;
+    call->ask = ask;
+    if (k->n_asks++ == 0)
+        uv_timer_start(&k->poll, keeper_poll, POLL_MS, POLL_MS);
+    if (call->verdict.hooks) {
+        ask->step = ASK_HOOKS;
+        hooks_before(k->hooks, call, hooks_said, ask);
+    } else {
+        ask_person(ask);
+    }
+}
+
+void keeper_forget(void *self, struct call *call)
+{
+    struct keeper *k = self;
+    struct ask *ask = call->ask;
+    struct err ignored;
+    switch (ask->step) {
+    case ASK_HOOKS:
+        hooks_forget(k->hooks, ask);
+        break;
+    case ASK_PREVIEW:
+        session_preview_cancel(k->options.session, ask);
+        break;
+    case ASK_STATE:
+        break;
+    case ASK_WAITING:
+        approvals_end(k->db, ask->approval.id, APPROVAL_CANCELLED, &ignored);
+        ask->approval.state = APPROVAL_CANCELLED;
+        record(k, ask, "approval.decided");
+        over(ask);
+        break;
+    }
+    ask_free(ask);
+}
+
+void keeper_listen(struct keeper *k, struct keeper_listener *listener)
+{
+    listener->next = k->listeners;
+    k->listeners = listener;
+}
+
+void keeper_unlisten(struct keeper *k, struct keeper_listener *listener)
+{
+    for (struct keeper_listener **at = &k->listeners; *at; at = &(*at)->next) {
+        if (*at == listener) {
+            *at = listener->next;
+            return;
+        }
+    }
+}

@@ -1,0 +1,210 @@
+/* What calls cost: taken before they run, and given back where they used less. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "gate/keeper_parts.h"
+
+#define SETTLE_MS 20
+#define LAST_WAIT_MS 500
+
+bool keeper_costs(void *self, const struct call *call)
+{
+    (void)self;
+    return call->verdict.n_charges > 0 || call->approval_id[0];
+}
+
+int keeper_open_books(void *self, struct err *err)
+{
+    struct keeper *k = self;
+    return db_begin(k->db, 0, err);
+}
+
+int keeper_close_books(void *self, struct err *err)
+{
+    struct keeper *k = self;
+    return db_commit(k->db, err);
+}
+
+/* The most that the call can use of a budget, as it is prepared. */
+static int64_t most(const struct call *call, enum charge_unit unit)
+{
+    switch (unit) {
+    case CHARGE_CALLS:
+        return 1;
+    case CHARGE_BYTES_WRITTEN:
+        if (call->command)
+            return config_int(call->workplace->config, "commands.diskWrites");
+        if (call->op == &op_table[OP_WRITE])
+            return (int64_t)call->request_body.n;
+        if (call->op == &op_table[OP_EDIT] || call->op == &op_table[OP_FRONTMATTER])
+            return call->request.change.dry_run ? 0 : call->request.change.max_bytes;
+        return 0;
+    case CHARGE_MS:
+        return call->deadline_ns == UINT64_MAX
+                   ? INT64_MAX
+                   : (int64_t)((call->deadline_ns - call->start_ns) / 1000000);
+    default:
+        return 0; /* no tool uses these */
+    }
+}
+
+/* A limit that leaves less than the call could use becomes the call's own. */
+static void hold_to(struct call *call, const struct charge *charge)
+{
+    if (charge->unit == CHARGE_MS) {
+        uint64_t end = call->start_ns + (uint64_t)charge->amount * 1000000;
+        if (end < call->deadline_ns)
+            call->deadline_ns = end;
+    } else if (charge->unit == CHARGE_BYTES_WRITTEN) {
+        bool changes = call->op == &op_table[OP_EDIT] || call->op == &op_table[OP_FRONTMATTER];
+        if (changes && charge->amount < call->request.change.max_bytes)
+            call->request.change.max_bytes = charge->amount;
+        if (!call->verdict.max_bytes || charge->amount < call->verdict.max_bytes)
+            call->verdict.max_bytes = charge->amount;
+    }
+}
+
+/* What a call writes is known before; of all else it gets what is left. */
+static bool takes_the_rest(const struct call *call, enum charge_unit unit)
+{
+    return unit == CHARGE_MS ||
+           (unit == CHARGE_BYTES_WRITTEN && call->op != &op_table[OP_WRITE] && most(call, unit) > 0);
+}
+
+static int set_amounts(struct keeper *k, struct call *call, struct err *err)
+{
+    struct verdict *v = &call->verdict;
+    int64_t now = clock_unix_ms();
+    for (size_t i = 0; i < v->n_charges; i++) {
+        struct charge *charge = &v->charges[i];
+        charge->amount = charge->window_ms ? 1 : most(call, charge->unit);
+        if (charge->window_ms || charge->amount == 0 || !takes_the_rest(call, charge->unit))
+            continue;
+        struct charge one = *charge;
+        int64_t used = 0;
+        one.amount = 1;
+        if (counters_look(k->db, &one, 1, now, &used, err) < 0)
+            return -1;
+        if (charge->amount > charge->limit - used)
+            charge->amount = charge->limit - used;
+    }
+    return 0;
+}
+
+int keeper_look(struct keeper *k, struct call *call, struct err *err)
+{
+    struct verdict *v = &call->verdict;
+    if (set_amounts(k, call, err) < 0)
+        return -1;
+    return v->n_charges ? counters_look(k->db, v->charges, v->n_charges, clock_unix_ms(), NULL, err)
+                        : 0;
+}
+
+static int mark(struct keeper *k, const char *sql)
+{
+    return db_step(db_statement(k->db, sql)) == SQLITE_DONE ? 0 : -1;
+}
+
+static int charge_it(struct keeper *k, struct call *call, struct err *err)
+{
+    struct verdict *v = &call->verdict;
+    if (call->approval_id[0]) {
+        char digest[HASH_HEX + 1];
+        keeper_digest(k, call, digest);
+        if (approvals_use(k->db, call->approval_id, digest, err) < 0)
+            return -1;
+    }
+    if (set_amounts(k, call, err) < 0)
+        return -1;
+    return v->n_charges ? counters_take(k->db, v->charges, v->n_charges, clock_unix_ms(), err) : 0;
+}
+
+/* All of it or nothing, whatever becomes of the others of the turn. */
+int keeper_charge(void *self, struct call *call, struct err *err)
+{
+    struct keeper *k = self;
+    if (mark(k, "SAVEPOINT one_call") < 0)
+        return db_error(k->db, err);
+    if (charge_it(k, call, err) < 0) {
+        if (mark(k, "ROLLBACK TO one_call") < 0 || mark(k, "RELEASE one_call") < 0)
+            db_error(k->db, err);
+        return -1;
+    }
+    if (mark(k, "RELEASE one_call") < 0)
+        return db_error(k->db, err);
+    for (size_t i = 0; i < call->verdict.n_charges; i++)
+        hold_to(call, &call->verdict.charges[i]);
+    return 0;
+}
+
+/* --- settling */
+
+static int64_t used_of(const struct call *call, const struct charge *charge)
+{
+    if (charge->unit == CHARGE_MS)
+        return (int64_t)((call->end_ns - call->start_ns + 999999) / 1000000);
+    if (charge->unit != CHARGE_BYTES_WRITTEN)
+        return charge->amount;
+    /* What a command wrote, and what a call that was cut off did, is not known. */
+    if (call->command || (call->failed && call->err.code == ERR_INTERRUPTED))
+        return charge->amount;
+    if (call->failed)
+        return 0;
+    return call->op == &op_table[OP_WRITE] ? charge->amount : call->reply.change.bytes;
+}
+
+static void settle_some(struct keeper *k, int wait_ms)
+{
+    struct err err;
+    if (!k->to_settle || db_begin(k->db, wait_ms, &err) != 0)
+        return;
+    for (const struct to_settle *s = k->to_settle; s; s = s->next) {
+        if (counters_settle(k->db, &s->charge, s->used, &err) < 0) {
+            db_rollback(k->db);
+            return;
+        }
+    }
+    if (db_commit(k->db, &err) < 0)
+        return;
+    for (struct to_settle *s; (s = k->to_settle);) {
+        k->to_settle = s->next;
+        free(s->charge.key);
+        free(s);
+    }
+}
+
+static void on_settle(uv_timer_t *timer)
+{
+    struct keeper *k = timer->data;
+    settle_some(k, 0);
+    if (k->to_settle)
+        uv_timer_start(timer, on_settle, SETTLE_MS, 0);
+}
+
+void keeper_settle_all(struct keeper *k)
+{
+    settle_some(k, LAST_WAIT_MS);
+    for (struct to_settle *s; (s = k->to_settle);) { /* stays counted in full */
+        k->to_settle = s->next;
+        free(s->charge.key);
+        free(s);
+    }
+}
+
+void keeper_settle(void *self, struct call *call)
+{
+    struct keeper *k = self;
+    for (size_t i = 0; i < call->verdict.n_charges; i++) {
+        const struct charge *charge = &call->verdict.charges[i];
+        if (charge->window_ms || used_of(call, charge) == charge->amount)
+            continue;
+        struct to_settle *s = mem_zero(sizeof *s);
+        s->charge = *charge;
+        s->charge.key = mem_dup(charge->key);
+        s->used = used_of(call, charge);
+        s->next = k->to_settle;
+        k->to_settle = s;
+    }
+    if (k->to_settle && !uv_is_active((uv_handle_t *)&k->settle))
+        uv_timer_start(&k->settle, on_settle, SETTLE_MS, 0);
+}

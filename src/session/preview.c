@@ -1,0 +1,223 @@
+#include "session/preview.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "session/session_parts.h"
+
+/* How many cells may die under it. */
+#define DEATHS_MAX 2
+
+/* One that is asked for. */
+struct preview_ask {
+    struct preview_ask *next;
+    const struct call *call;
+    struct call *own; /* on its way; NULL: it waits for a cell */
+    preview_fn done;
+    void *arg;
+    unsigned deaths;
+};
+
+static int kind_of(const struct call *call)
+{
+    if (call->op == &op_table[OP_WRITE])
+        return PREVIEW_WRITE;
+    if (call->op == &op_table[OP_EDIT])
+        return PREVIEW_EDIT;
+    if (call->op == &op_table[OP_FRONTMATTER])
+        return PREVIEW_FRONTMATTER;
+    return call->op == &op_table[OP_DELETE] ? PREVIEW_DELETE : -1;
+}
+
+bool preview_is_possible(const struct call *call)
+{
+    return call->tool->runner == RUN_WORKER && call->op && kind_of(call) >= 0;
+}
+
+static struct op_preview_request request_of(const struct call *call, struct str path)
+{
+    struct op_preview_request q = {
+        .root = (int64_t)call->path.root, .path = path, .of = kind_of(call)};
+    const struct op_write_request *write = &call->request.write;
+    const struct op_change_request *change = &call->request.change;
+    const struct op_delete_request *delete = &call->request.delete;
+    switch (q.of) {
+    case PREVIEW_WRITE:
+        q.if_match = write->if_match;
+        q.max_bytes = write->max_bytes;
+        q.no_links = write->no_links;
+        q.create_only = write->create_only;
+        q.append = write->append;
+        break;
+    case PREVIEW_DELETE:
+        q.no_links = delete->no_links;
+        q.recursive = delete->recursive;
+        break;
+    default:
+        q.if_match = change->if_match;
+        q.max_bytes = change->max_bytes;
+        q.dry_run = change->dry_run;
+    }
+    return q;
+}
+
+static void unlink_ask(struct session *s, const struct preview_ask *ask)
+{
+    struct preview_ask **at = &s->previews;
+    while (*at != ask)
+        at = &(*at)->next;
+    *at = ask->next;
+}
+
+/* The ask is gone before anyone is told. */
+static void tell(struct session *s, struct preview_ask *ask, const struct preview *preview,
+                 const struct err *err)
+{
+    struct preview_ask told = *ask;
+    unlink_ask(s, ask);
+    free(ask);
+    told.done(told.arg, preview, err);
+}
+
+static void previewed(struct call *own)
+{
+    struct session *s = (struct session *)own->workplace;
+    struct preview_ask *ask = own->front;
+    const struct op_preview_reply *r = &own->reply.preview;
+    if (!ask) {
+        /* Nobody waits for it any more. */
+    } else if (own->failed && own->err.code == ERR_INTERRUPTED) {
+        /* It changes nothing, so the next cell can try. */
+        ask->own = NULL;
+    } else if (own->failed) {
+        tell(s, ask, NULL, &own->err);
+    } else {
+        const struct preview preview = {.exists = r->exists,
+                                        .type = (enum file_type)r->type,
+                                        .sha256 = r->sha256_before.p ? r->sha256_before.p : "",
+                                        .bytes_before = r->bytes_before,
+                                        .bytes_after = r->bytes_after,
+                                        .entries = r->entries,
+                                        .binary = r->binary,
+                                        .cut = r->cut,
+                                        .diff = buf_str(&own->reply_body)};
+        tell(s, ask, &preview, NULL);
+    }
+    call_free(own);
+}
+
+static void send_ask(struct session *s, struct preview_ask *ask)
+{
+    const struct call *call = ask->call;
+    struct call *own = session_own_call(s, OP_PREVIEW, call->path.root, call->path.text, previewed);
+    own->request.preview = request_of(call, call_path_text(own));
+    own->request_body = call->request_body;
+    own->verdict.as_named = call->verdict.as_named;
+    own->front = ask;
+    ask->own = own;
+    session_send(s, own);
+}
+
+static struct preview_ask *first_waiting(const struct session *s)
+{
+    struct preview_ask *ask = s->previews;
+    while (ask && ask->own)
+        ask = ask->next;
+    return ask;
+}
+
+bool preview_waits(const struct session *s)
+{
+    return first_waiting(s) != NULL;
+}
+
+void preview_send_waiting(struct session *s)
+{
+    /* From the start each time: whoever is called back may ask for others or forget them. */
+    for (struct preview_ask *ask; s->state == OPEN && (ask = first_waiting(s));) {
+        send_ask(s, ask);
+        /* The cell is ending: the next one gets all of them. */
+        if (first_waiting(s) == ask)
+            return;
+    }
+}
+
+void preview_fail_waiting(struct session *s, const struct err *err)
+{
+    for (struct preview_ask *ask; (ask = first_waiting(s));)
+        tell(s, ask, NULL, err);
+}
+
+void preview_cell_died(struct session *s, const struct err *err)
+{
+    for (struct preview_ask *ask = s->previews; ask; ask = ask->next)
+        ask->deaths += !ask->own;
+    for (struct preview_ask *ask = s->previews; ask;) {
+        bool enough = !ask->own && ask->deaths > DEATHS_MAX;
+        if (enough)
+            tell(s, ask, NULL, err);
+        ask = enough ? s->previews : ask->next;
+    }
+}
+
+void session_preview(struct session *s, const struct call *call, preview_fn done, void *arg)
+{
+    struct err err;
+    if (!preview_is_possible(call)) {
+        err_set(&err, ERR_INTERNAL, "what this call would do cannot be told before");
+        done(arg, NULL, &err);
+        return;
+    }
+    struct preview_ask *ask = mem_zero(sizeof *ask);
+    *ask = (struct preview_ask){.next = s->previews, .call = call, .done = done, .arg = arg};
+    s->previews = ask;
+    if (session_begin(s, &err) < 0)
+        tell(s, ask, NULL, &err);
+    else if (s->state == OPEN)
+        send_ask(s, ask);
+}
+
+void session_preview_cancel(struct session *s, const void *arg)
+{
+    struct preview_ask *ask = s->previews;
+    while (ask && ask->arg != arg)
+        ask = ask->next;
+    if (!ask)
+        return;
+    unlink_ask(s, ask);
+    if (ask->own) {
+        ask->own->front = NULL;
+        session_cancel(s, ask->own);
+    }
+    free(ask);
+}
+
+void preview_forget_all(struct session *s)
+{
+    while (s->previews)
+        session_preview_cancel(s, s->previews->arg);
+}
+
+void preview_pin(struct call *call, const char *sha256_before, bool existed)
+{
+    call->pin.set = true;
+    call->pin.existed = existed;
+    snprintf(call->pin.sha256, sizeof call->pin.sha256, "%s", existed ? sha256_before : "");
+    preview_apply_pin(call);
+}
+
+void preview_apply_pin(struct call *call)
+{
+    struct str hash = {call->pin.sha256, strlen(call->pin.sha256)};
+    int kind = call->pin.set ? kind_of(call) : -1;
+    struct str *expected = NULL;
+    if (kind == PREVIEW_EDIT || kind == PREVIEW_FRONTMATTER)
+        expected = &call->request.change.if_match;
+    else if (kind == PREVIEW_WRITE && call->pin.existed)
+        expected = &call->request.write.if_match;
+    else if (kind == PREVIEW_WRITE)
+        call->request.write.create_only = true;
+    if (expected && !expected->p)
+        *expected = hash;
+}

@@ -1,0 +1,193 @@
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "work/encoding.h"
+#include "work/walk.h"
+#include "work/work.h"
+
+/* Of a larger file only the hash is told. */
+#define TEXT_MAX (32u << 20)
+#define SLOW_BYTES (64u << 10)
+
+/* As text of which a diff can be shown; UTF-16 goes through `room`. False: it is binary. */
+static bool as_text(struct str bytes, struct buf *room, struct str *ret)
+{
+    enum encoding encoding = encoding_of(bytes);
+    if (encoding != ENCODING_BYTES) {
+        encoding_from_utf16(bytes, encoding, room);
+        bytes = buf_str(room);
+    }
+    *ret = bytes;
+    return !room->failed && (bytes.n == 0 || !memchr(bytes.p, '\0', bytes.n));
+}
+
+static bool is_same(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static void compare(struct work *w, struct str before, struct str after, const char *path,
+                    struct op_preview_reply *reply)
+{
+    /* Three bytes for two is the most that UTF-16 grows. */
+    BUF_AT_END struct buf old_room = BUF_INIT(2 * before.n + 2);
+    BUF_AT_END struct buf new_room = BUF_INIT(2 * after.n + 2);
+    struct str old_text;
+    struct str new_text;
+    reply->bytes_before = (int64_t)before.n;
+    reply->bytes_after = (int64_t)after.n;
+    if (is_same(before, after))
+        return;
+    if (before.n > TEXT_MAX || after.n > TEXT_MAX) {
+        reply->cut = true;
+        return;
+    }
+    if (before.n + after.n > SLOW_BYTES)
+        work_slow(w);
+    bool other = before.n && after.n && encoding_of(before) != encoding_of(after);
+    if (!other && as_text(before, &old_room, &old_text) && as_text(after, &new_room, &new_text))
+        reply->cut = work_diff(w, old_text, new_text, path, OP_PREVIEW_DIFF_MAX);
+    /* What no text shows, as an odd byte behind UTF-16, is a change all the same. */
+    reply->binary = w->body.len == 0 && !reply->cut;
+}
+
+/* All of it into the hash; only its beginning into `text` where it is too large, and text->failed then. */
+static int read_old(struct work *w, int fd, int64_t size, const char *path, struct buf *text,
+                    int64_t *ret_bytes, struct err *err)
+{
+    struct hash hash;
+    int64_t done = 0;
+    hash_begin(&hash);
+    if (size > (int64_t)SLOW_BYTES)
+        work_slow(w);
+    while (done < size) {
+        if (work_check_cancel(w, err) < 0)
+            return -1;
+        size_t want = size - done < (int64_t)WORK_CHUNK ? (size_t)(size - done) : WORK_CHUNK;
+        ssize_t n = fd_read_upto(fd, w->chunk, want);
+        if (n < 0)
+            return beneath_errno(err, (int)-n, path);
+        if (n == 0)
+            break;
+        hash_add(&hash, w->chunk, (size_t)n);
+        buf_add(text, w->chunk, (size_t)n);
+        done += n;
+    }
+    hash_end_hex(&hash, w->sha256_before);
+    *ret_bytes = done;
+    return 0;
+}
+
+static int preview_write(struct work *w, const struct op_preview_request *q, struct str content,
+                         struct op_preview_reply *reply, struct err *err)
+{
+    const struct beneath_root *root = work_writable_root(w, q->root, q->no_links, q->path.p, err);
+    const struct op_write_request write = {.path = q->path,
+                                           .if_match = q->if_match,
+                                           .max_bytes = q->max_bytes,
+                                           .create_only = q->create_only,
+                                           .append = q->append};
+    BUF_AT_END struct buf before = BUF_INIT(TEXT_MAX);
+    BUF_AT_END struct buf after = BUF_INIT(TEXT_MAX);
+    FD_AT_END int fd = -1;
+    struct stat st;
+    int64_t old = 0;
+    if (!root || work_look(w, root, &write, content.n, &fd, &st, err) < 0)
+        return -1;
+    reply->exists = fd >= 0;
+    if (fd >= 0 && read_old(w, fd, st.st_size, q->path.p, &before, &old, err) < 0)
+        return -1;
+    if (fd >= 0 && q->if_match.p && !hash_hex_equal(q->if_match, w->sha256_before))
+        return work_not_expected(err, q->path.p, w->sha256_before);
+    if (q->append) {
+        buf_add(&after, before.data, before.len);
+        buf_add(&after, content.p, content.n);
+    }
+    if (before.failed || after.failed) {
+        reply->cut = true;
+        reply->bytes_before = old;
+        reply->bytes_after = (q->append ? old : 0) + (int64_t)content.n;
+    } else {
+        compare(w, buf_str(&before), q->append ? buf_str(&after) : content, q->path.p, reply);
+    }
+    return 0;
+}
+
+static int preview_change(struct work *w, const struct op_preview_request *q, struct str what,
+                          struct op_preview_reply *reply, struct err *err)
+{
+    const struct op_change_request change = {
+        .root = q->root, .path = q->path, .if_match = q->if_match, .max_bytes = q->max_bytes};
+    CLEANUP(work_change_done) struct work_change c;
+    if (work_change(w, &change, q->of == PREVIEW_FRONTMATTER, what, &c, err) < 0)
+        return -1;
+    const struct op_write_request write = {
+        .path = q->path, .if_match = {w->sha256_before, HASH_HEX}, .max_bytes = q->max_bytes};
+    FD_AT_END int fd = -1;
+    struct stat st;
+    /* What stays as it is, or is not to be written, need not be writable. */
+    if (!c.same && !q->dry_run && work_look(w, c.root, &write, c.after.len, &fd, &st, err) < 0)
+        return -1;
+    reply->exists = true;
+    compare(w, buf_str(&c.before), buf_str(&c.after), q->path.p, reply);
+    return 0;
+}
+
+/* What is in a folder, no link followed. */
+static int count_entries(struct work *w, const struct beneath_place *place, bool recursive,
+                         struct op_preview_reply *reply, struct err *err)
+{
+    const struct beneath_root here = {.fd = place->dir, .inside = "", .host = "", .no_links = true};
+    const struct walk_rules rules = {.recursive = recursive, .hidden = true, .modules = true};
+    struct walk_entry entry;
+    int r;
+    work_slow(w);
+    struct walk *walk = walk_new(&here, place->name, &rules, w->cancelled, err);
+    if (!walk)
+        return -1;
+    while ((r = walk_next(walk, &entry, err)) > 0 && reply->entries < OP_PREVIEW_ENTRIES_MAX)
+        reply->entries++;
+    reply->cut = r > 0 || walk_stats(walk)->cut || walk_stats(walk)->unreadable > 0;
+    walk_free(walk);
+    return r < 0 ? -1 : 0;
+}
+
+static int preview_delete(struct work *w, const struct op_preview_request *q,
+                          struct op_preview_reply *reply, struct err *err)
+{
+    const struct op_delete_request delete = {
+        .root = q->root, .path = q->path, .recursive = q->recursive, .no_links = q->no_links};
+    struct beneath_place place;
+    struct stat st;
+    if (work_entry_to_delete(w, &delete, &place, &st, err) < 0)
+        return -1;
+    FD_AT_END int dir = place.dir;
+    if (beneath_may_fill(dir) < 0)
+        return beneath_errno(err, errno, q->path.p);
+    reply->exists = true;
+    reply->type = work_file_type(st.st_mode);
+    reply->entries = 1;
+    if (S_ISREG(st.st_mode))
+        reply->bytes_before = st.st_size;
+    if (!S_ISDIR(st.st_mode))
+        return 0;
+    if (count_entries(w, &place, q->recursive, reply, err) < 0)
+        return -1;
+    return !q->recursive && reply->entries > 1 ? beneath_errno(err, ENOTEMPTY, q->path.p) : 0;
+}
+
+int work_preview(struct work *w, const union op_request *request, struct str body,
+                 union op_reply *reply, struct err *err)
+{
+    const struct op_preview_request *q = &request->preview;
+    reply->preview = (struct op_preview_reply){.type = TYPE_FILE};
+    if (q->of == PREVIEW_DELETE)
+        return preview_delete(w, q, &reply->preview, err);
+    int r = q->of == PREVIEW_WRITE ? preview_write(w, q, body, &reply->preview, err)
+                                   : preview_change(w, q, body, &reply->preview, err);
+    if (r == 0 && reply->preview.exists)
+        reply->preview.sha256_before = (struct str){w->sha256_before, HASH_HEX};
+    return r;
+}

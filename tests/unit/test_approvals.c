@@ -1,0 +1,5 @@
+#include <cmocka.h>
+int main(void)
+{
+    return 0;
+}
