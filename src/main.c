@@ -25,6 +25,7 @@ static const struct subcommand commands[] = {
     {"run", front_run, "run one command in a sandbox"},
     {"tools", front_tools, "list the tools and their schemas"},
     {"session", front_session, "make, list and forget sessions"},
+    {"policy", front_policy, "show what the rules say of a call"},
 };
 
 static int help(int fd)

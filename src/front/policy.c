@@ -11,7 +11,7 @@
 #include "front/front.h"
 
 #define OPTIONS (OPTIONS_DIALECT | OPTIONS_PLACE | OPTIONS_IDENTITY | OPTIONS_LISTING)
-#define SHOWN_MAX 2000
+#define WHY_SHOWN_MAX 2000
 #define SETTLE_MS 10000
 
 struct explained {
@@ -24,7 +24,7 @@ static void add_step(void *arg, const struct policy_step *step)
 {
     struct explained *e = arg;
     buf_addf(&e->text, "  %-34s %-14s ", step->rule, step->outcome);
-    shown_line((struct str){step->why, strlen(step->why)}, SHOWN_MAX, &e->text);
+    shown_line((struct str){step->why, strlen(step->why)}, WHY_SHOWN_MAX, &e->text);
     buf_add_char(&e->text, '\n');
     jo_open(&e->steps, '{');
     jo_ktext(&e->steps, "rule", step->rule);
@@ -88,7 +88,8 @@ static int print(const struct options *o, struct explained *e, int r, struct cal
                      call->name, "is not there", call->dialect->name);
         buf_addf(&e->text, "verdict: %s", word);
         if (r == 0)
-            buf_addf(&e->text, " (%s)", call->verdict.rule[0] ? call->verdict.rule : "no rule asks");
+            buf_addf(&e->text, " (%s)",
+                     call->verdict.rule[0] ? call->verdict.rule : "no rule asks");
         else
             buf_addf(&e->text, ": %s", err->message);
         buf_add_char(&e->text, '\n');

@@ -183,5 +183,6 @@ int front_run(int argc, char *const *argv)
     if (front_gate_options(&o, &go, &state_path, &err) < 0)
         return front_usage_error(&err);
     go.once = true;
+    go.own_hand = true;
     return run_command(&o, &go);
 }

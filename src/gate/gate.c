@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "gate/places.h"
 #include "gate/state.h"
-#include "policy/policy.h"
 
 static void on_child(uv_signal_t *handle, int signum)
 {
@@ -82,6 +81,8 @@ static int open_audit(struct gate *gate, struct err *err)
         return -1;
     gate->record.audit = gate->audit;
     gate->record.sync = options.sync;
+    gate->record.keeper = gate->keeper;
+    keeper_use_audit(gate->keeper, gate->audit);
     return 0;
 }
 
@@ -120,12 +121,27 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
     return session_new(&gate->session, &gate->loop, &options, err);
 }
 
+static int open_keeper(struct gate *gate, const struct gate_options *o, struct err *err)
+{
+    struct keeper_options options = {
+        .loop = &gate->loop,
+        .state_fd = gate->state_fd,
+        .config = gate->config,
+        .session = gate->session,
+        .own_hand = o->own_hand,
+        .durable = strcmp(config_text(gate->config, "audit.sync"), "always") == 0,
+    };
+    if (keeper_new(&gate->keeper, &options, err) < 0)
+        return -1;
+    gate->pipeline.policy = keeper_hook(gate->keeper);
+    return 0;
+}
+
 static void wire(struct gate *gate)
 {
     struct pipeline *p = &gate->pipeline;
     pipeline_init(p, &gate->loop);
     p->timeout_ms = (uint64_t)config_int(gate->config, "runtime.timeoutSecs") * 1000;
-    p->policy = policy_hook();
     p->recorder = record_recorder(&gate->record);
     /* Builtin work is done when a call is prepared; the session only sees to it that the workspace's own
      * settings are known by then. */
@@ -168,10 +184,12 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     r = open_session(gate, options, err);
     if (r == 0) {
         session_workplace(gate->session)->excludes = buf_str(&gate->excludes);
-        /* The cell starts while the log is opened and the first call is read. */
+        /* The cell starts while state and log are opened and the first call is read. */
         session_warm_up(gate->session);
-        r = open_audit(gate, err);
+        r = open_keeper(gate, options, err);
     }
+    if (r == 0)
+        r = open_audit(gate, err);
     if (r < 0)
         gate_close(gate);
     return r;
@@ -181,6 +199,8 @@ void gate_close(struct gate *gate)
 {
     if (!gate->loop_open)
         return;
+    keeper_free(gate->keeper);
+    gate->keeper = NULL;
     session_free(gate->session);
     pipeline_done(&gate->pipeline);
     uv_close((uv_handle_t *)&gate->child_signal, NULL);

@@ -67,8 +67,8 @@ static void hold_to(struct call *call, const struct charge *charge)
 /* What a call writes is known before; of all else it gets what is left. */
 static bool takes_the_rest(const struct call *call, enum charge_unit unit)
 {
-    return unit == CHARGE_MS ||
-           (unit == CHARGE_BYTES_WRITTEN && call->op != &op_table[OP_WRITE] && most(call, unit) > 0);
+    return unit == CHARGE_MS || (unit == CHARGE_BYTES_WRITTEN && call->op != &op_table[OP_WRITE] &&
+                                 most(call, unit) > 0);
 }
 
 static int set_amounts(struct keeper *k, struct call *call, struct err *err)

@@ -99,11 +99,28 @@ static void write_input(const struct call *call, struct json_out *j)
     arg_redact(call->tool ? &call->tool->args : &none, call->arguments, j);
 }
 
+/* By whose leave it runs. */
+static void write_leave(const struct call *call, struct json_out *j)
+{
+    if (call->verdict.rule[0])
+        jo_ktext(j, "rule", call->verdict.rule);
+    if (call->approval_id[0]) {
+        jo_ktext(j, "approval", call->approval_id);
+        jo_ktext(j, "approvedBy", call->approved_by);
+        jo_kint(j, "waitedMs", call->waited_ms);
+    }
+    if (call->note) {
+        jo_key(j, "note");
+        jo_raw(j, (struct str){call->note, strlen(call->note)});
+    }
+}
+
 static void intent(void *self, const struct call *call)
 {
     struct record *r = self;
     struct json_out *j = audit_begin(r->audit, "call.intent", call->uid);
     write_who(call, j);
+    write_leave(call, j);
     jo_key(j, "input");
     write_input(call, j);
     audit_end(r->audit);
@@ -170,6 +187,8 @@ static void outcome(void *self, struct call *call)
     audit_end(r->audit);
     if (r->execution_fd >= 0)
         add_execution_line(r, call);
+    if (r->keeper)
+        keeper_after(r->keeper, call);
 }
 
 static int flush(void *self, struct err *err)
