@@ -25,6 +25,8 @@ static const struct subcommand commands[] = {
     {"run", front_run, "run one command in a sandbox"},
     {"tools", front_tools, "list the tools and their schemas"},
     {"session", front_session, "make, list and forget sessions"},
+    {"audit", front_audit, "what was called, and what became of it"},
+    {"stats", front_stats, "sums over all calls, for Prometheus"},
     {"policy", front_policy, "show what the rules say of a call"},
 };
 

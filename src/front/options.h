@@ -8,14 +8,15 @@
 #define WORDS_MAX 8
 
 enum option_set {
-    OPTIONS_SHAPE = 1,    /* --dialect --format */
-    OPTIONS_PLACE = 2,    /* --workspace --project --pkg --state --session */
-    OPTIONS_IDENTITY = 4, /* --agent --run --config */
-    OPTIONS_LISTING = 8,  /* --json */
-    OPTIONS_FOLDER = 16,  /* --workspace alone */
-    OPTIONS_DIALECT = 32, /* --dialect alone */
-    OPTIONS_COMMAND = 64, /* --cwd --agent --config */
-    OPTIONS_REST = 128,   /* what stands behind the options is not looked at */
+    OPTIONS_SHAPE = 1,       /* --dialect --format */
+    OPTIONS_PLACE = 2,       /* --workspace --project --pkg --state --session */
+    OPTIONS_IDENTITY = 4,    /* --agent --run --config */
+    OPTIONS_LISTING = 8,     /* --json */
+    OPTIONS_FOLDER = 16,     /* --workspace alone */
+    OPTIONS_DIALECT = 32,    /* --dialect alone */
+    OPTIONS_COMMAND = 64,    /* --cwd --agent --config */
+    OPTIONS_REST = 128,      /* what stands behind the options is not looked at */
+    OPTIONS_AUDIT = 1 << 14, /* which records, and how they are written */
 };
 
 struct options {
@@ -34,6 +35,16 @@ struct options {
     const char *words[WORDS_MAX]; /* what is not an option */
     size_t n_words;
     const char *cwd;
+    const char *gate;
+    const char *tool;
+    const char *kind;
+    const char *code;
+    const char *call;
+    const char *since;
+    const char *until;
+    const char *last;
+    const char *as;
+    bool failed;
     char *const *rest; /* OPTIONS_REST */
     int n_rest;
 };
