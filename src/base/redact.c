@@ -4,20 +4,16 @@
 
 /* How far behind `shown` is looked: no shape needs more to be told. */
 #define LOOK_AHEAD 512
+/* How far before the end of what is hidden something longer may begin. */
+#define LOOK_BACK 64
 
-enum place { PLACE_PLAIN, PLACE_WORD, PLACE_BASE64, PLACE_SIGN, PLACE_DASH };
+/* Where something can be found. These are few in most texts, and each shape has one of them. */
+enum place { PLACE_NONE, PLACE_SHAPE, PLACE_SIGN, PLACE_DASH };
 
-/* clang-format off */
-#define W PLACE_WORD
-#define W13 W, W, W, W, W, W, W, W, W, W, W, W, W
 static const unsigned char places[256] = {
-    ['+'] = PLACE_BASE64, ['-'] = PLACE_DASH, ['/'] = PLACE_BASE64,
-    ['0'] = W, W, W, W, W, W, W, W, W, W, PLACE_SIGN /* : */,
-    ['='] = PLACE_SIGN,
-    ['A'] = W13, W13,
-    ['a'] = W13, W13,
+    ['_'] = PLACE_SHAPE, ['.'] = PLACE_SHAPE, ['I'] = PLACE_SHAPE, ['J'] = PLACE_SHAPE,
+    ['B'] = PLACE_SHAPE, ['='] = PLACE_SIGN,  [':'] = PLACE_SIGN,  ['-'] = PLACE_DASH,
 };
-/* clang-format on */
 
 static bool at_sign(const struct redact_text *t, size_t i, struct redact_span *ret)
 {
@@ -26,46 +22,60 @@ static bool at_sign(const struct redact_text *t, size_t i, struct redact_span *r
     return redact_assigned(t, i, ret);
 }
 
+static bool at_dash(const struct redact_text *t, size_t i, struct redact_span *ret)
+{
+    bool two = t->n - i > 2 && t->p[i + 1] == '-' && (i == 0 || t->p[i - 1] != '-');
+    return two ? redact_option(t, i, ret) || redact_private_key(t, i, ret)
+               : redact_shape(t, i, ret);
+}
+
 static bool at_place(const struct redact_text *t, size_t i, struct redact_span *ret)
 {
-    char before = i ? t->p[i - 1] : ' ';
+    if (t->aws && redact_aws_secret(t, i, ret))
+        return true;
     switch ((enum place)places[(unsigned char)t->p[i]]) {
-    case PLACE_WORD:
-    case PLACE_BASE64:
-        if (redact_is_alnum(before))
-            return false;
-        return redact_shape(t, i, ret) || (t->aws && redact_aws_secret(t, i, ret));
+    case PLACE_SHAPE:
+        return redact_shape(t, i, ret);
     case PLACE_SIGN:
         return at_sign(t, i, ret);
     case PLACE_DASH:
-        if (before == '-' || t->n - i < 3 || t->p[i + 1] != '-')
-            return false;
-        return redact_option(t, i, ret) || redact_private_key(t, i, ret);
-    case PLACE_PLAIN:
+        return at_dash(t, i, ret);
+    case PLACE_NONE:
         break;
     }
     return false;
 }
 
-/* The next place worth a look. Most bytes of most texts are none: a word is looked at where it begins. */
-static size_t next_place(const struct redact_text *t, size_t i)
-{
-    bool in_word = places[(unsigned char)t->p[i]] == PLACE_WORD;
-    for (i++; i < t->n; i++) {
-        enum place is = places[(unsigned char)t->p[i]];
-        if (is == PLACE_WORD ? !in_word && (t->aws || redact_may_begin(t, i))
-                             : is > PLACE_BASE64 || (is == PLACE_BASE64 && t->aws))
-            break;
-        in_word = is == PLACE_WORD;
-    }
-    return i;
-}
-
-/* The short one first: it is all that is searched for in nearly every text. */
+/* AKIA or ASIA, by the letter that is rare in most texts. */
 static bool has_aws_key(const struct redact_text *t)
 {
-    return t->n >= 56 && memmem(t->p, t->n, "IA", 2) &&
-           (memmem(t->p, t->n, "AKIA", 4) || memmem(t->p, t->n, "ASIA", 4));
+    const char *end = t->p + t->n;
+    for (const char *at = t->p; at && at < end; at = at ? at + 1 : NULL) {
+        at = memchr(at, 'I', (size_t)(end - at));
+        if (at && at - t->p >= 2 && end - at >= 2 &&
+            (memcmp(at - 2, "AKIA", 4) == 0 || memcmp(at - 2, "ASIA", 4) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* What is written, and of what is read how much is done with. */
+struct progress {
+    struct buf *out;
+    size_t done; /* written or hidden */
+    bool any;
+};
+
+static void hide(const struct redact_text *t, const struct redact_span *span, struct progress *p)
+{
+    /* A second one within a hidden place, or next to it, only makes that larger. */
+    if (!p->any || span->from > p->done) {
+        buf_add(p->out, t->p + p->done, span->from - p->done);
+        buf_add_text(p->out, REDACTED);
+    }
+    p->any = true;
+    if (span->to > p->done)
+        p->done = span->to;
 }
 
 bool redact(struct str text, size_t shown, struct buf *out)
@@ -76,22 +86,19 @@ bool redact(struct str text, size_t shown, struct buf *out)
     if (t.cut)
         t.n = shown + LOOK_AHEAD;
     t.aws = has_aws_key(&t);
-    size_t written = 0;
-    bool any = false;
-    for (size_t i = 0; i < shown;) {
+    struct progress p = {.out = out};
+    for (size_t i = 0; i < shown; i++) {
         struct redact_span span;
-        if (!at_place(&t, i, &span)) {
-            i = next_place(&t, i);
+        if ((!t.aws && places[(unsigned char)t.p[i]] == PLACE_NONE) || !at_place(&t, i, &span))
             continue;
-        }
         if (span.from >= shown)
             break;
-        any = true;
-        buf_add(out, t.p + written, span.from - written);
-        buf_add_text(out, REDACTED);
-        written = i = span.to < shown ? span.to : shown;
+        hide(&t, &span, &p);
+        /* `password=Bearer …`: the end of what is hidden may be the beginning of more. */
+        if (p.done > i + LOOK_BACK)
+            i = p.done - LOOK_BACK;
     }
-    if (any)
-        buf_add(out, t.p + written, shown - written);
-    return any;
+    if (p.any && p.done < shown)
+        buf_add(out, t.p + p.done, shown - p.done);
+    return p.any;
 }

@@ -79,26 +79,32 @@ static enum redact_name kind_of_token(const char *behind)
     return *behind && !(*behind >= '0' && *behind <= '9') ? NAME_COUNTS : NAME_WEAK;
 }
 
-static enum redact_name kind_of_squeezed(const char *name, size_t n)
+/* What a word at one place of a name makes of it. */
+static enum redact_name kind_of_word(const char *at)
 {
     static const char *const words[] = {"password",  "passwd",     "passphrase", "apikey",
-                                        "accesskey", "privatekey", "credential"};
-    static const char *const lines[] = {"authorization", "cookie", NULL};
-    if (is_own_name(name))
-        return NAME_SECRET;
-    if (is_place(name, n))
+                                        "accesskey", "privatekey", "credential", "secret"};
+    if (!strchr("pacst", *at))
         return NAME_PLAIN;
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        if (strstr(name, words[i]))
-            return NAME_SECRET;
+        if (*at == words[i][0] && strncmp(at, words[i], strlen(words[i])) == 0)
+            return strncmp(at, "secretar", 8) == 0 ? NAME_PLAIN : NAME_SECRET;
     }
-    const char *secret = strstr(name, "secret");
-    if (secret && strncmp(secret, "secretar", 8) != 0)
-        return NAME_SECRET;
-    if (ends_with_any(name, n, lines))
+    if (strcmp(at, "authorization") == 0 || strcmp(at, "cookie") == 0)
         return NAME_LINE;
-    const char *token = strstr(name, "token");
-    return token ? kind_of_token(token + 5) : NAME_PLAIN;
+    return strncmp(at, "token", 5) == 0 ? kind_of_token(at + 5) : NAME_PLAIN;
+}
+
+static enum redact_name kind_of_squeezed(const char *name, size_t n)
+{
+    enum redact_name kind = NAME_PLAIN;
+    for (size_t i = 0; i + 5 <= n; i++) {
+        enum redact_name here = kind_of_word(name + i);
+        kind = here > kind ? here : kind;
+    }
+    if (is_own_name(name))
+        return NAME_SECRET;
+    return kind == NAME_PLAIN || is_place(name, n) ? NAME_PLAIN : kind;
 }
 
 enum redact_name redact_name_kind(struct str name)
@@ -124,6 +130,9 @@ bool redact_option_name(struct str name)
     static const char *const ends[] = {"password", "passwd", "passphrase", "token",
                                        "secret",   "apikey", NULL};
     char squeezed[REDACT_NAME_MAX];
+    /* By their last letters most are told apart. */
+    if (n_own_names == 0 && (name.n < 5 || !strchr("denty", name.p[name.n - 1] | 0x20)))
+        return false;
     size_t n = squeeze(name, squeezed);
     return n && n != TOO_LONG && (is_own_name(squeezed) || ends_with_any(squeezed, n, ends));
 }

@@ -33,9 +33,7 @@ enum redact_name redact_name_kind(struct str name);
 /* Whether an option of this name has a secret behind it. */
 bool redact_option_name(struct str name);
 
-/* Whether anything that is known by its shape begins with the two characters here: nearly no word of a text does. */
-bool redact_may_begin(const struct redact_text *t, size_t at);
-/* Each says whether a secret begins at, or right behind, this place. */
+/* Each says whether there is a secret at this place. A shape is found by a character in it and may begin before. */
 bool redact_shape(const struct redact_text *t, size_t at, struct redact_span *ret);
 bool redact_aws_secret(const struct redact_text *t, size_t at, struct redact_span *ret);
 bool redact_private_key(const struct redact_text *t, size_t at, struct redact_span *ret);

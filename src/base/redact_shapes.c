@@ -4,7 +4,6 @@
 /* What is decided about a run of characters is decided by as many of them: `sk-sk-sk-…` takes no longer than other
  * text. */
 #define DECIDED_BY 64
-#define SHORTEST 12
 
 enum set {
     SET_ALNUM = 1,
@@ -19,6 +18,7 @@ enum set {
 
 struct shape {
     struct str prefix;
+    size_t anchor;  /* which of its characters is looked for */
     unsigned set;   /* of what follows */
     size_t min;     /* of it */
     bool random;    /* with a digit or a capital in it: the prefix alone could be a word */
@@ -26,81 +26,42 @@ struct shape {
 };
 
 static const struct shape shapes[] = {
-    {STR_INIT("sk-"), SET_URL, 20, true, false},
-    {STR_INIT("sk_live_"), SET_NAME, 10, false, false},
-    {STR_INIT("sk_test_"), SET_NAME, 10, false, false},
-    {STR_INIT("rk_live_"), SET_NAME, 10, false, false},
-    {STR_INIT("rk_test_"), SET_NAME, 10, false, false},
-    {STR_INIT("whsec_"), SET_NAME, 20, true, false},
-    {STR_INIT("ghp_"), SET_NAME, 10, true, false},
-    {STR_INIT("gho_"), SET_NAME, 10, true, false},
-    {STR_INIT("ghu_"), SET_NAME, 10, true, false},
-    {STR_INIT("ghs_"), SET_NAME, 10, true, false},
-    {STR_INIT("ghr_"), SET_NAME, 10, true, false},
-    {STR_INIT("github_pat_"), SET_NAME, 10, true, false},
-    {STR_INIT("glpat-"), SET_URL | SET_DOT, 10, true, false},
-    {STR_INIT("gldt-"), SET_URL | SET_DOT, 10, true, false},
-    {STR_INIT("glrt-"), SET_URL | SET_DOT, 10, true, false},
-    {STR_INIT("xoxa-"), SET_URL, 8, true, false},
-    {STR_INIT("xoxb-"), SET_URL, 8, true, false},
-    {STR_INIT("xoxp-"), SET_URL, 8, true, false},
-    {STR_INIT("xoxr-"), SET_URL, 8, true, false},
-    {STR_INIT("xoxs-"), SET_URL, 8, true, false},
-    {STR_INIT("xapp-"), SET_URL, 8, true, false},
-    {STR_INIT("AKIA"), SET_ALNUM, 16, false, true},
-    {STR_INIT("ASIA"), SET_ALNUM, 16, false, true},
-    {STR_INIT("AIza"), SET_URL, 30, false, false},
-    {STR_INIT("GOCSPX-"), SET_URL, 20, false, false},
-    {STR_INIT("ya29."), SET_URL, 20, true, false},
-    {STR_INIT("npm_"), SET_ALNUM, 20, true, false},
-    {STR_INIT("pypi-"), SET_URL, 32, true, false},
-    {STR_INIT("hf_"), SET_ALNUM, 20, true, false},
-    {STR_INIT("hvs."), SET_URL, 20, true, false},
-    {STR_INIT("SG."), SET_URL | SET_DOT, 32, true, false},
-    {STR_INIT("dckr_pat_"), SET_URL, 10, true, false},
-    {STR_INIT("dop_v1_"), SET_ALNUM, 20, true, false},
-    {STR_INIT("shpat_"), SET_ALNUM, 20, true, false},
-    {STR_INIT("AGE-SECRET-KEY-1"), SET_ALNUM, 20, false, false},
+    {STR_INIT("sk-"), 2, SET_URL, 20, true, false},
+    {STR_INIT("sk_live_"), 7, SET_NAME, 10, false, false},
+    {STR_INIT("sk_test_"), 7, SET_NAME, 10, false, false},
+    {STR_INIT("rk_live_"), 7, SET_NAME, 10, false, false},
+    {STR_INIT("rk_test_"), 7, SET_NAME, 10, false, false},
+    {STR_INIT("whsec_"), 5, SET_NAME, 20, true, false},
+    {STR_INIT("ghp_"), 3, SET_NAME, 10, true, false},
+    {STR_INIT("gho_"), 3, SET_NAME, 10, true, false},
+    {STR_INIT("ghu_"), 3, SET_NAME, 10, true, false},
+    {STR_INIT("ghs_"), 3, SET_NAME, 10, true, false},
+    {STR_INIT("ghr_"), 3, SET_NAME, 10, true, false},
+    {STR_INIT("github_pat_"), 10, SET_NAME, 10, true, false},
+    {STR_INIT("glpat-"), 5, SET_URL | SET_DOT, 10, true, false},
+    {STR_INIT("gldt-"), 4, SET_URL | SET_DOT, 10, true, false},
+    {STR_INIT("glrt-"), 4, SET_URL | SET_DOT, 10, true, false},
+    {STR_INIT("xoxa-"), 4, SET_URL, 8, true, false},
+    {STR_INIT("xoxb-"), 4, SET_URL, 8, true, false},
+    {STR_INIT("xoxp-"), 4, SET_URL, 8, true, false},
+    {STR_INIT("xoxr-"), 4, SET_URL, 8, true, false},
+    {STR_INIT("xoxs-"), 4, SET_URL, 8, true, false},
+    {STR_INIT("xapp-"), 4, SET_URL, 8, true, false},
+    {STR_INIT("AKIA"), 2, SET_ALNUM, 16, false, true},
+    {STR_INIT("ASIA"), 2, SET_ALNUM, 16, false, true},
+    {STR_INIT("AIza"), 1, SET_URL, 30, false, false},
+    {STR_INIT("GOCSPX-"), 6, SET_URL, 20, false, false},
+    {STR_INIT("ya29."), 4, SET_URL, 20, true, false},
+    {STR_INIT("npm_"), 3, SET_ALNUM, 20, true, false},
+    {STR_INIT("pypi-"), 4, SET_URL, 32, true, false},
+    {STR_INIT("hf_"), 2, SET_ALNUM, 20, true, false},
+    {STR_INIT("hvs."), 3, SET_URL, 20, true, false},
+    {STR_INIT("SG."), 2, SET_URL | SET_DOT, 32, true, false},
+    {STR_INIT("dckr_pat_"), 8, SET_URL, 10, true, false},
+    {STR_INIT("dop_v1_"), 6, SET_ALNUM, 20, true, false},
+    {STR_INIT("shpat_"), 5, SET_ALNUM, 20, true, false},
+    {STR_INIT("AGE-SECRET-KEY-"), 14, SET_ALNUM, 20, false, false},
 };
-
-#define PAIR(a, b) ((unsigned)(unsigned char)(a) << 8 | (unsigned char)(b))
-
-bool redact_may_begin(const struct redact_text *t, size_t at)
-{
-    if (t->n - at < SHORTEST)
-        return false;
-    switch (PAIR(t->p[at], t->p[at + 1])) {
-    case PAIR('s', 'k'):
-    case PAIR('r', 'k'):
-    case PAIR('w', 'h'):
-    case PAIR('g', 'h'):
-    case PAIR('g', 'i'):
-    case PAIR('g', 'l'):
-    case PAIR('x', 'o'):
-    case PAIR('x', 'a'):
-    case PAIR('A', 'K'):
-    case PAIR('A', 'S'):
-    case PAIR('A', 'I'):
-    case PAIR('G', 'O'):
-    case PAIR('y', 'a'):
-    case PAIR('n', 'p'):
-    case PAIR('p', 'y'):
-    case PAIR('h', 'f'):
-    case PAIR('h', 'v'):
-    case PAIR('S', 'G'):
-    case PAIR('d', 'c'):
-    case PAIR('d', 'o'):
-    case PAIR('s', 'h'):
-    case PAIR('A', 'G'):
-    case PAIR('e', 'y'):
-    case PAIR('B', 'e'):
-    case PAIR('b', 'e'):
-    case PAIR('B', 'E'):
-        return true;
-    default:
-        return false;
-    }
-}
 
 static bool in_set(char c, unsigned set)
 {
@@ -167,6 +128,8 @@ static bool is_web_token(const struct redact_text *t, size_t at, size_t *ret_end
 static bool is_bearer(const struct redact_text *t, size_t at, struct redact_span *ret)
 {
     static const char word[] = "bearer ";
+    if (at && redact_is_alnum(t->p[at - 1]))
+        return false;
     for (size_t i = 0; word[i]; i++) {
         if (at + i >= t->n || (t->p[at + i] | 0x20) != word[i])
             return false;
@@ -179,17 +142,38 @@ static bool is_bearer(const struct redact_text *t, size_t at, struct redact_span
     return true;
 }
 
+/* Where the text has this shape around `at`, the character that a look is taken at: the last of its prefix, or a
+ * capital that is rare. */
+static bool fits_around(const struct redact_text *t, size_t at, const struct shape *shape,
+                        struct redact_span *ret)
+{
+    size_t anchor = shape->anchor;
+    if (shape->prefix.p[anchor] != t->p[at] || at < anchor ||
+        shape->prefix.p[anchor - 1] != t->p[at - 1])
+        return false;
+    size_t from = at - anchor;
+    ret->from = from;
+    return (from == 0 || !redact_is_alnum(t->p[from - 1])) && fits(t, from, shape, &ret->to);
+}
+
 bool redact_shape(const struct redact_text *t, size_t at, struct redact_span *ret)
 {
-    if (!redact_may_begin(t, at))
+    char c = t->p[at];
+    if (c == 'B')
+        return is_bearer(t, at, ret);
+    if (c == 'J') {
+        ret->from = at - 2;
+        return at >= 2 && is_web_token(t, at - 2, &ret->to);
+    }
+    /* All have a letter before it and go on for some characters. */
+    if (at == 0 || t->n - at < 8 || !redact_is_alnum(t->p[at - 1]) ||
+        !in_set(t->p[at + 4], SET_URL))
         return false;
-    ret->from = at;
     for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
-        if (shapes[i].prefix.p[0] == t->p[at] && shapes[i].prefix.p[1] == t->p[at + 1] &&
-            fits(t, at, &shapes[i], &ret->to))
+        if (fits_around(t, at, &shapes[i], ret))
             return true;
     }
-    return is_web_token(t, at, &ret->to) || is_bearer(t, at, ret);
+    return false;
 }
 
 /* 40 characters of base64; a hash in hexadecimal has no capitals. */

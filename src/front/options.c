@@ -41,6 +41,19 @@ static const struct row rows[] = {
     {"watch", OPTIONS_WAITING, AT(watch), NULL, "those that come, as they come"},
     {"approver", OPTIONS_APPROVER, AT(approver), NULL,
      "whoever writes the lines may approve calls that wait"},
+    {"gate", OPTIONS_AUDIT, AT(gate), "ID", "of this process, or of those whose id begins so"},
+    {"session", OPTIONS_AUDIT, AT(session), "ID", "in this session"},
+    {"agent", OPTIONS_AUDIT, AT(agent), "ID", "by this agent"},
+    {"tool", OPTIONS_AUDIT, AT(tool), "GLOB", "of tools whose name matches"},
+    {"kind", OPTIONS_AUDIT, AT(kind), "GLOB", "records of this kind, each by itself"},
+    {"code", OPTIONS_AUDIT, AT(code), "CODE", "that ended with this error"},
+    {"failed", OPTIONS_AUDIT, AT(failed), NULL, "that failed or were refused"},
+    {"call", OPTIONS_AUDIT, AT(call), "ID", "one call, by the log's id or the caller's"},
+    {"since", OPTIONS_AUDIT, AT(since), "TIME",
+     "from then on: 2024-05-01T12:00 (UTC), 30m, 2h, 7d"},
+    {"until", OPTIONS_AUDIT, AT(until), "TIME", "up to then"},
+    {"last", OPTIONS_AUDIT, AT(last), "N", "only the last ones (tail: 10)"},
+    {"as", OPTIONS_AUDIT, AT(as), "FORMAT", "text (default), json, otel or journald"},
 };
 
 static const struct row *find(const char *name, size_t n, unsigned allowed)

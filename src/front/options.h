@@ -19,6 +19,7 @@ enum option_set {
     OPTIONS_SCOPE = 256,     /* how far a yes reaches: --session --always --yes */
     OPTIONS_WAITING = 512,   /* --all --watch */
     OPTIONS_APPROVER = 1024, /* --approver */
+    OPTIONS_AUDIT = 1 << 14, /* which records, and how they are written */
 };
 
 struct options {
@@ -43,6 +44,16 @@ struct options {
     const char *words[WORDS_MAX]; /* what is not an option */
     size_t n_words;
     const char *cwd;
+    const char *gate;
+    const char *tool;
+    const char *kind;
+    const char *code;
+    const char *call;
+    const char *since;
+    const char *until;
+    const char *last;
+    const char *as;
+    bool failed;
     char *const *rest; /* OPTIONS_REST */
     int n_rest;
 };

@@ -144,7 +144,7 @@ static void write_output(struct call *call, struct json_out *j)
 static void add_execution_line(struct record *r, struct call *call)
 {
     char ts[CLOCK_TEXT_MAX];
-    struct json_out j = {.out = &r->execution};
+    struct json_out j = {.out = &r->execution, .hide = true};
     clock_format_utc(clock_unix_ms(), ts);
     jo_open(&j, '{');
     jo_ktext(&j, "ts", ts);
