@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "gate/places.h"
 #include "gate/state.h"
 
@@ -67,15 +68,54 @@ static int check_promises(const struct config *config, struct err *err)
     return 0;
 }
 
+static void warn(void *arg, const char *message)
+{
+    (void)arg;
+    log_warning("%s", message);
+}
+
+/* The program that takes heads of the log away, NULL-ended; NULL: none. */
+static const char **anchor_words(const struct config *config)
+{
+    const struct str *items;
+    size_t count;
+    if (!config_list(config, "audit.anchor", &items, &count))
+        return NULL;
+    const char **words = mem_zero((count + 1) * sizeof *words);
+    for (size_t i = 0; i < count; i++)
+        words[i] = items[i].p;
+    return words;
+}
+
+static int hide_names(const struct config *config, struct err *err)
+{
+    const struct str *items;
+    size_t count;
+    const char *names[REDACT_NAMES_MAX];
+    if (!config_list(config, "audit.redact", &items, &count))
+        return 0;
+    for (size_t i = 0; i < count && i < ARRAY_LEN(names); i++)
+        names[i] = items[i].p;
+    if (count <= ARRAY_LEN(names) && redact_use_names(names, count))
+        return 0;
+    return err_field(err, "audit.redact", "audit.redact must be at most %d names of 1 to %d bytes",
+                     REDACT_NAMES_MAX, REDACT_NAME_MAX);
+}
+
 static int open_audit(struct gate *gate, struct err *err)
 {
     const char *sync = config_text(gate->config, "audit.sync");
+    gate->anchor = anchor_words(gate->config);
     struct audit_options options = {
         .sync = strcmp(sync, "always") == 0  ? AUDIT_SYNC_ALWAYS
                 : strcmp(sync, "batch") == 0 ? AUDIT_SYNC_BATCH
                                              : AUDIT_SYNC_NONE,
         .batch_ms = (unsigned)config_int(gate->config, "audit.batchMs"),
         .max_bytes = (uint64_t)config_int(gate->config, "audit.maxBytes"),
+        .max_files = (unsigned)config_int(gate->config, "audit.maxFiles"),
+        .anchor = gate->anchor,
+        .anchor_ms = (unsigned)config_int(gate->config, "audit.anchorMs"),
+        .warn = warn,
     };
     if (audit_open(&gate->audit, &gate->loop, gate->state_fd, &options, err) < 0)
         return -1;
@@ -165,6 +205,8 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     int r = state_load_config(gate->config, options->config_file, err);
     if (r == 0)
         r = check_promises(gate->config, err);
+    if (r == 0)
+        r = hide_names(gate->config, err);
     buf_init(&gate->excludes, STATE_EXCLUDES_MAX);
     if (r == 0)
         r = state_read_excludes(gate->config, &gate->excludes, err);
@@ -211,6 +253,7 @@ void gate_close(struct gate *gate)
     cell_reap();
     fd_closep(&gate->state_fd);
     buf_done(&gate->excludes);
+    free((void *)(uintptr_t)gate->anchor);
     config_free(gate->config);
     gate->loop_open = false;
 }

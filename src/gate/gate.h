@@ -32,6 +32,7 @@ struct gate {
     struct buf excludes; /* what searches leave out, for all workspaces */
     int state_fd;
     struct audit *audit;
+    const char **anchor; /* the program that takes heads of the log away; NULL: none */
     struct record record;
     struct pipeline pipeline;
     struct session *session;
