@@ -1,6 +1,7 @@
 #include "store/audit_heads.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -65,6 +66,23 @@ static int forget_covered(struct audit_heads *h, const struct head_note *note, s
     return 0;
 }
 
+/* A head that lies in the file becomes the file's last record, which is known to be gone, or is covered by it. */
+static int move_head(struct audit_heads *h, const struct head_row *row,
+                     const struct removed_file *file, struct err *err)
+{
+    sqlite3_stmt *s = strcmp(row->gate, file->last_gate) == 0
+                          ? db_statement(h->db, "UPDATE audit_head SET seq = ?3, hash = ?4"
+                                                " WHERE gate = ?1 AND seq = ?2")
+                          : db_statement(h->db,
+                                         "DELETE FROM audit_head WHERE gate = ?1 AND seq = ?2"
+                                         " AND ?3 IS NOT NULL AND ?4 IS NOT NULL");
+    bind_text(s, 1, row->gate);
+    sqlite3_bind_int64(s, 2, row->head.seq);
+    sqlite3_bind_int64(s, 3, file->last_seq);
+    bind_text(s, 4, file->last_hash);
+    return run(h, s, err);
+}
+
 static int put_removed(struct audit_heads *h, const struct removed_file *file, struct err *err)
 {
     sqlite3_stmt *s = db_statement(h->db,
@@ -73,7 +91,12 @@ static int put_removed(struct audit_heads *h, const struct removed_file *file, s
     bind_text(s, 1, file->name);
     bind_text(s, 2, file->last_hash);
     sqlite3_bind_int64(s, 3, clock_unix_ms());
-    return run(h, s, err);
+    int r = run(h, s, err);
+    for (size_t i = 0; r == 0 && file->heads && i < file->heads->n; i++) {
+        if (file->heads->rows[i].found)
+            r = move_head(h, &file->heads->rows[i], file, err);
+    }
+    return r;
 }
 
 int audit_heads_write(struct audit_heads *h, const struct head_note *note, int wait_ms,
@@ -136,6 +159,22 @@ int audit_heads_removed(struct audit_heads *h, const char *slot, const char *has
     int found = r == SQLITE_ROW ? 1 : r == SQLITE_DONE ? 0 : db_error(h->db, err);
     sqlite3_reset(s);
     return found;
+}
+
+int audit_heads_slots(struct audit_heads *h, bool *used, size_t n, struct err *err)
+{
+    if (ready(h, err) < 0)
+        return -1;
+    sqlite3_stmt *s = db_statement(h->db, "SELECT DISTINCT slot FROM audit_head");
+    int r;
+    while ((r = db_step(s)) == SQLITE_ROW) {
+        const char *slot = (const char *)sqlite3_column_text(s, 0);
+        if (slot && audit_is_slot(slot) && (size_t)atoi(slot) < n)
+            used[atoi(slot)] = true;
+    }
+    int done = r == SQLITE_DONE ? 0 : db_error(h->db, err);
+    sqlite3_reset(s);
+    return done;
 }
 
 void audit_heads_match(struct head_rows *rows, const struct chain_record *record)

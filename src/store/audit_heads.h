@@ -34,7 +34,10 @@ struct head_rows {
 
 struct removed_file {
     char name[ROTATED_NAME_MAX];
+    char last_gate[GATE_ID_MAX]; /* of its last record, as the next */
+    int64_t last_seq;
     char last_hash[HASH_HEX + 1];
+    struct head_rows *heads; /* of its slot; those that were found go with it */
 };
 
 /* One change of the tables, all of it or nothing. */
@@ -58,6 +61,8 @@ int audit_heads_read(struct audit_heads *heads, const char *slot, const char *ga
 /* 1 when a removed file of the slot ended with this hash, else 0; -1. */
 int audit_heads_removed(struct audit_heads *heads, const char *slot, const char *hash,
                         struct err *err);
+/* Sets used[i] for each slot i that has a head. */
+int audit_heads_slots(struct audit_heads *heads, bool *used, size_t n, struct err *err);
 /* Marks the row that this record is the head of. */
 void audit_heads_match(struct head_rows *rows, const struct chain_record *record);
 void audit_heads_done(struct audit_heads *heads);

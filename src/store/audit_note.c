@@ -53,6 +53,8 @@ static void note_in_pool(uv_work_t *work)
     if (!a->closed) {
         audit_pick_removed(a, job);
         job->failed = write_note(a, job, false, HEADS_WAIT_MS, &job->err) < 0;
+        for (size_t i = 0; i < job->n_removed; i++)
+            free(TAKE_PTR(job->removed[i].heads));
     }
     pthread_mutex_unlock(&a->notes);
 }

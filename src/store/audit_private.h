@@ -81,7 +81,7 @@ struct audit {
 
     /* Rotation. */
     uint64_t file_bytes;
-    bool found_large; /* as it was left, not by our first record */
+    bool found_large;   /* as it was left, not by our first record */
     uint64_t rotate_at; /* not before the file is larger than this */
     bool crowded;       /* there may be more rotated files than are to be kept */
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/mem.h"
 #include "store/audit_lines.h"
 
 /* Of calls that were under way when the file began: as many as surely fit in a record. */
@@ -114,21 +115,42 @@ static bool is_last_of_slot(struct audit *a, const struct audit_names *all, size
     return fstatat(a->dir, slot, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size == 0;
 }
 
-static bool last_hash_of(struct audit *a, const char *name, char ret[HASH_HEX + 1])
+/* Reads all of it: a head may lie in it, of a gate that filled several files before it was noted again. */
+static bool look_into(struct audit *a, struct removed_file *file)
 {
+    CLEANUP(audit_lines_done) struct audit_lines lines;
+    struct audit_line line;
+    struct chain_record record;
     struct stat st;
-    char tail[4096];
-    FD_AT_END int fd = openat(a->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+    bool known = false;
+    FD_AT_END int fd = openat(a->dir, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    audit_lines_init(&lines, fd, 0);
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return false;
-    off_t from = st.st_size > (off_t)sizeof tail ? st.st_size - (off_t)sizeof tail : 0;
-    ssize_t n = audit_read_at(fd, tail, (size_t)(st.st_size - from), from);
-    if (n < 2 || tail[n - 1] != '\n')
-        return false;
-    struct str hash = chain_hash_of((struct str){tail, (size_t)n - 1});
-    if (hash.p)
-        chain_copy(ret, hash);
-    return hash.p != NULL;
+    while (audit_lines_next(&lines, &line) > 0) {
+        known = audit_line_whole(&line) && chain_read(line.text, &record);
+        if (!known)
+            continue;
+        audit_heads_match(file->heads, &record);
+        file->last_seq = record.seq;
+        chain_copy(file->last_hash, record.hash);
+        memcpy(file->last_gate, record.gate.p ? record.gate.p : "", record.gate.n);
+        file->last_gate[record.gate.n] = '\0';
+    }
+    return known;
+}
+
+static bool pick(struct audit *a, const char *name, struct removed_file *file)
+{
+    struct err ignored; /* writing the head will say it */
+    char slot[SLOT_NAME_MAX];
+    snprintf(slot, sizeof slot, "%.3s.jsonl", name);
+    memcpy(file->name, name, sizeof file->name);
+    file->heads = mem_zero(sizeof *file->heads);
+    if (audit_heads_read(&a->heads, slot, NULL, file->heads, &ignored) == 0 && look_into(a, file))
+        return true;
+    free(TAKE_PTR(file->heads));
+    return false;
 }
 
 static int by_time(const void *a, const void *b)
@@ -154,11 +176,8 @@ void audit_pick_removed(struct audit *a, struct audit_job *job)
     if (extra)
         qsort(all.names, all.n, sizeof *all.names, by_time);
     for (size_t i = 0; i < extra && job->n_removed < REMOVED_MAX; i++) {
-        struct removed_file *file = &job->removed[job->n_removed];
-        if (is_last_of_slot(a, &all, i) || !last_hash_of(a, all.names[i], file->last_hash))
-            continue;
-        memcpy(file->name, all.names[i], sizeof file->name);
-        job->n_removed++;
+        if (!is_last_of_slot(a, &all, i) && pick(a, all.names[i], &job->removed[job->n_removed]))
+            job->n_removed++;
     }
 }
 
