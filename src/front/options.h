@@ -16,6 +16,9 @@ enum option_set {
     OPTIONS_DIALECT = 32,    /* --dialect alone */
     OPTIONS_COMMAND = 64,    /* --cwd --agent --config */
     OPTIONS_REST = 128,      /* what stands behind the options is not looked at */
+    OPTIONS_SCOPE = 256,     /* how far a yes reaches: --session --always --yes */
+    OPTIONS_WAITING = 512,   /* --all --watch */
+    OPTIONS_APPROVER = 1024, /* --approver */
     OPTIONS_AUDIT = 1 << 14, /* which records, and how they are written */
 };
 
@@ -32,6 +35,12 @@ struct options {
     const char *config;
     bool json;
     bool help;
+    bool for_session;
+    bool always;
+    bool yes;
+    bool all;
+    bool watch;
+    bool approver;
     const char *words[WORDS_MAX]; /* what is not an option */
     size_t n_words;
     const char *cwd;

@@ -128,27 +128,17 @@ static int read_one(const struct config *config, size_t i, struct hook *hook, st
     return read_command(config, i, hook, err);
 }
 
-static bool is_there(const struct config *config, size_t i)
-{
-    char event[64];
-    char command[64];
-    const struct str *words;
-    size_t count;
-    field_of(i, "event", event);
-    field_of(i, "command", command);
-    return config_text(config, event) || config_list(config, command, &words, &count);
-}
-
 int hook_list_read(const struct config *config, struct hook_list *ret, struct err *err)
 {
     CLEANUP(hook_list_done) struct hook_list list = {0};
-    while (is_there(config, list.count)) {
-        if (list.count == HOOKS_MAX)
-            return err_field(err, "hooks", "there can be at most %d hooks", HOOKS_MAX);
-        list.all = mem_grow(list.all, list.count + 1, sizeof *list.all);
-        struct hook *hook = &list.all[list.count++];
-        *hook = (struct hook){0};
-        if (read_one(config, list.count - 1, hook, err) < 0)
+    size_t count = config_count(config, "hooks");
+    if (count > HOOKS_MAX)
+        return err_field(err, "hooks", "hooks has %zu entries, and %d is the most", count,
+                         HOOKS_MAX);
+    list.all = mem_zero(HOOKS_MAX * sizeof *list.all);
+    while (list.count < count) {
+        size_t i = list.count++;
+        if (read_one(config, i, &list.all[i], err) < 0)
             return -1;
     }
     *ret = list;

@@ -244,7 +244,8 @@ static int adapt(struct hooks *h, struct err *err)
     write_folders(&j, shown, n_shown, own, (size_t)n);
     jo_raw(&j, STR("\"maxTimeoutMs\":86400000,\"outputKept\":1024"));
     jo_close(&j, '}');
-    jo_raw(&j, STR("\"files\":{\"protected\":[],\"secret\":[]},\"limits\":{\"workerThreads\":1}"));
+    jo_raw(&j, STR("\"files\":{\"protected\":[],\"secret\":[]},\"limits\":{\"workerThreads\":1},"
+                   "\"policy\":{\"capabilities\":{\"env\":[\"*\"]}}"));
     jo_close(&j, '}');
     for (int i = 0; i < n; i++)
         free(own[i]);

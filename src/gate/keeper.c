@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/call_limits.h"
 #include "gate/keeper_parts.h"
 #include "gate/remember.h"
 #include "gate/summary.h"
@@ -117,8 +118,10 @@ static int judge(void *self, struct call *call, struct err *err)
     struct keeper *k = self;
     const struct policy *policy = policy_of(k, call->workplace->config, err);
     struct policy_call pc = keeper_call(k, call);
-    if (!policy || policy_judge(policy, &pc, &call->verdict, NULL, NULL, err) < 0)
+    if (!policy || policy_judge(policy, &pc, &call->verdict, NULL, NULL, err) < 0 ||
+        call_limits_check(call, err) < 0)
         return -1;
+    call->verdict.hooks = hooks_ask(k->hooks, call);
     if (call->verdict.kind == VERDICT_ASK)
         lift(k, call, &pc);
     return 0;
@@ -199,6 +202,19 @@ void keeper_after(struct keeper *k, const struct call *call)
 
 /* --- life */
 
+/* Whoever an agent's tools can change is no judge of them. */
+static int refuse_inside(const struct keeper *k, struct err *err)
+{
+    const struct workplace *at = session_workplace(k->options.session);
+    for (size_t i = 0; i < at->n_roots + at->n_command_roots; i++) {
+        const struct root *root = i < at->n_roots ? &at->roots[i]
+                                                  : &at->command_roots[i - at->n_roots];
+        if (root->writable && hooks_refuse_inside(k->hooks, root->host, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int keeper_new(struct keeper **ret_keeper, const struct keeper_options *options, struct err *err)
 {
     struct keeper *k = mem_zero(sizeof *k);
@@ -209,7 +225,8 @@ int keeper_new(struct keeper **ret_keeper, const struct keeper_options *options,
     k->poll.data = k->settle.data = k;
     if (policy_of(k, options->config, err) == NULL ||
         db_open(&k->db, options->state_fd, options->durable, err) < 0 ||
-        hooks_new(&k->hooks, options->loop, options->config, options->state_fd, err) < 0) {
+        hooks_new(&k->hooks, options->loop, options->config, options->state_fd, err) < 0 ||
+        refuse_inside(k, err) < 0) {
         keeper_free(k);
         return -1;
     }

@@ -116,7 +116,6 @@ static void approved(struct ask *ask, const struct approval *now)
     }
     record(k, ask, "approval.decided");
     over(ask);
-    memcpy(call->approval_id, ask->approval.id, sizeof call->approval_id);
     call->approved_by = mem_dup(now->decided_by ? now->decided_by : "");
     call->approved = true;
     ask_free(ask);
@@ -246,6 +245,7 @@ static void put_question(struct ask *ask)
         return;
     }
     ask->step = ASK_WAITING;
+    memcpy(ask->call->approval_id, a->id, sizeof a->id);
     ask->give_up_ns = clock_mono_ns() + (uint64_t)timeout * 1000000;
     record(k, ask, "approval.asked");
     for (struct keeper_listener *l = k->listeners, *next; l; l = next) {

@@ -10,7 +10,7 @@
 bool keeper_costs(void *self, const struct call *call)
 {
     (void)self;
-    return call->verdict.n_charges > 0 || call->approval_id[0];
+    return call->verdict.n_charges > 0 || call->approved;
 }
 
 int keeper_open_books(void *self, struct err *err)
@@ -108,7 +108,7 @@ static int mark(struct keeper *k, const char *sql)
 static int charge_it(struct keeper *k, struct call *call, struct err *err)
 {
     struct verdict *v = &call->verdict;
-    if (call->approval_id[0]) {
+    if (call->approved) {
         char digest[HASH_HEX + 1];
         keeper_digest(k, call, digest);
         if (approvals_use(k->db, call->approval_id, digest, err) < 0)

@@ -104,8 +104,9 @@ static void write_leave(const struct call *call, struct json_out *j)
 {
     if (call->verdict.rule[0])
         jo_ktext(j, "rule", call->verdict.rule);
-    if (call->approval_id[0]) {
+    if (call->approval_id[0])
         jo_ktext(j, "approval", call->approval_id);
+    if (call->approved) {
         jo_ktext(j, "approvedBy", call->approved_by);
         jo_kint(j, "waitedMs", call->waited_ms);
     }
@@ -169,6 +170,7 @@ static void outcome(void *self, struct call *call)
                                      call->uid);
     if (refused) {
         write_who(call, j);
+        write_leave(call, j);
         jo_key(j, "input");
         write_input(call, j);
     }

@@ -66,22 +66,38 @@ static bool is_own(const char *variable)
     return false;
 }
 
-/* Of the gate's own environment only what the operator's list names. */
-static void put_allowed(struct env *env, const struct config *config)
+static bool is_named(const struct str *names, size_t count, const char *name)
 {
+    for (size_t i = 0; i < count; i++) {
+        if (fnmatch(names[i].p, name, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Of the gate's own environment only what the operator's list names, and of that what the agent may have. */
+static void put_allowed(struct env *env, const struct call *call)
+{
+    const struct config *config = call->workplace->config;
     const struct str *names;
+    const struct str *granted;
     size_t count;
+    size_t n_granted;
+    bool lang = false;
+    bool all = !config_agent_list(config, call->agent, "capabilities.env", &granted, &n_granted);
     if (!config_list(config, "commands.env", &names, &count))
-        return;
+        count = 0;
     for (char **at = environ; *at; at++) {
         size_t n = strcspn(*at, "=");
         FREE_AT_END char *name = mem_copy(*at, n);
-        bool allowed = false;
-        for (size_t i = 0; i < count && !allowed; i++)
-            allowed = fnmatch(names[i].p, name, 0) == 0;
-        if (allowed && (*at)[n] == '=' && !is_own(*at))
-            put(env, name, *at + n + 1);
+        if ((*at)[n] != '=' || is_own(*at) || !is_named(names, count, name) ||
+            !(all || is_named(granted, n_granted, name)))
+            continue;
+        put(env, name, *at + n + 1);
+        lang |= strcmp(name, "LANG") == 0;
     }
+    if (!lang)
+        put(env, "LANG", "C.UTF-8");
 }
 
 static int64_t put_environment(const struct call *call, struct buf *out)
@@ -96,9 +112,7 @@ static int64_t put_environment(const struct call *call, struct buf *out)
     put(&env, "TMPDIR", "/tmp");
     put(&env, "TERM", "dumb");
     put(&env, "SANDGATE", call_tier(call));
-    put_allowed(&env, config);
-    if (!getenv("LANG"))
-        put(&env, "LANG", "C.UTF-8");
+    put_allowed(&env, call);
     buf_add(out, call->command->env.data, call->command->env.len);
     return env.count;
 }

@@ -276,7 +276,7 @@ static int gate_lives(struct db *db, const char *id, bool *ret, struct err *err)
 static int decide(struct db *db, struct approval *a, const struct approval_decision *decision,
                   struct err *err)
 {
-    bool lives;
+    bool lives = false;
     if (a->state != APPROVAL_WAITING)
         return tell(a, "approval_over", err);
     if (a->expires_ms <= clock_unix_ms())

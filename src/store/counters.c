@@ -167,7 +167,7 @@ static int read_row(struct db *db, sqlite3_stmt *s, int64_t *values, int n, stru
 /* The time to count with: never before one that was counted with. */
 static int find_now(struct db *db, int64_t now_ms, int64_t *ret_now, struct err *err)
 {
-    int64_t seen;
+    int64_t seen = 0;
     int r = read_row(db, db_statement(db, "SELECT seen_ms FROM clock"), &seen, 1, err);
     if (r <= 0)
         return r < 0 ? -1 : db_damaged(err);
@@ -201,7 +201,7 @@ static int count_rate(struct db *db, const struct charge *c, int64_t key, int64_
     int64_t outside = 0;
     int64_t inside = n + 1;
     while (inside - outside > 1) {
-        int64_t at;
+        int64_t at = 0;
         int64_t middle = outside + (inside - outside) / 2;
         int r = find_call(db, key, middle, &at, err);
         if (r < 0)
@@ -235,7 +235,7 @@ static int check_rate(struct db *db, const struct charge *c, int64_t before, int
     }
     /* The last one of which there may be no more within the window. */
     int64_t number = row[1] + before - c->limit + 1;
-    int64_t at;
+    int64_t at = 0;
     int r = number < 1 ? 0 : find_call(db, row[0], number, &at, err);
     if (r > 0)
         ret->again_ms = add(at, c->window_ms);
@@ -284,7 +284,7 @@ static int check_all(struct db *db, const struct charge *charges, size_t n, int6
                      int64_t *ret_now, int64_t *used, struct err *err)
 {
     struct refusal worst = {0};
-    int64_t now;
+    int64_t now = 0;
     if (find_now(db, now_ms, &now, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
@@ -341,7 +341,7 @@ static int remove_calls(struct db *db, int64_t key, int64_t last, struct err *er
 static int forget_rate(struct db *db, int64_t now, struct err *err)
 {
     uint32_t place;
-    int64_t id;
+    int64_t id = 0;
     sqlite3_randomness(sizeof place, &place);
     sqlite3_stmt *s = db_statement(
         db,
@@ -363,7 +363,7 @@ static int forget_rate(struct db *db, int64_t now, struct err *err)
 
 static int take_rate(struct db *db, const struct charge *c, int64_t now, struct err *err)
 {
-    int64_t row[2]; /* id, n */
+    int64_t row[2] = {0}; /* id, n */
     sqlite3_stmt *s = db_statement(
         db,
         "INSERT INTO rate_key (key, n, until_ms) VALUES (?1, 1, ?2) ON CONFLICT (key) DO UPDATE "
@@ -389,7 +389,7 @@ static int take_rate(struct db *db, const struct charge *c, int64_t now, struct 
 
 static int take_budget(struct db *db, struct charge *c, int64_t now, struct err *err)
 {
-    int64_t spent;
+    int64_t spent = 0;
     int64_t since;
     int64_t next;
     period_around(c->period, now, &since, &next);
@@ -423,7 +423,7 @@ static int take_all(struct db *db, struct charge *charges, size_t n, int64_t now
 
 int counters_take(struct db *db, struct charge *charges, size_t n, int64_t now_ms, struct err *err)
 {
-    int64_t now;
+    int64_t now = 0;
     if (n == 0)
         return 0;
     if (db_need_transaction(db, err) < 0 || check_all(db, charges, n, now_ms, &now, NULL, err) < 0)
@@ -437,7 +437,7 @@ int counters_take(struct db *db, struct charge *charges, size_t n, int64_t now_m
 int counters_look(struct db *db, const struct charge *charges, size_t n, int64_t now_ms,
                   int64_t *used, struct err *err)
 {
-    int64_t now;
+    int64_t now = 0;
     for (size_t i = 0; used && i < n; i++)
         used[i] = 0;
     return n == 0 ? 0 : check_all(db, charges, n, now_ms, &now, used, err);
@@ -450,7 +450,7 @@ int counters_settle(struct db *db, const struct charge *charge, int64_t used, st
         return 0;
     if (db_need_transaction(db, err) < 0)
         return -1;
-    int64_t row[2]; /* since_ms, spent */
+    int64_t row[2] = {0}; /* since_ms, spent */
     sqlite3_stmt *s = db_statement(db, "SELECT since_ms, spent FROM budget WHERE key = ?");
     sqlite3_bind_text(s, 1, charge->key, -1, SQLITE_STATIC);
     int r = read_row(db, s, row, 2, err);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -116,10 +117,12 @@ int db_error(struct db *db, struct err *err)
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return refuse(err, "state_damaged", "is damaged");
-    case SQLITE_IOERR:
-        if (is_full(sqlite3_system_errno(db->handle)))
-            return full(err);
-        /* fall through */
+    case SQLITE_IOERR: /* which errno it was SQLite does not tell reliably */
+        err_set(err, ERR_INTERNAL,
+                "`" NAME "` in the state folder cannot be read or written (%s), so nothing runs: "
+                "check the disk, and the quota of who owns the file",
+                sqlite3_errmsg(db->handle));
+        return err_reason(err, "state_failed");
     default:
         err_set(err, ERR_INTERNAL, "`" NAME "` in the state folder: %s, so nothing runs",
                 sqlite3_errmsg(db->handle));
@@ -356,20 +359,21 @@ static int write_file(int state_fd, const char *name, const unsigned char *bytes
 static int make_file(int state_fd, struct err *err)
 {
     char name[sizeof NAME + 24];
-    uint64_t random;
+    uint64_t random = 0;
     size_t n;
     unsigned char *bytes = empty_tables(&n, err);
     if (!bytes)
         return -1;
-    sqlite3_randomness(sizeof random, &random);
-    snprintf(name, sizeof name, NAME ".new-%llx", (unsigned long long)random);
-    int r = write_file(state_fd, name, bytes, n);
+    int r = getrandom(&random, sizeof random, 0) == sizeof random ? 0 : -EIO;
+    snprintf(name, sizeof name, NAME ".new-%016llx", (unsigned long long)random);
+    if (r == 0)
+        r = write_file(state_fd, name, bytes, n);
     sqlite3_free(bytes);
-    if (r == 0 && renameat2(state_fd, name, state_fd, NAME, RENAME_NOREPLACE) < 0)
+    if (r == 0 && renameat2(state_fd, name, state_fd, NAME, RENAME_NOREPLACE) < 0 &&
+        errno != EEXIST)
         r = -errno;
-    if (r < 0)
-        unlinkat(state_fd, name, 0);
-    return r < 0 && r != -EEXIST ? unusable(-r, err) : 0;
+    unlinkat(state_fd, name, 0);
+    return r < 0 ? unusable(-r, err) : 0;
 }
 
 /* One that is there is not opened to look at it: closing it would give up the locks that this process may have. */
@@ -398,9 +402,12 @@ static int find_file(int state_fd, struct err *err)
     r = check_file(state_fd, err);
     if (r == 0 && changes)
         return refuse(err, "state_damaged", "is missing, but `" NAME "-wal` is there");
-    if (r == 0 && make_file(state_fd, err) == 0)
-        r = check_file(state_fd, err);
-    return r > 0 ? 1 : -1;
+    if (r != 0)
+        return r;
+    if (make_file(state_fd, err) < 0)
+        return -1;
+    r = check_file(state_fd, err);
+    return r == 0 ? unusable(ENOENT, err) : r;
 }
 
 int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err)

@@ -288,6 +288,10 @@ static int place_by_walk(const struct beneath_root *root, const char *path, unsi
         r = -EISDIR;
     if (refused)
         return beneath_refuse(&real, path, err);
+    if (r == -ENOENT && flags & BENEATH_LOOK && flags & BENEATH_PARENTS) {
+        ret->dir = -1;
+        return 0;
+    }
     if (r < 0)
         return fail(root, path, -r, err);
     ret->dir = TAKE_FD(dir);

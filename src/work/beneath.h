@@ -38,7 +38,8 @@ enum beneath_flag {
     BENEATH_FOLDER = 2,  /* it is a folder, or will be one */
     BENEATH_CARRIES = 4, /* with what is in it: the way to protected files must not go or come so */
     BENEATH_ONLY_READ = 8, /* what is protected may be used */
-    BENEATH_LOOK = 16, /* with PARENTS: no folder is made; NOT_FOUND where one would have to be */
+    BENEATH_LOOK =
+        16, /* with PARENTS: no folder is made; the place is -1 where one would have to be */
 };
 
 /* Opens path (relative, "." for the root) following links that stay inside. Never blocks on a FIFO.

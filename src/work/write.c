@@ -216,8 +216,9 @@ int work_look(struct work *w, const struct beneath_root *root, const struct op_w
     struct writing x = {.w = w, .q = q, .path = q->path.p, .place.dir = -1, .fd = -1};
     *ret_fd = -1;
     if (find_place(&x, root, BENEATH_LOOK, err) < 0)
-        /* Folders would be made for it. */
-        return err->code == ERR_NOT_FOUND ? check_size(&x, bytes, err) : -1;
+        return -1;
+    if (x.place.dir < 0)
+        return check_size(&x, bytes, err);
     if (look_at_target(&x, err) < 0)
         return -1;
     if (beneath_may_fill(x.place.dir) < 0)

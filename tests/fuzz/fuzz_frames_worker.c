@@ -151,19 +151,49 @@ static bool read_request(const struct frame *frame, struct call *call)
                                   &call->request, &err) == 0;
 }
 
+/* A path that begins with a link, in a call that would follow it and was told to use only what paths name. */
+static bool leads_elsewhere(const struct call *call)
+{
+    static const char *const links[] = {"l", "out", "abs", "etc"};
+    yyjson_val *head = yyjson_doc_get_root(call->doc);
+    struct str path = call->request.writing.path;
+    size_t n = strcspn(path.p, "/");
+    bool found = false;
+    for (size_t i = 0; i < ARRAY_LEN(links); i++)
+        found |= n == strlen(links[i]) && memcmp(path.p, links[i], n) == 0;
+    switch (call->op - op_table) {
+    case OP_STAT:
+        found &= !call->request.stat.no_links;
+        break;
+    case OP_PREVIEW:
+        found &= call->request.preview.of != PREVIEW_DELETE;
+        break;
+    case OP_DELETE:
+    case OP_MOVE:
+    case OP_SWEEP:
+    case OP_RULES:
+    case OP_SCAN:
+        found = false;
+    }
+    return found && yyjson_get_bool(yyjson_obj_get(head, "as_named"));
+}
+
 static void check_replies(int fd, const struct frame *asked)
 {
     static char buffer[FRAME_BYTES_MAX];
     struct call *call = call_new();
     buf_init(&call->reply_body, 64u << 20);
     bool possible = asked->type == FRAME_CALL && read_request(asked, call);
+    bool elsewhere = possible && leads_elsewhere(call);
+    if (possible && call->op == &op_table[OP_PREVIEW])
+        must(marked(".") && marked("d"));
     unsigned answers = 0;
     struct frame frame;
     struct err err;
     while (frame_receive(fd, buffer, MSG_DONTWAIT, &frame, NULL) == 1) {
         must(asked->type == FRAME_CALL && frame.token == asked->token && answers == 0);
         must(!memmem(frame.body.p, frame.body.n, SECRET, strlen(SECRET)));
-        must(possible || frame.type == FRAME_ERROR);
+        must((possible && !elsewhere) || frame.type == FRAME_ERROR);
         enum flight_result r = flight_take(call, &frame, &err);
         must(r != FLIGHT_BROKEN);
         answers += r != FLIGHT_MORE;
@@ -243,9 +273,12 @@ static void check_built(struct str bytes)
     BUF_AT_END struct buf out = BUF_INIT(FRAME_BYTES_MAX);
     struct source rest = {(const uint8_t *)bytes.p, bytes.n};
     struct json_out j = {.out = &head};
-    const struct op *op = &op_table[next_byte(&rest) % OP_COUNT];
+    unsigned pick = next_byte(&rest);
+    const struct op *op = &op_table[pick % OP_COUNT];
     jo_open(&j, '{');
     jo_ktext(&j, "op", op->name);
+    if (pick / OP_COUNT % 2)
+        jo_kbool(&j, "as_named", true);
     jo_key(&j, "args");
     build_object(&op->request, &rest, &j);
     jo_close(&j, '}');

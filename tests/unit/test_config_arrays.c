@@ -93,8 +93,7 @@ static double cpu_ms(void)
     return (double)clock() * 1000 / CLOCKS_PER_SEC;
 }
 
-/* Takes three milliseconds. The bound leaves room for sanitizers; one by one into a sorted array would be over it
- * there, and so would copies for each cell. */
+/* Time of the processor, so that a busy machine matters less. Measured: 2.5 ms to load, 5 µs for a copy. */
 static void thousands_of_rules_are_quick(void **state)
 {
     (void)state;
@@ -102,7 +101,7 @@ static void thousands_of_rules_are_quick(void **state)
     assert_true(strlen(json) > CONFIG_WORKSPACE_BYTES_MAX);
     double begin = cpu_ms();
     CONFIG_AT_END struct config *config = loaded(json);
-    assert_true(cpu_ms() - begin < 250);
+    assert_true(cpu_ms() - begin < 50);
     assert_int_equal(config_count(config, "approval.rules"), MANY);
     begin = cpu_ms();
     for (int i = 0; i < 100; i++)

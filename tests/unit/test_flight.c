@@ -204,6 +204,9 @@ static void pieces_are_put_together(void **state)
 #define READ_HEAD(rest)                                                                            \
     "{'size':9,'sha256':'" SHA "','total_lines':3,'start_line':1,'end_line':1" rest "}"
 
+#define PREVIEW_HEAD(bytes, entries, rest)                                                         \
+    "{'type':'file','bytes_before':0,'bytes_after':" bytes ",'entries':" entries rest "}"
+
 static void a_reply_that_breaks_the_rules_is_a_breach(void **state)
 {
     (void)state;
@@ -250,6 +253,13 @@ static void a_reply_that_breaks_the_rules_is_a_breach(void **state)
         {OP_RULES, "{'count':-1}"},
         {OP_SCAN, "{'count':1001}"},
         {OP_SWEEP, "{'count':0}"},
+        {OP_PREVIEW, PREVIEW_HEAD("-1", "0", "")},
+        {OP_PREVIEW, PREVIEW_HEAD("0", "-1", "")},
+        {OP_PREVIEW, PREVIEW_HEAD("0", "0", ",'exists':true")},
+        {OP_PREVIEW, PREVIEW_HEAD("0", "0", ",'sha256_before':'" SHA "'")},
+        {OP_PREVIEW, PREVIEW_HEAD("0", "0", ",'exists':true,'sha256_before':''")},
+        {OP_PREVIEW, PREVIEW_HEAD("0", "1", "")},
+        {OP_PREVIEW, "{'type':'directory','bytes_before':0,'bytes_after':0,'entries':0}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         if (result_of(cases[i].op, cases[i].head, nothing) != FLIGHT_BROKEN)
@@ -297,6 +307,41 @@ static void bodies_have_limits(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(bodiless); i++)
         assert_int_equal(result_of(bodiless[i].op, bodiless[i].head, STR("x")), FLIGHT_BROKEN);
+}
+
+static enum flight_result preview_of(enum preview_of of, const char *head, struct str body)
+{
+    struct err err;
+    struct call *call = new_call(OP_PREVIEW);
+    call->request.preview.of = of;
+    call->reply_body.max = 2 * OP_PREVIEW_DIFF_MAX;
+    enum flight_result r = say(call, FRAME_RESULT, head, body, &err);
+    call_free(call);
+    return r;
+}
+
+static void a_preview_fits_its_call(void **state)
+{
+    (void)state;
+    static char large[OP_PREVIEW_DIFF_MAX + 1];
+    const char *fresh = PREVIEW_HEAD("1", "0", "");
+    const char *there = PREVIEW_HEAD("1", "0", ",'exists':true,'sha256_before':'" SHA "'");
+    const char *binary = PREVIEW_HEAD("1", "0", ",'binary':true");
+    const char *gone = PREVIEW_HEAD("0", "2", ",'exists':true");
+    const char *folder = "{'type':'directory','exists':true,'bytes_before':0,'bytes_after':0,"
+                         "'entries':10000,'cut':true}";
+    assert_int_equal(preview_of(PREVIEW_WRITE, fresh, STR("diff")), FLIGHT_DONE);
+    assert_int_equal(preview_of(PREVIEW_EDIT, there, STR("diff")), FLIGHT_DONE);
+    assert_int_equal(preview_of(PREVIEW_WRITE, binary, nothing), FLIGHT_DONE);
+    assert_int_equal(preview_of(PREVIEW_WRITE, binary, STR("diff")), FLIGHT_BROKEN);
+    assert_int_equal(preview_of(PREVIEW_WRITE, there, (struct str){large, sizeof large}),
+                     FLIGHT_BROKEN);
+    assert_int_equal(preview_of(PREVIEW_DELETE, gone, nothing), FLIGHT_DONE);
+    assert_int_equal(preview_of(PREVIEW_DELETE, folder, nothing), FLIGHT_DONE);
+    assert_int_equal(preview_of(PREVIEW_WRITE, folder, nothing), FLIGHT_BROKEN);
+    assert_int_equal(preview_of(PREVIEW_DELETE, gone, STR("diff")), FLIGHT_BROKEN);
+    assert_int_equal(preview_of(PREVIEW_DELETE, there, nothing), FLIGHT_BROKEN);
+    assert_int_equal(preview_of(PREVIEW_DELETE, fresh, nothing), FLIGHT_BROKEN);
 }
 
 static void add_entry(struct buf *body, const char *name)
@@ -536,6 +581,7 @@ int main(void)
         cmocka_unit_test(a_reply_that_breaks_the_rules_is_a_breach),
         cmocka_unit_test(the_largest_numbers_are_only_numbers),
         cmocka_unit_test(bodies_have_limits),
+        cmocka_unit_test(a_preview_fits_its_call),
         cmocka_unit_test(a_listing_fits_its_count),
         cmocka_unit_test(a_listing_of_one_folder_names_no_folders),
         cmocka_unit_test(what_a_search_found_fits_what_it_was_asked),
