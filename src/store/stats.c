@@ -264,18 +264,6 @@ int stats_each(struct db *db,
     return result;
 }
 
-int stats_approvals_waiting(struct db *db, int64_t now_ms, int64_t *ret, struct err *err)
-{
-    sqlite3_stmt *st = db_statement(
-        db, "SELECT count(*) FROM approval WHERE state = 'waiting' AND expires_ms > ?1");
-    sqlite3_bind_int64(st, 1, now_ms);
-    int r = db_step(st) == SQLITE_ROW ? 0 : db_error(db, err);
-    if (r == 0)
-        *ret = sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
-    return r;
-}
-
 int stats_each_counter(struct db *db,
                        int (*visit)(void *arg, bool budget, const char *key, int64_t value,
                                     int64_t since_ms),

@@ -39,8 +39,6 @@ extern const int64_t stats_bounds_ms[STATS_BUCKETS];
 int stats_each(struct db *db,
                int (*visit)(void *arg, const char *name, const char *labels, int64_t value),
                void *arg, struct err *err);
-/* One sum by itself: how many approvals wait now. -1 with err. */
-int stats_approvals_waiting(struct db *db, int64_t now_ms, int64_t *ret, struct err *err);
 /* What counters hold: `budget` what was spent in the period under way, `rate` how many calls were let through. */
 int stats_each_counter(struct db *db,
                        int (*visit)(void *arg, bool budget, const char *key, int64_t value,
