@@ -17,9 +17,7 @@ static const unsigned char places[256] = {
 
 static bool at_sign(const struct redact_text *t, size_t i, struct redact_span *ret)
 {
-    if (t->p[i] == ':' && t->n - i > 3 && t->p[i + 1] == '/' && t->p[i + 2] == '/')
-        return redact_userinfo(t, i, ret);
-    return redact_assigned(t, i, ret);
+    return (t->p[i] == ':' && redact_userinfo(t, i, ret)) || redact_assigned(t, i, ret);
 }
 
 static bool at_dash(const struct redact_text *t, size_t i, struct redact_span *ret)

@@ -37,7 +37,7 @@ bool redact_option_name(struct str name);
 bool redact_shape(const struct redact_text *t, size_t at, struct redact_span *ret);
 bool redact_aws_secret(const struct redact_text *t, size_t at, struct redact_span *ret);
 bool redact_private_key(const struct redact_text *t, size_t at, struct redact_span *ret);
-/* At the colon of `://`. */
+/* At the colon of `scheme://`. */
 bool redact_userinfo(const struct redact_text *t, size_t at, struct redact_span *ret);
 /* At `=` or `:`. */
 bool redact_assigned(const struct redact_text *t, size_t at, struct redact_span *ret);

@@ -225,10 +225,21 @@ static bool ends_authority(char c)
     return (unsigned char)c <= ' ' || strchr("/?#\"'<>`\\", c);
 }
 
+/* Behind `://`, of which a path that was put in order has only one slash left. */
+static size_t authority_behind(const struct redact_text *t, size_t colon)
+{
+    if (t->n - colon < 4 || colon < 3 || t->p[colon + 1] != '/' ||
+        !redact_is_alnum(t->p[colon - 1]))
+        return 0;
+    return colon + 2 + (t->p[colon + 2] == '/');
+}
+
 /* All of it: of two parts the first can be the key as well. A user's name alone stays unless it looks like one. */
 bool redact_userinfo(const struct redact_text *t, size_t at, struct redact_span *ret)
 {
-    size_t from = at + 3;
+    size_t from = authority_behind(t, at);
+    if (from == 0)
+        return false;
     size_t last = 0;
     size_t i = from;
     bool colon = false;

@@ -303,5 +303,5 @@ int front_audit(int argc, char *const *argv)
     if (verb->run(state_fd, &o, &err) == 0)
         return EXIT_OK;
     log_error("%s", err.message);
-    return err.code == ERR_INVALID_ARGUMENTS ? EXIT_USAGE : EXIT_TOOL_ERROR;
+    return err_row(err.code)->kind == KIND_MODEL ? EXIT_USAGE : EXIT_TOOL_ERROR;
 }

@@ -189,6 +189,7 @@ static void outcome(void *self, struct call *call)
     audit_end(r->audit);
     if (r->execution_fd >= 0)
         add_execution_line(r, call);
+    stats_call(r->stats, call);
     if (r->keeper)
         keeper_after(r->keeper, call);
 }
