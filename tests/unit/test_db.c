@@ -553,17 +553,31 @@ static void a_failing_write_is_an_error(void **state)
 
 #define NO_MOUNT 77
 
+static int put(const char *path, const char *text)
+{
+    FD_AT_END int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd < 0 ? -1 : fd_write_all(fd, text, strlen(text));
+}
+
+/* A plain user mounts in a namespace of users of its own. */
+static int become_root(void)
+{
+    char users[64];
+    char groups[64];
+    snprintf(users, sizeof users, "0 %u 1", (unsigned)geteuid());
+    snprintf(groups, sizeof groups, "0 %u 1", (unsigned)getegid());
+    if (geteuid() == 0)
+        return 0;
+    if (unshare(CLONE_NEWUSER) < 0 || put("/proc/self/setgroups", "deny") < 0 ||
+        put("/proc/self/uid_map", users) < 0)
+        return -1;
+    return put("/proc/self/gid_map", groups);
+}
+
 static int mount_small_disk(void)
 {
-    char map[64];
-    int n = snprintf(map, sizeof map, "0 %u 1", (unsigned)geteuid());
-    bool root = geteuid() == 0;
-    if (unshare(CLONE_NEWNS | (root ? 0 : CLONE_NEWUSER)) < 0)
-        return -1;
-    FD_AT_END int fd = root ? -1 : open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
-    if (!root && write(fd, map, (size_t)n) != n)
-        return -1;
-    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+    if (become_root() < 0 || unshare(CLONE_NEWNS) < 0 ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
         mount("tmpfs", folder, "tmpfs", 0, "size=512k") < 0)
         return -1;
     folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
