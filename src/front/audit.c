@@ -1,4 +1,4 @@
-/* `sandgate audit show|tail`. */
+/* `sandgate audit show|tail|verify`. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "front/audit_verify.h"
 #include "front/audit_write.h"
 #include "front/front.h"
 #include "gate/state.h"
@@ -258,6 +259,8 @@ static int run_tail(int state_fd, const struct options *o, struct err *err)
 static const struct verb verbs[] = {
     {"show", OPTIONS_AUDIT | OPTIONS_LISTING, run_show, "what was called, and what became of it"},
     {"tail", OPTIONS_AUDIT | OPTIONS_LISTING, run_tail, "the same, and what comes as it comes"},
+    {"verify", OPTIONS_VERIFY | OPTIONS_LISTING, audit_verify_run,
+     "whether the log is as it was written, and where not"},
 };
 
 static int help(void)

@@ -53,6 +53,8 @@ static const struct row rows[] = {
      "from then on: 2024-05-01T12:00 (UTC), 30m, 2h, 7d"},
     {"until", OPTIONS_AUDIT, AT(until), "TIME", "up to then"},
     {"last", OPTIONS_AUDIT, AT(last), "N", "only the last ones (tail: 10)"},
+    {"anchors", OPTIONS_VERIFY, AT(anchors), "FILE",
+     "lines that audit.anchor's program kept: each has to be in the log"},
     {"as", OPTIONS_AUDIT, AT(as), "FORMAT", "text (default), json, otel or journald"},
 };
 

@@ -8,18 +8,19 @@
 #define WORDS_MAX 8
 
 enum option_set {
-    OPTIONS_SHAPE = 1,       /* --dialect --format */
-    OPTIONS_PLACE = 2,       /* --workspace --project --pkg --state --session */
-    OPTIONS_IDENTITY = 4,    /* --agent --run --config */
-    OPTIONS_LISTING = 8,     /* --json */
-    OPTIONS_FOLDER = 16,     /* --workspace alone */
-    OPTIONS_DIALECT = 32,    /* --dialect alone */
-    OPTIONS_COMMAND = 64,    /* --cwd --agent --config */
-    OPTIONS_REST = 128,      /* what stands behind the options is not looked at */
-    OPTIONS_SCOPE = 256,     /* how far a yes reaches: --session --always --yes */
-    OPTIONS_WAITING = 512,   /* --all --watch */
-    OPTIONS_APPROVER = 1024, /* --approver */
-    OPTIONS_AUDIT = 1 << 14, /* which records, and how they are written */
+    OPTIONS_SHAPE = 1,        /* --dialect --format */
+    OPTIONS_PLACE = 2,        /* --workspace --project --pkg --state --session */
+    OPTIONS_IDENTITY = 4,     /* --agent --run --config */
+    OPTIONS_LISTING = 8,      /* --json */
+    OPTIONS_FOLDER = 16,      /* --workspace alone */
+    OPTIONS_DIALECT = 32,     /* --dialect alone */
+    OPTIONS_COMMAND = 64,     /* --cwd --agent --config */
+    OPTIONS_REST = 128,       /* what stands behind the options is not looked at */
+    OPTIONS_SCOPE = 256,      /* how far a yes reaches: --session --always --yes */
+    OPTIONS_WAITING = 512,    /* --all --watch */
+    OPTIONS_APPROVER = 1024,  /* --approver */
+    OPTIONS_AUDIT = 1 << 14,  /* which records, and how they are written */
+    OPTIONS_VERIFY = 1 << 15, /* --anchors */
 };
 
 struct options {
@@ -54,6 +55,7 @@ struct options {
     const char *last;
     const char *as;
     bool failed;
+    const char *anchors;
     char *const *rest; /* OPTIONS_REST */
     int n_rest;
 };

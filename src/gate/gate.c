@@ -17,7 +17,6 @@
 #include "gate/state.h"
 
 /* How long closing waits for others that write to the database. */
-#define STATS_WAIT_MS 200
 
 static void on_child(uv_signal_t *handle, int signum)
 {
@@ -172,6 +171,7 @@ static int open_keeper(struct gate *gate, const struct gate_options *o, struct e
         .config = gate->config,
         .session = gate->session,
         .own_hand = o->own_hand,
+        .stats = gate->record.stats,
         .durable = strcmp(config_text(gate->config, "audit.sync"), "always") == 0,
     };
     if (keeper_new(&gate->keeper, &options, err) < 0)
@@ -241,19 +241,6 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     return r;
 }
 
-/* The last of it: what is lost here are numbers for whoever watches. */
-static void flush_stats(struct gate *gate)
-{
-    struct err ignored;
-    struct db *db = NULL;
-    if (gate->record.stats && db_open(&db, gate->state_fd, false, &ignored) == 0 &&
-        db_begin(db, STATS_WAIT_MS, &ignored) == 0 &&
-        stats_flush(gate->record.stats, db, &ignored) == 0)
-        db_commit(db, &ignored);
-    db_close(db);
-    stats_free(TAKE_PTR(gate->record.stats));
-}
-
 void gate_close(struct gate *gate)
 {
     if (!gate->loop_open)
@@ -263,7 +250,7 @@ void gate_close(struct gate *gate)
     session_free(gate->session);
     pipeline_done(&gate->pipeline);
     uv_close((uv_handle_t *)&gate->child_signal, NULL);
-    flush_stats(gate);
+    stats_free(TAKE_PTR(gate->record.stats));
     record_done(&gate->record);
     audit_close(gate->audit);
     uv_run(&gate->loop, UV_RUN_DEFAULT);

@@ -196,6 +196,7 @@ struct policy_hook keeper_hook(struct keeper *k)
 
 void keeper_after(struct keeper *k, const struct call *call)
 {
+    keeper_sum_later(k);
     if (k->hooks && call->tool)
         hooks_after(k->hooks, call);
 }
@@ -221,8 +222,10 @@ int keeper_new(struct keeper **ret_keeper, const struct keeper_options *options,
     k->options = *options;
     uv_timer_init(options->loop, &k->poll);
     uv_timer_init(options->loop, &k->settle);
+    uv_timer_init(options->loop, &k->sums);
     uv_unref((uv_handle_t *)&k->settle);
-    k->poll.data = k->settle.data = k;
+    uv_unref((uv_handle_t *)&k->sums);
+    k->poll.data = k->settle.data = k->sums.data = k;
     if (policy_of(k, options->config, err) == NULL ||
         db_open(&k->db, options->state_fd, options->durable, err) < 0 ||
         hooks_new(&k->hooks, options->loop, options->config, options->state_fd, err) < 0 ||
@@ -242,11 +245,12 @@ void keeper_use_audit(struct keeper *k, struct audit *audit)
 static void closed(uv_handle_t *handle)
 {
     struct keeper *k = handle->data;
-    if (handle == (uv_handle_t *)&k->poll) {
+    if (handle == (uv_handle_t *)&k->poll)
         uv_close((uv_handle_t *)&k->settle, closed);
-        return;
-    }
-    free(k);
+    else if (handle == (uv_handle_t *)&k->settle)
+        uv_close((uv_handle_t *)&k->sums, closed);
+    else
+        free(k);
 }
 
 void keeper_free(struct keeper *k)

@@ -8,6 +8,7 @@
 #include "session/session.h"
 #include "store/approvals.h"
 #include "store/audit.h"
+#include "store/stats.h"
 
 struct keeper;
 
@@ -16,8 +17,9 @@ struct keeper_options {
     int state_fd;
     const struct config *config; /* the operator's; borrowed */
     struct session *session;
-    bool own_hand; /* a person typed the call: where no rule says otherwise nobody is asked */
-    bool durable;  /* what was charged survives a power loss */
+    bool own_hand;       /* a person typed the call: where no rule says otherwise nobody is asked */
+    bool durable;        /* what was charged survives a power loss */
+    struct stats *stats; /* added to the state every now and then; borrowed */
 };
 
 /* Refuses rules that are wrong and a state that cannot be used. */

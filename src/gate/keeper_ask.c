@@ -67,6 +67,7 @@ static void record(struct keeper *k, const struct ask *ask, const char *kind)
 {
     struct err ignored; /* the call's own records tell of a log that cannot be written */
     const struct approval *a = &ask->approval;
+    stats_approval(k->options.stats, a->state);
     if (!k->audit)
         return;
     struct json_out *j = audit_begin(k->audit, kind, ask->call->uid);

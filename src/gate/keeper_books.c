@@ -5,6 +5,7 @@
 #include "gate/keeper_parts.h"
 
 #define SETTLE_MS 20
+#define SUMS_MS 1000
 #define LAST_WAIT_MS 500
 
 bool keeper_costs(void *self, const struct call *call)
@@ -181,9 +182,34 @@ static void on_settle(uv_timer_t *timer)
         uv_timer_start(timer, on_settle, SETTLE_MS, 0);
 }
 
+/* What is lost here are numbers for whoever watches. */
+static void add_sums(struct keeper *k, int wait_ms)
+{
+    struct err ignored;
+    struct stats *stats = k->options.stats;
+    if (!stats || db_begin(k->db, wait_ms, &ignored) != 0)
+        return;
+    bool good = stats_flush(stats, k->db, &ignored) == 0 && db_commit(k->db, &ignored) == 0;
+    if (!good)
+        db_rollback(k->db);
+    stats_flushed(stats, good);
+}
+
+static void on_sums(uv_timer_t *timer)
+{
+    add_sums(timer->data, 0);
+}
+
+void keeper_sum_later(struct keeper *k)
+{
+    if (!uv_is_active((uv_handle_t *)&k->sums))
+        uv_timer_start(&k->sums, on_sums, SUMS_MS, 0);
+}
+
 void keeper_settle_all(struct keeper *k)
 {
     settle_some(k, LAST_WAIT_MS);
+    add_sums(k, LAST_WAIT_MS);
     for (struct to_settle *s; (s = k->to_settle);) { /* stays counted in full */
         k->to_settle = s->next;
         free(s->charge.key);
