@@ -323,7 +323,7 @@ static int open_cell(struct session *s, struct err *err)
                                                       .unguarded = true,
                                                       .start_line = ARG_ABSENT,
                                                       .end_line = ARG_ABSENT,
-                                                      .max_bytes = CONFIG_BYTES_MAX};
+                                                      .max_bytes = CONFIG_WORKSPACE_BYTES_MAX};
     } else {
         call = session_own_call(s, OP_STAT, 0, ".", came);
         call->request.stat = (struct op_stat_request){.path = call_path_text(call)};
