@@ -125,7 +125,7 @@ static int deny(const struct check *check, const char *field, bool own, const ch
     snprintf(check->verdict->rule, sizeof check->verdict->rule, "%s", where);
     err_set(check->err, ERR_CAPABILITY_DENIED,
             "the tool `%.60s` needs the capability %s%.120s, which %s%.60s%s has not: granted is "
-            "%.120s, by %s",
+            "%.120s; %s grants it",
             call->tool ? call->tool->name : call->name, strchr(field, '.') + 1, what,
             agent ? "the agent `" : "an agent without a name", agent ? agent : "", agent ? "`" : "",
             granted, where);

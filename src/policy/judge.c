@@ -30,11 +30,12 @@ static void report(const struct judgement *j, const char *rule, const char *outc
         j->step(j->step_arg, &(struct policy_step){rule, outcome, why});
 }
 
+/* The error is there already; without a reason, that too. */
 static int deny(struct judgement *j, const char *reason)
 {
     j->verdict->kind = VERDICT_DENY;
     report(j, j->verdict->rule, "denies", j->err->message);
-    return err_reason(j->err, reason);
+    return reason ? err_reason(j->err, reason) : -1;
 }
 
 static void decided_by(struct judgement *j, enum verdict_kind kind, const char *rule)
@@ -125,7 +126,7 @@ static int check_grants(struct judgement *j)
         return deny(j, "rule_cannot_be_kept");
     }
     if (grants_check(grants, j->policy->config, &j->facts, j->verdict, j->err) < 0)
-        return deny(j, j->err->reason);
+        return deny(j, NULL);
     report(j, "policy.capabilities", "allows", "");
     return 0;
 }
