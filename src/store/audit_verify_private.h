@@ -67,6 +67,7 @@ struct verifier {
     bool rotated; /* the last record is a `log.rotated` */
     bool loose;   /* something was wrong just before: no word about seq */
     bool seen;    /* a record of the slot */
+    char previous[ROTATED_NAME_MAX]; /* file of the slot; empty: none */
     struct place at;
     struct place next; /* where the next line would be */
     struct region region;

@@ -233,7 +233,7 @@ def check_records(case, places, answers):
 # --- the gate's log
 
 AUDIT = "xdg/sandgate/audit"
-COMMON = ("ts", "seq", "gate", "call")  # of every record about a call
+COMMON = ("ts", "seq", "gate", "call", "hash")  # of every record about a call
 
 
 def check_audit(case, places):
