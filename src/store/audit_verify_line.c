@@ -48,14 +48,14 @@ static void region_add(struct verifier *v, const struct audit_line *line)
     hash_add(&g->hash, line->text.p, line->text.n);
     g->bytes += (int64_t)line->text.n;
     g->newline = line->ends;
-    g->cut = g->cut && !line->ends;
+    g->ends += line->ends;
 }
 
 static void region_begin(struct verifier *v, const struct audit_line *line,
                          const struct chain_record *record)
 {
     struct region *g = &v->region;
-    *g = (struct region){.open = true, .cut = true, .place = v->at};
+    *g = (struct region){.open = true, .record = record != NULL, .place = v->at};
     hash_begin(&g->hash);
     if (record)
         describe(v, record);
@@ -283,10 +283,11 @@ void verify_begin_file(struct verifier *v, const char *name)
 void verify_end_file(struct verifier *v, bool is_rotated)
 {
     struct region *g = &v->region;
-    if (g->open && g->cut && !is_rotated) {
+    /* A line without its end, and perhaps the beginning of what its recovery writes. */
+    if (g->open && !g->record && g->ends <= 1 && !is_rotated) {
         verify_tell(v, VERIFY_NOTE, &g->place, v->gate, 0,
-                    "the last line is not finished: its gate is writing it, or was killed and "
-                    "nobody has started one since");
+                    "the last line is not finished: its gate is writing it, or was killed and is "
+                    "not recovered yet");
         g->open = false;
     } else if (g->open) {
         region_bad(v);
