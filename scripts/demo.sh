@@ -23,6 +23,8 @@ trap 'exit 1' HUP PIPE
 unset SANDGATE_CONFIG TOOL_RUNTIME TOOL_TIMEOUT_SECS TOOL_MEMORY_MB TOOL_ALLOW_DIRECT_NETWORK WORKSPACE_FS_MODE \
     MODEL_PROVIDER MODEL_BASE_URL
 export HOME="$work/home" XDG_STATE_HOME="$work/home/state" XDG_CONFIG_HOME="$work/home/config"
+# Nobody is asked about calls that change something, but in the part about that.
+export SANDGATE_APPROVAL_DEFAULT=approve
 umask 022
 chmod 755 "$work"
 cd "$work"
@@ -158,6 +160,45 @@ claim 'write_file is switched off, exit status 3' ended 3
 claim 'the field that is not for a workspace to set was left out' in_file warnings 'cell.uid is left out'
 rm project/sandgate.json
 
+heading 'A person is asked'
+ask() { env -u SANDGATE_APPROVAL_DEFAULT timeout 20 "$SANDGATE" "$@"; }
+printf "  \$ sandgate call write_file '{\"path\":\"notes.txt\",\"content\":\"Bread is bought.\\\\n\"}' --workspace project &\n"
+ask call write_file '{"path":"notes.txt","content":"Bread is bought.\n"}' --workspace project >later 2>/dev/null &
+gate=$!
+calls=$((calls + 1))
+request=
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    request=$(ask approvals --json | sed -n 's/.*"id":"\([a-z0-9]*\)".*/\1/p' | head -n 1)
+    [ -z "$request" ] || break
+    sleep 0.1
+done
+printf '  $ sandgate approvals %s\n' "$request"
+answer=$(ask approvals "$request")
+show "$answer"
+claim 'the call waits, with the difference it would make' has '+Bread is bought.'
+claim 'nothing was written meanwhile' holds project/notes.txt 'Milk and bread are bought.'
+printf '  $ sandgate approve %s\n' "$request"
+ask approve "$request" | sed 's/^/    /'
+wait "$gate" || failed=1
+gate=
+claim 'approved, it runs' holds project/notes.txt 'Bread is bought.'
+status=0
+ask approve "$request" >/dev/null 2>&1 || status=$?
+claim 'and the same yes is good for nothing else' ended 1
+printf '{"approval":{"rules":[{"toolName":"run_command","action":"deny","condition":{"command":{"program":"git push"}}},
+  {"toolName":"run_command","action":"budget","budgetLimit":1}]}}\n' >rules.json
+printf '  rules.json: %s\n' "$(cat rules.json)"
+call run_command '{"command":"true && git push"}' --workspace project --config rules.json
+claim 'a rule names what it denies' has 'approval.rules[0]'
+call run_command '{"command":"echo once"}' --workspace project --config rules.json
+call run_command '{"command":"echo twice"}' --workspace project --config rules.json
+claim 'a budget of one call is one call' has '"code":"BUDGET_EXCEEDED"'
+printf '  $ sandgate policy explain run_command %s --config rules.json\n' "'{\"command\":\"git push\"}'"
+answer=$(ask policy explain run_command '{"command":"git push"}' --config rules.json --workspace project)
+show "$answer"
+claim 'why, without running it' has 'verdict: deny'
+printf 'Milk and bread are bought.\n' >project/notes.txt
+
 heading 'The same tool as an OpenAI function call, over stdin and stdout'
 line='{"id":"call_1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"notes.txt\"}"}}'
 printf "  \$ printf '%%s\\\\n' '%s' |\n        sandgate stdio --format openai --workspace project\n" "$line"
@@ -254,6 +295,18 @@ printf '  %s calls were made: %s intents, each with an outcome, and %s refused b
 claim 'every call is in the log, once' is "$calls" $(($(count intent) + $(count refused)))
 claim 'every intent has its outcome' is "$(count intent)" "$(count outcome)"
 claim 'no text that was written is in it' not_in_file "$log" 'bought'
+
+printf '  $ sandgate audit verify\n'
+answer=$(timeout 20 "$SANDGATE" audit verify) || failed=1
+show "$answer"
+sed 's/"ok":true/"ok":false/' "$log" >forged
+cp "$log" genuine
+cat forged >"$log"
+status=0
+answer=$(timeout 20 "$SANDGATE" audit verify 2>&1) || status=$?
+show "$(printf '%s\n' "$answer" | head -n 3)"
+claim 'one word that was changed is found' ended 1
+cat genuine >"$log"
 
 echo
 if [ "$failed" = 0 ]; then

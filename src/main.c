@@ -25,6 +25,13 @@ static const struct subcommand commands[] = {
     {"run", front_run, "run one command in a sandbox"},
     {"tools", front_tools, "list the tools and their schemas"},
     {"session", front_session, "make, list and forget sessions"},
+    {"approvals", front_approvals,
+     "list the calls that wait for a yes, and the rules approved for always"},
+    {"approve", front_approve, "let a call run that waits for a yes"},
+    {"deny", front_deny, "refuse a call that waits for a yes"},
+    {"audit", front_audit, "what was called, and what became of it"},
+    {"stats", front_stats, "sums over all calls, for Prometheus"},
+    {"policy", front_policy, "show what the rules say of a call"},
 };
 
 static int help(int fd)

@@ -51,3 +51,77 @@ void clock_format_utc(int64_t unix_ms, char out[CLOCK_TEXT_MAX])
     at = put(at, (unsigned)ms, 3, 'Z');
     *at = '\0';
 }
+
+static int64_t days_from_civil(int64_t year, unsigned month, unsigned day)
+{
+    year -= month <= 2;
+    int64_t era = (year >= 0 ? year : year - 399) / 400;
+    unsigned yoe = (unsigned)(year - era * 400);
+    unsigned doy = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+    return era * 146097 + (int64_t)(yoe * 365 + yoe / 4 - yoe / 100 + doy) - 719468;
+}
+
+/* `digits` of them, between low and high. */
+static bool take(struct str *text, int digits, unsigned low, unsigned high, unsigned *ret)
+{
+    unsigned value = 0;
+    if (text->n < (size_t)digits)
+        return false;
+    for (int i = 0; i < digits; i++) {
+        if (text->p[i] < '0' || text->p[i] > '9')
+            return false;
+        value = value * 10 + (unsigned)(text->p[i] - '0');
+    }
+    *text = (struct str){text->p + digits, text->n - (size_t)digits};
+    *ret = value;
+    return value >= low && value <= high;
+}
+
+static bool take_sign(struct str *text, char sign)
+{
+    if (text->n == 0 || text->p[0] != sign)
+        return false;
+    *text = (struct str){text->p + 1, text->n - 1};
+    return true;
+}
+
+/* `.5` and `.500000001`, down to milliseconds. */
+static bool take_fraction(struct str *text, unsigned *ret_ms)
+{
+    unsigned unit = 100;
+    size_t n = 0;
+    for (; n < text->n && text->p[n] >= '0' && text->p[n] <= '9'; n++, unit /= 10)
+        *ret_ms += unit * (unsigned)(text->p[n] - '0');
+    *text = (struct str){text->p + n, text->n - n};
+    return n > 0;
+}
+
+static bool is_day(unsigned year, unsigned month, unsigned day)
+{
+    static const unsigned char lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    return day <= lengths[month - 1] + (unsigned)(month == 2 && leap);
+}
+
+bool clock_parse_utc(struct str text, int64_t *ret_unix_ms)
+{
+    unsigned year, month, day;
+    unsigned hour = 0, minute = 0, second = 0, ms = 0;
+    if (!take(&text, 4, 0, 9999, &year) || !take_sign(&text, '-') ||
+        !take(&text, 2, 1, 12, &month) || !take_sign(&text, '-') || !take(&text, 2, 1, 31, &day) ||
+        !is_day(year, month, day))
+        return false;
+    if (take_sign(&text, 'T') || take_sign(&text, ' ')) {
+        if (!take(&text, 2, 0, 23, &hour) || !take_sign(&text, ':') ||
+            !take(&text, 2, 0, 59, &minute))
+            return false;
+        if (take_sign(&text, ':') && (!take(&text, 2, 0, 60, &second) ||
+                                      (take_sign(&text, '.') && !take_fraction(&text, &ms))))
+            return false;
+        take_sign(&text, 'Z');
+    }
+    *ret_unix_ms =
+        (days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second) * 1000 +
+        ms;
+    return text.n == 0;
+}

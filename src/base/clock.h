@@ -2,8 +2,11 @@
 #ifndef SANDGATE_BASE_CLOCK_H
 #define SANDGATE_BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+
+#include "base/attr.h"
 
 #define CLOCK_TEXT_MAX 32
 
@@ -23,5 +26,7 @@ static inline int64_t clock_unix_ms(void)
 
 /* RFC 3339 in UTC with milliseconds, `2024-05-01T12:00:00.123Z`. */
 void clock_format_utc(int64_t unix_ms, char out[CLOCK_TEXT_MAX]);
+/* The same read back; seconds, their fraction and the time may be missing, and a space may stand for the T. */
+bool clock_parse_utc(struct str text, int64_t *ret_unix_ms);
 
 #endif

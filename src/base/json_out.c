@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "base/base64.h"
+#include "base/redact.h"
 #include "base/utf8.h"
 
 /* Escaped in parts of this size, each with room for the most it can become. */
@@ -202,7 +203,20 @@ static void quoted(struct json_out *j, struct str s, bool any_bytes)
 
 void jo_str(struct json_out *j, struct str s)
 {
-    quoted(j, s, false);
+    if (j->hide || j->redact)
+        jo_logged(j, s, s.n);
+    else
+        quoted(j, s, false);
+}
+
+void jo_logged(struct json_out *j, struct str s, size_t max)
+{
+    size_t shown = s.n > max ? utf8_cut(s.p, max) : s.n;
+    BUF_AT_END struct buf hidden = BUF_INIT(REDACT_OUT_MAX(shown));
+    if (!redact(s, shown, &hidden))
+        quoted(j, (struct str){s.p, shown}, false);
+    else
+        quoted(j, hidden.failed ? STR(REDACTED) : buf_str(&hidden), false);
 }
 
 void jo_bytes(struct json_out *j, struct str s)

@@ -15,6 +15,7 @@ struct json_out {
     struct buf *out;
     bool comma; /* something stands before the next item */
     bool redact;
+    bool hide;     /* secrets in strings, as base/redact.h finds them; `redact` hides them too */
     bool replaced; /* a string was not UTF-8 throughout */
 };
 
@@ -22,6 +23,8 @@ void jo_open(struct json_out *j, char bracket);   /* '{' or '[' */
 void jo_close(struct json_out *j, char bracket);  /* '}' or ']' */
 void jo_key(struct json_out *j, const char *key); /* plain ASCII, no quote or backslash */
 void jo_str(struct json_out *j, struct str s);
+/* The first `max` bytes of a string at most, without secrets. */
+void jo_logged(struct json_out *j, struct str s, size_t max);
 void jo_text(struct json_out *j, const char *text); /* NULL writes null */
 void jo_int(struct json_out *j, int64_t value);
 void jo_bool(struct json_out *j, bool value);

@@ -202,17 +202,27 @@ static int set_all(struct limit_group *g, const struct limits_want *want)
         const struct limits_tree *t = &g->limits->trees[i];
         if ((t->kinds & LIMIT_BIT(LIMIT_MEMORY)) && want->memory != g->has.memory)
             r = set_memory(t, g, want->memory);
+        /* Should a later one fail, it is known what it has. */
+        if (r == 0 && (t->kinds & LIMIT_BIT(LIMIT_MEMORY)))
+            g->has.memory = want->memory;
         if (r == 0 && (t->kinds & LIMIT_BIT(LIMIT_PROCESSES)) &&
             (want->processes != g->has.processes || !g->processes_known))
             r = set_processes(t, g, want->processes);
         if (r == 0 && (t->kinds & LIMIT_BIT(LIMIT_CPU)) && want->cpu_millis != g->has.cpu_millis)
             r = set_cpu(t, g, want->cpu_millis);
+        if (r == 0 && (t->kinds & LIMIT_BIT(LIMIT_CPU)))
+            g->has.cpu_millis = want->cpu_millis;
     }
     if (r == 0) {
         g->has = *want;
         g->processes_known = true;
     }
     return r;
+}
+
+int limit_group_change(struct limit_group *g, const struct limits_want *want)
+{
+    return set_all(g, want) < 0 ? -1 : 0;
 }
 
 bool limit_group_holds(const struct limit_group *g, uint64_t bytes)

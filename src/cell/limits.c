@@ -96,6 +96,11 @@ const char *limits_mechanism(const struct limits *l)
     return found;
 }
 
+bool limits_is_empty(const struct limits *l)
+{
+    return l->n_trees == 0;
+}
+
 bool limits_by_group(const struct limits *l, enum limit_kind kind)
 {
     for (size_t i = 0; i < l->n_trees; i++) {

@@ -43,11 +43,15 @@ void limits_close(struct limits *l);
 
 /* "cgroup2", "cgroup1" or "rlimit". */
 const char *limits_mechanism(const struct limits *l);
+/* No group limits anything. */
+bool limits_is_empty(const struct limits *l);
 /* Whether a group limits this, so that nobody else has to. */
 bool limits_by_group(const struct limits *l, enum limit_kind kind);
 
 /* An empty group with these limits; NULL when there is none to be had. */
 struct limit_group *limits_take(struct limits *l, const struct limits_want *want);
+/* Other limits for one that is taken, also when processes are in it. -1: it cannot have them. */
+int limit_group_change(struct limit_group *g, const struct limits_want *want);
 /* Whatever still runs in it is killed. Accepts NULL. */
 void limits_give_back(struct limits *l, struct limit_group *g);
 /* The same when the last of its processes is about to end by itself. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "base/utf8.h"
+#include "base/redact.h"
 #include "core/arg.h"
 
 #define LOG_STRING_MAX 256
@@ -49,6 +49,10 @@ static void redact_inner(const struct arg *arg, yyjson_val *val, struct json_out
 static void redact_one(const struct arg *arg, yyjson_val *val, struct json_out *j)
 {
     jo_key(j, arg->name);
+    if (redact_is_name((struct str){arg->name, strlen(arg->name)})) {
+        jo_text(j, REDACTED);
+        return;
+    }
     if (arg->items || arg->type == ARG_OBJECT) {
         redact_inner(arg, val, j);
         return;
@@ -68,9 +72,7 @@ static void redact_one(const struct arg *arg, yyjson_val *val, struct json_out *
         redact_bytes(text, j);
         return;
     }
-    if (text.n > LOG_STRING_MAX)
-        text.n = utf8_cut(text.p, LOG_STRING_MAX);
-    jo_str(j, text);
+    jo_logged(j, text, LOG_STRING_MAX);
 }
 
 void arg_redact(const struct arg_table *table, yyjson_val *object, struct json_out *j)

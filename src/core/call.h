@@ -84,7 +84,7 @@ struct call {
     bool approved;   /* someone was asked and said yes */
     bool charged;    /* what it costs was taken */
     struct ask *ask; /* the policy's, while it is held */
-    char approval_id[16];
+    char approval_id[16]; /* under which someone was asked; "": nobody was */
     char *approved_by; /* who said yes; NULL: nobody was asked */
     char *note;        /* a hook's, JSON; NULL: none */
     int64_t waited_ms;

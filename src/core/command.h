@@ -39,6 +39,7 @@ struct command {
     struct str cwd;      /* absolute, in the cell */
     const char *beneath; /* it has to lie in this folder */
     size_t max_output;   /* kept of each stream */
+    bool less_time;      /* than it asked for, by a rule */
     bool passed_on;      /* nothing is kept: whoever asked takes the output as it comes */
 
     /* What became of it. */

@@ -58,32 +58,6 @@ void config_free(struct config *config)
     free(config);
 }
 
-/* First match wins: a workspace's rules, which only say no or ask, go before those already there.
- * Anyone else's array replaces them. */
-static void commit_rules(struct config_map *map, struct config_changes *changes,
-                         enum config_trust trust)
-{
-    size_t added = config_rule_count(&changes->map);
-    CONFIG_MAP_AT_END struct config_map old = {0};
-    size_t kept = trust == CONFIG_WORKSPACE ? config_rule_count(map) : 0;
-    for (size_t i = 0; i < kept; i++)
-        config_rule_move(&old, added + i, map, i);
-    config_rules_clear(map);
-    config_map_merge(map, &old);
-}
-
-/* A limit that a workspace lowers for all also holds for those who have a higher one of their own. */
-static void lower_with_fallback(struct config_map *map, const struct config_map *changes)
-{
-    for (size_t i = 0; i < map->count; i++) {
-        struct config_entry *entry = &map->entries[i];
-        const char *fallback = entry->row->fallback;
-        const struct config_value *lowered = fallback ? config_map_get(changes, fallback) : NULL;
-        if (lowered && entry->row->tighten == CONFIG_LOWER && lowered->number < entry->value.number)
-            entry->value.number = lowered->number;
-    }
-}
-
 uint64_t config_edition(const struct config *config)
 {
     return config->edition;
@@ -92,20 +66,18 @@ uint64_t config_edition(const struct config *config)
 int config_apply(struct config *config, struct str json, const char *source,
                  enum config_trust trust, config_ignored_fn ignored, void *arg, struct err *err)
 {
-    struct config_changes changes = {0};
-    int r = config_changes_load(&changes, json, source, err);
-    if (r == 0) {
-        if (trust == CONFIG_WORKSPACE)
-            config_changes_tighten(&changes, &config->map, ignored, arg);
-        if (changes.has_rules)
-            commit_rules(&config->map, &changes, trust);
-        if (trust == CONFIG_WORKSPACE)
-            lower_with_fallback(&config->map, &changes.map);
-        config_map_merge(&config->map, &changes.map);
-        forget(config);
+    CONFIG_MAP_AT_END struct config_map changes = {0};
+    bool workspace = trust == CONFIG_WORKSPACE;
+    size_t max_bytes = workspace ? CONFIG_WORKSPACE_BYTES_MAX : CONFIG_BYTES_MAX;
+    if (config_changes_load(&changes, json, max_bytes, source, err) < 0)
+        return -1;
+    if (workspace) {
+        config_changes_tighten(&changes, &config->map, ignored, arg);
+        config_tighten_own(&config->map, &changes);
     }
-    config_map_done(&changes.map);
-    return r;
+    config_map_merge(&config->map, &changes);
+    forget(config);
+    return 0;
 }
 
 static const char *variable(char *const *environment, const char *name)
@@ -145,12 +117,24 @@ int config_apply_env(struct config *config, char *const *environment, struct err
 }
 
 /* A wrong path is a mistake in this program: stopping beats a limit that is quietly not there. */
-static const struct config_row *row_or_abort(const char *path, unsigned types)
+static void abort_unless(const struct config_row *row, unsigned types)
 {
-    const struct config_row *row = config_row_find(path);
     if (!row || !(types & (1u << row->type)))
         abort();
-    return row;
+}
+
+/* NULL: the default of *ret_row holds. */
+static const struct config_value *value_at(const struct config *config, const char *path,
+                                           unsigned types, const struct config_row **ret_row)
+{
+    const struct config_value *value;
+    if (config_map_find_field(&config->map, path, ret_row, &value)) {
+        abort_unless(*ret_row, types);
+        return value;
+    }
+    *ret_row = config_row_find(path);
+    abort_unless(*ret_row, types);
+    return config_effective(&config->map, *ret_row, path, ret_row);
 }
 
 static struct config_memo *memo_of(const struct config *config, const char *path)
@@ -166,8 +150,8 @@ static int64_t number_at(const struct config *config, const char *path, unsigned
     struct config_memo *memo = memo_of(config, path);
     if (strcmp(memo->path, path) == 0)
         return memo->number;
-    const struct config_row *row = row_or_abort(path, types);
-    const struct config_value *value = config_effective(&config->map, row, path, &row);
+    const struct config_row *row;
+    const struct config_value *value = value_at(config, path, types, &row);
     int64_t number = value ? value->number : row->number;
     if (strlen(path) < sizeof memo->path) {
         memcpy(memo->path, path, strlen(path) + 1);
@@ -188,30 +172,56 @@ bool config_bool(const struct config *config, const char *path)
 
 const char *config_text(const struct config *config, const char *path)
 {
-    const struct config_row *row = row_or_abort(path, 1u << CONFIG_ENUM | 1u << CONFIG_STRING |
-                                                          1u << CONFIG_RAW);
-    const struct config_value *value = config_effective(&config->map, row, path, &row);
+    const struct config_row *row;
+    const struct config_value *value = value_at(
+        config, path, 1u << CONFIG_ENUM | 1u << CONFIG_STRING | 1u << CONFIG_RAW, &row);
     return value ? value->text : row->text;
 }
 
 bool config_list(const struct config *config, const char *path, const struct str **ret_items,
                  size_t *ret_count)
 {
-    const struct config_row *row = row_or_abort(path, 1u << CONFIG_LIST);
-    const struct config_value *value = config_effective(&config->map, row, path, &row);
+    const struct config_row *row;
+    const struct config_value *value = value_at(config, path, 1u << CONFIG_LIST, &row);
     *ret_items = value ? value->items : NULL;
     *ret_count = value ? value->count : 0;
     return value != NULL;
 }
 
+static char *agent_path(const char *agent, const char *path)
+{
+    return mem_format("agents.%s.%s", agent ? agent : "", path);
+}
+
 int64_t config_agent_int(const struct config *config, const char *agent, const char *path,
                          int64_t fallback)
 {
-    FREE_AT_END char *own = mem_format("agents.%s.%s", agent ? agent : "", path);
-    const struct config_row *row = row_or_abort(own, 1u << CONFIG_INT | 1u << CONFIG_SIZE |
-                                                         1u << CONFIG_CORES);
+    FREE_AT_END char *own = agent_path(agent, path);
+    const struct config_row *row = config_row_find(own);
+    abort_unless(row, 1u << CONFIG_INT | 1u << CONFIG_SIZE | 1u << CONFIG_CORES);
     const struct config_value *value = config_map_get(&config->map, own);
     if (!value)
         value = config_map_get(&config->map, row->path);
     return value ? value->number : fallback;
+}
+
+bool config_agent_bool(const struct config *config, const char *agent, const char *path)
+{
+    FREE_AT_END char *own = agent_path(agent, path);
+    return config_bool(config, own);
+}
+
+bool config_agent_list(const struct config *config, const char *agent, const char *path,
+                       const struct str **ret_items, size_t *ret_count)
+{
+    FREE_AT_END char *own = agent_path(agent, path);
+    return config_list(config, own, ret_items, ret_count);
+}
+
+size_t config_count(const struct config *config, const char *path)
+{
+    const struct config_array *array = config_map_array(&config->map, path);
+    if (!array && !config_is_array(path))
+        abort();
+    return array ? array->count : 0;
 }

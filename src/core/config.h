@@ -12,7 +12,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define CONFIG_BYTES_MAX (256u << 10)
+/* What one text may have. A workspace's is read by each new cell's worker. */
+#define CONFIG_BYTES_MAX (2u << 20)
+#define CONFIG_WORKSPACE_BYTES_MAX (256u << 10)
 
 struct config;
 
@@ -49,9 +51,16 @@ const char *config_text(const struct config *config, const char *path); /* NULL 
  * an empty one). */
 bool config_list(const struct config *config, const char *path, const struct str **ret_items,
                  size_t *ret_count);
-/* `agents.<agent>.<path>` where set for that agent, else `fallback`. */
+/* `agents.<agent>.<path>` where set for that agent or for all, else `fallback`. An agent without a name is NULL. */
 int64_t config_agent_int(const struct config *config, const char *agent, const char *path,
                          int64_t fallback);
+/* The same, else the field that the table names for it. */
+bool config_agent_bool(const struct config *config, const char *agent, const char *path);
+bool config_agent_list(const struct config *config, const char *agent, const char *path,
+                       const struct str **ret_items, size_t *ret_count);
+/* Objects of an array, `approval.rules`; their fields are `approval.rules[0].action` and so on. Behind the last one
+ * fields have their defaults, so that this alone tells where the end is. */
+size_t config_count(const struct config *config, const char *path);
 
 /* The table as Markdown, for docs/CONFIG.md. */
 void config_write_markdown(struct buf *out);

@@ -6,13 +6,13 @@
 #include "base/mem.h"
 #include "core/config_store.h"
 
-/* Entries are put in their place one by one: this many stay far below a tenth of a second. */
+/* Those in arrays do not count: they have a limit of their own. */
 #define VALUES_MAX 4096
-#define RULES_MAX 256
+#define ELEMENTS_MAX 4096
 #define KEY_MAX 4096
 
 struct loader {
-    struct config_changes *changes;
+    struct config_map *changes;
     const char *source;
     struct buf path; /* concrete path of the value at hand */
     struct err *err;
@@ -24,13 +24,15 @@ static struct str describe_json(yyjson_val *val, char scratch[32])
 {
     if (yyjson_is_obj(val))
         return STR("an object");
-    if (yyjson_is_arr(val))
-        return STR("a list");
+    if (yyjson_is_arr(val) && yyjson_arr_size(val) == 0)
+        return STR("an empty list");
     if (yyjson_is_null(val))
         return STR("null");
     if (yyjson_is_bool(val))
         return yyjson_get_bool(val) ? STR("true") : STR("false");
-    if (yyjson_is_uint(val))
+    if (yyjson_is_arr(val))
+        snprintf(scratch, 32, "a list of %zu", yyjson_arr_size(val));
+    else if (yyjson_is_uint(val))
         snprintf(scratch, 32, "%llu", (unsigned long long)yyjson_get_uint(val));
     else if (yyjson_is_sint(val))
         snprintf(scratch, 32, "%lld", (long long)yyjson_get_sint(val));
@@ -75,18 +77,19 @@ static int refuse_unknown(struct loader *l, const char *pattern, struct str key)
 
 static int refuse_missing(struct loader *l, const char *field, const char *why)
 {
-    char path[CONFIG_SHOW_MAX + 16];
-    snprintf(path, sizeof path, "%.*s.%s", (int)l->path.len, l->path.data, field);
+    char path[CONFIG_SHOW_MAX];
+    buf_addf(&l->path, ".%s", field);
+    config_show(path, buf_str(&l->path));
     return err_field(l->err, path, "%.100s: %s is required%s", l->source, path, why);
 }
 
 static int put(struct loader *l, const struct config_row *row, struct config_value *value)
 {
     const char *path = buf_text(&l->path);
-    if (!path || l->changes->map.count >= VALUES_MAX)
+    if (!path || l->changes->count >= VALUES_MAX)
         return err_set(l->err, ERR_INVALID_ARGUMENTS, "%.100s: more than %d values", l->source,
                        VALUES_MAX);
-    config_map_put(&l->changes->map, path, row, value);
+    config_map_append(l->changes, path, row, value);
     return 0;
 }
 
@@ -136,11 +139,12 @@ static bool from_json(const struct config_row *row, yyjson_val *val, struct conf
     return false;
 }
 
-static int load_list(struct loader *l, const struct config_row *row, yyjson_val *val)
+static int read_list(struct loader *l, const struct config_row *row, yyjson_val *val,
+                     struct config_value *ret_value)
 {
-    if (!yyjson_is_arr(val) || yyjson_arr_size(val) > CONFIG_ITEMS_MAX)
+    size_t count = yyjson_arr_size(val);
+    if (!yyjson_is_arr(val) || count > CONFIG_ITEMS_MAX || (row->program && count == 0))
         return refuse_for_row(l, row, val);
-    CONFIG_VALUE_AT_END struct config_value value = {0};
     struct config_row item_row = config_item_row(row);
     size_t idx;
     size_t max;
@@ -151,48 +155,102 @@ static int load_list(struct loader *l, const struct config_row *row, yyjson_val 
             buf_addf(&l->path, "[%zu]", idx);
             return refuse_for_row(l, &item_row, item);
         }
-        config_value_add_item(&value, (struct str){one.text, strlen(one.text)});
+        config_value_add_item(ret_value, (struct str){one.text, strlen(one.text)});
+        item_row.program = false; /* the others are its arguments */
     }
-    return put(l, row, &value);
+    return 0;
+}
+
+/* What *ret_value has got so far is the caller's, also after a failure. */
+static int read_value(struct loader *l, const struct config_row *row, yyjson_val *val,
+                      struct config_value *ret_value)
+{
+    if (row->type == CONFIG_LIST)
+        return read_list(l, row, val, ret_value);
+    return from_json(row, val, ret_value) ? 0 : refuse_for_row(l, row, val);
 }
 
 static int load_leaf(struct loader *l, const struct config_row *row, yyjson_val *val)
 {
-    if (row->type == CONFIG_LIST)
-        return load_list(l, row, val);
     CONFIG_VALUE_AT_END struct config_value value = {0};
-    if (!from_json(row, val, &value))
-        return refuse_for_row(l, row, val);
-    return put(l, row, &value);
+    return read_value(l, row, val, &value) < 0 ? -1 : put(l, row, &value);
 }
 
-static int check_rule(struct loader *l, size_t index)
+/* `field=choice` holds of the object. */
+static bool condition_holds(const struct config_array *array, const struct config_element *element,
+                            const char *condition)
 {
-    const struct config_map *map = &l->changes->map;
-    const struct config_value *action = config_rule_get(map, index, "action");
-    if (!config_rule_get(map, index, "toolName"))
-        return refuse_missing(l, "toolName", "");
-    if (!action)
-        return refuse_missing(l, "action", "");
-    if (strcmp(action->text, "budget") == 0 && !config_rule_get(map, index, "budgetLimit"))
-        return refuse_missing(l, "budgetLimit", " where action is budget");
+    struct str field = {condition, strcspn(condition, "=")};
+    char name[CONFIG_PATTERN_MAX];
+    snprintf(name, sizeof name, "%.*s", (int)field.n, field.p);
+    const struct config_value *value = config_element_get(array, element, name);
+    return value && strcmp(value->text, condition + field.n + 1) == 0;
+}
+
+static int check_element(struct loader *l, const struct config_array *array,
+                         const struct config_element *element)
+{
+    for (size_t i = 0; i < array->n_rows; i++) {
+        const struct config_row *row = &array->rows[i];
+        const char *where = row->required_where;
+        if (element->set >> i & 1)
+            continue;
+        if (row->required)
+            return refuse_missing(l, config_array_field(array, row), "");
+        if (where && condition_holds(array, element, where)) {
+            char why[CONFIG_PATTERN_MAX];
+            size_t n = strcspn(where, "=");
+            snprintf(why, sizeof why, " where %.*s is %s", (int)n, where, where + n + 1);
+            return refuse_missing(l, config_array_field(array, row), why);
+        }
+    }
     return 0;
 }
 
-static int load_rules(struct loader *l, const char *pattern, yyjson_val *val)
+/* Its fields are looked up among the array's rows only: there may be thousands of objects. */
+static int load_element(struct loader *l, struct config_array *array, const char *pattern,
+                        yyjson_val *val)
 {
-    if (!yyjson_is_arr(val) || yyjson_arr_size(val) > RULES_MAX)
-        return refuse(l, val, "a list of at most 256 objects");
+    if (!yyjson_is_obj(val))
+        return refuse(l, val, "an object");
+    struct config_element *element = config_array_extend(array);
+    size_t start = l->path.len;
+    size_t idx;
+    size_t max;
+    yyjson_val *key;
+    yyjson_val *item;
+    yyjson_obj_foreach(val, idx, max, key, item) {
+        struct str name = json_str(key);
+        buf_add_char(&l->path, '.');
+        buf_add(&l->path, name.p, name.n);
+        const struct config_row *row = config_array_row(array, name);
+        if (!row)
+            return refuse_unknown(l, pattern, name);
+        size_t i = (size_t)(row - array->rows);
+        if (read_value(l, row, item, &element->values[i]) < 0)
+            return -1;
+        element->set |= (uint64_t)1 << i;
+        l->path.len = start;
+    }
+    return check_element(l, array, element);
+}
+
+static int load_array(struct loader *l, const char *pattern, yyjson_val *val)
+{
+    if (!yyjson_is_arr(val) || yyjson_arr_size(val) > ELEMENTS_MAX)
+        return refuse(l, val, "a list of at most 4096 objects");
     char element[CONFIG_PATTERN_MAX];
     snprintf(element, sizeof element, "%s[]", pattern);
-    l->changes->has_rules = true;
+    struct config_array *array = config_array_new(pattern);
+    /* An empty one replaces too. */
+    config_map_put_array(l->changes, array);
     size_t start = l->path.len;
     size_t idx;
     size_t max;
     yyjson_val *item;
     yyjson_arr_foreach(val, idx, max, item) {
         buf_addf(&l->path, "[%zu]", idx);
-        if (load_value(l, element, item) < 0 || check_rule(l, idx) < 0)
+        if (load_element(l, array, element, item) < 0)
             return -1;
         l->path.len = start;
     }
@@ -235,7 +293,7 @@ static int load_value(struct loader *l, const char *pattern, yyjson_val *val)
     if (row)
         return load_leaf(l, row, val);
     if (config_is_array(pattern))
-        return load_rules(l, pattern, val);
+        return load_array(l, pattern, val);
     if (!yyjson_is_obj(val))
         return refuse(l, val, "an object");
     size_t idx;
@@ -266,15 +324,16 @@ static int refuse_damaged(struct str json, const char *source, const struct json
                    column, what);
 }
 
-int config_changes_load(struct config_changes *changes, struct str json, const char *source,
-                        struct err *err)
+int config_changes_load(struct config_map *changes, struct str json, size_t max_bytes,
+                        const char *source, struct err *err)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
     struct json_error why = {0};
-    if (json_parse(json.p, json.n, CONFIG_BYTES_MAX, JSON_STRICT, &doc, &why) < 0)
+    if (json_parse(json.p, json.n, max_bytes, JSON_STRICT, &doc, &why) < 0)
         return refuse_damaged(json, source, &why, err);
-    struct loader loader = {changes, source, BUF_INIT((size_t)2 * CONFIG_BYTES_MAX), err};
+    struct loader loader = {changes, source, BUF_INIT(2 * max_bytes), err};
     int r = load_value(&loader, "", yyjson_doc_get_root(doc));
     buf_done(&loader.path);
+    config_map_sort(changes);
     return r;
 }

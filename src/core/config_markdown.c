@@ -25,6 +25,7 @@ static const char *tighten_words(const struct config_row *row)
         [CONFIG_SUBSET] = "fewer entries",
         [CONFIG_SUPERSET] = "more entries",
         [CONFIG_RULE] = "see [Approval rules](#approval-rules)",
+        [CONFIG_ADD] = "more of them",
     };
     return words[row->tighten];
 }
@@ -32,13 +33,15 @@ static const char *tighten_words(const struct config_row *row)
 static void write_default(struct buf *out, const struct config_row *row)
 {
     bool number = row->type == CONFIG_INT || row->type == CONFIG_SIZE || row->type == CONFIG_CORES;
-    if (row->fallback)
+    if (row->required)
+        buf_add_text(out, "required");
+    else if (row->fallback)
         buf_addf(out, "that of `%s`", row->fallback);
     else if (row->type == CONFIG_BOOL)
         buf_addf(out, "`%s`", row->number ? "true" : "false");
-    else if (number && row->number >= row->min && row->tighten != CONFIG_RULE)
+    else if (number && row->number >= row->min && !row->required_where)
         buf_addf(out, "%lld", (long long)row->number);
-    else if (number && row->tighten != CONFIG_RULE)
+    else if (number && !row->required_where)
         buf_add_text(out, "no limit");
     else if (row->text)
         buf_addf(out, "`%s`", row->text);
@@ -56,6 +59,8 @@ static void write_allowed(struct buf *out, const struct config_row *row)
         buf_addf(out, "%g to %g", (double)row->min / 1000, (double)row->max / 1000);
     } else if (row->type == CONFIG_INT || row->type == CONFIG_SIZE) {
         buf_addf(out, "%lld to %lld", (long long)row->min, (long long)row->max);
+    } else if (row->program) {
+        buf_add_text(out, "an absolute path first");
     } else {
         buf_add_text(out, row->type == CONFIG_BOOL ? "true, false" : "any");
     }

@@ -76,6 +76,18 @@ bool config_is_section(const char *pattern)
     return next_beneath(pattern, ".", &row) != NULL;
 }
 
+const struct config_row *config_array_rows(const char *pattern, size_t *ret_count)
+{
+    size_t count;
+    size_t row = 0;
+    if (!next_beneath(pattern, "[].", &row))
+        return NULL;
+    const struct config_row *first = config_rows(&count) + row - 1;
+    for (*ret_count = 1; next_beneath(pattern, "[].", &row);)
+        ++*ret_count;
+    return first;
+}
+
 bool config_is_array(const char *pattern)
 {
     size_t row = 0;

@@ -33,6 +33,9 @@ void config_map_done(struct config_map *map)
     for (size_t i = 0; i < map->count; i++)
         entry_done(&map->entries[i]);
     free(map->entries);
+    for (size_t i = 0; i < map->n_arrays; i++)
+        config_array_unref(map->arrays[i]);
+    free(map->arrays);
     *map = (struct config_map){0};
 }
 
@@ -91,6 +94,26 @@ void config_map_put(struct config_map *map, const char *path, const struct confi
     *value = (struct config_value){0};
 }
 
+void config_map_append(struct config_map *map, const char *path, const struct config_row *row,
+                       struct config_value *value)
+{
+    *open_gap(map, map->count) = (struct config_entry){mem_dup(path), row, *value};
+    *value = (struct config_value){0};
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct config_entry *x = a;
+    const struct config_entry *y = b;
+    return strcmp(x->path, y->path);
+}
+
+void config_map_sort(struct config_map *map)
+{
+    if (map->count)
+        qsort(map->entries, map->count, sizeof *map->entries, compare_entries);
+}
+
 void config_map_copy(struct config_map *to, const struct config_map *from)
 {
     for (size_t i = 0; i < from->count; i++) {
@@ -101,17 +124,32 @@ void config_map_copy(struct config_map *to, const struct config_map *from)
         };
         for (size_t j = 0; j < entry->value.count; j++)
             config_value_add_item(&value, entry->value.items[j]);
-        config_map_put(to, entry->path, entry->row, &value);
+        config_map_append(to, entry->path, entry->row, &value);
     }
+    for (size_t i = 0; i < from->n_arrays; i++)
+        config_map_put_array(to, config_array_ref(from->arrays[i]));
 }
 
 void config_map_merge(struct config_map *to, struct config_map *from)
 {
-    for (size_t i = 0; i < from->count; i++) {
-        struct config_entry *entry = &from->entries[i];
-        config_map_put(to, entry->path, entry->row, &entry->value);
+    struct config_map both = {
+        .room = to->count + from->count + 1, .arrays = to->arrays, .n_arrays = to->n_arrays};
+    both.entries = mem_grow(NULL, both.room, sizeof *both.entries);
+    for (size_t i = 0, j = 0; i < to->count || j < from->count;) {
+        int order = i == to->count     ? 1
+                    : j == from->count ? -1
+                                       : compare_entries(&to->entries[i], &from->entries[j]);
+        if (order == 0)
+            entry_done(&to->entries[i++]);
+        both.entries[both.count++] = order < 0 ? to->entries[i++] : from->entries[j++];
     }
-    config_map_done(from);
+    for (size_t i = 0; i < from->n_arrays; i++)
+        config_map_put_array(&both, from->arrays[i]);
+    free(to->entries);
+    free(from->entries);
+    free(from->arrays);
+    *to = both;
+    *from = (struct config_map){0};
 }
 
 const struct config_value *config_effective(const struct config_map *map,
@@ -127,44 +165,4 @@ const struct config_value *config_effective(const struct config_map *map,
         return value;
     *ret_row = config_row_at(row->fallback);
     return config_map_get(map, row->fallback);
-}
-
-const struct config_value *config_rule_get(const struct config_map *map, size_t rule,
-                                           const char *field)
-{
-    FREE_AT_END char *path = mem_format(CONFIG_RULES "[%zu].%s", rule, field);
-    return config_map_get(map, path);
-}
-
-size_t config_rule_count(const struct config_map *map)
-{
-    size_t count = 0;
-    while (config_rule_get(map, count, "action"))
-        count++;
-    return count;
-}
-
-void config_rules_clear(struct config_map *map)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < map->count; i++) {
-        if (strncmp(map->entries[i].path, CONFIG_RULES "[", strlen(CONFIG_RULES "[")) == 0)
-            entry_done(&map->entries[i]);
-        else
-            map->entries[kept++] = map->entries[i];
-    }
-    map->count = kept;
-}
-
-void config_rule_move(struct config_map *to, size_t to_index, struct config_map *from, size_t index)
-{
-    FREE_AT_END char *prefix = mem_format(CONFIG_RULES "[%zu].", index);
-    size_t n = strlen(prefix);
-    bool found;
-    size_t at = place(from, prefix, &found);
-    for (; at < from->count && strncmp(from->entries[at].path, prefix, n) == 0; at++) {
-        struct config_entry *entry = &from->entries[at];
-        FREE_AT_END char *path = mem_format(CONFIG_RULES "[%zu].%s", to_index, entry->path + n);
-        config_map_put(to, path, entry->row, &entry->value);
-    }
 }

@@ -108,6 +108,23 @@ static const struct config_row rows[] = {
      .fallback = "tools.fs.maxReadBytes", .doc = "The read limit of one agent, by its id."},
     {"agents.*.tools.fs.maxWriteBytes", CONFIG_SIZE, CONFIG_LOWER, .min = 1, .max = 32 * MIB,
      .fallback = "tools.fs.maxWriteBytes", .doc = "The write limit of one agent, by its id."},
+    {"agents.*.capabilities.filesystem.read", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
+     .fallback = "policy.capabilities.filesystem.read",
+     .doc = "What one agent may read, by its id."},
+    {"agents.*.capabilities.filesystem.write", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
+     .fallback = "policy.capabilities.filesystem.write",
+     .doc = "What one agent may change, by its id."},
+    {"agents.*.capabilities.command", CONFIG_BOOL, CONFIG_FALSE_ONLY,
+     .fallback = "policy.capabilities.command",
+     .doc = "Whether one agent may start programs, by its id."},
+    {"agents.*.capabilities.network", CONFIG_LIST, CONFIG_SUBSET,
+     .fallback = "policy.capabilities.network", .doc = "What one agent may reach, by its id."},
+    {"agents.*.capabilities.env", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
+     .fallback = "policy.capabilities.env",
+     .doc = "The variables of one agent's commands, by its id."},
+    {"agents.*.capabilities.model_access", CONFIG_BOOL, CONFIG_FALSE_ONLY,
+     .fallback = "policy.capabilities.model_access",
+     .doc = "Whether one agent's tools may ask the model, by its id."},
 
     /* commands */
     {"commands.allowChaining", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = false,
@@ -148,17 +165,23 @@ static const struct config_row rows[] = {
 
     /* approval, policy */
     {"approval.default", CONFIG_ENUM, CONFIG_ORDER, .choices = "approve|prompt|deny",
+     .env = "SANDGATE_APPROVAL_DEFAULT",
      .doc = "What happens to a call that no rule matches; unset, `approve` for tools that only "
             "read and `prompt` for the others."},
     {"approval.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 300000, .min = 1, .max = DAY_MS,
      .doc = "Milliseconds a call waits for an approver before it counts as denied."},
-    {"approval.rules[].toolName", CONFIG_STRING, CONFIG_RULE,
-     .doc = "The tool a rule is about; required. The first rule that matches a call decides."},
-    {"approval.rules[].action", CONFIG_ENUM, CONFIG_RULE, .choices = "approve|deny|prompt|budget",
-     .doc = "What the rule does; required. `budget` approves until `budgetLimit` is used up."},
+    {"approval.maxWaiting", CONFIG_INT, CONFIG_LOWER, .number = 256, .min = 1, .max = 4096,
+     .doc = "Calls that wait for an approver at the same time in one gate; any more are denied."},
+    {"approval.rules[].toolName", CONFIG_STRING, CONFIG_RULE, .required = true,
+     .doc =
+         "The tool a rule is about, as a name or a glob. The first rule that matches a call decides."},
+    {"approval.rules[].action", CONFIG_ENUM, CONFIG_RULE, .required = true,
+     .choices = "approve|deny|prompt|budget",
+     .doc = "What the rule does. `budget` approves until `budgetLimit` is used up."},
     {"approval.rules[].condition", CONFIG_RAW, CONFIG_RULE,
      .doc = "Restricts the rule to calls whose arguments fit."},
-    {"approval.rules[].budgetLimit", CONFIG_INT, CONFIG_RULE, .min = 0, .max = 1000000000000,
+    {"approval.rules[].budgetLimit", CONFIG_INT, CONFIG_RULE, .required_where = "action=budget",
+     .min = 0, .max = 1000000000000,
      .doc = "How much a `budget` rule approves in one period; required there."},
     {"approval.rules[].budgetPeriod", CONFIG_ENUM, CONFIG_RULE, .text = "daily",
      .choices = "daily|weekly|monthly", .doc = "When a budget starts anew."},
@@ -174,6 +197,52 @@ static const struct config_row rows[] = {
      .doc = "Memory one call of the tool may use."},
     {"policy.resourceLimits.*.maxCpu", CONFIG_CORES, CONFIG_LOWER, .min = 10, .max = 1024000,
      .doc = "Processor cores one call of the tool may use."},
+    {"policy.budgets[].toolName", CONFIG_STRING, CONFIG_ADD, .text = "*",
+     .doc =
+         "The tools whose calls are counted, as a name or a glob. Every budget that a call falls "
+         "under must have enough left."},
+    {"policy.budgets[].agent", CONFIG_STRING, CONFIG_ADD,
+     .doc = "The agents whose calls are counted, as an id or a glob; unset, all, also those "
+            "without a name."},
+    {"policy.budgets[].per", CONFIG_ENUM, CONFIG_ADD, .text = "all", .choices = "all|agent|session",
+     .doc = "Who has a counter of its own: one for all, one for each agent or one for each "
+            "session."},
+    {"policy.budgets[].unit", CONFIG_ENUM, CONFIG_ADD, .required = true,
+     .choices = "calls|bytesWritten|seconds|networkBytes|modelTokens|money",
+     .doc = "What is counted; `money` in millionths."},
+    {"policy.budgets[].limit", CONFIG_INT, CONFIG_ADD, .required = true, .min = 0,
+     .max = 1000000000000000, .doc = "How much of the unit may be used in one period."},
+    {"policy.budgets[].period", CONFIG_ENUM, CONFIG_ADD, .text = "daily",
+     .choices = "daily|weekly|monthly", .doc = "When the budget starts anew, in UTC."},
+    {"policy.capabilities.filesystem.read", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
+     .doc =
+         "Folders and files that tools may read, with everything beneath them; unset, all that a "
+         "session has."},
+    {"policy.capabilities.filesystem.write", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
+     .doc =
+         "Folders and files that tools may change, with everything beneath them; unset, all that "
+         "a session has."},
+    {"policy.capabilities.command", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
+     .doc = "Whether tools may start programs."},
+    {"policy.capabilities.network", CONFIG_LIST, CONFIG_SUBSET,
+     .doc =
+         "Domains that tools may reach, by the rules of `tools.http.allowedDomains`; unset, none."},
+    {"policy.capabilities.env", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
+     .doc = "Of the variables that `commands.env` names, those that commands get, as names or "
+            "globs; unset, all of them."},
+    {"policy.capabilities.model_access", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = false,
+     .doc = "Whether tools may ask the model."},
+
+    /* hooks */
+    {"hooks[].event", CONFIG_ENUM, CONFIG_NEVER, .required = true,
+     .choices = "tool:before|tool:after",
+     .doc = "When the program is run: before a call, which it can refuse, or after it."},
+    {"hooks[].toolName", CONFIG_STRING, CONFIG_NEVER, .text = "*",
+     .doc = "The tools whose calls it is run for, as a name or a glob."},
+    {"hooks[].command", CONFIG_LIST, CONFIG_NEVER, .required = true, .program = true,
+     .doc = "The program, by its absolute path, and its arguments; no shell reads them."},
+    {"hooks[].timeoutMs", CONFIG_INT, CONFIG_NEVER, .number = 5000, .min = 1, .max = 60000,
+     .doc = "Milliseconds after which the program is stopped, which counts as a failure."},
 
     /* the runtime itself */
     {"runtime.tools", CONFIG_ENUM, CONFIG_ORDER, .text = "builtin", .choices = "wasm|builtin",
@@ -222,6 +291,16 @@ static const struct config_row rows[] = {
      .doc = "Milliseconds of records a power loss may cost in `batch` mode."},
     {"audit.maxBytes", CONFIG_SIZE, CONFIG_NEVER, .number = 64 * MIB, .min = 64 * KIB, .max = TIB,
      .doc = "The size from which an audit file is rotated at the next start."},
+    {"audit.maxFiles", CONFIG_INT, CONFIG_NEVER, .number = 0, .min = 0, .max = 10000,
+     .doc = "Rotated audit files that are kept, the oldest being removed; 0 keeps all."},
+    {"audit.anchor", CONFIG_LIST, CONFIG_NEVER, .program = true,
+     .doc =
+         "A program, by its absolute path, and its arguments, that is given the newest hash of the "
+         "audit log to keep elsewhere; unset, none."},
+    {"audit.anchorMs", CONFIG_INT, CONFIG_NEVER, .number = 60000, .min = 100, .max = DAY_MS,
+     .doc = "Milliseconds between two runs of `audit.anchor`."},
+    {"audit.redact", CONFIG_LIST, CONFIG_NEVER,
+     .doc = "Names of more fields whose values are never written to the audit log."},
     {"cell.uid", CONFIG_INT, CONFIG_NEVER, .number = 65527, .min = 1, .max = 4294967293,
      .doc = "The user that root drops to when a workspace belongs to root."},
 };

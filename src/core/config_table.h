@@ -1,7 +1,8 @@
 /* The table of configuration fields, and the questions that can be asked of its paths.
  *
  * A pattern is a row's path: `*` stands for a map's key, `[]` for an array's index, at most one of
- * them in a path. A concrete path has the key or `[3]` in that place. */
+ * them in a path. A concrete path has the key or `[3]` in that place. The rows of an array stand together, and a
+ * workspace may do the same to all of them. */
 #ifndef SANDGATE_CORE_CONFIG_TABLE_H
 #define SANDGATE_CORE_CONFIG_TABLE_H
 
@@ -34,7 +35,8 @@ enum config_tighten {
     CONFIG_ORDER, /* choices stand loosest first: only forward */
     CONFIG_SUBSET,
     CONFIG_SUPERSET,
-    CONFIG_RULE, /* a part of an approval rule: the rule is judged as a whole */
+    CONFIG_RULE, /* of an array: an approval rule is judged as a whole and goes before those there */
+    CONFIG_ADD,  /* of an array: each object tightens and goes behind those there */
 };
 
 struct config_row {
@@ -43,6 +45,8 @@ struct config_row {
     enum config_tighten tighten;
     bool unset_is_all; /* a list: unset leaves everything open, so any list is tighter */
     bool patterns;     /* a list: of rules about files (core/guard.h) */
+    bool program;      /* a list: a program by its absolute path, then its arguments */
+    bool required;     /* of an array: each object has it */
     int64_t number;    /* default; a number below `min` means that there is no limit */
     int64_t min;
     int64_t max;
@@ -50,6 +54,7 @@ struct config_row {
     const char *choices;  /* `a|b|c` */
     const char *alias;    /* `word=choice`: another word for one of the choices */
     const char *fallback; /* the path whose value holds while this one is unset */
+    const char *required_where; /* of an array: `field=choice`, objects with that have it */
     const char *env;
     const char *doc;
 };
@@ -62,6 +67,8 @@ const struct config_row *config_row_at(const char *pattern);
 /* Rows lie beneath: an object belongs here; or, when `[]` follows, an array of objects. */
 bool config_is_section(const char *pattern);
 bool config_is_array(const char *pattern);
+/* The rows of the array that stands at this pattern; NULL when there is none. */
+const struct config_row *config_array_rows(const char *pattern, size_t *ret_count);
 
 /* The fields directly below a pattern, "" being the root: the one spelled most like `name`, or
  * none; and all of them with commas between, as far as there is room. */

@@ -1,5 +1,6 @@
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -20,13 +21,44 @@ static void report(const struct reporter *r, const char *path, const char *why)
         r->ignored(r->arg, shown, why);
 }
 
-static bool list_has(const struct config_value *list, struct str item)
+/* Texts to look others up in. Sorted, because a workspace's file can make what is looked up as long as it likes. */
+struct lookup {
+    struct str *texts;
+    size_t count;
+    int (*compare)(const void *a, const void *b);
+};
+
+static void lookup_done(struct lookup *lookup)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->items[i].n == item.n && memcmp(list->items[i].p, item.p, item.n) == 0)
-            return true;
-    }
-    return false;
+    free(lookup->texts);
+}
+#define LOOKUP_AT_END CLEANUP(lookup_done)
+
+static bool lookup_has(const struct lookup *lookup, struct str text)
+{
+    return lookup->count &&
+           bsearch(&text, lookup->texts, lookup->count, sizeof text, lookup->compare);
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    const struct str *x = a;
+    const struct str *y = b;
+    if (x->n != y->n)
+        return x->n < y->n ? -1 : 1;
+    return memcmp(x->p, y->p, x->n);
+}
+
+/* Borrows from the list, which may be NULL. */
+static struct lookup lookup_of_list(const struct config_value *list)
+{
+    struct lookup lookup = {.count = list ? list->count : 0, .compare = compare_texts};
+    if (lookup.count == 0)
+        return lookup;
+    lookup.texts = mem_grow(NULL, lookup.count, sizeof *lookup.texts);
+    memcpy(lookup.texts, list->items, lookup.count * sizeof *lookup.texts);
+    qsort(lookup.texts, lookup.count, sizeof *lookup.texts, compare_texts);
+    return lookup;
 }
 
 /* Entries are compared letter by letter. `*` or a parent domain covers a name, and a parent
@@ -37,8 +69,9 @@ static bool is_subset(const struct config_row *row, const struct config_value *n
 {
     if (!now && row->unset_is_all)
         return true;
+    LOOKUP_AT_END struct lookup there = lookup_of_list(now);
     for (size_t i = 0; i < value->count; i++) {
-        if (now && list_has(now, value->items[i]))
+        if (lookup_has(&there, value->items[i]))
             continue;
         char item[CONFIG_SHOW_MAX];
         config_show(item, value->items[i]);
@@ -93,9 +126,10 @@ static bool is_tighter(const struct config_map *map, const struct config_entry *
     case CONFIG_SUBSET:
         return is_subset(row, now, &entry->value, why);
     case CONFIG_SUPERSET:
-    case CONFIG_RULE:
         return true;
     case CONFIG_NEVER:
+    case CONFIG_RULE:
+    case CONFIG_ADD:
         break;
     }
     snprintf(why, WHY_MAX, "a workspace may not set it");
@@ -106,8 +140,9 @@ static bool is_tighter(const struct config_map *map, const struct config_entry *
 static void add_entries_there(const struct config_map *map, struct config_entry *entry)
 {
     const struct config_value *now = config_map_get(map, entry->path);
+    LOOKUP_AT_END struct lookup added = lookup_of_list(&entry->value);
     for (size_t i = 0; now && i < now->count; i++) {
-        if (!list_has(&entry->value, now->items[i]))
+        if (!lookup_has(&added, now->items[i]))
             config_value_add_item(&entry->value, now->items[i]);
     }
 }
@@ -137,72 +172,132 @@ static int tool_letter(char c)
     return c == '.' ? '_' : tolower((unsigned char)c);
 }
 
-/* Whether one call could be meant by both names: a tool goes by `fs.read` and by `fs_read`, and a
- * pattern may mean any tool. */
-static bool may_be_same_tool(const char *a, const char *b)
+/* A tool goes by `fs.read` and by `fs_read`. */
+static int compare_tools(const void *a, const void *b)
 {
-    if (strpbrk(a, "*?[{") || strpbrk(b, "*?[{"))
-        return true;
-    for (; *a && tool_letter(*a) == tool_letter(*b); a++)
-        b++;
-    return *a == *b;
+    const struct str *x = a;
+    const struct str *y = b;
+    size_t i = 0;
+    while (i < x->n && i < y->n && tool_letter(x->p[i]) == tool_letter(y->p[i]))
+        i++;
+    int left = i < x->n ? tool_letter(x->p[i]) : -1;
+    int right = i < y->n ? tool_letter(y->p[i]) : -1;
+    return left - right;
 }
 
-/* Asking is looser than a no: put first, it would decide before a rule that denies, or that denies
- * once its budget is used up. */
-static bool would_hide_denial(const struct config_map *map, const char *tool)
+/* A pattern may mean any tool. */
+static bool is_pattern(const char *tool)
 {
+    return strpbrk(tool, "*?[{") != NULL;
+}
+
+/* The tools that a rule denies, at once or when its budget is used up. */
+struct denials {
+    struct lookup tools;
+    bool every; /* any tool may be among them */
+};
+
+static void denials_done(struct denials *denials)
+{
+    lookup_done(&denials->tools);
+}
+
+static struct denials denials_of(const struct config_map *map)
+{
+    struct denials denials = {.tools.compare = compare_tools};
     const struct config_value *fallback = config_map_get(map, "approval.default");
-    if (fallback && strcmp(fallback->text, "deny") == 0)
-        return true;
-    const struct config_value *action;
-    for (size_t i = 0; (action = config_rule_get(map, i, "action")); i++) {
-        const char *other = config_rule_get(map, i, "toolName")->text;
-        if ((strcmp(action->text, "deny") == 0 || strcmp(action->text, "budget") == 0) &&
-            may_be_same_tool(tool, other))
-            return true;
+    denials.every = fallback && strcmp(fallback->text, "deny") == 0;
+    const struct config_array *rules = config_map_array(map, "approval.rules");
+    if (!rules || rules->count == 0)
+        return denials;
+    struct lookup *tools = &denials.tools;
+    tools->texts = mem_grow(NULL, rules->count, sizeof *tools->texts);
+    for (size_t i = 0; i < rules->count; i++) {
+        const char *action = config_element_get(rules, rules->elements[i], "action")->text;
+        const char *tool = config_element_get(rules, rules->elements[i], "toolName")->text;
+        if (strcmp(action, "deny") != 0 && strcmp(action, "budget") != 0)
+            continue;
+        denials.every |= is_pattern(tool);
+        tools->texts[tools->count++] = (struct str){tool, strlen(tool)};
     }
-    return false;
+    qsort(tools->texts, tools->count, sizeof *tools->texts, compare_tools);
+    return denials;
 }
 
-static const char *why_not_rule(const struct config_map *now, const struct config_map *changes,
-                                size_t rule)
+/* Asking is looser than a no: put first, it would decide before a rule that denies. */
+static bool would_hide_denial(const struct denials *denials, const char *tool)
 {
-    const char *action = config_rule_get(changes, rule, "action")->text;
+    return denials->every || (is_pattern(tool) && denials->tools.count) ||
+           lookup_has(&denials->tools, (struct str){tool, strlen(tool)});
+}
+
+static const char *why_not_rule(const struct denials *denials, const struct config_array *rules,
+                                const struct config_element *rule)
+{
+    const char *action = config_element_get(rules, rule, "action")->text;
     if (strcmp(action, "deny") == 0)
         return NULL;
     if (strcmp(action, "prompt") != 0)
         return "a workspace may only add rules that deny or prompt";
-    if (would_hide_denial(now, config_rule_get(changes, rule, "toolName")->text))
+    if (would_hide_denial(denials, config_element_get(rules, rule, "toolName")->text))
         return "it would ask where the call may be denied now";
     return NULL;
 }
 
-static void tighten_rules(struct config_changes *changes, const struct config_map *now,
-                          const struct reporter *reporter)
+static void share_all(struct config_array *to, const struct config_array *from)
 {
-    CONFIG_MAP_AT_END struct config_map kept = {0};
-    size_t count = config_rule_count(&changes->map);
-    size_t kept_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        const char *why = why_not_rule(now, &changes->map, i);
-        FREE_AT_END char *path = mem_format(CONFIG_RULES "[%zu]", i);
+    for (size_t i = 0; from && i < from->count; i++)
+        config_array_share(to, from->elements[i]);
+}
+
+/* First match wins: a workspace's rules, which only say no or ask, go before those already there. */
+static void join_rules(struct config_array *whole, const struct config_array *added,
+                       const struct config_map *now, const struct reporter *reporter)
+{
+    CLEANUP(denials_done) struct denials denials = denials_of(now);
+    for (size_t i = 0; i < added->count; i++) {
+        const char *why = why_not_rule(&denials, added, added->elements[i]);
+        FREE_AT_END char *path = mem_format("approval.rules[%zu]", i);
         if (why)
             report(reporter, path, why);
         else
-            config_rule_move(&kept, kept_count++, &changes->map, i);
+            config_array_share(whole, added->elements[i]);
     }
-    config_rules_clear(&changes->map);
-    config_map_merge(&changes->map, &kept);
+    share_all(whole, config_map_array(now, "approval.rules"));
 }
 
-void config_changes_tighten(struct config_changes *changes, const struct config_map *now,
+static void tighten_arrays(struct config_map *changes, const struct config_map *now,
+                           const struct reporter *reporter)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < changes->n_arrays; i++) {
+        struct config_array *added = changes->arrays[i];
+        FREE_AT_END char *path = mem_copy(added->rows->path, added->name);
+        if (added->rows->tighten == CONFIG_NEVER) {
+            report(reporter, path, "a workspace may not set it");
+            config_array_unref(added);
+            continue;
+        }
+        struct config_array *whole = config_array_new(path);
+        if (added->rows->tighten == CONFIG_RULE) {
+            join_rules(whole, added, now, reporter);
+        } else {
+            share_all(whole, config_map_array(now, path));
+            share_all(whole, added);
+        }
+        config_array_unref(added);
+        changes->arrays[kept++] = whole;
+    }
+    changes->n_arrays = kept;
+}
+
+void config_changes_tighten(struct config_map *changes, const struct config_map *now,
                             config_ignored_fn ignored, void *arg)
 {
     struct reporter reporter = {ignored, arg};
-    CONFIG_MAP_AT_END struct config_map kept = {0};
-    for (size_t i = 0; i < changes->map.count; i++) {
-        struct config_entry *entry = &changes->map.entries[i];
+    struct config_map kept = {.arrays = changes->arrays, .n_arrays = changes->n_arrays};
+    for (size_t i = 0; i < changes->count; i++) {
+        struct config_entry *entry = &changes->entries[i];
         char why[WHY_MAX];
         if (!is_tighter(now, entry, why)) {
             report(&reporter, entry->path, why);
@@ -212,9 +307,41 @@ void config_changes_tighten(struct config_changes *changes, const struct config_
             add_patterns(now, entry, &reporter);
         else if (entry->row->tighten == CONFIG_SUPERSET)
             add_entries_there(now, entry);
-        config_map_put(&kept, entry->path, entry->row, &entry->value);
+        config_map_append(&kept, entry->path, entry->row, &entry->value);
     }
-    config_map_done(&changes->map);
-    config_map_merge(&changes->map, &kept);
-    tighten_rules(changes, now, &reporter);
+    changes->arrays = NULL;
+    changes->n_arrays = 0;
+    config_map_done(changes);
+    *changes = kept;
+    tighten_arrays(changes, now, &reporter);
+}
+
+static void intersect(struct config_value *list, const struct config_value *with)
+{
+    LOOKUP_AT_END struct lookup there = lookup_of_list(with);
+    struct config_value both = {0};
+    for (size_t i = 0; i < list->count; i++) {
+        if (lookup_has(&there, list->items[i]))
+            config_value_add_item(&both, list->items[i]);
+    }
+    config_value_done(list);
+    *list = both;
+}
+
+void config_tighten_own(struct config_map *map, const struct config_map *changes)
+{
+    for (size_t i = 0; i < map->count; i++) {
+        const struct config_row *row = map->entries[i].row;
+        struct config_value *own = &map->entries[i].value;
+        const struct config_value *all = row->fallback ? config_map_get(changes, row->fallback)
+                                                       : NULL;
+        if (!all)
+            continue;
+        if (row->tighten == CONFIG_LOWER && all->number < own->number)
+            own->number = all->number;
+        else if (row->tighten == CONFIG_FALSE_ONLY)
+            own->number &= all->number;
+        else if (row->tighten == CONFIG_SUBSET)
+            intersect(own, all);
+    }
 }

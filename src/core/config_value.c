@@ -85,6 +85,8 @@ static bool parse_string(const struct config_row *row, struct str text,
         return false;
     if (row->patterns && guard_check(text, &err) < 0)
         return false;
+    if (row->program && text.p[0] != '/')
+        return false;
     ret_value->text = mem_copy(text.p, text.n);
     return true;
 }
@@ -144,11 +146,16 @@ void config_expected(const struct config_row *row, char *out, size_t size)
     case CONFIG_STRING:
         if (row->patterns)
             snprintf(out, size, "a pattern for paths, like \".git/hooks\" or \"*.key\"");
+        else if (row->program)
+            snprintf(out, size, "the absolute path of a program");
         else
             snprintf(out, size, "text of 1 to %d bytes without NUL", TEXT_MAX);
         break;
     case CONFIG_LIST:
-        snprintf(out, size, "a list of at most %d texts", CONFIG_ITEMS_MAX);
+        if (row->program)
+            snprintf(out, size, "a list of a program's absolute path and its arguments");
+        else
+            snprintf(out, size, "a list of at most %d texts", CONFIG_ITEMS_MAX);
         break;
     case CONFIG_RAW:
         snprintf(out, size, "an object");

@@ -113,6 +113,7 @@ static const struct arg search_request[] = {
     COUNT(before, struct op_search_request),
     COUNT(after, struct op_search_request),
     COUNT(max_matches, struct op_search_request),
+    COUNT(threads, struct op_search_request),
     {.name = "mode",
      .type = ARG_CHOICE,
      .flags = ARG_REQUIRED,

@@ -124,6 +124,7 @@ struct op_search_request {
     int64_t after;
     int64_t max_matches; /* lines, or files where the mode asks for them */
     int64_t mode;        /* enum search_mode */
+    int64_t threads;     /* at most; 0: as many as there are processors */
 };
 
 /* The body is packed records, read with found_next. */

@@ -126,6 +126,13 @@ static void release(void *arg, int status)
     free(batch);
 }
 
+static void settle(struct call *call)
+{
+    const struct policy_hook *policy = &call->pipeline->policy;
+    if (call->charged && policy->settle)
+        policy->settle(policy->self, call);
+}
+
 /* Without its record nothing starts and nothing is answered as done. */
 static void refuse_unrecorded(struct pipeline *p, const struct err *err)
 {
@@ -134,8 +141,11 @@ static void refuse_unrecorded(struct pipeline *p, const struct err *err)
     fail_batch(&done, err);
     fail_batch(&start, err);
     /* Should the log become writable again, their intents get the outcome that belongs to them. */
-    for (struct call *call = start.first; call; call = call->next)
+    for (struct call *call = start.first; call; call = call->next) {
+        call->end_ns = clock_mono_ns();
+        settle(call);
         p->recorder.outcome(p->recorder.self, call);
+    }
     struct call_list *both[] = {&done, &start};
     for (size_t i = 0; i < ARRAY_LEN(both); i++) {
         for (struct call *call = both[i]->first, *next; call; call = next) {
@@ -220,8 +230,7 @@ void pipeline_finish(struct call *call, const struct err *err)
         if (call->kill_ns && (err->code == ERR_CANCELLED || err->code == ERR_INTERRUPTED))
             err_set(&call->err, call->cancel_code, "%s", call->cancel_why);
     }
-    if (call->charged && p->policy.settle)
-        p->policy.settle(p->policy.self, call);
+    settle(call);
     p->recorder.outcome(p->recorder.self, call);
     call->state = CALL_DONE;
     call_list_add(&p->to_answer, call);

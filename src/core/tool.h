@@ -29,11 +29,17 @@ enum capability {
     CAP_FS_READ = 1,
     CAP_FS_WRITE = 2,
     CAP_COMMAND = 4,
+    CAP_NETWORK = 8,
+    CAP_MODEL = 16,
 };
 
 enum tool_flag {
     TOOL_IDEMPOTENT = 1, /* changes something, but the same call again changes nothing more */
     TOOL_ADDS_ONLY = 2,  /* never changes or removes what is there */
+    /* Works on all that lies beneath its paths; where it takes `recursive`, only if that is true. */
+    TOOL_TREE = 4,
+    TOOL_LISTS = 8,      /* tells what lies directly in the folder that it is given */
+    TOOL_GLOB_PATH = 16, /* `path` may be a glob; the folder where it begins is worked on */
 };
 
 struct tool {
@@ -46,6 +52,9 @@ struct tool {
     struct arg_table result;
     unsigned capabilities;
     unsigned flags;
+    /* What one call needs, where that depends on its arguments: adds to *flags what holds for it. NULL: all of
+     * `capabilities`. */
+    unsigned (*needs)(yyjson_val *arguments, unsigned *flags);
     enum runner_id runner;
     /* RUN_BUILTIN: does the work. RUN_WORKER: fills call->op and call->request from call->args.
      * RUN_COMMAND: makes call->command. */

@@ -50,6 +50,8 @@ static void write_failure(const struct call *call, const struct err *err, struct
         jo_ktext(j, "field", err->field);
     if (err->reason[0])
         jo_ktext(j, "reason", err->reason);
+    if (call->approval_id[0])
+        jo_ktext(j, "request_id", call->approval_id);
     write_duration(call, j);
     jo_close(j, '}');
     jo_kbool(j, "retryable", row->retryable);

@@ -14,9 +14,34 @@ static void close_answer(const struct call *call, struct json_out *j)
     jo_close(j, '}');
 }
 
+/* Who was asked, or which rule it was, and when another try makes sense. */
+static void write_decision(const struct call *call, const struct err *err, struct json_out *j)
+{
+    jo_key(j, "decision");
+    jo_open(j, '{');
+    if (err->code == ERR_APPROVAL_DENIED || err->code == ERR_APPROVAL_TIMEOUT) {
+        jo_kbool(j, "approved", false);
+        jo_kbool(j, "requiresPrompt", true);
+        jo_ktext(j, "requestId", call->approval_id);
+        jo_ktext(j, "message", err->message);
+    } else {
+        jo_kbool(j, "allowed", false);
+        jo_ktext(j, "reason", err->message);
+        if (err->retry_after_ms > 0)
+            jo_kint(j, "retryAfter", err->retry_after_ms);
+    }
+    jo_close(j, '}');
+}
+
+static bool is_decision(enum err_code code)
+{
+    return code == ERR_APPROVAL_DENIED || code == ERR_APPROVAL_TIMEOUT ||
+           code == ERR_POLICY_DENIED || code == ERR_CAPABILITY_DENIED || code == ERR_RATE_LIMITED ||
+           code == ERR_BUDGET_EXCEEDED;
+}
+
 static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
 {
-    (void)call;
     jo_open(j, '{');
     jo_kbool(j, "success", false);
     jo_key(j, "error");
@@ -24,6 +49,8 @@ static void write_failure(const struct call *call, const struct err *err, struct
     jo_ktext(j, "code", err_row(err->code)->name);
     jo_ktext(j, "message", err->message);
     jo_close(j, '}');
+    if (is_decision(err->code))
+        write_decision(call, err, j);
     jo_close(j, '}');
 }
 

@@ -20,6 +20,12 @@ int front_mcp(int argc, char *const *argv);
 int front_run(int argc, char *const *argv);
 int front_tools(int argc, char *const *argv);
 int front_session(int argc, char *const *argv);
+int front_approvals(int argc, char *const *argv);
+int front_approve(int argc, char *const *argv);
+int front_deny(int argc, char *const *argv);
+int front_audit(int argc, char *const *argv);
+int front_stats(int argc, char *const *argv);
+int front_policy(int argc, char *const *argv);
 
 /* Turns the options into what a gate needs; `state_path` (free it) is where a run's @state is. */
 int front_gate_options(const struct options *o, struct gate_options *ret, char **state_path,

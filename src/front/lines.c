@@ -408,5 +408,7 @@ static void closed(uv_handle_t *handle)
 
 void lines_free(struct lines *l)
 {
+    if (l->user->leave)
+        l->user->leave(l->self);
     uv_close(&l->in.handle, closed);
 }

@@ -8,14 +8,19 @@
 #define WORDS_MAX 8
 
 enum option_set {
-    OPTIONS_SHAPE = 1,    /* --dialect --format */
-    OPTIONS_PLACE = 2,    /* --workspace --project --pkg --state --session */
-    OPTIONS_IDENTITY = 4, /* --agent --run --config */
-    OPTIONS_LISTING = 8,  /* --json */
-    OPTIONS_FOLDER = 16,  /* --workspace alone */
-    OPTIONS_DIALECT = 32, /* --dialect alone */
-    OPTIONS_COMMAND = 64, /* --cwd --agent --config */
-    OPTIONS_REST = 128,   /* what stands behind the options is not looked at */
+    OPTIONS_SHAPE = 1,        /* --dialect --format */
+    OPTIONS_PLACE = 2,        /* --workspace --project --pkg --state --session */
+    OPTIONS_IDENTITY = 4,     /* --agent --run --config */
+    OPTIONS_LISTING = 8,      /* --json */
+    OPTIONS_FOLDER = 16,      /* --workspace alone */
+    OPTIONS_DIALECT = 32,     /* --dialect alone */
+    OPTIONS_COMMAND = 64,     /* --cwd --agent --config */
+    OPTIONS_REST = 128,       /* what stands behind the options is not looked at */
+    OPTIONS_SCOPE = 256,      /* how far a yes reaches: --session --always --yes */
+    OPTIONS_WAITING = 512,    /* --all --watch */
+    OPTIONS_APPROVER = 1024,  /* --approver */
+    OPTIONS_AUDIT = 1 << 14,  /* which records, and how they are written */
+    OPTIONS_VERIFY = 1 << 15, /* --anchors */
 };
 
 struct options {
@@ -31,9 +36,26 @@ struct options {
     const char *config;
     bool json;
     bool help;
+    bool for_session;
+    bool always;
+    bool yes;
+    bool all;
+    bool watch;
+    bool approver;
     const char *words[WORDS_MAX]; /* what is not an option */
     size_t n_words;
     const char *cwd;
+    const char *gate;
+    const char *tool;
+    const char *kind;
+    const char *code;
+    const char *call;
+    const char *since;
+    const char *until;
+    const char *last;
+    const char *as;
+    bool failed;
+    const char *anchors;
     char *const *rest; /* OPTIONS_REST */
     int n_rest;
 };

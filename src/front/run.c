@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "dialect/dialects.h"
 #include "front/front.h"
+#include "front/prompt.h"
 
 #define OPTIONS (OPTIONS_FOLDER | OPTIONS_COMMAND)
 /* As shells and env(1) have it. */
@@ -131,6 +132,7 @@ static int run_command(const struct options *o, const struct gate_options *go)
         return front_usage_error(&err);
     watch(&run, &run.interrupt, SIGINT);
     watch(&run, &run.term, SIGTERM);
+    struct prompt *prompt = prompt_start(&run.gate);
     run.call = gate_call_new(&run.gate);
     run.call->name = mem_dup("run_command");
     run.call->front = &run;
@@ -143,6 +145,7 @@ static int run_command(const struct options *o, const struct gate_options *go)
     pipeline_submit(&run.gate.pipeline, run.call);
     while (run.call)
         uv_run(&run.gate.loop, UV_RUN_DEFAULT);
+    prompt_stop(prompt);
     uv_close((uv_handle_t *)&run.interrupt, NULL);
     uv_close((uv_handle_t *)&run.term, NULL);
     gate_close(&run.gate);
@@ -183,5 +186,6 @@ int front_run(int argc, char *const *argv)
     if (front_gate_options(&o, &go, &state_path, &err) < 0)
         return front_usage_error(&err);
     go.once = true;
+    go.own_hand = true;
     return run_command(&o, &go);
 }

@@ -8,7 +8,7 @@
 #include "front/longlived.h"
 #include "front/talk.h"
 
-#define OPTIONS (OPTIONS_SHAPE | OPTIONS_PLACE | OPTIONS_IDENTITY)
+#define OPTIONS (OPTIONS_SHAPE | OPTIONS_PLACE | OPTIONS_IDENTITY | OPTIONS_APPROVER)
 
 static int help(void)
 {
@@ -21,7 +21,10 @@ static int help(void)
         "  {\"id\":\"1\",\"tool_call\":{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}}\n"
         "{\"cancel\":\"1\"} stops a call. What a command prints comes before its answer, as it is "
         "printed:\n"
-        "  {\"id\":\"1\",\"event\":\"output\",\"stream\":\"stdout\",\"data\":\"...\"}\n\n");
+        "  {\"id\":\"1\",\"event\":\"output\",\"stream\":\"stdout\",\"data\":\"...\"}\n"
+        "With --approver a call that waits for a yes is told of, and answered by {\"approve\":ID} or "
+        "{\"deny\":ID}:\n"
+        "  {\"event\":\"approval\",\"requestId\":ID,\"id\":\"1\",\"tool\":\"...\",\"summary\":\"...\"}\n\n");
     options_help(OPTIONS, &out);
     return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
@@ -29,36 +32,46 @@ static int help(void)
 static struct lines *start(struct gate *gate, const void *how, int in_fd, int out_fd,
                            void (*ended)(void *arg), void *arg)
 {
-    return talk_start(gate, *(const enum format_id *)how, in_fd, out_fd, ended, arg);
+    return talk_start(gate, how, in_fd, out_fd, ended, arg);
 }
 
-static int serve_session(const struct options *o, struct gate_options *go, enum format_id format)
+static int serve_session(const struct options *o, struct gate_options *go,
+                         const struct talk_options *how)
 {
     struct err err;
     CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
     FD_AT_END int owner = -1;
     int r = front_take_session(o, false, &named, &owner, &err);
+    if (r == 0 && how->approver) {
+        err_set(
+            &err, ERR_SESSION_BUSY,
+            "session %s is in use by another process, and its calls are not approved from here: "
+            "leave --approver out and use `sandgate approve`",
+            o->session);
+        r = -1;
+    }
     if (r < 0)
         return front_usage_error(&err);
     if (r == 0)
         return forward_relay(owner);
     front_use_session(go, &named);
-    return longlived_run(go, &named, start, &format);
+    return longlived_run(go, &named, start, how);
 }
 
 int front_stdio(int argc, char *const *argv)
 {
     struct options o;
     struct err err;
-    enum format_id format;
+    struct talk_options how = {0};
     struct gate_options go;
     FREE_AT_END char *state_path = NULL;
     if (options_read(argc, argv, OPTIONS, 0, &o, &err) < 0)
         return front_usage_error(&err);
     if (o.help)
         return help();
-    if (format_find(o.format ? o.format : "tool_call", &format, &err) < 0 ||
+    if (format_find(o.format ? o.format : "tool_call", &how.format, &err) < 0 ||
         front_gate_options(&o, &go, &state_path, &err) < 0)
         return front_usage_error(&err);
-    return o.session ? serve_session(&o, &go, format) : longlived_run(&go, NULL, start, &format);
+    how.approver = o.approver;
+    return o.session ? serve_session(&o, &go, &how) : longlived_run(&go, NULL, start, &how);
 }

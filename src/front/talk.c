@@ -7,6 +7,7 @@
 #include "front/front.h"
 #include "front/hello.h"
 #include "front/live.h"
+#include "front/talk_approver.h"
 
 struct talk {
     struct gate *gate;
@@ -15,9 +16,10 @@ struct talk {
     const struct dialect *dialect;
     bool forwarded; /* another gate's calls, with its own agent */
     char *agent;
-    bool hello;   /* the first line is still to come and is no call */
-    bool once;    /* the exit status follows the answer */
-    bool printed; /* commands have, in this turn */
+    bool hello;                     /* the first line is still to come and is no call */
+    bool once;                      /* the exit status follows the answer */
+    bool printed;                   /* commands have, in this turn */
+    struct talk_approver *approver; /* NULL: these lines approve nothing */
 };
 
 struct pending {
@@ -159,6 +161,29 @@ static void take_hello(struct talk *t, struct str line)
         lines_stop(t->lines, "no hello");
 }
 
+static const char *id_of(void *arg, const char *uid)
+{
+    const struct talk *t = arg;
+    for (struct lines_call *c = lines_calls(t->lines); c; c = c->next) {
+        if (strcmp(c->call->uid, uid) == 0)
+            return ((struct pending *)c)->request.id_json;
+    }
+    return NULL;
+}
+
+/* An approver's line from someone who is none: a request like any other that means nothing. */
+static void refuse_approver(struct talk *t)
+{
+    struct pending *p = pending_new(t);
+    err_field(&p->base.call->err, "",
+              t->forwarded
+                  ? "nobody approves over another gate's session: `sandgate approve ID` "
+                    "does it from a terminal"
+                  : "these lines approve nothing: that needs `sandgate stdio --approver`, a "
+                    "terminal, or `sandgate approve ID`");
+    submit(t, p, -1);
+}
+
 static void take(void *self, struct str line)
 {
     struct talk *t = self;
@@ -173,6 +198,11 @@ static void take(void *self, struct str line)
             take_cancel(t, yyjson_doc_get_root(doc)))
             return;
     }
+    if (talk_approver_take(t->approver, line)) {
+        if (!t->approver)
+            refuse_approver(t);
+        return;
+    }
     struct pending *p = pending_new(t);
     submit(t, p, read_request(t, line, p, &p->base.call->err));
 }
@@ -186,6 +216,12 @@ static void too_long(void *self, size_t max)
     submit(t, p, -1);
 }
 
+static void leave(void *self)
+{
+    struct talk *t = self;
+    talk_approver_free(TAKE_PTR(t->approver));
+}
+
 static void talk_free(void *self)
 {
     struct talk *t = self;
@@ -197,6 +233,7 @@ static const struct lines_user talk_user = {
     .take = take,
     .too_long = too_long,
     .before_send = before_send,
+    .leave = leave,
     .free = talk_free,
     .copies = 1,
 };
@@ -211,11 +248,13 @@ static struct talk *start(struct gate *gate, int in_fd, int out_fd, void (*ended
     return t;
 }
 
-struct lines *talk_start(struct gate *gate, enum format_id format, int in_fd, int out_fd,
-                         void (*ended)(void *arg), void *arg)
+struct lines *talk_start(struct gate *gate, const struct talk_options *options, int in_fd,
+                         int out_fd, void (*ended)(void *arg), void *arg)
 {
     struct talk *t = start(gate, in_fd, out_fd, ended, arg);
-    t->format = format;
+    t->format = options->format;
+    if (options->approver)
+        t->approver = talk_approver_start(gate, t->lines, id_of, t);
     return t->lines;
 }
 

@@ -6,11 +6,16 @@
 #include "dialect/format.h"
 #include "front/lines.h"
 
+struct talk_options {
+    enum format_id format;
+    bool approver; /* whoever writes the lines may approve calls that wait */
+};
+
 /* As lines_start. */
-struct lines *talk_start(struct gate *gate, enum format_id format, int in_fd, int out_fd,
-                         void (*ended)(void *arg), void *arg);
+struct lines *talk_start(struct gate *gate, const struct talk_options *options, int in_fd,
+                         int out_fd, void (*ended)(void *arg), void *arg);
 /* The same for another gate: the first line is not a call but
- * {"hello":{"dialect","format","agent","once"}}. */
+ * {"hello":{"dialect","format","agent","once"}}. Nobody approves this way. */
 struct lines *talk_start_forwarded(struct gate *gate, int in_fd, int out_fd,
                                    void (*ended)(void *arg), void *arg);
 

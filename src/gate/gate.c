@@ -12,9 +12,11 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "gate/places.h"
 #include "gate/state.h"
-#include "policy/policy.h"
+
+/* How long closing waits for others that write to the database. */
 
 static void on_child(uv_signal_t *handle, int signum)
 {
@@ -68,20 +70,61 @@ static int check_promises(const struct config *config, struct err *err)
     return 0;
 }
 
+static void warn(void *arg, const char *message)
+{
+    (void)arg;
+    log_warning("%s", message);
+}
+
+/* The program that takes heads of the log away, NULL-ended; NULL: none. */
+static const char **anchor_words(const struct config *config)
+{
+    const struct str *items;
+    size_t count;
+    if (!config_list(config, "audit.anchor", &items, &count))
+        return NULL;
+    const char **words = mem_zero((count + 1) * sizeof *words);
+    for (size_t i = 0; i < count; i++)
+        words[i] = items[i].p;
+    return words;
+}
+
+static int hide_names(const struct config *config, struct err *err)
+{
+    const struct str *items;
+    size_t count;
+    const char *names[REDACT_NAMES_MAX];
+    if (!config_list(config, "audit.redact", &items, &count))
+        return 0;
+    for (size_t i = 0; i < count && i < ARRAY_LEN(names); i++)
+        names[i] = items[i].p;
+    if (count <= ARRAY_LEN(names) && redact_use_names(names, count))
+        return 0;
+    return err_field(err, "audit.redact", "audit.redact must be at most %d names of 1 to %d bytes",
+                     REDACT_NAMES_MAX, REDACT_NAME_MAX);
+}
+
 static int open_audit(struct gate *gate, struct err *err)
 {
     const char *sync = config_text(gate->config, "audit.sync");
+    gate->anchor = anchor_words(gate->config);
     struct audit_options options = {
         .sync = strcmp(sync, "always") == 0  ? AUDIT_SYNC_ALWAYS
                 : strcmp(sync, "batch") == 0 ? AUDIT_SYNC_BATCH
                                              : AUDIT_SYNC_NONE,
         .batch_ms = (unsigned)config_int(gate->config, "audit.batchMs"),
         .max_bytes = (uint64_t)config_int(gate->config, "audit.maxBytes"),
+        .max_files = (unsigned)config_int(gate->config, "audit.maxFiles"),
+        .anchor = gate->anchor,
+        .anchor_ms = (unsigned)config_int(gate->config, "audit.anchorMs"),
+        .warn = warn,
     };
     if (audit_open(&gate->audit, &gate->loop, gate->state_fd, &options, err) < 0)
         return -1;
     gate->record.audit = gate->audit;
     gate->record.sync = options.sync;
+    gate->record.keeper = gate->keeper;
+    keeper_use_audit(gate->keeper, gate->audit);
     return 0;
 }
 
@@ -120,12 +163,28 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
     return session_new(&gate->session, &gate->loop, &options, err);
 }
 
+static int open_keeper(struct gate *gate, const struct gate_options *o, struct err *err)
+{
+    struct keeper_options options = {
+        .loop = &gate->loop,
+        .state_fd = gate->state_fd,
+        .config = gate->config,
+        .session = gate->session,
+        .own_hand = o->own_hand,
+        .stats = gate->record.stats,
+        .durable = strcmp(config_text(gate->config, "audit.sync"), "always") == 0,
+    };
+    if (keeper_new(&gate->keeper, &options, err) < 0)
+        return -1;
+    gate->pipeline.policy = keeper_hook(gate->keeper);
+    return 0;
+}
+
 static void wire(struct gate *gate)
 {
     struct pipeline *p = &gate->pipeline;
     pipeline_init(p, &gate->loop);
     p->timeout_ms = (uint64_t)config_int(gate->config, "runtime.timeoutSecs") * 1000;
-    p->policy = policy_hook();
     p->recorder = record_recorder(&gate->record);
     /* Builtin work is done when a call is prepared; the session only sees to it that the workspace's own
      * settings are known by then. */
@@ -149,6 +208,8 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     int r = state_load_config(gate->config, options->config_file, err);
     if (r == 0)
         r = check_promises(gate->config, err);
+    if (r == 0)
+        r = hide_names(gate->config, err);
     buf_init(&gate->excludes, STATE_EXCLUDES_MAX);
     if (r == 0)
         r = state_read_excludes(gate->config, &gate->excludes, err);
@@ -164,14 +225,17 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     }
     gate->loop_open = true;
     record_init(&gate->record, NULL, AUDIT_SYNC_NONE);
+    gate->record.stats = stats_new();
     wire(gate);
     r = open_session(gate, options, err);
     if (r == 0) {
         session_workplace(gate->session)->excludes = buf_str(&gate->excludes);
-        /* The cell starts while the log is opened and the first call is read. */
+        /* The cell starts while state and log are opened and the first call is read. */
         session_warm_up(gate->session);
-        r = open_audit(gate, err);
+        r = open_keeper(gate, options, err);
     }
+    if (r == 0)
+        r = open_audit(gate, err);
     if (r < 0)
         gate_close(gate);
     return r;
@@ -181,9 +245,12 @@ void gate_close(struct gate *gate)
 {
     if (!gate->loop_open)
         return;
+    keeper_free(gate->keeper);
+    gate->keeper = NULL;
     session_free(gate->session);
     pipeline_done(&gate->pipeline);
     uv_close((uv_handle_t *)&gate->child_signal, NULL);
+    stats_free(TAKE_PTR(gate->record.stats));
     record_done(&gate->record);
     audit_close(gate->audit);
     uv_run(&gate->loop, UV_RUN_DEFAULT);
@@ -191,6 +258,7 @@ void gate_close(struct gate *gate)
     cell_reap();
     fd_closep(&gate->state_fd);
     buf_done(&gate->excludes);
+    free((void *)(uintptr_t)gate->anchor);
     config_free(gate->config);
     gate->loop_open = false;
 }

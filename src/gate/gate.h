@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include "core/pipeline.h"
+#include "gate/keeper.h"
 #include "gate/record.h"
 #include "session/session.h"
 
@@ -19,6 +20,7 @@ struct gate_options {
     const char *session; /* NULL: one without a name */
     bool commands;       /* some call may run one */
     bool once;           /* there is one call */
+    bool own_hand;       /* a person typed it */
     bool show_system;    /* tests: the machine's programs and settings are visible in the cell */
 };
 
@@ -30,9 +32,11 @@ struct gate {
     struct buf excludes; /* what searches leave out, for all workspaces */
     int state_fd;
     struct audit *audit;
+    const char **anchor; /* the program that takes heads of the log away; NULL: none */
     struct record record;
     struct pipeline pipeline;
     struct session *session;
+    struct keeper *keeper;
     uv_signal_t child_signal;
     bool loop_open;
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/call_limits.h"
 #include "gate/keeper_parts.h"
 #include "gate/remember.h"
 #include "gate/summary.h"
@@ -14,7 +15,7 @@ struct policy_call keeper_call(const struct keeper *k, const struct call *call)
     const struct workplace *at = call->workplace;
     return (struct policy_call){
         .tool = call->tool,
-        .name = call->tool->name,
+        .name = call->tool ? call->tool->name : call->name,
         .arguments = call->arguments,
         .agent = call->agent,
         .session = at->session_id,
@@ -78,20 +79,25 @@ static void add_remembered(void *arg, struct str rule, const char *name)
     allowed_add(k->allowed, rule, name, &ignored);
 }
 
-/* What people allowed when they were asked, read again when there may be more. */
+/* What people allowed when they were asked, read again when there may be more or it is about someone else. */
 static void read_allowed(struct keeper *k, const struct call *call)
 {
     struct err err;
     char session[96];
+    keeper_session_key(k, call, session, sizeof session);
     unsigned version = db_version(k->db);
     int64_t mark = remember_mark();
-    if (k->allowed && version == k->allowed_version && mark == k->allowed_mark)
+    FREE_AT_END char *whose = mem_format("%s %s %s", session, call->dialect->name,
+                                         call->agent ? call->agent : "");
+    if (k->allowed && version == k->allowed_version && mark == k->allowed_mark &&
+        strcmp(whose, k->allowed_whose) == 0)
         return;
     allowed_free(k->allowed);
+    free(k->allowed_whose);
     k->allowed = allowed_new();
     k->allowed_version = version;
     k->allowed_mark = mark;
-    keeper_session_key(k, call, session, sizeof session);
+    k->allowed_whose = TAKE_PTR(whose);
     allowances_each(k->db, session, call->agent, call->dialect->name, add_allowance, k, &err);
     remember_load(add_remembered, k, &err);
 }
@@ -112,11 +118,65 @@ static int judge(void *self, struct call *call, struct err *err)
     struct keeper *k = self;
     const struct policy *policy = policy_of(k, call->workplace->config, err);
     struct policy_call pc = keeper_call(k, call);
-    if (!policy || policy_judge(policy, &pc, &call->verdict, NULL, NULL, err) < 0)
+    if (!policy || policy_judge(policy, &pc, &call->verdict, NULL, NULL, err) < 0 ||
+        call_limits_check(call, err) < 0)
         return -1;
+    call->verdict.hooks = hooks_ask(k->hooks, call);
     if (call->verdict.kind == VERDICT_ASK)
         lift(k, call, &pc);
     return 0;
+}
+
+/* --- explaining */
+
+static void explain_charge(struct keeper *k, const struct charge *charge, policy_step_fn step,
+                           void *arg)
+{
+    struct err err;
+    int64_t used = 0;
+    int64_t since = 0;
+    int64_t next = 0;
+    char until[CLOCK_TEXT_MAX];
+    char why[256];
+    int64_t now = clock_unix_ms();
+    int r = counters_look(k->db, charge, 1, now, &used, &err);
+    period_around(charge->period, now, &since, &next);
+    clock_format_utc(next, until);
+    if (charge->window_ms)
+        snprintf(why, sizeof why, "%lld of %lld calls used in the last %lld ms", (long long)used,
+                 (long long)charge->limit, (long long)charge->window_ms);
+    else
+        snprintf(why, sizeof why, "%lld of %lld %s used, %s; starts anew at %s", (long long)used,
+                 (long long)charge->limit,
+                 charge->unit == CHARGE_MS ? "milliseconds" : charge_unit_names[charge->unit],
+                 charge_period_names[charge->period], until);
+    step(arg, &(struct policy_step){charge->rule, r < 0 ? "denies" : "counts", why});
+}
+
+int keeper_explain(struct keeper *k, struct call *call, policy_step_fn step, void *arg,
+                   struct err *err)
+{
+    const struct policy *policy = policy_of(k, call->workplace->config, err);
+    struct policy_call pc = keeper_call(k, call);
+    if (!policy || policy_judge(policy, &pc, &call->verdict, step, arg, err) < 0)
+        return -1;
+    struct verdict *v = &call->verdict;
+    if (v->kind == VERDICT_ASK) {
+        lift(k, call, &pc);
+        if (v->kind == VERDICT_ALLOW)
+            step(arg, &(struct policy_step){v->rule, "allows", "someone approved it before"});
+    }
+    for (size_t i = 0; i < v->n_charges; i++) {
+        v->charges[i].amount = 1;
+        explain_charge(k, &v->charges[i], step, arg);
+    }
+    return v->n_charges ? counters_look(k->db, v->charges, v->n_charges, clock_unix_ms(), NULL, err)
+                        : 0;
+}
+
+int keeper_reset(struct keeper *k, struct err *err)
+{
+    return counters_reset(k->db, err);
 }
 
 struct policy_hook keeper_hook(struct keeper *k)
@@ -136,11 +196,25 @@ struct policy_hook keeper_hook(struct keeper *k)
 
 void keeper_after(struct keeper *k, const struct call *call)
 {
+    keeper_sum_later(k);
     if (k->hooks && call->tool)
         hooks_after(k->hooks, call);
 }
 
 /* --- life */
+
+/* Whoever an agent's tools can change is no judge of them. */
+static int refuse_inside(const struct keeper *k, struct err *err)
+{
+    const struct workplace *at = session_workplace(k->options.session);
+    for (size_t i = 0; i < at->n_roots + at->n_command_roots; i++) {
+        const struct root *root = i < at->n_roots ? &at->roots[i]
+                                                  : &at->command_roots[i - at->n_roots];
+        if (root->writable && hooks_refuse_inside(k->hooks, root->host, err) < 0)
+            return -1;
+    }
+    return 0;
+}
 
 int keeper_new(struct keeper **ret_keeper, const struct keeper_options *options, struct err *err)
 {
@@ -148,11 +222,14 @@ int keeper_new(struct keeper **ret_keeper, const struct keeper_options *options,
     k->options = *options;
     uv_timer_init(options->loop, &k->poll);
     uv_timer_init(options->loop, &k->settle);
+    uv_timer_init(options->loop, &k->sums);
     uv_unref((uv_handle_t *)&k->settle);
-    k->poll.data = k->settle.data = k;
+    uv_unref((uv_handle_t *)&k->sums);
+    k->poll.data = k->settle.data = k->sums.data = k;
     if (policy_of(k, options->config, err) == NULL ||
         db_open(&k->db, options->state_fd, options->durable, err) < 0 ||
-        hooks_new(&k->hooks, options->loop, options->config, options->state_fd, err) < 0) {
+        hooks_new(&k->hooks, options->loop, options->config, options->state_fd, err) < 0 ||
+        refuse_inside(k, err) < 0) {
         keeper_free(k);
         return -1;
     }
@@ -168,11 +245,12 @@ void keeper_use_audit(struct keeper *k, struct audit *audit)
 static void closed(uv_handle_t *handle)
 {
     struct keeper *k = handle->data;
-    if (handle == (uv_handle_t *)&k->poll) {
+    if (handle == (uv_handle_t *)&k->poll)
         uv_close((uv_handle_t *)&k->settle, closed);
-        return;
-    }
-    free(k);
+    else if (handle == (uv_handle_t *)&k->settle)
+        uv_close((uv_handle_t *)&k->sums, closed);
+    else
+        free(k);
 }
 
 void keeper_free(struct keeper *k)
@@ -184,6 +262,7 @@ void keeper_free(struct keeper *k)
         keeper_settle_all(k);
     db_close(k->db);
     allowed_free(k->allowed);
+    free(k->allowed_whose);
     for (size_t i = 0; i < POLICIES; i++)
         policy_free(k->policies[i].policy);
     uv_close((uv_handle_t *)&k->poll, closed);

@@ -4,9 +4,11 @@
 #define SANDGATE_GATE_KEEPER_H
 
 #include "core/pipeline.h"
+#include "policy/judge.h"
 #include "session/session.h"
 #include "store/approvals.h"
 #include "store/audit.h"
+#include "store/stats.h"
 
 struct keeper;
 
@@ -15,8 +17,9 @@ struct keeper_options {
     int state_fd;
     const struct config *config; /* the operator's; borrowed */
     struct session *session;
-    bool own_hand; /* a person typed the call: where no rule says otherwise nobody is asked */
-    bool durable;  /* what was charged survives a power loss */
+    bool own_hand;       /* a person typed the call: where no rule says otherwise nobody is asked */
+    bool durable;        /* what was charged survives a power loss */
+    struct stats *stats; /* added to the state every now and then; borrowed */
 };
 
 /* Refuses rules that are wrong and a state that cannot be used. */
@@ -27,6 +30,12 @@ void keeper_use_audit(struct keeper *keeper, struct audit *audit);
 void keeper_free(struct keeper *keeper);
 
 struct policy_hook keeper_hook(struct keeper *keeper);
+/* The verdict on a call that is not submitted, step by step; nothing is counted, asked or run. -1: it would be
+ * denied. call->tool may be NULL, call->name then says which one is meant. */
+int keeper_explain(struct keeper *keeper, struct call *call, policy_step_fn step, void *arg,
+                   struct err *err);
+/* Forgets all that was counted, for the operator. */
+int keeper_reset(struct keeper *keeper, struct err *err);
 /* A call has ended and is recorded: for hooks that want to know. */
 void keeper_after(struct keeper *keeper, const struct call *call);
 

@@ -25,7 +25,8 @@ struct ask {
     struct keeper *keeper;
     struct call *call;
     enum ask_step step;
-    uint64_t give_up_ns; /* ASK_STATE: until the database is to be had; ASK_WAITING: until someone is to answer */
+    uint64_t
+        give_up_ns; /* ASK_STATE: until the database is to be had; ASK_WAITING: until someone is to answer */
     struct approval approval;
     struct buf summary;
     struct buf detail;
@@ -66,16 +67,19 @@ static void record(struct keeper *k, const struct ask *ask, const char *kind)
 {
     struct err ignored; /* the call's own records tell of a log that cannot be written */
     const struct approval *a = &ask->approval;
+    stats_approval(k->options.stats, a->state);
     if (!k->audit)
         return;
     struct json_out *j = audit_begin(k->audit, kind, ask->call->uid);
     jo_ktext(j, "approval", a->id);
     if (a->state == APPROVAL_WAITING) {
-        BUF_AT_END struct buf safe = BUF_INIT(2 * SUMMARY_MAX);
-        redact_text((struct str){a->summary, strlen(a->summary)}, &safe);
+        BUF_AT_END struct buf safe = BUF_INIT(REDACT_OUT_MAX(SUMMARY_MAX));
+        struct str summary = {a->summary, strlen(a->summary)};
+        if (redact(summary, summary.n, &safe))
+            summary = buf_str(&safe);
         jo_ktext(j, "tool", a->tool);
         jo_ktext(j, "rule", a->rule);
-        jo_kstr(j, "summary", buf_str(&safe));
+        jo_kstr(j, "summary", summary);
         jo_kint(j, "expiresMs", a->expires_ms);
     } else {
         jo_ktext(j, "state", approval_state_names[a->state]);
@@ -106,12 +110,13 @@ static void approved(struct ask *ask, const struct approval *now)
     ask->approval.state = APPROVAL_APPROVED;
     ask->approval.scope = now->scope;
     ask->approval.decided_by = now->decided_by;
-    if (now->scope != APPROVE_ONCE && ask->proposal.len)
+    if (now->scope != APPROVE_ONCE && ask->approval.proposal) {
+        k->allowed_version = 0; /* our own change does not show as one */
         allowances_add(k->db, ask->session, call->agent, call->dialect->name,
                        ask->approval.proposal, now->decided_by ? now->decided_by : "", &err);
+    }
     record(k, ask, "approval.decided");
     over(ask);
-    memcpy(call->approval_id, ask->approval.id, sizeof call->approval_id);
     call->approved_by = mem_dup(now->decided_by ? now->decided_by : "");
     call->approved = true;
     ask_free(ask);
@@ -133,11 +138,12 @@ static void not_approved(struct ask *ask, const struct approval *now)
                 ask->approval.rule, id);
         err_reason(&err, "approval_denied");
     } else {
-        err_set(&err, ERR_APPROVAL_TIMEOUT,
-                "nobody approved this call in time (request %s, by the rule %s); `sandgate approve "
-                "ID` does it from a terminal while the call waits, and a rule in approval.rules for "
-                "good",
-                id, ask->approval.rule);
+        err_set(
+            &err, ERR_APPROVAL_TIMEOUT,
+            "nobody approved this call in time (request %s, by the rule %s); `sandgate approve "
+            "ID` does it from a terminal while the call waits, and a rule in approval.rules for "
+            "good",
+            id, ask->approval.rule);
         err_reason(&err, "approval_timeout");
     }
     refuse(ask, &err);
@@ -204,7 +210,8 @@ int keeper_decide(struct keeper *k, const char *id, const struct approval_decisi
             return -1;
         int r = it.state != APPROVAL_WAITING ? 0 /* decide says what became of it */
                 : it.proposal
-                    ? remember_add((struct str){it.proposal, strlen(it.proposal)}, decision->by, err)
+                    ? remember_add((struct str){it.proposal, strlen(it.proposal)}, decision->by,
+                                   err)
                     : err_set(err, ERR_INVALID_ARGUMENTS,
                               "there is no rule that could be written for this call: approve it "
                               "once");
@@ -239,6 +246,7 @@ static void put_question(struct ask *ask)
         return;
     }
     ask->step = ASK_WAITING;
+    memcpy(ask->call->approval_id, a->id, sizeof a->id);
     ask->give_up_ns = clock_mono_ns() + (uint64_t)timeout * 1000000;
     record(k, ask, "approval.asked");
     for (struct keeper_listener *l = k->listeners, *next; l; l = next) {
@@ -282,6 +290,20 @@ static void ready_to_ask(struct ask *ask)
     put_question(ask);
 }
 
+static void add_preview(struct ask *ask, const struct preview *preview)
+{
+    if (preview->diff.n)
+        shown_lines(preview->diff, DETAIL_LINES, &ask->detail);
+    else if (preview->binary)
+        buf_addf(&ask->detail, "(binary: %lld bytes become %lld)\n",
+                 (long long)preview->bytes_before, (long long)preview->bytes_after);
+    if (preview->entries > 1)
+        buf_addf(&ask->detail, "(%lld%s entries)\n", (long long)preview->entries,
+                 preview->cut ? " or more" : "");
+    else if (preview->cut)
+        buf_add_text(&ask->detail, "(there is more of it)\n");
+}
+
 static void previewed(void *arg, const struct preview *preview, const struct err *err)
 {
     struct ask *ask = arg;
@@ -291,12 +313,7 @@ static void previewed(void *arg, const struct preview *preview, const struct err
         return;
     }
     preview_pin(ask->call, preview->sha256, preview->exists);
-    if (preview->diff.n)
-        shown_lines(preview->diff, DETAIL_LINES, &ask->detail);
-    else if (preview->binary)
-        buf_addf(&ask->detail, "(binary, %lld bytes then)\n", (long long)preview->bytes_after);
-    if (preview->cut)
-        buf_add_text(&ask->detail, "(the difference is longer)\n");
+    add_preview(ask, preview);
     ready_to_ask(ask);
 }
 
@@ -320,7 +337,7 @@ static void ask_person(struct ask *ask)
         return;
     }
     summary_write(call, &ask->summary, &ask->detail);
-    if (preview_possible(call)) {
+    if (preview_is_possible(call)) {
         ask->step = ASK_PREVIEW;
         session_preview(k->options.session, call, previewed, ask);
     } else {

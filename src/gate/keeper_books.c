@@ -5,12 +5,13 @@
 #include "gate/keeper_parts.h"
 
 #define SETTLE_MS 20
+#define SUMS_MS 1000
 #define LAST_WAIT_MS 500
 
 bool keeper_costs(void *self, const struct call *call)
 {
     (void)self;
-    return call->verdict.n_charges > 0 || call->approval_id[0];
+    return call->verdict.n_charges > 0 || call->approved;
 }
 
 int keeper_open_books(void *self, struct err *err)
@@ -67,8 +68,8 @@ static void hold_to(struct call *call, const struct charge *charge)
 /* What a call writes is known before; of all else it gets what is left. */
 static bool takes_the_rest(const struct call *call, enum charge_unit unit)
 {
-    return unit == CHARGE_MS ||
-           (unit == CHARGE_BYTES_WRITTEN && call->op != &op_table[OP_WRITE] && most(call, unit) > 0);
+    return unit == CHARGE_MS || (unit == CHARGE_BYTES_WRITTEN && call->op != &op_table[OP_WRITE] &&
+                                 most(call, unit) > 0);
 }
 
 static int set_amounts(struct keeper *k, struct call *call, struct err *err)
@@ -108,7 +109,7 @@ static int mark(struct keeper *k, const char *sql)
 static int charge_it(struct keeper *k, struct call *call, struct err *err)
 {
     struct verdict *v = &call->verdict;
-    if (call->approval_id[0]) {
+    if (call->approved) {
         char digest[HASH_HEX + 1];
         keeper_digest(k, call, digest);
         if (approvals_use(k->db, call->approval_id, digest, err) < 0)
@@ -181,9 +182,34 @@ static void on_settle(uv_timer_t *timer)
         uv_timer_start(timer, on_settle, SETTLE_MS, 0);
 }
 
+/* What is lost here are numbers for whoever watches. */
+static void add_sums(struct keeper *k, int wait_ms)
+{
+    struct err ignored;
+    struct stats *stats = k->options.stats;
+    if (!stats || db_begin(k->db, wait_ms, &ignored) != 0)
+        return;
+    bool good = stats_flush(stats, k->db, &ignored) == 0 && db_commit(k->db, &ignored) == 0;
+    if (!good)
+        db_rollback(k->db);
+    stats_flushed(stats, good);
+}
+
+static void on_sums(uv_timer_t *timer)
+{
+    add_sums(timer->data, 0);
+}
+
+void keeper_sum_later(struct keeper *k)
+{
+    if (!uv_is_active((uv_handle_t *)&k->sums))
+        uv_timer_start(&k->sums, on_sums, SUMS_MS, 0);
+}
+
 void keeper_settle_all(struct keeper *k)
 {
     settle_some(k, LAST_WAIT_MS);
+    add_sums(k, LAST_WAIT_MS);
     for (struct to_settle *s; (s = k->to_settle);) { /* stays counted in full */
         k->to_settle = s->next;
         free(s->charge.key);

@@ -33,6 +33,7 @@ struct keeper {
     struct allowed *allowed;
     unsigned allowed_version; /* of the database */
     int64_t allowed_mark;     /* of the file */
+    char *allowed_whose;
 
     struct ask *asks;
     size_t n_asks;
@@ -42,6 +43,7 @@ struct keeper {
 
     struct to_settle *to_settle;
     uv_timer_t settle;
+    uv_timer_t sums;
 };
 
 struct policy_call keeper_call(const struct keeper *k, const struct call *call);
@@ -62,6 +64,8 @@ int keeper_open_books(void *self, struct err *err);
 int keeper_charge(void *self, struct call *call, struct err *err);
 int keeper_close_books(void *self, struct err *err);
 void keeper_settle(void *self, struct call *call);
+/* Some time soon what came since is added to the sums over all calls. */
+void keeper_sum_later(struct keeper *k);
 /* What is left, waiting for others up to half a second. */
 void keeper_settle_all(struct keeper *k);
 /* Whether the call could be charged now; nothing is taken. */

@@ -99,11 +99,29 @@ static void write_input(const struct call *call, struct json_out *j)
     arg_redact(call->tool ? &call->tool->args : &none, call->arguments, j);
 }
 
+/* By whose leave it runs. */
+static void write_leave(const struct call *call, struct json_out *j)
+{
+    if (call->verdict.rule[0])
+        jo_ktext(j, "rule", call->verdict.rule);
+    if (call->approval_id[0])
+        jo_ktext(j, "approval", call->approval_id);
+    if (call->approved) {
+        jo_ktext(j, "approvedBy", call->approved_by);
+        jo_kint(j, "waitedMs", call->waited_ms);
+    }
+    if (call->note) {
+        jo_key(j, "note");
+        jo_raw(j, (struct str){call->note, strlen(call->note)});
+    }
+}
+
 static void intent(void *self, const struct call *call)
 {
     struct record *r = self;
     struct json_out *j = audit_begin(r->audit, "call.intent", call->uid);
     write_who(call, j);
+    write_leave(call, j);
     jo_key(j, "input");
     write_input(call, j);
     audit_end(r->audit);
@@ -126,7 +144,7 @@ static void write_output(struct call *call, struct json_out *j)
 static void add_execution_line(struct record *r, struct call *call)
 {
     char ts[CLOCK_TEXT_MAX];
-    struct json_out j = {.out = &r->execution};
+    struct json_out j = {.out = &r->execution, .hide = true};
     clock_format_utc(clock_unix_ms(), ts);
     jo_open(&j, '{');
     jo_ktext(&j, "ts", ts);
@@ -152,6 +170,7 @@ static void outcome(void *self, struct call *call)
                                      call->uid);
     if (refused) {
         write_who(call, j);
+        write_leave(call, j);
         jo_key(j, "input");
         write_input(call, j);
     }
@@ -170,6 +189,9 @@ static void outcome(void *self, struct call *call)
     audit_end(r->audit);
     if (r->execution_fd >= 0)
         add_execution_line(r, call);
+    stats_call(r->stats, call);
+    if (r->keeper)
+        keeper_after(r->keeper, call);
 }
 
 static int flush(void *self, struct err *err)

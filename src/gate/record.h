@@ -4,12 +4,16 @@
 #define SANDGATE_GATE_RECORD_H
 
 #include "core/pipeline.h"
+#include "gate/keeper.h"
 #include "store/audit.h"
+#include "store/stats.h"
 
 struct record {
     struct audit *audit;
-    int execution_fd; /* -1: no toolhost run */
-    bool torn;        /* its last line is half a line */
+    struct keeper *keeper; /* hears of each call that has ended; may be NULL */
+    struct stats *stats;   /* the same */
+    int execution_fd;      /* -1: no toolhost run */
+    bool torn;             /* its last line is half a line */
     struct buf execution;
     enum audit_sync sync;
 };

@@ -113,6 +113,32 @@ int state_open(int *ret_fd, struct err *err)
     return 0;
 }
 
+int state_open_config(bool make, int *ret_fd, struct err *err)
+{
+    *ret_fd = -1;
+    FREE_AT_END char *path = user_folder("XDG_CONFIG_HOME", ".config");
+    if (!path)
+        return make ? err_set(err, ERR_INTERNAL,
+                              "no place for the configuration: set XDG_CONFIG_HOME or HOME to an "
+                              "absolute path")
+                    : 0;
+    FD_AT_END int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT && !make)
+        return 0;
+    if (fd < 0 && errno == ENOENT && make_folders(path) == 0)
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set(err, ERR_INTERNAL, "the configuration folder %s: %s", path, strerror(errno));
+    if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 022))
+        return err_set(err, ERR_INTERNAL,
+                       "the configuration folder %s must belong to you or to root and be writable "
+                       "by nobody else: chown it, or chmod go-w",
+                       path);
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
 static int load_file(struct config *config, const char *path, bool must_exist, struct err *err)
 {
     FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

@@ -12,6 +12,10 @@ int state_open(int *ret_fd, struct err *err);
  * `$XDG_CONFIG_HOME/sandgate/config.json` if it is there; then the environment. */
 int state_load_config(struct config *config, const char *file, struct err *err);
 
+/* Opens the user's configuration folder, `$XDG_CONFIG_HOME/sandgate`; *ret_fd is -1 where there is none and it is not to
+ * be made. One that others may write in is refused: what lies there decides. */
+int state_open_config(bool make, int *ret_fd, struct err *err);
+
 /* Refuses a folder that an agent is to write in when Sandgate's own files lie, or would lie, beneath it:
  * the log, sessions and the configuration would be the agent's. */
 int state_refuse_inside(const char *folder, const char *config_file, struct err *err);

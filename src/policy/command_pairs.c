@@ -141,11 +141,55 @@ static int add_pair(struct command_pairs *pairs, struct command_pair pair, struc
     return 0;
 }
 
+static int add_starter(struct command_pairs *pairs, struct str name, struct err *err)
+{
+    for (size_t i = 0; i < pairs->n_starters; i++) {
+        if (command_is(name, pairs->starters[i]))
+            return 0;
+    }
+    if (pairs->n_starters == COMMAND_STARTERS_MAX)
+        return err_field(err, "command", "the command goes through more than %d other programs",
+                         COMMAND_STARTERS_MAX);
+    pairs->starters[pairs->n_starters++] = mem_copy(name.p, name.n);
+    return 0;
+}
+
+static bool may_assign(const struct shell_word *word)
+{
+    return word->flags & SHELL_EXPANDS && (memmem(word->text.p, word->text.n, "${", 2) ||
+                                           memmem(word->text.p, word->text.n, "$((", 3));
+}
+
+static int visit_script(void *self, const struct shell_script *script, struct err *err)
+{
+    (void)err;
+    struct command_pairs *pairs = self;
+    pairs->plain &= !script->writes && script->joined_at[SHELL_COMPOUND] == SIZE_MAX;
+    for (size_t i = 0; i < script->n; i++) {
+        const struct shell_command *command = &script->commands[i];
+        pairs->plain &= command->n == 0 || command->assigns < command->n;
+        for (size_t k = 0; k < command->n; k++)
+            pairs->plain &= !may_assign(&command->words[k]);
+    }
+    return 0;
+}
+
+/* Words that are part of no command (where a redirection leads, a here-document) are expanded too. */
+static bool text_is_plain(struct str text)
+{
+    static const char *const twists[] = {"${", "$((", "$[", "\\\n"};
+    for (size_t i = 0; i < ARRAY_LEN(twists); i++) {
+        if (text.n && memmem(text.p, text.n, twists[i], strlen(twists[i])))
+            return false;
+    }
+    return true;
+}
+
 static int visit(void *self, const struct command_view *view, struct err *err)
 {
-    if (view->wraps)
-        return 0;
     char room[COMMAND_NAME_MAX];
+    if (view->wraps)
+        return add_starter(self, command_name(&view->words[0], room), err);
     const struct shell_word *first = &view->words[0];
     bool known = word_is_fixed(view, first);
     const struct program *program = known ? find_program(command_name(first, room)) : NULL;
@@ -163,8 +207,8 @@ static int visit(void *self, const struct command_view *view, struct err *err)
 
 int command_pairs_read(struct str text, struct command_pairs *ret, struct err *err)
 {
-    static const struct command_visitor visitor = {NULL, visit};
-    struct command_pairs pairs = {.n = 0};
+    static const struct command_visitor visitor = {visit_script, visit};
+    struct command_pairs pairs = {.plain = text_is_plain(text)};
     if (command_walk(text, &visitor, &pairs, err) < 0) {
         command_pairs_done(&pairs);
         return -1;
@@ -177,5 +221,8 @@ void command_pairs_done(struct command_pairs *pairs)
 {
     for (size_t i = 0; i < pairs->n; i++)
         free_pair(&pairs->all[i]);
+    for (size_t i = 0; i < pairs->n_starters; i++)
+        free(pairs->starters[i]);
     pairs->n = 0;
+    pairs->n_starters = 0;
 }

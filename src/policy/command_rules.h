@@ -70,10 +70,17 @@ struct command_pair {
 };
 
 #define COMMAND_PAIRS_MAX 64
+#define COMMAND_STARTERS_MAX 16
 
 struct command_pairs {
     struct command_pair all[COMMAND_PAIRS_MAX];
     size_t n;
+    /* Names without folder of the programs that only start those above: `env`, `sudo`, `sh`. */
+    char *starters[COMMAND_STARTERS_MAX];
+    size_t n_starters;
+    /* The line is no more than its programs: it writes to no file by itself and sets nothing that could change what
+     * a program's name means. Loops and what assigns within an expansion do not count as plain. */
+    bool plain;
 };
 
 /* Every pair once, in the order in which they begin. -1 when the text cannot be read or has too many. */

@@ -54,6 +54,8 @@ int allowed_add(struct allowed *allowed, struct str json, const char *name, stru
 /* The name of one that allows all of the call, or NULL. `workspace` is the host's path. */
 const char *allowed_find(const struct allowed *allowed, const struct policy_call *call,
                          const char *dialect, const char *workspace);
+/* Whether the one that allowed_find named looks at a path: verdict.as_named is to be set then. */
+bool allowed_by_path(const struct allowed *allowed, const char *found);
 
 /* The narrowest rule that would still be of use: for a command its programs with their subcommands, each part of a
  * compound one; for a file the folder it is in; for a page its domain. False: there is none, each call is to be asked

@@ -16,6 +16,29 @@ static int add_heredoc(struct shell_parser *p, size_t at, bool strip_tabs)
     return 0;
 }
 
+/* What comes next is a word that is just this. */
+static bool at_word(const struct shell_parser *p, const char *word)
+{
+    size_t n = strlen(word);
+    if (p->text.n - p->at < n || memcmp(p->text.p + p->at, word, n) != 0)
+        return false;
+    char next = shell_peek(p, n);
+    return next == '\0' || shell_is_meta(next);
+}
+
+static bool may_write(const struct shell_parser *p, const char *sign)
+{
+    static const char *const harmless[] = {"/dev/null", "1", "2", "-"};
+    if (!strchr(sign, '>'))
+        return false;
+    size_t n = strcmp(sign, ">&") == 0 ? ARRAY_LEN(harmless) : 1;
+    for (size_t i = 0; i < n; i++) {
+        if (at_word(p, harmless[i]))
+            return false;
+    }
+    return true;
+}
+
 /* `<` and `>` with all that may be attached to them, and `&>`. */
 int shell_read_redirection(struct shell_list *l)
 {
@@ -32,6 +55,7 @@ int shell_read_redirection(struct shell_list *l)
     p->at += strlen(sign);
     if (shell_need_word(p, at, "this redirection needs a word behind it") < 0)
         return -1;
+    p->out->writes |= may_write(p, sign);
     if (strcmp(sign, "<<") == 0 || strcmp(sign, "<<-") == 0)
         return add_heredoc(p, at, sign[2] == '-');
     return shell_pass_word(p);

@@ -64,6 +64,8 @@ struct shell_script {
     /* Where each kind of joint stands first, SIZE_MAX if nowhere. A `;` or `&` counts even where no
      * command follows, a `$( )` even when it is empty. */
     size_t joined_at[SHELL_JOIN_COUNT];
+    bool
+        writes; /* a redirection may write to a file: it does not lead to another descriptor or to /dev/null */
 
     /* Behind this: its own. */
     struct shell_command *commands_;

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "cell/plan.h"
+#include "core/call_limits.h"
 #include "core/command.h"
 
 #define CELL_PROCESSES 40
@@ -65,22 +66,38 @@ static bool is_own(const char *variable)
     return false;
 }
 
-/* Of the gate's own environment only what the operator's list names. */
-static void put_allowed(struct env *env, const struct config *config)
+static bool is_named(const struct str *names, size_t count, const char *name)
 {
+    for (size_t i = 0; i < count; i++) {
+        if (fnmatch(names[i].p, name, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Of the gate's own environment only what the operator's list names, and of that what the agent may have. */
+static void put_allowed(struct env *env, const struct call *call)
+{
+    const struct config *config = call->workplace->config;
     const struct str *names;
+    const struct str *granted;
     size_t count;
+    size_t n_granted;
+    bool lang = false;
+    bool all = !config_agent_list(config, call->agent, "capabilities.env", &granted, &n_granted);
     if (!config_list(config, "commands.env", &names, &count))
-        return;
+        count = 0;
     for (char **at = environ; *at; at++) {
         size_t n = strcspn(*at, "=");
         FREE_AT_END char *name = mem_copy(*at, n);
-        bool allowed = false;
-        for (size_t i = 0; i < count && !allowed; i++)
-            allowed = fnmatch(names[i].p, name, 0) == 0;
-        if (allowed && (*at)[n] == '=' && !is_own(*at))
-            put(env, name, *at + n + 1);
+        if ((*at)[n] != '=' || is_own(*at) || !is_named(names, count, name) ||
+            !(all || is_named(granted, n_granted, name)))
+            continue;
+        put(env, name, *at + n + 1);
+        lang |= strcmp(name, "LANG") == 0;
     }
+    if (!lang)
+        put(env, "LANG", "C.UTF-8");
 }
 
 static int64_t put_environment(const struct call *call, struct buf *out)
@@ -95,9 +112,7 @@ static int64_t put_environment(const struct call *call, struct buf *out)
     put(&env, "TMPDIR", "/tmp");
     put(&env, "TERM", "dumb");
     put(&env, "SANDGATE", call_tier(call));
-    put_allowed(&env, config);
-    if (!getenv("LANG"))
-        put(&env, "LANG", "C.UTF-8");
+    put_allowed(&env, call);
     buf_add(out, call->command->env.data, call->command->env.len);
     return env.count;
 }
@@ -115,19 +130,27 @@ static int64_t put_list(const struct config *config, const char *path, struct bu
     return (int64_t)count;
 }
 
-struct limits_want command_limits(const struct config *config)
+struct limits_want command_limits(const struct config *config, const struct verdict *verdict)
 {
+    int64_t memory = config_int(config, "commands.memory");
+    int64_t cpus = config_int(config, "commands.cpus");
+    if (verdict) {
+        memory = call_limit_lower(memory, verdict->max_memory);
+        cpus = call_limit_lower(cpus, verdict->max_cpu_millis);
+    }
     return (struct limits_want){
-        .memory = (uint64_t)config_int(config, "commands.memory"),
+        .memory = (uint64_t)memory,
         /* Its first process is one more. */
         .processes = (uint32_t)config_int(config, "commands.processes") + 1,
-        .cpu_millis = (uint32_t)config_int(config, "commands.cpus"),
+        .cpu_millis = (uint32_t)cpus,
     };
 }
 
-static void set_limits(const struct config *config, const struct limits *groups, struct order *o)
+static void set_limits(const struct call *call, const struct limits *groups, struct order *o)
 {
-    int64_t memory = config_int(config, "commands.memory");
+    const struct config *config = call->workplace->config;
+    int64_t memory = call_limit_lower(config_int(config, "commands.memory"),
+                                      call->verdict.max_memory);
     int64_t processes = config_int(config, "commands.processes");
     o->files = config_int(config, "commands.openFiles");
     o->file_size = config_int(config, "commands.fileSize");
@@ -162,7 +185,7 @@ int command_order(const struct call *call, const struct limits *groups, struct b
         ret->allow_all = !set;
         ret->n_denied = put_list(config, "tools.bash.deniedCommands", strings, &set);
     }
-    set_limits(config, groups, ret);
+    set_limits(call, groups, ret);
     if (strings->failed || command->args.failed || command->env.failed)
         return err_set(
             err, ERR_TOO_LARGE,

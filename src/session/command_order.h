@@ -10,7 +10,7 @@
  * the watcher. */
 int command_order(const struct call *call, const struct limits *groups, struct buf *strings,
                   struct order *ret, struct err *err);
-/* What is asked of control groups. */
-struct limits_want command_limits(const struct config *config);
+/* What is asked of control groups; with a verdict, for a call that has it. */
+struct limits_want command_limits(const struct config *config, const struct verdict *verdict);
 
 #endif

@@ -12,7 +12,9 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/processor.h"
 #include "cell/limits.h"
+#include "core/call_limits.h"
 #include "core/command.h"
 #include "session/command_end.h"
 #include "session/command_not_run.h"
@@ -379,21 +381,50 @@ static int send_group(struct commands *c, struct cell *cell, struct err *err)
     return 0;
 }
 
-int commands_prepare(struct commands *c, struct cell *cell, const struct config *config,
-                     struct err *err)
+/* Its first process waits in it already: only the limits change. */
+static bool change_next(struct commands *c, const struct limits_want *want)
 {
-    struct limits_want want = command_limits(config);
+    bool none = !c->limits || limits_is_empty(c->limits);
+    if (!none && (!c->next || limit_group_change(c->next, want) < 0))
+        return false;
+    c->next_want = *want;
+    return true;
+}
+
+static int prepare(struct commands *c, struct cell *cell, const struct limits_want *want,
+                   struct err *err)
+{
     if (!c->limits && limits_open(&c->limits, c->tag) < 0)
         c->limits = NULL;
-    bool same = same_limits(&want, &c->next_want);
-    if (c->ready_in == cell && same)
+    bool same = same_limits(want, &c->next_want);
+    if (c->ready_in == cell && (same || change_next(c, want)))
         return 0;
     if (!same || !c->next) {
         limits_give_back(c->limits, TAKE_PTR(c->next));
-        c->next = c->limits ? limits_take(c->limits, &want) : NULL;
-        c->next_want = want;
+        c->next = c->limits ? limits_take(c->limits, want) : NULL;
+        c->next_want = *want;
     }
     return send_group(c, cell, err);
+}
+
+int commands_prepare(struct commands *c, struct cell *cell, const struct config *config,
+                     struct err *err)
+{
+    struct limits_want want = command_limits(config, NULL);
+    return prepare(c, cell, &want, err);
+}
+
+/* A share of the processors is held by control groups or by nobody. */
+static int check_cpu(const struct running *r, struct err *err)
+{
+    int64_t most = r->call->verdict.max_cpu_millis;
+    if (most <= 0 || most >= (int64_t)processor_count() * 1000 ||
+        (r->group && limits_by_group(r->owner->limits, LIMIT_CPU)))
+        return 0;
+    return call_limit_denied(r->call, "maxCpu",
+                             "control groups cannot be used here. Run Sandgate where they can, as "
+                             "a systemd user service for example, or remove the rule",
+                             err);
 }
 
 static void take_spill(struct running *r)
@@ -414,12 +445,15 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
         .owner = c, .call = call, .cell = cell, .token = ++c->next_token, .fds = {-1, -1, -1}};
     _Static_assert(HANDLES == 3, "as many descriptors as handles");
     take_spill(r);
-    int sent = commands_prepare(c, cell, call->workplace->config, &err);
+    struct limits_want want = command_limits(call->workplace->config, &call->verdict);
+    int sent = prepare(c, cell, &want, &err);
     if (sent == 0) {
         r->group = TAKE_PTR(c->next);
         c->ready_in = NULL;
-        sent = send_order(r, cell, &err);
+        sent = check_cpu(r, &err);
     }
+    if (sent == 0)
+        sent = send_order(r, cell, &err);
     if (sent < 0) {
         let_go(r, call->command);
         for (size_t i = 0; i < HANDLES; i++)

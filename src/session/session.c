@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/processor.h"
+#include "core/call_limits.h"
 #include "session/commands.h"
 #include "session/preview.h"
 #include "session/scan.h"
@@ -89,6 +90,11 @@ void session_send(struct session *s, struct call *call)
 
 static void start(struct session *s, struct call *call)
 {
+    struct err err;
+    if (call_limits_check(call, &err) < 0) {
+        pipeline_finish(call, &err);
+        return;
+    }
     if (call->tool->runner == RUN_BUILTIN) {
         pipeline_finish(call, NULL);
         return;
@@ -351,7 +357,7 @@ static int open_cell(struct session *s, struct err *err)
                                                       .unguarded = true,
                                                       .start_line = ARG_ABSENT,
                                                       .end_line = ARG_ABSENT,
-                                                      .max_bytes = CONFIG_BYTES_MAX};
+                                                      .max_bytes = CONFIG_WORKSPACE_BYTES_MAX};
     } else {
         call = session_own_call(s, OP_STAT, 0, ".", came);
         call->request.stat = (struct op_stat_request){.path = call_path_text(call)};

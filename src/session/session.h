@@ -35,6 +35,9 @@ void session_free(struct session *session);
 /* Starts the cell before the first call asks for it. */
 void session_warm_up(struct session *session);
 
+/* Its cell starts, or the workspace's settings are being read. */
+bool session_is_opening(const struct session *session);
+
 struct workplace *session_workplace(struct session *session);
 
 /* The pipeline's runner for calls whose workplace is a session's. */

@@ -111,3 +111,8 @@ void session_free(struct session *s)
     free(s->settings);
     free(s);
 }
+
+bool session_is_opening(const struct session *s)
+{
+    return s->state == OPENING;
+}

@@ -22,7 +22,7 @@ static int lay_over(struct config *config, const struct call *read, bool expecte
         return err_set(err, read->err.code, "reading %s: %.400s", SETTINGS_FILE, read->err.message);
     if (read->reply.read.truncated)
         return err_set(err, ERR_TOO_LARGE, "%s is larger than %u bytes", SETTINGS_FILE,
-                       CONFIG_BYTES_MAX);
+                       CONFIG_WORKSPACE_BYTES_MAX);
     return config_apply(config, buf_str(&read->reply_body), SETTINGS_FILE, CONFIG_WORKSPACE,
                         warn_ignored, NULL, err);
 }

@@ -67,16 +67,17 @@ int approvals_end(struct db *db, const char *id, enum approval_state state, stru
  * else. */
 int approvals_use(struct db *db, const char *id, const char *digest, struct err *err);
 
-/* Copies what became of it: state, scope, decided_by. `*ret` is to be given to approval_done. */
+/* Copies it, with what became of it: state, scope, decided_by. `*ret` is to be given to approval_done. */
 int approvals_get(struct db *db, const char *id, struct approval *ret, struct err *err);
 void approval_done(struct approval *approval);
 /* All that wait, or all that are known, oldest first. Those whose gate is dead are marked as gone before. The visitor's
- * approval is borrowed; -1 from it ends the walk. */
+ * approval is borrowed, and the visitor may use the database; -1 from it ends the walk, which is no failure. */
 int approvals_each(struct db *db, bool waiting,
                    int (*visit)(void *arg, const struct approval *approval), void *arg,
                    struct err *err);
 
-/* What was allowed for the rest of a session, as rules in JSON. A session without a name is `gate:` and the gate's. */
+/* What was allowed for the rest of a session, as rules in JSON; within a transaction or without one. Visiting is as
+ * above. A session without a name is `gate:` and the gate's. */
 int allowances_add(struct db *db, const char *session, const char *agent, const char *dialect,
                    const char *rule, const char *by, struct err *err);
 int allowances_each(struct db *db, const char *session, const char *agent, const char *dialect,

@@ -1,7 +1,9 @@
 /* The audit log: JSON lines in `<state>/audit/`, one file for each gate that runs at the same time.
  *
  * A gate takes the first slot (`000.jsonl`, `001.jsonl`, …) that no living gate holds. What its last
- * owner left without an outcome is then recorded as `call.interrupted`. */
+ * owner left without an outcome is then recorded as `call.interrupted`. The records of a slot are a
+ * chain (audit_chain.h); how far it has come is noted in `state.db` every `batch_ms`. A file that
+ * grows too large is renamed, and the chain goes on in a new one. */
 #ifndef SANDGATE_STORE_AUDIT_H
 #define SANDGATE_STORE_AUDIT_H
 
@@ -19,16 +21,24 @@ enum audit_sync {
 struct audit_options {
     enum audit_sync sync;
     unsigned batch_ms;
-    uint64_t max_bytes; /* rotate at the next start when the file is larger */
+    uint64_t max_bytes; /* a file that is larger is rotated */
+    unsigned max_files; /* rotated ones that are kept, of all slots together; 0: all */
+    /* The operator's program that takes heads out of this user's reach, by its absolute path and with its
+     * arguments, NULL-ended; NULL: none. Borrowed. One JSON line on its standard input, {"gate","seq","hash","ts"}. */
+    const char *const *anchor;
+    unsigned anchor_ms; /* at most so often, and at the end */
+    /* Told once what a person should know, such as an anchor that fails; may be NULL. */
+    void (*warn)(void *arg, const char *message);
+    void *warn_arg;
 };
 
 struct audit;
 typedef void (*audit_synced_fn)(void *arg, int status); /* 0 or -errno */
 
-/* Opens, recovers and writes `gate.start`. state_fd is the state folder. */
+/* Opens, recovers and writes `gate.start`. state_fd is the state folder, borrowed until audit_close. */
 int audit_open(struct audit **ret_audit, uv_loop_t *loop, int state_fd,
                const struct audit_options *options, struct err *err);
-/* Writes `gate.stop`, syncs once unless `none`, gives the slot back. Accepts NULL. */
+/* Writes `gate.stop`, syncs once unless `none`, notes and anchors the head, gives the slot back. Accepts NULL. */
 void audit_close(struct audit *audit);
 
 /* Begins a record: `ts`, `seq`, `kind`, `gate` and, when given, `call` are already in it; the caller
@@ -37,7 +47,7 @@ struct json_out *audit_begin(struct audit *audit, const char *kind, const char *
 void audit_end(struct audit *audit);
 
 /* Writes all ended records with one write(2). On failure nothing more may be answered: the records
- * stay pending and the next flush tries again. */
+ * stay pending and the next flush tries again. The same while `state.db` does not take the chain's head. */
 int audit_flush(struct audit *audit, struct err *err);
 
 /* ALWAYS: `done` runs once everything flushed so far is on disk; calls share an fdatasync that runs

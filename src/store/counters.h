@@ -11,7 +11,8 @@
 /* Within a transaction. Takes all charges of one call or, with -1 and err, none: ERR_RATE_LIMITED or
  * ERR_BUDGET_EXCEEDED with the rule, what is used, and when it is worth another try (err->retry_after_ms, exact to the
  * millisecond; the message of a budget has the time of its reset). A clock that is behind what was counted with
- * refuses everything: CLOCK_SLACK_MS less is taken for the same time. */
+ * refuses everything: CLOCK_SLACK_MS less is taken for the same time. Of several that do not fit, the one that takes
+ * longest is told. A failure of the database may end the transaction; then db_commit fails too. */
 #define CLOCK_SLACK_MS 5000
 int counters_take(struct db *db, struct charge *charges, size_t n, int64_t now_ms, struct err *err);
 /* The same answer without taking anything; needs no transaction. `used` (n of them, may be NULL) gets what each

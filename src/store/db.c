@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,9 +14,14 @@
 
 #define NAME "state.db"
 #define APPLICATION_ID 0x53474154 /* SGAT */
-/* How long opening waits for another gate that makes or converts the tables. */
+/* How long opening waits for another gate that converts the tables. */
 #define OPEN_WAIT_MS 5000
 #define STATEMENTS_MAX 64
+/* Changes gather in `state.db-wal` until it has this many pages: moving them into the file waits for the disk. */
+#define WAL_PAGES_MAX 1000
+/* What closing leaves there for the next one to read. Moving it each time took 0.5 ms of a call that is alone, with
+ * a fast disk; reading it takes 1 us a page. */
+#define WAL_PAGES_LEFT 100
 
 struct db {
     sqlite3 *handle;
@@ -24,29 +30,31 @@ struct db {
         sqlite3_stmt *statement;
     } all[STATEMENTS_MAX];
     size_t n;
-    bool open; /* a transaction is */
+    int wal_pages; /* after the last commit */
 };
 
 /* Step i leads from version i to version i + 1. A step that was released is never changed. */
 static const char *const steps[] = {
-    /* Calls let through, for limits over a sliding window: `n` counts up, at most as many rows as the limit
-     * are kept. */
-    "CREATE TABLE rate_key (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, n INTEGER NOT NULL) STRICT;"
+    /* Calls let through, for limits over a sliding window: `n` counts up. From `until_ms` on none of them matters. */
+    "CREATE TABLE rate_key (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, n INTEGER NOT NULL,"
+    " until_ms INTEGER NOT NULL) STRICT;"
     "CREATE TABLE rate_call (key INTEGER NOT NULL, n INTEGER NOT NULL, at_ms INTEGER NOT NULL,"
     " PRIMARY KEY (key, n)) STRICT, WITHOUT ROWID;"
     /* What was spent in the period that began at `since_ms`. */
-    "CREATE TABLE budget (key TEXT PRIMARY KEY, since_ms INTEGER NOT NULL, spent INTEGER NOT NULL)"
-    " STRICT, WITHOUT ROWID;"
+    "CREATE TABLE budget (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, since_ms INTEGER NOT NULL,"
+    " until_ms INTEGER NOT NULL, spent INTEGER NOT NULL) STRICT;"
     /* The latest time that was counted with. */
     "CREATE TABLE clock (id INTEGER PRIMARY KEY CHECK (id = 1), seen_ms INTEGER NOT NULL) STRICT;"
     "INSERT INTO clock VALUES (1, 0);"
-    /* Calls that wait, or waited, for a yes. */
-    "CREATE TABLE approval (id TEXT PRIMARY KEY, gate TEXT NOT NULL, owner TEXT NOT NULL,"
-    " call TEXT NOT NULL, caller_id TEXT, tool TEXT NOT NULL, dialect TEXT NOT NULL, agent TEXT,"
-    " session TEXT, workspace TEXT, digest TEXT NOT NULL, rule TEXT NOT NULL, summary TEXT NOT NULL,"
-    " detail TEXT NOT NULL, proposal TEXT, asked_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
-    " state TEXT NOT NULL, scope TEXT, decided_ms INTEGER, decided_by TEXT) STRICT;"
-    "CREATE INDEX approval_waiting ON approval (asked_ms) WHERE state = 'waiting';"
+    /* Calls that wait, or waited, for a yes. What can be long comes last. */
+    "CREATE TABLE approval (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT NOT NULL,"
+    " asked_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, scope TEXT, decided_ms INTEGER,"
+    " decided_by TEXT, gate TEXT NOT NULL, owner TEXT NOT NULL, call TEXT NOT NULL, caller_id TEXT,"
+    " tool TEXT NOT NULL, dialect TEXT NOT NULL, agent TEXT, session TEXT, workspace TEXT,"
+    " digest TEXT NOT NULL, rule TEXT NOT NULL, proposal TEXT, summary TEXT NOT NULL,"
+    " detail TEXT NOT NULL) STRICT;"
+    "CREATE INDEX approval_waiting ON approval (seq) WHERE state = 'waiting';"
+    "CREATE INDEX approval_over ON approval (decided_ms) WHERE state <> 'waiting';"
     /* What was allowed for the rest of a session. */
     "CREATE TABLE allowance (id INTEGER PRIMARY KEY, session TEXT NOT NULL, agent TEXT, dialect TEXT NOT"
     " NULL, rule TEXT NOT NULL, made_ms INTEGER NOT NULL, made_by TEXT NOT NULL) STRICT;"
@@ -63,19 +71,31 @@ static const char *const steps[] = {
     " PRIMARY KEY (name, labels)) STRICT, WITHOUT ROWID;",
 };
 
-static int refuse(struct err *err, const char *why)
+static int refuse(struct err *err, const char *reason, const char *why)
 {
-    return err_set(err, ERR_INTERNAL,
-                   "`" NAME
-                   "` in the state folder %s; it holds counters and approvals, so nothing runs "
-                   "without it: restore it, or move it away to begin anew",
-                   why);
+    err_set(err, ERR_INTERNAL,
+            "`" NAME "` in the state folder %s; it holds counters and approvals, so nothing runs "
+            "without it: restore it, or move it and `" NAME "-wal` away to begin anew",
+            why);
+    return err_reason(err, reason);
+}
+
+static int full(struct err *err)
+{
+    err_set(err, ERR_DISK_FULL,
+            "no room for `" NAME
+            "`: calls are refused until there is space in the state folder again");
+    return err_reason(err, "state_full");
+}
+
+static bool is_full(int code)
+{
+    return code == ENOSPC || code == EDQUOT || code == EFBIG;
 }
 
 int db_error(struct db *db, struct err *err)
 {
-    int code = sqlite3_errcode(db->handle);
-    switch (code) {
+    switch (sqlite3_errcode(db->handle)) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         err_set(
@@ -93,19 +113,26 @@ int db_error(struct db *db, struct err *err)
                 sqlite3_errmsg(db->handle));
         return err_reason(err, "state_unwritable");
     case SQLITE_FULL:
-        err_set(err, ERR_DISK_FULL,
-                "no room for `" NAME
-                "`: calls are refused until there is space in the state folder again");
-        return err_reason(err, "state_full");
+        return full(err);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        refuse(err, "is damaged");
-        return err_reason(err, "state_damaged");
+        return refuse(err, "state_damaged", "is damaged");
+    case SQLITE_IOERR: /* which errno it was SQLite does not tell reliably */
+        err_set(err, ERR_INTERNAL,
+                "`" NAME "` in the state folder cannot be read or written (%s), so nothing runs: "
+                "check the disk, and the quota of who owns the file",
+                sqlite3_errmsg(db->handle));
+        return err_reason(err, "state_failed");
     default:
-        err_set(err, ERR_INTERNAL, "`" NAME "` in the state folder: %s",
+        err_set(err, ERR_INTERNAL, "`" NAME "` in the state folder: %s, so nothing runs",
                 sqlite3_errmsg(db->handle));
         return err_reason(err, "state_failed");
     }
+}
+
+int db_damaged(struct err *err)
+{
+    return refuse(err, "state_damaged", "is damaged");
 }
 
 static int run(struct db *db, const char *sql, struct err *err)
@@ -113,19 +140,32 @@ static int run(struct db *db, const char *sql, struct err *err)
     return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_error(db, err);
 }
 
-sqlite3_stmt *db_statement(struct db *db, const char *sql)
+static sqlite3_stmt *known_statement(struct db *db, const char *sql)
 {
     for (size_t i = 0; i < db->n; i++) {
-        if (db->all[i].sql == sql || strcmp(db->all[i].sql, sql) == 0) {
-            sqlite3_reset(db->all[i].statement);
+        if (db->all[i].sql == sql)
             return db->all[i].statement;
-        }
     }
-    sqlite3_stmt *made = NULL;
-    if (db->n == STATEMENTS_MAX ||
-        sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL) !=
-            SQLITE_OK)
+    for (size_t i = 0; i < db->n; i++) {
+        if (strcmp(db->all[i].sql, sql) == 0)
+            return db->all[i].statement;
+    }
+    return NULL;
+}
+
+sqlite3_stmt *db_statement(struct db *db, const char *sql)
+{
+    sqlite3_stmt *made = known_statement(db, sql);
+    if (made) {
+        sqlite3_reset(made);
+        return made;
+    }
+    if (db->n == STATEMENTS_MAX)
         abort();
+    /* The tables' definitions are read here: where they are damaged there is no statement. */
+    if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL) !=
+        SQLITE_OK)
+        return NULL;
     db->all[db->n].sql = sql;
     db->all[db->n++].statement = made;
     return made;
@@ -133,18 +173,18 @@ sqlite3_stmt *db_statement(struct db *db, const char *sql)
 
 int db_step(sqlite3_stmt *statement)
 {
-    return sqlite3_step(statement);
+    return statement ? sqlite3_step(statement) : SQLITE_ERROR;
 }
 
-static int64_t number(struct db *db, const char *sql)
+static int number(struct db *db, const char *sql, int64_t *ret, struct err *err)
 {
     sqlite3_stmt *s = NULL;
-    int64_t value = -1;
-    if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) == SQLITE_OK &&
-        sqlite3_step(s) == SQLITE_ROW)
-        value = sqlite3_column_int64(s, 0);
+    bool found = sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) == SQLITE_OK &&
+                 sqlite3_step(s) == SQLITE_ROW;
+    if (found)
+        *ret = sqlite3_column_int64(s, 0);
     sqlite3_finalize(s);
-    return value;
+    return found ? 0 : db_error(db, err);
 }
 
 unsigned db_version(struct db *db)
@@ -155,22 +195,29 @@ unsigned db_version(struct db *db)
     return version;
 }
 
+/* --- transactions */
+
 static void reset_all(struct db *db)
 {
     for (size_t i = 0; i < db->n; i++)
         sqlite3_reset(db->all[i].statement);
 }
 
+static bool is_open(const struct db *db)
+{
+    return !sqlite3_get_autocommit(db->handle);
+}
+
 int db_begin(struct db *db, int wait_ms, struct err *err)
 {
+    /* A statement in the middle of its rows keeps an old view, from which nothing can be written. */
+    reset_all(db);
     sqlite3_busy_timeout(db->handle, wait_ms);
     int r = db_step(db_statement(db, "BEGIN IMMEDIATE"));
-    if (r == SQLITE_DONE) {
-        db->open = true;
-        return 0;
-    }
-    db_error(db, err);
-    return r == SQLITE_BUSY ? 1 : -1;
+    if (r != SQLITE_DONE)
+        db_error(db, err);
+    sqlite3_busy_timeout(db->handle, DB_WAIT_MS);
+    return r == SQLITE_DONE ? 0 : r == SQLITE_BUSY ? 1 : -1;
 }
 
 int db_commit(struct db *db, struct err *err)
@@ -181,16 +228,23 @@ int db_commit(struct db *db, struct err *err)
         db_rollback(db);
         return -1;
     }
-    db->open = false;
     return 0;
 }
 
 void db_rollback(struct db *db)
 {
     reset_all(db);
-    if (db->open)
+    if (is_open(db))
         db_step(db_statement(db, "ROLLBACK"));
-    db->open = false;
+}
+
+int db_need_transaction(struct db *db, struct err *err)
+{
+    if (is_open(db))
+        return 0;
+    err_set(err, ERR_INTERNAL,
+            "what was to be written to `" NAME "` was undone by a failure before, so nothing runs");
+    return err_reason(err, "state_failed");
 }
 
 /* --- opening */
@@ -198,7 +252,9 @@ void db_rollback(struct db *db)
 /* Asked inside the transaction: another gate may have been quicker. */
 static int bring_up_to_date(struct db *db, struct err *err)
 {
-    int64_t version = number(db, "PRAGMA user_version");
+    int64_t version = 0;
+    if (number(db, "PRAGMA user_version", &version, err) < 0)
+        return -1;
     for (int64_t i = version; i < (int64_t)ARRAY_LEN(steps); i++) {
         char set[64];
         snprintf(set, sizeof set, "PRAGMA user_version = %lld", (long long)i + 1);
@@ -208,90 +264,172 @@ static int bring_up_to_date(struct db *db, struct err *err)
     return 0;
 }
 
+/* 1: the tables are as this version knows them; 0: they are older. */
 static int check_version(struct db *db, struct err *err)
 {
     char why[96];
-    int64_t version = number(db, "PRAGMA user_version");
-    int64_t application = number(db, "PRAGMA application_id");
-    if (version < 0 || application < 0)
-        return db_error(db, err);
-    bool fresh = version == 0 && number(db, "SELECT count(*) FROM sqlite_schema") == 0;
-    if (!fresh && application != APPLICATION_ID)
-        return refuse(err, "is not Sandgate's");
+    int64_t version = 0;
+    int64_t application = 0;
+    if (number(db, "PRAGMA application_id", &application, err) < 0 ||
+        number(db, "PRAGMA user_version", &version, err) < 0)
+        return -1;
+    if (application != APPLICATION_ID || version < 1)
+        return refuse(err, "state_foreign", "is not Sandgate's");
     if (version <= (int64_t)ARRAY_LEN(steps))
         return version == (int64_t)ARRAY_LEN(steps);
     snprintf(why, sizeof why,
              "was written by a newer version of Sandgate (tables %lld, known up to %zu)",
              (long long)version, ARRAY_LEN(steps));
-    refuse(err, why);
-    return err_reason(err, "state_newer");
+    return refuse(err, "state_newer", why);
+}
+
+static int committed(void *arg, sqlite3 *handle, const char *name, int pages)
+{
+    struct db *db = arg;
+    db->wal_pages = pages;
+    /* Where it cannot be done now, the next commit tries again. */
+    if (pages >= WAL_PAGES_MAX)
+        sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return SQLITE_OK;
 }
 
 static int prepare(struct db *db, bool durable, struct err *err)
 {
     sqlite3_busy_timeout(db->handle, OPEN_WAIT_MS);
-    sqlite3_extended_result_codes(db->handle, 0);
+    sqlite3_wal_hook(db->handle, committed, db);
     int current = check_version(db, err);
     if (current < 0 ||
         run(db, durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err) < 0)
         return -1;
-    if (current)
-        return 0;
-    char set[64];
-    snprintf(set, sizeof set, "PRAGMA application_id = %d", APPLICATION_ID);
-    if (run(db, "PRAGMA journal_mode = WAL", err) < 0)
-        return -1;
-    int r = db_begin(db, OPEN_WAIT_MS, err);
-    if (r != 0 || run(db, set, err) < 0 || bring_up_to_date(db, err) < 0) {
-        db_rollback(db);
-        return -1;
+    if (!current) {
+        if (db_begin(db, OPEN_WAIT_MS, err) != 0)
+            return -1;
+        if (bring_up_to_date(db, err) < 0) {
+            db_rollback(db);
+            return -1;
+        }
+        return db_commit(db, err);
     }
-    return db_commit(db, err);
+    sqlite3_busy_timeout(db->handle, DB_WAIT_MS);
+    return 0;
 }
 
 static int unusable(int code, struct err *err)
 {
-    err_set(err, code == ENOSPC || code == EDQUOT ? ERR_DISK_FULL : ERR_INTERNAL,
-            "`" NAME "` in the state folder cannot be opened (%s), so nothing runs",
+    if (is_full(code))
+        return full(err);
+    err_set(err, ERR_INTERNAL,
+            "`" NAME "` in the state folder cannot be opened (%s), so nothing runs: check the "
+            "permissions of the folder and its files",
             strerror(code));
-    return err_reason(err, err->code == ERR_DISK_FULL ? "state_full" : "state_unwritable");
+    return err_reason(err, "state_unwritable");
 }
 
-/* Made by us, for its owner alone, before SQLite sees it: its own files get the same mode. One that is there is
- * not opened: closing it would give up the locks that this process may have on it. */
+/* The bytes of a file with empty tables, for sqlite3_free. */
+static unsigned char *empty_tables(size_t *ret_n, struct err *err)
+{
+    struct db memory = {0};
+    unsigned char *bytes = NULL;
+    sqlite3_int64 n = 0;
+    char set[64];
+    snprintf(set, sizeof set, "PRAGMA application_id = %d", APPLICATION_ID);
+    if (sqlite3_open(":memory:", &memory.handle) == SQLITE_OK && run(&memory, set, err) == 0 &&
+        bring_up_to_date(&memory, err) == 0)
+        bytes = sqlite3_serialize(memory.handle, "main", &n, 0);
+    if (!bytes)
+        db_error(&memory, err);
+    else
+        bytes[18] = bytes[19] = 2; /* the file format's words for WAL */
+    sqlite3_close(memory.handle);
+    *ret_n = (size_t)n;
+    return bytes;
+}
+
+static int write_file(int state_fd, const char *name, const unsigned char *bytes, size_t n)
+{
+    FD_AT_END int fd = openat(state_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = fd_write_all(fd, bytes, n);
+    return r < 0 ? r : fdatasync(fd) < 0 ? -errno : 0;
+}
+
+/* It appears whole or not at all: an empty one was never ours, and of several gates that begin at once
+ * one makes it. */
+static int make_file(int state_fd, struct err *err)
+{
+    char name[sizeof NAME + 24];
+    uint64_t random = 0;
+    size_t n;
+    unsigned char *bytes = empty_tables(&n, err);
+    if (!bytes)
+        return -1;
+    int r = getrandom(&random, sizeof random, 0) == sizeof random ? 0 : -EIO;
+    snprintf(name, sizeof name, NAME ".new-%016llx", (unsigned long long)random);
+    if (r == 0)
+        r = write_file(state_fd, name, bytes, n);
+    sqlite3_free(bytes);
+    if (r == 0 && renameat2(state_fd, name, state_fd, NAME, RENAME_NOREPLACE) < 0 &&
+        errno != EEXIST)
+        r = -errno;
+    unlinkat(state_fd, name, 0);
+    return r < 0 ? unusable(-r, err) : 0;
+}
+
+/* One that is there is not opened to look at it: closing it would give up the locks that this process may have. */
 static int check_file(int state_fd, struct err *err)
 {
     struct stat st;
-    FD_AT_END int made = openat(state_fd, NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (made < 0 && errno != EEXIST)
-        return unusable(errno, err);
     if (fstatat(state_fd, NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return unusable(errno, err);
+        return errno == ENOENT ? 0 : unusable(errno, err);
     if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
-        return refuse(err, "is not a plain file of one name");
+        return refuse(err, "state_unsafe", "is not a plain file of one name");
     if (st.st_mode & 077 || st.st_uid != geteuid())
-        return refuse(err, "must be yours alone (chmod 600)");
-    return 0;
+        return refuse(err, "state_unsafe", "must be yours alone (chmod 600)");
+    if (st.st_size == 0)
+        return refuse(err, "state_damaged", "is empty");
+    return 1;
+}
+
+static int find_file(int state_fd, struct err *err)
+{
+    struct stat st;
+    int r = check_file(state_fd, err);
+    if (r != 0)
+        return r;
+    /* Changes to a file that is gone would be made to the new one. Another gate may have made both by now. */
+    bool changes = fstatat(state_fd, NAME "-wal", &st, AT_SYMLINK_NOFOLLOW) == 0;
+    r = check_file(state_fd, err);
+    if (r == 0 && changes)
+        return refuse(err, "state_damaged", "is missing, but `" NAME "-wal` is there");
+    if (r != 0)
+        return r;
+    if (make_file(state_fd, err) < 0)
+        return -1;
+    r = check_file(state_fd, err);
+    return r == 0 ? unusable(ENOENT, err) : r;
 }
 
 int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err)
 {
-    if (check_file(state_fd, err) < 0)
+    if (find_file(state_fd, err) < 0)
         return -1;
     struct db *db = mem_zero(sizeof *db);
     char link[64];
-    char folder[4096];
+    char path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", state_fd);
-    ssize_t n = readlink(link, folder, sizeof folder - sizeof NAME - 1);
+    ssize_t n = readlink(link, path, sizeof path - sizeof NAME - 1);
     int r = SQLITE_CANTOPEN;
     if (n > 0) {
-        snprintf(folder + n, sizeof folder - (size_t)n, "/" NAME);
-        r = sqlite3_open_v2(folder, &db->handle,
+        snprintf(path + n, sizeof path - (size_t)n, "/" NAME);
+        r = sqlite3_open_v2(path, &db->handle,
                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
                             NULL);
     }
-    r = r != SQLITE_OK ? (db->handle ? db_error(db, err) : refuse(err, "cannot be found"))
-                       : prepare(db, durable, err);
+    if (r != SQLITE_OK)
+        r = db->handle ? db_error(db, err) : unusable(ENOENT, err);
+    else
+        r = prepare(db, durable, err);
     if (r < 0) {
         db_close(db);
         return -1;
@@ -307,6 +445,8 @@ void db_close(struct db *db)
     db_rollback(db);
     for (size_t i = 0; i < db->n; i++)
         sqlite3_finalize(db->all[i].statement);
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, db->wal_pages <= WAL_PAGES_LEFT,
+                      (int *)NULL);
     sqlite3_close(db->handle);
     free(db);
 }

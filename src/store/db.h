@@ -19,20 +19,29 @@ int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err);
 /* Accepts NULL. */
 void db_close(struct db *db);
 
-/* Takes the write lock. 0; 1 when another process has it and did not let go within `wait_ms`; -1 with err.
+/* For who has no better number. */
+#define DB_WAIT_MS 2000
+/* Takes the write lock. 0; 1 with err when another process has it and did not let go within `wait_ms`; -1 with err.
  * Everything up to db_commit happens at once or not at all. */
 int db_begin(struct db *db, int wait_ms, struct err *err);
+/* -1: nothing of it happened, and the transaction is over. */
 int db_commit(struct db *db, struct err *err);
 /* Nothing of it happened. No effect outside of a transaction. */
 void db_rollback(struct db *db);
+/* -1 where there is no transaction: SQLite ends it by itself when, for example, the disk is full. */
+int db_need_transaction(struct db *db, struct err *err);
 
-/* A statement with this text, made once, ready to be bound. Never fails: a wrong text aborts. */
+/* A statement with this text, made once, ready to be bound. NULL when the file is damaged: the functions that bind and
+ * db_step take that too, and db_error tells. At most 64 texts. */
 sqlite3_stmt *db_statement(struct db *db, const char *sql);
 /* SQLITE_ROW, SQLITE_DONE, or another code, for which db_error says what to do. The statement is reset by the
- * next db_statement with its text, and by db_commit and db_rollback. */
+ * next db_statement with its text, and by db_begin, db_commit and db_rollback. Outside of a transaction reset it as
+ * soon as its rows are read. */
 int db_step(sqlite3_stmt *statement);
 /* Sets err from the last failure and returns -1. */
 int db_error(struct db *db, struct err *err);
+/* The same for values that nobody can have written. */
+int db_damaged(struct err *err);
 
 /* Differs from the last answer once another process has committed something. */
 unsigned db_version(struct db *db);

@@ -72,6 +72,7 @@ const struct tool native_delete = {
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_WRITE,
+    .flags = TOOL_TREE,
     .runner = RUN_WORKER,
     .prepare = prepare,
     .shape = shape,

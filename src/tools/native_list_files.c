@@ -158,6 +158,7 @@ const struct tool native_list_files = {
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
+    .flags = TOOL_TREE | TOOL_LISTS,
     .runner = RUN_WORKER,
     .prepare = prepare,
     .shape = shape,

@@ -183,12 +183,21 @@ static bool was_refused(const struct command *command, const char *what)
     return false;
 }
 
+static void write_less_time(const char *rule, struct json_out *j)
+{
+    char hint[RUN_WORDS_MAX + 64];
+    snprintf(hint, sizeof hint, "it did not end in the time that %s allows", rule);
+    jo_ktext(j, "hint", hint);
+}
+
 static void write_hint(const struct call *call, struct json_out *j)
 {
     const struct command *command = call->command;
-    const char *limit = run_limit_words(call);
-    if (limit)
-        jo_ktext(j, "hint", limit);
+    char words[RUN_WORDS_MAX];
+    if (run_limit_words(call, words))
+        jo_ktext(j, "hint", words);
+    else if (command->ended_by == COMMAND_TIMEOUT && run_duration_rule(call, words))
+        write_less_time(words, j);
     else if (command->ended_by == COMMAND_TIMEOUT)
         jo_ktext(j, "hint", "it did not end in time; `timeout_ms` gives it longer");
     else if (command->output_id[0])

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cell/frame.h"
+#include "core/call_limits.h"
 
 /* Where relative paths begin, and which folders there are, for commands. */
 static int parse_cwd(struct call *call, struct str cwd, struct err *err)
@@ -44,8 +45,9 @@ int run_prepare(struct call *call, struct str cwd, int64_t max_output, int64_t t
             err, "timeout_ms",
             "a command may take at most %lld ms here (commands.maxTimeoutMs), not %lld",
             (long long)most, (long long)timeout_ms);
-    call->deadline_ns = call->pass_on ? UINT64_MAX
-                                      : call->start_ns + (uint64_t)timeout_ms * 1000000u;
+    int64_t allowed = call_limit_lower(call->pass_on ? 0 : timeout_ms, call->verdict.max_ms);
+    call->command->less_time = allowed > 0 && (call->pass_on || allowed < timeout_ms);
+    call->deadline_ns = allowed > 0 ? call->start_ns + (uint64_t)allowed * 1000000u : UINT64_MAX;
     call->grace_ns = RUN_GRACE_NS;
     return 0;
 }
@@ -77,22 +79,42 @@ int64_t run_exit_code(const struct call *call)
     return command->exit_code != ARG_ABSENT ? command->exit_code : 128 + command->signal;
 }
 
-const char *run_limit_words(const struct call *call)
+static void memory_words(const struct call *call, char out[RUN_WORDS_MAX])
 {
-    switch (call->command->ended_by) {
-    case COMMAND_MEMORY_LIMIT:
-        return "it used more memory than commands.memory allows";
-    case COMMAND_PROCESS_LIMIT:
-        return "it started more processes than commands.processes allows";
-    case COMMAND_DISK_LIMIT:
-        return "it wrote more to the disk than commands.diskWrites allows";
-    case COMMAND_FILE_SIZE_LIMIT:
-        return "it wrote a file larger than commands.fileSize allows";
-    case COMMAND_CPU_LIMIT:
-        return "it used more processor time than commands.cpuSeconds allows";
-    default:
-        return NULL;
+    char rule[CALL_RULE_MAX] = "commands.memory";
+    int64_t usual = config_int(call->workplace->config, rule);
+    if (call_limit_lower(usual, call->verdict.max_memory) < usual)
+        call_limit_rule(call, "maxMemory", rule);
+    snprintf(out, RUN_WORDS_MAX, "it used more memory than %s allows", rule);
+}
+
+bool run_limit_words(const struct call *call, char out[RUN_WORDS_MAX])
+{
+    static const char *const words[] = {
+        [COMMAND_PROCESS_LIMIT] = "it started more processes than commands.processes allows",
+        [COMMAND_DISK_LIMIT] = "it wrote more to the disk than commands.diskWrites allows",
+        [COMMAND_FILE_SIZE_LIMIT] = "it wrote a file larger than commands.fileSize allows",
+        [COMMAND_CPU_LIMIT] = "it used more processor time than commands.cpuSeconds allows",
+    };
+    enum command_end end = call->command->ended_by;
+    if (end == COMMAND_MEMORY_LIMIT) {
+        memory_words(call, out);
+        return true;
     }
+    if ((size_t)end >= ARRAY_LEN(words) || !words[end])
+        return false;
+    snprintf(out, RUN_WORDS_MAX, "%s", words[end]);
+    return true;
+}
+
+bool run_duration_rule(const struct call *call, char out[RUN_WORDS_MAX])
+{
+    char rule[CALL_RULE_MAX];
+    if (!call->command->less_time)
+        return false;
+    call_limit_rule(call, "maxDuration", rule);
+    snprintf(out, RUN_WORDS_MAX, "%s (%lld ms)", rule, (long long)call->verdict.max_ms);
+    return true;
 }
 
 enum err_code run_limit_code(const struct call *call)
@@ -136,9 +158,9 @@ void run_write_stream(const struct call *call, const char *key, enum command_str
                       struct json_out *j)
 {
     const struct output *output = &call->command->streams[stream];
-    const char *limit = stream == COMMAND_STDERR ? run_limit_words(call) : NULL;
+    char limit[RUN_WORDS_MAX];
     jo_key(j, key);
-    if (!limit || j->redact) {
+    if (stream != COMMAND_STDERR || j->redact || !run_limit_words(call, limit)) {
         output_write_json(output, j);
         return;
     }

@@ -22,8 +22,11 @@ int64_t run_exit_code(const struct call *call);
 void run_write_stream(const struct call *call, const char *key, enum command_stream stream,
                       struct json_out *j);
 bool run_truncated(const struct call *call);
-/* Which limit ended it, in words; NULL: none. */
-const char *run_limit_words(const struct call *call);
+#define RUN_WORDS_MAX 256
+/* Which limit ended it, in words; false: none. */
+bool run_limit_words(const struct call *call, char out[RUN_WORDS_MAX]);
+/* The rule of the policy that allows it less time than it asked for; false: there is none. */
+bool run_duration_rule(const struct call *call, char out[RUN_WORDS_MAX]);
 enum err_code run_limit_code(const struct call *call);
 
 bool run_has_printed(const struct call *call);

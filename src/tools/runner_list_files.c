@@ -120,6 +120,7 @@ const struct tool runner_list_files = {
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
+    .flags = TOOL_TREE | TOOL_LISTS | TOOL_GLOB_PATH,
     .runner = RUN_WORKER,
     .prepare = prepare,
     .shape = shape,

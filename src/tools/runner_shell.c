@@ -50,10 +50,14 @@ static int prepare(struct call *call, struct err *err)
 static int judge(const struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
-    const char *limit = run_limit_words(call);
+    char words[RUN_WORDS_MAX];
+    if (call->command->ended_by == COMMAND_TIMEOUT && run_duration_rule(call, words))
+        return err_set(err, ERR_TIMEOUT, "command timed out by the rule %s", words);
     if (call->command->ended_by == COMMAND_TIMEOUT)
         return err_set(err, ERR_TIMEOUT, "command timed out after %" PRId64 " seconds", a->timeout);
-    return limit ? err_set(err, run_limit_code(call), "the command was ended: %s", limit) : 0;
+    return run_limit_words(call, words)
+               ? err_set(err, run_limit_code(call), "the command was ended: %s", words)
+               : 0;
 }
 
 static int shape(const struct call *call, struct json_out *j, struct err *err)

@@ -22,6 +22,7 @@ int search_prepare(struct call *call, struct str path, struct str path_b64,
     call->request.search = *wanted;
     call->request.search.root = (int64_t)call->path.root;
     call->request.search.path = call_path_text(call);
+    call->request.search.threads = call->verdict.max_cpu_millis / 1000;
     if (wanted->ignore)
         call->request_body = call->workplace->excludes;
     return 0;

@@ -67,6 +67,7 @@ const struct tool sidecar_list_directory = {
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
+    .flags = TOOL_LISTS,
     .runner = RUN_WORKER,
     .prepare = prepare,
     .shape = shape,

@@ -109,6 +109,7 @@ const struct tool sidecar_search_files = {
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
+    .flags = TOOL_TREE,
     .runner = RUN_WORKER,
     .prepare = prepare,
     .shape = shape,

@@ -92,8 +92,12 @@ static int prepare(struct call *call, struct err *err)
 
 static int judge(const struct call *call, struct err *err)
 {
+    char rule[RUN_WORDS_MAX];
     if (call->command->ended_by != COMMAND_TIMEOUT)
         return 0;
+    if (run_duration_rule(call, rule))
+        return err_set(err, ERR_TIMEOUT,
+                       "the program did not end in the time that %s allows and was stopped", rule);
     return err_set(err, ERR_TIMEOUT,
                    "the program did not end within %lld ms (tools.bash.timeoutMs) and was stopped",
                    (long long)time_limit(call->workplace->config));

@@ -217,6 +217,19 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     }
 }
 
+static unsigned needs(yyjson_val *arguments, unsigned *flags)
+{
+    struct str operation = json_str(yyjson_obj_get(arguments, "operation"));
+    if (str_is(operation, operations[LIST]))
+        *flags |= TOOL_LISTS;
+    if (str_is(operation, operations[READ]) || str_is(operation, operations[LIST]) ||
+        str_is(operation, operations[STAT]))
+        return CAP_FS_READ;
+    if (str_is(operation, operations[WRITE]) || str_is(operation, operations[DELETE]))
+        return CAP_FS_WRITE;
+    return CAP_FS_READ | CAP_FS_WRITE;
+}
+
 const struct tool system_filesystem = {
     .dialect = DIALECT_SYSTEM,
     .name = "filesystem",
@@ -227,6 +240,7 @@ const struct tool system_filesystem = {
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ | CAP_FS_WRITE,
+    .needs = needs,
     .runner = RUN_WORKER,
     .prepare = prepare,
     .shape = shape,

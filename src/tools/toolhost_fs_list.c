@@ -68,6 +68,7 @@ const struct tool toolhost_fs_list = {
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
+    .flags = TOOL_LISTS,
     .runner = RUN_WORKER,
     .prepare = prepare,
     .shape = shape,

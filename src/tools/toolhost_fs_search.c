@@ -196,6 +196,7 @@ const struct tool toolhost_fs_search = {
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
+    .flags = TOOL_TREE,
     .runner = RUN_WORKER,
     .prepare = prepare,
     .shape = shape,

@@ -272,6 +272,8 @@ static void *help(void *arg)
 static unsigned start_threads(struct search *s, pthread_t *threads)
 {
     unsigned wanted = processor_count() - 1;
+    if (s->q->threads > 0 && (uint64_t)s->q->threads <= wanted)
+        wanted = (unsigned)s->q->threads - 1;
     unsigned n = 0;
     pthread_attr_t attr;
     pthread_attr_init(&attr);

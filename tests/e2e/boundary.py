@@ -168,7 +168,7 @@ def in_a_child(case):
             os._exit(status)
         check(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, "see above")
 
-    run.__name__ = case.__name__
+    run.__name__, run.__doc__ = case.__name__, case.__doc__
     return run
 
 

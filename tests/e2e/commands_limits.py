@@ -19,9 +19,9 @@ GATE_MB = 40  # at its peak, whatever commands print
 
 
 @contextlib.contextmanager
-def gate_with(form, name, **limits):
+def gate_with(form, name, policy=None, **limits):
     """A gate with limits; behind it the next call works, and nothing is left of gate and cell."""
-    place = Place(form, name, {"commands": limits})
+    place = Place(form, name, {"commands": limits, "policy": policy or {}})
     with ran.leaves_nothing(form) as gates, place.gate() as gate:
         gates.add(gate)
         gate.place = place
@@ -78,6 +78,97 @@ def memory(form):
         check(value["ended_by"] == "memory_limit" or "MemoryError" in value["stderr"], value)
         value = bash(gate, f"{PYTHON} -c 'x = bytearray(150 << 20); print(len(x))'")
         check(value["stdout"] == f"{150 * MIB}\n" and value["peak_memory"] > 150 * MIB, value)
+
+
+def tool_limits(**limits):
+    return {"resourceLimits": limits}
+
+
+def tool_memory(form):
+    """resourceLimits.maxMemory: holds for one tool, below commands.memory, and is named; the next command has it too"""
+    policy = tool_limits(run_command={"maxMemory": "128m"})
+    with gate_with(form, "tool-memory", policy, memory="1g") as gate:
+        for _ in range(2):
+            for name, line in HOGS.items():
+                value = gate.call("run_command", command=line)["result"]
+                check(value["ended_by"] == "memory_limit", f"{name}: {lib.short(value)}")
+                check("policy.resourceLimits.run_command.maxMemory" in value["hint"], value)
+                check(value["peak_memory"] < 400 * MIB, f"{name}: it got {value['peak_memory'] / MIB:.0f} MiB")
+        value = bash(gate, f"{PYTHON} -c 'x = bytearray(60 << 20); print(len(x))'")
+        check(value["stdout"] == f"{60 * MIB}\n", value)
+    # The lower one holds and is named.
+    with gate_with(form, "tool-more", tool_limits(run_command={"maxMemory": "1g"}), memory="128m") as gate:
+        named(gate.call("run_command", command=HOGS["shared memory of one process"]), "memory_limit")
+    # So little that hardly anything can run: that is no reason to run without.
+    with gate_with(form, "tool-least", tool_limits(run_command={"maxMemory": "1m"})) as gate:
+        result = gate.call("run_command", argv=[PYTHON, "-c", "x = bytearray(9 << 20); print('ran')"])
+        check(result["ok"] and "ran" not in result["result"]["stdout"], lib.short(result))
+
+
+def tool_cpu(form):
+    """resourceLimits.maxCpu: a share of a core for one tool; where nothing can hold it, the tool is denied"""
+    spin = "import time; end = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass"
+    with gate_with(form, "tool-cpu-usual") as gate:
+        bash(gate, "true")
+        grouped = any("cpu" in group or os.path.exists(f"{group}/cpu.max") for group in ran.control_groups({gate.pid}))
+    place = Place(form, "tool-cpu", {"policy": tool_limits(run_command={"maxCpu": 0.2})})
+    with place.gate() as gate:
+        result = gate.call("run_command", argv=[PYTHON, "-c", spin])
+        if grouped:
+            value = ended(result)
+            check(value["cpu_ms"] < 800, f"{value['cpu_ms']} ms of processor time in 1.5 s")
+        else:
+            error = lib.expect_error(result, "POLICY_DENIED")
+            check(error["details"]["reason"] == "rule_cannot_be_kept", error)
+            check("policy.resourceLimits.run_command.maxCpu" in error["message"], error)
+        gate.ok("stat", path=".")
+    cores = os.cpu_count()
+    with gate_with(form, "tool-cpu-all", tool_limits(run_command={"maxCpu": cores})) as gate:
+        bash(gate, "true")
+
+
+def tool_duration(form):
+    """resourceLimits.maxDuration: shorter than the command's own time limit, and named"""
+    with gate_with(form, "tool-time", tool_limits(run_command={"maxDuration": 400})) as gate:
+        mark = ran.mark()
+        began = time.monotonic()
+        value = gate.call("run_command", command=f"sleep {mark}", timeout_ms=20000)["result"]
+        took = time.monotonic() - began
+        check(value["ended_by"] == "timeout" and 0.4 <= took < 3, f"{took:.2f} s: {lib.short(value)}")
+        check("policy.resourceLimits.run_command.maxDuration (400 ms)" in value["hint"], value)
+        ran.check_gone(mark)
+        value = gate.call("run_command", command=f"sleep {mark}", timeout_ms=100)["result"]
+        check(value["ended_by"] == "timeout" and "timeout_ms" in value["hint"], value)
+
+
+def tool_files(form):
+    """resourceLimits of tools that share a process: memory and less than a core cannot be kept and deny"""
+    policy = tool_limits(
+        read_file={"maxMemory": "64m"}, write_file={"maxCpu": 0.5}, stat={"maxCpu": 1}, search={"maxCpu": 1.5}
+    )
+    with Place(form, "tool-files", {"policy": policy}).gate() as gate:
+        form.write(gate.workspace / "file", "text\n")
+        rules = {"read_file": "maxMemory", "write_file": "maxCpu"}
+        for tool, field in rules.items():
+            more = {"content": "x"} if tool == "write_file" else {}
+            error = gate.refused("POLICY_DENIED", tool, path="file", **more)
+            check(error["details"]["reason"] == "rule_cannot_be_kept", error)
+            check(f"policy.resourceLimits.{tool}.{field}" in error["message"], error)
+        gate.ok("stat", path="file")
+        check(len(gate.ok("search", pattern="text")["matches"]) == 1, "search")
+        check((gate.workspace / "file").read_text() == "text\n", "nothing was written")
+
+
+def capability_env(form):
+    """capabilities.env: of the variables in commands.env only those that are granted reach a command"""
+    env = {"LANG": "de_DE.UTF-8", "CI": "1", "GIT_AUTHOR_NAME": "me", "OTHER": "x"}
+    line = "echo $LANG-$CI-$GIT_AUTHOR_NAME-$OTHER"
+    expected = {None: "de_DE.UTF-8-1-me-", ("CI", "OTHER"): "C.UTF-8-1--", ("GIT_*",): "C.UTF-8--me-", (): "C.UTF-8---"}
+    for number, (granted, text) in enumerate(expected.items()):
+        capabilities = {} if granted is None else {"env": list(granted)}
+        place = Place(form, f"env-{number}", {"policy": {"capabilities": capabilities}})
+        with place.gate(env=env) as gate:
+            check(ran.output(gate, line) == text + "\n", f"{granted}: {ran.output(gate, line)}")
 
 
 def fork_bomb(form):
@@ -213,4 +304,18 @@ def output_flood(form):
 
 
 if __name__ == "__main__":
-    ran.main(memory, fork_bomb, file_size, disk_writes, cpu_seconds, open_files, tmp_and_home, output_flood)
+    ran.main(
+        memory,
+        tool_memory,
+        tool_cpu,
+        tool_duration,
+        tool_files,
+        capability_env,
+        fork_bomb,
+        file_size,
+        disk_writes,
+        cpu_seconds,
+        open_files,
+        tmp_and_home,
+        output_flood,
+    )

@@ -101,7 +101,7 @@ class Form:
             capture_output=True,
             timeout=SECONDS,
             cwd="/",
-            env={**environment(home), **(env or {})},
+            env=environment(home, env),
             check=False,
             **self.identity(),
         )
@@ -312,7 +312,7 @@ class Gate:
             bufsize=0,
             cwd="/",
             umask=0o022,
-            env={**environment(self.home), **(env or {})},
+            env=environment(self.home, env),
             **form.identity(),
         )
         self.pid = self.process.pid
@@ -488,11 +488,13 @@ class Gate:
         self.errors.close()
 
 
-def environment(home):
+def environment(home, more=None):
+    """A clean one; a value of None takes a variable out."""
     kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS")}
     # Where nobody sits at the machine, nobody can be asked; tests about asking say so themselves.
-    return {**kept, "HOME": str(home), "XDG_STATE_HOME": str(home), "XDG_CONFIG_HOME": str(home / "none"),
-            "SANDGATE_APPROVAL_DEFAULT": "approve"}
+    own = {"HOME": str(home), "XDG_STATE_HOME": str(home), "XDG_CONFIG_HOME": str(home / "none"),
+           "SANDGATE_APPROVAL_DEFAULT": "approve"}
+    return {key: value for key, value in {**kept, **own, **(more or {})}.items() if value is not None}
 
 
 def short(value):

@@ -14,7 +14,10 @@ static off_t recovered_size(int fd)
 {
     struct err err;
     struct stat st;
-    must(audit_recover(fd, "0123456789abcdef", &err) == 0);
+    char after[HASH_HEX + 1];
+    const struct audit_recovery how = {.dir = -1, .by = "0123456789abcdef"};
+    must(audit_recover(fd, "000.jsonl", &how, after, &err) == 0);
+    must(hash_is_hex((struct str){after, strlen(after)}));
     must(fstat(fd, &st) == 0);
     return st.st_size;
 }

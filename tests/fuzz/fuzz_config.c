@@ -1,5 +1,6 @@
 /* Any text, from the operator or from a workspace (the first byte tells): it is applied whole or
  * not at all, and the values can be read afterwards. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/config.h"
@@ -13,19 +14,46 @@ static void on_ignored(void *arg, const char *path, const char *why)
     ++*(size_t *)arg;
 }
 
+/* What is required in an object is there, in each of them. */
+static void read_arrays(const struct config *config)
+{
+    static const char *const required[][2] = {{"approval.rules", "toolName"},
+                                              {"approval.rules", "action"},
+                                              {"policy.budgets", "unit"},
+                                              {"hooks", "event"}};
+    char path[64];
+    for (size_t i = 0; i < ARRAY_LEN(required); i++) {
+        size_t count = config_count(config, required[i][0]);
+        for (size_t j = 0; j < count; j++) {
+            snprintf(path, sizeof path, "%s[%zu].%s", required[i][0], j, required[i][1]);
+            if (!config_text(config, path))
+                abort();
+        }
+    }
+    const struct str *items;
+    size_t words;
+    for (size_t i = 0; i < config_count(config, "hooks"); i++) {
+        snprintf(path, sizeof path, "hooks[%zu].command", i);
+        if (!config_list(config, path, &items, &words) || words == 0 || items[0].p[0] != '/')
+            abort();
+    }
+}
+
 static void read_some(const struct config *config)
 {
     const struct str *items;
     size_t count;
+    read_arrays(config);
+    config_agent_bool(config, "a", "capabilities.command");
+    if (config_agent_list(config, "a", "capabilities.network", &items, &count) && count &&
+        !items[0].p)
+        abort();
     if (config_int(config, "tools.bash.timeoutMs") < 1)
         abort();
     if (config_agent_int(config, "a", "tools.fs.maxReadBytes", 1) < 1)
         abort();
     config_bool(config, "policy.enabled.bash");
     config_int(config, "policy.rateLimits.bash.maxCalls");
-    if (config_text(config, "approval.rules[0].toolName") &&
-        !config_text(config, "approval.rules[0].action"))
-        abort();
     if (config_list(config, "tools.bash.deniedCommands", &items, &count) && count && !items[0].p)
         abort();
 }

@@ -1,4 +1,5 @@
-/* For the tests of the configuration: applying texts, and comparing whole configurations. */
+/* For the tests of the configuration: applying texts, reading the project's files, and comparing whole
+ * configurations. */
 #ifndef SANDGATE_TESTS_CONFIG_DUMP_H
 #define SANDGATE_TESTS_CONFIG_DUMP_H
 
@@ -7,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -50,9 +53,46 @@ static inline struct config *loaded(const char *json)
     return config;
 }
 
+#ifndef SOURCE_DIR
+#define SOURCE_DIR "."
+#endif
+
+static inline char *read_source(const char *name)
+{
+    const char *root = getenv("SANDGATE_SOURCE");
+    FREE_AT_END char *path = mem_format("%s/%s", root ? root : SOURCE_DIR, name);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        fail_msg("cannot open %s", path);
+    char *text = mem_zero(1 << 20);
+    size_t n = fread(text, 1, (1 << 20) - 1, file);
+    fclose(file);
+    assert_in_range(n, 1, (1 << 20) - 2);
+    return text;
+}
+
+static inline void assert_items(bool set, const struct str *items, size_t count,
+                                const char *expected)
+{
+    BUF_AT_END struct buf joined = BUF_INIT(4096);
+    if (!set)
+        buf_add_text(&joined, "unset");
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&joined, "%s%.*s", i ? " " : "", (int)items[i].n, items[i].p);
+    assert_string_equal(buf_text(&joined), expected);
+}
+
+static inline void assert_list(const struct config *config, const char *path, const char *expected)
+{
+    const struct str *items;
+    size_t count;
+    bool set = config_list(config, path, &items, &count);
+    assert_items(set, items, count, expected);
+}
+
 /* A row's path for each of these keys, which is all that a dump shows of a map. */
 static const char *const keys[] = {"bash", "fs.read", "other", "*"};
-#define RULES_SHOWN 4
+#define ELEMENTS_SHOWN 4
 
 static inline char *concrete(const struct config_row *row, size_t i)
 {
@@ -61,7 +101,7 @@ static inline char *concrete(const struct config_row *row, size_t i)
         return mem_format("%.*s%s%s", (int)n, row->path, keys[i % ARRAY_LEN(keys)],
                           row->path + n + 1);
     if (row->path[n] == '[')
-        return mem_format("%.*s[%zu]%s", (int)n, row->path, i % RULES_SHOWN, row->path + n + 2);
+        return mem_format("%.*s[%zu]%s", (int)n, row->path, i % ELEMENTS_SHOWN, row->path + n + 2);
     return mem_dup(row->path);
 }
 
@@ -98,6 +138,9 @@ static inline char *dump(const struct config *config)
             dump_one(&out, config, &rows[i], path);
         }
     }
+    static const char *const arrays[] = {"approval.rules", "policy.budgets", "hooks"};
+    for (size_t i = 0; i < ARRAY_LEN(arrays); i++)
+        buf_addf(&out, "%s: %zu\n", arrays[i], config_count(config, arrays[i]));
     assert_non_null(buf_text(&out));
     return out.data;
 }

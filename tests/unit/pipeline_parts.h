@@ -58,6 +58,11 @@ struct known {
     bool cancelled;
     bool unsafe; /* was answered before its record was safe */
     unsigned intents, outcomes, starts, cancels, kills, answers;
+    unsigned holds, forgets, charges, settles;
+    bool held;     /* in the policy's hands */
+    bool approved; /* the policy let it go on */
+    bool must_pay;
+    bool paid;                      /* charged, and the books were closed over it */
     uint64_t intent_at, outcome_at; /* positions in the log */
 };
 
@@ -141,6 +146,16 @@ static inline void wait_durable(void *self, void (*done)(void *arg, int status),
         disk_answers(0);
 }
 
+/* --- what the policy of the test does */
+
+static bool policy_refuses;
+static bool policy_asks;
+static bool policy_costs;
+static bool books_are_taken;
+static bool books_fail; /* when they are to be closed */
+static bool no_money;
+static bool books_open;
+
 /* --- the runner */
 
 static bool finish_at_once;
@@ -166,8 +181,10 @@ static inline void start(void *self, struct call *call)
     leave("start", call);
     k->starts++;
     k->running = true;
-    /* Whatever else happens: what runs has its intent on record. */
+    /* Whatever else happens: what runs has its intent on record, was approved if it had to be, and paid. */
     assert_true(k->intents == 1 && k->intent_at <= durable);
+    assert_true(!k->holds || k->approved);
+    assert_true(!k->must_pay || k->paid);
     if (finish_at_once)
         finish(call, ERR_COUNT);
 }
@@ -193,6 +210,12 @@ static inline void kill_all(void *self, struct call *call)
     }
 }
 
+static inline void expect(void *self, struct call *call)
+{
+    (void)self;
+    leave("expect", call);
+}
+
 static inline void late(void *self, struct call *call)
 {
     (void)self;
@@ -201,13 +224,93 @@ static inline void late(void *self, struct call *call)
 
 /* --- tools and policy */
 
-static bool policy_refuses;
-
 static inline int judge(void *self, struct call *call, struct err *err)
 {
     (void)self;
-    (void)call;
-    return policy_refuses ? err_set(err, ERR_POLICY_DENIED, "no") : 0;
+    if (policy_refuses)
+        return err_set(err, ERR_POLICY_DENIED, "no");
+    call->verdict.kind = policy_asks ? VERDICT_ASK : VERDICT_ALLOW;
+    return 0;
+}
+
+static inline void hold(void *self, struct call *call)
+{
+    (void)self;
+    leave("hold", call);
+    known_of(call)->holds++;
+    known_of(call)->held = true;
+}
+
+static inline void forget(void *self, struct call *call)
+{
+    (void)self;
+    leave("forget", call);
+    known_of(call)->forgets++;
+    assert_true(known_of(call)->held);
+    known_of(call)->held = false;
+}
+
+/* Someone says yes, or no. */
+static inline void decide(size_t number, bool yes)
+{
+    struct known *k = &known[number];
+    struct err err;
+    assert_true(k->held);
+    k->held = false;
+    k->approved = yes;
+    k->call->approved = yes;
+    err_set(&err, ERR_APPROVAL_DENIED, "someone says no");
+    pipeline_resume(k->call, yes ? NULL : &err);
+}
+
+static inline bool costs(void *self, const struct call *call)
+{
+    (void)self;
+    known_of(call)->must_pay = policy_costs;
+    return policy_costs;
+}
+
+static inline int open_books(void *self, struct err *err)
+{
+    (void)self;
+    assert_false(books_open);
+    if (books_are_taken)
+        return err_set(err, ERR_INTERNAL, "someone has them"), 1;
+    books_open = true;
+    return 0;
+}
+
+static struct known *charged[CALLS_MAX];
+static size_t n_charged;
+
+static inline int charge(void *self, struct call *call, struct err *err)
+{
+    (void)self;
+    assert_true(books_open);
+    if (no_money)
+        return err_set(err, ERR_BUDGET_EXCEEDED, "nothing left");
+    leave("charge", call);
+    known_of(call)->charges++;
+    charged[n_charged++] = known_of(call);
+    return 0;
+}
+
+static inline int close_books(void *self, struct err *err)
+{
+    (void)self;
+    assert_true(books_open);
+    books_open = false;
+    for (size_t i = 0; i < n_charged; i++)
+        charged[i]->paid = !books_fail;
+    n_charged = 0;
+    return books_fail ? err_set(err, ERR_DISK_FULL, "no room for the books") : 0;
+}
+
+static inline void settle(void *self, struct call *call)
+{
+    (void)self;
+    known_of(call)->settles++;
+    assert_true(known_of(call)->paid);
 }
 
 static inline int prepare(struct call *call, struct err *err)
@@ -248,9 +351,10 @@ static inline void answered(struct call *call)
     call_free(call);
 }
 
+static struct workplace workplace = {.tier = "full", .session_id = ""};
+
 static inline struct call *new_call(size_t number, const char *tool, const char *arguments)
 {
-    static struct workplace workplace = {.tier = "full", .session_id = ""};
     struct call *call = call_new();
     known[number] = (struct known){.call = call};
     call->name = mem_dup(tool);
@@ -276,15 +380,25 @@ static inline int set_up(void **state)
     memset(known, 0, sizeof known);
     recorded = flushed = durable = n_waiters = 0;
     flush_fails = disk_is_slow = finish_at_once = kill_is_slow = policy_refuses = false;
+    policy_asks = policy_costs = books_are_taken = books_fail = no_money = books_open = false;
+    n_charged = 0;
     buf_init(&trace, 1u << 24);
+    workplace.unsettled = false;
     registry_use(tools);
     pipeline = (struct pipeline){
         .timeout_ms = 10000,
-        .policy = {.judge = judge},
+        .policy = {.judge = judge,
+                   .hold = hold,
+                   .forget = forget,
+                   .costs = costs,
+                   .open = open_books,
+                   .charge = charge,
+                   .close = close_books,
+                   .settle = settle},
         .recorder = {record_intent, record_outcome, flush, wait_durable, &recorded},
     };
-    pipeline.runners[RUN_WORKER] = (struct runner){"test", start, cancel,         kill_all,
-                                                   late,   NULL,  &finish_at_once};
+    pipeline.runners[RUN_WORKER] = (struct runner){"test", start, cancel,          kill_all,
+                                                   late,   NULL,  &finish_at_once, expect};
     if (uv_loop_init(&loop) < 0)
         return -1;
     pipeline_init(&pipeline, &loop);

@@ -334,11 +334,11 @@ static void assert_same(const struct arg_table *table, const char *a, const char
 
 static void check_crossing(const struct arg_table *table)
 {
-    static char room[16 * 5000];
+    static char room[24 * 5000];
     _Alignas(8) char sent[STRUCT_MAX] = {0};
     _Alignas(8) char received[STRUCT_MAX] = {0};
     struct err err;
-    assert_true(table->size <= STRUCT_MAX && table->count <= 16);
+    assert_true(table->size <= STRUCT_MAX && table->count <= 24);
     fill(table, sent, room);
     BUF_AT_END struct buf text = BUF_INIT(TEXT_MAX);
     arg_encode(table, sent, &(struct json_out){.out = &text});

@@ -21,6 +21,47 @@ static void compare(int64_t seconds, unsigned ms)
     assert_string_equal(text, expected);
 }
 
+static void reads_what_it_writes(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < random_rounds(300000); i++) {
+        uint64_t range = LAST_SECOND - FIRST_SECOND + 1;
+        int64_t ms = (FIRST_SECOND + (int64_t)(random_next() % range)) * 1000 +
+                     (int64_t)random_below(1000);
+        char text[CLOCK_TEXT_MAX];
+        int64_t read = 0;
+        clock_format_utc(ms, text);
+        assert_true(clock_parse_utc((struct str){text, strlen(text)}, &read));
+        assert_int_equal(read, ms);
+    }
+}
+
+static void reads_less_and_refuses_the_rest(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"",
+                                        "2024",
+                                        "2024-02-30",
+                                        "2023-02-29",
+                                        "2024-13-01",
+                                        "2024-01-01T",
+                                        "2024-01-01T24:00",
+                                        "2024-01-01T12",
+                                        "2024-01-01T12:00:",
+                                        "2024-01-01T12:00:00.",
+                                        "2024-01-01T12:00:00+01:00",
+                                        "2024-01-01x"};
+    int64_t ms;
+    assert_true(clock_parse_utc(STR("2024-02-29"), &ms));
+    assert_int_equal(ms, 1709164800000);
+    assert_true(clock_parse_utc(STR("2024-02-29 12:30"), &ms));
+    assert_int_equal(ms, 1709164800000 + 45000000);
+    assert_true(clock_parse_utc(STR("2024-02-29T12:30:01.5Z"), &ms));
+    assert_int_equal(ms, 1709164800000 + 45001500);
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+        assert_false(clock_parse_utc((struct str){wrong[i], strlen(wrong[i])}, &ms));
+}
+
 static void agrees_with_the_c_library(void **state)
 {
     (void)state;
@@ -102,6 +143,8 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_what_it_writes),
+        cmocka_unit_test(reads_less_and_refuses_the_rest),
         cmocka_unit_test(agrees_with_the_c_library),
         cmocka_unit_test(every_day_begins_and_ends_in_time),
         cmocka_unit_test(looks_like_this),

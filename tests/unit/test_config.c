@@ -7,36 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef SOURCE_DIR
-#define SOURCE_DIR "."
-#endif
-
-static char *read_source(const char *name)
-{
-    const char *root = getenv("SANDGATE_SOURCE");
-    FREE_AT_END char *path = mem_format("%s/%s", root ? root : SOURCE_DIR, name);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        fail_msg("cannot open %s", path);
-    char *text = mem_zero(1 << 20);
-    size_t n = fread(text, 1, (1 << 20) - 1, file);
-    fclose(file);
-    assert_in_range(n, 1, (1 << 20) - 2);
-    return text;
-}
-
-static void assert_list(const struct config *config, const char *path, const char *expected)
-{
-    const struct str *items;
-    size_t count;
-    BUF_AT_END struct buf joined = BUF_INIT(4096);
-    if (!config_list(config, path, &items, &count))
-        buf_add_text(&joined, "unset");
-    for (size_t i = 0; i < count; i++)
-        buf_addf(&joined, "%s%.*s", i ? " " : "", (int)items[i].n, items[i].p);
-    assert_string_equal(buf_text(&joined), expected);
-}
-
 static void defaults_hold(void **state)
 {
     (void)state;
@@ -61,6 +31,46 @@ static void defaults_hold(void **state)
     assert_int_equal(config_int(config, "limits.maxRequestBytes"), 33554432);
     assert_string_equal(config_text(config, "audit.sync"), "batch");
     assert_int_equal(config_int(config, "cell.uid"), 65527);
+    assert_int_equal(config_int(config, "approval.maxWaiting"), 256);
+    assert_list(config, "policy.capabilities.filesystem.read", "unset");
+    assert_list(config, "policy.capabilities.network", "unset");
+    assert_true(config_bool(config, "policy.capabilities.command"));
+    assert_false(config_bool(config, "policy.capabilities.model_access"));
+    assert_int_equal(config_int(config, "audit.maxFiles"), 0);
+    assert_list(config, "audit.anchor", "unset");
+    assert_int_equal(config_int(config, "audit.anchorMs"), 60000);
+}
+
+/* An agent's field and the one that holds while it is unset are tightened in the same way. */
+static void check_fallback(const struct config_row *row)
+{
+    const struct config_row *fallback = config_row_at(row->fallback);
+    assert_non_null(fallback);
+    assert_int_equal(fallback->type, row->type);
+    assert_int_equal(fallback->tighten, row->tighten);
+    assert_int_equal(fallback->unset_is_all, row->unset_is_all);
+    assert_true(row->tighten == CONFIG_LOWER || row->tighten == CONFIG_FALSE_ONLY ||
+                row->tighten == CONFIG_SUBSET);
+}
+
+/* What the loader takes for granted: the rows of an array stand together and agree. */
+static void check_array_row(const struct config_row *row)
+{
+    size_t n = strcspn(row->path, "[");
+    FREE_AT_END char *name = mem_copy(row->path, n);
+    size_t count;
+    const struct config_row *first = config_array_rows(name, &count);
+    assert_non_null(first);
+    assert_true(row >= first && row < first + count);
+    assert_int_equal(row->tighten, first->tighten);
+    assert_null(strchr(row->path + n + 3, '.'));
+    if (row->required_where) {
+        size_t field = strcspn(row->required_where, "=");
+        FREE_AT_END char *path = mem_format("%s[].%.*s", name, (int)field, row->required_where);
+        assert_non_null(config_row_at(path));
+        assert_true(config_choice(config_row_at(path), text_str(row->required_where + field + 1)) >=
+                    0);
+    }
 }
 
 static void table_is_sound(void **state)
@@ -79,10 +89,15 @@ static void table_is_sound(void **state)
         if (row->type <= CONFIG_CORES)
             assert_true(row->min < row->max && row->number <= row->max);
         if (row->fallback)
-            assert_int_equal(config_row_at(row->fallback)->type, row->type);
+            check_fallback(row);
+        if (strchr(row->path, '['))
+            check_array_row(row);
+        else
+            assert_true(row->tighten < CONFIG_RULE && !row->required && !row->required_where);
         assert_true(row->tighten != CONFIG_ORDER || row->type == CONFIG_ENUM);
-        assert_true(row->tighten < CONFIG_SUBSET || row->tighten == CONFIG_RULE ||
+        assert_true(row->tighten < CONFIG_SUBSET || row->tighten >= CONFIG_RULE ||
                     row->type == CONFIG_LIST);
+        assert_true(row->type == CONFIG_LIST || !row->program);
     }
 }
 
@@ -141,6 +156,7 @@ static void environment_overrides(void **state)
         (char[]){"TOOL_MEMORY_MB_OLD=x"},
         (char[]){"TOOL_ALLOW_DIRECT_NETWORK=1"},
         (char[]){"WORKSPACE_FS_MODE=overlay"},
+        (char[]){"SANDGATE_APPROVAL_DEFAULT=deny"},
         (char[]){"MODEL_BASE_URL=http://127.0.0.1:11434"},
         NULL,
     };
@@ -151,6 +167,7 @@ static void environment_overrides(void **state)
     assert_int_equal(config_int(config, "runtime.memoryMb"), 256);
     assert_true(config_bool(config, "runtime.allowDirectNetwork"));
     assert_string_equal(config_text(config, "workspace.mode"), "overlay");
+    assert_string_equal(config_text(config, "approval.default"), "deny");
     assert_string_equal(config_text(config, "model.provider"), "ollama");
     assert_string_equal(config_text(config, "model.baseUrl"), "http://127.0.0.1:11434");
 }
@@ -207,6 +224,42 @@ static void agents_have_their_own_limits(void **state)
     assert_int_equal(config_agent_int(config, "other", "tools.fs.maxReadBytes", 9), 3);
 }
 
+static void assert_agent_list(const struct config *config, const char *agent, const char *path,
+                              const char *expected)
+{
+    const struct str *items;
+    size_t count;
+    bool set = config_agent_list(config, agent, path, &items, &count);
+    assert_items(set, items, count, expected);
+}
+
+static void agents_have_their_own_capabilities(void **state)
+{
+    (void)state;
+    CONFIG_AT_END struct config *config = loaded(
+        "{'policy':{'capabilities':{'network':['a.example'],'command':false}},"
+        "'agents':{'builder':{'capabilities':{'command':true,'network':['b.example','c.example'],"
+        "'filesystem':{'write':[]}}}}}");
+    assert_true(config_agent_bool(config, "builder", "capabilities.command"));
+    assert_false(config_agent_bool(config, "other", "capabilities.command"));
+    assert_false(config_agent_bool(config, NULL, "capabilities.command"));
+    assert_false(config_agent_bool(config, "builder", "capabilities.model_access"));
+    assert_agent_list(config, "builder", "capabilities.network", "b.example c.example");
+    assert_agent_list(config, "other", "capabilities.network", "a.example");
+    assert_agent_list(config, NULL, "capabilities.network", "a.example");
+    assert_agent_list(config, "builder", "capabilities.filesystem.write", "");
+    assert_agent_list(config, "builder", "capabilities.filesystem.read", "unset");
+    must_apply(config,
+               "{'agents':{'*':{'capabilities':{'model_access':true,'env':['CI'],'network':[]}}}}",
+               CONFIG_OPERATOR);
+    assert_true(config_agent_bool(config, "builder", "capabilities.model_access"));
+    assert_true(config_agent_bool(config, NULL, "capabilities.model_access"));
+    assert_agent_list(config, "builder", "capabilities.network", "b.example c.example");
+    assert_agent_list(config, "other", "capabilities.network", "");
+    assert_agent_list(config, "other", "capabilities.env", "CI");
+    assert_false(config_bool(config, "policy.capabilities.model_access"));
+}
+
 static void assert_aborts(void (*call)(const struct config *))
 {
     CONFIG_AT_END struct config *config = config_new();
@@ -237,12 +290,34 @@ static void ask_section(const struct config *config)
     config_bool(config, "policy.enabled");
 }
 
+static void ask_unknown_field(const struct config *config)
+{
+    struct config *with_rules = config_clone(config);
+    must_apply(with_rules, "{'approval':{'rules':[]}}", CONFIG_OPERATOR);
+    config_text(with_rules, "approval.rules[0].name");
+}
+
+static void ask_field_wrong_type(const struct config *config)
+{
+    struct config *with_rules = config_clone(config);
+    must_apply(with_rules, "{'approval':{'rules':[]}}", CONFIG_OPERATOR);
+    config_int(with_rules, "approval.rules[0].action");
+}
+
+static void count_no_array(const struct config *config)
+{
+    config_count(config, "approval.rule");
+}
+
 static void wrong_questions_abort(void **state)
 {
     (void)state;
     assert_aborts(ask_unknown);
     assert_aborts(ask_wrong_type);
     assert_aborts(ask_section);
+    assert_aborts(ask_unknown_field);
+    assert_aborts(ask_field_wrong_type);
+    assert_aborts(count_no_array);
 }
 
 static void documents_agree_with_the_table(void **state)
@@ -277,6 +352,7 @@ int main(void)
         cmocka_unit_test(later_texts_lie_over_earlier),
         cmocka_unit_test(maps_have_a_value_for_other_keys),
         cmocka_unit_test(agents_have_their_own_limits),
+        cmocka_unit_test(agents_have_their_own_capabilities),
         cmocka_unit_test(wrong_questions_abort),
         cmocka_unit_test(documents_agree_with_the_table),
     };

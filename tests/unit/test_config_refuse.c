@@ -31,7 +31,7 @@ static void bad_values_are_refused(void **state)
         {"'tools':{'bash':{'enabled':'true'}}", "tools.bash.enabled", "not \"true\""},
         {"'tools':{'browser':{'mode':'fast'}}", "tools.browser.mode",
          "must be one of full, simple, not \"fast\""},
-        {"'tools':{'browser':{'mode':[]}}", "tools.browser.mode", "not a list"},
+        {"'tools':{'browser':{'mode':[]}}", "tools.browser.mode", "not an empty list"},
         {"'tools':{'sandbox':{'image':''}}", "tools.sandbox.image", "1 to 4096 bytes"},
         {"'tools':{'sandbox':{'image':'a\\u0000b'}}", "tools.sandbox.image", "without NUL"},
         {"'tools':{'sandbox':{'image':{}}}", "tools.sandbox.image", "not an object"},
@@ -52,9 +52,9 @@ static void bad_values_are_refused(void **state)
         {"'files':{'secret':['*.key','{a/b}']}", "files.secret[1]",
          "must be a pattern for paths, like \".git/hooks\" or \"*.key\", not \"{a/b}\""},
         {"'files':{'protected':['..']}", "files.protected[0]", "a pattern"},
-        {"'tools':[]", "tools", "must be an object, not a list"},
+        {"'tools':[1]", "tools", "must be an object, not a list of 1"},
         {"'tools':{'bash':true}", "tools.bash", "must be an object, not true"},
-        {"'approval':{'rules':{}}", "approval.rules", "a list of at most 256 objects"},
+        {"'approval':{'rules':{}}", "approval.rules", "a list of at most 4096 objects"},
         {"'approval':{'rules':[5]}", "approval.rules[0]", "must be an object, not 5"},
         {"'approval':{'rules':[{'action':'deny'}]}", "approval.rules[0].toolName", "is required"},
         {"'approval':{'rules':[{'toolName':'x'}]}", "approval.rules[0].action", "is required"},
@@ -64,6 +64,76 @@ static void bad_values_are_refused(void **state)
          "one of approve, deny, prompt, budget"},
         {"'approval':{'rules':[{'toolName':'x','action':'deny','condition':'a'}]}",
          "approval.rules[0].condition", "must be an object"},
+        {"'approval':{'rules':[{'toolName':'x','action':'deny','tool.name':'a'}]}",
+         "approval.rules[0].tool.name", "unknown field approval.rules[0].tool.name; did you mean"},
+        {"'approval':{'rules':[{'toolName':'x','action':'deny','action\\u0000':'a'}]}",
+         "approval.rules[0].action?", "unknown field"},
+        {"'approval':{'maxWaiting':0}", "approval.maxWaiting", "from 1 to 4096"},
+        {"'approval':{'maxWaiting':4097}", "approval.maxWaiting", "from 1 to 4096"},
+
+        {"'policy':{'budgets':{}}", "policy.budgets", "a list of at most 4096 objects"},
+        {"'policy':{'budgets':[[]]}", "policy.budgets[0]", "must be an object, not an empty list"},
+        {"'policy':{'budgets':[{'unit':'calls','limit':1},{'limit':1}]}", "policy.budgets[1].unit",
+         "is required"},
+        {"'policy':{'budgets':[{'unit':'calls'}]}", "policy.budgets[0].limit", "is required"},
+        {"'policy':{'budgets':[{'unit':'kisses','limit':1}]}", "policy.budgets[0].unit",
+         "one of calls, bytesWritten, seconds, networkBytes, modelTokens, money, not \"kisses\""},
+        {"'policy':{'budgets':[{'unit':'calls','limit':-1}]}", "policy.budgets[0].limit",
+         "from 0 to 1000000000000000, not -1"},
+        {"'policy':{'budgets':[{'unit':'calls','limit':1000000000000001}]}",
+         "policy.budgets[0].limit", "from 0 to 1000000000000000"},
+        {"'policy':{'budgets':[{'unit':'calls','limit':1,'per':'tool'}]}", "policy.budgets[0].per",
+         "one of all, agent, session"},
+        {"'policy':{'budgets':[{'unit':'calls','limit':1,'period':'yearly'}]}",
+         "policy.budgets[0].period", "one of daily, weekly, monthly"},
+        {"'policy':{'budgets':[{'unit':'calls','limit':1,'toolName':''}]}",
+         "policy.budgets[0].toolName", "1 to 4096 bytes"},
+        {"'policy':{'budgets':[{'unit':'calls','limit':1,'agent':7}]}", "policy.budgets[0].agent",
+         "not 7"},
+        {"'policy':{'budgets':[{'unit':'calls','limits':1}]}", "policy.budgets[0].limits",
+         "did you mean limit?"},
+
+        {"'policy':{'capabilities':{'filesystem':['/a']}}", "policy.capabilities.filesystem",
+         "must be an object"},
+        {"'policy':{'capabilities':{'filesystem':{'read':'/a'}}}",
+         "policy.capabilities.filesystem.read", "a list of at most 1024 texts"},
+        {"'policy':{'capabilities':{'filesystem':{'write':['/a',1]}}}",
+         "policy.capabilities.filesystem.write[1]", "not 1"},
+        {"'policy':{'capabilities':{'network':true}}", "policy.capabilities.network", "a list"},
+        {"'policy':{'capabilities':{'command':[]}}", "policy.capabilities.command",
+         "true or false, not an empty list"},
+        {"'policy':{'capabilities':{'exec':true}}", "policy.capabilities.exec",
+         "known here: filesystem, command, network, env, model_access"},
+        {"'agents':{'a':{'capabilities':{'model_access':'yes'}}}",
+         "agents.a.capabilities.model_access", "true or false"},
+        {"'agents':{'a':{'capabilities':{'env':['A','']}}}", "agents.a.capabilities.env[1]",
+         "1 to 4096 bytes"},
+
+        {"'hooks':{}", "hooks", "a list of at most 4096 objects"},
+        {"'hooks':['x']", "hooks[0]", "must be an object, not \"x\""},
+        {"'hooks':[{'command':['/bin/true']}]", "hooks[0].event", "is required"},
+        {"'hooks':[{'event':'tool:before'}]", "hooks[0].command", "is required"},
+        {"'hooks':[{'event':'tool:during','command':['/bin/true']}]", "hooks[0].event",
+         "one of tool:before, tool:after"},
+        {"'hooks':[{'event':'tool:after','command':[]}]", "hooks[0].command",
+         "a list of a program's absolute path and its arguments, not an empty list"},
+        {"'hooks':[{'event':'tool:after','command':'/bin/true'}]", "hooks[0].command",
+         "a list of a program's absolute path"},
+        {"'hooks':[{'event':'tool:after','command':['true','/x']}]", "hooks[0].command[0]",
+         "the absolute path of a program, not \"true\""},
+        {"'hooks':[{'event':'tool:after','command':['/bin/true',5]}]", "hooks[0].command[1]",
+         "text of 1 to 4096 bytes"},
+        {"'hooks':[{'event':'tool:after','command':['/bin/true'],'timeoutMs':60001}]",
+         "hooks[0].timeoutMs", "from 1 to 60000"},
+        {"'hooks':[{'event':'tool:after','command':['/bin/true'],'tool':'x'}]", "hooks[0].tool",
+         "unknown field hooks[0].tool"},
+
+        {"'audit':{'maxFiles':10001}", "audit.maxFiles", "from 0 to 10000"},
+        {"'audit':{'anchor':['notary']}", "audit.anchor[0]", "the absolute path of a program"},
+        {"'audit':{'anchor':[]}", "audit.anchor", "a program's absolute path and its arguments"},
+        {"'audit':{'anchorMs':99}", "audit.anchorMs", "from 100 to 86400000"},
+        {"'audit':{'redact':'token'}", "audit.redact", "a list of at most 1024 texts"},
+
         {"'policy':{'rateLimits':{'fs.read':{'maxCalls':0}}}", "policy.rateLimits.fs.read.maxCalls",
          "from 1 to"},
         {"'policy':{'enabled':{'':true}}", "policy.enabled.", "a name of 1 to 4096 bytes"},
@@ -76,7 +146,7 @@ static void bad_values_are_refused(void **state)
         {"'aproval':{}", "aproval", "unknown field aproval; did you mean approval?"},
         {"'policy':{'rateLimits':{'x':{'calls':1}}}", "policy.rateLimits.x.calls",
          "known here: maxCalls, windowMs"},
-        {"'zzz':1", "zzz", "known here: tools, agents, commands, approval, policy, runtime"},
+        {"'zzz':1", "zzz", "known here: tools, agents, commands, approval, policy, hooks, runtime"},
         {"'tools.bash':{'enabled':false}", "tools.bash", "unknown field"},
         {"'approval':{'rules[]':{}}", "approval.rules[]", "unknown field"},
         {"'tools':{'*':{}}", "tools.*", "unknown field"},
@@ -98,11 +168,17 @@ static void bad_values_are_refused(void **state)
     }
 }
 
+static char *spaces(size_t n)
+{
+    char *text = mem_zero(n + 1);
+    memset(text, ' ', n);
+    return text;
+}
+
 static void broken_texts_are_refused(void **state)
 {
     (void)state;
-    FREE_AT_END char *huge = mem_zero(CONFIG_BYTES_MAX + 2);
-    memset(huge, ' ', CONFIG_BYTES_MAX + 1);
+    FREE_AT_END char *huge = spaces(CONFIG_BYTES_MAX + 1);
     FREE_AT_END char *deep = mem_zero(100001);
     memset(deep, '[', 100000);
     BUF_AT_END struct buf many = BUF_INIT(CONFIG_BYTES_MAX);
@@ -117,12 +193,12 @@ static void broken_texts_are_refused(void **state)
         {"", "site.json: "},
         {"{\n  'tools': {,}\n}", "site.json: line 2, column 13: "},
         {"{'tools':{}", "site.json: line 1, column"},
-        {"[]", "site.json: must be an object, not a list"},
+        {"[]", "site.json: must be an object, not an empty list"},
         {"{} {}", "site.json: line 1"},
         {"{'tools':{},'tools':{}}", "duplicate key tools"},
         {"{'a\xff':1}", "site.json: line 1"},
         {"{'\\ud800':1}", "site.json: line 1"},
-        {huge, "at most 262144"},
+        {huge, "at most 2097152"},
         {deep, "site.json: "},
         {buf_text(&many), "more than 4096 values"},
     };
@@ -134,6 +210,21 @@ static void broken_texts_are_refused(void **state)
         assert_says(&err, cases[i].says);
         assert_same(config, untouched);
     }
+}
+
+/* A worker reads it for each cell. */
+static void a_workspace_has_less_room(void **state)
+{
+    (void)state;
+    FREE_AT_END char *text = spaces(CONFIG_WORKSPACE_BYTES_MAX + 1);
+    memcpy(text, "{}", 2);
+    CONFIG_AT_END struct config *config = config_new();
+    struct err err = {0};
+    assert_int_equal(apply(config, text, CONFIG_WORKSPACE, NULL, NULL, &err), -1);
+    assert_says(&err, "at most 262144");
+    must_apply(config, text, CONFIG_OPERATOR);
+    text[CONFIG_WORKSPACE_BYTES_MAX] = '\0';
+    must_apply(config, text, CONFIG_WORKSPACE);
 }
 
 static void nesting_is_bounded(void **state)
@@ -171,6 +262,8 @@ static void bad_environment_is_refused(void **state)
         {"TOOL_ALLOW_DIRECT_NETWORK=yes", "runtime.allowDirectNetwork",
          "must be true or false (or 1 or 0), not \"yes\""},
         {"WORKSPACE_FS_MODE=tmpfs", "workspace.mode", "one of host, overlay, agentfs"},
+        {"SANDGATE_APPROVAL_DEFAULT=ask", "approval.default",
+         "SANDGATE_APPROVAL_DEFAULT must be one of approve, prompt, deny"},
         {"MODEL_PROVIDER=other", "model.provider", "one of ollama, openai, anthropic"},
     };
     CONFIG_AT_END struct config *untouched = config_new();
@@ -189,9 +282,8 @@ static void bad_environment_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_values_are_refused),
-        cmocka_unit_test(broken_texts_are_refused),
-        cmocka_unit_test(nesting_is_bounded),
+        cmocka_unit_test(bad_values_are_refused),     cmocka_unit_test(broken_texts_are_refused),
+        cmocka_unit_test(a_workspace_has_less_room),  cmocka_unit_test(nesting_is_bounded),
         cmocka_unit_test(bad_environment_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

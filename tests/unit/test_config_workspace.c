@@ -134,6 +134,90 @@ static void only_tighter_values_count(void **state)
         check_case(&cases[i]);
 }
 
+#define CAN(text) "{'policy':{'capabilities':{" text "}}}"
+#define AGENT(id, text) "{'agents':{'" id "':{'capabilities':{" text "}}}}"
+#define BOTH(can, id, own)                                                                         \
+    "{'policy':{'capabilities':{" can "}},'agents':{'" id "':{'capabilities':{" own "}}}}"
+
+static void capabilities_only_shrink(void **state)
+{
+    (void)state;
+    static const struct tighten_case cases[] = {
+        {"{}", CAN("'filesystem':{'read':['/a'],'write':[]}"),
+         CAN("'filesystem':{'read':['/a'],'write':[]}"), ""},
+        {CAN("'filesystem':{'read':['/a','/b']}"), CAN("'filesystem':{'read':['/b']}"),
+         CAN("'filesystem':{'read':['/b']}"), ""},
+        {CAN("'filesystem':{'write':['/a']}"), CAN("'filesystem':{'write':['/a/b']}"), "{}",
+         "policy.capabilities.filesystem.write "},
+        {"{}", CAN("'command':false,'model_access':true"), CAN("'command':false"),
+         "policy.capabilities.model_access "},
+        {CAN("'command':false,'model_access':true"), CAN("'command':true,'model_access':false"),
+         CAN("'model_access':false"), "policy.capabilities.command "},
+        {"{}", CAN("'network':['a']"), "{}", "policy.capabilities.network "},
+        {CAN("'network':['a','b']"), CAN("'network':['b']"), CAN("'network':['b']"), ""},
+        {CAN("'network':['*']"), CAN("'network':['localhost']"), "{}",
+         "policy.capabilities.network "},
+        {"{}", CAN("'env':['CI']"), CAN("'env':['CI']"), ""},
+        {CAN("'env':['CI']"), CAN("'env':['*']"), "{}", "policy.capabilities.env "},
+        /* of one agent, held against what holds for all */
+        {"{}", AGENT("other", "'command':false,'filesystem':{'read':['/a']}"),
+         AGENT("other", "'command':false,'filesystem':{'read':['/a']}"), ""},
+        {CAN("'command':false,'network':['a']"), AGENT("other", "'command':true,'network':['b']"),
+         "{}", "agents.other.capabilities.command agents.other.capabilities.network "},
+        {AGENT("*", "'network':['a']"), AGENT("other", "'network':['b']"), "{}",
+         "agents.other.capabilities.network "},
+        {AGENT("*", "'env':['A','B']"), AGENT("other", "'env':['B']"),
+         AGENT("other", "'env':['B']"), ""},
+        /* what is taken from all is taken from those who have their own */
+        {BOTH("'network':['a','b']", "other", "'network':['b','c']"), CAN("'network':['b']"),
+         BOTH("'network':['b']", "other", "'network':['b']"), ""},
+        {BOTH("'network':['a']", "*", "'network':['b']"), CAN("'network':['a']"),
+         AGENT("*", "'network':[]"), ""},
+        {AGENT("other", "'filesystem':{'write':['/a','/b']}"),
+         CAN("'filesystem':{'write':['/b','/c']}"),
+         BOTH("'filesystem':{'write':['/b','/c']}", "other", "'filesystem':{'write':['/b']}"), ""},
+        {AGENT("other", "'command':true"), CAN("'command':false"),
+         BOTH("'command':false", "other", "'command':false"), ""},
+        {BOTH("'model_access':true", "other", "'model_access':true"), CAN("'model_access':false"),
+         BOTH("'model_access':false", "other", "'model_access':false"), ""},
+        {BOTH("'model_access':true", "other", "'model_access':false"), CAN("'model_access':true"),
+         "{}", ""},
+        /* but not by what is itself left out */
+        {BOTH("'network':['a']", "other", "'network':['a']"), CAN("'network':['evil']"), "{}",
+         "policy.capabilities.network "},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        check_case(&cases[i]);
+}
+
+#define BUDGETS(list) "{'policy':{'budgets':[" list "]}}"
+#define CALLS(tool, limit) "{'toolName':'" tool "','unit':'calls','limit':" limit "}"
+#define HOOK "{'event':'tool:before','command':['/bin/true']}"
+
+static void other_arrays_and_fields(void **state)
+{
+    (void)state;
+    static const struct tighten_case cases[] = {
+        /* every budget counts, so that one more only tightens */
+        {BUDGETS(CALLS("a", "5")), BUDGETS(CALLS("a", "9") "," CALLS("b", "0")),
+         BUDGETS(CALLS("a", "5") "," CALLS("a", "9") "," CALLS("b", "0")), ""},
+        {"{}", BUDGETS(CALLS("a", "5")), BUDGETS(CALLS("a", "5")), ""},
+        {BUDGETS(CALLS("a", "5")), BUDGETS(""), "{}", ""},
+        /* hooks run outside of the sandbox */
+        {"{}", "{'hooks':[" HOOK "," HOOK "]}", "{}", "hooks "},
+        {"{'hooks':[" HOOK "]}", "{'hooks':[]}", "{}", "hooks "},
+        {"{'hooks':[" HOOK "]}", "{'hooks':[" HOOK "],'policy':{'budgets':[" CALLS("a", "1") "]}}",
+         BUDGETS(CALLS("a", "1")), "hooks "},
+        {"{}", "{'approval':{'maxWaiting':5}}", "{'approval':{'maxWaiting':5}}", ""},
+        {"{}", "{'approval':{'maxWaiting':257}}", "{}", "approval.maxWaiting "},
+        {"{}",
+         "{'audit':{'maxFiles':1,'anchor':['/bin/true'],'anchorMs':100,'redact':['command']}}",
+         "{}", "audit.anchor audit.anchorMs audit.maxFiles audit.redact "},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        check_case(&cases[i]);
+}
+
 #define RULES(list) "{'approval':{'rules':[" list "]}}"
 #define RULE(tool, action) "{'toolName':'" tool "','action':'" action "'}"
 #define BUDGET(tool) "{'toolName':'" tool "','action':'budget','budgetLimit':5}"
@@ -155,6 +239,11 @@ static void only_stricter_rules_are_added(void **state)
         {RULES(RULE("*", "deny")), RULES(RULE("a", "prompt")), "{}", "approval.rules[0] "},
         {RULES(RULE("a", "deny")), RULES(RULE("*", "prompt")), "{}", "approval.rules[0] "},
         {"{'approval':{'default':'deny'}}", RULES(RULE("a", "prompt")), "{}", "approval.rules[0] "},
+        {RULES(RULE("FS.Read", "deny") "," RULE("a", "deny")),
+         RULES(RULE("fs_reads", "prompt") "," RULE("fs_read", "prompt") "," RULE("fs", "prompt")),
+         RULES(RULE("fs_reads", "prompt") "," RULE("fs", "prompt") "," RULE(
+             "FS.Read", "deny") "," RULE("a", "deny")),
+         "approval.rules[1] "},
         {RULES(RULE("a", "deny")), RULES(RULE("ab", "prompt")),
          RULES(RULE("ab", "prompt") "," RULE("a", "deny")), ""},
     };
@@ -182,6 +271,8 @@ static void add_random_value(struct buf *out, const struct config_row *row)
         buf_addf(out, "%u.5", pick(8));
     else if (row->type == CONFIG_INT || row->type == CONFIG_SIZE)
         buf_addf(out, "%lld", (long long)number);
+    else if (row->program)
+        buf_addf(out, "['/bin/%s']", words[pick(4)]);
     else if (row->type == CONFIG_LIST)
         for (uint32_t i = 0, n = pick(3); i <= n; i++)
             buf_addf(out, "%s'%.*s'%s", i ? "," : "[", choice.p ? (int)choice.n : 1,
@@ -200,7 +291,12 @@ static char *random_text(void)
     const struct config_row *row = &rows[pick((uint32_t)count)];
     struct buf out = BUF_INIT(4096);
     size_t depth = 0;
-    if (row->tighten == CONFIG_RULE) {
+    if (strncmp(row->path, "hooks[", 6) == 0) {
+        buf_add_text(&out, "{'hooks':[" HOOK "]}");
+    } else if (row->tighten == CONFIG_ADD) {
+        buf_addf(&out, BUDGETS("{'toolName':'%s','unit':'calls','limit':%u}"), keys[pick(4)],
+                 pick(3));
+    } else if (row->tighten == CONFIG_RULE) {
         static const char *const actions[] = {"approve", "deny", "prompt", "budget"};
         buf_addf(&out, "{'approval':{'rules':[{'toolName':'%s','action':'%s','budgetLimit':1}]}}",
                  keys[pick(4)], actions[pick(4)]);
@@ -272,6 +368,7 @@ static bool at_least_as_strict(const struct config_row *row, const char *path,
         return list_covers(after, before, path, false);
     case CONFIG_NEVER:
     case CONFIG_RULE:
+    case CONFIG_ADD:
         break;
     }
     return true;
@@ -295,6 +392,21 @@ static int verdict(const struct config *config, const char *tool)
     }
 }
 
+/* The least that is left of a tool's calls a day, or -1 where no budget counts them. */
+static int64_t budget_of(const struct config *config, const char *tool)
+{
+    int64_t least = -1;
+    for (size_t i = 0; i < config_count(config, "policy.budgets"); i++) {
+        FREE_AT_END char *tool_path = mem_format("policy.budgets[%zu].toolName", i);
+        FREE_AT_END char *limit_path = mem_format("policy.budgets[%zu].limit", i);
+        const char *name = config_text(config, tool_path);
+        int64_t limit = config_int(config, limit_path);
+        if ((strcmp(name, "*") == 0 || strcmp(name, tool) == 0) && (least < 0 || limit < least))
+            least = limit;
+    }
+    return least;
+}
+
 static void assert_not_loosened(const struct config *before, const struct config *after,
                                 const char *text)
 {
@@ -310,7 +422,12 @@ static void assert_not_loosened(const struct config *before, const struct config
     for (size_t key = 0; key < ARRAY_LEN(keys); key++) {
         if (verdict(after, keys[key]) < verdict(before, keys[key]))
             fail_msg("%s loosened the rules for %s", text, keys[key]);
+        int64_t had = budget_of(before, keys[key]);
+        int64_t has = budget_of(after, keys[key]);
+        if (had >= 0 && (has < 0 || has > had))
+            fail_msg("%s loosened the budgets of %s", text, keys[key]);
     }
+    assert_int_equal(config_count(before, "hooks"), config_count(after, "hooks"));
 }
 
 static void random_workspaces_never_loosen(void **state)
@@ -336,6 +453,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_tighter_values_count),
+        cmocka_unit_test(capabilities_only_shrink),
+        cmocka_unit_test(other_arrays_and_fields),
         cmocka_unit_test(only_stricter_rules_are_added),
         cmocka_unit_test(random_workspaces_never_loosen),
     };

@@ -5,7 +5,7 @@
 
 #define AT_ONCE 40
 
-enum where { ANYWHERE, RUNNING, FINISHED };
+enum where { ANYWHERE, RUNNING, FINISHED, HELD };
 
 /* One of the calls that are there in the pipeline, or NULL. */
 static struct known *any_call(enum where where)
@@ -13,7 +13,9 @@ static struct known *any_call(enum where where)
     size_t first = random_below(CALLS_MAX);
     for (size_t i = 0; i < CALLS_MAX; i++) {
         struct known *k = &known[(first + i) % CALLS_MAX];
-        bool there = where == ANYWHERE || (where == RUNNING ? k->running : k->finished);
+        bool there = where == ANYWHERE || (where == RUNNING    ? k->running
+                                           : where == FINISHED ? k->finished
+                                                               : k->held);
         if (k->call && there)
             return k;
     }
@@ -56,10 +58,36 @@ static void random_cancel(void)
     pipeline_cancel(k->call, random_below(2) ? ERR_CANCELLED : ERR_TIMEOUT, "random");
 }
 
+static void random_decision(bool yes)
+{
+    struct known *k = any_call(HELD);
+    if (k)
+        decide((size_t)(k - known), yes);
+}
+
+static void change_policy(void)
+{
+    policy_asks = random_below(3) == 0;
+    policy_costs = random_below(3) > 0;
+    no_money = random_below(4) == 0;
+    books_are_taken = random_below(4) == 0;
+    books_fail = random_below(6) == 0;
+    if (workplace.unsettled && random_below(2)) {
+        workplace.unsettled = false;
+        pipeline_settled(&pipeline, &workplace);
+    } else {
+        workplace.unsettled = random_below(8) == 0;
+    }
+}
+
 static void random_step(size_t *next)
 {
-    size_t pick = random_below(100);
-    if (pick < 30)
+    size_t pick = random_below(110);
+    if (pick >= 107)
+        change_policy();
+    else if (pick >= 100)
+        random_decision(random_below(3) > 0);
+    else if (pick < 30)
         random_submit(next);
     else if (pick < 48)
         random_finish(RUNNING);
@@ -83,8 +111,10 @@ static void random_step(size_t *next)
 
 static void drain(void)
 {
-    flush_fails = disk_is_slow = false;
-    for (int i = 0; pipeline_in_flight(&pipeline) && i < 10000; i++) {
+    flush_fails = disk_is_slow = books_are_taken = workplace.unsettled = false;
+    pipeline_settled(&pipeline, &workplace);
+    for (int i = 0; pipeline.in_flight && i < 10000; i++) {
+        random_decision(true);
         while (n_waiters)
             disk_answers(0);
         random_finish(RUNNING);
@@ -99,11 +129,13 @@ static void check(const struct known *k, size_t number)
         fail_msg("call %zu: %u intents, %u starts, %u outcomes, %u answers, %u cancels, %u kills",
                  number, k->intents, k->starts, k->outcomes, k->answers, k->cancels, k->kills);
     assert_true(k->starts <= k->intents && k->cancels <= k->starts);
-    bool log_failed = k->code == ERR_DISK_FULL || k->code == ERR_INTERNAL;
+    bool log_failed = k->code == ERR_DISK_FULL || k->code == ERR_INTERNAL; /* or the books */
     /* An answer whose record is not safe says so. */
     if (!log_failed && k->unsafe)
         fail_msg("call %zu was answered without its record", number);
     assert_false(never_to_start[number] && k->starts);
+    assert_true(k->holds <= 1 && k->charges <= 1 && k->forgets <= k->holds && !k->held);
+    assert_int_equal(k->settles, k->paid);
     if (k->code == ERR_TIMEOUT || k->code == ERR_CANCELLED)
         assert_true(k->code == ERR_TIMEOUT || k->cancelled);
 }
@@ -122,7 +154,8 @@ static void every_call_is_answered_once(void **state)
                 buf_reset(&trace, SIZE_MAX);
         }
         drain();
-        assert_int_equal(pipeline_in_flight(&pipeline), 0);
+        assert_int_equal(pipeline.in_flight, 0);
+        assert_int_equal(pipeline.expected, 0);
         for (size_t i = 0; i < count; i++)
             check(&known[i], i);
     }

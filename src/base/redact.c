@@ -1,0 +1,102 @@
+#include "base/redact.h"
+
+#include "base/redact_parts.h"
+
+/* How far behind `shown` is looked: no shape needs more to be told. */
+#define LOOK_AHEAD 512
+/* How far before the end of what is hidden something longer may begin. */
+#define LOOK_BACK 64
+
+/* Where something can be found. These are few in most texts, and each shape has one of them. */
+enum place { PLACE_NONE, PLACE_SHAPE, PLACE_SIGN, PLACE_DASH };
+
+static const unsigned char places[256] = {
+    ['_'] = PLACE_SHAPE, ['.'] = PLACE_SHAPE, ['I'] = PLACE_SHAPE, ['J'] = PLACE_SHAPE,
+    ['B'] = PLACE_SHAPE, ['='] = PLACE_SIGN,  [':'] = PLACE_SIGN,  ['-'] = PLACE_DASH,
+};
+
+static bool at_sign(const struct redact_text *t, size_t i, struct redact_span *ret)
+{
+    return (t->p[i] == ':' && redact_userinfo(t, i, ret)) || redact_assigned(t, i, ret);
+}
+
+static bool at_dash(const struct redact_text *t, size_t i, struct redact_span *ret)
+{
+    bool two = t->n - i > 2 && t->p[i + 1] == '-' && (i == 0 || t->p[i - 1] != '-');
+    return two ? redact_option(t, i, ret) || redact_private_key(t, i, ret)
+               : redact_shape(t, i, ret);
+}
+
+static bool at_place(const struct redact_text *t, size_t i, struct redact_span *ret)
+{
+    if (t->aws && redact_aws_secret(t, i, ret))
+        return true;
+    switch ((enum place)places[(unsigned char)t->p[i]]) {
+    case PLACE_SHAPE:
+        return redact_shape(t, i, ret);
+    case PLACE_SIGN:
+        return at_sign(t, i, ret);
+    case PLACE_DASH:
+        return at_dash(t, i, ret);
+    case PLACE_NONE:
+        break;
+    }
+    return false;
+}
+
+/* AKIA or ASIA, by the letter that is rare in most texts. */
+static bool has_aws_key(const struct redact_text *t)
+{
+    const char *end = t->p + t->n;
+    for (const char *at = t->p; at && at < end; at = at ? at + 1 : NULL) {
+        at = memchr(at, 'I', (size_t)(end - at));
+        if (at && at - t->p >= 2 && end - at >= 2 &&
+            (memcmp(at - 2, "AKIA", 4) == 0 || memcmp(at - 2, "ASIA", 4) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* What is written, and of what is read how much is done with. */
+struct progress {
+    struct buf *out;
+    size_t done; /* written or hidden */
+    bool any;
+};
+
+static void hide(const struct redact_text *t, const struct redact_span *span, struct progress *p)
+{
+    /* A second one within a hidden place, or next to it, only makes that larger. */
+    if (!p->any || span->from > p->done) {
+        buf_add(p->out, t->p + p->done, span->from - p->done);
+        buf_add_text(p->out, REDACTED);
+    }
+    p->any = true;
+    if (span->to > p->done)
+        p->done = span->to;
+}
+
+bool redact(struct str text, size_t shown, struct buf *out)
+{
+    if (shown > text.n)
+        shown = text.n;
+    struct redact_text t = {.p = text.p, .n = text.n, .cut = text.n - shown > LOOK_AHEAD};
+    if (t.cut)
+        t.n = shown + LOOK_AHEAD;
+    t.aws = has_aws_key(&t);
+    struct progress p = {.out = out};
+    for (size_t i = 0; i < shown; i++) {
+        struct redact_span span;
+        if ((!t.aws && places[(unsigned char)t.p[i]] == PLACE_NONE) || !at_place(&t, i, &span))
+            continue;
+        if (span.from >= shown)
+            break;
+        hide(&t, &span, &p);
+        /* `password=Bearer …`: the end of what is hidden may be the beginning of more. */
+        if (p.done > i + LOOK_BACK)
+            i = p.done - LOOK_BACK;
+    }
+    if (p.any && p.done < shown)
+        buf_add(out, t.p + p.done, shown - p.done);
+    return p.any;
+}

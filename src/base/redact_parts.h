@@ -1,0 +1,47 @@
+/* Private to redact*.c: one text that is being looked through, and what looks at one place of it. */
+#ifndef SANDGATE_BASE_REDACT_PARTS_H
+#define SANDGATE_BASE_REDACT_PARTS_H
+
+#include "base/redact.h"
+
+struct redact_text {
+    const char *p;
+    size_t n;
+    bool cut; /* the text goes on behind n */
+    bool aws; /* there is a key id of AWS: its secret may stand next to it */
+};
+
+struct redact_span {
+    size_t from;
+    size_t to;
+};
+
+enum redact_name {
+    NAME_PLAIN,
+    NAME_WEAK,   /* `token` is a word of many texts */
+    NAME_COUNTS, /* `max_tokens`: not when its value is a number */
+    NAME_SECRET,
+    NAME_LINE, /* a header: all of the line is its value */
+};
+
+static inline bool redact_is_alnum(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+enum redact_name redact_name_kind(struct str name);
+/* Whether an option of this name has a secret behind it. */
+bool redact_option_name(struct str name);
+
+/* Each says whether there is a secret at this place. A shape is found by a character in it and may begin before. */
+bool redact_shape(const struct redact_text *t, size_t at, struct redact_span *ret);
+bool redact_aws_secret(const struct redact_text *t, size_t at, struct redact_span *ret);
+bool redact_private_key(const struct redact_text *t, size_t at, struct redact_span *ret);
+/* At the colon of `scheme://`. */
+bool redact_userinfo(const struct redact_text *t, size_t at, struct redact_span *ret);
+/* At `=` or `:`. */
+bool redact_assigned(const struct redact_text *t, size_t at, struct redact_span *ret);
+/* At `--`. */
+bool redact_option(const struct redact_text *t, size_t at, struct redact_span *ret);
+
+#endif

@@ -1,0 +1,53 @@
+#include "core/call_limits.h"
+
+#include <stdio.h>
+
+#define ONE_CORE 1000
+
+static void name_rule(const char *tool, const char *limit, char out[CALL_RULE_MAX])
+{
+    snprintf(out, CALL_RULE_MAX, "policy.resourceLimits.%.100s.%s", tool, limit);
+}
+
+void call_limit_rule(const struct call *call, const char *limit, char out[CALL_RULE_MAX])
+{
+    const struct tool *tool = call->tool;
+    const struct config *config = call->workplace->config;
+    char other[CALL_RULE_MAX];
+    name_rule(tool->name, limit, out);
+    if (!tool->alias || !config)
+        return;
+    name_rule(tool->alias, limit, other);
+    int64_t by_alias = config_int(config, other);
+    int64_t by_name = config_int(config, out);
+    if (by_alias > 0 && (by_name <= 0 || by_alias < by_name))
+        name_rule(tool->alias, limit, out);
+}
+
+int call_limit_denied(const struct call *call, const char *limit, const char *why, struct err *err)
+{
+    char rule[CALL_RULE_MAX];
+    call_limit_rule(call, limit, rule);
+    err_set(err, ERR_POLICY_DENIED,
+            "the tool `%s` is denied by the rule %s, which cannot be kept: %s", call->tool->name,
+            rule, why);
+    return err_reason(err, "rule_cannot_be_kept");
+}
+
+int call_limits_check(const struct call *call, struct err *err)
+{
+    const struct verdict *v = &call->verdict;
+    if (call->tool->runner == RUN_COMMAND)
+        return 0;
+    if (v->max_memory > 0)
+        return call_limit_denied(call, "maxMemory",
+                                 "calls of this tool share a process. Limit tools that run "
+                                 "commands, or switch this one off",
+                                 err);
+    if (v->max_cpu_millis > 0 && v->max_cpu_millis < ONE_CORE)
+        return call_limit_denied(call, "maxCpu",
+                                 "calls of this tool share a process, in which one has a core or "
+                                 "more. Set it to 1 or above, or switch the tool off",
+                                 err);
+    return 0;
+}

@@ -1,0 +1,227 @@
+#include "front/approval_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/shown.h"
+#include "base/utf8.h"
+
+#define LABEL_WIDTH 13 /* `  what     | ` */
+#define WIDTH_MIN 40
+#define FIELD_MAX 200
+#define WHOLE_LINE_MAX (64u << 10)
+
+static struct str text_of(const char *text)
+{
+    return text ? (struct str){text, strlen(text)} : (struct str){"", 0};
+}
+
+/* What was made fit when the call was held is printed as it is; anything else that got here is made fit now. */
+static void add_fit(struct str text, size_t max, struct buf *out)
+{
+    if (shown_is_fit(text, false))
+        buf_add(out, text.p, text.n);
+    else
+        shown_line(text, max, out);
+}
+
+/* How many bytes fit into the columns. Whatever is not ASCII may be two columns wide. */
+static size_t fitting(struct str text, size_t columns)
+{
+    size_t at = 0;
+    for (size_t used = 0; at < text.n;) {
+        size_t n = utf8_sequence(text.p + at, text.n - at);
+        used += n == 1 ? 1 : 2;
+        if (used > columns)
+            break;
+        at += n ? n : 1;
+    }
+    return at;
+}
+
+static void add_labelled(const char *label, struct str text, size_t width, struct buf *out)
+{
+    BUF_AT_END struct buf fit = BUF_INIT(WHOLE_LINE_MAX);
+    add_fit(text, WHOLE_LINE_MAX / 2, &fit);
+    struct str rest = buf_str(&fit);
+    size_t columns = (width < WIDTH_MIN ? WIDTH_MIN : width) - LABEL_WIDTH;
+    do {
+        size_t n = fitting(rest, columns);
+        buf_addf(out, "  %-8s | ", label);
+        buf_add(out, rest.p, n);
+        buf_add_char(out, '\n');
+        rest = (struct str){rest.p + n, rest.n - n};
+        label = "";
+    } while (rest.n);
+}
+
+static struct str take_line(struct str *rest)
+{
+    const char *end = memchr(rest->p, '\n', rest->n);
+    struct str line = {rest->p, end ? (size_t)(end - rest->p) : rest->n};
+    size_t n = line.n + (end != NULL);
+    *rest = (struct str){rest->p + n, rest->n - n};
+    return line;
+}
+
+/* Several lines; of more than `max` (0: all) those in the middle are left out. */
+static void add_lines(const char *id, struct str text, size_t max, size_t width, struct buf *out)
+{
+    size_t total = 0;
+    for (struct str rest = text; rest.n; take_line(&rest))
+        total++;
+    bool all = max == 0 || total <= max;
+    size_t head = all ? total : max - max / 4;
+    size_t tail = all ? 0 : max / 4;
+    struct str rest = text;
+    for (size_t i = 0; rest.n; i++) {
+        struct str line = take_line(&rest);
+        if (i < head || i >= total - tail)
+            add_labelled("", line, width, out);
+        else if (i == head)
+            buf_addf(out, "  (%zu more lines; `sandgate approvals %s` shows all)\n",
+                     total - head - tail, id);
+    }
+}
+
+void approval_text_time(int64_t ms, struct buf *out)
+{
+    long long s = ms < 0 ? 0 : ms / 1000;
+    if (s < 60)
+        buf_addf(out, "%lld s", s);
+    else if (s < 3600)
+        buf_addf(out, "%lld min %lld s", s / 60, s % 60);
+    else
+        buf_addf(out, "%lld h %lld min", s / 3600, s / 60 % 60);
+}
+
+/* A session without a name is called after its gate, which says nothing to a person. */
+static const char *session_of(const struct approval *a)
+{
+    return a->session && a->session[0] && strncmp(a->session, "gate:", 5) != 0 ? a->session : NULL;
+}
+
+void approval_text_state(const struct approval *a, struct buf *out)
+{
+    static const char *const words[] = {
+        [APPROVAL_WAITING] = "waiting",
+        [APPROVAL_APPROVED] = "approved",
+        [APPROVAL_USED] = "approved",
+        [APPROVAL_DENIED] = "denied",
+        [APPROVAL_TIMED_OUT] = "nobody answered in time",
+        [APPROVAL_CANCELLED] = "cancelled",
+        [APPROVAL_GONE] = "its gate died",
+    };
+    bool yes = a->state == APPROVAL_APPROVED || a->state == APPROVAL_USED;
+    buf_add_text(out, words[a->state]);
+    if (yes && a->scope == APPROVE_SESSION)
+        buf_add_text(out, " for the session");
+    if (yes && a->scope == APPROVE_ALWAYS)
+        buf_add_text(out, " for always");
+    if ((yes || a->state == APPROVAL_DENIED) && a->decided_by) {
+        buf_add_text(out, " by ");
+        add_fit(text_of(a->decided_by), FIELD_MAX, out);
+    }
+}
+
+static void add_column(const char *text, struct buf *out)
+{
+    buf_add_text(out, "  ");
+    add_fit(text ? text_of(text) : STR("-"), FIELD_MAX, out);
+}
+
+void approval_text_line(const struct approval *a, bool all, int64_t now_ms, struct buf *out)
+{
+    buf_addf(out, "%s  ", a->id);
+    approval_text_time(now_ms - a->asked_ms, out);
+    if (all) {
+        buf_add_text(out, "  ");
+        approval_text_state(a, out);
+    }
+    add_column(a->tool, out);
+    add_column(a->agent, out);
+    add_column(session_of(a), out);
+    buf_add_text(out, "  ");
+    add_fit(text_of(a->summary), WHOLE_LINE_MAX / 2, out);
+    buf_add_char(out, '\n');
+}
+
+void approval_text_block(const struct approval *a, size_t width, size_t max_lines, struct buf *out)
+{
+    add_labelled("what", text_of(a->summary), width, out);
+    add_labelled("why", text_of(a->rule), width, out);
+    if (a->agent)
+        add_labelled("agent", text_of(a->agent), width, out);
+    if (session_of(a))
+        add_labelled("session", text_of(a->session), width, out);
+    if (a->workspace)
+        add_labelled("in", text_of(a->workspace), width, out);
+    if (a->detail && a->detail[0])
+        add_lines(a->id, text_of(a->detail), max_lines, width, out);
+}
+
+void approval_text_rule(struct str rule, size_t width, struct buf *out)
+{
+    JSON_AT_END yyjson_doc *doc = NULL;
+    FREE_AT_END char *pretty = NULL;
+    if (json_parse(rule.p, rule.n, rule.n, JSON_STRICT, &doc, NULL) == 0)
+        pretty = yyjson_write(doc, YYJSON_WRITE_PRETTY_TWO_SPACES, NULL);
+    add_lines("", pretty ? text_of(pretty) : rule, 0, width, out);
+}
+
+static void add_time(struct json_out *j, const char *key, int64_t ms)
+{
+    char text[CLOCK_TEXT_MAX];
+    clock_format_utc(ms, text);
+    jo_ktext(j, key, ms ? text : NULL);
+}
+
+void approval_text_json(const struct approval *a, bool full, struct json_out *j)
+{
+    bool yes = a->state == APPROVAL_APPROVED || a->state == APPROVAL_USED;
+    jo_open(j, '{');
+    jo_ktext(j, "id", a->id);
+    jo_ktext(j, "state", approval_state_names[a->state]);
+    jo_ktext(j, "tool", a->tool);
+    jo_ktext(j, "dialect", a->dialect);
+    jo_ktext(j, "agent", a->agent);
+    jo_ktext(j, "session", session_of(a));
+    jo_ktext(j, "workspace", a->workspace);
+    jo_ktext(j, "rule", a->rule);
+    jo_ktext(j, "summary", a->summary);
+    if (full)
+        jo_ktext(j, "detail", a->detail);
+    if (full) {
+        jo_key(j, "proposal");
+        jo_raw(j, a->proposal ? text_of(a->proposal) : STR("null"));
+    }
+    add_time(j, "asked_at", a->asked_ms);
+    add_time(j, "expires_at", a->expires_ms);
+    jo_ktext(j, "scope", yes ? approval_scope_names[a->scope] : NULL);
+    add_time(j, "decided_at", a->decided_ms);
+    jo_ktext(j, "decided_by", a->decided_by);
+    jo_close(j, '}');
+}
+
+bool approval_text_id(struct str text, const char *verb, char id[APPROVAL_ID_MAX])
+{
+    size_t n = strlen(verb);
+    if (text.n > n && memcmp(text.p, verb, n) == 0 && text.p[n] == ' ') {
+        text = (struct str){text.p + n, text.n - n};
+        while (text.n && text.p[0] == ' ')
+            text = (struct str){text.p + 1, text.n - 1};
+    }
+    if (text.n == 0 || text.n >= APPROVAL_ID_MAX)
+        return false;
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')))
+            return false;
+        id[i] = c;
+    }
+    id[text.n] = '\0';
+    return true;
+}

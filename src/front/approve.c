@@ -1,0 +1,170 @@
+/* `sandgate approve ID` and `sandgate deny ID`: a person's word about a call that waits, from any terminal. */
+#include <fcntl.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "front/approval_text.h"
+#include "front/front.h"
+#include "front/who.h"
+#include "gate/remember.h"
+#include "gate/state.h"
+
+#define TEXT_WIDTH 100
+
+struct verb {
+    const char *name;
+    const char *chat; /* as it is typed in a chat */
+    unsigned options;
+    bool yes;
+    const char *help;
+};
+
+static const struct verb approve = {
+    "approve",
+    "/approve",
+    OPTIONS_SCOPE,
+    true,
+    "usage: sandgate approve ID [--session|--always [--yes]]\n\n"
+    "Lets a call run that waits for a yes. `sandgate approvals` lists those that wait, "
+    "`sandgate approvals ID`\nshows everything of one. Exits with 1 when it waits no more.\n\n",
+};
+static const struct verb deny = {
+    "deny",
+    "/deny",
+    0,
+    false,
+    "usage: sandgate deny ID\n\n"
+    "Refuses a call that waits for a yes. `sandgate approvals` lists those that wait. Exits with 1 "
+    "when it\nwaits no more.\n\n",
+};
+
+static int help(const struct verb *verb)
+{
+    BUF_AT_END struct buf out = BUF_INIT(16u << 10);
+    buf_add_text(&out, verb->help);
+    options_help(verb->options, &out);
+    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+}
+
+/* `ID`, `/approve ID` as one word or as two. */
+static int read_id(const struct verb *verb, const struct options *o, char id[APPROVAL_ID_MAX],
+                   struct err *err)
+{
+    const char *word = o->n_words ? o->words[o->n_words - 1] : "";
+    bool two = o->n_words == 2;
+    if (o->n_words && (!two || strcmp(o->words[0], verb->chat) == 0) &&
+        approval_text_id((struct str){word, strlen(word)}, verb->chat, id))
+        return 0;
+    return err_set(err, ERR_INVALID_ARGUMENTS,
+                   "which one? `sandgate %s ID`; `sandgate approvals` lists the ids", verb->name);
+}
+
+/* 1: yes, 0: no, -1: there is no terminal. */
+static int confirm(void)
+{
+    static const char question[] = "write it? [y/n] ";
+    char line[256];
+    FD_AT_END int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    /* What was typed before the question is no answer to it. */
+    if (terminal < 0 || tcflush(terminal, TCIFLUSH) < 0)
+        return -1;
+    for (;;) {
+        if (fd_write_all(terminal, question, sizeof question - 1) < 0)
+            return -1;
+        ssize_t n = read(terminal, line, sizeof line);
+        if (n <= 0 || (n == 2 && memcmp(line, "n\n", 2) == 0))
+            return 0;
+        if (n == 2 && memcmp(line, "y\n", 2) == 0)
+            return 1;
+    }
+}
+
+/* Shows the rule, asks, writes it. 1: done, 0: not wanted. */
+static int write_rule(const struct approval *a, const struct options *o, const char *by,
+                      struct err *err)
+{
+    BUF_AT_END struct buf out = BUF_INIT(1u << 20);
+    struct str rule = {a->proposal, strlen(a->proposal)};
+    buf_add_text(&out, "this rule is for always, in approved.json of the configuration folder:\n");
+    approval_text_rule(rule, TEXT_WIDTH, &out);
+    if (fd_write_all(STDOUT_FILENO, out.data, out.len) < 0)
+        return err_set(err, ERR_INTERNAL, "the rule could not be shown, so nothing was done");
+    int answer = o->yes ? 1 : confirm();
+    if (answer < 0)
+        return err_set(err, ERR_INVALID_ARGUMENTS,
+                       "there is no terminal to ask on: --yes writes the rule without asking");
+    return answer == 1 && remember_add(rule, by, err) < 0 ? -1 : answer;
+}
+
+static int decide(struct db *db, const struct verb *verb, const char *id, const struct options *o,
+                  struct err *err)
+{
+    FREE_AT_END char *by = who_decides(verb->yes ? "sandgate approve" : "sandgate deny");
+    CLEANUP(approval_done) struct approval a = {0};
+    struct approval_decision decision = {
+        .yes = verb->yes,
+        .scope = o->always        ? APPROVE_ALWAYS
+                 : o->for_session ? APPROVE_SESSION
+                                  : APPROVE_ONCE,
+        .by = by,
+    };
+    if (approvals_get(db, id, &a, err) < 0)
+        return -1;
+    bool waits = a.state == APPROVAL_WAITING; /* else approvals_decide says what became of it */
+    if (waits && decision.scope != APPROVE_ONCE && !a.proposal)
+        return err_set(err, ERR_NOT_FOUND,
+                       "no rule can be made of this call: it can only be approved once");
+    int r = waits && o->always ? write_rule(&a, o, by, err) : 1;
+    if (r == 0)
+        return err_set(err, ERR_CONFLICT, "nothing was changed: the call still waits");
+    if (r < 0 || approvals_decide(db, id, &decision, err) < 0)
+        return -1;
+    BUF_AT_END struct buf out = BUF_INIT(1u << 20);
+    a.state = verb->yes ? APPROVAL_APPROVED : APPROVAL_DENIED;
+    a.scope = decision.scope;
+    buf_addf(&out, "%s  ", a.id);
+    approval_text_state(&a, &out);
+    buf_add_char(&out, '\n');
+    approval_text_block(&a, TEXT_WIDTH, 1, &out);
+    fd_write_all(STDOUT_FILENO, out.data, out.len);
+    return 0;
+}
+
+static int run(const struct verb *verb, int argc, char *const *argv)
+{
+    struct options o;
+    struct err err;
+    char id[APPROVAL_ID_MAX];
+    FD_AT_END int state_fd = -1;
+    DB_AT_END struct db *db = NULL;
+    if (options_read(argc, argv, verb->options, 2, &o, &err) < 0)
+        return front_usage_error(&err);
+    if (o.help)
+        return help(verb);
+    if (o.for_session && o.always) {
+        log_error("--session or --always, not both");
+        return EXIT_USAGE;
+    }
+    if (read_id(verb, &o, id, &err) < 0)
+        return front_usage_error(&err);
+    if (state_open(&state_fd, &err) < 0 || db_open(&db, state_fd, true, &err) < 0 ||
+        decide(db, verb, id, &o, &err) < 0) {
+        log_error("%s", err.message);
+        return err.code == ERR_INVALID_ARGUMENTS ? EXIT_USAGE : EXIT_TOOL_ERROR;
+    }
+    return EXIT_OK;
+}
+
+int front_approve(int argc, char *const *argv)
+{
+    return run(&approve, argc, argv);
+}
+
+int front_deny(int argc, char *const *argv)
+{
+    return run(&deny, argc, argv);
+}

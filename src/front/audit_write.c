@@ -1,0 +1,178 @@
+#include "front/audit_write.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/shown.h"
+
+#define INPUT_SHOWN 160
+#define NAME_SHOWN 64
+
+static void write_json(const struct audit_item *item, const struct audit_style *style,
+                       struct buf *out)
+{
+    (void)style;
+    buf_add(out, item->line.p, item->line.n);
+    buf_add_char(out, '\n');
+}
+
+static const struct audit_writer writers[] = {
+    {"text", true, true, audit_write_text},
+    {"json", false, false, write_json},
+    {"otel", true, false, audit_write_otel},
+    {"journald", true, false, audit_write_journal},
+};
+
+const struct audit_writer *audit_writer_find(const char *name, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(writers); i++) {
+        if (strcmp(writers[i].name, name) == 0)
+            return &writers[i];
+    }
+    err_set(err, ERR_INVALID_ARGUMENTS,
+            "--as is `%.40s`: it must be one of text, json, otel, journald", name);
+    return NULL;
+}
+
+bool audit_is_failure(const struct audit_item *item)
+{
+    yyjson_val *ok = yyjson_obj_get(item->record, "ok");
+    return (yyjson_is_bool(ok) && !yyjson_get_bool(ok)) ||
+           str_is(audit_item_text(item, "kind"), "call.interrupted");
+}
+
+bool audit_is_fault(const struct audit_item *item)
+{
+    int code = err_code_from_name(audit_item_text(item, "code"));
+    return str_is(audit_item_text(item, "kind"), "call.interrupted") ||
+           (audit_is_failure(item) && code >= 0 && err_row((enum err_code)code)->kind == KIND_OURS);
+}
+
+/* What became of a call, in a word. */
+static struct str result_of(const struct audit_item *item)
+{
+    struct str kind = audit_item_text(item, "kind");
+    struct str code = audit_item_text(item, "code");
+    if (str_is(kind, "call.intent"))
+        return STR("no outcome");
+    if (str_is(kind, "call.interrupted") && code.n == 0)
+        return STR("INTERRUPTED");
+    return audit_is_failure(item) ? code.n ? code : STR("failed") : STR("ok");
+}
+
+void audit_write_title(const struct audit_item *item, struct buf *out)
+{
+    bool call = audit_item_is_call(item);
+    struct str name = audit_item_text(item, call ? "tool" : "kind");
+    struct str message = audit_item_text(item, "message");
+    shown_line(name.n ? name : STR("?"), NAME_SHOWN, out);
+    if (call) {
+        buf_add_text(out, ": ");
+        shown_line(result_of(item), NAME_SHOWN, out);
+    }
+    if (message.n) {
+        buf_add_text(out, ": ");
+        shown_line(message, 1000, out);
+    }
+}
+
+/* --- for people */
+
+static void add_coloured(struct buf *out, const struct audit_style *style, const char *colour,
+                         struct str text, int width)
+{
+    if (style->colours)
+        buf_addf(out, "\x1b[%sm", colour);
+    size_t before = out->len;
+    shown_line(text, NAME_SHOWN, out);
+    size_t shown = out->len - before;
+    if (style->colours)
+        buf_add_text(out, "\x1b[0m");
+    for (size_t i = shown; i < (size_t)width; i++)
+        buf_add_char(out, ' ');
+    buf_add_text(out, "  ");
+}
+
+static void add_who(const struct audit_item *item, const struct audit_style *style, struct buf *out)
+{
+    BUF_AT_END struct buf who = BUF_INIT(4096);
+    struct str agent = audit_item_text(item, "agent");
+    struct str session = audit_item_text(item, "session");
+    if (agent.n)
+        buf_add(&who, agent.p, agent.n);
+    else
+        buf_add_char(&who, '-');
+    if (session.n) {
+        buf_add_char(&who, '/');
+        buf_add(&who, session.p, session.n);
+    }
+    add_coloured(out, style, "0", buf_str(&who), 8);
+}
+
+static void add_duration(const struct audit_item *item, struct buf *out)
+{
+    char text[32] = "";
+    yyjson_val *val = yyjson_obj_get(item->record, "durationMs");
+    if (yyjson_is_int(val))
+        snprintf(text, sizeof text, "%" PRId64 "ms", yyjson_get_sint(val));
+    buf_addf(out, "%8s  ", text);
+}
+
+static void add_value(yyjson_val *val, size_t max, struct buf *out)
+{
+    size_t n = 0;
+    char *text = val ? yyjson_val_write(val, 0, &n) : NULL;
+    if (text)
+        shown_line((struct str){text, n}, max, out);
+    free(text);
+}
+
+/* Of a record that is not of a call, all but what every record has. */
+static void add_fields(const struct audit_item *item, struct buf *out)
+{
+    static const char *const usual[] = {"ts", "seq", "kind", "gate", "hash"};
+    size_t idx;
+    size_t max;
+    yyjson_val *key;
+    yyjson_val *val;
+    yyjson_obj_foreach(item->record, idx, max, key, val) {
+        bool wanted = true;
+        for (size_t i = 0; i < ARRAY_LEN(usual); i++)
+            wanted &= !str_is(json_str(key), usual[i]);
+        if (!wanted)
+            continue;
+        shown_line(json_str(key), NAME_SHOWN, out);
+        buf_add_char(out, '=');
+        add_value(val, INPUT_SHOWN, out);
+        buf_add_char(out, ' ');
+    }
+}
+
+void audit_write_text(const struct audit_item *item, const struct audit_style *style,
+                      struct buf *out)
+{
+    bool call = audit_item_is_call(item);
+    struct str began = item->intent && yyjson_is_str(yyjson_obj_get(item->intent, "ts"))
+                           ? json_str(yyjson_obj_get(item->intent, "ts"))
+                           : audit_item_text(item, "ts");
+    add_coloured(out, style, "2", began, 24);
+    if (!call) {
+        add_coloured(out, style, "36", audit_item_text(item, "kind"), 18);
+        add_fields(item, out);
+        buf_add_char(out, '\n');
+        return;
+    }
+    struct str tool = audit_item_text(item, "tool");
+    add_coloured(out, style, "1", tool.n ? tool : STR("?"), 18);
+    add_who(item, style, out);
+    bool unknown = str_is(audit_item_text(item, "kind"), "call.intent");
+    add_coloured(out, style,
+                 unknown                  ? "33"
+                 : audit_is_failure(item) ? "31"
+                                          : "32",
+                 result_of(item), 10);
+    add_duration(item, out);
+    add_value(audit_item_field(item, "input"), INPUT_SHOWN, out);
+    buf_add_char(out, '\n');
+}

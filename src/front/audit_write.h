@@ -1,0 +1,35 @@
+/* Items of the audit log as text for people, as they stand in the log, and for other programs that keep logs. */
+#ifndef SANDGATE_FRONT_AUDIT_WRITE_H
+#define SANDGATE_FRONT_AUDIT_WRITE_H
+
+#include "front/audit_view.h"
+
+struct audit_style {
+    bool colours;
+};
+
+struct audit_writer {
+    const char *name;
+    bool joined; /* a call is one item */
+    bool brief;
+    void (*write)(const struct audit_item *item, const struct audit_style *style, struct buf *out);
+};
+
+/* The one of this name, or NULL with what there is. */
+const struct audit_writer *audit_writer_find(const char *name, struct err *err);
+
+/* `file.read: ok` and the like, in plain words. */
+void audit_write_title(const struct audit_item *item, struct buf *out);
+/* Whether the item is of a call that failed, or of anything that was refused. */
+bool audit_is_failure(const struct audit_item *item);
+/* Whether it is a failure of ours: neither the policy nor the caller was the reason. */
+bool audit_is_fault(const struct audit_item *item);
+
+void audit_write_text(const struct audit_item *item, const struct audit_style *style,
+                      struct buf *out);
+void audit_write_otel(const struct audit_item *item, const struct audit_style *style,
+                      struct buf *out);
+void audit_write_journal(const struct audit_item *item, const struct audit_style *style,
+                         struct buf *out);
+
+#endif

@@ -1,0 +1,192 @@
+#include "front/talk_approver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "front/approval_text.h"
+#include "front/who.h"
+#include "gate/keeper.h"
+
+#define WORD_LINE_MAX 4096
+
+struct talk_approver {
+    struct keeper_listener listener; /* first: the keeper knows the approver by it */
+    struct gate *gate;
+    struct lines *lines;
+    talk_id_of *id_of;
+    void *arg;
+    char *who;
+};
+
+/* What an approver says. */
+struct word {
+    char id[APPROVAL_ID_MAX]; /* "": it is none */
+    bool yes;
+    enum approval_scope scope;
+    const char *wrong; /* NULL: it can be done */
+};
+
+/* --- in */
+
+static bool read_scope(yyjson_val *value, struct word *word)
+{
+    word->scope = APPROVE_ONCE;
+    for (int i = 0; value && approval_scope_names[i]; i++) {
+        if (str_is(json_str(value), approval_scope_names[i])) {
+            word->scope = (enum approval_scope)i;
+            return true;
+        }
+    }
+    return !value;
+}
+
+/* An object with nothing but `approve` (and `scope`) or `deny`. */
+static bool read_object(yyjson_val *root, struct word *word)
+{
+    yyjson_val *approve = yyjson_obj_get(root, "approve");
+    yyjson_val *deny = yyjson_obj_get(root, "deny");
+    yyjson_val *scope = yyjson_obj_get(root, "scope");
+    if (!approve == !deny || yyjson_obj_size(root) != (scope ? 2u : 1u))
+        return false;
+    word->yes = approve != NULL;
+    if (!approval_text_id(json_str(approve ? approve : deny), "", word->id))
+        word->wrong = "the id of a call that waits is expected";
+    else if (scope && deny)
+        word->wrong = "a refusal has no scope";
+    else if (!read_scope(scope, word))
+        word->wrong = "`scope` is one of: once, session, always";
+    return true;
+}
+
+static bool read_chat(struct str line, const char *verb, struct word *word)
+{
+    size_t n = strlen(verb);
+    if (line.n < n || memcmp(line.p, verb, n) != 0 || (line.n > n && line.p[n] != ' '))
+        return false;
+    if (!approval_text_id(line, verb, word->id))
+        word->wrong = "say which one: `/approve ID` or `/deny ID`";
+    return true;
+}
+
+static bool read_word(struct str line, struct word *word)
+{
+    *word = (struct word){.scope = APPROVE_ONCE};
+    if (line.n >= WORD_LINE_MAX)
+        return false;
+    if (read_chat(line, "/approve", word)) {
+        word->yes = true;
+        return true;
+    }
+    if (read_chat(line, "/deny", word))
+        return true;
+    /* Few lines hold one of these words. */
+    if (!memmem(line.p, line.n, "\"approve\"", 9) && !memmem(line.p, line.n, "\"deny\"", 6))
+        return false;
+    JSON_AT_END yyjson_doc *doc = NULL;
+    return json_parse(line.p, line.n, line.n, JSON_STRICT, &doc, NULL) == 0 &&
+           read_object(yyjson_doc_get_root(doc), word);
+}
+
+/* --- out */
+
+static bool begin(struct talk_approver *t, const char *event, struct json_out *j)
+{
+    *j = (struct json_out){.out = lines_begin_answer(t->lines)};
+    if (!j->out)
+        return false;
+    jo_open(j, '{');
+    jo_ktext(j, "event", event);
+    return true;
+}
+
+static void end(struct talk_approver *t, struct json_out *j)
+{
+    jo_close(j, '}');
+    lines_end_answer(t->lines);
+}
+
+static void refuse(struct talk_approver *t, const char *id, const char *why)
+{
+    struct json_out j;
+    if (!begin(t, "error", &j))
+        return;
+    jo_ktext(&j, "requestId", id[0] ? id : NULL);
+    jo_ktext(&j, "message", why);
+    end(t, &j);
+}
+
+static void asked(struct keeper_listener *self, const struct approval *a)
+{
+    struct talk_approver *t = (struct talk_approver *)self;
+    struct json_out j;
+    char expires[CLOCK_TEXT_MAX];
+    const char *id = t->id_of(t->arg, a->call);
+    if (!begin(t, "approval", &j))
+        return;
+    clock_format_utc(a->expires_ms, expires);
+    jo_ktext(&j, "requestId", a->id);
+    jo_key(&j, "id");
+    jo_raw(&j, id ? (struct str){id, strlen(id)} : STR("null"));
+    jo_ktext(&j, "tool", a->tool);
+    jo_ktext(&j, "summary", a->summary);
+    jo_ktext(&j, "detail", a->detail);
+    jo_ktext(&j, "rule", a->rule);
+    jo_ktext(&j, "expiresAt", expires);
+    end(t, &j);
+}
+
+static void over(struct keeper_listener *self, const struct approval *a)
+{
+    struct talk_approver *t = (struct talk_approver *)self;
+    struct json_out j;
+    if (!begin(t, "approval_over", &j))
+        return;
+    jo_ktext(&j, "requestId", a->id);
+    jo_ktext(&j, "state",
+             approval_state_names[a->state == APPROVAL_USED ? APPROVAL_APPROVED : a->state]);
+    jo_ktext(&j, "by", a->decided_by);
+    end(t, &j);
+}
+
+bool talk_approver_take(struct talk_approver *t, struct str line)
+{
+    struct word word;
+    struct err err;
+    if (!read_word(line, &word))
+        return false;
+    if (!t)
+        return true;
+    struct approval_decision decision = {.yes = word.yes, .scope = word.scope, .by = t->who};
+    if (word.wrong)
+        refuse(t, word.id, word.wrong);
+    else if (keeper_decide(t->gate->keeper, word.id, &decision, &err) < 0)
+        refuse(t, word.id, err.message);
+    return true;
+}
+
+struct talk_approver *talk_approver_start(struct gate *gate, struct lines *lines, talk_id_of *id_of,
+                                          void *arg)
+{
+    struct talk_approver *t = mem_zero(sizeof *t);
+    t->listener.asked = asked;
+    t->listener.over = over;
+    t->gate = gate;
+    t->lines = lines;
+    t->id_of = id_of;
+    t->arg = arg;
+    t->who = who_decides("stdio --approver");
+    keeper_listen(gate->keeper, &t->listener);
+    return t;
+}
+
+void talk_approver_free(struct talk_approver *t)
+{
+    if (!t)
+        return;
+    keeper_unlisten(t->gate->keeper, &t->listener);
+    free(t->who);
+    free(t);
+}

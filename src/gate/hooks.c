@@ -1,0 +1,303 @@
+#include "gate/hooks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "dialect/dialects.h"
+#include "gate/hook_input.h"
+#include "gate/hook_list.h"
+#include "gate/hooks_parts.h"
+
+/* Programs that run at the same time, and calls that wait for theirs. */
+#define RUNNING_MAX 16
+#define WAITING_MAX 256
+#define HELD_BYTES_MAX ((size_t)64 << 20)
+/* Those that are told of calls have this long when the gate ends. */
+#define LAST_MS 2000
+
+static void kick(struct hooks *h);
+
+/* --- jobs */
+
+static struct job *job_new(struct hooks *h, const struct call *call, bool after)
+{
+    struct job *job = mem_zero(sizeof *job);
+    job->owner = h;
+    job->after = after;
+    job->left = hook_list_match(&h->list, after, call->tool, call->name);
+    buf_init(&job->input, HOOK_INPUT_MAX);
+    *h->last = job;
+    h->last = &job->next;
+    h->count++;
+    return job;
+}
+
+static void job_free(struct job *job)
+{
+    struct hooks *h = job->owner;
+    struct job **at = &h->first;
+    while (*at != job)
+        at = &(*at)->next;
+    *at = job->next;
+    if (!*at)
+        h->last = at;
+    h->count--;
+    h->held_bytes -= job->input.len;
+    buf_done(&job->input);
+    hook_answer_done(&job->answer);
+    free(job);
+}
+
+static size_t first_left(const struct job *job)
+{
+    return (size_t)__builtin_ctz(job->left);
+}
+
+static void take_answer(struct job *job, const struct hook_answer *one)
+{
+    hook_answer_add(&job->answer, one);
+    job->over = job->left == 0 || job->forgotten ||
+                (!job->after && job->answer.kind == VERDICT_DENY);
+}
+
+static void refuse(struct job *job, const char *why)
+{
+    struct hook_answer no = {.kind = VERDICT_DENY};
+    snprintf(no.rule, sizeof no.rule, "hooks[%zu]", first_left(job));
+    snprintf(no.reason, sizeof no.reason, "%s was not asked: %s", no.rule, why);
+    if (job->after)
+        log_warning("%s", no.reason);
+    job->left = 0;
+    take_answer(job, &no);
+}
+
+static void fill(struct job *job, const struct call *call)
+{
+    struct hooks *h = job->owner;
+    if (job->left == 0) {
+        job->over = true;
+        return;
+    }
+    if (h->count > WAITING_MAX || h->held_bytes > HELD_BYTES_MAX) {
+        refuse(job, "too many calls wait for hooks; try again later");
+        return;
+    }
+    hook_input_write(call, job->after, &job->input);
+    h->held_bytes += job->input.len;
+    if (job->input.failed)
+        refuse(job, "the arguments are too long for a hook");
+}
+
+/* --- asking */
+
+static void answered(struct call *call)
+{
+    struct job *job = call->front;
+    struct hooks *h = job->owner;
+    size_t i = first_left(job);
+    HOOK_ANSWER_AT_END struct hook_answer one = {0};
+    hook_run_end(&job->run, call, i, &h->list.all[i], &one);
+    if (job->after && one.kind == VERDICT_DENY && !job->forgotten)
+        log_warning("%s", one.reason);
+    call_free(call);
+    job->call = NULL;
+    h->running--;
+    job->left &= job->left - 1;
+    take_answer(job, &one);
+    kick(h);
+}
+
+static void start(struct job *job)
+{
+    struct hooks *h = job->owner;
+    job->call = hook_run_begin(&job->run, &h->list.all[first_left(job)], buf_str(&job->input));
+    job->call->workplace = session_workplace(h->session);
+    job->call->answer = answered;
+    job->call->front = job;
+    h->running++;
+    pipeline_submit(&h->pipeline, job->call);
+}
+
+static struct job *find_over(const struct hooks *h)
+{
+    struct job *job = h->first;
+    while (job && (!job->over || job->call))
+        job = job->next;
+    return job;
+}
+
+/* Whatever `done` does to the list, it is looked at anew. */
+static void on_turn(uv_timer_t *timer)
+{
+    struct hooks *h = timer->data;
+    for (struct job *job; (job = find_over(h));) {
+        if (job->done && !job->forgotten) {
+            job->forgotten = true;
+            job->done(job->arg, &job->answer);
+        }
+        job_free(job);
+    }
+    for (struct job *job = h->first; job && h->running < RUNNING_MAX; job = job->next) {
+        if (!job->over && !job->call)
+            start(job);
+    }
+}
+
+/* Two pipelines take their turns on one loop. Between them things go through a timer: what one's turn gave to the
+ * other is then seen before the loop waits, whichever comes first. */
+static void kick(struct hooks *h)
+{
+    uv_timer_start(&h->timer, on_turn, 0, 0);
+}
+
+void hooks_before(struct hooks *h, const struct call *call,
+                  void (*done)(void *arg, const struct hook_answer *answer), void *arg)
+{
+    struct job *job = job_new(h, call, false);
+    job->done = done;
+    job->arg = arg;
+    fill(job, call);
+    kick(h);
+}
+
+void hooks_after(struct hooks *h, const struct call *call)
+{
+    if (!h || h->closing || !hook_list_match(&h->list, true, call->tool, call->name))
+        return;
+    fill(job_new(h, call, true), call);
+    kick(h);
+}
+
+bool hooks_ask(const struct hooks *h, const struct call *call)
+{
+    return h && hook_list_match(&h->list, false, call->tool, call->name);
+}
+
+static void forget(struct job *job)
+{
+    job->forgotten = true;
+    job->over = true;
+    if (job->call)
+        pipeline_cancel(job->call, ERR_CANCELLED, "nobody waits for the answer");
+}
+
+void hooks_forget(struct hooks *h, void *arg)
+{
+    for (struct job *job = h ? h->first : NULL; job; job = job->next) {
+        if (!job->after && job->arg == arg && !job->forgotten)
+            forget(job);
+    }
+    if (h)
+        kick(h);
+}
+
+int hooks_refuse_inside(const struct hooks *h, const char *folder, struct err *err)
+{
+    for (size_t i = 0; h && i < h->list.count; i++) {
+        const char *path = h->list.all[i].argv[0];
+        FREE_AT_END char *real = realpath(path, NULL);
+        if (path_rest(path, folder) || (real && path_rest(real, folder)))
+            return err_set(err, ERR_INVALID_ARGUMENTS,
+                           "the program of hooks[%zu], %s, lies in %s, where an agent could change "
+                           "it: move it, or work in a folder further down",
+                           i, path, folder);
+    }
+    return 0;
+}
+
+/* --- beginning and end */
+
+static void forget_all(struct hooks *h, bool told_too)
+{
+    for (struct job *job = h->first; job; job = job->next) {
+        if (told_too || !job->after)
+            forget(job);
+    }
+}
+
+static void run_down(struct hooks *h)
+{
+    uint64_t end = clock_mono_ns() + (uint64_t)LAST_MS * 1000000u;
+    h->closing = true;
+    forget_all(h, false);
+    kick(h);
+    while (h->first) {
+        uint64_t now = clock_mono_ns();
+        if (now >= end)
+            forget_all(h, true);
+        if (!uv_is_active((uv_handle_t *)&h->timer))
+            uv_timer_start(&h->timer, on_turn, now < end ? (end - now) / 1000000u + 1 : 1, 0);
+        uv_run(h->loop, UV_RUN_ONCE);
+    }
+}
+
+static void closed(uv_handle_t *handle)
+{
+    struct hooks *h = handle->data;
+    h->loop = NULL;
+}
+
+void hooks_free(struct hooks *h)
+{
+    if (!h)
+        return;
+    uv_loop_t *loop = h->loop;
+    if (loop) {
+        run_down(h);
+        pipeline_done(&h->pipeline);
+        uv_close((uv_handle_t *)&h->timer, closed);
+    }
+    session_free(h->session);
+    while (h->loop)
+        uv_run(loop, UV_RUN_NOWAIT);
+    hook_list_done(&h->list);
+    config_free(h->config);
+    free(h);
+}
+
+static void hooks_freep(struct hooks **h)
+{
+    hooks_free(*h);
+}
+
+static void open_pipeline(struct hooks *h, uv_loop_t *loop)
+{
+    h->loop = loop;
+    hook_pipeline_init(h);
+    uv_timer_init(loop, &h->timer);
+    h->timer.data = h;
+    uv_unref((uv_handle_t *)&h->timer);
+}
+
+int hooks_new(struct hooks **ret, uv_loop_t *loop, const struct config *config, int state_fd,
+              struct err *err)
+{
+    CLEANUP(hooks_freep) struct hooks *h = mem_zero(sizeof *h);
+    h->last = &h->first;
+    *ret = NULL;
+    if (hook_list_read(config, &h->list, err) < 0)
+        return -1;
+    if (h->list.count == 0)
+        return 0;
+    if (hook_session_new(h, loop, config, state_fd, err) < 0)
+        return -1;
+    open_pipeline(h, loop);
+    /* Someone will wait for the first answer. */
+    for (size_t i = 0; i < h->list.count; i++) {
+        if (!h->list.all[i].after) {
+            session_warm_up(h->session);
+            break;
+        }
+    }
+    *ret = TAKE_PTR(h);
+    return 0;
+}

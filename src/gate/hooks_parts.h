@@ -1,0 +1,59 @@
+/* What hooks.c, which keeps order among those to be asked, and hook_run.c, which runs one, share. */
+#ifndef SANDGATE_GATE_HOOKS_PARTS_H
+#define SANDGATE_GATE_HOOKS_PARTS_H
+
+#include "core/pipeline.h"
+#include "gate/hook_list.h"
+#include "gate/hooks.h"
+#include "session/session.h"
+
+/* One run of a program. */
+struct hook_run {
+    struct buf printed;
+    struct buf complained;
+};
+
+/* A call that hooks are asked about or told of. */
+struct job {
+    struct job *next;
+    struct hooks *owner;
+    void (*done)(void *arg, const struct hook_answer *answer);
+    void *arg;
+    bool after;
+    bool forgotten; /* `done` is not called, or not any more */
+    bool over;      /* nobody else is asked */
+    uint32_t left;  /* the hooks to be asked, a bit for each; the lowest is at hand */
+    struct buf input;
+    struct call *call; /* of the program that runs */
+    struct hook_run run;
+    struct hook_answer answer;
+};
+
+struct hooks {
+    uv_loop_t *loop; /* NULL: not begun, or closed */
+    struct hook_list list;
+    struct config *config; /* of their cell */
+    struct session *session;
+    struct pipeline pipeline;
+    void (*stop)(void *self, struct call *call); /* as the session does it */
+    uv_timer_t timer;
+    struct job *first;
+    struct job **last;
+    size_t count;
+    size_t running;
+    size_t held_bytes;
+    bool closing;
+};
+
+/* Their cell, and the pipeline that leads to it: nothing is judged or recorded there. */
+int hook_session_new(struct hooks *h, uv_loop_t *loop, const struct config *config, int state_fd,
+                     struct err *err);
+void hook_pipeline_init(struct hooks *h);
+
+/* The call that runs the program; `input` is copied. */
+struct call *hook_run_begin(struct hook_run *run, const struct hook *hook, struct str input);
+/* What the program said, by what it printed and how it ended; anything but an answer denies. */
+void hook_run_end(struct hook_run *run, const struct call *call, size_t number,
+                  const struct hook *hook, struct hook_answer *ret);
+
+#endif

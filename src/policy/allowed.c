@@ -1,0 +1,184 @@
+/* Rules that a person made when asked. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "policy/condition.h"
+#include "policy/judge.h"
+
+#define RULE_TEXT_MAX (128u << 10)
+
+struct allowed_rule {
+    char *name;
+    struct tool_pattern tool;
+    struct condition *condition; /* the rest may be NULL: it is about every one */
+    char *dialect;
+    char *workspace;
+    char *agent;
+    bool by_path;
+};
+
+struct allowed {
+    struct allowed_rule *all;
+    size_t n;
+};
+
+struct allowed *allowed_new(void)
+{
+    return mem_zero(sizeof(struct allowed));
+}
+
+static void rule_done(struct allowed_rule *rule)
+{
+    tool_pattern_done(&rule->tool);
+    condition_free(rule->condition);
+    free(rule->name);
+    free(rule->dialect);
+    free(rule->workspace);
+    free(rule->agent);
+}
+
+void allowed_free(struct allowed *allowed)
+{
+    if (!allowed)
+        return;
+    for (size_t i = 0; i < allowed->n; i++)
+        rule_done(&allowed->all[i]);
+    free(allowed->all);
+    free(allowed);
+}
+
+static int wrong(const char *name, const char *field, const char *what, struct err *err)
+{
+    char where[200];
+    snprintf(where, sizeof where, "%.120s%s%.60s", name, *field ? "." : "", field);
+    return err_field(err, where, "%s: %s", where, what);
+}
+
+static int check_keys(yyjson_val *object, const char *name, struct err *err)
+{
+    static const char *const known[] = {"toolName", "condition", "dialect", "workspace", "agent"};
+    size_t idx;
+    size_t max;
+    yyjson_val *key;
+    yyjson_val *value;
+    yyjson_obj_foreach(object, idx, max, key, value) {
+        bool found = false;
+        for (size_t i = 0; i < ARRAY_LEN(known); i++)
+            found |= yyjson_equals_str(key, known[i]);
+        if (!found)
+            return wrong(name, "",
+                         "only toolName, condition, dialect, workspace and agent are known", err);
+    }
+    return 0;
+}
+
+/* A text without NUL, or nothing at all. */
+static int read_text(yyjson_val *object, const char *field, const char *name, char **ret,
+                     struct err *err)
+{
+    yyjson_val *value = yyjson_obj_get(object, field);
+    if (!value)
+        return 0;
+    struct str text = json_str(value);
+    if (!yyjson_is_str(value) || text.n == 0 || memchr(text.p, '\0', text.n))
+        return wrong(name, field, "must be a text", err);
+    *ret = mem_copy(text.p, text.n);
+    return 0;
+}
+
+static int read_condition(struct allowed_rule *rule, yyjson_val *value, struct err *err)
+{
+    if (!value)
+        return 0;
+    FREE_AT_END char *where = mem_format("%.120s.condition", rule->name);
+    FREE_AT_END char *json = yyjson_val_write(value, 0, NULL);
+    if (!json)
+        return wrong(rule->name, "condition", "cannot be read", err);
+    const struct tool **tools = tool_list();
+    struct condition_place place = {where, &rule->tool, tools};
+    rule->condition = condition_new((struct str){json, strlen(json)}, &place, err);
+    free(tools);
+    return rule->condition ? 0 : -1;
+}
+
+static bool looks_at_path(const struct node *node)
+{
+    if (node->test)
+        return node->test->kind == TEST_BENEATH || node->test->field.place != PLACE_NONE;
+    for (size_t i = 0; i < node->n_parts; i++) {
+        if (looks_at_path(&node->parts[i]))
+            return true;
+    }
+    return false;
+}
+
+static int read_rule(struct allowed_rule *rule, yyjson_val *object, struct err *err)
+{
+    FREE_AT_END char *tool = NULL;
+    FREE_AT_END char *where = mem_format("%.120s.toolName", rule->name);
+    if (!yyjson_is_obj(object))
+        return wrong(rule->name, "", "must be an object", err);
+    if (check_keys(object, rule->name, err) < 0 ||
+        read_text(object, "toolName", rule->name, &tool, err) < 0 ||
+        read_text(object, "dialect", rule->name, &rule->dialect, err) < 0 ||
+        read_text(object, "workspace", rule->name, &rule->workspace, err) < 0 ||
+        read_text(object, "agent", rule->name, &rule->agent, err) < 0)
+        return -1;
+    if (!tool)
+        return wrong(rule->name, "toolName", "is required", err);
+    if (tool_pattern_read(&rule->tool, tool, where, err) < 0 ||
+        read_condition(rule, yyjson_obj_get(object, "condition"), err) < 0)
+        return -1;
+    rule->by_path = rule->condition && looks_at_path(&rule->condition->root);
+    return 0;
+}
+
+int allowed_add(struct allowed *allowed, struct str json, const char *name, struct err *err)
+{
+    JSON_AT_END yyjson_doc *doc = NULL;
+    struct json_error why;
+    if (json_parse(json.p, json.n, RULE_TEXT_MAX, JSON_STRICT, &doc, &why) < 0)
+        return wrong(name, "", why.what, err);
+    struct allowed_rule rule = {.name = mem_dup(name)};
+    if (read_rule(&rule, yyjson_doc_get_root(doc), err) < 0) {
+        rule_done(&rule);
+        return -1;
+    }
+    if ((allowed->n & (allowed->n - 1)) == 0)
+        allowed->all = mem_grow(allowed->all, allowed->n ? allowed->n * 2 : 1,
+                                sizeof *allowed->all);
+    allowed->all[allowed->n++] = rule;
+    return 0;
+}
+
+static bool is_same(const char *wanted, const char *given)
+{
+    return !wanted || (given && strcmp(wanted, given) == 0);
+}
+
+const char *allowed_find(const struct allowed *allowed, const struct policy_call *call,
+                         const char *dialect, const char *workspace)
+{
+    FACTS_AT_END struct facts facts;
+    facts_init(&facts, call);
+    for (size_t i = 0; i < allowed->n; i++) {
+        const struct allowed_rule *rule = &allowed->all[i];
+        if (!is_same(rule->dialect, dialect) || !is_same(rule->workspace, workspace) ||
+            !is_same(rule->agent, call->agent) ||
+            !tool_pattern_matches(&rule->tool, facts.tool, call->name))
+            continue;
+        if (!rule->condition || condition_judge(rule->condition, &facts) == CONDITION_YES)
+            return rule->name;
+    }
+    return NULL;
+}
+
+bool allowed_by_path(const struct allowed *allowed, const char *found)
+{
+    for (size_t i = 0; i < allowed->n; i++) {
+        if (allowed->all[i].name == found)
+            return allowed->all[i].by_path;
+    }
+    return false;
+}

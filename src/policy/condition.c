@@ -1,0 +1,102 @@
+#include "policy/condition.h"
+
+#include <string.h>
+
+static enum condition_result judge(const struct node *node, struct facts *facts);
+
+/* One that does not hold decides, whatever could not be told of the others; so does one that holds in `judge_any`. */
+static enum condition_result judge_all(const struct node *node, struct facts *facts)
+{
+    enum condition_result result = CONDITION_YES;
+    for (size_t i = 0; i < node->n_parts; i++) {
+        enum condition_result part = judge(&node->parts[i], facts);
+        if (part == CONDITION_NO)
+            return CONDITION_NO;
+        if (part == CONDITION_ERROR || (part == CONDITION_PARTLY && result == CONDITION_YES))
+            result = part;
+    }
+    return result;
+}
+
+static enum condition_result judge_any(const struct node *node, struct facts *facts)
+{
+    enum condition_result result = CONDITION_NO;
+    for (size_t i = 0; i < node->n_parts; i++) {
+        enum condition_result part = judge(&node->parts[i], facts);
+        if (part == CONDITION_YES)
+            return CONDITION_YES;
+        if (part == CONDITION_ERROR || (part == CONDITION_PARTLY && result == CONDITION_NO))
+            result = part;
+    }
+    return result;
+}
+
+static enum condition_result judge_not(const struct node *node, struct facts *facts)
+{
+    enum condition_result part = judge(&node->parts[0], facts);
+    if (part == CONDITION_YES)
+        return CONDITION_NO;
+    return part == CONDITION_NO ? CONDITION_YES : part;
+}
+
+static enum condition_result judge(const struct node *node, struct facts *facts)
+{
+    switch (node->kind) {
+    case NODE_ALL:
+        return judge_all(node, facts);
+    case NODE_ANY:
+        return judge_any(node, facts);
+    case NODE_NOT:
+        return judge_not(node, facts);
+    case NODE_TEST:
+        break;
+    }
+    return test_judge(node->test, facts);
+}
+
+enum condition_result condition_judge(const struct condition *condition, struct facts *facts)
+{
+    return judge(&condition->root, facts);
+}
+
+static bool all_text(const struct test *test)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    if (test->kind == TEST_EQUALS)
+        return yyjson_is_str(test->value);
+    yyjson_arr_foreach(test->value, idx, max, item) {
+        if (!yyjson_is_str(item))
+            return false;
+    }
+    return true;
+}
+
+static bool relative_paths(const struct test *test)
+{
+    for (size_t i = 0; i < test->n_paths; i++) {
+        if (test->paths[i].absolute)
+            return false;
+    }
+    return true;
+}
+
+static bool is_key(const struct test *test)
+{
+    if (test->kind == TEST_PROGRAM)
+        return true;
+    return (test->kind == TEST_EQUALS || test->kind == TEST_IN) && test->field.n_parts == 1 &&
+           all_text(test) && relative_paths(test);
+}
+
+const struct test *condition_key(const struct condition *condition)
+{
+    const struct node *root = &condition->root;
+    for (size_t i = 0; i < root->n_parts; i++) {
+        const struct node *part = &root->parts[i];
+        if (part->kind == NODE_TEST && is_key(part->test))
+            return part->test;
+    }
+    return NULL;
+}

@@ -1,0 +1,326 @@
+/* Conditions out of JSON. Everything that can be wrong with them is found here. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "policy/condition.h"
+
+#define WHERE_MAX 4096
+#define WORD_MAX 24
+
+struct reader {
+    struct condition *condition;
+    const struct condition_place *place;
+    struct buf where; /* of the value at hand */
+    size_t nodes;
+    unsigned depth;
+    struct err *err;
+};
+
+static int read_object(struct reader *r, yyjson_val *object, struct node *ret);
+
+static int PRINTF_LIKE(2, 3) fail(struct reader *r, const char *fmt, ...)
+{
+    char what[300];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    const char *where = buf_text(&r->where);
+    where = where ? where : r->place->where;
+    return err_field(r->err, where, "%.180s: %s", where, what);
+}
+
+static size_t enter(struct reader *r, struct str name)
+{
+    size_t before = r->where.len;
+    buf_add_char(&r->where, '.');
+    /* What someone else wrote goes into messages. */
+    for (size_t i = 0; i < name.n && i < 80; i++)
+        buf_add_char(&r->where, (char)(isprint((unsigned char)name.p[i]) ? name.p[i] : '?'));
+    return before;
+}
+
+/* Letters that have to be added, left out or changed. */
+static size_t distance(struct str a, const char *b)
+{
+    size_t line[WORD_MAX + 1];
+    size_t n = strlen(b);
+    if (a.n > WORD_MAX || n > WORD_MAX)
+        return WORD_MAX;
+    for (size_t j = 0; j <= n; j++)
+        line[j] = j;
+    for (size_t i = 1; i <= a.n; i++) {
+        size_t diagonal = line[0];
+        line[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t change = diagonal + (tolower((unsigned char)a.p[i - 1]) !=
+                                        tolower((unsigned char)b[j - 1]));
+            size_t leave = (line[j] < line[j - 1] ? line[j] : line[j - 1]) + 1;
+            diagonal = line[j];
+            line[j] = change < leave ? change : leave;
+        }
+    }
+    return line[n];
+}
+
+static int unknown_test(struct reader *r, struct str name)
+{
+    const char *best = NULL;
+    size_t least = name.n / 3 + 2;
+    char known[200] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < TEST_COUNT; i++) {
+        size_t d = distance(name, test_names[i]);
+        if (d < least) {
+            least = d;
+            best = test_names[i];
+        }
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                 test_names[i]);
+    }
+    return best ? fail(r, "unknown test; did you mean %s?", best)
+                : fail(r, "unknown test; there are %s", known);
+}
+
+static int find_test(struct str name)
+{
+    for (int i = 0; i < TEST_COUNT; i++) {
+        if (str_is(name, test_names[i]))
+            return i;
+    }
+    return -1;
+}
+
+static int count_node(struct reader *r)
+{
+    return ++r->nodes > CONDITION_NODES_MAX
+               ? fail(r, "the condition has more than %d parts", CONDITION_NODES_MAX)
+               : 0;
+}
+
+static struct node *add_part(struct node *node)
+{
+    node->parts = mem_grow(node->parts, node->n_parts + 1, sizeof *node->parts);
+    struct node *part = &node->parts[node->n_parts++];
+    *part = (struct node){.kind = NODE_ALL};
+    return part;
+}
+
+/* Inner objects that are not described may have any fields. */
+static bool has_inner(const struct arg *arg, const struct field *field)
+{
+    for (size_t i = 1; i < field->n_parts; i++) {
+        if (arg->type != ARG_OBJECT && arg->type != ARG_OBJECTS)
+            return false;
+        if (!arg->items)
+            return true;
+        const struct arg *inner = NULL;
+        for (size_t k = 0; k < arg->n_items && !inner; k++) {
+            if (str_is(field->parts[i], arg->items[k].name))
+                inner = &arg->items[k];
+        }
+        if (!inner)
+            return false;
+        arg = inner;
+    }
+    return true;
+}
+
+static void list_arguments(const struct tool *tool, char *out, size_t size)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < tool->args.count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "",
+                                 tool->args.args[i].name);
+}
+
+static int check_known(struct reader *r, const struct field *field)
+{
+    const struct tool *meant = NULL;
+    for (size_t i = 0; r->place->tools && r->place->tools[i]; i++) {
+        const struct tool *tool = r->place->tools[i];
+        if (!tool_pattern_matches(r->place->pattern, tool, tool->name))
+            continue;
+        const struct arg *arg = tool_argument(tool, field->parts[0]);
+        if (arg && has_inner(arg, field))
+            return 0;
+        meant = meant ? meant : tool;
+    }
+    if (!meant)
+        return 0;
+    char known[160] = "";
+    list_arguments(meant, known, sizeof known);
+    return fail(r, "no tool that the rule is about has this argument; `%s` takes %s", meant->name,
+                known);
+}
+
+static int read_field(struct reader *r, struct str name, struct field *ret)
+{
+    struct field field = {.place = PLACE_NONE};
+    if (name.n == 0 || name.n > 256 || memchr(name.p, '\0', name.n))
+        return fail(r, "an argument's name has 1 to 256 bytes");
+    if (name.n > 4 && memcmp(name.p + name.n - 4, "_b64", 4) == 0)
+        return fail(r, "a test of the argument without _b64 sees this one too: use that");
+    char *copy = mem_copy(name.p, name.n);
+    for (char *at = copy; at;) {
+        char *dot = strchr(at, '.');
+        size_t n = dot ? (size_t)(dot - at) : strlen(at);
+        if (n == 0 || field.n_parts == FIELD_PARTS_MAX) {
+            free(copy);
+            return fail(r, "a dotted name has at most %d parts, none of them empty",
+                        FIELD_PARTS_MAX);
+        }
+        field.parts[field.n_parts++] = (struct str){at, n};
+        at = dot ? dot + 1 : NULL;
+    }
+    for (int i = 0; i < PLACE_COUNT; i++) {
+        if (strcmp(copy, place_names[i]) == 0)
+            field.place = (enum place_id)i;
+    }
+    field.name = copy;
+    *ret = field;
+    return 0;
+}
+
+static int add_test(struct reader *r, struct str name, enum test_kind kind, yyjson_val *value,
+                    struct node *all)
+{
+    if (count_node(r) < 0)
+        return -1;
+    struct node *part = add_part(all);
+    part->kind = NODE_TEST;
+    part->test = mem_zero(sizeof *part->test);
+    part->test->kind = kind;
+    if (read_field(r, name, &part->test->field) < 0 || check_known(r, &part->test->field) < 0)
+        return -1;
+    r->condition->n_regexes += kind == TEST_REGEX;
+    struct err why;
+    if (test_read(part->test, value, &why) < 0)
+        return fail(r, "%.280s", why.message);
+    return 0;
+}
+
+static int read_tests(struct reader *r, struct str name, yyjson_val *tests, struct node *all)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *key;
+    yyjson_val *value;
+    if (yyjson_obj_size(tests) == 0)
+        return fail(r, "there is no test; {\"exists\": true} asks only whether it is given");
+    yyjson_obj_foreach(tests, idx, max, key, value) {
+        struct str word = json_str(key);
+        size_t before = enter(r, word);
+        int kind = find_test(word);
+        if (kind < 0)
+            return unknown_test(r, word);
+        if (add_test(r, name, (enum test_kind)kind, value, all) < 0)
+            return -1;
+        r->where.len = before;
+    }
+    return 0;
+}
+
+static int read_argument(struct reader *r, struct str name, yyjson_val *value, struct node *all)
+{
+    if (yyjson_is_obj(value))
+        return read_tests(r, name, value, all);
+    if (yyjson_is_arr(value))
+        return fail(r, "must be a value or an object with tests; for one of several values, "
+                       "{\"in\": [...]}");
+    return add_test(r, name, TEST_EQUALS, value, all);
+}
+
+static int read_parts(struct reader *r, yyjson_val *value, struct node *node)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    if (!yyjson_is_arr(value) || yyjson_arr_size(value) == 0)
+        return fail(r, "must be a list of conditions with at least one in it");
+    size_t before = r->where.len;
+    yyjson_arr_foreach(value, idx, max, item) {
+        buf_addf(&r->where, "[%zu]", idx);
+        if (read_object(r, item, add_part(node)) < 0)
+            return -1;
+        r->where.len = before;
+    }
+    return 0;
+}
+
+static int read_member(struct reader *r, struct str name, yyjson_val *value, struct node *all)
+{
+    bool any = str_is(name, "any");
+    if (!any && !str_is(name, "all") && !str_is(name, "not"))
+        return read_argument(r, name, value, all);
+    struct node *part = add_part(all);
+    part->kind = any ? NODE_ANY : str_is(name, "not") ? NODE_NOT : NODE_ALL;
+    if (part->kind == NODE_NOT)
+        return read_object(r, value, add_part(part));
+    return read_parts(r, value, part);
+}
+
+static int read_object(struct reader *r, yyjson_val *object, struct node *ret)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *key;
+    yyjson_val *value;
+    ret->kind = NODE_ALL;
+    if (!yyjson_is_obj(object) || yyjson_obj_size(object) == 0)
+        return fail(r, "must be an object with at least one argument in it");
+    if (count_node(r) < 0)
+        return -1;
+    if (r->depth == CONDITION_DEPTH_MAX)
+        return fail(r, "conditions are at most %d deep", CONDITION_DEPTH_MAX);
+    r->depth++;
+    yyjson_obj_foreach(object, idx, max, key, value) {
+        size_t before = enter(r, json_str(key));
+        if (read_member(r, json_str(key), value, ret) < 0)
+            return -1;
+        r->where.len = before;
+    }
+    r->depth--;
+    return 0;
+}
+
+struct condition *condition_new(struct str json, const struct condition_place *place,
+                                struct err *err)
+{
+    struct json_error why;
+    struct condition *condition = mem_zero(sizeof *condition);
+    struct reader reader = {
+        .condition = condition, .place = place, .where = BUF_INIT(WHERE_MAX), .err = err};
+    buf_add_text(&reader.where, place->where);
+    int r = -1;
+    if (json_parse(json.p, json.n, CONDITION_TEXT_MAX, JSON_STRICT, &condition->doc, &why) < 0)
+        fail(&reader, "%.200s", why.what);
+    else
+        r = read_object(&reader, yyjson_doc_get_root(condition->doc), &condition->root);
+    buf_done(&reader.where);
+    if (r == 0)
+        return condition;
+    condition_free(condition);
+    return NULL;
+}
+
+static void node_done(struct node *node)
+{
+    for (size_t i = 0; i < node->n_parts; i++)
+        node_done(&node->parts[i]);
+    free(node->parts);
+    if (node->test)
+        test_done(node->test);
+    free(node->test);
+}
+
+void condition_free(struct condition *condition)
+{
+    if (!condition)
+        return;
+    node_done(&condition->root);
+    yyjson_doc_free(condition->doc);
+    free(condition);
+}

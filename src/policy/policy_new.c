@@ -1,0 +1,262 @@
+/* A policy out of a configuration. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "policy/policy_parts.h"
+
+/* A workspace may bring some, and each takes memory. */
+#define REGEXES_MAX 256
+#define KEY_DIGITS 24
+#define MS_PER_SECOND 1000
+
+static const char *text_at(const struct config *config, const char *array, size_t i,
+                           const char *field)
+{
+    FREE_AT_END char *path = mem_format("%s[%zu].%s", array, i, field);
+    return config_text(config, path);
+}
+
+static int64_t number_at(const struct config *config, const char *array, size_t i,
+                         const char *field)
+{
+    FREE_AT_END char *path = mem_format("%s[%zu].%s", array, i, field);
+    return config_int(config, path);
+}
+
+static int index_of(const char *const *words, const char *word)
+{
+    for (int i = 0; word && words[i]; i++) {
+        if (strcmp(words[i], word) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* A name for what a rule says, so that its counter stays its own when rules are moved. Its limit is no part of it: what
+ * was used stays used when that is changed. */
+static char *key_of(const char *kind, const char *const *parts, size_t n, const char *period)
+{
+    struct hash hash;
+    char hex[HASH_HEX + 1];
+    hash_begin(&hash);
+    for (size_t i = 0; i < n; i++) {
+        const char *part = parts[i] ? parts[i] : "";
+        hash_add(&hash, part, strlen(part) + 1);
+    }
+    hash_end_hex(&hash, hex);
+    return mem_format("%s:%.*s:%s", kind, KEY_DIGITS, hex, period);
+}
+
+static int read_pattern(struct tool_pattern *ret, const char *name, const char *field,
+                        const char *text, struct err *err)
+{
+    char where[RULE_NAME_MAX + 16];
+    snprintf(where, sizeof where, "%s.%s", name, field);
+    return tool_pattern_read(ret, text, where, err);
+}
+
+static int read_condition(struct rule *rule, const char *text, const struct tool **tools,
+                          struct err *err)
+{
+    char where[RULE_NAME_MAX + 16];
+    snprintf(where, sizeof where, "%s.condition", rule->name);
+    struct condition_place place = {where, &rule->tool, tools};
+    rule->condition = condition_new((struct str){text, strlen(text)}, &place, err);
+    rule->condition_text = mem_dup(text);
+    return rule->condition ? 0 : -1;
+}
+
+static int read_rule(struct rule *rule, const struct config *config, size_t i,
+                     const struct tool **tools, struct err *err)
+{
+    static const char array[] = "approval.rules";
+    static const char *const actions[] = {"approve", "deny", "prompt", "budget", NULL};
+    const char *tool = text_at(config, array, i, "toolName");
+    const char *condition = text_at(config, array, i, "condition");
+    const char *period = text_at(config, array, i, "budgetPeriod");
+    snprintf(rule->name, sizeof rule->name, "%s[%zu]", array, i);
+    if (read_pattern(&rule->tool, rule->name, "toolName", tool ? tool : "", err) < 0)
+        return -1;
+    int action = index_of(actions, text_at(config, array, i, "action"));
+    int when = index_of(charge_period_names, period);
+    if (action < 0 || when < 0)
+        return err_field(err, rule->name, "%s: its action or period is not known", rule->name);
+    rule->action = (enum rule_action)action;
+    rule->period = (enum charge_period)when;
+    rule->limit = number_at(config, array, i, "budgetLimit");
+    if (rule->action == RULE_BUDGET)
+        rule->key = key_of("rule", (const char *const[]){tool, condition}, 2, period);
+    return condition ? read_condition(rule, condition, tools, err) : 0;
+}
+
+static int read_rules(struct policy *policy, const struct tool **tools, struct err *err)
+{
+    size_t n = config_count(policy->config, "approval.rules");
+    size_t regexes = 0;
+    policy->rules = mem_zero((n + 1) * sizeof *policy->rules);
+    for (size_t i = 0; i < n; i++) {
+        struct rule *rule = &policy->rules[policy->n_rules++];
+        if (read_rule(rule, policy->config, i, tools, err) < 0)
+            return -1;
+        regexes += rule->condition ? rule->condition->n_regexes : 0;
+        if (regexes > REGEXES_MAX)
+            return err_field(err, rule->name, "%s: the rules have more than %d regular expressions",
+                             rule->name, REGEXES_MAX);
+    }
+    return 0;
+}
+
+static int read_budget(struct budget *budget, const struct config *config, size_t i,
+                       struct err *err)
+{
+    static const char array[] = "policy.budgets";
+    static const char *const pers[] = {"all", "agent", "session", NULL};
+    const char *tool = text_at(config, array, i, "toolName");
+    const char *agent = text_at(config, array, i, "agent");
+    const char *unit = text_at(config, array, i, "unit");
+    const char *period = text_at(config, array, i, "period");
+    const char *per = text_at(config, array, i, "per");
+    snprintf(budget->name, sizeof budget->name, "%s[%zu]", array, i);
+    if (read_pattern(&budget->tool, budget->name, "toolName", tool ? tool : "*", err) < 0 ||
+        (agent && read_pattern(&budget->agent, budget->name, "agent", agent, err) < 0))
+        return -1;
+    int units = index_of(charge_unit_names, unit);
+    int when = index_of(charge_period_names, period);
+    int who = index_of(pers, per);
+    if (units < 0 || when < 0 || who < 0)
+        return err_field(err, budget->name, "%s: its unit, period or per is not known",
+                         budget->name);
+    budget->unit = (enum charge_unit)units;
+    budget->period = (enum charge_period)when;
+    budget->per = (enum budget_per)who;
+    budget->limit = number_at(config, array, i, "limit");
+    if (budget->unit == CHARGE_MS &&
+        __builtin_mul_overflow(budget->limit, MS_PER_SECOND, &budget->limit))
+        budget->limit = INT64_MAX;
+    budget->key = key_of("budget", (const char *const[]){tool, agent, per, unit}, 4, period);
+    return 0;
+}
+
+static int by_key(const void *left, const void *right)
+{
+    const struct budget *a = *(struct budget *const *)left;
+    const struct budget *b = *(struct budget *const *)right;
+    int order = strcmp(a->key, b->key);
+    return order ? order : (a > b) - (a < b);
+}
+
+/* Two that differ only in their limit are still two: one counter must not be charged twice for a call. */
+static void tell_apart(struct policy *policy)
+{
+    size_t n = policy->n_budgets;
+    struct budget **sorted = mem_zero((n + 1) * sizeof(struct budget *));
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = &policy->budgets[i];
+    if (n)
+        qsort(sorted, n, sizeof(struct budget *), by_key);
+    for (size_t i = 0, same = 1; i < n; i += same, same = 1) {
+        while (i + same < n && strcmp(sorted[i]->key, sorted[i + same]->key) == 0)
+            same++;
+        for (size_t k = 1; k < same; k++) {
+            char *key = mem_format("%s:%zu", sorted[i]->key, k + 1);
+            free(sorted[i + k]->key);
+            sorted[i + k]->key = key;
+        }
+    }
+    free(sorted);
+}
+
+static int read_budgets(struct policy *policy, struct err *err)
+{
+    size_t n = config_count(policy->config, "policy.budgets");
+    policy->budgets = mem_zero((n + 1) * sizeof *policy->budgets);
+    for (size_t i = 0; i < n; i++) {
+        if (read_budget(&policy->budgets[policy->n_budgets++], policy->config, i, err) < 0)
+            return -1;
+    }
+    tell_apart(policy);
+    return 0;
+}
+
+static int read_hooks(struct policy *policy, struct err *err)
+{
+    size_t n = config_count(policy->config, "hooks");
+    policy->hooks = mem_zero((n + 1) * sizeof *policy->hooks);
+    for (size_t i = 0; i < n; i++) {
+        struct hook_rule *hook = &policy->hooks[policy->n_hooks];
+        const char *event = text_at(policy->config, "hooks", i, "event");
+        const char *tool = text_at(policy->config, "hooks", i, "toolName");
+        snprintf(hook->name, sizeof hook->name, "hooks[%zu]", i);
+        if (read_pattern(&hook->tool, hook->name, "toolName", tool ? tool : "*", err) < 0)
+            return -1;
+        if (event && strcmp(event, "tool:before") == 0)
+            policy->n_hooks++;
+        else
+            tool_pattern_done(&hook->tool);
+    }
+    return 0;
+}
+
+static int read_fallback(const struct config *config)
+{
+    static const char *const actions[] = {"approve", "deny", "prompt", NULL};
+    return index_of(actions, config_text(config, "approval.default"));
+}
+
+int policy_new(struct policy **ret_policy, const struct config *config, struct err *err)
+{
+    struct policy *policy = mem_zero(sizeof *policy);
+    const struct tool **tools = tool_list();
+    policy->config = config_clone(config);
+    policy->memo = mem_zero(sizeof *policy->memo);
+    policy->fallback = read_fallback(config);
+    policy->memo->nameless = grants_new(policy->config, NULL, err);
+    int r = policy->memo->nameless && read_rules(policy, tools, err) == 0 &&
+                    read_budgets(policy, err) == 0 && read_hooks(policy, err) == 0
+                ? 0
+                : -1;
+    free(tools);
+    if (r == 0)
+        *ret_policy = policy;
+    else
+        policy_free(policy);
+    return r;
+}
+
+static void memo_free(struct policy_memo *memo)
+{
+    for (size_t i = 0; i < VIEWS_MAX; i++)
+        tool_view_free(memo->views[i]);
+    for (size_t i = 0; i < GRANTS_MAX; i++)
+        grants_free(memo->agents[i]);
+    grants_free(memo->nameless);
+    free(memo);
+}
+
+void policy_free(struct policy *policy)
+{
+    if (!policy)
+        return;
+    memo_free(policy->memo);
+    for (size_t i = 0; i < policy->n_rules; i++) {
+        struct rule *rule = &policy->rules[i];
+        tool_pattern_done(&rule->tool);
+        condition_free(rule->condition);
+        free(rule->condition_text);
+        free(rule->key);
+    }
+    for (size_t i = 0; i < policy->n_budgets; i++) {
+        tool_pattern_done(&policy->budgets[i].tool);
+        tool_pattern_done(&policy->budgets[i].agent);
+        free(policy->budgets[i].key);
+    }
+    for (size_t i = 0; i < policy->n_hooks; i++)
+        tool_pattern_done(&policy->hooks[i].tool);
+    free(policy->rules);
+    free(policy->budgets);
+    free(policy->hooks);
+    config_free(policy->config);
+    free(policy);
+}

@@ -1,0 +1,113 @@
+#include "store/audit_anchor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/mem.h"
+
+static int failed(struct err *err, const char *program, const char *why)
+{
+    return err_set(err, ERR_INTERNAL,
+                   "the audit log's anchor `%s` %s: heads are kept in `state.db` alone until it "
+                   "works again",
+                   program, why);
+}
+
+static char *variable(const char *name, const char *fallback)
+{
+    const char *value = getenv(name);
+    return mem_format("%s=%s", name, value ? value : fallback);
+}
+
+/* Fits into the pipe: nobody has to wait for a reader. */
+static int make_input(struct str line)
+{
+    int ends[2];
+    if (line.n > 4096 || pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    FD_AT_END int in = ends[0];
+    FD_AT_END int out = ends[1];
+    return fd_write_all(out, line.p, line.n) < 0 ? -1 : TAKE_FD(in);
+}
+
+static int spawn(const char *const *argv, int input, pid_t *ret_pid)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    sigset_t none;
+    sigset_t all;
+    FREE_AT_END char *path = variable("PATH", "/usr/local/bin:/usr/bin:/bin");
+    FREE_AT_END char *home = variable("HOME", "/");
+    char *environment[] = {path, home, NULL};
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+    posix_spawnattr_init(&how);
+    /* A thread of the pool blocks signals, and the gate ignores some. */
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                       POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setsigmask(&how, &none);
+    posix_spawnattr_setsigdefault(&how, &all);
+    posix_spawnattr_setpgroup(&how, 0);
+    int r = posix_spawn(ret_pid, argv[0], &files, &how, (char *const *)(const void *)argv,
+                        environment);
+    posix_spawnattr_destroy(&how);
+    posix_spawn_file_actions_destroy(&files);
+    return -r;
+}
+
+/* Not reaped before its group was killed: the number stays its own as long. */
+static bool wait_for(pid_t pid)
+{
+    FD_AT_END int process = (int)syscall(SYS_pidfd_open, pid, 0);
+    uint64_t end = clock_mono_ns() + ANCHOR_DEADLINE_MS * 1000000ull;
+    struct pollfd poll_for = {.fd = process, .events = POLLIN};
+    for (uint64_t now = clock_mono_ns(); process >= 0 && now < end; now = clock_mono_ns()) {
+        int r = poll(&poll_for, 1, (int)((end - now) / 1000000) + 1);
+        if (r > 0)
+            return true;
+        if (r < 0 && errno != EINTR)
+            return false;
+    }
+    return false;
+}
+
+int anchor_run(const char *const *argv, struct str line, struct err *err)
+{
+    pid_t pid;
+    int status = 0;
+    char why[80];
+    FD_AT_END int input = make_input(line);
+    int r = input < 0 ? -errno : spawn(argv, input, &pid);
+    if (r < 0) {
+        snprintf(why, sizeof why, "cannot be started (%s)", strerror(-r));
+        return failed(err, argv[0], why);
+    }
+    bool ended = wait_for(pid);
+    if (!ended)
+        kill(-pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (!ended)
+        return failed(err, argv[0], "did not end within 10 s");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    snprintf(why, sizeof why,
+             WIFEXITED(status) ? "failed with status %d" : "was ended by signal %d",
+             WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    return failed(err, argv[0], why);
+}

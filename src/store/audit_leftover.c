@@ -1,0 +1,196 @@
+#include "store/audit_leftover.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+
+#define BLOCK_BYTES (64u << 10)
+/* By which the part looked at grows: what was read in vain is then a small share of the whole. */
+#define SPAN_FACTOR 8
+
+void leftover_done(struct leftover *left)
+{
+    audit_calls_done(&left->calls);
+}
+
+/* --- one record */
+
+static bool follows(const struct leftover *left, struct str line, yyjson_val *record)
+{
+    /* Records of a recovery follow the chain's last record, whatever stands between. */
+    if ((left->before[0] && chain_follows(line, left->before)) ||
+        (left->hash[0] && chain_follows(line, left->hash)))
+        return true;
+    struct str after = json_str(yyjson_obj_get(record, "after"));
+    char before[HASH_HEX + 1];
+    if (!after.p || !hash_is_hex(after))
+        return false;
+    chain_copy(before, after);
+    return chain_follows(line, before);
+}
+
+/* Calls that had begun before the file did. */
+static void note_open(struct leftover *left, yyjson_val *record)
+{
+    size_t i;
+    size_t n;
+    yyjson_val *id;
+    yyjson_arr_foreach(yyjson_obj_get(record, "open"), i, n, id) {
+        if (yyjson_is_str(id))
+            audit_calls_begin(&left->calls, json_str(id), (struct str){0});
+    }
+    uint64_t more = yyjson_get_uint(yyjson_obj_get(record, "open_more"));
+    left->calls.not_followed += more < INT32_MAX ? (int64_t)more : 0;
+}
+
+/* One of the chain: it says whose chain it is and how far that has come. */
+static void note_link(struct leftover *left, const struct chain_record *record, off_t end)
+{
+    bool start = str_is(record->kind, "gate.start");
+    bool stop = str_is(record->kind, "gate.stop");
+    bool continued = str_is(record->kind, "log.continued");
+    chain_copy(left->hash, record->hash);
+    left->valid_end = end;
+    left->found = true;
+    left->stopped = stop;
+    left->seq = record->seq;
+    memcpy(left->gate, record->gate.p ? record->gate.p : "", record->gate.n);
+    left->gate[record->gate.n] = '\0';
+    if (start || stop || continued) {
+        left->delimited = true;
+        audit_calls_done(&left->calls);
+    }
+    if (left->rows)
+        audit_heads_match(left->rows, record);
+}
+
+static void note_call(struct leftover *left, yyjson_val *record)
+{
+    struct str kind = json_str(yyjson_obj_get(record, "kind"));
+    struct str call = json_str(yyjson_obj_get(record, "call"));
+    if (str_is(kind, "log.continued"))
+        note_open(left, record);
+    else if (call.p && str_is(kind, "call.intent"))
+        audit_calls_begin(&left->calls, call, json_str(yyjson_obj_get(record, "tool")));
+    else if (call.p && (str_is(kind, "call.outcome") || str_is(kind, "call.interrupted")))
+        audit_calls_end(&left->calls, call);
+}
+
+static void note_line(struct leftover *left, const struct audit_line *line)
+{
+    struct chain_record record;
+    JSON_AT_END yyjson_doc *doc = NULL;
+    struct str before = chain_hash_of(line->text);
+    if (json_parse(line->text.p, line->text.n, AUDIT_RECORD_MAX, JSON_STRICT, &doc, NULL) == 0) {
+        yyjson_val *root = yyjson_doc_get_root(doc);
+        if (chain_read(line->text, &record) && follows(left, line->text, root))
+            note_link(left, &record, line->at + (off_t)line->text.n + line->ends);
+        note_call(left, root);
+    }
+    if (before.p)
+        chain_copy(left->before, before);
+    else
+        left->before[0] = '\0';
+}
+
+/* --- the file */
+
+static int read_from(struct leftover *left, int fd, off_t from)
+{
+    CLEANUP(audit_lines_done) struct audit_lines lines;
+    struct audit_line line;
+    bool cut = from > 0; /* the first line is not whole */
+    int r;
+    audit_lines_init(&lines, fd, from);
+    while ((r = audit_lines_next(&lines, &line)) > 0) {
+        /* The last record may have lost nothing but its newline, and it is about to get one. */
+        if (!cut && line.begins && line.text.n < AUDIT_RECORD_MAX)
+            note_line(left, &line);
+        else
+            left->before[0] = '\0';
+        cut = cut && !line.ends;
+    }
+    return r;
+}
+
+/* Files hold many gates and only the last one matters: looks for its start in ever larger parts. */
+static int read_last_gate(struct leftover *left, int fd, off_t size)
+{
+    for (off_t span = BLOCK_BYTES;; span *= SPAN_FACTOR) {
+        off_t from = size > span ? size - span : 0;
+        struct head_rows *rows = left->rows;
+        leftover_done(left);
+        *left = (struct leftover){.rows = rows};
+        if (from == 0)
+            memcpy(left->hash, CHAIN_NONE, sizeof left->hash);
+        int r = read_from(left, fd, from);
+        if (r < 0 || left->delimited || from == 0)
+            return r;
+    }
+}
+
+static int read_rotated(struct leftover *left, int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    int r = read_last_gate(left, fd, st.st_size);
+    left->elsewhere = left->found;
+    left->valid_end = 0;
+    return r;
+}
+
+static bool all_found(const struct leftover *left)
+{
+    for (size_t i = 0; i < left->rows->n; i++) {
+        if (strcmp(left->rows->rows[i].gate, left->gate) == 0 && !left->rows->rows[i].found)
+            return false;
+    }
+    return true;
+}
+
+int leftover_read(struct leftover *left, int fd, off_t size, int dir, const char *slot,
+                  struct head_rows *rows)
+{
+    left->rows = rows;
+    int r = read_last_gate(left, fd, size);
+    if (r < 0 || (left->found && all_found(left)))
+        return r;
+    FD_AT_END int rotated = audit_newest_rotated(dir, slot);
+    if (rotated < 0)
+        return 0;
+    if (!left->found)
+        return read_rotated(left, rotated);
+    /* The head may have been written before the gate went on in this file. */
+    CLEANUP(leftover_done) struct leftover earlier = {.rows = rows};
+    return read_rotated(&earlier, rotated);
+}
+
+int audit_torn_read(int fd, off_t from, struct audit_torn *ret)
+{
+    struct stat st;
+    struct hash h;
+    char block[4096];
+    char last = '\n';
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (st.st_size > 0 && audit_read_at(fd, &last, 1, st.st_size - 1) != 1)
+        return -EIO;
+    *ret = (struct audit_torn){.bytes = -1, .open = last != '\n'};
+    if (st.st_size <= from)
+        return 0;
+    ret->bytes = st.st_size - from - !ret->open;
+    hash_begin(&h);
+    for (off_t at = from; at < from + ret->bytes;) {
+        size_t want = (size_t)(from + ret->bytes - at);
+        ssize_t got = audit_read_at(fd, block, want < sizeof block ? want : sizeof block, at);
+        if (got <= 0)
+            return got < 0 ? (int)got : -EIO;
+        hash_add(&h, block, (size_t)got);
+        at += got;
+    }
+    hash_end_hex(&h, ret->sha256);
+    return 0;
+}

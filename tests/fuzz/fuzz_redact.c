@@ -1,0 +1,55 @@
+/* Any bytes as text for a log: a secret put among them is gone, what comes out has its bound, and UTF-8 stays UTF-8.
+ * The first byte says which secret, the next two where and how much is shown. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/redact.h"
+#include "base/utf8.h"
+#include "target.h"
+
+#define RANDOM "q7R8a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6"
+
+/* Each stands between spaces; what may not be found again is RANDOM. */
+static const char *const secrets[] = {
+    " sk-" RANDOM " ",
+    " ghp_" RANDOM " ",
+    " npm_" RANDOM " ",
+    " xoxb-" RANDOM " ",
+    " Bearer " RANDOM " ",
+    " https://u:" RANDOM "@h ",
+    " PASSWORD=" RANDOM " ",
+    " --token " RANDOM " ",
+    "\nAuthorization: Basic " RANDOM "\n",
+    " -----BEGIN PRIVATE KEY-----\n" RANDOM "\n-----END PRIVATE KEY----- ",
+};
+
+static void check(struct str text, size_t shown, bool utf8)
+{
+    BUF_AT_END struct buf out = BUF_INIT(64u << 20);
+    bool any = redact(text, shown, &out);
+    must(!out.failed && out.len <= REDACT_OUT_MAX(shown));
+    must(any || out.len == 0);
+    must(!utf8 || utf8_valid(buf_str(&out).p, out.len));
+    must(!memmem(buf_str(&out).p, out.len, RANDOM, sizeof RANDOM - 1));
+    must(any || !memmem(text.p, shown, RANDOM, sizeof RANDOM - 1));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 3 || memmem(data, size, "q7R8", 4))
+        return 0;
+    const char *secret = secrets[data[0] % ARRAY_LEN(secrets)];
+    struct str rest = {(const char *)data + 3, size - 3};
+    size_t at = rest.n ? data[1] * rest.n / 256 : 0;
+    /* Not in the middle of a character. */
+    at = utf8_cut(rest.p, at);
+    BUF_AT_END struct buf text = BUF_INIT(64u << 20);
+    buf_add(&text, rest.p, at);
+    buf_add_text(&text, secret);
+    buf_add(&text, rest.p + at, rest.n - at);
+    must(!text.failed);
+    bool utf8 = utf8_valid(text.data, text.len);
+    check(buf_str(&text), text.len, utf8);
+    check(buf_str(&text), utf8_cut(text.data, data[2] * text.len / 256), utf8);
+    return 0;
+}
