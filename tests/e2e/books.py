@@ -18,7 +18,7 @@ OVER = ("used", "denied", "timed_out", "cancelled", "gone")
 
 def ask(state, sql, *values):
     """Rows of state.db, as dictionaries. Nothing stays open: what a killed gate left is the next gate's to mend."""
-    with contextlib.closing(sqlite3.connect(state / "state.db", timeout=20)) as connection:
+    with contextlib.closing(sqlite3.connect(f"file:{state / 'state.db'}?mode=rw", uri=True, timeout=20)) as connection:
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA query_only = 1")
         return [dict(row) for row in connection.execute(sql, values)]

@@ -198,7 +198,7 @@ class Chapter:
         for call_id, code in self.answered.items():
             calls.check_answer(call_id, code)
             if code == "ok":
-                check(call_id in ran or self.kinds[call_id] == "time", f"{call_id} was answered ok and has not run")
+                check(call_id in ran or self.kinds[call_id] == "look", f"{call_id} was answered ok and has not run")
             elif code != "INTERRUPTED":
                 check(code in REFUSALS[self.kinds[call_id]], f"{self.kinds[call_id]} {call_id}: {code}")
                 check(call_id not in ran and call_id not in calls.intents, f"{call_id} was refused ({code}) and ran")
@@ -224,7 +224,7 @@ class Life:
         call_id = f"{kind[0]}{next(self.chapter.numbers)}"
         self.chapter.kinds[call_id] = self.pending[call_id] = kind
         name, args = {
-            "time": ("time.now", {}),
+            "look": ("stat", {"path": "."}),
             "write": ("write_file", {"path": f"w/{call_id}", "content": "x" * SIZE, "create_only": True}),
             "folder": ("make_directory", {"path": f"m/{call_id}"}),
             "command": ("run_command", {"command": f"echo {call_id} >> ran"}),
@@ -279,8 +279,8 @@ class Life:
         return self.chapter.answered[call_id]
 
     def check_alive(self):
-        code = self.wait_for(self.send_one("time"))
-        check(code == "ok", f"the next gate answers {code}")
+        code = self.wait_for(self.send_one("look"))
+        check(code == "ok", f"it answers {code}")
 
     def read_to_end(self):
         while not self.gate.closed:
@@ -335,7 +335,7 @@ def replace(chapter, lives, at):
 
 def kill_in_cell(chapter, lives, life, target):
     """The gate lives on and makes a new cell."""
-    life.refill()
+    life.check_alive()  # with a cell, then
     pid = life.gate.launcher() if target == "launcher" else life.gate.worker()
     run_for(chapter, lives, chapter.rng.random() * LIFE)
     os.kill(pid, signal.SIGKILL)
