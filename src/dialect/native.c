@@ -54,7 +54,7 @@ static void write_failure(const struct call *call, const struct err *err, struct
         jo_ktext(j, "request_id", call->approval_id);
     write_duration(call, j);
     jo_close(j, '}');
-    jo_kbool(j, "retryable", row->retryable);
+    jo_kbool(j, "retryable", row->retryable || err->retry_after_ms > 0);
     if (err->retry_after_ms > 0)
         jo_kint(j, "retry_after_ms", err->retry_after_ms);
     else

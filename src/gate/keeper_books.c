@@ -14,16 +14,46 @@ bool keeper_costs(void *self, const struct call *call)
     return call->verdict.n_charges > 0 || call->approved;
 }
 
+/* --- settling what has ended */
+
+static int settle_pending(struct keeper *k, struct err *err)
+{
+    for (const struct to_settle *s = k->to_settle; s; s = s->next) {
+        if (counters_settle(k->db, &s->charge, s->used, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void forget_settled(struct keeper *k)
+{
+    for (struct to_settle *s; (s = k->to_settle);) {
+        k->to_settle = s->next;
+        free(s->charge.key);
+        free(s);
+    }
+}
+
+/* --- the pipeline's books. What was given back counts for those who come next. */
+
 int keeper_open_books(void *self, struct err *err)
 {
     struct keeper *k = self;
-    return db_begin(k->db, 0, err);
+    int r = db_begin(k->db, 0, err);
+    if (r == 0 && settle_pending(k, err) < 0) {
+        db_rollback(k->db);
+        return -1;
+    }
+    return r;
 }
 
 int keeper_close_books(void *self, struct err *err)
 {
     struct keeper *k = self;
-    return db_commit(k->db, err);
+    if (db_commit(k->db, err) < 0)
+        return -1;
+    forget_settled(k);
+    return 0;
 }
 
 /* The most that the call can use of a budget, as it is prepared. */
@@ -138,7 +168,7 @@ int keeper_charge(void *self, struct call *call, struct err *err)
     return 0;
 }
 
-/* --- settling */
+/* --- after a call */
 
 static int64_t used_of(const struct call *call, const struct charge *charge)
 {
@@ -159,19 +189,10 @@ static void settle_some(struct keeper *k, int wait_ms)
     struct err err;
     if (!k->to_settle || db_begin(k->db, wait_ms, &err) != 0)
         return;
-    for (const struct to_settle *s = k->to_settle; s; s = s->next) {
-        if (counters_settle(k->db, &s->charge, s->used, &err) < 0) {
-            db_rollback(k->db);
-            return;
-        }
-    }
-    if (db_commit(k->db, &err) < 0)
-        return;
-    for (struct to_settle *s; (s = k->to_settle);) {
-        k->to_settle = s->next;
-        free(s->charge.key);
-        free(s);
-    }
+    if (settle_pending(k, &err) < 0)
+        db_rollback(k->db);
+    else if (db_commit(k->db, &err) == 0)
+        forget_settled(k);
 }
 
 static void on_settle(uv_timer_t *timer)
@@ -210,11 +231,7 @@ void keeper_settle_all(struct keeper *k)
 {
     settle_some(k, LAST_WAIT_MS);
     add_sums(k, LAST_WAIT_MS);
-    for (struct to_settle *s; (s = k->to_settle);) { /* stays counted in full */
-        k->to_settle = s->next;
-        free(s->charge.key);
-        free(s);
-    }
+    forget_settled(k); /* what could not be given back stays counted */
 }
 
 void keeper_settle(void *self, struct call *call)

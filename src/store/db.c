@@ -17,6 +17,7 @@
 /* How long opening waits for another gate that converts the tables. */
 #define OPEN_WAIT_MS 5000
 #define STATEMENTS_MAX 64
+#define LOCKED_RETRY_MS 1000
 /* Changes gather in `state.db-wal` until it has this many pages: moving them into the file waits for the disk. */
 #define WAL_PAGES_MAX 1000
 /* What closing leaves there for the next one to read. Moving it each time took 0.5 ms of a call that is alone, with
@@ -103,6 +104,7 @@ int db_error(struct db *db, struct err *err)
             "`" NAME
             "` in the state folder is locked by another process, so nothing runs; try again, or "
             "find out who holds it with `fuser`");
+        err->retry_after_ms = LOCKED_RETRY_MS;
         return err_reason(err, "state_locked");
     case SQLITE_READONLY:
     case SQLITE_PERM:
