@@ -3,8 +3,7 @@
 
 Two gates with identical calls, three ways to approve, callers that cancel, die or send the same again, gates that are
 killed or ended: a call runs at most once and only by a yes of its own, one yes is good for one run, and the caller, the
-log and the table of approvals agree about all of it. Then: nothing within a cell and nothing in what a model says is a
-yes.
+log and the table of approvals agree about all of it.
 """
 # timeout: 400
 
@@ -13,7 +12,6 @@ import itertools
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import time
@@ -22,7 +20,7 @@ import books
 import lib
 from lib import Gate, check, short, wait_until
 
-ROUNDS = int(os.environ.get("K", 0)) or (3000 if lib.SOAK else 320)
+ROUNDS = 3000 if lib.SOAK else 320
 TIMEOUT_MS = 500
 SEED = int(os.environ.get("SANDGATE_SEED") or random.randrange(1 << 32))
 UNSET = {"SANDGATE_APPROVAL_DEFAULT": None}
