@@ -398,11 +398,28 @@ void keeper_hold(void *self, struct call *call)
     }
 }
 
+/* The caller is not interested any more; someone may have decided just before, and then that is what is recorded. */
+static void give_up(struct ask *ask)
+{
+    struct keeper *k = ask->keeper;
+    struct err ignored;
+    struct approval now = {0};
+    ask->approval.state = APPROVAL_CANCELLED;
+    if (approvals_end(k->db, ask->approval.id, APPROVAL_CANCELLED, &ignored) == 0 &&
+        approvals_get(k->db, ask->approval.id, &now, &ignored) == 0) {
+        ask->approval.state = now.state;
+        ask->approval.scope = now.scope;
+        ask->approval.decided_by = now.decided_by;
+    }
+    record(k, ask, "approval.decided");
+    over(ask);
+    approval_done(&now);
+}
+
 void keeper_forget(void *self, struct call *call)
 {
     struct keeper *k = self;
     struct ask *ask = call->ask;
-    struct err ignored;
     switch (ask->step) {
     case ASK_HOOKS:
         hooks_forget(k->hooks, ask);
@@ -413,10 +430,7 @@ void keeper_forget(void *self, struct call *call)
     case ASK_STATE:
         break;
     case ASK_WAITING:
-        approvals_end(k->db, ask->approval.id, APPROVAL_CANCELLED, &ignored);
-        ask->approval.state = APPROVAL_CANCELLED;
-        record(k, ask, "approval.decided");
-        over(ask);
+        give_up(ask);
         break;
     }
     ask_free(ask);
