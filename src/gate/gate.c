@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "gate/places.h"
 #include "gate/state.h"
 
@@ -68,6 +69,19 @@ static int check_promises(const struct config *config, struct err *err)
                          "tools.sandbox.enabled is true, but containers are not available yet; the "
                          "kernel sandbox is always on");
     return 0;
+}
+
+static int use_redact_names(const struct config *config, struct err *err)
+{
+    const struct str *names = NULL;
+    size_t n = 0;
+    if (!config_list(config, "audit.redact", &names, &n))
+        n = 0;
+    if (redact_use_names(names, n))
+        return 0;
+    return err_field(err, "audit.redact",
+                     "audit.redact may have %d names of letters and digits, each of less than %d",
+                     REDACT_NAMES_MAX, REDACT_NAME_MAX);
 }
 
 static int open_audit(struct gate *gate, struct err *err)
@@ -168,6 +182,8 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     int r = state_load_config(gate->config, options->config_file, err);
     if (r == 0)
         r = check_promises(gate->config, err);
+    if (r == 0)
+        r = use_redact_names(gate->config, err);
     buf_init(&gate->excludes, STATE_EXCLUDES_MAX);
     if (r == 0)
         r = state_read_excludes(gate->config, &gate->excludes, err);
