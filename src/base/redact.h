@@ -15,7 +15,7 @@
 
 /* Names besides the usual ones whose values are secrets. Compared without case, `_`, `-` and `.`, as a whole. To be
  * called before there are threads; the list is copied. False: there are too many, or one is too long or empty. */
-bool redact_use_names(const char *const *names, size_t n);
+bool redact_use_names(const struct str *names, size_t n);
 /* Whether the value behind this name (a key, a variable) is to be hidden. */
 bool redact_is_name(struct str name);
 

@@ -27,13 +27,13 @@ static size_t squeeze(struct str name, char out[REDACT_NAME_MAX])
     return n;
 }
 
-bool redact_use_names(const char *const *names, size_t n)
+bool redact_use_names(const struct str *names, size_t n)
 {
     if (n > REDACT_NAMES_MAX)
         return false;
     n_own_names = 0;
     for (size_t i = 0; i < n; i++) {
-        size_t length = squeeze((struct str){names[i], strlen(names[i])}, own_names[i]);
+        size_t length = squeeze(names[i], own_names[i]);
         if (length == 0 || length == TOO_LONG)
             return false;
         n_own_names++;

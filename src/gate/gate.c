@@ -89,18 +89,16 @@ static const char **anchor_words(const struct config *config)
     return words;
 }
 
-static int hide_names(const struct config *config, struct err *err)
+static int use_redact_names(const struct config *config, struct err *err)
 {
-    const struct str *items;
-    size_t count;
-    const char *names[REDACT_NAMES_MAX];
-    if (!config_list(config, "audit.redact", &items, &count))
+    const struct str *names = NULL;
+    size_t n = 0;
+    if (!config_list(config, "audit.redact", &names, &n))
+        n = 0;
+    if (redact_use_names(names, n))
         return 0;
-    for (size_t i = 0; i < count && i < ARRAY_LEN(names); i++)
-        names[i] = items[i].p;
-    if (count <= ARRAY_LEN(names) && redact_use_names(names, count))
-        return 0;
-    return err_field(err, "audit.redact", "audit.redact must be at most %d names of 1 to %d bytes",
+    return err_field(err, "audit.redact",
+                     "audit.redact may have %d names of letters and digits, each of less than %d",
                      REDACT_NAMES_MAX, REDACT_NAME_MAX);
 }
 
@@ -209,7 +207,7 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     if (r == 0)
         r = check_promises(gate->config, err);
     if (r == 0)
-        r = hide_names(gate->config, err);
+        r = use_redact_names(gate->config, err);
     buf_init(&gate->excludes, STATE_EXCLUDES_MAX);
     if (r == 0)
         r = state_read_excludes(gate->config, &gate->excludes, err);

@@ -19,8 +19,9 @@
 
 struct audit_reader {
     int state_fd;
-    int dir; /* -1: there is none yet */
-    int watch;
+    int dir;   /* -1: there is none yet */
+    int watch; /* -1: not yet, or not to be had */
+    bool watching;
     struct audit_read_options options;
     struct audit_lane *lanes[AUDIT_LANES_MAX]; /* by slot */
     size_t slots[AUDIT_LANES_MAX];             /* those that there are */
@@ -30,11 +31,13 @@ struct audit_reader {
     int64_t complete_from;
 };
 
-static void open_folder(struct audit_reader *r)
+/* Only for those who wait: giving a watch up takes the kernel some 10 ms. */
+static void begin_watching(struct audit_reader *r)
 {
     char path[64];
-    r->dir = openat(r->state_fd, "audit", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (r->dir < 0 || r->watch < 0)
+    r->watching = true;
+    r->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (r->watch < 0)
         return;
     snprintf(path, sizeof path, "/proc/self/fd/%d", r->dir);
     if (inotify_add_watch(r->watch, path, IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0)
@@ -53,7 +56,7 @@ static void add_lane(struct audit_reader *r, unsigned slot)
 static void look(struct audit_reader *r)
 {
     if (r->dir < 0)
-        open_folder(r);
+        r->dir = openat(r->state_fd, "audit", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     for (size_t i = 0; i < r->n; i++)
         r->lanes[r->slots[i]]->dry = false;
     int again = r->dir < 0 ? -1 : openat(r->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -73,9 +76,11 @@ int audit_reader_new(struct audit_reader **ret, int state_fd,
                      const struct audit_read_options *options, struct err *err)
 {
     struct audit_reader *r = mem_zero(sizeof *r);
-    *r = (struct audit_reader){
-        .state_fd = state_fd, .dir = -1, .options = *options, .complete_from = INT64_MIN};
-    r->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    *r = (struct audit_reader){.state_fd = state_fd,
+                               .dir = -1,
+                               .watch = -1,
+                               .options = *options,
+                               .complete_from = INT64_MIN};
     look(r);
     if (r->dir < 0 && errno != ENOENT) {
         err_set(err, ERR_INTERNAL, "`audit` in the state folder cannot be read: %s",
@@ -138,10 +143,14 @@ static void drain(int fd)
 
 bool audit_reader_wait(struct audit_reader *r, int timeout_ms, int output_fd)
 {
-    bool told = r->watch >= 0 && r->dir >= 0;
-    struct pollfd fds[] = {{.fd = output_fd}, {.fd = told ? r->watch : -1, .events = POLLIN}};
-    poll(fds, ARRAY_LEN(fds), told || timeout_ms < LOOK_EVERY_MS ? timeout_ms : LOOK_EVERY_MS);
-    if (told)
+    /* What came before the watch is there to be read. */
+    bool first = r->dir >= 0 && !r->watching;
+    if (first)
+        begin_watching(r);
+    struct pollfd fds[] = {{.fd = output_fd}, {.fd = r->watch, .events = POLLIN}};
+    int usual = r->watch >= 0 || timeout_ms < LOOK_EVERY_MS ? timeout_ms : LOOK_EVERY_MS;
+    poll(fds, ARRAY_LEN(fds), first ? 0 : usual);
+    if (r->watch >= 0)
         drain(r->watch);
     look(r);
     return !(fds[0].revents & (POLLERR | POLLNVAL));

@@ -292,7 +292,7 @@ static void a_cut_leaves_no_half_of_a_secret(void **state)
 static void names(void **state)
 {
     (void)state;
-    static const char *const own[] = {"PIN", "customer-id"};
+    static const struct str own[] = {STR_INIT("PIN"), STR_INIT("customer-id")};
     assert_true(redact_is_name(STR("DB_PASSWORD")));
     assert_true(redact_is_name(STR("accessKey")));
     assert_true(redact_is_name(STR("private.key")));
@@ -311,7 +311,7 @@ static void names(void **state)
     char lengthy[REDACT_NAME_MAX + 1];
     memset(lengthy, 'a', sizeof lengthy);
     lengthy[REDACT_NAME_MAX] = '\0';
-    const char *bad[] = {lengthy, "_"};
+    const struct str bad[] = {{lengthy, REDACT_NAME_MAX}, STR("_")};
     assert_false(redact_use_names(bad, 1));
     assert_false(redact_use_names(bad + 1, 1));
     assert_true(redact_use_names(NULL, 0));
