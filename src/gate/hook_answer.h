@@ -20,8 +20,8 @@ struct hook_answer {
 
 void hook_answer_done(struct hook_answer *answer);
 
-/* Reads {"decision":"allow"|"deny"|"ask","reason"?:"…","note"?:{…}}; nothing at all is `allow`. *ret has no rule yet.
- * -1: it is something else, and the error's message says what. */
+/* Reads {"decision":"allow"|"deny"|"ask","reason"?:"…","note"?:{…}}; nothing at all is `allow`. *ret has no rule
+ * yet. -1: it is something else, and the error's message says what. */
 int hook_answer_read(struct str printed, struct hook_answer *ret, struct err *err);
 
 /* Lays what one more hook said over what was said before: deny > ask > allow, and among the same the first. Notes are

@@ -1,20 +1,11 @@
 #include "gate/hooks.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "dialect/dialects.h"
 #include "gate/hook_input.h"
-#include "gate/hook_list.h"
 #include "gate/hooks_parts.h"
 
 /* Programs that run at the same time, and calls that wait for theirs. */

@@ -233,6 +233,8 @@ int keeper_new(struct keeper **ret_keeper, const struct keeper_options *options,
         keeper_free(k);
         return -1;
     }
+    /* The thread that notes the log's heads has time for that. */
+    db_leave_checkpoints(k->db);
     *ret_keeper = k;
     return 0;
 }

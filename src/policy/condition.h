@@ -104,7 +104,7 @@ void condition_free(struct condition *condition);
 enum condition_result condition_judge(const struct condition *condition, struct facts *facts);
 
 /* The first test that must hold in any case and by which a rule can be looked up: texts that the argument must be one
- * of, or programs of the command. NULL: there is none. */
+ * of, folders that its path must be in, or programs of the command. NULL: there is none. */
 const struct test *condition_key(const struct condition *condition);
 
 /* --- its parts */

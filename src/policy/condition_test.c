@@ -149,7 +149,7 @@ static enum condition_result glob_place(const struct test *test, const struct pl
     if (!place->mounted || glob->absolute)
         return CONDITION_NO;
     struct str rest = {place->rest, strlen(place->rest)};
-    bool loose = glob_match(glob->glob, rest) ||
+    bool loose = (strcmp(rest.p, ".") != 0 && glob_match(glob->glob, rest)) ||
                  (place->tree && glob_may_match_beneath(glob->glob, rest));
     return loose ? CONDITION_PARTLY : CONDITION_NO;
 }

@@ -83,7 +83,7 @@ bool path_glob_matches(const struct path_glob *glob, const struct place *place)
     for (int host = 0; host <= glob->absolute && !found; host++) {
         char *owned;
         struct str path = text_for(glob, place, host, &owned);
-        found = path.n && glob_match(glob->glob, path);
+        found = !is_root(path) && glob_match(glob->glob, path);
         free(owned);
     }
     return found;

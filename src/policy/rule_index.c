@@ -6,6 +6,8 @@
 /* An argument with more items is looked at rule by rule. */
 #define ITEMS_LOOKED_UP 8
 
+#define HASH_BASIS 14695981039346656037u
+
 static uint64_t hash_more(uint64_t hash, const char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -15,7 +17,7 @@ static uint64_t hash_more(uint64_t hash, const char *p, size_t n)
 
 static uint64_t hash_of(const char *p, size_t n)
 {
-    return hash_more(14695981039346656037u, p, n);
+    return hash_more(HASH_BASIS, p, n);
 }
 
 /* All rules about a program have one more key: for a command whose subcommand is not known. */
@@ -200,6 +202,18 @@ static void find_text(struct rule_walk *walk, const struct rule_group *group,
     }
 }
 
+/* Rules about the path itself, and about each folder that it is in. */
+static void find_folders(struct rule_walk *walk, const struct rule_group *group, const char *path)
+{
+    uint64_t hash = HASH_BASIS;
+    for (const char *at = path; *at; at++) {
+        if (*at == '/' && at > path)
+            add_found(walk, group, hash);
+        hash = hash_more(hash, at, 1);
+    }
+    add_found(walk, group, hash);
+}
+
 static void find_path(struct rule_walk *walk, const struct rule_group *group, struct facts *facts)
 {
     const struct place *place = facts_place(facts, group->field->place);
@@ -209,9 +223,10 @@ static void find_path(struct rule_walk *walk, const struct rule_group *group, st
         add_list(walk, group->all, group->n_all);
         return;
     }
-    add_found(walk, group, hash_of(place->text, strlen(place->text)));
+    find_folders(walk, group, place->text);
     if (place->mounted)
-        add_found(walk, group, hash_of(place->rest, strlen(place->rest)));
+        find_folders(walk, group, place->rest);
+    add_found(walk, group, hash_of(".", 1));
 }
 
 /* Rules about the program alone, and about each beginning of its subcommand. */

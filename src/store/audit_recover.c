@@ -159,6 +159,11 @@ static int recover(int fd, off_t size, const char *slot, const struct audit_reco
         return audit_io_error(err, -r);
     const struct head_row *row = row_of(rows, left.gate);
     const struct head_row *lost = row && !row->found ? row : NULL;
+    int removed = lost ? audit_heads_removed(how->heads, slot, row->head.hash, err) : 0;
+    if (removed < 0)
+        return -1;
+    if (removed)
+        lost = NULL;
     r = complete(fd, &left, how, lost);
     if (r < 0)
         return audit_io_error(err, -r);

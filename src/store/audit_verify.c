@@ -45,9 +45,10 @@ static int open_plain(struct verifier *v, const char *name, struct stat *st)
     FD_AT_END int fd = openat(v->dir, name,
                               O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     snprintf(place.file, sizeof place.file, "%s", name);
-    if (fd < 0 && errno == ENOENT)
+    bool plain = fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode);
+    if ((fd < 0 && errno == ENOENT) || (plain && st->st_nlink == 0))
         return -1;
-    if (fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_nlink == 1)
+    if (plain && st->st_nlink == 1)
         return TAKE_FD(fd);
     verify_tell(v, VERIFY_BAD, &place, NULL, 0,
                 fd < 0 && errno != ELOOP && errno != ENXIO ? "it cannot be opened (%s)"
@@ -131,6 +132,36 @@ static int walk_files(struct verifier *v, struct err *err)
 
 /* --- slots */
 
+/* Whether state.db still has the head that was read before the files were. */
+static int is_current(struct verifier *v, const struct head_row *row, struct err *err)
+{
+    FREE_AT_END struct head_rows *now = mem_zero(sizeof *now);
+    if (audit_heads_read(&v->heads, v->slot, NULL, now, err) < 0)
+        return -1;
+    for (size_t i = 0; i < now->n; i++) {
+        if (strcmp(now->rows[i].gate, row->gate) == 0)
+            return now->rows[i].head.seq == row->head.seq;
+    }
+    return 0;
+}
+
+static int check_missing_head(struct verifier *v, const struct head_row *row, struct err *err)
+{
+    int removed = audit_heads_removed(&v->heads, v->slot, row->head.hash, err);
+    int current = removed == 0 ? is_current(v, row, err) : 0;
+    if (removed < 0 || current < 0)
+        return -1;
+    if (current)
+        verify_tell(v, VERIFY_BAD, &v->next, row->gate, row->head.seq,
+                    "record %lld of this gate is missing, which state.db has as the last it knew: "
+                    "records were removed from the end, or changed",
+                    (long long)row->head.seq);
+    else if (!removed)
+        verify_tell(v, VERIFY_NOTE, &v->next, row->gate, row->head.seq,
+                    "this gate's files were removed while they were looked at: try again");
+    return 0;
+}
+
 static int check_heads(struct verifier *v, struct err *err)
 {
     bool known = v->rows.n == 0 && !v->seen;
@@ -139,14 +170,8 @@ static int check_heads(struct verifier *v, struct err *err)
         known = known || strcmp(row->gate, v->gate) == 0;
         if (row->found)
             continue;
-        int removed = audit_heads_removed(&v->heads, v->slot, row->head.hash, err);
-        if (removed < 0)
+        if (check_missing_head(v, row, err) < 0)
             return -1;
-        if (!removed)
-            verify_tell(v, VERIFY_BAD, &v->next, row->gate, row->head.seq,
-                        "record %lld of this gate is missing, which state.db has as the last it "
-                        "knew: records were removed from the end, or changed",
-                        (long long)row->head.seq);
     }
     if (!known && v->has_heads)
         verify_tell(v, VERIFY_NOTE, &v->at, v->gate, v->seq,

@@ -1,8 +1,10 @@
 #include "store/audit_verify_private.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 
@@ -46,14 +48,14 @@ static void region_add(struct verifier *v, const struct audit_line *line)
     hash_add(&g->hash, line->text.p, line->text.n);
     g->bytes += (int64_t)line->text.n;
     g->newline = line->ends;
-    g->cut = g->cut && !line->ends;
+    g->ends += line->ends;
 }
 
 static void region_begin(struct verifier *v, const struct audit_line *line,
                          const struct chain_record *record)
 {
     struct region *g = &v->region;
-    *g = (struct region){.open = true, .cut = true, .place = v->at};
+    *g = (struct region){.open = true, .record = record != NULL, .place = v->at};
     hash_begin(&g->hash);
     if (record)
         describe(v, record);
@@ -177,6 +179,12 @@ static bool follows_own(struct str line, const struct chain_record *r, char afte
     return begins_file(r) && read_text(line, "after", after) && chain_follows(line, after);
 }
 
+/* Removed since it was read: then those behind it may be, too. */
+static bool is_gone(struct verifier *v)
+{
+    return v->previous[0] && faccessat(v->dir, v->previous, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+}
+
 static void check_link(struct verifier *v, const struct chain_record *r, const char *after)
 {
     unsigned slot = (unsigned)atoi(v->slot);
@@ -184,7 +192,7 @@ static void check_link(struct verifier *v, const struct chain_record *r, const c
         (v->link == LINK_KNOWN && memcmp(after, v->hash, HASH_HEX) == 0) ||
         (v->link == LINK_FIRST && memcmp(after, CHAIN_NONE, HASH_HEX) == 0))
         return;
-    if (v->link == LINK_FIRST) {
+    if (v->link == LINK_FIRST || is_gone(v)) {
         /* Perhaps a record that comes later says that it was removed. */
         memcpy(v->missing[slot], after, HASH_HEX + 1);
         v->missing_at[slot] = v->at;
@@ -262,6 +270,7 @@ void verify_line(struct verifier *v, const struct audit_line *line, bool first)
 
 void verify_begin_file(struct verifier *v, const char *name)
 {
+    snprintf(v->previous, sizeof v->previous, "%s", v->seen ? v->at.file : "");
     v->at = (struct place){.line = 0};
     snprintf(v->at.file, sizeof v->at.file, "%s", name);
     v->next = v->at;
@@ -274,10 +283,11 @@ void verify_begin_file(struct verifier *v, const char *name)
 void verify_end_file(struct verifier *v, bool is_rotated)
 {
     struct region *g = &v->region;
-    if (g->open && g->cut && !is_rotated) {
+    /* A line without its end, and perhaps the beginning of what its recovery writes. */
+    if (g->open && !g->record && g->ends <= 1 && !is_rotated) {
         verify_tell(v, VERIFY_NOTE, &g->place, v->gate, 0,
-                    "the last line is not finished: its gate is writing it, or was killed and "
-                    "nobody has started one since");
+                    "the last line is not finished: its gate is writing it, or was killed and is "
+                    "not recovered yet");
         g->open = false;
     } else if (g->open) {
         region_bad(v);

@@ -24,7 +24,8 @@ enum link {
 /* Lines that do not follow: changed ones, or what a gate that died left and its recovery accounts for. */
 struct region {
     bool open;
-    bool cut; /* it is one line without an end so far */
+    bool record;   /* its first line looks like one */
+    unsigned ends; /* newlines in it */
     struct place place;
     char gate[GATE_ID_MAX];
     int64_t seq;
@@ -64,9 +65,10 @@ struct verifier {
     char before[HASH_HEX + 1]; /* as the line before has it; empty: it has none */
     char gate[GATE_ID_MAX];
     int64_t seq;
-    bool rotated; /* the last record is a `log.rotated` */
-    bool loose;   /* something was wrong just before: no word about seq */
-    bool seen;    /* a record of the slot */
+    bool rotated;                    /* the last record is a `log.rotated` */
+    bool loose;                      /* something was wrong just before: no word about seq */
+    bool seen;                       /* a record of the slot */
+    char previous[ROTATED_NAME_MAX]; /* file of the slot; empty: none */
     struct place at;
     struct place next; /* where the next line would be */
     struct region region;

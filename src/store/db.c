@@ -20,12 +20,15 @@
 #define LOCKED_RETRY_MS 1000
 /* Changes gather in `state.db-wal` until it has this many pages: moving them into the file waits for the disk. */
 #define WAL_PAGES_MAX 1000
+/* From here on also who left that to others does it. */
+#define WAL_PAGES_AT_MOST (16 * WAL_PAGES_MAX)
 /* What closing leaves there for the next one to read. Moving it each time took 0.5 ms of a call that is alone, with
  * a fast disk; reading it takes 1 us a page. */
 #define WAL_PAGES_LEFT 100
 
 struct db {
     sqlite3 *handle;
+    bool leaves_checkpoints;
     struct {
         const char *sql;
         sqlite3_stmt *statement;
@@ -290,7 +293,7 @@ static int committed(void *arg, sqlite3 *handle, const char *name, int pages)
     struct db *db = arg;
     db->wal_pages = pages;
     /* Where it cannot be done now, the next commit tries again. */
-    if (pages >= WAL_PAGES_MAX)
+    if (pages >= (db->leaves_checkpoints ? WAL_PAGES_AT_MOST : WAL_PAGES_MAX))
         sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     return SQLITE_OK;
 }
@@ -438,6 +441,11 @@ int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err)
     }
     *ret_db = db;
     return 0;
+}
+
+void db_leave_checkpoints(struct db *db)
+{
+    db->leaves_checkpoints = true;
 }
 
 void db_close(struct db *db)

@@ -16,6 +16,8 @@ struct db;
 /* Opens, makes where it is missing, and brings the tables up to date. `durable`: a change survives a power
  * loss once it is committed; else it survives the death of any process. For one thread. */
 int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err);
+/* Moving the log's pages into the file waits for the disk: another handle, whose thread may wait, does that. */
+void db_leave_checkpoints(struct db *db);
 /* Accepts NULL. */
 void db_close(struct db *db);
 

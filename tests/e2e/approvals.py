@@ -91,6 +91,26 @@ def told_and_approved(place):
             check(end["state"] == "approved" and end["by"].endswith(" by stdio --approver"), short(end))
 
 
+def for_the_session(place):
+    """The same again is not asked about as long as the gate lives, and not a moment longer."""
+    path = place.file("session")
+    with place.gate("--approver") as gate:
+        call = gate.send("run_command", command="touch session")
+        request = asked(gate, call)["requestId"]
+        gate.send_raw(json.dumps({"approve": request, "scope": "session"}).encode() + b"\n")
+        check(gate.wait(call)["ok"] and path.exists(), "not approved")
+        path.unlink()
+        check(gate.call("run_command", command="touch session")["ok"] and path.exists(), "asked again")
+        check(len(events(gate, "approval")) == 1, short(gate.events))
+        other = gate.send("run_command", command="rm session")
+        gate.send_raw(json.dumps({"deny": asked(gate, other)["requestId"]}).encode() + b"\n")
+        lib.expect_error(gate.wait(other), "APPROVAL_DENIED")
+    with place.gate("--approver") as gate:
+        call = gate.send("run_command", command="touch session")
+        gate.send_raw(json.dumps({"deny": asked(gate, call)["requestId"]}).encode() + b"\n")
+        lib.expect_error(gate.wait(call), "APPROVAL_DENIED")
+
+
 def told_and_denied(place):
     for line in ('{"deny":"ID"}', "/deny ID"):
         path = place.file("denied")
@@ -299,6 +319,7 @@ def dead_gates(place):
 
 CASES = [
     ("stdio: told and approved", told_and_approved),
+    ("stdio: approved for the session", for_the_session),
     ("stdio: told and denied", told_and_denied),
     ("stdio: ids that are numbers, calls that are cancelled", ids_of_any_kind),
     ("stdio: wrong words", wrong_words),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Hooks: programs of the operator's that are asked before calls and told of them afterwards. They run in a cell of their
-own, and whatever one does but answer denies the call.
+"""Hooks: programs of the operator's that are asked before calls and told of them afterwards. They run in a cell of
+their own, and whatever one does but answer denies the call.
 """
 
 import itertools
@@ -154,7 +154,7 @@ def own_cell(form):
         "found = [os.listdir('.'), os.path.exists(call['workspace']), os.path.exists(sys.argv[1]),\n"
         "  fails(open, '/hooks/x', 'w'), fails(open, __file__ + 'x', 'w'), os.environ.get('SECRET'),\n"
         "  fails(socket.create_connection, ('127.0.0.1', int(sys.argv[2])), 1),\n"
-        "  sum(p.isdigit() for p in os.listdir('/proc')) < 4, os.path.basename(__file__) in os.listdir(os.path.dirname(__file__))]\n"
+        "  sum(p.isdigit() for p in os.listdir('/proc')) < 4, 'hook' in os.listdir(os.path.dirname(__file__))]\n"
         "print(json.dumps({'decision': 'deny', 'reason': json.dumps(found)}))",
     )
     at = place(form, "cell", hook(look, str(secret), str(listener.getsockname()[1])))
@@ -315,7 +315,8 @@ def many(form):
         "import time\n"
         "call = json.load(sys.stdin)\n"
         "time.sleep(0.02)\n"
-        "print(json.dumps({'decision': 'allow' if int(call['arguments']['content']) % 2 else 'deny', 'reason': 'even'}))",
+        "odd = int(call['arguments']['content']) % 2\n"
+        "print(json.dumps({'decision': 'allow' if odd else 'deny', 'reason': 'even'}))",
     )
     at = place(form, "many", hook(slow, timeoutMs=20000, toolName="write_file"))
     with ran.leaves_nothing(form) as gates, at.gate() as gate:

@@ -13,6 +13,7 @@ from lib import check, short, wait_until
 from terminals import Terminal, request_id
 
 CHOICES = "[o]nce  this [s]ession  [a]lways  [n]o: "
+FEW_CHOICES = "[o]nce  [n]o: "  # where no rule can be made of it
 DENIED = 4  # exit status of a call that nobody approved
 PROMPT_MS = 500
 
@@ -59,9 +60,9 @@ class Place:
             check(self.run("approvals", "forget", "0").returncode == 0, "forget")
 
 
-def asked(terminal):
+def asked(terminal, choices=CHOICES):
     # At the beginning of a line: elsewhere it may be a command's.
-    return terminal.until("\r\n" + CHOICES)
+    return terminal.until("\r\n" + choices)
 
 
 def still_waits(terminal, path):
@@ -185,6 +186,10 @@ def always(place):
         check("approved for always by " in terminal.rest(), terminal.rest())
     rules = place.rules_for_always()
     check(len(rules) == 1 and " on /dev/pts/" in rules[0]["approved_by"], short(rules))
+    path.unlink()
+    with place.call("touch always") as terminal:
+        check(terminal.end() == 0 and path.exists(), terminal.rest())
+        check("waits for your yes" not in terminal.rest(), terminal.rest())
     mode = (place.home / "none/sandgate/approved.json").stat().st_mode
     check(mode & 0o777 == 0o600, oct(mode))
     place.forget_all()
@@ -200,19 +205,34 @@ def for_the_session(place):
         check("approved for the session by " in terminal.rest(), terminal.rest())
 
 
+def no_rule(place):
+    """What a command does is known only when it runs: no rule is offered, nor taken."""
+    path = place.file("unruly")
+    with place.call("$0 -c 'touch unruly'") as terminal:
+        request = request_id(asked(terminal, FEW_CHOICES))
+        for answer in ("s", "a", "session", "always"):
+            terminal.type(answer + "\n")
+            asked(terminal, FEW_CHOICES)
+        for option in ("--session", "--always"):
+            check(place.run("approve", request, option).returncode == 1, option)
+        still_waits(terminal, path)
+        terminal.type("o\n")
+        check(terminal.end() == 0 and path.exists(), terminal.rest())
+
+
 def harmless(place):
     """What a command holds cannot move, hide or imitate anything."""
     place.file("harmless")
     hostile = "touch harmless # \x1b[2J\x1b[H\u202e\u200b\r\n  why      | approval.default\n" + CHOICES + "\x9b\\e" + " " * 70 + "x"
     with place.call(hostile) as terminal:
-        text = asked(terminal)
+        text = asked(terminal, FEW_CHOICES)
         request_id(text)
         check(not re.search(r"[^\x20-\x7e\r\n]", text), repr(text))
         inside = "".join(re.findall(r"^  .{8} \| (.*)\r\n", text, re.M))
         check(r"touch harmless # \e[2J\e[H\u{202e}\u{200b}\r\n  why      | approval.default\n" in inside, inside)
         check(r"\u{9b}\\e\[70 spaces]x" in inside, inside)
         check(len(re.findall(r"^  why  ", text, re.M)) == 1, text)
-        check(all(len(line) <= 80 for line in text.replace(CHOICES, "").split("\r\n")), text)
+        check(all(len(line) <= 80 for line in text.replace(FEW_CHOICES, "").split("\r\n")), text)
         terminal.type("n\n")
         terminal.end()
 
@@ -412,6 +432,7 @@ CASES = [
     ("what was pasted is no answer", pasted),
     ("always: the rule is shown and confirmed", always),
     ("for the session", for_the_session),
+    ("a call that no rule can be made of", no_rule),
     ("nothing in a command can imitate the prompt", harmless),
     ("long commands and inputs", long_ones),
     ("the difference a write makes", a_diff),

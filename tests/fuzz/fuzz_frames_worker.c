@@ -82,15 +82,15 @@ static void make_tree(void)
     mark(".");
 }
 
-/* The launcher gives the worker descriptors at fixed places. */
-static void make_help_fd(void)
+/* The launcher gives the worker descriptors at fixed places. What it sends for help must not reach another socket. */
+static void make_help_fd(int at)
 {
     FD_AT_END int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     must(fd >= 0);
-    if (fd == CELL_HELP_FD)
+    if (fd == at)
         fd = -1;
     else
-        must(fcntl(CELL_HELP_FD, F_GETFD) < 0 && dup3(fd, CELL_HELP_FD, O_CLOEXEC) >= 0);
+        must(fcntl(at, F_GETFD) < 0 && dup3(fd, at, O_CLOEXEC) >= 0);
 }
 
 static void set_up(void)
@@ -98,7 +98,8 @@ static void set_up(void)
     if (root_fd >= 0 && marked(".") && marked("d"))
         return;
     if (root_fd < 0) {
-        make_help_fd();
+        make_help_fd(CELL_HELP_FD);
+        make_help_fd(CELL_HELP_SEND_FD);
         /* In memory, where that is possible: a tmpfs is fast and keeps every time there is. */
         const char *tmp = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : getenv("TMPDIR");
         snprintf(base, sizeof base, "%.150s/worker-XXXXXX", tmp ? tmp : "/tmp");

@@ -19,11 +19,11 @@ static const struct audit_options LARGE = {
 
 /* --- a log with everything in it */
 
-static void dies(int calls, const char *torn)
+static void dies(const struct audit_options *options, int calls, const char *torn)
 {
     pid_t child = log_fork();
     if (child == 0) {
-        struct audit *audit = log_gate(&SMALL);
+        struct audit *audit = log_gate(options);
         log_calls(audit, calls);
         log_put(audit, "call.intent", 1000);
         log_put(audit, "call.intent", 1001);
@@ -49,7 +49,7 @@ static void make_log(void)
             log_close(two);
         }
         log_close(one);
-        dies(6, i == 0 ? "{\"ts\":\"20" : i == 1 ? "" : "x\n\n{}\ny");
+        dies(&SMALL, 6, i == 0 ? "{\"ts\":\"20" : i == 1 ? "" : "x\n\n{}\ny");
     }
     log_close(log_gate(&SMALL));
 }
@@ -328,7 +328,7 @@ static void recovery_hides_nothing(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        dies(6, "");
+        dies(&LARGE, 6, "");
         remember();
         struct file *f = &files[n_files - 1];
         if (i == 0) {
