@@ -208,6 +208,8 @@ void keeper_after(struct keeper *k, const struct call *call)
 /* Whoever an agent's tools can change is no judge of them. */
 static int refuse_inside(const struct keeper *k, struct err *err)
 {
+    if (!k->hooks)
+        return 0;
     const struct workplace *at = session_workplace(k->options.session);
     for (size_t i = 0; i < at->n_roots + at->n_command_roots; i++) {
         const struct root *root = i < at->n_roots ? &at->roots[i]
