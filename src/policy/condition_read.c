@@ -108,26 +108,6 @@ static struct node *add_part(struct node *node)
     return part;
 }
 
-/* Inner objects that are not described may have any fields. */
-static bool has_inner(const struct arg *arg, const struct field *field)
-{
-    for (size_t i = 1; i < field->n_parts; i++) {
-        if (arg->type != ARG_OBJECT && arg->type != ARG_OBJECTS)
-            return false;
-        if (!arg->items)
-            return true;
-        const struct arg *inner = NULL;
-        for (size_t k = 0; k < arg->n_items && !inner; k++) {
-            if (str_is(field->parts[i], arg->items[k].name))
-                inner = &arg->items[k];
-        }
-        if (!inner)
-            return false;
-        arg = inner;
-    }
-    return true;
-}
-
 static void list_arguments(const struct tool *tool, char *out, size_t size)
 {
     size_t used = 0;
@@ -143,8 +123,7 @@ static int check_known(struct reader *r, const struct field *field)
         const struct tool *tool = r->place->tools[i];
         if (!tool_pattern_matches(r->place->pattern, tool, tool->name))
             continue;
-        const struct arg *arg = tool_argument(tool, field->parts[0]);
-        if (arg && has_inner(arg, field))
+        if (tool_takes(tool, field))
             return 0;
         meant = meant ? meant : tool;
     }
