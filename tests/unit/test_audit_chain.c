@@ -72,7 +72,7 @@ static void a_stranger_can_check_it(void **state)
     assert_int_equal(log_is_whole()->report.torn, 1);
     if (run_documented_check() != 0)
         fail_msg("%s", read_all("check.out"));
-    assert_int_equal(system("sed -i 3s/file.read/file.raed/ " FIRST), 0);
+    assert_int_equal(system("sed -i s/file.read/file.raed/ audit/*.jsonl"), 0);
     assert_int_not_equal(run_documented_check(), 0);
 }
 
