@@ -95,6 +95,13 @@ static void hold_to(struct call *call, const struct charge *charge)
     }
 }
 
+void keeper_restrain(void *self, struct call *call)
+{
+    (void)self;
+    for (size_t i = 0; i < call->verdict.n_charges; i++)
+        hold_to(call, &call->verdict.charges[i]);
+}
+
 /* What a call writes is known before; of all else it gets what is left. */
 static bool takes_the_rest(const struct call *call, enum charge_unit unit)
 {
@@ -163,8 +170,7 @@ int keeper_charge(void *self, struct call *call, struct err *err)
     }
     if (mark(k, "RELEASE one_call") < 0)
         return db_error(k->db, err);
-    for (size_t i = 0; i < call->verdict.n_charges; i++)
-        hold_to(call, &call->verdict.charges[i]);
+    keeper_restrain(k, call);
     return 0;
 }
 

@@ -94,6 +94,7 @@ def run_program(case, places, tools, exchange):
             running.stop()
         stderr.seek(0)
         err = stderr.read().decode("utf-8", "replace")
+    places.printed.append(out.strip())
     if err:
         exchange.append(f"2> {err.rstrip()}")
     return problems + check_streams(case, out, status, err)
@@ -115,15 +116,20 @@ def inherited(case):
     return {key: case[key] for key in ("dialect", "format", "agent", "config", "env", "options") if key in case}
 
 
-def run_in(places, case, root, tools, exchange):
-    case = {key: expand(value, places.names()) for key, value in case.items()}
-    make_all(places, case.get("files", {}))
+def write_config(root, case):
     if "config" in case:
         config = case["config"]
         (root / "config.json").write_text(config if isinstance(config, str) else dump(config))
+
+
+def run_in(places, case, root, tools, exchange):
+    case = {key: expand(value, places.names()) for key, value in case.items()}
+    make_all(places, case.get("files", {}))
     before = snapshot(places)
     problems = []
     for step in [case, *({**inherited(case), **more} for more in case.get("then", []))]:
+        step = expand(step, {f"PRINTED:{n}": text for n, text in enumerate(places.printed, 1)})
+        write_config(root, step)
         try:
             problems += run_program(step, places, tools[step.get("dialect", "native")], exchange)
         except Failed as error:
