@@ -84,8 +84,11 @@ static void hold_to(struct call *call, const struct charge *charge)
 {
     if (charge->unit == CHARGE_MS) {
         uint64_t end = call->start_ns + (uint64_t)charge->amount * 1000000;
-        if (end < call->deadline_ns)
-            call->deadline_ns = end;
+        if (end >= call->deadline_ns)
+            return;
+        call->deadline_ns = end;
+        if (call->command)
+            call->command->budget = charge->rule;
     } else if (charge->unit == CHARGE_BYTES_WRITTEN) {
         bool changes = call->op == &op_table[OP_EDIT] || call->op == &op_table[OP_FRONTMATTER];
         if (changes && charge->amount < call->request.change.max_bytes)
