@@ -40,6 +40,7 @@ struct command {
     const char *beneath; /* it has to lie in this folder */
     size_t max_output;   /* kept of each stream */
     bool less_time;      /* than it asked for, by a rule */
+    const char *budget;  /* the verdict's rule that leaves it still less; NULL: none */
     bool passed_on;      /* nothing is kept: whoever asked takes the output as it comes */
 
     /* What became of it. */

@@ -43,6 +43,8 @@ struct policy_hook {
     int (*open)(void *self, struct err *err);
     int (*charge)(void *self, struct call *call, struct err *err);
     int (*close)(void *self, struct err *err);
+    /* A charged call was prepared once more: it still has no more than it paid for. May be NULL. */
+    void (*restrain)(void *self, struct call *call);
     /* A charged call has ended. */
     void (*settle)(void *self, struct call *call);
 };

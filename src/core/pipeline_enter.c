@@ -126,9 +126,12 @@ int pipeline_recheck(struct call *call, struct err *err)
                 call->verdict.rule);
     verdict_done(&call->verdict);
     call->verdict = paid;
-    if (r < 0 || asks)
+    if (r < 0 || asks || call->tool->prepare(call, err) < 0)
         return -1;
-    return call->tool->prepare(call, err);
+    const struct policy_hook *policy = &call->pipeline->policy;
+    if (policy->restrain)
+        policy->restrain(policy->self, call);
+    return 0;
 }
 
 /* Its verdict is known and lets it run. */

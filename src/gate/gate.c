@@ -4,7 +4,9 @@
 #include <limits.h>
 #include <malloc.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -161,6 +163,18 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
     return session_new(&gate->session, &gate->loop, &options, err);
 }
 
+/* A rule that cannot be meant is told of like all else that is wrong with the operator's file. */
+static int name_file(const struct gate_options *o, struct err *err)
+{
+    const char *file = o->config_file ? o->config_file : getenv("SANDGATE_CONFIG");
+    if (strcmp(err->reason, "rule_cannot_be_kept") == 0) {
+        const struct err why = *err;
+        snprintf(err->message, sizeof err->message, "%.180s: %.320s", file ? file : "config.json",
+                 why.message);
+    }
+    return -1;
+}
+
 static int open_keeper(struct gate *gate, const struct gate_options *o, struct err *err)
 {
     struct keeper_options options = {
@@ -173,7 +187,7 @@ static int open_keeper(struct gate *gate, const struct gate_options *o, struct e
         .durable = strcmp(config_text(gate->config, "audit.sync"), "always") == 0,
     };
     if (keeper_new(&gate->keeper, &options, err) < 0)
-        return -1;
+        return name_file(o, err);
     gate->pipeline.policy = keeper_hook(gate->keeper);
     return 0;
 }

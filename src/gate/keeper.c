@@ -192,6 +192,7 @@ struct policy_hook keeper_hook(struct keeper *k)
         .open = keeper_open_books,
         .charge = keeper_charge,
         .close = keeper_close_books,
+        .restrain = keeper_restrain,
         .settle = keeper_settle,
     };
 }

@@ -84,8 +84,11 @@ static void hold_to(struct call *call, const struct charge *charge)
 {
     if (charge->unit == CHARGE_MS) {
         uint64_t end = call->start_ns + (uint64_t)charge->amount * 1000000;
-        if (end < call->deadline_ns)
-            call->deadline_ns = end;
+        if (end >= call->deadline_ns)
+            return;
+        call->deadline_ns = end;
+        if (call->command)
+            call->command->budget = charge->rule;
     } else if (charge->unit == CHARGE_BYTES_WRITTEN) {
         bool changes = call->op == &op_table[OP_EDIT] || call->op == &op_table[OP_FRONTMATTER];
         if (changes && charge->amount < call->request.change.max_bytes)
@@ -93,6 +96,13 @@ static void hold_to(struct call *call, const struct charge *charge)
         if (!call->verdict.max_bytes || charge->amount < call->verdict.max_bytes)
             call->verdict.max_bytes = charge->amount;
     }
+}
+
+void keeper_restrain(void *self, struct call *call)
+{
+    (void)self;
+    for (size_t i = 0; i < call->verdict.n_charges; i++)
+        hold_to(call, &call->verdict.charges[i]);
 }
 
 /* What a call writes is known before; of all else it gets what is left. */
@@ -163,8 +173,7 @@ int keeper_charge(void *self, struct call *call, struct err *err)
     }
     if (mark(k, "RELEASE one_call") < 0)
         return db_error(k->db, err);
-    for (size_t i = 0; i < call->verdict.n_charges; i++)
-        hold_to(call, &call->verdict.charges[i]);
+    keeper_restrain(k, call);
     return 0;
 }
 

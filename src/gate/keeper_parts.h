@@ -63,6 +63,7 @@ bool keeper_costs(void *self, const struct call *call);
 int keeper_open_books(void *self, struct err *err);
 int keeper_charge(void *self, struct call *call, struct err *err);
 int keeper_close_books(void *self, struct err *err);
+void keeper_restrain(void *self, struct call *call);
 void keeper_settle(void *self, struct call *call);
 /* Some time soon what came since is added to the sums over all calls. */
 void keeper_sum_later(struct keeper *k);

@@ -110,6 +110,10 @@ bool run_limit_words(const struct call *call, char out[RUN_WORDS_MAX])
 bool run_duration_rule(const struct call *call, char out[RUN_WORDS_MAX])
 {
     char rule[CALL_RULE_MAX];
+    if (call->command->budget) {
+        snprintf(out, RUN_WORDS_MAX, "%.100s (by what is left of it)", call->command->budget);
+        return true;
+    }
     if (!call->command->less_time)
         return false;
     call_limit_rule(call, "maxDuration", rule);

@@ -18,6 +18,10 @@ ANSWERS = {
 }
 RUN_FACTS = ("tier", "duration_ms")
 DIALECTS = ("native", "sidecar", "system", "toolhost", "runner")
+# What the policy answers, and how a message names the rule that it was.
+REFUSALS = ("POLICY_DENIED", "CAPABILITY_DENIED", "RATE_LIMITED", "BUDGET_EXCEEDED")
+NOT_APPROVED = ("APPROVAL_DENIED", "APPROVAL_TIMEOUT")
+RULE = re.compile(r"\b(approval|policy|tools|agents|files)\.\w|\bhooks\[\d+\]|\bsandgate\.json\b")
 # How a refusal for the shape of an argument reads where there is no field that says so.
 SHAPE_WORDS = re.compile(r"(missing required|invalid type|must be an? \w+, not |unknown argument)")
 
@@ -57,13 +61,23 @@ def done(dialect, case, result):
     return {"ok": True, "result": result} if dialect == "native" else {"ok": True, **result}
 
 
-def refused(dialect, case, error):
+def decision_of(error):
+    """What stands beside the error of a call that the policy refused, where the case does not say."""
+    if error["code"] in NOT_APPROVED:
+        asked = {"requiresPrompt": True, "requestId": {"$regex": "^[0-9A-Za-z]+$"}}
+        return {"decision": {"approved": False, **asked, "message": error["message"]}}
+    return {"decision": {"allowed": False, "reason": error["message"]}} if error["code"] in REFUSALS else {}
+
+
+def refused(dialect, case, outcome):
+    error = outcome["error"]
     if dialect == "runner":
         return error
     if dialect == "sidecar":
         return {"success": False, "tool": case.get("tool"), "output": None, "error": error}
     if dialect == "system":
-        return {"success": False, "error": error}
+        said = {"decision": outcome["decision"]} if "decision" in outcome else decision_of(error)
+        return {"success": False, "error": error, **said}
     usual = {"details": {}, "retryable": False, "retry_after_ms": None} if dialect == "native" else {"details": {}}
     return {"ok": False, "error": {**usual, **error}}
 
@@ -72,18 +86,27 @@ def whole_answer(case, ident, name, outcome):
     """An answer of the wire format, from what a case says in short: `result` or `error`."""
     dialect = case.get("dialect", "native")
     ok = "result" in outcome
-    inner = done(dialect, case, outcome["result"]) if ok else refused(dialect, case, outcome["error"])
+    inner = done(dialect, case, outcome["result"]) if ok else refused(dialect, case, outcome)
     return wire_of(case).answer(ident, name, inner, ok)
 
 
+def in_full(case, answer):
+    """One of `answers`: in short where it has `error` or `done`."""
+    if "event" in answer or not {"error", "done"} & set(answer):
+        return answer
+    outcome = {"result": answer["done"]} if "done" in answer else answer
+    return whole_answer(case, answer["id"], answer.get("tool_name"), outcome)
+
+
 def expected_answers(case, count):
-    """One for each line; None where a line has no answer."""
+    """A list for each line: empty where it has no answer, of several where events come too."""
     if "answers" not in case:
         ident = wire_of(case).bare_id if case.get("front") == "call" else case.get("id", "1")
-        return [whole_answer(case, ident, case["tool"], case)]
+        return [[whole_answer(case, ident, case["tool"], case)]]
     if len(case["answers"]) != count:
         raise Failed(f"the case has {count} lines and {len(case['answers'])} answers")
-    return [whole_answer(case, a["id"], a.get("tool_name"), a) if a and "error" in a else a for a in case["answers"]]
+    several = [a if isinstance(a, list) else [a] if a else [] for a in case["answers"]]
+    return [[in_full(case, answer) for answer in line] for line in several]
 
 
 # --- what holds for every answer
@@ -132,6 +155,14 @@ def shape_reason(dialect, inner):
     return {"missing required": "missing", "unknown argument": "unknown"}.get(found[1], "type") if found else None
 
 
+def check_refusal(dialect, inner):
+    """Whoever is refused by the policy is told by which rule."""
+    error = {} if dialect == "runner" else inner["error"]
+    if error.get("code") not in REFUSALS + NOT_APPROVED or RULE.search(error["message"]):
+        return []
+    return [f"the refusal names no rule: {error['message']}"]
+
+
 def check_error(tools, call, reason):
     """Where arguments are refused for their shape, the schema the caller was given must refuse them too."""
     if reason not in ("missing", "type", "range", "unknown") or not call or call[0] not in tools.rows:
@@ -155,7 +186,8 @@ def check_inner(case, tools, call, inner):
         raise Failed(f"not a {shape}: {problems}")
     inner = without_run_facts(dialect, inner)
     if not ok:
-        return inner, check_error(tools, call, shape_reason(dialect, inner))
+        problems = check_refusal(dialect, inner)
+        return inner, problems + check_error(tools, call, shape_reason(dialect, inner))
     return inner, check_result(case, tools, call, inner) if call else ["done, though the request is not a call"]
 
 
@@ -173,9 +205,24 @@ def read_answer(case, tools, line, raw):
     return wire.rewrap(answer, inner), problems
 
 
+def asked_for(case, lines, expected):
+    """All that must come, each with the request it answers: a line that is no call lets one go on that waits."""
+    asked = []
+    waiting = []
+    for line, wanted in zip(lines, expected):
+        is_call = call_in(wire_of(case), line) is not None
+        own = [one for one in wanted if "event" not in one]
+        if is_call and not own:
+            waiting.append(line)
+        for one in wanted:
+            late = "event" not in one and not is_call and waiting
+            asked.append((waiting.pop(0) if late else line, one))
+    return asked
+
+
 def pair_up(case, lines, expected, raw):
     """Which request an answer belongs to: the next one, or in `together` the one whose expectation it fits best."""
-    asked = [(line, wanted) for line, wanted in zip(lines, expected) if wanted is not None]
+    asked = asked_for(case, lines, expected)
     if len(raw) != len(asked):
         raise Failed(f"{len(raw)} answers, not {len(asked)}")
     pairs = []
@@ -241,7 +288,8 @@ def check_audit(case, places):
     if not {"audit", "audit_lacks"} & set(case):
         return []
     text = "".join(path.read_text(encoding="utf-8") for path in sorted((places.root / AUDIT).glob("*.jsonl")))
-    records = [record for record in map(parse, text.splitlines()) if record["kind"].startswith("call.")]
+    kinds = {expected["kind"].partition(".")[0] for expected in case.get("audit", [])} | {"call"}
+    records = [r for r in map(parse, text.splitlines()) if r["kind"].partition(".")[0] in kinds]
     if not records:
         return ["nothing was recorded"]
     problems = [f"a record lacks {key}: {shown(r)}" for r in records for key in COMMON if key not in r]

@@ -29,6 +29,7 @@ class Places:
     def __init__(self, root):
         self.root = pathlib.Path(root)
         self.tmp = None
+        self.printed = []  # by each command line of the case
         for name in [*filter(None, FOLDERS.values()), "home"]:
             (self.root / name).mkdir()
         (self.root / "xdg").mkdir(mode=0o700)

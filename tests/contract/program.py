@@ -112,13 +112,29 @@ class Running:
         self.process.communicate()
 
 
-def is_event(line):
-    """What a command prints comes as it likes; cases are about answers."""
-    return b'"event":' in line[:4096] and "event" in json.loads(line)
+def event_in(line):
+    """The event that a line tells of; "" where it is an answer."""
+    return json.loads(line).get("event", "") if b'"event":' in line[:4096] else ""
+
+
+def answers_in(out):
+    """What a command prints comes as it likes, and other events only count where a case waits for them."""
+    return [line for line in out.splitlines() if not event_in(line)]
+
+
+def next_line(running, wanted):
+    """The next answer, or the next event where one is wanted; in any case not what a command prints."""
+    for line in iter(running.read_line, None):
+        event = event_in(line)
+        if "event" in wanted and not event:
+            raise Failed(f"an answer in place of an event: {line.decode('utf-8', 'replace')[:1000]}")
+        if "event" in wanted and event != "output" or not event:
+            return line
+    return None
 
 
 def filled_in(line, answers):
-    """%LAST:field% is the string that the latest answer with such a field has there."""
+    """%LAST:field% is the string that the latest answer or event with such a field has there."""
 
     def last(match):
         found = re.findall(rb'"%s":"([^"\\]*)"' % match[1], b"\n".join(answers))
@@ -129,16 +145,18 @@ def filled_in(line, answers):
     return re.sub(rb"%LAST:(\w+)%", last, line)
 
 
-def talk(running, case, lines, answered):
-    """Sends the lines: all at once, or each when the one before is answered. The raw answers and the exit status."""
+def talk(running, case, lines, expected):
+    """Sends the lines: all at once, or each when what is to come for the one before has come. The raw answers (and
+    events, where they are expected) and the exit status."""
     raw = [as_line(line) for line in lines]
-    if case.get("together") or len(raw) == 1:
+    events = any("event" in one for wanted in expected for one in wanted)
+    if case.get("together") or (len(raw) == 1 and not events):
         out, status = running.finish(b"\n".join(raw) + (b"" if case.get("cut") else b"\n"))
-        return [answer for answer in out.splitlines() if not is_event(answer)], status
+        return answers_in(out), status
     answers = []
-    for line, has_answer in zip(raw, answered):
+    for line, wanted in zip(raw, expected):
         running.send(filled_in(line, answers) + b"\n")
-        if has_answer:
-            answers.append(next(answer for answer in iter(running.read_line, None) if not is_event(answer)))
+        for one in wanted:
+            answers.append(next_line(running, one))
     out, status = running.finish()
-    return answers + [answer for answer in out.splitlines() if not is_event(answer)], status
+    return answers + answers_in(out), status

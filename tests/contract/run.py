@@ -31,7 +31,7 @@ PROGRAM = os.environ.get("SANDGATE") or str(HERE.parents[1] / "build" / "sandgat
 JOBS = 2 * len(os.sched_getaffinity(0))
 KEYS = set(
     "name dialect format front files config agent mounts options env cwd id tool arguments lines answers together cut"
-    " result error argv stdin stdout stderr status after records records_lack audit audit_lacks beyond_schema".split()
+    " result error decision argv stdin stdout stderr status after records records_lack audit audit_lacks beyond_schema then".split()
 )
 
 
@@ -48,6 +48,9 @@ def check_answers(case, places, tools, pairs):
     problems = []
     inner = []
     for line, wanted, raw in pairs:
+        if "event" in wanted:
+            problems += [f"event{p}" for p in mismatches(wanted, parse(raw.decode("utf-8")))]
+            continue
         value, found = read_answer(case, tools, line, raw)
         problems += found + [f"answer{p}" for p in mismatches(wanted, value)]
         inner.append(wire_of(case).unwrap(value))
@@ -57,7 +60,7 @@ def check_answers(case, places, tools, pairs):
 def run_stdio(case, places, tools, running, exchange):
     lines = case["lines"] if "lines" in case else [request_of(case)]
     expected = expected_answers(case, len(lines))
-    raw, status = talk(running, case, lines, [wanted is not None for wanted in expected])
+    raw, status = talk(running, case, lines, expected)
     exchange += [f"< {shown(as_line(line).decode('utf-8', 'replace'))}" for line in lines]
     exchange += [f"> {shown(answer.decode('utf-8', 'replace'), 2000)}" for answer in raw]
     return check_answers(case, places, tools, pair_up(case, lines, expected, raw)), "", status
@@ -91,6 +94,7 @@ def run_program(case, places, tools, exchange):
             running.stop()
         stderr.seek(0)
         err = stderr.read().decode("utf-8", "replace")
+    places.printed.append(out.strip())
     if err:
         exchange.append(f"2> {err.rstrip()}")
     return problems + check_streams(case, out, status, err)
@@ -107,17 +111,29 @@ def run_case(case, root, tools, exchange):
         places.done()
 
 
-def run_in(places, case, root, tools, exchange):
-    case = {key: expand(value, places.names()) for key, value in case.items()}
-    make_all(places, case.get("files", {}))
+def inherited(case):
+    """What every step of a case has in common with the first."""
+    return {key: case[key] for key in ("dialect", "format", "agent", "config", "env", "options") if key in case}
+
+
+def write_config(root, case):
     if "config" in case:
         config = case["config"]
         (root / "config.json").write_text(config if isinstance(config, str) else dump(config))
+
+
+def run_in(places, case, root, tools, exchange):
+    case = {key: expand(value, places.names()) for key, value in case.items()}
+    make_all(places, case.get("files", {}))
     before = snapshot(places)
-    try:
-        problems = run_program(case, places, tools[case.get("dialect", "native")], exchange)
-    except Failed as error:
-        problems = [str(error)]
+    problems = []
+    for step in [case, *({**inherited(case), **more} for more in case.get("then", []))]:
+        step = expand(step, {f"PRINTED:{n}": text for n, text in enumerate(places.printed, 1)})
+        write_config(root, step)
+        try:
+            problems += run_program(step, places, tools[step.get("dialect", "native")], exchange)
+        except Failed as error:
+            problems.append(str(error))
     return problems + check_audit(case, places) + check_after(places, before, case.get("after", {}))
 
 

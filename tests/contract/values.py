@@ -126,6 +126,11 @@ def length(wanted, actual):
     return [] if len(actual) == wanted else [f"has length {len(actual)}, not {wanted}"]
 
 
+def between(wanted, actual):
+    least, most = wanted
+    return [] if TYPES["integer"](actual) and least <= actual <= most else [f"is not from {least} to {most}"]
+
+
 def json_text(wanted, actual):
     try:
         return mismatches(wanted, parse(actual))
@@ -144,6 +149,7 @@ MATCHERS = {
     "$absent": lambda _, a: [] if a is ABSENT else ["must be absent"],
     "$has": has,
     "$length": length,
+    "$between": between,
     "$json": json_text,
 }
 
