@@ -36,7 +36,6 @@ struct prompt {
     enum prompt_step step;
     uv_poll_t poll;
     uv_timer_t retry;
-    char *who;
 };
 
 /* --- questions */
@@ -148,7 +147,8 @@ static void stop_asking(struct prompt *p)
 static void decide(struct prompt *p, bool yes, enum approval_scope scope)
 {
     struct err err;
-    struct approval_decision decision = {.yes = yes, .scope = scope, .by = p->who};
+    FREE_AT_END char *who = who_decides(NULL);
+    struct approval_decision decision = {.yes = yes, .scope = scope, .by = who};
     if (keeper_decide(p->keeper, p->first->approval.id, &decision, &err) < 0) {
         FREE_AT_END char *text = mem_format("sandgate: %s\n", err.message);
         say(p, text);
@@ -315,7 +315,6 @@ struct prompt *prompt_start(struct gate *gate)
     p->listener.asked = asked;
     p->listener.over = over;
     p->keeper = gate->keeper;
-    p->who = who_decides(NULL);
     keeper_listen(p->keeper, &p->listener);
     return p;
 }
@@ -328,7 +327,6 @@ static void closed(uv_handle_t *handle)
         return;
     }
     terminal_close(&p->terminal);
-    free(p->who);
     free(p);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "core/call_limits.h"
 #include "gate/keeper_parts.h"
@@ -99,7 +100,8 @@ static void read_allowed(struct keeper *k, const struct call *call)
     k->allowed_mark = mark;
     k->allowed_whose = TAKE_PTR(whose);
     allowances_each(k->db, session, call->agent, call->dialect->name, add_allowance, k, &err);
-    remember_load(add_remembered, k, &err);
+    if (remember_load(add_remembered, k, &err) < 0)
+        log_warning("%s", err.message);
 }
 
 static void lift(struct keeper *k, struct call *call, const struct policy_call *pc)
@@ -206,6 +208,8 @@ void keeper_after(struct keeper *k, const struct call *call)
 /* Whoever an agent's tools can change is no judge of them. */
 static int refuse_inside(const struct keeper *k, struct err *err)
 {
+    if (!k->hooks)
+        return 0;
     const struct workplace *at = session_workplace(k->options.session);
     for (size_t i = 0; i < at->n_roots + at->n_command_roots; i++) {
         const struct root *root = i < at->n_roots ? &at->roots[i]

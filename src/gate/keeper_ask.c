@@ -201,24 +201,28 @@ void keeper_poll(uv_timer_t *timer)
     }
 }
 
+/* For a yes that reaches further than one call there has to be a rule that says how far. */
+static int keep_rule(struct keeper *k, const char *id, const struct approval_decision *decision,
+                     struct err *err)
+{
+    struct approval it = {0};
+    int r = approvals_get(k->db, id, &it, err);
+    if (r == 0 && it.state == APPROVAL_WAITING) {
+        if (!it.proposal)
+            r = err_set(err, ERR_INVALID_ARGUMENTS,
+                        "no rule could be made of this call: approve it once");
+        else if (decision->scope == APPROVE_ALWAYS)
+            r = remember_add((struct str){it.proposal, strlen(it.proposal)}, decision->by, err);
+    } /* else approvals_decide says what became of it */
+    approval_done(&it);
+    return r;
+}
+
 int keeper_decide(struct keeper *k, const char *id, const struct approval_decision *decision,
                   struct err *err)
 {
-    if (decision->yes && decision->scope == APPROVE_ALWAYS) {
-        struct approval it = {0};
-        if (approvals_get(k->db, id, &it, err) < 0)
-            return -1;
-        int r = it.state != APPROVAL_WAITING ? 0 /* decide says what became of it */
-                : it.proposal
-                    ? remember_add((struct str){it.proposal, strlen(it.proposal)}, decision->by,
-                                   err)
-                    : err_set(err, ERR_INVALID_ARGUMENTS,
-                              "there is no rule that could be written for this call: approve it "
-                              "once");
-        approval_done(&it);
-        if (r < 0)
-            return -1;
-    }
+    if (decision->yes && decision->scope != APPROVE_ONCE && keep_rule(k, id, decision, err) < 0)
+        return -1;
     if (approvals_decide(k->db, id, decision, err) < 0)
         return -1;
     /* Ours would see it at the next poll: now is better, but not from within a listener. */

@@ -194,7 +194,7 @@ static int visit(void *self, const struct command_view *view, struct err *err)
     bool known = word_is_fixed(view, first);
     const struct program *program = known ? find_program(command_name(first, room)) : NULL;
     BUF_AT_END struct buf subcommand = BUF_INIT(SHELL_TEXT_MAX);
-    bool exact = known && !view->assigns;
+    bool exact = known && !view->unsure;
     if (program)
         read_subcommand(view, program, &subcommand, &exact);
     struct command_pair pair = {

@@ -11,7 +11,7 @@ struct walk {
     unsigned depth;
 };
 
-static int walk_text(struct walk *walk, struct str text, bool assigns);
+static int walk_text(struct walk *walk, struct str text, bool unsure);
 static int walk_command(struct walk *walk, struct command_view view);
 
 /* The length of one expansion as shell_read writes it, 0 if there is none here. */
@@ -69,7 +69,7 @@ static int too_deep(struct walk *walk)
 }
 
 static int walk_joined(struct walk *walk, struct str lead, const struct shell_word *words, size_t n,
-                       bool assigns)
+                       bool unsure)
 {
     BUF_AT_END struct buf text = BUF_INIT((size_t)4 * SHELL_TEXT_MAX);
     buf_add(&text, lead.p ? lead.p : "", lead.n);
@@ -80,7 +80,7 @@ static int walk_joined(struct walk *walk, struct str lead, const struct shell_wo
     }
     if (text.failed)
         return too_deep(walk);
-    return walk_text(walk, buf_str(&text), assigns);
+    return walk_text(walk, buf_str(&text), unsure);
 }
 
 static bool is_exec(struct str word)
@@ -102,7 +102,7 @@ static size_t exec_length(const struct shell_word *words, size_t n)
 static int walk_find(struct walk *walk, const struct command_view *view)
 {
     static const struct shell_word here = {.text = STR_INIT(".")};
-    struct command_view inner = {.found = &here, .n_found = 1, .assigns = view->assigns};
+    struct command_view inner = {.found = &here, .n_found = 1, .unsure = view->unsure};
     size_t i = 1;
     while (i < view->n && command_in_list(" -H -L -P ", view->words[i].text))
         i++;
@@ -134,6 +134,19 @@ static bool find_starts_others(const struct command_view *view)
     return false;
 }
 
+/* Words that a shell reads once more, after it has put in what they stand for: the name of a file can then be the
+ * end of one command and the beginning of the next. */
+static bool is_unsure(const struct shell_word *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool home = words[i].text.n && words[i].text.p[0] == '~' &&
+                    !(words[i].flags & SHELL_QUOTED);
+        if (!shell_word_known(&words[i]) || home)
+            return true;
+    }
+    return false;
+}
+
 static int walk_inner(struct walk *walk, const struct command_wrap *wrap,
                       const struct command_view *view, struct command_inner inner)
 {
@@ -146,9 +159,10 @@ static int walk_inner(struct walk *walk, const struct command_wrap *wrap,
     if (wrap->kind == WRAP_FIND)
         done = walk_find(walk, view);
     else if (wrap->kind == WRAP_SHELL || wrap->kind == WRAP_FIRST)
-        done = walk_text(walk, words[0].text, view->assigns);
+        done = walk_text(walk, words[0].text, view->unsure || is_unsure(words, 1));
     else
-        done = walk_joined(walk, inner.text, words, n, view->assigns);
+        done = walk_joined(walk, inner.text, words, n,
+                           view->unsure || inner.text.p || is_unsure(words, n));
     walk->depth--;
     return done;
 }
@@ -171,14 +185,14 @@ static int walk_command(struct walk *walk, struct command_view view)
             return 0;
         if (wrap->kind != WRAP_PREFIX || inner.text.p)
             return walk_inner(walk, wrap, &view, inner);
-        view.assigns |= wrap->assigns;
+        view.unsure |= wrap->assigns;
         view.more_words |= wrap->more_words;
         view.words += inner.at;
         view.n -= inner.at;
     }
 }
 
-static int walk_text(struct walk *walk, struct str text, bool assigns)
+static int walk_text(struct walk *walk, struct str text, bool unsure)
 {
     SHELL_AT_END struct shell_script script = {0};
     if (shell_read(text, &script, walk->err) < 0)
@@ -192,7 +206,7 @@ static int walk_text(struct walk *walk, struct str text, bool assigns)
         struct command_view view = {
             .words = command->words + command->assigns,
             .n = command->n - command->assigns,
-            .assigns = assigns || command->assigns,
+            .unsure = unsure || command->assigns,
         };
         if (walk_command(walk, view) < 0)
             return -1;

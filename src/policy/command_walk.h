@@ -10,8 +10,8 @@ struct command_view {
     const struct shell_word *words; /* the program first */
     size_t n;                       /* at least 1 */
     bool wraps;                     /* it starts what is visited next */
-    bool assigns;                   /* variables are set for it */
-    bool more_words;                /* xargs adds some */
+    bool unsure;     /* variables are set for it, or its text is known only when it runs */
+    bool more_words; /* xargs adds some */
     const struct shell_word *found; /* where find starts, for what stands as `{}` */
     size_t n_found;                 /* at least 1 if it is find that runs this */
 };

@@ -81,6 +81,7 @@ struct audit {
 
     /* Rotation. */
     uint64_t file_bytes;
+    int64_t file_seq;   /* of the first record in a file that was gone on in */
     bool found_large;   /* as it was left, not by our first record */
     uint64_t rotate_at; /* not before the file is larger than this */
     bool crowded;       /* there may be more rotated files than are to be kept */

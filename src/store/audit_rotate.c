@@ -83,6 +83,7 @@ static bool rotate(struct audit *a)
     a->fd = TAKE_FD(next);
     a->file_bytes = 0;
     begin_file(a, name);
+    a->file_seq = a->last.seq;
     if (a->options.sync != AUDIT_SYNC_NONE)
         fsync(a->dir);
     return true;
@@ -94,6 +95,11 @@ void audit_rotate_if_large(struct audit *a)
     bool large = a->file_bytes > max && a->file_bytes > a->rotate_at;
     if (!large || a->syncing || a->noting || a->closing || a->sync_error || a->ended)
         return;
+    /* So recovery finds the head of a gate that died in its last file or in the one before it. */
+    if (a->noted.seq < a->file_seq) {
+        audit_note_start(a);
+        return;
+    }
     /* A file that cannot be renamed (an append-only folder) is used on: growing beats refusing. */
     bool done = rotate(a);
     a->rotate_at = done ? 0 : a->file_bytes + max;

@@ -34,8 +34,9 @@ TOLD = {
 }
 
 
+WAYS = ("lines", "chat", "process", "process in chat words")
 EVERYTHING = [
-    *(f"{verb} by {way}" for verb in ("approve", "deny") for way in ("lines", "chat", "process", "process in chat words")),
+    *(f"{verb} by {way}" for verb in ("approve", "deny") for way in WAYS),
     "used", "denied", "timed_out", "cancelled", "cancel", "kill", "end", "leave",
 ]  # fmt: skip
 
@@ -55,9 +56,9 @@ class Call:
 class Door:
     """A gate that can be opened again after its end."""
 
-    def __init__(self, place, approver):
+    def __init__(self, place, *options):
         self.place = place
-        self.approver = approver
+        self.options = options
         self.gate = None
         self.open()
 
@@ -68,8 +69,7 @@ class Door:
         self.killed = False
         self.cells = []
         self.sync = None  # the call that shows how far it has read
-        options = ["--config", self.place.config, *["--approver"] * self.approver]
-        self.gate = Gate(self.place.form, *options, workspace=self.place.workspace, state=self.place.home, env=UNSET)
+        self.gate = self.place.gate(*self.options)
         self.gate.wait(self.gate.send("time.now", call_id=f"s{next(self.place.numbers)}"))
 
     def hurting(self):
@@ -95,14 +95,20 @@ class Place:
         self.home = form.folder("random/home", 0o700)
         self.workspace = form.folder("random/ws")
         self.state = self.home / "sandgate"
-        approval = {"default": "approve", "timeoutMs": TIMEOUT_MS, "rules": [{"toolName": "run_command", "action": "prompt"}]}
-        self.config = form.write(form.base / "random/config.json", json.dumps({"approval": approval}))
+        rules = [{"toolName": "run_command", "action": "prompt"}]
+        config = {"approval": {"default": "approve", "timeoutMs": TIMEOUT_MS, "rules": rules}}
+        self.config = form.write(form.base / "random/config.json", json.dumps(config))
         self.numbers = itertools.count(1)
-        self.doors = [Door(self, True), Door(self, False)]
+        # In a session with a name a call is the same call in the next gate too, down to its digest.
+        named = form.run(self.home, "session", "create", "--workspace", self.workspace).stdout.decode().strip()
+        self.doors = [Door(self, "--approver", "--session", named), Door(self, "--workspace", self.workspace)]
         self.rows = {}  # of all rounds
         self.calls = {}
         self.old = []  # requests that are over
         self.seen = collections.Counter()
+
+    def gate(self, *options):
+        return Gate(self.form, "--config", self.config, *options, state=self.home, env=UNSET)
 
     def ran(self, word):
         path = self.workspace / "ran"
@@ -137,7 +143,7 @@ class Place:
     def decide(self, call, verb=None):
         """One of the three ways: the lines of the approver's gate, as JSON or as in a chat, or another process."""
         verb = verb or self.rng.choice(("approve", "approve", "deny"))
-        way = self.rng.choice(("lines", "chat", "process", "process", "process in chat words"))
+        way = self.rng.choice(WAYS)
         self.seen[f"{verb} by {way}"] += 1
         if way in ("lines", "chat"):
             line = json.dumps({verb: call.request}) if way == "lines" else f"/{verb} {call.request}"
@@ -261,7 +267,7 @@ class Place:
             door.gate.kill()
             door.gate.end()
         # One more finds what those left.
-        with Gate(self.form, "--config", self.config, workspace=self.workspace, state=self.home, env=UNSET) as gate:
+        with self.gate("--workspace", self.workspace) as gate:
             gate.ok("time.now")
             gate.close_input()
             check(gate.wait_exit() == 0, "exit status")

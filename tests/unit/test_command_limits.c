@@ -193,6 +193,15 @@ static void pairs(void **state)
         {"make", "make:"},
         {"make -j4 test", "make:test"},
         {"X=1", ""},
+        /* Read once more after it was expanded: a file's name may hold a command. */
+        {"eval touch *", "touch:?"},
+        {"eval touch ~", "touch:?"},
+        {"eval touch $0", "touch:?"},
+        {"eval touch a", "touch:"},
+        {"eval 'touch *'", "touch:"},
+        {"sh -c \"touch $x\"", "touch:?"},
+        {"sh -c 'touch $x'", "touch:"},
+        {"env -S 'touch $X'", "touch:?"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         COMMAND_PAIRS_AT_END struct command_pairs found = {.n = 0};
