@@ -182,7 +182,8 @@ static inline void start(void *self, struct call *call)
     k->starts++;
     k->running = true;
     /* Whatever else happens: what runs has its intent on record, was approved if it had to be, and paid. */
-    assert_true(k->intents == 1 && k->intent_at <= durable);
+    bool reads = call->tool->capabilities == CAP_FS_READ;
+    assert_true(k->intents == 1 && k->intent_at <= (reads ? flushed : durable));
     assert_true(!k->holds || k->approved);
     assert_true(!k->must_pay || k->paid);
     if (finish_at_once)
@@ -330,10 +331,19 @@ static const struct tool work = {
     .dialect = DIALECT_NATIVE,
     .name = "work",
     .args = ARG_TABLE(work_args, struct work_args),
+    .capabilities = CAP_FS_WRITE,
     .runner = RUN_WORKER,
     .prepare = prepare,
 };
-static const struct tool *const tools[] = {&work, NULL};
+static const struct tool look = {
+    .dialect = DIALECT_NATIVE,
+    .name = "look",
+    .args = ARG_TABLE(work_args, struct work_args),
+    .capabilities = CAP_FS_READ,
+    .runner = RUN_WORKER,
+    .prepare = prepare,
+};
+static const struct tool *const tools[] = {&work, &look, NULL};
 
 /* --- the front */
 
