@@ -265,6 +265,10 @@ void keeper_free(struct keeper *k)
     if (!k)
         return;
     hooks_free(k->hooks);
+    /* Closing them takes turns of the loop, and none of them may fire in one. */
+    uv_timer_stop(&k->poll);
+    uv_timer_stop(&k->settle);
+    uv_timer_stop(&k->sums);
     if (k->db)
         keeper_settle_all(k);
     db_close(k->db);
