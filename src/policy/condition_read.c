@@ -143,8 +143,10 @@ static int read_field(struct reader *r, struct str name, struct field *ret)
     if (name.n > 4 && memcmp(name.p + name.n - 4, "_b64", 4) == 0)
         return fail(r, "a test of the argument without _b64 sees this one too: use that");
     char *copy = mem_copy(name.p, name.n);
-    for (char *at = copy; at;) {
-        char *dot = strchr(at, '.');
+    const char *at = copy;
+    const char *dot;
+    do {
+        dot = strchr(at, '.');
         size_t n = dot ? (size_t)(dot - at) : strlen(at);
         if (n == 0 || field.n_parts == FIELD_PARTS_MAX) {
             free(copy);
@@ -152,8 +154,8 @@ static int read_field(struct reader *r, struct str name, struct field *ret)
                         FIELD_PARTS_MAX);
         }
         field.parts[field.n_parts++] = (struct str){at, n};
-        at = dot ? dot + 1 : NULL;
-    }
+        at += n + (dot != NULL);
+    } while (dot);
     for (int i = 0; i < PLACE_COUNT; i++) {
         if (strcmp(copy, place_names[i]) == 0)
             field.place = (enum place_id)i;

@@ -159,7 +159,7 @@ int facts_read_place(struct facts *facts, struct str text, struct place *ret)
 static struct str before_glob(struct str pattern)
 {
     size_t folder = 0;
-    for (size_t i = 0; i < pattern.n && !memchr("*?[{\\", pattern.p[i], 5); i++) {
+    for (size_t i = 0; i < pattern.n && !strchr("*?[{\\", pattern.p[i]); i++) {
         if (pattern.p[i] == '/')
             folder = i + 1;
     }
