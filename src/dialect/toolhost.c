@@ -43,7 +43,8 @@ static void write_details(const struct call *call, const struct err *err, struct
     if (call->has_path) {
         jo_ktext(j, "mount", call->workplace->roots[call->path.root].name);
         call_write_path(call, j, "path");
-    } else if (err->code == ERR_PATH_OUTSIDE_WORKSPACE) {
+    } else if (err_row(err->code)->kind == KIND_POLICY) {
+        /* It was refused before its path was looked at. */
         write_refused_path(call, j);
     }
     if (err->field[0])

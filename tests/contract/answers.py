@@ -21,7 +21,7 @@ DIALECTS = ("native", "sidecar", "system", "toolhost", "runner")
 # What the policy answers, and how a message names the rule that it was.
 REFUSALS = ("POLICY_DENIED", "CAPABILITY_DENIED", "RATE_LIMITED", "BUDGET_EXCEEDED")
 NOT_APPROVED = ("APPROVAL_DENIED", "APPROVAL_TIMEOUT")
-RULE = re.compile(r"\b(approval|policy|tools|agents|files)\.\w|\bhooks\[\d+\]|\bsandgate\.json\b")
+RULE = re.compile(r"\b(approval|policy|tools|agents|files)\.[\w*]|\bhooks\[\d+\]|\bsandgate\.json\b")
 # How a refusal for the shape of an argument reads where there is no field that says so.
 SHAPE_WORDS = re.compile(r"(missing required|invalid type|must be an? \w+, not |unknown argument)")
 

@@ -43,9 +43,9 @@ def environment(case, places):
 def options(case, places):
     dialect = case.get("dialect", "native")
     argv = [] if dialect == "native" else ["--dialect", dialect]
-    if dialect != "toolhost":
+    if dialect != "toolhost" and "--session" not in case.get("options", []):  # which has a workspace of its own
         argv += ["--workspace", places.folder("@project")]
-    else:
+    elif dialect == "toolhost":
         for mount in case.get("mounts", ["@project", "@pkg", "@state"]):
             argv += [f"--{mount[1:]}", places.folder(mount)]
     for name in ("format", "agent"):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs/CONTRACT_CASES.md names contract cases that exist, and leaves none of the dialects' own out. Prints TAP."""
+"""docs/CONTRACT_CASES.md names contract cases that exist, and leaves none of the dialects' and the policy's own out.
+Prints TAP."""
 
 import json
 import pathlib
@@ -8,7 +9,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs/CONTRACT_CASES.md"
 CASES = ROOT / "tests/contract/cases"
-DIALECTS = ("native", "sidecar", "system", "toolhost", "runner")
+SUBJECTS = ("native", "sidecar", "system", "toolhost", "runner", "policy")
 
 
 def cases_there():
@@ -31,12 +32,12 @@ def checks():
     there = cases_there()
     table = list(rows())
     named = {case for _, _, cases in table for case in cases}
-    own = {case for case in there if case.split("_", 1)[0] in DIALECTS}
-    lacking = [name for name in DIALECTS if not any(s.lower() == f"{name} requirements" for s, _, _ in table)]
+    own = {case for case in there if case.split("_", 1)[0] in SUBJECTS}
+    lacking = [name for name in SUBJECTS if not any(s.lower() == f"{name} requirements" for s, _, _ in table)]
     return [
         ("every case that is named exists", sorted(named - there)),
-        ("every case of a dialect's own is named", sorted(own - named)),
-        ("every dialect has its requirements", lacking),
+        ("every case of a dialect's or the policy's own is named", sorted(own - named)),
+        ("every dialect and the policy have their requirements", lacking),
         ("every requirement has a case", [r for _, r, cases in table if not any(cases)]),
     ]
 
