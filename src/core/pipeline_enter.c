@@ -124,6 +124,7 @@ int pipeline_recheck(struct call *call, struct err *err)
                 "the settings changed while the call was on its way, and now someone has to be "
                 "asked about it by the rule %s: call again",
                 call->verdict.rule);
+    paid.as_named |= call->verdict.as_named;
     verdict_done(&call->verdict);
     call->verdict = paid;
     if (r < 0 || asks)
