@@ -150,6 +150,7 @@ static inline void wait_durable(void *self, void (*done)(void *arg, int status),
 
 static bool policy_refuses;
 static bool policy_asks;
+static bool policy_looks_at_paths;
 static bool policy_costs;
 static bool books_are_taken;
 static bool books_fail; /* when they are to be closed */
@@ -231,6 +232,7 @@ static inline int judge(void *self, struct call *call, struct err *err)
     if (policy_refuses)
         return err_set(err, ERR_POLICY_DENIED, "no");
     call->verdict.kind = policy_asks ? VERDICT_ASK : VERDICT_ALLOW;
+    call->verdict.as_named = policy_looks_at_paths;
     return 0;
 }
 
@@ -390,6 +392,7 @@ static inline int set_up(void **state)
     memset(known, 0, sizeof known);
     recorded = flushed = durable = n_waiters = 0;
     flush_fails = disk_is_slow = finish_at_once = kill_is_slow = policy_refuses = false;
+    policy_looks_at_paths = false;
     policy_asks = policy_costs = books_are_taken = books_fail = no_money = books_open = false;
     n_charged = 0;
     buf_init(&trace, 1u << 24);
