@@ -81,12 +81,13 @@ struct call {
     bool has_path;
     uint64_t edition; /* of the settings that it was last checked with */
     struct verdict verdict;
-    bool approved;   /* someone was asked and said yes */
-    bool charged;    /* what it costs was taken */
-    struct ask *ask; /* the policy's, while it is held */
+    bool approved;        /* someone was asked and said yes */
+    bool charged;         /* what it costs was taken */
+    bool cut_off;         /* how far it came is not known */
+    struct ask *ask;      /* the policy's, while it is held */
     char approval_id[16]; /* under which someone was asked; "": nobody was */
-    char *approved_by; /* who said yes; NULL: nobody was asked */
-    char *note;        /* a hook's, JSON; NULL: none */
+    char *approved_by;    /* who said yes; NULL: nobody was asked */
+    char *note;           /* a hook's, JSON; NULL: none */
     int64_t waited_ms;
     size_t copies;   /* of its content that the answer has; 0: one */
     size_t expected; /* bytes that the answer may have */

@@ -244,6 +244,7 @@ void pipeline_finish(struct call *call, const struct err *err)
         err = &call->err;
     if (err) {
         call->failed = true;
+        call->cut_off = err->code == ERR_INTERRUPTED;
         if (err != &call->err)
             call->err = *err;
         if (call->kill_ns && (err->code == ERR_CANCELLED || err->code == ERR_INTERRUPTED))

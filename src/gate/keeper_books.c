@@ -91,6 +91,8 @@ static void hold_to(struct call *call, const struct charge *charge)
             call->command->budget = charge->rule;
     } else if (charge->unit == CHARGE_BYTES_WRITTEN) {
         bool changes = call->op == &op_table[OP_EDIT] || call->op == &op_table[OP_FRONTMATTER];
+        if (most(call, charge->unit) == 0)
+            return;
         if (changes && charge->amount < call->request.change.max_bytes)
             call->request.change.max_bytes = charge->amount;
         if (!call->verdict.max_bytes || charge->amount < call->verdict.max_bytes)
@@ -185,8 +187,9 @@ static int64_t used_of(const struct call *call, const struct charge *charge)
         return (int64_t)((call->end_ns - call->start_ns + 999999) / 1000000);
     if (charge->unit != CHARGE_BYTES_WRITTEN)
         return charge->amount;
-    /* What a command wrote, and what a call that was cut off did, is not known. */
-    if (call->command || (call->failed && call->err.code == ERR_INTERRUPTED))
+    /* What a command wrote, and what a call that was cut off did, is not known. Those that take nothing write
+     * nothing. */
+    if (call->command || call->cut_off || charge->amount == 0)
         return charge->amount;
     if (call->failed)
         return 0;

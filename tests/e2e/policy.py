@@ -232,6 +232,20 @@ def bytes_and_seconds(form):
         gate.refused("BUDGET_EXCEEDED", "run_command", command="true")
 
 
+def reading_is_not_writing(form):
+    """what a budget of bytes written does not count"""
+    config = {"approval": {"default": "approve"}, "policy": {"budgets": [{"unit": "bytesWritten", "limit": 1000}]}}
+    place = Place(form, "reading", config)
+    (place.workspace / "big").write_text("a" * 5000)
+    with place.gate() as gate:
+        gate.ok("time.now")
+        gate.ok("read_file", path="big")
+        gate.ok("search", pattern="a")
+        gate.ok("edit_file", path="big", edits=[{"old_text": "a" * 5000, "new_text": "b"}], dry_run=True)
+        gate.ok("write_file", path="f", content="x" * 1000)
+        gate.refused("BUDGET_EXCEEDED", "write_file", path="f", content="y")
+
+
 def spent_by(place):
     try:
         return place.change("SELECT coalesce(sum(spent), 0) FROM budget")[0][0]
@@ -358,8 +372,9 @@ def nothing_set(form):
     check(done.returncode == 0 and (place.workspace / "b").exists(), "who types a command himself is not asked")
 
 
-CASES = [in_a_child(example), exact_over_two_gates, retry_after_is_exact, bytes_and_seconds, spent_is_spent,
-         capabilities, rules_with_conditions, workspace_tightens, nothing_set]
+CASES = [in_a_child(example), exact_over_two_gates, retry_after_is_exact, bytes_and_seconds,
+         reading_is_not_writing, spent_is_spent, capabilities, rules_with_conditions, workspace_tightens,
+         nothing_set]
 
 
 def main():

@@ -59,6 +59,7 @@ struct known {
     bool unsafe; /* was answered before its record was safe */
     unsigned intents, outcomes, starts, cancels, kills, answers;
     unsigned holds, forgets, charges, settles;
+    bool cut_off;  /* when it was settled */
     bool held;     /* in the policy's hands */
     bool approved; /* the policy let it go on */
     bool must_pay;
@@ -313,6 +314,7 @@ static inline void settle(void *self, struct call *call)
 {
     (void)self;
     known_of(call)->settles++;
+    known_of(call)->cut_off = call->cut_off;
     assert_true(known_of(call)->paid);
 }
 

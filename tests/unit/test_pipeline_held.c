@@ -84,6 +84,24 @@ static void without_anyone_to_ask_it_is_denied(void **state)
     assert_int_equal(known[1].starts, 0);
 }
 
+/* Who is cancelled and then has to be ended may have done all of it: that is not given back. */
+static void cancelling_gives_nothing_back(void **state)
+{
+    (void)state;
+    policy_costs = true;
+    submit(1);
+    submit(2);
+    turn();
+    for (int i = 1; i <= 2; i++) {
+        pipeline_cancel(known[i].call, ERR_CANCELLED, "enough");
+        finish(known[i].call, i == 1 ? ERR_INTERRUPTED : ERR_CANCELLED);
+    }
+    turn();
+    assert_int_equal(known[1].code, ERR_CANCELLED);
+    assert_true(known[1].cut_off);
+    assert_false(known[2].cut_off);
+}
+
 static void a_turn_is_charged_together_and_before_its_records(void **state)
 {
     (void)state;
@@ -299,6 +317,7 @@ int main(void)
         TEST(time_that_someone_took_does_not_count),
         TEST(who_is_cancelled_while_it_waits_never_runs),
         TEST(without_anyone_to_ask_it_is_denied),
+        TEST(cancelling_gives_nothing_back),
         TEST(a_turn_is_charged_together_and_before_its_records),
         TEST(who_cannot_pay_does_not_run),
         TEST(books_that_cannot_be_closed_let_nobody_run),
