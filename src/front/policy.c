@@ -9,6 +9,7 @@
 #include "base/shown.h"
 #include "core/registry.h"
 #include "front/front.h"
+#include "gate/state.h"
 
 #define OPTIONS (OPTIONS_DIALECT | OPTIONS_PLACE | OPTIONS_IDENTITY | OPTIONS_LISTING)
 #define WHY_SHOWN_MAX 2000
@@ -177,6 +178,17 @@ static int help(void)
     return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
+/* Only looked at: whoever owns it goes on. */
+static int find_session(const struct options *o, struct gate_options *go, struct named *named,
+                        struct err *err)
+{
+    FD_AT_END int state_fd = -1;
+    if (state_open(&state_fd, err) < 0 || named_load(state_fd, o->session, named, err) < 0)
+        return -1;
+    front_use_session(go, named);
+    return 0;
+}
+
 int front_policy(int argc, char *const *argv)
 {
     struct options o;
@@ -194,7 +206,9 @@ int front_policy(int argc, char *const *argv)
         log_error("say `explain TOOL [JSON]` or `reset`; see `sandgate policy --help`");
         return EXIT_USAGE;
     }
-    if (front_gate_options(&o, &go, &state_path, &err) < 0)
+    CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
+    if (front_gate_options(&o, &go, &state_path, &err) < 0 ||
+        (o.session && find_session(&o, &go, &named, &err) < 0))
         return front_usage_error(&err);
     go.commands = false;
     if (gate_open(&gate, &go, &err) < 0)

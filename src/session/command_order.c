@@ -153,9 +153,11 @@ static void set_limits(const struct call *call, const struct limits *groups, str
                                       call->verdict.max_memory);
     int64_t processes = config_int(config, "commands.processes");
     o->files = config_int(config, "commands.openFiles");
-    o->file_size = config_int(config, "commands.fileSize");
+    o->file_size = call_limit_lower(config_int(config, "commands.fileSize"),
+                                    call->verdict.max_bytes);
     o->cpu_seconds = config_int(config, "commands.cpuSeconds");
-    o->watch_written = config_int(config, "commands.diskWrites");
+    o->watch_written = call_limit_lower(config_int(config, "commands.diskWrites"),
+                                        call->verdict.max_bytes);
     if (!groups || !limits_by_group(groups, LIMIT_MEMORY)) {
         o->watch_memory = memory;
         o->data = memory;
