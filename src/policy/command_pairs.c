@@ -223,8 +223,12 @@ static bool reads_more(const struct command_view *view, struct str name)
 static int visit(void *self, const struct command_view *view, struct err *err)
 {
     char room[COMMAND_NAME_MAX];
-    if (view->wraps)
-        return add_starter(self, command_name(&view->words[0], room), err);
+    /* find does things of its own besides (`-delete`, `-fprint`). */
+    bool finds = command_is(command_name(&view->words[0], room), "find");
+    if (view->wraps && add_starter(self, command_name(&view->words[0], room), err) < 0)
+        return -1;
+    if (view->wraps && !finds)
+        return 0;
     const struct shell_word *first = &view->words[0];
     bool known = word_is_fixed(view, first);
     const struct program *program = known ? find_program(command_name(first, room)) : NULL;
