@@ -31,8 +31,10 @@ PROGRAM = os.environ.get("SANDGATE") or str(HERE.parents[1] / "build" / "sandgat
 JOBS = 2 * len(os.sched_getaffinity(0))
 KEYS = set(
     "name dialect format front files config agent mounts options env cwd id tool arguments lines answers together cut"
-    " result error decision argv stdin stdout stderr status after records records_lack audit audit_lacks beyond_schema then".split()
+    " result error decision argv stdin stdout stderr status after then records records_lack audit audit_lacks"
+    " beyond_schema".split()
 )
+ONCE = {"name", "files", "after", "then", "audit", "audit_lacks"}  # of a case, not of its further steps
 
 
 def check_streams(case, out, status, err):
@@ -101,7 +103,9 @@ def run_program(case, places, tools, exchange):
 
 
 def run_case(case, root, tools, exchange):
-    if unknown := set(case) - KEYS:
+    unknown = set(case) - KEYS
+    unknown |= {key for step in case.get("then", []) for key in step if key in ONCE or key not in KEYS}
+    if unknown:
         return [f"the case has keys that mean nothing: {sorted(unknown)}"]
     root.mkdir()
     places = Places(root)
