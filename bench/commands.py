@@ -83,15 +83,6 @@ def has_run(sandgate):
     return subprocess.run([sandgate, "run", "--help"], capture_output=True, check=False).returncode == 0
 
 
-def build_resident(sandgate):
-    """A gate with more memory; None where the program does not lie in a folder it was built in."""
-    build = sandgate.parent
-    if not (build / "build.ninja").exists():
-        return None
-    subprocess.run(["ninja", "-C", build, "--quiet", "bench/resident"], stdout=subprocess.DEVNULL, check=True)
-    return build / "bench/resident"
-
-
 def own_ways(sandgate, workspace):
     place = ["--workspace", workspace]
     yield "spawn", Way("posix_spawn, no sandbox", "spawn", [TRUE])
@@ -104,8 +95,8 @@ def own_ways(sandgate, workspace):
     yield "call", Way("`sandgate call run_command`, start to exit", "spawn", call)
     if has_run(sandgate):
         yield "run", Way("`sandgate run -- true`, start to exit", "spawn", [sandgate, "run", *place, "--", "true"])
-    resident = build_resident(sandgate)
-    if resident:
+    # A gate with more memory.
+    for resident in files.build_beside(sandgate, ["resident"]):
         for name, megabytes in (("light", 0), ("heavy", RESIDENT_MB)):
             title = f"`sandgate stdio`, {megabytes} MB of other memory in it, call to answer"
             yield name, Way(title, "warm", [resident, str(megabytes), *place])

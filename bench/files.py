@@ -120,6 +120,16 @@ def compile_programs(folder, programs=None):
         subprocess.run([compiler, *flags, "-o", folder / program, *paths], check=True)
 
 
+def build_beside(sandgate, programs):
+    """Programs of bench/ that link the library, made where `sandgate` was; none where that is not known."""
+    build = sandgate.parent
+    if not (build / "build.ninja").exists():
+        return []
+    names = [f"bench/{name}" for name in programs]
+    subprocess.run(["ninja", "-C", build, "--quiet", *names], stdout=subprocess.DEVNULL, check=True)
+    return [build / name for name in names]
+
+
 def make_text(size):
     ends = len(FIRST_WORD) + len(LAST_WORD) + 3
     middle = (LINE * (size // len(LINE) + 1))[: size - ends]
@@ -166,6 +176,7 @@ def make_servers(names, sandgate, workspace):
 
 def make_environment(folder):
     environment = {key: os.environ[key] for key in os.environ if not key.startswith("SANDGATE_")}
+    environment["SANDGATE_APPROVAL_DEFAULT"] = "approve"  # nobody is there to be asked
     for variable in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         path = folder / variable.lower()
         path.mkdir()

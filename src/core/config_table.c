@@ -216,11 +216,11 @@ static const struct config_row rows[] = {
      .choices = "daily|weekly|monthly", .doc = "When the budget starts anew, in UTC."},
     {"policy.capabilities.filesystem.read", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
      .doc =
-         "Folders and files that tools may read, with everything beneath them; unset, all that a "
+         "Paths that tools may read, as globs (`src/**`); unset, all that a "
          "session has."},
     {"policy.capabilities.filesystem.write", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
      .doc =
-         "Folders and files that tools may change, with everything beneath them; unset, all that "
+         "Paths that tools may change, as globs (`src/**`); unset, all that "
          "a session has."},
     {"policy.capabilities.command", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
      .doc = "Whether tools may start programs."},
@@ -290,7 +290,7 @@ static const struct config_row rows[] = {
     {"audit.batchMs", CONFIG_INT, CONFIG_NEVER, .number = 100, .min = 1, .max = 60000,
      .doc = "Milliseconds of records a power loss may cost in `batch` mode."},
     {"audit.maxBytes", CONFIG_SIZE, CONFIG_NEVER, .number = 64 * MIB, .min = 64 * KIB, .max = TIB,
-     .doc = "The size from which an audit file is rotated at the next start."},
+     .doc = "The size from which an audit file is renamed and a new one begun."},
     {"audit.maxFiles", CONFIG_INT, CONFIG_NEVER, .number = 0, .min = 0, .max = 10000,
      .doc = "Rotated audit files that are kept, the oldest being removed; 0 keeps all."},
     {"audit.anchor", CONFIG_LIST, CONFIG_NEVER, .program = true,

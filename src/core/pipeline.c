@@ -91,6 +91,17 @@ static void fail_batch(struct call_list *list, const struct err *err)
     }
 }
 
+static void begin(struct pipeline *p, struct call *call)
+{
+    struct err err;
+    if (call->kill_ns)
+        pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
+    else if (call->edition != pipeline_settings_of(call) && pipeline_recheck(call, &err) < 0)
+        pipeline_finish(call, &err); /* the settings changed while its intent was written */
+    else
+        dispatch(p, call);
+}
+
 static void release(void *arg, int status)
 {
     struct batch *batch = arg;
@@ -103,18 +114,10 @@ static void release(void *arg, int status)
     for (struct call *call = batch->start.first, *next; call; call = next) {
         next = call->next;
         call_list_remove(&batch->start, call);
-        if (call->kill_ns || status < 0) {
-            if (!call->kill_ns)
-                pipeline_finish(call, &err);
-            else
-                pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
-        } else if (call->edition != pipeline_settings_of(call) &&
-                   pipeline_recheck(call, &err) < 0) {
-            /* The workspace's own settings became known while its intent was written. */
+        if (status < 0 && !call->kill_ns)
             pipeline_finish(call, &err);
-        } else {
-            dispatch(p, call);
-        }
+        else
+            begin(p, call);
     }
     if (status < 0)
         fail_batch(&batch->answer, &err);
@@ -156,6 +159,19 @@ static void refuse_unrecorded(struct pipeline *p, const struct err *err)
     }
 }
 
+/* Whoever changes nothing leaves nothing behind that a lost record would have to explain: a process that dies cannot
+ * take the record with it any more, and the answer waits for the disk. */
+static void begin_readers(struct pipeline *p, struct call_list *list)
+{
+    for (struct call *call = list->first, *next; call; call = next) {
+        next = call->next;
+        if (call->tool->capabilities & ~(unsigned)CAP_FS_READ || call->approved)
+            continue;
+        call_list_remove(list, call);
+        begin(p, call);
+    }
+}
+
 static void advance(struct pipeline *p)
 {
     while (p->to_start.first || p->to_answer.first) {
@@ -164,10 +180,13 @@ static void advance(struct pipeline *p)
             refuse_unrecorded(p, &err);
             continue;
         }
+        struct call_list start = call_list_take(&p->to_start);
+        struct call_list done = call_list_take(&p->to_answer);
+        begin_readers(p, &start);
+        if (!start.first && !done.first)
+            continue;
         struct batch *batch = mem_zero(sizeof *batch);
-        batch->pipeline = p;
-        batch->start = call_list_take(&p->to_start);
-        batch->answer = call_list_take(&p->to_answer);
+        *batch = (struct batch){.pipeline = p, .start = start, .answer = done};
         p->recorder.wait_durable(p->recorder.self, release, batch);
     }
 }

@@ -124,6 +124,8 @@ int pipeline_recheck(struct call *call, struct err *err)
                 "the settings changed while the call was on its way, and now someone has to be "
                 "asked about it by the rule %s: call again",
                 call->verdict.rule);
+    /* A rule about paths that holds now has to hold for what is opened. */
+    paid.as_named |= call->verdict.as_named;
     verdict_done(&call->verdict);
     call->verdict = paid;
     if (r < 0 || asks || call->tool->prepare(call, err) < 0)

@@ -11,6 +11,7 @@
 #include "dialect/format.h"
 #include "front/forward.h"
 #include "front/front.h"
+#include "front/notice.h"
 #include "front/prompt.h"
 
 /* Of the command line or standard input. */
@@ -112,9 +113,12 @@ static int run_here(const struct gate_options *go, const char *tool, struct str 
     if (gate_open(&gate, go, &err) < 0)
         return front_usage_error(&err);
     struct prompt *prompt = prompt_start(&gate);
+    struct notice notice;
+    notice_start(&notice, &gate);
     submit(&gate, tool, arguments, one);
     while (!one->answered)
         uv_run(&gate.loop, UV_RUN_DEFAULT);
+    notice_stop(&notice);
     prompt_stop(prompt);
     gate_close(&gate);
     return one->status;

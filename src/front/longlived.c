@@ -5,6 +5,7 @@
 
 #include "front/forward.h"
 #include "front/front.h"
+#include "front/notice.h"
 
 #define STOP_GRACE_MS 3000
 
@@ -87,6 +88,8 @@ int longlived_run(const struct gate_options *options, const struct named *named,
         gate_close(&s->gate);
         return front_usage_error(&err);
     }
+    struct notice notice;
+    notice_start(&notice, &s->gate);
     s->lines = start(&s->gate, how, STDIN_FILENO, STDOUT_FILENO, ended, s);
     s->gate.pipeline.settled = flush;
     s->gate.pipeline.settled_arg = s;
@@ -97,6 +100,7 @@ int longlived_run(const struct gate_options *options, const struct named *named,
     while (!s->over)
         uv_run(&s->gate.loop, UV_RUN_DEFAULT);
     s->gate.pipeline.settled = NULL;
+    notice_stop(&notice);
     forward_close(s->forward);
     lines_free(s->lines);
     uv_close((uv_handle_t *)&s->grace, NULL);

@@ -14,6 +14,7 @@
 #define OPTIONS (OPTIONS_DIALECT | OPTIONS_PLACE | OPTIONS_IDENTITY)
 
 struct mcp {
+    struct keeper_listener listener; /* first */
     struct gate *gate;
     struct lines *lines;
     bool initialized;
@@ -74,6 +75,31 @@ static void answered(struct call *call)
     free(p->id_json);
     free(p);
     call_free(call);
+}
+
+/* Who shows progress shows that a person is to be asked, and what to do about it. */
+static void asked(struct keeper_listener *self, const struct approval *approval)
+{
+    struct mcp *m = (struct mcp *)self;
+    for (struct lines_call *c = lines_calls(m->lines); c; c = c->next) {
+        struct pending *p = (struct pending *)c;
+        if (!p->progress_json || strcmp(c->call->uid, approval->call) != 0)
+            continue;
+        struct buf *out = lines_begin_answer(m->lines);
+        BUF_AT_END struct buf text = BUF_INIT(4096);
+        buf_addf(&text, "waits for approval: `sandgate approve %s` or `sandgate deny %s`",
+                 approval->id, approval->id);
+        if (out) {
+            mcp_write_progress(p->progress_json, ++p->bytes, buf_str(&text), out);
+            lines_end_answer(m->lines);
+        }
+    }
+}
+
+static void over(struct keeper_listener *self, const struct approval *approval)
+{
+    (void)self;
+    (void)approval;
 }
 
 static struct pending *find_by_id(struct mcp *m, const char *id_json)
@@ -193,7 +219,14 @@ static void too_long(void *self, size_t max)
     refuse(self, NULL, &error);
 }
 
+static void leave(void *self)
+{
+    struct mcp *m = self;
+    keeper_unlisten(m->gate->keeper, &m->listener);
+}
+
 static const struct lines_user mcp_user = {
+    .leave = leave,
     .take = take,
     .too_long = too_long,
     .before_send = before_send,
@@ -207,6 +240,9 @@ static struct lines *start(struct gate *gate, const void *how, int in_fd, int ou
     (void)how;
     struct mcp *m = mem_zero(sizeof *m);
     m->gate = gate;
+    m->listener.asked = asked;
+    m->listener.over = over;
+    keeper_listen(gate->keeper, &m->listener);
     m->lines = lines_start(gate, &mcp_user, m, in_fd, out_fd, ended, arg);
     return m->lines;
 }

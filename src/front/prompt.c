@@ -312,6 +312,7 @@ struct prompt *prompt_start(struct gate *gate)
     uv_unref((uv_handle_t *)&p->poll);
     uv_unref((uv_handle_t *)&p->retry);
     p->poll.data = p->retry.data = p;
+    p->listener.decides = true;
     p->listener.asked = asked;
     p->listener.over = over;
     p->keeper = gate->keeper;

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "dialect/dialects.h"
 #include "front/front.h"
+#include "front/notice.h"
 #include "front/prompt.h"
 
 #define OPTIONS (OPTIONS_FOLDER | OPTIONS_COMMAND)
@@ -133,6 +134,8 @@ static int run_command(const struct options *o, const struct gate_options *go)
     watch(&run, &run.interrupt, SIGINT);
     watch(&run, &run.term, SIGTERM);
     struct prompt *prompt = prompt_start(&run.gate);
+    struct notice notice;
+    notice_start(&notice, &run.gate);
     run.call = gate_call_new(&run.gate);
     run.call->name = mem_dup("run_command");
     run.call->front = &run;
@@ -145,6 +148,7 @@ static int run_command(const struct options *o, const struct gate_options *go)
     pipeline_submit(&run.gate.pipeline, run.call);
     while (run.call)
         uv_run(&run.gate.loop, UV_RUN_DEFAULT);
+    notice_stop(&notice);
     prompt_stop(prompt);
     uv_close((uv_handle_t *)&run.interrupt, NULL);
     uv_close((uv_handle_t *)&run.term, NULL);

@@ -171,6 +171,7 @@ struct talk_approver *talk_approver_start(struct gate *gate, struct lines *lines
                                           void *arg)
 {
     struct talk_approver *t = mem_zero(sizeof *t);
+    t->listener.decides = true;
     t->listener.asked = asked;
     t->listener.over = over;
     t->gate = gate;

@@ -1,5 +1,6 @@
 #include "gate/keeper.h"
 
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +15,16 @@
 struct policy_call keeper_call(const struct keeper *k, const struct call *call)
 {
     const struct workplace *at = call->workplace;
+    bool command = call->tool && call->tool->runner == RUN_COMMAND;
     return (struct policy_call){
         .tool = call->tool,
         .name = call->tool ? call->tool->name : call->name,
         .arguments = call->arguments,
         .agent = call->agent,
         .session = at->session_id,
-        .roots = at->roots,
-        .n_roots = at->n_roots,
-        .base = at->base,
+        .roots = command ? at->command_roots : at->roots,
+        .n_roots = command ? at->n_command_roots : at->n_roots,
+        .base = command ? at->command_base : at->base,
         .own_hand = k->options.own_hand,
     };
 }
@@ -112,7 +114,26 @@ static void lift(struct keeper *k, struct call *call, const struct policy_call *
     if (!name)
         return;
     call->verdict.kind = VERDICT_ALLOW;
+    call->verdict.as_named |= allowed_by_path(k->allowed, name);
     snprintf(call->verdict.rule, sizeof call->verdict.rule, "%s", name);
+}
+
+static int compare_rules(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* A call may outlive the policy that it was judged by: settings change while it waits. */
+static void keep_names(struct keeper *k, struct verdict *v)
+{
+    for (size_t i = 0; i < v->n_charges; i++) {
+        char **kept = tfind(v->charges[i].rule, &k->rule_names, compare_rules);
+        if (!kept)
+            kept = tsearch(mem_dup(v->charges[i].rule), &k->rule_names, compare_rules);
+        if (!kept)
+            abort();
+        v->charges[i].rule = *kept;
+    }
 }
 
 static int judge(void *self, struct call *call, struct err *err)
@@ -123,6 +144,7 @@ static int judge(void *self, struct call *call, struct err *err)
     if (!policy || policy_judge(policy, &pc, &call->verdict, NULL, NULL, err) < 0 ||
         call_limits_check(call, err) < 0)
         return -1;
+    keep_names(k, &call->verdict);
     call->verdict.hooks = hooks_ask(k->hooks, call);
     if (call->verdict.kind == VERDICT_ASK)
         lift(k, call, &pc);
@@ -209,6 +231,8 @@ void keeper_after(struct keeper *k, const struct call *call)
 /* Whoever an agent's tools can change is no judge of them. */
 static int refuse_inside(const struct keeper *k, struct err *err)
 {
+    if (!k->hooks)
+        return 0;
     const struct workplace *at = session_workplace(k->options.session);
     for (size_t i = 0; i < at->n_roots + at->n_command_roots; i++) {
         const struct root *root = i < at->n_roots ? &at->roots[i]
@@ -263,6 +287,10 @@ void keeper_free(struct keeper *k)
     if (!k)
         return;
     hooks_free(k->hooks);
+    /* Closing them takes turns of the loop, and none of them may fire in one. */
+    uv_timer_stop(&k->poll);
+    uv_timer_stop(&k->settle);
+    uv_timer_stop(&k->sums);
     if (k->db)
         keeper_settle_all(k);
     db_close(k->db);
@@ -270,5 +298,6 @@ void keeper_free(struct keeper *k)
     free(k->allowed_whose);
     for (size_t i = 0; i < POLICIES; i++)
         policy_free(k->policies[i].policy);
+    tdestroy(k->rule_names, free);
     uv_close((uv_handle_t *)&k->poll, closed);
 }

@@ -39,15 +39,18 @@ int keeper_reset(struct keeper *keeper, struct err *err);
 /* A call has ended and is recorded: for hooks that want to know. */
 void keeper_after(struct keeper *keeper, const struct call *call);
 
-/* Someone in this process who can ask a person. Told within a turn of the loop; may decide at once. */
+/* Someone in this process who hears of calls that wait. Told within a turn of the loop; may decide at once. */
 struct keeper_listener {
     struct keeper_listener *next;
+    bool decides; /* a person can answer through it */
     /* A call of this gate waits from now on. */
     void (*asked)(struct keeper_listener *self, const struct approval *approval);
     /* It waits no more; approval->state says why (decided here or elsewhere, timed out, cancelled). */
     void (*over)(struct keeper_listener *self, const struct approval *approval);
 };
 void keeper_listen(struct keeper *keeper, struct keeper_listener *listener);
+/* Whether a person can answer through someone in this process. */
+bool keeper_can_ask(const struct keeper *keeper);
 void keeper_unlisten(struct keeper *keeper, struct keeper_listener *listener);
 
 /* An approver's word about a call that waits in this gate or in another one of the same user. A yes for always writes

@@ -446,6 +446,15 @@ void keeper_listen(struct keeper *k, struct keeper_listener *listener)
     k->listeners = listener;
 }
 
+bool keeper_can_ask(const struct keeper *k)
+{
+    for (const struct keeper_listener *l = k->listeners; l; l = l->next) {
+        if (l->decides)
+            return true;
+    }
+    return false;
+}
+
 void keeper_unlisten(struct keeper *k, struct keeper_listener *listener)
 {
     for (struct keeper_listener **at = &k->listeners; *at; at = &(*at)->next) {

@@ -28,6 +28,7 @@ struct keeper {
         struct policy *policy;
     } policies[POLICIES];
     size_t next_policy; /* to be replaced */
+    void *rule_names;   /* a tree of those that charges name */
 
     /* Rules that people made when they were asked, and what they were read from. */
     struct allowed *allowed;

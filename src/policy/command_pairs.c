@@ -12,6 +12,7 @@ static const struct program {
     const char
         *values; /* options before it that take the next word, a blank before and behind each */
     const char *deeper; /* first words that need a second; `*` for all */
+    const char *flags;  /* options before it that do not, and change nothing about what it does */
 } programs[] = {
     {"apt", NULL, NULL},
     {"apt-get", NULL, NULL},
@@ -19,7 +20,7 @@ static const struct program {
     {"brew", NULL, " services "},
     {"bun", " --cwd ", " run pm "},
     {"bundle", NULL, " exec config "},
-    {"cargo", " --config -C -Z --color ", NULL},
+    {"cargo", " --config -C -Z --color ", NULL, " -q -v --locked --offline --frozen "},
     {"composer", " -d --working-dir ", NULL},
     {"conda", NULL, " env config "},
     {"deno", NULL, " task "},
@@ -28,16 +29,18 @@ static const struct program {
     {"dotnet", NULL, " tool nuget "},
     {"gh", " -R --repo ", "*"},
     {"git", " -C -c --git-dir --work-tree --namespace --exec-path --super-prefix ",
-     " bisect config notes reflog remote stash submodule worktree "},
+     " bisect config notes reflog remote stash submodule worktree ",
+     " -P --no-pager --no-optional-locks --literal-pathspecs "},
     {"go", " -C ", " mod tool work "},
     {"gradle", NULL, NULL},
     {"helm", NULL, " repo "},
     {"just", " -f --justfile -d --working-directory ", NULL},
     {"kubectl", " -n --namespace --context --kubeconfig ", " config rollout "},
-    {"make", " -C -f -I -o -W --directory --file --makefile ", NULL},
+    {"make", " -C -f -I -o -W --directory --file --makefile ", NULL,
+     " -j -j1 -j2 -j4 -j8 -j16 -k -s -B -n --silent --keep-going "},
     {"meson", NULL, NULL},
     {"mvn", " -f -s -P ", NULL},
-    {"npm", " --prefix -w --workspace ", " config exec pkg run run-script "},
+    {"npm", " --prefix -w --workspace ", " config exec pkg run run-script ", " -s --silent "},
     {"npx", " -p --package ", NULL},
     {"pip", NULL, " config "},
     {"pip3", NULL, " config "},
@@ -67,10 +70,18 @@ static bool word_is_fixed(const struct command_view *view, const struct shell_wo
     return shell_word_known(word) && !from_find;
 }
 
+/* An option that is not known may take the next word, and that would not be what it does then. */
+static bool is_flag(const struct program *program, struct str option)
+{
+    return command_in_list(program->flags, option) ||
+           command_in_list(" --help --quiet --verbose --version ", option);
+}
+
 /* Goes to the next word that is no option. */
 static size_t skip_options(const struct command_view *view, const struct program *program, size_t i,
                            bool *exact)
 {
+    bool known = true;
     for (; i < view->n; i++) {
         struct str word = view->words[i].text;
         if (word.n < 2 || word.p[0] != '-')
@@ -78,9 +89,13 @@ static size_t skip_options(const struct command_view *view, const struct program
         bool value = command_in_list(program->values, word);
         if (value || memchr(word.p, '=', word.n) || !word_is_fixed(view, &view->words[i]))
             *exact = false;
+        known &= is_flag(program, word);
         i += value;
     }
-    return i < view->n ? i : view->n;
+    if (i >= view->n)
+        return view->n;
+    *exact &= known;
+    return i;
 }
 
 static bool goes_deeper(const struct program *program, struct str first)
@@ -185,6 +200,26 @@ static bool text_is_plain(struct str text)
     return true;
 }
 
+/* Of the shell's own some run commands that stand in the names of variables (`printf -v 'a[$(date)]'`), read them from
+ * elsewhere, or change what another name means. */
+static bool reads_more(const struct command_view *view, struct str name)
+{
+    static const char always[] =
+        " (( [[ . alias bind compgen complete declare enable export getopts hash let local mapfile "
+        "read readarray readonly set shopt source typeset unset wait ";
+    if (command_is(name, "printf"))
+        return view->n > 1 && (!shell_word_known(&view->words[1]) ||
+                               (view->words[1].text.n && view->words[1].text.p[0] == '-'));
+    if (!command_is(name, "test") && !command_is(name, "["))
+        return command_in_list(always, name);
+    for (size_t i = 1; i < view->n; i++) {
+        const struct shell_word *word = &view->words[i];
+        if (!shell_word_known(word) || command_is(word->text, "-v") || command_is(word->text, "-R"))
+            return true;
+    }
+    return false;
+}
+
 static int visit(void *self, const struct command_view *view, struct err *err)
 {
     char room[COMMAND_NAME_MAX];
@@ -194,7 +229,7 @@ static int visit(void *self, const struct command_view *view, struct err *err)
     bool known = word_is_fixed(view, first);
     const struct program *program = known ? find_program(command_name(first, room)) : NULL;
     BUF_AT_END struct buf subcommand = BUF_INIT(SHELL_TEXT_MAX);
-    bool exact = known && !view->unsure;
+    bool exact = known && !view->unsure && !reads_more(view, first->text);
     if (program)
         read_subcommand(view, program, &subcommand, &exact);
     struct command_pair pair = {

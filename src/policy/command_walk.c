@@ -125,13 +125,37 @@ static int walk_find(struct walk *walk, const struct command_view *view)
     return 0;
 }
 
+/* What stands behind the last -exec may come from xargs: then it is not known at all. */
 static bool find_starts_others(const struct command_view *view)
 {
-    for (size_t i = 1; i < view->n; i++) {
+    for (size_t i = 1; i + 1 < view->n; i++) {
         if (is_exec(view->words[i].text))
             return true;
     }
     return false;
+}
+
+static bool all_known(const struct shell_word *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!shell_word_known(&words[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Whether what it starts may be something else than what is read from its words. One of them may become several or an
+ * option, and with a folder it is a program that only has the name. */
+static bool may_start_others(const struct command_wrap *wrap, const struct command_view *view,
+                             const struct command_inner *inner)
+{
+    struct str name = view->words[0].text;
+    if (inner->unsure || !shell_word_known(&view->words[0]) ||
+        (name.n && memchr(name.p, '/', name.n)))
+        return true;
+    if (wrap->kind == WRAP_FIND)
+        return view->more_words || !all_known(view->words, view->n);
+    return !all_known(view->words, inner->at < view->n ? inner->at : view->n);
 }
 
 /* Words that a shell reads once more, after it has put in what they stand for: the name of a file can then be the
@@ -147,6 +171,14 @@ static bool is_unsure(const struct shell_word *words, size_t n)
     return false;
 }
 
+/* A program of which nothing is known. */
+static int visit_any(struct walk *walk)
+{
+    static const struct shell_word any = {.text = STR_INIT(""), .flags = SHELL_EXPANDS};
+    const struct command_view view = {.words = &any, .n = 1, .unsure = true};
+    return walk->visitor->command(walk->self, &view, walk->err);
+}
+
 static int walk_inner(struct walk *walk, const struct command_wrap *wrap,
                       const struct command_view *view, struct command_inner inner)
 {
@@ -154,6 +186,8 @@ static int walk_inner(struct walk *walk, const struct command_wrap *wrap,
     size_t n = view->n - inner.at;
     if (walk->depth == SHELL_NESTING_MAX)
         return too_deep(walk);
+    if (inner.foreign && visit_any(walk) < 0)
+        return -1;
     walk->depth++;
     int done;
     if (wrap->kind == WRAP_FIND)
@@ -179,6 +213,7 @@ static int walk_command(struct walk *walk, struct command_view view)
         else if (wrap)
             inner = command_wrap_inner(wrap, &view);
         view.wraps = inner.at < view.n || inner.text.p;
+        view.unsure |= wrap && may_start_others(wrap, &view, &inner);
         if (walk->visitor->command(walk->self, &view, walk->err) < 0)
             return -1;
         if (!wrap || !view.wraps)

@@ -46,6 +46,8 @@ struct command_wrap {
     enum command_wrap_kind kind;
     const char *short_values; /* letters of options that take a value */
     const char *long_values;  /* their long names, a blank before and behind each */
+    const char *long_flags;   /* long names of others that say nothing about what is started */
+    const char *replaces;     /* letters of options that put something else into its command */
     unsigned operands;        /* before its command */
     const char *lookup;       /* letters that make it only look something up */
     bool assigns;             /* NAME=value may come before its command */
@@ -60,6 +62,8 @@ const struct command_wrap *command_wrap_find(struct str name);
 struct command_inner {
     size_t at;       /* a word; the view's n when there is none */
     struct str text; /* when p is not NULL: the value to be split, before the words at `at` */
+    bool unsure;     /* what begins there may be something else than it looks like */
+    bool foreign;    /* its text is for a shell that may read it in another way */
 };
 
 struct command_inner command_wrap_inner(const struct command_wrap *wrap,

@@ -19,9 +19,13 @@ static const struct command_wrap wraps[] = {
      .long_values = " sched-runtime sched-period sched-deadline "},
     {.name = "taskset", .operands = 1},
     {.name = "time", .short_values = "fo", .long_values = " format output "},
-    {.name = "timeout", .short_values = "ks", .long_values = " kill-after signal ", .operands = 1},
+    {.name = "timeout",
+     .short_values = "ks",
+     .long_values = " kill-after signal ",
+     .long_flags = " foreground preserve-status verbose ",
+     .operands = 1},
     {.name = "stdbuf", .short_values = "ioe", .long_values = " input output error "},
-    {.name = "setsid"},
+    {.name = "setsid", .long_flags = " ctty fork wait "},
     {.name = "unbuffer"},
     {.name = "chroot", .operands = 1},
     {.name = "strace", .short_values = "abeEIoOpPsSuUX"},
@@ -33,7 +37,9 @@ static const struct command_wrap wraps[] = {
     {.name = "xargs",
      .short_values = "adEILnPs",
      .more_words = true,
-     .long_values = " arg-file delimiter max-args max-procs max-chars process-slot-var "},
+     .long_values = " arg-file delimiter max-args max-procs max-chars process-slot-var ",
+     .long_flags = " null no-run-if-empty verbose exit ",
+     .replaces = "Ii"},
     {.name = "exec", .short_values = "a"},
     {.name = "command", .lookup = "vV"},
     {.name = "builtin"},
@@ -81,7 +87,8 @@ const struct command_wrap *command_wrap_find(struct str name)
 }
 
 /* One option: how many words it takes, 0 for one that only looks something up. */
-static size_t long_option(const struct command_wrap *wrap, struct str option, struct str *ret_text)
+static size_t long_option(const struct command_wrap *wrap, struct str option,
+                          struct command_inner *inner)
 {
     struct str name = {option.p + 2, option.n - 2};
     const char *equals = memchr(name.p, '=', name.n);
@@ -89,23 +96,27 @@ static size_t long_option(const struct command_wrap *wrap, struct str option, st
         name.n = (size_t)(equals - name.p);
     if (wrap->text_name && command_is(name, wrap->text_name)) {
         size_t used = (size_t)(name.p + name.n - option.p) + (equals != NULL);
-        *ret_text = (struct str){option.p + used, option.n - used};
+        inner->text = (struct str){option.p + used, option.n - used};
         return 1;
     }
-    return command_in_list(wrap->long_values, name) && !equals ? 2 : 1;
+    /* Names may be cut, so that one that is not known may take the next word. */
+    bool value = command_in_list(wrap->long_values, name);
+    inner->unsure |= !value && !command_in_list(wrap->long_flags, name);
+    return value && !equals ? 2 : 1;
 }
 
 static size_t short_options(const struct command_wrap *wrap, struct str option,
-                            struct str *ret_text)
+                            struct command_inner *inner)
 {
     for (size_t i = 1; i < option.n; i++) {
         char c = option.p[i];
         if (wrap->lookup && strchr(wrap->lookup, c))
             return 0;
         if (wrap->text == c) {
-            *ret_text = (struct str){option.p + i + 1, option.n - i - 1};
+            inner->text = (struct str){option.p + i + 1, option.n - i - 1};
             return 1;
         }
+        inner->unsure |= wrap->replaces && strchr(wrap->replaces, c);
         if (wrap->short_values && strchr(wrap->short_values, c))
             return i + 1 == option.n ? 2 : 1;
     }
@@ -119,11 +130,37 @@ static size_t skip_assignments(const struct command_view *view, size_t i)
     return i;
 }
 
+/* What is read here as bash reads it means the same to this shell. `sh` may be any that knows no more than POSIX says:
+ * to those, `$'\'` is a quote that has ended. */
+static bool reads_like_bash(const char *shell, struct str text)
+{
+    static const char *const own[] = {"$'", "$[", "[[", "((", "<(", ">(", "<<<", "&>", "|&", ";&"};
+    if (command_in_list(" bash rbash ", (struct str){shell, strlen(shell)}))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        if (text.n && memmem(text.p, text.n, own[i], strlen(own[i])))
+            return false;
+    }
+    return command_in_list(" sh dash ash ", (struct str){shell, strlen(shell)});
+}
+
+/* Others make a shell read a file before its text, or take the next word. */
+static bool is_plain_option(const struct shell_word *word)
+{
+    for (size_t i = 1; i < word->text.n; i++) {
+        if (!strchr("ceuxvnfo", word->text.p[i]))
+            return false;
+    }
+    return shell_word_known(word);
+}
+
 /* sh, bash and their like: the first word that is no option, if there is a -c among them. */
-static struct command_inner shell_text(const struct command_view *view)
+static struct command_inner shell_text(const struct command_wrap *wrap,
+                                       const struct command_view *view)
 {
     size_t i = 1;
     bool text = false;
+    bool unsure = false;
     for (; i < view->n; i++) {
         struct str word = view->words[i].text;
         if (word.n < 2 || (word.p[0] != '-' && word.p[0] != '+'))
@@ -132,6 +169,7 @@ static struct command_inner shell_text(const struct command_view *view)
             i++;
             break;
         }
+        unsure |= !is_plain_option(&view->words[i]);
         if (word.p[1] == '-') {
             text |= command_is(word, "--command");
             i += command_is(word, "--rcfile") || command_is(word, "--init-file");
@@ -142,7 +180,10 @@ static struct command_inner shell_text(const struct command_view *view)
             i += word.p[k] == 'o' || word.p[k] == 'O';
         }
     }
-    return (struct command_inner){.at = text && i < view->n ? i : view->n};
+    if (!text || i >= view->n)
+        return (struct command_inner){.at = view->n};
+    bool foreign = !reads_like_bash(wrap->name, view->words[i].text);
+    return (struct command_inner){.at = i, .unsure = unsure || foreign, .foreign = foreign};
 }
 
 struct command_inner command_wrap_inner(const struct command_wrap *wrap,
@@ -150,7 +191,7 @@ struct command_inner command_wrap_inner(const struct command_wrap *wrap,
 {
     struct command_inner inner = {.at = 1};
     if (wrap->kind == WRAP_SHELL)
-        return shell_text(view);
+        return shell_text(wrap, view);
     while (inner.at < view->n) {
         struct str word = view->words[inner.at].text;
         if (word.n == 0 || word.p[0] != '-' || (word.n == 1 && !wrap->assigns))
@@ -159,8 +200,8 @@ struct command_inner command_wrap_inner(const struct command_wrap *wrap,
             inner.at++;
             break;
         }
-        size_t used = word.n > 1 && word.p[1] == '-' ? long_option(wrap, word, &inner.text)
-                                                     : short_options(wrap, word, &inner.text);
+        size_t used = word.n > 1 && word.p[1] == '-' ? long_option(wrap, word, &inner)
+                                                     : short_options(wrap, word, &inner);
         inner.at = used ? inner.at + used : view->n;
         if (inner.text.p)
             return inner;

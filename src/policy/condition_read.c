@@ -108,26 +108,6 @@ static struct node *add_part(struct node *node)
     return part;
 }
 
-/* Inner objects that are not described may have any fields. */
-static bool has_inner(const struct arg *arg, const struct field *field)
-{
-    for (size_t i = 1; i < field->n_parts; i++) {
-        if (arg->type != ARG_OBJECT && arg->type != ARG_OBJECTS)
-            return false;
-        if (!arg->items)
-            return true;
-        const struct arg *inner = NULL;
-        for (size_t k = 0; k < arg->n_items && !inner; k++) {
-            if (str_is(field->parts[i], arg->items[k].name))
-                inner = &arg->items[k];
-        }
-        if (!inner)
-            return false;
-        arg = inner;
-    }
-    return true;
-}
-
 static void list_arguments(const struct tool *tool, char *out, size_t size)
 {
     size_t used = 0;
@@ -143,8 +123,7 @@ static int check_known(struct reader *r, const struct field *field)
         const struct tool *tool = r->place->tools[i];
         if (!tool_pattern_matches(r->place->pattern, tool, tool->name))
             continue;
-        const struct arg *arg = tool_argument(tool, field->parts[0]);
-        if (arg && has_inner(arg, field))
+        if (tool_takes(tool, field))
             return 0;
         meant = meant ? meant : tool;
     }
@@ -164,8 +143,10 @@ static int read_field(struct reader *r, struct str name, struct field *ret)
     if (name.n > 4 && memcmp(name.p + name.n - 4, "_b64", 4) == 0)
         return fail(r, "a test of the argument without _b64 sees this one too: use that");
     char *copy = mem_copy(name.p, name.n);
-    for (char *at = copy; at;) {
-        char *dot = strchr(at, '.');
+    const char *at = copy;
+    const char *dot;
+    do {
+        dot = strchr(at, '.');
         size_t n = dot ? (size_t)(dot - at) : strlen(at);
         if (n == 0 || field.n_parts == FIELD_PARTS_MAX) {
             free(copy);
@@ -173,8 +154,8 @@ static int read_field(struct reader *r, struct str name, struct field *ret)
                         FIELD_PARTS_MAX);
         }
         field.parts[field.n_parts++] = (struct str){at, n};
-        at = dot ? dot + 1 : NULL;
-    }
+        at += n + (dot != NULL);
+    } while (dot);
     for (int i = 0; i < PLACE_COUNT; i++) {
         if (strcmp(copy, place_names[i]) == 0)
             field.place = (enum place_id)i;

@@ -274,6 +274,8 @@ enum condition_result test_judge(const struct test *test, struct facts *facts)
         return yes_if(facts_given(facts, &test->field) == yyjson_get_bool(test->value));
     if (test->kind == TEST_PROGRAM)
         return test_programs(test, facts);
+    if (!facts_takes(facts, &test->field))
+        return CONDITION_NO;
     bool as_path = test->kind == TEST_EQUALS || test->kind == TEST_IN || test->kind == TEST_GLOB ||
                    test->kind == TEST_REGEX || test->kind == TEST_BENEATH;
     if (test->field.place != PLACE_NONE && as_path)

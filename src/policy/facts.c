@@ -43,18 +43,52 @@ void facts_done(struct facts *facts)
     facts->command = NULL;
 }
 
+/* Inner objects that are not described may have any fields. */
+static bool has_inner(const struct arg *arg, const struct field *field)
+{
+    for (size_t i = 1; i < field->n_parts; i++) {
+        if (arg->type != ARG_OBJECT && arg->type != ARG_OBJECTS)
+            return false;
+        if (!arg->items)
+            return true;
+        const struct arg *inner = NULL;
+        for (size_t k = 0; k < arg->n_items && !inner; k++) {
+            if (str_is(field->parts[i], arg->items[k].name))
+                inner = &arg->items[k];
+        }
+        if (!inner)
+            return false;
+        arg = inner;
+    }
+    return true;
+}
+
+bool tool_takes(const struct tool *tool, const struct field *field)
+{
+    const struct arg *arg = tool_argument(tool, field->parts[0]);
+    return arg && has_inner(arg, field);
+}
+
+bool facts_takes(const struct facts *facts, const struct field *field)
+{
+    return !facts->tool || tool_takes(facts->tool, field);
+}
+
 yyjson_val *facts_argument(const struct facts *facts, const char *name)
 {
     yyjson_val *val = yyjson_obj_get(facts->call->arguments, name);
-    return yyjson_is_null(val) ? NULL : val;
+    if (!val || yyjson_is_null(val))
+        return NULL;
+    return !facts->tool || tool_argument(facts->tool, (struct str){name, strlen(name)}) ? val
+                                                                                        : NULL;
 }
 
 yyjson_val *facts_value(const struct facts *facts, struct str name, yyjson_val *room)
 {
     yyjson_val *val = yyjson_obj_getn(facts->call->arguments, name.p, name.n);
-    if (val && !yyjson_is_null(val))
-        return val;
     const struct arg *arg = tool_argument(facts->tool, name);
+    if (val && !yyjson_is_null(val) && (arg || !facts->tool))
+        return val;
     if (!arg || arg->flags & (ARG_REQUIRED | ARG_OR_NEXT))
         return NULL;
     *room = (yyjson_val){0};
@@ -95,7 +129,7 @@ static yyjson_val *within(yyjson_val *val, struct str name)
 
 bool facts_given(const struct facts *facts, const struct field *field)
 {
-    yyjson_val *val = facts->call->arguments;
+    yyjson_val *val = facts_takes(facts, field) ? facts->call->arguments : NULL;
     for (size_t i = 0; i < field->n_parts; i++)
         val = within(val, field->parts[i]);
     if (val && !yyjson_is_null(val))
@@ -125,7 +159,7 @@ int facts_read_place(struct facts *facts, struct str text, struct place *ret)
 static struct str before_glob(struct str pattern)
 {
     size_t folder = 0;
-    for (size_t i = 0; i < pattern.n && !memchr("*?[{\\", pattern.p[i], 5); i++) {
+    for (size_t i = 0; i < pattern.n && !strchr("*?[{\\", pattern.p[i]); i++) {
         if (pattern.p[i] == '/')
             folder = i + 1;
     }

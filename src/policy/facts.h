@@ -56,7 +56,12 @@ void facts_init(struct facts *facts, const struct policy_call *call);
 void facts_done(struct facts *facts);
 #define FACTS_AT_END CLEANUP(facts_done)
 
-/* An argument; null counts as missing. */
+/* Whether the tool has this argument, or this part of one. What it does not take it does not look at either: a rule must
+ * not be met by it. A tool that is not known may take anything. */
+bool facts_takes(const struct facts *facts, const struct field *field);
+bool tool_takes(const struct tool *tool, const struct field *field);
+
+/* An argument that the tool takes; null counts as missing. */
 yyjson_val *facts_argument(const struct facts *facts, const char *name);
 /* The same, and what the tool takes in its place where it is left out: made in `room`. */
 yyjson_val *facts_value(const struct facts *facts, struct str name, yyjson_val *room);

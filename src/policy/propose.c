@@ -22,10 +22,11 @@ static void write_folder(const struct place *place, struct json_out *j)
     jo_close(j, '}');
 }
 
-/* Directly in a root, the folder would be everything. */
+/* Directly in a root or in the workspace, the folder would be everything. */
 static bool is_at_root(const struct place *place)
 {
-    return !strchr(place->rest, '/');
+    bool own = place->mounted || place->text[0] == '/';
+    return !strchr(own ? place->rest : place->text, '/');
 }
 
 /* Of a tree that is taken away the rule is about just that. */

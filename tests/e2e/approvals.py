@@ -111,6 +111,25 @@ def for_the_session(place):
         lib.expect_error(gate.wait(call), "APPROVAL_DENIED")
 
 
+def folders_without_links(place):
+    """A yes for a folder is none for what a link in it leads to."""
+    folder = place.workspace / "src"
+    secret = place.file("elsewhere")
+    place.form.folder(folder.relative_to(place.form.base), 0o777)
+    place.form.write(secret, "good")
+    (folder / "link").unlink(missing_ok=True)
+    place.form.link(folder / "link", "../elsewhere")
+    rules = [{"toolName": "write_file", "action": "prompt"}]
+    config = place.form.write(place.form.base / "folders.json", json.dumps({"approval": {"rules": rules}}))
+    with place.gate("--approver", config=config) as gate:
+        call = gate.send("write_file", path="src/a", content="x")
+        gate.send_raw(json.dumps({"approve": asked(gate, call)["requestId"], "scope": "session"}).encode() + b"\n")
+        check(gate.wait(call)["ok"], "not approved")
+        check(gate.call("write_file", path="src/b", content="x")["ok"], "asked again")
+        lib.expect_error(gate.call("write_file", path="src/link", content="bad"), "PERMISSION_DENIED")
+        check(secret.read_text() == "good", "written through a link")
+
+
 def told_and_denied(place):
     for line in ('{"deny":"ID"}', "/deny ID"):
         path = place.file("denied")
@@ -320,6 +339,7 @@ def dead_gates(place):
 CASES = [
     ("stdio: told and approved", told_and_approved),
     ("stdio: approved for the session", for_the_session),
+    ("stdio: a folder that was approved, and a link in it", folders_without_links),
     ("stdio: told and denied", told_and_denied),
     ("stdio: ids that are numbers, calls that are cancelled", ids_of_any_kind),
     ("stdio: wrong words", wrong_words),

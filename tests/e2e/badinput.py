@@ -825,7 +825,7 @@ def state_folder(suite):
             if AM_ROOT:
                 os.chown(folder, form.uid, form.uid)
             lib.make_read_only(home)
-            start_fails(suite, home, "audit")
+            start_fails(suite, home, "cannot be opened (Read-only file system)")
     with suite.tap.case(f"{form.name}: a workspace that is not there, or is a file"):
         for path, expected in ((suite.folder / "no-such", "no-such"), (suite.folder / "good", "good")):
             with Gate(form, workspace=path) as gate:

@@ -90,7 +90,7 @@ def main():
         gate = subprocess.Popen(
             [os.environ["SANDGATE"], "stdio", "--workspace", workspace],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env={**os.environ, "XDG_STATE_HOME": state})
+            env={**os.environ, "XDG_STATE_HOME": state, "SANDGATE_APPROVAL_DEFAULT": "approve"})
         failed = run(gate, WARM)
         pids = tree(gate.pid)
         memory, open_files = [resident_kib(pids)], descriptors(gate.pid)

@@ -150,6 +150,7 @@ static inline void wait_durable(void *self, void (*done)(void *arg, int status),
 
 static bool policy_refuses;
 static bool policy_asks;
+static bool policy_looks_at_paths;
 static bool policy_costs;
 static bool books_are_taken;
 static bool books_fail; /* when they are to be closed */
@@ -182,7 +183,8 @@ static inline void start(void *self, struct call *call)
     k->starts++;
     k->running = true;
     /* Whatever else happens: what runs has its intent on record, was approved if it had to be, and paid. */
-    assert_true(k->intents == 1 && k->intent_at <= durable);
+    bool reads = call->tool->capabilities == CAP_FS_READ;
+    assert_true(k->intents == 1 && k->intent_at <= (reads ? flushed : durable));
     assert_true(!k->holds || k->approved);
     assert_true(!k->must_pay || k->paid);
     if (finish_at_once)
@@ -230,6 +232,7 @@ static inline int judge(void *self, struct call *call, struct err *err)
     if (policy_refuses)
         return err_set(err, ERR_POLICY_DENIED, "no");
     call->verdict.kind = policy_asks ? VERDICT_ASK : VERDICT_ALLOW;
+    call->verdict.as_named = policy_looks_at_paths;
     return 0;
 }
 
@@ -330,10 +333,19 @@ static const struct tool work = {
     .dialect = DIALECT_NATIVE,
     .name = "work",
     .args = ARG_TABLE(work_args, struct work_args),
+    .capabilities = CAP_FS_WRITE,
     .runner = RUN_WORKER,
     .prepare = prepare,
 };
-static const struct tool *const tools[] = {&work, NULL};
+static const struct tool look = {
+    .dialect = DIALECT_NATIVE,
+    .name = "look",
+    .args = ARG_TABLE(work_args, struct work_args),
+    .capabilities = CAP_FS_READ,
+    .runner = RUN_WORKER,
+    .prepare = prepare,
+};
+static const struct tool *const tools[] = {&work, &look, NULL};
 
 /* --- the front */
 
@@ -380,6 +392,7 @@ static inline int set_up(void **state)
     memset(known, 0, sizeof known);
     recorded = flushed = durable = n_waiters = 0;
     flush_fails = disk_is_slow = finish_at_once = kill_is_slow = policy_refuses = false;
+    policy_looks_at_paths = false;
     policy_asks = policy_costs = books_are_taken = books_fail = no_money = books_open = false;
     n_charged = 0;
     buf_init(&trace, 1u << 24);

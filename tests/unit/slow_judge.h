@@ -24,16 +24,26 @@ struct slow_tool {
     int needs;
     int tree; /* 1: always, 2: if `recursive` is true */
     bool lists;
-    bool base64; /* takes path_b64 */
+    bool base64;       /* takes path_b64 */
+    const char *takes; /* of the arguments that rules are about, a blank before and behind each */
 };
 
 static const struct slow_tool slow_tools[] = {
-    {"native", "read_file", NULL, {"path"}, false, SLOW_READS, 0, false, true},
-    {"native", "write_file", NULL, {"path"}, false, SLOW_WRITES, 0, false, true},
-    {"native", "search", NULL, {"path"}, true, SLOW_READS, 1, false, true},
-    {"native", "list_files", NULL, {"path"}, true, SLOW_READS, 2, true, true},
-    {"native", "delete", NULL, {"path"}, false, SLOW_WRITES, 2, false, true},
-    {"native", "move", NULL, {"from", "to"}, false, SLOW_READS | SLOW_WRITES, 1, false, true},
+    {"native", "read_file", NULL, {"path"}, false, SLOW_READS, 0, false, true, " path "},
+    {"native", "write_file", NULL, {"path"}, false, SLOW_WRITES, 0, false, true, " path "},
+    {"native", "search", NULL, {"path"}, true, SLOW_READS, 1, false, true, " path "},
+    {"native", "list_files", NULL, {"path"}, true, SLOW_READS, 2, true, true, " path recursive "},
+    {"native", "delete", NULL, {"path"}, false, SLOW_WRITES, 2, false, true, " path recursive "},
+    {"native",
+     "move",
+     NULL,
+     {"from", "to"},
+     false,
+     SLOW_READS | SLOW_WRITES,
+     1,
+     false,
+     true,
+     " from to "},
     {"native",
      "run_command",
      NULL,
@@ -42,14 +52,33 @@ static const struct slow_tool slow_tools[] = {
      SLOW_READS | SLOW_WRITES | SLOW_RUNS,
      0,
      false,
-     false},
-    {"native", "time.now", "time_now", {NULL}, false, 0, 0, false, false},
-    {"toolhost", "fs.read", "fs_read", {"path"}, false, SLOW_READS, 0, false, false},
-    {"toolhost", "fs.search", "fs_search", {"path"}, false, SLOW_READS, 1, false, false},
-    {"system", "bash", NULL, {"cwd"}, true, SLOW_READS | SLOW_WRITES | SLOW_RUNS, 0, false, false},
-    {"system", "filesystem", NULL, {"path"}, false, SLOW_READS | SLOW_WRITES, 0, false, false},
-    {NULL, "http", NULL, {NULL}, false, SLOW_REACHES, 0, false, false},
-    {NULL, "other", NULL, {NULL}, false, SLOW_WRITES, 0, false, false},
+     false,
+     " command argv cwd timeout_ms env "},
+    {"native", "time.now", "time_now", {NULL}, false, 0, 0, false, false, " "},
+    {"toolhost", "fs.read", "fs_read", {"path"}, false, SLOW_READS, 0, false, false, " path "},
+    {"toolhost", "fs.search", "fs_search", {"path"}, false, SLOW_READS, 1, false, false, " path "},
+    {"system",
+     "bash",
+     NULL,
+     {"cwd"},
+     true,
+     SLOW_READS | SLOW_WRITES | SLOW_RUNS,
+     0,
+     false,
+     false,
+     " command args cwd "},
+    {"system",
+     "filesystem",
+     NULL,
+     {"path"},
+     false,
+     SLOW_READS | SLOW_WRITES,
+     0,
+     false,
+     false,
+     " path operation "},
+    {NULL, "http", NULL, {NULL}, false, SLOW_REACHES, 0, false, false, " url "},
+    {NULL, "other", NULL, {NULL}, false, SLOW_WRITES, 0, false, false, NULL},
 };
 
 struct slow_call {
@@ -63,6 +92,16 @@ struct slow_verdict {
     const char *kind; /* allow, ask, deny */
     char rule[96];
 };
+
+/* What a tool does not take is as if it were not there. */
+static inline yyjson_val *slow_get(const struct slow_call *call, const char *name)
+{
+    char word[60];
+    snprintf(word, sizeof word, " %s ", name);
+    if (call->tool->takes && !strstr(call->tool->takes, word))
+        return NULL;
+    return yyjson_obj_get(call->arguments, name);
+}
 
 /* --- text */
 
@@ -152,7 +191,7 @@ static inline struct slow_path_text slow_argument_path(const struct slow_call *c
     snprintf(other, sizeof other, "%s_b64", name);
     if (has && call->tool->base64 && yyjson_obj_get(call->arguments, other))
         return slow_read_path(call->tool, SLOW_DECODED);
-    yyjson_val *val = yyjson_obj_get(call->arguments, name);
+    yyjson_val *val = slow_get(call, name);
     if (val)
         return slow_read_path(call->tool, yyjson_get_str(val));
     return has && call->tool->optional ? slow_components("") : none;
@@ -161,7 +200,7 @@ static inline struct slow_path_text slow_argument_path(const struct slow_call *c
 static inline bool slow_is_tree(const struct slow_call *call)
 {
     return call->tool->tree == 1 ||
-           (call->tool->tree == 2 && yyjson_get_bool(yyjson_obj_get(call->arguments, "recursive")));
+           (call->tool->tree == 2 && yyjson_get_bool(slow_get(call, "recursive")));
 }
 
 static inline bool slow_mounted(const struct slow_call *call)
@@ -346,9 +385,9 @@ static inline struct slow_line slow_read_line(const struct slow_call *call)
     char copy[400] = "";
     char *words[40];
     int n = 0;
-    yyjson_val *text = yyjson_obj_get(call->arguments, "command");
-    yyjson_val *argv = yyjson_obj_get(call->arguments, "argv");
-    yyjson_val *args = yyjson_obj_get(call->arguments, "args");
+    yyjson_val *text = slow_get(call, "command");
+    yyjson_val *argv = slow_get(call, "argv");
+    yyjson_val *args = slow_get(call, "args");
     bool bash = strcmp(call->tool->name, "bash") == 0;
     line.missing = !text && !argv;
     if (bash || argv) {
@@ -379,7 +418,7 @@ static inline struct slow_line slow_read_line(const struct slow_call *call)
         if (!word)
             break;
     }
-    line.whole &= yyjson_obj_size(yyjson_obj_get(call->arguments, "env")) == 0;
+    line.whole &= yyjson_obj_size(slow_get(call, "env")) == 0;
     return line;
 }
 
@@ -523,7 +562,7 @@ static inline enum slow_answer slow_test(const struct slow_call *call, const cha
 {
     bool path = strcmp(field, "path") == 0 || strcmp(field, "from") == 0 ||
                 strcmp(field, "to") == 0 || strcmp(field, "cwd") == 0;
-    yyjson_val *val = yyjson_obj_get(call->arguments, field);
+    yyjson_val *val = slow_get(call, field);
     if (strcmp(test, "exists") == 0) {
         bool given = val || (path && call->tool->base64 && !strcmp(field, "path") &&
                              yyjson_obj_get(call->arguments, "path_b64"));
@@ -534,7 +573,7 @@ static inline enum slow_answer slow_test(const struct slow_call *call, const cha
     if (path)
         return slow_path_test(call, field, test, wanted);
     yyjson_val room;
-    yyjson_val *argv = yyjson_obj_get(call->arguments, "argv");
+    yyjson_val *argv = slow_get(call, "argv");
     if (!val && argv && strcmp(field, "command") == 0) {
         char joined[400] = "";
         for (size_t i = 0; i < yyjson_arr_size(argv); i++) {
@@ -629,7 +668,7 @@ static inline int slow_needs(const struct slow_call *call, bool *lists)
     *lists = call->tool->lists;
     if (strcmp(call->tool->name, "filesystem") != 0)
         return call->tool->needs;
-    const char *operation = yyjson_get_str(yyjson_obj_get(call->arguments, "operation"));
+    const char *operation = yyjson_get_str(slow_get(call, "operation"));
     *lists = strcmp(operation, "list") == 0;
     return strcmp(operation, "write") == 0 || strcmp(operation, "delete") == 0 ? SLOW_WRITES
                                                                                : SLOW_READS;
@@ -688,7 +727,7 @@ static inline void slow_check_url(const struct slow_call *call, yyjson_val *conf
 {
     const char *whose;
     yyjson_val *list = slow_granted(config, call->agent, "network", &whose);
-    yyjson_val *url = yyjson_obj_get(call->arguments, "url");
+    yyjson_val *url = slow_get(call, "url");
     bool covered = false;
     bool bad = false;
     for (size_t i = 0; i < yyjson_arr_size(list); i++) {

@@ -224,6 +224,28 @@ static void paths(void **state)
     check_rows(rows, ARRAY_LEN(rows));
 }
 
+/* What a tool does not take must not make a rule about it true. */
+static void not_taken(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {"runner:shell", "{'command':'rm x','path':'src/a'}", "{'path':{'beneath':'src'}}", NO},
+        {"runner:shell", "{'command':'rm x','path':'src/a'}", "{'path':'src/a'}", NO},
+        {"runner:shell", "{'command':'rm x','path':'src/a'}", "{'path':{'exists':true}}", NO},
+        {"runner:shell", "{'command':'rm x','argv':['ls']}", "{'command':{'program':'ls'}}", NO},
+        {"runner:shell", "{'command':'rm x','args':['ls']}", "{'args':{'program':'rm'}}", YES},
+        {"runner:shell", "{'command':'rm x','env':{'A':'b'}}", "{'command':{'program':'rm'}}", YES},
+        {"runner:shell", "{'command':'rm x','timeout_ms':1}", "{'timeout_ms':{'less':5}}", NO},
+        {"sidecar:search_files", "{'pattern':'x','recursive':false}", "{'path':{'beneath':'a'}}",
+         PARTLY},
+        {"toolhost:fs.apply_patch", "{'path':'@state/x','patch':{'other':'x'}}",
+         "{'patch.other':'x'}", NO},
+        {"toolhost:fs.apply_patch", "{'path':'@state/x','patch':{'update':{'other':'x'}}}",
+         "{'patch.update.other':'x'}", YES},
+    };
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
 static void mounts(void **state)
 {
     (void)state;
@@ -518,10 +540,10 @@ static void large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),          cmocka_unit_test(texts),   cmocka_unit_test(combined),
-        cmocka_unit_test(paths),           cmocka_unit_test(mounts),  cmocka_unit_test(folders),
-        cmocka_unit_test(programs),        cmocka_unit_test(domains), cmocka_unit_test(refused),
-        cmocka_unit_test(known_arguments), cmocka_unit_test(large),
+        cmocka_unit_test(values),  cmocka_unit_test(texts),           cmocka_unit_test(combined),
+        cmocka_unit_test(paths),   cmocka_unit_test(not_taken),       cmocka_unit_test(mounts),
+        cmocka_unit_test(folders), cmocka_unit_test(programs),        cmocka_unit_test(domains),
+        cmocka_unit_test(refused), cmocka_unit_test(known_arguments), cmocka_unit_test(large),
     };
     return cmocka_run_group_tests(tests, use_tools, NULL);
 }

@@ -355,6 +355,18 @@ static void add_arguments(struct buf *out, const struct slow_tool *tool)
                  PICK("https://a.org/x", "https://X.A.org:80", "https://a.org@b.org/",
                       "https://xa.org", "a.org", "https://b.org.?x", "https://a.org\\\\@b.org"));
     }
+    /* Some dialects let pass what their tools do not take. */
+    if (one_in(4) && out->data[out->len - 1] != '{') {
+        static const char *const extra[][2] = {
+            {"path", "\"src/key\""},     {"from", "\"../x\""}, {"recursive", "true"},
+            {"command", "\"git push\""}, {"url", "\"a\""},     {"timeout_ms", "1"},
+        };
+        size_t which = random_below(ARRAY_LEN(extra));
+        char key[40];
+        snprintf(key, sizeof key, "\"%s\":", extra[which][0]);
+        if (tool->takes && !strstr(buf_text(out), key) && !strstr(buf_text(out), "_b64"))
+            buf_addf(out, ",%s%s", key, extra[which][1]);
+    }
     buf_add_char(out, '}');
 }
 

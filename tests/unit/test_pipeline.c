@@ -51,6 +51,28 @@ static void nothing_starts_before_its_intent_is_safe(void **state)
     assert_trace("durable; answer 1 ok; ");
 }
 
+/* Its answer does wait. */
+static void who_only_reads_does_not_wait_for_the_disk_to_start(void **state)
+{
+    (void)state;
+    disk_is_slow = true;
+    pipeline_submit(&pipeline, new_call(1, "look", "{}"));
+    submit(2);
+    turn();
+    assert_trace("intent 1; intent 2; flush; start 1; ");
+    finish(known[1].call, ERR_COUNT);
+    turn();
+    assert_trace("outcome 1; flush; ");
+    disk_answers(0);
+    assert_trace("durable; start 2; ");
+    disk_answers(0);
+    assert_trace("durable; answer 1 ok; ");
+    finish(known[2].call, ERR_COUNT);
+    turn();
+    disk_answers(0);
+    assert_trace("outcome 2; flush; durable; answer 2 ok; ");
+}
+
 static void others_come_in_while_the_disk_is_slow(void **state)
 {
     (void)state;
@@ -425,6 +447,7 @@ int main(void)
         TEST(each_step_waits_for_the_one_before),
         TEST(what_comes_together_is_recorded_together),
         TEST(nothing_starts_before_its_intent_is_safe),
+        TEST(who_only_reads_does_not_wait_for_the_disk_to_start),
         TEST(others_come_in_while_the_disk_is_slow),
         TEST(without_a_record_nothing_starts),
         TEST(without_a_record_nothing_is_answered_as_done),

@@ -259,6 +259,22 @@ static void settings_have_their_time_limit(void **state)
     assert_int_equal(known[1].kills, 1);
 }
 
+/* A rule about paths that came while the call was on its way: from then on no link is followed. */
+static void a_rule_about_paths_holds_at_once(void **state)
+{
+    (void)state;
+    struct err err;
+    submit(1);
+    turn();
+    assert_int_equal(pipeline_recheck(known[1].call, &err), 0);
+    assert_false(known[1].call->verdict.as_named);
+    policy_looks_at_paths = true;
+    assert_int_equal(pipeline_recheck(known[1].call, &err), 0);
+    assert_true(known[1].call->verdict.as_named);
+    finish(known[1].call, ERR_COUNT);
+    turn();
+}
+
 /* Asked anew on its way, when someone would have to be asked now. */
 static void a_question_that_comes_too_late_denies(void **state)
 {
@@ -316,6 +332,7 @@ int main(void)
         TEST(settings_that_came_are_judged_by),
         TEST(settings_that_never_come_fail_their_calls),
         TEST(settings_have_their_time_limit),
+        TEST(a_rule_about_paths_holds_at_once),
         TEST(a_question_that_comes_too_late_denies),
         TEST(who_is_prepared_again_has_no_more_than_it_paid_for),
     };

@@ -34,7 +34,8 @@ static void random_submit(size_t *next)
     if (number == CALLS_MAX || pipeline_in_flight(&pipeline) >= AT_ONCE)
         return;
     bool good = random_below(6);
-    pipeline_submit(&pipeline, new_call(number, good ? "work" : "nothing", "{}"));
+    const char *tool = random_below(3) ? "work" : "look";
+    pipeline_submit(&pipeline, new_call(number, good ? tool : "nothing", "{}"));
     ++*next;
 }
 
