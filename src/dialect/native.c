@@ -35,6 +35,14 @@ static void close_result(const struct call *call, struct json_out *j)
     jo_close(j, '}');
 }
 
+static bool may_work_later(const struct err *err)
+{
+    /* A limit says when; one that does not will never let this call through. */
+    if (err->code == ERR_RATE_LIMITED || err->code == ERR_BUDGET_EXCEEDED)
+        return err->retry_after_ms > 0;
+    return err_row(err->code)->retryable || err->retry_after_ms > 0;
+}
+
 static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
 {
     const struct err_row *row = err_row(err->code);
@@ -54,7 +62,7 @@ static void write_failure(const struct call *call, const struct err *err, struct
         jo_ktext(j, "request_id", call->approval_id);
     write_duration(call, j);
     jo_close(j, '}');
-    jo_kbool(j, "retryable", row->retryable || err->retry_after_ms > 0);
+    jo_kbool(j, "retryable", may_work_later(err));
     if (err->retry_after_ms > 0)
         jo_kint(j, "retry_after_ms", err->retry_after_ms);
     else

@@ -309,6 +309,28 @@ static void a_question_that_comes_too_late_denies(void **state)
     turn();
 }
 
+static void hold_back(void *self, struct call *call)
+{
+    (void)self;
+    call->deadline_ns = call->start_ns + 1;
+}
+
+/* Preparing a call sets its time limit; what was left of a budget is less. */
+static void who_is_prepared_again_has_no_more_than_it_paid_for(void **state)
+{
+    (void)state;
+    struct err err;
+    policy_costs = true;
+    pipeline.policy.restrain = hold_back;
+    submit(1);
+    turn();
+    assert_true(known[1].call->deadline_ns > known[1].call->start_ns + 1);
+    assert_int_equal(pipeline_recheck(known[1].call, &err), 0);
+    assert_int_equal(known[1].call->deadline_ns, known[1].call->start_ns + 1);
+    finish(known[1].call, ERR_COUNT);
+    turn();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +353,7 @@ int main(void)
         TEST(settings_have_their_time_limit),
         TEST(a_rule_about_paths_holds_at_once),
         TEST(a_question_that_comes_too_late_denies),
+        TEST(who_is_prepared_again_has_no_more_than_it_paid_for),
     };
     return cmocka_run_group_tests_name("pipeline_held", tests, NULL, NULL);
 }
