@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +26,7 @@ void hook_list_done(struct hook_list *list)
         for (char **arg = list->all[i].argv; arg && *arg; arg++)
             free(*arg);
         free(list->all[i].argv);
-        free(list->all[i].tools);
+        tool_pattern_done(&list->all[i].tools);
     }
     free(list->all);
     *list = (struct hook_list){0};
@@ -122,7 +121,8 @@ static int read_one(const struct config *config, size_t i, struct hook *hook, st
     hook->after = strcmp(event, "tool:after") == 0;
     field_of(i, "toolName", field);
     const char *tools = config_text(config, field);
-    hook->tools = mem_dup(tools ? tools : "*");
+    if (tool_pattern_read(&hook->tools, tools ? tools : "*", field, err) < 0)
+        return -1;
     field_of(i, "timeoutMs", field);
     hook->timeout_ms = config_int(config, field);
     return read_command(config, i, hook, err);
@@ -146,20 +146,14 @@ int hook_list_read(const struct config *config, struct hook_list *ret, struct er
     return 0;
 }
 
-static bool names(const char *pattern, const char *name)
-{
-    return name && fnmatch(pattern, name, 0) == 0;
-}
-
 uint32_t hook_list_match(const struct hook_list *list, bool after, const struct tool *tool,
                          const char *name)
 {
     uint32_t found = 0;
     for (size_t i = 0; i < list->count; i++) {
         const struct hook *hook = &list->all[i];
-        bool match = tool ? names(hook->tools, tool->name) || names(hook->tools, tool->alias)
-                          : names(hook->tools, name);
-        if (hook->after == after && match)
+        if (hook->after == after && (tool || name) &&
+            tool_pattern_matches(&hook->tools, tool, name))
             found |= UINT32_C(1) << i;
     }
     return found;

@@ -3,13 +3,13 @@
 #define SANDGATE_GATE_HOOK_LIST_H
 
 #include "core/config.h"
-#include "core/tool.h"
+#include "policy/tool_pattern.h"
 
 #define HOOKS_MAX 32
 
 struct hook {
     bool after;
-    char *tools; /* a glob */
+    struct tool_pattern tools;
     char **argv; /* NULL-ended; the first is an absolute path */
     int64_t timeout_ms;
 };
