@@ -257,7 +257,7 @@ def refused_at_start(form):
         said = done.stdout.decode() + done.stderr.decode()
         check(done.returncode != 0 and "hooks[1].command" in said and words in said, f"{path}: {said}")
     # Where an agent can write it, it would be the agent's.
-    for words in ((inside_program,), ("/bin/bash", inside_program)):
+    for words in ((inside_program,), ("/bin/bash", str(inside_program))):
         at = Place(form, f"start-{next(numbers)}", {"hooks": [hook(*words)]}, workspace=inside)
         done = form.run(at.home, "call", *at.options, "--workspace", at.workspace, "stat", '{"path":"."}')
         said = done.stdout.decode() + done.stderr.decode()
