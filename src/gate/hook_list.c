@@ -152,7 +152,8 @@ uint32_t hook_list_match(const struct hook_list *list, bool after, const struct 
     uint32_t found = 0;
     for (size_t i = 0; i < list->count; i++) {
         const struct hook *hook = &list->all[i];
-        if (hook->after == after && tool_pattern_matches(&hook->tools, tool, name))
+        if (hook->after == after && (tool || name) &&
+            tool_pattern_matches(&hook->tools, tool, name))
             found |= UINT32_C(1) << i;
     }
     return found;

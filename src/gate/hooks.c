@@ -191,16 +191,23 @@ void hooks_forget(struct hooks *h, void *arg)
         kick(h);
 }
 
+static bool lies_in(const char *path, const char *folder)
+{
+    FREE_AT_END char *real = path[0] == '/' ? realpath(path, NULL) : NULL;
+    return path_rest(path, folder) || (real && path_rest(real, folder));
+}
+
+/* The program may be one that runs what its arguments name. */
 int hooks_refuse_inside(const struct hooks *h, const char *folder, struct err *err)
 {
     for (size_t i = 0; h && i < h->list.count; i++) {
-        const char *path = h->list.all[i].argv[0];
-        FREE_AT_END char *real = realpath(path, NULL);
-        if (path_rest(path, folder) || (real && path_rest(real, folder)))
-            return err_set(err, ERR_INVALID_ARGUMENTS,
-                           "the program of hooks[%zu], %s, lies in %s, where an agent could change "
-                           "it: move it, or work in a folder further down",
-                           i, path, folder);
+        for (char *const *word = h->list.all[i].argv; *word; word++) {
+            if (lies_in(*word, folder))
+                return err_set(err, ERR_INVALID_ARGUMENTS,
+                               "%s in the command of hooks[%zu] lies in %s, where an agent could "
+                               "change it: move it, or work in a folder further down",
+                               *word, i, folder);
+        }
     }
     return 0;
 }

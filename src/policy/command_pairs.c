@@ -127,6 +127,26 @@ static void read_subcommand(const struct command_view *view, const struct progra
     }
 }
 
+/* `git push --receive-pack=CMD`, which may be cut to `--rece`: the other side's program is one of the caller's. */
+static bool names_other_side(const struct command_view *view, const struct program *program,
+                             struct str subcommand)
+{
+    static const char *const options[] = {"--upl", "--rece", "--e"};
+    if (strcmp(program->name, "git") != 0 || !command_in_list(" fetch pull push ", subcommand))
+        return false;
+    for (size_t i = 1; i < view->n; i++) {
+        struct str word = view->words[i].text;
+        for (size_t k = 0; k < ARRAY_LEN(options); k++) {
+            size_t n = strlen(options[k]);
+            if (word.n >= n && memcmp(word.p, options[k], n) == 0)
+                return true;
+        }
+        if (!word_is_fixed(view, &view->words[i]))
+            return true;
+    }
+    return view->more_words;
+}
+
 static bool same(const struct command_pair *a, const struct command_pair *b)
 {
     return a->exact == b->exact && strcmp(a->program, b->program) == 0 &&
@@ -236,6 +256,8 @@ static int visit(void *self, const struct command_view *view, struct err *err)
     bool exact = known && !view->unsure && !reads_more(view, first->text);
     if (program)
         read_subcommand(view, program, &subcommand, &exact);
+    if (program && names_other_side(view, program, buf_str(&subcommand)))
+        exact = false;
     struct command_pair pair = {
         .program = known ? mem_copy(first->text.p, first->text.n) : mem_dup(""),
         .subcommand = mem_copy(buf_str(&subcommand).p, subcommand.len),

@@ -45,13 +45,18 @@ static bool propose_place(struct facts *facts, enum place_id id, bool exact, str
     return true;
 }
 
-/* What makes a call do more than the same without. */
+/* What makes a call do more than the same without, and what made this one do less. */
 static void propose_switches(const struct facts *facts, struct json_out *j)
 {
     static const char *const switches[] = {"recursive", "overwrite"};
+    static const char *const brakes[] = {"dry_run", "create_only", "append"};
     for (size_t i = 0; facts->needs & CAP_FS_WRITE && i < ARRAY_LEN(switches); i++) {
         if (takes(facts, switches[i]))
             jo_kbool(j, switches[i], yyjson_get_bool(facts_argument(facts, switches[i])));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(brakes); i++) {
+        if (takes(facts, brakes[i]) && yyjson_is_true(facts_argument(facts, brakes[i])))
+            jo_kbool(j, brakes[i], true);
     }
     yyjson_val *operation = takes(facts, "operation") ? facts_argument(facts, "operation") : NULL;
     if (yyjson_is_str(operation))

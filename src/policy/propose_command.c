@@ -16,7 +16,7 @@ static const char harmless[] =
     "dirname du echo egrep eslint expr false fgrep file flake8 fold gofmt grep groups head hexdump hostname "
     "id isort jest join ls md5sum mkdir mypy ninja nl nproc od paste phpunit prettier printf pwd pylint "
     "pyright pytest readlink realpath rev rspec ruff rustfmt seq sha1sum sha256sum sha512sum shellcheck "
-    "sleep stat strings sum tac tail test touch tr tree true tsc tsort tty type uname uptime vitest wc "
+    "sleep stat strings sum tac tail test touch tr true tsc tsort tty type uname uptime vitest wc "
     "which whoami yes ";
 
 /* Subcommands that take a command or a program to run, or that change what other subcommands do. */
@@ -31,8 +31,9 @@ static const struct runs {
     {"conda", " run config "},
     {"deno", " eval run install "},
     {"docker", " run exec build compose buildx container context "},
-    {"gh", " alias api extension "},
-    {"git", " bisect config difftool filter-branch mergetool rebase submodule "},
+    {"gh", " alias api config extension "},
+    {"git", " archive bisect clone config difftool filter-branch grep ls-remote mergetool rebase "
+            "send-email submodule "},
     {"go", " run tool env "},
     {"helm", NULL},
     {"kubectl", NULL},
@@ -44,6 +45,7 @@ static const struct runs {
     {"podman", " run exec build container "},
     {"poetry", " run config "},
     {"rustup", " run "},
+    {"svn", NULL},
     {"systemctl", NULL},
     {"terraform", " console "},
     {"uv", " run tool "},

@@ -63,7 +63,7 @@ def decides(form):
         "    sys.exit(2)\n"
         "print(json.dumps({'decision': 'allow' if text == 'good' else 'deny', 'reason': f'{text} is\\n\\x1b[31mbad'}))",
     )
-    at = place(form, "decides", hook(check_path, toolName="write_*"))
+    at = place(form, "decides", hook(check_path, toolName="{delete,write_*}"))
     with ran.leaves_nothing(form) as gates, at.gate() as gate:
         gates.add(gate)
         message = denied(gate, "hooks[0]", "text is [31mbad")
@@ -257,10 +257,11 @@ def refused_at_start(form):
         said = done.stdout.decode() + done.stderr.decode()
         check(done.returncode != 0 and "hooks[1].command" in said and words in said, f"{path}: {said}")
     # Where an agent can write it, it would be the agent's.
-    at = Place(form, f"start-{next(numbers)}", {"hooks": [hook(inside_program)]}, workspace=inside)
-    done = form.run(at.home, "call", *at.options, "--workspace", at.workspace, "stat", '{"path":"."}')
-    said = done.stdout.decode() + done.stderr.decode()
-    check(done.returncode != 0 and "hooks[0]" in said and "an agent could change" in said, said)
+    for words in ((inside_program,), ("/bin/bash", str(inside_program))):
+        at = Place(form, f"start-{next(numbers)}", {"hooks": [hook(*words)]}, workspace=inside)
+        done = form.run(at.home, "call", *at.options, "--workspace", at.workspace, "stat", '{"path":"."}')
+        said = done.stdout.decode() + done.stderr.decode()
+        check(done.returncode != 0 and "hooks[0]" in said and "an agent could change" in said, said)
 
 
 def cell_dies(form):

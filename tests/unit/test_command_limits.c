@@ -247,6 +247,10 @@ static void pairs(void **state)
         {"npm --tag test publish", "npm:test?"},
         {"git --attr-source status push", "git:status?"},
         {"git --version", "git:"},
+        {"git push origin main", "git:push"},
+        {"git push --rece='touch a' .", "git:push?"},
+        {"git push --e='touch a' .", "git:push?"},
+        {"git fetch $x", "git:fetch?"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         COMMAND_PAIRS_AT_END struct command_pairs found = {.n = 0};
