@@ -246,7 +246,7 @@ static void serve(struct init *init)
 static int start_program(struct init *init)
 {
     struct err err;
-    int r = folder_enter(init->order.cwd, init->order.beneath);
+    int r = folder_enter(init->order.cwd, init->order.beneath, init->order.as_named);
     if (r < 0) {
         init->ran.error = -r;
         err_set(&err, ERR_NOT_FOUND, "working directory: %s", strerror(-r));

@@ -80,7 +80,7 @@ static bool leads_out(const char *cwd, const char *beneath)
     return false;
 }
 
-int folder_enter(struct str cwd, struct str beneath)
+int folder_enter(struct str cwd, struct str beneath, bool as_named)
 {
     if (cwd.n == 0 || cwd.p[0] != '/' || cwd.n >= PATH_TEXT_MAX)
         return -EINVAL;
@@ -93,5 +93,6 @@ int folder_enter(struct str cwd, struct str beneath)
     }
     if (!getcwd(where, sizeof where) || !path_beneath((struct str){where, strlen(where)}, in))
         return -EXDEV;
-    return 0;
+    tidy(path);
+    return as_named && strcmp(path, where) != 0 ? -EMLINK : 0;
 }

@@ -15,14 +15,23 @@
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 static const struct arg order_fields[] = {
-    FIELD(order, ARG_STRING, cwd, ARG_REQUIRED), FIELD(order, ARG_STRING, beneath, ARG_REQUIRED),
-    FIELD(order, ARG_BOOL, has_stdin, 0),        FIELD(order, ARG_INT, n_args, ARG_REQUIRED),
-    FIELD(order, ARG_INT, n_env, ARG_REQUIRED),  FIELD(order, ARG_BOOL, listed, 0),
-    FIELD(order, ARG_BOOL, allow_all, 0),        FIELD(order, ARG_INT, n_allowed, 0),
-    FIELD(order, ARG_INT, n_denied, 0),          FIELD(order, ARG_INT, data, 0),
-    FIELD(order, ARG_INT, processes, 0),         FIELD(order, ARG_INT, files, 0),
-    FIELD(order, ARG_INT, file_size, 0),         FIELD(order, ARG_INT, cpu_seconds, 0),
-    FIELD(order, ARG_INT, watch_memory, 0),      FIELD(order, ARG_INT, watch_processes, 0),
+    FIELD(order, ARG_STRING, cwd, ARG_REQUIRED),
+    FIELD(order, ARG_STRING, beneath, ARG_REQUIRED),
+    FIELD(order, ARG_BOOL, as_named, 0),
+    FIELD(order, ARG_BOOL, has_stdin, 0),
+    FIELD(order, ARG_INT, n_args, ARG_REQUIRED),
+    FIELD(order, ARG_INT, n_env, ARG_REQUIRED),
+    FIELD(order, ARG_BOOL, listed, 0),
+    FIELD(order, ARG_BOOL, allow_all, 0),
+    FIELD(order, ARG_INT, n_allowed, 0),
+    FIELD(order, ARG_INT, n_denied, 0),
+    FIELD(order, ARG_INT, data, 0),
+    FIELD(order, ARG_INT, processes, 0),
+    FIELD(order, ARG_INT, files, 0),
+    FIELD(order, ARG_INT, file_size, 0),
+    FIELD(order, ARG_INT, cpu_seconds, 0),
+    FIELD(order, ARG_INT, watch_memory, 0),
+    FIELD(order, ARG_INT, watch_processes, 0),
     FIELD(order, ARG_INT, watch_written, 0),
 };
 static const struct arg_table order_table = ARG_TABLE(order_fields, struct order);

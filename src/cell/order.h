@@ -18,6 +18,7 @@ enum order_fd {
 struct order {
     struct str cwd;     /* absolute, in the cell */
     struct str beneath; /* it has to lie in this folder once links are followed */
+    bool as_named;      /* and there must be no links on the way to it */
     bool has_stdin;
     int64_t n_args;
     int64_t n_env;

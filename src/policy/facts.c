@@ -212,11 +212,11 @@ static int read_place(struct facts *facts, enum place_id id)
 const struct place *facts_place(struct facts *facts, enum place_id id)
 {
     struct place *place = &facts->places[id];
-    facts->looked_at_path = true;
     if (place->state == PLACE_UNREAD && read_place(facts, id) < 0)
         place->state = PLACE_UNCLEAR;
     else if (place->state == PLACE_UNCLEAR)
         snprintf(facts->why, sizeof facts->why, "`%s` cannot be read as a path", place_names[id]);
+    facts->looked_at_path |= place->state != PLACE_MISSING;
     return place;
 }
 

@@ -30,6 +30,13 @@ static void name_folder(const struct ran *ran, struct err *err)
         err_reason(err, "symlink_outside");
         return;
     }
+    if (ran->error == EMLINK) {
+        err_set(err, ERR_PERMISSION_DENIED,
+                "the working directory is reached through a symbolic link, and a rule about paths "
+                "decides here: use its path itself");
+        err_reason(err, "other_path");
+        return;
+    }
     enum err_code code = ran->error == ENOTDIR  ? ERR_NOT_A_DIRECTORY
                          : ran->error == EACCES ? ERR_PERMISSION_DENIED
                                                 : ERR_NOT_FOUND;

@@ -153,6 +153,7 @@ static void set_limits(const struct call *call, const struct limits *groups, str
                                       call->verdict.max_memory);
     int64_t processes = config_int(config, "commands.processes");
     o->files = config_int(config, "commands.openFiles");
+    /* What is written is looked at every now and then, a file's size all the time. */
     o->file_size = call_limit_lower(config_int(config, "commands.fileSize"),
                                     call->verdict.max_bytes);
     o->cpu_seconds = config_int(config, "commands.cpuSeconds");
@@ -176,6 +177,7 @@ int command_order(const struct call *call, const struct limits *groups, struct b
     const struct config *config = call->workplace->config;
     *ret = (struct order){.cwd = command->cwd,
                           .beneath = {command->beneath, strlen(command->beneath)},
+                          .as_named = call->verdict.as_named,
                           .has_stdin = command->input.p || call->input_fd >= 0,
                           .n_args = command->n_args,
                           .listed = command->listed};

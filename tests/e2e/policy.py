@@ -246,6 +246,30 @@ def reading_is_not_writing(form):
         gate.refused("BUDGET_EXCEEDED", "write_file", path="f", content="y")
 
 
+def commands_write_what_is_left(form):
+    """a command cannot write more than a budget has left"""
+    config = {"approval": {"default": "approve"}, "policy": {"budgets": [{"unit": "bytesWritten", "limit": 100000}]}}
+    place = Place(form, "left", config)
+    with place.gate() as gate:
+        gate.call("run_command", command="head -c 50000000 /dev/zero > big; sleep 1")
+        check((place.workspace / "big").stat().st_size <= 100000, "it wrote more than the budget")
+        gate.refused("BUDGET_EXCEEDED", "write_file", path="f", content="y")
+
+
+def where_commands_run(form):
+    """a rule about where a command runs is about that folder, not about a link's name"""
+    rules = [{"toolName": "run_command", "action": "approve", "condition": {"cwd": {"beneath": "src"}}}]
+    place = Place(form, "where", {"approval": {"default": "deny", "rules": rules}})
+    form.own((place.workspace / "src").mkdir() or place.workspace / "src")
+    form.own((place.workspace / "other").mkdir() or place.workspace / "other")
+    form.link(place.workspace / "src/link", "../other")
+    with place.gate() as gate:
+        check(gate.ok("run_command", command="pwd -P", cwd="./src/")["stdout"] == "/workspace/src\n", "where it runs")
+        gate.refused("PERMISSION_DENIED", "run_command", command="touch here", cwd="src/link")
+        gate.refused("POLICY_DENIED", "run_command", command="true")
+    check(not (place.workspace / "other/here").exists(), "it ran elsewhere")
+
+
 def spent_by(place):
     try:
         return place.change("SELECT coalesce(sum(spent), 0) FROM budget")[0][0]
@@ -373,7 +397,7 @@ def nothing_set(form):
 
 
 CASES = [in_a_child(example), exact_over_two_gates, retry_after_is_exact, bytes_and_seconds,
-         reading_is_not_writing, spent_is_spent, capabilities, rules_with_conditions, workspace_tightens,
+         reading_is_not_writing, commands_write_what_is_left, where_commands_run, spent_is_spent, capabilities, rules_with_conditions, workspace_tightens,
          nothing_set]
 
 

@@ -14,6 +14,7 @@ static struct order sample(void)
     return (struct order){
         .cwd = STR("/workspace/a b"),
         .beneath = STR("/workspace"),
+        .as_named = true,
         .has_stdin = true,
         .n_args = 3,
         .n_env = 2,
