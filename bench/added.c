@@ -1,6 +1,6 @@
 // What policy and audit add to a call: the same calls through a pipeline that has neither, through one with rules and
 // the log, through one where each call also counts against a rate and a budget, and through one whose log is on disk
-// before each step, in turn. No cell: the calls are finished as soon as they start. One line of JSON, medians in us.
+// before its answer, in turn. No cell: the calls are finished as soon as they start. One line of JSON, medians in us.
 
 #include "measure.h"
 
@@ -12,6 +12,7 @@
 #include "tools/all.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -202,14 +203,22 @@ int main(int argc, char **argv)
     uint64_t *syncs = calloc(calls, sizeof *syncs);
     if (bare < 0 || !syncs)
         err(1, "%s", path);
+    // As a gate does.
+    mallopt(M_MMAP_THRESHOLD, 8 << 20);
+    mallopt(M_TRIM_THRESHOLD, 8 << 20);
     registry_use(tools_all);
     for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
         open_way(&ways[i], argv[1]);
         ways[i].samples = calloc(calls, sizeof *ways[i].samples);
     }
+    // Those that wait for the disk among themselves: the others would find their caches cold.
+    struct way *always = &ways[ARRAY_LEN(ways) - 1];
     for (size_t n = 0; n < calls; n++) {
-        for (size_t i = 0; i < ARRAY_LEN(ways); i++)
-            ways[i].samples[n] = one_call(&ways[i]);
+        for (struct way *way = ways; way < always; way++)
+            way->samples[n] = one_call(way);
+    }
+    for (size_t n = 0; n < calls; n++) {
+        always->samples[n] = one_call(always);
         syncs[n] = bare_sync(bare);
     }
     printf("{");

@@ -226,13 +226,16 @@ static void refuses_a_damaged_head(void **state)
     }
 }
 
+/* As new files have them. */
+#define PAGE ((size_t)1024)
+
 static void refuses_a_truncated_file(void **state)
 {
     (void)state;
     make_database(500);
     BYTES_AT_END struct bytes good = read_file(FILE_NAME);
-    assert_true(good.n > 20 * 4096);
-    static const size_t lengths[] = {0, 100, 512, 4095, 4096, 4097, 5 * 4096, 20 * 4096};
+    assert_true(good.n > 20 * PAGE);
+    static const size_t lengths[] = {0, 100, 512, PAGE - 1, PAGE, PAGE + 1, 5 * PAGE, 20 * PAGE};
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
         struct bytes cut = {good.p, lengths[i]};
         write_file(FILE_NAME, cut.p, cut.n);
@@ -252,12 +255,18 @@ static void a_damaged_page_is_an_error(void **state)
     make_database(500);
     BYTES_AT_END struct bytes good = read_file(FILE_NAME);
     size_t seen = 0;
-    for (size_t page = 1; page < good.n / 4096; page++) {
+    for (size_t page = 1; page < good.n / PAGE; page++) {
         BYTES_AT_END struct bytes bad = {(unsigned char *)mem_copy((char *)good.p, good.n), good.n};
-        random_bytes(bad.p + page * 4096, 4096);
+        random_bytes(bad.p + page * PAGE, PAGE);
         write_file(FILE_NAME, bad.p, bad.n);
-        struct db *db = store_open();
+        struct db *db = NULL;
         struct err err = {0};
+        if (db_open(&db, folder_fd, false, &err) < 0) { /* a page of the definitions */
+            assert_string_equal(err.reason, "state_damaged");
+            assert_unchanged(FILE_NAME, &bad);
+            unlink(WAL_NAME);
+            continue;
+        }
         sqlite3_stmt *s = db_statement(db, "SELECT key, spent FROM budget NOT INDEXED");
         int r;
         size_t rows = 0;
@@ -283,7 +292,7 @@ static void damaged_definitions_are_an_error(void **state)
     (void)state;
     make_database(1);
     BYTES_AT_END struct bytes bad = read_file(FILE_NAME);
-    random_bytes(bad.p + 100, 4096 - 100);
+    random_bytes(bad.p + 100, PAGE - 100);
     write_file(FILE_NAME, bad.p, bad.n);
     assert_refused("state_damaged", "is damaged");
     assert_unchanged(FILE_NAME, &bad);
