@@ -215,13 +215,11 @@ static const struct config_row rows[] = {
     {"policy.budgets[].period", CONFIG_ENUM, CONFIG_ADD, .text = "daily",
      .choices = "daily|weekly|monthly", .doc = "When the budget starts anew, in UTC."},
     {"policy.capabilities.filesystem.read", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
-     .doc =
-         "Paths that tools may read, as globs (`src/**`); unset, all that a "
-         "session has."},
+     .doc = "Paths that tools may read, as globs (`src/**`); unset, all that a "
+            "session has."},
     {"policy.capabilities.filesystem.write", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
-     .doc =
-         "Paths that tools may change, as globs (`src/**`); unset, all that "
-         "a session has."},
+     .doc = "Paths that tools may change, as globs (`src/**`); unset, all that "
+            "a session has."},
     {"policy.capabilities.command", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
      .doc = "Whether tools may start programs."},
     {"policy.capabilities.network", CONFIG_LIST, CONFIG_SUBSET,

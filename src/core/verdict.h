@@ -42,7 +42,7 @@ struct verdict {
     bool hooks;    /* some are to be asked before it runs */
     bool
         as_named; /* a rule looked at a path: what is opened has to be what was named, no link on the way */
-    int64_t max_ms; /* of the call; 0: as usual */
+    int64_t max_ms;    /* of the call; 0: as usual */
     int64_t max_bytes; /* that it may write, for its budget */
     int64_t max_memory;
     int64_t max_cpu_millis;

@@ -359,8 +359,8 @@ static void counter_stays(void **state)
     (void)state;
     static const char *const rules[] = {
         "{'approval':{'rules':[{'toolName':'stat','action':'budget','budgetLimit':5}]}}",
-        "{'approval':{'rules':[{'toolName':'x','action':'deny'},{'toolName':'stat','action':'budget',"
-        "'budgetLimit':9,'budgetPeriod':'daily'}]}}",
+        ("{'approval':{'rules':[{'toolName':'x','action':'deny'},{'toolName':'stat','action':'budget',"
+         "'budgetLimit':9,'budgetPeriod':'daily'}]}}"),
         "{'approval':{'rules':[{'toolName':'stat','action':'budget','budgetLimit':5,'budgetPeriod':'weekly'}]}}",
         "{'approval':{'rules':[{'toolName':'stat','action':'budget','budgetLimit':5,'condition':{'path':'x'}}]}}",
     };
