@@ -8,6 +8,7 @@ import json
 import re
 import sqlite3
 
+import lib
 from lib import check, short
 
 NOTHING = "0" * 64  # stands for the hash before the first record
@@ -18,7 +19,8 @@ OVER = ("used", "denied", "timed_out", "cancelled", "gone")
 
 def ask(state, sql, *values):
     """Rows of state.db, as dictionaries. Nothing stays open: what a killed gate left is the next gate's to mend."""
-    with contextlib.closing(sqlite3.connect(f"file:{state / 'state.db'}?mode=rw", uri=True, timeout=20)) as connection:
+    name = f"file:{state / 'state.db'}?mode=rw"
+    with lib.acting(state.stat().st_uid), contextlib.closing(sqlite3.connect(name, uri=True, timeout=20)) as connection:
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA query_only = 1")
         return [dict(row) for row in connection.execute(sql, values)]

@@ -80,6 +80,21 @@ def wait_until(what, text, seconds=SECONDS):
 # --- folders and identities
 
 
+@contextlib.contextmanager
+def acting(uid):
+    """As this user where it is about files: what root makes is root's for a moment, and closed to its owner."""
+    changes = AM_ROOT and uid != 0
+    if changes:
+        os.setegid(uid)
+        os.seteuid(uid)
+    try:
+        yield
+    finally:
+        if changes:
+            os.seteuid(0)
+            os.setegid(0)
+
+
 class Form:
     """Who a gate runs as, with a folder `base` of its own to which it has every right."""
 
@@ -109,6 +124,9 @@ class Form:
     def identity(self):
         """For subprocess: who to be."""
         return {"user": self.uid, "group": self.uid, "extra_groups": []} if AM_ROOT and not self.is_root else {}
+
+    def acting(self):
+        return acting(self.uid)
 
     def folder(self, name, mode=0o755):
         path = self.base / name

@@ -74,10 +74,11 @@ class Place:
         return json.loads(done.stdout)
 
     def change(self, sql):
-        connection = sqlite3.connect(f"file:{self.home}/sandgate/state.db?mode=rw", uri=True, timeout=10)
-        with connection:
-            found = connection.execute(sql).fetchall()
-        connection.close()
+        with self.form.acting():
+            connection = sqlite3.connect(f"file:{self.home}/sandgate/state.db?mode=rw", uri=True, timeout=10)
+            with connection:
+                found = connection.execute(sql).fetchall()
+            connection.close()
         return found
 
 

@@ -43,13 +43,11 @@ class Place:
         return self
 
     def change(self, sql):
-        connection = sqlite3.connect(self.database)
-        with connection:
-            connection.execute(sql)
-        connection.close()
-        if lib.AM_ROOT:
-            for file in self.database.parent.glob("state.db*"):
-                os.chown(file, self.form.uid, self.form.uid)
+        with self.form.acting():
+            connection = sqlite3.connect(self.database)
+            with connection:
+                connection.execute(sql)
+            connection.close()
 
     def refused(self, *words):
         """Neither at the start nor by a call does anything run."""
@@ -105,8 +103,9 @@ def not_ours(form):
 
 @contextlib.contextmanager
 def locked(place):
-    other = sqlite3.connect(place.database, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
+    with place.form.acting():
+        other = sqlite3.connect(place.database, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
     try:
         yield other
     finally:
@@ -177,7 +176,8 @@ def full(form):
             os.unlink(home / "filler")
             lib.wait_until(lambda: gate.call("write_file", path="after", content="x")["ok"], "it works again")
         ran = len(list(place.workspace.glob("n*"))) + 1
-        used = sqlite3.connect(place.database).execute("SELECT sum(n) FROM rate_key").fetchone()[0]
+        with form.acting():
+            used = sqlite3.connect(place.database).execute("SELECT sum(n) FROM rate_key").fetchone()[0]
         check(used >= ran, f"{ran} calls ran and {used} were counted")
 
 
