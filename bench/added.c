@@ -21,6 +21,7 @@ enum { RULES = 20, LINE = 600 };
 
 struct way {
     const char *name;
+    bool writes;      // else it reads
     const char *more; // of the configuration; NULL: neither policy nor log
     const char *sync; // NULL: no log
     uv_loop_t loop;
@@ -141,10 +142,11 @@ static void open_way(struct way *way, const char *folder)
 
 static uint64_t one_call(struct way *way)
 {
-    static const char arguments[] = "{\"path\":\"src/main.c\"}";
+    const char *arguments = way->writes ? "{\"path\":\"src/main.c\",\"content\":\"x\"}"
+                                        : "{\"path\":\"src/main.c\"}";
     struct call *call = call_new();
-    call->name = mem_dup("read_file");
-    call->doc = yyjson_read(arguments, sizeof arguments - 1, 0);
+    call->name = mem_dup(way->writes ? "write_file" : "read_file");
+    call->doc = yyjson_read(arguments, strlen(arguments), 0);
     call->arguments = yyjson_doc_get_root(call->doc);
     call->dialect = &dialect_native;
     call->workplace = &way->workplace;
@@ -193,6 +195,7 @@ int main(int argc, char **argv)
              ",\"policy\":{\"rateLimits\":{\"read_file\":{\"maxCalls\":1000000,\"windowMs\":60000}},"
              "\"budgets\":[{\"unit\":\"calls\",\"limit\":1000000000}]}"},
         {.name = "always", .sync = "always"},
+        {.name = "always_writes", .sync = "always", .writes = true},
     };
     if (argc != 3)
         errx(2, "usage: bench_added FOLDER CALLS");
@@ -212,13 +215,14 @@ int main(int argc, char **argv)
         ways[i].samples = calloc(calls, sizeof *ways[i].samples);
     }
     // Those that wait for the disk among themselves: the others would find their caches cold.
-    struct way *always = &ways[ARRAY_LEN(ways) - 1];
+    struct way *always = &ways[ARRAY_LEN(ways) - 2];
     for (size_t n = 0; n < calls; n++) {
         for (struct way *way = ways; way < always; way++)
             way->samples[n] = one_call(way);
     }
     for (size_t n = 0; n < calls; n++) {
-        always->samples[n] = one_call(always);
+        always[0].samples[n] = one_call(&always[0]);
+        always[1].samples[n] = one_call(&always[1]);
         syncs[n] = bare_sync(bare);
     }
     printf("{");
