@@ -250,7 +250,7 @@ def back_to_back(form):
         wait_until(lambda: len(lib.children(ran.launcher(gate))) <= 2, "no process is left")
         after = held(gate.pid), held(ran.launcher(gate))
         # A few control groups more may be kept for later, but not one a command.
-        check(all(a <= b + 160 for a, b in zip(after, before)), f"descriptors: from {before} to {after}")
+        check(all(a <= b + 40 for a, b in zip(after, before)), f"descriptors: from {before} to {after}")
         gate.close_input()
         gate.wait_exit()
 
