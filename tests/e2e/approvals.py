@@ -355,14 +355,4 @@ CASES = [
 ]
 
 
-def main():
-    tap = lib.Tap()
-    for form in lib.forms():
-        place = Place(form)
-        for name, case in CASES:
-            with tap.case(f"{form.name}: {name}"):
-                case(place)
-    tap.done()
-
-
-main()
+lib.run_cases(CASES, Place)

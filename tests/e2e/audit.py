@@ -395,13 +395,8 @@ CASES = [
 ]
 
 
-def main():
-    tap = lib.Tap()
-    for form in lib.forms():
-        for case in CASES:
-            with tap.case(f"{form.name}: {case.__name__.replace('_', ' ')}"):
-                case(Place(form, case.__name__))
-    tap.done()
+def in_its_place(case):
+    return case.__name__.replace("_", " "), lambda form: case(Place(form, case.__name__))
 
 
-main()
+lib.run_cases([in_its_place(case) for case in CASES])

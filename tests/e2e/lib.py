@@ -57,6 +57,17 @@ class Tap:
         sys.exit(1 if self.failed else 0)
 
 
+def run_cases(cases, place=lambda form: form):
+    """Pairs of a name and a function, each called in every form with the one place that the form has."""
+    tap = Tap()
+    for form in forms():
+        at = place(form)
+        for name, case in cases:
+            with tap.case(f"{form.name}: {name}"):
+                case(at)
+    tap.done()
+
+
 def note(text):
     print("".join(f"# {line}\n" for line in str(text)[:20000].splitlines()), end="", flush=True)
 

@@ -402,14 +402,5 @@ CASES = [in_a_child(example), exact_over_two_gates, retry_after_is_exact, bytes_
          nothing_set]
 
 
-def main():
-    tap = lib.Tap()
-    for form in lib.forms():
-        for case in CASES:
-            with tap.case(f"{form.name}: {case.__doc__}"):
-                case(form)
-    tap.done()
-
-
 if __name__ == "__main__":
-    main()
+    lib.run_cases([(case.__doc__, case) for case in CASES])

@@ -229,14 +229,5 @@ CASES = [damaged, newer, not_ours, held_by_another, in_a_child(read_only), in_a_
          bad_configuration]
 
 
-def main():
-    tap = lib.Tap()
-    for form in lib.forms():
-        for case in CASES:
-            with tap.case(f"{form.name}: {case.__doc__ or case.__name__}"):
-                case(form)
-    tap.done()
-
-
 if __name__ == "__main__":
-    main()
+    lib.run_cases([(case.__doc__, case) for case in CASES])
