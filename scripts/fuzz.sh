@@ -57,7 +57,7 @@ make_target() { # name
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
         "tests/fuzz/fuzz_$1.c" -o "$BUILD/fuzz_$1" \
         $BUILD/src/libsandgate.a $BUILD/src/client/libsandgate-client.a $(yyjson --libs) \
-        .deps/rure/lib/librure.a $(pkg-config --libs libuv libcrypto libfyaml) -lpthread -ldl -lm
+        .deps/rure/lib/librure.a $(pkg-config --libs libuv libcrypto libfyaml sqlite3) -lpthread -ldl -lm
 }
 
 make_library
