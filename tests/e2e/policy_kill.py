@@ -28,6 +28,7 @@ LIFE = 0.08
 IN_FLIGHT = 6
 HELD = 3  # and so many that wait for a yes
 APPROVERS = 3  # processes at once
+HOLD = 0.4  # of the kills find their worker stopped in the middle of its calls
 
 SIZE = 100
 WRITES = 300
@@ -336,11 +337,23 @@ def replace(chapter, lives, at):
     return kills
 
 
+def hold(chapter, life):
+    """Stop its worker with at least one call under way: what is killed next cuts it off, however fast the machine is."""
+    life.check_alive()  # with a cell, then
+    os.kill(life.gate.worker(), signal.SIGSTOP)
+    call_id = life.send_one("look")
+    mark = f'"{call_id}"'.encode()
+    logs = chapter.state / "audit"
+    wait_until(lambda: any(mark in path.read_bytes() for path in logs.glob("*.jsonl")), f"{call_id} is under way")
+
+
 def kill_in_cell(chapter, lives, life, target):
     """The gate lives on and makes a new cell."""
     life.check_alive()  # with a cell, then
     pid = life.gate.launcher() if target == "launcher" else life.gate.worker()
     run_for(chapter, lives, chapter.rng.random() * LIFE)
+    if chapter.rng.random() < HOLD:
+        hold(chapter, life)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not lib.status(pid), "the killed process is gone")
     life.check_alive()
@@ -355,6 +368,8 @@ def kill_one(chapter, lives, done):
         return
     run_for(chapter, lives, chapter.rng.random() * LIFE)
     which = (at, 1 - at) if target == "both" else (at,)
+    if chapter.rng.random() < HOLD:
+        hold(chapter, lives[at])
     for i in which:
         lives[i].gate.kill()
     for i in which:
