@@ -1,8 +1,10 @@
 /* Keeps gate and worker on the caller's processor while calls come one at a time and close together.
  *
- * Then the three work in turns, never at once, and waking the next one on a processor that sleeps costs more
- * than all the work. The caller is not ours to hold: where the kernel moves it, two wakes of four are saved. With several calls in flight, or a long answer, they can work at once and are let go.
- * Other threads call processor_any, since a new thread inherits where its maker may run. */
+ * Then the three work in turns, never at once, and waking the next one on a processor that sleeps costs more than all
+ * the work. The caller is not ours to hold: where the kernel moves it, two wakes of four are saved, and a third where
+ * the gate stays awake for the short time in which such a caller sends the next call. With several calls in flight, or
+ * a long answer, they can work at once and are let go. Other threads call processor_any, since a new thread inherits
+ * where its maker may run. */
 #ifndef SANDGATE_BASE_PROCESSOR_H
 #define SANDGATE_BASE_PROCESSOR_H
 
@@ -23,6 +25,10 @@ void processor_part(void);
  * call: else the kernel wakes it where the worker still runs, and neither gains anything. */
 void processor_stay(uint32_t processor);
 uint32_t processor_here(void);
+
+/* The gate, with nothing left to do: for how long it is worth while to stay awake, and whether a call came then. */
+uint64_t processor_awake_ns(void);
+void processor_was_awake(bool came);
 
 /* The calling thread. */
 void processor_follow(uint32_t processor);

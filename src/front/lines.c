@@ -6,8 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/processor.h"
 
 #define CHUNK (64u << 10)
 /* Buffers up to this size are kept for the next answer. */
@@ -39,6 +41,7 @@ struct lines {
         uv_idle_t idle; /* a regular file is read a piece a turn */
     } in;
     bool in_file;
+    bool in_pipe; /* or a socket: reading it never waits */
     int in_fd;
     bool reading;
     bool input_ended; /* nothing more comes, though lines may be held */
@@ -232,6 +235,25 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         stop_reading(l);
 }
 
+/* Stays awake for the next line where that is likely to be near. The end and errors are left to the loop. */
+static void read_ahead(struct lines *l)
+{
+    uint64_t awake = processor_awake_ns();
+    if (awake == 0)
+        return;
+    ssize_t n;
+    uint64_t until = clock_mono_ns() + awake;
+    do
+        n = read(l->in_fd, l->chunk, sizeof l->chunk);
+    while (n < 0 && errno == EAGAIN && clock_mono_ns() < until);
+    processor_was_awake(n > 0);
+    if (n <= 0)
+        return;
+    take_text(l, l->chunk, (size_t)n);
+    if (must_wait(l))
+        stop_reading(l);
+}
+
 static void read_file(uv_idle_t *idle)
 {
     struct lines *l = idle->data;
@@ -332,7 +354,8 @@ void lines_flush(struct lines *l)
 {
     if (l->user->before_send)
         l->user->before_send(l->self);
-    if (l->out.len && !l->write_waits && !l->gone)
+    bool answered = l->out.len && !l->write_waits && !l->gone;
+    if (answered)
         send_out(l);
     watch_for_end(l);
     take_held(l);
@@ -340,6 +363,8 @@ void lines_flush(struct lines *l)
         end_of_input(l);
     if (l->held.len == 0 && !must_wait(l))
         start_reading(l);
+    if (answered && l->reading && l->in_pipe && pipeline_in_flight(&l->gate->pipeline) == 0)
+        read_ahead(l);
     maybe_end(l);
 }
 
@@ -354,7 +379,7 @@ static void open_input(struct lines *l)
         uv_tty_init(loop, &l->in.tty, l->in_fd, 0);
     } else {
         uv_pipe_init(loop, &l->in.pipe, 0);
-        uv_pipe_open(&l->in.pipe, l->in_fd);
+        l->in_pipe = uv_pipe_open(&l->in.pipe, l->in_fd) == 0;
     }
     l->in.handle.data = l;
 }
