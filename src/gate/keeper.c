@@ -293,7 +293,10 @@ void keeper_free(struct keeper *k)
     uv_timer_stop(&k->sums);
     if (k->db)
         keeper_settle_all(k);
-    db_close(k->db);
+    if (k->audit)
+        audit_give_db(k->audit, k->db);
+    else
+        db_close(k->db);
     allowed_free(k->allowed);
     free(k->allowed_whose);
     for (size_t i = 0; i < POLICIES; i++)

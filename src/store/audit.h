@@ -33,12 +33,15 @@ struct audit_options {
 };
 
 struct audit;
+struct db;
 typedef void (*audit_synced_fn)(void *arg, int status); /* 0 or -errno */
 
 /* Opens, recovers and writes `gate.start`. state_fd is the state folder, borrowed until audit_close. */
 int audit_open(struct audit **ret_audit, uv_loop_t *loop, int state_fd,
                const struct audit_options *options, struct err *err);
 /* Writes `gate.stop`, syncs once unless `none`, notes and anchors the head, gives the slot back. Accepts NULL. */
+/* A database that is not used any more, for the last note of the log's head: opening it again takes longer. */
+void audit_give_db(struct audit *audit, struct db *db);
 void audit_close(struct audit *audit);
 
 /* Begins a record: `ts`, `seq`, `kind`, `gate` and, when given, `call` are already in it; the caller

@@ -115,6 +115,16 @@ int audit_note_again(struct audit *a)
     return 0;
 }
 
+void audit_give_db(struct audit *a, struct db *db)
+{
+    bool idle = !a->noting && pthread_mutex_trylock(&a->notes) == 0;
+    if (idle && !a->heads.db)
+        a->heads.db = TAKE_PTR(db);
+    if (idle)
+        pthread_mutex_unlock(&a->notes);
+    db_close(db);
+}
+
 void audit_note_close(struct audit *a, bool stopped)
 {
     struct err ignored; /* the next owner of the slot finds the head behind, not wrong */

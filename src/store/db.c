@@ -24,8 +24,8 @@
 /* From here on also who left that to others does it. */
 #define WAL_PAGES_AT_MOST (16 * WAL_PAGES_MAX)
 /* What closing leaves there for the next one to read. Moving it each time took 0.5 ms of a call that is alone, with
- * a fast disk; reading it takes 1 us a page. */
-#define WAL_PAGES_LEFT 400
+ * a fast disk; reading it takes 1 us a page, and such a call adds three. */
+#define WAL_PAGES_LEFT 128
 
 struct db {
     sqlite3 *handle;
