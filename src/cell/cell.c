@@ -410,35 +410,23 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
                const struct cell_events *events, void *arg, struct err *err)
 {
     processor_part();
-    int control[2] = {-1, -1};
-    int work[2] = {-1, -1};
-    int help[2] = {-1, -1};
-    int r = cell_pair(SOCK_SEQPACKET, control);
-    if (r == 0)
-        r = cell_pair(SOCK_SEQPACKET, work);
-    if (r == 0)
-        r = cell_pair(SOCK_DGRAM, help);
+    struct cell_process process;
+    int r = cell_spawn(&process);
+    if (r < 0)
+        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "starting a cell: %s", strerror(-r));
     FREE_AT_END struct cell *cell = mem_zero(sizeof *cell);
     *cell = (struct cell){.loop = loop,
                           .events = events,
                           .arg = arg,
-                          .control_fd = control[0],
-                          .work_fd = work[0],
-                          .help_fd = help[0],
+                          .control_fd = process.control,
+                          .work_fd = process.work,
+                          .help_fd = process.help,
+                          .helper = process.pid,
                           .queue_end = &cell->queue,
                           .out = BUF_INIT(FRAME_BYTES_MAX)};
-    if (r == 0)
-        r = -cell_spawn(control[1], work[1], help, &cell->helper);
-    fd_closep(&control[1]);
-    fd_closep(&work[1]);
-    fd_closep(&help[1]);
-    if (r == 0) {
-        remember(cell->helper);
-        fd_set_nonblock(cell->work_fd);
-    }
-    if (r < 0)
-        err_set(err, ERR_SANDBOX_UNAVAILABLE, "starting a cell: %s", strerror(-r));
-    if (r < 0 || send_spec(cell, spec, err) < 0) {
+    remember(cell->helper);
+    fd_set_nonblock(cell->work_fd);
+    if (send_spec(cell, spec, err) < 0) {
         end_process(cell->helper);
         fd_closep(&cell->control_fd);
         fd_closep(&cell->work_fd);

@@ -21,6 +21,10 @@ struct cell_events {
     void (*dead)(void *arg, const char *why);
 };
 
+/* Starts the process for the next cell, while it is still being found out what that is to be; and ends it, if there was
+ * none. */
+void cell_prepare(void);
+void cell_unprepare(void);
 /* Starts a cell. Frames may be sent at once: they wait until the worker serves. */
 int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *spec,
                const struct cell_events *events, void *arg, struct err *err);

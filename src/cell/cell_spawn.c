@@ -5,11 +5,32 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/attr.h"
+#include "base/fd.h"
+#include "cell/cell.h"
 #include "cell/launcher.h"
 
-int cell_spawn(int control, int work, const int help[2], pid_t *ret_pid)
+static struct cell_process prepared;
+
+/* A pair of sockets with numbers above those they are moved to in the child, so that no move closes another's
+ * source. 0 or -errno. */
+static int make_pair(int type, int fds[2])
+{
+    int low[2];
+    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, low) < 0)
+        return -errno;
+    for (int i = 0; i < 2; i++) {
+        fds[i] = fcntl(low[i], F_DUPFD_CLOEXEC, CELL_LAST_FD + 1);
+        close(low[i]);
+    }
+    return fds[0] < 0 || fds[1] < 0 ? -EMFILE : 0;
+}
+
+/* This program again, as CELL_ARGV0, with these descriptors and no environment. 0 or an errno. */
+static int start(int control, int work, const int help[2], pid_t *ret_pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -45,14 +66,57 @@ int cell_spawn(int control, int work, const int help[2], pid_t *ret_pid)
     return r;
 }
 
-int cell_pair(int type, int fds[2])
+static void close_all(struct cell_process *p)
 {
-    int low[2];
-    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, low) < 0)
-        return -errno;
-    for (int i = 0; i < 2; i++) {
-        fds[i] = fcntl(low[i], F_DUPFD_CLOEXEC, CELL_LAST_FD + 1);
-        close(low[i]);
-    }
-    return fds[0] < 0 || fds[1] < 0 ? -EMFILE : 0;
+    fd_closep(&p->control);
+    fd_closep(&p->work);
+    fd_closep(&p->help);
+}
+
+static int spawn(struct cell_process *ret)
+{
+    int control[2] = {-1, -1};
+    int work[2] = {-1, -1};
+    int help[2] = {-1, -1};
+    int r = make_pair(SOCK_SEQPACKET, control);
+    if (r == 0)
+        r = make_pair(SOCK_SEQPACKET, work);
+    if (r == 0)
+        r = make_pair(SOCK_DGRAM, help);
+    *ret = (struct cell_process){.control = control[0], .work = work[0], .help = help[0]};
+    if (r == 0)
+        r = -start(control[1], work[1], help, &ret->pid);
+    fd_closep(&control[1]);
+    fd_closep(&work[1]);
+    fd_closep(&help[1]);
+    if (r < 0)
+        close_all(ret);
+    return r;
+}
+
+int cell_spawn(struct cell_process *ret)
+{
+    if (!prepared.pid)
+        return spawn(ret);
+    *ret = prepared;
+    prepared.pid = 0;
+    return 0;
+}
+
+void cell_prepare(void)
+{
+    /* Should it fail, so will the start of the cell, which tells why. */
+    if (spawn(&prepared) < 0)
+        prepared.pid = 0;
+}
+
+void cell_unprepare(void)
+{
+    if (!prepared.pid)
+        return;
+    kill(prepared.pid, SIGKILL);
+    while (waitpid(prepared.pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    close_all(&prepared);
+    prepared.pid = 0;
 }

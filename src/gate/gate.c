@@ -216,6 +216,7 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     signal(SIGPIPE, SIG_IGN);
     /* A file over the limit is an error like any other here. */
     signal(SIGXFSZ, SIG_IGN);
+    cell_prepare();
     gate->config = config_new();
     int r = state_load_config(gate->config, options->config_file, err);
     if (r == 0)
@@ -230,6 +231,7 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     if (r == 0 && uv_loop_init(&gate->loop) < 0)
         r = err_set(err, ERR_INTERNAL, "starting the event loop: %s", strerror(errno));
     if (r < 0) {
+        cell_unprepare();
         config_free(gate->config);
         buf_done(&gate->excludes);
         fd_closep(&gate->state_fd);
@@ -260,6 +262,7 @@ void gate_close(struct gate *gate)
     keeper_free(gate->keeper);
     gate->keeper = NULL;
     session_free(gate->session);
+    cell_unprepare();
     pipeline_done(&gate->pipeline);
     uv_close((uv_handle_t *)&gate->child_signal, NULL);
     stats_free(TAKE_PTR(gate->record.stats));
