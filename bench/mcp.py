@@ -36,7 +36,7 @@ CASES = {
     "1m": Case("1 MB read, one at a time", "f1m.txt", 1, 400),
     "write": Case("1 KB write, one at a time", "write", 1, 4000),
     "list": Case("list of 1,000 entries with sizes, one at a time", "list", 1, 2000),
-    "names": Case("list of 1,000 entries, of peers the names alone, one at a time", "names", 1, 2000),
+    "names": Case("list of 1,000 entries, names and types alone, one at a time", "names", 1, 2000),
     "glob": Case("`**/*.md` over 20,000 files, one at a time", "glob", 1, 20),
 }
 
@@ -80,7 +80,7 @@ def make_works(path, reads, lists, read_options, globs):
              for name, size in files.SIZES.items()}
     names = ("entry-0000.txt", f"entry-{ENTRIES - 1:04}.txt")
     works["list"] = Work(lists[0], {"path": path("entries")}, names)
-    works["names"] = Work(lists[1], {"path": path("entries")}, names)
+    works["names"] = Work(lists[1][0], {"path": path("entries"), **lists[1][1]}, names)
     found = ("group-00/folder-000/file-50.md", "group-09/folder-199/file-50.md")
     works["glob"] = Work(globs[0], {"path": path("tree"), **globs[1]}, found)
     content = files.make_text(files.SIZES["f1k.txt"])
@@ -91,9 +91,9 @@ def make_works(path, reads, lists, read_options, globs):
 def make_servers(names, sandgate, workspace):
     (rust_version, rust), (npm_version, npm) = (files.find_peers()[name] for name in PEERS)
     peer_works = make_works(lambda name: str(workspace / name), "read_text_file",
-                            ("list_directory_with_sizes", "list_directory"), {},
+                            ("list_directory_with_sizes", ("list_directory", {})), {},
                             ("search_files", {"pattern": "**/*.md"}))
-    own_works = make_works(str, "read_file", ("list_files", "list_files"), {"max_bytes": 2000000},
+    own_works = make_works(str, "read_file", ("list_files", ("list_files", {"names_only": True})), {"max_bytes": 2000000},
                            ("list_files", {"recursive": True, "glob": "**/*.md"}))
     every = {
         "sandgate": Server([sandgate, "mcp", "--workspace", workspace], own_works),

@@ -11,6 +11,7 @@ struct args {
     struct str exclude;
     bool hidden;
     bool ignore;
+    bool names_only;
     int64_t max_results;
 };
 
@@ -47,6 +48,10 @@ static const struct arg args[] = {
      .type = ARG_BOOL,
      .offset = offsetof(struct args, ignore),
      .doc = "Leave out what .gitignore and .ignore files name."},
+    {.name = "names_only",
+     .type = ARG_BOOL,
+     .offset = offsetof(struct args, names_only),
+     .doc = "Leave out sizes and times: a shorter answer, and a faster one."},
     {.name = "max_results",
      .type = ARG_INT,
      .offset = offsetof(struct args, max_results),
@@ -61,8 +66,8 @@ static const struct arg entry_fields[] = {
     {.name = "name_b64", .type = ARG_STRING, .doc = "Base64 of the name, where it is not UTF-8."},
     {.name = "path_b64", .type = ARG_STRING, .doc = "Base64 of the path, where it is not UTF-8."},
     {.name = "type", .type = ARG_CHOICE, .flags = ARG_REQUIRED, .choices = file_type_names},
-    {.name = "size", .type = ARG_INT, .flags = ARG_REQUIRED},
-    {.name = "mtime", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "size", .type = ARG_INT, .doc = "Not with names_only."},
+    {.name = "mtime", .type = ARG_STRING, .doc = "Not with names_only."},
 };
 
 static const struct arg result[] = {
@@ -93,6 +98,7 @@ static int prepare(struct call *call, struct err *err)
         .recursive = a->recursive,
         .hidden = a->hidden,
         .ignore = a->ignore,
+        .names_only = a->names_only,
         .max_entries = a->max_results,
     };
     if (a->ignore)
@@ -102,7 +108,6 @@ static int prepare(struct call *call, struct err *err)
 
 static void write_entry(const struct call *call, const struct op_entry *entry, struct json_out *j)
 {
-    char mtime[CLOCK_TEXT_MAX];
     char path[2 * PATH_TEXT_MAX];
     size_t n = path_is_root(&call->path) ? 0 : strlen(call->path.text);
     memcpy(path, call->path.text, n);
@@ -110,7 +115,6 @@ static void write_entry(const struct call *call, const struct op_entry *entry, s
         path[n++] = '/';
     memcpy(path + n, entry->name.p, entry->name.n);
     n += entry->name.n;
-    clock_format_utc(entry->mtime_ms, mtime);
     jo_open(j, '{');
     jo_kstr(j, "path", (struct str){path, n});
     const char *slash = memrchr(path, '/', n);
@@ -125,8 +129,12 @@ static void write_entry(const struct call *call, const struct op_entry *entry, s
         jo_base64(j, (struct str){path, n});
     }
     jo_ktext(j, "type", file_type_names[entry->type]);
-    jo_kint(j, "size", entry->size);
-    jo_ktext(j, "mtime", mtime);
+    if (!call->request.list.names_only) {
+        char mtime[CLOCK_TEXT_MAX];
+        clock_format_utc(entry->mtime_ms, mtime);
+        jo_kint(j, "size", entry->size);
+        jo_ktext(j, "mtime", mtime);
+    }
     jo_close(j, '}');
 }
 
@@ -153,8 +161,8 @@ const struct tool native_list_files = {
     .title = "List a folder",
     .description =
         "Lists the files and folders of a folder of the workspace, sorted by name, each with its "
-        "type, size and time of change; with recursive also what is inside the folders. A glob "
-        "keeps only what matches.",
+        "type, size and time of change (names_only: its type alone); with recursive also what is "
+        "inside the folders. A glob keeps only what matches.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
