@@ -16,11 +16,6 @@
 #define GAP_NS 2000000u
 /* After so many, look anew: the caller may be elsewhere by now. */
 #define REVIEW 8192
-/* Longer than a caller takes to be woken and to answer an answer. */
-#define AWAKE_NS 30000u
-/* Staying awake is paid for by calls that came: of those for whom it is in vain, one in so many does it. */
-#define AWAKE_COST 16
-#define AWAKE_CREDIT 128
 
 static cpu_set_t all;
 static bool several;
@@ -28,7 +23,6 @@ static uint32_t here; /* the gate is held there; 0: it is not held */
 static bool stays;
 static unsigned streak;
 static unsigned held;
-static int credit;
 static uint64_t last_ns;
 
 void processor_init(void)
@@ -141,24 +135,13 @@ uint32_t processor_for_call(bool alone)
     if (at < 0 || at >= CPU_SETSIZE || !CPU_ISSET(at, &all))
         return 0;
     held = 0;
-    credit = AWAKE_CREDIT;
     here = (uint32_t)at + 1;
     processor_follow(here);
     return here;
 }
 
-uint64_t processor_awake_ns(void)
+bool processor_in_turns(void)
 {
     /* Calls of other kinds may have come since. */
-    if (!here || clock_mono_ns() - last_ns >= GAP_NS)
-        return 0;
-    if (credit < AWAKE_CREDIT)
-        credit++;
-    return credit > 0 ? AWAKE_NS : 0;
-}
-
-void processor_was_awake(bool came)
-{
-    if (!came)
-        credit -= AWAKE_COST;
+    return here && clock_mono_ns() - last_ns < GAP_NS;
 }

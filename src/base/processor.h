@@ -26,9 +26,8 @@ void processor_part(void);
 void processor_stay(uint32_t processor);
 uint32_t processor_here(void);
 
-/* The gate, with nothing left to do: for how long it is worth while to stay awake, and whether a call came then. */
-uint64_t processor_awake_ns(void);
-void processor_was_awake(bool came);
+/* The gate: calls come one at a time and close together. */
+bool processor_in_turns(void);
 
 /* The calling thread. */
 void processor_follow(uint32_t processor);

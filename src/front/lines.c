@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/awake.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/processor.h"
@@ -21,6 +21,8 @@
 #define UNSENT_MAX ((size_t)4 << 20)
 /* Escaping makes at most six bytes of one. */
 #define ANSWER_GROWTH ((size_t)6)
+/* Longer than a caller takes to be woken and to answer an answer. */
+#define AWAKE_NS 30000u
 
 struct lines {
     struct gate *gate;
@@ -52,6 +54,7 @@ struct lines {
     struct buf partial; /* a line that is not complete */
     struct buf held;    /* lines that were read but have to wait */
     bool skipping;      /* the rest of a line that was too long */
+    struct awake awake; /* for the next line */
 
     struct lines_call *calls;
     struct buf out;
@@ -238,15 +241,13 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 /* Stays awake for the next line where that is likely to be near. The end and errors are left to the loop. */
 static void read_ahead(struct lines *l)
 {
-    uint64_t awake = processor_awake_ns();
-    if (awake == 0)
+    if (!processor_in_turns() || !awake_begin(&l->awake, AWAKE_NS))
         return;
     ssize_t n;
-    uint64_t until = clock_mono_ns() + awake;
     do
         n = read(l->in_fd, l->chunk, sizeof l->chunk);
-    while (n < 0 && errno == EAGAIN && clock_mono_ns() < until);
-    processor_was_awake(n > 0);
+    while (n < 0 && errno == EAGAIN && awake_goes_on(&l->awake));
+    awake_end(&l->awake, n > 0);
     if (n <= 0)
         return;
     take_text(l, l->chunk, (size_t)n);
@@ -403,6 +404,7 @@ struct lines *lines_start(struct gate *gate, const struct lines_user *user, void
     buf_init(&l->partial, l->max_request);
     buf_init(&l->held, CHUNK);
     buf_init(&l->out, l->max_answer);
+    awake_reset(&l->awake);
     open_input(l);
     uv_handle_type out = uv_guess_handle(out_fd);
     l->out_polls = (out == UV_NAMED_PIPE || out == UV_TCP) && fd_set_nonblock(out_fd) == 0 &&

@@ -15,6 +15,7 @@ const char *const approval_scope_names[] = {"once", "session", "always", NULL};
 /* The gate itself says when a call waited for too long; from then on others say it. */
 #define GRACE_MS 10000
 #define KEEP_OVER 1000
+#define KEEP_DETAILS 50 /* they can be long */
 /* At most so many rows are put right or removed in one transaction. */
 #define ROWS_MAX 64
 
@@ -159,6 +160,12 @@ static int make_id(char id[APPROVAL_ID_MAX], struct err *err)
 static int remove_old(struct db *db, struct err *err)
 {
     sqlite3_stmt *s = db_statement(
+        db, "UPDATE approval SET detail = '' WHERE detail <> '' AND seq IN (SELECT seq FROM "
+            "approval WHERE state <> 'waiting' ORDER BY decided_ms DESC LIMIT -1 OFFSET ?)");
+    sqlite3_bind_int(s, 1, KEEP_DETAILS);
+    if (change(db, s, err) < 0)
+        return -1;
+    s = db_statement(
         db, "DELETE FROM approval WHERE seq IN (SELECT seq FROM approval WHERE state <> 'waiting' "
             "ORDER BY decided_ms DESC LIMIT ? OFFSET ?)");
     sqlite3_bind_int(s, 1, ROWS_MAX);

@@ -464,10 +464,14 @@ static void old_ones_are_removed(void **state)
                   "expires_ms, decided_ms, gate, owner, call, tool, dialect, digest, "
                   "rule, summary, detail) SELECT 'n' || i, 'denied', i, i, "
                   "(SELECT max(decided_ms) FROM approval) + i, 'g', 'o', 'c', 't', 'd', "
-                  "'d', 'r', 's', '' FROM c");
+                  "'d', 'r', 's', 'long' FROM c");
     assert_int_equal(store_number(db, "SELECT count(*) FROM approval"), 1102);
     ask(id);
     assert_int_equal(store_number(db, "SELECT count(*) FROM approval"), 1103 - 64);
+    assert_int_equal(store_number(db, "SELECT count(*) FROM approval WHERE detail <> ''"), 50);
+    assert_int_equal(store_number(db, "SELECT detail = 'long' FROM approval WHERE id = 'n1051'"),
+                     1);
+    assert_int_equal(store_number(db, "SELECT detail = '' FROM approval WHERE id = 'n1050'"), 1);
     ask(id);
     assert_int_equal(store_number(db, "SELECT count(*) FROM approval WHERE state <> 'waiting'"),
                      1000);
