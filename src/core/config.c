@@ -218,6 +218,28 @@ bool config_agent_list(const struct config *config, const char *agent, const cha
     return config_list(config, own, ret_items, ret_count);
 }
 
+int config_agents(const struct config *config, int (*each)(void *arg, const char *agent), void *arg)
+{
+    static const char any[] = "agents.*.";
+    const size_t before = strlen("agents.");
+    int r = 0;
+    FREE_AT_END char *last = NULL;
+    for (size_t i = 0; r == 0 && i < config->map.count; i++) {
+        const struct config_entry *entry = &config->map.entries[i];
+        if (!entry->row || strncmp(entry->row->path, any, strlen(any)) != 0)
+            continue;
+        /* The name may have dots of its own; what stands behind it is the row's. */
+        size_t behind = strlen(entry->row->path) - strlen("agents.*");
+        size_t n = strlen(entry->path) - before - behind;
+        if (last && strlen(last) == n && memcmp(last, entry->path + before, n) == 0)
+            continue;
+        free(last);
+        last = mem_copy(entry->path + before, n);
+        r = each(arg, last);
+    }
+    return r;
+}
+
 size_t config_count(const struct config *config, const char *path)
 {
     const struct config_array *array = config_map_array(&config->map, path);

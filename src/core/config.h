@@ -58,6 +58,9 @@ int64_t config_agent_int(const struct config *config, const char *agent, const c
 bool config_agent_bool(const struct config *config, const char *agent, const char *path);
 bool config_agent_list(const struct config *config, const char *agent, const char *path,
                        const struct str **ret_items, size_t *ret_count);
+/* Calls `each` for all agents that something is set for, until it does not return 0; what it returned last. */
+int config_agents(const struct config *config, int (*each)(void *arg, const char *agent),
+                  void *arg);
 /* Objects of an array, `approval.rules`; their fields are `approval.rules[0].action` and so on. Behind the last one
  * fields have their defaults, so that this alone tells where the end is. */
 size_t config_count(const struct config *config, const char *path);

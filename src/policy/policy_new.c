@@ -199,6 +199,26 @@ static int read_hooks(struct policy *policy, struct err *err)
     return 0;
 }
 
+struct checked {
+    const struct config *config;
+    struct err *err;
+};
+
+/* They are read again when a call of theirs comes; what is wrong with them is told at the start. */
+static int check_agent(void *arg, const char *agent)
+{
+    struct checked *checked = arg;
+    struct grants *grants = grants_new(checked->config, agent, checked->err);
+    grants_free(grants);
+    return grants ? 0 : -1;
+}
+
+static int check_agents(const struct policy *policy, struct err *err)
+{
+    struct checked checked = {policy->config, err};
+    return config_agents(policy->config, check_agent, &checked);
+}
+
 static int read_fallback(const struct config *config)
 {
     static const char *const actions[] = {"approve", "deny", "prompt", NULL};
@@ -213,8 +233,9 @@ int policy_new(struct policy **ret_policy, const struct config *config, struct e
     policy->memo = mem_zero(sizeof *policy->memo);
     policy->fallback = read_fallback(config);
     policy->memo->nameless = grants_new(policy->config, NULL, err);
-    int r = policy->memo->nameless && read_rules(policy, tools, err) == 0 &&
-                    read_budgets(policy, err) == 0 && read_hooks(policy, err) == 0
+    int r = policy->memo->nameless && check_agents(policy, err) == 0 &&
+                    read_rules(policy, tools, err) == 0 && read_budgets(policy, err) == 0 &&
+                    read_hooks(policy, err) == 0
                 ? 0
                 : -1;
     free(tools);

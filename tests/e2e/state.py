@@ -211,6 +211,9 @@ BAD = [
     ({"hooks": [{"event": "tool:before", "command": ["/no/such/program"]}]}, "/no/such/program"),
     ({"hooks": [{"event": "before", "command": ["/bin/true"]}]}, "tool:before"),
     ({"approval": {"default": "ask"}}, "approve, prompt, deny"),
+    ({"agents": {"other.one": {"capabilities": {"filesystem": {"write": ["src", "a/[b"]}}}}},
+     "agents.other.one.capabilities.filesystem.write[1]"),
+    ({"agents": {"*": {"capabilities": {"filesystem": {"read": ["{a"]}}}}}, "agents.*.capabilities.filesystem.read[0]"),
 ]
 
 

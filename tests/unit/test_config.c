@@ -233,6 +233,30 @@ static void assert_agent_list(const struct config *config, const char *agent, co
     assert_items(set, items, count, expected);
 }
 
+static int add_agent(void *arg, const char *agent)
+{
+    struct buf *all = arg;
+    buf_addf(all, "%s ", agent);
+    return strcmp(agent, "last") == 0 ? 7 : 0;
+}
+
+static void tells_the_agents_that_something_is_set_for(void **state)
+{
+    (void)state;
+    BUF_AT_END struct buf all = BUF_INIT(1000);
+    CONFIG_AT_END struct config *config = loaded(
+        "{'agents':{'b.c':{'capabilities':{'command':true,'env':[]},'tools':{'fs':{'maxReadBytes':5}}},"
+        "'a':{'capabilities':{'command':false}},'*':{'capabilities':{'network':[]}}}}");
+    assert_int_equal(config_agents(config, add_agent, &all), 0);
+    assert_string_equal(buf_text(&all), "* a b.c ");
+    must_apply(config,
+               "{'agents':{'last':{'capabilities':{'env':[]}},'z':{'capabilities':{'env':[]}}}}",
+               CONFIG_OPERATOR);
+    buf_reset(&all, 1000);
+    assert_int_equal(config_agents(config, add_agent, &all), 7);
+    assert_string_equal(buf_text(&all), "* a b.c last ");
+}
+
 static void agents_have_their_own_capabilities(void **state)
 {
     (void)state;
@@ -353,6 +377,7 @@ int main(void)
         cmocka_unit_test(maps_have_a_value_for_other_keys),
         cmocka_unit_test(agents_have_their_own_limits),
         cmocka_unit_test(agents_have_their_own_capabilities),
+        cmocka_unit_test(tells_the_agents_that_something_is_set_for),
         cmocka_unit_test(wrong_questions_abort),
         cmocka_unit_test(documents_agree_with_the_table),
     };
