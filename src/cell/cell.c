@@ -60,7 +60,7 @@ struct cell {
     struct buf out; /* frames for the next message */
     struct cell *next_unflushed;
     bool unflushed;
-    bool in_pieces; /* the last frame was one of a long body */
+    bool in_pieces; /* the last frame was one of a long body, and nothing else is due */
     struct awake awake;
 };
 
@@ -291,14 +291,14 @@ static int take_frames(struct cell *cell, struct str message)
 {
     int more = 0;
     for (struct frame frame; more >= 0 && !cell->dying && frame_next(&message, &frame);) {
-        cell->in_pieces = frame.type == FRAME_CHUNK;
         more = cell->events->frame(cell->arg, &frame);
+        cell->in_pieces = more == 1 && frame.type == FRAME_CHUNK;
     }
     return more;
 }
 
 /* The next message. After a piece of a long body the next one is near, and the worker had better not spend its time on
- * waking us. */
+ * waking us. Nobody else waits for this. */
 static ssize_t next_message(struct cell *cell, char *buffer)
 {
     ssize_t r = message_poll(cell->work_fd, buffer);

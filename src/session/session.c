@@ -265,7 +265,7 @@ static int take_frame(void *arg, const struct frame *frame)
     int r = flight_take(call, frame, &err);
     if (r == FLIGHT_MORE) {
         processor_stay(call->sent_from);
-        return 1;
+        return (int)flight_count(&s->flight);
     }
     if (r == FLIGHT_BROKEN)
         return -1;
