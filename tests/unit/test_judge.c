@@ -235,8 +235,7 @@ static void granted_to_agents(void **state)
     struct policy *policy = make_policy(
         "{'approval':{'default':'approve'},'policy':{'capabilities':{'command':false,'network':['a.org']}},"
         "'agents':{'builder':{'capabilities':{'command':true}},'reader':{'capabilities':{"
-        "'filesystem':{'write':[]},'network':['b.org']}},'broken':{'capabilities':{'filesystem':{"
-        "'read':['[']}}}}}");
+        "'filesystem':{'write':[]},'network':['b.org']}}}}");
     static const char *const yes = "allow approval.default";
     expect_as(policy, "native:run_command", "{'command':'ls'}", NULL, MISSING("command"));
     expect_as(policy, "native:run_command", "{'command':'ls'}", "other", MISSING("command"));
@@ -251,8 +250,6 @@ static void granted_to_agents(void **state)
     expect_as(policy, "http", "{'url':'https://b.org'}", "reader", yes);
     expect_as(policy, "http", "{'url':'https://b.org\\\\'}", "reader",
               "deny rule_cannot_be_kept policy.capabilities.network");
-    expect_as(policy, "native:read_file", "{'path':'x'}", "broken",
-              "deny rule_cannot_be_kept agents.broken.capabilities.filesystem.read[0]");
     /* More agents than are remembered. */
     for (int i = 0; i < 300; i++) {
         char agent[32];
@@ -396,6 +393,9 @@ static void refused(void **state)
          "policy.budgets[0].toolName", "policy.budgets[0].toolName: "},
         {"{'policy':{'capabilities':{'filesystem':{'read':['a','../x']}}}}",
          "policy.capabilities.filesystem.read[1]", "must not go up"},
+        {"{'agents':{'a':{'capabilities':{'command':true}},'broken':{'capabilities':{'filesystem':{"
+         "'read':['[']}}}}}",
+         "agents.broken.capabilities.filesystem.read[0]", "no `]` closes this"},
         {"{'hooks':[{'event':'tool:before','toolName':'[','command':['/x']}]}", "hooks[0].toolName",
          "hooks[0].toolName: "},
     };
