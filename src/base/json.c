@@ -98,7 +98,7 @@ static bool has_duplicate(yyjson_val *obj, struct str *ret_key)
     yyjson_obj_foreach(obj, idx, max, key, val) {
         seen[idx] = json_str(key);
         for (size_t i = 0; i < idx; i++) {
-            if (compare_keys(&seen[i], &seen[idx]) == 0) {
+            if (seen[i].n == seen[idx].n && memcmp(seen[i].p, seen[idx].p, seen[i].n) == 0) {
                 *ret_key = seen[idx];
                 return true;
             }

@@ -23,10 +23,21 @@ struct sum {
     char labels[];
 };
 
+/* What the last call that went well was added to: most are followed by one of the same kind, and to find the sums takes
+ * longer than to add. */
+struct usual {
+    const struct tool *tool;
+    const struct dialect *dialect;
+    struct sum *calls;
+    struct sum *ms;
+    struct sum *buckets[STATS_BUCKETS]; /* NULL: not found yet */
+};
+
 struct stats {
-    pthread_mutex_t lock; /* calls end on the loop, flushing is done elsewhere */
-    struct sum *sums[BUCKETS];
+    pthread_mutex_t lock;      /* calls end on the loop, flushing is done elsewhere */
+    struct sum *sums[BUCKETS]; /* none is ever removed */
     size_t n;
+    struct usual usual;
 };
 
 struct stats *stats_new(void)
@@ -50,7 +61,7 @@ void stats_free(struct stats *s)
     free(s);
 }
 
-static void add(struct stats *s, const char *name, const char *labels, int64_t value)
+static struct sum *find(struct stats *s, const char *name, const char *labels)
 {
     uint32_t hash = 2166136261u ^ (unsigned char)name[0];
     for (const char *c = labels; *c; c++)
@@ -65,9 +76,19 @@ static void add(struct stats *s, const char *name, const char *labels, int64_t v
         memcpy((*at)->labels, labels, n);
         s->n++;
     }
+    return *at;
+}
+
+static void add_to(struct sum *sum, int64_t value)
+{
     /* Far away, but a sum must not wrap. */
-    if (__builtin_add_overflow((*at)->value, value, &(*at)->value))
-        (*at)->value = INT64_MAX;
+    if (__builtin_add_overflow(sum->value, value, &sum->value))
+        sum->value = INT64_MAX;
+}
+
+static void add(struct stats *s, const char *name, const char *labels, int64_t value)
+{
+    add_to(find(s, name, labels), value);
 }
 
 /* One label, with what Prometheus wants escaped; cut where there is no room. */
@@ -94,18 +115,26 @@ static void add_one_label(struct stats *s, const char *sum, const char *name, co
     add(s, sum, labels, 1);
 }
 
+static size_t bucket_of(int64_t ms)
+{
+    size_t i = 0;
+    while (ms > stats_bounds_ms[i])
+        i++;
+    return i;
+}
+
 static void add_duration(struct stats *s, const char *tool, int64_t ms)
 {
     char labels[LABELS_MAX];
     char bucket[8];
-    size_t i = 0;
-    while (ms > stats_bounds_ms[i])
-        i++;
+    size_t i = bucket_of(ms);
     snprintf(bucket, sizeof bucket, "%02zu", i);
     size_t n = put_label(labels, 0, "tool", tool);
-    add(s, STAT_DURATION_MS, labels, ms);
+    s->usual.ms = find(s, STAT_DURATION_MS, labels);
+    add_to(s->usual.ms, ms);
     put_label(labels, n, "le", bucket);
-    add(s, STAT_DURATION, labels, 1);
+    s->usual.buckets[i] = find(s, STAT_DURATION, labels);
+    add_to(s->usual.buckets[i], 1);
 }
 
 static void add_bytes(struct stats *s, const struct call *call)
@@ -124,20 +153,47 @@ static bool has_ended(const struct command *c)
     return c && (c->exit_code != ARG_ABSENT || c->signal != 0 || c->ended_by != COMMAND_EXIT);
 }
 
-void stats_call(struct stats *s, const struct call *call)
+/* False: it is another kind of call than the last one. */
+static bool add_usual(struct stats *s, const struct call *call, int64_t ms)
+{
+    const struct usual *u = &s->usual;
+    struct sum *bucket = u->buckets[bucket_of(ms)];
+    if (call->failed || !u->calls || !bucket || u->tool != call->tool ||
+        u->dialect != call->dialect)
+        return false;
+    add_to(u->calls, 1);
+    add_to(u->ms, ms);
+    add_to(bucket, 1);
+    return true;
+}
+
+static void add_call(struct stats *s, const struct call *call, const struct err_row *row,
+                     int64_t ms)
 {
     char labels[LABELS_MAX];
-    if (!s)
-        return;
-    const struct err_row *row = call->failed ? err_row(call->err.code) : NULL;
-    pthread_mutex_lock(&s->lock);
     /* Names of tools that do not exist are the caller's; as many as it likes. */
     const char *tool = !call->tool ? "unknown" : s->n < SUMS_MAX ? call->tool->name : "other";
     size_t n = put_label(labels, 0, "tool", tool);
     n = put_label(labels, n, "dialect", call->dialect->name);
     put_label(labels, n, "code", row ? row->name : "ok");
-    add(s, STAT_CALLS, labels, 1);
-    add_duration(s, tool, call_duration_ms(call));
+    struct sum *calls = find(s, STAT_CALLS, labels);
+    add_to(calls, 1);
+    if (s->usual.tool != call->tool || s->usual.dialect != call->dialect)
+        s->usual = (struct usual){.tool = call->tool, .dialect = call->dialect};
+    if (!row)
+        s->usual.calls = calls;
+    add_duration(s, tool, ms);
+}
+
+void stats_call(struct stats *s, const struct call *call)
+{
+    if (!s)
+        return;
+    const struct err_row *row = call->failed ? err_row(call->err.code) : NULL;
+    int64_t ms = call_duration_ms(call);
+    pthread_mutex_lock(&s->lock);
+    if (!add_usual(s, call, ms))
+        add_call(s, call, row, ms);
     add_bytes(s, call);
     if (row && row->kind == KIND_POLICY)
         add_one_label(s, STAT_DENIALS, "reason",

@@ -4,6 +4,7 @@
 #include "core/registry.h"
 #include "dialect/dialects.h"
 #include "store/stats.h"
+#include "random.h"
 #include "store_parts.h"
 #include "tools/all.h"
 
@@ -114,6 +115,67 @@ static void sums_are_added(void **state)
     db_close(db);
 }
 
+/* Whatever came before it, each call is counted where it belongs. */
+static void calls_of_all_kinds_in_any_order(void **state)
+{
+    (void)state;
+    static const char *const tools[] = {"stat", "read_file", "nothing"};
+    static const int64_t times[] = {0, 3, 40};
+    random_begin();
+    struct db *db = store_open();
+    struct stats *stats = stats_new();
+    int64_t good[2] = {0};
+    int64_t bad[3] = {0};
+    int64_t ms[3] = {0};
+    int64_t slow = 0;
+    for (int i = 0; i < 5000; i++) {
+        uint64_t tool = random_below(3);
+        int64_t time = times[random_below(3)];
+        if (tool == 2 || random_below(4) == 0) {
+            count_failed(stats, tools[tool], tool == 2 ? ERR_UNKNOWN_TOOL : ERR_NOT_FOUND, "");
+            bad[tool]++;
+            time = 3;
+        } else {
+            count(stats, ended(tools[tool], time));
+            good[tool]++;
+        }
+        ms[tool] += time;
+        slow += tool == 0 && time == 40;
+        if (random_below(1000) == 0)
+            flushed(stats, db, true);
+    }
+    flushed(stats, db, true);
+    BUF_AT_END struct buf expected = BUF_INIT(4096);
+    for (int i = 1; i >= 0; i--) {
+        buf_addf(&expected, "%lld %lld ", (long long)good[i], (long long)bad[i]);
+        buf_addf(&expected, "%lld ", (long long)ms[i]);
+    }
+    buf_addf(&expected, "%lld %lld", (long long)bad[2], (long long)slow);
+    BUF_AT_END struct buf found = BUF_INIT(4096);
+    static const char *const names[] = {
+        "calls{tool=\"read_file\",dialect=\"native\",code=\"ok\"}",
+        "calls{tool=\"read_file\",dialect=\"native\",code=\"NOT_FOUND\"}",
+        "duration_ms{tool=\"read_file\"}",
+        "calls{tool=\"stat\",dialect=\"native\",code=\"ok\"}",
+        "calls{tool=\"stat\",dialect=\"native\",code=\"NOT_FOUND\"}",
+        "duration_ms{tool=\"stat\"}",
+        "calls{tool=\"unknown\",dialect=\"native\",code=\"UNKNOWN_TOOL\"}",
+        "duration_bucket{tool=\"stat\",le=\"05\"}",
+    };
+    struct err err;
+    BUF_AT_END struct buf all = BUF_INIT(1u << 20);
+    assert_int_equal(stats_each(db, add_line, &all, &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *at = strstr(buf_text(&all), names[i]);
+        if (!at)
+            fail_msg("%s is not in\n%s", names[i], buf_text(&all));
+        buf_addf(&found, "%s%lld", i ? " " : "", atoll(at + strlen(names[i])));
+    }
+    assert_string_equal(buf_text(&found), buf_text(&expected));
+    stats_free(stats);
+    db_close(db);
+}
+
 static void without_sums_nothing_happens(void **state)
 {
     (void)state;
@@ -131,6 +193,8 @@ int main(void)
     registry_use(tools_all);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sums_are_added, folder_set_up, folder_tear_down),
+        cmocka_unit_test_setup_teardown(calls_of_all_kinds_in_any_order, folder_set_up,
+                                        folder_tear_down),
         cmocka_unit_test_setup_teardown(without_sums_nothing_happens, folder_set_up,
                                         folder_tear_down),
     };
