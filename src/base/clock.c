@@ -120,8 +120,9 @@ bool clock_parse_utc(struct str text, int64_t *ret_unix_ms)
             return false;
         take_sign(&text, 'Z');
     }
-    *ret_unix_ms =
-        (days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second) * 1000 +
-        ms;
+    *ret_unix_ms = (days_from_civil(year, month, day) * 86400 + (int64_t)hour * 3600 +
+                    (int64_t)minute * 60 + second) *
+                       1000 +
+                   ms;
     return text.n == 0;
 }

@@ -14,7 +14,7 @@
 #include "gate/state.h"
 
 /* A call may have begun so long before the first record that is wanted. */
-#define BEGAN_BEFORE_MS (60 * 60 * 1000)
+#define BEGAN_BEFORE_MS 3600000
 #define LAST_MAX 100000
 #define FIRST_WINDOW (256u << 10)
 /* What is written at once; the largest item fits. */

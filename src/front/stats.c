@@ -78,7 +78,7 @@ static void add_escaped(struct buf *out, const char *value)
     for (; *value; value++) {
         if (*value == '"' || *value == '\\' || *value == '\n')
             buf_add_char(out, '\\');
-        buf_add_char(out, *value == '\n' ? 'n' : *value);
+        buf_add_char(out, (char)(*value == '\n' ? 'n' : *value));
     }
 }
 
@@ -95,7 +95,7 @@ static void add_labels(struct json_out *j, const char *labels)
         for (; *labels && *labels != '"'; labels++) {
             if (*labels == '\\' && labels[1])
                 labels++;
-            buf_add_char(&value, *labels == 'n' && labels[-1] == '\\' ? '\n' : *labels);
+            buf_add_char(&value, (char)(*labels == 'n' && labels[-1] == '\\' ? '\n' : *labels));
         }
         labels += *labels == '"';
         labels += *labels == ',';

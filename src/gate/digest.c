@@ -44,10 +44,11 @@ static void add_object(struct hash *h, yyjson_val *object)
     size_t max;
     yyjson_val *key;
     yyjson_val *value;
-    FREE_AT_END yyjson_val **keys = mem_grow(NULL, yyjson_obj_size(object) + 1, sizeof *keys);
+    FREE_AT_END yyjson_val **keys = mem_grow(NULL, yyjson_obj_size(object) + 1,
+                                             sizeof(yyjson_val *));
     yyjson_obj_foreach(object, idx, max, key, value)
         keys[idx] = key;
-    qsort(keys, yyjson_obj_size(object), sizeof *keys, compare_keys);
+    qsort(keys, yyjson_obj_size(object), sizeof(yyjson_val *), compare_keys);
     add_bytes(h, '{', "", 0);
     add_number(h, yyjson_obj_size(object));
     for (size_t i = 0; i < yyjson_obj_size(object); i++) {
@@ -62,7 +63,7 @@ static void add_number_value(struct hash *h, yyjson_val *value)
     uint64_t bits = yyjson_get_uint(value);
     if (yyjson_is_real(value))
         memcpy(&bits, &real, sizeof bits);
-    add_bytes(h, yyjson_is_real(value) ? 'r' : yyjson_is_sint(value) ? 'i' : 'u', "", 0);
+    add_bytes(h, (char)(yyjson_is_real(value) ? 'r' : yyjson_is_sint(value) ? 'i' : 'u'), "", 0);
     add_number(h, bits);
 }
 

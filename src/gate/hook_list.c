@@ -130,19 +130,19 @@ static int read_one(const struct config *config, size_t i, struct hook *hook, st
 
 int hook_list_read(const struct config *config, struct hook_list *ret, struct err *err)
 {
-    CLEANUP(hook_list_done) struct hook_list list = {0};
     size_t count = config_count(config, "hooks");
+    *ret = (struct hook_list){0};
     if (count > HOOKS_MAX)
         return err_field(err, "hooks", "hooks has %zu entries, and %d is the most", count,
                          HOOKS_MAX);
-    list.all = mem_zero(HOOKS_MAX * sizeof *list.all);
-    while (list.count < count) {
-        size_t i = list.count++;
-        if (read_one(config, i, &list.all[i], err) < 0)
+    ret->all = mem_zero(HOOKS_MAX * sizeof *ret->all);
+    while (ret->count < count) {
+        size_t i = ret->count++;
+        if (read_one(config, i, &ret->all[i], err) < 0) {
+            hook_list_done(ret);
             return -1;
+        }
     }
-    *ret = list;
-    list = (struct hook_list){0};
     return 0;
 }
 

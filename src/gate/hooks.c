@@ -32,9 +32,8 @@ static struct job *job_new(struct hooks *h, const struct call *call, bool after)
     return job;
 }
 
-static void job_free(struct job *job)
+static void job_free(struct hooks *h, struct job *job)
 {
-    struct hooks *h = job->owner;
     struct job **at = &h->first;
     while (*at != job)
         at = &(*at)->next;
@@ -135,7 +134,7 @@ static void on_turn(uv_timer_t *timer)
             job->forgotten = true;
             job->done(job->arg, &job->answer);
         }
-        job_free(job);
+        job_free(h, job);
     }
     for (struct job *job = h->first; job && h->running < RUNNING_MAX; job = job->next) {
         if (!job->over && !job->call)

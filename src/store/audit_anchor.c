@@ -88,7 +88,7 @@ static bool wait_for(pid_t pid)
 
 int anchor_run(const char *const *argv, struct str line, struct err *err)
 {
-    pid_t pid;
+    pid_t pid = 0;
     int status = 0;
     char why[80];
     FD_AT_END int input = make_input(line);

@@ -154,16 +154,29 @@ int audit_newest_rotated(int dir, const char *slot)
     return -1;
 }
 
+static int digits(const char *text, int n)
+{
+    int number = 0;
+    for (int i = 0; i < n; i++)
+        number = 10 * number + (text[i] - '0');
+    return number;
+}
+
+unsigned audit_slot_number(const char *name)
+{
+    return (unsigned)digits(name, 3);
+}
+
 static int64_t time_in(const char *name)
 {
-    struct tm tm = {0};
-    int ms = 0;
-    if (sscanf(name + 4, "%4d%2d%2dT%2d%2d%2d.%3d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
-               &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &ms) != 7)
-        return 0;
-    tm.tm_year -= 1900;
-    tm.tm_mon--;
-    return (int64_t)timegm(&tm) * 1000 + ms;
+    /* It was looked at by audit_is_rotated: NNN.YYYYMMDDTHHMMSS.mmm */
+    struct tm tm = {.tm_year = digits(name + 4, 4) - 1900,
+                    .tm_mon = digits(name + 8, 2) - 1,
+                    .tm_mday = digits(name + 10, 2),
+                    .tm_hour = digits(name + 13, 2),
+                    .tm_min = digits(name + 15, 2),
+                    .tm_sec = digits(name + 17, 2)};
+    return (int64_t)timegm(&tm) * 1000 + digits(name + 20, 3);
 }
 
 bool audit_next_rotated(int dir, const char *slot, char ret[ROTATED_NAME_MAX])

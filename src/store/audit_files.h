@@ -25,6 +25,8 @@ enum audit_slot audit_slot_lock(int dir, const char *name, int create, int *ret_
 int audit_slot_open(int dir, const char *name, int create);
 bool audit_is_slot(const char *name);
 bool audit_is_rotated(const char *name);
+/* Of a name that is one of these. */
+unsigned audit_slot_number(const char *name);
 
 struct audit_names {
     char (*names)[ROTATED_NAME_MAX];

@@ -169,8 +169,8 @@ int audit_heads_slots(struct audit_heads *h, bool *used, size_t n, struct err *e
     int r;
     while ((r = db_step(s)) == SQLITE_ROW) {
         const char *slot = (const char *)sqlite3_column_text(s, 0);
-        if (slot && audit_is_slot(slot) && (size_t)atoi(slot) < n)
-            used[atoi(slot)] = true;
+        if (slot && audit_is_slot(slot) && audit_slot_number(slot) < n)
+            used[audit_slot_number(slot)] = true;
     }
     int done = r == SQLITE_DONE ? 0 : db_error(h->db, err);
     sqlite3_reset(s);

@@ -57,9 +57,9 @@ static bool neighbour(const struct audit_lane *lane, const char *name, bool late
     for (struct dirent *d; folder && (d = readdir(folder));) {
         if (audit_lane_slot(d->d_name) != (int)lane->slot)
             continue;
-        int side = strcmp(d->d_name, name) * (later ? 1 : -1);
-        int nearer = strcmp(d->d_name, ret->name) * (later ? -1 : 1);
-        if (side > 0 && (!ret->name[0] || nearer > 0))
+        int side = strcmp(d->d_name, name);
+        int nearer = strcmp(ret->name, d->d_name);
+        if ((later ? side > 0 : side < 0) && (!ret->name[0] || (later ? nearer > 0 : nearer < 0)))
             snprintf(ret->name, sizeof ret->name, "%.63s", d->d_name);
     }
     if (folder)

@@ -213,9 +213,9 @@ static int find_slots(struct verifier *v, bool used[SLOTS_MAX], struct err *err)
     if (r < 0)
         return err_set(err, ERR_INTERNAL, "reading `audit`: %s", strerror(-r));
     for (size_t i = 0; i < slots.n; i++)
-        used[atoi(slots.names[i])] = true;
+        used[audit_slot_number(slots.names[i])] = true;
     for (size_t i = 0; i < rotated.n; i++)
-        used[atoi(rotated.names[i])] = true;
+        used[audit_slot_number(rotated.names[i])] = true;
     return 0;
 }
 

@@ -50,7 +50,7 @@ bool verify_has_gate(const struct verifier *v, const char *gate)
 bool verify_add_gate(struct verifier *v, const char *gate)
 {
     uint64_t number = number_of(gate);
-    if (2 * v->gates_used >= v->gates_size && v->gates_size < 2 * GATES_MAX)
+    if (2 * v->gates_used >= v->gates_size && v->gates_size / 2 < GATES_MAX)
         grow_gates(v);
     size_t i = place_of(v, number);
     if (v->gates[i])

@@ -187,7 +187,7 @@ static bool is_gone(struct verifier *v)
 
 static void check_link(struct verifier *v, const struct chain_record *r, const char *after)
 {
-    unsigned slot = (unsigned)atoi(v->slot);
+    unsigned slot = audit_slot_number(v->slot);
     if (v->link == LINK_BROKEN ||
         (v->link == LINK_KNOWN && memcmp(after, v->hash, HASH_HEX) == 0) ||
         (v->link == LINK_FIRST && memcmp(after, CHAIN_NONE, HASH_HEX) == 0))

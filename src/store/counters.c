@@ -288,7 +288,7 @@ static int check_all(struct db *db, const struct charge *charges, size_t n, int6
     if (find_now(db, now_ms, &now, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
-        struct refusal r;
+        struct refusal r = {0};
         int64_t before = taken_before(charges, i);
         if (charges[i].amount < 0)
             return err_set(err, ERR_INTERNAL, "%.200s: less than nothing", charges[i].rule);

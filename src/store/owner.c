@@ -66,8 +66,20 @@ int owner_self(char out[OWNER_MAX])
 
 static bool parse(const char *text, struct owner *ret)
 {
-    return sscanf(text, "%lld %llu %47s %llu", &ret->pid, &ret->started, ret->boot, &ret->space) ==
-           4;
+    char *at;
+    ret->pid = strtoll(text, &at, 10);
+    if (*at != ' ')
+        return false;
+    ret->started = strtoull(at, &at, 10);
+    size_t n = *at == ' ' ? strcspn(at + 1, " ") : 0;
+    if (n == 0 || n >= sizeof ret->boot || at[1 + n] != ' ')
+        return false;
+    memcpy(ret->boot, at + 1, n);
+    ret->boot[n] = '\0';
+    at += 1 + n;
+    const char *space = at;
+    ret->space = strtoull(space, &at, 10);
+    return at != space && *at == '\0';
 }
 
 bool owner_lives(const char *self, const char *owner)

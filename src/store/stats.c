@@ -101,7 +101,7 @@ static size_t put_label(char *out, size_t at, const char *name, const char *valu
     for (; *value && at + 4 < LABELS_MAX; value++) {
         if (*value == '"' || *value == '\\' || *value == '\n')
             out[at++] = '\\';
-        out[at++] = *value == '\n' ? 'n' : *value;
+        out[at++] = (char)(*value == '\n' ? 'n' : *value);
     }
     out[at++] = '"';
     out[at] = '\0';

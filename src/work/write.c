@@ -96,7 +96,7 @@ static int open_old(const struct writing *x, int *ret_fd, struct stat *ret_stat,
 static int copy_old(struct writing *x, struct err *err)
 {
     FD_AT_END int old = -1;
-    struct stat st;
+    struct stat st = {0};
     if (open_old(x, &old, &st, err) < 0)
         return -1;
     for (int64_t done = 0; done < st.st_size;) {
@@ -153,7 +153,7 @@ static int check_precondition(struct writing *x, struct err *err)
 {
     char now[HASH_HEX + 1];
     FD_AT_END int fd = -1;
-    struct stat st;
+    struct stat st = {0};
     if (open_old(x, &fd, &st, err) < 0)
         return err->code == ERR_NOT_FOUND ? work_not_expected(err, x->path, NULL) : -1;
     if (work_hash_file(x->w, fd, st.st_size, x->path, now, err) < 0)
