@@ -1,7 +1,7 @@
 // Calls that wait for a yes, and whoever is asked about them. Nothing but an answer that was understood whole approves:
 // all that goes wrong here denies, or leaves the question to its timeout.
 
-import { ApprovalError, SandgateError } from "./errors.js";
+import { ApprovalError } from "./errors.js";
 import { encode, type Id, type Json } from "./wire.js";
 
 /** How far a yes reaches: this call, what is like it as long as the gate or its session lasts, or for good. */
@@ -78,6 +78,7 @@ const warn = (text: string): void => process.emitWarning(text, "SandgateWarning"
 export class Approvals {
   private readonly open = new Set<string>();
   private readonly answers = new Map<string, Answer>();
+  private ended: Error | undefined;
 
   constructor(
     private readonly approver: Approver,
@@ -100,6 +101,7 @@ export class Approvals {
 
   /** The gate has ended. */
   end(reason: Error): void {
+    this.ended = reason;
     const left = [...this.answers.values()];
     this.answers.clear();
     this.open.clear();
@@ -109,6 +111,7 @@ export class Approvals {
   /** Answers a question; rejects where that cannot be done. */
   answer(id: string, decision: Scope | "no"): Promise<ApprovalOver> {
     return new Promise((taken, refused) => {
+      if (this.ended) throw this.ended;
       if (!this.open.has(id)) {
         const why = "it was decided, timed out or cancelled";
         throw new ApprovalError(`no call waits for the answer to ${JSON.stringify(id)}: ${why}`);
@@ -117,8 +120,13 @@ export class Approvals {
       if (decision !== "no" && !SCOPES.includes(decision)) {
         throw new TypeError(`a scope is "once", "session" or "always", not ${String(decision)}`);
       }
-      this.lines.send(encode(decision === "no" ? { deny: id } : { approve: id, scope: decision }));
       this.answers.set(id, { decision, taken, refused });
+      try {
+        this.lines.send(encode(decision === "no" ? { deny: id } : { approve: id, scope: decision }));
+      } catch (error) {
+        this.answers.delete(id);
+        throw error;
+      }
     });
   }
 
@@ -161,9 +169,7 @@ export class Approvals {
   }
 
   private deny(approval: Approval): void {
-    this.answer(approval.id, "no").catch((error: unknown) => {
-      if (!(error instanceof SandgateError)) throw error; // else it is over, or the gate is
-    });
+    this.answer(approval.id, "no").catch(() => undefined); // it is over, or the gate is
   }
 
   private over(event: Json): void {

@@ -158,6 +158,7 @@ export class Core {
   send(line: Buffer): void {
     if (this.died || (this.closing && !this.draining) || !this.process.stdin.writable) throw this.reason();
     this.write(line);
+    this.hold();
   }
 
   /** Ends a call with the caller's own failure. False: nobody waits for it. */

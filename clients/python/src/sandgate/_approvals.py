@@ -86,7 +86,7 @@ class Lines(Protocol):
 
     def send(self, line: bytes) -> None: ...
 
-    def fail(self, call_id: Optional[_wire.Id], error: Exception) -> bool: ...
+    def detach(self, call_id: Optional[_wire.Id]) -> Optional[Callable[[Exception], None]]: ...
 
 
 class Asker(Protocol):
@@ -132,6 +132,7 @@ class Approvals:
         self.open: Set[str] = set()
         self.answers: Dict[str, Answer] = {}
         self.lines: Lines
+        self.ended: Optional[Exception] = None
 
     def is_open(self, id: str) -> bool:
         with self.lock:
@@ -193,6 +194,7 @@ class Approvals:
     def end(self, reason: Exception) -> None:
         """The gate has ended."""
         with self.lock:
+            self.ended = reason
             left = list(self.answers.values())
             self.answers.clear()
             self.open.clear()
@@ -206,6 +208,8 @@ class Approvals:
         """Sends an answer. `done` is called once, unless this raises."""
         line = _wire.encode({"deny": id} if decision == "no" else {"approve": id, "scope": decision})
         with self.lock:
+            if self.ended:
+                raise self.ended
             if id not in self.open:
                 raise ApprovalError(f"no call waits for the answer to {id!r}: it was decided, timed out or cancelled")
             if id in self.answers:
@@ -236,10 +240,13 @@ class Approvals:
 
     def failed(self, approval: Approval, error: BaseException) -> None:
         """The approver has raised: that is a no, and the call ends with it."""
+        end = self.lines.detach(approval.call_id)  # before the no, else the call could end with that
         self.deny(approval)
         if not isinstance(error, Exception):
             error = ApprovalError(f"the approver was stopped: {error!r}")
-        if not self.lines.fail(approval.call_id, error):
+        if end:
+            end(error)
+        else:
             log.error("the approver failed, %s was denied", approval.summary, exc_info=error)
 
     def deny(self, approval: Approval) -> None:

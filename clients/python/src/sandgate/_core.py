@@ -176,16 +176,20 @@ class Core:
             self.out.append(memoryview(line))
             self.write()
 
-    def fail(self, call_id: Optional[_wire.Id], error: Exception) -> bool:
-        """Ends a call with the caller's own failure. False: nobody waits for it."""
+    def detach(self, call_id: Optional[_wire.Id]) -> Optional[Callable[[Exception], None]]:
+        """From now on a call's answer means nothing; what is returned cancels it and ends it with the caller's own
+        failure. None: nobody waits for it."""
         with self.lock:
             flight = None if call_id is None else self.pending.get(call_id)
-            done = flight.done if flight else None
-        if not flight or not done:
-            return False
-        self.abandon(flight)
-        done(None, error)
-        return True
+            if not flight or not flight.done:
+                return None
+            done, flight.done, flight.heard = flight.done, None, None
+
+        def end(error: Exception) -> None:
+            self.abandon(flight)
+            done(None, error)
+
+        return end
 
     def close(self, drain: bool, timeout: Optional[float]) -> None:
         with self.lock:
