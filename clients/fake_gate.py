@@ -130,6 +130,18 @@ def questions():
     os._exit(3)
 
 
+def contrary():
+    """Of every answer the opposite comes true."""
+    question = {"tool": "t", "summary": "s", "detail": "", "rule": "r", "expiresAt": "2026-11-15T23:01:29.226Z"}
+    source = lines()
+    for call in source:
+        request = {"requestId": f"q{call['id']}"}
+        say(json.dumps({"event": "approval", **request, "id": call["id"], **question}).encode() + b"\n")
+        state = "denied" if "approve" in next(source) else "approved"
+        say(json.dumps({"event": "approval_over", **request, "state": state, "by": "another"}).encode() + b"\n")
+        say(answer(call).encode() + b"\n")
+
+
 def openai():
     """Two calls at a time, answered in the other order."""
     source = lines()

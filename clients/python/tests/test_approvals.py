@@ -237,6 +237,8 @@ class Threads(Asking):
             first = gate.start("write_file", path="b", content="x")
             busy.wait(20)
             second = gate.start("write_file", path="c", content="x")
+            questions = gate._approvals
+            self.eventually(lambda: questions is not None and len(questions.open) == 2)
             second.cancel()
             self.denied(second.result, "CANCELLED")
             go_on.set()
@@ -282,13 +284,14 @@ class Threads(Asking):
     def test_drain_waits_for_answers(self) -> None:
         asked = Asked(None)
         gate = self.gate(asked)
-        call = gate.start("write_file", path="b", content="x")
-        self.eventually(lambda: len(asked.questions) == 1)
+        calls = {id: gate.start("write_file", path=f"b{id}", content="x") for id in ("1", "2")}
+        self.eventually(lambda: len(asked.questions) == 2)
         closing = threading.Thread(target=lambda: gate.close(drain=True))
         closing.start()
         self.eventually(lambda: gate._core.draining)
-        gate.approve(asked.questions[0].id)
-        self.assertEqual(call.result()["created"], True)
+        for question in asked.questions:
+            gate.approve(question.id)
+            self.assertEqual(calls[str(question.call_id)].result()["created"], True)
         closing.join(20)
         self.assertFalse(closing.is_alive())
 
@@ -344,6 +347,18 @@ class Threads(Asking):
                 gate.approve("late")
             with self.assertRaises(GateDied):
                 call.result()
+
+
+    def test_someone_else_was_faster(self) -> None:
+        asked = Asked(None)
+        with Gate(**self.fake("contrary"), approver=asked, on_approval_over=asked.overs.append) as gate:
+            for number, answer in enumerate((gate.approve, gate.deny), 1):
+                call = gate.start("x")
+                self.eventually(lambda: len(asked.questions) == number)
+                with self.assertRaisesRegex(ApprovalError, "by another"):
+                    answer(asked.questions[-1].id)
+                call.result()
+            self.assertEqual([over.state for over in asked.overs], ["denied", "approved"])
 
 
 def run(coroutine: Callable[..., Any]) -> Callable[[Any], None]:

@@ -269,11 +269,13 @@ test("a gate that ends while it asks", async (place, { exists }) => {
 test("drain waits for answers", async (place) => {
   const one = asked(null);
   const gate = new Gate({ ...place, ...one.options });
-  const call = gate.writeFile(write("b"));
-  await until(() => one.questions.length === 1);
+  const calls = { 1: gate.writeFile(write("b")), 2: gate.writeFile(write("c")) };
+  await until(() => one.questions.length === 2);
   const closed = gate.close({ drain: true });
-  await gate.approve(one.questions[0].id);
-  assert.ok((await call).created);
+  for (const { id, callId } of one.questions) {
+    await gate.approve(id);
+    assert.ok((await calls[callId]).created);
+  }
   await closed;
 });
 
@@ -304,6 +306,20 @@ test("without an approver nothing is approved", (place, { scratch }) =>
     await assert.rejects(gate.writeFile(write("b")), code("APPROVAL_TIMEOUT"));
     await assert.rejects(gate.approve("abc"), /approver/);
   }));
+
+test("someone else was faster", async () => {
+  const one = asked(null);
+  const fake = { program: process.env.FAKE_GATE, env: { ...process.env, FAKE: "contrary" } };
+  await withGate({ ...fake, ...one.options }, async (gate) => {
+    for (const [n, verb] of ["approve", "deny"].entries()) {
+      const call = gate.call("x");
+      await until(() => one.questions.length === n + 1);
+      await assert.rejects(gate[verb](one.questions[n].id), /by another/);
+      await call;
+    }
+    assert.deepEqual(one.overs.map((over) => over.state), ["denied", "approved"]);
+  });
+});
 
 test("questions that cannot be read", async () => {
   const one = asked("once");
