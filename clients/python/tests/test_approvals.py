@@ -352,7 +352,8 @@ class Threads(Asking):
     def test_someone_else_was_faster(self) -> None:
         asked = Asked(None)
         with Gate(**self.fake("contrary"), approver=asked, on_approval_over=asked.overs.append) as gate:
-            for number, answer in enumerate((gate.approve, gate.deny), 1):
+            answers: List[Callable[[str], ApprovalOver]] = [gate.approve, gate.deny]
+            for number, answer in enumerate(answers, 1):
                 call = gate.start("x")
                 self.eventually(lambda: len(asked.questions) == number)
                 with self.assertRaisesRegex(ApprovalError, "by another"):
