@@ -84,7 +84,8 @@ struct sandgate_options {
      * an answer: the call was decided first, or no rule could be made of it, and then it still waits. These are called
      * as sandgate_on_output() says, and what they are given is valid until they return. They may use
      * sandgate_approve(), sandgate_deny(), sandgate_cancel() and sandgate_message(), nothing else of this client.
-     * Whoever answers speaks for a person: keep the model's text away from it. */
+     * Whoever answers speaks for a person: keep the model's text away from it.
+     *     sandgate_approve(client, approval->request_id, SANDGATE_ONCE);  in `on_approval`, where the person agreed */
     sandgate_approval_callback *on_approval;
     sandgate_approval_over_callback *on_approval_over;
     sandgate_approval_refused_callback *on_approval_refused;
