@@ -102,6 +102,46 @@ def events():
         say(answer(call).encode() + b"\n")
 
 
+def questions():
+    """Asks in every wrong way, then in the right one. The answer has the line that was said to it. The second call's
+    question outlives the gate."""
+    whole = {"tool": "t", "summary": "s", "detail": "", "rule": "r", "expiresAt": "2026-11-15T23:01:29.226Z"}
+    whole = {"event": "approval", "requestId": "good", "id": None, **whole}
+    source = lines()
+    call = next(source)
+    for key in whole:
+        for value in (None, 7, [], {}, "") if key in ("requestId", "event", "expiresAt") else (None, 7, [], {}):
+            if key != "id":
+                say(json.dumps({**whole, "requestId": "bad", key: value}).encode() + b"\n")
+    for id in ("a b", "a" * 16, "a" * 5000, 'a"}', "\u00e9"):
+        say(json.dumps({**whole, "requestId": id}).encode() + b"\n")
+    for event in ("approved", "approve", "question"):
+        say(json.dumps({**whole, "event": event, "requestId": "bad"}).encode() + b"\n")
+    for id in ("bad", None, 7, [], "good"):
+        say(json.dumps({"event": "approval_over", "requestId": id, "state": "approved", "by": "me"}).encode() + b"\n")
+        say(json.dumps({"event": "error", "requestId": id, "message": []}).encode() + b"\n")
+    say(json.dumps(whole).encode() + b"\n" + json.dumps({**whole, "new": []}).encode() + b"\n")
+    said = next(source)
+    say(json.dumps({"event": "approval_over", "requestId": "good", "state": "vanished"}).encode() + b"\n")
+    say(json.dumps({"id": call["id"], "result": {"ok": True, "result": {"said": said}}}).encode() + b"\n")
+    call = next(source)
+    say(json.dumps({**whole, "requestId": "late", "id": call["id"]}).encode() + b"\n")
+    next(source)
+    os._exit(3)
+
+
+def contrary():
+    """Of every answer the opposite comes true."""
+    question = {"tool": "t", "summary": "s", "detail": "", "rule": "r", "expiresAt": "2026-11-15T23:01:29.226Z"}
+    source = lines()
+    for call in source:
+        request = {"requestId": f"q{call['id']}"}
+        say(json.dumps({"event": "approval", **request, "id": call["id"], **question}).encode() + b"\n")
+        state = "denied" if "approve" in next(source) else "approved"
+        say(json.dumps({"event": "approval_over", **request, "state": state, "by": "another"}).encode() + b"\n")
+        say(answer(call).encode() + b"\n")
+
+
 def openai():
     """Two calls at a time, answered in the other order."""
     source = lines()

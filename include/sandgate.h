@@ -30,6 +30,35 @@ extern "C" {
 
 struct sandgate;
 
+/* A call that waits until someone says that it may run. Texts are UTF-8 without NULs and without control characters,
+ * but for the line ends in `detail`. Later versions may add fields. */
+struct sandgate_approval {
+    const char *request_id; /* what it is answered by */
+    uint64_t id;            /* the call; 0: another program's, over the same session */
+    const char *tool;
+    const char *rule;       /* why it is asked */
+    const char *summary;    /* what would be done, in one line */
+    const char *detail;     /* more of it, a diff for example; may be empty */
+    const char *expires_at; /* when it counts as denied: `2026-11-15T23:01:29.226Z` */
+};
+
+/* The end of such a wait, whoever brought it about. Later versions may add fields. */
+struct sandgate_approval_over {
+    const char *request_id;
+    int state;      /* SANDGATE_APPROVED and so on; 0: one that this version does not know */
+    const char *by; /* who decided; NULL: nobody, or it is not known */
+};
+
+#define SANDGATE_APPROVED 1
+#define SANDGATE_DENIED 2
+#define SANDGATE_TIMED_OUT 3
+#define SANDGATE_CANCELLED 4 /* the call was, or the gate ends */
+
+typedef void sandgate_approval_callback(void *arg, const struct sandgate_approval *approval);
+typedef void sandgate_approval_over_callback(void *arg, const struct sandgate_approval_over *over);
+typedef void sandgate_approval_refused_callback(void *arg, const char *request_id,
+                                                const char *message);
+
 /* How to start a gate. Begin with zeros and set `size` to sizeof(struct sandgate_options): fields
  * that later versions add are then left at their defaults. Everything is borrowed until the function
  * that it is given to returns. NULL and 0 mean the default. */
@@ -49,6 +78,18 @@ struct sandgate_options {
     /* The longest answer, and about the most that may wait to be sent or received. Default: 256 MiB. */
     size_t max_bytes;
     unsigned flags; /* SANDGATE_SHOW_STDERR */
+    /* Makes this program the one that is asked: each call that waits for a yes is told to `on_approval`, which answers
+     * with sandgate_approve() or sandgate_deny(), at once or later. NULL: nobody here is asked, and the other three
+     * mean nothing. `on_approval_over` is told when a wait has ended, `on_approval_refused` when the gate did not take
+     * an answer: the call was decided first, or no rule could be made of it, and then it still waits. These are called
+     * as sandgate_on_output() says, and what they are given is valid until they return. They may use
+     * sandgate_approve(), sandgate_deny(), sandgate_cancel() and sandgate_message(), nothing else of this client.
+     * Whoever answers speaks for a person: keep the model's text away from it.
+     *     sandgate_approve(client, approval->request_id, SANDGATE_ONCE);  in `on_approval`, where the person agreed */
+    sandgate_approval_callback *on_approval;
+    sandgate_approval_over_callback *on_approval_over;
+    sandgate_approval_refused_callback *on_approval_refused;
+    void *approval_arg;
 };
 
 /* The gate's standard error is this program's. By default it is kept, and its last lines become part
@@ -116,6 +157,19 @@ SANDGATE_PUBLIC void sandgate_on_output(struct sandgate *client, sandgate_output
 /* Asks the gate to stop a call. The call is still answered, with `CANCELLED` or, if it was done
  * first, with its result. Does not wait. -ENOENT: no such call, or its answer was received. */
 SANDGATE_PUBLIC int sandgate_cancel(struct sandgate *client, uint64_t id);
+
+/* How far a yes reaches: this call; what is like it, until the gate or its session ends; or for good, by a rule that is
+ * written to the user's approved.json (`sandgate approvals rules`). */
+#define SANDGATE_ONCE 1
+#define SANDGATE_SESSION 2
+#define SANDGATE_ALWAYS 3
+
+/* Answers the question that `on_approval` was given. Neither waits: the gate's word comes to `on_approval_over` or to
+ * `on_approval_refused` while the client is used. A question may be answered again until it is over; a call that
+ * nobody answers counts as denied when its time is over.
+ * -ENOENT: no such question, or it is over. -EINVAL: no such scope. -ECONNRESET: the gate has ended. */
+SANDGATE_PUBLIC int sandgate_approve(struct sandgate *client, const char *request_id, int scope);
+SANDGATE_PUBLIC int sandgate_deny(struct sandgate *client, const char *request_id);
 
 /* For programs that wait with poll() or the like: the descriptor, and what to wait for, POLLIN with
  * or without POLLOUT. First call sandgate_receive() with a timeout of 0 until it has nothing more,

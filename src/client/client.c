@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "client/approval.h"
 #include "client/event.h"
 #include "client/pending.h"
 #include "client/process.h"
@@ -35,6 +36,7 @@ struct sandgate {
     size_t answered_bytes;
     sandgate_output_callback *on_output;
     void *output_arg;
+    struct sandgate_approvals approvals;
     int broken; /* why nothing more comes, a negative errno value */
     char message[1024];
 };
@@ -121,15 +123,18 @@ static int keep_nameless(struct sandgate *c, char *json, size_t n)
 static int take_event(struct sandgate *c, const char *line, size_t length)
 {
     struct sandgate_output output;
-    if (!c->on_output)
+    if (!c->on_output && !c->approvals.on_approval)
         return 0;
     char *text = malloc(length);
-    if (!text)
+    if (!text || (c->approvals.on_approval &&
+                  sandgate_approvals_take(&c->approvals, line, length, text) < 0)) {
+        free(text);
         return say_broken(c, -ENOMEM, "out of memory");
+    }
     bool is_output = sandgate_event_read_output(line, length, text, &output);
     const struct sandgate_pending *p = is_output ? sandgate_list_find(&c->waiting, output.id)
                                                  : NULL;
-    if (p && !p->forgotten)
+    if (p && !p->forgotten && c->on_output)
         c->on_output(c->output_arg, &output);
     free(text);
     return 0;
@@ -247,37 +252,6 @@ static int wait_and_move(struct sandgate *c, int64_t deadline)
     return move(c);
 }
 
-/* Options of the gate, behind the two words that every gate has. */
-static const char **make_arguments(const struct sandgate_options *o)
-{
-    const struct {
-        const char *name;
-        const char *value;
-    } given[] = {
-        {"--workspace", o->workspace}, {"--dialect", o->dialect}, {"--config", o->config},
-        {"--session", o->session},     {"--agent", o->agent},
-    };
-    size_t count = sizeof given / sizeof *given;
-    size_t extra = 0;
-    size_t n = 0;
-    while (o->extra_arguments && o->extra_arguments[extra])
-        extra++;
-    const char **argv = calloc(2 + 2 * count + extra + 1, sizeof *argv);
-    if (!argv)
-        return NULL;
-    argv[n++] = o->program;
-    argv[n++] = "stdio";
-    for (size_t i = 0; i < count; i++) {
-        if (!given[i].value)
-            continue;
-        argv[n++] = given[i].name;
-        argv[n++] = given[i].value;
-    }
-    for (size_t i = 0; i < extra; i++)
-        argv[n++] = o->extra_arguments[i];
-    return argv;
-}
-
 int sandgate_open(struct sandgate **ret, const struct sandgate_options *options,
                   struct sandgate_error *ret_error)
 {
@@ -285,10 +259,16 @@ int sandgate_open(struct sandgate **ret, const struct sandgate_options *options,
     int r = sandgate_options_read(options, &o, ret_error);
     if (r < 0)
         return r;
-    const char **argv = make_arguments(&o);
+    const char **argv = sandgate_options_words(&o);
     struct sandgate *c = calloc(1, sizeof *c);
     if (argv && c) {
         c->max_bytes = o.max_bytes;
+        c->approvals = (struct sandgate_approvals){
+            .on_approval = o.on_approval,
+            .on_over = o.on_approval_over,
+            .on_refused = o.on_approval_refused,
+            .arg = o.approval_arg,
+        };
         r = sandgate_process_start(&c->process, &o, argv, ret_error);
     } else {
         r = -ENOMEM;
@@ -423,6 +403,31 @@ int sandgate_cancel(struct sandgate *c, uint64_t id)
     return 0;
 }
 
+static int answer(struct sandgate *c, const char *request_id, int scope)
+{
+    if (c->broken)
+        return c->broken;
+    int r = sandgate_approvals_answer(&c->approvals, &c->out, request_id, scope);
+    if (r == -ENOENT)
+        return say(c, r, "no call waits for this answer: it was decided, timed out or cancelled");
+    if (r == -EINVAL)
+        return say(c, r, "there is no such scope");
+    if (r < 0)
+        return no_memory(c);
+    give_out(c);
+    return 0;
+}
+
+int sandgate_approve(struct sandgate *c, const char *request_id, int scope)
+{
+    return answer(c, request_id, scope == SANDGATE_APPROVALS_DENY ? -1 : scope);
+}
+
+int sandgate_deny(struct sandgate *c, const char *request_id)
+{
+    return answer(c, request_id, SANDGATE_APPROVALS_DENY);
+}
+
 int sandgate_fd(const struct sandgate *c)
 {
     return c->process.fd;
@@ -473,6 +478,7 @@ int sandgate_close(struct sandgate *c)
     sandgate_list_done(&c->waiting);
     sandgate_list_done(&c->answered);
     sandgate_list_done(&c->nameless);
+    sandgate_approvals_done(&c->approvals);
     free(c);
     return status;
 }

@@ -87,8 +87,7 @@ static size_t take_escape(const char **p, const char *end, char *text)
     return 1;
 }
 
-/* Behind the opening quote. */
-static bool take_string(const char **p, const char *end, char *text, size_t *ret_n)
+bool sandgate_event_take_string(const char **p, const char *end, char *text, size_t *ret_n)
 {
     size_t n = 0;
     while (*p < end && **p != '"') {
@@ -120,5 +119,6 @@ bool sandgate_event_read_output(const char *line, size_t n, char *text, struct s
         !sandgate_wire_take_id(&p, end, &ret->skipped))
         return false;
     return sandgate_wire_take(&p, end, ",\"data\":\"") &&
-           take_string(&p, end, text, &ret->length) && p < end && (*p == '}' || *p == ',');
+           sandgate_event_take_string(&p, end, text, &ret->length) && p < end &&
+           (*p == '}' || *p == ',');
 }

@@ -13,6 +13,9 @@
 /* Whether a line (without its newline), or what has come of it, begins as an event does:
  * `{"id":"7","event":"...`. The id may be null or left out. */
 bool sandgate_event_begins(const char *line, size_t n);
+/* Behind the opening quote: puts the text of a string, and a NUL behind it, into as much room as was left in the line.
+ * False: it has no end, or something in it is no character. */
+bool sandgate_event_take_string(const char **p, const char *end, char *text, size_t *ret_n);
 /* Reads `{"id":"7","event":"output","stream":"stdout","skipped":5,"data":"..."}`, where `skipped` may be left out
  * and more may follow. False: it is another event, to be passed over. `text` has room for n bytes: ret->text points
  * there. */

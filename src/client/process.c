@@ -68,6 +68,38 @@ int sandgate_options_read(const struct sandgate_options *options, struct sandgat
     return 0;
 }
 
+const char **sandgate_options_words(const struct sandgate_options *o)
+{
+    const struct {
+        const char *name;
+        const char *value;
+    } given[] = {
+        {"--workspace", o->workspace}, {"--dialect", o->dialect}, {"--config", o->config},
+        {"--session", o->session},     {"--agent", o->agent},
+    };
+    size_t count = sizeof given / sizeof *given;
+    size_t extra = 0;
+    size_t n = 0;
+    while (o->extra_arguments && o->extra_arguments[extra])
+        extra++;
+    const char **argv = calloc(3 + 2 * count + extra + 1, sizeof *argv);
+    if (!argv)
+        return NULL;
+    argv[n++] = o->program;
+    argv[n++] = "stdio";
+    if (o->on_approval)
+        argv[n++] = "--approver";
+    for (size_t i = 0; i < count; i++) {
+        if (!given[i].value)
+            continue;
+        argv[n++] = given[i].name;
+        argv[n++] = given[i].value;
+    }
+    for (size_t i = 0; i < extra; i++)
+        argv[n++] = o->extra_arguments[i];
+    return argv;
+}
+
 static void close_fd(int *fd)
 {
     if (*fd >= 0)

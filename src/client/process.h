@@ -31,6 +31,9 @@ int sandgate_left(int64_t deadline);
 int sandgate_options_read(const struct sandgate_options *options, struct sandgate_options *ret,
                           struct sandgate_error *ret_error);
 
+/* The command line of a gate with these options, for free(); its words are borrowed. NULL without memory. */
+const char **sandgate_options_words(const struct sandgate_options *options);
+
 /* Starts options->program with these arguments, argv[0] included. */
 int sandgate_process_start(struct sandgate_process *process, const struct sandgate_options *options,
                            const char *const *argv, struct sandgate_error *ret_error);

@@ -634,6 +634,278 @@ static void left_alone(void)
     pause();
 }
 
+/* --- questions; these gates ask about every change */
+
+enum { ANSWER_LATER = -1, ANSWER_NO = 0 }; /* else a scope */
+
+struct asked {
+    struct sandgate *client;
+    int answer;
+    unsigned questions;
+    unsigned overs;
+    unsigned refusals;
+    char ids[64][32];
+    uint64_t calls[64];
+    char summary[256];
+    char detail[256];
+    char refusal[256]; /* the last */
+    int state;         /* of the last that is over */
+    char by[128];
+};
+
+static void on_question(void *arg, const struct sandgate_approval *approval)
+{
+    struct asked *asked = arg;
+    must(asked->questions < 64 && strlen(approval->request_id) < sizeof *asked->ids);
+    strcpy(asked->ids[asked->questions], approval->request_id);
+    asked->calls[asked->questions++] = approval->id;
+    snprintf(asked->summary, sizeof asked->summary, "%s", approval->summary);
+    snprintf(asked->detail, sizeof asked->detail, "%s", approval->detail);
+    must_say(*approval->tool && *approval->rule, approval->summary);
+    must_say(strlen(approval->expires_at) == 24 && approval->expires_at[23] == 'Z',
+             approval->expires_at);
+    if (asked->answer > ANSWER_NO)
+        must(sandgate_approve(asked->client, approval->request_id, asked->answer) == 0);
+    else if (asked->answer == ANSWER_NO)
+        must(sandgate_deny(asked->client, approval->request_id) == 0);
+}
+
+static void on_over(void *arg, const struct sandgate_approval_over *over)
+{
+    struct asked *asked = arg;
+    asked->overs++;
+    asked->state = over->state;
+    snprintf(asked->by, sizeof asked->by, "%s", over->by ? over->by : "");
+    /* It is over already when this is told. */
+    must(sandgate_approve(asked->client, over->request_id, SANDGATE_ONCE) == -ENOENT);
+}
+
+static void on_refused(void *arg, const char *request_id, const char *message)
+{
+    struct asked *asked = arg;
+    must(*request_id);
+    asked->refusals++;
+    snprintf(asked->refusal, sizeof asked->refusal, "%s", message);
+}
+
+static void open_asked(struct asked *asked, int answer, const char *config)
+{
+    struct sandgate_options o = options();
+    unsetenv("SANDGATE_APPROVAL_DEFAULT");
+    *asked = (struct asked){.answer = answer};
+    o.config = config;
+    o.on_approval = on_question;
+    o.on_approval_over = on_over;
+    o.on_approval_refused = on_refused;
+    o.approval_arg = asked;
+    asked->client = open_with(&o);
+}
+
+/* Uses the client until so many questions were asked and are over. */
+static void until(struct asked *asked, unsigned questions, unsigned overs)
+{
+    long long end = now_ms() + PATIENCE;
+    while (asked->questions < questions || asked->overs < overs) {
+        must(now_ms() < end);
+        must_say(sandgate_receive(asked->client, 10, NULL, NULL) == -ETIMEDOUT,
+                 sandgate_message(asked->client));
+    }
+}
+
+#define WRITE "{\"path\":\"asked\",\"content\":\"x\"}"
+
+static void approve_once(void)
+{
+    struct asked asked;
+    open_asked(&asked, SANDGATE_ONCE, NULL);
+    expect(asked.client, "read_file", "{\"path\":\"a.txt\"}", "alpha");
+    must(asked.questions == 0);
+    expect(asked.client, "write_file", WRITE, "\"bytes_written\":1");
+    must(asked.questions == 1 && asked.overs == 1 && asked.state == SANDGATE_APPROVED);
+    must(asked.calls[0] == 2);
+    must_say(has(asked.summary, "write_file: asked"), asked.summary);
+    must_say(has(asked.by, "stdio --approver"), asked.by);
+    asked.answer = ANSWER_NO;
+    expect(asked.client, "write_file", "{\"path\":\"asked\",\"content\":\"y\"}", "APPROVAL_DENIED");
+    must(asked.questions == 2 && asked.overs == 2 && asked.state == SANDGATE_DENIED);
+    must_say(has(asked.detail, "\n-x") && has(asked.detail, "\n+y"), asked.detail);
+    must(asked.refusals == 0);
+    must(sandgate_approve(asked.client, asked.ids[1], SANDGATE_ONCE) == -ENOENT);
+    must_say(has(sandgate_message(asked.client), "no call waits"), sandgate_message(asked.client));
+    must(sandgate_deny(asked.client, "never") == -ENOENT);
+    must(sandgate_deny(asked.client, "\"}\n{\"approve\":\"") == -ENOENT);
+    must(sandgate_deny(asked.client, NULL) == -ENOENT &&
+         sandgate_deny(asked.client, "") == -ENOENT);
+    must(sandgate_close(asked.client) == 0);
+}
+
+static void approve_session(void)
+{
+    struct asked asked;
+    for (int i = 0; i < 2; i++) {
+        open_asked(&asked, SANDGATE_SESSION, NULL);
+        expect(asked.client, "write_file", WRITE, "\"ok\":true");
+        expect(asked.client, "write_file", WRITE, "\"ok\":true");
+        must(asked.questions == 1 && asked.refusals == 0);
+        must(sandgate_close(asked.client) == 0);
+    }
+}
+
+static void approve_always(void)
+{
+    struct asked asked;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/sandgate/approved.json", getenv("XDG_CONFIG_HOME"));
+    unlink(path);
+    open_asked(&asked, SANDGATE_ALWAYS, NULL);
+    expect(asked.client, "write_file", WRITE, "\"ok\":true");
+    must_say(asked.questions == 1 && asked.refusals == 0, asked.refusal);
+    must(sandgate_close(asked.client) == 0);
+    must_say(access(path, R_OK) == 0, path);
+    open_asked(&asked, ANSWER_NO, NULL);
+    expect(asked.client, "write_file", WRITE, "\"ok\":true");
+    must(asked.questions == 0);
+    must(sandgate_close(asked.client) == 0);
+    must(unlink(path) == 0);
+}
+
+/* No rule can be made of a name that is not UTF-8: the call waits on, for an answer that can be given. */
+static void approve_refused(void)
+{
+    struct asked asked;
+    uint64_t id;
+    open_asked(&asked, SANDGATE_ALWAYS, NULL);
+    must(sandgate_send(asked.client, "write_file", "{\"path_b64\":\"Y2Fm6Q==\",\"content\":\"\"}",
+                       &id) == 0);
+    while (asked.refusals == 0)
+        must(sandgate_receive(asked.client, 10, NULL, NULL) == -ETIMEDOUT);
+    must_say(has(asked.refusal, "once") && asked.overs == 0, asked.refusal);
+    must(sandgate_approve(asked.client, asked.ids[0], 0) == -EINVAL);
+    must(sandgate_approve(asked.client, asked.ids[0], 4) == -EINVAL);
+    must(sandgate_approve(asked.client, asked.ids[0], SANDGATE_ONCE) == 0);
+    expect_answer(asked.client, id, "\"ok\":true");
+    must(asked.overs == 1 && asked.state == SANDGATE_APPROVED);
+    must(sandgate_close(asked.client) == 0);
+}
+
+/* Two at once, answered in the other order after other calls went by. */
+static void approve_later(void)
+{
+    struct asked asked;
+    uint64_t id[2];
+    open_asked(&asked, ANSWER_LATER, NULL);
+    for (int i = 0; i < 2; i++)
+        must(sandgate_send(asked.client, "write_file", WRITE, &id[i]) == 0);
+    until(&asked, 2, 0);
+    expect(asked.client, "read_file", "{\"path\":\"a.txt\"}", "alpha");
+    must(asked.overs == 0 && asked.calls[0] == id[0] && asked.calls[1] == id[1]);
+    must(sandgate_deny(asked.client, asked.ids[1]) == 0);
+    expect_answer(asked.client, id[1], "APPROVAL_DENIED");
+    must(sandgate_approve(asked.client, asked.ids[0], SANDGATE_ONCE) == 0);
+    expect_answer(asked.client, id[0], "\"ok\":true");
+    must(asked.overs == 2 && asked.refusals == 0);
+    /* One that is waited for no more. */
+    must(sandgate_call(asked.client, "write_file", WRITE, 500, NULL) == -ETIMEDOUT);
+    expect(asked.client, "time_now", NULL, "\"ok\":true");
+    must(asked.questions == 3 && asked.overs == 3 && asked.state == SANDGATE_CANCELLED);
+    must(sandgate_close(asked.client) == 0);
+}
+
+/* MORE is a configuration in which nobody has much time. */
+static void approve_too_late(void)
+{
+    struct asked asked;
+    open_asked(&asked, ANSWER_LATER, more);
+    expect(asked.client, "write_file", WRITE, "APPROVAL_TIMEOUT");
+    must(asked.questions == 1 && asked.overs == 1 && asked.state == SANDGATE_TIMED_OUT);
+    must(sandgate_approve(asked.client, asked.ids[0], SANDGATE_ONCE) == -ENOENT);
+    must(sandgate_close(asked.client) == 0);
+}
+
+/* Decided by `sandgate approve`: before this client hears of that, it gives an answer of its own. */
+static void approve_elsewhere(void)
+{
+    struct asked asked;
+    uint64_t id;
+    char command[4200];
+    open_asked(&asked, ANSWER_LATER, NULL);
+    must(sandgate_send(asked.client, "write_file", WRITE, &id) == 0);
+    until(&asked, 1, 0);
+    snprintf(command, sizeof command, "exec \"$SANDGATE\" approve %s >&2", asked.ids[0]);
+    must(system(command) == 0);
+    must(sandgate_deny(asked.client, asked.ids[0]) == 0);
+    expect_answer(asked.client, id, "\"ok\":true");
+    must(asked.overs == 1 && asked.state == SANDGATE_APPROVED);
+    must_say(has(asked.by, "sandgate approve"), asked.by);
+    expect(asked.client, "time_now", NULL, "\"ok\":true");
+    must_say(asked.refusals == 1 && strlen(asked.refusal) > 10, asked.refusal);
+    must(sandgate_close(asked.client) == 0);
+}
+
+static void approve_many(void)
+{
+    struct asked asked;
+    uint64_t first = 0;
+    open_asked(&asked, ANSWER_LATER, NULL);
+    for (int i = 0; i < 64; i++) {
+        uint64_t id;
+        char arguments[64];
+        snprintf(arguments, sizeof arguments, "{\"path\":\"many/%d\",\"content\":\"x\"}", i);
+        must(sandgate_send(asked.client, "write_file", arguments, &id) == 0);
+        first = first ? first : id;
+    }
+    until(&asked, 64, 0);
+    for (int i = 63; i >= 0; i--) {
+        bool yes = asked.calls[i] % 2;
+        must((yes ? sandgate_approve(asked.client, asked.ids[i], SANDGATE_ONCE)
+                  : sandgate_deny(asked.client, asked.ids[i])) == 0);
+    }
+    for (int i = 0; i < 64; i++) {
+        uint64_t id;
+        char *json;
+        must_say(sandgate_receive(asked.client, PATIENCE, &id, &json) == 0,
+                 sandgate_message(asked.client));
+        must_say(id >= first && has(json, id % 2 ? "\"ok\":true" : "APPROVAL_DENIED"), json);
+        free(json);
+    }
+    must(asked.overs == 64 && asked.refusals == 0);
+    must(sandgate_close(asked.client) == 0);
+}
+
+static void killed_while_asking(void)
+{
+    struct asked asked;
+    open_asked(&asked, ANSWER_LATER, NULL);
+    must(sandgate_send(asked.client, "write_file", WRITE, NULL) == 0);
+    until(&asked, 1, 0);
+    must(kill((pid_t)sandgate_pid(asked.client), SIGKILL) == 0);
+    must(sandgate_receive(asked.client, PATIENCE, NULL, NULL) == -ECONNRESET);
+    must(sandgate_approve(asked.client, asked.ids[0], SANDGATE_ONCE) == -ECONNRESET);
+    must_say(has(sandgate_message(asked.client), "signal 9"), sandgate_message(asked.client));
+    must(sandgate_close(asked.client) == 128 + SIGKILL);
+    /* Closed while one is open: nobody approves it any more. */
+    open_asked(&asked, ANSWER_LATER, NULL);
+    must(sandgate_send(asked.client, "write_file", WRITE, NULL) == 0);
+    until(&asked, 1, 0);
+    must(sandgate_close(asked.client) == 0);
+}
+
+/* Without a function that is asked, others mean nothing and the gate is a plain one. MORE is as above. */
+static void nobody_is_asked(void)
+{
+    struct sandgate_options o = options();
+    struct asked asked = {0};
+    unsetenv("SANDGATE_APPROVAL_DEFAULT");
+    o.config = more;
+    o.on_approval_over = on_over;
+    o.on_approval_refused = on_refused;
+    o.approval_arg = &asked;
+    struct sandgate *client = open_with(&o);
+    expect(client, "write_file", WRITE, "APPROVAL_TIMEOUT");
+    must(asked.overs == 0 && sandgate_approve(client, "abc", SANDGATE_ONCE) == -ENOENT);
+    must(sandgate_close(client) == 0);
+}
+
 /* --- with programs that only look like a gate; $SANDGATE is one of those in clib.py */
 
 static void endless_words(void)
@@ -702,6 +974,23 @@ static void events(void)
     must(heard.pieces == 2 && heard.id == 2 && heard.skipped == 7);
     must(strcmp(heard.text[0], "heard\n") == 0 && heard.bytes[1] == 65536);
     must(sandgate_close(client) == 0);
+}
+
+/* Of many events about questions only the last one before the answer asks something. It answers with what was said. */
+static void approval_events(void)
+{
+    struct asked asked;
+    char *json = NULL;
+    open_asked(&asked, SANDGATE_ONCE, NULL);
+    must_say(sandgate_call(asked.client, "t", NULL, PATIENCE, &json) == 0,
+             sandgate_message(asked.client));
+    must_say(asked.questions == 1 && strcmp(asked.ids[0], "good") == 0, asked.ids[0]);
+    must(asked.calls[0] == 0 && asked.overs == 1 && asked.state == 0 && asked.by[0] == '\0');
+    must_say(strcmp(asked.detail, "a\n\xc3\xa9") == 0, asked.detail);
+    must_say(asked.refusals == 1 && strcmp(asked.refusal, "of another") == 0, asked.refusal);
+    must_say(strcmp(json, "{\"said\":{\"approve\":\"good\",\"scope\":\"once\"}}") == 0, json);
+    free(json);
+    must(sandgate_close(asked.client) == 0);
 }
 
 /* MORE is a part of the message. */
@@ -786,12 +1075,23 @@ static const struct {
     CASE(output_cancels),
     CASE(output_unheard),
     CASE(left_alone),
+    CASE(approve_once),
+    CASE(approve_session),
+    CASE(approve_always),
+    CASE(approve_refused),
+    CASE(approve_later),
+    CASE(approve_too_late),
+    CASE(approve_elsewhere),
+    CASE(approve_many),
+    CASE(killed_while_asking),
+    CASE(nobody_is_asked),
     CASE(endless_words),
     CASE(pieces),
     CASE(large),
     CASE(too_large),
     CASE(deaf),
     CASE(events),
+    CASE(approval_events),
     CASE(protocol_error),
     CASE(one_answer_too_many),
     CASE(last_words),

@@ -12,7 +12,9 @@ from lib import check, note, wait_until
 
 REAL = """calls bad_arguments in_flight both_ways_full call_among_sends cancel timeout killed killed_before_sending
 answers_outlive_the_gate close_in_flight wrong_program wrong_workspace which_options dialect session tools with_poll
-without_standard_descriptors signals descriptors_are_closed_on_exec threads output output_cancels output_unheard""".split()
+without_standard_descriptors signals descriptors_are_closed_on_exec threads output output_cancels output_unheard
+approve_once approve_session approve_always approve_refused approve_later approve_too_late approve_elsewhere approve_many
+killed_while_asking nobody_is_asked""".split()
 
 # Programs that take the place of a gate: what they do once they are started. `ask()` reads one call.
 OK = 'print(\'{"id":"%d","result":{"ok":true}}\' % n, flush=True)'
@@ -57,6 +59,29 @@ for n in (1, 2):
         print('{%s"event":"output","stream":"stdout","data":"heard\\\\n"}' % i)
     print('{"id":"%d","event":"output","stream":"stderr","skipped":7,"data":"%s"}' % (n, "x" * 65536))
     print('{"id":"%d","result":{"ok":true}}' % n, flush=True)
+""",
+    # Each of the first lines lacks something; what is approved must be the one that is whole.
+    "approval_events": r"""
+ask()
+whole = '"id":"99999999999999999999","tool":"t","summary":"s","detail":"a\\n\\u00e9","rule":"r","expiresAt":"2026-11-15T23:01:29.226Z"'
+for line in (
+    '"event":"approval"', '"event":"approval","requestId":null,' + whole, '"event":"approval","requestId":"",' + whole,
+    '"event":"approval","requestId":"a b",' + whole, '"event":"approval","requestId":"' + "a" * 16 + '",' + whole,
+    '"event":"approval","requestId":7,' + whole, '"event":"approval","requestId":["bad"],' + whole,
+    '"event":"approval","requestId":"bad","requestId":"bad",' + whole, '"event":"approval","requestId":"bad",' + whole + ',"more":{}',
+    '"event":"approval","requestId":"bad\\u0000",' + whole, '"event":"approval","requestId":"bad",' + whole[:-1],
+    *('"event":"approval","requestId":"bad",' + whole.replace('"%s":' % name, '"%s":null,"_":' % name) for name in
+      ("tool", "summary", "detail", "rule", "expiresAt")),
+    '"event":"approval","requestId":"bad",' + whole.replace('"s"', '7'), '"event":"approved","requestId":"bad",' + whole,
+    '"event":"approval_over","requestId":"bad","state":"approved","by":"me"', '"event":"error","requestId":null,"message":"x"',
+    '"event":"error","requestId":"bad"', '"event":"error","requestId":"other","message":"of another"',
+    '"event":"approval","requestId":"good","new":true,"n":-1.5e3,' + whole, '"event":"approval","requestId":"good",' + whole,
+): print("{" + line + "}")
+sys.stdout.flush()
+said = ask().strip()
+print('{"event":"approval_over","requestId":"good","state":"vanished","by":null}')
+print('{"id":"1","result":{"said":%s}}' % said, flush=True)
+ask()
 """,
     "tools_timeout": "time.sleep(60)",
 }
@@ -167,6 +192,8 @@ class Place:
         return said
 
     def more(self, name):
+        if name in ("approve_too_late", "nobody_is_asked"):
+            return [self.form.write(self.home / "hasty.json", '{"approval":{"timeoutMs":300}}')]
         if name != "session":
             return []
         made = self.form.run(self.home, "session", "create", "--workspace", self.workspace)

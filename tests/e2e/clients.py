@@ -112,11 +112,12 @@ def own_tests(packages, form):
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     tests = packages.base / "python/tests"
-    for name in ("test_gate", "test_async"):
+    for name in ("test_gate", "test_async", "test_approvals"):
         argv = [packages.venv / "bin/python", "-W", "error", tests / f"{name}.py"]
         yield f"{form.name}: python {name}", argv, place, env, form
-    argv = ["node", "--test", "--test-reporter=tap", packages.app / "gate.test.mjs"]
-    yield f"{form.name}: node", argv, place, env, form
+    for name in ("gate", "approvals"):
+        argv = ["node", "--test", "--test-reporter=tap", packages.app / f"{name}.test.mjs"]
+        yield f"{form.name}: node {name}", argv, place, env, form
 
 
 def report(tap, name, status, text):

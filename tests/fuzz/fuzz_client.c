@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "client/approval.h"
 #include "client/event.h"
 #include "client/json.h"
 #include "client/wire.h"
@@ -95,6 +96,35 @@ static void check_event(const char *bytes, size_t size)
     free(text);
 }
 
+static void check_field(yyjson_val *root, const char *name, const char *text)
+{
+    must(!text || yyjson_equals_str(yyjson_obj_get(root, name), text));
+}
+
+static void check_question(const char *bytes, size_t size)
+{
+    struct sandgate_approval_event event;
+    struct json_error why;
+    char *text = malloc(size ? size : 1);
+    must(text);
+    bool found = sandgate_approval_read(bytes, size, text, &event);
+    JSON_AT_END yyjson_doc *doc = found ? parse(bytes, size, &why) : NULL;
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    if (doc) {
+        check_field(root, "event", event.kind);
+        check_field(root, "requestId", event.request_id);
+        check_field(root, "tool", event.tool);
+        check_field(root, "rule", event.rule);
+        check_field(root, "summary", event.summary);
+        check_field(root, "detail", event.detail);
+        check_field(root, "expiresAt", event.expires_at);
+        check_field(root, "state", event.state);
+        check_field(root, "by", event.by);
+        check_field(root, "message", event.message);
+    }
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);
@@ -107,6 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_nothing_is_lost(text);
     check_answer((const char *)data, size);
     check_event((const char *)data, size);
+    check_question((const char *)data, size);
     free(text);
     return 0;
 }

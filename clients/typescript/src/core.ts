@@ -2,6 +2,7 @@
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 
+import { Approvals, type ApprovalOver, type Approver } from "./approvals.js";
 import { GateClosed, GateDied, GateNotFound, type GateError } from "./errors.js";
 import { answerIdKey, encode, isObject, type Id, type Json } from "./wire.js";
 
@@ -16,8 +17,9 @@ export interface Flight {
   id: Id;
   line: Buffer;
   answered: (answer: Json) => void;
-  failed: (error: Error) => void;
+  failed: (error: unknown) => void;
   happened: (event: Json) => void;
+  abandoned?: boolean;
 }
 
 const running = new Set<Core>();
@@ -58,6 +60,7 @@ class Lines {
 
 export class Core {
   readonly process: ChildProcessWithoutNullStreams;
+  readonly approvals: Approvals | undefined;
   private readonly ids = new Set<Id>();
   private readonly waiting: Flight[] = [];
   private readonly pending = new Map<Id, Flight>(); // sent, in this order
@@ -80,7 +83,10 @@ export class Core {
     cwd: string | undefined,
     private readonly maxInFlight: number,
     private readonly onStderr: (line: string) => void,
+    approver: Approver | undefined,
+    onApprovalOver: ((over: ApprovalOver) => void) | undefined,
   ) {
+    this.approvals = approver && new Approvals(approver, onApprovalOver, this);
     // A session of its own: Ctrl-C in a terminal is for this program to handle.
     this.process = spawn(program, words, { stdio: "pipe", detached: true, env, cwd });
     this.process.stdin.on("error", () => undefined); // it no longer reads: its end will say why
@@ -136,6 +142,7 @@ export class Core {
   /** Stops a call whose answer nobody waits for any more. Its id stays taken until the gate has answered. */
   abandon(flight: Flight): void {
     flight.answered = flight.failed = flight.happened = () => undefined;
+    flight.abandoned = true;
     if (this.pending.get(flight.id) === flight) {
       this.write(encode({ cancel: flight.id }));
       return;
@@ -145,6 +152,23 @@ export class Core {
     this.waiting.splice(at, 1);
     this.ids.delete(flight.id);
     this.hold();
+  }
+
+  /** Sends a line that is no call. */
+  send(line: Buffer): void {
+    if (this.died || (this.closing && !this.draining) || !this.process.stdin.writable) throw this.reason();
+    this.write(line);
+    this.hold();
+  }
+
+  /** Ends a call with the caller's own failure. False: nobody waits for it. */
+  fail(callId: Id | null, error: unknown): boolean {
+    const flight = callId === null ? undefined : this.pending.get(callId);
+    if (!flight || flight.abandoned) return false;
+    const { failed } = flight;
+    this.abandon(flight);
+    failed(error);
+    return true;
   }
 
   async close(drain: boolean, timeoutMs: number | undefined): Promise<void> {
@@ -187,12 +211,15 @@ export class Core {
   }
 
   private endInput(): void {
+    // Calls may wait for an answer that goes this way.
+    if (this.approvals && this.pending.size > 0) return;
     if (this.waiting.length === 0 && this.process.stdin.writable) this.process.stdin.end();
   }
 
   /** A gate nobody waits for does not keep the program from ending; its input then ends, and so does the gate. */
   private hold(): void {
-    const busy = this.pending.size + this.waiting.length > 0 || (this.closing && !this.died);
+    const calls = this.pending.size + this.waiting.length > 0;
+    const busy = calls || this.approvals?.busy || (this.closing && !this.died);
     const word = busy ? "ref" : "unref";
     this.process[word]();
     for (const pipe of [this.process.stdin, this.process.stdout, this.process.stderr]) {
@@ -214,7 +241,8 @@ export class Core {
         return;
       }
       // What is told about a call while it runs.
-      if ("event" in answer) this.pending.get(answer["id"] as Id)?.happened(answer);
+      if (this.approvals && "event" in answer && answer["event"] !== "output") this.approvals.happened(answer);
+      else if ("event" in answer) this.pending.get(answer["id"] as Id)?.happened(answer);
       else this.arrived(answer);
     }
     if (this.answers.bytes > ANSWER_BYTES) this.fault(`it wrote an answer of more than ${ANSWER_BYTES} bytes`);
@@ -274,6 +302,7 @@ export class Core {
     this.waiting.length = 0;
     this.ids.clear();
     for (const flight of left) flight.failed(this.reason());
+    this.approvals?.end(this.reason());
   }
 
   private obituary(code: number | null, signal: string | null): GateDied {

@@ -39,6 +39,11 @@ export class CallTimeout extends SandgateError {
   override name = "CallTimeout";
 }
 
+/** An answer to a question could not be given: it was decided first, or no rule can be made of the call. */
+export class ApprovalError extends SandgateError {
+  override name = "ApprovalError";
+}
+
 /** The gate answered that the call failed. The message is written for the model to act on. */
 export class ToolError extends SandgateError {
   override name = "ToolError";

@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 
+import type { ApprovalOver, Approver, Scope } from "./approvals.js";
 import { Core, type Flight } from "./core.js";
-import { CallTimeout, GateError, GateNotFound } from "./errors.js";
+import { ApprovalError, CallTimeout, GateError, GateNotFound } from "./errors.js";
 import { Tools } from "./tools.js";
 import { answerIdKey, encode, encodeMended, idKey, isObject, outcome, tellOutput, usableId } from "./wire.js";
 import type { CallOptions, Json } from "./wire.js";
@@ -35,6 +36,14 @@ export interface GateOptions {
   maxInFlight?: number;
   /** Takes each line the gate writes to standard error; this program's own standard error when left out. */
   onStderr?: (line: string) => void;
+  /**
+   * Is asked about each call that needs a yes: says how far its yes reaches, or no, now or by a promise; with null the
+   * answer comes later, by `approve` or `deny`. What it throws or rejects with denies the call and comes out of it. It
+   * speaks for a person: keep the model's text away from what it decides by.
+   */
+  approver?: Approver;
+  /** Is told of each question that is over, whoever decided it. */
+  onApprovalOver?: (over: ApprovalOver) => void;
 }
 
 const STDIO_OPTIONS = ["workspace", "session", "project", "pkg", "state", "agent", "run", "config"] as const;
@@ -56,13 +65,15 @@ export class Gate extends Tools {
     this.format = options.format ?? "tool_call";
     this.place = { env: options.env, cwd: options.cwd };
     const words = ["stdio", "--dialect", this.dialect, "--format", this.format];
+    if (options.approver) words.push("--approver");
     for (const name of STDIO_OPTIONS) {
       const value = options[name];
       if (value !== undefined) words.push(`--${name}`, value);
     }
     words.push(...(options.options ?? []));
     const onStderr = options.onStderr ?? ((line: string) => void process.stderr.write(line + "\n"));
-    this.core = new Core(this.program, words, options.env, options.cwd, maxInFlight, onStderr);
+    const { env, cwd, approver, onApprovalOver } = options;
+    this.core = new Core(this.program, words, env, cwd, maxInFlight, onStderr, approver, onApprovalOver);
   }
 
   get pid(): number | undefined {
@@ -86,6 +97,25 @@ export class Gate extends Tools {
   async handle<T = Json>(call: object, options?: CallOptions): Promise<T> {
     if (!isObject(call)) throw new TypeError("a tool call is an object");
     return (await this.run(call, encodeMended, options)) as T;
+  }
+
+  /**
+   * Answers a question with yes. Rejects with ApprovalError where that cannot be done: it is over, or no rule can be made
+   * of the call for `session` or `always`; then it still waits.
+   */
+  async approve(id: string, scope: Scope = "once"): Promise<ApprovalOver> {
+    if ((scope as string) === "no") throw new TypeError("a scope is once, session or always");
+    return this.decide(id, scope);
+  }
+
+  /** Answers a question with no. Rejects with ApprovalError when it is over. */
+  async deny(id: string): Promise<ApprovalOver> {
+    return this.decide(id, "no");
+  }
+
+  private decide(id: string, decision: Scope | "no"): Promise<ApprovalOver> {
+    if (!this.core.approvals) throw new ApprovalError("this gate has no `approver`: it cannot approve");
+    return this.core.approvals.answer(id, decision);
   }
 
   /** The tools with their schemas, in this gate's format or another; `full` has everything. */

@@ -1,5 +1,5 @@
 // Compiled, not run: what a program may expect of the package's types.
-import { CallTimeout, Gate, ToolError, type ReadFileResult } from "sandgate";
+import { CallTimeout, Gate, ToolError, type Approval, type Decision, type ReadFileResult } from "sandgate";
 
 export async function use(workspace: string, signal: AbortSignal): Promise<string> {
   const gate = new Gate({ workspace, maxInFlight: 8, onStderr: (line: string) => void line });
@@ -22,4 +22,17 @@ export async function use(workspace: string, signal: AbortSignal): Promise<strin
   } finally {
     await gate.close();
   }
+}
+
+export async function ask(workspace: string, show: (text: string) => Promise<boolean>): Promise<void> {
+  const approver = async ({ summary, detail }: Approval): Promise<Decision> =>
+    (await show(`${summary}\n${detail}`)) ? "once" : "no";
+  const gate = new Gate({ workspace, approver, onApprovalOver: ({ id, state, by }) => void `${id}${state}${by ?? ""}` });
+  new Gate({ approver: () => null });
+  // @ts-expect-error a yes says how far it reaches
+  new Gate({ approver: () => true });
+  // @ts-expect-error there is no such scope
+  await gate.approve("id", "forever");
+  const state: "approved" | "denied" | "timed_out" | "cancelled" = (await gate.deny("id")).state;
+  await gate.close({ drain: state === "denied" });
 }

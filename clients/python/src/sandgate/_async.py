@@ -8,13 +8,17 @@ from types import TracebackType
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, cast
 
 from . import _core, _wire
+from ._approvals import ApprovalOver, Approvals, AsyncApprover, LoopAsker, OnApprovalOver, Scope, check_scope
 from ._options import Options, Request, tool_call
 from ._tools import AsyncTools
-from .errors import CallTimeout
+from .errors import ApprovalError, CallTimeout
 
 
 class AsyncGate(AsyncTools):
-    """Like `Gate`, with the same options, for asyncio. Cancelling a task cancels its call."""
+    """Like `Gate`, with the same options, for asyncio. Cancelling a task cancels its call.
+
+    `approver` may be a coroutine function. It is called in the event loop that makes calls, and not one after the other.
+    """
 
     def __init__(
         self,
@@ -34,6 +38,8 @@ class AsyncGate(AsyncTools):
         env: Optional[Mapping[str, str]] = None,
         cwd: Optional[_wire.PathArgument] = None,
         max_in_flight: int = 128,
+        approver: Optional[AsyncApprover] = None,
+        on_approval_over: Optional[OnApprovalOver] = None,
     ) -> None:
         more = {
             "session": session,
@@ -44,8 +50,10 @@ class AsyncGate(AsyncTools):
             "run": run,
             "config": config,
         }
-        self._options = Options(workspace, program, dialect, format, more, options, env, cwd, max_in_flight)
-        self._core = self._options.start()
+        self._options = Options(workspace, program, dialect, format, more, options, env, cwd, max_in_flight, approver is not None)
+        self._asker = LoopAsker(approver, on_approval_over) if approver is not None else None
+        self._approvals = Approvals(self._asker) if self._asker else None
+        self._core = self._options.start(self._approvals)
         self._end = weakref.finalize(self, self._core.terminate)
 
     @property
@@ -56,6 +64,12 @@ class AsyncGate(AsyncTools):
     def pid(self) -> int:
         return self._core.process.pid
 
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        loop = asyncio.get_running_loop()
+        if self._asker:
+            self._asker.loop = loop
+        return loop
+
     async def _run(
         self,
         call: Dict[str, Any],
@@ -63,7 +77,7 @@ class AsyncGate(AsyncTools):
         mended: bool,
         on_output: Optional[_wire.OnOutput] = None,
     ) -> Any:
-        loop = asyncio.get_running_loop()
+        loop = self._loop()
         answered: asyncio.Future[Dict[str, Any]] = loop.create_future()
 
         def settle(answer: Optional[Dict[str, Any]], error: Optional[Exception]) -> None:
@@ -142,6 +156,40 @@ class AsyncGate(AsyncTools):
     async def handle(self, call: Any, *, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Runs a tool call as the model's SDK gave it and returns the message to append. Failures are in it."""
         return cast(Dict[str, Any], await self._run(_wire.plain_call(call), timeout, mended=True))
+
+    async def approve(self, id: str, scope: Scope = "once") -> ApprovalOver:
+        """Answers a question with yes. Raises ApprovalError where that cannot be done: it is over, or no rule can be
+        made of the call for `session` or `always`; then it still waits.
+        """
+        check_scope(scope)
+        return await self._decide(id, scope)
+
+    async def deny(self, id: str) -> ApprovalOver:
+        """Answers a question with no. Raises ApprovalError when it is over."""
+        return await self._decide(id, "no")
+
+    async def _decide(self, id: str, decision: str) -> ApprovalOver:
+        if self._approvals is None:
+            raise ApprovalError("this gate has no approver=: it cannot approve")
+        loop = self._loop()
+        decided: asyncio.Future[ApprovalOver] = loop.create_future()
+
+        def settle(over: Optional[ApprovalOver], error: Optional[Exception]) -> None:
+            if decided.done():
+                return
+            if error is not None:
+                decided.set_exception(error)
+            else:
+                decided.set_result(cast(ApprovalOver, over))
+
+        def done(over: Optional[ApprovalOver], error: Optional[Exception]) -> None:
+            try:
+                loop.call_soon_threadsafe(settle, over, error)
+            except RuntimeError:  # the loop is closed: nobody waits
+                pass
+
+        self._approvals.answer(id, decision, done)
+        return await decided
 
     async def tools(self, format: Optional[str] = None) -> List[Dict[str, Any]]:
         """The tools with their schemas, in this gate's format or another; `full` has everything."""

@@ -10,7 +10,6 @@ import collections
 import contextlib
 import itertools
 import json
-import logging
 import os
 import selectors
 import subprocess
@@ -19,9 +18,9 @@ import time
 from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, cast
 
 from . import _wire
+from ._approvals import Approvals
+from ._log import log
 from .errors import CallTimeout, GateClosed, GateDied, GateError, GateNotFound, ToolError
-
-log = logging.getLogger("sandgate")
 
 READ_BYTES = 1 << 20
 ANSWER_BYTES = 256 << 20  # 16 MiB of content, every byte escaped as six, and again inside a string
@@ -73,7 +72,11 @@ class Core:
         env: Optional[Mapping[str, str]],
         cwd: Optional[_wire.PathArgument],
         max_in_flight: int,
+        approvals: Optional[Approvals],
     ) -> None:
+        self.approvals = approvals
+        if approvals:
+            approvals.lines = self
         self.lock = threading.Lock()
         self.room = threading.Condition(self.lock)
         self.max_in_flight = max_in_flight
@@ -165,6 +168,29 @@ class Core:
             else:
                 self.drop(flight)
 
+    def send(self, line: bytes) -> None:
+        """A line that is no call."""
+        with self.lock:
+            if self.ended or (self.closing and not self.draining) or self.stdin.closed:
+                raise self.reason()
+            self.out.append(memoryview(line))
+            self.write()
+
+    def detach(self, call_id: Optional[_wire.Id]) -> Optional[Callable[[Exception], None]]:
+        """From now on a call's answer means nothing; what is returned cancels it and ends it with the caller's own
+        failure. None: nobody waits for it."""
+        with self.lock:
+            flight = None if call_id is None else self.pending.get(call_id)
+            if not flight or not flight.done:
+                return None
+            done, flight.done, flight.heard = flight.done, None, None
+
+        def end(error: Exception) -> None:
+            self.abandon(flight)
+            done(None, error)
+
+        return end
+
     def close(self, drain: bool, timeout: Optional[float]) -> None:
         with self.lock:
             self.closing = True
@@ -231,7 +257,9 @@ class Core:
         if bool(self.out) != self.want_write:
             self.want_write = bool(self.out)
             self.wake()
-        if self.draining and not self.out and not self.waiting:
+        # Calls may wait for an answer that goes this way.
+        asking = self.approvals is not None and bool(self.pending)
+        if self.draining and not self.out and not self.waiting and not asking:
             self.stdin.close()
 
     def wake(self) -> None:
@@ -259,6 +287,9 @@ class Core:
 
     def happened(self, event: Dict[str, Any]) -> List[Callable[[], None]]:
         """Takes what is told about a call while it runs; events that are not known are passed over."""
+        approvals = self.approvals
+        if approvals and event["event"] != "output":
+            return [lambda: approvals.happened(event)]
         id: Any = event.get("id")
         flight = self.pending.get(id) if isinstance(id, (str, int)) else None
         piece = _wire.printed(event)
@@ -410,9 +441,12 @@ class Core:
             os.close(self.wake_out)
             self.room.notify_all()
             reasons = [(flight.done, self.reason()) for flight in left]
+            ending = self.reason()
         for done, reason in reasons:
             if done:
                 done(None, reason)
+        if self.approvals:
+            self.approvals.end(ending)
 
     def obituary(self, returncode: int) -> GateDied:
         how = self.breach or (f"exit status {returncode}" if returncode >= 0 else f"signal {-returncode}")

@@ -9,9 +9,10 @@ from types import TracebackType
 from typing import Any, Dict, Generic, List, Mapping, Optional, Sequence, Type, TypeVar, cast
 
 from . import _core, _wire
+from ._approvals import ApprovalOver, Approvals, Approver, OnApprovalOver, Scope, ThreadAsker, check_scope
 from ._options import Options, Request, tool_call
 from ._tools import Tools
-from .errors import CallTimeout
+from .errors import ApprovalError, CallTimeout
 
 T = TypeVar("T")
 
@@ -87,6 +88,12 @@ class Gate(Tools):
     env, cwd        the environment and working directory of the gate (default: this program's own)
     max_in_flight   calls sent at once; more wait here. Keep it below the gate's `limits.maxInFlight`, or a cancel may
                     have to wait until a call is done.
+    approver        is asked about each call that needs a yes, in a thread of its own, one after the other. It returns
+                    how far its yes reaches (`once`, `session`, `always`), `no` or False, or None to answer later with
+                    `approve` or `deny`. What it raises denies the call and comes out of it. It speaks for a person:
+                    keep the model's text away from what it decides by.
+    on_approval_over
+                    is told of each question that is over, whoever decided it; called as `on_output` is
 
     What the gate writes to standard error goes to the logger `sandgate` as warnings.
     """
@@ -109,6 +116,8 @@ class Gate(Tools):
         env: Optional[Mapping[str, str]] = None,
         cwd: Optional[_wire.PathArgument] = None,
         max_in_flight: int = 128,
+        approver: Optional[Approver] = None,
+        on_approval_over: Optional[OnApprovalOver] = None,
     ) -> None:
         more = {
             "session": session,
@@ -119,8 +128,9 @@ class Gate(Tools):
             "run": run,
             "config": config,
         }
-        self._options = Options(workspace, program, dialect, format, more, options, env, cwd, max_in_flight)
-        self._core = self._options.start()
+        self._options = Options(workspace, program, dialect, format, more, options, env, cwd, max_in_flight, approver is not None)
+        self._approvals = Approvals(ThreadAsker(approver, on_approval_over)) if approver is not None else None
+        self._core = self._options.start(self._approvals)
         # Also when this is forgotten, or the interpreter ends, without close().
         self._end = weakref.finalize(self, self._core.terminate)
 
@@ -193,6 +203,35 @@ class Gate(Tools):
     def handle(self, call: Any, *, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Runs a tool call as the model's SDK gave it and returns the message to append. Failures are in it."""
         return cast(Dict[str, Any], self.start_handle(call, timeout=timeout).raw())
+
+    def approve(self, id: str, scope: Scope = "once") -> ApprovalOver:
+        """Answers a question with yes. Raises ApprovalError where that cannot be done: it is over, or no rule can be
+        made of the call for `session` or `always`; then it still waits.
+        """
+        check_scope(scope)
+        return self._decide(id, scope)
+
+    def deny(self, id: str) -> ApprovalOver:
+        """Answers a question with no. Raises ApprovalError when it is over."""
+        return self._decide(id, "no")
+
+    def _decide(self, id: str, decision: str) -> ApprovalOver:
+        if self._approvals is None:
+            raise ApprovalError("this gate has no approver=: it cannot approve")
+        if threading.current_thread() is self._core.thread:
+            raise RuntimeError("not in the gate's own thread: on_output and on_approval_over cannot wait for the gate")
+        ready = threading.Event()
+        outcome: List[Any] = []
+
+        def done(over: Optional[ApprovalOver], error: Optional[Exception]) -> None:
+            outcome[:] = [over, error]
+            ready.set()
+
+        self._approvals.answer(id, decision, done)
+        ready.wait()
+        if outcome[1] is not None:
+            raise cast(Exception, outcome[1])
+        return cast(ApprovalOver, outcome[0])
 
     def tools(self, format: Optional[str] = None) -> List[Dict[str, Any]]:
         """The tools with their schemas, in this gate's format or another; `full` has everything."""

@@ -9,6 +9,7 @@ import subprocess
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from . import _core, _wire
+from ._approvals import Approvals
 from .errors import GateError, GateNotFound
 
 
@@ -39,6 +40,7 @@ class Options:
         env: Optional[Mapping[str, str]],
         cwd: Optional[_wire.PathArgument],
         max_in_flight: int,
+        approver: bool = False,
     ) -> None:
         if max_in_flight < 1:
             raise ValueError("max_in_flight must be at least 1")
@@ -49,13 +51,14 @@ class Options:
         self.cwd = cwd
         self.max_in_flight = max_in_flight
         self.argv = [self.program, "stdio", "--dialect", dialect, "--format", format]
+        self.argv += ["--approver"] if approver else []
         for name, value in {"workspace": workspace, **more}.items():
             if value is not None:
                 self.argv += [f"--{name}", os.fsdecode(value)]
         self.argv += options
 
-    def start(self) -> _core.Core:
-        return _core.Core(self.argv, self.env, self.cwd, self.max_in_flight)
+    def start(self, approvals: Optional[Approvals]) -> _core.Core:
+        return _core.Core(self.argv, self.env, self.cwd, self.max_in_flight, approvals)
 
     def tools(self, format: Optional[str]) -> List[Dict[str, Any]]:
         argv = [self.program, "tools", "--dialect", self.dialect, "--format", format or self.format]

@@ -37,6 +37,10 @@ class CallTimeout(SandgateError, TimeoutError):
     """No answer within the caller's `timeout`. The call was cancelled; a write has happened or not."""
 
 
+class ApprovalError(SandgateError):
+    """An answer to a question could not be given: it was decided first, or no rule can be made of the call."""
+
+
 class ToolError(SandgateError):
     """The gate answered that the call failed. The message is written for the model to act on."""
 
