@@ -40,6 +40,8 @@ struct sandgate_approval {
     const char *summary;    /* what would be done, in one line */
     const char *detail;     /* more of it, a diff for example; may be empty */
     const char *expires_at; /* when it counts as denied: `2026-11-15T23:01:29.226Z` */
+    /* The rule that SANDGATE_ALWAYS writes, to be shown before; NULL: none can be made, and only SANDGATE_ONCE works. */
+    const char *proposal;
 };
 
 /* The end of such a wait, whoever brought it about. Later versions may add fields. */

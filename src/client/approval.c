@@ -31,6 +31,7 @@ static const char **field_of(struct sandgate_approval_event *event, const char *
         {"summary", &event->summary},
         {"detail", &event->detail},
         {"expiresAt", &event->expires_at},
+        {"proposal", &event->proposal},
         {"state", &event->state},
         {"by", &event->by},
         {"message", &event->message},
@@ -141,6 +142,7 @@ static int take_question(struct sandgate_approvals *a, const struct sandgate_app
         .summary = event->summary,
         .detail = event->detail,
         .expires_at = event->expires_at,
+        .proposal = event->proposal,
     };
     if (!event->tool || !event->rule || !event->summary || !event->detail || !event->expires_at ||
         find(a, event->request_id) < a->n_open || a->n_open == SANDGATE_APPROVALS_MAX)

@@ -31,6 +31,7 @@ struct sandgate_approval_event {
     const char *summary;
     const char *detail;
     const char *expires_at;
+    const char *proposal;
     const char *state;
     const char *by;
     const char *message;

@@ -163,13 +163,33 @@ void approval_text_block(const struct approval *a, size_t width, size_t max_line
         add_lines(a->id, text_of(a->detail), max_lines, width, out);
 }
 
-void approval_text_rule(struct str rule, size_t width, struct buf *out)
+/* NULL: it cannot be read. */
+static char *lay_out(struct str rule)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
-    FREE_AT_END char *pretty = NULL;
-    if (json_parse(rule.p, rule.n, rule.n, JSON_STRICT, &doc, NULL) == 0)
-        pretty = yyjson_write(doc, YYJSON_WRITE_PRETTY_TWO_SPACES, NULL);
+    if (json_parse(rule.p, rule.n, rule.n, JSON_STRICT, &doc, NULL) < 0)
+        return NULL;
+    return yyjson_write(doc, YYJSON_WRITE_PRETTY_TWO_SPACES, NULL);
+}
+
+void approval_text_rule(struct str rule, size_t width, struct buf *out)
+{
+    FREE_AT_END char *pretty = lay_out(rule);
     add_lines("", pretty ? text_of(pretty) : rule, 0, width, out);
+}
+
+void approval_text_proposal(struct str rule, struct buf *out)
+{
+    FREE_AT_END char *pretty = lay_out(rule);
+    struct str rest = pretty ? text_of(pretty) : rule;
+    while (rest.n) {
+        const char *end = memchr(rest.p, '\n', rest.n);
+        size_t n = end ? (size_t)(end - rest.p) : rest.n;
+        shown_line((struct str){rest.p, n}, out->max, out);
+        buf_add_char(out, '\n');
+        n += end != NULL;
+        rest = (struct str){rest.p + n, rest.n - n};
+    }
 }
 
 static void add_time(struct json_out *j, const char *key, int64_t ms)

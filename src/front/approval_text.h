@@ -12,6 +12,8 @@ void approval_text_line(const struct approval *a, bool all, int64_t now_ms, stru
 void approval_text_block(const struct approval *a, size_t width, size_t max_lines, struct buf *out);
 /* A rule in JSON, on several lines. */
 void approval_text_rule(struct str rule, size_t width, struct buf *out);
+/* The same as lines that can be printed as they are. */
+void approval_text_proposal(struct str rule, struct buf *out);
 /* `waiting`, `approved by alice on /dev/pts/3`, `nobody answered in time`. */
 void approval_text_state(const struct approval *a, struct buf *out);
 /* `42 s`, `4 min 10 s`, `3 h 5 min`. */

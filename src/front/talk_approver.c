@@ -11,6 +11,8 @@
 #include "gate/keeper.h"
 
 #define WORD_LINE_MAX 4096
+/* More than any rule takes, laid out for people. */
+#define PROPOSAL_MAX (256u << 10)
 
 struct talk_approver {
     struct keeper_listener listener; /* first: the keeper knows the approver by it */
@@ -123,9 +125,12 @@ static void asked(struct keeper_listener *self, const struct approval *a)
     struct talk_approver *t = (struct talk_approver *)self;
     struct json_out j;
     char expires[CLOCK_TEXT_MAX];
+    BUF_AT_END struct buf proposal = BUF_INIT(PROPOSAL_MAX);
     const char *id = t->id_of(t->arg, a->call);
     if (!begin(t, "approval", &j))
         return;
+    if (a->proposal)
+        approval_text_proposal((struct str){a->proposal, strlen(a->proposal)}, &proposal);
     clock_format_utc(a->expires_ms, expires);
     jo_ktext(&j, "requestId", a->id);
     jo_key(&j, "id");
@@ -134,6 +139,7 @@ static void asked(struct keeper_listener *self, const struct approval *a)
     jo_ktext(&j, "summary", a->summary);
     jo_ktext(&j, "detail", a->detail);
     jo_ktext(&j, "rule", a->rule);
+    jo_ktext(&j, "proposal", proposal.len ? buf_text(&proposal) : NULL);
     jo_ktext(&j, "expiresAt", expires);
     end(t, &j);
 }

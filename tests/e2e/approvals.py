@@ -80,7 +80,8 @@ def told_and_approved(place):
         with place.gate("--approver") as gate:
             call = gate.send("run_command", command="touch approved", timeout_ms=5000)
             event = asked(gate, call)
-            check(set(event) == {"event", "requestId", "id", "tool", "summary", "detail", "rule", "expiresAt"}, short(event))
+            fields = {"event", "requestId", "id", "tool", "summary", "detail", "rule", "proposal", "expiresAt"}
+            check(set(event) == fields, short(event))
             check(event["tool"] == "run_command" and event["summary"] == "run_command: touch approved", short(event))
             check(event["rule"] == "approval.rules[0]" and event["detail"] == "timeout_ms: 5000\n", short(event))
             check(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", event["expiresAt"]), event["expiresAt"])
@@ -277,6 +278,29 @@ def usage(place):
         check(place.run(*argv).returncode == 0, f"{argv}")
 
 
+def always_as_it_was_shown(place):
+    """The rule that an approver on the lines was shown is the one that is written; what no rule can be made of has none."""
+    with place.gate("--approver") as gate:
+        event = asked(gate, gate.send("run_command", command='eval "$(cat x)"'))
+        check(event["proposal"] is None, short(event))
+        gate.send_raw(json.dumps({"approve": event["requestId"], "scope": "always"}).encode() + b"\n")
+        gate.pump(until=lambda: events(gate, "error"))
+        check("approve it once" in events(gate, "error")[0]["message"], short(gate.events))
+        call = gate.send("run_command", command="git 'sho\u202ew'")
+        event = asked(gate, call)
+        check("\u202e" not in event["proposal"] and "\\u{202e}" in event["proposal"], short(event))
+        gate.send_raw(json.dumps({"deny": event["requestId"]}).encode() + b"\n")
+        lib.expect_error(gate.wait(call), "APPROVAL_DENIED")
+        call = gate.send("run_command", command="touch shown")
+        event = asked(gate, call)
+        gate.send_raw(json.dumps({"approve": event["requestId"], "scope": "always"}).encode() + b"\n")
+        check(gate.wait(call)["ok"], "not approved")
+    rules = json.loads(place.run("approvals", "rules", "--json").stdout)
+    shown = json.loads(event["proposal"])
+    check(len(rules) == 1 and shown == rules[0]["rule"], f"{short(shown)} was shown, {short(rules)} is kept")
+    check(place.run("approvals", "forget", "0").returncode == 0, "forget")
+
+
 def always_without_terminal(place):
     path = place.file("always")
     with place.gate() as gate:
@@ -350,6 +374,7 @@ CASES = [
     ("approvals: the list and one of it", listing),
     ("wrong command lines", usage),
     ("approve --always without a terminal", always_without_terminal),
+    ("always over the lines is what was shown", always_as_it_was_shown),
     ("approvals --watch", watching),
     ("calls of a gate that died", dead_gates),
 ]

@@ -662,6 +662,7 @@ static void on_question(void *arg, const struct sandgate_approval *approval)
     snprintf(asked->summary, sizeof asked->summary, "%s", approval->summary);
     snprintf(asked->detail, sizeof asked->detail, "%s", approval->detail);
     must_say(*approval->tool && *approval->rule, approval->summary);
+    must_say(!approval->proposal || strstr(approval->proposal, approval->tool), approval->summary);
     must_say(strlen(approval->expires_at) == 24 && approval->expires_at[23] == 'Z',
              approval->expires_at);
     if (asked->answer > ANSWER_NO)

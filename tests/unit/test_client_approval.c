@@ -9,7 +9,7 @@
 
 #define WHOLE                                                                                      \
     "\"id\":\"7\",\"tool\":\"write_file\",\"summary\":\"s\",\"detail\":\"a\\n\\u00e9\","           \
-    "\"rule\":\"r\",\"expiresAt\":\"2026-11-15T23:01:29.226Z\"}"
+    "\"rule\":\"r\",\"proposal\":\"{\\n}\",\"expiresAt\":\"2026-11-15T23:01:29.226Z\"}"
 #define QUESTION "{\"event\":\"approval\",\"requestId\":\"u7tdc7fw\"," WHOLE
 
 struct seen {
@@ -30,6 +30,7 @@ static void on_approval(void *arg, const struct sandgate_approval *approval)
     assert_string_equal(approval->summary, "s");
     assert_string_equal(approval->detail, "a\n\xc3\xa9");
     assert_string_equal(approval->rule, "r");
+    assert_string_equal(approval->proposal, "{\n}");
     assert_string_equal(approval->expires_at, "2026-11-15T23:01:29.226Z");
 }
 

@@ -90,6 +90,7 @@ class Threads(Asking):
         self.assertIn("write_file: b", first.summary)
         self.assertIn("-one\n+two\n", second.detail)
         self.assertEqual(first.rule, "approval.default")
+        self.assertEqual(json.loads(str(first.proposal))["toolName"], "write_file")
         self.assertEqual(first.expires_at.utcoffset().__str__(), "0:00:00")
         self.assertIn("stdio --approver", str(asked.overs[0].by))
         self.zombies()

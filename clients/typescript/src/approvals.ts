@@ -10,7 +10,7 @@ export type Scope = "once" | "session" | "always";
 /** What an approver says. With null the answer comes later, by `approve` or `deny`. */
 export type Decision = Scope | "no" | false | null;
 
-/** A call that waits for a yes. Its texts have no control characters, but for the line ends in `detail`. */
+/** A call that waits for a yes. Its texts have no control characters, but for the line ends in `detail` and `proposal`. */
 export interface Approval {
   /** By which it is answered. */
   readonly id: string;
@@ -25,6 +25,8 @@ export interface Approval {
   readonly detail: string;
   /** When it counts as denied. */
   readonly expiresAt: Date;
+  /** The rule that "always" writes, to be shown before; null: none can be made of the call, and only "once" works. */
+  readonly proposal: string | null;
 }
 
 /** The end of a wait, whoever brought it about. */
@@ -57,14 +59,15 @@ const SCOPES: readonly unknown[] = ["once", "session", "always"];
 const STATES: readonly unknown[] = ["approved", "denied", "timed_out", "cancelled"];
 
 function readApproval(event: Json): Approval | undefined {
-  const { requestId: id, id: call, tool, rule, summary, detail, expiresAt } = event;
+  const { requestId: id, id: call, tool, rule, summary, detail, expiresAt, proposal = null } = event;
   if (typeof id !== "string" || !REQUEST_ID.test(id)) return undefined;
   if (typeof tool !== "string" || typeof rule !== "string") return undefined;
   if (typeof summary !== "string" || typeof detail !== "string" || typeof expiresAt !== "string") return undefined;
+  if (proposal !== null && typeof proposal !== "string") return undefined;
   const expires = new Date(expiresAt);
   if (Number.isNaN(expires.getTime())) return undefined;
   const callId = typeof call === "string" || typeof call === "number" ? call : null;
-  return { id, callId, tool, rule, summary, detail, expiresAt: expires };
+  return { id, callId, tool, rule, summary, detail, expiresAt: expires, proposal };
 }
 
 function whatBecame(over: ApprovalOver | undefined): string {

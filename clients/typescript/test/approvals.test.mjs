@@ -117,6 +117,7 @@ test("always", async (place) => {
   const one = asked("always");
   await withGate({ ...place, ...one.options }, async (gate) => void (await gate.writeFile(write("b"))));
   assert.match(fs.readFileSync(join(place.env.XDG_CONFIG_HOME, "sandgate/approved.json"), "utf8"), /write_file/);
+  assert.equal(JSON.parse(one.questions[0].proposal).toolName, "write_file");
   await withGate({ ...place, ...one.options }, async (gate) => void (await gate.writeFile(write("b"))));
   assert.equal(one.questions.length, 1);
 });

@@ -32,7 +32,8 @@ STATES = ("approved", "denied", "timed_out", "cancelled")
 
 @dataclass(frozen=True)
 class Approval:
-    """A call that waits for a yes. Its texts have no control characters, but for the line ends in `detail`."""
+    """A call that waits for a yes. Its texts have no control characters, but for the line ends in `detail` and
+    `proposal`."""
 
     id: str
     """By which it is answered."""
@@ -47,6 +48,8 @@ class Approval:
     """More of it, a diff for example; may be empty."""
     expires_at: datetime
     """When it counts as denied."""
+    proposal: Optional[str]
+    """The rule that "always" writes, to be shown before; None: none can be made of the call, and only "once" works."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,8 @@ class Asker(Protocol):
 def read_approval(event: Mapping[str, Any]) -> Optional[Approval]:
     texts = [event.get(name) for name in ("requestId", "tool", "rule", "summary", "detail", "expiresAt")]
     call_id: Any = event.get("id")
-    if not all(isinstance(text, str) for text in texts):
+    proposal: Any = event.get("proposal")
+    if not all(isinstance(text, str) for text in texts) or not isinstance(proposal, (str, type(None))):
         return None
     id, tool, rule, summary, detail, expires = (str(text) for text in texts)
     if not REQUEST_ID.fullmatch(id):
@@ -113,7 +117,7 @@ def read_approval(event: Mapping[str, Any]) -> Optional[Approval]:
         expires_at = datetime.fromisoformat(expires.replace("Z", "+00:00"))
     except ValueError:
         return None
-    return Approval(id, call_id, tool, rule, summary, detail, expires_at)
+    return Approval(id, call_id, tool, rule, summary, detail, expires_at, proposal)
 
 
 def read_over(event: Mapping[str, Any]) -> Optional[ApprovalOver]:
