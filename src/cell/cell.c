@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/awake.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/processor.h"
@@ -25,8 +24,6 @@
 /* Frames are put together up to this; a larger one goes by itself. */
 #define MESSAGE_BYTES (32u << 10)
 #define MESSAGE_KEEP (64u << 10)
-/* Longer than a worker takes to read and hash a piece. */
-#define AWAKE_NS 200000u
 
 /* A message that the socket has no room for. */
 struct queued {
@@ -60,8 +57,6 @@ struct cell {
     struct buf out; /* frames for the next message */
     struct cell *next_unflushed;
     bool unflushed;
-    bool in_pieces; /* the last frame was one of a long body, and nothing else is due */
-    struct awake awake;
 };
 
 /* Processes that ended or will: waited for whenever SIGCHLD says so. */
@@ -290,25 +285,9 @@ static void send_queued(struct cell *cell)
 static int take_frames(struct cell *cell, struct str message)
 {
     int more = 0;
-    for (struct frame frame; more >= 0 && !cell->dying && frame_next(&message, &frame);) {
+    for (struct frame frame; more >= 0 && !cell->dying && frame_next(&message, &frame);)
         more = cell->events->frame(cell->arg, &frame);
-        cell->in_pieces = more == 1 && frame.type == FRAME_CHUNK;
-    }
     return more;
-}
-
-/* The next message. After a piece of a long body the next one is near, and the worker had better not spend its time on
- * waking us. Nobody else waits for this. */
-static ssize_t next_message(struct cell *cell, char *buffer)
-{
-    ssize_t r = message_poll(cell->work_fd, buffer);
-    if (r != -EAGAIN || !cell->in_pieces || processor_count() < 2 ||
-        !awake_begin(&cell->awake, AWAKE_NS))
-        return r;
-    while (r == -EAGAIN && awake_goes_on(&cell->awake))
-        r = message_poll(cell->work_fd, buffer);
-    awake_end(&cell->awake, r != -EAGAIN);
-    return r;
 }
 
 static void on_work(uv_poll_t *handle, int status, int events)
@@ -319,7 +298,7 @@ static void on_work(uv_poll_t *handle, int status, int events)
     if (r > 0 && (events & UV_WRITABLE))
         send_queued(cell);
     for (unsigned i = 0; r > 0 && i < READ_BURST && !cell->dying; i++) {
-        r = next_message(cell, buffer);
+        r = message_poll(cell->work_fd, buffer);
         int more = r > 0 ? take_frames(cell, (struct str){buffer, (size_t)r}) : 0;
         if (more < 0)
             r = -EPROTO;
@@ -445,7 +424,6 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
                           .helper = process.pid,
                           .queue_end = &cell->queue,
                           .out = BUF_INIT(FRAME_BYTES_MAX)};
-    awake_reset(&cell->awake);
     remember(cell->helper);
     fd_set_nonblock(cell->work_fd);
     if (send_spec(cell, spec, err) < 0) {
