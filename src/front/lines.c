@@ -226,6 +226,13 @@ static void give_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init(l->chunk, sizeof l->chunk);
 }
 
+static void take_chunk(struct lines *l, size_t n)
+{
+    take_text(l, l->chunk, n);
+    if (must_wait(l))
+        stop_reading(l);
+}
+
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
     struct lines *l = stream->data;
@@ -233,9 +240,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         end_of_input(l);
         return;
     }
-    take_text(l, buf->base, (size_t)n);
-    if (must_wait(l))
-        stop_reading(l);
+    (void)buf; /* the chunk, by give_room */
+    take_chunk(l, (size_t)n);
 }
 
 /* Stays awake for the next line where that is likely to be near. The end and errors are left to the loop. */
@@ -248,11 +254,8 @@ static void read_ahead(struct lines *l)
         n = read(l->in_fd, l->chunk, sizeof l->chunk);
     while (n < 0 && errno == EAGAIN && awake_goes_on(&l->awake));
     awake_end(&l->awake, n > 0);
-    if (n <= 0)
-        return;
-    take_text(l, l->chunk, (size_t)n);
-    if (must_wait(l))
-        stop_reading(l);
+    if (n > 0)
+        take_chunk(l, (size_t)n);
 }
 
 static void read_file(uv_idle_t *idle)
@@ -263,9 +266,7 @@ static void read_file(uv_idle_t *idle)
         end_of_input(l);
         return;
     }
-    take_text(l, l->chunk, (size_t)n);
-    if (must_wait(l))
-        stop_reading(l);
+    take_chunk(l, (size_t)n);
 }
 
 static void start_reading(struct lines *l)
