@@ -42,34 +42,48 @@ static int write_map(pid_t pid, const char *file, uint32_t from, uint32_t to)
     return write_file(path, line);
 }
 
-/* A user namespace that exists only as a mapping: a child holds it while it is opened. */
+/* Holds a user namespace while it is opened. */
+static pid_t holder;
+
+static int hold(void *parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* One who died before that sends no signal any more. */
+    while (getppid() == *(const pid_t *)parent)
+        pause();
+    _exit(0);
+}
+
+static void wait_for_holder(void)
+{
+    while (holder > 0 && waitpid(holder, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    holder = 0;
+}
+
+/* A user namespace that exists only as a mapping. */
 static int open_mapping(const struct cell_root *root, const struct cell_spec *spec, int *ret_fd,
                         struct err *err)
 {
-    pid_t self = getpid();
-    pid_t child = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        /* One who died before that sends no signal any more. */
-        while (getppid() == self)
-            pause();
-        _exit(0);
-    }
-    if (child < 0)
+    static char stack[16 << 10] __attribute__((aligned(16)));
+    static pid_t self;
+    self = getpid();
+    wait_for_holder();
+    /* It has this process's memory: a copy would take longer to make than it is needed. */
+    holder = clone(hold, stack + sizeof stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, &self);
+    if (holder < 0)
         return failed(err, "making a user namespace for a mapping", NAMESPACE_ADVICE);
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/ns/user", (int)child);
+    snprintf(path, sizeof path, "/proc/%d/ns/user", (int)holder);
     int fd = -1;
-    int r = write_map(child, "uid_map", root->uid, spec->uid);
+    int r = write_map(holder, "uid_map", root->uid, spec->uid);
     if (r == 0)
-        r = write_map(child, "gid_map", root->gid, spec->gid);
+        r = write_map(holder, "gid_map", root->gid, spec->gid);
     if (r == 0) {
         fd = open(path, O_RDONLY | O_CLOEXEC);
         r = fd < 0 ? -errno : 0;
     }
-    kill(child, SIGKILL);
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    kill(holder, SIGKILL);
     if (r < 0) {
         errno = -r;
         return failed(err, "writing an owner mapping", "");
@@ -100,76 +114,74 @@ static int write_maps(pid_t pid, const struct cell_spec *spec)
     return r < 0 ? r : write_map(pid, "gid_map", spec->gid, spec->gid);
 }
 
-/* The trees in this process's descriptors are root's files made writable for the cell's uid, and the
- * control socket is what the gate believes. Whoever has that uid could take them from a dumpable
- * process (pidfd_getfd, ptrace), so it never becomes one, and cannot write its own maps. */
-static int start_mapper(const struct cell_spec *spec, struct identity_mapper *ret, struct err *err)
+int identity_take_trees(const struct cell_spec *spec, struct trees *ret, struct err *err)
 {
-    int go[2];
-    pid_t self = getpid();
-    if (pipe2(go, O_CLOEXEC) < 0)
-        return failed(err, "making a pipe", "");
-    pid_t pid = fork();
-    if (pid == 0) {
-        char byte;
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        close(go[1]);
-        _exit(read(go[0], &byte, 1) == 1 && write_maps(self, spec) == 0 ? 0 : 1);
-    }
-    close(go[0]);
-    if (pid < 0) {
-        close(go[1]);
-        return failed(err, "starting the one who maps", "");
-    }
-    *ret = (struct identity_mapper){pid, go[1]};
-    return 0;
-}
-
-int identity_drop_root(const struct cell_spec *spec, struct trees *ret_trees,
-                       struct identity_mapper *ret_mapper, struct err *err)
-{
-    *ret_mapper = (struct identity_mapper){0, -1};
     for (size_t i = 0; i < ROOTS_MAX; i++)
-        ret_trees->root[i] = -1;
+        ret->root[i] = -1;
     for (size_t i = 0; i < SHOWN_MAX; i++)
-        ret_trees->shown[i] = -1;
+        ret->shown[i] = -1;
     if (geteuid() != 0)
         return 0;
     for (size_t i = 0; i < spec->n_roots; i++) {
-        if (take_root(&spec->roots[i], spec, &ret_trees->root[i], err) < 0)
+        if (take_root(&spec->roots[i], spec, &ret->root[i], err) < 0)
             return -1;
     }
     for (size_t i = 0; i < spec->n_shown; i++) {
-        if (mounts_take_tree(spec->shown[i], true, -1, &ret_trees->shown[i], err) < 0)
+        if (mounts_take_tree(spec->shown[i], true, -1, &ret->shown[i], err) < 0)
             return -1;
     }
-    if (start_mapper(spec, ret_mapper, err) < 0)
-        return -1;
-    if (setgroups(0, NULL) < 0 || setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
+    return 0;
+}
+
+/* The trees in this process's descriptors may be root's files made writable for the cell's uid, and the control
+ * socket is what the gate believes. Whoever has that uid could take them from a dumpable process (pidfd_getfd,
+ * ptrace), so it is none from before it has that uid. */
+static int become(const struct cell_spec *spec, struct err *err)
+{
+    if (prctl(PR_SET_DUMPABLE, 0) < 0)
+        return failed(err, "closing its process files", "");
+    if (setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
         setresuid(spec->uid, spec->uid, spec->uid) < 0)
-        return failed(err, "giving up root's rights", "");
-    /* Changing uids did it already, unless fs.suid_dumpable says otherwise. */
-    return prctl(PR_SET_DUMPABLE, 0) < 0 ? failed(err, "closing its process files", "") : 0;
+        return failed(err, "becoming the cell's user", "");
+    return 0;
 }
 
-static int let_map(struct identity_mapper *mapper)
+int identity_enter(const struct cell_spec *spec, int go, struct err *err)
 {
-    int status = -1;
-    int r = fd_write_all(mapper->go, "", 1);
-    fd_closep(&mapper->go);
-    while (waitpid(mapper->pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    return r < 0 ? r : status == 0 ? 0 : -EPERM;
+    char byte;
+    ssize_t n = read(go, &byte, 1);
+    close(go);
+    if (n != 1)
+        _exit(1); /* the other side tells why */
+    return become(spec, err);
 }
 
-int identity_unshare(const struct cell_spec *spec, struct identity_mapper *mapper, struct err *err)
+int identity_map(const struct cell_spec *spec, pid_t launcher, int go, struct err *err)
 {
-    if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
-                CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
-        return failed(err, "making namespaces", NAMESPACE_ADVICE);
-    int r = mapper->pid ? let_map(mapper) : write_maps(getpid(), spec);
+    int r = write_maps(launcher, spec);
+    if (r == 0)
+        r = fd_write_all(go, "", 1);
+    close(go);
+    wait_for_holder();
     if (r == 0)
         return 0;
     errno = -r;
     return failed(err, "mapping the cell's user", "");
+}
+
+pid_t identity_clone(int go[2], struct err *err)
+{
+    if (geteuid() == 0 && setgroups(0, NULL) < 0)
+        return failed(err, "leaving root's groups", "");
+    if (pipe2(go, O_CLOEXEC) < 0)
+        return failed(err, "making a pipe", "");
+    pid_t pid = (pid_t)syscall(SYS_clone,
+                               CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
+                                   CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
+                                   SIGCHLD,
+                               0, 0, 0, 0);
+    if (pid < 0)
+        return failed(err, "making namespaces", NAMESPACE_ADVICE);
+    fd_closep(&go[pid == 0]);
+    return pid;
 }

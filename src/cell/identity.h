@@ -7,20 +7,18 @@
 
 #include "cell/mounts.h"
 
-/* Root's last child: writes the maps of a process that is no longer root. Its pid is 0 where the gate
- * was not root. */
-struct identity_mapper {
-    pid_t pid;
-    int go;
-};
+/* As the machine's root only: takes the trees of all folders, mapping an owner that is not the cell's uid onto it.
+ * Otherwise sets all trees to -1. */
+int identity_take_trees(const struct cell_spec *spec, struct trees *ret, struct err *err);
 
-/* As the machine's root only: takes the trees of all folders, mapping an owner that is not the
- * cell's uid onto it, then becomes that uid for good. Otherwise sets all trees to -1. */
-int identity_drop_root(const struct cell_spec *spec, struct trees *ret_trees,
-                       struct identity_mapper *ret_mapper, struct err *err);
+/* A child, of this process's parent, that is the first process in new user, mount, pid, network, ipc, uts and cgroup
+ * namespaces. Both have one end of `go`. 0 in the child, -1 when it failed. */
+pid_t identity_clone(int go[2], struct err *err);
 
-/* New user, mount, pid, network, ipc, uts and cgroup namespaces, with this uid and gid mapped to
- * themselves. The pid namespace begins with the next child. */
-int identity_unshare(const struct cell_spec *spec, struct identity_mapper *mapper, struct err *err);
+/* The parent's part: maps the cell's uid and gid to themselves, and lets the child go on. */
+int identity_map(const struct cell_spec *spec, pid_t launcher, int go, struct err *err);
+
+/* The child's part: waits for that and becomes the cell's user for good, with all capabilities in its namespace. */
+int identity_enter(const struct cell_spec *spec, int go, struct err *err);
 
 #endif

@@ -69,23 +69,6 @@ static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
     return 0;
 }
 
-/* What only commands need is not there for the worker. */
-static int leave_commands_part(const struct cell_spec *spec, struct err *err)
-{
-    static const char *const own[] = {"/proc",     PLAN_HOME,     "/dev/null",   "/dev/zero",
-                                      "/dev/full", "/dev/random", "/dev/urandom"};
-    if (unshare(CLONE_NEWNS) < 0)
-        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "mounts for the worker: %s", strerror(errno));
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < ARRAY_LEN(own); i++)
-        r = mounts_leave(own[i], err);
-    for (size_t i = 0; r == 0 && plan_system_paths[i]; i++)
-        r = mounts_leave(plan_system_paths[i], err);
-    for (size_t i = 0; r == 0 && i < spec->n_shown; i++)
-        r = mounts_leave(spec->shown[i], err);
-    return r;
-}
-
 static int run_worker(const struct cell_spec *spec, worker_fn worker)
 {
     struct err err;
@@ -95,8 +78,7 @@ static int run_worker(const struct cell_spec *spec, worker_fn worker)
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if ((spec->commands && !spec->system && leave_commands_part(spec, &err) < 0) ||
-        open_roots(spec, roots, rules, &err) < 0 || lock_worker(rules, spec->n_roots, &err) < 0)
+    if (open_roots(spec, roots, rules, &err) < 0 || lock_worker(rules, spec->n_roots, &err) < 0)
         return give_up(&err);
     if (report(FRAME_READY, NULL, NULL, 0) < 0)
         return 1;
@@ -329,6 +311,33 @@ static int raise_loopback(struct err *err)
     return 0;
 }
 
+/* The worker has nothing to do with what is mounted for commands. */
+static int prepare_for_commands(struct mounting *mounting, struct err *err)
+{
+    if (unshare(CLONE_NEWNS) < 0)
+        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "mounts for commands: %s", strerror(errno));
+    return mounting_continue(mounting, err) < 0 ? -1 : raise_loopback(err);
+}
+
+static pid_t start_worker(const struct cell_spec *spec, struct mounting *mounting, worker_fn worker,
+                          int *ret_signals, struct err *err)
+{
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    *ret_signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    pid_t pid = *ret_signals < 0 ? -1 : fork();
+    if (pid == 0) {
+        close(*ret_signals);
+        mounting_done(mounting);
+        _exit(run_worker(spec, worker));
+    }
+    if (pid < 0)
+        err_set(err, ERR_SANDBOX_UNAVAILABLE, "starting the worker: %s", strerror(errno));
+    return pid;
+}
+
 static int launch(const struct cell_spec *spec, const struct trees *trees, worker_fn worker)
 {
     struct err err;
@@ -338,7 +347,7 @@ static int launch(const struct cell_spec *spec, const struct trees *trees, worke
     umask(0);
     struct place places[PLACES_MAX];
     size_t n_places = 0;
-    if (spec->system || spec->commands)
+    if (spec->commands)
         mounts_look_at_system(places, &n_places);
     const char *staging = mounts_staging();
     if (!staging) {
@@ -346,35 +355,21 @@ static int launch(const struct cell_spec *spec, const struct trees *trees, worke
         return give_up(&err);
     }
     struct plan plan;
+    struct mounting mounting;
     plan_make(spec, places, n_places, staging, &plan);
-    int r = mounts_apply(&plan, spec, trees, &err);
-    plan_done(&plan);
-    if (r < 0 || (spec->commands && raise_loopback(&err) < 0) || lock_bounds(&err) < 0)
+    mounting_init(&mounting, &plan, spec, trees);
+    if (mounting_continue(&mounting, &err) < 0 || lock_bounds(&err) < 0)
         return give_up(&err);
     umask(spec->umask);
-
-    sigset_t child;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, NULL);
-    int signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    pid_t pid = signals < 0 ? -1 : fork();
-    if (pid == 0) {
-        close(signals);
-        _exit(run_worker(spec, worker));
-    }
+    int signals;
+    pid_t pid = start_worker(spec, &mounting, worker, &signals, &err);
     close(CELL_WORK_FD);
     close(CELL_HELP_FD);
     close(CELL_HELP_SEND_FD);
-    if (pid < 0) {
-        err_set(&err, ERR_SANDBOX_UNAVAILABLE, "starting the worker: %s", strerror(errno));
+    if (pid < 0 || (spec->commands && prepare_for_commands(&mounting, &err) < 0))
         return give_up(&err);
-    }
-    /* The worker has nothing to do with what is mounted for commands. */
-    if (spec->commands && unshare(CLONE_NEWNS) < 0) {
-        err_set(&err, ERR_SANDBOX_UNAVAILABLE, "mounts for commands: %s", strerror(errno));
-        return give_up(&err);
-    }
+    mounting_done(&mounting);
+    plan_done(&plan);
     struct watched watched = {.spec = spec, .worker = pid, .signals = signals};
     guards_init(&watched.guards);
     return watch(&watched);
@@ -385,25 +380,20 @@ int launcher_main(worker_fn worker)
     struct err err;
     struct cell_spec spec = {0};
     struct trees trees;
-    struct identity_mapper mapper;
+    int go[2];
     if (close_range(CELL_LAST_FD + 1, ~0U, 0) < 0)
         return 1;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (receive_spec(&spec, &err) < 0 || identity_drop_root(&spec, &trees, &mapper, &err) < 0)
+    if (receive_spec(&spec, &err) < 0 || identity_take_trees(&spec, &trees, &err) < 0)
         return give_up(&err);
-    /* Changing uids cleared it. */
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (identity_unshare(&spec, &mapper, &err) < 0)
-        return give_up(&err);
-    /* The launcher becomes the gate's own child, so that it dies with the gate and the gate can
-     * wait for it; this process has then done its part. */
-    pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+    /* The launcher is the gate's own child, so that it dies with the gate and the gate can wait for it. */
+    pid_t pid = identity_clone(go, &err);
     if (pid == 0)
-        _exit(launch(&spec, &trees, worker));
-    if (pid < 0) {
-        err_set(&err, ERR_SANDBOX_UNAVAILABLE, "starting the launcher: %s", strerror(errno));
+        _exit(identity_enter(&spec, go[0], &err) < 0 ? give_up(&err)
+                                                     : launch(&spec, &trees, worker));
+    if (pid > 0)
+        report(FRAME_STARTED, "pid", NULL, pid);
+    if (pid < 0 || identity_map(&spec, pid, go[1], &err) < 0)
         return give_up(&err);
-    }
-    report(FRAME_STARTED, "pid", NULL, pid);
     return 0;
 }

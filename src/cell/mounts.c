@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -152,14 +153,6 @@ int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err 
                : 0;
 }
 
-int mounts_leave(const char *path, struct err *err)
-{
-    /* A link is no mount, and what it points to has its own turn. */
-    if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL && errno != ENOENT)
-        return failed(err, "taking away", path);
-    return 0;
-}
-
 static int put_back(int tree, const char *path, struct err *err)
 {
     if (make_folders(path, err) < 0)
@@ -231,6 +224,20 @@ static int seal(struct err *err)
     return 0;
 }
 
+/* Not attached yet. It shows the processes of the pid namespace that this one is in. */
+static int make_proc(int *ret_tree, struct err *err)
+{
+    FD_AT_END int fs = fsopen("proc", FSOPEN_CLOEXEC);
+    FD_AT_END int tree = -1;
+    if (fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+        tree = fsmount(fs, FSMOUNT_CLOEXEC,
+                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    if (tree < 0)
+        return failed(err, "making a /proc", "");
+    *ret_tree = TAKE_FD(tree);
+    return 0;
+}
+
 static int apply_step(const struct step *step, const struct cell_spec *spec,
                       const struct trees *trees, int *slots, struct err *err)
 {
@@ -264,9 +271,13 @@ static int apply_step(const struct step *step, const struct cell_spec *spec,
     case STEP_PIN:
         return pin(step, err);
     case STEP_PROC:
-        return mount("proc", step->to, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0
-                   ? failed(err, "mounting", step->to)
-                   : 0;
+        return make_proc(&slots[step->slot], err);
+    case STEP_KEEP:
+        slots[step->slot] = open_tree(AT_FDCWD, step->from,
+                                      OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+        return slots[step->slot] < 0 ? failed(err, "taking a copy of", step->from) : 0;
+    case STEP_WORKER:
+        return 0;
     case STEP_PIVOT:
         return pivot(err);
     case STEP_SEAL:
@@ -275,18 +286,33 @@ static int apply_step(const struct step *step, const struct cell_spec *spec,
     return err_set(err, ERR_INTERNAL, "unknown step %d", (int)step->kind);
 }
 
-int mounts_apply(const struct plan *plan, const struct cell_spec *spec, const struct trees *trees,
-                 struct err *err)
+void mounting_init(struct mounting *m, const struct plan *plan, const struct cell_spec *spec,
+                   const struct trees *trees)
 {
-    FREE_AT_END int *slots = mem_grow(NULL, (size_t)plan->slots, sizeof *slots);
+    *m = (struct mounting){.plan = plan, .spec = spec, .trees = trees};
+    m->slots = mem_grow(NULL, (size_t)plan->slots, sizeof *m->slots);
     for (int i = 0; i < plan->slots; i++)
-        slots[i] = -1;
-    int r = 0;
-    for (size_t i = 0; i < plan->count && r == 0; i++)
-        r = apply_step(&plan->steps[i], spec, trees, slots, err);
-    for (int i = 0; i < plan->slots; i++)
-        fd_closep(&slots[i]);
-    return r;
+        m->slots[i] = -1;
+}
+
+int mounting_continue(struct mounting *m, struct err *err)
+{
+    while (m->next < m->plan->count) {
+        const struct step *step = &m->plan->steps[m->next++];
+        if (step->kind == STEP_WORKER)
+            return 0;
+        if (apply_step(step, m->spec, m->trees, m->slots, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+void mounting_done(struct mounting *m)
+{
+    for (int i = 0; i < m->plan->slots; i++)
+        fd_closep(&m->slots[i]);
+    free(m->slots);
+    m->slots = NULL;
 }
 
 void mounts_look_at_system(struct place places[PLACES_MAX], size_t *ret_count)

@@ -12,8 +12,21 @@ struct trees {
     int shown[SHOWN_MAX];
 };
 
-int mounts_apply(const struct plan *plan, const struct cell_spec *spec, const struct trees *trees,
-                 struct err *err);
+/* A plan that is being carried out. */
+struct mounting {
+    const struct plan *plan;
+    const struct cell_spec *spec;
+    const struct trees *trees;
+    int *slots;
+    size_t next;
+};
+
+void mounting_init(struct mounting *m, const struct plan *plan, const struct cell_spec *spec,
+                   const struct trees *trees);
+/* Goes on after STEP_WORKER, or to it, or to the end. */
+int mounting_continue(struct mounting *m, struct err *err);
+/* Closes what the steps have opened. */
+void mounting_done(struct mounting *m);
 
 /* Takes a detached copy of the tree at path with nosuid, nodev and, where asked, read-only.
  * userns_fd >= 0 also maps its owners through that namespace. */
@@ -30,9 +43,6 @@ int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err 
 /* The same over a folder that holds `kept`, which stay where they are: at most ROOTS_MAX + SHOWN_MAX. */
 int mounts_scratch_around(const char *at, uint64_t bytes, const char *mode, const char *const *kept,
                           size_t n_kept, struct err *err);
-
-/* Takes a mount away; nothing where there is none. */
-int mounts_leave(const char *path, struct err *err);
 
 /* Refuses a tree that is not the directory the gate meant. */
 int mounts_check_identity(int tree, const struct cell_root *root, struct err *err);

@@ -51,8 +51,11 @@ static int clone_tree(struct plan *plan, const char *from, int root, bool readon
     return step->slot;
 }
 
+/* No slot, nothing to attach. */
 static void attach(struct plan *plan, int slot, const char *to)
 {
+    if (slot < 0)
+        return;
     struct step *step = add(plan, STEP_ATTACH);
     step->slot = slot;
     step->to = mem_dup(relative(to));
@@ -63,16 +66,11 @@ static void make_folder(struct plan *plan, const char *path)
     add(plan, STEP_MKDIR)->to = mem_dup(relative(path));
 }
 
-static void attach_system(struct plan *plan, const struct place *place, int slot)
+static void make_link(struct plan *plan, const char *target, const char *path)
 {
-    if (place->kind == PLACE_LINK) {
-        struct step *link = add(plan, STEP_SYMLINK);
-        link->from = mem_dup(place->target);
-        link->to = mem_dup(relative(place->path));
-    } else if (place->kind == PLACE_FOLDER) {
-        make_folder(plan, place->path);
-        attach(plan, slot, place->path);
-    }
+    struct step *link = add(plan, STEP_SYMLINK);
+    link->from = mem_dup(target);
+    link->to = mem_dup(relative(path));
 }
 
 /* A read-only copy of a folder laid over itself: the kernel then refuses to change, rename or
@@ -91,31 +89,61 @@ static void protect(struct plan *plan, const struct cell_root *root)
     last->to = mem_dup(path);
 }
 
-/* Whether the machine's own places show it anyway. */
-static bool is_in_places(const char *path, const struct place *places, size_t n)
+/* What only commands have. */
+struct for_commands {
+    const struct cell_spec *spec;
+    const struct place *places;
+    size_t n_places;
+    int place_slots[PLACES_MAX]; /* -1: none, here and below */
+    int device_slots[ARRAY_LEN(devices)];
+    int shown_slots[SHOWN_MAX];
+    int proc_slot;
+};
+
+/* A folder of the cell is what is seen there, and nothing is laid over a part of it. */
+static bool is_in_root(const struct cell_spec *spec, const char *path)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (path_rest(path, places[i].path))
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (path_rest(path, spec->roots[i].inside))
             return true;
     }
     return false;
 }
 
-static void clone_for_commands(struct plan *plan, const struct cell_spec *spec,
-                               const struct place *places, size_t n_places, int *ret_devices,
-                               int *ret_shown)
+/* Whether the machine's own places show it anyway. */
+static bool is_in_place(const struct for_commands *c, const char *path)
 {
+    for (size_t i = 0; i < c->n_places; i++) {
+        if (path_rest(path, c->places[i].path))
+            return true;
+    }
+    return false;
+}
+
+static void clone_for_commands(struct plan *plan, struct for_commands *c)
+{
+    const struct cell_spec *spec = c->spec;
+    for (size_t i = 0; i < c->n_places; i++) {
+        bool seen = c->places[i].kind == PLACE_FOLDER && !is_in_root(spec, c->places[i].path);
+        c->place_slots[i] = seen ? clone_tree(plan, c->places[i].path, -1, true) : -1;
+    }
     for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
-        ret_devices[i] = clone_tree(plan, devices[i], -1, false);
+        c->device_slots[i] = -1;
+        if (is_in_root(spec, devices[i]))
+            continue;
+        c->device_slots[i] = clone_tree(plan, devices[i], -1, false);
         plan->steps[plan->count - 1].device = true;
     }
     for (size_t i = 0; i < spec->n_shown; i++) {
-        ret_shown[i] = -1;
-        if (is_in_places(spec->shown[i], places, n_places))
+        c->shown_slots[i] = -1;
+        if (is_in_root(spec, spec->shown[i]) || is_in_place(c, spec->shown[i]))
             continue;
-        ret_shown[i] = clone_tree(plan, spec->shown[i], -1, true);
+        c->shown_slots[i] = clone_tree(plan, spec->shown[i], -1, true);
         plan->steps[plan->count - 1].shown = (int)i;
     }
+    /* Commands have one each, which the kernel lets them mount because this one is there; and this one because the
+     * host's still is. */
+    c->proc_slot = add(plan, STEP_PROC)->slot = plan->slots++;
 }
 
 /* Whether one of the cell's folders lies there: behind a link its mount would land somewhere else. */
@@ -156,87 +184,115 @@ static void name_user(struct plan *plan, const struct cell_spec *spec)
 static void cover(struct plan *plan, const struct cell_spec *spec, const char *path,
                   const char *with)
 {
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        if (path_rest(path, spec->roots[i].inside))
-            return;
-    }
+    if (is_in_root(spec, path))
+        return;
     struct step *step = add(plan, STEP_COVER);
     step->from = mem_dup(with);
     step->to = mem_dup(path);
 }
 
-static void attach_for_commands(struct plan *plan, const struct cell_spec *spec,
-                                const int *device_slots, const int *shown_slots)
+/* Empty folders and files, to attach to later, and links. */
+static void make_for_commands(struct plan *plan, const struct for_commands *c)
 {
-    static const char *const folders[] = {"dev/pts", "tmp", "var", "run"};
+    static const char *const folders[] = {"dev/pts", "tmp", "var", "run", "proc", PLAN_HOME};
+    for (size_t i = 0; i < c->n_places; i++) {
+        if (c->place_slots[i] >= 0)
+            make_folder(plan, c->places[i].path);
+        else if (c->places[i].kind == PLACE_LINK)
+            make_link(plan, c->places[i].target, c->places[i].path);
+    }
     for (size_t i = 0; i < ARRAY_LEN(folders); i++)
         make_folder(plan, folders[i]);
     for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
-        add(plan, STEP_FILE)->to = mem_dup(relative(devices[i]));
-        attach(plan, device_slots[i], devices[i]);
+        if (c->device_slots[i] >= 0)
+            add(plan, STEP_FILE)->to = mem_dup(relative(devices[i]));
     }
     for (size_t i = 0; i < ARRAY_LEN(links); i++) {
-        if (has_folder_in(spec, links[i][1]))
-            continue;
-        struct step *link = add(plan, STEP_SYMLINK);
-        link->from = mem_dup(links[i][0]);
-        link->to = mem_dup(links[i][1]);
+        if (!has_folder_in(c->spec, links[i][1]))
+            make_link(plan, links[i][0], links[i][1]);
     }
     make_folder(plan, "var/hidden");
     add(plan, STEP_FILE)->to = mem_dup(relative(PLAN_HIDDEN_FILE));
     add(plan, STEP_CLOSED)->to = mem_dup(relative(PLAN_HIDDEN_FOLDER));
-    name_user(plan, spec);
-    make_folder(plan, PLAN_HOME);
-    struct step *home = add(plan, STEP_SCRATCH);
-    home->bytes = spec->home_bytes;
-    home->to = mem_dup(relative(PLAN_HOME));
-    for (size_t i = 0; i < spec->n_shown; i++) {
-        if (shown_slots[i] < 0)
-            continue;
-        make_folder(plan, spec->shown[i]);
-        attach(plan, shown_slots[i], spec->shown[i]);
+    name_user(plan, c->spec);
+    for (size_t i = 0; i < c->spec->n_shown; i++) {
+        if (c->shown_slots[i] >= 0)
+            make_folder(plan, c->spec->shown[i]);
     }
+}
+
+/* Whether what is attached for commands covers it. */
+static bool is_covered(const struct for_commands *c, const char *path)
+{
+    for (size_t i = 0; i < c->n_places; i++) {
+        if (c->place_slots[i] >= 0 && path_rest(path, c->places[i].path))
+            return true;
+    }
+    for (size_t i = 0; i < c->spec->n_shown; i++) {
+        if (c->shown_slots[i] >= 0 && path_rest(path, c->spec->shown[i]))
+            return true;
+    }
+    return path_rest(path, PLAN_HOME) || path_rest(path, "/proc");
+}
+
+static void attach_for_commands(struct plan *plan, const struct for_commands *c)
+{
+    int kept[ROOTS_MAX];
+    for (size_t i = 0; i < c->spec->n_roots; i++) {
+        kept[i] = -1;
+        if (!is_covered(c, c->spec->roots[i].inside))
+            continue;
+        struct step *step = add(plan, STEP_KEEP);
+        kept[i] = step->slot = plan->slots++;
+        step->from = mem_dup(relative(c->spec->roots[i].inside));
+    }
+    for (size_t i = 0; i < c->n_places; i++)
+        attach(plan, c->place_slots[i], c->places[i].path);
+    for (size_t i = 0; i < ARRAY_LEN(devices); i++)
+        attach(plan, c->device_slots[i], devices[i]);
+    if (!is_in_root(c->spec, PLAN_HOME)) {
+        struct step *home = add(plan, STEP_SCRATCH);
+        home->bytes = c->spec->home_bytes;
+        home->to = mem_dup(relative(PLAN_HOME));
+    }
+    for (size_t i = 0; i < c->spec->n_shown; i++)
+        attach(plan, c->shown_slots[i], c->spec->shown[i]);
+    attach(plan, c->proc_slot, "proc");
+    for (size_t i = 0; i < c->spec->n_roots; i++)
+        attach(plan, kept[i], c->spec->roots[i].inside);
+    /* Nothing of it can be written to any more, and links lead nowhere but into the cell. */
+    cover(plan, c->spec, "/etc/passwd", PLAN_PASSWD);
+    cover(plan, c->spec, "/etc/group", PLAN_GROUP);
 }
 
 void plan_make(const struct cell_spec *spec, const struct place *places, size_t n_places,
                const char *staging, struct plan *ret)
 {
     int root_slots[ROOTS_MAX];
-    int place_slots[PLACES_MAX];
-    int device_slots[ARRAY_LEN(devices)];
-    int shown_slots[SHOWN_MAX];
+    struct for_commands c = {
+        .spec = spec, .places = places, .n_places = n_places < PLACES_MAX ? n_places : PLACES_MAX};
     *ret = (struct plan){0};
     add(ret, STEP_PRIVATE);
     /* All copies first: once a tmpfs covers the staging folder, what lay beneath is out of reach. */
     for (size_t i = 0; i < spec->n_roots; i++)
         root_slots[i] = clone_tree(ret, spec->roots[i].host, (int)i, !spec->roots[i].writable);
-    for (size_t i = 0; i < n_places && i < PLACES_MAX; i++)
-        place_slots[i] = places[i].kind == PLACE_FOLDER ? clone_tree(ret, places[i].path, -1, true)
-                                                        : -1;
     if (spec->commands)
-        clone_for_commands(ret, spec, places, n_places, device_slots, shown_slots);
+        clone_for_commands(ret, &c);
     add(ret, STEP_TMPFS)->to = mem_dup(staging);
-    for (size_t i = 0; i < n_places && i < PLACES_MAX; i++)
-        attach_system(ret, &places[i], place_slots[i]);
     if (spec->commands)
-        attach_for_commands(ret, spec, device_slots, shown_slots);
+        make_for_commands(ret, &c);
     for (size_t i = 0; i < spec->n_roots; i++) {
         make_folder(ret, spec->roots[i].inside);
         attach(ret, root_slots[i], spec->roots[i].inside);
         if (spec->roots[i].protect)
             protect(ret, &spec->roots[i]);
     }
-    /* Commands have one each, which the kernel lets them mount because this one is there. */
-    if (n_places) {
-        make_folder(ret, "proc");
-        add(ret, STEP_PROC)->to = mem_dup("proc");
-    }
     add(ret, STEP_PIVOT);
     add(ret, STEP_SEAL);
     if (spec->commands) {
-        /* Now that they cannot be written to any more, and links lead nowhere but into the cell. */
-        cover(ret, spec, "/etc/passwd", PLAN_PASSWD);
-        cover(ret, spec, "/etc/group", PLAN_GROUP);
+        if (!spec->system)
+            add(ret, STEP_WORKER);
+        attach_for_commands(ret, &c);
     }
 }
 
@@ -258,6 +314,7 @@ void plan_print(const struct plan *plan, struct buf *out)
         [STEP_CLOSED] = "closed",   [STEP_SCRATCH] = "scratch", [STEP_ATTACH] = "attach",
         [STEP_PIN] = "pin",         [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",
         [STEP_SEAL] = "seal",       [STEP_TEXT] = "text",       [STEP_COVER] = "cover",
+        [STEP_WORKER] = "worker",   [STEP_KEEP] = "keep",
     };
     for (size_t i = 0; i < plan->count; i++) {
         const struct step *s = &plan->steps[i];

@@ -22,10 +22,12 @@ enum step_kind {
     STEP_SCRATCH, /* an empty file system of `bytes` at `to`, for the cell's user alone */
     STEP_ATTACH,  /* slot `slot` at `to` */
     STEP_PIN,     /* the folder at `to`, laid over itself */
-    STEP_PROC,    /* a /proc of this cell's processes */
+    STEP_PROC,    /* a /proc of this cell's processes into slot `slot` */
     STEP_PIVOT,   /* the tmpfs becomes the root and the host's tree is gone */
     STEP_SEAL,    /* the new root is read-only */
-    STEP_COVER,   /* the file `from` of the new root, laid over the one at `to` if there is one */
+    STEP_WORKER,  /* the worker begins; it does not see what follows */
+    STEP_KEEP, /* takes a copy of the folder at `from` in the new root into slot `slot`, as it is */
+    STEP_COVER, /* the file `from` of the new root, laid over the one at `to` if there is one */
 };
 
 struct step {
@@ -65,7 +67,7 @@ struct place {
 #define PLAN_HIDDEN_FOLDER "/var/hidden/folder"
 extern const char *const plan_system_paths[];
 
-/* `places` may be empty when the spec shows no system. `staging` is an existing folder of the host
+/* `places` is what commands see of the machine. `staging` is an existing folder of the host
  * that the tmpfs is mounted on. */
 void plan_make(const struct cell_spec *spec, const struct place *places, size_t n_places,
                const char *staging, struct plan *ret);

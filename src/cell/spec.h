@@ -29,7 +29,7 @@ struct cell_spec {
     uint32_t gid;
     uint32_t umask;
     uint32_t threads;       /* of several, one takes no calls */
-    bool system;            /* also shows the machine's programs and settings, read-only */
+    bool system;            /* shows the worker all that commands see */
     bool commands;          /* the same, and what commands need: devices, a home, a loopback */
     uint64_t home_bytes;    /* of the home that commands share */
     uint64_t tmp_bytes;     /* of the /tmp that each command has */

@@ -3,6 +3,7 @@
 #include <string.h>
 #ifdef __x86_64__
 #include <immintrin.h>
+#include <sys/platform/x86.h>
 #endif
 
 /* From the most to the least common in source code and prose; all others are rarer still. */
@@ -92,9 +93,11 @@ static unsigned kinds_slowly(const char *text, size_t n)
 #ifdef __x86_64__
 #define AVX2 __attribute__((target("avx2,bmi,popcnt")))
 
+/* What the C library has found out: the compiler's own way to ask does so again in every process that starts, and on
+ * a virtual machine each question is one to the host. */
 static bool has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi");
+    return CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(BMI1);
 }
 
 struct needle {

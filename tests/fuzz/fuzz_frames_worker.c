@@ -313,10 +313,10 @@ static void check_plan(const struct cell_spec *spec)
     plan_make(spec, NULL, 0, "/tmp", &plan);
     for (size_t i = 0; i < plan.count; i++) {
         const struct step *s = &plan.steps[i];
-        must(s->kind != STEP_CLONE || s->readonly ||
+        must(s->kind != STEP_CLONE || s->readonly || s->device ||
              (s->root >= 0 && spec->roots[s->root].writable));
     }
-    must(plan.steps[plan.count - 1].kind == STEP_SEAL);
+    must(spec->commands || plan.steps[plan.count - 1].kind == STEP_SEAL);
     plan_done(&plan);
 }
 

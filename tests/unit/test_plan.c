@@ -103,39 +103,6 @@ static void logs_within_the_project(void **state)
            "seal\n");
 }
 
-static void a_machines_programs(void **state)
-{
-    (void)state;
-    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 1, .system = true};
-    static const struct place places[] = {
-        {"/usr", PLACE_FOLDER, ""},      {"/etc", PLACE_FOLDER, ""},
-        {"/bin", PLACE_LINK, "usr/bin"}, {"/sbin", PLACE_LINK, "usr/sbin"},
-        {"/lib", PLACE_FOLDER, ""},      {"/lib64", PLACE_ABSENT, ""},
-    };
-    spec.roots[0] = root("/home/u/w", "/workspace", true, NULL);
-    prints(&spec, places, ARRAY_LEN(places),
-           "private\n"
-           "clone #0 /home/u/w\n"
-           "clone #1 /usr ro\n"
-           "clone #2 /etc ro\n"
-           "clone #3 /lib ro\n"
-           "tmpfs -> /tmp\n"
-           "mkdir -> usr\n"
-           "attach #1 -> usr\n"
-           "mkdir -> etc\n"
-           "attach #2 -> etc\n"
-           "symlink usr/bin -> bin\n"
-           "symlink usr/sbin -> sbin\n"
-           "mkdir -> lib\n"
-           "attach #3 -> lib\n"
-           "mkdir -> workspace\n"
-           "attach #0 -> workspace\n"
-           "mkdir -> proc\n"
-           "proc -> proc\n"
-           "pivot\n"
-           "seal\n");
-}
-
 /* Places are few, so that only what is for commands makes the list long. */
 static void a_cell_for_commands(void **state)
 {
@@ -143,7 +110,10 @@ static void a_cell_for_commands(void **state)
     CLEANUP(spec_done)
     struct cell_spec spec = {
         .n_roots = 1, .commands = true, .uid = 1000, .gid = 100, .home_bytes = 1, .n_shown = 2};
-    static const struct place places[] = {{"/usr", PLACE_FOLDER, ""}, {"/etc", PLACE_FOLDER, ""}};
+    static const struct place places[] = {{"/usr", PLACE_FOLDER, ""},
+                                          {"/etc", PLACE_FOLDER, ""},
+                                          {"/bin", PLACE_LINK, "usr/bin"},
+                                          {"/lib64", PLACE_ABSENT, ""}};
     spec.roots[0] = root("/home/u/w", "/workspace", true, NULL);
     spec.shown[0] = mem_dup("/home/u/.rustup");
     spec.shown[1] = mem_dup("/usr/share"); /* which is there anyway */
@@ -158,25 +128,22 @@ static void a_cell_for_commands(void **state)
            "clone #6 /dev/random\n"
            "clone #7 /dev/urandom\n"
            "clone #8 /home/u/.rustup ro\n"
+           "proc #9\n"
            "tmpfs -> /tmp\n"
            "mkdir -> usr\n"
-           "attach #1 -> usr\n"
            "mkdir -> etc\n"
-           "attach #2 -> etc\n"
+           "symlink usr/bin -> bin\n"
            "mkdir -> dev/pts\n"
            "mkdir -> tmp\n"
            "mkdir -> var\n"
            "mkdir -> run\n"
+           "mkdir -> proc\n"
+           "mkdir -> home/agent\n"
            "file -> dev/null\n"
-           "attach #3 -> dev/null\n"
            "file -> dev/zero\n"
-           "attach #4 -> dev/zero\n"
            "file -> dev/full\n"
-           "attach #5 -> dev/full\n"
            "file -> dev/random\n"
-           "attach #6 -> dev/random\n"
            "file -> dev/urandom\n"
-           "attach #7 -> dev/urandom\n"
            "symlink /proc/self/fd -> dev/fd\n"
            "symlink /proc/self/fd/0 -> dev/stdin\n"
            "symlink /proc/self/fd/1 -> dev/stdout\n"
@@ -189,18 +156,104 @@ static void a_cell_for_commands(void **state)
            "closed -> var/hidden/folder\n"
            "text -> var/passwd\n"
            "text -> var/group\n"
-           "mkdir -> home/agent\n"
-           "scratch -> home/agent\n"
            "mkdir -> home/u/.rustup\n"
-           "attach #8 -> home/u/.rustup\n"
            "mkdir -> workspace\n"
            "attach #0 -> workspace\n"
-           "mkdir -> proc\n"
-           "proc -> proc\n"
            "pivot\n"
            "seal\n"
+           "worker\n"
+           "attach #1 -> usr\n"
+           "attach #2 -> etc\n"
+           "attach #3 -> dev/null\n"
+           "attach #4 -> dev/zero\n"
+           "attach #5 -> dev/full\n"
+           "attach #6 -> dev/random\n"
+           "attach #7 -> dev/urandom\n"
+           "scratch -> home/agent\n"
+           "attach #8 -> home/u/.rustup\n"
+           "attach #9 -> proc\n"
            "cover /var/passwd -> /etc/passwd\n"
            "cover /var/group -> /etc/group\n");
+}
+
+static void plan_text(const struct cell_spec *spec, const struct place *places, size_t n,
+                      struct buf *out)
+{
+    struct plan plan;
+    plan_make(spec, places, n, "/tmp", &plan);
+    plan_print(&plan, out);
+    plan_done(&plan);
+}
+
+static void holds(const struct buf *text, const char *part)
+{
+    if (!strstr(buf_text((struct buf *)text), part))
+        fail_msg("no %s in\n%s", part, buf_text((struct buf *)text));
+}
+
+/* What is mounted for commands would cover them: they are taken before and put on top. */
+static void folders_in_a_machines_places(void **state)
+{
+    (void)state;
+    static const char *const covered[] = {"/opt/app/w", "/home/u/tools/w", "/home/agent/w"};
+    static const struct place places[] = {{"/usr", PLACE_FOLDER, ""}, {"/opt", PLACE_FOLDER, ""}};
+    for (size_t i = 0; i < ARRAY_LEN(covered); i++) {
+        CLEANUP(spec_done)
+        struct cell_spec spec = {.n_roots = 2, .commands = true, .n_shown = 1};
+        BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+        spec.roots[0] = root("/home/u/w", "/workspace", true, NULL);
+        spec.roots[1] = root(covered[i], covered[i], true, NULL);
+        spec.shown[0] = mem_dup("/home/u/tools");
+        plan_text(&spec, places, ARRAY_LEN(places), &text);
+        FREE_AT_END char *kept = mem_format("seal\nworker\nkeep #11 %s\nattach #2 -> usr\n",
+                                            covered[i] + 1);
+        FREE_AT_END char *put = mem_format("attach #10 -> proc\nattach #11 -> %s\ncover",
+                                           covered[i] + 1);
+        holds(&text, kept);
+        holds(&text, put);
+    }
+}
+
+/* One that is such a place itself has it for its own. */
+static void a_folder_that_is_a_machines_place(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 2, .commands = true};
+    BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+    static const struct place places[] = {{"/usr", PLACE_FOLDER, ""},
+                                          {"/nix/store", PLACE_FOLDER, ""}};
+    spec.roots[0] = root("/nix", "/nix", true, NULL);
+    spec.roots[1] = root("/home", "/home", true, NULL);
+    plan_text(&spec, places, ARRAY_LEN(places), &text);
+    holds(&text, "attach #2 -> usr\n");
+    assert_null(strstr(buf_text(&text), "store"));
+    assert_null(strstr(buf_text(&text), "scratch"));
+    assert_null(strstr(buf_text(&text), "keep"));
+}
+
+/* A folder for commands alone that lies in one of the cell's: the cell's is what is seen. */
+static void shown_in_a_folder(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 1, .commands = true, .n_shown = 1};
+    BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+    spec.roots[0] = root("/home/u/w", "/workspace", true, NULL);
+    spec.shown[0] = mem_dup("/workspace/tools");
+    plan_text(&spec, NULL, 0, &text);
+    assert_null(strstr(buf_text(&text), "tools"));
+}
+
+/* In tests of the other walls there is none between commands' folders and the worker. */
+static void a_worker_that_sees_all(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 1, .commands = true, .system = true};
+    BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+    static const struct place places[] = {{"/usr", PLACE_FOLDER, ""}};
+    spec.roots[0] = root("/home/u/w", "/workspace", true, NULL);
+    plan_text(&spec, places, ARRAY_LEN(places), &text);
+    assert_null(strstr(buf_text(&text), "worker"));
+    holds(&text, "seal\nattach #1 -> usr\n");
 }
 
 static const struct step *step_at(const struct plan *plan, enum step_kind kind, const char *to)
@@ -240,17 +293,24 @@ static void a_name_for_the_user(void **state)
 
 static void random_spec(struct cell_spec *spec, struct place *places, size_t *ret_places)
 {
-    *spec = (struct cell_spec){.n_roots = 1 + random_below(ROOTS_MAX)};
+    *spec = (struct cell_spec){.n_roots = 1 + random_below(ROOTS_MAX), .commands = random_below(2)};
     for (size_t i = 0; i < spec->n_roots; i++) {
+        static const char *const above[] = {"", "", "/opt", "/usr/src", "/home/agent", "/home/u"};
         FREE_AT_END char *host = mem_format("/host/%zu", i);
-        FREE_AT_END char *inside = mem_format("/inside%zu/x", i);
+        static const char *const whole[] = {"/nix", "/home", "/etc", "/dev"};
+        FREE_AT_END char *inside = spec->n_roots == 1 && random_below(2)
+                                       ? mem_dup(whole[random_below(4)])
+                                       : mem_format("%s/inside%zu/x", above[random_below(6)], i);
         static const char *const kept[] = {NULL, NULL, "kept", "some/way/to/kept"};
         spec->roots[i] = root(host, inside, random_below(2), kept[random_below(4)]);
     }
     *ret_places = random_below(2) ? 0 : random_below(PLACES_MAX + 1);
     for (size_t i = 0; i < *ret_places; i++)
-        places[i] = (struct place){plan_system_paths[i % 6], (enum place_kind)random_below(3),
+        places[i] = (struct place){plan_system_paths[i % 10], (enum place_kind)random_below(3),
                                    "usr/bin"};
+    static const char *const shown[] = {"/home/u", "/home/u/tools", "/usr/share", "/inside0/x/in"};
+    while (spec->commands && spec->n_shown < SHOWN_MAX && random_below(2))
+        spec->shown[spec->n_shown++] = mem_dup(shown[random_below(4)]);
 }
 
 static size_t position(const struct plan *plan, enum step_kind kind)
@@ -271,12 +331,49 @@ static size_t how_many(const struct plan *plan, enum step_kind kind)
     return count;
 }
 
-static void check_order(const struct plan *plan)
+static bool is_root_slot(const struct plan *plan, int slot)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        if (plan->steps[i].slot == slot && plan->steps[i].kind != STEP_ATTACH)
+            return plan->steps[i].root >= 0 || plan->steps[i].kind == STEP_KEEP;
+    }
+    return false;
+}
+
+/* The folders of the cell are what is seen at their places, whatever else is attached. */
+static void check_roots_on_top(const struct plan *plan, const struct cell_spec *spec)
+{
+    for (size_t r = 0; r < spec->n_roots; r++) {
+        const char *inside = spec->roots[r].inside;
+        bool seen = false;
+        for (size_t i = 0; i < plan->count; i++) {
+            const struct step *s = &plan->steps[i];
+            if (s->kind == STEP_KEEP && strcmp(s->from, inside + 1) == 0)
+                assert_true(seen);
+            if (s->kind != STEP_ATTACH && s->kind != STEP_SCRATCH)
+                continue;
+            FREE_AT_END char *at = mem_format("/%s", s->to);
+            if (s->kind == STEP_ATTACH && strcmp(at, inside) == 0)
+                seen = is_root_slot(plan, s->slot);
+            else if (path_rest(inside, at))
+                seen = false;
+            /* Nothing else is laid over a part of it. */
+            else if (!is_root_slot(plan, s->slot))
+                assert_null(path_rest(at, inside));
+        }
+        assert_true(seen);
+    }
+}
+
+static void check_order(const struct plan *plan, bool commands)
 {
     assert_int_equal(plan->steps[0].kind, STEP_PRIVATE);
-    assert_int_equal(plan->steps[plan->count - 2].kind, STEP_PIVOT);
-    assert_int_equal(plan->steps[plan->count - 1].kind, STEP_SEAL);
     assert_int_equal(how_many(plan, STEP_PIVOT), 1);
+    size_t pivot = position(plan, STEP_PIVOT);
+    size_t worker = pivot + 2;
+    assert_int_equal(plan->steps[pivot + 1].kind, STEP_SEAL);
+    assert_int_equal(how_many(plan, STEP_WORKER), commands);
+    assert_true(commands ? plan->steps[worker].kind == STEP_WORKER : plan->count == worker);
     assert_int_equal(how_many(plan, STEP_SEAL), 1);
     assert_int_equal(how_many(plan, STEP_TMPFS), 1);
     assert_int_equal(how_many(plan, STEP_PRIVATE), 1);
@@ -287,23 +384,35 @@ static void check_order(const struct plan *plan)
         if (s->kind == STEP_CLONE)
             assert_int_equal(s->from[0] == '/', i < tmpfs);
         if (s->kind == STEP_MKDIR || s->kind == STEP_ATTACH || s->kind == STEP_SYMLINK ||
-            s->kind == STEP_PROC || s->kind == STEP_PIN) {
+            s->kind == STEP_PIN) {
             assert_true(i > tmpfs);
             assert_true(s->to[0] != '/' && s->to[0] != '\0');
         }
+        /* A sealed root takes no new names. */
+        if (s->kind == STEP_MKDIR || s->kind == STEP_SYMLINK || s->kind == STEP_FILE ||
+            s->kind == STEP_CLOSED || s->kind == STEP_TEXT)
+            assert_true(i < pivot);
+        /* The kernel lets it be made only where the host's is still seen. */
+        if (s->kind == STEP_PROC)
+            assert_true(i < tmpfs);
+        /* What the worker sees is the cell's folders and nothing else. */
+        if (s->kind == STEP_ATTACH && i < worker)
+            assert_true(is_root_slot(plan, s->slot));
+        if (s->kind == STEP_SCRATCH || s->kind == STEP_COVER || s->kind == STEP_KEEP)
+            assert_true(i > worker);
     }
 }
 
 static void check_rights(const struct plan *plan, const struct cell_spec *spec)
 {
-    bool taken[ROOTS_MAX + PLACES_MAX + ROOTS_MAX] = {0};
+    bool taken[2 * ROOTS_MAX + PLACES_MAX + SHOWN_MAX + 8] = {0};
     size_t writable = 0;
     for (size_t i = 0; i < plan->count; i++) {
         const struct step *s = &plan->steps[i];
-        if (s->kind == STEP_CLONE) {
+        if (s->kind == STEP_CLONE || s->kind == STEP_PROC || s->kind == STEP_KEEP) {
             assert_false(taken[s->slot]);
             taken[s->slot] = true;
-            if (!s->readonly) {
+            if (s->kind == STEP_CLONE && !s->readonly && !s->device) {
                 assert_true(s->root >= 0 && spec->roots[s->root].writable);
                 assert_string_equal(s->from, spec->roots[s->root].host);
                 writable++;
@@ -362,10 +471,11 @@ static void holds_for_every_cell(void **state)
         struct plan plan;
         random_spec(&spec, places, &n_places);
         plan_make(&spec, places, n_places, "/tmp", &plan);
-        check_order(&plan);
+        check_order(&plan, spec.commands);
         check_rights(&plan, &spec);
         check_protection(&plan, &spec);
-        assert_int_equal(how_many(&plan, STEP_PROC), n_places > 0);
+        check_roots_on_top(&plan, &spec);
+        assert_int_equal(how_many(&plan, STEP_PROC), spec.commands);
         plan_done(&plan);
     }
 }
@@ -376,8 +486,11 @@ int main(void)
         cmocka_unit_test(one_folder),
         cmocka_unit_test(three_folders_and_protected_logs),
         cmocka_unit_test(logs_within_the_project),
-        cmocka_unit_test(a_machines_programs),
         cmocka_unit_test(a_cell_for_commands),
+        cmocka_unit_test(folders_in_a_machines_places),
+        cmocka_unit_test(a_folder_that_is_a_machines_place),
+        cmocka_unit_test(shown_in_a_folder),
+        cmocka_unit_test(a_worker_that_sees_all),
         cmocka_unit_test(a_name_for_the_user),
         cmocka_unit_test(holds_for_every_cell),
         cmocka_unit_test(a_folder_where_a_link_would_be),
