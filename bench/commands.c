@@ -2,6 +2,7 @@
 // row in each turn, each after a rest of so many milliseconds:
 //   spawn   starts WORDS with three pipes, reads both outputs to their ends and waits for the process
 //   warm    a gate, started once: from the request to the end of its answer
+//   cell    the same, after the gate's cell was killed and is gone: with a new one
 //   fresh   a gate, started for each request: from its start to the end of its answer
 // Prints all times, one line of JSON for each way, in microseconds.
 
@@ -9,19 +10,21 @@
 #include "measure.h"
 
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { WAYS_MAX = 16, ANSWER_MAX = 64 << 10 };
 
-enum kind { SPAWN, WARM, FRESH, KINDS };
-static const char *const kind_names[KINDS] = {"spawn", "warm", "fresh"};
+enum kind { SPAWN, WARM, CELL, FRESH, KINDS };
+static const char *const kind_names[KINDS] = {"spawn", "warm", "cell", "fresh"};
 
 struct way {
     enum kind kind;
     size_t count; // in a row
     useconds_t rest_us;
     char **argv;
-    struct gate gate; // of WARM
+    struct gate gate; // of WARM and CELL
     uint64_t *samples;
     size_t n_samples;
 };
@@ -58,11 +61,36 @@ static void ask(const struct gate *gate, const char *line, const char *expected)
         errx(1, "the gate did not answer as expected: %.*s", n < 300 ? (int)n : 300, answer);
 }
 
+// Its children, at most one: the first process of its cell. 0: none.
+static pid_t cell_of(pid_t gate)
+{
+    char path[64], text[64] = "";
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)gate, (int)gate);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (n < 0)
+        err(1, "%s", path);
+    close(fd);
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+static void kill_cell(const struct gate *gate)
+{
+    pid_t cell = cell_of(gate->pid);
+    if (!cell || kill(cell, SIGKILL) < 0)
+        errx(1, "the gate has no cell");
+    while (cell_of(gate->pid) == cell)
+        usleep(1000);
+    usleep(2000);
+}
+
 static uint64_t way_time(const struct way *way, const struct options *options)
 {
     struct gate gate = way->gate;
     if (way->rest_us)
         usleep(way->rest_us);
+    if (way->kind == CELL)
+        kill_cell(&gate);
     uint64_t begin_ns = now_ns();
     if (way->kind == SPAWN)
         command_run(way->argv);
@@ -81,8 +109,10 @@ static void way_start(struct way *way, const struct options *options)
     way->samples = calloc(options->turns * way->count, sizeof *way->samples);
     if (!way->samples)
         err(1, "memory");
-    if (way->kind == WARM)
+    if (way->kind == WARM || way->kind == CELL)
         way->gate = gate_start(way->argv);
+    if (way->kind == CELL)
+        ask(&way->gate, options->request, options->expected);
 }
 
 static void run(struct options *options)
@@ -104,7 +134,7 @@ static void report(const struct options *options)
 {
     for (size_t i = 0; i < options->n_ways; i++) {
         const struct way *way = &options->ways[i];
-        if (way->kind == WARM)
+        if (way->kind == WARM || way->kind == CELL)
             gate_end(&way->gate);
         printf("[");
         for (size_t k = 0; k < way->n_samples; k++)
@@ -119,7 +149,7 @@ static enum kind parse_kind(const char *word)
     for (int i = 0; i < KINDS; i++)
         if (strcmp(word, kind_names[i]) == 0)
             return (enum kind)i;
-    errx(2, "a way is spawn, warm or fresh, not %s", word);
+    errx(2, "a way is spawn, warm, cell or fresh, not %s", word);
 }
 
 static void add_way(void *arg, char **words)

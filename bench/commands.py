@@ -87,6 +87,7 @@ def own_ways(sandgate, workspace):
     place = ["--workspace", workspace]
     yield "spawn", Way("posix_spawn, no sandbox", "spawn", [TRUE])
     yield "warm", Way("`sandgate stdio`, warm cell, call to answer", "warm", [sandgate, "stdio", *place])
+    yield "cell", Way("`sandgate stdio`, new cell, call to answer", "cell", [sandgate, "stdio", *place])
     yield "fresh", Way("`sandgate stdio`, start to first answer", "fresh", [sandgate, "stdio", *place])
     yield "spawn_rested", Way(f"posix_spawn, after {REST_MS} ms of rest", "spawn", [TRUE], RESTED)
     yield "warm_rested", Way(f"`sandgate stdio`, warm cell, after {REST_MS} ms of rest", "warm",
@@ -156,7 +157,8 @@ def make_targets(ways):
         way_target("warm cell: bubblewrap / call to answer", ">=", 3, "bwrap", "warm"),
         way_target("warm cell: `codex sandbox` / call to answer", ">=", 25, "codex", "warm"),
         way_target("warm cell: `srt` / call to answer", ">=", 120, "srt", "warm"),
-        way_target("new gate and cell: start to first answer / posix_spawn", "<=", 5, "fresh", "spawn"),
+        way_target("new cell: call to first answer / posix_spawn", "<=", 5, "cell", "spawn"),
+        way_target("new gate and new cell: start to first answer / posix_spawn", "<=", 5, "fresh", "spawn"),
         way_target("`sandgate run` / bubblewrap", "<=", 0.8, "run", "bwrap"),
         way_target(f"{RESIDENT_MB} MB in the gate / none", "<=", 1.2, "heavy", "light"),
     ]

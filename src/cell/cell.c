@@ -393,25 +393,31 @@ int cell_order(struct cell *cell, const struct frame *frame, const struct frame_
     return r < 0 ? err_set(err, ERR_INTERRUPTED, "the cell ended (%s)", strerror(-r)) : 0;
 }
 
-static int send_spec(struct cell *cell, const struct cell_spec *spec, struct err *err)
+static int spawn_with(const struct cell_spec *spec, int shelf_fd, struct cell_process *ret)
 {
     BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
     struct json_out j = {.out = &head};
     spec_write(spec, &j);
     struct frame frame = {.type = FRAME_SPEC, .head = buf_str(&head)};
-    int r = head.failed ? -EMSGSIZE : frame_send(cell->control_fd, &frame, -1);
+    int r = head.failed ? -EMSGSIZE : cell_spawn(ret);
     if (r < 0)
-        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "telling the cell what to be: %s",
-                       strerror(-r));
-    return 0;
+        return r;
+    r = frame_send(ret->control, &frame, shelf_fd);
+    if (r < 0)
+        cell_process_end(ret);
+    return r;
 }
 
-int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *spec,
+int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *spec, int shelf_fd,
                const struct cell_events *events, void *arg, struct err *err)
 {
+    FD_AT_END int shelf = shelf_fd;
     processor_part();
     struct cell_process process;
-    int r = cell_spawn(&process);
+    int r = spawn_with(spec, shelf, &process);
+    /* One that was made ready before, and that somebody killed. */
+    if (r == -EPIPE)
+        r = spawn_with(spec, shelf, &process);
     if (r < 0)
         return err_set(err, ERR_SANDBOX_UNAVAILABLE, "starting a cell: %s", strerror(-r));
     FREE_AT_END struct cell *cell = mem_zero(sizeof *cell);
@@ -426,13 +432,6 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
                           .out = BUF_INIT(FRAME_BYTES_MAX)};
     remember(cell->helper);
     fd_set_nonblock(cell->work_fd);
-    if (send_spec(cell, spec, err) < 0) {
-        end_process(cell->helper);
-        fd_closep(&cell->control_fd);
-        fd_closep(&cell->work_fd);
-        fd_closep(&cell->help_fd);
-        return -1;
-    }
     uv_poll_init(loop, &cell->control, cell->control_fd);
     uv_poll_init(loop, &cell->work, cell->work_fd);
     cell->control.data = cell->work.data = cell;

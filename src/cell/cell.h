@@ -25,8 +25,9 @@ struct cell_events {
  * none. */
 void cell_prepare(void);
 void cell_unprepare(void);
-/* Starts a cell. Frames may be sent at once: they wait until the worker serves. */
-int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *spec,
+/* Starts a cell. Frames may be sent at once: they wait until the worker serves. shelf_fd (taken; -1: none) is of a
+ * shelf (cell/shelf.h). */
+int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *spec, int shelf_fd,
                const struct cell_events *events, void *arg, struct err *err);
 /* Takes a frame for the next cell_flush. body_fd (taken; -1: none) holds the body in place of
  * frame->body. */

@@ -106,17 +106,22 @@ int cell_spawn(struct cell_process *ret)
 void cell_prepare(void)
 {
     /* Should it fail, so will the start of the cell, which tells why. */
-    if (spawn(&prepared) < 0)
+    if (!prepared.pid && spawn(&prepared) < 0)
         prepared.pid = 0;
+}
+
+void cell_process_end(struct cell_process *process)
+{
+    if (!process->pid)
+        return;
+    kill(process->pid, SIGKILL);
+    while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    close_all(process);
+    process->pid = 0;
 }
 
 void cell_unprepare(void)
 {
-    if (!prepared.pid)
-        return;
-    kill(prepared.pid, SIGKILL);
-    while (waitpid(prepared.pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    close_all(&prepared);
-    prepared.pid = 0;
+    cell_process_end(&prepared);
 }

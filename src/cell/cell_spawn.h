@@ -14,5 +14,7 @@ struct cell_process {
 
 /* The one that was prepared, or a new one. 0 or -errno. */
 int cell_spawn(struct cell_process *ret);
+/* Kills it and waits for it. Nothing where there is none. */
+void cell_process_end(struct cell_process *process);
 
 #endif

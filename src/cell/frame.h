@@ -25,7 +25,7 @@ enum frame_type {
     FRAME_RESULT, /* head: the operation's reply; body: the last piece */
     FRAME_ERROR,  /* head: {"code":…,"reason":…,"message":…} */
     /* gate to launcher, once */
-    FRAME_SPEC, /* head: what to build */
+    FRAME_SPEC, /* head: what to build; perhaps with the shelf's descriptor */
     /* launcher to gate */
     FRAME_STARTED, /* head: {"pid":…} */
     FRAME_READY,   /* the cell is locked and serves */
@@ -40,6 +40,10 @@ enum frame_type {
     FRAME_ENDED, /* a command's first process ended without its account; head: {"message":…} */
     /* a command's first process to gate, once */
     FRAME_RAN, /* head: cell/order.h */
+    /* gate to worker */
+    FRAME_SHELF, /* the shelf (cell/shelf.h) is free again */
+    /* worker to gate */
+    FRAME_SHELVED, /* as FRAME_CHUNK; body: where the piece lies on the shelf */
     FRAME_TYPE_END
 };
 

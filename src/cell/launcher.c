@@ -46,11 +46,11 @@ static int give_up(const struct err *err)
     return 1;
 }
 
-static int receive_spec(struct cell_spec *ret, struct err *err)
+static int receive_spec(struct cell_spec *ret, int *ret_shelf_fd, struct err *err)
 {
     static char buffer[FRAME_BYTES_MAX];
     struct frame frame;
-    int r = frame_receive(CELL_CONTROL_FD, buffer, 0, &frame, NULL);
+    int r = frame_receive(CELL_CONTROL_FD, buffer, 0, &frame, ret_shelf_fd);
     if (r != 1 || frame.type != FRAME_SPEC)
         return err_set(err, ERR_INTERNAL, "no specification from the gate");
     return spec_read(frame.head, ret, err);
@@ -69,21 +69,33 @@ static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
     return 0;
 }
 
-static int run_worker(const struct cell_spec *spec, worker_fn worker)
+/* Afterwards nothing can be shared any more. */
+static int map_shelf(int fd, struct shelf *ret, struct err *err)
+{
+    if (fd < 0)
+        return 0;
+    int r = shelf_map(fd, ret);
+    close(fd);
+    return r < 0 ? err_set(err, ERR_SANDBOX_UNAVAILABLE, "sharing memory: %s", strerror(-r)) : 0;
+}
+
+static int run_worker(const struct cell_spec *spec, int shelf_fd, worker_fn worker)
 {
     struct err err;
+    struct shelf shelf = {0};
     int roots[ROOTS_MAX];
     struct landlock_rule rules[ROOTS_MAX];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (open_roots(spec, roots, rules, &err) < 0 || lock_worker(rules, spec->n_roots, &err) < 0)
+    if (map_shelf(shelf_fd, &shelf, &err) < 0 || open_roots(spec, roots, rules, &err) < 0 ||
+        lock_worker(rules, spec->n_roots, &err) < 0)
         return give_up(&err);
     if (report(FRAME_READY, NULL, NULL, 0) < 0)
         return 1;
     close(CELL_CONTROL_FD);
-    return worker(CELL_WORK_FD, spec, roots);
+    return worker(CELL_WORK_FD, spec, roots, shelf);
 }
 
 static void describe_death(int status)
@@ -319,8 +331,8 @@ static int prepare_for_commands(struct mounting *mounting, struct err *err)
     return mounting_continue(mounting, err) < 0 ? -1 : raise_loopback(err);
 }
 
-static pid_t start_worker(const struct cell_spec *spec, struct mounting *mounting, worker_fn worker,
-                          int *ret_signals, struct err *err)
+static pid_t start_worker(const struct cell_spec *spec, int shelf_fd, struct mounting *mounting,
+                          worker_fn worker, int *ret_signals, struct err *err)
 {
     sigset_t child;
     sigemptyset(&child);
@@ -331,14 +343,15 @@ static pid_t start_worker(const struct cell_spec *spec, struct mounting *mountin
     if (pid == 0) {
         close(*ret_signals);
         mounting_done(mounting);
-        _exit(run_worker(spec, worker));
+        _exit(run_worker(spec, shelf_fd, worker));
     }
     if (pid < 0)
         err_set(err, ERR_SANDBOX_UNAVAILABLE, "starting the worker: %s", strerror(errno));
     return pid;
 }
 
-static int launch(const struct cell_spec *spec, const struct trees *trees, worker_fn worker)
+static int launch(const struct cell_spec *spec, const struct trees *trees, int shelf_fd,
+                  worker_fn worker)
 {
     struct err err;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -362,7 +375,8 @@ static int launch(const struct cell_spec *spec, const struct trees *trees, worke
         return give_up(&err);
     umask(spec->umask);
     int signals;
-    pid_t pid = start_worker(spec, &mounting, worker, &signals, &err);
+    pid_t pid = start_worker(spec, shelf_fd, &mounting, worker, &signals, &err);
+    fd_closep(&shelf_fd);
     close(CELL_WORK_FD);
     close(CELL_HELP_FD);
     close(CELL_HELP_SEND_FD);
@@ -381,16 +395,17 @@ int launcher_main(worker_fn worker)
     struct cell_spec spec = {0};
     struct trees trees;
     int go[2];
+    int shelf_fd = -1;
     if (close_range(CELL_LAST_FD + 1, ~0U, 0) < 0)
         return 1;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (receive_spec(&spec, &err) < 0 || identity_take_trees(&spec, &trees, &err) < 0)
+    if (receive_spec(&spec, &shelf_fd, &err) < 0 || identity_take_trees(&spec, &trees, &err) < 0)
         return give_up(&err);
     /* The launcher is the gate's own child, so that it dies with the gate and the gate can wait for it. */
     pid_t pid = identity_clone(go, &err);
     if (pid == 0)
         _exit(identity_enter(&spec, go[0], &err) < 0 ? give_up(&err)
-                                                     : launch(&spec, &trees, worker));
+                                                     : launch(&spec, &trees, shelf_fd, worker));
     if (pid > 0)
         report(FRAME_STARTED, "pid", NULL, pid);
     if (pid < 0 || identity_map(&spec, pid, go[1], &err) < 0)

@@ -3,6 +3,7 @@
 #ifndef SANDGATE_CELL_LAUNCHER_H
 #define SANDGATE_CELL_LAUNCHER_H
 
+#include "cell/shelf.h"
 #include "cell/spec.h"
 
 #define CELL_ARGV0 "sandgate-cell"
@@ -16,7 +17,8 @@
 
 /* Runs in the worker, already locked; serves `work_fd` until it closes. roots[i] is the open folder of
  * the spec's root i. */
-typedef int (*worker_fn)(int work_fd, const struct cell_spec *spec, const int *roots);
+typedef int (*worker_fn)(int work_fd, const struct cell_spec *spec, const int *roots,
+                         struct shelf shelf);
 
 /* The main function of a process started as CELL_ARGV0. */
 int launcher_main(worker_fn worker);

@@ -114,6 +114,7 @@ struct call {
     yyjson_doc *reply_doc;  /* owns the reply's strings */
     union op_reply reply;
     struct buf reply_body;
+    bool shelved;          /* a part of it lay on the shelf */
     bool as_text;          /* the reply's body is wanted as JSON text, made while it comes in */
     struct json_text text; /* where it then goes */
 

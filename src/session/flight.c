@@ -289,8 +289,24 @@ static int take_body(struct call *call, struct str body)
     return call->text.out.failed ? -1 : 0;
 }
 
-enum flight_result flight_take(struct call *call, const struct frame *frame, struct err *err)
+static int take_shelved(struct call *call, struct str body, const struct shelf *shelf)
 {
+    /* Small enough to be still near when it is looked at. */
+    static char piece[8 << 10];
+    struct shelved rest;
+    if (!shelf->at || shelved_read(body, &rest) < 0)
+        return -1;
+    int r = 0;
+    while (r == 0 && rest.n > 0)
+        r = take_body(call, shelved_next(shelf, &rest, piece, sizeof piece));
+    return r;
+}
+
+enum flight_result flight_take(struct call *call, const struct frame *frame,
+                               const struct shelf *shelf, struct err *err)
+{
+    if (frame->type == FRAME_SHELVED)
+        return take_shelved(call, frame->body, shelf) < 0 ? FLIGHT_BROKEN : FLIGHT_MORE;
     if (frame->type == FRAME_ERROR && frame->body.n == 0)
         return take_error(frame, err);
     if (frame->type != FRAME_RESULT && frame->type != FRAME_CHUNK)

@@ -5,6 +5,7 @@
 #define SANDGATE_SESSION_FLIGHT_H
 
 #include "cell/frame.h"
+#include "cell/shelf.h"
 #include "core/call.h"
 
 struct flight {
@@ -34,7 +35,9 @@ static inline size_t flight_count(const struct flight *f)
 }
 struct call *flight_first(const struct flight *f);
 
-enum flight_result flight_take(struct call *call, const struct frame *frame, struct err *err);
+/* `shelf` may have no memory: then nothing can lie on it. */
+enum flight_result flight_take(struct call *call, const struct frame *frame,
+                               const struct shelf *shelf, struct err *err);
 
 /* The frame for a prepared call, without its token; its head is written into `head`. A body too large for
  * a frame goes by *ret_body_fd, which is left alone otherwise. */

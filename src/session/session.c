@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/processor.h"
 #include "core/call_limits.h"
@@ -49,11 +50,21 @@ static void wait(struct session *s, struct call *call)
     s->waiting_end = &call->wait_next;
 }
 
+/* With the next call, which has to be sent anyway. */
+static void give_shelf_back(struct session *s)
+{
+    struct frame frame = {.type = FRAME_SHELF};
+    struct err err;
+    if (s->shelf_is_taken && cell_send(s->cell, &frame, -1, &err) == 0)
+        s->shelf_is_taken = false;
+}
+
 void session_send(struct session *s, struct call *call)
 {
     struct err err;
     int body_fd = -1;
     struct frame frame;
+    call->shelved = false;
     buf_init(&call->reply_body,
              call->op->has_body ? (size_t)config_int(s->config, "limits.maxReplyBytes") : 0);
     if (call->as_text) {
@@ -74,6 +85,7 @@ void session_send(struct session *s, struct call *call)
         finish(call, &err);
         return;
     }
+    give_shelf_back(s);
     frame.token = call->token = flight_add(&s->flight, call);
     if (cell_send(s->cell, &frame, body_fd, &err) == 0)
         return;
@@ -262,13 +274,15 @@ static int take_frame(void *arg, const struct frame *frame)
     struct call *call = flight_find(&s->flight, frame->token);
     if (!call)
         return -1;
-    int r = flight_take(call, frame, &err);
+    int r = flight_take(call, frame, &s->shelf, &err);
+    call->shelved |= frame->type == FRAME_SHELVED;
     if (r == FLIGHT_MORE) {
         processor_stay(call->sent_from);
         return (int)flight_count(&s->flight);
     }
     if (r == FLIGHT_BROKEN)
         return -1;
+    s->shelf_is_taken |= call->shelved;
     flight_remove(&s->flight, call);
     finish(call, r == FLIGHT_FAILED ? &err : NULL);
     return (int)flight_count(&s->flight);
@@ -290,6 +304,8 @@ static void cell_died(void *arg, const char *why)
     /* `why` is the cell's own and goes with it. */
     cell_free(s->cell);
     s->cell = NULL;
+    shelf_done(&s->shelf);
+    s->shelf_is_taken = false;
     s->state = NO_CELL;
     s->scans = 0;
     s->scanned_ns = 0;
@@ -318,6 +334,9 @@ static void cell_died(void *arg, const char *why)
         preview_fail_waiting(s, &err);
         not_settled(s, &err);
     }
+    /* Half of what the next call would wait for is done by then. */
+    if (s->state == NO_CELL)
+        cell_prepare();
 }
 
 /* The cell is ending and never had this call: the next one gets it. */
@@ -343,8 +362,14 @@ static const struct cell_events cell_events = {take_frame, unsent, ended, cell_d
 
 static int open_cell(struct session *s, struct err *err)
 {
-    if (cell_start(&s->cell, s->loop, &s->spec, &cell_events, s, err) < 0)
+    int shelf_fd = -1;
+    /* It is worth while only when it is used again. Without it replies take the longer way. */
+    if (!s->once && shelf_make(&s->shelf, &shelf_fd) < 0)
+        log_warning("no memory is shared with the cell: long replies take longer");
+    if (cell_start(&s->cell, s->loop, &s->spec, shelf_fd, &cell_events, s, err) < 0) {
+        shelf_done(&s->shelf);
         return -1;
+    }
     s->state = OPENING;
     snprintf(s->cell_tag, sizeof s->cell_tag, "%s-%x", s->tag, ++s->cells);
     s->to_come = 0;

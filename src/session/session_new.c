@@ -54,6 +54,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     if (getrandom(&random, sizeof random, 0) != sizeof random)
         return err_set(err, ERR_INTERNAL, "no random numbers: %s", strerror(errno));
     snprintf(s->tag, sizeof s->tag, "%08x", random);
+    s->once = options->once;
     s->commands = commands_new(loop, s->tag, options->once);
     spills_init(&s->spills, s->state_fd, config_int(options->config, "commands.outputKept"),
                 SPILLS_TOTAL * config_int(options->config, "commands.outputKept"));
@@ -100,6 +101,7 @@ void session_free(struct session *s)
     }
     leftover_leave(&s->leftovers, s->state_fd, &s->spec);
     flight_done(&s->flight);
+    shelf_done(&s->shelf);
     commands_free(s->commands);
     spills_done(&s->spills);
     spec_done(&s->spec);

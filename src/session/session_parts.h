@@ -35,6 +35,8 @@ struct session {
     unsigned failures;         /* of cells to open, one after the other */
     struct buf rules;          /* about files, as the cell was last sent them */
     struct cell *cell;
+    struct shelf shelf;  /* of that cell */
+    bool shelf_is_taken; /* what lay on it has been taken: it can be given back */
     struct flight flight;
     struct call *waiting; /* for OPEN */
     struct call **waiting_end;
@@ -42,6 +44,7 @@ struct session {
     struct sweep sweeps[ROOTS_MAX];
     struct leftover *leftovers;
     struct commands *commands;
+    bool once;           /* there is one call */
     unsigned scans;      /* on their way */
     uint64_t scanned_ns; /* when the last of them ended; 0: not in this cell */
     struct spills spills;

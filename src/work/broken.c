@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -301,6 +302,39 @@ static void use_memory(struct buf *out)
     }
 }
 
+/* --- memory that the gate reads from */
+
+static atomic_bool changed_enough;
+
+static void *change(void *arg)
+{
+    static const char kinds[] = "a\"\\\1\xff\xe2\x82\xac\n";
+    char *shelf = arg;
+    for (size_t kind = 0; !atomic_load(&changed_enough); kind = (kind + 1) % (sizeof kinds - 1)) {
+        for (size_t i = 0; i < FRAME_BODY_MAX; i++)
+            shelf[i] = kinds[(kind + i % 3) % (sizeof kinds - 1)];
+    }
+    return NULL;
+}
+
+static void shelve_and_change(struct work *w)
+{
+    pthread_t thread;
+    work_take_shelf(w);
+    if (!w->shelf) {
+        buf_add_text(&w->body, "no shelf");
+        return;
+    }
+    atomic_store(&changed_enough, false);
+    if (pthread_create(&thread, NULL, change, w->shelf) != 0)
+        return;
+    for (int i = 0; i < 8; i++)
+        work_send_shelved(w, (struct str){w->shelf, FRAME_BODY_MAX});
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = 2000000}, NULL);
+    atomic_store(&changed_enough, true);
+    pthread_join(thread, NULL);
+}
+
 /* --- */
 
 static void end_badly(int fd, const char *how)
@@ -343,6 +377,8 @@ static void look_around(struct work *w, int gate_fd, uint64_t token, const char 
         call_for_help(&w->body);
     else if (strcmp(probe, "memory") == 0)
         use_memory(&w->body);
+    else if (strcmp(probe, "shelf/change") == 0)
+        shelve_and_change(w);
 }
 
 enum broken broken_serve(struct work *w, int gate_fd, uint64_t token,

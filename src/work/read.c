@@ -25,9 +25,14 @@ struct reading {
     bool at_start; /* nothing of that line was seen yet */
     int64_t end;   /* last line of which something was kept */
     bool truncated;
-    bool over; /* more than a reply may have */
-    bool gone; /* the gate takes no more */
+    bool over;    /* more than a reply may have */
+    bool gone;    /* the gate takes no more */
+    bool shelved; /* what is at hand lies on the shelf */
 };
+
+/* Less is sent as it is, of more the gate is told in between. */
+#define SHELVED_MIN (16 << 10)
+#define SHELVED_MAX (256 << 10)
 
 static void put(struct reading *r, const char *p, size_t n)
 {
@@ -35,11 +40,14 @@ static void put(struct reading *r, const char *p, size_t n)
     r->over |= r->kept + (int64_t)n > r->w->limit;
     if (r->over)
         return;
-    if (body->len + n > FRAME_BODY_MAX) {
+    bool shelved = r->shelved && n >= SHELVED_MIN;
+    if (body->len > 0 && (shelved || body->len + n > FRAME_BODY_MAX)) {
         r->gone |= work_send_piece(r->w, buf_str(body)) < 0;
         body->len = 0;
     }
-    if (n == FRAME_BODY_MAX)
+    if (shelved)
+        r->gone |= work_send_shelved(r->w, (struct str){p, n}) < 0;
+    else if (n == FRAME_BODY_MAX)
         r->gone |= work_send_piece(r->w, (struct str){p, n}) < 0;
     else
         buf_add(body, p, n);
@@ -129,8 +137,11 @@ static int read_through(struct reading *r, int fd, int64_t size, const char *pat
     while (done < size && !r->gone && !r->over) {
         if (work_check_cancel(w, err) < 0)
             return -1;
-        size_t want = size - done < (int64_t)WORK_CHUNK ? (size_t)(size - done) : WORK_CHUNK;
-        ssize_t n = read(fd, w->chunk, want);
+        r->shelved = w->shelf && done + SHELVED_MAX <= (int64_t)SHELF_BYTES;
+        int64_t most = r->shelved ? SHELVED_MAX : WORK_CHUNK;
+        size_t want = (size_t)(size - done < most ? size - done : most);
+        char *chunk = r->shelved ? w->shelf + done : w->chunk;
+        ssize_t n = read(fd, chunk, want);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -138,12 +149,12 @@ static int read_through(struct reading *r, int fd, int64_t size, const char *pat
         if (n == 0)
             break;
         if (done == 0)
-            *ret_binary = memchr(w->chunk, '\0', n < BINARY_LOOK ? (size_t)n : BINARY_LOOK) != NULL;
+            *ret_binary = memchr(chunk, '\0', n < BINARY_LOOK ? (size_t)n : BINARY_LOOK) != NULL;
         if (window)
-            take_lines(r, w->chunk, (size_t)n);
+            take_lines(r, chunk, (size_t)n);
         else
-            take_prefix(r, w->chunk, (size_t)n);
-        hash_add(&r->hash, w->chunk, (size_t)n);
+            take_prefix(r, chunk, (size_t)n);
+        hash_add(&r->hash, chunk, (size_t)n);
         done += n;
     }
     if (r->over)
@@ -165,8 +176,10 @@ int work_read(struct work *w, const union op_request *request, struct str body,
         w->at.guard = NULL;
     if (!root || beneath_open_file(root, q->path.p, &fd, &st, err) < 0)
         return -1;
-    if (st.st_size > SLOW_BYTES)
+    if (st.st_size > SLOW_BYTES) {
         work_slow(w);
+        work_take_shelf(w);
+    }
     struct reading r = {
         .w = w,
         .first = q->start_line == ARG_ABSENT ? 1 : q->start_line,

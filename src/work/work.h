@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "cell/frame.h"
+#include "cell/shelf.h"
 #include "core/op.h"
 #include "work/beneath.h"
 
@@ -30,7 +31,9 @@ struct work {
     uint32_t gate;          /* the processor it runs on */
     struct beneath_root at; /* what work_root hands out */
     struct guard *guard;    /* the rules of the call at hand */
-    bool as_named;          /* what it opens has to be what its paths name */
+    char *shelf;   /* memory that the gate reads from, while this call has it; NULL: it has not */
+    bool shelved;  /* something lies there for the gate */
+    bool as_named; /* what it opens has to be what its paths name */
 };
 
 typedef int (*op_fn)(struct work *w, const union op_request *request, struct str body,
@@ -72,6 +75,9 @@ void work_use_guard(struct work *w, struct guard *guard);
 void work_slow(struct work *w);
 /* Sends a part of the reply's body before the rest is known. 0 or -errno. */
 int work_send_piece(struct work *w, struct str bytes);
+/* Has w->shelf for this call (SHELF_BYTES), if no other has it. What lies there is sent by its place. */
+void work_take_shelf(struct work *w);
+int work_send_shelved(struct work *w, struct str bytes);
 /* The root a request names, until the next one is asked for; NULL with an error. */
 const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links, struct err *err);
 /* The same, to be written in. */

@@ -75,6 +75,8 @@ struct worker {
     size_t inbox_end;
     size_t inbox_room;
     struct buf out; /* replies for the next message */
+    struct shelf shelf;
+    bool shelf_is_out; /* a call has it, or the gate; under the lock */
     struct slot slots[THREADS_MAX];
     unsigned threads;
     unsigned busy; /* threads at a call; of several, one is always left to hear of cancels */
@@ -129,6 +131,42 @@ void work_use_guard(struct work *w, struct guard *guard)
     pthread_mutex_unlock(&w->worker->lock);
 }
 
+void work_take_shelf(struct work *w)
+{
+    struct worker *worker = w->worker;
+    pthread_mutex_lock(&worker->lock);
+    if (worker->shelf.at && !worker->shelf_is_out) {
+        worker->shelf_is_out = true;
+        w->shelf = worker->shelf.at;
+    }
+    pthread_mutex_unlock(&worker->lock);
+}
+
+int work_send_shelved(struct work *w, struct str bytes)
+{
+    struct shelved shelved = {(uint32_t)(bytes.p - w->shelf), (uint32_t)bytes.n};
+    struct frame piece = {
+        .type = FRAME_SHELVED, .token = w->token, .body = {(const char *)&shelved, sizeof shelved}};
+    w->shelved = true;
+    return frame_send(w->fd, &piece, -1);
+}
+
+/* Under the lock. What lies on it is the gate's until that gives it back. */
+static void leave_shelf(struct worker *worker, struct work *w)
+{
+    if (w->shelf && !w->shelved)
+        worker->shelf_is_out = false;
+    w->shelf = NULL;
+    w->shelved = false;
+}
+
+static void take_shelf_back(struct worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    worker->shelf_is_out = false;
+    pthread_mutex_unlock(&worker->lock);
+}
+
 static void take_up(struct worker *worker, struct slot *slot, struct work *w, uint64_t token)
 {
     pthread_mutex_lock(&worker->lock);
@@ -146,6 +184,7 @@ static void put_down(struct worker *worker, struct slot *slot, struct work *w)
     pthread_mutex_lock(&worker->lock);
     slot->token = 0;
     guard_unref(TAKE_PTR(w->guard));
+    leave_shelf(worker, w);
     worker->busy--;
     pthread_mutex_unlock(&worker->lock);
 }
@@ -385,7 +424,7 @@ static void let_go(struct worker *worker, struct received *call)
         free(call->message);
 }
 
-/* Cancels are done at once, calls go to the inbox, where any thread finds them. True when the message is
+/* Cancels and the like are done at once, calls go to the inbox, where any thread finds them. True when the message is
  * one call, which the thread that received it can take as it is, unless all others are busy. */
 static bool sort_in(struct worker *worker, const char *buffer, size_t n, struct received *ret)
 {
@@ -400,6 +439,8 @@ static bool sort_in(struct worker *worker, const char *buffer, size_t n, struct 
     for (struct frame frame; frame_next(&rest, &frame);) {
         if (frame.type == FRAME_CANCEL)
             cancel(worker, frame.token);
+        else if (frame.type == FRAME_SHELF)
+            take_shelf_back(worker);
         else if (frame.type == FRAME_CALL)
             put_into_inbox(worker, message, frame, TAKE_FD(ret->fd));
     }
@@ -465,13 +506,14 @@ static void *serve(void *arg)
     return NULL;
 }
 
-int worker_main(int work_fd, const struct cell_spec *spec, const int *roots)
+int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, struct shelf shelf)
 {
     static struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
     static struct thread threads[THREADS_MAX];
     buf_init(&worker.out, FRAME_BYTES_MAX);
     worker.fd = work_fd;
     worker.help_fd = CELL_HELP_FD;
+    worker.shelf = shelf;
     worker.n_roots = spec->n_roots;
     for (size_t i = 0; i < spec->n_roots; i++)
         worker.roots[i] = (struct beneath_root){roots[i], spec->roots[i].inside,

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import json
 import os
+import signal
 import stat
 import struct
 import subprocess
@@ -237,6 +238,8 @@ def identity(suite):
 
 MAGIC = 0x53474631
 CALL, CANCEL, CHUNK, RESULT, ERROR, SPEC, STARTED, READY, FAILED = range(1, 10)
+SHELF, SHELVED = 17, 18
+SHELF_BYTES = 2 << 20
 HASH = "0" * 64
 MOST, LEAST = (1 << 63) - 1, -(1 << 63)
 
@@ -246,6 +249,10 @@ def frame(head=b"", body=b"", kind=RESULT, magic=MAGIC, token=0, head_said=None,
     head = head if isinstance(head, bytes) else json.dumps(head).encode()
     lengths = len(head) if head_said is None else head_said, len(body) if body_said is None else body_said
     return struct.pack("=IIQII", magic, kind, token, *lengths) + head + body
+
+
+def shelved(*numbers):
+    return frame(body=struct.pack(f"={len(numbers)}I", *numbers), kind=SHELVED)
 
 
 def read_head(**fields):
@@ -320,6 +327,16 @@ READ_FRAMES = [
     ("the largest numbers", frame(read_head(size=MOST, total_lines=MOST, start_line=MOST, end_line=MOST)), "any"),
     ("a reply of another operation", frame({"count": 0})),
     ("more body than was asked for", frame(GOOD, b"x" * 60_000)),
+    ("the shelf given back", frame(kind=SHELF)),
+    ("nothing on the shelf", shelved(0, 0)),
+    ("a piece that begins behind the shelf", shelved(SHELF_BYTES, 1)),
+    ("a piece that ends behind the shelf", shelved(SHELF_BYTES - 1, 2)),
+    ("a piece that ends behind all numbers", shelved(2, 0xFFFFFFFF)),
+    ("a piece that begins behind all numbers", shelved(0xFFFFFFFF, 2)),
+    ("half a place on the shelf", shelved(0)),
+    ("two places on the shelf", shelved(0, 1, 1, 1)),
+    ("no place on the shelf", frame(kind=SHELVED)),
+    ("all of the shelf without end", shelved(0, SHELF_BYTES), "INTERRUPTED", 1 << 40),
     ("an error without a head", frame(kind=ERROR)),
     ("an error that is no JSON", frame(b"hello", kind=ERROR)),
     ("an error without a code", frame({"message": "x"}, kind=ERROR)),
@@ -412,6 +429,16 @@ def dead_on_arrival(suite):
     crasher.unlink(missing_ok=True)
 
 
+def changing_shelf(suite):
+    """Whatever the worker does to it meanwhile, the gate's line is JSON: the reader would fail otherwise."""
+    with suite.case("the shelf changes while the gate reads it") as gate:
+        launcher = gate.launcher()
+        for _ in range(100):
+            said = probe(gate, "shelf/change")
+            check(isinstance(said, str) and len(said) > 1000, f"{lib.short(said)}")
+        check(gate.launcher() == launcher, "the cell ended")
+
+
 def others_in_flight(suite):
     with suite.case("all calls of a cell that broke the rules are told so") as gate:
         message = frame(b"hello")
@@ -447,6 +474,14 @@ def endings(suite):
         ids = [gate.send("read_file", path="__probe__/end/hang") for _ in range(12)]
         for call_id in ids:
             expect_error(gate.wait(call_id), "TIMEOUT INTERRUPTED")
+    with suite.case("the process that waits to become the next cell is killed too") as gate:
+        for _ in range(5):
+            launcher = gate.launcher()
+            os.kill(launcher, signal.SIGKILL)
+            waiting = wait_until(lambda pid=launcher: [p for p in lib.children(gate.pid) if p != pid], "the next one")
+            os.kill(waiting[0], signal.SIGKILL)
+            suite.works()
+            check(not lib.alive(waiting[0]), "it was not waited for")
     with suite.case("a gate that ends while its worker hangs") as gate:
         with suite.start() as other:
             suite.works(other)
@@ -474,7 +509,18 @@ def greed(suite):
         check(said.startswith("errno 12 after ") and int(said.split()[3]) <= 1024, f"{said}")
 
 
-PARTS = [system_calls, setuid_files, descriptors, identity, frames, others_in_flight, endings, dead_on_arrival, greed]
+PARTS = [
+    system_calls,
+    setuid_files,
+    descriptors,
+    identity,
+    frames,
+    changing_shelf,
+    others_in_flight,
+    endings,
+    dead_on_arrival,
+    greed,
+]
 
 
 SANITIZED = ["-Dbuildtype=debugoptimized", "-Db_sanitize=address,undefined", "-Db_lundef=false"]
@@ -501,6 +547,7 @@ def main():
     if lib.SOAK:
         suite = Suite(tap, lib.forms(built(tap, "one that watches its memory", *SANITIZED))[-1], sanitized=True)
         frames(suite)
+        changing_shelf(suite)
         others_in_flight(suite)
         suite.gate.end()
     tap.done()

@@ -130,7 +130,7 @@ static size_t serve(struct str message, int sockets[2])
     if (send(sockets[0], message.p, message.n, 0) < 0)
         must(errno == EMSGSIZE);
     must(shutdown(sockets[0], SHUT_WR) == 0);
-    worker_main(sockets[1], &spec, &root_fd);
+    worker_main(sockets[1], &spec, &root_fd, (struct shelf){0});
     fd_closep(&sockets[1]);
     return message.n;
 }
@@ -195,7 +195,7 @@ static void check_replies(int fd, const struct frame *asked)
         must(asked->type == FRAME_CALL && frame.token == asked->token && answers == 0);
         must(!memmem(frame.body.p, frame.body.n, SECRET, strlen(SECRET)));
         must((possible && !elsewhere) || frame.type == FRAME_ERROR);
-        enum flight_result r = flight_take(call, &frame, &err);
+        enum flight_result r = flight_take(call, &frame, &(struct shelf){0}, &err);
         must(r != FLIGHT_BROKEN);
         answers += r != FLIGHT_MORE;
     }

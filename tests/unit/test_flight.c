@@ -128,12 +128,15 @@ static struct call *new_call(enum op_id op)
     return call;
 }
 
+/* Where a worker puts what is too long for a frame. */
+static struct shelf shelf;
+
 static enum flight_result say(struct call *call, enum frame_type type, const char *head,
                               struct str body, struct err *err)
 {
     FREE_AT_END char *json = quoted(head);
     struct frame frame = {type, 1, text_str(json), body};
-    return flight_take(call, &frame, err);
+    return flight_take(call, &frame, &shelf, err);
 }
 
 /* What becomes of a call that gets this one result. */
@@ -183,6 +186,45 @@ static void good_replies_are_taken(void **state)
     assert_int_equal(result_of(OP_SCAN, "{'count':1}", STR("\2\0\1\0..")), FLIGHT_BROKEN);
     assert_int_equal(result_of(OP_SCAN, "{'count':1}", STR("\1\0\4\0a")), FLIGHT_BROKEN);
     assert_int_equal(result_of(OP_SEARCH, SEARCH_HEAD("0"), nothing), FLIGHT_DONE);
+}
+
+static enum flight_result say_shelved(struct call *call, uint32_t at, uint32_t n)
+{
+    struct err err;
+    struct shelved where = {at, n};
+    return say(call, FRAME_SHELVED, "", (struct str){(const char *)&where, sizeof where}, &err);
+}
+
+static void pieces_on_the_shelf_are_taken(void **state)
+{
+    (void)state;
+    static char memory[SHELF_BYTES];
+    struct err err;
+    for (int as_text = 0; as_text < 2; as_text++) {
+        struct call *call = new_call(OP_READ);
+        call->as_text = as_text;
+        call->text = (struct json_text){.out = BUF_INIT(1000)};
+        assert_int_equal(say_shelved(call, 0, 4), FLIGHT_BROKEN); /* there is none */
+        shelf.at = memory;
+        memcpy(memory + 7, "t\"o ", 4);
+        assert_int_equal(say(call, FRAME_CHUNK, "", STR("one "), &err), FLIGHT_MORE);
+        assert_int_equal(say_shelved(call, 7, 4), FLIGHT_MORE);
+        memcpy(memory + 7, "zzzz", 4); /* too late */
+        assert_int_equal(say(call, FRAME_RESULT,
+                             "{'size':13,'sha256':'" SHA
+                             "','total_lines':1,'start_line':1,'end_line':1,'whole':13}",
+                             STR("three"), &err),
+                         FLIGHT_DONE);
+        if (as_text)
+            assert_string_equal(buf_text(&call->text.out), "one t\\\"o three");
+        else
+            assert_string_equal(buf_text(&call->reply_body), "one t\"o three");
+        assert_int_equal(say_shelved(call, 0, SHELF_BYTES),
+                         FLIGHT_BROKEN); /* more than REPLY_MAX */
+        assert_int_equal(say_shelved(call, SHELF_BYTES, 1), FLIGHT_BROKEN);
+        call_free(call);
+        shelf.at = NULL;
+    }
 }
 
 static void pieces_are_put_together(void **state)
@@ -577,6 +619,7 @@ int main(void)
         cmocka_unit_test(guessed_tokens_lead_nowhere),
         cmocka_unit_test(calls_come_and_go),
         cmocka_unit_test(good_replies_are_taken),
+        cmocka_unit_test(pieces_on_the_shelf_are_taken),
         cmocka_unit_test(pieces_are_put_together),
         cmocka_unit_test(a_reply_that_breaks_the_rules_is_a_breach),
         cmocka_unit_test(the_largest_numbers_are_only_numbers),
