@@ -23,7 +23,7 @@ struct work {
     struct buf body;        /* the reply's body */
     char sha256[HASH_HEX + 1];
     char sha256_before[HASH_HEX + 1];
-    int fd; /* the gate */
+    struct replies *replies;
     struct worker *worker;
     uint64_t token;         /* of the call at hand */
     int64_t limit;          /* bytes its reply may have */

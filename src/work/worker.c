@@ -14,6 +14,7 @@
 #include "base/processor.h"
 #include "cell/frame.h"
 #include "cell/launcher.h"
+#include "work/replies.h"
 #include "work/work.h"
 #ifdef SANDGATE_TEST_BROKEN_WORKER
 #include "work/broken.h"
@@ -25,8 +26,6 @@
 /* The gate bounds what it asks for; this is only so that no mistake can grow without end. */
 #define BODY_MAX (64u << 20)
 #define BODY_KEEP (256u << 10)
-/* Replies are put together up to this; a larger one goes by itself. */
-#define MESSAGE_BYTES (16u << 10)
 
 const op_fn work_ops[OP_COUNT] = {
     [OP_READ] = work_read,
@@ -74,9 +73,7 @@ struct worker {
     size_t inbox_first;
     size_t inbox_end;
     size_t inbox_room;
-    struct buf out; /* replies for the next message */
-    struct shelf shelf;
-    bool shelf_is_out; /* a call has it, or the gate; under the lock */
+    struct replies replies;
     struct slot slots[THREADS_MAX];
     unsigned threads;
     unsigned busy; /* threads at a call; of several, one is always left to hear of cancels */
@@ -131,42 +128,6 @@ void work_use_guard(struct work *w, struct guard *guard)
     pthread_mutex_unlock(&w->worker->lock);
 }
 
-void work_take_shelf(struct work *w)
-{
-    struct worker *worker = w->worker;
-    pthread_mutex_lock(&worker->lock);
-    if (worker->shelf.at && !worker->shelf_is_out) {
-        worker->shelf_is_out = true;
-        w->shelf = worker->shelf.at;
-    }
-    pthread_mutex_unlock(&worker->lock);
-}
-
-int work_send_shelved(struct work *w, struct str bytes)
-{
-    struct shelved shelved = {(uint32_t)(bytes.p - w->shelf), (uint32_t)bytes.n};
-    struct frame piece = {
-        .type = FRAME_SHELVED, .token = w->token, .body = {(const char *)&shelved, sizeof shelved}};
-    w->shelved = true;
-    return frame_send(w->fd, &piece, -1);
-}
-
-/* Under the lock. What lies on it is the gate's until that gives it back. */
-static void leave_shelf(struct worker *worker, struct work *w)
-{
-    if (w->shelf && !w->shelved)
-        worker->shelf_is_out = false;
-    w->shelf = NULL;
-    w->shelved = false;
-}
-
-static void take_shelf_back(struct worker *worker)
-{
-    pthread_mutex_lock(&worker->lock);
-    worker->shelf_is_out = false;
-    pthread_mutex_unlock(&worker->lock);
-}
-
 static void take_up(struct worker *worker, struct slot *slot, struct work *w, uint64_t token)
 {
     pthread_mutex_lock(&worker->lock);
@@ -184,9 +145,9 @@ static void put_down(struct worker *worker, struct slot *slot, struct work *w)
     pthread_mutex_lock(&worker->lock);
     slot->token = 0;
     guard_unref(TAKE_PTR(w->guard));
-    leave_shelf(worker, w);
     worker->busy--;
     pthread_mutex_unlock(&worker->lock);
+    replies_leave_shelf(w);
 }
 
 static void cancel(struct worker *worker, uint64_t token)
@@ -211,82 +172,6 @@ static const struct op *find_op(struct str name)
             return &op_table[i];
     }
     return NULL;
-}
-
-/* Not under the lock: others go on meanwhile. */
-static int send_out(struct worker *worker)
-{
-    pthread_mutex_lock(&worker->lock);
-    struct buf message = worker->out;
-    buf_init(&worker->out, FRAME_BYTES_MAX);
-    pthread_mutex_unlock(&worker->lock);
-    int r = message.len ? message_send(worker->fd, buf_str(&message), -1) : 0;
-    pthread_mutex_lock(&worker->lock);
-    if (worker->out.cap == 0 && message.cap <= BODY_KEEP) {
-        buf_reset(&message, BODY_KEEP);
-        worker->out = message;
-    } else {
-        buf_done(&message);
-    }
-    pthread_mutex_unlock(&worker->lock);
-    return r;
-}
-
-/* A reply waits for others as long as there are more calls at hand. */
-static int reply(struct worker *worker, const struct frame *frame)
-{
-    if (frame_bytes(frame) > MESSAGE_BYTES)
-        return frame_send(worker->fd, frame, -1);
-    pthread_mutex_lock(&worker->lock);
-    bool full = worker->out.len + frame_bytes(frame) > MESSAGE_BYTES;
-    pthread_mutex_unlock(&worker->lock);
-    int r = full ? send_out(worker) : 0;
-    pthread_mutex_lock(&worker->lock);
-    frame_add(&worker->out, frame);
-    bool failed = worker->out.failed;
-    pthread_mutex_unlock(&worker->lock);
-    return failed ? -ENOBUFS : r;
-}
-
-static int send_error(struct worker *worker, uint64_t token, const struct err *err)
-{
-    BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
-    struct json_out j = {.out = &head};
-    jo_open(&j, '{');
-    jo_ktext(&j, "code", err_row(err->code)->name);
-    jo_ktext(&j, "message", err->message);
-    if (err->reason[0])
-        jo_ktext(&j, "reason", err->reason);
-    if (err->field[0])
-        jo_ktext(&j, "field", err->field);
-    jo_close(&j, '}');
-    struct frame frame = {.type = FRAME_ERROR, .token = token, .head = buf_str(&head)};
-    return reply(worker, &frame);
-}
-
-int work_send_piece(struct work *w, struct str bytes)
-{
-    struct frame piece = {.type = FRAME_CHUNK, .token = w->token, .body = bytes};
-    return frame_send(w->fd, &piece, -1);
-}
-
-static int send_reply(struct worker *worker, struct work *w, const struct op *op,
-                      const union op_reply *fields)
-{
-    struct str body = buf_str(&w->body);
-    while (body.n > FRAME_BODY_MAX) {
-        int r = work_send_piece(w, (struct str){body.p, FRAME_BODY_MAX});
-        if (r < 0)
-            return r;
-        body.p += FRAME_BODY_MAX;
-        body.n -= FRAME_BODY_MAX;
-    }
-    BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
-    struct json_out j = {.out = &head};
-    arg_encode(&op->reply, fields, &j);
-    struct frame frame = {
-        .type = FRAME_RESULT, .token = w->token, .head = buf_str(&head), .body = body};
-    return reply(worker, &frame);
 }
 
 /* A body too large for a frame comes as a sealed memory file. */
@@ -324,7 +209,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     struct json_error why;
     if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, &why) < 0) {
         err_set(&err, ERR_INTERNAL, "a frame that is not JSON: %s", why.what);
-        return send_error(worker, frame->token, &err);
+        return replies_error(&worker->replies, frame->token, &err);
     }
     yyjson_val *root = yyjson_doc_get_root(doc);
     const struct op *op = find_op(json_str(yyjson_obj_get(root, "op")));
@@ -351,13 +236,13 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     if (broken == BROKEN_SILENT)
         return 0;
     if (broken == BROKEN_ANSWER)
-        return send_reply(worker, w, op, &fields);
+        return replies_result(w, op, &fields);
 #endif
     if (r == 0 && (r = work_check_cancel(w, &err)) == 0)
         r = work_ops[op - op_table](w, &request, body, &fields, &err);
     if (r < 0)
-        return send_error(worker, frame->token, &err);
-    return send_reply(worker, w, op, &fields);
+        return replies_error(&worker->replies, frame->token, &err);
+    return replies_result(w, op, &fields);
 }
 
 void work_slow(struct work *w)
@@ -366,7 +251,7 @@ void work_slow(struct work *w)
         return;
     w->slow = true;
     processor_avoid(w->gate);
-    send_out(w->worker);
+    replies_flush(w->replies);
     /* When the queue is full there is help enough. */
     (void)!send(CELL_HELP_SEND_FD, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -440,7 +325,7 @@ static bool sort_in(struct worker *worker, const char *buffer, size_t n, struct 
         if (frame.type == FRAME_CANCEL)
             cancel(worker, frame.token);
         else if (frame.type == FRAME_SHELF)
-            take_shelf_back(worker);
+            replies_take_shelf_back(&worker->replies);
         else if (frame.type == FRAME_CALL)
             put_into_inbox(worker, message, frame, TAKE_FD(ret->fd));
     }
@@ -456,7 +341,7 @@ static int next_call(struct worker *worker, char *buffer, struct received *ret)
     for (;;) {
         if (take_from_inbox(worker, ret))
             return 1;
-        int r = send_out(worker);
+        int r = replies_flush(&worker->replies);
         if (r < 0)
             return r;
         char one;
@@ -486,7 +371,7 @@ static void *serve(void *arg)
     struct work w = {.roots = worker->roots,
                      .n_roots = worker->n_roots,
                      .cancelled = &slot->cancelled,
-                     .fd = worker->fd,
+                     .replies = &worker->replies,
                      .worker = worker,
                      .chunk = mem_zero(WORK_CHUNK)};
     buf_init(&w.body, BODY_MAX);
@@ -510,10 +395,9 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, str
 {
     static struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
     static struct thread threads[THREADS_MAX];
-    buf_init(&worker.out, FRAME_BYTES_MAX);
     worker.fd = work_fd;
+    replies_init(&worker.replies, work_fd, shelf);
     worker.help_fd = CELL_HELP_FD;
-    worker.shelf = shelf;
     worker.n_roots = spec->n_roots;
     for (size_t i = 0; i < spec->n_roots; i++)
         worker.roots[i] = (struct beneath_root){roots[i], spec->roots[i].inside,
@@ -530,8 +414,8 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, str
             return 1;
     }
     serve(&threads[0]);
+    replies_done(&worker.replies);
     pthread_mutex_lock(&worker.lock);
-    buf_done(&worker.out);
     guard_unref(TAKE_PTR(worker.guard));
     pthread_mutex_unlock(&worker.lock);
     return 0;

@@ -3,24 +3,26 @@
 #define SANDGATE_TESTS_WORK_PARTS_H
 
 #include "beneath_root.h"
-#include "work/work.h"
+#include "work/replies.h"
 
 static atomic_bool cancelled;
 static char chunk[WORK_CHUNK];
 static struct work work;
+static struct replies replies; /* nobody hears them */
 
 static inline int work_set_up(void **state)
 {
     if (set_up(state) < 0)
         return -1;
     atomic_store(&cancelled, false);
+    replies_init(&replies, -1, (struct shelf){0});
     work = (struct work){
         .roots = &root,
         .n_roots = 1,
         .cancelled = &cancelled,
         .chunk = chunk,
         .body = BUF_INIT(16u << 20),
-        .fd = -1,
+        .replies = &replies,
         .limit = 16 << 20,
         .slow = true, /* nobody to be asked for help */
     };
