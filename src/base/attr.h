@@ -6,6 +6,7 @@
 
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 #define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
+#define NOINLINE __attribute__((noinline))
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 #define TAKE_PTR(ptr)                                                                              \

@@ -104,6 +104,17 @@ static size_t escape_part(struct str s, size_t part, bool any_bytes, char **to, 
     return i;
 }
 
+/* Near the end of what is allowed it is tried out first. A function of its own, so that others need no such room. */
+static NOINLINE size_t escape_near_end(struct buf *out, struct str s, size_t part, bool any_bytes,
+                                       bool *replaced)
+{
+    char last[GROWTH * (PART + BLOCK)];
+    char *to = last;
+    size_t n = escape_part(s, part, any_bytes, &to, replaced);
+    buf_add(out, last, (size_t)(to - last));
+    return n;
+}
+
 /* Returns whether something had to be replaced. */
 static bool escape(struct buf *out, struct str s, bool any_bytes)
 {
@@ -114,18 +125,16 @@ static bool escape(struct buf *out, struct str s, bool any_bytes)
     while (s.n && !out->failed) {
         size_t part = s.n < PART ? s.n : PART;
         size_t room = GROWTH * (part + BLOCK);
-        char last[GROWTH *
-                  (PART + BLOCK)]; /* near the end of what is allowed it is tried out first */
-        bool near = room > out->max - out->len;
-        if (!near && buf_reserve(out, room) < 0)
-            break;
-        char *start = near ? last : out->data + out->len;
-        char *to = start;
-        size_t n = escape_part(s, part, any_bytes, &to, &replaced);
-        if (near)
-            buf_add(out, last, (size_t)(to - last));
-        else
-            out->len += (size_t)(to - start);
+        size_t n;
+        if (room > out->max - out->len) {
+            n = escape_near_end(out, s, part, any_bytes, &replaced);
+        } else {
+            if (buf_reserve(out, room) < 0)
+                break;
+            char *to = out->data + out->len;
+            n = escape_part(s, part, any_bytes, &to, &replaced);
+            out->len = (size_t)(to - out->data);
+        }
         s = (struct str){s.p + n, s.n - n};
     }
     return replaced;
@@ -184,13 +193,29 @@ void jo_close(struct json_out *j, char bracket)
     j->comma = true;
 }
 
+/* Between quotes, with nothing to escape; `colon` behind it where it is a key. */
+static void plain(struct json_out *j, const char *text, bool colon)
+{
+    size_t n = strlen(text);
+    struct buf *out = j->out;
+    if (buf_reserve(out, n + 2 + j->comma + colon) < 0)
+        return;
+    char *to = out->data + out->len;
+    if (j->comma)
+        *to++ = ',';
+    *to++ = '"';
+    memcpy(to, text, n);
+    to += n;
+    *to++ = '"';
+    if (colon)
+        *to++ = ':';
+    out->len = (size_t)(to - out->data);
+    j->comma = !colon;
+}
+
 void jo_key(struct json_out *j, const char *key)
 {
-    before_value(j);
-    buf_add_char(j->out, '"');
-    buf_add(j->out, key, strlen(key));
-    buf_add(j->out, "\":", 2);
-    j->comma = false;
+    plain(j, key, true);
 }
 
 static void quoted(struct json_out *j, struct str s, bool any_bytes)
@@ -217,6 +242,11 @@ void jo_logged(struct json_out *j, struct str s, size_t max)
         quoted(j, (struct str){s.p, shown}, false);
     else
         quoted(j, hidden.failed ? STR(REDACTED) : buf_str(&hidden), false);
+}
+
+void jo_own(struct json_out *j, const char *text)
+{
+    plain(j, text, false);
 }
 
 void jo_bytes(struct json_out *j, struct str s)
@@ -270,28 +300,48 @@ void jo_base64(struct json_out *j, struct str bytes)
     buf_add_char(j->out, '"');
 }
 
-#define ONES 0x0101010101010101u
-#define HIGH 0x8080808080808080u
-
 static bool needs_backslash(char c)
 {
     return c == '"' || c == '\\';
 }
 
-static size_t run_without_backslash(const char *p, size_t n)
+#ifdef __SSE2__
+/* As copy_plain. */
+static unsigned copy_without_backslash(const char *from, char *to)
 {
-    size_t i = 0;
-    for (; n - i >= 8; i += 8) {
-        uint64_t w;
-        memcpy(&w, p + i, 8);
-        uint64_t quote = w ^ ONES * '"';
-        uint64_t slash = w ^ ONES * '\\';
-        if ((((quote - ONES) & ~quote) | ((slash - ONES) & ~slash)) & HIGH)
-            break;
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)from);
+    _mm_storeu_si128((__m128i *)(void *)to, v);
+    unsigned mask = (unsigned)_mm_movemask_epi8(_mm_or_si128(
+        _mm_cmpeq_epi8(v, _mm_set1_epi8('"')), _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'))));
+    return mask ? (unsigned)__builtin_ctz(mask) : BLOCK;
+}
+#else
+static unsigned copy_without_backslash(const char *from, char *to)
+{
+    unsigned n = 0;
+    memcpy(to, from, BLOCK);
+    while (n < BLOCK && !needs_backslash(from[n]))
+        n++;
+    return n;
+}
+#endif
+
+/* A block is copied only where so much is left to come, so `to` needs no more room than the text. */
+static char *write_with_backslashes(char *to, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        if (n - i >= BLOCK) {
+            unsigned run = copy_without_backslash(p + i, to);
+            to += run;
+            i += run;
+            if (run == BLOCK)
+                continue;
+        }
+        if (needs_backslash(p[i]))
+            *to++ = '\\';
+        *to++ = p[i++];
     }
-    while (i < n && !needs_backslash(p[i]))
-        i++;
-    return i;
+    return to;
 }
 
 /* JSON of ours has no control character and is UTF-8: only quotes and backslashes are left to escape. With
@@ -299,27 +349,21 @@ static size_t run_without_backslash(const char *p, size_t n)
 void jo_written(struct json_out *j, size_t from, size_t n)
 {
     struct buf *out = j->out;
-    size_t more = 0;
     if (out->failed)
         return;
-    for (size_t i = 0; i < n; i++)
-        more += needs_backslash(out->data[from + i]);
     before_value(j);
+    size_t more = n;
+    /* Of much text, or of text near the end of what is allowed, it is counted how much more there will be. */
+    if (n > PART || 2 * n + 2 > out->max - out->len) {
+        more = 0;
+        for (size_t i = 0; i < n; i++)
+            more += needs_backslash(out->data[from + i]);
+    }
     if (buf_reserve(out, n + more + 2) < 0)
         return;
-    const char *p = out->data + from;
     char *to = out->data + out->len;
     *to++ = '"';
-    for (size_t i = 0; i < n;) {
-        size_t run = run_without_backslash(p + i, n - i);
-        memcpy(to, p + i, run);
-        to += run;
-        i += run;
-        while (i < n && needs_backslash(p[i])) {
-            *to++ = '\\';
-            *to++ = p[i++];
-        }
-    }
+    to = write_with_backslashes(to, out->data + from, n);
     *to++ = '"';
     out->len = (size_t)(to - out->data);
 }
@@ -334,6 +378,12 @@ void jo_ktext(struct json_out *j, const char *key, const char *text)
 {
     jo_key(j, key);
     jo_text(j, text);
+}
+
+void jo_kown(struct json_out *j, const char *key, const char *text)
+{
+    jo_key(j, key);
+    jo_own(j, text);
 }
 
 void jo_kint(struct json_out *j, const char *key, int64_t value)

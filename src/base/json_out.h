@@ -29,6 +29,8 @@ void jo_text(struct json_out *j, const char *text); /* NULL writes null */
 void jo_int(struct json_out *j, int64_t value);
 void jo_bool(struct json_out *j, bool value);
 void jo_null(struct json_out *j);
+/* A word of this program: plain ASCII with nothing to escape and nothing to hide. */
+void jo_own(struct json_out *j, const char *text);
 /* Text that is JSON already. */
 void jo_raw(struct json_out *j, struct str json);
 /* As jo_str, but bytes that are not UTF-8 stay as they are: for our own frames. */
@@ -40,6 +42,7 @@ void jo_written(struct json_out *j, size_t from, size_t n);
 /* key and value at once */
 void jo_kstr(struct json_out *j, const char *key, struct str s);
 void jo_ktext(struct json_out *j, const char *key, const char *text);
+void jo_kown(struct json_out *j, const char *key, const char *text);
 void jo_kint(struct json_out *j, const char *key, int64_t value);
 void jo_kbool(struct json_out *j, const char *key, bool value);
 /* Contents of a file or a page: left out in redact mode. */

@@ -75,33 +75,31 @@ static int decode_int(const struct arg *arg, yyjson_val *val, void *out, struct 
     int64_t value = yyjson_get_sint(val);
     if (yyjson_is_real(val) && trunc(real) == real) {
         /* 10.0 is an integer to JSON Schema, and some clients write it so. */
-        snprintf(text, sizeof text, "%.0f", real);
-        if (fabs(real) >= 9e15)
+        if (fabs(real) >= 9e15) {
+            snprintf(text, sizeof text, "%.0f", real);
             return out_of_range(arg, fabs(real) < 1e30 ? text : "a huge number", err);
+        }
         value = (int64_t)real;
     } else if (!yyjson_is_int(val)) {
         return wrong_type(arg, val, err);
     }
-    snprintf(text, sizeof text, "%" PRId64, value);
     if (yyjson_is_uint(val) && yyjson_get_uint(val) > INT64_MAX) {
         snprintf(text, sizeof text, "%" PRIu64, yyjson_get_uint(val));
         return out_of_range(arg, text, err);
     }
-    if (value < arg->min || (arg->max && value > arg->max))
+    if (value < arg->min || (arg->max && value > arg->max)) {
+        snprintf(text, sizeof text, "%" PRId64, value);
         return out_of_range(arg, text, err);
+    }
     put_int(out, arg, value);
     return 0;
 }
 
-static int decode_choice(const struct arg *arg, struct str text, void *out, struct err *err)
+static int not_a_choice(const struct arg *arg, struct err *err)
 {
     char allowed[200] = "";
     size_t used = 0;
     for (int64_t i = 0; arg->choices[i]; i++) {
-        if (str_is(text, arg->choices[i])) {
-            put_int(out, arg, i);
-            return 0;
-        }
         int n = snprintf(allowed + used, sizeof allowed - used, "%s%s", i ? ", " : "",
                          arg->choices[i]);
         if (n > 0 && used + (size_t)n < sizeof allowed)
@@ -109,6 +107,17 @@ static int decode_choice(const struct arg *arg, struct str text, void *out, stru
     }
     err_field(err, arg->name, "argument `%s` must be one of: %s", arg->name, allowed);
     return err_reason(err, "range");
+}
+
+static int decode_choice(const struct arg *arg, struct str text, void *out, struct err *err)
+{
+    for (int64_t i = 0; arg->choices[i]; i++) {
+        if (str_is(text, arg->choices[i])) {
+            put_int(out, arg, i);
+            return 0;
+        }
+    }
+    return not_a_choice(arg, err);
 }
 
 static int decode_string(const struct arg *arg, yyjson_val *val, void *out, struct err *err)

@@ -102,9 +102,28 @@ struct lines_call *lines_calls(const struct lines *l)
     return l->calls;
 }
 
+/* Only so that most need no closer look. */
+static uint64_t hash_of(const char *id_json)
+{
+    uint64_t hash = 0;
+    for (; id_json && *id_json; id_json++)
+        hash = hash * 31 + (unsigned char)*id_json;
+    return hash;
+}
+
+struct lines_call *lines_find(const struct lines *l, const char *id_json)
+{
+    uint64_t hash = hash_of(id_json);
+    struct lines_call *c = l->calls;
+    while (c && (c->id_hash != hash || !c->id_json || strcmp(c->id_json, id_json) != 0))
+        c = c->next;
+    return c;
+}
+
 void lines_submit(struct lines *l, struct lines_call *c)
 {
     c->lines = l;
+    c->id_hash = hash_of(c->id_json);
     c->next = l->calls;
     if (l->calls)
         l->calls->prev = c;

@@ -102,16 +102,6 @@ static void over(struct keeper_listener *self, const struct approval *approval)
     (void)approval;
 }
 
-static struct pending *find_by_id(struct mcp *m, const char *id_json)
-{
-    for (struct lines_call *c = lines_calls(m->lines); c; c = c->next) {
-        struct pending *p = (struct pending *)c;
-        if (strcmp(p->id_json, id_json) == 0)
-            return p;
-    }
-    return NULL;
-}
-
 static void submit(struct mcp *m, struct mcp_message *message)
 {
     struct request *request = &message->request;
@@ -119,6 +109,7 @@ static void submit(struct mcp *m, struct mcp_message *message)
     struct call *call = gate_call_new(m->gate);
     p->mcp = m;
     p->id_json = TAKE_PTR(request->id_json);
+    p->base.id_json = p->id_json;
     p->progress_json = TAKE_PTR(message->progress_json);
     live_init(&p->live, m->lines, tell, p);
     p->base.call = call;
@@ -135,7 +126,7 @@ static void submit(struct mcp *m, struct mcp_message *message)
 
 static void cancel(struct mcp *m, const char *id_json)
 {
-    struct pending *p = find_by_id(m, id_json);
+    struct pending *p = (struct pending *)lines_find(m->lines, id_json);
     if (!p)
         return;
     p->cancelled = true;
@@ -150,7 +141,7 @@ static int check_order(struct mcp *m, const struct mcp_message *message, struct 
     bool early = message->method == MCP_TOOLS_LIST || message->method == MCP_TOOLS_CALL;
     if (early && !m->initialized)
         return mcp_fail(error, MCP_INVALID_REQUEST, "`initialize` must come first");
-    if (message->method == MCP_TOOLS_CALL && find_by_id(m, message->request.id_json))
+    if (message->method == MCP_TOOLS_CALL && lines_find(m->lines, message->request.id_json))
         return mcp_fail(error, MCP_INVALID_REQUEST, "a request with the id %.60s is still running",
                         message->request.id_json);
     return 0;

@@ -74,16 +74,6 @@ static void answered(struct call *call)
     call_free(call);
 }
 
-static struct pending *find_by_id(struct talk *t, const char *id_json)
-{
-    for (struct lines_call *c = lines_calls(t->lines); c; c = c->next) {
-        struct pending *p = (struct pending *)c;
-        if (p->request.id_json && strcmp(p->request.id_json, id_json) == 0)
-            return p;
-    }
-    return NULL;
-}
-
 /* {"cancel":ID} is no call and has no answer of its own. */
 static bool take_cancel(struct talk *t, yyjson_val *root)
 {
@@ -91,9 +81,9 @@ static bool take_cancel(struct talk *t, yyjson_val *root)
     if (!cancel || yyjson_obj_get(root, "tool_call") || yyjson_obj_get(root, "function"))
         return false;
     FREE_AT_END char *id_json = format_id_json(cancel);
-    struct pending *p = id_json ? find_by_id(t, id_json) : NULL;
-    if (p)
-        pipeline_cancel(p->base.call, ERR_CANCELLED, "the caller cancelled the call");
+    struct lines_call *c = id_json ? lines_find(t->lines, id_json) : NULL;
+    if (c)
+        pipeline_cancel(c->call, ERR_CANCELLED, "the caller cancelled the call");
     return true;
 }
 
@@ -105,7 +95,7 @@ static int read_request(struct talk *t, struct str line, struct pending *p, stru
         return err_field(err, "", "the line is not valid JSON: %s (at byte %zu)", why.what, why.at);
     if (format_read(t->format, doc, &p->request, err) < 0)
         return -1;
-    if (p->request.id_json && find_by_id(t, p->request.id_json))
+    if (p->request.id_json && lines_find(t->lines, p->request.id_json))
         return err_field(err, "id", "a call with the id %.60s is still running",
                          p->request.id_json);
     return 0;
@@ -121,6 +111,7 @@ static void submit(struct talk *t, struct pending *p, int status)
     call->arguments = p->request.arguments;
     call->front = p;
     call->answer = answered;
+    p->base.id_json = p->request.id_json;
     if (p->request.id_json && !t->once && format_has_printed(t->format))
         call->output = on_output;
     lines_submit(t->lines, &p->base);

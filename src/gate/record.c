@@ -76,7 +76,11 @@ int record_open_execution(struct record *r, const char *state_mount, struct err 
 /* Callers name tools as they like, at any length. */
 static void write_tool(const struct call *call, const char *key, struct json_out *j)
 {
-    const char *name = call->tool ? call->tool->name : call->name ? call->name : "";
+    if (call->tool) {
+        jo_kown(j, key, call->tool->name);
+        return;
+    }
+    const char *name = call->name ? call->name : "";
     size_t n = strlen(name);
     jo_kstr(j, key, (struct str){name, n > NAME_MAX_LOGGED ? NAME_MAX_LOGGED : n});
 }
@@ -86,7 +90,7 @@ static void write_who(const struct call *call, struct json_out *j)
     if (call->id)
         jo_ktext(j, "id", call->id);
     write_tool(call, "tool", j);
-    jo_ktext(j, "dialect", call->dialect->name);
+    jo_kown(j, "dialect", call->dialect->name);
     if (call->agent)
         jo_ktext(j, "agent", call->agent);
     if (call->workplace->session_id[0])
@@ -147,8 +151,8 @@ static void add_execution_line(struct record *r, struct call *call)
     struct json_out j = {.out = &r->execution, .hide = true};
     clock_format_utc(clock_unix_ms(), ts);
     jo_open(&j, '{');
-    jo_ktext(&j, "ts", ts);
-    jo_ktext(&j, "kind", "tool.exec");
+    jo_kown(&j, "ts", ts);
+    jo_kown(&j, "kind", "tool.exec");
     jo_ktext(&j, "toolCallId", call->id ? call->id : call->uid);
     write_tool(call, "toolName", &j);
     jo_ktext(&j, "agentId", call->agent);
@@ -176,7 +180,7 @@ static void outcome(void *self, struct call *call)
     }
     jo_kbool(j, "ok", !call->failed);
     if (call->failed) {
-        jo_ktext(j, "code", err_row(call->err.code)->name);
+        jo_kown(j, "code", err_row(call->err.code)->name);
         jo_ktext(j, "message", call->err.message);
         if (call->err.reason[0])
             jo_ktext(j, "reason", call->err.reason);
@@ -184,7 +188,7 @@ static void outcome(void *self, struct call *call)
         jo_kint(j, "bytes",
                 (int64_t)(call->op->writes ? call->request_body.n : call_body_bytes(call)));
     }
-    jo_ktext(j, "tier", call_tier(call));
+    jo_kown(j, "tier", call_tier(call));
     jo_kint(j, "durationMs", call_duration_ms(call));
     audit_end(r->audit);
     if (r->execution_fd >= 0)

@@ -114,8 +114,10 @@ struct json_out *audit_begin(struct audit *a, const char *kind, const char *call
     }
     a->record = (struct json_out){.out = &a->pending, .hide = true};
     audit_write_head(&a->record, a->stamp, ++a->seq, kind, a->gate);
-    if (call)
-        jo_kstr(&a->record, "call", (struct str){call, strnlen(call, CALL_MAX)});
+    if (call) {
+        jo_key(&a->record, "call");
+        jo_bytes(&a->record, (struct str){call, strnlen(call, CALL_MAX)});
+    }
     a->head = a->pending.len - a->ended;
     if (call)
         follow_call(a, kind, (struct str){call, strnlen(call, CALL_MAX)});

@@ -185,10 +185,10 @@ static void plan_text(const struct cell_spec *spec, const struct place *places, 
     plan_done(&plan);
 }
 
-static void holds(const struct buf *text, const char *part)
+static void holds(struct buf *text, const char *part)
 {
-    if (!strstr(buf_text((struct buf *)text), part))
-        fail_msg("no %s in\n%s", part, buf_text((struct buf *)text));
+    if (!strstr(buf_text(text), part))
+        fail_msg("no %s in\n%s", part, buf_text(text));
 }
 
 /* What is mounted for commands would cover them: they are taken before and put on top. */
