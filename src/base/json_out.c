@@ -194,9 +194,8 @@ void jo_close(struct json_out *j, char bracket)
 }
 
 /* Between quotes, with nothing to escape; `colon` behind it where it is a key. */
-static void plain(struct json_out *j, const char *text, bool colon)
+static void plain(struct json_out *j, const char *text, size_t n, bool colon)
 {
-    size_t n = strlen(text);
     struct buf *out = j->out;
     if (buf_reserve(out, n + 2 + j->comma + colon) < 0)
         return;
@@ -213,9 +212,9 @@ static void plain(struct json_out *j, const char *text, bool colon)
     j->comma = !colon;
 }
 
-void jo_key(struct json_out *j, const char *key)
+void jo_key_n(struct json_out *j, const char *key, size_t n)
 {
-    plain(j, key, true);
+    plain(j, key, n, true);
 }
 
 static void quoted(struct json_out *j, struct str s, bool any_bytes)
@@ -246,7 +245,7 @@ void jo_logged(struct json_out *j, struct str s, size_t max)
 
 void jo_own(struct json_out *j, const char *text)
 {
-    plain(j, text, false);
+    plain(j, text, strlen(text), false);
 }
 
 void jo_bytes(struct json_out *j, struct str s)
@@ -366,36 +365,6 @@ void jo_written(struct json_out *j, size_t from, size_t n)
     to = write_with_backslashes(to, out->data + from, n);
     *to++ = '"';
     out->len = (size_t)(to - out->data);
-}
-
-void jo_kstr(struct json_out *j, const char *key, struct str s)
-{
-    jo_key(j, key);
-    jo_str(j, s);
-}
-
-void jo_ktext(struct json_out *j, const char *key, const char *text)
-{
-    jo_key(j, key);
-    jo_text(j, text);
-}
-
-void jo_kown(struct json_out *j, const char *key, const char *text)
-{
-    jo_key(j, key);
-    jo_own(j, text);
-}
-
-void jo_kint(struct json_out *j, const char *key, int64_t value)
-{
-    jo_key(j, key);
-    jo_int(j, value);
-}
-
-void jo_kbool(struct json_out *j, const char *key, bool value)
-{
-    jo_key(j, key);
-    jo_bool(j, value);
 }
 
 void jo_kcontent(struct json_out *j, const char *key, struct str s)

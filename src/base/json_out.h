@@ -19,9 +19,15 @@ struct json_out {
     bool replaced; /* a string was not UTF-8 throughout */
 };
 
-void jo_open(struct json_out *j, char bracket);   /* '{' or '[' */
-void jo_close(struct json_out *j, char bracket);  /* '}' or ']' */
-void jo_key(struct json_out *j, const char *key); /* plain ASCII, no quote or backslash */
+void jo_open(struct json_out *j, char bracket);  /* '{' or '[' */
+void jo_close(struct json_out *j, char bracket); /* '}' or ']' */
+/* Plain ASCII, no quote or backslash. */
+void jo_key_n(struct json_out *j, const char *key, size_t n);
+/* Here, so that the length of a word that stands in the source is known when it is compiled. */
+static inline void jo_key(struct json_out *j, const char *key)
+{
+    jo_key_n(j, key, strlen(key));
+}
 void jo_str(struct json_out *j, struct str s);
 /* The first `max` bytes of a string at most, without secrets. */
 void jo_logged(struct json_out *j, struct str s, size_t max);
@@ -40,11 +46,31 @@ void jo_base64(struct json_out *j, struct str bytes);
 void jo_written(struct json_out *j, size_t from, size_t n);
 
 /* key and value at once */
-void jo_kstr(struct json_out *j, const char *key, struct str s);
-void jo_ktext(struct json_out *j, const char *key, const char *text);
-void jo_kown(struct json_out *j, const char *key, const char *text);
-void jo_kint(struct json_out *j, const char *key, int64_t value);
-void jo_kbool(struct json_out *j, const char *key, bool value);
+static inline void jo_kstr(struct json_out *j, const char *key, struct str s)
+{
+    jo_key(j, key);
+    jo_str(j, s);
+}
+static inline void jo_ktext(struct json_out *j, const char *key, const char *text)
+{
+    jo_key(j, key);
+    jo_text(j, text);
+}
+static inline void jo_kown(struct json_out *j, const char *key, const char *text)
+{
+    jo_key(j, key);
+    jo_own(j, text);
+}
+static inline void jo_kint(struct json_out *j, const char *key, int64_t value)
+{
+    jo_key(j, key);
+    jo_int(j, value);
+}
+static inline void jo_kbool(struct json_out *j, const char *key, bool value)
+{
+    jo_key(j, key);
+    jo_bool(j, value);
+}
 /* Contents of a file or a page: left out in redact mode. */
 void jo_kcontent(struct json_out *j, const char *key, struct str s);
 /* The same as the whole answer: its size in redact mode. */

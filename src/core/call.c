@@ -12,7 +12,8 @@
 
 struct call *call_new(void)
 {
-    struct call *call = mem_zero(sizeof *call);
+    struct call *call = mem_grow(NULL, 1, sizeof *call);
+    memset(call, 0, offsetof(struct call, path.text) + 1);
     call->input_fd = -1;
     buf_init(&call->decoded, 0);
     buf_init(&call->packed, 0);

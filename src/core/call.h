@@ -77,7 +77,6 @@ struct call {
     union {
         _Alignas(8) char bytes[CALL_ARGS_MAX];
     } args;
-    struct path path; /* where the dialect's path argument leads, once parsed */
     bool has_path;
     uint64_t edition; /* of the settings that it was last checked with */
     struct verdict verdict;
@@ -125,6 +124,9 @@ struct call {
 
     bool failed;
     struct err err;
+
+    /* Last, because it is large: of a new call's only the beginning is emptied. */
+    struct path path; /* where the dialect's path argument leads, once parsed */
 };
 
 struct call *call_new(void);

@@ -55,6 +55,7 @@ struct lines {
     struct buf held;    /* lines that were read but have to wait */
     bool skipping;      /* the rest of a line that was too long */
     struct awake awake; /* for the next line */
+    struct lines_call *by_id[256];
 
     struct lines_call *calls;
     struct buf out;
@@ -102,28 +103,43 @@ struct lines_call *lines_calls(const struct lines *l)
     return l->calls;
 }
 
-/* Only so that most need no closer look. */
-static uint64_t hash_of(const char *id_json)
+/* Where a call with this name is kept. */
+static struct lines_call **by_id(struct lines *l, const char *id_json)
 {
-    uint64_t hash = 0;
-    for (; id_json && *id_json; id_json++)
+    uint32_t hash = 0;
+    for (; *id_json; id_json++)
         hash = hash * 31 + (unsigned char)*id_json;
-    return hash;
+    return &l->by_id[hash % ARRAY_LEN(l->by_id)];
 }
 
-struct lines_call *lines_find(const struct lines *l, const char *id_json)
+struct lines_call *lines_find(struct lines *l, const char *id_json)
 {
-    uint64_t hash = hash_of(id_json);
-    struct lines_call *c = l->calls;
-    while (c && (c->id_hash != hash || !c->id_json || strcmp(c->id_json, id_json) != 0))
-        c = c->next;
+    struct lines_call *c = *by_id(l, id_json);
+    while (c && strcmp(c->id_json, id_json) != 0)
+        c = c->next_by_id;
     return c;
+}
+
+static void keep_by_id(struct lines *l, struct lines_call *c)
+{
+    struct lines_call **at = by_id(l, c->id_json);
+    c->next_by_id = *at;
+    *at = c;
+}
+
+static void forget_by_id(struct lines *l, struct lines_call *c)
+{
+    struct lines_call **at = by_id(l, c->id_json);
+    while (*at != c)
+        at = &(*at)->next_by_id;
+    *at = c->next_by_id;
 }
 
 void lines_submit(struct lines *l, struct lines_call *c)
 {
     c->lines = l;
-    c->id_hash = hash_of(c->id_json);
+    if (c->id_json)
+        keep_by_id(l, c);
     c->next = l->calls;
     if (l->calls)
         l->calls->prev = c;
@@ -135,6 +151,8 @@ void lines_submit(struct lines *l, struct lines_call *c)
 void lines_drop(struct lines_call *c)
 {
     struct lines *l = c->lines;
+    if (c->id_json)
+        forget_by_id(l, c);
     if (c->next)
         c->next->prev = c->prev;
     if (c->prev)

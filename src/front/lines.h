@@ -28,8 +28,8 @@ struct lines_call {
     struct lines_call *prev;
     struct lines *lines;
     struct call *call;
-    const char *id_json; /* the caller's name for it; borrowed; NULL: it has none */
-    uint64_t id_hash;
+    const char *id_json;           /* the caller's name for it; borrowed; NULL: it has none */
+    struct lines_call *next_by_id; /* among those with names of the same kind */
 };
 
 /* Begins to read. `ended` is called once, when the input is at its end (or the other side is gone) and
@@ -52,7 +52,7 @@ void lines_drop(struct lines_call *c);
 /* The calls on their way, newest first. */
 struct lines_call *lines_calls(const struct lines *lines);
 /* The one on its way that the caller gave this name, or NULL. */
-struct lines_call *lines_find(const struct lines *lines, const char *id_json);
+struct lines_call *lines_find(struct lines *lines, const char *id_json);
 /* Where to write an answer; NULL when nobody reads answers any more. Only until lines_end_answer, which
  * puts the line's end behind it. */
 struct buf *lines_begin_answer(struct lines *lines);

@@ -112,12 +112,12 @@ struct json_out *audit_begin(struct audit *a, const char *kind, const char *call
         clock_format_utc(now, a->stamp);
         a->stamp_ms = now;
     }
-    a->record = (struct json_out){.out = &a->pending, .hide = true};
+    a->record = (struct json_out){.out = &a->pending};
     audit_write_head(&a->record, a->stamp, ++a->seq, kind, a->gate);
-    if (call) {
-        jo_key(&a->record, "call");
-        jo_bytes(&a->record, (struct str){call, strnlen(call, CALL_MAX)});
-    }
+    if (call)
+        jo_kstr(&a->record, "call", (struct str){call, strnlen(call, CALL_MAX)});
+    /* So far there were words of ours alone. */
+    a->record.hide = true;
     a->head = a->pending.len - a->ended;
     if (call)
         follow_call(a, kind, (struct str){call, strnlen(call, CALL_MAX)});

@@ -206,11 +206,7 @@ void audit_write_head(struct json_out *j, const char *ts, int64_t seq, const cha
     jo_kown(j, "ts", ts);
     jo_kint(j, "seq", seq);
     jo_kown(j, "kind", kind);
-    jo_key(j, "gate");
-    if (gate)
-        jo_bytes(j, (struct str){gate, strlen(gate)});
-    else
-        jo_null(j);
+    jo_ktext(j, "gate", gate);
 }
 
 /* --- other slots */
