@@ -18,8 +18,8 @@
 
 enum frame_type {
     /* gate to worker */
-    FRAME_CALL = 1, /* head: {"op":…,"args":{…}}; body: content, or a descriptor that holds it */
-    FRAME_CANCEL,   /* the token says which */
+    FRAME_CALL = 1, /* head: {"op":…,"args":{…},…}; body: content, or a descriptor that holds it */
+    FRAME_CANCEL, /* the token says which */
     /* worker to gate */
     FRAME_CHUNK,  /* a piece of a body too large for one frame; the rest follows */
     FRAME_RESULT, /* head: the operation's reply; body: the last piece */

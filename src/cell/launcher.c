@@ -350,26 +350,32 @@ static pid_t start_worker(const struct cell_spec *spec, int shelf_fd, struct mou
     return pid;
 }
 
-static int launch(const struct cell_spec *spec, const struct trees *trees, int shelf_fd,
-                  worker_fn worker)
+static int make_plan(const struct cell_spec *spec, struct plan *ret, struct err *err)
 {
-    struct err err;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_DUMPABLE, 0);
-    prctl(PR_SET_NAME, "sandgate-cell");
-    umask(0);
     struct place places[PLACES_MAX];
     size_t n_places = 0;
     if (spec->commands)
         mounts_look_at_system(places, &n_places);
     const char *staging = mounts_staging();
-    if (!staging) {
-        err_set(&err, ERR_SANDBOX_UNAVAILABLE, "no folder to build the sandbox on (/tmp, /run)");
-        return give_up(&err);
-    }
+    if (!staging)
+        return err_set(err, ERR_SANDBOX_UNAVAILABLE,
+                       "no folder to build the sandbox on (/tmp, /run)");
+    plan_make(spec, places, n_places, staging, ret);
+    return 0;
+}
+
+static int launch(const struct cell_spec *spec, const struct trees *trees, int shelf_fd, int go,
+                  worker_fn worker)
+{
+    struct err err;
     struct plan plan;
     struct mounting mounting;
-    plan_make(spec, places, n_places, staging, &plan);
+    /* The plan is made while the other side still maps this one's user. */
+    if (make_plan(spec, &plan, &err) < 0 || identity_enter(spec, go, &err) < 0)
+        return give_up(&err);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_NAME, "sandgate-cell");
+    umask(0);
     mounting_init(&mounting, &plan, spec, trees);
     if (mounting_continue(&mounting, &err) < 0 || lock_bounds(&err) < 0)
         return give_up(&err);
@@ -404,8 +410,7 @@ int launcher_main(worker_fn worker)
     /* The launcher is the gate's own child, so that it dies with the gate and the gate can wait for it. */
     pid_t pid = identity_clone(go, &err);
     if (pid == 0)
-        _exit(identity_enter(&spec, go[0], &err) < 0 ? give_up(&err)
-                                                     : launch(&spec, &trees, shelf_fd, worker));
+        _exit(launch(&spec, &trees, shelf_fd, go[0], worker));
     if (pid > 0)
         report(FRAME_STARTED, "pid", NULL, pid);
     if (pid < 0 || identity_map(&spec, pid, go[1], &err) < 0)

@@ -99,6 +99,8 @@ int flight_frame(const struct call *call, uint32_t processor, struct buf *head, 
     if (call->sent_from)
         jo_kint(&j, "gate", call->sent_from);
     jo_kint(&j, "limit", (int64_t)call->reply_body.max);
+    if (call->quick)
+        jo_kbool(&j, "quick", true);
     if (call->verdict.as_named)
         jo_kbool(&j, "as_named", true);
     jo_key(&j, "args");

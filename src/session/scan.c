@@ -101,6 +101,7 @@ void scan_start(struct session *s)
                                                       .path = call_path_text(call),
                                                       .max_entries = ENTRIES_MAX,
                                                       .max_depth = DEPTH_MAX};
+        call->quick = true;
         session_send(s, call);
     }
 }

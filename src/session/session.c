@@ -224,6 +224,7 @@ static void send_rules(struct session *s, const struct config *config)
 {
     struct call *call = session_own_call(s, OP_RULES, 0, ".", came);
     call->request.rules = (struct op_rules_request){.path = call_path_text(call)};
+    call->quick = true;
     settings_pack_rules(config, &s->rules);
     call->request_body = buf_str(&s->rules);
     s->to_come++;
@@ -387,6 +388,7 @@ static int open_cell(struct session *s, struct err *err)
         call = session_own_call(s, OP_STAT, 0, ".", came);
         call->request.stat = (struct op_stat_request){.path = call_path_text(call)};
     }
+    call->quick = true;
     session_send(s, call);
     return 0;
 }

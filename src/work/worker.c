@@ -76,6 +76,7 @@ struct worker {
     struct replies replies;
     struct slot slots[THREADS_MAX];
     unsigned threads;
+    bool started;  /* all of them, not only the first */
     unsigned busy; /* threads at a call; of several, one is always left to hear of cancels */
     int help_fd;
     atomic_uint waiting; /* threads that wait for the next call */
@@ -200,6 +201,29 @@ static int map_body(int fd, struct mapping *ret, struct err *err)
     return 0;
 }
 
+static void *serve(void *arg);
+
+/* What the gate asks for itself, before others ask and before commands run, is done sooner without them. 0 or
+ * -errno. */
+static int start_others(struct worker *worker)
+{
+    static struct thread threads[THREADS_MAX];
+    if (worker->started)
+        return 0;
+    worker->started = true;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    int r = 0;
+    for (unsigned i = 1; r == 0 && i < worker->threads; i++) {
+        pthread_t id;
+        threads[i] = (struct thread){worker, i};
+        r = -pthread_create(&id, &attr, serve, &threads[i]);
+    }
+    pthread_attr_destroy(&attr);
+    return r;
+}
+
 static int serve_call(struct worker *worker, struct work *w, const struct frame *frame, int body_fd)
 {
     struct err err;
@@ -212,6 +236,8 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
         return replies_error(&worker->replies, frame->token, &err);
     }
     yyjson_val *root = yyjson_doc_get_root(doc);
+    if (!yyjson_get_bool(yyjson_obj_get(root, "quick")) && start_others(worker) < 0)
+        return -EAGAIN;
     const struct op *op = find_op(json_str(yyjson_obj_get(root, "op")));
     CLEANUP(mapping_done) struct mapping mapping = {0};
     int r = op ? 0 : err_set(&err, ERR_INTERNAL, "an operation the worker does not know");
@@ -250,6 +276,7 @@ void work_slow(struct work *w)
     if (w->slow)
         return;
     w->slow = true;
+    start_others(w->worker);
     processor_avoid(w->gate);
     replies_flush(w->replies);
     /* When the queue is full there is help enough. */
@@ -394,7 +421,7 @@ static void *serve(void *arg)
 int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, struct shelf shelf)
 {
     static struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    static struct thread threads[THREADS_MAX];
+    struct thread first = {&worker, 0};
     worker.fd = work_fd;
     replies_init(&worker.replies, work_fd, shelf);
     worker.help_fd = CELL_HELP_FD;
@@ -403,17 +430,7 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, str
         worker.roots[i] = (struct beneath_root){roots[i], spec->roots[i].inside,
                                                 spec->roots[i].host, spec->roots[i].writable};
     worker.threads = spec->threads < THREADS_MAX ? spec->threads : THREADS_MAX;
-    pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    for (unsigned i = 0; i < worker.threads; i++) {
-        threads[i] = (struct thread){&worker, i};
-        pthread_t id;
-        /* The first call is served by this thread itself, below. */
-        if (i > 0 && pthread_create(&id, &attr, serve, &threads[i]) != 0)
-            return 1;
-    }
-    serve(&threads[0]);
+    serve(&first);
     replies_done(&worker.replies);
     pthread_mutex_lock(&worker.lock);
     guard_unref(TAKE_PTR(worker.guard));
