@@ -13,7 +13,6 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
-#include "base/processor.h"
 #include "cell/cell_spawn.h"
 #include "core/arg.h"
 
@@ -213,28 +212,18 @@ bool cell_is_ready(const struct cell *cell)
     return cell->ready;
 }
 
-/* What a cell says is not believed: this pid is going to be killed. */
-static bool is_own_child(int64_t pid)
-{
-    siginfo_t info;
-    return pid > 1 && pid <= INT32_MAX &&
-           waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
 static void take_message(struct cell *cell, const struct frame *frame)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
     if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, NULL) < 0)
         return;
-    yyjson_val *root = yyjson_doc_get_root(doc);
-    yyjson_val *message = yyjson_obj_get(root, "message");
+    yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(doc), "message");
     /* The first is the cause. */
     if (frame->type == FRAME_FAILED && yyjson_is_str(message) && !cell->why[0])
         snprintf(cell->why, sizeof cell->why, "%s", yyjson_get_str(message));
-    yyjson_val *pid = yyjson_obj_get(root, "pid");
-    if (frame->type == FRAME_STARTED && yyjson_is_int(pid) && cell->launcher == 0 &&
-        is_own_child(yyjson_get_sint(pid))) {
-        cell->launcher = (pid_t)yyjson_get_sint(pid);
+    pid_t pid = cell_started(frame);
+    if (pid && cell->launcher == 0) {
+        cell->launcher = pid;
         remember(cell->launcher);
     }
 }
@@ -412,7 +401,6 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
                const struct cell_events *events, void *arg, struct err *err)
 {
     FD_AT_END int shelf = shelf_fd;
-    processor_part();
     struct cell_process process;
     int r = spawn_with(spec, shelf, &process);
     /* One that was made ready before, and that somebody killed. */

@@ -10,6 +10,8 @@
 
 #include "base/attr.h"
 #include "base/fd.h"
+#include "base/json.h"
+#include "base/processor.h"
 #include "cell/cell.h"
 #include "cell/launcher.h"
 
@@ -78,6 +80,7 @@ static int spawn(struct cell_process *ret)
     int control[2] = {-1, -1};
     int work[2] = {-1, -1};
     int help[2] = {-1, -1};
+    processor_part(); /* what it may run on goes over to the child */
     int r = make_pair(SOCK_SEQPACKET, control);
     if (r == 0)
         r = make_pair(SOCK_SEQPACKET, work);
@@ -110,13 +113,44 @@ void cell_prepare(void)
         prepared.pid = 0;
 }
 
+/* What a cell says is not believed: this pid is going to be killed. */
+static bool is_own_child(int64_t pid)
+{
+    siginfo_t info;
+    return pid > 1 && pid <= INT32_MAX &&
+           waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+pid_t cell_started(const struct frame *frame)
+{
+    JSON_AT_END yyjson_doc *doc = NULL;
+    if (frame->type != FRAME_STARTED ||
+        json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, NULL) < 0)
+        return 0;
+    yyjson_val *pid = yyjson_obj_get(yyjson_doc_get_root(doc), "pid");
+    return yyjson_is_int(pid) && is_own_child(yyjson_get_sint(pid)) ? (pid_t)yyjson_get_sint(pid)
+                                                                    : 0;
+}
+
+static void end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
 void cell_process_end(struct cell_process *process)
 {
+    static char buffer[FRAME_BYTES_MAX];
     if (!process->pid)
         return;
-    kill(process->pid, SIGKILL);
-    while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    end(process->pid);
+    /* It may have started the launcher already. */
+    for (struct frame frame; frame_poll(process->control, buffer, &frame) == 1;) {
+        pid_t launcher = cell_started(&frame);
+        if (launcher)
+            end(launcher);
+    }
     close_all(process);
     process->pid = 0;
 }

@@ -4,6 +4,8 @@
 
 #include <sys/types.h>
 
+#include "cell/frame.h"
+
 /* It waits for its specification; these are the gate's ends of its sockets. */
 struct cell_process {
     pid_t pid;
@@ -14,7 +16,10 @@ struct cell_process {
 
 /* The one that was prepared, or a new one. 0 or -errno. */
 int cell_spawn(struct cell_process *ret);
-/* Kills it and waits for it. Nothing where there is none. */
+/* Kills it, with the launcher that it may have started, and waits for both. Nothing where there is none. */
 void cell_process_end(struct cell_process *process);
+
+/* The launcher that it says it started, if that is a child of this process; else 0. */
+pid_t cell_started(const struct frame *frame);
 
 #endif

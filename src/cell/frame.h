@@ -25,7 +25,7 @@ enum frame_type {
     FRAME_RESULT, /* head: the operation's reply; body: the last piece */
     FRAME_ERROR,  /* head: {"code":…,"reason":…,"message":…} */
     /* gate to launcher, once */
-    FRAME_SPEC, /* head: what to build; perhaps with the shelf's descriptor */
+    FRAME_SPEC, /* head: what to build; perhaps with the shelf's descriptor; the helper hands it on with more */
     /* launcher to gate */
     FRAME_STARTED, /* head: {"pid":…} */
     FRAME_READY,   /* the cell is locked and serves */
@@ -65,7 +65,7 @@ size_t frame_bytes(const struct frame *frame);
 void frame_add(struct buf *message, const struct frame *frame);
 
 /* Descriptors that travel with a frame. */
-#define FRAME_FDS_MAX 8
+#define FRAME_FDS_MAX 40
 struct frame_fds {
     int fd[FRAME_FDS_MAX];
     size_t n;

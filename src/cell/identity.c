@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -104,22 +105,24 @@ static int take_root(const struct cell_root *root, const struct cell_spec *spec,
     return mounts_check_identity(*ret_tree, root, err);
 }
 
-static int write_maps(pid_t pid, const struct cell_spec *spec)
+static int write_maps(pid_t pid, uint32_t uid, uint32_t gid, struct err *err)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/setgroups", (int)pid);
     int r = write_file(path, "deny");
     if (r == 0)
-        r = write_map(pid, "uid_map", spec->uid, spec->uid);
-    return r < 0 ? r : write_map(pid, "gid_map", spec->gid, spec->gid);
+        r = write_map(pid, "uid_map", uid, uid);
+    if (r == 0)
+        r = write_map(pid, "gid_map", gid, gid);
+    if (r == 0)
+        return 0;
+    errno = -r;
+    return failed(err, "mapping the cell's user", "");
 }
 
 int identity_take_trees(const struct cell_spec *spec, struct trees *ret, struct err *err)
 {
-    for (size_t i = 0; i < ROOTS_MAX; i++)
-        ret->root[i] = -1;
-    for (size_t i = 0; i < SHOWN_MAX; i++)
-        ret->shown[i] = -1;
+    trees_init(ret);
     if (geteuid() != 0)
         return 0;
     for (size_t i = 0; i < spec->n_roots; i++) {
@@ -133,48 +136,26 @@ int identity_take_trees(const struct cell_spec *spec, struct trees *ret, struct 
     return 0;
 }
 
+/* A process whose user is root is closed to all others, and its files can be written by root all the same. */
+static bool maps_at_once(void)
+{
+    return geteuid() != 0;
+}
+
 /* The trees in this process's descriptors may be root's files made writable for the cell's uid, and the control
  * socket is what the gate believes. Whoever has that uid could take them from a dumpable process (pidfd_getfd,
- * ptrace), so it is none from before it has that uid. */
-static int become(const struct cell_spec *spec, struct err *err)
+ * ptrace), so it is none from before it has that uid, and as soon as its maps are written. */
+static int close_to_others(struct err *err)
 {
-    if (prctl(PR_SET_DUMPABLE, 0) < 0)
-        return failed(err, "closing its process files", "");
-    if (setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
-        setresuid(spec->uid, spec->uid, spec->uid) < 0)
-        return failed(err, "becoming the cell's user", "");
-    return 0;
+    return prctl(PR_SET_DUMPABLE, 0) < 0 ? failed(err, "closing its process files", "") : 0;
 }
 
-int identity_enter(const struct cell_spec *spec, int go, struct err *err)
-{
-    char byte;
-    ssize_t n = read(go, &byte, 1);
-    close(go);
-    if (n != 1)
-        _exit(1); /* the other side tells why */
-    return become(spec, err);
-}
-
-int identity_map(const struct cell_spec *spec, pid_t launcher, int go, struct err *err)
-{
-    int r = write_maps(launcher, spec);
-    if (r == 0)
-        r = fd_write_all(go, "", 1);
-    close(go);
-    wait_for_holder();
-    if (r == 0)
-        return 0;
-    errno = -r;
-    return failed(err, "mapping the cell's user", "");
-}
-
-pid_t identity_clone(int go[2], struct err *err)
+static pid_t start(int go[2], struct err *err)
 {
     if (geteuid() == 0 && setgroups(0, NULL) < 0)
         return failed(err, "leaving root's groups", "");
-    if (pipe2(go, O_CLOEXEC) < 0)
-        return failed(err, "making a pipe", "");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) < 0)
+        return failed(err, "making a pair of sockets", "");
     pid_t pid = (pid_t)syscall(SYS_clone,
                                CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
                                    CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
@@ -184,4 +165,39 @@ pid_t identity_clone(int go[2], struct err *err)
         return failed(err, "making namespaces", NAMESPACE_ADVICE);
     fd_closep(&go[pid == 0]);
     return pid;
+}
+
+int identity_start(pid_t *ret_pid, int *ret_go, struct err *err)
+{
+    int go[2];
+    bool at_once = maps_at_once();
+    char byte;
+    pid_t pid = *ret_pid = start(go, err);
+    if (pid < 0)
+        return -1;
+    *ret_go = go[pid != 0];
+    if (pid == 0 && at_once && read(go[0], &byte, 1) != 1)
+        _exit(1); /* the other side tells why */
+    if (pid > 0 && at_once &&
+        (write_maps(pid, geteuid(), getegid(), err) < 0 || write(go[1], "", 1) != 1))
+        return -1;
+    return close_to_others(err);
+}
+
+int identity_map(const struct cell_spec *spec, pid_t launcher, struct err *err)
+{
+    return maps_at_once() ? 0 : write_maps(launcher, spec->uid, spec->gid, err);
+}
+
+int identity_become(const struct cell_spec *spec, struct err *err)
+{
+    if (setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
+        setresuid(spec->uid, spec->uid, spec->uid) < 0)
+        return failed(err, "becoming the cell's user", "");
+    return close_to_others(err);
+}
+
+void identity_done(void)
+{
+    wait_for_holder();
 }

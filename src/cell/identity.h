@@ -12,13 +12,17 @@
 int identity_take_trees(const struct cell_spec *spec, struct trees *ret, struct err *err);
 
 /* A child, of this process's parent, that is the first process in new user, mount, pid, network, ipc, uts and cgroup
- * namespaces. Both have one end of `go`. 0 in the child, -1 when it failed. */
-pid_t identity_clone(int go[2], struct err *err);
+ * namespaces; what it is to be it is told later. *ret_go leads to the other of the two. *ret_pid is 0 in the child; there
+ * may be one where this failed, too. */
+int identity_start(pid_t *ret_pid, int *ret_go, struct err *err);
 
-/* The parent's part: maps the cell's uid and gid to themselves, and lets the child go on. */
-int identity_map(const struct cell_spec *spec, pid_t launcher, int go, struct err *err);
+/* The parent's part: maps the cell's uid and gid to themselves. */
+int identity_map(const struct cell_spec *spec, pid_t launcher, struct err *err);
 
-/* The child's part: waits for that and becomes the cell's user for good, with all capabilities in its namespace. */
-int identity_enter(const struct cell_spec *spec, int go, struct err *err);
+/* The child's part, after that: becomes the cell's user for good, with all capabilities in its namespace. */
+int identity_become(const struct cell_spec *spec, struct err *err);
+
+/* The parent has done its part. */
+void identity_done(void);
 
 #endif

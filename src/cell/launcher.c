@@ -46,14 +46,72 @@ static int give_up(const struct err *err)
     return 1;
 }
 
-static int receive_spec(struct cell_spec *ret, int *ret_shelf_fd, struct err *err)
+/* What a launcher needs to begin. */
+struct start {
+    struct cell_spec spec;
+    struct trees trees;
+    int shelf_fd; /* -1: none */
+};
+
+static int receive_spec(struct str *ret_text, struct start *ret, struct err *err)
 {
     static char buffer[FRAME_BYTES_MAX];
     struct frame frame;
-    int r = frame_receive(CELL_CONTROL_FD, buffer, 0, &frame, ret_shelf_fd);
+    int r = frame_receive(CELL_CONTROL_FD, buffer, 0, &frame, &ret->shelf_fd);
     if (r != 1 || frame.type != FRAME_SPEC)
         return err_set(err, ERR_INTERNAL, "no specification from the gate");
-    return spec_read(frame.head, ret, err);
+    *ret_text = frame.head;
+    return spec_read(frame.head, &ret->spec, err);
+}
+
+/* Which descriptors come with it: the shelf's, the trees'. */
+struct handed {
+    bool shelf;
+    bool trees;
+};
+
+static int hand_over(int go, struct str text, const struct start *start, struct err *err)
+{
+    _Static_assert(1 + ROOTS_MAX + SHOWN_MAX <= FRAME_FDS_MAX, "all descriptors go with one frame");
+    struct handed handed = {start->shelf_fd >= 0, start->trees.root[0] >= 0};
+    struct frame_fds fds = {0};
+    if (handed.shelf)
+        fds.fd[fds.n++] = start->shelf_fd;
+    for (size_t i = 0; handed.trees && i < start->spec.n_roots; i++)
+        fds.fd[fds.n++] = start->trees.root[i];
+    for (size_t i = 0; handed.trees && i < start->spec.n_shown; i++)
+        fds.fd[fds.n++] = start->trees.shown[i];
+    struct frame frame = {
+        .type = FRAME_SPEC, .head = text, .body = {(const char *)&handed, sizeof handed}};
+    int r = frame_send_fds(go, &frame, &fds);
+    return r < 0 ? err_set(err, ERR_SANDBOX_UNAVAILABLE, "telling the launcher what to be: %s",
+                           strerror(-r))
+                 : 0;
+}
+
+/* Nothing comes where the other side has failed, and tells why. */
+static int take_over(int go, struct start *ret, struct err *err)
+{
+    static char buffer[FRAME_BYTES_MAX];
+    struct frame_fds fds;
+    struct frame frame;
+    struct handed handed;
+    int r = frame_receive_fds(go, buffer, &frame, &fds);
+    close(go);
+    if (r != 1 || frame.body.n != sizeof handed)
+        _exit(1);
+    memcpy(&handed, frame.body.p, sizeof handed);
+    if (spec_read(frame.head, &ret->spec, err) < 0)
+        return -1;
+    trees_init(&ret->trees);
+    size_t next = 0;
+    ret->shelf_fd = handed.shelf ? fds.fd[next++] : -1;
+    for (size_t i = 0; handed.trees && i < ret->spec.n_roots; i++)
+        ret->trees.root[i] = fds.fd[next++];
+    for (size_t i = 0; handed.trees && i < ret->spec.n_shown; i++)
+        ret->trees.shown[i] = fds.fd[next++];
+    return next == fds.n ? 0
+                         : err_set(err, ERR_INTERNAL, "descriptors for the launcher are missing");
 }
 
 static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
@@ -364,25 +422,28 @@ static int make_plan(const struct cell_spec *spec, struct plan *ret, struct err 
     return 0;
 }
 
-static int launch(const struct cell_spec *spec, const struct trees *trees, int shelf_fd, int go,
-                  worker_fn worker)
+static int launch(int go, worker_fn worker)
 {
+    static struct start start;
+    const struct cell_spec *spec = &start.spec;
     struct err err;
     struct plan plan;
     struct mounting mounting;
-    /* The plan is made while the other side still maps this one's user. */
-    if (make_plan(spec, &plan, &err) < 0 || identity_enter(spec, go, &err) < 0)
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (take_over(go, &start, &err) < 0 || make_plan(spec, &plan, &err) < 0 ||
+        identity_become(spec, &err) < 0)
         return give_up(&err);
+    /* Changing uids cleared it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NAME, "sandgate-cell");
     umask(0);
-    mounting_init(&mounting, &plan, spec, trees);
+    mounting_init(&mounting, &plan, spec, &start.trees);
     if (mounting_continue(&mounting, &err) < 0 || lock_bounds(&err) < 0)
         return give_up(&err);
     umask(spec->umask);
     int signals;
-    pid_t pid = start_worker(spec, shelf_fd, &mounting, worker, &signals, &err);
-    fd_closep(&shelf_fd);
+    pid_t pid = start_worker(spec, start.shelf_fd, &mounting, worker, &signals, &err);
+    fd_closep(&start.shelf_fd);
     close(CELL_WORK_FD);
     close(CELL_HELP_FD);
     close(CELL_HELP_SEND_FD);
@@ -398,22 +459,29 @@ static int launch(const struct cell_spec *spec, const struct trees *trees, int s
 int launcher_main(worker_fn worker)
 {
     struct err err;
-    struct cell_spec spec = {0};
-    struct trees trees;
-    int go[2];
-    int shelf_fd = -1;
+    struct err later;
+    struct str text = {0};
+    struct start start = {.shelf_fd = -1};
+    int go = -1;
     if (close_range(CELL_LAST_FD + 1, ~0U, 0) < 0)
         return 1;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (receive_spec(&spec, &shelf_fd, &err) < 0 || identity_take_trees(&spec, &trees, &err) < 0)
-        return give_up(&err);
-    /* The launcher is the gate's own child, so that it dies with the gate and the gate can wait for it. */
-    pid_t pid = identity_clone(go, &err);
+    /* The launcher is the gate's own child, so that it dies with the gate and the gate can wait for it. Its namespaces
+     * are made while the gate may still be finding out what is to be in them. */
+    pid_t pid;
+    int made = identity_start(&pid, &go, &err);
     if (pid == 0)
-        _exit(launch(&spec, &trees, shelf_fd, go[0], worker));
+        _exit(made < 0 ? give_up(&err) : launch(go, worker));
     if (pid > 0)
         report(FRAME_STARTED, "pid", NULL, pid);
-    if (pid < 0 || identity_map(&spec, pid, go[1], &err) < 0)
+    /* A gate that has asked for nothing hears of no failure. */
+    if (receive_spec(&text, &start, &later) < 0)
+        return give_up(&later);
+    if (made < 0)
         return give_up(&err);
+    if (identity_take_trees(&start.spec, &start.trees, &err) < 0 ||
+        identity_map(&start.spec, pid, &err) < 0 || hand_over(go, text, &start, &err) < 0)
+        return give_up(&err);
+    identity_done();
     return 0;
 }

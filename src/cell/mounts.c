@@ -286,6 +286,14 @@ static int apply_step(const struct step *step, const struct cell_spec *spec,
     return err_set(err, ERR_INTERNAL, "unknown step %d", (int)step->kind);
 }
 
+void trees_init(struct trees *ret)
+{
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        ret->root[i] = -1;
+    for (size_t i = 0; i < SHOWN_MAX; i++)
+        ret->shown[i] = -1;
+}
+
 void mounting_init(struct mounting *m, const struct plan *plan, const struct cell_spec *spec,
                    const struct trees *trees)
 {

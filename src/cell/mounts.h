@@ -12,6 +12,9 @@ struct trees {
     int shown[SHOWN_MAX];
 };
 
+/* To be taken here, all of them. */
+void trees_init(struct trees *ret);
+
 /* A plan that is being carried out. */
 struct mounting {
     const struct plan *plan;

@@ -5,6 +5,7 @@ make; and workspaces with names of all kinds.
 
 import hashlib
 import os
+import signal
 import subprocess
 import time
 
@@ -277,6 +278,21 @@ def beside_file_calls(form):
             check(gate.ok("read_file", path=f"c{i}")["content"] == f"{i}\n", "files of commands")
 
 
+def all_processors(form):
+    """commands have all processors, whatever the gate did for calls one at a time, also in a second cell"""
+    place = Place(form, "processors")
+    place.form.write(place.workspace / "file", "x")
+    here = f"{len(os.sched_getaffinity(0))}\n"
+    with place.gate() as gate:
+        for _ in range(3):
+            for _ in range(300):
+                gate.ok("read_file", path="file")
+            launcher = gate.launcher()
+            os.kill(launcher, signal.SIGKILL)
+            wait_until(lambda old=launcher: set(lib.children(gate.pid)) - {old}, "the next cell's process")
+            check(output(gate, "nproc") == here, "fewer than there are")
+
+
 def two_gates(form):
     """two gates on one workspace: the same files, nothing else in common"""
     place, other = Place(form, "two"), Place(form, "two-b")
@@ -410,6 +426,7 @@ if __name__ == "__main__":
         at_the_same_time,
         back_to_back,
         beside_file_calls,
+        all_processors,
         two_gates,
         own_toolchain,
         whose_files,
