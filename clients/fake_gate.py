@@ -82,6 +82,8 @@ def counts():
     """Answers no call before as many are there as $FAKE_CALLS says; then tells how many came at once."""
     seen = []
     for call in lines():
+        if "cancel" in call:
+            continue
         seen.append(call)
         if len(seen) == int(os.environ["FAKE_CALLS"]):
             break

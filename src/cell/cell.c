@@ -44,8 +44,8 @@ struct cell {
     unsigned open_handles;
     pid_t helper;
     pid_t launcher;
-    bool ready;
-    bool dying; /* no more frames; `dead` is due */
+    unsigned ready; /* of launcher and worker, how many are */
+    bool dying;     /* no more frames; `dead` is due */
     bool told;
     bool freed;
     char why[256];
@@ -134,6 +134,9 @@ void cell_reap(void)
             continue;
         }
         *at = cell->next_dying;
+        /* One of its group that was never told of. */
+        while (waitpid(-cell->helper, NULL, WNOHANG) > 0)
+            continue;
         tell(cell);
         at = &dying_cells; /* whoever was told may have changed the list */
     }
@@ -169,11 +172,23 @@ static void drop_unsent(struct cell *cell)
     cell->unflushed = false;
 }
 
+static void take_message(struct cell *cell, const struct frame *frame);
+
+/* It may have said which its first process is, or why it ends, and was not heard yet. */
+static void hear_last_words(struct cell *cell)
+{
+    static char buffer[FRAME_BYTES_MAX];
+    for (struct frame frame; frame_poll(cell->control_fd, buffer, &frame) == 1;)
+        take_message(cell, &frame);
+}
+
 void cell_kill(struct cell *cell, const char *why)
 {
     if (cell->dying)
         return;
     cell->dying = true;
+    if (!cell->launcher)
+        hear_last_words(cell);
     if (!cell->why[0])
         snprintf(cell->why, sizeof cell->why, "%s", why);
     end_process(cell->launcher);
@@ -209,7 +224,7 @@ void cell_help(struct cell *cell)
 
 bool cell_is_ready(const struct cell *cell)
 {
-    return cell->ready;
+    return cell->ready >= 2;
 }
 
 static void take_message(struct cell *cell, const struct frame *frame)
@@ -238,14 +253,15 @@ static void on_control(uv_poll_t *handle, int status, int events)
     while (r > 0 && !cell->dying) {
         r = frame_poll(cell->control_fd, buffer, &frame);
         if (r == 1 && frame.type == FRAME_READY)
-            cell->ready = true;
+            cell->ready++;
         else if (r == 1 && frame.type == FRAME_ENDED)
             cell->events->ended(cell->arg, &frame);
         else if (r == 1)
             take_message(cell, &frame);
     }
     if (r != -EAGAIN)
-        cell_kill(cell, cell->ready ? "the cell ended" : "the cell ended before it was ready");
+        cell_kill(cell,
+                  cell_is_ready(cell) ? "the cell ended" : "the cell ended before it was ready");
 }
 
 static void update_interest(struct cell *cell);

@@ -132,25 +132,14 @@ pid_t cell_started(const struct frame *frame)
                                                                     : 0;
 }
 
-static void end(pid_t pid)
-{
-    kill(pid, SIGKILL);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
-}
-
 void cell_process_end(struct cell_process *process)
 {
-    static char buffer[FRAME_BYTES_MAX];
     if (!process->pid)
         return;
-    end(process->pid);
-    /* It may have started the launcher already. */
-    for (struct frame frame; frame_poll(process->control, buffer, &frame) == 1;) {
-        pid_t launcher = cell_started(&frame);
-        if (launcher)
-            end(launcher);
-    }
+    /* The launcher, if there is one by now, is a child as well, and in the same group. */
+    kill(-process->pid, SIGKILL);
+    while (waitpid(-process->pid, NULL, 0) > 0 || errno == EINTR)
+        continue;
     close_all(process);
     process->pid = 0;
 }

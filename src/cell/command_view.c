@@ -15,7 +15,7 @@ static int failed(struct err *err, const char *what)
     return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s: %s", what, strerror(errno));
 }
 
-/* Folders that only file tools have are in this process's way too: they are taken out of its view. */
+/* Folders that only file tools have are not mounted here. */
 static bool is_hidden(const struct cell_spec *spec, size_t root)
 {
     return !spec->roots[root].commands;
@@ -28,26 +28,6 @@ static bool hides_any(const struct cell_spec *spec)
             return true;
     }
     return false;
-}
-
-static bool holds_another(const struct cell_spec *spec, size_t root)
-{
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        if (!is_hidden(spec, i) && path_rest(spec->roots[i].inside, spec->roots[root].inside))
-            return true;
-    }
-    return false;
-}
-
-/* One that holds a folder that stays is left to Landlock. */
-static int hide_roots(const struct cell_spec *spec, struct err *err)
-{
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        if (is_hidden(spec, i) && !holds_another(spec, i) &&
-            umount2(spec->roots[i].inside, MNT_DETACH) < 0 && errno != EINVAL && errno != ENOENT)
-            return failed(err, "hiding a folder");
-    }
-    return 0;
 }
 
 /* The operator named the machine's own /tmp as a folder for commands. */
@@ -80,8 +60,6 @@ int command_mount(const struct cell_spec *spec, struct err *err)
 {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return failed(err, "mounting /proc");
-    if (hide_roots(spec, err) < 0)
-        return -1;
     if (!has_own_tmp(spec) && make_tmp(spec, err) < 0)
         return -1;
     if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,

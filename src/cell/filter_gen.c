@@ -53,7 +53,6 @@ static const char *const allowed[] = {
     /* memory and threads */
     "munmap",
     "mremap",
-    "madvise",
     "brk",
     "futex",
     "set_robust_list",
@@ -111,6 +110,10 @@ static void add_conditional(scmp_filter_ctx ctx)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
                              SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
                              SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_SHARED, 0));
+    /* What it shares with the gate stays whole. */
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(madvise), 1,
+                             SCMP_A2(SCMP_CMP_NE, MADV_REMOVE));
     /* Itself only. */
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sched_setaffinity), 1,

@@ -101,14 +101,14 @@ static int take_device(const char *path, int *ret_tree, struct err *err)
     return 0;
 }
 
-static int take_slot(const struct step *step, const struct cell_spec *spec,
-                     const struct trees *trees, int *slots, struct err *err)
+static int take_slot(const struct step *step, const struct cell_spec *spec, struct trees *trees,
+                     int *slots, struct err *err)
 {
-    int before = step->root >= 0    ? trees->root[step->root]
-                 : step->shown >= 0 ? trees->shown[step->shown]
-                                    : -1;
-    if (before >= 0) {
-        slots[step->slot] = before;
+    int *before = step->root >= 0    ? &trees->root[step->root]
+                  : step->shown >= 0 ? &trees->shown[step->shown]
+                                     : NULL;
+    if (before && *before >= 0) {
+        slots[step->slot] = TAKE_FD(*before);
         return 0;
     }
     if (step->device)
@@ -224,6 +224,14 @@ static int seal(struct err *err)
     return 0;
 }
 
+static int leave(const char *path, struct err *err)
+{
+    /* It may have gone with another that it lay in. */
+    if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL && errno != ENOENT)
+        return failed(err, "taking away", path);
+    return 0;
+}
+
 /* Not attached yet. It shows the processes of the pid namespace that this one is in. */
 static int make_proc(int *ret_tree, struct err *err)
 {
@@ -238,8 +246,8 @@ static int make_proc(int *ret_tree, struct err *err)
     return 0;
 }
 
-static int apply_step(const struct step *step, const struct cell_spec *spec,
-                      const struct trees *trees, int *slots, struct err *err)
+static int apply_step(const struct step *step, const struct cell_spec *spec, struct trees *trees,
+                      int *slots, struct err *err)
 {
     switch (step->kind) {
     case STEP_PRIVATE:
@@ -276,6 +284,8 @@ static int apply_step(const struct step *step, const struct cell_spec *spec,
         slots[step->slot] = open_tree(AT_FDCWD, step->from,
                                       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
         return slots[step->slot] < 0 ? failed(err, "taking a copy of", step->from) : 0;
+    case STEP_LEAVE:
+        return leave(step->to, err);
     case STEP_WORKER:
         return 0;
     case STEP_PIVOT:
@@ -295,7 +305,7 @@ void trees_init(struct trees *ret)
 }
 
 void mounting_init(struct mounting *m, const struct plan *plan, const struct cell_spec *spec,
-                   const struct trees *trees)
+                   struct trees *trees)
 {
     *m = (struct mounting){.plan = plan, .spec = spec, .trees = trees};
     m->slots = mem_grow(NULL, (size_t)plan->slots, sizeof *m->slots);
@@ -321,6 +331,11 @@ void mounting_done(struct mounting *m)
         fd_closep(&m->slots[i]);
     free(m->slots);
     m->slots = NULL;
+    /* Those of folders that are there anyway. */
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        fd_closep(&m->trees->root[i]);
+    for (size_t i = 0; i < SHOWN_MAX; i++)
+        fd_closep(&m->trees->shown[i]);
 }
 
 void mounts_look_at_system(struct place places[PLACES_MAX], size_t *ret_count)

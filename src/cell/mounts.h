@@ -19,13 +19,13 @@ void trees_init(struct trees *ret);
 struct mounting {
     const struct plan *plan;
     const struct cell_spec *spec;
-    const struct trees *trees;
+    struct trees *trees;
     int *slots;
     size_t next;
 };
 
 void mounting_init(struct mounting *m, const struct plan *plan, const struct cell_spec *spec,
-                   const struct trees *trees);
+                   struct trees *trees);
 /* Goes on after STEP_WORKER, or to it, or to the end. */
 int mounting_continue(struct mounting *m, struct err *err);
 /* Closes what the steps have opened. */

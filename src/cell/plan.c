@@ -76,10 +76,10 @@ static void make_link(struct plan *plan, const char *target, const char *path)
 /* A read-only copy of a folder laid over itself: the kernel then refuses to change, rename or
  * remove it from inside. The folders on the way to it become mount points too, else one of them could
  * be renamed and another made in its place. */
-static void protect(struct plan *plan, const struct cell_root *root)
+static void protect(struct plan *plan, const char *root, const char *folder)
 {
-    FREE_AT_END char *path = mem_format("%s/%s", relative(root->inside), root->protect);
-    for (char *at = path + strlen(relative(root->inside)) + 1; (at = strchr(at, '/')); at++) {
+    FREE_AT_END char *path = mem_format("%s/%s", relative(root), folder);
+    for (char *at = path + strlen(relative(root)) + 1; (at = strchr(at, '/')); at++) {
         *at = '\0';
         add(plan, STEP_PIN)->to = mem_dup(path);
         *at = '/';
@@ -92,6 +92,7 @@ static void protect(struct plan *plan, const struct cell_root *root)
 /* What only commands have. */
 struct for_commands {
     const struct cell_spec *spec;
+    char *const *at; /* where the spec's roots are mounted */
     const struct place *places;
     size_t n_places;
     int place_slots[PLACES_MAX]; /* -1: none, here and below */
@@ -100,14 +101,20 @@ struct for_commands {
     int proc_slot;
 };
 
-/* A folder of the cell is what is seen there, and nothing is laid over a part of it. */
-static bool is_in_root(const struct cell_spec *spec, const char *path)
+/* Whether it is, or lies in, a folder of the cell that commands have (or one that they have not). */
+static bool is_in_root(const struct for_commands *c, const char *path, bool commands)
 {
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        if (path_rest(path, spec->roots[i].inside))
+    for (size_t i = 0; i < c->spec->n_roots; i++) {
+        if (c->spec->roots[i].commands == commands && path_rest(path, c->at[i]))
             return true;
     }
     return false;
+}
+
+/* A folder of the cell is what is seen there, and nothing is laid over a part of it. */
+static bool is_taken(const struct for_commands *c, const char *path)
+{
+    return is_in_root(c, path, true);
 }
 
 /* Whether the machine's own places show it anyway. */
@@ -124,19 +131,19 @@ static void clone_for_commands(struct plan *plan, struct for_commands *c)
 {
     const struct cell_spec *spec = c->spec;
     for (size_t i = 0; i < c->n_places; i++) {
-        bool seen = c->places[i].kind == PLACE_FOLDER && !is_in_root(spec, c->places[i].path);
+        bool seen = c->places[i].kind == PLACE_FOLDER && !is_taken(c, c->places[i].path);
         c->place_slots[i] = seen ? clone_tree(plan, c->places[i].path, -1, true) : -1;
     }
     for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
         c->device_slots[i] = -1;
-        if (is_in_root(spec, devices[i]))
+        if (is_taken(c, devices[i]))
             continue;
         c->device_slots[i] = clone_tree(plan, devices[i], -1, false);
         plan->steps[plan->count - 1].device = true;
     }
     for (size_t i = 0; i < spec->n_shown; i++) {
         c->shown_slots[i] = -1;
-        if (is_in_root(spec, spec->shown[i]) || is_in_place(c, spec->shown[i]))
+        if (is_taken(c, spec->shown[i]) || is_in_place(c, spec->shown[i]))
             continue;
         c->shown_slots[i] = clone_tree(plan, spec->shown[i], -1, true);
         plan->steps[plan->count - 1].shown = (int)i;
@@ -181,10 +188,10 @@ static void name_user(struct plan *plan, const struct cell_spec *spec)
 }
 
 /* A folder that was asked for is shown as it is, the machine's /etc too. */
-static void cover(struct plan *plan, const struct cell_spec *spec, const char *path,
+static void cover(struct plan *plan, const struct for_commands *c, const char *path,
                   const char *with)
 {
-    if (is_in_root(spec, path))
+    if (is_taken(c, path))
         return;
     struct step *step = add(plan, STEP_COVER);
     step->from = mem_dup(with);
@@ -221,6 +228,12 @@ static void make_for_commands(struct plan *plan, const struct for_commands *c)
     }
 }
 
+/* A scratch home, unless a folder of the cell is there. */
+static bool has_scratch_home(const struct for_commands *c)
+{
+    return !is_taken(c, PLAN_HOME);
+}
+
 /* Whether what is attached for commands covers it. */
 static bool is_covered(const struct for_commands *c, const char *path)
 {
@@ -232,60 +245,100 @@ static bool is_covered(const struct for_commands *c, const char *path)
         if (c->shown_slots[i] >= 0 && path_rest(path, c->spec->shown[i]))
             return true;
     }
-    return path_rest(path, PLAN_HOME) || path_rest(path, "/proc");
+    return (has_scratch_home(c) && path_rest(path, PLAN_HOME)) || path_rest(path, "/proc");
+}
+
+/* Folders that commands do not have go; those that would go with them, or would be covered, are taken before. */
+static void leave_folders(struct plan *plan, const struct for_commands *c, int *ret_kept)
+{
+    const struct cell_spec *spec = c->spec;
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        ret_kept[i] = -1;
+        if (!spec->roots[i].commands ||
+            !(is_covered(c, c->at[i]) || is_in_root(c, c->at[i], false)))
+            continue;
+        struct step *step = add(plan, STEP_KEEP);
+        ret_kept[i] = step->slot = plan->slots++;
+        step->from = mem_dup(relative(c->at[i]));
+    }
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (!spec->roots[i].commands && !spec->system)
+            add(plan, STEP_LEAVE)->to = mem_dup(relative(c->at[i]));
+    }
+}
+
+/* In the scratch home there are no folders to attach to yet. */
+static void attach_in_home(struct plan *plan, const struct for_commands *c, int slot,
+                           const char *to)
+{
+    if (slot >= 0 && has_scratch_home(c) && path_rest(to, PLAN_HOME))
+        make_folder(plan, to);
+    attach(plan, slot, to);
 }
 
 static void attach_for_commands(struct plan *plan, const struct for_commands *c)
 {
     int kept[ROOTS_MAX];
-    for (size_t i = 0; i < c->spec->n_roots; i++) {
-        kept[i] = -1;
-        if (!is_covered(c, c->spec->roots[i].inside))
-            continue;
-        struct step *step = add(plan, STEP_KEEP);
-        kept[i] = step->slot = plan->slots++;
-        step->from = mem_dup(relative(c->spec->roots[i].inside));
-    }
+    leave_folders(plan, c, kept);
     for (size_t i = 0; i < c->n_places; i++)
         attach(plan, c->place_slots[i], c->places[i].path);
     for (size_t i = 0; i < ARRAY_LEN(devices); i++)
         attach(plan, c->device_slots[i], devices[i]);
-    if (!is_in_root(c->spec, PLAN_HOME)) {
+    if (has_scratch_home(c)) {
         struct step *home = add(plan, STEP_SCRATCH);
         home->bytes = c->spec->home_bytes;
         home->to = mem_dup(relative(PLAN_HOME));
     }
     for (size_t i = 0; i < c->spec->n_shown; i++)
-        attach(plan, c->shown_slots[i], c->spec->shown[i]);
+        attach_in_home(plan, c, c->shown_slots[i], c->spec->shown[i]);
     attach(plan, c->proc_slot, "proc");
     for (size_t i = 0; i < c->spec->n_roots; i++)
-        attach(plan, kept[i], c->spec->roots[i].inside);
+        attach_in_home(plan, c, kept[i], c->at[i]);
     /* Nothing of it can be written to any more, and links lead nowhere but into the cell. */
-    cover(plan, c->spec, "/etc/passwd", PLAN_PASSWD);
-    cover(plan, c->spec, "/etc/group", PLAN_GROUP);
+    cover(plan, c, "/etc/passwd", PLAN_PASSWD);
+    cover(plan, c, "/etc/group", PLAN_GROUP);
+}
+
+/* Where a folder is mounted: a link of the machine's leads to what it led to there. */
+static char *mounted_at(const char *inside, const struct place *places, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *rest = places[i].kind == PLACE_LINK ? path_rest(inside, places[i].path) : NULL;
+        if (rest)
+            return mem_format("/%s%s%s", relative(places[i].target), *rest ? "/" : "",
+                              relative(rest));
+    }
+    return mem_dup(inside);
 }
 
 void plan_make(const struct cell_spec *spec, const struct place *places, size_t n_places,
                const char *staging, struct plan *ret)
 {
     int root_slots[ROOTS_MAX];
-    struct for_commands c = {
-        .spec = spec, .places = places, .n_places = n_places < PLACES_MAX ? n_places : PLACES_MAX};
+    char *at[ROOTS_MAX];
+    struct for_commands c = {.spec = spec,
+                             .at = at,
+                             .places = places,
+                             .n_places = n_places < PLACES_MAX ? n_places : PLACES_MAX};
     *ret = (struct plan){0};
     add(ret, STEP_PRIVATE);
     /* All copies first: once a tmpfs covers the staging folder, what lay beneath is out of reach. */
-    for (size_t i = 0; i < spec->n_roots; i++)
+    for (size_t i = 0; i < spec->n_roots; i++) {
         root_slots[i] = clone_tree(ret, spec->roots[i].host, (int)i, !spec->roots[i].writable);
+        at[i] = mounted_at(spec->roots[i].inside, places, c.n_places);
+    }
     if (spec->commands)
         clone_for_commands(ret, &c);
     add(ret, STEP_TMPFS)->to = mem_dup(staging);
     if (spec->commands)
         make_for_commands(ret, &c);
+    /* All of them first, so that one that lies in another has a place without that, too. */
+    for (size_t i = 0; i < spec->n_roots; i++)
+        make_folder(ret, at[i]);
     for (size_t i = 0; i < spec->n_roots; i++) {
-        make_folder(ret, spec->roots[i].inside);
-        attach(ret, root_slots[i], spec->roots[i].inside);
+        attach(ret, root_slots[i], at[i]);
         if (spec->roots[i].protect)
-            protect(ret, &spec->roots[i]);
+            protect(ret, at[i], spec->roots[i].protect);
     }
     add(ret, STEP_PIVOT);
     add(ret, STEP_SEAL);
@@ -294,6 +347,8 @@ void plan_make(const struct cell_spec *spec, const struct place *places, size_t 
             add(ret, STEP_WORKER);
         attach_for_commands(ret, &c);
     }
+    for (size_t i = 0; i < spec->n_roots; i++)
+        free(at[i]);
 }
 
 void plan_done(struct plan *plan)
@@ -314,7 +369,7 @@ void plan_print(const struct plan *plan, struct buf *out)
         [STEP_CLOSED] = "closed",   [STEP_SCRATCH] = "scratch", [STEP_ATTACH] = "attach",
         [STEP_PIN] = "pin",         [STEP_PROC] = "proc",       [STEP_PIVOT] = "pivot",
         [STEP_SEAL] = "seal",       [STEP_TEXT] = "text",       [STEP_COVER] = "cover",
-        [STEP_WORKER] = "worker",   [STEP_KEEP] = "keep",
+        [STEP_WORKER] = "worker",   [STEP_KEEP] = "keep",       [STEP_LEAVE] = "leave",
     };
     for (size_t i = 0; i < plan->count; i++) {
         const struct step *s = &plan->steps[i];

@@ -27,6 +27,7 @@ enum step_kind {
     STEP_SEAL,    /* the new root is read-only */
     STEP_WORKER,  /* the worker begins; it does not see what follows */
     STEP_KEEP, /* takes a copy of the folder at `from` in the new root into slot `slot`, as it is */
+    STEP_LEAVE, /* the mount at `to` goes, if there is one */
     STEP_COVER, /* the file `from` of the new root, laid over the one at `to` if there is one */
 };
 

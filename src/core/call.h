@@ -114,7 +114,7 @@ struct call {
     yyjson_doc *reply_doc;  /* owns the reply's strings */
     union op_reply reply;
     struct buf reply_body;
-    bool shelved;          /* a part of it lay on the shelf */
+    uint32_t shelved;      /* where on the shelf the last part of it ended; 0: none lay there */
     bool as_text;          /* the reply's body is wanted as JSON text, made while it comes in */
     struct json_text text; /* where it then goes */
 

@@ -296,8 +296,10 @@ static int take_shelved(struct call *call, struct str body, const struct shelf *
     /* Small enough to be still near when it is looked at. */
     static char piece[8 << 10];
     struct shelved rest;
-    if (!shelf->at || shelved_read(body, &rest) < 0)
+    /* One behind the other: a reply has the shelf once, however many frames say where it lies. */
+    if (!shelf->at || shelved_read(body, &rest) < 0 || rest.at < call->shelved)
         return -1;
+    call->shelved = rest.at + rest.n;
     int r = 0;
     while (r == 0 && rest.n > 0)
         r = take_body(call, shelved_next(shelf, &rest, piece, sizeof piece));

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/processor.h"
 #include "core/call_limits.h"
@@ -50,21 +49,12 @@ static void wait(struct session *s, struct call *call)
     s->waiting_end = &call->wait_next;
 }
 
-/* With the next call, which has to be sent anyway. */
-static void give_shelf_back(struct session *s)
-{
-    struct frame frame = {.type = FRAME_SHELF};
-    struct err err;
-    if (s->shelf_is_taken && cell_send(s->cell, &frame, -1, &err) == 0)
-        s->shelf_is_taken = false;
-}
-
 void session_send(struct session *s, struct call *call)
 {
     struct err err;
     int body_fd = -1;
     struct frame frame;
-    call->shelved = false;
+    call->shelved = 0;
     buf_init(&call->reply_body,
              call->op->has_body ? (size_t)config_int(s->config, "limits.maxReplyBytes") : 0);
     if (call->as_text) {
@@ -85,7 +75,7 @@ void session_send(struct session *s, struct call *call)
         finish(call, &err);
         return;
     }
-    give_shelf_back(s);
+    shelving_give_back(&s->shelving, s->cell);
     frame.token = call->token = flight_add(&s->flight, call);
     if (cell_send(s->cell, &frame, body_fd, &err) == 0)
         return;
@@ -275,15 +265,16 @@ static int take_frame(void *arg, const struct frame *frame)
     struct call *call = flight_find(&s->flight, frame->token);
     if (!call)
         return -1;
-    int r = flight_take(call, frame, &s->shelf, &err);
-    call->shelved |= frame->type == FRAME_SHELVED;
+    if (frame->type == FRAME_SHELVED && !shelving_take(&s->shelving, frame->token))
+        return -1;
+    int r = flight_take(call, frame, &s->shelving.shelf, &err);
     if (r == FLIGHT_MORE) {
         processor_stay(call->sent_from);
         return (int)flight_count(&s->flight);
     }
     if (r == FLIGHT_BROKEN)
         return -1;
-    s->shelf_is_taken |= call->shelved;
+    s->shelving.taken |= call->shelved > 0;
     flight_remove(&s->flight, call);
     finish(call, r == FLIGHT_FAILED ? &err : NULL);
     return (int)flight_count(&s->flight);
@@ -305,8 +296,7 @@ static void cell_died(void *arg, const char *why)
     /* `why` is the cell's own and goes with it. */
     cell_free(s->cell);
     s->cell = NULL;
-    shelf_done(&s->shelf);
-    s->shelf_is_taken = false;
+    shelving_close(&s->shelving);
     s->state = NO_CELL;
     s->scans = 0;
     s->scanned_ns = 0;
@@ -365,10 +355,10 @@ static int open_cell(struct session *s, struct err *err)
 {
     int shelf_fd = -1;
     /* It is worth while only when it is used again. Without it replies take the longer way. */
-    if (!s->once && shelf_make(&s->shelf, &shelf_fd) < 0)
-        log_warning("no memory is shared with the cell: long replies take longer");
+    if (!s->once)
+        shelving_open(&s->shelving, &shelf_fd);
     if (cell_start(&s->cell, s->loop, &s->spec, shelf_fd, &cell_events, s, err) < 0) {
-        shelf_done(&s->shelf);
+        shelving_close(&s->shelving);
         return -1;
     }
     s->state = OPENING;

@@ -101,7 +101,7 @@ void session_free(struct session *s)
     }
     leftover_leave(&s->leftovers, s->state_fd, &s->spec);
     flight_done(&s->flight);
-    shelf_done(&s->shelf);
+    shelving_close(&s->shelving);
     commands_free(s->commands);
     spills_done(&s->spills);
     spec_done(&s->spec);

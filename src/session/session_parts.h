@@ -5,6 +5,7 @@
 #include "session/flight.h"
 #include "session/leftover.h"
 #include "session/session.h"
+#include "session/shelving.h"
 #include "session/sweep.h"
 
 enum session_state {
@@ -35,8 +36,7 @@ struct session {
     unsigned failures;         /* of cells to open, one after the other */
     struct buf rules;          /* about files, as the cell was last sent them */
     struct cell *cell;
-    struct shelf shelf;  /* of that cell */
-    bool shelf_is_taken; /* what lay on it has been taken: it can be given back */
+    struct shelving shelving;
     struct flight flight;
     struct call *waiting; /* for OPEN */
     struct call **waiting_end;

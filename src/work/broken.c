@@ -47,6 +47,7 @@ static const struct forbidden forbidden[] = {
     {"socket-unix", SYS_socket, {AF_UNIX, SOCK_STREAM}},
     {"socket-netlink", SYS_socket, {AF_NETLINK, SOCK_RAW}},
     {"socket-packet", SYS_socket, {AF_PACKET, SOCK_RAW}},
+    {"madvise-remove", SYS_madvise, {P(page), sizeof page, MADV_REMOVE}},
     {"socketpair", SYS_socketpair, {AF_UNIX, SOCK_STREAM, 0, P(page)}},
     {"connect", SYS_connect, {4, P("\1\0\0abstract"), 11}},
     {"bind", SYS_bind, {4, P("\1\0\0abstract"), 11}},
@@ -311,7 +312,7 @@ static void *change(void *arg)
     static const char kinds[] = "a\"\\\1\xff\xe2\x82\xac\n";
     char *shelf = arg;
     for (size_t kind = 0; !atomic_load(&changed_enough); kind = (kind + 1) % (sizeof kinds - 1)) {
-        for (size_t i = 0; i < FRAME_BODY_MAX; i++)
+        for (size_t i = 0; i < 8 * FRAME_BODY_MAX; i++)
             shelf[i] = kinds[(kind + i % 3) % (sizeof kinds - 1)];
     }
     return NULL;
@@ -328,8 +329,8 @@ static void shelve_and_change(struct work *w)
     atomic_store(&changed_enough, false);
     if (pthread_create(&thread, NULL, change, w->shelf) != 0)
         return;
-    for (int i = 0; i < 8; i++)
-        work_send_shelved(w, (struct str){w->shelf, FRAME_BODY_MAX});
+    for (size_t i = 0; i < 8; i++)
+        work_send_shelved(w, (struct str){w->shelf + i * FRAME_BODY_MAX, FRAME_BODY_MAX});
     clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = 2000000}, NULL);
     atomic_store(&changed_enough, true);
     pthread_join(thread, NULL);

@@ -10,6 +10,7 @@
 #define QUEUE_MAX ((size_t)64 << 20)
 /* From so many folders on it takes more than a moment. */
 #define SLOW_FOLDERS 64
+#define SLOW_ENTRIES 5000
 
 /* Behind each the path, without a NUL. */
 struct queued {
@@ -136,6 +137,8 @@ static void look_into(struct scan *s, const struct beneath_root *root)
                 s->reply->truncated = true;
                 return;
             }
+            if (s->entries == SLOW_ENTRIES)
+                work_slow(s->w);
             look_at(s, d->d_name, type_of(fd, d));
         }
     }

@@ -76,7 +76,8 @@ struct worker {
     struct replies replies;
     struct slot slots[THREADS_MAX];
     unsigned threads;
-    bool started;  /* all of them, not only the first */
+    bool started; /* all of them, not only the first */
+    int start_error;
     unsigned busy; /* threads at a call; of several, one is always left to hear of cancels */
     int help_fd;
     atomic_uint waiting; /* threads that wait for the next call */
@@ -209,7 +210,7 @@ static int start_others(struct worker *worker)
 {
     static struct thread threads[THREADS_MAX];
     if (worker->started)
-        return 0;
+        return worker->start_error;
     worker->started = true;
     pthread_attr_t attr;
     pthread_attr_init(&attr);
@@ -221,6 +222,7 @@ static int start_others(struct worker *worker)
         r = -pthread_create(&id, &attr, serve, &threads[i]);
     }
     pthread_attr_destroy(&attr);
+    worker->start_error = r;
     return r;
 }
 

@@ -333,6 +333,7 @@ READ_FRAMES = [
     ("a piece that ends behind the shelf", shelved(SHELF_BYTES - 1, 2)),
     ("a piece that ends behind all numbers", shelved(2, 0xFFFFFFFF)),
     ("a piece that begins behind all numbers", shelved(0xFFFFFFFF, 2)),
+    ("a piece that was there before", shelved(0, 10), "INTERRUPTED", 2),
     ("half a place on the shelf", shelved(0)),
     ("two places on the shelf", shelved(0, 1, 1, 1)),
     ("no place on the shelf", frame(kind=SHELVED)),

@@ -10,6 +10,7 @@ static struct cell_root root(const char *host, const char *inside, bool writable
     return (struct cell_root){.host = mem_dup(host),
                               .inside = mem_dup(inside),
                               .writable = writable,
+                              .commands = true,
                               .protect = mem_dup(protect)};
 }
 
@@ -53,10 +54,10 @@ static void three_folders_and_protected_logs(void **state)
            "clone #2 /tmp/state\n"
            "tmpfs -> /tmp\n"
            "mkdir -> project\n"
-           "attach #0 -> project\n"
            "mkdir -> pkg\n"
-           "attach #1 -> pkg\n"
            "mkdir -> state\n"
+           "attach #0 -> project\n"
+           "attach #1 -> pkg\n"
            "attach #2 -> state\n"
            "pin -> state/logs ro\n"
            "pivot\n"
@@ -92,11 +93,11 @@ static void logs_within_the_project(void **state)
            "clone #1 /srv/project/runs/7\n"
            "tmpfs -> /tmp\n"
            "mkdir -> project\n"
+           "mkdir -> state\n"
            "attach #0 -> project\n"
            "pin -> project/runs\n"
            "pin -> project/runs/7\n"
            "pin -> project/runs/7/logs ro\n"
-           "mkdir -> state\n"
            "attach #1 -> state\n"
            "pin -> state/logs ro\n"
            "pivot\n"
@@ -207,7 +208,10 @@ static void folders_in_a_machines_places(void **state)
         plan_text(&spec, places, ARRAY_LEN(places), &text);
         FREE_AT_END char *kept = mem_format("seal\nworker\nkeep #11 %s\nattach #2 -> usr\n",
                                             covered[i] + 1);
-        FREE_AT_END char *put = mem_format("attach #10 -> proc\nattach #11 -> %s\ncover",
+        bool in_home = strncmp(covered[i], PLAN_HOME, strlen(PLAN_HOME)) == 0;
+        FREE_AT_END char *made = in_home ? mem_format("mkdir -> %s\n", covered[i] + 1)
+                                         : mem_dup("");
+        FREE_AT_END char *put = mem_format("attach #10 -> proc\n%sattach #11 -> %s\ncover", made,
                                            covered[i] + 1);
         holds(&text, kept);
         holds(&text, put);
@@ -229,6 +233,44 @@ static void a_folder_that_is_a_machines_place(void **state)
     assert_null(strstr(buf_text(&text), "store"));
     assert_null(strstr(buf_text(&text), "scratch"));
     assert_null(strstr(buf_text(&text), "keep"));
+}
+
+/* Folders that commands do not have are gone for them, and take nothing with them. */
+static void folders_for_file_tools_alone(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 3, .commands = true};
+    BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+    static const struct place places[] = {{"/etc", PLACE_FOLDER, ""}};
+    spec.roots[0] = root("/etc", "/etc", false, NULL);
+    spec.roots[1] = root("/home", "/home", true, NULL);
+    spec.roots[2] = root("/home/u/w", "/home/u/w", true, NULL);
+    spec.roots[0].commands = spec.roots[1].commands = false;
+    plan_text(&spec, places, ARRAY_LEN(places), &text);
+    holds(&text, "worker\n"
+                 "keep #10 home/u/w\n"
+                 "leave -> etc\n"
+                 "leave -> home\n"
+                 "attach #3 -> etc\n");
+    holds(&text, "scratch -> home/agent\n"
+                 "attach #9 -> proc\n"
+                 "attach #10 -> home/u/w\n"
+                 "cover /var/passwd -> /etc/passwd\n");
+}
+
+static void a_folder_behind_a_link(void **state)
+{
+    (void)state;
+    CLEANUP(spec_done) struct cell_spec spec = {.n_roots = 1, .commands = true};
+    BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+    static const struct place places[] = {{"/usr", PLACE_FOLDER, ""},
+                                          {"/lib", PLACE_LINK, "usr/lib"}};
+    spec.roots[0] = root("/lib/x/y", "/lib/x/y", true, "kept");
+    plan_text(&spec, places, ARRAY_LEN(places), &text);
+    holds(&text, "mkdir -> usr/lib/x/y\n"
+                 "attach #0 -> usr/lib/x/y\n"
+                 "pin -> usr/lib/x/y/kept ro\n");
+    holds(&text, "keep #8 usr/lib/x/y\n");
 }
 
 /* A folder for commands alone that lies in one of the cell's: the cell's is what is seen. */
@@ -303,11 +345,15 @@ static void random_spec(struct cell_spec *spec, struct place *places, size_t *re
                                        : mem_format("%s/inside%zu/x", above[random_below(6)], i);
         static const char *const kept[] = {NULL, NULL, "kept", "some/way/to/kept"};
         spec->roots[i] = root(host, inside, random_below(2), kept[random_below(4)]);
+        spec->roots[i].commands = random_below(3) > 0;
     }
     *ret_places = random_below(2) ? 0 : random_below(PLACES_MAX + 1);
-    for (size_t i = 0; i < *ret_places; i++)
-        places[i] = (struct place){plan_system_paths[i % 10], (enum place_kind)random_below(3),
-                                   "usr/bin"};
+    for (size_t i = 0; i < *ret_places; i++) {
+        const char *path = plan_system_paths[i % 10];
+        /* Those that a root may lie in are no links. */
+        bool link = path[1] == 'b' || path[1] == 's' || path[1] == 'l';
+        places[i] = (struct place){path, (enum place_kind)random_below(link ? 3 : 2), "usr/bin"};
+    }
     static const char *const shown[] = {"/home/u", "/home/u/tools", "/usr/share", "/inside0/x/in"};
     while (spec->commands && spec->n_shown < SHOWN_MAX && random_below(2))
         spec->shown[spec->n_shown++] = mem_dup(shown[random_below(4)]);
@@ -346,10 +392,15 @@ static void check_roots_on_top(const struct plan *plan, const struct cell_spec *
     for (size_t r = 0; r < spec->n_roots; r++) {
         const char *inside = spec->roots[r].inside;
         bool seen = false;
+        bool commands = spec->roots[r].commands || !spec->commands;
         for (size_t i = 0; i < plan->count; i++) {
             const struct step *s = &plan->steps[i];
             if (s->kind == STEP_KEEP && strcmp(s->from, inside + 1) == 0)
-                assert_true(seen);
+                assert_true(seen && commands);
+            if (s->kind == STEP_LEAVE && strcmp(s->to, inside + 1) == 0) {
+                assert_true(seen && !commands);
+                seen = false;
+            }
             if (s->kind != STEP_ATTACH && s->kind != STEP_SCRATCH)
                 continue;
             FREE_AT_END char *at = mem_format("/%s", s->to);
@@ -358,10 +409,10 @@ static void check_roots_on_top(const struct plan *plan, const struct cell_spec *
             else if (path_rest(inside, at))
                 seen = false;
             /* Nothing else is laid over a part of it. */
-            else if (!is_root_slot(plan, s->slot))
+            else if (!is_root_slot(plan, s->slot) && commands)
                 assert_null(path_rest(at, inside));
         }
-        assert_true(seen);
+        assert_int_equal(seen, commands);
     }
 }
 
@@ -389,8 +440,10 @@ static void check_order(const struct plan *plan, bool commands)
             assert_true(s->to[0] != '/' && s->to[0] != '\0');
         }
         /* A sealed root takes no new names. */
-        if (s->kind == STEP_MKDIR || s->kind == STEP_SYMLINK || s->kind == STEP_FILE ||
-            s->kind == STEP_CLOSED || s->kind == STEP_TEXT)
+        bool in_home = s->kind == STEP_MKDIR &&
+                       strncmp(s->to, PLAN_HOME + 1, strlen(PLAN_HOME) - 1) == 0;
+        if ((s->kind == STEP_MKDIR && !in_home) || s->kind == STEP_SYMLINK ||
+            s->kind == STEP_FILE || s->kind == STEP_CLOSED || s->kind == STEP_TEXT)
             assert_true(i < pivot);
         /* The kernel lets it be made only where the host's is still seen. */
         if (s->kind == STEP_PROC)
@@ -398,7 +451,8 @@ static void check_order(const struct plan *plan, bool commands)
         /* What the worker sees is the cell's folders and nothing else. */
         if (s->kind == STEP_ATTACH && i < worker)
             assert_true(is_root_slot(plan, s->slot));
-        if (s->kind == STEP_SCRATCH || s->kind == STEP_COVER || s->kind == STEP_KEEP)
+        if (s->kind == STEP_SCRATCH || s->kind == STEP_COVER || s->kind == STEP_KEEP ||
+            s->kind == STEP_LEAVE)
             assert_true(i > worker);
     }
 }
@@ -489,6 +543,8 @@ int main(void)
         cmocka_unit_test(a_cell_for_commands),
         cmocka_unit_test(folders_in_a_machines_places),
         cmocka_unit_test(a_folder_that_is_a_machines_place),
+        cmocka_unit_test(folders_for_file_tools_alone),
+        cmocka_unit_test(a_folder_behind_a_link),
         cmocka_unit_test(shown_in_a_folder),
         cmocka_unit_test(a_worker_that_sees_all),
         cmocka_unit_test(a_name_for_the_user),
