@@ -42,8 +42,7 @@ struct cell {
     uv_poll_t control;
     uv_poll_t work;
     unsigned open_handles;
-    pid_t helper;
-    pid_t launcher;
+    pid_t group;
     unsigned ready; /* of launcher and worker, how many are */
     bool dying;     /* no more frames; `dead` is due */
     bool told;
@@ -58,41 +57,42 @@ struct cell {
     bool unflushed;
 };
 
-/* Processes that ended or will: waited for whenever SIGCHLD says so. */
-static pid_t *pids;
-static size_t n_pids;
+/* Groups of processes that ended or will: waited for whenever SIGCHLD says so. A cell's are the helper and the launcher;
+ * what the launcher starts is no child of the gate. */
+static pid_t *groups;
+static size_t n_groups;
 /* Closed, but not yet known to be dead. */
 static struct cell *dying_cells;
 /* With frames in `out`. */
 static struct cell *unflushed_cells;
 
-static void remember(pid_t pid)
+static void remember(pid_t group)
 {
-    pids = mem_grow(pids, n_pids + 1, sizeof *pids);
-    pids[n_pids++] = pid;
+    groups = mem_grow(groups, n_groups + 1, sizeof *groups);
+    groups[n_groups++] = group;
 }
 
-static bool waited_for(pid_t pid)
+static bool waited_for(pid_t group)
 {
-    for (size_t i = 0; i < n_pids; i++) {
-        if (pids[i] == pid)
+    for (size_t i = 0; i < n_groups; i++) {
+        if (groups[i] == group)
             return false;
     }
     return true;
 }
 
-/* A pid is ours until it is waited for, so this cannot hit a stranger. */
-static void end_process(pid_t pid)
+/* A group's number is ours until all of it is waited for, so this cannot hit a stranger. */
+static void end_group(pid_t group)
 {
-    if (pid > 0 && !waited_for(pid))
-        kill(pid, SIGKILL);
+    if (!waited_for(group))
+        kill(-group, SIGKILL);
 }
 
 /* A cell's death is told only when its first process has been waited for: by then the kernel has ended all
  * others in it, and no file changes any more. */
 static bool is_over(const struct cell *cell)
 {
-    return cell->open_handles == 0 && waited_for(cell->launcher) && waited_for(cell->helper);
+    return cell->open_handles == 0 && waited_for(cell->group);
 }
 
 static void tell(struct cell *cell)
@@ -120,11 +120,11 @@ static void closed(uv_handle_t *handle)
 
 void cell_reap(void)
 {
-    for (size_t i = 0; i < n_pids;) {
-        pid_t r = waitpid(pids[i], NULL, WNOHANG);
-        if (r == pids[i] || (r < 0 && errno == ECHILD))
-            pids[i] = pids[--n_pids];
-        else
+    for (size_t i = 0; i < n_groups;) {
+        pid_t r = waitpid(-groups[i], NULL, WNOHANG);
+        if (r < 0 && errno == ECHILD)
+            groups[i] = groups[--n_groups];
+        else if (r <= 0)
             i++;
     }
     for (struct cell **at = &dying_cells; *at;) {
@@ -134,9 +134,6 @@ void cell_reap(void)
             continue;
         }
         *at = cell->next_dying;
-        /* One of its group that was never told of. */
-        while (waitpid(-cell->helper, NULL, WNOHANG) > 0)
-            continue;
         tell(cell);
         at = &dying_cells; /* whoever was told may have changed the list */
     }
@@ -172,27 +169,14 @@ static void drop_unsent(struct cell *cell)
     cell->unflushed = false;
 }
 
-static void take_message(struct cell *cell, const struct frame *frame);
-
-/* It may have said which its first process is, or why it ends, and was not heard yet. */
-static void hear_last_words(struct cell *cell)
-{
-    static char buffer[FRAME_BYTES_MAX];
-    for (struct frame frame; frame_poll(cell->control_fd, buffer, &frame) == 1;)
-        take_message(cell, &frame);
-}
-
 void cell_kill(struct cell *cell, const char *why)
 {
     if (cell->dying)
         return;
     cell->dying = true;
-    if (!cell->launcher)
-        hear_last_words(cell);
     if (!cell->why[0])
         snprintf(cell->why, sizeof cell->why, "%s", why);
-    end_process(cell->launcher);
-    end_process(cell->helper);
+    end_group(cell->group);
     drop_unsent(cell);
     uv_close((uv_handle_t *)&cell->control, closed);
     uv_close((uv_handle_t *)&cell->work, closed);
@@ -236,11 +220,6 @@ static void take_message(struct cell *cell, const struct frame *frame)
     /* The first is the cause. */
     if (frame->type == FRAME_FAILED && yyjson_is_str(message) && !cell->why[0])
         snprintf(cell->why, sizeof cell->why, "%s", yyjson_get_str(message));
-    pid_t pid = cell_started(frame);
-    if (pid && cell->launcher == 0) {
-        cell->launcher = pid;
-        remember(cell->launcher);
-    }
 }
 
 static void on_control(uv_poll_t *handle, int status, int events)
@@ -431,10 +410,10 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
                           .control_fd = process.control,
                           .work_fd = process.work,
                           .help_fd = process.help,
-                          .helper = process.pid,
+                          .group = process.pid,
                           .queue_end = &cell->queue,
                           .out = BUF_INIT(FRAME_BYTES_MAX)};
-    remember(cell->helper);
+    remember(cell->group);
     fd_set_nonblock(cell->work_fd);
     uv_poll_init(loop, &cell->control, cell->control_fd);
     uv_poll_init(loop, &cell->work, cell->work_fd);

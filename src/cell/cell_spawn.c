@@ -10,7 +10,6 @@
 
 #include "base/attr.h"
 #include "base/fd.h"
-#include "base/json.h"
 #include "base/processor.h"
 #include "cell/cell.h"
 #include "cell/launcher.h"
@@ -111,25 +110,6 @@ void cell_prepare(void)
     /* Should it fail, so will the start of the cell, which tells why. */
     if (!prepared.pid && spawn(&prepared) < 0)
         prepared.pid = 0;
-}
-
-/* What a cell says is not believed: this pid is going to be killed. */
-static bool is_own_child(int64_t pid)
-{
-    siginfo_t info;
-    return pid > 1 && pid <= INT32_MAX &&
-           waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
-pid_t cell_started(const struct frame *frame)
-{
-    JSON_AT_END yyjson_doc *doc = NULL;
-    if (frame->type != FRAME_STARTED ||
-        json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, NULL) < 0)
-        return 0;
-    yyjson_val *pid = yyjson_obj_get(yyjson_doc_get_root(doc), "pid");
-    return yyjson_is_int(pid) && is_own_child(yyjson_get_sint(pid)) ? (pid_t)yyjson_get_sint(pid)
-                                                                    : 0;
 }
 
 void cell_process_end(struct cell_process *process)

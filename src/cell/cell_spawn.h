@@ -4,11 +4,9 @@
 
 #include <sys/types.h>
 
-#include "cell/frame.h"
-
 /* It waits for its specification; these are the gate's ends of its sockets. */
 struct cell_process {
-    pid_t pid;
+    pid_t pid; /* and that of the group of processes, to which the launcher belongs as well */
     int control;
     int work;
     int help;
@@ -18,8 +16,5 @@ struct cell_process {
 int cell_spawn(struct cell_process *ret);
 /* Kills it, with the launcher that it may have started, and waits for both. Nothing where there is none. */
 void cell_process_end(struct cell_process *process);
-
-/* The launcher that it says it started, if that is a child of this process; else 0. */
-pid_t cell_started(const struct frame *frame);
 
 #endif

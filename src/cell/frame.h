@@ -27,9 +27,8 @@ enum frame_type {
     /* gate to launcher, once */
     FRAME_SPEC, /* head: what to build; perhaps with the shelf's descriptor; the helper hands it on with more */
     /* launcher to gate */
-    FRAME_STARTED, /* head: {"pid":…} */
-    FRAME_READY,   /* by the worker: it is locked and serves; by the launcher: all is mounted */
-    FRAME_FAILED,  /* head: {"message":…} */
+    FRAME_READY,  /* by the worker: it is locked and serves; by the launcher: all is mounted */
+    FRAME_FAILED, /* head: {"message":…} */
     /* gate to launcher, and on to a command's first process; the token says which command */
     FRAME_GUARDS, /* the token is a root's index and 1; body: what is guarded there, packed */
     FRAME_GROUP, /* the next command is to be made ready, in the control groups of these descriptors */

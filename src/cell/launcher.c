@@ -473,8 +473,6 @@ int launcher_main(worker_fn worker)
     int made = identity_start(&pid, &go, &err);
     if (pid == 0)
         _exit(made < 0 ? give_up(&err) : launch(go, worker));
-    if (pid > 0)
-        report(FRAME_STARTED, "pid", NULL, pid);
     /* A gate that has asked for nothing hears of no failure. */
     if (receive_spec(&text, &start, &later) < 0)
         return give_up(&later);

@@ -315,8 +315,8 @@ void arg_encode(const struct arg_table *table, const void *in, struct json_out *
         bool required = arg->flags & ARG_REQUIRED;
         if (arg->type == ARG_INT && (required || *(const int64_t *)at != ARG_ABSENT)) {
             jo_kint(j, arg->name, *(const int64_t *)at);
-        } else if (arg->type == ARG_BOOL && *(const bool *)at) {
-            jo_kbool(j, arg->name, true);
+        } else if (arg->type == ARG_BOOL && *(const bool *)at != (arg->def != 0)) {
+            jo_kbool(j, arg->name, *(const bool *)at);
         } else if (arg->type == ARG_CHOICE) {
             jo_ktext(j, arg->name, arg->choices[*(const int64_t *)at]);
         } else if ((arg->type == ARG_STRING || arg->type == ARG_SHA256) &&

@@ -237,8 +237,8 @@ def identity(suite):
 # --- frames
 
 MAGIC = 0x53474631
-CALL, CANCEL, CHUNK, RESULT, ERROR, SPEC, STARTED, READY, FAILED = range(1, 10)
-SHELF, SHELVED = 17, 18
+CALL, CANCEL, CHUNK, RESULT, ERROR, SPEC, READY, FAILED = range(1, 9)
+SHELF, SHELVED = 16, 17
 SHELF_BYTES = 2 << 20
 HASH = "0" * 64
 MOST, LEAST = (1 << 63) - 1, -(1 << 63)
@@ -288,7 +288,6 @@ READ_FRAMES = [
     ("a call", frame({"op": "read", "args": {}}, kind=CALL)),
     ("a cancel", frame(kind=CANCEL)),
     ("a specification", frame({}, kind=SPEC)),
-    ("started", frame({"pid": 1}, kind=STARTED)),
     ("ready", frame({}, kind=READY)),
     ("failed", frame({"message": "x"}, kind=FAILED)),
     ("a head said to be longer", frame(GOOD, head_said=500)),
