@@ -193,12 +193,13 @@ static void check_replies(int fd, const struct frame *asked)
     bool elsewhere = possible && leads_elsewhere(call);
     if (possible && call->op == &op_table[OP_PREVIEW])
         must(marked(".") && marked("d"));
+    bool said = has_secret(asked->head) || has_secret(asked->body); /* by the caller itself */
     unsigned answers = 0;
     struct frame frame;
     struct err err;
     while (frame_receive(fd, buffer, MSG_DONTWAIT, &frame, NULL) == 1) {
         must(asked->type == FRAME_CALL && frame.token == asked->token && answers == 0);
-        must(has_secret(asked->body) || !has_secret(frame.body));
+        must(said || !has_secret(frame.body));
         must((possible && !elsewhere) || frame.type == FRAME_ERROR);
         enum flight_result r = flight_take(call, &frame, &(struct shelf){0}, &err);
         must(r != FLIGHT_BROKEN);
