@@ -43,8 +43,8 @@ struct cell {
     uv_poll_t work;
     unsigned open_handles;
     pid_t group;
-    unsigned ready; /* of launcher and worker, how many are */
-    bool dying;     /* no more frames; `dead` is due */
+    bool ready;
+    bool dying; /* no more frames; `dead` is due */
     bool told;
     bool freed;
     char why[256];
@@ -208,7 +208,7 @@ void cell_help(struct cell *cell)
 
 bool cell_is_ready(const struct cell *cell)
 {
-    return cell->ready >= 2;
+    return cell->ready;
 }
 
 static void take_message(struct cell *cell, const struct frame *frame)
@@ -232,7 +232,7 @@ static void on_control(uv_poll_t *handle, int status, int events)
     while (r > 0 && !cell->dying) {
         r = frame_poll(cell->control_fd, buffer, &frame);
         if (r == 1 && frame.type == FRAME_READY)
-            cell->ready++;
+            cell->ready = true;
         else if (r == 1 && frame.type == FRAME_ENDED)
             cell->events->ended(cell->arg, &frame);
         else if (r == 1)

@@ -27,7 +27,7 @@ enum frame_type {
     /* gate to launcher, once */
     FRAME_SPEC, /* head: what to build; perhaps with the shelf's descriptor; the helper hands it on with more */
     /* launcher to gate */
-    FRAME_READY,  /* by the worker: it is locked and serves; by the launcher: all is mounted */
+    FRAME_READY,  /* the worker is locked and serves */
     FRAME_FAILED, /* head: {"message":…} */
     /* gate to launcher, and on to a command's first process; the token says which command */
     FRAME_GUARDS, /* the token is a root's index and 1; body: what is guarded there, packed */

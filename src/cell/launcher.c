@@ -451,7 +451,6 @@ static int launch(int go, worker_fn worker)
         return give_up(&err);
     mounting_done(&mounting);
     plan_done(&plan);
-    report(FRAME_READY, NULL, NULL, 0);
     struct watched watched = {.spec = spec, .worker = pid, .signals = signals};
     guards_init(&watched.guards);
     return watch(&watched);
