@@ -239,8 +239,7 @@ static void on_control(uv_poll_t *handle, int status, int events)
             take_message(cell, &frame);
     }
     if (r != -EAGAIN)
-        cell_kill(cell,
-                  cell_is_ready(cell) ? "the cell ended" : "the cell ended before it was ready");
+        cell_kill(cell, cell->ready ? "the cell ended" : "the cell ended before it was ready");
 }
 
 static void update_interest(struct cell *cell);

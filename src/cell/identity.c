@@ -178,9 +178,10 @@ int identity_start(pid_t *ret_pid, int *ret_go, struct err *err)
     *ret_go = go[pid != 0];
     if (pid == 0 && at_once && read(go[0], &byte, 1) != 1)
         _exit(1); /* the other side tells why */
-    if (pid > 0 && at_once &&
-        (write_maps(pid, geteuid(), getegid(), err) < 0 || write(go[1], "", 1) != 1))
+    if (pid > 0 && at_once && write_maps(pid, geteuid(), getegid(), err) < 0)
         return -1;
+    if (pid > 0 && at_once && send(go[1], "", 1, MSG_NOSIGNAL) != 1)
+        return failed(err, "waking the launcher", "");
     return close_to_others(err);
 }
 

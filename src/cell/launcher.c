@@ -26,15 +26,14 @@
 #include "cell/lock.h"
 #include "cell/mounts.h"
 
-static int report(enum frame_type type, const char *key, const char *text, int64_t number)
+/* `message` may be NULL. */
+static int report(enum frame_type type, const char *message)
 {
     BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
     struct json_out j = {.out = &head};
     jo_open(&j, '{');
-    if (text)
-        jo_ktext(&j, key, text);
-    else if (key)
-        jo_kint(&j, key, number);
+    if (message)
+        jo_ktext(&j, "message", message);
     jo_close(&j, '}');
     struct frame frame = {.type = type, .head = buf_str(&head)};
     return frame_send(CELL_CONTROL_FD, &frame, -1);
@@ -42,7 +41,7 @@ static int report(enum frame_type type, const char *key, const char *text, int64
 
 static int give_up(const struct err *err)
 {
-    report(FRAME_FAILED, "message", err->message, 0);
+    report(FRAME_FAILED, err->message);
     return 1;
 }
 
@@ -150,7 +149,7 @@ static int run_worker(const struct cell_spec *spec, int shelf_fd, worker_fn work
     if (map_shelf(shelf_fd, &shelf, &err) < 0 || open_roots(spec, roots, rules, &err) < 0 ||
         lock_worker(rules, spec->n_roots, &err) < 0)
         return give_up(&err);
-    if (report(FRAME_READY, NULL, NULL, 0) < 0)
+    if (report(FRAME_READY, NULL) < 0)
         return 1;
     close(CELL_CONTROL_FD);
     return worker(CELL_WORK_FD, spec, roots, shelf);
