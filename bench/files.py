@@ -38,7 +38,7 @@ class Case:
 
 CASES = {
     "1k": Case("1 KB, one at a time", "f1k.txt", 1, 20000),
-    "1k64": Case("1 KB, 64 in flight", "f1k.txt", 64, 40000),
+    "1k64": Case("1 KB, 64 in flight", "f1k.txt", 64, 100000),
     "1m": Case("1 MB, one at a time", "f1m.txt", 1, 400),
 }
 

@@ -32,7 +32,7 @@ class Case:
 
 CASES = {
     "1k": Case("1 KB read, one at a time", "f1k.txt", 1, 20000),
-    "1k64": Case("1 KB read, 64 in flight", "f1k.txt", 64, 40000),
+    "1k64": Case("1 KB read, 64 in flight", "f1k.txt", 64, 100000),
     "1m": Case("1 MB read, one at a time", "f1m.txt", 1, 400),
     "write": Case("1 KB write, one at a time", "write", 1, 4000),
     "list": Case("list of 1,000 entries with sizes, one at a time", "list", 1, 2000),

@@ -26,6 +26,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "cell/filter_code.h"
+
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "where the low half of an argument stands is known for little-endian machines only"
 #endif
@@ -273,50 +275,62 @@ static void collect(struct calls *calls)
     }
 }
 
-static struct sock_filter *emit(struct program *p, unsigned code, uint32_t k, unsigned jt,
-                                unsigned jf)
+/* What it does is the same, whatever it is called. */
+static bool is_alike(const struct call *a, const struct call *b)
 {
-    if (p->n == BPF_MAXINSNS)
-        exit(1);
-    struct sock_filter *at = &p->code[p->n++];
-    *at = (struct sock_filter){(uint16_t)code, (uint8_t)jt, (uint8_t)jf, k};
-    return at;
+    if (a->action != b->action || a->n_rules != b->n_rules)
+        return false;
+    for (size_t i = 0; i < a->n_rules; i++) {
+        if (a->rules[i].action != b->rules[i].action ||
+            memcmp(a->rules[i].when, b->rules[i].when, sizeof a->rules[i].when) != 0)
+            return false;
+    }
+    return true;
 }
 
-static void emit_return(struct program *p, uint32_t action)
+/* What stands in the accumulator behind a test: an argument, or a part of it. */
+static bool leaves_alike(const struct test *a, const struct test *b)
 {
-    emit(p, BPF_RET | BPF_K, action, 0, 0);
+    return a->arg == b->arg && a->mask == b->mask;
 }
 
-static void emit_load(struct program *p, size_t offset)
+static struct place add_rule(struct code *c, const struct rule *rule, struct place otherwise)
 {
-    emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
-}
-
-static void emit_rule(struct program *p, const struct rule *rule)
-{
-    const size_t max = sizeof rule->when / sizeof *rule->when;
-    struct sock_filter *jumps[sizeof rule->when / sizeof *rule->when];
     size_t n = 0;
-    for (; n < max && rule->when[n].mask != 0; n++) {
+    while (n < sizeof rule->when / sizeof *rule->when && rule->when[n].mask != 0)
+        n++;
+    struct place holds = code_return(rule->action);
+    while (n-- > 0) {
         const struct test *test = &rule->when[n];
-        emit_load(p, offsetof(struct seccomp_data, args) + test->arg * sizeof(uint64_t));
+        holds = code_branch(c, BPF_JEQ, test->value, test->differs ? otherwise : holds,
+                            test->differs ? holds : otherwise);
+        if (n > 0 && leaves_alike(&rule->when[n - 1], test))
+            continue;
         if (test->mask != UINT32_MAX)
-            emit(p, BPF_ALU | BPF_AND | BPF_K, test->mask, 0, 0);
-        jumps[n] = emit(p, BPF_JMP | BPF_JEQ | BPF_K, test->value, 0, 0);
+            holds = code_add(c, BPF_ALU | BPF_AND | BPF_K, test->mask);
+        holds = code_load(c, offsetof(struct seccomp_data, args) + test->arg * sizeof(uint64_t));
     }
-    emit_return(p, rule->action);
-    for (size_t i = 0; i < n; i++) {
-        uint8_t past = (uint8_t)(&p->code[p->n] - jumps[i] - 1);
-        *(rule->when[i].differs ? &jumps[i]->jt : &jumps[i]->jf) = past;
-    }
+    return holds;
 }
 
-static void emit_call(struct program *p, const struct call *call)
+/* Calls with the same rules share them. */
+static struct place add_rules(struct code *c, const struct call *call)
 {
-    for (size_t i = 0; i < call->n_rules; i++)
-        emit_rule(p, &call->rules[i]);
-    emit_return(p, call->action);
+    static struct {
+        const struct call *call;
+        struct place place;
+    } known[CALLS_MAX];
+    static size_t n;
+    for (size_t i = 0; i < n; i++) {
+        if (is_alike(known[i].call, call))
+            return known[i].place;
+    }
+    struct place place = code_return(call->action);
+    for (size_t i = call->n_rules; i-- > 0;)
+        place = add_rule(c, &call->rules[i], place);
+    known[n].call = call;
+    known[n++].place = place;
+    return place;
 }
 
 /* Numbers from `first` on, up to the next span's, that are treated alike. */
@@ -353,35 +367,14 @@ static void divide(const struct calls *calls, struct spans *spans)
     add_span(spans, next, ALLOW, NULL);
 }
 
-/* A conditional jump reaches 255 instructions; where that is too few, one that reaches all stands behind it. */
-static void aim_at_end(struct program *p, size_t branch)
-{
-    size_t past = p->n - branch - 1;
-    if (past <= UINT8_MAX) {
-        p->code[branch].jt = (uint8_t)past;
-        return;
-    }
-    emit_return(p, 0); /* room */
-    memmove(&p->code[branch + 2], &p->code[branch + 1], past * sizeof *p->code);
-    p->code[branch].jf = 1;
-    p->code[branch + 1] = (struct sock_filter){BPF_JMP | BPF_JA, 0, 0, (uint32_t)past};
-}
-
 /* A binary search for the number, which is in the accumulator. */
-static void emit_search(struct program *p, const struct span *spans, size_t n)
+static struct place add_search(struct code *c, const struct span *spans, size_t n)
 {
-    if (n == 1) {
-        if (spans->call)
-            emit_call(p, spans->call);
-        else
-            emit_return(p, spans->action);
-        return;
-    }
-    size_t branch = p->n;
-    emit(p, BPF_JMP | BPF_JGE | BPF_K, spans[n / 2].first, 0, 0);
-    emit_search(p, spans, n / 2);
-    aim_at_end(p, branch);
-    emit_search(p, spans + n / 2, n - n / 2);
+    if (n == 1)
+        return spans->call ? add_rules(c, spans->call) : code_return(spans->action);
+    struct place above = add_search(c, spans + n / 2, n - n / 2);
+    struct place below = add_search(c, spans, n / 2);
+    return code_branch(c, BPF_JGE, spans[n / 2].first, above, below);
 }
 
 /* The highest number that libseccomp has a name for. */
@@ -403,17 +396,18 @@ void filter_command_compile(struct program *p)
 {
     static struct calls calls;
     static struct spans spans;
+    static struct code code;
     collect(&calls);
-    /* Calls of the machine's 32-bit interface have other numbers. */
-    emit_load(p, offsetof(struct seccomp_data, arch));
-    emit(p, BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 1, 0);
-    emit_return(p, SECCOMP_RET_KILL_PROCESS);
-    /* What is newer than this list has not been thought about; x32 is up there too. */
-    emit_load(p, offsetof(struct seccomp_data, nr));
-    emit(p, BPF_JMP | BPF_JGT | BPF_K, last_known(), 0, 1);
-    emit_return(p, ABSENT);
     divide(&calls, &spans);
-    emit_search(p, spans.row, spans.n);
+    struct place place = add_search(&code, spans.row, spans.n);
+    /* What is newer than this list has not been thought about; x32 is up there too. */
+    code_branch(&code, BPF_JGT, last_known(), code_return(ABSENT), place);
+    place = code_load(&code, offsetof(struct seccomp_data, nr));
+    /* Calls of the machine's 32-bit interface have other numbers. */
+    code_branch(&code, BPF_JEQ, seccomp_arch_native(), place,
+                code_return(SECCOMP_RET_KILL_PROCESS));
+    code_load(&code, offsetof(struct seccomp_data, arch));
+    code_finish(&code, p);
 }
 
 static bool is_reported(const struct call *call)
