@@ -17,6 +17,7 @@ import soak
 from files import Target, number, table
 
 BEGIN, END = "<!-- commands:begin -->", "<!-- commands:end -->"
+SOAK_BEGIN, SOAK_END = "<!-- soak:begin -->", "<!-- soak:end -->"
 PROGRAMS = {"commands": ["commands.c"], "storm": ["storm.c"], "client": ["client.c", "tree.c"]}
 TRUE = "/bin/true"
 ARGUMENTS = json.dumps({"argv": [TRUE]}, separators=(",", ":"))
@@ -226,7 +227,7 @@ def parse_arguments():
     add("--ways", help="comma-separated, of the first table only, and nothing else")
     add("--soak", type=int, metavar="N", help="only N commands, and what they leave behind")
     add("--check", action="store_true", help="exit with 1 when a target is missed")
-    add("--markdown", type=Path, metavar="FILE", help=f"rewrite FILE between {BEGIN} and {END}")
+    add("--markdown", type=Path, metavar="FILE", help="rewrite its part of FILE")
     options = parser.parse_args()
     options.rounds = options.rounds or (1 if options.quick else 5)
     options.turns = options.turns or (5 if options.quick else 20)
@@ -289,7 +290,10 @@ def measure_rest(options, results, folder, workspace, environment):
 def run_soak(options, folder):
     environment = files.make_environment(folder)
     outcome = soak.run(options.sandgate, environment, make_workspace(folder), options.soak)
-    print("\n".join(soak_lines(outcome)))
+    text = "\n".join(soak_lines(outcome)) + "\n"
+    print(text, end="")
+    if options.markdown:
+        files.write_section(options.markdown, text, (SOAK_BEGIN, SOAK_END))
     for leak in outcome.leaks():
         print(f"commands.py: not as before: {leak}", file=sys.stderr)
     return 1 if outcome.leaks() else 0

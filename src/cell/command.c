@@ -264,7 +264,7 @@ static int start_program(struct init *init)
     }
     guards_look_after(init->spec, &init->view, &init->violations);
     if (is_watched(&init->order)) {
-        watch_look(&init->watch);
+        watch_look_last(&init->watch);
         init->ran.written = (int64_t)init->watch.written;
         if ((int64_t)init->watch.memory_peak > init->ran.peak_memory)
             init->ran.peak_memory = (int64_t)init->watch.memory_peak;

@@ -59,8 +59,8 @@ static bool follow(char path[PATH_TEXT_MAX], size_t end)
     return true;
 }
 
-/* Whether some link on the way leads out of `beneath`. */
-static bool leads_out(const char *cwd, const char *beneath)
+/* Whether some link on the way leads out of `beneath`. Apart from its caller, which would touch all its stack as well. */
+static NOINLINE bool leads_out(const char *cwd, const char *beneath)
 {
     char path[PATH_TEXT_MAX];
     snprintf(path, sizeof path, "%s", cwd);

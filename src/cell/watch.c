@@ -17,6 +17,8 @@
 #define LOOK_MAX 2048
 /* Many supplementary groups stand in front of what is read. */
 #define STATUS_MAX 8192
+/* Seven lines of numbers. */
+#define IO_MAX 512
 /* Each costs about a millisecond for a gigabyte. */
 #define EXACT_MAX 64
 /* Less shared memory than this in one process needs no exact count. */
@@ -51,12 +53,13 @@ uint64_t watch_field(const char *text, const char *key)
 }
 
 /* False when the process is gone or does not show it. */
-static bool read_of(const struct watch *w, const char *pid, const char *file, char text[STATUS_MAX])
+static bool read_of(const struct watch *w, const char *pid, const char *file, char *text,
+                    size_t size)
 {
     char path[64];
     snprintf(path, sizeof path, "%.20s/%.20s", pid, file);
     FD_AT_END int fd = openat(w->proc, path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : fd_read_upto(fd, text, STATUS_MAX - 1);
+    ssize_t n = fd < 0 ? -1 : fd_read_upto(fd, text, size - 1);
     text[n < 0 ? 0 : n] = 0;
     return n > 0;
 }
@@ -64,8 +67,8 @@ static bool read_of(const struct watch *w, const char *pid, const char *file, ch
 /* Deleting what another wrote cancels it, so only the sums over all say something. */
 static void add_written(const struct watch *w, const char *pid, struct sums *sums)
 {
-    char text[STATUS_MAX];
-    if (!read_of(w, pid, "io", text))
+    char text[IO_MAX];
+    if (!read_of(w, pid, "io", text, sizeof text))
         return;
     sums->written += watch_field(text, "write_bytes:");
     sums->cancelled += watch_field(text, "cancelled_write_bytes:");
@@ -74,7 +77,7 @@ static void add_written(const struct watch *w, const char *pid, struct sums *sum
 static void look_into(const struct watch *w, const char *pid, struct sums *sums)
 {
     char text[STATUS_MAX];
-    if (!read_of(w, pid, "status", text)) {
+    if (!read_of(w, pid, "status", text, sizeof text)) {
         sums->processes++;
         return;
     }
@@ -130,7 +133,7 @@ static uint64_t shared_exactly(const struct watch *w, const struct sums *sums)
     uint64_t shared = 0;
     for (int i = 0; i < sums->n_sharing; i++) {
         snprintf(pid, sizeof pid, "%d", (int)sums->sharing[i]);
-        if (read_of(w, pid, "smaps_rollup", text))
+        if (read_of(w, pid, "smaps_rollup", text, sizeof text))
             shared += watch_field(text, "Pss_Shmem:") << 10;
     }
     return shared;
@@ -150,21 +153,32 @@ static uint64_t memory_of(const struct watch *w, const struct sums *sums)
     return sums->private + shared;
 }
 
-void watch_look(struct watch *w)
+static void take(struct watch *w, struct sums *sums)
 {
-    struct sums sums = {0};
-    look_at_all(w, &sums);
-    w->memory = memory_of(w, &sums);
-    w->processes = sums.processes;
+    w->memory = memory_of(w, sums);
+    w->processes = sums->processes;
     if (w->memory > w->memory_peak)
         w->memory_peak = w->memory;
     if (w->processes > w->processes_peak)
         w->processes_peak = w->processes;
-    add_written(w, "self", &sums);
-    /* /proc lists parents first, so a child that is waited for meanwhile is missing rather than
-     * counted twice; the next look has it. */
-    if (sums.written > sums.cancelled && sums.written - sums.cancelled > w->written)
-        w->written = sums.written - sums.cancelled;
+    add_written(w, "self", sums);
+    if (sums->written > sums->cancelled && sums->written - sums->cancelled > w->written)
+        w->written = sums->written - sums->cancelled;
+}
+
+/* /proc lists parents first, so a child that is waited for meanwhile is missing rather than counted twice; the next
+ * look has it. */
+void watch_look(struct watch *w)
+{
+    struct sums sums = {0};
+    look_at_all(w, &sums);
+    take(w, &sums);
+}
+
+void watch_look_last(struct watch *w)
+{
+    struct sums sums = {0};
+    take(w, &sums);
 }
 
 enum watch_limit watch_exceeded(const struct watch *w, const struct watch_limits *limits)

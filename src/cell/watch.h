@@ -44,6 +44,8 @@ void watch_init(struct watch *w, int proc_fd, const struct watch_limits *limits)
 /* Ignored beyond WATCH_TMPFS_MAX. */
 void watch_add_tmpfs(struct watch *w, int fd);
 void watch_look(struct watch *w);
+/* When all have ended and were waited for. */
+void watch_look_last(struct watch *w);
 /* By the last look; memory and processes as they were then. */
 enum watch_limit watch_exceeded(const struct watch *w, const struct watch_limits *limits);
 
