@@ -23,7 +23,7 @@
 /* ---- an init with its own /proc, and children that use something ---- */
 
 struct told {
-    struct watch before, during, after;
+    struct watch before, during, after, last;
 };
 
 static void *touch(int flags, size_t bytes)
@@ -200,8 +200,9 @@ static int run_init(void (*act)(int), int out, const struct watch_limits *limits
     close(talk[0]);
     while (wait(NULL) > 0)
         continue;
-    told.after = told.during;
+    told.after = told.last = told.during;
     watch_look(&told.after);
+    watch_look_last(&told.last);
     return fd_write_all(out, &told, sizeof told) < 0 ? 94 : 0;
 }
 
@@ -225,6 +226,10 @@ static bool watched(void (*act)(int), const struct watch_limits *limits, struct 
     if (pid > 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == NOT_ALLOWED)) {
         assert_int_equal(status, 0);
         assert_true(told);
+        assert_int_equal(ret->last.memory, ret->after.memory);
+        assert_int_equal(ret->last.memory_peak, ret->after.memory_peak);
+        assert_int_equal(ret->last.processes, ret->after.processes);
+        assert_int_equal(ret->last.written, ret->after.written);
         return true;
     }
     print_message("no pid namespace with its own /proc can be made here\n");
