@@ -275,17 +275,25 @@ static void collect(struct calls *calls)
     }
 }
 
+static bool is_same_rule(const struct rule *a, const struct rule *b)
+{
+    for (size_t i = 0; i < sizeof a->when / sizeof *a->when; i++) {
+        const struct test *x = &a->when[i];
+        const struct test *y = &b->when[i];
+        if (x->arg != y->arg || x->differs != y->differs || x->mask != y->mask ||
+            x->value != y->value)
+            return false;
+    }
+    return a->action == b->action;
+}
+
 /* What it does is the same, whatever it is called. */
 static bool is_alike(const struct call *a, const struct call *b)
 {
-    if (a->action != b->action || a->n_rules != b->n_rules)
-        return false;
-    for (size_t i = 0; i < a->n_rules; i++) {
-        if (a->rules[i].action != b->rules[i].action ||
-            memcmp(a->rules[i].when, b->rules[i].when, sizeof a->rules[i].when) != 0)
-            return false;
-    }
-    return true;
+    bool same = a->action == b->action && a->n_rules == b->n_rules;
+    for (size_t i = 0; same && i < a->n_rules; i++)
+        same = is_same_rule(&a->rules[i], &b->rules[i]);
+    return same;
 }
 
 /* What stands in the accumulator behind a test: an argument, or a part of it. */
@@ -307,7 +315,7 @@ static struct place add_rule(struct code *c, const struct rule *rule, struct pla
         if (n > 0 && leaves_alike(&rule->when[n - 1], test))
             continue;
         if (test->mask != UINT32_MAX)
-            holds = code_add(c, BPF_ALU | BPF_AND | BPF_K, test->mask);
+            code_add(c, BPF_ALU | BPF_AND | BPF_K, test->mask);
         holds = code_load(c, offsetof(struct seccomp_data, args) + test->arg * sizeof(uint64_t));
     }
     return holds;

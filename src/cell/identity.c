@@ -169,7 +169,7 @@ static pid_t start(int go[2], struct err *err)
 
 int identity_start(pid_t *ret_pid, int *ret_go, struct err *err)
 {
-    int go[2];
+    int go[2] = {-1, -1};
     bool at_once = maps_at_once();
     char byte;
     pid_t pid = *ret_pid = start(go, err);

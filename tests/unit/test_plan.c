@@ -441,7 +441,7 @@ static void check_order(const struct plan *plan, bool commands)
         }
         /* A sealed root takes no new names. */
         bool in_home = s->kind == STEP_MKDIR &&
-                       strncmp(s->to, PLAN_HOME + 1, strlen(PLAN_HOME) - 1) == 0;
+                       strncmp(s->to, &PLAN_HOME[1], strlen(PLAN_HOME) - 1) == 0;
         if ((s->kind == STEP_MKDIR && !in_home) || s->kind == STEP_SYMLINK ||
             s->kind == STEP_FILE || s->kind == STEP_CLOSED || s->kind == STEP_TEXT)
             assert_true(i < pivot);
