@@ -16,8 +16,37 @@
 /* Escaped six-fold at worst, and what stands around the ids: cannot be exceeded. */
 #define MISSING_BYTES_MAX (6 * OPEN_BYTES_MAX + 1024 * (OPEN_CALLS_MAX + 2))
 
-/* Copies the hash of the last line and says true when that is a whole `gate.stop` which follows the line before it. */
-static bool ended_cleanly(int fd, off_t size, char after[HASH_HEX + 1])
+/* The hash of the record that ends there, its newline included. */
+static bool hash_before(int fd, off_t end, char ret[HASH_HEX + 1])
+{
+    char tail[CHAIN_TAIL + 2];
+    if (end == 0) {
+        memcpy(ret, CHAIN_NONE, HASH_HEX + 1);
+        return true;
+    }
+    off_t from = end - (off_t)sizeof tail;
+    if (from < 0 || audit_read_at(fd, tail, sizeof tail, from) != (ssize_t)sizeof tail ||
+        tail[sizeof tail - 1] != '\n')
+        return false;
+    struct str hash = chain_hash_of((struct str){tail, sizeof tail - 1});
+    if (hash.p)
+        chain_copy(ret, hash);
+    return hash.p != NULL;
+}
+
+/* How many bytes, their newline included, a recovery found between this record and the one before it. */
+static off_t torn_before(struct str body)
+{
+    const struct str key = STR(",\"torn\":");
+    const char *at = memmem(body.p, body.n, key.p, key.n);
+    int64_t bytes = 0;
+    for (at = at ? at + key.n : NULL; at && *at >= '0' && *at <= '9' && bytes < INT64_MAX / 100;
+         at++)
+        bytes = 10 * bytes + (*at - '0');
+    return at ? (off_t)bytes + 1 : 0;
+}
+
+bool audit_ended_cleanly(int fd, off_t size, char after[HASH_HEX + 1])
 {
     char tail[TAIL_BYTES];
     off_t from = size > TAIL_BYTES ? size - TAIL_BYTES : 0;
@@ -25,19 +54,14 @@ static bool ended_cleanly(int fd, off_t size, char after[HASH_HEX + 1])
     if (n < 2 || tail[n - 1] != '\n')
         return false;
     const char *before = memrchr(tail, '\n', (size_t)n - 1);
-    if (!before || before == tail)
+    if (!before)
         return false;
-    const char *earlier = memrchr(tail, '\n', (size_t)(before - tail));
-    if (!earlier && from > 0)
-        return false;
-    earlier = earlier ? earlier + 1 : tail;
     struct str line = {before + 1, (size_t)(tail + n - 1 - (before + 1))};
-    struct str known = chain_hash_of((struct str){earlier, (size_t)(before - earlier)});
     struct chain_record record;
-    if (!known.p || !chain_read(line, &record) || !str_is(record.kind, "gate.stop"))
+    if (!chain_read(line, &record) || !str_is(record.kind, "gate.stop"))
         return false;
-    chain_copy(after, known);
-    if (!chain_follows(line, after))
+    off_t end = from + (line.p - tail) - torn_before(record.body);
+    if (end < 0 || !hash_before(fd, end, after) || !chain_follows(line, after))
         return false;
     chain_copy(after, record.hash);
     return true;
@@ -180,7 +204,7 @@ int audit_recover(int fd, const char *slot, const struct audit_recovery *how,
     memcpy(after, CHAIN_NONE, HASH_HEX + 1);
     if (fstat(fd, &st) < 0)
         return audit_io_error(err, errno);
-    if (st.st_size > 0 ? ended_cleanly(fd, st.st_size, after) : is_new(how->dir, slot))
+    if (st.st_size > 0 ? audit_ended_cleanly(fd, st.st_size, after) : is_new(how->dir, slot))
         return 0;
     return recover(fd, st.st_size, slot, how, after, err);
 }
@@ -220,7 +244,7 @@ static bool needs_recovery(int dir, const char *name)
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return false;
     if (st.st_size > 0)
-        return !ended_cleanly(fd, st.st_size, ignored);
+        return !audit_ended_cleanly(fd, st.st_size, ignored);
     return !is_new(dir, name);
 }
 

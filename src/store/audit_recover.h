@@ -2,6 +2,8 @@
 #ifndef SANDGATE_STORE_AUDIT_RECOVER_H
 #define SANDGATE_STORE_AUDIT_RECOVER_H
 
+#include <sys/types.h>
+
 #include "base/json_out.h"
 #include "store/audit_heads.h"
 
@@ -10,6 +12,10 @@ struct audit_recovery {
     const char *by;            /* the gate that recovers */
     struct audit_heads *heads; /* or NULL: nothing is known of heads */
 };
+
+/* Copies the hash of the last line and says true when that is a whole `gate.stop` which follows the record before it,
+ * what a recovery has found between the two aside. */
+bool audit_ended_cleanly(int fd, off_t size, char after[HASH_HEX + 1]);
 
 /* Goes on with the chain of the gate that died: each call without an outcome gets `call.interrupted`, then comes
  * `gate.stop` with `recovered_by`. Bytes behind the last record of the chain stay and are named, with their hash, in

@@ -10,8 +10,10 @@
 
 #include "audit_log.h"
 #include "base/fd.h"
+#include "store/audit_recover.h"
 
 #define FIRST "audit/000.jsonl"
+#define SECOND "audit/001.jsonl"
 
 static const struct audit_options PLAIN = {
     .sync = AUDIT_SYNC_NONE, .batch_ms = 1, .max_bytes = 1 << 30};
@@ -74,6 +76,54 @@ static void a_stranger_can_check_it(void **state)
         fail_msg("%s", read_all("check.out"));
     assert_int_equal(system("sed -i s/file.read/file.raed/ audit/*.jsonl"), 0);
     assert_int_not_equal(run_documented_check(), 0);
+}
+
+static void add_bytes(const char *path, const char *bytes, size_t n)
+{
+    FD_AT_END int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    assert_int_equal(fd_write_all(fd, bytes, n), 0);
+}
+
+static bool is_clean(const char *path)
+{
+    struct stat st;
+    char ignored[HASH_HEX + 1];
+    FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(fstat(fd, &st), 0);
+    return audit_ended_cleanly(fd, st.st_size, ignored);
+}
+
+/* Every start looks at every slot. */
+static void what_was_recovered_is_not_read_again(void **state)
+{
+    (void)state;
+    static const char *const torn[] = {"x", "x\n", "\n", "{\"ts\":\"20", "a\nb\n\n{}\nc"};
+    static char much[300000];
+    memset(much, 'y', sizeof much);
+    for (size_t i = 0; i <= ARRAY_LEN(torn); i++) {
+        struct audit *one = log_gate(&PLAIN);
+        struct audit *two = log_gate(&PLAIN);
+        log_calls(two, 3);
+        log_close(two);
+        assert_true(is_clean(SECOND));
+        if (i < ARRAY_LEN(torn))
+            add_bytes(SECOND, torn[i], strlen(torn[i]));
+        else
+            add_bytes(SECOND, much, sizeof much);
+        assert_false(is_clean(SECOND));
+        log_close(one);
+        log_close(log_gate(&PLAIN));
+        assert_true(is_clean(SECOND));
+    }
+    assert_int_equal(log_is_whole()->report.slots, 2);
+    /* A number that is not the right one. */
+    assert_int_equal(system("sed -i 's/\"torn\":300000/\"torn\":300001/' " SECOND), 0);
+    assert_false(is_clean(SECOND));
+    /* Nothing before it at all. */
+    assert_int_equal(unlink(SECOND), 0);
+    assert_int_equal(system("echo no record >" SECOND), 0);
+    log_close(log_gate(&PLAIN));
+    assert_true(is_clean(SECOND));
 }
 
 /* --- rotation */
@@ -307,6 +357,7 @@ static void an_anchor_has_little_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(what_was_recovered_is_not_read_again),
         TEST(a_stranger_can_check_it),
         TEST(open_calls_are_known_behind_a_rotation),
         TEST(a_death_within_a_rotation_is_recovered),
