@@ -76,6 +76,14 @@ static int walk_file(struct verifier *v, int fd, const char *name, bool is_rotat
     return 0;
 }
 
+/* Rotating, a file changes places with an empty one. Who opened that one by its name just before has the file that is
+ * written now; what has the name by now is found by the next look at the names. */
+static bool has_changed_places(const struct verifier *v, const char *name, const struct stat *st)
+{
+    struct stat now;
+    return fstatat(v->dir, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && now.st_ino != st->st_ino;
+}
+
 /* Those behind `done`, which becomes the last of them. Empty ones do not count: a gate that died while it rotated
  * left them, or is about to fill them. */
 static int walk_rotated(struct verifier *v, char done[ROTATED_NAME_MAX], bool *ret_any,
@@ -94,7 +102,7 @@ static int walk_rotated(struct verifier *v, char done[ROTATED_NAME_MAX], bool *r
         /* Gone since we looked: removed as planned, or the next file's link tells. */
         if (fd < 0)
             v->link = fd == -1 ? LINK_FIRST : LINK_BROKEN;
-        if (fd < 0 || st.st_size == 0)
+        if (fd < 0 || st.st_size == 0 || has_changed_places(v, all.names[i], &st))
             continue;
         if (walk_file(v, fd, all.names[i], true, err) < 0)
             return -1;
