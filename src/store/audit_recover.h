@@ -19,7 +19,7 @@ bool audit_ended_cleanly(int fd, off_t size, char after[HASH_HEX + 1]);
 
 /* Goes on with the chain of the gate that died: each call without an outcome gets `call.interrupted`, then comes
  * `gate.stop` with `recovered_by`. Bytes behind the last record of the chain stay and are named, with their hash, in
- * the first record written. A file that ended cleanly stays as it is; to see that takes 4 KiB of it. A failure
+ * the first record written. A file that ended cleanly stays as it is; to see that takes some 4 KiB of it. A failure
  * halfway leaves a file that the next recovery completes. fd reads and appends, and its lock is held; `after`
  * becomes the hash of the slot's last record. */
 int audit_recover(int fd, const char *slot, const struct audit_recovery *how,
