@@ -21,10 +21,17 @@ static bool is_hidden(const struct cell_spec *spec, size_t root)
     return !spec->roots[root].commands;
 }
 
+static int leave_store(const struct cell_spec *spec, struct err *err)
+{
+    return spec_store(spec) < ROOTS_MAX && umount2(SPEC_STORE, MNT_DETACH) < 0
+               ? failed(err, "leaving the store")
+               : 0;
+}
+
 static bool hides_any(const struct cell_spec *spec)
 {
     for (size_t i = 0; i < spec->n_roots; i++) {
-        if (is_hidden(spec, i))
+        if (is_hidden(spec, i) && !spec->roots[i].store)
             return true;
     }
     return false;
@@ -65,7 +72,7 @@ int command_mount(const struct cell_spec *spec, struct err *err)
     if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
               "newinstance,ptmxmode=0666,mode=620") < 0)
         return failed(err, "mounting /dev/pts");
-    return 0;
+    return leave_store(spec, err);
 }
 
 struct rules {

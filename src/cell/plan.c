@@ -262,7 +262,8 @@ static void leave_folders(struct plan *plan, const struct for_commands *c, int *
         step->from = mem_dup(relative(c->at[i]));
     }
     for (size_t i = 0; i < spec->n_roots; i++) {
-        if (!spec->roots[i].commands && !spec->system)
+        /* Each command leaves the store by itself: the launcher mounts from it. */
+        if (!spec->roots[i].commands && !spec->roots[i].store && !spec->system)
             add(plan, STEP_LEAVE)->to = mem_dup(relative(c->at[i]));
     }
 }

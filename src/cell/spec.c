@@ -57,6 +57,22 @@ int spec_add_command_roots(struct cell_spec *spec, const struct root *roots, siz
     return 0;
 }
 
+int spec_add_store(struct cell_spec *spec, const char *host, struct err *err)
+{
+    struct root root = {.name = "store", .inside = SPEC_STORE, .host = host, .writable = true};
+    if (spec_add_root(spec, &root, NULL, err) < 0)
+        return -1;
+    struct cell_root *store = &spec->roots[spec->n_roots - 1];
+    store->files = false;
+    store->store = true;
+    return 0;
+}
+
+size_t spec_store(const struct cell_spec *spec)
+{
+    return spec->n_roots && spec->roots[spec->n_roots - 1].store ? spec->n_roots - 1 : ROOTS_MAX;
+}
+
 int spec_add_shown(struct cell_spec *spec, const char *path, struct err *err)
 {
     if (spec->n_shown == SHOWN_MAX)
@@ -79,6 +95,7 @@ struct wire_root {
     bool writable;
     bool files;
     bool commands;
+    bool store;
     /* As text: they use all 64 bits. */
     struct str device;
     struct str inode;
@@ -102,6 +119,7 @@ static const struct arg root_fields[] = {
     FIELD(wire_root, ARG_BOOL, writable, 0),
     FIELD(wire_root, ARG_BOOL, files, 0),
     FIELD(wire_root, ARG_BOOL, commands, 0),
+    FIELD(wire_root, ARG_BOOL, store, 0),
     FIELD(wire_root, ARG_STRING, device, ARG_REQUIRED),
     FIELD(wire_root, ARG_STRING, inode, ARG_REQUIRED),
     FIELD(wire_root, ARG_INT, uid, ARG_REQUIRED),
@@ -165,6 +183,7 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
             .writable = r->writable,
             .files = r->files,
             .commands = r->commands,
+            .store = r->store,
             .device = text(device),
             .inode = text(inode),
             .uid = r->uid,
@@ -199,6 +218,7 @@ static int read_root(yyjson_val *val, struct cell_spec *spec, struct err *err)
         .writable = wire.writable,
         .files = wire.files,
         .commands = wire.commands,
+        .store = wire.store,
         .protect = copy(wire.protect),
         .device = strtoull(wire.device.p, NULL, 10),
         .inode = strtoull(wire.inode.p, NULL, 10),

@@ -15,6 +15,7 @@ struct cell_root {
     char *protect; /* a folder in it that stays read-only, or NULL */
     bool files;    /* file tools have it */
     bool commands; /* commands have it */
+    bool store;    /* Sandgate's own folder for this workspace: only launcher and worker have it */
     /* Which directory the gate meant: another one at the same path is refused. */
     uint64_t device;
     uint64_t inode;
@@ -23,6 +24,7 @@ struct cell_root {
 };
 
 #define SHOWN_MAX 16
+#define SPEC_STORE "/.sandgate"
 
 struct cell_spec {
     uint32_t uid; /* who the cell's processes are to the machine; never 0 */
@@ -45,6 +47,10 @@ int spec_add_root(struct cell_spec *spec, const struct root *root, const char *p
 /* Says which folders commands have; those that file tools do not have are added. */
 int spec_add_command_roots(struct cell_spec *spec, const struct root *roots, size_t count,
                            struct err *err);
+/* Adds the workspace's store, as the last root. It appears at SPEC_STORE. */
+int spec_add_store(struct cell_spec *spec, const char *host, struct err *err);
+/* The store's index among the roots; ROOTS_MAX: there is none. */
+size_t spec_store(const struct cell_spec *spec);
 /* Adds a folder that commands see. */
 int spec_add_shown(struct cell_spec *spec, const char *path, struct err *err);
 /* Decides who the cell runs as: the first root's owner, or `spare` in the place of root. */

@@ -7,7 +7,10 @@
 
 #define PATH_TEXT_MAX 4096 /* the kernel's PATH_MAX, its NUL included */
 #define PATH_NAME_MAX 255
-#define ROOTS_MAX 16
+/* Folders that a configuration may name for one session. */
+#define FOLDERS_MAX 16
+/* The last root of a cell may be its store (cell/spec.h). */
+#define ROOTS_MAX (FOLDERS_MAX + 1)
 
 /* One directory that a session's cell has: `/workspace`, or the toolhost's mounts. */
 struct root {

@@ -131,6 +131,7 @@ static int open_audit(struct gate *gate, struct err *err)
 static int open_session(struct gate *gate, const struct gate_options *o, struct err *err)
 {
     CLEANUP(places_done) struct places m = {0};
+    FREE_AT_END char *state = state_path();
     if (places_choose(o, gate->config, &m, err) < 0)
         return -1;
     for (size_t i = 0; i < m.count; i++) {
@@ -147,6 +148,7 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
     struct session_options options = {
         .config = gate->config,
         .state_fd = gate->state_fd,
+        .state = state,
         .id = o->session ? o->session : "",
         .n_roots = m.count,
         .base = m.base,

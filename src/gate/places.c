@@ -45,10 +45,10 @@ static int add_allowed(struct places *m, const struct str *allowed, size_t count
             covered |= path_beneath((struct str){real, strlen(real)}, m->roots[k].host);
         if (covered)
             continue;
-        if (m->count == ROOTS_MAX)
+        if (m->count == FOLDERS_MAX)
             return err_field(err, "tools.filesystem.allowedDirectories",
                              "tools.filesystem.allowedDirectories has more than %d folders",
-                             ROOTS_MAX);
+                             FOLDERS_MAX);
         if (path[0] != '/' || add_mount(m, path, path, real, writable, err) < 0)
             return err_field(err, "tools.filesystem.allowedDirectories",
                              "tools.filesystem.allowedDirectories: `%s` is not an absolute path",
@@ -120,9 +120,9 @@ static int choose_for_files(const struct gate_options *o, const struct config *c
 static int add_for_commands(struct places *m, const char *name, const char *inside,
                             const char *host, bool writable, struct err *err)
 {
-    if (m->n_commands == ROOTS_MAX)
+    if (m->n_commands == FOLDERS_MAX)
         return err_field(err, "tools.bash.allowedDirectories",
-                         "tools.bash.allowedDirectories has more than %d folders", ROOTS_MAX);
+                         "tools.bash.allowedDirectories has more than %d folders", FOLDERS_MAX);
     char *real = mem_dup(host);
     m->command_hosts[m->n_commands] = real;
     m->commands[m->n_commands++] = (struct root){name, inside, real, writable};

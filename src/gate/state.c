@@ -93,9 +93,14 @@ static int make_folders(char *path)
     return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
+char *state_path(void)
+{
+    return user_folder("XDG_STATE_HOME", ".local/state");
+}
+
 int state_open(int *ret_fd, struct err *err)
 {
-    FREE_AT_END char *path = user_folder("XDG_STATE_HOME", ".local/state");
+    FREE_AT_END char *path = state_path();
     if (!path)
         return err_set(err, ERR_INTERNAL,
                        "no place for the state: set XDG_STATE_HOME or HOME to an absolute path");

@@ -4,6 +4,8 @@
 
 #include "core/config.h"
 
+/* `$XDG_STATE_HOME/sandgate`, else `~/.local/state/sandgate`; NULL when there is no home. To be freed. */
+char *state_path(void);
 /* Opens `$XDG_STATE_HOME/sandgate` (else `~/.local/state/sandgate`), made 0700 where it is missing.
  * A folder of someone else, or open to others, is refused. */
 int state_open(int *ret_fd, struct err *err);

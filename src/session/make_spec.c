@@ -1,6 +1,7 @@
 #include "session/make_spec.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/fd.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 /* A folder of the last root that stays read-only has to be so by every name it has in the cell. */
@@ -41,6 +44,46 @@ static int add_commands(const struct session_options *o, struct cell_spec *ret, 
     return 0;
 }
 
+#define STORES "workspaces"
+/* Half a hash is enough to tell workspaces apart. */
+#define STORE_ID_MAX (HASH_HEX / 2)
+
+/* A workspace is known by its path, and by the user who works in it: a store belongs to that user. */
+static void store_id(const struct cell_spec *spec, char id[STORE_ID_MAX + 1])
+{
+    char hex[HASH_HEX + 1];
+    FREE_AT_END char *text = mem_format("%u:%s", spec->uid, spec->roots[0].host);
+    hash_hex(text, strlen(text), hex);
+    memcpy(id, hex, STORE_ID_MAX);
+    id[STORE_ID_MAX] = '\0';
+}
+
+static int make_store(int stores, const char *id, const struct cell_spec *spec)
+{
+    if (mkdirat(stores, id, 0700) < 0 && errno != EEXIST)
+        return -1;
+    FD_AT_END int fd = openat(stores, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    return geteuid() == 0 ? fchown(fd, spec->uid, spec->gid) : 0;
+}
+
+/* Where the cell keeps what it has to remember of this workspace. */
+static int add_store(const struct session_options *o, struct cell_spec *spec, struct err *err)
+{
+    char id[STORE_ID_MAX + 1];
+    store_id(spec, id);
+    if (mkdirat(o->state_fd, STORES, 0700) < 0 && errno != EEXIST)
+        return err_set(err, ERR_INTERNAL, "making %s/" STORES ": %s", o->state, strerror(errno));
+    FD_AT_END int stores = openat(o->state_fd, STORES,
+                                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (stores < 0 || make_store(stores, id, spec) < 0)
+        return err_set(err, ERR_INTERNAL, "making %s/" STORES "/%s: %s", o->state, id,
+                       strerror(errno));
+    FREE_AT_END char *path = mem_format("%s/" STORES "/%s", o->state, id);
+    return spec_add_store(spec, path, err);
+}
+
 int make_spec(const struct session_options *options, struct cell_spec *ret, struct err *err)
 {
     for (size_t i = 0; i < options->n_roots; i++) {
@@ -59,5 +102,5 @@ int make_spec(const struct session_options *options, struct cell_spec *ret, stru
                        : (uint32_t)config_int(options->config, "limits.workerThreads") + 1;
     ret->system = options->show_system;
     spec_choose_owner(ret, geteuid(), getegid(), (uint32_t)config_int(options->config, "cell.uid"));
-    return 0;
+    return options->commands && options->state ? add_store(options, ret, err) : 0;
 }
