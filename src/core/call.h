@@ -103,6 +103,7 @@ struct call {
     struct str request_body;
     struct call_pin pin;
     char sweep_tag[32];     /* of an operation that sweeps */
+    bool awaited;           /* one of a session's own that is answered even when its cell dies */
     bool quick;             /* a worker does it with one thread, and nobody cancels it */
     uint32_t sent_from;     /* the processor, for runners */
     int noted_in;           /* which of the sweep's files names this write */

@@ -27,6 +27,13 @@ struct command_violation {
     int64_t count;
 };
 
+/* Where a command is between the end of its last process and its answer (session/command_after.h). */
+struct command_after {
+    size_t step;
+    bool failed; /* with `err` */
+    struct err err;
+};
+
 struct command {
     /* Asked for. */
     struct buf args; /* a NUL behind each */
@@ -53,6 +60,7 @@ struct command {
     struct command_violation violations[COMMAND_VIOLATIONS_MAX];
     size_t n_violations;
     char output_id[SPILL_ID_MAX]; /* "": all of the output is in the streams */
+    struct command_after after;
 };
 
 struct command *command_new(size_t max_output);

@@ -8,9 +8,7 @@
 
 /* What runs code on the host when someone works there: git, editors, agents, shells. */
 #define PROTECTED                                                                                  \
-    ".git/hooks .git/config .git/config.worktree .git/commondir .git/rebase-merge "                \
-    ".git/modules/**/hooks .git/modules/**/config .git/modules/**/config.worktree "                \
-    ".git/modules/**/commondir .git/worktrees/*/config.worktree .git/worktrees/*/commondir "       \
+    ".git "                                                                                        \
     ".vscode/tasks.json .vscode/settings.json .vscode/launch.json .vscode/mcp.json .idea "         \
     ".zed/tasks.json .zed/settings.json .envrc .mcp.json .claude/settings.json "                   \
     ".claude/settings.local.json .cursor/mcp.json .codex/config.toml sandgate.json "               \

@@ -257,6 +257,7 @@ enum guarded_kind {
     GUARDED_PROTECTED, /* a folder stands for all in it, save what is secret there */
     GUARDED_SECRET,    /* a folder stands for all in it */
     GUARDED_SOCKET,
+    GUARDED_GIT,     /* a git directory, wherever it lies: protected as a whole */
     GUARDED_WAY,     /* a folder, or a link, that the way to what is protected leads through */
     GUARDED_MISSING, /* what would be protected is not there; a scan does not say so */
 };

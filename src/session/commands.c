@@ -16,6 +16,7 @@
 #include "cell/limits.h"
 #include "core/call_limits.h"
 #include "core/command.h"
+#include "session/command_after.h"
 #include "session/command_end.h"
 #include "session/command_not_run.h"
 #include "session/command_order.h"
@@ -133,7 +134,7 @@ static void finish(struct running *r, const struct err *err)
     struct call *call = TAKE_PTR(r->call);
     let_go(r, call->command);
     close_handles(r);
-    pipeline_finish(call, err);
+    command_after(call, err);
 }
 
 /* What has come on one stream. False: there is nothing more for now, or ever. */

@@ -111,6 +111,7 @@ static void send_ask(struct session *s, struct preview_ask *ask)
 {
     const struct call *call = ask->call;
     struct call *own = session_own_call(s, OP_PREVIEW, call->path.root, call->path.text, previewed);
+    own->awaited = true;
     own->request.preview = request_of(call, call_path_text(own));
     own->request_body = call->request_body;
     own->verdict.as_named = call->verdict.as_named;

@@ -306,7 +306,7 @@ static void cell_died(void *arg, const char *why)
             leftover_add(&s->leftovers, call->path.root, call_path_text(call), s->cell_tag);
         if (call->op == &op_table[OP_SWEEP])
             leftover_add(&s->leftovers, call->path.root, call_path_text(call), call->sweep_tag);
-        if (call->pipeline || call->op == &op_table[OP_PREVIEW])
+        if (call->pipeline || call->awaited)
             finish(call, &err);
         else
             call_free(call);
