@@ -6,15 +6,46 @@
 #define TIB ((int64_t)1 << 40)
 #define DAY_MS ((int64_t)86400 * 1000)
 
-/* What runs code on the host when someone works there: git, editors, agents, shells. */
+/* Protected is what runs code on the host later, or steers the programs that do.
+ * What shells and debuggers run by themselves in a folder, or in the home that a workspace may be. */
+#define PROTECTED_SHELLS                                                                           \
+    ".envrc mise.toml .mise.toml mise.*.toml .mise.*.toml .mise .config/mise "                     \
+    ".autoenv.zsh .pdbrc .gdbinit .lldbinit .irbrc .pryrc .Rprofile .ghci /.bashrc "               \
+    "/.bash_profile /.bash_login /.bash_logout /.bash_aliases /.profile /.zshrc /.zshenv "         \
+    "/.zprofile /.zlogin /.zlogout /.kshrc /.cshrc /.tcshrc /.login /.inputrc /.xprofile "         \
+    "/.xinitrc /.xsession /.xsessionrc /.pam_environment /.gitconfig /.hgrc /.ssh "                \
+    "/.gnupg /.tmux.conf /.screenrc /.emacs /.emacs.d /.vim /.local/bin "                          \
+    "/.local/share/applications /.config/autostart /.config/environment.d /.config/fish "          \
+    "/.config/git /.config/nvim /.config/systemd "
+/* Editors. */
+#define PROTECTED_EDITORS                                                                          \
+    ".vscode .idea .zed .fleet .devcontainer .devcontainer.json *.code-workspace "                 \
+    "*.sublime-project .exrc .vimrc .nvimrc .nvim.lua .lvimrc .dir-locals.el "                     \
+    ".dir-locals-2.el .helix "
+/* Agents: settings, hooks, commands, servers and rules of theirs. */
+#define PROTECTED_AGENTS                                                                           \
+    "sandgate.json .mcp.json .claude .codex .cursor .cursorrules .gemini .agents "                 \
+    ".opencode opencode.json opencode.jsonc .copilot .github/copilot-instructions.md "             \
+    ".github/instructions .github/prompts .github/agents .github/chatmodes .github/hooks "         \
+    ".qwen .continue .cline .clinerules .windsurf .windsurfrules .roo .kiro .amazonq "             \
+    ".junie .aider.conf.yml "
+/* Continuous integration, and package managers' own settings, which can name programs. */
+#define PROTECTED_CI                                                                               \
+    ".github/workflows .github/actions .gitlab-ci.yml .gitlab/ci .circleci .travis.yml "           \
+    ".drone.yml .woodpecker .woodpecker.yml .woodpecker.yaml .buildkite .cirrus.yml "              \
+    "azure-pipelines.yml bitbucket-pipelines.yml Jenkinsfile .forgejo/workflows "                  \
+    ".gitea/workflows .npmrc .yarnrc .yarnrc.yml .yarn/releases .yarn/plugins "                    \
+    ".pnpmfile.cjs bunfig.toml .cargo/config .cargo/config.toml .bundle/config .mvn "              \
+    ".ripgreprc "
+/* Git and others like it. A git directory is protected as a whole: much of what lies in it can name a program, and a
+ * list of what does would never be complete. */
+#define PROTECTED_GIT                                                                              \
+    ".git .gitmodules .githooks .husky .pre-commit-config.yaml .pre-commit-config.yml "            \
+    "lefthook.yml lefthook.yaml .lefthook.yml .lefthook.yaml .lefthook .hg/hgrc .jj/repo"
+/* Installed packages bring many of these along, and nobody works in there. That does not hold for git directories. */
+#define PROTECTED_EXCEPT "!node_modules !site-packages "
 #define PROTECTED                                                                                  \
-    ".git "                                                                                        \
-    ".vscode/tasks.json .vscode/settings.json .vscode/launch.json .vscode/mcp.json .idea "         \
-    ".zed/tasks.json .zed/settings.json .envrc .mcp.json .claude/settings.json "                   \
-    ".claude/settings.local.json .cursor/mcp.json .codex/config.toml sandgate.json "               \
-    "/.bashrc /.bash_profile /.bash_login /.bash_logout /.profile /.zshrc /.zshenv /.zprofile "    \
-    "/.zlogin /.zlogout /.inputrc /.pam_environment /.gitconfig /.ssh /.config/autostart "         \
-    "/.config/fish /.config/git /.config/systemd"
+    PROTECTED_SHELLS PROTECTED_EDITORS PROTECTED_AGENTS PROTECTED_CI PROTECTED_EXCEPT PROTECTED_GIT
 /* Names that mean a secret nearly always: not certificates, not `.npmrc`. */
 #define SECRET                                                                                     \
     ".env .env.* !.env.example !.env.sample !.env.template !.env.dist !.env.defaults "             \

@@ -24,6 +24,7 @@ struct guard {
     uint32_t mask;
     uint32_t *rest;
     uint32_t rest_count;
+    bool protects_git;
 };
 
 void guard_pack(struct buf *out, enum guard_verdict kind, struct str pattern)
@@ -146,7 +147,14 @@ struct guard *guard_new(struct str packed, struct err *err)
         return NULL;
     }
     make_index(g);
+    const char *rule;
+    g->protects_git = guard_judge(g, STR(".git"), true, &rule) == GUARD_PROTECTED;
     return g;
+}
+
+bool guard_protects_git(const struct guard *g)
+{
+    return g && g->protects_git;
 }
 
 size_t guard_count(const struct guard *g)
@@ -252,13 +260,25 @@ enum guard_verdict guard_judge(const struct guard *g, struct str path, bool is_f
     return verdict_of(&c, ret_rule);
 }
 
+/* Whether an exception behind a rule takes the folder out of it. */
+static bool is_excepted(const struct guard *g, uint32_t rule, struct str path)
+{
+    for (uint32_t i = rule + 1; i < g->count; i++) {
+        const struct rule *other = &g->rules[i];
+        if (other->pattern.except && other->secret == g->rules[rule].secret &&
+            guard_pattern_covers(&other->pattern, path, true))
+            return true;
+    }
+    return false;
+}
+
 enum guard_verdict guard_holds(const struct guard *g, struct str path, const char **ret_rule)
 {
     enum guard_verdict verdict = GUARD_OPEN;
     for (uint32_t i = 0; g && i < g->count && verdict != GUARD_PROTECTED; i++) {
         const struct rule *rule = &g->rules[i];
         if (rule->pattern.except || (rule->secret && verdict != GUARD_OPEN) ||
-            !guard_pattern_leads_through(&rule->pattern, path))
+            !guard_pattern_leads_through(&rule->pattern, path) || is_excepted(g, i, path))
             continue;
         verdict = rule->secret ? GUARD_SECRET : GUARD_PROTECTED;
         *ret_rule = rule->pattern.text;

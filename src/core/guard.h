@@ -29,6 +29,9 @@ void guard_unref(struct guard *guard);
 /* Whether text can be a rule. */
 int guard_check(struct str pattern, struct err *err);
 
+/* Whether git directories are protected: the rules protect `.git` as a whole. */
+bool guard_protects_git(const struct guard *guard);
+
 /* Whether a rule covers the path or a folder that it lies in; *ret_rule is the pattern. A NULL guard is open.
  * From any thread. */
 enum guard_verdict guard_judge(const struct guard *guard, struct str path, bool is_folder,

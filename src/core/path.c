@@ -70,7 +70,7 @@ bool path_beneath(struct str text, const char *prefix)
 {
     size_t n = path_prefix_length(prefix);
     return text.n >= n && memcmp(text.p, prefix, n) == 0 &&
-           (text.n == n || text.p[n] == '/' || n == 1);
+           (text.n == n || text.p[n] == '/' || prefix[n - 1] == '/');
 }
 
 static int refuse_nul(struct str text, struct err *err)

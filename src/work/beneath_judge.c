@@ -24,6 +24,13 @@ bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *re
         real->verdict = guard_holds(root->guard, path, &real->rule);
         real->holds = true;
     }
+    if (real->verdict == GUARD_OPEN && !(flags & BENEATH_ONLY_READ) &&
+        guard_protects_git(root->guard) &&
+        beneath_is_in_git(root, real->text, flags & BENEATH_CARRIES)) {
+        real->verdict = GUARD_PROTECTED;
+        real->rule = ".git";
+        real->holds = false;
+    }
     return counts(real->verdict, flags);
 }
 

@@ -38,4 +38,8 @@ int beneath_refuse(const struct beneath_real *real, const char *path, struct err
 /* The error where a path has to be what it names and is not. */
 int beneath_refuse_other(const struct beneath_root *root, const char *path, struct err *err);
 
+/* Whether what is done at `path` (relative to the root, without links) would be done in a git directory, or make its
+ * folder one. `carries`: whether it is one itself, too. */
+bool beneath_is_in_git(const struct beneath_root *root, const char *path, bool carries);
+
 #endif

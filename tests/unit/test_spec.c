@@ -123,7 +123,7 @@ static void what_no_cell_may_be_is_refused(void **state)
         "{'cell':{'uid':1,'gid':1,'umask':0,'threads':1},'roots':[{'host':'/a'}]}",
         "{'cell':{'uid':1,'gid':1,'umask':0,'threads':1},'roots':[" ROOT "," ROOT "," ROOT "," ROOT
         "," ROOT "," ROOT "," ROOT "," ROOT "," ROOT "," ROOT "," ROOT "," ROOT "," ROOT "," ROOT
-        "," ROOT "," ROOT "," ROOT "]}",
+        "," ROOT "," ROOT "," ROOT "," ROOT "]}",
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct cell_spec spec = {0};

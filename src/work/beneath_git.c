@@ -1,0 +1,49 @@
+/* A git directory by any name: git takes a folder that holds HEAD, objects and refs for one. What is in it can make the
+ * user's next git command run a program, so tools change nothing in it, and make none. */
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "core/guard_pattern.h"
+#include "work/beneath_walk.h"
+
+static const char *const layout[] = {"HEAD", "objects", "refs"};
+
+/* `path` has no links in it, `n` bytes of it are the folder. */
+static bool has(const struct beneath_root *root, const char *path, size_t n, const char *name)
+{
+    char text[BENEATH_REAL_MAX + 16];
+    snprintf(text, sizeof text, "%.*s%s%s", (int)n, path, n ? "/" : "", name);
+    int fd = beneath_open_at(root->fd, text, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* Whether a folder is a git directory, or would be with `next` in it. HEAD is looked for first: few folders have one. */
+static bool is_git_directory(const struct beneath_root *root, const char *path, size_t n,
+                             struct str next)
+{
+    for (size_t i = 0; i < ARRAY_LEN(layout); i++) {
+        if (!str_is(next, layout[i]) && !has(root, path, n, layout[i]))
+            return false;
+    }
+    return true;
+}
+
+bool beneath_is_in_git(const struct beneath_root *root, const char *path, bool carries)
+{
+    struct str whole = {path, strlen(path)};
+    struct str name;
+    size_t before = 0;
+    if (str_is(whole, "."))
+        return false;
+    for (size_t at = 0; guard_next_name(whole, &at, &name); before = at - 1) {
+        if (is_git_directory(root, path, before, name))
+            return true;
+    }
+    return carries && is_git_directory(root, path, whole.n, (struct str){0});
+}
