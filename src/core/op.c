@@ -6,6 +6,7 @@
 
 const char *const file_type_names[] = {"file", "directory", "symlink", "other", NULL};
 const char *const search_mode_names[] = {"lines", "files", "count", NULL};
+const char *const quarantine_outcome_names[] = {"left", "moved", "renamed", NULL};
 const char *const preview_of_names[] = {"write", "edit", "frontmatter", "delete", NULL};
 
 #define ROOT_AND_PATH(type_)                                                                       \
@@ -259,6 +260,23 @@ static const struct arg preview_reply[] = {
     FLAG(cut, struct op_preview_reply),
 };
 
+static const struct arg quarantine_request[] = {
+    ROOT_AND_PATH(struct op_quarantine_request),
+    TAG(struct op_quarantine_request),
+    {.name = "store",
+     .type = ARG_INT,
+     .flags = ARG_REQUIRED,
+     .offset = offsetof(struct op_quarantine_request, store),
+     .max = ROOTS_MAX - 1},
+};
+static const struct arg quarantine_reply[] = {
+    {.name = "outcome",
+     .type = ARG_CHOICE,
+     .flags = ARG_REQUIRED,
+     .choices = quarantine_outcome_names,
+     .offset = offsetof(struct op_quarantine_reply, outcome)},
+};
+
 #define OP_ROW(name_, fields, writes_, has_body_)                                                  \
     {                                                                                              \
         name_, ARG_TABLE(fields##_request, struct op_##fields##_request),                          \
@@ -280,6 +298,7 @@ const struct op op_table[OP_COUNT] = {
     [OP_RULES] = OP_ROW("rules", rules, false, false),
     [OP_SCAN] = OP_ROW("scan", scan, false, true),
     [OP_PREVIEW] = OP_ROW("preview", preview, false, true),
+    [OP_QUARANTINE] = OP_ROW("quarantine", quarantine, false, false),
 };
 
 /* Packed: type (1 byte), size (8), mtime (8), name length (2), name. Same machine on both ends, so

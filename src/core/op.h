@@ -21,6 +21,7 @@ enum op_id {
     OP_RULES,
     OP_SCAN,
     OP_PREVIEW,
+    OP_QUARANTINE,
     OP_COUNT
 };
 
@@ -301,6 +302,25 @@ struct op_preview_reply {
     bool cut;        /* the diff is longer, or the file too large for one; there are more entries */
 };
 
+/* Takes what a command has made out of the project, where programs of the user would obey it (work/quarantine.c). */
+enum quarantine_outcome {
+    QUARANTINE_LEFT,    /* nothing looks for it there by itself */
+    QUARANTINE_MOVED,   /* into the store */
+    QUARANTINE_RENAMED, /* in its folder: it does not fit into the store */
+};
+extern const char *const quarantine_outcome_names[];
+
+struct op_quarantine_request {
+    int64_t root;
+    struct str path;
+    struct str tag;
+    int64_t store; /* the root that is the store */
+};
+
+struct op_quarantine_reply {
+    int64_t outcome; /* enum quarantine_outcome */
+};
+
 union op_request {
     struct op_writing writing;
     struct op_read_request read;
@@ -316,6 +336,7 @@ union op_request {
     struct op_rules_request rules;
     struct op_scan_request scan;
     struct op_preview_request preview;
+    struct op_quarantine_request quarantine;
 };
 
 union op_reply {
@@ -332,6 +353,7 @@ union op_reply {
     struct op_rules_reply rules;
     struct op_scan_reply scan;
     struct op_preview_reply preview;
+    struct op_quarantine_reply quarantine;
     /* Of tools that need no operation. */
     int64_t time_ms;
     struct spill_page output;

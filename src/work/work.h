@@ -66,6 +66,8 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err);
 int work_preview(struct work *w, const union op_request *request, struct str body,
                  union op_reply *reply, struct err *err);
+int work_quarantine(struct work *w, const union op_request *request, struct str body,
+                    union op_reply *reply, struct err *err);
 int work_rules(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err);
 

@@ -39,6 +39,7 @@ const op_fn work_ops[OP_COUNT] = {
     [OP_MOVE] = work_move,
     [OP_MKDIR] = work_mkdir,
     [OP_SWEEP] = work_sweep,
+    [OP_QUARANTINE] = work_quarantine,
     [OP_RULES] = work_rules,
     [OP_SCAN] = work_scan,
     [OP_PREVIEW] = work_preview,

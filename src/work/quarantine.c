@@ -1,0 +1,226 @@
+/* What a command has made and the user's programs would obey is taken out of the project: copied into the workspace's
+ * store, where nothing finds it by itself, and then removed. The store is another mount, so a rename cannot do it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "core/guard_pattern.h"
+#include "work/beneath_walk.h"
+#include "work/work.h"
+
+#define FOLDER "quarantine"
+/* What is larger stays where it is, under a name that nobody obeys. */
+#define COPY_ENTRIES_MAX 20000
+#define COPY_BYTES_MAX ((int64_t)256 << 20)
+#define COPY_DEPTH_MAX 64
+#define LISTING_BYTES (32u << 10)
+#define NAMES_TRIED 1000
+
+struct copying {
+    struct work *w;
+    int64_t entries;
+    int64_t bytes;
+};
+
+static int copy_bytes(struct copying *c, int from, int to)
+{
+    for (;;) {
+        ssize_t n = read(from, c->w->chunk, WORK_CHUNK);
+        if (n <= 0)
+            return n < 0 ? -errno : 0;
+        c->bytes += n;
+        if (c->bytes > COPY_BYTES_MAX)
+            return -EFBIG;
+        int r = fd_write_all(to, c->w->chunk, (size_t)n);
+        if (r < 0)
+            return r;
+    }
+}
+
+static int copy_file(struct copying *c, int from, const char *name, int to, const char *as)
+{
+    FD_AT_END int in = beneath_open_child_file(from, name);
+    if (in < 0)
+        return -errno;
+    FD_AT_END int out = -1;
+    return beneath_create(to, as, &out) < 0 ? -errno : copy_bytes(c, in, out);
+}
+
+/* A link becomes a file with its target as the content: the worker makes no links. */
+static int copy_link(int from, const char *name, int to, const char *as)
+{
+    char target[PATH_TEXT_MAX];
+    FD_AT_END int out = -1;
+    ssize_t n = readlinkat(from, name, target, sizeof target);
+    if (n < 0 || beneath_create(to, as, &out) < 0)
+        return -errno;
+    return fd_write_all(out, target, (size_t)n);
+}
+
+static int copy_entry(struct copying *c, int from, const char *name, int to, const char *as,
+                      int depth);
+
+static int copy_listed(struct copying *c, int in, int out, const char *listing, ssize_t n,
+                       int depth)
+{
+    for (ssize_t at = 0; at < n;) {
+        const struct dirent64 *d = (const void *)(listing + at);
+        at += d->d_reclen;
+        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+            continue;
+        int r = copy_entry(c, in, d->d_name, out, d->d_name, depth + 1);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int copy_folder(struct copying *c, int from, const char *name, int to, const char *as,
+                       int depth)
+{
+    FD_AT_END int in = beneath_open_child(from, name);
+    if (in < 0 || mkdirat(to, as, 0700) < 0)
+        return -errno;
+    FD_AT_END int out = beneath_open_child(to, as);
+    if (out < 0)
+        return -errno;
+    FREE_AT_END char *listing = mem_zero(LISTING_BYTES);
+    int r = 0;
+    for (ssize_t n; r == 0 && (n = getdents64(in, listing, LISTING_BYTES)) != 0;)
+        r = n < 0 ? -errno : copy_listed(c, in, out, listing, n, depth);
+    return r;
+}
+
+/* Sockets, FIFOs and devices hold nothing. */
+static int copy_entry(struct copying *c, int from, const char *name, int to, const char *as,
+                      int depth)
+{
+    struct stat st;
+    struct err err;
+    if (++c->entries > COPY_ENTRIES_MAX || depth > COPY_DEPTH_MAX)
+        return -EFBIG;
+    if (work_check_cancel(c->w, &err) < 0)
+        return -ECANCELED;
+    if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    if (S_ISDIR(st.st_mode))
+        return copy_folder(c, from, name, to, as, depth);
+    if (S_ISLNK(st.st_mode))
+        return copy_link(from, name, to, as);
+    return S_ISREG(st.st_mode) ? copy_file(c, from, name, to, as) : 0;
+}
+
+/* A folder of its own in the store for each, so that names never meet. */
+static int open_shelter(const struct beneath_root *store, struct str tag, int *ret_fd)
+{
+    static atomic_uint number;
+    char name[64];
+    if (mkdirat(store->fd, FOLDER, 0700) < 0 && errno != EEXIST)
+        return -errno;
+    FD_AT_END int folder = beneath_open_child(store->fd, FOLDER);
+    if (folder < 0)
+        return -errno;
+    snprintf(name, sizeof name, "%.*s-%u", (int)tag.n, tag.p, atomic_fetch_add(&number, 1));
+    if (mkdirat(folder, name, 0700) < 0)
+        return -errno;
+    *ret_fd = beneath_open_child(folder, name);
+    return *ret_fd < 0 ? -errno : 0;
+}
+
+static int move_out(struct work *w, const struct beneath_root *store, struct str tag,
+                    const struct beneath_place *place)
+{
+    FD_AT_END int shelter = -1;
+    struct copying c = {.w = w};
+    int64_t removed = 0;
+    int r = open_shelter(store, tag, &shelter);
+    if (r == 0)
+        r = copy_entry(&c, place->dir, place->name, shelter, place->name, 0);
+    return r < 0 ? r : work_remove_tree(w, place->dir, place->name, &removed);
+}
+
+static int rename_aside(const struct beneath_place *place)
+{
+    for (int i = 0; i < NAMES_TRIED; i++) {
+        char name[PATH_NAME_MAX + 1];
+        snprintf(name, sizeof name, "sandgate-quarantine-%d", i);
+        if (renameat2(place->dir, place->name, place->dir, name, RENAME_NOREPLACE) == 0)
+            return 0;
+        if (errno != EEXIST)
+            return -errno;
+    }
+    return -EEXIST;
+}
+
+static size_t count_names(struct str path)
+{
+    size_t count = 0;
+    struct str name;
+    for (size_t at = 0; guard_next_name(path, &at, &name);)
+        count += name.n > 0;
+    return count;
+}
+
+/* What is left of a path without its last names; .n is 0 for the root. */
+static struct str without_last(struct str path, size_t names)
+{
+    for (; names > 0; names--) {
+        while (path.n && path.p[path.n - 1] != '/')
+            path.n--;
+        path.n -= path.n > 0;
+    }
+    return path;
+}
+
+/* Whether it lies where the programs that obey it look by themselves: at the workspace's root, or at that of a
+ * repository. The rule says how many names belong to it. */
+static bool is_at_a_root(const struct beneath_root *root, const char *path)
+{
+    const char *rule = "";
+    struct str whole = {path, strlen(path)};
+    char git[PATH_TEXT_MAX + 8];
+    if (guard_judge(root->guard, whole, true, &rule) == GUARD_OPEN &&
+        guard_judge(root->guard, whole, false, &rule) == GUARD_OPEN)
+        return false;
+    struct str folder = without_last(whole, count_names((struct str){rule, strlen(rule)}));
+    snprintf(git, sizeof git, "%.*s%s.git", (int)folder.n, folder.p, folder.n ? "/" : "");
+    if (folder.n == 0)
+        return true;
+    FD_AT_END int fd = beneath_open_at(root->fd, git, O_PATH | O_NOFOLLOW, 0, 0);
+    return fd >= 0;
+}
+
+int work_quarantine(struct work *w, const union op_request *request, struct str body,
+                    union op_reply *reply, struct err *err)
+{
+    (void)body;
+    const struct op_quarantine_request *q = &request->quarantine;
+    struct op_quarantine_reply *ret = &reply->quarantine;
+    struct beneath_place place;
+    struct beneath_real real;
+    *ret = (struct op_quarantine_reply){.outcome = QUARANTINE_LEFT};
+    const struct beneath_root *store = work_root(w, q->store, true, err);
+    int store_fd = store ? store->fd : -1;
+    const struct beneath_root *root = work_writable_root(w, q->root, true, q->path.p, err);
+    if (!store || !root || beneath_entry(root, q->path.p, &place, &real, err) < 0)
+        return -1;
+    CLEANUP(fd_closep) int dir = place.dir;
+    if (!is_at_a_root(root, q->path.p))
+        return 0;
+    struct beneath_root into = {.fd = store_fd};
+    int r = move_out(w, &into, q->tag, &place);
+    ret->outcome = QUARANTINE_MOVED;
+    if (r == -EFBIG || r == -ENOSPC || r == -EDQUOT) {
+        r = rename_aside(&place);
+        ret->outcome = QUARANTINE_RENAMED;
+    }
+    if (r == -ECANCELED)
+        return err_set(err, ERR_CANCELLED, "cancelled");
+    return r < 0 ? beneath_errno(err, -r, q->path.p) : 0;
+}
