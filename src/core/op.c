@@ -268,6 +268,7 @@ static const struct arg quarantine_request[] = {
      .flags = ARG_REQUIRED,
      .offset = offsetof(struct op_quarantine_request, store),
      .max = ROOTS_MAX - 1},
+    FLAG(git, struct op_quarantine_request),
 };
 static const struct arg quarantine_reply[] = {
     {.name = "outcome",

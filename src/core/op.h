@@ -315,6 +315,7 @@ struct op_quarantine_request {
     struct str path;
     struct str tag;
     int64_t store; /* the root that is the store */
+    bool git;      /* it is a git directory, or leads to one */
 };
 
 struct op_quarantine_reply {

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "core/guard_pattern.h"
 #include "work/beneath_walk.h"
+#include "work/git_plain.h"
 #include "work/work.h"
 
 #define FOLDER "quarantine"
@@ -196,6 +197,20 @@ static bool is_at_a_root(const struct beneath_root *root, const char *path)
     return fd >= 0;
 }
 
+/* A repository may stay where nothing in it makes git run a program. A `.git` file leads elsewhere, and a folder that
+ * git takes for a repository by what is in it is never made by git itself beside other files. */
+static bool is_plain_repository(const struct beneath_place *place)
+{
+    FD_AT_END int dir = beneath_open_child(place->dir, place->name);
+    return dir >= 0 && strcmp(place->name, ".git") == 0 && git_directory_is_plain(dir);
+}
+
+static bool is_to_stay(const struct beneath_root *root, const struct op_quarantine_request *q,
+                       const struct beneath_place *place)
+{
+    return q->git ? is_plain_repository(place) : !is_at_a_root(root, q->path.p);
+}
+
 int work_quarantine(struct work *w, const union op_request *request, struct str body,
                     union op_reply *reply, struct err *err)
 {
@@ -211,7 +226,7 @@ int work_quarantine(struct work *w, const union op_request *request, struct str 
     if (!store || !root || beneath_entry(root, q->path.p, &place, &real, err) < 0)
         return -1;
     CLEANUP(fd_closep) int dir = place.dir;
-    if (!is_at_a_root(root, q->path.p))
+    if (is_to_stay(root, q, &place))
         return 0;
     struct beneath_root into = {.fd = store_fd};
     int r = move_out(w, &into, q->tag, &place);
