@@ -197,18 +197,46 @@ static bool is_at_a_root(const struct beneath_root *root, const char *path)
     return fd >= 0;
 }
 
-/* A repository may stay where nothing in it makes git run a program. A `.git` file leads elsewhere, and a folder that
- * git takes for a repository by what is in it is never made by git itself beside other files. */
+/* A repository may stay where nothing in it makes git run a program. */
 static bool is_plain_repository(const struct beneath_place *place)
 {
     FD_AT_END int dir = beneath_open_child(place->dir, place->name);
-    return dir >= 0 && strcmp(place->name, ".git") == 0 && git_directory_is_plain(dir);
+    return dir >= 0 && git_directory_is_plain(dir);
 }
 
-static bool is_to_stay(const struct beneath_root *root, const struct op_quarantine_request *q,
-                       const struct beneath_place *place)
+/* Of a folder that is a repository only by what is in it, HEAD is taken out: then it is none any more. What else is in it
+ * may be the project's own. */
+static int go_to_head(struct beneath_place *place)
 {
-    return q->git ? is_plain_repository(place) : !is_at_a_root(root, q->path.p);
+    FD_AT_END int dir = beneath_open_child(place->dir, place->name);
+    if (dir < 0)
+        return -errno;
+    close(place->dir);
+    place->dir = TAKE_FD(dir);
+    snprintf(place->name, sizeof place->name, "HEAD");
+    return 0;
+}
+
+/* 1: it may stay, 0: it is to go, -errno. */
+static int is_to_stay(const struct beneath_root *root, const struct op_quarantine_request *q,
+                      struct beneath_place *place)
+{
+    if (!q->git)
+        return !is_at_a_root(root, q->path.p);
+    if (is_plain_repository(place))
+        return 1;
+    return strcmp(place->name, ".git") == 0 ? 0 : go_to_head(place);
+}
+
+/* The place of an entry, or of the root itself. */
+static int find_place(const struct beneath_root *root, const char *path, struct beneath_place *ret,
+                      struct err *err)
+{
+    struct beneath_real real;
+    if (strcmp(path, ".") != 0)
+        return beneath_entry(root, path, ret, &real, err);
+    snprintf(ret->name, sizeof ret->name, ".");
+    return beneath_open(root, ".", O_PATH | O_DIRECTORY, &ret->dir, err);
 }
 
 int work_quarantine(struct work *w, const union op_request *request, struct str body,
@@ -217,19 +245,20 @@ int work_quarantine(struct work *w, const union op_request *request, struct str 
     (void)body;
     const struct op_quarantine_request *q = &request->quarantine;
     struct op_quarantine_reply *ret = &reply->quarantine;
-    struct beneath_place place;
-    struct beneath_real real;
+    struct beneath_place place = {.dir = -1};
     *ret = (struct op_quarantine_reply){.outcome = QUARANTINE_LEFT};
     const struct beneath_root *store = work_root(w, q->store, true, err);
     int store_fd = store ? store->fd : -1;
     const struct beneath_root *root = work_writable_root(w, q->root, true, q->path.p, err);
-    if (!store || !root || beneath_entry(root, q->path.p, &place, &real, err) < 0)
+    if (!store || !root || find_place(root, q->path.p, &place, err) < 0)
         return -1;
-    CLEANUP(fd_closep) int dir = place.dir;
-    if (is_to_stay(root, q, &place))
-        return 0;
     struct beneath_root into = {.fd = store_fd};
-    int r = move_out(w, &into, q->tag, &place);
+    int r = is_to_stay(root, q, &place);
+    CLEANUP(fd_closep) int dir = place.dir;
+    if (r == 1)
+        return 0;
+    if (r == 0)
+        r = move_out(w, &into, q->tag, &place);
     ret->outcome = QUARANTINE_MOVED;
     if (r == -EFBIG || r == -ENOSPC || r == -EDQUOT) {
         r = rename_aside(&place);
