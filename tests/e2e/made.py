@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""What a command makes that programs of the user would run or obey later: taken out of the project before the answer
+leaves where these programs look for it, told of and covered elsewhere. And after any calls without the git grant, git on
+the host runs nothing that a command or a tool chose.
+"""
+
+import os
+import subprocess
+
+import lib
+import ran
+from lib import check
+from ran import Place
+
+GIT = {f"GIT_{who}_{what}": "me@example" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+NAMES = """.envrc mise.toml .mcp.json .claude/settings.json .claude/commands/x.md .claude/agents/x.md .codex/config.toml
+.codex/hooks.json .codex/rules/x .cursor/mcp.json .cursor/hooks.json .cursorrules .gemini/settings.json .agents/x
+opencode.json .opencode/x .vscode/tasks.json .vscode/settings.json .vscode/extensions.json .idea/x.xml .zed/tasks.json
+.devcontainer/devcontainer.json .devcontainer.json .nvim.lua .exrc .dir-locals.el x.code-workspace .github/workflows/x.yml
+.github/actions/a/action.yml .github/copilot-instructions.md .gitlab-ci.yml .circleci/config.yml Jenkinsfile .npmrc
+.yarnrc.yml .cargo/config.toml .mvn/extensions.xml .husky/pre-commit .githooks/pre-commit .pre-commit-config.yaml
+lefthook.yml .gitmodules .bashrc .profile .zshrc .inputrc .gitconfig .ssh/config .config/fish/config.fish .pdbrc .gdbinit
+.ripgreprc sandgate.json""".split()
+
+
+def make_all(folder, names):
+    return "".join(f"mkdir -p '{folder}/{os.path.dirname(n)}'; echo made > '{folder}/{n}'\n" for n in names)
+
+
+class Project(Place):
+    """A workspace, perhaps with a repository, and what git on the host would run in it."""
+
+    def __init__(self, form, name, repository=True):
+        super().__init__(form, name)
+        self.bait = form.base / f"{name}-bait"
+        self.program = form.write(form.base / f"{name}-run", f"#!/bin/sh\necho \"$0 $*\" >> {self.bait}\nexit 0\n")
+        self.program.chmod(0o755)
+        if repository:
+            self.git("init", "-q", "-b", "main")
+            self.put("a.txt", "one\n")
+            self.git("add", "a.txt")
+            self.git("commit", "-q", "-m", "one")
+
+    def put(self, path, text):
+        full = self.workspace / path
+        for folder in reversed([p for p in full.parents if p.is_relative_to(self.workspace)]):
+            if not folder.exists():
+                folder.mkdir()
+                self.form.own(folder)
+        return self.form.write(full, text)
+
+    def git(self, *words, check_status=True, cwd=None):
+        """On the host, as its user."""
+        return subprocess.run(
+            ["git", *words],
+            cwd=cwd or self.workspace,
+            env={**lib.environment(self.home), **GIT},
+            capture_output=True,
+            text=True,
+            check=check_status,
+            timeout=lib.SECONDS,
+            **self.form.identity(),
+        )
+
+    def store(self):
+        return self.home / "sandgate" / "workspaces"
+
+    def kept(self):
+        """Names of what lies in quarantine."""
+        return sorted(p.name for p in self.store().rglob("quarantine/*/*"))
+
+    def use_git(self):
+        """What a user does next, in the workspace and in the folders below it."""
+        self.form.write(self.workspace / "mine.txt", "mine\n")
+        places = [self.workspace, *(p for p in self.workspace.iterdir() if p.is_dir() and p.name != ".git")]
+        for place in places:
+            for words in (["status"], ["log", "-1"], ["diff"], ["add", "-A"], ["commit", "-q", "-m", "x"], ["status"],
+                          ["describe", "--dirty", "--always"], ["fetch"], ["stash"], ["restore", "."]):
+                self.git(*words, check_status=False, cwd=place)
+        check(not self.bait.exists(), f"git ran what an agent chose: {self.bait.read_text() if self.bait.exists() else ''}")
+
+
+def whats(value):
+    return [v["call"] for v in value["violations"]]
+
+
+def at_the_root(form):
+    """names that programs obey at the root of the workspace are in quarantine when the answer comes"""
+    place = Project(form, "root")
+    place.put("keep/.vscode/settings.json", "{}")
+    with place.gate() as gate:
+        value = gate.call("run_command", command=make_all(".", NAMES) + "echo fine > fine.txt")["result"]
+        check(value["exit_code"] == 0, lib.short(value))
+    left = [n for n in NAMES if (place.workspace / n).exists()]
+    check(not left, f"still there: {left}")
+    check((place.workspace / "fine.txt").exists(), "an ordinary file is gone too")
+    check((place.workspace / "keep/.vscode/settings.json").read_text() == "{}", "what was there has changed")
+    kept = place.kept()
+    for name in (".envrc", ".mcp.json", ".claude", ".vscode", ".npmrc", ".bashrc", "workflows"):
+        check(name in kept, f"{name} is not in quarantine: {kept}")
+    check(any(w == "quarantined:.envrc" for w in whats(value)), f"not told: {whats(value)}")
+
+
+def one_by_one(form):
+    """each of them, alone, is told of by its name"""
+    place = Project(form, "each")
+    with place.gate() as gate:
+        for name in NAMES[:12]:
+            value = gate.call("run_command", command=make_all(".", [name]))["result"]
+            told = [w for w in whats(value) if w.startswith("quarantined:")]
+            check(len(told) == 1 and name.startswith(told[0].removeprefix("quarantined:")), f"{name}: {whats(value)}")
+            check(not (place.workspace / name).exists(), f"{name} is still there")
+
+
+def in_a_repository_below(form):
+    """the same at the root of a repository further down, and not in an ordinary folder, which is told of and covered"""
+    place = Project(form, "below")
+    place.put("lib/x", "")
+    place.git("init", "-q", "lib")
+    with place.gate() as gate:
+        value = gate.call("run_command", command=make_all("lib", [".envrc"]) + make_all("a/b", [".envrc"]))["result"]
+        check(not (place.workspace / "lib/.envrc").exists(), "the file in lib stays")
+        check((place.workspace / "a/b/.envrc").exists(), "the file in a/b is gone")
+        check("quarantined:lib/.envrc" in whats(value) and "created:a/b/.envrc" in whats(value), str(whats(value)))
+        value = gate.call("run_command", command="echo again > a/b/.envrc")["result"]
+        check(value["exit_code"] != 0, "a covered file was written")
+
+
+def new_repositories(form):
+    """a repository that a command makes stays when it is plain, and is read-only then; any other is taken out"""
+    place = Project(form, "new")
+    run = place.program
+    with place.gate() as gate:
+        value = gate.call("run_command", command="git init -q plain")["result"]
+        check(value["exit_code"] == 0 and "created:plain/.git" in whats(value), lib.short(value))
+        check((place.workspace / "plain/.git/HEAD").exists(), "the plain one is gone")
+        value = gate.call("run_command", command="git -C plain config core.fsmonitor x")["result"]
+        check(value["exit_code"] != 0, "its settings were written later")
+        for made in (
+            f"git init -q evil && git -C evil config core.fsmonitor {run}",
+            f"git init -q evil && cp /bin/true evil/.git/hooks/post-index-change",
+            "mkdir evil && echo 'gitdir: ../other' > evil/.git",
+            "git init -q evil && ln -s ../../x evil/.git/COMMIT_EDITMSG",
+        ):
+            value = gate.call("run_command", command=f"rm -rf evil; {made}")["result"]
+            check(not (place.workspace / "evil/.git").exists(), f"`{made}`: still there, {lib.short(value)}")
+            check("quarantined:evil/.git" in whats(value), f"`{made}`: {whats(value)}")
+    place.use_git()
+
+
+def bare_layout(form):
+    """a folder that git takes for a repository by what is in it is none when the answer comes"""
+    place = Project(form, "bare", repository=False)
+    layout = f"mkdir -p objects refs; echo 'ref: refs/heads/main' > HEAD; printf '[core]\\nfsmonitor = {place.program}\\n' > config"
+    with place.gate() as gate:
+        for folder in (".", "sub"):
+            value = gate.call("run_command", command=f"mkdir -p {folder}; cd {folder}; {layout}")["result"]
+            check(value["exit_code"] == 0, lib.short(value))
+            check(not (place.workspace / folder / "HEAD").exists(), f"{folder}: HEAD stays, {whats(value)}")
+            check((place.workspace / folder / "objects").is_dir(), f"{folder}: objects is gone")
+            check(any(w.startswith("quarantined:") for w in whats(value)), f"{folder}: {whats(value)}")
+    place.use_git()
+
+
+# What would make git run a program or write elsewhere, as a line for a shell in the workspace. BAIT is the program.
+TRIGGERS = [
+    "printf '[core]\\nfsmonitor = BAIT\\n' >> .git/config",
+    "printf '[core]\\nhooksPath = h\\n' >> .git/config; mkdir -p h; cp BAIT h/pre-commit",
+    "cp BAIT .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
+    "cp BAIT .git/hooks/post-index-change",
+    "mv .git/hooks .git/h2; mkdir .git/hooks; cp BAIT .git/hooks/post-commit",
+    "echo junk > .git/HEAD",
+    "rm .git/HEAD",
+    "mv .git/HEAD .git/HEAD2",
+    "echo ../evil > .git/commondir",
+    "mv .git .g; cp -r .g .git; printf '[core]\\nfsmonitor = BAIT\\n' >> .git/config",
+    "mv .git old; git init -q .; git config core.fsmonitor BAIT",
+    "rm -rf .git; git init -q .; git config core.fsmonitor BAIT",
+    "cp -r .git x.git; rm -rf .git; echo 'gitdir: x.git' > .git; printf '[core]\\nfsmonitor = BAIT\\n' >> x.git/config",
+    "ln -sfn /tmp .git/objects/pack",
+    "rm -f .git/index; cp a.txt .git/index",
+    "ln -sf ../../x .git/COMMIT_EDITMSG; echo text > .git/SQUASH_MSG",
+    "ln -sf ../../x .git/logs/HEAD",
+    "ln -sf ../../x .git/FETCH_HEAD",
+    "mkdir -p .git/rebase-merge; echo 'exec BAIT' > .git/rebase-merge/git-rebase-todo",
+    "mkdir -p .git/remotes; echo 'URL: ext::BAIT' > .git/remotes/origin",
+    "mkdir -p .git/info; echo '* filter=x' > .git/info/attributes; git config filter.x.clean BAIT",
+    "git config core.pager BAIT; git config core.editor BAIT; git config core.sshCommand BAIT",
+    "git config --worktree core.fsmonitor BAIT; echo '[core]' > .git/config.worktree",
+    "git log -1 --format=tformat:../evil --output=.git/commondir; mkdir -p evil/objects evil/refs; "
+    "printf '[core]\\nfsmonitor = BAIT\\n' > evil/config",
+    "git init -q lib; git -C lib config core.fsmonitor BAIT; git add lib",
+    "git init -q lib; printf '[core]\\nfsmonitor = BAIT\\n' >> lib/.git/config",
+    "mkdir -p sub; echo 'gitdir: ../evil' > sub/.git; mkdir -p evil/objects evil/refs; echo 'ref: refs/heads/x' > evil/HEAD; "
+    "printf '[core]\\nfsmonitor = BAIT\\n' > evil/config",
+    "tar cf t.tar .git; mkdir t; tar xf t.tar -C t; mv t/.git/config .git/config",
+    "chmod 000 .git",
+    "chmod 000 .git/HEAD",
+    "git update-ref refs/heads/x HEAD; git replace -f HEAD HEAD",
+    "python3 -c \"import os; os.rename('.git', 'g'); os.mkdir('.git')\"",
+    "ln -s .git g; printf '[core]\\nfsmonitor = BAIT\\n' >> g/config",
+    "mkdir w; ln .git/config w/config; printf '[core]\\nfsmonitor = BAIT\\n' >> w/config",
+    "perl -e 'open(F, \"+<\", \".git/config\"); print F \"[core]\\nfsmonitor = BAIT\\n\"'",
+]
+
+
+def by_commands(form):
+    """whatever commands do to a repository without the grant, git on the host runs nothing of theirs"""
+    for number, line in enumerate(TRIGGERS):
+        place = Project(form, f"cmd{number}")
+        before = {p: p.read_bytes() for p in (place.workspace / ".git").rglob("*") if p.is_file()}
+        with place.gate() as gate:
+            value = gate.call("run_command", command=line.replace("BAIT", str(place.program)))
+            check("result" in value, f"`{line}`: {lib.short(value)}")
+        changed = [str(p) for p, text in before.items() if not p.exists() or p.read_bytes() != text]
+        check(not changed, f"`{line}` changed {changed}")
+        place.use_git()
+
+
+def by_tools(form):
+    """nor do file tools"""
+    place = Project(form, "tools")
+    place.put("bare/objects/x", "")
+    place.put("bare/refs/x", "")
+    place.put("evil/config", f"[core]\nfsmonitor = {place.program}\n")
+    config = f"[core]\nfsmonitor = {place.program}\n"
+    calls = [
+        ("write_file", {"path": ".git/HEAD", "content": "junk"}),
+        ("write_file", {"path": ".git/config", "content": config}),
+        ("write_file", {"path": ".git/commondir", "content": "../evil"}),
+        ("write_file", {"path": ".git/hooks/pre-commit", "content": "#!/bin/sh\n"}),
+        ("write_file", {"path": ".git/index", "content": "x"}),
+        ("write_file", {"path": "sub/.git", "content": "gitdir: ../evil\n"}),
+        ("write_file", {"path": "lib/.git/config", "content": config}),
+        ("write_file", {"path": ".gitmodules", "content": "[submodule \"x\"]\n"}),
+        ("write_file", {"path": "bare/HEAD", "content": "ref: refs/heads/main\n"}),
+        ("edit_file", {"path": ".git/config", "edits": [{"old_text": "[core]", "new_text": config}]}),
+        ("delete", {"path": ".git/HEAD"}),
+        ("delete", {"path": ".git", "recursive": True}),
+        ("move", {"from": ".git", "to": "g"}),
+        ("move", {"from": ".git/HEAD", "to": "h"}),
+        ("move", {"from": "evil/config", "to": ".git/config", "overwrite": True}),
+        ("move", {"from": "evil", "to": "sub/.git"}),
+        ("make_directory", {"path": ".git/rebase-merge"}),
+    ]
+    with place.gate() as gate:
+        for tool, arguments in calls:
+            answer = gate.call(tool, **arguments)
+            check(not answer["ok"], f"{tool} {arguments}: {lib.short(answer)}")
+            check(answer["error"]["details"]["reason"] == "protected", f"{tool} {arguments}: {lib.short(answer)}")
+    place.use_git()
+
+
+def run_tells(form):
+    """`run` says it on standard error"""
+    place = Project(form, "run")
+    done = place.run("--", "sh", "-c", "echo x > .envrc")
+    check(done.returncode == 0 and b".envrc" in done.stderr, f"{done.stderr}")
+    check(not (place.workspace / ".envrc").exists(), "it is still there")
+
+
+if __name__ == "__main__":
+    ran.main(
+        at_the_root,
+        one_by_one,
+        in_a_repository_below,
+        new_repositories,
+        bare_layout,
+        by_commands,
+        by_tools,
+        run_tells,
+    )
