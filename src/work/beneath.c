@@ -20,6 +20,10 @@
 static int link_errno(struct err *err, int error, int n, const char *path)
 {
     switch (error) {
+    case ENOLINK:
+        err_set(err, ERR_NOT_FOUND, "`%.*s` does not exist: a symbolic link leads to nothing", n,
+                path);
+        return err_reason(err, "link_dangling");
     case ELOOP:
         err_set(err, ERR_NOT_FOUND, "`%.*s` leads through too many symbolic links", n, path);
         return err_reason(err, "link_loop");
@@ -74,6 +78,7 @@ int beneath_errno(struct err *err, int error, const char *path)
                          BENEATH_DEPTH_MAX - 2);
     case ENAMETOOLONG:
         return err_field(err, "path", "a name in `%.*s` is too long", n, path);
+    case ENOLINK:
     case ELOOP:
     case EMLINK:
     case EXDEV:
@@ -114,6 +119,8 @@ static int open_by_walk(const struct beneath_root *root, const char *path, int f
             }
         }
         beneath_walk_done(&w);
+        if (r == -ENOENT && beneath_walk_from_link(&w))
+            r = -ENOLINK;
         /* The name became a link after it was looked at: look again. */
         if (r != -ELOOP || w.links > BENEATH_LINKS_MAX)
             return r;

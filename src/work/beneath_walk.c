@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -34,6 +35,11 @@ static void pop_to(struct beneath_walk *w, int depth)
 void beneath_walk_done(struct beneath_walk *w)
 {
     pop_to(w, 0);
+}
+
+bool beneath_walk_from_link(const struct beneath_walk *w)
+{
+    return strlen(w->rest) >= w->link_left;
 }
 
 void beneath_walk_unmake(struct beneath_walk *w)
@@ -129,6 +135,8 @@ static int follow(struct beneath_walk *w, int link)
     size_t left = strlen(w->rest);
     if (text.n + 1 + left >= sizeof w->rest)
         return -ENAMETOOLONG;
+    if (left < w->link_left)
+        w->link_left = left;
     memmove(w->rest + text.n + 1, w->rest, left + 1);
     memcpy(w->rest, text.p, text.n);
     w->rest[text.n] = '/';
@@ -301,6 +309,7 @@ int beneath_walk_to(struct beneath_walk *w, const struct beneath_root *root, con
     w->dirs[0] = root->fd;
     w->depth = 0;
     w->links = 0;
+    w->link_left = SIZE_MAX;
     w->refused = false;
     w->made_from = 0;
     w->real = real;
