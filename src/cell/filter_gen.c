@@ -46,6 +46,7 @@ static const char *const allowed[] = {
     "fdatasync",
     "faccessat2",
     "copy_file_range",
+    "flock",
     /* the gate */
     "recvmsg",
     "sendmsg",

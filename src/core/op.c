@@ -60,14 +60,24 @@ static const struct arg read_request[] = {
      .min = 1,
      .def = ARG_ABSENT},
     COUNT(max_bytes, struct op_read_request),
+    COUNT(whole_max, struct op_read_request),
+    FLAG(hash, struct op_read_request),
+    FLAG(text_only, struct op_read_request),
     FLAG(no_links, struct op_read_request),
     FLAG(unguarded, struct op_read_request),
 };
 static const struct arg read_reply[] = {
-    COUNT(size, struct op_read_reply),        SHA256(sha256, struct op_read_reply),
-    COUNT(total_lines, struct op_read_reply), COUNT(start_line, struct op_read_reply),
-    COUNT(end_line, struct op_read_reply),    COUNT(whole, struct op_read_reply),
-    FLAG(truncated, struct op_read_reply),    FLAG(binary, struct op_read_reply),
+    COUNT(size, struct op_read_reply),
+    {.name = "sha256", .type = ARG_SHA256, .offset = offsetof(struct op_read_reply, sha256)},
+    {.name = "total_lines",
+     .type = ARG_INT,
+     .offset = offsetof(struct op_read_reply, total_lines),
+     .def = ARG_ABSENT},
+    COUNT(start_line, struct op_read_reply),
+    COUNT(end_line, struct op_read_reply),
+    COUNT(whole, struct op_read_reply),
+    FLAG(truncated, struct op_read_reply),
+    FLAG(binary, struct op_read_reply),
 };
 static const struct arg write_request[] = {
     ROOT_AND_PATH(struct op_write_request),

@@ -43,13 +43,16 @@ struct op_read_request {
     int64_t start_line; /* ARG_ABSENT: from the first */
     int64_t end_line;   /* ARG_ABSENT: to the last */
     int64_t max_bytes;
+    int64_t whole_max; /* a file of at most this size is read to its end, whatever is asked for */
+    bool hash;         /* sha256 is wanted of such a file */
+    bool text_only;    /* of a binary file nothing is wanted */
 };
 
-/* The body is the content, cut at max_bytes. */
+/* The body is the content, cut at max_bytes. Where a file is not read to its end, no more is read than that takes. */
 struct op_read_reply {
-    int64_t size; /* of the whole file when it was opened */
-    struct str sha256;
-    int64_t total_lines;
+    int64_t size;        /* of the whole file when it was opened */
+    struct str sha256;   /* of a whole file that was to be hashed */
+    int64_t total_lines; /* ARG_ABSENT: the end was not seen */
     int64_t start_line;
     int64_t end_line; /* last line that is in the body, even in part */
     int64_t whole;    /* bytes of the body up to the end of its last whole line */

@@ -118,6 +118,13 @@ int state_open(int *ret_fd, struct err *err)
     return 0;
 }
 
+/* What opening says does not exist may be a link that leads nowhere: then someone meant to have it. */
+static bool is_absent(const char *path, int error)
+{
+    struct stat st;
+    return error == ENOENT && lstat(path, &st) < 0 && errno == ENOENT;
+}
+
 int state_open_config(bool make, int *ret_fd, struct err *err)
 {
     *ret_fd = -1;
@@ -128,10 +135,13 @@ int state_open_config(bool make, int *ret_fd, struct err *err)
                               "absolute path")
                     : 0;
     FD_AT_END int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT && !make)
+    int error = errno;
+    if (fd < 0 && !make && is_absent(path, error))
         return 0;
-    if (fd < 0 && errno == ENOENT && make_folders(path) == 0)
+    if (fd < 0 && make && error == ENOENT && make_folders(path) == 0)
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    else
+        errno = error;
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set(err, ERR_INTERNAL, "the configuration folder %s: %s", path, strerror(errno));
@@ -147,10 +157,11 @@ int state_open_config(bool make, int *ret_fd, struct err *err)
 static int load_file(struct config *config, const char *path, bool must_exist, struct err *err)
 {
     FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0 && errno == ENOENT && !must_exist)
+    int error = errno;
+    if (fd < 0 && !must_exist && is_absent(path, error))
         return 0;
     BUF_AT_END struct buf text = BUF_INIT(CONFIG_BYTES_MAX + 1);
-    ssize_t n = fd < 0 ? -errno : buf_reserve(&text, CONFIG_BYTES_MAX + 1);
+    ssize_t n = fd < 0 ? -error : buf_reserve(&text, CONFIG_BYTES_MAX + 1);
     struct stat st;
     if (n == 0 && fstat(fd, &st) < 0)
         n = -errno;
@@ -177,6 +188,10 @@ int state_load_config(struct config *config, const char *file, struct err *err)
     const char *path = file ? file : getenv("SANDGATE_CONFIG");
     FREE_AT_END char *folder = user_folder("XDG_CONFIG_HOME", ".config");
     FREE_AT_END char *usual = folder ? mem_format("%s/config.json", folder) : NULL;
+    struct stat st;
+    if (!path && folder && lstat(folder, &st) == 0 && stat(folder, &st) < 0)
+        return err_set(err, ERR_INVALID_ARGUMENTS, "the configuration folder %s: %s", folder,
+                       strerror(errno));
     if (path ? load_file(config, path, true, err) < 0
              : usual && load_file(config, usual, false, err) < 0)
         return -1;

@@ -117,9 +117,13 @@ int flight_frame(const struct call *call, uint32_t processor, struct buf *head, 
 
 static bool read_makes_sense(const struct call *call)
 {
+    const struct op_read_request *q = &call->request.read;
     const struct op_read_reply *r = &call->reply.read;
     int64_t n = (int64_t)call_body_bytes(call);
-    return r->whole <= n && n <= call->request.read.max_bytes && r->end_line - 1 <= r->total_lines;
+    bool whole = r->size <= q->whole_max && !(q->text_only && r->binary);
+    bool counted = r->total_lines != ARG_ABSENT;
+    return r->whole <= n && n <= q->max_bytes && (r->sha256.p != NULL) == (whole && q->hash) &&
+           (counted || !whole) && (!counted || r->end_line - 1 <= r->total_lines);
 }
 
 static bool list_makes_sense(const struct call *call)

@@ -16,7 +16,8 @@ static int lay_over(struct config *config, const struct call *read, bool expecte
 {
     if (!expected)
         return read->failed ? err_set(err, read->err.code, "%s", read->err.message) : 0;
-    if (read->failed && read->err.code == ERR_NOT_FOUND)
+    /* With a reason there is something of that name, as a link that leads nowhere: someone meant to have settings. */
+    if (read->failed && read->err.code == ERR_NOT_FOUND && !read->err.reason[0])
         return 0;
     if (read->failed)
         return err_set(err, read->err.code, "reading %s: %.400s", SETTINGS_FILE, read->err.message);

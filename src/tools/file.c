@@ -49,7 +49,7 @@ const struct arg file_lines_args[FILE_LINES_ARGS] = {
      .doc = "Last line to return, itself included."},
 };
 
-int file_prepare_lines(struct call *call, int64_t max_bytes, struct err *err)
+int file_prepare_lines(struct call *call, int64_t max_bytes, int64_t counted_max, struct err *err)
 {
     const struct file_lines *a = (const void *)&call->args;
     if (call_take_path(call, a->path, (struct str){0}, err) < 0)
@@ -65,6 +65,7 @@ int file_prepare_lines(struct call *call, int64_t max_bytes, struct err *err)
         .start_line = a->start_line,
         .end_line = a->end_line,
         .max_bytes = max_bytes,
+        .whole_max = counted_max,
     };
     return 0;
 }

@@ -10,7 +10,7 @@ extern const struct arg file_entry_fields[FILE_ENTRY_FIELDS];
 void file_write_entries(const struct call *call, const char *key, struct json_out *j);
 
 /* path, start_line, end_line: the arguments of tools that read a file by its lines, and the operation they
- * ask for. */
+ * ask for. The lines of a file of at most `counted_max` bytes are counted. */
 struct file_lines {
     struct str path;
     int64_t start_line;
@@ -18,7 +18,7 @@ struct file_lines {
 };
 #define FILE_LINES_ARGS 3
 extern const struct arg file_lines_args[FILE_LINES_ARGS];
-int file_prepare_lines(struct call *call, int64_t max_bytes, struct err *err);
+int file_prepare_lines(struct call *call, int64_t max_bytes, int64_t counted_max, struct err *err);
 
 /* A pattern that cannot be used is refused before anything runs; a NULL one is none. */
 int file_check_glob(struct str pattern, const char *field, struct err *err);

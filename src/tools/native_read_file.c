@@ -12,7 +12,11 @@ struct args {
     int64_t end_line;
     int64_t max_bytes;
     int64_t encoding;
+    bool hash;
 };
+
+/* As much as max_bytes can ask for. */
+#define WHOLE_MAX (16 << 20)
 
 static const struct arg args[] = {
     {.name = "path",
@@ -50,6 +54,10 @@ static const struct arg args[] = {
      .def = UTF8,
      .doc = "How the content is written: utf8 replaces what is not UTF-8, base64 keeps every byte, "
             "auto is base64 only where utf8 would lose something."},
+    {.name = "hash",
+     .type = ARG_BOOL,
+     .offset = offsetof(struct args, hash),
+     .doc = "Give sha256 and total_lines for a file over 16 MiB too: all of it is read for them."},
 };
 
 static const struct arg result[] = {
@@ -57,10 +65,14 @@ static const struct arg result[] = {
     {.name = "content", .type = ARG_STRING, .flags = ARG_REQUIRED},
     {.name = "encoding", .type = ARG_CHOICE, .flags = ARG_REQUIRED, .choices = encodings},
     {.name = "bytes", .type = ARG_INT, .flags = ARG_REQUIRED, .doc = "Size of the whole file."},
-    {.name = "sha256", .type = ARG_SHA256, .flags = ARG_REQUIRED, .doc = "Of the whole file."},
+    {.name = "sha256",
+     .type = ARG_SHA256,
+     .doc = "Of the whole file. Over 16 MiB only where hash is true."},
     {.name = "start_line", .type = ARG_INT, .flags = ARG_REQUIRED},
     {.name = "end_line", .type = ARG_INT, .flags = ARG_REQUIRED},
-    {.name = "total_lines", .type = ARG_INT, .flags = ARG_REQUIRED},
+    {.name = "total_lines",
+     .type = ARG_INT,
+     .doc = "Over 16 MiB only where hash is true or the end was read."},
     {.name = "truncated", .type = ARG_BOOL, .flags = ARG_REQUIRED},
     {.name = "hint", .type = ARG_STRING, .doc = "What to do to see the rest."},
 };
@@ -81,32 +93,40 @@ static int prepare(struct call *call, struct err *err)
         .start_line = a->start_line,
         .end_line = a->end_line,
         .max_bytes = a->max_bytes,
+        .whole_max = a->hash ? INT64_MAX : WHOLE_MAX,
+        .hash = true,
     };
     return 0;
 }
 
 static void write_hint(const struct op_read_reply *r, bool lossy, size_t kept, struct json_out *j)
 {
-    char hint[200] = "";
+    BUF_AT_END struct buf hint = BUF_INIT(400);
     bool mid_line = r->whole < (int64_t)kept;
+    bool counted = r->total_lines != ARG_ABSENT;
+    char size[80];
+    if (counted)
+        snprintf(size, sizeof size, "the file has %lld bytes in %lld lines", (long long)r->size,
+                 (long long)r->total_lines);
+    else
+        snprintf(size, sizeof size, "the file has %lld bytes", (long long)r->size);
     if (r->truncated && r->whole == 0)
-        snprintf(
-            hint, sizeof hint,
-            "cut inside line %lld, which alone is longer than max_bytes: raise max_bytes to see it "
-            "whole; the file has %lld bytes in %lld lines",
-            (long long)r->start_line, (long long)r->size, (long long)r->total_lines);
+        buf_addf(&hint,
+                 "cut inside line %lld, which alone is longer than max_bytes: raise max_bytes to "
+                 "see it whole; %s",
+                 (long long)r->start_line, size);
     else if (r->truncated)
-        snprintf(hint, sizeof hint,
-                 "cut; the file has %lld bytes in %lld lines: read on with start_line %lld",
-                 (long long)r->size, (long long)r->total_lines,
+        buf_addf(&hint, "cut; %s: read on with start_line %lld", size,
                  (long long)(mid_line ? r->end_line : r->end_line + 1));
-    else if (r->start_line > r->total_lines && r->total_lines > 0)
-        snprintf(hint, sizeof hint, "the file ends at line %lld", (long long)r->total_lines);
+    else if (counted && r->start_line > r->total_lines && r->total_lines > 0)
+        buf_addf(&hint, "the file ends at line %lld", (long long)r->total_lines);
     else if (lossy)
-        snprintf(hint, sizeof hint,
-                 "some bytes are not UTF-8 and were replaced; encoding base64 keeps them");
-    if (hint[0])
-        jo_ktext(j, "hint", hint);
+        buf_addf(&hint, "some bytes are not UTF-8 and were replaced; encoding base64 keeps them");
+    if (!r->sha256.p)
+        buf_addf(&hint, "%ssha256%s of a file over 16 MiB only with hash true",
+                 hint.len ? "; " : "", counted ? "" : " and total_lines");
+    if (hint.len)
+        jo_kstr(j, "hint", buf_str(&hint));
 }
 
 /* Returns whether something was lost. */
@@ -142,10 +162,12 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     call_write_path(call, j, "path");
     bool lossy = write_content(call, a, j);
     jo_kint(j, "bytes", r->size);
-    jo_kstr(j, "sha256", r->sha256);
+    if (r->sha256.p)
+        jo_kstr(j, "sha256", r->sha256);
     jo_kint(j, "start_line", r->start_line);
     jo_kint(j, "end_line", r->end_line);
-    jo_kint(j, "total_lines", r->total_lines);
+    if (r->total_lines != ARG_ABSENT)
+        jo_kint(j, "total_lines", r->total_lines);
     jo_kbool(j, "truncated", r->truncated);
     write_hint(r, lossy, call_body_bytes(call), j);
     return 0;
@@ -157,8 +179,9 @@ const struct tool native_read_file = {
     .title = "Read a file",
     .description =
         "Reads a text file of the workspace and returns its content with the file's size, SHA-256 "
-        "and number of lines. For a large file give start_line and end_line. The sha256 can be "
-        "given to write_file as if_match_sha256 so that nobody else's change is overwritten.",
+        "and number of lines. For a large file give start_line and end_line; over 16 MiB the SHA-256 "
+        "and the number of lines are only given with hash: true. The sha256 can be given to "
+        "write_file as if_match_sha256 so that nobody else's change is overwritten.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,

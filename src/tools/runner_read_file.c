@@ -6,6 +6,8 @@
 #include "tools/file.h"
 
 #define TEXT_MAX (100 << 10)
+/* Of a larger file the lines are not counted. */
+#define COUNTED_MAX (16 << 20)
 
 static const struct arg result[] = {
     {.name = "text", .type = ARG_STRING, .flags = ARG_REQUIRED},
@@ -13,7 +15,7 @@ static const struct arg result[] = {
 
 static int prepare(struct call *call, struct err *err)
 {
-    return file_prepare_lines(call, TEXT_MAX, err);
+    return file_prepare_lines(call, TEXT_MAX, COUNTED_MAX, err);
 }
 
 static int shape(const struct call *call, struct json_out *j, struct err *err)
@@ -28,12 +30,11 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     BUF_AT_END struct buf text = BUF_INIT((size_t)TEXT_MAX + 300);
     content.n = utf8_cut(content.p, content.n);
     buf_add(&text, content.p, content.n);
-    buf_addf(&text,
-             "%s[truncated: %zu of %" PRId64
-             " bytes are shown; use start_line and end_line, the file has "
-             "%" PRId64 " lines]",
-             content.n && content.p[content.n - 1] == '\n' ? "" : "\n", content.n, r->size,
-             r->total_lines);
+    buf_addf(&text, "%s[truncated: %zu of %" PRId64 " bytes are shown; use start_line and end_line",
+             content.n && content.p[content.n - 1] == '\n' ? "" : "\n", content.n, r->size);
+    if (r->total_lines != ARG_ABSENT)
+        buf_addf(&text, ", the file has %" PRId64 " lines", r->total_lines);
+    buf_add_char(&text, ']');
     jo_content(j, buf_str(&text));
     return 0;
 }

@@ -5,6 +5,8 @@
 #include "tools/file.h"
 
 #define WHOLE_MAX (1 << 20)
+/* Of a larger file the lines are not counted: that would take seconds, whatever is asked for. */
+#define COUNTED_MAX (1 << 30)
 /* The longest number, its tab and a newline: as much as a line of one byte can become. */
 #define NUMBERED_MAX 22
 
@@ -16,7 +18,7 @@ static const struct arg result[] = {
     {.name = "path", .type = ARG_STRING, .flags = ARG_REQUIRED},
     {.name = "start_line", .type = ARG_INT},
     {.name = "end_line", .type = ARG_INT},
-    {.name = "total_lines", .type = ARG_INT},
+    {.name = "total_lines", .type = ARG_INT, .doc = "Of a file of at most 1 GiB."},
     {.name = "binary", .type = ARG_BOOL},
     {.name = "size", .type = ARG_INT},
     {.name = "type", .type = ARG_STRING},
@@ -29,7 +31,11 @@ static bool is_window(const struct file_lines *a)
 
 static int prepare(struct call *call, struct err *err)
 {
-    return file_prepare_lines(call, WHOLE_MAX, err);
+    bool window = is_window((const void *)&call->args);
+    if (file_prepare_lines(call, WHOLE_MAX, window ? COUNTED_MAX : WHOLE_MAX, err) < 0)
+        return -1;
+    call->request.read.text_only = true;
+    return 0;
 }
 
 static void write_numbered(const struct op_read_reply *r, struct str rest, struct json_out *j)
@@ -61,9 +67,9 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     }
     if (r->truncated)
         return err_set(err, ERR_TOO_LARGE,
-                       "`%s` has %" PRId64 " bytes in %" PRId64 " lines, more than the %d that are "
-                       "returned at once: give %s",
-                       call->path.text, r->size, r->total_lines, WHOLE_MAX,
+                       "`%s` has %" PRId64 " bytes, more than the %d that are returned at once: "
+                       "give %s",
+                       call->path.text, r->size, WHOLE_MAX,
                        is_window(a) ? "a smaller range" : "start_line and end_line");
     int64_t lines = r->end_line >= r->start_line ? r->end_line - r->start_line + 1 : 0;
     write_numbered(r, buf_str(&call->reply_body), j);
@@ -71,7 +77,8 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     call_write_path(call, j, "path");
     jo_kint(j, "start_line", r->start_line);
     jo_kint(j, "end_line", r->end_line);
-    jo_kint(j, "total_lines", r->total_lines);
+    if (r->total_lines != ARG_ABSENT)
+        jo_kint(j, "total_lines", r->total_lines);
     return 0;
 }
 

@@ -64,6 +64,8 @@ static int prepare(struct call *call, struct err *err)
         .end_line = a->end_line,
         .max_bytes = config_agent_int(config, call->agent, "tools.fs.maxReadBytes",
                                       config_int(config, "tools.fs.maxReadBytes")),
+        .whole_max = INT64_MAX,
+        .hash = true,
     };
     return 0;
 }

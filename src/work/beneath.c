@@ -20,6 +20,10 @@
 static int link_errno(struct err *err, int error, int n, const char *path)
 {
     switch (error) {
+    case ENOLINK:
+        err_set(err, ERR_NOT_FOUND, "`%.*s` does not exist: a symbolic link leads to nothing", n,
+                path);
+        return err_reason(err, "link_dangling");
     case ELOOP:
         err_set(err, ERR_NOT_FOUND, "`%.*s` leads through too many symbolic links", n, path);
         return err_reason(err, "link_loop");
@@ -52,6 +56,11 @@ int beneath_errno(struct err *err, int error, const char *path)
         return err_set(err, ERR_NOT_A_FILE, "`%.*s` is a socket or device, not a file", n, path);
     case EEXIST:
         return err_set(err, ERR_ALREADY_EXISTS, "`%.*s` exists already", n, path);
+    case EOVERFLOW:
+        return err_set(err, ERR_PERMISSION_DENIED,
+                       "no permission for `%.*s`: it belongs to a user or group that the sandbox "
+                       "does not have",
+                       n, path);
     case EACCES:
     case EPERM:
         return err_set(err, ERR_PERMISSION_DENIED, "no permission for `%.*s`", n, path);
@@ -69,6 +78,7 @@ int beneath_errno(struct err *err, int error, const char *path)
                          BENEATH_DEPTH_MAX - 2);
     case ENAMETOOLONG:
         return err_field(err, "path", "a name in `%.*s` is too long", n, path);
+    case ENOLINK:
     case ELOOP:
     case EMLINK:
     case EXDEV:
@@ -109,6 +119,8 @@ static int open_by_walk(const struct beneath_root *root, const char *path, int f
             }
         }
         beneath_walk_done(&w);
+        if (r == -ENOENT && beneath_walk_from_link(&w))
+            r = -ENOLINK;
         /* The name became a link after it was looked at: look again. */
         if (r != -ELOOP || w.links > BENEATH_LINKS_MAX)
             return r;
@@ -269,40 +281,98 @@ static int add_name(struct beneath_real *real, const char *name)
     return 0;
 }
 
+/* Leaves in `ret` which folders the walk made. */
+static int note_made(const struct beneath_walk *w, struct beneath_place *ret)
+{
+    const char *text = w->real->buffer + w->made_at + (w->made_at > 0);
+    size_t n = w->length - w->made_at - (w->made_at > 0);
+    if (n >= sizeof ret->made)
+        return -ENAMETOOLONG;
+    ret->made_in = fcntl(w->dirs[w->made_from - 1], F_DUPFD_CLOEXEC, 0);
+    if (ret->made_in < 0)
+        return -errno;
+    memcpy(ret->made, text, n);
+    ret->made[n] = '\0';
+    return 0;
+}
+
+static int try_walk(const struct beneath_root *root, const char *path, unsigned flags,
+                    struct beneath_place *ret, struct beneath_real *real, bool *ret_refused)
+{
+    struct beneath_walk w;
+    int r = beneath_walk_to(&w, root, path, flags, real);
+    *ret_refused = r < 0 ? w.refused : beneath_is_refused(root, real, flags);
+    FD_AT_END int dir = -1;
+    if (r == 0 && strcmp(w.name, ".") == 0)
+        r = -EISDIR;
+    if (r == 0 && !*ret_refused) {
+        dir = fcntl(w.dirs[w.depth], F_DUPFD_CLOEXEC, 0);
+        r = dir < 0 ? -errno : w.made_from ? note_made(&w, ret) : 0;
+    }
+    if (r < 0 || *ret_refused)
+        beneath_walk_unmake(&w);
+    beneath_walk_done(&w);
+    if (r == 0 && !*ret_refused) {
+        ret->dir = TAKE_FD(dir);
+        snprintf(ret->name, sizeof ret->name, "%s", w.name);
+    }
+    return r;
+}
+
 static int place_by_walk(const struct beneath_root *root, const char *path, unsigned flags,
                          struct beneath_place *ret, struct err *err)
 {
-    struct beneath_walk w;
     struct beneath_real real;
+    bool refused = false;
+    bool makes = flags & BENEATH_PARENTS && !(flags & BENEATH_LOOK);
+    int r = 0;
     if (root->as_named && !is_plain(path))
         return fail(root, path, EMLINK, err);
-    int r = beneath_walk_to(&w, root, path, flags, &real);
-    bool refused = r < 0 ? w.refused : beneath_is_refused(root, &real, flags);
-    FD_AT_END int dir = -1;
-    if (r == 0) {
-        dir = fcntl(w.dirs[w.depth], F_DUPFD_CLOEXEC, 0);
-        r = dir < 0 ? -errno : 0;
+    for (int i = 0; i < RETRIES; i++) {
+        r = try_walk(root, path, flags, ret, &real, &refused);
+        /* Another call that failed removed a folder that it had made: it is made again. */
+        if (r != -ENOENT || refused || !makes)
+            break;
     }
-    beneath_walk_done(&w);
-    if (r == 0 && strcmp(w.name, ".") == 0)
-        r = -EISDIR;
     if (refused)
         return beneath_refuse(&real, path, err);
     if (r == -ENOENT && flags & BENEATH_LOOK && flags & BENEATH_PARENTS) {
         ret->dir = -1;
         return 0;
     }
-    if (r < 0)
-        return fail(root, path, -r, err);
-    ret->dir = TAKE_FD(dir);
-    snprintf(ret->name, sizeof ret->name, "%s", w.name);
-    return 0;
+    return r < 0 ? fail(root, path, -r, err) : 0;
+}
+
+/* The last of the folders in `path` beneath `dir`, unless something is in it by now. */
+static int remove_last(int dir, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return unlinkat(dir, path, AT_REMOVEDIR);
+    char parent[PATH_TEXT_MAX];
+    snprintf(parent, sizeof parent, "%.*s", (int)(slash - path), path);
+    FD_AT_END int fd = beneath_open_at(dir, parent, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
+    return fd < 0 ? -1 : unlinkat(fd, slash + 1, AT_REMOVEDIR);
+}
+
+void beneath_place_done(struct beneath_place *place, bool used)
+{
+    fd_closep(&place->dir);
+    if (!place->made[0])
+        return;
+    while (!used && place->made[0] && remove_last(place->made_in, place->made) == 0) {
+        char *slash = strrchr(place->made, '/');
+        *(slash ? slash : place->made) = '\0';
+    }
+    place->made[0] = '\0';
+    fd_closep(&place->made_in);
 }
 
 int beneath_place(const struct beneath_root *root, const char *path, unsigned flags,
                   struct beneath_place *ret, struct err *err)
 {
     char parent[PATH_TEXT_MAX];
+    ret->made[0] = '\0';
     if (is_plain(path) && split(path, parent, ret->name)) {
         FD_AT_END int dir = beneath_open_at(root->fd, parent, O_PATH | O_DIRECTORY, 0,
                                             RESOLVE_NO_SYMLINKS);
@@ -325,6 +395,7 @@ int beneath_entry(const struct beneath_root *root, const char *path, struct bene
                   struct beneath_real *ret_real, struct err *err)
 {
     char parent[PATH_TEXT_MAX];
+    ret->made[0] = '\0';
     if (!split(path, parent, ret->name))
         return err_field(err, "path", "`%.*s` names a folder by dots: give its own name",
                          (int)utf8_cut(path, strnlen(path, SHOWN)), path);
@@ -342,6 +413,12 @@ int beneath_entry(const struct beneath_root *root, const char *path, struct bene
 int beneath_open_child(int dir, const char *name)
 {
     return beneath_open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+}
+
+int beneath_open_child_here(int dir, const char *name)
+{
+    return beneath_open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0,
+                           RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
 }
 
 int beneath_open_child_any(int dir, const char *name)

@@ -60,9 +60,14 @@ int beneath_open_to_change(const struct beneath_root *root, const char *path, in
 struct beneath_place {
     int dir;
     char name[PATH_NAME_MAX + 1];
+    /* Folders that were made on the way, as a path from an open folder; "": none. Only beneath_place sets them. */
+    char made[PATH_TEXT_MAX];
+    int made_in;
 };
 int beneath_place(const struct beneath_root *root, const char *path, unsigned flags,
                   struct beneath_place *ret, struct err *err);
+/* Ends with a place: closes it, and removes the folders that were made for it unless it was used. */
+void beneath_place_done(struct beneath_place *place, bool used);
 /* The same for what is to be moved, removed or looked at itself: a link at the end is not followed. The
  * root itself is no such place. Nothing is refused yet: beneath_judge does that, once it is known what it is. */
 int beneath_entry(const struct beneath_root *root, const char *path, struct beneath_place *ret,
@@ -74,6 +79,8 @@ int beneath_judge(const struct beneath_root *root, const char *path, struct bene
 unsigned beneath_kind(mode_t mode);
 /* A folder in an open folder, opened for reading; -1 with errno, ELOOP for a link. */
 int beneath_open_child(int dir, const char *name);
+/* The same, EXDEV for the root of a mount. */
+int beneath_open_child_here(int dir, const char *name);
 /* The same for a regular file. EINVAL for anything else. */
 int beneath_open_child_file(int dir, const char *name);
 /* The same for anything that can be opened for reading, without waiting; what it is has to be found out. */

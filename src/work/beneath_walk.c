@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -34,6 +35,23 @@ static void pop_to(struct beneath_walk *w, int depth)
 void beneath_walk_done(struct beneath_walk *w)
 {
     pop_to(w, 0);
+}
+
+bool beneath_walk_from_link(const struct beneath_walk *w)
+{
+    return strlen(w->rest) >= w->link_left;
+}
+
+void beneath_walk_unmake(struct beneath_walk *w)
+{
+    while (w->made_from && w->depth >= w->made_from) {
+        w->real->buffer[w->length] = '\0';
+        const char *slash = strrchr(w->real->buffer, '/');
+        const char *name = slash ? slash + 1 : w->real->buffer;
+        pop_to(w, w->depth - 1);
+        if (unlinkat(w->dirs[w->depth], name, AT_REMOVEDIR) < 0)
+            return;
+    }
 }
 
 /* Takes the next component into w->name; 0 at the end, 1, or -errno. *ret_last: nothing follows. */
@@ -117,6 +135,8 @@ static int follow(struct beneath_walk *w, int link)
     size_t left = strlen(w->rest);
     if (text.n + 1 + left >= sizeof w->rest)
         return -ENAMETOOLONG;
+    if (left < w->link_left)
+        w->link_left = left;
     memmove(w->rest + text.n + 1, w->rest, left + 1);
     memcpy(w->rest, text.p, text.n);
     w->rest[text.n] = '/';
@@ -181,16 +201,67 @@ static int may_make(struct beneath_walk *w)
     return w->refused ? -EACCES : 0;
 }
 
+/* The component at hand is missing, and so is what follows, up to the `..` that leads out of it: those cancel each
+ * other out as text, so that no folder is made only to be left again. 1: the component is cancelled too, 0, or
+ * -errno. */
+static int cancel_out(struct beneath_walk *w)
+{
+    char *out = w->rest;
+    size_t n = 0;
+    for (const char *at = w->rest; *at;) {
+        size_t length = strcspn(at, "/");
+        const char *next = at + length + strspn(at + length, "/");
+        if (length == 2 && memcmp(at, "..", 2) == 0) {
+            if (n == 0) {
+                memmove(w->rest, next, strlen(next) + 1);
+                return 1;
+            }
+            while (n && out[--n] != '/')
+                continue;
+        } else if (length && !(length == 1 && at[0] == '.')) {
+            if (length > PATH_NAME_MAX)
+                return -ENAMETOOLONG;
+            if (n)
+                out[n++] = '/';
+            memmove(out + n, at, length);
+            n += length;
+        }
+        at = next;
+    }
+    out[n] = '\0';
+    return n ? 0 : -EISDIR;
+}
+
+static int make(struct beneath_walk *w, int parent)
+{
+    if (mkdirat(parent, w->name, 0777) == 0) {
+        if (!w->made_from) {
+            w->made_from = w->depth + 1;
+            w->made_at = w->length;
+        }
+        return 0;
+    }
+    if (errno != EEXIST)
+        return -errno;
+    /* Another one made it, in a folder that is then not empty: nothing on the way is ours alone. */
+    w->made_from = 0;
+    return 0;
+}
+
 static int make_and_enter(struct beneath_walk *w)
 {
     int parent = w->dirs[w->depth];
-    int r = may_make(w);
+    int r = cancel_out(w);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    r = may_make(w);
     if (r < 0)
         return r;
     if (w->flags & BENEATH_LOOK)
         return beneath_may_fill(parent) < 0 ? -errno : -ENOENT;
-    if (mkdirat(parent, w->name, 0777) < 0 && errno != EEXIST)
-        return -errno;
+    r = make(w, parent);
+    if (r < 0)
+        return r;
     FD_AT_END int fd = beneath_open_at(parent, w->name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0,
                                        RESOLVE_NO_SYMLINKS);
     return fd < 0 ? -errno : enter(w, &fd);
@@ -238,7 +309,9 @@ int beneath_walk_to(struct beneath_walk *w, const struct beneath_root *root, con
     w->dirs[0] = root->fd;
     w->depth = 0;
     w->links = 0;
+    w->link_left = SIZE_MAX;
     w->refused = false;
+    w->made_from = 0;
     w->real = real;
     w->length = 0;
     real->link_verdict = GUARD_OPEN;
@@ -255,7 +328,12 @@ int beneath_walk_to(struct beneath_walk *w, const struct beneath_root *root, con
             memcpy(w->name, ".", 2);
             r = 1;
         }
-        if (r != 0)
-            return r < 0 ? r : set_real(w);
+        if (r > 0)
+            r = set_real(w);
+        else if (r == 0)
+            continue;
+        if (r < 0)
+            beneath_walk_unmake(w);
+        return r;
     }
 }

@@ -19,16 +19,25 @@ struct beneath_walk {
     char rest[2 * PATH_TEXT_MAX]; /* still to be walked */
     char name[PATH_NAME_MAX + 1]; /* component at hand */
     int links;
-    bool refused; /* by `real`: a folder that was to be made */
+    size_t link_left; /* length of `rest` behind what links put before it */
+    bool refused;     /* by `real`: a folder that was to be made */
     struct beneath_real *real;
     size_t length; /* of the way to dirs[depth] in it */
+    /* Folders that were made: dirs[made_from] and all behind it; 0: none. */
+    int made_from;
+    size_t made_at; /* length of the way to the folder in which the first was made */
 };
 
 /* Leaves the place in w, w->name in w->dirs[w->depth], and in *real where that is; the name is "." when the
- * path leads to a folder by `..` or the root. 0 or -errno. To be followed by beneath_walk_done. */
+ * path leads to a folder by `..` or the root. 0 or -errno; where it fails, the folders it made are removed again. To be
+ * followed by beneath_walk_done. */
 int beneath_walk_to(struct beneath_walk *w, const struct beneath_root *root, const char *path,
                     unsigned flags, struct beneath_real *real);
 void beneath_walk_done(struct beneath_walk *w);
+/* Whether the component at hand is one that a link named, not the path. */
+bool beneath_walk_from_link(const struct beneath_walk *w);
+/* Removes the folders that it made. One that is no longer empty is somebody else's by now. */
+void beneath_walk_unmake(struct beneath_walk *w);
 
 /* What the rules say about a path and the links on the way there, into real->verdict and real->rule. True when
  * it is not to be used so. */

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "work/diff.h"
 #include "work/edit.h"
+#include "work/folder_lock.h"
 #include "work/frontmatter.h"
 #include "work/work.h"
 
@@ -42,7 +43,8 @@ static int read_whole(struct work *w, const struct beneath_root *root,
 }
 
 static int write_back(struct work *w, const struct beneath_root *root,
-                      const struct op_change_request *q, struct str after, struct err *err)
+                      const struct op_change_request *q, struct str after,
+                      const struct folder_lock *held, struct err *err)
 {
     struct op_write_reply written;
     struct op_write_request request = {
@@ -56,7 +58,7 @@ static int write_back(struct work *w, const struct beneath_root *root,
     char before[HASH_HEX + 1];
     memcpy(before, w->sha256, sizeof before);
     request.if_match.p = before;
-    return work_replace(w, root, &request, after, &written, err);
+    return work_replace(w, root, &request, after, held, &written, err);
 }
 
 static int apply_edits(struct str before, struct str what, struct buf *after, struct err *err)
@@ -119,16 +121,18 @@ bool work_diff(struct work *w, struct str before, struct str after, const char *
     return cut;
 }
 
-static int change(struct work *w, const struct op_change_request *q, bool frontmatter,
-                  struct str what, struct op_change_reply *reply, struct err *err)
+static int change_once(struct work *w, const struct op_change_request *q, bool frontmatter,
+                       struct str what, const struct folder_lock *held,
+                       struct op_change_reply *reply, struct err *err)
 {
     CLEANUP(work_change_done) struct work_change c;
+    buf_reset(&w->body, SIZE_MAX);
     if (work_change(w, q, frontmatter, what, &c, err) < 0)
         return -1;
     struct str after = buf_str(&c.after);
     reply->cut = work_diff(w, buf_str(&c.before), after, q->path.p, DIFF_MAX);
     memcpy(w->sha256, w->sha256_before, sizeof w->sha256);
-    if (!q->dry_run && !c.same && write_back(w, c.root, q, after, err) < 0)
+    if (!q->dry_run && !c.same && write_back(w, c.root, q, after, held, err) < 0)
         return -1;
     if (q->dry_run)
         hash_hex(after.p, after.n, w->sha256);
@@ -136,6 +140,32 @@ static int change(struct work *w, const struct op_change_request *q, bool frontm
     reply->sha256_before = (struct str){w->sha256_before, HASH_HEX};
     reply->sha256_after = (struct str){w->sha256, HASH_HEX};
     return 0;
+}
+
+static int lock_folder(struct work *w, const struct op_change_request *q, struct folder_lock *lock,
+                       struct err *err)
+{
+    const struct beneath_root *root = work_writable_root(w, q->root, false, q->path.p, err);
+    struct beneath_place place = {.dir = -1};
+    if (!root || beneath_place(root, q->path.p, 0, &place, err) < 0)
+        return -1;
+    int r = folder_lock_take(w, place.dir, q->path.p, lock, err);
+    beneath_place_done(&place, true);
+    return r;
+}
+
+/* Changes can take seconds, so others may work in the folder meanwhile. If the file was changed by then, it is done
+ * once more, and nobody else may. */
+static int change(struct work *w, const struct op_change_request *q, bool frontmatter,
+                  struct str what, struct op_change_reply *reply, struct err *err)
+{
+    int r = change_once(w, q, frontmatter, what, NULL, reply, err);
+    if (r == 0 || err->code != ERR_PRECONDITION_FAILED || q->if_match.p)
+        return r;
+    FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
+    if (lock_folder(w, q, &lock, err) < 0)
+        return -1;
+    return change_once(w, q, frontmatter, what, &lock, reply, err);
 }
 
 int work_edit(struct work *w, const union op_request *request, struct str body,

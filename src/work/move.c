@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "work/folder_lock.h"
 #include "work/work.h"
+
+#define TRIES 8
 
 static int cannot_move(struct err *err, int error, const struct op_move_request *q)
 {
@@ -34,40 +37,88 @@ static bool is_into_itself(const struct op_move_request *q, const struct stat *s
            q->to.n > q->path.n && !strstr(q->to.p, "..");
 }
 
+/* The entry that is moved, and what it is. from->dir is open on success. */
+static int find_entry(struct work *w, const struct op_move_request *q, struct beneath_place *from,
+                      struct stat *ret_stat, struct err *err)
+{
+    const struct beneath_root *root = work_writable_root(w, q->root, false, q->path.p, err);
+    struct beneath_real real;
+    if (!root || beneath_entry(root, q->path.p, from, &real, err) < 0)
+        return -1;
+    FD_AT_END int dir = TAKE_FD(from->dir);
+    if (fstatat(dir, from->name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
+        return beneath_errno(err, errno, q->path.p);
+    if (beneath_judge(root, q->path.p, &real, beneath_kind(ret_stat->st_mode), err) < 0)
+        return -1;
+    from->dir = TAKE_FD(dir);
+    return 0;
+}
+
+/* 0, -1, or 1 when the folder that it was to go to is gone. */
+static int move_to(struct work *w, const struct op_move_request *q,
+                   const struct beneath_place *from, const struct beneath_place *to,
+                   const struct stat *st, bool *ret_there, struct err *err)
+{
+    FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
+    struct stat old;
+    if (folder_lock_take_two(w, from->dir, to->dir, q->to.p, &lock, err) < 0)
+        return -1;
+    *ret_there = fstatat(to->dir, to->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+    if (*ret_there && old.st_dev == st->st_dev && old.st_ino == st->st_ino)
+        return err_field(err, "to", "`%s` and `%s` are the same file", q->path.p, q->to.p);
+    unsigned flags = q->overwrite ? 0 : RENAME_NOREPLACE;
+    if (renameat2(from->dir, from->name, to->dir, to->name, flags) == 0)
+        return 0;
+    int error = errno;
+    if (error == ENOENT && fstatat(from->dir, from->name, &old, AT_SYMLINK_NOFOLLOW) == 0)
+        return 1;
+    return cannot_move(err, error, q);
+}
+
 int work_move(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err)
 {
     (void)body;
     const struct op_move_request *q = &request->move;
-    CLEANUP(fd_closep) int from_dir = -1;
-    CLEANUP(fd_closep) int to_dir = -1;
     struct beneath_place from = {.dir = -1};
     struct beneath_place to = {.dir = -1};
-    struct beneath_real real;
     struct stat st;
-    struct stat old;
-    const struct beneath_root *root = work_writable_root(w, q->root, false, q->path.p, err);
-    if (!root || beneath_entry(root, q->path.p, &from, &real, err) < 0)
+    bool there = false;
+    if (find_entry(w, q, &from, &st, err) < 0)
         return -1;
-    from_dir = from.dir;
-    if (fstatat(from_dir, from.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return beneath_errno(err, errno, q->path.p);
-    if (beneath_judge(root, q->path.p, &real, beneath_kind(st.st_mode), err) < 0)
-        return -1;
+    CLEANUP(fd_closep) int from_dir = from.dir;
     if (is_into_itself(q, &st))
         return cannot_move(err, EINVAL, q);
-    root = work_writable_root(w, q->to_root, false, q->to.p, err);
-    if (!root ||
-        beneath_place(root, q->to.p, BENEATH_PARENTS | beneath_kind(st.st_mode), &to, err) < 0)
-        return -1;
-    to_dir = to.dir;
-    bool there = fstatat(to_dir, to.name, &old, AT_SYMLINK_NOFOLLOW) == 0;
-    if (there && old.st_dev == st.st_dev && old.st_ino == st.st_ino)
-        return err_field(err, "to", "`%s` and `%s` are the same file", q->path.p, q->to.p);
-    if (renameat2(from_dir, from.name, to_dir, to.name, q->overwrite ? 0 : RENAME_NOREPLACE) < 0)
-        return cannot_move(err, errno, q);
+    const struct beneath_root *root = work_writable_root(w, q->to_root, false, q->to.p, err);
+    unsigned flags = BENEATH_PARENTS | beneath_kind(st.st_mode);
+    int r = root ? 1 : -1;
+    /* A call that failed may have removed a folder that it had made, and that was used here. */
+    for (int i = 0; r > 0 && i < TRIES; i++) {
+        if (beneath_place(root, q->to.p, flags, &to, err) < 0)
+            return -1;
+        r = move_to(w, q, &from, &to, &st, &there, err);
+        beneath_place_done(&to, r == 0);
+    }
+    if (r != 0)
+        return r < 0 ? -1 : beneath_errno(err, ENOENT, q->to.p);
     reply->move = (struct op_move_reply){work_file_type(st.st_mode), there};
     return 0;
+}
+
+/* 0, -1, or 1 when the folder that it was to be made in is gone. */
+static int make_folder(const struct op_mkdir_request *q, const struct beneath_place *place,
+                       bool *ret_created, struct err *err)
+{
+    struct stat st;
+    *ret_created = mkdirat(place->dir, place->name, 0777) == 0;
+    if (*ret_created)
+        return 0;
+    if (errno != EEXIST)
+        return errno == ENOENT ? 1 : beneath_errno(err, errno, q->path.p);
+    /* Another call has just made it. */
+    if (fstatat(place->dir, place->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+        return 0;
+    return err_set(err, ERR_ALREADY_EXISTS, "`%s` exists already and is not a folder", q->path.p);
 }
 
 int work_mkdir(struct work *w, const union op_request *request, struct str body,
@@ -76,26 +127,20 @@ int work_mkdir(struct work *w, const union op_request *request, struct str body,
     (void)body;
     const struct op_mkdir_request *q = &request->mkdir;
     const struct beneath_root *root = work_writable_root(w, q->root, false, q->path.p, err);
-    CLEANUP(fd_closep) int dir = -1;
     FD_AT_END int there = -1;
     struct beneath_place place = {.dir = -1};
-    struct stat st;
     struct err unused;
     if (!root)
         return -1;
     reply->mkdir.created = false;
     if (beneath_open(root, q->path.p, O_PATH | O_DIRECTORY, &there, &unused) == 0)
         return 0;
-    if (beneath_place(root, q->path.p, BENEATH_PARENTS | BENEATH_FOLDER, &place, err) < 0)
-        return -1;
-    dir = place.dir;
-    reply->mkdir.created = mkdirat(dir, place.name, 0777) == 0;
-    if (reply->mkdir.created)
-        return 0;
-    if (errno != EEXIST)
-        return beneath_errno(err, errno, q->path.p);
-    /* Another call has just made it. */
-    if (fstatat(dir, place.name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
-        return 0;
-    return err_set(err, ERR_ALREADY_EXISTS, "`%s` exists already and is not a folder", q->path.p);
+    int r = 1;
+    for (int i = 0; r > 0 && i < TRIES; i++) {
+        if (beneath_place(root, q->path.p, BENEATH_PARENTS | BENEATH_FOLDER, &place, err) < 0)
+            return -1;
+        r = make_folder(q, &place, &reply->mkdir.created, err);
+        beneath_place_done(&place, r == 0);
+    }
+    return r > 0 ? beneath_errno(err, ENOENT, q->path.p) : r;
 }

@@ -173,6 +173,8 @@ static int preview_delete(struct work *w, const struct op_preview_request *q,
         reply->bytes_before = st.st_size;
     if (!S_ISDIR(st.st_mode))
         return 0;
+    if (q->recursive && work_check_mounts(w, &place, q->path.p, err) < 0)
+        return -1;
     if (count_entries(w, &place, q->recursive, reply, err) < 0)
         return -1;
     return !q->recursive && reply->entries > 1 ? beneath_errno(err, ENOTEMPTY, q->path.p) : 0;

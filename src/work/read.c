@@ -11,10 +11,16 @@
 /* Larger than this, another thread takes the next call meanwhile. */
 #define SLOW_BYTES (256 << 10)
 
-/* One pass over the file: hash, line count and the wanted window together. Content goes out to the gate
- * as soon as a frame is full. */
+/* One pass over the file, or over as much of it as is asked for: hash, line count and the wanted window together.
+ * Content goes out to the gate as soon as a frame is full. */
 struct reading {
     struct work *w;
+    const struct op_read_request *q;
+    int64_t size;
+    bool whole_file; /* read to its end */
+    bool hashed;
+    bool ended; /* the end was seen */
+    bool binary;
     struct hash hash;
     int64_t first; /* window, 1-based */
     int64_t last;  /* INT64_MAX: to the end */
@@ -109,6 +115,18 @@ static int64_t count_newlines(const char *p, size_t n)
     return count;
 }
 
+/* Lines outside of the window are only counted. */
+static void take_window(struct reading *r, const char *p, size_t n)
+{
+    int64_t lines = r->line < r->first || r->line > r->last ? count_newlines(p, n) : 0;
+    if (r->line > r->last || (r->line < r->first && r->line + lines < r->first)) {
+        r->line += lines;
+        r->at_start = p[n - 1] == '\n';
+    } else {
+        take_lines(r, p, n);
+    }
+}
+
 /* Without a window the content is a prefix, so whole chunks can be taken. */
 static void take_prefix(struct reading *r, const char *p, size_t n)
 {
@@ -127,36 +145,65 @@ static void take_prefix(struct reading *r, const char *p, size_t n)
     r->at_start = p[n - 1] == '\n';
 }
 
-static int read_through(struct reading *r, int fd, int64_t size, const char *path, bool *ret_binary,
-                        struct err *err)
+static bool is_window(const struct reading *r)
+{
+    return r->first > 1 || r->last != INT64_MAX;
+}
+
+/* How far there can be something to read. The size at opening is the end: a file that grows as fast as it is read must
+ * not hold us. */
+static int64_t end_of(const struct reading *r)
+{
+    int64_t prefix = r->max > BINARY_LOOK ? r->max : BINARY_LOOK;
+    return r->whole_file || is_window(r) || r->size < prefix ? r->size : prefix;
+}
+
+static bool is_enough(const struct reading *r)
+{
+    if (r->gone || r->over || (r->binary && r->q->text_only))
+        return true;
+    return !r->whole_file && (r->truncated || r->line > r->last);
+}
+
+static void take(struct reading *r, const char *p, size_t n)
+{
+    if (is_window(r))
+        take_window(r, p, n);
+    else
+        take_prefix(r, p, n);
+    if (r->hashed)
+        hash_add(&r->hash, p, n);
+}
+
+static int read_through(struct reading *r, int fd, const char *path, struct err *err)
 {
     struct work *w = r->w;
-    bool window = r->first > 1 || r->last != INT64_MAX;
+    int64_t end = end_of(r);
     int64_t done = 0;
-    /* The size at opening is the end: a file that grows as fast as it is read must not hold us. */
-    while (done < size && !r->gone && !r->over) {
+    while (done < end && !is_enough(r)) {
         if (work_check_cancel(w, err) < 0)
             return -1;
         r->shelved = w->shelf && done + SHELVED_MAX <= (int64_t)SHELF_BYTES;
         int64_t most = r->shelved ? SHELVED_MAX : WORK_CHUNK;
-        size_t want = (size_t)(size - done < most ? size - done : most);
+        size_t want = (size_t)(end - done < most ? end - done : most);
         char *chunk = r->shelved ? w->shelf + done : w->chunk;
         ssize_t n = read(fd, chunk, want);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return beneath_errno(err, errno, path);
-        if (n == 0)
+        if (n == 0) {
+            r->ended = true;
             break;
+        }
         if (done == 0)
-            *ret_binary = memchr(chunk, '\0', n < BINARY_LOOK ? (size_t)n : BINARY_LOOK) != NULL;
-        if (window)
-            take_lines(r, chunk, (size_t)n);
-        else
-            take_prefix(r, chunk, (size_t)n);
-        hash_add(&r->hash, chunk, (size_t)n);
+            r->binary = memchr(chunk, '\0', n < BINARY_LOOK ? (size_t)n : BINARY_LOOK) != NULL;
+        if (!r->binary || !r->q->text_only)
+            take(r, chunk, (size_t)n);
         done += n;
     }
+    r->ended |= done >= r->size;
+    r->truncated |= end < r->size && done >= end;
     if (r->over)
         return err_set(err, ERR_OUTPUT_LIMIT,
                        "`%s` has more than the %lld bytes that an answer may carry; ask for less",
@@ -176,33 +223,40 @@ int work_read(struct work *w, const union op_request *request, struct str body,
         w->at.guard = NULL;
     if (!root || beneath_open_file(root, q->path.p, &fd, &st, err) < 0)
         return -1;
-    if (st.st_size > SLOW_BYTES) {
-        work_slow(w);
-        work_take_shelf(w);
-    }
     struct reading r = {
         .w = w,
+        .q = q,
+        .size = st.st_size,
+        .whole_file = st.st_size <= q->whole_max,
+        .hashed = q->hash && st.st_size <= q->whole_max,
         .first = q->start_line == ARG_ABSENT ? 1 : q->start_line,
         .last = q->end_line == ARG_ABSENT ? INT64_MAX : q->end_line,
         .max = q->max_bytes,
         .line = 1,
         .at_start = true,
     };
-    hash_begin(&r.hash);
-    bool binary = false;
-    if (read_through(&r, fd, st.st_size, q->path.p, &binary, err) < 0)
+    if (end_of(&r) > SLOW_BYTES) {
+        work_slow(w);
+        work_take_shelf(w);
+    }
+    if (r.hashed)
+        hash_begin(&r.hash);
+    if (read_through(&r, fd, q->path.p, err) < 0)
         return -1;
-    hash_end_hex(&r.hash, w->sha256);
+    bool skipped = r.binary && q->text_only;
     reply->read = (struct op_read_reply){
-        .size = st.st_size,
-        .sha256 = {w->sha256, HASH_HEX},
-        .total_lines = r.line - (r.at_start ? 1 : 0),
+        .size = r.size,
+        .total_lines = r.ended && !skipped ? r.line - (r.at_start ? 1 : 0) : ARG_ABSENT,
         .start_line = r.first,
         .end_line = r.end,
         .whole = r.truncated ? r.whole : r.kept,
         .truncated = r.truncated,
-        .binary = binary,
+        .binary = r.binary,
     };
+    if (r.hashed && !skipped) {
+        hash_end_hex(&r.hash, w->sha256);
+        reply->read.sha256 = (struct str){w->sha256, HASH_HEX};
+    }
     return 0;
 }
 

@@ -8,11 +8,14 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "work/folder_lock.h"
+#include "work/temps.h"
 #include "work/work.h"
 
 /* Folders in one another that can be removed, as many as a path can name: each costs a descriptor. */
 #define DEPTH_MAX 254
 #define LISTING_BYTES (32u << 10)
+#define TEMP_TRIES 16
 
 /* Folders on the way down; the last is being emptied. */
 struct descent {
@@ -35,7 +38,7 @@ static int enter(struct descent *d, int parent, const char *name)
 {
     if (d->depth == DEPTH_MAX)
         return -E2BIG;
-    int fd = beneath_open_child(parent, name);
+    int fd = beneath_open_child_here(parent, name);
     if (fd < 0)
         return -errno;
     d->folders[d->depth].fd = fd;
@@ -102,29 +105,49 @@ int work_remove_tree(struct work *w, int dir, const char *name, int64_t *count)
     return r < 0 ? r : 0;
 }
 
+static int rename_away(const struct op_delete_request *q, const struct beneath_place *place,
+                       struct temp *temp, struct err *err)
+{
+    for (unsigned i = 0; i < TEMP_TRIES; i++) {
+        temp_begin(temp, place->dir, q->tag, TEMP_FOLDER, i);
+        if (renameat2(place->dir, place->name, place->dir, temp->name, RENAME_NOREPLACE) == 0)
+            return 0;
+        temp_end(temp);
+        if (errno != EEXIST)
+            break;
+    }
+    return beneath_errno(err, errno, q->path.p);
+}
+
+static int cannot_remove(const struct op_delete_request *q, int error, struct err *err)
+{
+    if (error == ECANCELED)
+        return err_set(err, ERR_CANCELLED, "cancelled");
+    if (error == EXDEV)
+        return err_set(err, ERR_READ_ONLY, "`%.120s` holds a mount point", q->path.p);
+    return beneath_errno(err, error, q->path.p);
+}
+
 /* Out of the way in one step under a name that the next sweep knows, and only then emptied: whatever
  * happens, nobody meets half a folder under its own name. What cannot be removed is put back. */
 static int remove_folder(struct work *w, const struct op_delete_request *q,
                          const struct beneath_place *place, int64_t *count, struct err *err)
 {
-    static atomic_uint number;
-    char temp[64];
+    struct temp temp;
     work_slow(w);
-    snprintf(temp, sizeof temp, OP_TEMP_PREFIX "%.*s-d%x", (int)q->tag.n, q->tag.p,
-             atomic_fetch_add(&number, 1));
-    if (renameat2(place->dir, place->name, place->dir, temp, RENAME_NOREPLACE) < 0)
-        return beneath_errno(err, errno, q->path.p);
-    int r = work_remove_tree(w, place->dir, temp, count);
+    if (work_check_mounts(w, place, q->path.p, err) < 0 || rename_away(q, place, &temp, err) < 0)
+        return -1;
+    int r = work_remove_tree(w, place->dir, temp.name, count);
+    bool back = r < 0 &&
+                renameat2(place->dir, temp.name, place->dir, place->name, RENAME_NOREPLACE) == 0;
+    temp_end(&temp);
     if (r == 0)
         return 0;
-    bool back = renameat2(place->dir, temp, place->dir, place->name, RENAME_NOREPLACE) == 0;
-    struct err why;
-    if (r == -ECANCELED)
-        err_set(&why, ERR_CANCELLED, "cancelled");
-    else
-        beneath_errno(&why, -r, q->path.p);
-    return err_set(err, why.code, "%.300s; %lld entries of it had been removed%s", why.message,
-                   (long long)*count, back ? "" : ", and the rest is left under a temporary name");
+    struct err why = {0};
+    cannot_remove(q, -r, &why);
+    err_set(err, why.code, "%.300s; %lld entries of it had been removed%s%s", why.message,
+            (long long)*count, back ? "" : ", and the rest is left as ", back ? "" : temp.name);
+    return err_reason(err, why.reason);
 }
 
 int work_entry_to_delete(struct work *w, const struct op_delete_request *q,
@@ -143,6 +166,18 @@ int work_entry_to_delete(struct work *w, const struct op_delete_request *q,
     return 0;
 }
 
+/* Not while another call has read the file in order to replace it: that would bring it back. */
+static int remove_one(struct work *w, const struct op_delete_request *q,
+                      const struct beneath_place *place, const struct stat *st, struct err *err)
+{
+    FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
+    if (folder_lock_take(w, place->dir, q->path.p, &lock, err) < 0)
+        return -1;
+    if (unlinkat(place->dir, place->name, S_ISDIR(st->st_mode) ? AT_REMOVEDIR : 0) < 0)
+        return beneath_errno(err, errno, q->path.p);
+    return 0;
+}
+
 int work_delete(struct work *w, const union op_request *request, struct str body,
                 union op_reply *reply, struct err *err)
 {
@@ -155,8 +190,8 @@ int work_delete(struct work *w, const union op_request *request, struct str body
     CLEANUP(fd_closep) int dir = place.dir;
     int64_t count = 0;
     if (!S_ISDIR(st.st_mode) || !q->recursive) {
-        if (unlinkat(dir, place.name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0)
-            return beneath_errno(err, errno, q->path.p);
+        if (remove_one(w, q, &place, &st, err) < 0)
+            return -1;
         count = 1;
     } else if (remove_folder(w, q, &place, &count, err) < 0) {
         return -1;

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "core/op.h"
 #include "work/ignore_files.h"
+#include "work/temps.h"
 
 /* Names held at once, with what is kept of each; beyond it the walk says that it is cut. */
 #define NAMES_MAX ((size_t)64 << 20)
@@ -106,7 +107,14 @@ static bool is_foreign(const struct walk_rules *rules, const char *name)
     return rules->files_only && !rules->modules && (git || strcmp(name, "node_modules") == 0);
 }
 
-static bool wanted(const struct walk *w, const char *name, unsigned char type)
+/* One that a call of this worker has, or had when the folder was read. */
+static bool is_temporary(int dir, const char *name)
+{
+    struct stat st;
+    return temp_is_in_use(dir, name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0;
+}
+
+static bool wanted(const struct walk *w, int dir, const char *name, unsigned char type)
 {
     const struct walk_rules *rules = w->rules;
     if (name[0] == '.') {
@@ -115,7 +123,7 @@ static bool wanted(const struct walk *w, const char *name, unsigned char type)
         /* With ignore files it can still be one that a rule keeps. */
         if (!rules->hidden && !w->may_ignore)
             return false;
-        if (strncmp(name, OP_TEMP_PREFIX, strlen(OP_TEMP_PREFIX)) == 0)
+        if (strncmp(name, OP_TEMP_PREFIX, strlen(OP_TEMP_PREFIX)) == 0 && is_temporary(dir, name))
             return false;
     }
     switch (type) {
@@ -192,7 +200,7 @@ static int read_names(struct walk *w, const struct level *level, unsigned *found
             at += d->d_reclen;
             unsigned char type = type_of(fd, d);
             *found |= noticed(d->d_name, type);
-            if (wanted(w, d->d_name, type))
+            if (wanted(w, fd, d->d_name, type))
                 add_name(w, d->d_name, type);
         }
     }

@@ -14,6 +14,8 @@
 /* A full one is sent as it is: the largest body of a frame. */
 #define WORK_CHUNK FRAME_BODY_MAX
 
+struct folder_lock;
+
 /* One thread's own things, reused from call to call. */
 struct work {
     const struct beneath_root *roots;
@@ -86,9 +88,11 @@ const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links
 const struct beneath_root *work_writable_root(struct work *w, int64_t root, bool no_links,
                                               const char *path, struct err *err);
 enum file_type work_file_type(mode_t mode);
-/* Writes a file as OP_WRITE does; w->sha256 is what it then has. */
+/* Writes a file as OP_WRITE does; w->sha256 is what it then has. `held` is the lock of its folder where the caller has
+ * that already (work/folder_lock.h), or NULL. */
 int work_replace(struct work *w, const struct beneath_root *root, const struct op_write_request *q,
-                 struct str content, struct op_write_reply *reply, struct err *err);
+                 struct str content, const struct folder_lock *held, struct op_write_reply *reply,
+                 struct err *err);
 /* Whether that would be done: *ret_fd is the file that is there now, open for reading; -1: none is. `bytes` is the
  * length of the content. */
 int work_look(struct work *w, const struct beneath_root *root, const struct op_write_request *q,
@@ -115,6 +119,9 @@ int work_entry_to_delete(struct work *w, const struct op_delete_request *q,
 /* The entry and all that is in it, by descriptors, no link followed. *count goes up with each that is
  * removed. 0 or -errno. */
 int work_remove_tree(struct work *w, int dir, const char *name, int64_t *count);
+/* Refuses a folder that something is mounted in. */
+int work_check_mounts(struct work *w, const struct beneath_place *place, const char *path,
+                      struct err *err);
 /* -1 with CANCELLED once the gate asked to stop; long loops call it. */
 int work_check_cancel(const struct work *w, struct err *err);
 /* Hashes the first `size` bytes of an open file. */

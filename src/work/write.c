@@ -1,19 +1,21 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "work/folder_lock.h"
+#include "work/temps.h"
 #include "work/work.h"
 
-/* Held from checking `if_match` to the rename, so that of two calls with the same expectation only
- * one succeeds. */
-static pthread_mutex_t commit_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_uint temp_counter;
+#define TEMP_TRIES 16
+/* How often a file may be replaced by others while something is appended to it. */
+#define TRIES 32
+/* What is done once more from the start, because the file or its folder is not what it was. */
+#define AGAIN 1
 
 /* A write on its way: the temporary file lies beside its target until it is renamed onto it. */
 struct writing {
@@ -24,18 +26,28 @@ struct writing {
     struct stat old; /* of the file that is replaced */
     bool exists;
     int fd;
-    char temp[64];
+    struct temp temp;
     bool temp_exists;
+    struct folder_lock lock;
+    bool done;
     struct hash hash;
     int64_t bytes;
 };
+#define WRITING(w_, q_)                                                                            \
+    {                                                                                              \
+        .w = (w_), .q = (q_), .path = (q_)->path.p, .place.dir = -1, .fd = -1,                     \
+        .lock = FOLDER_LOCK_NONE                                                                   \
+    }
 
 static void writing_done(struct writing *x)
 {
-    if (x->temp_exists)
-        unlinkat(x->place.dir, x->temp, 0);
+    if (x->temp_exists) {
+        unlinkat(x->place.dir, x->temp.name, 0);
+        temp_end(&x->temp);
+    }
     fd_closep(&x->fd);
-    fd_closep(&x->place.dir);
+    folder_lock_done(&x->lock);
+    beneath_place_done(&x->place, x->done);
 }
 
 static int look_at_target(struct writing *x, struct err *err)
@@ -58,17 +70,18 @@ static int look_at_target(struct writing *x, struct err *err)
 
 static int make_temp(struct writing *x, struct err *err)
 {
-    for (int i = 0; i < 16; i++) {
-        snprintf(x->temp, sizeof x->temp, OP_TEMP_PREFIX "%.*s-%x", (int)x->q->tag.n, x->q->tag.p,
-                 atomic_fetch_add(&temp_counter, 1));
-        if (beneath_create(x->place.dir, x->temp, &x->fd) == 0) {
+    for (unsigned i = 0; i < TEMP_TRIES; i++) {
+        temp_begin(&x->temp, x->place.dir, x->q->tag, TEMP_FILE, i);
+        if (beneath_create(x->place.dir, x->temp.name, &x->fd) == 0) {
             x->temp_exists = true;
             return 0;
         }
+        temp_end(&x->temp);
         if (errno != EEXIST)
             break;
     }
-    return beneath_errno(err, errno, x->path);
+    /* A call that failed removed the folder, which it had made. */
+    return errno == ENOENT ? AGAIN : beneath_errno(err, errno, x->path);
 }
 
 static int put(struct writing *x, const char *p, size_t n, struct err *err)
@@ -98,7 +111,7 @@ static int copy_old(struct writing *x, struct err *err)
     FD_AT_END int old = -1;
     struct stat st = {0};
     if (open_old(x, &old, &st, err) < 0)
-        return -1;
+        return err->code == ERR_NOT_FOUND || err->code == ERR_CONFLICT ? AGAIN : -1;
     for (int64_t done = 0; done < st.st_size;) {
         if (work_check_cancel(x->w, err) < 0)
             return -1;
@@ -129,8 +142,9 @@ static int fill_temp(struct writing *x, struct str content, struct err *err)
     if (check_size(x, content.n, err) < 0)
         return -1;
     hash_begin(&x->hash);
-    if (x->q->append && x->exists && copy_old(x, err) < 0)
-        return -1;
+    int r = x->q->append && x->exists ? copy_old(x, err) : 0;
+    if (r != 0)
+        return r;
     if (put(x, content.p, content.n, err) < 0)
         return -1;
     if (x->exists && fchmod(x->fd, x->old.st_mode & 0777) < 0)
@@ -161,22 +175,51 @@ static int check_precondition(struct writing *x, struct err *err)
     return hash_hex_equal(x->q->if_match, now) ? 0 : work_not_expected(err, x->path, now);
 }
 
+/* Programs outside do not know our locks; what they changed since it was copied is not to be lost either. */
+static bool is_as_copied(const struct writing *x)
+{
+    struct stat st;
+    if (fstatat(x->place.dir, x->place.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return !x->exists && errno == ENOENT;
+    return x->exists && st.st_dev == x->old.st_dev && st.st_ino == x->old.st_ino &&
+           st.st_size == x->old.st_size && st.st_mtim.tv_sec == x->old.st_mtim.tv_sec &&
+           st.st_mtim.tv_nsec == x->old.st_mtim.tv_nsec &&
+           st.st_ctim.tv_sec == x->old.st_ctim.tv_sec &&
+           st.st_ctim.tv_nsec == x->old.st_ctim.tv_nsec;
+}
+
 static int rename_temp(struct writing *x, struct err *err)
 {
-    unsigned flags = x->q->create_only ? RENAME_NOREPLACE : 0;
-    if (renameat2(x->place.dir, x->temp, x->place.dir, x->place.name, flags) < 0)
-        return beneath_errno(err, errno, x->path);
+    bool first = x->q->append && !x->exists;
+    unsigned flags = x->q->create_only || first ? RENAME_NOREPLACE : 0;
+    if (renameat2(x->place.dir, x->temp.name, x->place.dir, x->place.name, flags) < 0)
+        return first && errno == EEXIST ? AGAIN : beneath_errno(err, errno, x->path);
     x->temp_exists = false;
+    temp_end(&x->temp);
+    x->done = true;
     return 0;
 }
 
-static int commit(struct writing *x, struct err *err)
+static int lock_folder(struct writing *x, const struct folder_lock *held, struct err *err)
 {
-    pthread_mutex_lock(&commit_lock);
-    int r = x->q->if_match.p ? check_precondition(x, err) : 0;
-    if (r == 0)
-        r = rename_temp(x, err);
-    pthread_mutex_unlock(&commit_lock);
+    if (x->lock.mutex[0])
+        return 0;
+    if (!held)
+        return folder_lock_take(x->w, x->place.dir, x->path, &x->lock, err);
+    if (folder_lock_holds(held, x->place.dir))
+        return 0;
+    return err_set(err, ERR_CONFLICT, "the folder of `%s` has just been replaced: try again",
+                   x->path);
+}
+
+static int commit(struct writing *x, const struct folder_lock *held, struct err *err)
+{
+    if (lock_folder(x, held, err) < 0 || (x->q->if_match.p && check_precondition(x, err) < 0))
+        return -1;
+    if (x->q->append && !is_as_copied(x))
+        return AGAIN;
+    int r = rename_temp(x, err);
+    folder_lock_done(&x->lock);
     if (r == 0 && x->q->fsync) {
         FD_AT_END int dir = beneath_reopen_dir(x->place.dir);
         if (dir < 0 || fsync(dir) < 0)
@@ -196,29 +239,52 @@ static int find_place(struct writing *x, const struct beneath_root *root, unsign
     return r;
 }
 
-int work_replace(struct work *w, const struct beneath_root *root, const struct op_write_request *q,
-                 struct str content, struct op_write_reply *reply, struct err *err)
+/* 0, -1, or AGAIN, when nothing was done. */
+static int replace_once(struct writing *x, const struct beneath_root *root, struct str content,
+                        const struct folder_lock *held, struct err *err)
 {
-    CLEANUP(writing_done)
-    struct writing x = {.w = w, .q = q, .path = q->path.p, .place.dir = -1, .fd = -1};
-    if (find_place(&x, root, 0, err) < 0 || look_at_target(&x, err) < 0 || make_temp(&x, err) < 0 ||
-        fill_temp(&x, content, err) < 0 || work_check_cancel(w, err) < 0 || commit(&x, err) < 0)
+    if (check_size(x, content.n, err) < 0 || find_place(x, root, 0, err) < 0)
         return -1;
-    hash_end_hex(&x.hash, w->sha256);
-    *reply = (struct op_write_reply){x.bytes, {w->sha256, HASH_HEX}, !x.exists};
-    return 0;
+    /* What is appended to must not change from here on. */
+    if (x->q->append && lock_folder(x, held, err) < 0)
+        return -1;
+    if (look_at_target(x, err) < 0)
+        return -1;
+    int r = make_temp(x, err);
+    if (r == 0)
+        r = fill_temp(x, content, err);
+    if (r == 0)
+        r = work_check_cancel(x->w, err);
+    return r == 0 ? commit(x, held, err) : r;
+}
+
+int work_replace(struct work *w, const struct beneath_root *root, const struct op_write_request *q,
+                 struct str content, const struct folder_lock *held, struct op_write_reply *reply,
+                 struct err *err)
+{
+    for (int i = 0; i < TRIES; i++) {
+        CLEANUP(writing_done) struct writing x = WRITING(w, q);
+        int r = replace_once(&x, root, content, held, err);
+        if (r < 0 || (r == AGAIN && work_check_cancel(w, err) < 0))
+            return -1;
+        if (r == AGAIN)
+            continue;
+        hash_end_hex(&x.hash, w->sha256);
+        *reply = (struct op_write_reply){x.bytes, {w->sha256, HASH_HEX}, !x.exists};
+        return 0;
+    }
+    return err_set(err, ERR_CONFLICT, "`%s` keeps being changed by others: try again", q->path.p);
 }
 
 int work_look(struct work *w, const struct beneath_root *root, const struct op_write_request *q,
               size_t bytes, int *ret_fd, struct stat *ret_stat, struct err *err)
 {
-    CLEANUP(writing_done)
-    struct writing x = {.w = w, .q = q, .path = q->path.p, .place.dir = -1, .fd = -1};
+    CLEANUP(writing_done) struct writing x = WRITING(w, q);
     *ret_fd = -1;
-    if (find_place(&x, root, BENEATH_LOOK, err) < 0)
+    if (check_size(&x, bytes, err) < 0 || find_place(&x, root, BENEATH_LOOK, err) < 0)
         return -1;
     if (x.place.dir < 0)
-        return check_size(&x, bytes, err);
+        return 0;
     if (look_at_target(&x, err) < 0)
         return -1;
     if (beneath_may_fill(x.place.dir) < 0)
@@ -235,7 +301,19 @@ int work_write(struct work *w, const union op_request *request, struct str body,
 {
     const struct op_write_request *q = &request->write;
     const struct beneath_root *root = work_writable_root(w, q->root, q->no_links, q->path.p, err);
-    return root ? work_replace(w, root, q, body, &reply->write, err) : -1;
+    return root ? work_replace(w, root, q, body, NULL, &reply->write, err) : -1;
+}
+
+/* Of what has such a name, only what a writer leaves behind: a file, or a folder that was being removed. */
+static bool is_left_over(int dir, const char *name, struct str tag)
+{
+    struct stat st;
+    if (!temp_is_named(name, tag, TEMP_FILE) && !temp_is_named(name, tag, TEMP_FOLDER))
+        return false;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    return (S_ISREG(st.st_mode) && temp_is_named(name, tag, TEMP_FILE)) ||
+           (S_ISDIR(st.st_mode) && temp_is_named(name, tag, TEMP_FOLDER));
 }
 
 int work_sweep(struct work *w, const union op_request *request, struct str body,
@@ -244,8 +322,6 @@ int work_sweep(struct work *w, const union op_request *request, struct str body,
     (void)body;
     const struct op_sweep_request *q = &request->sweep;
     const struct beneath_root *root = work_root(w, q->root, false, err);
-    char prefix[64];
-    int n = snprintf(prefix, sizeof prefix, OP_TEMP_PREFIX "%.*s-", (int)q->tag.n, q->tag.p);
     CLEANUP(fd_closep) int dir = -1;
     struct beneath_place place = {.dir = -1};
     if (!root || !root->writable)
@@ -262,7 +338,7 @@ int work_sweep(struct work *w, const union op_request *request, struct str body,
         for (ssize_t at = 0; at < got;) {
             const struct dirent64 *d = (const void *)(w->chunk + at);
             at += d->d_reclen;
-            if (strncmp(d->d_name, prefix, (size_t)n) == 0)
+            if (is_left_over(dir, d->d_name, q->tag))
                 work_remove_tree(w, dir, d->d_name, &reply->sweep.removed);
         }
     }

@@ -77,7 +77,7 @@ class Suite:
         gate.ok("stat", path=name)
         worker = gate.worker()
         before = lib.cpu_ticks(worker)
-        gate.send("read_file", call_id, path=name)
+        gate.send("read_file", call_id, path=name, hash=True)
         wait_until(lambda: lib.cpu_ticks(worker) > before + 4, "the read begins")
 
 
@@ -412,7 +412,7 @@ def large_files(suite):
     with suite.case("a sparse file of 3 GiB") as gate:
         suite.sparse("3g", 3 * GIB)
         started = time.monotonic()
-        result = gate.call("read_file", path="3g", seconds=40)
+        result = gate.call("read_file", path="3g", hash=True, seconds=40)
         if result["ok"]:
             check(result["result"]["bytes"] == 3 * GIB, f"{lib.short(result)}")
             check(result["result"]["truncated"] and len(result["result"]["content"]) <= 100_000, "not cut")
@@ -446,11 +446,11 @@ def large_files(suite):
         check(gate.wait("twin")["ok"], "the id cannot be used again")
     with suite.own_case("the time limit", env={"TOOL_TIMEOUT_SECS": "1"}) as gate:
         started = time.monotonic()
-        gate.refused("TIMEOUT", "read_file", path="64g", seconds=8)
+        gate.refused("TIMEOUT", "read_file", path="64g", hash=True, seconds=8)
         check(0.9 < time.monotonic() - started < 5, f"after {time.monotonic() - started} s")
         suite.works(gate)
     with suite.own_case("the time limit with every thread busy", env={"TOOL_TIMEOUT_SECS": "1"}) as gate:
-        ids = [gate.send("read_file", path="64g") for _ in range(40)]
+        ids = [gate.send("read_file", path="64g", hash=True) for _ in range(40)]
         for call_id in ids:
             expect_error(gate.wait(call_id, seconds=10), "TIMEOUT")
         suite.works(gate)
@@ -469,7 +469,7 @@ def grown(suite, gate):
     thread = threading.Thread(target=grow)
     thread.start()
     try:
-        results = [gate.ok("read_file", path="grows", max_bytes=1000, encoding="base64") for _ in range(3)]
+        results = [gate.ok("read_file", path="grows", max_bytes=1000, encoding="base64", hash=True) for _ in range(3)]
     finally:
         stop.set()
         thread.join()

@@ -443,7 +443,7 @@ def others_in_flight(suite):
     with suite.case("all calls of a cell that broke the rules are told so") as gate:
         message = frame(b"hello")
         gate.ok("write_file", path="__probe__/load", content=base64.b64encode(message).decode(), encoding="base64")
-        ids = [gate.send("read_file", path="large") for _ in range(3)]
+        ids = [gate.send("read_file", path="large", hash=True) for _ in range(3)]
         ids.append(gate.send("read_file", path="__probe__/play/1"))
         for call_id in ids:
             expect_error(gate.wait(call_id), "INTERRUPTED")

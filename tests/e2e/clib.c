@@ -257,7 +257,7 @@ static void cancel(void)
 {
     struct sandgate *client = open_client();
     uint64_t id;
-    must(sandgate_send(client, "read_file", "{\"path\":\"slow\"}", &id) == 0);
+    must(sandgate_send(client, "read_file", "{\"path\":\"slow\",\"hash\":true}", &id) == 0);
     must(sandgate_receive(client, 50, NULL, NULL) == -ETIMEDOUT);
     must(has(sandgate_message(client), "in time"));
     must(sandgate_cancel(client, id + 1) == -ENOENT);
@@ -274,7 +274,8 @@ static void timeout(void)
     struct sandgate *client = open_client();
     expect(client, "time_now", NULL, "\"ok\":true");
     long long start = now_ms();
-    must(sandgate_call(client, "read_file", "{\"path\":\"slow\"}", 100, NULL) == -ETIMEDOUT);
+    must(sandgate_call(client, "read_file", "{\"path\":\"slow\",\"hash\":true}", 100, NULL) ==
+         -ETIMEDOUT);
     must(now_ms() - start >= 99 && now_ms() - start < 5000);
     /* Its late answer is nobody's. */
     must(sandgate_receive(client, 0, NULL, NULL) == -ENOMSG);
@@ -291,7 +292,7 @@ static void killed(void)
     char *json = NULL;
     must(sandgate_send(client, "time_now", NULL, &id) == 0);
     expect_answer(client, id, "\"ok\":true");
-    must(sandgate_send(client, "read_file", "{\"path\":\"slow\"}", NULL) == 0);
+    must(sandgate_send(client, "read_file", "{\"path\":\"slow\",\"hash\":true}", NULL) == 0);
     must(sandgate_receive(client, 50, NULL, NULL) == -ETIMEDOUT);
     must(kill((pid_t)sandgate_pid(client), SIGKILL) == 0);
     must(sandgate_receive(client, PATIENCE, NULL, &json) == -ECONNRESET && !json);
@@ -338,7 +339,7 @@ static void close_in_flight(void)
     struct sandgate *client = open_client();
     expect(client, "time_now", NULL, "\"ok\":true");
     for (int i = 0; i < 8; i++)
-        must(sandgate_send(client, "read_file", "{\"path\":\"slow\"}", NULL) == 0);
+        must(sandgate_send(client, "read_file", "{\"path\":\"slow\",\"hash\":true}", NULL) == 0);
     must(sandgate_receive(client, 50, NULL, NULL) == -ETIMEDOUT);
     long long start = now_ms();
     must(sandgate_close(client) == 0);
@@ -628,7 +629,7 @@ static void left_alone(void)
     struct sandgate *client = open_with(&o);
     expect(client, "time_now", NULL, "\"ok\":true");
     if (more)
-        must(sandgate_send(client, "read_file", "{\"path\":\"slow\"}", NULL) == 0);
+        must(sandgate_send(client, "read_file", "{\"path\":\"slow\",\"hash\":true}", NULL) == 0);
     printf("%ld\n", sandgate_pid(client));
     fflush(stdout);
     pause();

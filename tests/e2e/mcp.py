@@ -378,7 +378,7 @@ def flow(suite):
         suite.works(server)
         worker = server.worker()
         before = lib.cpu_ticks(worker)
-        server.post("tools/call", {"name": "read_file", "arguments": {"path": "sparse"}}, "long")
+        server.post("tools/call", {"name": "read_file", "arguments": {"path": "sparse", "hash": True}}, "long")
         wait_until(lambda: lib.cpu_ticks(worker) > before + 4, "the read begins")
         server.notify("notifications/cancelled", {"requestId": "other"})
         server.notify("notifications/cancelled", {"requestId": "long", "reason": "no longer needed"})

@@ -123,7 +123,7 @@ def owner_leaves(place):
     place.form.own(place.workspace / "big")
     gate = place.owner(session)
     with gate, Gate(place.form, "--session", session, state=place.home) as other:
-        slow = other.send("read_file", path="big")
+        slow = other.send("read_file", path="big", hash=True)
         wait_until(lambda: len(place.audited_by(gate.pid)) >= 2, "the owner has the call")
         gate.close_input()
         check(gate.wait_exit() == 0, "the owner ends")

@@ -120,7 +120,8 @@ static struct call *new_call(enum op_id op)
     call->op = &op_table[op];
     buf_init(&call->reply_body, REPLY_MAX);
     if (op == OP_READ)
-        call->request.read.max_bytes = 20;
+        call->request.read = (struct op_read_request){
+            .max_bytes = 20, .whole_max = INT64_MAX, .hash = true};
     if (op == OP_LIST)
         call->request.list.max_entries = 3;
     if (op == OP_SEARCH)
@@ -276,6 +277,8 @@ static void a_reply_that_breaks_the_rules_is_a_breach(void **state)
         {OP_READ, "{'size':1,'sha256':'zz','total_lines':1,'start_line':1,'end_line':1,'whole':0}"},
         {OP_READ,
          "{'size':1,'sha256':'" SHA "','total_lines':1,'start_line':1,'end_line':9,'whole':0}"},
+        {OP_READ, "{'size':1,'total_lines':1,'start_line':1,'end_line':1,'whole':0}"},
+        {OP_READ, "{'size':1,'sha256':'" SHA "','start_line':1,'end_line':1,'whole':0}"},
         {OP_WRITE, "{'bytes':5}"},
         {OP_WRITE, "{'bytes':'5','sha256':'" SHA "'}"},
         {OP_WRITE, "{'bytes':-5,'sha256':'" SHA "'}"},
@@ -308,6 +311,30 @@ static void a_reply_that_breaks_the_rules_is_a_breach(void **state)
             fail_msg("%s: %s", op_table[cases[i].op].name, cases[i].head);
     }
     assert_int_equal(result_of(OP_READ, READ_HEAD(",'whole':0"), nothing), FLIGHT_DONE);
+}
+
+/* Of a file that is not read to its end there is no hash, and only perhaps the number of lines. */
+static void a_part_of_a_file_has_no_hash(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *head;
+        enum flight_result result;
+    } cases[] = {
+        {"{'size':9,'start_line':1,'end_line':1,'whole':0}", FLIGHT_DONE},
+        {"{'size':9,'total_lines':9,'start_line':1,'end_line':1,'whole':0}", FLIGHT_DONE},
+        {"{'size':9,'total_lines':1,'start_line':1,'end_line':9,'whole':0}", FLIGHT_BROKEN},
+        {READ_HEAD(",'whole':0"), FLIGHT_BROKEN},
+        {"{'size':8,'start_line':1,'end_line':1,'whole':0}", FLIGHT_BROKEN},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct call *call = new_call(OP_READ);
+        struct err err;
+        call->request.read.whole_max = 8;
+        if (say(call, FRAME_RESULT, cases[i].head, nothing, &err) != cases[i].result)
+            fail_msg("%s", cases[i].head);
+        call_free(call);
+    }
 }
 
 /* Numbers that a sum must not be made of. */
@@ -622,6 +649,7 @@ int main(void)
         cmocka_unit_test(pieces_on_the_shelf_are_taken),
         cmocka_unit_test(pieces_are_put_together),
         cmocka_unit_test(a_reply_that_breaks_the_rules_is_a_breach),
+        cmocka_unit_test(a_part_of_a_file_has_no_hash),
         cmocka_unit_test(the_largest_numbers_are_only_numbers),
         cmocka_unit_test(bodies_have_limits),
         cmocka_unit_test(a_preview_fits_its_call),

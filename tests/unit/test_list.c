@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/fsuid.h>
 
+#include "work/temps.h"
 #include "work_parts.h"
 
 #define NAMES_MAX 100000
@@ -58,8 +59,6 @@ static void make_tree(void)
     put("w/b/z/x.c", "");
     put("w/b/.k", "");
     put("w/.h/i", "");
-    put("w/.sgt-t1-0", "half a write");
-    put("w/b/.sgt-t1-d0", "");
     put_link("w/l", "b");
     put_link("w/b/up", "..");
     put_link("w/out", "../out");
@@ -77,6 +76,34 @@ static void one_folder(void **state)
     expect((struct op_list_request){.path = STR("b")}, "p? up@ x.c z/", false);
     expect((struct op_list_request){.path = STR("l/z")}, "x.c", false);
     expect((struct op_list_request){.path = STR("empty")}, "", false);
+}
+
+/* Only a name that a call has at the moment is left out, and only in the folder where it has it. */
+static void temporary_names(void **state)
+{
+    (void)state;
+    FD_AT_END int dir = open("w", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char path[100];
+    struct temp temp;
+    assert_int_equal(mkdir("w/.sgt-t1-d0", 0755) | mkdir("w/.sgt-tree", 0755), 0);
+    put("w/.sgt-t1-0", "left behind");
+    put("w/.sgt-", "");
+    put("w/.sgt-t1-d0/a", "");
+    put("w/.sgt-tree/b", "");
+    const char *all = ".sgt- .sgt-t1-0 .sgt-t1-d0/ .sgt-t1-d0/a .sgt-tree/ .sgt-tree/b";
+    expect((struct op_list_request){RECURSIVE, .hidden = true}, all, false);
+    temp_begin(&temp, dir, STR("t2"), TEMP_FILE, 0);
+    snprintf(path, sizeof path, "w/%s", temp.name);
+    put(path, "half a write");
+    expect((struct op_list_request){RECURSIVE, .hidden = true}, all, false);
+    snprintf(path, sizeof path, "w/.sgt-tree/%s", temp.name);
+    put(path, "another folder's");
+    assert_int_equal(list((struct op_list_request){RECURSIVE, .hidden = true}, &(struct err){0}),
+                     0);
+    assert_non_null(strstr(names, path + 2));
+    temp_end(&temp);
+    assert_int_equal(list((struct op_list_request){.hidden = true}, &(struct err){0}), 0);
+    assert_non_null(strstr(names, temp.name));
 }
 
 /* A folder's own come right behind it, sorted by their names; links are not gone into. */
@@ -196,10 +223,15 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WORK_TEST(one_folder),      WORK_TEST(all_that_is_inside),
-        WORK_TEST(patterns),        WORK_TEST(what_is_excluded),
-        WORK_TEST(there_is_a_most), WORK_TEST(there_is_a_deepest),
-        WORK_TEST(what_is_refused), WORK_TEST(what_cannot_be_opened_is_passed_by),
+        WORK_TEST(one_folder),
+        WORK_TEST(temporary_names),
+        WORK_TEST(all_that_is_inside),
+        WORK_TEST(patterns),
+        WORK_TEST(what_is_excluded),
+        WORK_TEST(there_is_a_most),
+        WORK_TEST(there_is_a_deepest),
+        WORK_TEST(what_is_refused),
+        WORK_TEST(what_cannot_be_opened_is_passed_by),
     };
     return cmocka_run_group_tests_name("list", tests, NULL, NULL);
 }

@@ -22,6 +22,42 @@ static void nothing_runs_before_someone_agrees(void **state)
     assert_int_equal(known[1].starts, 0);
 }
 
+/* The intent record says who approved the call. An approval is used up by the call, so that record has to survive
+ * a power failure even where the call only reads: it must not start before the record is on the disk. */
+static void an_approved_read_waits_for_its_record(void **state)
+{
+    (void)state;
+    policy_asks = true;
+    disk_is_slow = true;
+    finish_at_once = true;
+    pipeline_submit(&pipeline, new_call(1, "look", "{}"));
+    decide(1, true);
+    turn();
+    assert_trace("hold 1; intent 1; flush; ");
+    assert_int_equal(known[1].starts, 0);
+    disk_answers(0);
+    assert_trace("durable; start 1; outcome 1; ");
+    turn();
+    disk_answers(0);
+    assert_int_equal(known[1].answers, 1);
+}
+
+static void an_approved_read_without_its_record_does_not_run(void **state)
+{
+    (void)state;
+    policy_asks = true;
+    disk_is_slow = true;
+    pipeline_submit(&pipeline, new_call(1, "look", "{}"));
+    decide(1, true);
+    turn();
+    disk_answers(-EIO);
+    assert_trace("hold 1; intent 1; flush; lost; outcome 1; ");
+    assert_int_equal(known[1].starts, 0);
+    turn();
+    disk_answers(0);
+    assert_int_equal(known[1].code, ERR_INTERNAL);
+}
+
 static void who_waits_takes_no_part_in_the_work(void **state)
 {
     (void)state;
@@ -335,6 +371,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(nothing_runs_before_someone_agrees),
+        TEST(an_approved_read_waits_for_its_record),
+        TEST(an_approved_read_without_its_record_does_not_run),
         TEST(who_waits_takes_no_part_in_the_work),
         TEST(time_that_someone_took_does_not_count),
         TEST(who_is_cancelled_while_it_waits_never_runs),

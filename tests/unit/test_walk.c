@@ -86,7 +86,6 @@ static void names_are_sorted_by_their_bytes(void **state)
          "a\nb", "a\tb", "a", "b/y/z");
     put_link("w/l", "b");
     assert_int_equal(mkfifo("w/p", 0600), 0);
-    put("w/.sgt-t1-0", "");
     expect((struct walk_rules){ALL, .hidden = true},
            "B a a\tb a\nb b/ b/x b/y/ b/y/z b- b.c l@ longer_n longer_name_1 longer_name_2 p? "
            "\xc3\xa9 \xff");

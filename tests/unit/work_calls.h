@@ -23,7 +23,8 @@ static inline int do_read(const char *path, struct err *err)
     union op_request q = {.read = {.path = text(path),
                                    .start_line = ARG_ABSENT,
                                    .end_line = ARG_ABSENT,
-                                   .max_bytes = 1 << 20}};
+                                   .max_bytes = 1 << 20,
+                                   .whole_max = 1 << 20}};
     return run(OP_READ, &q, "", err);
 }
 

@@ -74,7 +74,7 @@ class Async(Case):
     async def test_a_cancelled_task_cancels_its_call(self) -> None:
         async with AsyncGate(self.workspace, max_in_flight=1) as gate:
             await gate.time_now()
-            task = asyncio.create_task(gate.read_file(self.endless()))
+            task = asyncio.create_task(gate.read_file(self.endless(), hash=True))
             behind = asyncio.create_task(gate.read_file("a.txt"))
             never = asyncio.create_task(gate.write_file("never", "x"))
             await asyncio.sleep(0.05)
@@ -91,7 +91,7 @@ class Async(Case):
         async with AsyncGate(self.workspace) as gate:
             started = time.monotonic()
             with self.assertRaises(CallTimeout):
-                await gate.read_file(self.endless(), timeout=0.1)
+                await gate.read_file(self.endless(), hash=True, timeout=0.1)
             self.assertLess(time.monotonic() - started, 5)
             self.assertEqual((await gate.read_file("a.txt", timeout=10))["content"], "alpha\n")
 
@@ -99,7 +99,7 @@ class Async(Case):
     async def test_a_killed_gate(self) -> None:
         async with AsyncGate(self.workspace) as gate:
             await gate.time_now()
-            tasks = [asyncio.create_task(gate.read_file(self.endless())) for _ in range(3)]
+            tasks = [asyncio.create_task(gate.read_file(self.endless(), hash=True)) for _ in range(3)]
             await asyncio.sleep(0)
             os.kill(gate.pid, signal.SIGKILL)
             for outcome in await asyncio.gather(*tasks, return_exceptions=True):
@@ -109,7 +109,7 @@ class Async(Case):
     async def test_close_while_calls_run(self) -> None:
         gate = AsyncGate(self.workspace)
         await gate.time_now()
-        task = asyncio.create_task(gate.read_file(self.endless()))
+        task = asyncio.create_task(gate.read_file(self.endless(), hash=True))
         await asyncio.sleep(0.05)
         await gate.close()
         with self.assertRaises((ToolError, GateClosed)):
@@ -133,7 +133,7 @@ class Async(Case):
             gate = AsyncGate(self.workspace)
             gates.append(gate)
             await gate.time_now()
-            asyncio.create_task(gate.read_file(self.endless()))
+            asyncio.create_task(gate.read_file(self.endless(), hash=True))
             await asyncio.sleep(0)
 
         asyncio.run(use())

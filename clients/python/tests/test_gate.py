@@ -106,7 +106,7 @@ class Calls(Case):
         for _ in range(100):
             deep = [deep]
         with Gate(self.workspace) as gate:
-            slow = gate.start("read_file", path=self.endless())
+            slow = gate.start("read_file", path=self.endless(), hash=True)
             calls = [gate.start("stat", path=deep), gate.start("stat", path="y" * (33 << 20))]
             self.assertEqual(gate.read_file("a.txt")["content"], "alpha\n")
             slow.cancel()
@@ -118,7 +118,7 @@ class Calls(Case):
 
     def test_cancel(self) -> None:
         with Gate(self.workspace, max_in_flight=1) as gate:
-            call = gate.start("read_file", path=self.endless())
+            call = gate.start("read_file", path=self.endless(), hash=True)
             behind = gate.start("read_file", path="a.txt")
             unsent = gate.start("read_file", path="a.txt")
             unsent.cancel()
@@ -138,7 +138,7 @@ class Calls(Case):
         with Gate(self.workspace, max_in_flight=1) as gate:
             started = time.monotonic()
             with self.assertRaises(CallTimeout):
-                gate.read_file(name, timeout=0.1)
+                gate.read_file(name, hash=True, timeout=0.1)
             self.assertLess(time.monotonic() - started, 5)
             self.assertEqual(gate.read_file("a.txt", timeout=15)["content"], "alpha\n")  # the first was cancelled
             call = gate.start("read_file", path=name)
@@ -315,7 +315,7 @@ class Faults(Case):
 
     def test_a_killed_gate(self) -> None:
         with Gate(self.workspace, max_in_flight=2) as gate:
-            calls = [gate.start("read_file", path=self.endless()) for _ in range(4)]
+            calls = [gate.start("read_file", path=self.endless(), hash=True) for _ in range(4)]
             gate.start("time_now")
             os.kill(gate.pid, signal.SIGKILL)
             for call in calls:
@@ -377,7 +377,7 @@ class Closing(Case):
     def test_calls_under_way_are_cancelled(self) -> None:
         gate = Gate(self.workspace, max_in_flight=1)
         gate.read_file("a.txt")
-        running = gate.start("read_file", path=self.endless())
+        running = gate.start("read_file", path=self.endless(), hash=True)
         waiting = gate.start("read_file", path="a.txt")
         failures: List[Exception] = []
 
@@ -449,7 +449,7 @@ class Closing(Case):
 
     def test_the_interpreter_ends_during_a_call(self) -> None:
         name = self.endless()
-        self.program(f"gate.time_now(); call = gate.start('read_file', path={name!r}); print(gate.pid)")
+        self.program(f"gate.time_now(); call = gate.start('read_file', path={name!r}, hash=True); print(gate.pid)")
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ export interface ReadFileResult {
   encoding: "utf8" | "base64" | "auto";
   /** Size of the whole file. */
   bytes: number;
-  /** Of the whole file. */
-  sha256: string;
+  /** Of the whole file. Over 16 MiB only where hash is true. */
+  sha256?: string;
   start_line: number;
   end_line: number;
-  total_lines: number;
+  /** Over 16 MiB only where hash is true or the end was read. */
+  total_lines?: number;
   truncated: boolean;
   /** What to do to see the rest. */
   hint?: string;
@@ -34,6 +35,8 @@ export interface ReadFileArguments {
    * utf8 would lose something.
    */
   encoding?: "utf8" | "base64" | "auto";
+  /** Give sha256 and total_lines for a file over 16 MiB too: all of it is read for them. */
+  hash?: boolean;
 }
 
 export interface WriteFileResult {
@@ -403,8 +406,9 @@ export abstract class Tools {
 
   /**
    * Reads a text file of the workspace and returns its content with the file's size, SHA-256 and number of lines.
-   * For a large file give start_line and end_line. The sha256 can be given to write_file as if_match_sha256 so that
-   * nobody else's change is overwritten.
+   * For a large file give start_line and end_line; over 16 MiB the SHA-256 and the number of lines are only given
+   * with hash: true. The sha256 can be given to write_file as if_match_sha256 so that nobody else's change is
+   * overwritten.
    */
   readFile({ path, ...rest }: ReadFileArguments, options?: CallOptions): Promise<ReadFileResult> {
     return this.call<ReadFileResult>("read_file", { ...pathArgument("path", path), ...rest }, options);

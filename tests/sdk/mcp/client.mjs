@@ -42,7 +42,7 @@ report.many = (
 ).map((result) => result.structuredContent.content);
 
 const abort = new AbortController();
-const long = told(client.callTool({ name: "read_file", arguments: { path: "sparse" } }, undefined, { signal: abort.signal }));
+const long = told(client.callTool({ name: "read_file", arguments: { path: "sparse", hash: true } }, undefined, { signal: abort.signal }));
 setTimeout(() => abort.abort("enough"), 50);
 report.cancelled = "message" in (await long);
 await client.ping();

@@ -34,6 +34,10 @@ def _given(arguments: Dict[str, Any]) -> Dict[str, Any]:
 
 
 class _ReadFileResultOptional(TypedDict, total=False):
+    sha256: str
+    """Of the whole file. Over 16 MiB only where hash is true."""
+    total_lines: int
+    """Over 16 MiB only where hash is true or the end was read."""
     hint: str
     """What to do to see the rest."""
 
@@ -44,11 +48,8 @@ class ReadFileResult(_ReadFileResultOptional):
     encoding: Literal["utf8", "base64", "auto"]
     bytes: int
     """Size of the whole file."""
-    sha256: str
-    """Of the whole file."""
     start_line: int
     end_line: int
-    total_lines: int
     truncated: bool
     tier: str
     duration_ms: int
@@ -303,11 +304,13 @@ class Tools:
         end_line: Optional[int] = None,
         max_bytes: Optional[int] = None,
         encoding: Optional[Literal["utf8", "base64", "auto"]] = None,
+        hash: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> ReadFileResult:
         """Reads a text file of the workspace and returns its content with the file's size, SHA-256 and number of lines.
-        For a large file give start_line and end_line. The sha256 can be given to write_file as if_match_sha256 so that
-        nobody else's change is overwritten.
+        For a large file give start_line and end_line; over 16 MiB the SHA-256 and the number of lines are only given
+        with hash: true. The sha256 can be given to write_file as if_match_sha256 so that nobody else's change is
+        overwritten.
 
         path: File to read, relative to the workspace.
         start_line: First line to return, counted from 1.
@@ -315,6 +318,7 @@ class Tools:
         max_bytes: Most bytes of content to return. Default: 100000.
         encoding: How the content is written: utf8 replaces what is not UTF-8, base64 keeps every byte, auto is base64
             only where utf8 would lose something. Default: "utf8".
+        hash: Give sha256 and total_lines for a file over 16 MiB too: all of it is read for them. Default: false.
         """
         arguments = _given(
             {
@@ -323,6 +327,7 @@ class Tools:
                 "end_line": end_line,
                 "max_bytes": max_bytes,
                 "encoding": encoding,
+                "hash": hash,
             }
         )
         return cast(ReadFileResult, self._tool("read_file", arguments, timeout))
@@ -699,11 +704,13 @@ class AsyncTools:
         end_line: Optional[int] = None,
         max_bytes: Optional[int] = None,
         encoding: Optional[Literal["utf8", "base64", "auto"]] = None,
+        hash: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> ReadFileResult:
         """Reads a text file of the workspace and returns its content with the file's size, SHA-256 and number of lines.
-        For a large file give start_line and end_line. The sha256 can be given to write_file as if_match_sha256 so that
-        nobody else's change is overwritten.
+        For a large file give start_line and end_line; over 16 MiB the SHA-256 and the number of lines are only given
+        with hash: true. The sha256 can be given to write_file as if_match_sha256 so that nobody else's change is
+        overwritten.
 
         path: File to read, relative to the workspace.
         start_line: First line to return, counted from 1.
@@ -711,6 +718,7 @@ class AsyncTools:
         max_bytes: Most bytes of content to return. Default: 100000.
         encoding: How the content is written: utf8 replaces what is not UTF-8, base64 keeps every byte, auto is base64
             only where utf8 would lose something. Default: "utf8".
+        hash: Give sha256 and total_lines for a file over 16 MiB too: all of it is read for them. Default: false.
         """
         arguments = _given(
             {
@@ -719,6 +727,7 @@ class AsyncTools:
                 "end_line": end_line,
                 "max_bytes": max_bytes,
                 "encoding": encoding,
+                "hash": hash,
             }
         )
         return cast(ReadFileResult, await self._tool("read_file", arguments, timeout))
