@@ -129,6 +129,8 @@ static bool reap(struct init *init, int flags)
     for (pid_t pid; (pid = wait4(-1, &status, flags, &usage)) != 0;) {
         if (pid < 0 && errno == EINTR)
             continue;
+        if (pid < 0 && errno != ECHILD)
+            _exit(1); /* without an account: the launcher then tells, and nothing is made up */
         if (pid < 0)
             return true;
         if (pid != init->program)
@@ -227,8 +229,8 @@ static void serve(struct init *init)
         struct pollfd fds[] = {
             {SOCKET_FD, POLLIN, 0}, {init->signals, POLLIN, 0}, {init->listener, POLLIN, 0}};
         int n = poll(fds, ARRAY_LEN(fds), watched ? ms_until(next) : -1);
-        if (n < 0 && errno != EINTR)
-            return;
+        if (n < 0 && errno != EINTR && errno != EAGAIN && errno != ENOMEM)
+            _exit(1); /* as above: how the program would have ended is not known */
         struct signalfd_siginfo info;
         if (fds[1].revents && read(init->signals, &info, sizeof info) > 0)
             reap(init, WNOHANG);
