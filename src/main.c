@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,11 +48,21 @@ static int help(int fd)
     return fd_write_all(fd, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
+/* Without memory for small things, or what its loop needs, a gate aborts. The signal goes on when this returns. */
+static void tell_abort(int number)
+{
+    static const char text[] =
+        "sandgate: out of memory or another resource of the system: giving up\n";
+    (void)number;
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+}
+
 int main(int argc, char **argv)
 {
     processor_init();
     if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
         return launcher_main(worker_main);
+    signal(SIGABRT, tell_abort);
     /* Else the log or the state folder becomes standard output. */
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) < 0 &&
