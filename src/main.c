@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/processor.h"
+#include "base/sanitized.h"
 #include "cell/launcher.h"
 #include "core/registry.h"
 #include "front/front.h"
@@ -69,11 +70,12 @@ int main(int argc, char **argv)
             open("/dev/null", O_RDWR) != fd /* NOLINT(android-cloexec-open) */)
             return EXIT_USAGE;
     }
+    sanitized_open_report();
     registry_use(tools_all);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return argc < 2 ? (help(STDERR_FILENO), EXIT_USAGE) : help(STDOUT_FILENO);
     if (strcmp(argv[1], "--version") == 0)
-        return printf("sandgate %s\n", SANDGATE_VERSION) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+        return puts("sandgate " SANDGATE_VERSION SANITIZED_VERSION) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 2, argv + 2);
