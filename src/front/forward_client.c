@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -71,6 +72,7 @@ static int say_hello(int fd, const struct options *o, bool once, struct err *err
 int forward_reach(struct named *named, const struct options *o, bool once, int *ret_socket,
                   struct err *err)
 {
+    signal(SIGPIPE, SIG_IGN); /* an owner that is gone is an error like any other */
     for (int waited = 0; waited <= PATIENCE_MS; waited += RETRY_MS) {
         int r = named_lock(named, err);
         if (r != 0)
