@@ -10,7 +10,7 @@ PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 RUN_TESTS = $(PYTHON) tests/run.py --build $(BUILD)
 
 .PHONY: build demo test test-unit test-sandbox test-asan soak bench lint format install clean
-.PHONY: build-all build-all-asan build-tsan test-tsan
+.PHONY: build-all build-all-asan build-tsan test-tsan test-faults
 
 build:
 	@scripts/setup.sh build
@@ -54,7 +54,11 @@ test-asan: build-all-asan test-tsan
 test-tsan: build-tsan
 	$(PYTHON) tests/run.py --build $(BUILD_TSAN) sanitized
 
-soak: build-all
+# System calls that fail, each kind with each error at several moments.
+test-faults: build-all
+	$(RUN_TESTS) sandbox -k faults --soak
+
+soak: build-all test-asan
 	scripts/setup.sh fuzz
 	$(RUN_TESTS) unit sandbox --soak
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/commands.py --soak 100000
