@@ -2,6 +2,7 @@
 
 BUILD ?= build
 BUILD_ASAN ?= build-asan
+BUILD_TSAN ?= build-tsan
 PREFIX ?= /usr/local
 DESTDIR ?=
 # The system's own Python where there is one: the packages that the tests need are installed for that.
@@ -9,7 +10,7 @@ PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 RUN_TESTS = $(PYTHON) tests/run.py --build $(BUILD)
 
 .PHONY: build demo test test-unit test-sandbox test-asan soak bench lint format install clean
-.PHONY: build-all build-all-asan
+.PHONY: build-all build-all-asan build-tsan test-tsan test-faults
 
 build:
 	@scripts/setup.sh build
@@ -25,8 +26,14 @@ build-all:
 build-all-asan:
 	@scripts/setup.sh test
 	@test -f $(BUILD_ASAN)/build.ninja || meson setup $(BUILD_ASAN) \
-		-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false
+		-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false -Dtest_broken_worker=true
 	@ninja -C $(BUILD_ASAN)
+
+build-tsan:
+	@scripts/setup.sh test
+	@test -f $(BUILD_TSAN)/build.ninja || meson setup $(BUILD_TSAN) \
+		-Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Dtest_broken_worker=true
+	@ninja -C $(BUILD_TSAN) sandgate
 
 demo: build
 	SANDGATE=$(abspath $(BUILD)/sandgate) scripts/demo.sh
@@ -40,10 +47,18 @@ test-unit: build-all
 test-sandbox: build-all
 	$(RUN_TESTS) sandbox
 
-test-asan: build-all build-all-asan
-	$(RUN_TESTS) unit --asan $(BUILD_ASAN)
+# The program with AddressSanitizer and UBSan, then with ThreadSanitizer: gate, cell, threads of the worker and all.
+test-asan: build-all-asan test-tsan
+	$(PYTHON) tests/run.py --build $(BUILD_ASAN) sanitized
 
-soak: build-all
+test-tsan: build-tsan
+	$(PYTHON) tests/run.py --build $(BUILD_TSAN) sanitized
+
+# System calls that fail, each kind with each error at several moments.
+test-faults: build-all
+	$(RUN_TESTS) sandbox -k faults --soak
+
+soak: build-all test-asan
 	scripts/setup.sh fuzz
 	$(RUN_TESTS) unit sandbox --soak
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/commands.py --soak 100000
@@ -67,8 +82,9 @@ format:
 	scripts/lint.sh --format
 
 install: build
+	@! $(BUILD)/sandgate --version | grep 'for tests only' || { echo "install: this build is refused" >&2; exit 1; }
 	meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
 	DESTDIR=$(DESTDIR) meson install -C $(BUILD)
 
 clean:
-	rm -rf $(BUILD) $(BUILD_ASAN) build-lint-gcc build-lint-clang build-fuzz
+	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN) build-lint-gcc build-lint-clang build-fuzz

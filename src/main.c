@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,6 +7,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/processor.h"
+#include "base/sanitized.h"
 #include "cell/launcher.h"
 #include "core/registry.h"
 #include "front/front.h"
@@ -47,22 +49,33 @@ static int help(int fd)
     return fd_write_all(fd, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
+/* Without memory for small things, or what its loop needs, a gate aborts. The signal goes on when this returns. */
+static void tell_abort(int number)
+{
+    static const char text[] =
+        "sandgate: out of memory or another resource of the system: giving up\n";
+    (void)number;
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+}
+
 int main(int argc, char **argv)
 {
     processor_init();
     if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
         return launcher_main(worker_main);
+    signal(SIGABRT, tell_abort);
     /* Else the log or the state folder becomes standard output. */
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) < 0 &&
             open("/dev/null", O_RDWR) != fd /* NOLINT(android-cloexec-open) */)
             return EXIT_USAGE;
     }
+    sanitized_open_report();
     registry_use(tools_all);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return argc < 2 ? (help(STDERR_FILENO), EXIT_USAGE) : help(STDOUT_FILENO);
     if (strcmp(argv[1], "--version") == 0)
-        return printf("sandgate %s\n", SANDGATE_VERSION) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+        return puts("sandgate " SANDGATE_VERSION SANITIZED_VERSION) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 2, argv + 2);

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Runs the tests and counts their results.
 
-    tests/run.py [unit] [sandbox] [--build DIR] [--asan [DIR]] [-k PATTERN] [-j N] [--soak]
+    tests/run.py [unit] [sandbox] [sanitized] [--build DIR] [-k PATTERN] [-j N] [--soak]
 
 A test is a program that prints TAP on stdout. Where they are found:
     unit      BUILD/tests/unit/* (cmocka), tests/lint/*.py, tests/contract/run.py
     sandbox   tests/e2e/*.py and *.sh that are executable
+    sanitized tests/sanitized/*.py, and of the others those that SANITIZED_TESTS names, with a program that was
+              built with sanitizers. A report of any of its processes is a failure.
 A test that crashes, hangs, or breaks its own plan counts as one failed case. Skips count as failures under
 SANDGATE_MUST_WORK=1. Each test gets SANDGATE, SANDGATE_BUILD, SANDGATE_SOAK and a TMPDIR of its own.
 """
@@ -31,8 +33,22 @@ from dataclasses import dataclass, field
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TIMEOUT = 300
 SOAK_FACTOR = 20
+SANITIZED_FACTOR = 3
 SHOWN_BYTES = 1 << 20
 MUST_WORK = os.environ.get("SANDGATE_MUST_WORK") == "1"
+# Per build, by a word of `sandgate --version`: those that let many calls, cells and commands meet.
+SANITIZED_TESTS = {
+    "address": [
+        "contract/run.py",
+        *(f"e2e/{name}.py" for name in (
+            "badinput", "broken", "commands", "commands_guards", "commands_run", "commands_stop", "crash", "guards",
+            "race", "search_load", "sessions", "stream",
+        )),
+    ],
+    "thread": [
+        *(f"e2e/{name}.py" for name in ("commands", "commands_stop", "long_replies", "search_load", "sessions", "stream")),
+    ],
+}
 
 
 @dataclass
@@ -43,6 +59,7 @@ class Test:
     source: pathlib.Path
     env: dict = field(default_factory=dict)
     problem: str = ""  # why it cannot even be started
+    sanitized: bool = False
 
 
 @dataclass
@@ -62,6 +79,9 @@ def is_program(path):
     return path.is_file() and os.access(path, os.X_OK)
 
 
+TAP = {"CMOCKA_MESSAGE_OUTPUT": "TAP"}
+
+
 def built_tests(build, prefix, env):
     folder = build / "tests" / "unit"
     found = sorted(p for p in folder.glob("*") if is_program(p)) if folder.is_dir() else []
@@ -76,14 +96,8 @@ def script_test(path, build):
     return Test(name, argv, build, path)
 
 
-def unit_lane(build, asan):
-    tap = {"CMOCKA_MESSAGE_OUTPUT": "TAP"}
-    tests = built_tests(build, "unit/", tap)
-    if asan:
-        sanitized = built_tests(asan, "asan/", tap)
-        if not sanitized:
-            sanitized = [Test("asan", [], asan, asan, problem=f"no unit tests in {asan}")]
-        tests += sanitized
+def unit_lane(build):
+    tests = built_tests(build, "unit/", TAP)
     scripts = sorted((ROOT / "tests/lint").glob("*.py"))
     scripts += [p for p in [ROOT / "tests/contract/run.py"] if p.exists()]
     return tests + [script_test(p, build) for p in scripts]
@@ -101,8 +115,23 @@ def sandbox_lane(build):
     return tests
 
 
+def sanitized_lane(build):
+    """The programs of a build with AddressSanitizer or ThreadSanitizer."""
+    version = subprocess.run([str(build / "sandgate"), "--version"], capture_output=True, text=True, check=False).stdout
+    kind = next((kind for kind in SANITIZED_TESTS if "sanitizers" in version and kind in version), None)
+    if not kind:
+        return [Test("sanitized", [], build, build, problem=f"{build}/sandgate has no sanitizers: {version.strip()}")]
+    scripts = sorted((ROOT / "tests/sanitized").glob("*.py")) + [ROOT / "tests" / name for name in SANITIZED_TESTS[kind]]
+    tests = built_tests(build, "unit/", TAP) + [script_test(path, build) for path in scripts]
+    for test in tests:
+        test.name = f"{kind}: {test.name}"
+        test.sanitized = True
+        test.env = {**test.env, "SANDGATE_SANITIZED": kind}
+    return tests
+
+
 def timeout_of(test, soak):
-    seconds = TIMEOUT
+    seconds = TIMEOUT * (SANITIZED_FACTOR if test.sanitized else 1)
     try:
         with open(test.source, encoding="utf-8", errors="replace") as file:
             head = [line for line, _ in zip(file, range(20))]
@@ -229,6 +258,26 @@ def shown(file):
     return f"[first {size - SHOWN_BYTES} bytes not shown]\n{text}" if size > SHOWN_BYTES else text
 
 
+def report_of(scratch):
+    return pathlib.Path(scratch) / "sanitizer-report"
+
+
+def read_report(test, scratch, outcome):
+    """Frames in a cell have no names: it has no file to read them from."""
+    text = report_of(scratch).read_text(encoding="utf-8", errors="replace")
+    if not text:
+        return
+    outcome.failed += 1
+    outcome.problems.append("a sanitizer reported something")
+    offsets = sorted(set(re.findall(r"\bsandgate\+(0x[0-9a-f]+)", text)))
+    named = subprocess.run(
+        ["addr2line", "-f", "-s", "-e", str(test.build / "sandgate"), *offsets],
+        capture_output=True, text=True, check=False,
+    ).stdout.splitlines()
+    names = {offset: f"{name} {at}" for offset, name, at in zip(offsets, named[::2], named[1::2])}
+    outcome.output += re.sub(r"\bsandgate\+(0x[0-9a-f]+)", lambda m: f"{m[0]} {names.get(m[1], '')}", text)
+
+
 def environment(test, scratch, soak):
     return {
         **os.environ,
@@ -236,6 +285,7 @@ def environment(test, scratch, soak):
         "SANDGATE": str(test.build / "sandgate"),
         "SANDGATE_BUILD": str(test.build),
         "SANDGATE_SOAK": "1" if soak else "0",
+        "SANITIZER_REPORT": str(report_of(scratch)),
         "TMPDIR": scratch,
         "PYTHONDONTWRITEBYTECODE": "1",
     }
@@ -255,6 +305,7 @@ def run_in(test, scratch, soak):
         judge(outcome, planned, process.returncode, 0 if in_time else seconds)
         if outcome.failed:
             outcome.output = shown(out) + shown(err)
+        read_report(test, scratch, outcome)
     return outcome
 
 
@@ -264,6 +315,8 @@ def run(test, soak):
     started = time.monotonic()
     scratch = tempfile.mkdtemp(prefix="sg-")
     os.chmod(scratch, 0o711)  # a gate run as root works as another user, who must get through
+    report_of(scratch).touch()
+    report_of(scratch).chmod(0o666)
     try:
         outcome = run_in(test, scratch, soak)
     except OSError as error:
@@ -311,17 +364,19 @@ def run_lane(tests, jobs, soak):
     return outcomes
 
 
+LANES = {"unit": unit_lane, "sandbox": sandbox_lane, "sanitized": sanitized_lane}
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("lanes", nargs="*", metavar="unit|sandbox", help="default: both")
+    parser.add_argument("lanes", nargs="*", metavar="unit|sandbox|sanitized", help="default: the first two")
     parser.add_argument("--build", default="build", help="the build folder (default: build)")
-    parser.add_argument("--asan", nargs="?", const="build-asan", help="run the unit tests built there too")
     parser.add_argument("-k", default="*", metavar="PATTERN", help="only tests whose name contains or globs this")
-    parser.add_argument("-j", type=int, metavar="N", help="at once (default: all cores for unit, 1 for sandbox)")
+    parser.add_argument("-j", type=int, metavar="N", help="at once (default: all cores, 1 for sandbox)")
     parser.add_argument("--soak", action="store_true", help="long: SANDGATE_SOAK=1, 20 times the time limit")
     arguments = parser.parse_args()
     for lane in arguments.lanes:
-        if lane not in ("unit", "sandbox"):
+        if lane not in LANES:
             parser.error(f"no such lane: {lane}")
     return arguments
 
@@ -334,12 +389,11 @@ def main():
     arguments = parse_arguments()
     signal.signal(signal.SIGTERM, interrupt)
     build = pathlib.Path(arguments.build).resolve()
-    asan = pathlib.Path(arguments.asan).resolve() if arguments.asan else None
     outcomes = []
     for lane in arguments.lanes or ["unit", "sandbox"]:
-        tests = unit_lane(build, asan) if lane == "unit" else sandbox_lane(build)
+        tests = LANES[lane](build)
         tests = [t for t in tests if arguments.k in t.name or fnmatch.fnmatch(t.name, arguments.k)]
-        jobs = arguments.j or (len(os.sched_getaffinity(0)) if lane == "unit" else 1)
+        jobs = arguments.j or (1 if lane == "sandbox" else len(os.sched_getaffinity(0)))
         outcomes += run_lane(tests, jobs, arguments.soak)
     passed = sum(o.passed for o in outcomes)
     failed = sum(o.failed for o in outcomes)

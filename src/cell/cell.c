@@ -290,9 +290,11 @@ static void on_work(uv_poll_t *handle, int status, int events)
     }
     if (r == -EPROTO)
         cell_kill(cell, "the cell broke the protocol and was ended");
-    else if (r == 0 || (r < 0 && r != -EAGAIN))
+    else if (r == 0 || r == -ECONNRESET)
         /* The launcher's own account of the death comes on the control socket, if it lives. */
         uv_poll_stop(handle);
+    else if (r < 0 && r != -EAGAIN)
+        cell_kill(cell, "answers from the cell could not be received");
 }
 
 static void update_interest(struct cell *cell)

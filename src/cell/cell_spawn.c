@@ -11,6 +11,7 @@
 #include "base/attr.h"
 #include "base/fd.h"
 #include "base/processor.h"
+#include "base/sanitized.h"
 #include "cell/cell.h"
 #include "cell/launcher.h"
 
@@ -51,7 +52,9 @@ static int start(int control, int work, const int help[2], pid_t *ret_pid)
                                         POSIX_SPAWN_SETPGROUP);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-#ifndef SANDGATE_SANITIZED
+#ifdef SANDGATE_SANITIZED
+    posix_spawn_file_actions_adddup2(&actions, sanitized_report_fd(), 2);
+#else
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
 #endif
     posix_spawn_file_actions_adddup2(&actions, control, CELL_CONTROL_FD);

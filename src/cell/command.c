@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/sanitized.h"
 #include "cell/command_view.h"
 #include "cell/folder.h"
 #include "cell/order.h"
@@ -99,8 +100,12 @@ static int set_limit(int which, int64_t value, struct err *err)
 
 static int set_limits(const struct order *o, struct err *err)
 {
-    if (set_limit(RLIMIT_DATA, o->data, err) < 0 ||
-        set_limit(RLIMIT_NPROC, o->processes, err) < 0 ||
+#ifdef SANDGATE_SANITIZED
+    const int64_t data = 0; /* a sanitizer's own memory is more than any limit for commands */
+#else
+    const int64_t data = o->data;
+#endif
+    if (set_limit(RLIMIT_DATA, data, err) < 0 || set_limit(RLIMIT_NPROC, o->processes, err) < 0 ||
         set_limit(RLIMIT_NOFILE, o->files, err) < 0 ||
         set_limit(RLIMIT_FSIZE, o->file_size, err) < 0 ||
         set_limit(RLIMIT_CPU, o->cpu_seconds, err) < 0)
@@ -129,6 +134,8 @@ static bool reap(struct init *init, int flags)
     for (pid_t pid; (pid = wait4(-1, &status, flags, &usage)) != 0;) {
         if (pid < 0 && errno == EINTR)
             continue;
+        if (pid < 0 && errno != ECHILD)
+            _exit(1); /* without an account: the launcher then tells, and nothing is made up */
         if (pid < 0)
             return true;
         if (pid != init->program)
@@ -227,8 +234,8 @@ static void serve(struct init *init)
         struct pollfd fds[] = {
             {SOCKET_FD, POLLIN, 0}, {init->signals, POLLIN, 0}, {init->listener, POLLIN, 0}};
         int n = poll(fds, ARRAY_LEN(fds), watched ? ms_until(next) : -1);
-        if (n < 0 && errno != EINTR)
-            return;
+        if (n < 0 && errno != EINTR && errno != EAGAIN && errno != ENOMEM)
+            _exit(1); /* as above: how the program would have ended is not known */
         struct signalfd_siginfo info;
         if (fds[1].revents && read(init->signals, &info, sizeof info) > 0)
             reap(init, WNOHANG);
@@ -352,6 +359,7 @@ static int run(const struct cell_spec *spec, struct guards *guards, const struct
     /* Nothing of the launcher's goes along: not its control socket, not other commands' sockets. */
     if (close_range(SOCKET_FD + 1, ~0U, 0) < 0)
         return 1;
+    sanitized_enter_cell();
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_SETMASK, &child, NULL);

@@ -43,6 +43,13 @@ static int write_map(pid_t pid, const char *file, uint32_t from, uint32_t to)
     return write_file(path, line);
 }
 
+/* A sanitizer keeps notes of each thread in memory that such a process would share with it. */
+#ifdef SANDGATE_SANITIZED
+#define SHARED_MEMORY 0
+#else
+#define SHARED_MEMORY CLONE_VM
+#endif
+
 /* Holds a user namespace while it is opened. */
 static pid_t holder;
 
@@ -71,7 +78,7 @@ static int open_mapping(const struct cell_root *root, const struct cell_spec *sp
     self = getpid();
     wait_for_holder();
     /* It has this process's memory: a copy would take longer to make than it is needed. */
-    holder = clone(hold, stack + sizeof stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, &self);
+    holder = clone(hold, stack + sizeof stack, SHARED_MEMORY | CLONE_NEWUSER | SIGCHLD, &self);
     if (holder < 0)
         return failed(err, "making a user namespace for a mapping", NAMESPACE_ADVICE);
     char path[64];

@@ -20,6 +20,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/sanitized.h"
 #include "cell/command.h"
 #include "cell/frame.h"
 #include "cell/identity.h"
@@ -142,6 +143,7 @@ static int run_worker(const struct cell_spec *spec, int shelf_fd, worker_fn work
     struct shelf shelf = {0};
     int roots[ROOTS_MAX];
     struct landlock_rule rules[ROOTS_MAX];
+    sanitized_enter_cell();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t none;
     sigemptyset(&none);
@@ -428,6 +430,7 @@ static int launch(int go, worker_fn worker)
     struct err err;
     struct plan plan;
     struct mounting mounting;
+    sanitized_enter_cell();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (take_over(go, &start, &err) < 0 || make_plan(spec, &plan, &err) < 0 ||
         identity_become(spec, &err) < 0)
@@ -464,6 +467,7 @@ int launcher_main(worker_fn worker)
     int go = -1;
     if (close_range(CELL_LAST_FD + 1, ~0U, 0) < 0)
         return 1;
+    sanitized_enter_cell();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     /* The launcher is the gate's own child, so that it dies with the gate and the gate can wait for it. Its namespaces
      * are made while the gate may still be finding out what is to be in them. */

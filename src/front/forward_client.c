@@ -2,12 +2,14 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "front/forward.h"
 #include "front/forward_path.h"
@@ -70,6 +72,7 @@ static int say_hello(int fd, const struct options *o, bool once, struct err *err
 int forward_reach(struct named *named, const struct options *o, bool once, int *ret_socket,
                   struct err *err)
 {
+    signal(SIGPIPE, SIG_IGN); /* an owner that is gone is an error like any other */
     for (int waited = 0; waited <= PATIENCE_MS; waited += RETRY_MS) {
         int r = named_lock(named, err);
         if (r != 0)
@@ -115,8 +118,15 @@ static bool half_step(struct half *h, bool from_events, bool to_events)
         h->at = 0;
         h->n = n > 0 ? (size_t)n : 0;
         h->over = n <= 0;
+        return n >= 0 || errno == ECONNRESET;
     }
     return true;
+}
+
+static int relay_failed(const char *what)
+{
+    log_error("%s: %s", what, strerror(errno));
+    return EXIT_TOOL_ERROR;
 }
 
 int forward_relay(int sock)
@@ -130,19 +140,22 @@ int forward_relay(int sock)
     for (bool shut = false;;) {
         bool up_full = up.at < up.n;
         bool down_full = down.at < down.n;
-        if (up.over && !up_full && !shut)
-            shut = shutdown(sock, SHUT_WR) == 0 || true; /* answers may still come */
+        if (up.over && !up_full && !shut) {
+            shut = true; /* answers may still come */
+            if (shutdown(sock, SHUT_WR) < 0 && errno != ENOTCONN)
+                return relay_failed("telling the session's owner that no more calls come");
+        }
         struct pollfd fds[] = {
             {up_full || up.over ? -1 : up.from, POLLIN, 0},
             {sock, (short)((up_full ? POLLOUT : 0) | (down_full ? 0 : POLLIN)), 0},
             {down_full ? down.to : -1, POLLOUT, 0},
         };
-        if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
-            return EXIT_TOOL_ERROR;
+        if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR && errno != EAGAIN)
+            return relay_failed("waiting for calls and answers");
         bool in = fds[1].revents & (POLLIN | POLLHUP | POLLERR);
         bool out = fds[1].revents & (POLLOUT | POLLERR);
         if (!half_step(&up, fds[0].revents != 0, out) || !half_step(&down, in, fds[2].revents != 0))
-            return EXIT_TOOL_ERROR;
+            return relay_failed("passing calls on to the session's owner");
         if (down.over && down.at == down.n)
             return EXIT_OK;
     }

@@ -48,7 +48,9 @@ struct lines {
     bool reading;
     bool input_ended; /* nothing more comes, though lines may be held */
     bool input_over;
-    bool gone; /* nobody reads the answers any more */
+    bool gone;    /* nobody reads the answers any more */
+    int in_error; /* that reading or writing ended with; 0 or an errno */
+    int out_error;
     bool told;
     char chunk[CHUNK];
     struct buf partial; /* a line that is not complete */
@@ -273,12 +275,13 @@ static void take_chunk(struct lines *l, size_t n)
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
     struct lines *l = stream->data;
-    if (n < 0) {
-        end_of_input(l);
+    (void)buf; /* the chunk, by give_room */
+    if (n >= 0) {
+        take_chunk(l, (size_t)n);
         return;
     }
-    (void)buf; /* the chunk, by give_room */
-    take_chunk(l, (size_t)n);
+    l->in_error = n == UV_EOF || n == UV_ECONNRESET ? 0 : (int)-n;
+    end_of_input(l);
 }
 
 /* Stays awake for the next line where that is likely to be near. The end and errors are left to the loop. */
@@ -299,11 +302,12 @@ static void read_file(uv_idle_t *idle)
 {
     struct lines *l = idle->data;
     ssize_t n = fd_read_upto(l->in_fd, l->chunk, sizeof l->chunk);
-    if (n <= 0) {
-        end_of_input(l);
+    if (n > 0) {
+        take_chunk(l, (size_t)n);
         return;
     }
-    take_chunk(l, (size_t)n);
+    l->in_error = (int)-n;
+    end_of_input(l);
 }
 
 static void start_reading(struct lines *l)
@@ -311,10 +315,12 @@ static void start_reading(struct lines *l)
     if (l->reading || l->input_ended || l->input_over)
         return;
     l->reading = true;
-    if (l->in_file)
-        uv_idle_start(&l->in.idle, read_file);
-    else
-        uv_read_start(&l->in.stream, give_room, on_read);
+    int r = l->in_file ? uv_idle_start(&l->in.idle, read_file)
+                       : uv_read_start(&l->in.stream, give_room, on_read);
+    if (r < 0) {
+        l->in_error = -r;
+        end_of_input(l);
+    }
 }
 
 void lines_stop(struct lines *l, const char *why)
@@ -332,6 +338,12 @@ static void other_side_gone(struct lines *l)
     l->gone = true;
     l->out.len = 0;
     lines_stop(l, "the caller is gone");
+}
+
+int lines_error(const struct lines *l, const char **ret_what)
+{
+    *ret_what = l->in_error ? "reading requests" : "writing answers";
+    return l->in_error ? l->in_error : l->out_error;
 }
 
 void lines_give_up(struct lines *l)
@@ -362,6 +374,7 @@ static void send_out(struct lines *l)
             l->write_waits = true;
             break;
         } else if (errno != EINTR) {
+            l->out_error = errno == EPIPE || errno == ECONNRESET ? 0 : errno;
             other_side_gone(l);
             return;
         }
@@ -411,16 +424,21 @@ static void open_input(struct lines *l)
 {
     uv_loop_t *loop = &l->gate->loop;
     uv_handle_type type = uv_guess_handle(l->in_fd);
-    l->in_file = type != UV_NAMED_PIPE && type != UV_TTY && type != UV_TCP;
-    if (l->in_file) {
-        uv_idle_init(loop, &l->in.idle);
-    } else if (type == UV_TTY) {
-        uv_tty_init(loop, &l->in.tty, l->in_fd, 0);
-    } else {
+    /* Reading what is of no known kind could wait, and everybody with it. */
+    int r = type == UV_UNKNOWN_HANDLE ? UV_EINVAL : 0;
+    l->in_pipe = type == UV_NAMED_PIPE || type == UV_TCP;
+    if (l->in_pipe) {
         uv_pipe_init(loop, &l->in.pipe, 0);
-        l->in_pipe = uv_pipe_open(&l->in.pipe, l->in_fd) == 0;
+        r = uv_pipe_open(&l->in.pipe, l->in_fd);
+    } else if (type != UV_TTY || (r = uv_tty_init(loop, &l->in.tty, l->in_fd, 0)) < 0) {
+        uv_idle_init(loop, &l->in.idle);
+        l->in_file = true;
     }
     l->in.handle.data = l;
+    if (r < 0) {
+        l->in_error = -r;
+        l->input_ended = l->input_over = true;
+    }
 }
 
 struct lines *lines_start(struct gate *gate, const struct lines_user *user, void *self, int in_fd,
@@ -464,6 +482,8 @@ static void closed(uv_handle_t *handle)
         return;
     }
     fd_closep(&l->out_fd);
+    if (l->in_file) /* else its handle has closed it */
+        fd_closep(&l->in_fd);
     buf_done(&l->partial);
     buf_done(&l->held);
     buf_done(&l->out);

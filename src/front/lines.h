@@ -40,6 +40,8 @@ struct lines *lines_start(struct gate *gate, const struct lines_user *user, void
 void lines_stop(struct lines *lines, const char *why);
 /* What is still unsent after a stop is dropped: its reader does not read. */
 void lines_give_up(struct lines *lines);
+/* After `ended`: the errno that reading or writing failed with; 0 when the other side merely ended or left. */
+int lines_error(const struct lines *lines, const char **ret_what);
 /* After `ended`; run the loop once more before the memory goes. */
 void lines_free(struct lines *lines);
 /* Sends what was answered; a pipeline's `settled` hook leads here. */

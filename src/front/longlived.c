@@ -1,8 +1,10 @@
 #include "front/longlived.h"
 
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "front/forward.h"
 #include "front/front.h"
 #include "front/notice.h"
@@ -76,6 +78,17 @@ static void watch(struct longlived *s, uv_signal_t *handle, int signum)
     uv_unref((uv_handle_t *)handle);
 }
 
+/* Requests that were never read, or answers that nobody got, are no success. */
+static int tell_error(const struct lines *lines)
+{
+    const char *what;
+    int error = lines_error(lines, &what);
+    if (!error)
+        return EXIT_OK;
+    log_error("%s: %s", what, strerror(error));
+    return EXIT_TOOL_ERROR;
+}
+
 int longlived_run(const struct gate_options *options, const struct named *named,
                   longlived_start *start, const void *how)
 {
@@ -100,6 +113,7 @@ int longlived_run(const struct gate_options *options, const struct named *named,
     while (!s->over)
         uv_run(&s->gate.loop, UV_RUN_DEFAULT);
     s->gate.pipeline.settled = NULL;
+    int status = tell_error(s->lines);
     notice_stop(&notice);
     forward_close(s->forward);
     lines_free(s->lines);
@@ -107,5 +121,5 @@ int longlived_run(const struct gate_options *options, const struct named *named,
     uv_close((uv_handle_t *)&s->term, NULL);
     uv_close((uv_handle_t *)&s->interrupt, NULL);
     gate_close(&s->gate);
-    return EXIT_OK;
+    return status;
 }

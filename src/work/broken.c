@@ -352,6 +352,29 @@ static void end_badly(int fd, const char *how)
         clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_sec = 1000}, NULL);
 }
 
+static void *count_up(void *count)
+{
+    ++*(volatile int *)count;
+    return NULL;
+}
+
+/* What a sanitizer must see; without one this may do anything. */
+static void do_undefined(const char *what)
+{
+    static int count;
+    pthread_t other;
+    volatile char *bytes = mem_zero(8);
+    if (strcmp(what, "overflow") == 0)
+        bytes[0] = bytes[8];
+    if (strcmp(what, "shift") == 0)
+        count = 1 << (bytes[0] + 40);
+    if (strcmp(what, "race") == 0 && pthread_create(&other, NULL, count_up, &count) == 0) {
+        count_up(&count);
+        pthread_join(other, NULL);
+    }
+    free((char *)(uintptr_t)bytes);
+}
+
 static const char *after(const char *text, const char *prefix)
 {
     size_t n = strlen(prefix);
@@ -409,6 +432,8 @@ enum broken broken_serve(struct work *w, int gate_fd, uint64_t token,
     }
     if ((rest = after(probe, "end/")))
         end_badly(gate_fd, rest);
+    if ((rest = after(probe, "undefined/")))
+        do_undefined(rest);
     look_around(w, gate_fd, token, probe);
     reply->read = (struct op_read_reply){.size = (int64_t)w->body.len,
                                          .sha256 = hash,

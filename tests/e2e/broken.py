@@ -529,7 +529,13 @@ PARTS = [
 ]
 
 
-SANITIZED = ["-Dbuildtype=debugoptimized", "-Db_sanitize=address,undefined", "-Db_lundef=false"]
+def sanitized_parts(tap, binary):
+    """Those that are about what the gate makes of a worker's bytes, where it watches its memory."""
+    suite = Suite(tap, lib.forms(binary)[-1], sanitized=True)
+    frames(suite)
+    changing_shelf(suite)
+    others_in_flight(suite)
+    suite.gate.end()
 
 
 def built(tap, what, *options):
@@ -543,18 +549,15 @@ def built(tap, what, *options):
 
 def main():
     tap = lib.Tap()
+    if lib.SANITIZED:
+        sanitized_parts(tap, lib.BINARY)
+        tap.done()
     for form in lib.forms(built(tap, "the broken program", "-Dbuildtype=release")):
         suite = Suite(tap, form)
         for part in PARTS:
             part(suite)
         files(suite, suite.gate, False)
         shown_system(suite)
-        suite.gate.end()
-    if lib.SOAK:
-        suite = Suite(tap, lib.forms(built(tap, "one that watches its memory", *SANITIZED))[-1], sanitized=True)
-        frames(suite)
-        changing_shelf(suite)
-        others_in_flight(suite)
         suite.gate.end()
     tap.done()
 

@@ -24,8 +24,10 @@ BUILD = pathlib.Path(os.environ.get("SANDGATE_BUILD", ROOT / "build"))
 BINARY = pathlib.Path(os.environ.get("SANDGATE", BUILD / "sandgate"))
 AM_ROOT = os.geteuid() == 0
 PLAIN_UID = 54321  # nobody's
+# Which sanitizer the program was built with; empty for an ordinary one.
+SANITIZED = os.environ.get("SANDGATE_SANITIZED", "")
 # Generous: what they stand for is "at once", on a busy machine.
-SECONDS = 15
+SECONDS = 60 if SANITIZED else 15
 PEAK_MB = 200
 
 
@@ -321,7 +323,8 @@ class Gate:
 
     command = "stdio"
 
-    def __init__(self, form, *options, workspace=None, state=None, env=None, binary=None):
+    def __init__(self, form, *options, workspace=None, state=None, env=None, binary=None, under=()):
+        """`under`: a program with its arguments that starts the gate."""
         self.form = form
         self.workspace = workspace
         self.home = state or form.base / "home"
@@ -330,7 +333,7 @@ class Gate:
             form.own(self.home)
         self.state = self.home / "sandgate"
         self.errors = tempfile.TemporaryFile()
-        argv = [str(binary or form.binary), self.command, *map(str, options)]
+        argv = [*map(str, under), str(binary or form.binary), self.command, *map(str, options)]
         if workspace:
             argv += ["--workspace", str(workspace)]
         self.process = subprocess.Popen(
@@ -473,6 +476,8 @@ class Gate:
         return {name: peak_mb(pid) for name, pid in zip(("gate", "launcher", "worker"), [self.pid, *self.cell()])}
 
     def check_memory(self, limit=PEAK_MB):
+        if SANITIZED:  # which needs memory of its own
+            return
         peaks = self.peak_mb()
         check(sum(peaks.values()) < limit, f"memory at its peak: {peaks} MB, allowed are {limit}")
 
@@ -519,7 +524,7 @@ class Gate:
 
 def environment(home, more=None):
     """A clean one; a value of None takes a variable out."""
-    kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS")}
+    kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "SANITIZER_REPORT")}
     # Where nobody sits at the machine, nobody can be asked; tests about asking say so themselves.
     own = {"HOME": str(home), "XDG_STATE_HOME": str(home), "XDG_CONFIG_HOME": str(home / "none"),
            "SANDGATE_APPROVAL_DEFAULT": "approve"}
