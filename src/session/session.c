@@ -171,7 +171,10 @@ struct call *session_own_call(struct session *s, enum op_id op, size_t root, con
 
 static void swept(struct call *call)
 {
-    /* What could not be removed is no worse than before. */
+    struct session *s = session_of(call);
+    /* What could not be removed is no worse than before; the next cell, or the next gate, may have more luck. */
+    if (call->failed && call->err.code == ERR_SESSION_BUSY)
+        leftover_add(&s->leftovers, call->path.root, call_path_text(call), call->sweep_tag);
     call_free(call);
 }
 

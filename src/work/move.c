@@ -62,6 +62,8 @@ int work_move(struct work *w, const union op_request *request, struct str body,
         return -1;
     to_dir = to.dir;
     bool there = fstatat(to_dir, to.name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!there && errno != ENOENT)
+        return beneath_errno(err, errno, q->to.p);
     if (there && old.st_dev == st.st_dev && old.st_ino == st.st_ino)
         return err_field(err, "to", "`%s` and `%s` are the same file", q->path.p, q->to.p);
     if (renameat2(from_dir, from.name, to_dir, to.name, q->overwrite ? 0 : RENAME_NOREPLACE) < 0)
