@@ -1,5 +1,6 @@
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,26 @@ int err_code_from_name(struct str name)
             return i;
     }
     return -1;
+}
+
+bool err_is_shortage(int error)
+{
+    switch (error) {
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOBUFS:
+    case EAGAIN:
+    case ETOOMANYREFS:
+        return true;
+    default:
+        return false;
+    }
+}
+
+enum err_code err_code_for(int error, enum err_code other)
+{
+    return err_is_shortage(error) ? ERR_SESSION_BUSY : other;
 }
 
 static void PRINTF_LIKE(3, 0) fill(struct err *err, enum err_code code, const char *fmt, va_list ap)

@@ -92,6 +92,11 @@ int err_code_from_name(struct str name);
 /* Both fill in `err` and return -1, so that `return err_set(...)` reads well. */
 int err_set(struct err *err, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int err_field(struct err *err, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Whether the machine lacks something that comes back when others are done with it: descriptors, memory, processes,
+ * threads. */
+bool err_is_shortage(int error);
+/* SESSION_BUSY, which may be tried again, for such an errno; `other` for any other. */
+enum err_code err_code_for(int error, enum err_code other);
 /* Sets the reason word of an error that was just set; returns -1. */
 int err_reason(struct err *err, const char *reason);
 

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "cell/cell_spawn.h"
+#include "cell/message_queue.h"
 #include "core/arg.h"
 
 /* What may wait for a busy worker before calls are refused. */
@@ -23,14 +24,6 @@
 /* Frames are put together up to this; a larger one goes by itself. */
 #define MESSAGE_BYTES (32u << 10)
 #define MESSAGE_KEEP (64u << 10)
-
-/* A message that the socket has no room for. */
-struct queued {
-    struct queued *next;
-    int fd;
-    size_t n;
-    char bytes[];
-};
 
 struct cell {
     uv_loop_t *loop;
@@ -48,11 +41,11 @@ struct cell {
     bool told;
     bool freed;
     char why[256];
+    bool was_short; /* `why` is something that may be otherwise later */
     struct cell *next_dying;
-    struct queued *queue;
-    struct queued **queue_end;
-    size_t queued_bytes;
-    struct buf out; /* frames for the next message */
+    struct message_queue calls;  /* for the worker */
+    struct message_queue orders; /* for the launcher */
+    struct buf out;              /* frames for the next message */
     struct cell *next_unflushed;
     bool unflushed;
 };
@@ -101,14 +94,19 @@ static void tell(struct cell *cell)
     cell->events->dead(cell->arg, cell->why);
 }
 
+static void close_sockets(struct cell *cell)
+{
+    fd_closep(&cell->control_fd);
+    fd_closep(&cell->work_fd);
+    fd_closep(&cell->help_fd);
+}
+
 static void closed(uv_handle_t *handle)
 {
     struct cell *cell = handle->data;
     if (--cell->open_handles > 0)
         return;
-    fd_closep(&cell->control_fd);
-    fd_closep(&cell->work_fd);
-    fd_closep(&cell->help_fd);
+    close_sockets(cell);
     if (cell->freed) {
         free(cell);
         return;
@@ -149,15 +147,12 @@ static void give_back(struct cell *cell, struct str message)
 
 static void drop_unsent(struct cell *cell)
 {
-    for (struct queued *q = cell->queue, *next; q; q = next) {
-        next = q->next;
-        give_back(cell, (struct str){q->bytes, q->n});
-        fd_closep(&q->fd);
-        free(q);
+    while (cell->calls.first) {
+        give_back(cell, (struct str){cell->calls.first->bytes, cell->calls.first->n});
+        message_queue_drop(&cell->calls);
     }
-    cell->queue = NULL;
-    cell->queue_end = &cell->queue;
-    cell->queued_bytes = 0;
+    while (cell->orders.first)
+        message_queue_drop(&cell->orders);
     give_back(cell, buf_str(&cell->out));
     buf_done(&cell->out);
     for (struct cell **at = &unflushed_cells; cell->unflushed && *at; at = &(*at)->next_unflushed) {
@@ -178,8 +173,10 @@ void cell_kill(struct cell *cell, const char *why)
         snprintf(cell->why, sizeof cell->why, "%s", why);
     end_group(cell->group);
     drop_unsent(cell);
-    uv_close((uv_handle_t *)&cell->control, closed);
-    uv_close((uv_handle_t *)&cell->work, closed);
+    if (cell->control.data)
+        uv_close((uv_handle_t *)&cell->control, closed);
+    if (cell->work.data)
+        uv_close((uv_handle_t *)&cell->work, closed);
 }
 
 void cell_free(struct cell *cell)
@@ -196,6 +193,7 @@ void cell_free(struct cell *cell)
             break;
         }
     }
+    close_sockets(cell);
     free(cell);
 }
 
@@ -204,6 +202,11 @@ void cell_help(struct cell *cell)
     /* MSG_DONTWAIT, not O_NONBLOCK: the worker has this socket too and could change its flags. When
      * the queue is full there is help enough. */
     (void)!send(cell->help_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool cell_was_short(const struct cell *cell)
+{
+    return cell->was_short;
 }
 
 bool cell_is_ready(const struct cell *cell)
@@ -216,19 +219,49 @@ static void take_message(struct cell *cell, const struct frame *frame)
     JSON_AT_END yyjson_doc *doc = NULL;
     if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, NULL) < 0)
         return;
-    yyjson_val *message = yyjson_obj_get(yyjson_doc_get_root(doc), "message");
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    yyjson_val *message = yyjson_obj_get(root, "message");
     /* The first is the cause. */
-    if (frame->type == FRAME_FAILED && yyjson_is_str(message) && !cell->why[0])
+    if (frame->type == FRAME_FAILED && yyjson_is_str(message) && !cell->why[0]) {
         snprintf(cell->why, sizeof cell->why, "%s", yyjson_get_str(message));
+        cell->was_short = yyjson_get_bool(yyjson_obj_get(root, "busy"));
+    }
+}
+
+/* A message the socket has no room for now: it goes once there is. */
+static bool is_full(int r)
+{
+    return r < 0 && err_is_shortage(-r);
+}
+
+static void on_control(uv_poll_t *handle, int status, int events);
+
+static void update_control(struct cell *cell)
+{
+    uv_poll_start(&cell->control, UV_READABLE | (cell->orders.first ? UV_WRITABLE : 0), on_control);
+}
+
+static void send_orders(struct cell *cell)
+{
+    struct frame frame;
+    for (struct queued_message *m; (m = cell->orders.first);) {
+        /* Where the launcher is gone, its end is heard of by itself. */
+        if (frame_parse(m->bytes, m->n, &frame) == 0 &&
+            is_full(frame_send_fds(cell->control_fd, &frame, NULL)))
+            break;
+        message_queue_drop(&cell->orders);
+    }
+    update_control(cell);
 }
 
 static void on_control(uv_poll_t *handle, int status, int events)
 {
-    (void)events;
     struct cell *cell = handle->data;
     static char buffer[FRAME_BYTES_MAX];
     struct frame frame;
     int r = status < 0 ? status : 1;
+    if (r > 0 && (events & UV_WRITABLE))
+        send_orders(cell);
     while (r > 0 && !cell->dying) {
         r = frame_poll(cell->control_fd, buffer, &frame);
         if (r == 1 && frame.type == FRAME_READY)
@@ -246,21 +279,15 @@ static void update_interest(struct cell *cell);
 
 static void send_queued(struct cell *cell)
 {
-    while (cell->queue) {
-        struct queued *q = cell->queue;
-        int r = message_send(cell->work_fd, (struct str){q->bytes, q->n}, q->fd);
-        if (r == -EAGAIN || r == -ENOBUFS)
+    for (struct queued_message *m; (m = cell->calls.first);) {
+        int r = message_send(cell->work_fd, (struct str){m->bytes, m->n}, m->fd);
+        if (is_full(r))
             break;
         if (r < 0) {
             cell_kill(cell, "the cell no longer takes calls");
             return;
         }
-        cell->queue = q->next;
-        if (!cell->queue)
-            cell->queue_end = &cell->queue;
-        cell->queued_bytes -= q->n;
-        fd_closep(&q->fd);
-        free(q);
+        message_queue_drop(&cell->calls);
     }
     update_interest(cell);
 }
@@ -299,19 +326,7 @@ static void on_work(uv_poll_t *handle, int status, int events)
 
 static void update_interest(struct cell *cell)
 {
-    uv_poll_start(&cell->work, UV_READABLE | (cell->queue ? UV_WRITABLE : 0), on_work);
-}
-
-static void enqueue(struct cell *cell, struct str message, int fd)
-{
-    struct queued *q = mem_zero(sizeof *q + message.n);
-    memcpy(q->bytes, message.p, message.n);
-    q->n = message.n;
-    q->fd = fd;
-    *cell->queue_end = q;
-    cell->queue_end = &q->next;
-    cell->queued_bytes += message.n;
-    update_interest(cell);
+    uv_poll_start(&cell->work, UV_READABLE | (cell->calls.first ? UV_WRITABLE : 0), on_work);
 }
 
 /* Sends the frames of `out` as one message, or queues it. */
@@ -319,10 +334,11 @@ static void flush_one(struct cell *cell, int fd_to_pass)
 {
     FD_AT_END int fd = fd_to_pass;
     struct str message = buf_str(&cell->out);
-    int r = cell->queue ? -EAGAIN : message_send(cell->work_fd, message, fd);
-    if (r == -EAGAIN || r == -ENOBUFS)
-        enqueue(cell, message, TAKE_FD(fd));
-    else if (r < 0) {
+    int r = cell->calls.first ? -EAGAIN : message_send(cell->work_fd, message, fd);
+    if (is_full(r)) {
+        message_queue_add(&cell->calls, message, TAKE_FD(fd));
+        update_interest(cell);
+    } else if (r < 0) {
         cell_kill(cell, "the cell no longer takes calls");
         return;
     }
@@ -348,7 +364,8 @@ int cell_send(struct cell *cell, const struct frame *frame, int body_fd, struct 
         return err_set(err, ERR_INTERRUPTED, "the cell ended (%s)", cell->why);
     if (frame->head.n > FRAME_HEAD_MAX || frame->body.n > FRAME_BODY_MAX)
         return err_set(err, ERR_INTERNAL, "a call that does not fit a frame");
-    if (cell->queued_bytes + cell->out.len + n > QUEUE_BYTES_MAX)
+    /* A cancel is small, and there is at most one for each call. */
+    if (frame->type != FRAME_CANCEL && cell->calls.bytes + cell->out.len + n > QUEUE_BYTES_MAX)
         return err_set(err, ERR_SESSION_BUSY, "the cell has too many calls waiting; try again");
     if (cell->out.len && (fd >= 0 || cell->out.len + n > MESSAGE_BYTES))
         flush_one(cell, -1);
@@ -365,13 +382,26 @@ int cell_send(struct cell *cell, const struct frame *frame, int body_fd, struct 
     return 0;
 }
 
+/* To stop a command, and what is guarded: nothing of that may be lost, and all of it keeps its order. */
+static void queue_order(struct cell *cell, const struct frame *frame)
+{
+    BUF_AT_END struct buf message = BUF_INIT(FRAME_BYTES_MAX);
+    frame_add(&message, frame);
+    message_queue_add(&cell->orders, buf_str(&message), -1);
+    update_control(cell);
+}
+
 int cell_order(struct cell *cell, const struct frame *frame, const struct frame_fds *fds,
                struct err *err)
 {
     if (cell->dying)
         return err_set(err, ERR_INTERRUPTED, "the cell ended (%s)", cell->why);
-    int r = frame_send_fds(cell->control_fd, frame, fds);
-    if (r == -EAGAIN || r == -ENOBUFS || r == -ETOOMANYREFS)
+    int r = cell->orders.first ? -EAGAIN : frame_send_fds(cell->control_fd, frame, fds);
+    if (is_full(r) && !(fds && fds->n)) {
+        queue_order(cell, frame);
+        return 0;
+    }
+    if (is_full(r))
         return err_set(err, ERR_SESSION_BUSY, "too many commands start at once; try again");
     if (r == -EMSGSIZE)
         return err_set(err, ERR_INVALID_ARGUMENTS, "the command is too long for one call");
@@ -393,6 +423,30 @@ static int spawn_with(const struct cell_spec *spec, int shelf_fd, struct cell_pr
     return r;
 }
 
+static int not_started(int error, struct err *err)
+{
+    return err_set(err, err_code_for(error, ERR_SANDBOX_UNAVAILABLE), "starting a cell: %s%s",
+                   strerror(error), err_is_shortage(error) ? "; try again" : "");
+}
+
+/* A handle that was made has its `data`. */
+static int watch(struct cell *cell, struct err *err)
+{
+    int r = uv_poll_init(cell->loop, &cell->control, cell->control_fd);
+    if (r < 0)
+        return not_started(-r, err);
+    cell->control.data = cell;
+    cell->open_handles++;
+    r = uv_poll_init(cell->loop, &cell->work, cell->work_fd);
+    if (r < 0)
+        return not_started(-r, err);
+    cell->work.data = cell;
+    cell->open_handles++;
+    update_control(cell);
+    update_interest(cell);
+    return 0;
+}
+
 int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *spec, int shelf_fd,
                const struct cell_events *events, void *arg, struct err *err)
 {
@@ -403,7 +457,7 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
     if (r == -EPIPE)
         r = spawn_with(spec, shelf, &process);
     if (r < 0)
-        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "starting a cell: %s", strerror(-r));
+        return not_started(-r, err);
     FREE_AT_END struct cell *cell = mem_zero(sizeof *cell);
     *cell = (struct cell){.loop = loop,
                           .events = events,
@@ -412,16 +466,15 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
                           .work_fd = process.work,
                           .help_fd = process.help,
                           .group = process.pid,
-                          .queue_end = &cell->queue,
+                          .calls = MESSAGE_QUEUE_INIT(&cell->calls),
+                          .orders = MESSAGE_QUEUE_INIT(&cell->orders),
                           .out = BUF_INIT(FRAME_BYTES_MAX)};
     remember(cell->group);
     fd_set_nonblock(cell->work_fd);
-    uv_poll_init(loop, &cell->control, cell->control_fd);
-    uv_poll_init(loop, &cell->work, cell->work_fd);
-    cell->control.data = cell->work.data = cell;
-    cell->open_handles = 2;
-    uv_poll_start(&cell->control, UV_READABLE, on_control);
-    update_interest(cell);
+    if (watch(cell, err) < 0) {
+        cell_free(TAKE_PTR(cell));
+        return -1;
+    }
     *ret_cell = TAKE_PTR(cell);
     return 0;
 }

@@ -43,6 +43,8 @@ void cell_help(struct cell *cell);
 void cell_kill(struct cell *cell, const char *why);
 /* Ends it if it lives and frees it once its handles are closed; no event follows. Accepts NULL. */
 void cell_free(struct cell *cell);
+/* Whether it could not start for lack of something that may be there later. */
+bool cell_was_short(const struct cell *cell);
 bool cell_is_ready(const struct cell *cell);
 
 /* Reaps ended cells; needs SIGCHLD at its default or caught. */

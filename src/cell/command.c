@@ -31,8 +31,6 @@
 
 #define SOCKET_FD 3
 #define WATCH_NS 100000000u
-/* So that writing the account to its pipe never waits. */
-#define RAN_BYTES_MAX 4096
 
 struct init {
     const struct cell_spec *spec;
@@ -55,15 +53,23 @@ struct init {
 
 static int failed(struct err *err, const char *what)
 {
-    return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s: %s", what, strerror(errno));
+    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s", what,
+                   strerror(errno));
 }
 
-/* The account, as one frame. */
+/* A buffer that needs no more memory. */
+#define BUF_OVER(room)                                                                             \
+    {                                                                                              \
+        .data = (room), .cap = sizeof(room), .max = sizeof(room)                                   \
+    }
+
+/* The account, as one frame. The gate reads it as it comes: a pipe may have no room for all of it. */
 static int send_account(struct init *init)
 {
-    BUF_AT_END struct buf violations = BUF_INIT(RAN_BYTES_MAX);
-    BUF_AT_END struct buf head = BUF_INIT(RAN_BYTES_MAX);
-    BUF_AT_END struct buf message = BUF_INIT(RAN_BYTES_MAX);
+    static char rooms[3][RAN_BYTES_MAX];
+    struct buf violations = BUF_OVER(rooms[0]);
+    struct buf head = BUF_OVER(rooms[1]);
+    struct buf message = BUF_OVER(rooms[2]);
     struct json_out list = {.out = &violations};
     violations_write(&init->violations, &list);
     struct json_out j = {.out = &head};
@@ -76,7 +82,7 @@ static int send_account(struct init *init)
 
 static int give_up(struct init *init, enum ran_kind kind, const struct err *err)
 {
-    init->ran.kind = kind;
+    init->ran.kind = kind == RAN_FAILED && err->code == ERR_SESSION_BUSY ? RAN_BUSY : kind;
     init->ran.message = (struct str){err->message, strlen(err->message)};
     if (err->reason[0])
         init->ran.rule = (struct str){err->reason, strlen(err->reason)};
@@ -257,7 +263,7 @@ static int start_program(struct init *init)
     if (r < 0) {
         init->ran.error = -r;
         err_set(&err, ERR_NOT_FOUND, "working directory: %s", strerror(-r));
-        return give_up(init, RAN_NO_FOLDER, &err);
+        return give_up(init, err_is_shortage(-r) ? RAN_BUSY : RAN_NO_FOLDER, &err);
     }
     enum ran_kind kind = program_start(&init->order, &init->vectors, &init->program,
                                        &init->ran.error, &err);
@@ -283,6 +289,8 @@ static int obey(struct init *init, const struct frame *frame)
 {
     struct err err;
     yyjson_doc *doc = NULL;
+    if (init->fds.lost)
+        return COMMAND_NOT_BEGUN;
     if (init->fds.n < ORDER_REST)
         return 1;
     init->status_fd = init->fds.fd[ORDER_STATUS];
@@ -364,8 +372,8 @@ static int run(const struct cell_spec *spec, struct guards *guards, const struct
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_SETMASK, &child, NULL);
     init.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (init.signals < 0)
-        return 1;
+    if (init.signals < 0 && r == 0)
+        r = failed(&init.why, "hearing of processes that end");
     if (r == 0)
         command_mount(spec, &init.why);
     if (view)

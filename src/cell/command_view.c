@@ -12,7 +12,8 @@
 
 static int failed(struct err *err, const char *what)
 {
-    return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s: %s", what, strerror(errno));
+    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s", what,
+                   strerror(errno));
 }
 
 /* Folders that only file tools have are not mounted here. */

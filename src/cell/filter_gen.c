@@ -80,56 +80,90 @@ static const char *const absent[] = {"clone3", "sysinfo", "prlimit64", "sched_ge
                                      "open",   "openat",  "ioctl",     "readlink",
                                      "uname",  "getcwd"};
 
+static void check_added(int r, const char *name)
+{
+    if (r == 0)
+        return;
+    fprintf(stderr, "%s: %s\n", name, strerror(-r));
+    exit(1);
+}
+
 static void add(scmp_filter_ctx ctx, uint32_t action, const char *name)
 {
     int nr = seccomp_syscall_resolve_name(name);
     /* Some names exist only on some machines. */
     if (nr == __NR_SCMP_ERROR || nr < 0)
         return;
-    int r = seccomp_rule_add(ctx, action, nr, 0);
-    if (r < 0) {
-        fprintf(stderr, "%s: %s\n", name, strerror(-r));
-        exit(1);
-    }
+    check_added(seccomp_rule_add(ctx, action, nr, 0), name);
 }
 
-static void add_conditional(scmp_filter_ctx ctx)
-{
+/* A rule that allows a call by one of its arguments: the masked bits have to be `value`. Where the kernel takes an
+ * int, the mask is INT_BITS: it reads only the low half of the register, so the other half must not decide. */
+struct condition {
+    int nr;
+    const char *name;
+    unsigned arg;
+    scmp_datum_t mask;
+    scmp_datum_t value;
+};
+
+#define INT_BITS UINT32_MAX
+#define THREAD (CLONE_THREAD | CLONE_VM | CLONE_SIGHAND)
+#define WHEN(call, arg, mask, value)                                                               \
+    {                                                                                              \
+        SCMP_SYS(call), #call, arg, mask, value                                                    \
+    }
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE 103
+#endif
+
+/* Each allows its call by itself. */
+static const struct condition conditions[] = {
     /* Threads, never processes. */
-    const unsigned long thread = CLONE_THREAD | CLONE_VM | CLONE_SIGHAND;
-    int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-                             SCMP_A0(SCMP_CMP_MASKED_EQ, thread, thread));
+    WHEN(clone, 0, THREAD, THREAD),
     /* Memory is never made executable. */
-    if (r == 0)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
-                             SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+    WHEN(mprotect, 2, PROT_EXEC, 0),
     /* Through a mapped owner the worker's files are root's on the disk: none may be setuid or setgid. A
      * mode given when a file is made cannot be seen here, but the kernel takes the bits away with the
      * first write, unless the file is written through shared memory. */
-    if (r == 0)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fchmod), 1,
-                             SCMP_A1(SCMP_CMP_MASKED_EQ, S_ISUID | S_ISGID, 0));
-    if (r == 0)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
-                             SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
-                             SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_SHARED, 0));
-    /* What it shares with the gate stays whole. */
-    if (r == 0)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(madvise), 1,
-                             SCMP_A2(SCMP_CMP_NE, MADV_REMOVE));
+    WHEN(fchmod, 1, S_ISUID | S_ISGID, 0),
+    /* What memory allocators and thread stacks ask for. MADV_REMOVE would punch holes into the memory that is
+     * shared with the gate. */
+    WHEN(madvise, 2, INT_BITS, MADV_NORMAL),
+    WHEN(madvise, 2, INT_BITS, MADV_RANDOM),
+    WHEN(madvise, 2, INT_BITS, MADV_SEQUENTIAL),
+    WHEN(madvise, 2, INT_BITS, MADV_WILLNEED),
+    WHEN(madvise, 2, INT_BITS, MADV_DONTNEED),
+    WHEN(madvise, 2, INT_BITS, MADV_FREE),
+    WHEN(madvise, 2, INT_BITS, MADV_HUGEPAGE),
+    WHEN(madvise, 2, INT_BITS, MADV_NOHUGEPAGE),
+    WHEN(madvise, 2, INT_BITS, MADV_DONTDUMP),
+    WHEN(madvise, 2, INT_BITS, MADV_GUARD_INSTALL),
+    WHEN(madvise, 2, INT_BITS, MADV_GUARD_REMOVE),
     /* Itself only. */
-    if (r == 0)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sched_setaffinity), 1,
-                             SCMP_A0(SCMP_CMP_EQ, 0));
+    WHEN(sched_setaffinity, 0, INT_BITS, 0),
     /* No leases, no receivers of signals, no change of flags that others share. */
-    static const int commands[] = {F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL};
-    for (size_t i = 0; r == 0 && i < sizeof commands / sizeof *commands; i++)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
-                             SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)commands[i]));
-    if (r < 0) {
-        fprintf(stderr, "conditional rules: %s\n", strerror(-r));
-        exit(1);
+    WHEN(fcntl, 1, INT_BITS, F_DUPFD_CLOEXEC),
+    WHEN(fcntl, 1, INT_BITS, F_GETFD),
+    WHEN(fcntl, 1, INT_BITS, F_SETFD),
+    WHEN(fcntl, 1, INT_BITS, F_GETFL),
+};
+
+static void add_conditional(scmp_filter_ctx ctx)
+{
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+        const struct condition *c = &conditions[i];
+        check_added(
+            seccomp_rule_add(ctx, SCMP_ACT_ALLOW, c->nr, 1,
+                             SCMP_CMP(c->arg, SCMP_CMP_MASKED_EQ, c->mask, c->value & c->mask)),
+            c->name);
     }
+    /* Never executable, and never shared: what it shares with the gate it has mapped already. */
+    check_added(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+                                 SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
+                                 SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_SHARED, 0)),
+                "mmap");
 }
 
 static void filter_worker_compile(struct program *program)

@@ -84,6 +84,7 @@ void frame_fds_close(struct frame_fds *fds)
     for (size_t i = 0; i < fds->n; i++)
         fd_closep(&fds->fd[i]);
     fds->n = 0;
+    fds->lost = false;
 }
 
 static int send_parts(int fd, struct iovec *parts, size_t count, const int *fds, size_t n_fds,
@@ -182,7 +183,10 @@ static ssize_t receive(int fd, void *buffer, int flags, struct frame_fds *ret_fd
         take_fds(&msg, ret_fds);
     if (r == 0)
         return 0;
-    if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || frame_check(buffer, (size_t)r) < 0)
+    /* The kernel says MSG_CTRUNC for too many descriptors, and where it could not give us those that it has. */
+    ret_fds->lost = msg.msg_flags & MSG_CTRUNC && ret_fds->n < FRAME_FDS_MAX;
+    bool cut = msg.msg_flags & MSG_TRUNC || (msg.msg_flags & MSG_CTRUNC && !ret_fds->lost);
+    if (cut || frame_check(buffer, (size_t)r) < 0)
         return -EPROTO;
     return r;
 }
@@ -194,6 +198,8 @@ ssize_t message_receive(int fd, void *buffer, int flags, int *ret_fd)
     /* At most one is expected; any others are closed. */
     if (r > 0 && fds.n && ret_fd)
         *ret_fd = TAKE_FD(fds.fd[0]);
+    else if (r > 0 && fds.lost && ret_fd)
+        *ret_fd = FRAME_FD_LOST;
     return r;
 }
 

@@ -68,6 +68,7 @@ void frame_add(struct buf *message, const struct frame *frame);
 struct frame_fds {
     int fd[FRAME_FDS_MAX];
     size_t n;
+    bool lost; /* some were sent, but this process has no room for more descriptors */
 };
 void frame_fds_close(struct frame_fds *fds);
 #define FRAME_FDS_AT_END CLEANUP(frame_fds_close)
@@ -79,7 +80,9 @@ int frame_send_fds(int fd, const struct frame *frame, const struct frame_fds *fd
 int message_send(int fd, struct str message, int pass_fd);
 
 /* Receives a message into buffer (FRAME_BYTES_MAX bytes). Its length, 0 at end of stream, or -errno;
- * -EPROTO for one that is not well-formed. A passed descriptor goes to *ret_fd (NULL: it is closed). */
+ * -EPROTO for one that is not well-formed. A passed descriptor goes to *ret_fd (NULL: it is closed), or
+ * FRAME_FD_LOST where this process has no room for it. */
+#define FRAME_FD_LOST (-2)
 ssize_t message_receive(int fd, void *buffer, int flags, int *ret_fd);
 /* The gate's way: never blocks, takes no descriptors (the kernel drops what is passed). An empty message,
  * which reads like the end of the stream, is -EPROTO. */

@@ -52,7 +52,8 @@ int guards_set(struct guards *guards, size_t root, struct str found)
 
 static int failed(struct err *err, const char *path)
 {
-    return err_set(err, ERR_SANDBOX_UNAVAILABLE, "covering %.200s: %s", path, strerror(errno));
+    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "covering %.200s: %s", path,
+                   strerror(errno));
 }
 
 /* Who can write in the workspace meanwhile must not choose what is covered by what: no links. */
@@ -330,7 +331,7 @@ void guards_look_after(const struct cell_spec *spec, struct guards_view *view,
         return;
     for (size_t i = 0; i < view->n_missing; i++) {
         struct str path = view->missing[i].path;
-        char name[sizeof violations->seen[0].call];
+        char name[sizeof "created:" + PATH_TEXT_MAX];
         if (look_at(spec, view->missing[i].root, path, &st) < 0)
             continue;
         snprintf(name, sizeof name, "created:%.*s", (int)path.n, path.p);

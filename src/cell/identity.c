@@ -22,8 +22,8 @@
 
 static int failed(struct err *err, const char *what, const char *advice)
 {
-    return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s: %s%s%s", what, strerror(errno),
-                   *advice ? "; " : "", advice);
+    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s%s%s", what,
+                   strerror(errno), *advice ? "; " : "", advice);
 }
 
 static int write_file(const char *path, const char *text)

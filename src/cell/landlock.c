@@ -86,14 +86,17 @@ int landlock_restrict(const struct landlock_rule *rules, size_t count, bool tcp,
         set.net = 0;
     FD_AT_END int fd = (int)syscall(SYS_landlock_create_ruleset, &set, ruleset_size(abi), 0);
     if (fd < 0)
-        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "Landlock rules: %s", strerror(errno));
+        return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "Landlock rules: %s",
+                       strerror(errno));
     for (size_t i = 0; i < count; i++) {
         struct landlock_path_beneath_attr beneath = {.allowed_access = rights(&rules[i]) & set.fs,
                                                      .parent_fd = rules[i].folder};
         if (syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) < 0)
-            return err_set(err, ERR_SANDBOX_UNAVAILABLE, "Landlock rule: %s", strerror(errno));
+            return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "Landlock rule: %s",
+                           strerror(errno));
     }
     if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
-        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "Landlock: %s", strerror(errno));
+        return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "Landlock: %s",
+                       strerror(errno));
     return 0;
 }

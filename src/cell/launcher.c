@@ -26,23 +26,11 @@
 #include "cell/identity.h"
 #include "cell/lock.h"
 #include "cell/mounts.h"
-
-/* `message` may be NULL. */
-static int report(enum frame_type type, const char *message)
-{
-    BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
-    struct json_out j = {.out = &head};
-    jo_open(&j, '{');
-    if (message)
-        jo_ktext(&j, "message", message);
-    jo_close(&j, '}');
-    struct frame frame = {.type = type, .head = buf_str(&head)};
-    return frame_send(CELL_CONTROL_FD, &frame, -1);
-}
+#include "cell/report.h"
 
 static int give_up(const struct err *err)
 {
-    report(FRAME_FAILED, err->message);
+    report_send(FRAME_FAILED, 0, err->message, err->code == ERR_SESSION_BUSY);
     return 1;
 }
 
@@ -53,6 +41,11 @@ struct start {
     int shelf_fd; /* -1: none */
 };
 
+static int no_descriptors(struct err *err)
+{
+    return err_set(err, ERR_SESSION_BUSY, "no room for more descriptors: %s", strerror(EMFILE));
+}
+
 static int receive_spec(struct str *ret_text, struct start *ret, struct err *err)
 {
     static char buffer[FRAME_BYTES_MAX];
@@ -60,6 +53,8 @@ static int receive_spec(struct str *ret_text, struct start *ret, struct err *err
     int r = frame_receive(CELL_CONTROL_FD, buffer, 0, &frame, &ret->shelf_fd);
     if (r != 1 || frame.type != FRAME_SPEC)
         return err_set(err, ERR_INTERNAL, "no specification from the gate");
+    if (ret->shelf_fd == FRAME_FD_LOST)
+        return no_descriptors(err);
     *ret_text = frame.head;
     return spec_read(frame.head, &ret->spec, err);
 }
@@ -84,8 +79,8 @@ static int hand_over(int go, struct str text, const struct start *start, struct 
     struct frame frame = {
         .type = FRAME_SPEC, .head = text, .body = {(const char *)&handed, sizeof handed}};
     int r = frame_send_fds(go, &frame, &fds);
-    return r < 0 ? err_set(err, ERR_SANDBOX_UNAVAILABLE, "telling the launcher what to be: %s",
-                           strerror(-r))
+    return r < 0 ? err_set(err, err_code_for(-r, ERR_SANDBOX_UNAVAILABLE),
+                           "telling the launcher what to be: %s", strerror(-r))
                  : 0;
 }
 
@@ -101,6 +96,8 @@ static int take_over(int go, struct start *ret, struct err *err)
     if (r != 1 || frame.body.n != sizeof handed)
         _exit(1);
     memcpy(&handed, frame.body.p, sizeof handed);
+    if (fds.lost)
+        return no_descriptors(err);
     if (spec_read(frame.head, &ret->spec, err) < 0)
         return -1;
     trees_init(&ret->trees);
@@ -120,8 +117,8 @@ static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
     for (size_t i = 0; i < spec->n_roots; i++) {
         roots[i] = open(spec->roots[i].inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (roots[i] < 0)
-            return err_set(err, ERR_SANDBOX_UNAVAILABLE, "opening %s in the cell: %s",
-                           spec->roots[i].inside, strerror(errno));
+            return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE),
+                           "opening %s in the cell: %s", spec->roots[i].inside, strerror(errno));
         rules[i] = (struct landlock_rule){.folder = roots[i], .writable = spec->roots[i].writable};
     }
     return 0;
@@ -134,7 +131,9 @@ static int map_shelf(int fd, struct shelf *ret, struct err *err)
         return 0;
     int r = shelf_map(fd, ret);
     close(fd);
-    return r < 0 ? err_set(err, ERR_SANDBOX_UNAVAILABLE, "sharing memory: %s", strerror(-r)) : 0;
+    return r < 0 ? err_set(err, err_code_for(-r, ERR_SANDBOX_UNAVAILABLE), "sharing memory: %s",
+                           strerror(-r))
+                 : 0;
 }
 
 static int run_worker(const struct cell_spec *spec, int shelf_fd, worker_fn worker)
@@ -151,7 +150,7 @@ static int run_worker(const struct cell_spec *spec, int shelf_fd, worker_fn work
     if (map_shelf(shelf_fd, &shelf, &err) < 0 || open_roots(spec, roots, rules, &err) < 0 ||
         lock_worker(rules, spec->n_roots, &err) < 0)
         return give_up(&err);
-    if (report(FRAME_READY, NULL) < 0)
+    if (report_send(FRAME_READY, 0, NULL, false) < 0)
         return 1;
     close(CELL_CONTROL_FD);
     return worker(CELL_WORK_FD, spec, roots, shelf);
@@ -190,17 +189,6 @@ struct watched {
     struct frame_fds groups;
     bool has_groups;
 };
-
-static void tell_ended(uint64_t token, const char *message)
-{
-    BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
-    struct json_out j = {.out = &head};
-    jo_open(&j, '{');
-    jo_ktext(&j, "message", message);
-    jo_close(&j, '}');
-    struct frame frame = {.type = FRAME_ENDED, .token = token, .head = buf_str(&head)};
-    frame_send(CELL_CONTROL_FD, &frame, -1);
-}
 
 static struct first *find_first(struct watched *w, uint64_t token)
 {
@@ -256,23 +244,27 @@ static void take_groups(struct watched *w, struct frame_fds *fds)
 {
     discard_spare(w);
     frame_fds_close(&w->groups);
+    w->has_groups = !fds->lost;
+    if (fds->lost)
+        return;
     w->groups = *fds;
     *fds = (struct frame_fds){0};
-    w->has_groups = true;
     /* Should it fail now, it may not when there is an order. */
     make_spare(w);
 }
 
+/* Groups that are not there were lost on the way, as the order's own descriptors may be. */
 static void start_command(struct watched *w, const struct frame *frame, const struct frame_fds *fds)
 {
-    int r = !w->has_groups ? -EPROTO : find_spare(w) ? 0 : make_spare(w);
+    bool lost = fds->lost || !w->has_groups;
+    int r = lost ? -EMFILE : find_spare(w) ? 0 : make_spare(w);
     struct first *first = r < 0 ? NULL : find_spare(w);
     if (first)
         r = frame_send_fds(first->socket, frame, fds);
     if (!first || r < 0) {
         struct err err;
         err_set(&err, ERR_INTERNAL, "starting a command: %s", strerror(-r));
-        tell_ended(frame->token, err.message);
+        report_send(FRAME_ENDED, frame->token, err.message, err_is_shortage(-r));
         return;
     }
     first->token = frame->token;
@@ -341,8 +333,10 @@ static void bury(struct watched *w, pid_t pid, int status)
             continue;
         close(first->socket);
         if (first->token && status != 0)
-            tell_ended(first->token, WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
-                                                         : "it ended without its account");
+            report_send(FRAME_ENDED, first->token,
+                        WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+                                            : "it ended without its account",
+                        WIFEXITED(status) && WEXITSTATUS(status) == COMMAND_NOT_BEGUN);
         *first = w->firsts[--w->n_firsts];
         return;
     }
@@ -378,7 +372,8 @@ static int raise_loopback(struct err *err)
     FD_AT_END int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
     if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
-        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "raising the loopback: %s", strerror(errno));
+        return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE),
+                       "raising the loopback: %s", strerror(errno));
     return 0;
 }
 
@@ -386,7 +381,8 @@ static int raise_loopback(struct err *err)
 static int prepare_for_commands(struct mounting *mounting, struct err *err)
 {
     if (unshare(CLONE_NEWNS) < 0)
-        return err_set(err, ERR_SANDBOX_UNAVAILABLE, "mounts for commands: %s", strerror(errno));
+        return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "mounts for commands: %s",
+                       strerror(errno));
     return mounting_continue(mounting, err) < 0 ? -1 : raise_loopback(err);
 }
 
@@ -405,7 +401,8 @@ static pid_t start_worker(const struct cell_spec *spec, int shelf_fd, struct mou
         _exit(run_worker(spec, shelf_fd, worker));
     }
     if (pid < 0)
-        err_set(err, ERR_SANDBOX_UNAVAILABLE, "starting the worker: %s", strerror(errno));
+        err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "starting the worker: %s",
+                strerror(errno));
     return pid;
 }
 

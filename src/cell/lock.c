@@ -25,7 +25,8 @@
 
 static int failed(struct err *err, const char *what)
 {
-    return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s: %s", what, strerror(errno));
+    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s", what,
+                   strerror(errno));
 }
 
 int lock_bounds(struct err *err)
@@ -83,7 +84,14 @@ static int filter_command_calls(int *ret_listener, struct err *err)
 static int limit_memory(struct err *err)
 {
 #ifndef SANDGATE_SANITIZED
-    struct rlimit data = {WORKER_DATA_MAX, WORKER_DATA_MAX};
+    struct rlimit data;
+    if (getrlimit(RLIMIT_DATA, &data) < 0)
+        return failed(err, "reading its memory limit");
+    /* A lower limit that the machine has set stays. */
+    if (data.rlim_max > WORKER_DATA_MAX)
+        data.rlim_max = WORKER_DATA_MAX;
+    if (data.rlim_cur > data.rlim_max)
+        data.rlim_cur = data.rlim_max;
     if (setrlimit(RLIMIT_DATA, &data) < 0)
         return failed(err, "limiting its memory");
 #endif

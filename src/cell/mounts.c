@@ -17,8 +17,8 @@
 
 static int failed(struct err *err, const char *what, const char *path)
 {
-    return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s%s%s: %s", what, *path ? " " : "", path,
-                   strerror(errno));
+    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s%s%s: %s", what,
+                   *path ? " " : "", path, strerror(errno));
 }
 
 static int take_tree(int at, const char *in, const char *path, bool readonly, int userns_fd,

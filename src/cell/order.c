@@ -117,7 +117,7 @@ int order_vectors(const struct order *order, struct order_vectors *ret)
     return 0;
 }
 
-struct violation {
+struct counted {
     struct str call;
     int64_t count;
 };
@@ -125,12 +125,12 @@ static const struct arg violation_fields[] = {
     {.name = "call",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
-     .offset = offsetof(struct violation, call),
-     .max = 64},
+     .offset = offsetof(struct counted, call),
+     .max = VIOLATION_NAME_MAX},
     {.name = "count",
      .type = ARG_INT,
      .flags = ARG_REQUIRED,
-     .offset = offsetof(struct violation, count),
+     .offset = offsetof(struct counted, count),
      .min = 1},
 };
 
@@ -154,7 +154,7 @@ static const struct arg ran_fields[] = {
      .offset = offsetof(struct ran, violations),
      .items = violation_fields,
      .n_items = ARRAY_LEN(violation_fields),
-     .max = 32},
+     .max = VIOLATIONS_MAX + 1},
 };
 static const struct arg_table ran_table = ARG_TABLE(ran_fields, struct ran);
 

@@ -4,6 +4,7 @@
 #define SANDGATE_CELL_ORDER_H
 
 #include "cell/frame.h"
+#include "cell/violations.h"
 #include "core/arg.h"
 
 /* Where the descriptors of a FRAME_RUN stand. */
@@ -61,6 +62,7 @@ enum ran_kind {
     RAN_NO_PROGRAM, /* the file is there, but cannot be run */
     RAN_STALE,  /* what is guarded has changed since this process was locked: another one has to */
     RAN_FAILED, /* it could not be started, or the sandbox could not be made */
+    RAN_BUSY,   /* the same, for lack of descriptors, memory or processes: later it may be */
     RAN_MEMORY, /* ended, because a limit was passed */
     RAN_PROCESSES,
     RAN_WRITTEN,
@@ -79,6 +81,12 @@ struct ran {
     int64_t written;
     yyjson_val *violations; /* [{"call","count"}] */
 };
+
+/* An account has at most this many bytes: each text has its own ceiling, and a character of it takes at most six where
+ * it is escaped. What is left is for the names of the fields and their numbers. */
+#define RAN_TEXT_MAX (sizeof((struct err *)0)->message + sizeof((struct err *)0)->reason)
+#define RAN_VIOLATION_BYTES (6 * VIOLATION_NAME_MAX + 64)
+#define RAN_BYTES_MAX (1024 + 6 * RAN_TEXT_MAX + ((size_t)VIOLATIONS_MAX + 1) * RAN_VIOLATION_BYTES)
 
 /* `violations` is JSON text. */
 void ran_write(const struct ran *ran, struct str violations, struct json_out *j);

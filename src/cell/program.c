@@ -114,5 +114,6 @@ enum ran_kind program_start(const struct order *order, const struct order_vector
         return RAN_NO_PROGRAM;
     }
     err_set(err, ERR_INTERNAL, "starting `%.*s`: %s", NAME_SHOWN, name, strerror(r));
-    return RAN_FAILED;
+    /* Its own limits may be why there is no memory: those do not change. */
+    return r == EAGAIN || r == ENFILE ? RAN_BUSY : RAN_FAILED;
 }

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/utf8.h"
+
 static const struct {
     int nr;
     const char *name;
@@ -135,8 +137,27 @@ static void add_one(uint32_t *count)
         ++*count;
 }
 
-void violations_count(struct violations *v, const char *name)
+/* Never longer than there is room for, and valid: what is written of it has at most six bytes for each of these. */
+static void copy_name(const char *name, char to[VIOLATION_NAME_MAX])
 {
+    static const char more[] = "…";
+    size_t n = strlen(name);
+    bool cut = n >= VIOLATION_NAME_MAX;
+    if (cut)
+        n = utf8_cut(name, VIOLATION_NAME_MAX - sizeof more);
+    for (size_t i = 0; i < n;) {
+        size_t length = utf8_sequence(name + i, n - i);
+        memcpy(to + i, length ? name + i : "?", length ? length : 1);
+        i += length ? length : 1;
+    }
+    memcpy(to + n, more, cut ? sizeof more : 0);
+    to[cut ? n + sizeof more - 1 : n] = '\0';
+}
+
+void violations_count(struct violations *v, const char *full_name)
+{
+    char name[VIOLATION_NAME_MAX];
+    copy_name(full_name, name);
     uint32_t i = 0;
     while (i < v->n && strcmp(v->seen[i].call, name) != 0)
         i++;

@@ -10,9 +10,10 @@
 #include "base/json_out.h"
 
 #define VIOLATIONS_MAX 16
+#define VIOLATION_NAME_MAX 64 /* with its NUL */
 
 struct violation {
-    char call[64];
+    char call[VIOLATION_NAME_MAX]; /* UTF-8; "…" behind a name that is cut */
     uint32_t count;
 };
 

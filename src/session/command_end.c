@@ -1,8 +1,10 @@
 #include "session/command_end.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* A shell whose last command was ended that way says so by its exit code. */
 static bool is_ended_by_signal(const struct command *command, const struct ran *ran, int signal)
@@ -51,6 +53,21 @@ static void take_violations(struct command *command, yyjson_val *list)
         snprintf(v->what, sizeof v->what, "%s", what ? what : "");
         v->count = yyjson_get_sint(yyjson_obj_get(item, "count"));
     }
+}
+
+int command_read_account(int fd, struct buf *account, struct frame *ret)
+{
+    if (buf_reserve(account, RAN_BYTES_MAX - account->len) < 0)
+        return -1;
+    ssize_t n = read(fd, account->data + account->len, RAN_BYTES_MAX - account->len);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n <= 0)
+        return -1;
+    account->len += (size_t)n;
+    if (frame_parse(account->data, account->len, ret) == 0)
+        return 1;
+    return account->len < RAN_BYTES_MAX ? 0 : -1;
 }
 
 void command_take_end(struct command *command, const struct ran *ran, bool stopped,

@@ -83,6 +83,9 @@ void command_not_run(const struct call *call, const struct ran *ran, struct err 
     case RAN_NO_PROGRAM:
         name_no_program(ran, err);
         return;
+    case RAN_BUSY:
+        err_set(err, ERR_SESSION_BUSY, "%.*s", n, ran->message.p);
+        return;
     default:
         err_set(err, ERR_SANDBOX_UNAVAILABLE, "the command was not started: %.*s", n,
                 ran->message.p);

@@ -130,6 +130,11 @@ static int64_t put_list(const struct config *config, const char *path, struct bu
     return (int64_t)count;
 }
 
+bool command_same_limits(const struct limits_want *a, const struct limits_want *b)
+{
+    return a->memory == b->memory && a->processes == b->processes && a->cpu_millis == b->cpu_millis;
+}
+
 struct limits_want command_limits(const struct config *config, const struct verdict *verdict)
 {
     int64_t memory = config_int(config, "commands.memory");

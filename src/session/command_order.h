@@ -10,6 +10,7 @@
  * the watcher. */
 int command_order(const struct call *call, const struct limits *groups, struct buf *strings,
                   struct order *ret, struct err *err);
+bool command_same_limits(const struct limits_want *a, const struct limits_want *b);
 /* What is asked of control groups; with a verdict, for a call that has it. */
 struct limits_want command_limits(const struct config *config, const struct verdict *verdict);
 

@@ -1,13 +1,10 @@
 #include "session/commands.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -20,13 +17,13 @@
 #include "session/command_end.h"
 #include "session/command_not_run.h"
 #include "session/command_order.h"
+#include "session/command_pipes.h"
 
 /* How often a command is tried whose guarded files change at the same time. */
 #define STALE_MAX 5
 #define READ_BYTES (64u << 10)
 /* Of one stream in one go, before others get their turn. */
 #define READ_BURST 8
-#define RAN_BYTES_MAX 4096
 /* What a user's pipe may hold. */
 #define PIPE_BYTES_MAX (1u << 20)
 
@@ -41,6 +38,7 @@ struct running {
     uv_poll_t polls[HANDLES];
     int fds[HANDLES];
     unsigned open_handles;
+    struct buf account;        /* as much of it as has come */
     struct limit_group *group; /* NULL: there are none to be had */
     struct spill *spill;       /* NULL: nobody could read it */
     bool stopped;              /* somebody asked for its end */
@@ -49,6 +47,8 @@ struct running {
 
 struct commands {
     uv_loop_t *loop;
+    const struct commands_events *events;
+    void *arg;
     struct running *all;
     uint64_t next_token;
     char tag[16];
@@ -60,10 +60,13 @@ struct commands {
     bool once; /* there will be no other command */
 };
 
-struct commands *commands_new(uv_loop_t *loop, const char *tag, bool once)
+struct commands *commands_new(uv_loop_t *loop, const char *tag, bool once,
+                              const struct commands_events *events, void *arg)
 {
     struct commands *c = mem_zero(sizeof *c);
     c->loop = loop;
+    c->events = events;
+    c->arg = arg;
     c->once = once;
     snprintf(c->tag, sizeof c->tag, "%s", tag);
     return c;
@@ -100,21 +103,34 @@ static void remove_running(struct running *r)
     }
 }
 
-static void closed(uv_handle_t *handle)
+static void free_running(struct running *r)
 {
-    struct running *r = handle->data;
-    if (--r->open_handles > 0)
-        return;
+    struct commands *c = r->owner;
     for (size_t i = 0; i < HANDLES; i++)
         fd_closep(&r->fds[i]);
     remove_running(r);
+    buf_done(&r->account);
     free(r);
+    if (c)
+        c->events->freed(c->arg);
 }
 
+static void closed(uv_handle_t *handle)
+{
+    struct running *r = handle->data;
+    if (--r->open_handles == 0)
+        free_running(r);
+}
+
+/* A handle that was made has its `data`. */
 static void close_handles(struct running *r)
 {
-    for (size_t i = 0; i < HANDLES; i++)
-        uv_close((uv_handle_t *)&r->polls[i], closed);
+    if (r->open_handles == 0)
+        free_running(r);
+    else
+        for (size_t i = 0; i < HANDLES; i++)
+            if (r->polls[i].data)
+                uv_close((uv_handle_t *)&r->polls[i], closed);
 }
 
 /* What it held besides its handles. */
@@ -189,6 +205,24 @@ static bool has_ended(const struct ran *ran)
            ran->kind == RAN_WRITTEN;
 }
 
+/* It has not begun, because something is used up that others will give back. */
+static void delay(struct running *r, const struct err *err)
+{
+    struct commands *c = r->owner;
+    struct call *call = TAKE_PTR(r->call);
+    let_go(r, call->command);
+    close_handles(r);
+    c->events->delayed(c->arg, call, err);
+}
+
+static void not_begun(struct running *r, const struct err *err)
+{
+    if (err->code == ERR_SESSION_BUSY && !r->stopped)
+        delay(r, err);
+    else
+        finish(r, r->stopped ? &cancelled : err);
+}
+
 /* With another first process, which covers what is there now. */
 static void again(struct running *r)
 {
@@ -216,7 +250,7 @@ static void take_account(struct running *r, const struct frame *frame)
     }
     if (!has_ended(&ran)) {
         command_not_run(r->call, &ran, &err);
-        finish(r, &err);
+        not_begun(r, &err);
         return;
     }
     command_take_end(r->call->command, &ran, r->stopped, r->group);
@@ -227,15 +261,13 @@ static void take_account(struct running *r, const struct frame *frame)
 static void on_status(uv_poll_t *handle, int status, int events)
 {
     (void)events;
-    char buffer[RAN_BYTES_MAX];
     struct running *r = handle->data;
     struct frame frame;
-    ssize_t n = status < 0 ? 0 : read(r->fds[STATUS], buffer, sizeof buffer);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    /* Without an account the launcher will tell. */
-    uv_poll_stop(handle);
-    if (n > 0 && frame_parse(buffer, (size_t)n, &frame) == 0)
+    int whole = status < 0 ? -1 : command_read_account(r->fds[STATUS], &r->account, &frame);
+    /* Where no more comes and it is not whole, the launcher will tell. */
+    if (whole != 0)
+        uv_poll_stop(handle);
+    if (whole > 0)
         take_account(r, &frame);
 }
 
@@ -259,18 +291,32 @@ static void take_death(struct running *r, struct str message)
     finish(r, &err);
 }
 
+static void take_end(struct running *r, struct str message, bool busy)
+{
+    struct err err;
+    if (!busy) {
+        take_death(r, message);
+        return;
+    }
+    err_set(&err, ERR_SESSION_BUSY, "%.*s", (int)(message.n < 100 ? message.n : 100), message.p);
+    not_begun(r, &err);
+}
+
 void commands_ended(struct commands *c, const struct frame *frame)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
     struct str message = STR("no reason");
+    bool busy = false;
     if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, NULL) == 0) {
-        yyjson_val *val = yyjson_obj_get(yyjson_doc_get_root(doc), "message");
+        yyjson_val *root = yyjson_doc_get_root(doc);
+        yyjson_val *val = yyjson_obj_get(root, "message");
         if (yyjson_is_str(val))
             message = json_str(val);
+        busy = yyjson_get_bool(yyjson_obj_get(root, "busy"));
     }
     for (struct running *r = c->all; r; r = r->next) {
         if (r->token == frame->token && r->call) {
-            take_death(r, message);
+            take_end(r, message, busy);
             return;
         }
     }
@@ -309,65 +355,19 @@ bool commands_kill(struct commands *c, struct cell *cell, struct call *call)
     return tell(c, cell, call, FRAME_KILL);
 }
 
-/* Nobody can change it once it is given away, and reading it never waits. */
-static int make_input(struct str input, struct err *err)
-{
-    FD_AT_END int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    int r = fd < 0 ? -errno : fd_write_all(fd, input.p, input.n);
-    if (r == 0 &&
-        (lseek(fd, 0, SEEK_SET) < 0 ||
-         fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0))
-        r = -errno;
-    if (r < 0)
-        return err_set(err, ERR_INTERNAL, "handing over the input: %s", strerror(-r));
-    return TAKE_FD(fd);
-}
-
-/* The ends that go to the command into `away`, the others into `r`. */
-static int make_pipes(struct running *r, struct frame_fds *away, struct err *err)
-{
-    for (size_t i = 0; i < HANDLES; i++) {
-        int ends[2];
-        if (pipe2(ends, O_CLOEXEC) < 0)
-            return err_set(err, ERR_INTERNAL, "making a pipe: %s", strerror(errno));
-        r->fds[i] = ends[0];
-        away->fd[away->n++] = ends[1];
-        /* A gate of root's makes root's pipes; a command opens them again as /dev/stdout. Nobody else gets there. */
-        if (i != STATUS && fchmod(ends[1], 0666) < 0)
-            return err_set(err, ERR_INTERNAL, "making a pipe: %s", strerror(errno));
-    }
-    const struct call *call = r->call;
-    if (!call->command->input.p && call->input_fd < 0)
-        return 0;
-    int fd = call->input_fd >= 0 ? fcntl(call->input_fd, F_DUPFD_CLOEXEC, 0)
-                                 : make_input(call->command->input, err);
-    if (fd < 0)
-        return call->input_fd >= 0
-                   ? err_set(err, ERR_INTERNAL, "standard input: %s", strerror(errno))
-                   : -1;
-    away->fd[away->n++] = fd;
-    return 0;
-}
-
-static int send_order(struct running *r, struct cell *cell, struct err *err)
+static int send_order(struct running *r, struct cell *cell, const struct frame_fds *away,
+                      struct err *err)
 {
     BUF_AT_END struct buf strings = BUF_INIT(FRAME_BODY_MAX);
     BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
-    FRAME_FDS_AT_END struct frame_fds away = {0};
     struct order order;
     struct frame frame;
-    if (make_pipes(r, &away, err) < 0 ||
-        command_order(r->call, r->group ? r->owner->limits : NULL, &strings, &order, err) < 0)
+    if (command_order(r->call, r->group ? r->owner->limits : NULL, &strings, &order, err) < 0)
         return -1;
     if (order_frame(&order, &head, &frame) < 0)
         return err_set(err, ERR_TOO_LARGE, "the command is too long for one call");
     frame.token = r->token;
-    return cell_order(cell, &frame, &away, err);
-}
-
-static bool same_limits(const struct limits_want *a, const struct limits_want *b)
-{
-    return a->memory == b->memory && a->processes == b->processes && a->cpu_millis == b->cpu_millis;
+    return cell_order(cell, &frame, away, err);
 }
 
 /* Taking a group takes several system calls, and making a command's first process in it takes longer still. */
@@ -397,7 +397,7 @@ static int prepare(struct commands *c, struct cell *cell, const struct limits_wa
 {
     if (!c->limits && limits_open(&c->limits, c->tag) < 0)
         c->limits = NULL;
-    bool same = same_limits(want, &c->next_want);
+    bool same = command_same_limits(want, &c->next_want);
     if (c->ready_in == cell && (same || change_next(c, want)))
         return 0;
     if (!same || !c->next) {
@@ -438,40 +438,60 @@ static void take_spill(struct running *r)
     output_spill(&call->command->streams[COMMAND_STDERR], r->spill, SPILL_STDERR);
 }
 
+static int watch(struct running *r, struct err *err)
+{
+    for (size_t i = 0; i < HANDLES; i++) {
+        int error = uv_poll_init(r->owner->loop, &r->polls[i], r->fds[i]);
+        if (error < 0)
+            return err_set(err, err_code_for(-error, ERR_INTERNAL), "watching a pipe: %s",
+                           strerror(-error));
+        r->polls[i].data = r;
+        r->open_handles++;
+        error = uv_poll_start(&r->polls[i], UV_READABLE, i == STATUS ? on_status : on_output);
+        if (error < 0)
+            return err_set(err, err_code_for(-error, ERR_INTERNAL), "watching a pipe: %s",
+                           strerror(-error));
+    }
+    return 0;
+}
+
+static int begin(struct running *r, struct cell *cell, struct err *err)
+{
+    struct commands *c = r->owner;
+    struct limits_want want = command_limits(r->call->workplace->config, &r->call->verdict);
+    FRAME_FDS_AT_END struct frame_fds away = {0};
+    _Static_assert(HANDLES == COMMAND_PIPES, "as many pipes as handles");
+    if (command_pipes(r->call, r->fds, &away, err) < 0 || watch(r, err) < 0 ||
+        prepare(c, cell, &want, err) < 0)
+        return -1;
+    r->group = TAKE_PTR(c->next);
+    c->ready_in = NULL;
+    return check_cpu(r, err) < 0 ? -1 : send_order(r, cell, &away, err);
+}
+
 void commands_start(struct commands *c, struct cell *cell, struct call *call)
 {
     struct err err;
     struct running *r = mem_zero(sizeof *r);
-    *r = (struct running){
-        .owner = c, .call = call, .cell = cell, .token = ++c->next_token, .fds = {-1, -1, -1}};
-    _Static_assert(HANDLES == 3, "as many descriptors as handles");
-    take_spill(r);
-    struct limits_want want = command_limits(call->workplace->config, &call->verdict);
-    int sent = prepare(c, cell, &want, &err);
-    if (sent == 0) {
-        r->group = TAKE_PTR(c->next);
-        c->ready_in = NULL;
-        sent = check_cpu(r, &err);
-    }
-    if (sent == 0)
-        sent = send_order(r, cell, &err);
-    if (sent < 0) {
-        let_go(r, call->command);
-        for (size_t i = 0; i < HANDLES; i++)
-            fd_closep(&r->fds[i]);
-        free(r);
-        pipeline_finish(call, &err);
-        return;
-    }
-    for (size_t i = 0; i < HANDLES; i++) {
-        uv_poll_init(c->loop, &r->polls[i], r->fds[i]);
-        r->polls[i].data = r;
-        r->open_handles++;
-        uv_poll_start(&r->polls[i], UV_READABLE, i == STATUS ? on_status : on_output);
-    }
+    *r = (struct running){.owner = c,
+                          .call = call,
+                          .cell = cell,
+                          .token = ++c->next_token,
+                          .fds = {-1, -1, -1},
+                          .account = BUF_INIT(RAN_BYTES_MAX)};
     r->next = c->all;
     c->all = r;
+    take_spill(r);
+    if (begin(r, cell, &err) < 0) {
+        not_begun(r, &err);
+        return;
+    }
     /* While it runs. */
     if (!c->once)
         commands_prepare(c, cell, call->workplace->config, &err);
+}
+
+bool commands_any(const struct commands *c)
+{
+    return c->all != NULL;
 }

@@ -10,8 +10,16 @@
 
 struct commands;
 
+struct commands_events {
+    /* A call could not begin, because something is used up that others will give back. It is the receiver's again. */
+    void (*delayed)(void *arg, struct call *call, const struct err *why);
+    /* One has given back all it had. */
+    void (*freed)(void *arg);
+};
+
 /* `tag` is random text of this gate; with `once` there is one command. */
-struct commands *commands_new(uv_loop_t *loop, const char *tag, bool once);
+struct commands *commands_new(uv_loop_t *loop, const char *tag, bool once,
+                              const struct commands_events *events, void *arg);
 /* Accepts NULL. None may be under way. */
 void commands_free(struct commands *commands);
 
@@ -20,6 +28,8 @@ int commands_prepare(struct commands *commands, struct cell *cell, const struct 
                      struct err *err);
 /* Takes a prepared call until pipeline_finish. */
 void commands_start(struct commands *commands, struct cell *cell, struct call *call);
+/* Whether any is under way, or has not yet given back all it had. */
+bool commands_any(const struct commands *commands);
 /* SIGTERM to all its processes; SIGKILL. False: it is not under way, or was killed before. */
 bool commands_stop(struct commands *commands, struct cell *cell, struct call *call);
 bool commands_kill(struct commands *commands, struct cell *cell, struct call *call);

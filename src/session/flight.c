@@ -83,7 +83,8 @@ static int make_body_file(struct str body, int *ret_fd, struct err *err)
         fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
         r = -errno;
     if (r < 0)
-        return err_set(err, ERR_INTERNAL, "handing over the content: %s", strerror(-r));
+        return err_set(err, err_code_for(-r, ERR_INTERNAL), "handing over the content: %s%s",
+                       strerror(-r), err_is_shortage(-r) ? "; try again" : "");
     *ret_fd = TAKE_FD(fd);
     return 0;
 }
@@ -259,6 +260,7 @@ static bool worker_may_say(enum err_code code)
     case ERR_INVALID_FRONTMATTER:
     case ERR_CANCELLED:
     case ERR_DISK_FULL:
+    case ERR_SESSION_BUSY:
     case ERR_OUTPUT_LIMIT:
     case ERR_INTERNAL:
         return true;

@@ -90,7 +90,7 @@ void session_send(struct session *s, struct call *call)
     wait(s, call);
 }
 
-static void start(struct session *s, struct call *call)
+void session_start(struct session *s, struct call *call)
 {
     struct err err;
     if (call_limits_check(call, &err) < 0) {
@@ -107,7 +107,9 @@ static void start(struct session *s, struct call *call)
             scan_start(s);
             return;
         }
-        commands_start(s->commands, s->cell, call);
+        /* In their order: those that could not begin are tried first. */
+        if (!delayed_behind(s->delayed, call))
+            commands_start(s->commands, s->cell, call);
         scan_again(s);
         return;
     }
@@ -151,7 +153,7 @@ void session_send_waiting(struct session *s)
         else if (pipeline_recheck(call, &err) < 0)
             pipeline_finish(call, &err);
         else
-            start(s, call);
+            session_start(s, call);
     }
 }
 
@@ -169,7 +171,10 @@ struct call *session_own_call(struct session *s, enum op_id op, size_t root, con
 
 static void swept(struct call *call)
 {
-    /* What could not be removed is no worse than before. */
+    struct session *s = session_of(call);
+    /* What could not be removed is no worse than before; the next cell, or the next gate, may have more luck. */
+    if (call->failed && call->err.code == ERR_SESSION_BUSY)
+        leftover_add(&s->leftovers, call->path.root, call_path_text(call), call->sweep_tag);
     call_free(call);
 }
 
@@ -292,7 +297,8 @@ static void cell_died(void *arg, const char *why)
                 "asked, look before repeating it",
                 why);
     else
-        err_set(&err, ERR_SANDBOX_UNAVAILABLE, "no sandbox, so nothing runs: %s", why);
+        err_set(&err, cell_was_short(s->cell) ? ERR_SESSION_BUSY : ERR_SANDBOX_UNAVAILABLE,
+                "no sandbox, so nothing runs: %s", why);
     /* `why` is the cell's own and goes with it. */
     cell_free(s->cell);
     s->cell = NULL;
@@ -312,6 +318,8 @@ static void cell_died(void *arg, const char *why)
             call_free(call);
     }
     commands_cell_died(s->commands, &err);
+    for (struct call *call; (call = delayed_take(s->delayed));)
+        wait(s, call);
     /* Those that were never sent to it only need another one, but not for ever. */
     fail_waiting(s, &err, RESTARTS);
     preview_cell_died(s, &err);
@@ -420,7 +428,7 @@ static void run(void *self, struct call *call)
         return;
     }
     if (s->state == OPEN) {
-        start(s, call);
+        session_start(s, call);
         return;
     }
     /* Made ready while the cell starts. */
@@ -444,6 +452,10 @@ static void cancel(void *self, struct call *call)
 {
     (void)self;
     struct session *s = session_of(call);
+    if (delayed_remove(s->delayed, call)) {
+        pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
+        return;
+    }
     /* A call that still waits for the cell is ended by `kill` at the latest. */
     if (!commands_stop(s->commands, s->cell, call))
         session_cancel(s, call);

@@ -55,7 +55,10 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
         return err_set(err, ERR_INTERNAL, "no random numbers: %s", strerror(errno));
     snprintf(s->tag, sizeof s->tag, "%08x", random);
     s->once = options->once;
-    s->commands = commands_new(loop, s->tag, options->once);
+    s->commands = commands_new(loop, s->tag, options->once, &session_command_events, s);
+    s->delayed = delayed_new(loop, &session_delayed_events, s, err);
+    if (!s->delayed)
+        return -1;
     spills_init(&s->spills, s->state_fd, config_int(options->config, "commands.outputKept"),
                 SPILLS_TOTAL * config_int(options->config, "commands.outputKept"));
     for (size_t i = 0; i < options->n_roots; i++)
@@ -103,6 +106,7 @@ void session_free(struct session *s)
     flight_done(&s->flight);
     shelving_close(&s->shelving);
     commands_free(s->commands);
+    delayed_free(s->delayed);
     spills_done(&s->spills);
     spec_done(&s->spec);
     config_free(s->config);

@@ -2,6 +2,7 @@
 #ifndef SANDGATE_SESSION_SESSION_PARTS_H
 #define SANDGATE_SESSION_SESSION_PARTS_H
 
+#include "session/delayed.h"
 #include "session/flight.h"
 #include "session/leftover.h"
 #include "session/session.h"
@@ -44,9 +45,10 @@ struct session {
     struct sweep sweeps[ROOTS_MAX];
     struct leftover *leftovers;
     struct commands *commands;
-    bool once;           /* there is one call */
-    unsigned scans;      /* on their way */
-    uint64_t scanned_ns; /* when the last of them ended; 0: not in this cell */
+    struct delayed *delayed; /* commands that wait for room to begin */
+    bool once;               /* there is one call */
+    unsigned scans;          /* on their way */
+    uint64_t scanned_ns;     /* when the last of them ended; 0: not in this cell */
     struct spills spills;
 };
 
@@ -54,10 +56,15 @@ struct session {
 struct call *session_own_call(struct session *s, enum op_id op, size_t root, const char *path,
                               void (*done)(struct call *));
 void session_send(struct session *s, struct call *call);
+/* Has a call of the pipeline done by the open cell. */
+void session_start(struct session *s, struct call *call);
 /* Starts a cell where there is none. */
 int session_begin(struct session *s, struct err *err);
 /* Asks the cell to stop at a call that was sent. */
 void session_cancel(struct session *s, const struct call *call);
+/* What commands and those that are delayed tell the session. */
+extern const struct commands_events session_command_events;
+extern const struct delayed_events session_delayed_events;
 /* The calls that wait go on. */
 void session_send_waiting(struct session *s);
 void session_fail_waiting(struct session *s, const struct err *err);

@@ -40,6 +40,11 @@ static int link_errno(struct err *err, int error, int n, const char *path)
     }
 }
 
+bool beneath_is_gone(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ESTALE;
+}
+
 int beneath_errno(struct err *err, int error, const char *path)
 {
     int n = (int)utf8_cut(path, strnlen(path, SHOWN));
@@ -93,8 +98,14 @@ int beneath_errno(struct err *err, int error, const char *path)
     case EMFILE:
     case ENFILE:
     case ENOMEM:
-        return err_set(err, ERR_SESSION_BUSY, "the cell is out of resources (%s); try again",
-                       strerror(error));
+    case ENOBUFS:
+    case EAGAIN:
+    case EINTR:
+        err_set(err, ERR_SESSION_BUSY,
+                "the cell is out of resources at `%.*s` (%s); try again when less runs, ask for "
+                "less at once, or raise the limit of open files (ulimit -n)",
+                n, path, strerror(error));
+        return err_reason(err, "no_resources");
     default:
         return err_set(err, ERR_INTERNAL, "`%.*s`: %s", n, path, strerror(error));
     }

@@ -95,6 +95,8 @@ int beneath_may_fill(int dir);
 int beneath_is_link(const struct beneath_root *root, const char *path, bool *ret, struct err *err);
 
 /* The error for errno, said about a path. */
+/* Whether it is gone, or something else by now: what is listed need not be there any more. */
+bool beneath_is_gone(int error);
 int beneath_errno(struct err *err, int error, const char *path);
 
 #endif

@@ -118,16 +118,21 @@ static unsigned char type_of(int dir, const struct dirent64 *d)
     return fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? IFTODT(st.st_mode) : DT_UNKNOWN;
 }
 
-/* What cannot be opened cannot be opened by others in the cell either. */
-static void look_into(struct scan *s, const struct beneath_root *root)
+/* What may not be opened cannot be opened by others in the cell either. Any other error ends the scan: what is in the
+ * folder would not be covered. */
+static int look_into(struct scan *s, const struct beneath_root *root, struct err *err)
 {
     FD_AT_END int fd = -1;
-    struct err unused;
     s->path[s->folder.length] = '\0';
-    if (beneath_open(root, s->folder.length ? s->path : ".", O_RDONLY | O_DIRECTORY, &fd, &unused) <
-        0)
-        return;
-    for (ssize_t got; (got = getdents64(fd, s->w->chunk, WORK_CHUNK)) > 0;) {
+    const char *path = s->folder.length ? s->path : ".";
+    if (beneath_open(root, path, O_RDONLY | O_DIRECTORY, &fd, err) < 0)
+        return err->code == ERR_SESSION_BUSY || err->code == ERR_INTERNAL ? -1 : 0;
+    for (;;) {
+        ssize_t got = getdents64(fd, s->w->chunk, WORK_CHUNK);
+        if (got < 0 && !beneath_is_gone(errno))
+            return beneath_errno(err, errno, path);
+        if (got <= 0)
+            return 0;
         for (ssize_t at = 0; at < got;) {
             const struct dirent64 *d = (const void *)(s->w->chunk + at);
             at += d->d_reclen;
@@ -135,7 +140,7 @@ static void look_into(struct scan *s, const struct beneath_root *root)
                 continue;
             if (s->entries++ == s->q->max_entries) {
                 s->reply->truncated = true;
-                return;
+                return 0;
             }
             if (s->entries == SLOW_ENTRIES)
                 work_slow(s->w);
@@ -175,7 +180,8 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
             return -1;
         if (++folders == SLOW_FOLDERS)
             work_slow(w);
-        look_into(&s, root);
+        if (look_into(&s, root, err) < 0)
+            return -1;
     } while (next_folder(&s));
     if (w->body.failed)
         return err_set(err, ERR_OUTPUT_LIMIT,

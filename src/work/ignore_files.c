@@ -1,5 +1,7 @@
 #include "work/ignore_files.h"
 
+#include <errno.h>
+
 #include "base/fd.h"
 #include "base/mem.h"
 #include "work/beneath.h"
@@ -30,40 +32,51 @@ static void push(struct ignore_files *files, struct ignore_reader *reader, enum 
     reader->held += ignore_size(rules);
 }
 
-static void push_file(struct ignore_files *files, struct ignore_reader *reader,
-                      enum ignore_file kind, int folder, const char *name, size_t from)
+/* It is not there, is no file, or may not be read: git goes on without it too. */
+static bool is_none(int error)
+{
+    return beneath_is_gone(error) || error == EINVAL || error == ENXIO || error == EACCES ||
+           error == EPERM;
+}
+
+static int push_file(struct ignore_files *files, struct ignore_reader *reader,
+                     enum ignore_file kind, int folder, const char *name, size_t from)
 {
     if (reader->held > HELD_MAX)
-        return;
+        return 0;
     FD_AT_END int fd = beneath_open_child_file(folder, name);
     if (fd < 0)
-        return;
+        return is_none(errno) ? 0 : -errno;
     /* One more than is used: a text that is cut can be told from one that ends there. */
     if (!reader->text)
         reader->text = mem_grow(NULL, IGNORE_TEXT_MAX + 1, 1);
     ssize_t n = fd_read_upto(fd, reader->text, IGNORE_TEXT_MAX + 1);
     if (n > 0)
         push(files, reader, kind, (struct str){reader->text, (size_t)n}, from);
+    return n < 0 ? (int)n : 0;
 }
 
-static void push_exclude(struct ignore_files *files, struct ignore_reader *reader, int folder,
-                         size_t from)
+static int push_exclude(struct ignore_files *files, struct ignore_reader *reader, int folder,
+                        size_t from)
 {
     FD_AT_END int git = beneath_open_child(folder, ".git");
     FD_AT_END int info = git < 0 ? -1 : beneath_open_child(git, "info");
-    if (info >= 0)
-        push_file(files, reader, IGNORE_FILE_EXCLUDE, info, "exclude", from);
+    if (info < 0)
+        return is_none(errno) ? 0 : -errno;
+    return push_file(files, reader, IGNORE_FILE_EXCLUDE, info, "exclude", from);
 }
 
-void ignore_files_read(struct ignore_files *files, struct ignore_reader *reader, int folder,
-                       unsigned found, size_t from)
+int ignore_files_read(struct ignore_files *files, struct ignore_reader *reader, int folder,
+                      unsigned found, size_t from)
 {
-    if (found & IGNORE_FOUND_OWN)
-        push_file(files, reader, IGNORE_FILE_OWN, folder, ".ignore", from);
-    if (found & IGNORE_FOUND_GIT)
-        push_file(files, reader, IGNORE_FILE_GIT, folder, ".gitignore", from);
-    if (found & IGNORE_FOUND_EXCLUDE)
-        push_exclude(files, reader, folder, from);
+    int own = found & IGNORE_FOUND_OWN
+                  ? push_file(files, reader, IGNORE_FILE_OWN, folder, ".ignore", from)
+                  : 0;
+    int git = found & IGNORE_FOUND_GIT
+                  ? push_file(files, reader, IGNORE_FILE_GIT, folder, ".gitignore", from)
+                  : 0;
+    int exclude = found & IGNORE_FOUND_EXCLUDE ? push_exclude(files, reader, folder, from) : 0;
+    return own ? own : git ? git : exclude;
 }
 
 void ignore_files_give(struct ignore_files *files, struct ignore_reader *reader, struct str text)

@@ -37,8 +37,9 @@ void ignore_reader_done(struct ignore_reader *reader);
 
 /* Adds those of an open folder. Paths that they are about begin `from` bytes into a path seen from the
  * root. What cannot be read is not there. */
-void ignore_files_read(struct ignore_files *files, struct ignore_reader *reader, int folder,
-                       unsigned found, size_t from);
+/* 0, or -errno where one is there and could not be read. */
+int ignore_files_read(struct ignore_files *files, struct ignore_reader *reader, int folder,
+                      unsigned found, size_t from);
 void ignore_files_give(struct ignore_files *files, struct ignore_reader *reader, struct str text);
 /* Takes away what came in after `around` was copied. */
 void ignore_files_drop(struct ignore_files *files, struct ignore_reader *reader,

@@ -39,12 +39,14 @@ static bool add_name(struct work *w, const struct walk_entry *found)
     return true;
 }
 
-/* False when it is gone since it was found. */
-static bool add_entry(struct work *w, const struct walk_entry *found)
+/* False when it is gone since it was found, or cannot be looked at: *ret_cut. */
+static bool add_entry(struct work *w, const struct walk_entry *found, bool *ret_cut)
 {
     struct stat st;
-    if (fstatat(found->folder->fd, found->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(found->folder->fd, found->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        *ret_cut |= !beneath_is_gone(errno);
         return false;
+    }
     struct op_entry entry = {
         .type = work_file_type(st.st_mode),
         .size = st.st_size,
@@ -60,13 +62,14 @@ static int add_entries(struct work *w, struct walk *walk, const struct op_list_r
 {
     struct walk_entry entry;
     int r = 0;
+    bool cut = false;
     while (!reply->truncated && (r = walk_next(walk, &entry, err)) > 0) {
         if (reply->count == q->max_entries)
             reply->truncated = true;
         else
-            reply->count += q->names_only ? add_name(w, &entry) : add_entry(w, &entry);
+            reply->count += q->names_only ? add_name(w, &entry) : add_entry(w, &entry, &cut);
     }
-    reply->truncated |= walk_stats(walk)->cut;
+    reply->truncated |= cut || walk_stats(walk)->cut;
     if (r >= 0 && w->body.failed)
         return err_set(err, ERR_OUTPUT_LIMIT, "the folder has too many entries for one answer");
     return r < 0 ? -1 : 0;

@@ -64,6 +64,8 @@ static int move_to(struct work *w, const struct op_move_request *q,
     if (folder_lock_take_two(w, from->dir, to->dir, q->to.p, &lock, err) < 0)
         return -1;
     *ret_there = fstatat(to->dir, to->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!*ret_there && errno != ENOENT)
+        return beneath_errno(err, errno, q->to.p);
     if (*ret_there && old.st_dev == st->st_dev && old.st_ino == st->st_ino)
         return err_field(err, "to", "`%s` and `%s` are the same file", q->path.p, q->to.p);
     unsigned flags = q->overwrite ? 0 : RENAME_NOREPLACE;

@@ -1,9 +1,13 @@
 #include "work/replies.h"
 
 #include <errno.h>
+#include <time.h>
 
 /* Replies are put together up to this; a larger one goes by itself. */
 #define MESSAGE_BYTES (16u << 10)
+#define NAP_NS 1000000
+#define NO_MEMORY "the cell is out of memory; try again"
+#define OUT_OF_MEMORY "{\"code\":\"SESSION_BUSY\",\"message\":\"" NO_MEMORY "\"}"
 #define MESSAGE_KEEP (256u << 10)
 
 void replies_init(struct replies *r, int fd, struct shelf shelf)
@@ -20,6 +24,24 @@ void replies_done(struct replies *r)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* An answer is not given up because the kernel has no memory for it at the moment. */
+static bool waited_for_memory(int r)
+{
+    if (r != -ENOBUFS && r != -ENOMEM)
+        return false;
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    return true;
+}
+
+static int send_alone(struct replies *r, const struct frame *frame)
+{
+    int sent;
+    do
+        sent = frame_send(r->fd, frame, -1);
+    while (waited_for_memory(sent));
+    return sent;
+}
+
 /* The sending itself is not under the lock: others go on meanwhile. */
 int replies_flush(struct replies *r)
 {
@@ -27,7 +49,10 @@ int replies_flush(struct replies *r)
     struct buf message = r->out;
     buf_init(&r->out, FRAME_BYTES_MAX);
     pthread_mutex_unlock(&r->lock);
-    int sent = message.len ? message_send(r->fd, buf_str(&message), -1) : 0;
+    int sent = 0;
+    do
+        sent = message.len ? message_send(r->fd, buf_str(&message), -1) : 0;
+    while (waited_for_memory(sent));
     pthread_mutex_lock(&r->lock);
     if (r->out.cap == 0 && message.cap <= MESSAGE_KEEP) {
         buf_reset(&message, MESSAGE_KEEP);
@@ -42,16 +67,18 @@ int replies_flush(struct replies *r)
 static int add(struct replies *r, const struct frame *frame)
 {
     if (frame_bytes(frame) > MESSAGE_BYTES)
-        return frame_send(r->fd, frame, -1);
+        return send_alone(r, frame);
     pthread_mutex_lock(&r->lock);
     bool full = r->out.len + frame_bytes(frame) > MESSAGE_BYTES;
     pthread_mutex_unlock(&r->lock);
     int sent = full ? replies_flush(r) : 0;
     pthread_mutex_lock(&r->lock);
-    frame_add(&r->out, frame);
-    bool failed = r->out.failed;
+    bool room = buf_reserve(&r->out, frame_bytes(frame)) == 0;
+    if (room)
+        frame_add(&r->out, frame);
+    r->out.failed = false;
     pthread_mutex_unlock(&r->lock);
-    return failed ? -ENOBUFS : sent;
+    return room ? sent : send_alone(r, frame);
 }
 
 int replies_error(struct replies *r, uint64_t token, const struct err *err)
@@ -66,14 +93,16 @@ int replies_error(struct replies *r, uint64_t token, const struct err *err)
     if (err->field[0])
         jo_ktext(&j, "field", err->field);
     jo_close(&j, '}');
-    struct frame frame = {.type = FRAME_ERROR, .token = token, .head = buf_str(&head)};
+    struct frame frame = {.type = FRAME_ERROR,
+                          .token = token,
+                          .head = head.failed ? STR(OUT_OF_MEMORY) : buf_str(&head)};
     return add(r, &frame);
 }
 
 int work_send_piece(struct work *w, struct str bytes)
 {
     struct frame piece = {.type = FRAME_CHUNK, .token = w->token, .body = bytes};
-    return frame_send(w->replies->fd, &piece, -1);
+    return send_alone(w->replies, &piece);
 }
 
 int replies_result(struct work *w, const struct op *op, const union op_reply *fields)
@@ -89,6 +118,8 @@ int replies_result(struct work *w, const struct op *op, const union op_reply *fi
     BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
     struct json_out j = {.out = &head};
     arg_encode(&op->reply, fields, &j);
+    if (head.failed || w->body.failed)
+        return replies_error(w->replies, w->token, &(struct err){ERR_SESSION_BUSY, NO_MEMORY});
     struct frame frame = {
         .type = FRAME_RESULT, .token = w->token, .head = buf_str(&head), .body = body};
     return add(w->replies, &frame);
@@ -111,7 +142,7 @@ int work_send_shelved(struct work *w, struct str bytes)
     struct frame piece = {
         .type = FRAME_SHELVED, .token = w->token, .body = {(const char *)&shelved, sizeof shelved}};
     w->shelved = true;
-    return frame_send(w->replies->fd, &piece, -1);
+    return send_alone(w->replies, &piece);
 }
 
 void replies_take_shelf_back(struct replies *r)

@@ -220,18 +220,18 @@ static bool make_room(struct scan *s, size_t filled)
 }
 
 /* UTF-16 is put into UTF-8 first, as a whole. */
-static void search_utf16(struct file *f, int fd, size_t filled)
+static int search_utf16(struct file *f, int fd, size_t filled)
 {
     struct scan *s = f->scan;
     BUF_AT_END struct buf text = BUF_INIT((size_t)2 * SCAN_LINE_MAX);
     for (ssize_t got = 1; got > 0; filled += (size_t)got) {
         if (!make_room(s, filled)) {
             s->long_lines++;
-            return;
+            return 0;
         }
         got = pread(fd, s->buf + filled, s->cap - filled, f->bytes);
         if (got < 0)
-            return;
+            return -errno;
         f->bytes += got;
     }
     struct str file = {s->buf, filled};
@@ -239,12 +239,13 @@ static void search_utf16(struct file *f, int fd, size_t filled)
     const size_t mark = 3;
     s->long_lines += text.failed;
     if (text.failed || text.len < mark)
-        return;
+        return 0;
     f->text = (struct matcher_text){text.data + mark, text.len - mark, false};
     if (finder_kinds(f->text.p, f->text.n) & FINDER_NUL)
         s->binary++;
     else
         search_window(f);
+    return 0;
 }
 
 /* A byte order mark is no part of the text. */
@@ -293,10 +294,8 @@ static int search_text(struct file *f, int fd, bool reads_whole)
         more = read_more(f, fd, reads_whole, &filled);
         if (more < 0)
             return more;
-        if (first && encoding_of((struct str){s->buf, filled}) != ENCODING_BYTES) {
-            search_utf16(f, fd, filled);
-            return 0;
-        }
+        if (first && encoding_of((struct str){s->buf, filled}) != ENCODING_BYTES)
+            return search_utf16(f, fd, filled);
         if (f->kinds & FINDER_NUL) {
             s->binary++;
             s->files -= first;

@@ -125,15 +125,23 @@ static bool take_batch(struct search *s, struct batch *b)
     return true;
 }
 
+/* Files that were not searched. */
+struct missed {
+    int64_t unreadable;
+    int shortage; /* errno: the machine lacked something, so the answer would not be the same the next time */
+};
+
 static void search_item(struct scan *scan, const struct batch *b, const struct item *item,
-                        int64_t *unreadable)
+                        struct missed *missed)
 {
     FD_AT_END int fd = beneath_open_child_any(item->folder->fd, b->names.data + item->name);
     struct str path = {b->names.data + item->path, item->path_length};
     int r = fd < 0 ? -errno : scan_file(scan, fd, item->folder->reads_whole, path);
     /* Gone since it was listed, or no file any more: then it is not there. */
-    if (r < 0 && r != -ENOENT && r != -ELOOP && r != -ESPIPE && r != -EISDIR && r != -ENXIO)
-        ++*unreadable;
+    if (r < 0 && err_is_shortage(-r))
+        missed->shortage = -r;
+    else if (r < 0 && !beneath_is_gone(-r) && r != -ESPIPE && r != -EISDIR && r != -ENXIO)
+        missed->unreadable++;
 }
 
 /* Of a batch that is more than there is room for: as many records as are wanted and fit. Lines behind the
@@ -199,23 +207,26 @@ static void give_batch(struct search *s, struct batch *b)
     pthread_cond_broadcast(&s->moved);
 }
 
-static void give_counts(struct search *s, const struct scan *scan, int64_t unreadable)
+static void give_counts(struct search *s, const struct scan *scan, const struct missed *missed)
 {
     s->reply.files += scan->files;
     s->reply.bytes += scan->bytes;
     s->reply.binary += scan->binary;
     s->reply.long_lines += scan->long_lines;
-    s->reply.unreadable += unreadable;
+    s->reply.unreadable += missed->unreadable;
+    struct err err;
+    if (missed->shortage && beneath_errno(&err, missed->shortage, s->q->path.p) < 0)
+        fail(s, &err);
 }
 
-static void search_batch(struct scan *scan, struct batch *b, int64_t *unreadable)
+static void search_batch(struct scan *scan, struct batch *b, struct missed *missed)
 {
     scan->out = &b->out;
     scan->matches = 0;
     for (size_t i = 0; i < b->count; i++) {
-        if (scan_stopped(scan) || scan->matches > scan->limit)
+        if (scan_stopped(scan) || scan->matches > scan->limit || missed->shortage)
             break;
-        search_item(scan, b, &b->items[i], unreadable);
+        search_item(scan, b, &b->items[i], missed);
     }
     leave_folders(b);
     b->matches = scan->matches;
@@ -237,10 +248,10 @@ static void take_lock(struct search *s)
 static void search_files(struct search *s)
 {
     struct scan scan;
-    int64_t unreadable = 0;
+    struct missed missed = {0};
     scan_init(&scan, s->matcher, s->q, &s->stop, s->w->cancelled);
     take_lock(s);
-    while (!atomic_load(&s->stop)) {
+    while (!atomic_load(&s->stop) && !missed.shortage) {
         if (s->next > s->next_done + AHEAD) {
             pthread_cond_wait(&s->moved, &s->lock);
             continue;
@@ -251,11 +262,11 @@ static void search_files(struct search *s)
             break;
         }
         pthread_mutex_unlock(&s->lock);
-        search_batch(&scan, b, &unreadable);
+        search_batch(&scan, b, &missed);
         take_lock(s);
         give_batch(s, b);
     }
-    give_counts(s, &scan, unreadable);
+    give_counts(s, &scan, &missed);
     pthread_cond_broadcast(&s->moved);
     pthread_mutex_unlock(&s->lock);
     scan_done(&scan);
@@ -323,7 +334,7 @@ static int search_one(struct search *s, const struct beneath_root *root, struct 
     int r = scan_file(&scan, fd, false, STR(""));
     b->matches = scan.matches;
     give_batch(s, b);
-    give_counts(s, &scan, 0);
+    give_counts(s, &scan, &(struct missed){0});
     scan_done(&scan);
     return r < 0 ? beneath_errno(err, -r, s->q->path.p) : 0;
 }

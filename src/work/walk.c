@@ -90,12 +90,28 @@ static int check_cancel(const struct walk *w, struct err *err)
     return err_set(err, ERR_CANCELLED, "the call was cancelled");
 }
 
-static unsigned char type_of(int dir, const struct dirent64 *d)
+/* What cannot be looked at is passed over, and that is told. Where the machine lacks something the walk ends: what it
+ * left out would depend on what else is running. */
+static int pass_over(struct walk *w, int error, struct err *err)
+{
+    if (error == 0 || beneath_is_gone(error))
+        return 0;
+    if (err_is_shortage(error))
+        return beneath_errno(err, error, w->path);
+    w->stats.unreadable++;
+    w->stats.cut |= error != EACCES && error != EPERM;
+    return 0;
+}
+
+static unsigned char type_of(struct walk *w, int dir, const struct dirent64 *d)
 {
     struct stat st;
     if (d->d_type != DT_UNKNOWN)
         return d->d_type;
-    return fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? IFTODT(st.st_mode) : DT_UNKNOWN;
+    if (fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return IFTODT(st.st_mode);
+    w->stats.cut |= !beneath_is_gone(errno);
+    return DT_UNKNOWN;
 }
 
 /* Folders of what others made. A search is not for them; a list shows what there is. */
@@ -198,7 +214,7 @@ static int read_names(struct walk *w, const struct level *level, unsigned *found
         for (ssize_t at = 0; at < got;) {
             const struct dirent64 *d = (const void *)(w->entries + at);
             at += d->d_reclen;
-            unsigned char type = type_of(fd, d);
+            unsigned char type = type_of(w, fd, d);
             *found |= noticed(d->d_name, type);
             if (wanted(w, fd, d->d_name, type))
                 add_name(w, d->d_name, type);
@@ -257,17 +273,14 @@ static int enter(struct walk *w, int fd, int *ret_error, struct err *err)
     if (level->end > first)
         qsort_r(items_of(w) + first, level->end - first, sizeof(struct item), compare,
                 w->names.data);
-    if (w->rules->ignore && found)
-        ignore_files_read(&level->ignores, &w->reader, fd, found, level->prefix);
+    int ignores = 0;
+    if (r == 0 && w->rules->ignore && found)
+        ignores = ignore_files_read(&level->ignores, &w->reader, fd, found, level->prefix);
+    if (r == 0 && pass_over(w, -ignores, err) < 0)
+        return -1;
     if (w->names.failed || w->items.failed)
         return err_set(err, ERR_OUTPUT_LIMIT, "the folders have too many entries for one answer");
     return r;
-}
-
-/* Gone, or something else by now: then it is not there. */
-static bool is_gone(int error)
-{
-    return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ESTALE;
 }
 
 static int go_into(struct walk *w, struct err *err)
@@ -280,15 +293,12 @@ static int go_into(struct walk *w, struct err *err)
     }
     const struct level *level = &w->levels[w->depth - 1];
     int fd = beneath_open_child(level->folder->fd, w->path + level->prefix);
-    if (fd < 0) {
-        w->stats.unreadable += !is_gone(errno);
-        return 0;
-    }
+    if (fd < 0)
+        return pass_over(w, errno, err);
     w->path[w->length++] = '/';
     if (enter(w, fd, &error, err) < 0)
         return -1;
-    w->stats.unreadable += error && !is_gone(error);
-    return 0;
+    return pass_over(w, error, err);
 }
 
 static bool matches(const struct glob *glob, struct str path, bool folder)
@@ -390,21 +400,24 @@ static void set_begin(struct walk *w, const char *path)
     w->length = n;
 }
 
-static void read_parents(struct walk *w, const struct beneath_root *root)
+static int read_parents(struct walk *w, const struct beneath_root *root, struct err *err)
 {
+    int r = 0;
     if (w->begin)
-        ignore_files_read(&w->ignores, &w->reader, root->fd, IGNORE_FOUND_ANY, 0);
-    for (size_t i = 0; i + 1 < w->begin; i++) {
+        r = ignore_files_read(&w->ignores, &w->reader, root->fd, IGNORE_FOUND_ANY, 0);
+    for (size_t i = 0; r == 0 && i + 1 < w->begin; i++) {
         FD_AT_END int fd = -1;
-        struct err err;
         if (w->path[i] != '/')
             continue;
         w->path[i] = '\0';
-        int r = beneath_open(root, w->path, O_PATH | O_DIRECTORY, &fd, &err);
+        int opened = beneath_open(root, w->path, O_PATH | O_DIRECTORY, &fd, err);
         w->path[i] = '/';
-        if (r == 0)
-            ignore_files_read(&w->ignores, &w->reader, fd, IGNORE_FOUND_ANY, i + 1);
+        if (opened < 0 && err->code == ERR_SESSION_BUSY)
+            return -1;
+        if (opened == 0)
+            r = ignore_files_read(&w->ignores, &w->reader, fd, IGNORE_FOUND_ANY, i + 1);
     }
+    return pass_over(w, -r, err);
 }
 
 static int begin(struct walk *w, const struct beneath_root *root, const char *path, struct err *err)
@@ -417,8 +430,8 @@ static int begin(struct walk *w, const struct beneath_root *root, const char *pa
         beneath_judge(root, path, &w->real, BENEATH_FOLDER | BENEATH_ONLY_READ, err) < 0)
         return -1;
     set_begin(w, path);
-    if (w->rules->ignore)
-        read_parents(w, root);
+    if (w->rules->ignore && read_parents(w, root, err) < 0)
+        return -1;
     if (enter(w, TAKE_FD(fd), &error, err) < 0)
         return -1;
     return error ? beneath_errno(err, error, path) : 0;

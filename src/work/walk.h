@@ -41,7 +41,7 @@ struct walk_entry {
 struct walk_stats {
     int64_t ignored;    /* entries that an ignore file named */
     int64_t unreadable; /* folders that could not be opened or read, and what is secret */
-    bool cut;           /* too deep, or too many names in one folder: not everything was seen */
+    bool cut; /* too deep, too many names in one folder, an error of the disk: not everything was seen */
 };
 
 struct walk;
@@ -53,7 +53,7 @@ struct walk *walk_new(const struct beneath_root *root, const char *path,
 void walk_free(struct walk *walk);
 
 /* 1 with an entry, 0 at the end, -1 with an error (CANCELLED among them). A folder below that cannot be
- * read is counted and passed by. */
+ * read is counted and passed by, but not for lack of descriptors or memory: that is SESSION_BUSY. */
 int walk_next(struct walk *walk, struct walk_entry *ret, struct err *err);
 const struct walk_stats *walk_stats(const struct walk *walk);
 

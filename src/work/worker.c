@@ -4,9 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -14,6 +12,7 @@
 #include "base/processor.h"
 #include "cell/frame.h"
 #include "cell/launcher.h"
+#include "work/large_body.h"
 #include "work/replies.h"
 #include "work/work.h"
 #ifdef SANDGATE_TEST_BROKEN_WORKER
@@ -51,6 +50,14 @@ struct slot {
     atomic_bool cancelled;
 };
 
+/* What a thread needs, made before it starts: it may be that there is no memory for another one. */
+struct thread {
+    struct worker *worker;
+    unsigned index;
+    char *buffer; /* FRAME_BYTES_MAX */
+    char *chunk;  /* WORK_CHUNK */
+};
+
 /* A message of several frames, kept until the last of its calls is done. */
 struct message {
     unsigned calls; /* under the lock */
@@ -61,7 +68,8 @@ struct message {
 struct received {
     struct message *message; /* NULL: the frame is in the buffer of the thread that received it */
     struct frame frame;
-    int fd;
+    int fd; /* FRAME_FD_LOST: it came, and there was no room for it */
+    bool cancelled;
 };
 
 struct worker {
@@ -76,20 +84,16 @@ struct worker {
     size_t inbox_room;
     struct replies replies;
     struct slot slots[THREADS_MAX];
-    unsigned threads;
-    bool started; /* all of them, not only the first */
-    int start_error;
-    unsigned busy; /* threads at a call; of several, one is always left to hear of cancels */
+    struct thread threads[THREADS_MAX];
+    unsigned wanted; /* threads */
+    pthread_mutex_t start_lock;
+    atomic_uint running; /* of them; more are started under start_lock */
+    unsigned busy;       /* threads at a call; of several, one is always left to hear of cancels */
     int help_fd;
-    atomic_uint waiting; /* threads that wait for the next call */
-    /* Cancels that came before their call was taken up. */
-    uint64_t early[64];
-    unsigned early_at;
-};
-
-struct thread {
-    struct worker *worker;
-    unsigned index;
+    /* One thread at a time receives, and sorts in what it received before another may: so a cancel finds its call in
+     * the inbox or in a slot, or the call is over. Both under the lock. */
+    bool receiving;
+    bool help_missed; /* somebody was called for while another thread was receiving */
 };
 
 const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links, struct err *err)
@@ -131,15 +135,10 @@ void work_use_guard(struct work *w, struct guard *guard)
     pthread_mutex_unlock(&w->worker->lock);
 }
 
-static void take_up(struct worker *worker, struct slot *slot, struct work *w, uint64_t token)
+static void take_up(struct worker *worker, struct work *w)
 {
     pthread_mutex_lock(&worker->lock);
-    slot->token = token;
     w->guard = guard_ref(worker->guard);
-    bool early = false;
-    for (unsigned i = 0; i < ARRAY_LEN(worker->early); i++)
-        early |= worker->early[i] == token;
-    atomic_store(&slot->cancelled, early);
     pthread_mutex_unlock(&worker->lock);
 }
 
@@ -153,18 +152,18 @@ static void put_down(struct worker *worker, struct slot *slot, struct work *w)
     replies_leave_shelf(w);
 }
 
+/* A call that is neither in the inbox nor in a slot has been answered. */
 static void cancel(struct worker *worker, uint64_t token)
 {
     pthread_mutex_lock(&worker->lock);
-    bool found = false;
-    for (unsigned i = 0; i < worker->threads; i++) {
-        if (worker->slots[i].token == token) {
+    for (unsigned i = 0; i < worker->wanted; i++) {
+        if (worker->slots[i].token == token)
             atomic_store(&worker->slots[i].cancelled, true);
-            found = true;
-        }
     }
-    if (!found)
-        worker->early[worker->early_at++ % ARRAY_LEN(worker->early)] = token;
+    for (size_t i = worker->inbox_first; i < worker->inbox_end; i++) {
+        if (worker->inbox[i].frame.token == token)
+            worker->inbox[i].cancelled = true;
+    }
     pthread_mutex_unlock(&worker->lock);
 }
 
@@ -177,54 +176,41 @@ static const struct op *find_op(struct str name)
     return NULL;
 }
 
-/* A body too large for a frame comes as a sealed memory file. */
-struct mapping {
-    void *at;
-    size_t n;
-};
-
-static void mapping_done(struct mapping *m)
-{
-    if (m->at)
-        munmap(m->at, m->n);
-}
-
-static int map_body(int fd, struct mapping *ret, struct err *err)
-{
-    struct stat st;
-    if (fstat(fd, &st) < 0 || st.st_size < 0)
-        return err_set(err, ERR_INTERNAL, "reading the content: %s", strerror(errno));
-    if (st.st_size == 0)
-        return 0;
-    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (at == MAP_FAILED)
-        return err_set(err, ERR_INTERNAL, "reading the content: %s", strerror(errno));
-    *ret = (struct mapping){at, (size_t)st.st_size};
-    return 0;
-}
-
 static void *serve(void *arg);
 
-/* What the gate asks for itself, before others ask and before commands run, is done sooner without them. 0 or
- * -errno. */
-static int start_others(struct worker *worker)
+static bool make_room(struct thread *thread, struct worker *worker, unsigned index)
 {
-    static struct thread threads[THREADS_MAX];
-    if (worker->started)
-        return worker->start_error;
-    worker->started = true;
+    thread->worker = worker;
+    thread->index = index;
+    if (!thread->buffer)
+        thread->buffer = malloc(FRAME_BYTES_MAX);
+    if (!thread->chunk)
+        thread->chunk = malloc(WORK_CHUNK);
+    return thread->buffer && thread->chunk;
+}
+
+/* What the gate asks for itself, before others ask and before commands run, is done sooner without them. False:
+ * there is no thread that could hear of a cancel; one call later there may be. */
+static bool start_others(struct worker *worker)
+{
+    if (atomic_load(&worker->running) == worker->wanted)
+        return true;
+    pthread_mutex_lock(&worker->start_lock);
     pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    int r = 0;
-    for (unsigned i = 1; r == 0 && i < worker->threads; i++) {
+    bool more = pthread_attr_init(&attr) == 0;
+    bool ready = more && pthread_attr_setstacksize(&attr, STACK_BYTES) == 0;
+    for (unsigned i = atomic_load(&worker->running); ready && i < worker->wanted; i++) {
         pthread_t id;
-        threads[i] = (struct thread){worker, i};
-        r = -pthread_create(&id, &attr, serve, &threads[i]);
+        struct thread *thread = &worker->threads[i];
+        ready = make_room(thread, worker, i) && pthread_create(&id, &attr, serve, thread) == 0;
+        if (ready)
+            atomic_fetch_add(&worker->running, 1);
     }
-    pthread_attr_destroy(&attr);
-    worker->start_error = r;
-    return r;
+    if (more)
+        pthread_attr_destroy(&attr);
+    bool enough = worker->wanted == 1 || atomic_load(&worker->running) > 1;
+    pthread_mutex_unlock(&worker->start_lock);
+    return enough;
 }
 
 static int serve_call(struct worker *worker, struct work *w, const struct frame *frame, int body_fd)
@@ -239,16 +225,18 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
         return replies_error(&worker->replies, frame->token, &err);
     }
     yyjson_val *root = yyjson_doc_get_root(doc);
-    if (!yyjson_get_bool(yyjson_obj_get(root, "quick")) && start_others(worker) < 0)
-        return -EAGAIN;
+    if (!yyjson_get_bool(yyjson_obj_get(root, "quick")) && !start_others(worker)) {
+        err_set(&err, ERR_SESSION_BUSY, "the cell cannot start a second thread; try again");
+        return replies_error(&worker->replies, frame->token, &err);
+    }
     const struct op *op = find_op(json_str(yyjson_obj_get(root, "op")));
-    CLEANUP(mapping_done) struct mapping mapping = {0};
+    CLEANUP(large_body_done) struct large_body large = {0};
     int r = op ? 0 : err_set(&err, ERR_INTERNAL, "an operation the worker does not know");
     if (r == 0)
         r = arg_decode(&op->request, true, yyjson_obj_get(root, "args"), &request, &err);
-    if (r == 0 && body_fd >= 0)
-        r = map_body(body_fd, &mapping, &err);
-    struct str body = mapping.at ? (struct str){mapping.at, mapping.n} : frame->body;
+    if (r == 0 && body_fd != -1)
+        r = large_body_map(body_fd, &large, &err);
+    struct str body = large.at ? (struct str){large.at, large.n} : frame->body;
     buf_reset(&w->body, BODY_KEEP);
     processor_follow((uint32_t)yyjson_get_uint(yyjson_obj_get(root, "processor")));
     w->gate = (uint32_t)yyjson_get_uint(yyjson_obj_get(root, "gate"));
@@ -274,6 +262,12 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     return replies_result(w, op, &fields);
 }
 
+static void call_for_help(void)
+{
+    /* When the queue is full there is help enough. */
+    (void)!send(CELL_HELP_SEND_FD, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 void work_slow(struct work *w)
 {
     if (w->slow)
@@ -282,22 +276,26 @@ void work_slow(struct work *w)
     start_others(w->worker);
     processor_avoid(w->gate);
     replies_flush(w->replies);
-    /* When the queue is full there is help enough. */
-    (void)!send(CELL_HELP_SEND_FD, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    call_for_help();
 }
 
 /* Under the lock. */
-static bool become_busy(struct worker *worker)
+static bool become_busy(struct worker *worker, struct slot *slot, const struct received *call)
 {
-    bool may = worker->threads == 1 || worker->busy + 1 < worker->threads;
-    worker->busy += may;
-    return may;
+    unsigned running = atomic_load(&worker->running);
+    if (running > 1 && worker->busy + 1 >= running)
+        return false;
+    worker->busy++;
+    slot->token = call->frame.token;
+    atomic_store(&slot->cancelled, call->cancelled);
+    return true;
 }
 
-static bool take_from_inbox(struct worker *worker, struct received *ret)
+static bool take_from_inbox(struct worker *worker, struct slot *slot, struct received *ret)
 {
     pthread_mutex_lock(&worker->lock);
-    bool found = worker->inbox_first < worker->inbox_end && become_busy(worker);
+    bool found = worker->inbox_first < worker->inbox_end &&
+                 become_busy(worker, slot, &worker->inbox[worker->inbox_first]);
     if (found)
         *ret = worker->inbox[worker->inbox_first++];
     if (worker->inbox_first == worker->inbox_end)
@@ -306,10 +304,10 @@ static bool take_from_inbox(struct worker *worker, struct received *ret)
     return found;
 }
 
-static bool take_at_once(struct worker *worker)
+static bool take_at_once(struct worker *worker, struct slot *slot, const struct received *call)
 {
     pthread_mutex_lock(&worker->lock);
-    bool may = become_busy(worker);
+    bool may = become_busy(worker, slot, call);
     pthread_mutex_unlock(&worker->lock);
     return may;
 }
@@ -322,7 +320,7 @@ static void put_into_inbox(struct worker *worker, struct message *message, struc
         worker->inbox_room = worker->inbox_room ? 2 * worker->inbox_room : 64;
         worker->inbox = mem_grow(worker->inbox, worker->inbox_room, sizeof *worker->inbox);
     }
-    worker->inbox[worker->inbox_end++] = (struct received){message, frame, fd};
+    worker->inbox[worker->inbox_end++] = (struct received){message, frame, fd, false};
     message->calls++;
     pthread_mutex_unlock(&worker->lock);
 }
@@ -341,11 +339,12 @@ static void let_go(struct worker *worker, struct received *call)
 
 /* Cancels and the like are done at once, calls go to the inbox, where any thread finds them. True when the message is
  * one call, which the thread that received it can take as it is, unless all others are busy. */
-static bool sort_in(struct worker *worker, const char *buffer, size_t n, struct received *ret)
+static bool sort_in(struct worker *worker, struct slot *slot, const char *buffer, size_t n,
+                    struct received *ret)
 {
     struct str rest = {buffer, n};
     frame_next(&rest, &ret->frame);
-    if (rest.n == 0 && ret->frame.type == FRAME_CALL && take_at_once(worker))
+    if (rest.n == 0 && ret->frame.type == FRAME_CALL && take_at_once(worker, slot, ret))
         return true;
     struct message *message = mem_zero(sizeof *message + n);
     memcpy(message->bytes, buffer, n);
@@ -359,34 +358,59 @@ static bool sort_in(struct worker *worker, const char *buffer, size_t n, struct 
         else if (frame.type == FRAME_CALL)
             put_into_inbox(worker, message, frame, TAKE_FD(ret->fd));
     }
-    let_go(worker, &(struct received){message, {0}, -1});
+    let_go(worker, &(struct received){message, {0}, -1, false});
     return false;
+}
+
+/* `called`: somebody asked for one more thread, and this is the one that was woken. */
+static bool begin_receiving(struct worker *worker, bool called)
+{
+    pthread_mutex_lock(&worker->lock);
+    bool may = !worker->receiving;
+    worker->receiving = true;
+    worker->help_missed |= !may && called;
+    pthread_mutex_unlock(&worker->lock);
+    return may;
+}
+
+/* `busy`: with a call. Whoever was called for meanwhile went to sleep again, because this thread was receiving. */
+static void end_receiving(struct worker *worker, bool busy)
+{
+    pthread_mutex_lock(&worker->lock);
+    bool missed = busy && worker->help_missed;
+    worker->receiving = false;
+    worker->help_missed = false;
+    pthread_mutex_unlock(&worker->lock);
+    if (missed)
+        call_for_help();
 }
 
 /* One thread waits for calls: always the one that was last awake, whose memory is still warm. The others
  * stand by until a call turns out to be slow, which its own thread says (work_slow) or the gate
  * notices. 1 with a call, 0 or -errno at the end. */
-static int next_call(struct worker *worker, char *buffer, struct received *ret)
+static int next_call(struct worker *worker, struct slot *slot, char *buffer, struct received *ret)
 {
-    for (;;) {
-        if (take_from_inbox(worker, ret))
+    for (bool called = false;;) {
+        if (take_from_inbox(worker, slot, ret))
             return 1;
         int r = replies_flush(&worker->replies);
         if (r < 0)
             return r;
         char one;
-        if (atomic_load(&worker->waiting) > 0) {
-            if (read(worker->help_fd, &one, sizeof one) < 0 && errno != EINTR)
+        if (!begin_receiving(worker, called)) {
+            called = read(worker->help_fd, &one, sizeof one) == 1;
+            if (!called && errno != EINTR)
                 return -errno;
             continue;
         }
         *ret = (struct received){.fd = -1};
-        atomic_fetch_add(&worker->waiting, 1);
         ssize_t n = message_receive(worker->fd, buffer, 0, &ret->fd);
-        atomic_fetch_sub(&worker->waiting, 1);
+        bool taken = n > 0 && sort_in(worker, slot, buffer, (size_t)n, ret);
+        end_receiving(worker, taken);
+        called = false;
         if (n <= 0)
             return (int)n;
-        if (sort_in(worker, buffer, (size_t)n, ret))
+        if (taken)
             return 1;
         fd_closep(&ret->fd);
     }
@@ -397,34 +421,35 @@ static void *serve(void *arg)
     struct thread *thread = arg;
     struct worker *worker = thread->worker;
     struct slot *slot = &worker->slots[thread->index];
-    char *buffer = mem_zero(FRAME_BYTES_MAX);
     struct work w = {.roots = worker->roots,
                      .n_roots = worker->n_roots,
                      .cancelled = &slot->cancelled,
                      .replies = &worker->replies,
                      .worker = worker,
-                     .chunk = mem_zero(WORK_CHUNK)};
+                     .chunk = thread->chunk};
     buf_init(&w.body, BODY_MAX);
     for (int r = 0; r >= 0;) {
         struct received call = {.fd = -1};
-        r = next_call(worker, buffer, &call);
+        r = next_call(worker, slot, thread->buffer, &call);
         if (r <= 0)
             break;
-        take_up(worker, slot, &w, call.frame.token);
+        take_up(worker, &w);
         r = serve_call(worker, &w, &call.frame, call.fd);
         put_down(worker, slot, &w);
         let_go(worker, &call);
     }
     buf_done(&w.body);
-    free(w.chunk);
-    free(buffer);
+    free(TAKE_PTR(thread->chunk));
+    free(TAKE_PTR(thread->buffer));
     return NULL;
 }
 
 int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, struct shelf shelf)
 {
-    static struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    struct thread first = {&worker, 0};
+    static struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                   .start_lock = PTHREAD_MUTEX_INITIALIZER};
+    if (!make_room(&worker.threads[0], &worker, 0))
+        return 1;
     worker.fd = work_fd;
     replies_init(&worker.replies, work_fd, shelf);
     worker.help_fd = CELL_HELP_FD;
@@ -432,8 +457,9 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, str
     for (size_t i = 0; i < spec->n_roots; i++)
         worker.roots[i] = (struct beneath_root){roots[i], spec->roots[i].inside,
                                                 spec->roots[i].host, spec->roots[i].writable};
-    worker.threads = spec->threads < THREADS_MAX ? spec->threads : THREADS_MAX;
-    serve(&first);
+    worker.wanted = spec->threads < THREADS_MAX ? spec->threads : THREADS_MAX;
+    atomic_store(&worker.running, 1);
+    serve(&worker.threads[0]);
     replies_done(&worker.replies);
     pthread_mutex_lock(&worker.lock);
     guard_unref(TAKE_PTR(worker.guard));

@@ -333,13 +333,18 @@ int work_sweep(struct work *w, const union op_request *request, struct str body,
         return -1;
     dir = place.dir;
     FD_AT_END int listing = beneath_reopen_dir(dir);
+    if (listing < 0)
+        return beneath_errno(err, errno, q->path.p);
     reply->sweep.removed = 0;
-    for (ssize_t got; listing >= 0 && (got = getdents64(listing, w->chunk, WORK_CHUNK)) > 0;) {
+    for (ssize_t got; (got = getdents64(listing, w->chunk, WORK_CHUNK)) > 0;) {
         for (ssize_t at = 0; at < got;) {
             const struct dirent64 *d = (const void *)(w->chunk + at);
             at += d->d_reclen;
-            if (is_left_over(dir, d->d_name, q->tag))
-                work_remove_tree(w, dir, d->d_name, &reply->sweep.removed);
+            if (!is_left_over(dir, d->d_name, q->tag))
+                continue;
+            int r = work_remove_tree(w, dir, d->d_name, &reply->sweep.removed);
+            if (err_is_shortage(-r))
+                return beneath_errno(err, -r, q->path.p);
         }
     }
     return 0;

@@ -1,0 +1,18 @@
+/* What a call carries that is too large for a frame: a sealed memory file. */
+#ifndef SANDGATE_WORK_LARGE_BODY_H
+#define SANDGATE_WORK_LARGE_BODY_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct large_body {
+    void *at; /* NULL: nothing is mapped */
+    size_t n;
+};
+
+/* `fd` may be FRAME_FD_LOST. */
+int large_body_map(int fd, struct large_body *ret, struct err *err);
+void large_body_done(struct large_body *body);
+
+#endif
