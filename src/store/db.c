@@ -427,9 +427,11 @@ int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err)
     char link[64];
     char path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", state_fd);
-    ssize_t n = readlink(link, path, sizeof path - sizeof NAME - 1);
+    size_t room = sizeof path - sizeof "/" NAME;
+    ssize_t n = readlink(link, path, room);
     int r = SQLITE_CANTOPEN;
-    if (n > 0) {
+    /* A link that fills the room may have been cut: it would name some other folder. */
+    if (n > 0 && (size_t)n < room) {
         snprintf(path + n, sizeof path - (size_t)n, "/" NAME);
         r = sqlite3_open_v2(path, &db->handle,
                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
