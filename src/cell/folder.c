@@ -40,7 +40,7 @@ static bool follow(char path[PATH_TEXT_MAX], size_t end)
     char target[PATH_TEXT_MAX];
     char rest[PATH_TEXT_MAX];
     char whole[3 * PATH_TEXT_MAX];
-    snprintf(rest, sizeof rest, "%s", path + end);
+    memcpy(rest, path + end, strlen(path + end) + 1);
     path[end] = '\0';
     ssize_t n = readlink(path, target, sizeof target - 1);
     if (n < 0) {
@@ -63,9 +63,14 @@ static bool follow(char path[PATH_TEXT_MAX], size_t end)
 static NOINLINE bool leads_out(const char *cwd, const char *beneath)
 {
     char path[PATH_TEXT_MAX];
-    snprintf(path, sizeof path, "%s", cwd);
+    size_t length = strlen(cwd);
+    if (length >= sizeof path)
+        return false;
+    memcpy(path, cwd, length + 1);
     tidy(path);
-    size_t from = strlen(beneath);
+    size_t from = path_prefix_length(beneath);
+    if (!path_beneath((struct str){path, strlen(path)}, beneath))
+        return true;
     for (unsigned links = 0; links < LINKS_MAX; links++) {
         bool followed = false;
         for (size_t end = from; path[end] && !followed;) {

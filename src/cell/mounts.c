@@ -122,7 +122,12 @@ static int take_slot(const struct step *step, const struct cell_spec *spec, stru
 static int make_folders(const char *path, struct err *err)
 {
     char partial[PATH_TEXT_MAX];
-    snprintf(partial, sizeof partial, "%s", path);
+    size_t length = strlen(path);
+    if (length == 0 || length >= sizeof partial) {
+        errno = length ? ENAMETOOLONG : ENOENT;
+        return failed(err, "making", path);
+    }
+    memcpy(partial, path, length + 1);
     for (char *at = partial + 1; *at; at++) {
         if (*at != '/')
             continue;
@@ -351,8 +356,9 @@ void mounts_look_at_system(struct place places[PLACES_MAX], size_t *ret_count)
             place->kind = PLACE_FOLDER;
         if (!S_ISLNK(st.st_mode))
             continue;
-        ssize_t length = readlink(place->path, place->target, sizeof place->target - 1);
-        if (length > 0)
+        ssize_t length = readlink(place->path, place->target, sizeof place->target);
+        /* One that fills the room may have been cut, and would lead somewhere else. */
+        if (length > 0 && (size_t)length < sizeof place->target)
             place->kind = PLACE_LINK;
     }
     *ret_count = n;

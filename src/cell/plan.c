@@ -78,8 +78,9 @@ static void make_link(struct plan *plan, const char *target, const char *path)
  * be renamed and another made in its place. */
 static void protect(struct plan *plan, const char *root, const char *folder)
 {
-    FREE_AT_END char *path = mem_format("%s/%s", relative(root), folder);
-    for (char *at = path + strlen(relative(root)) + 1; (at = strchr(at, '/')); at++) {
+    const char *way = relative(root);
+    FREE_AT_END char *path = mem_format("%s%s%s", way, *way ? "/" : "", folder);
+    for (char *at = path + strlen(way) + (*way != '\0'); (at = strchr(at, '/')); at++) {
         *at = '\0';
         add(plan, STEP_PIN)->to = mem_dup(path);
         *at = '/';

@@ -19,7 +19,29 @@ static int outside(struct err *err, struct str text, const char *reason)
     return err_reason(err, reason);
 }
 
-/* Joins the components of text into ret, dropping empty ones and `.`; counts depth. */
+static int too_long(struct err *err)
+{
+    return err_field(err, "path",
+                     "the path is longer than %d bytes once it is joined to its folder",
+                     PATH_TEXT_MAX - 1);
+}
+
+/* Appends one component and a NUL; -1 where both do not fit. */
+static int append_component(struct path *path, size_t *length, struct str name)
+{
+    size_t slash = *length ? 1 : 0;
+    if (name.n >= sizeof path->text - *length - slash)
+        return -1;
+    if (slash)
+        path->text[(*length)++] = '/';
+    memcpy(path->text + *length, name.p, name.n);
+    *length += name.n;
+    path->text[*length] = '\0';
+    return 0;
+}
+
+/* Joins the components of text into ret, dropping empty ones and `.`; counts depth. The text may be longer than
+ * what ret holds. */
 static int normalise(struct str text, struct str whole, bool parents, struct path *ret,
                      struct err *err)
 {
@@ -39,14 +61,11 @@ static int normalise(struct str text, struct str whole, bool parents, struct pat
         if (n > PATH_NAME_MAX)
             return err_field(err, "path", "a name in the path is %zu bytes long, at most %d", n,
                              PATH_NAME_MAX);
-        if (out)
-            ret->text[out++] = '/';
-        memcpy(ret->text + out, name, n);
-        out += n;
+        if (append_component(ret, &out, (struct str){name, n}) < 0)
+            return too_long(err);
     }
     if (out == 0)
-        ret->text[out++] = '.';
-    ret->text[out] = '\0';
+        append_component(ret, &out, STR("."));
     return 0;
 }
 
@@ -139,7 +158,7 @@ int path_in_folders(struct str text, const char *base, const struct root *roots,
     bool absolute = text.n && text.p[0] == '/';
     if ((!absolute && resolve((struct str){base, strlen(base)}, whole, &length) < 0) ||
         resolve(text, whole, &length) < 0)
-        return err_field(err, "path", "the path is too long");
+        return too_long(err);
     struct str full = {whole, length};
     if (length == 0)
         full = STR("/");
@@ -190,7 +209,7 @@ static int no_mount(struct err *err, struct str text, const struct root *roots, 
                                  roots[i].name);
     err_set(err, ERR_PATH_OUTSIDE_WORKSPACE,
             "path `%.*s` does not begin with a mount of this run; there are: %s",
-            (int)(text.n > SHOWN ? SHOWN : text.n), text.p, known);
+            (int)utf8_cut(text.p, text.n > SHOWN ? SHOWN : text.n), text.p, known);
     return err_reason(err, is_absolute(text) ? "absolute_path" : "unknown_mount");
 }
 

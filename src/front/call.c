@@ -124,36 +124,40 @@ static int run_here(const struct gate_options *go, const char *tool, struct str 
     return one->status;
 }
 
-/* The answer of a call that never got a gate. */
 static int answer_failure(const struct gate_options *go, const char *tool, const struct err *err,
                           struct one_call *one)
 {
-    static struct workplace nowhere = {.tier = "none", .session_id = ""};
-    struct call *call = call_new();
-    call->name = mem_dup(tool);
-    call->dialect = go->dialect;
-    call->workplace = &nowhere;
-    call->failed = true;
-    call->err = *err;
+    struct call *call = front_failed_call(go->dialect, tool, err);
     call->front = one;
     print_answer(call);
     return one->status;
 }
 
+/* An owner may end before it has the call: then the session is free, or has another owner. */
+#define OWNERS_MAX 10
+
 static int run_in_session(const struct options *o, struct gate_options *go, struct str arguments,
                           struct one_call *one)
 {
     struct err err;
-    CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
-    FD_AT_END int owner = -1;
-    int r = front_take_session(o, true, &named, &owner, &err);
-    if (r < 0)
-        return err.code == ERR_INVALID_ARGUMENTS ? front_usage_error(&err)
-                                                 : answer_failure(go, o->words[0], &err, one);
-    if (r == 0)
-        return forward_one(owner, one->format, o->words[0], arguments);
-    front_use_session(go, &named);
-    return run_here(go, o->words[0], arguments, one);
+    for (int i = 0; i < OWNERS_MAX; i++) {
+        CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
+        FD_AT_END int owner = -1;
+        int r = front_take_session(o, true, &named, &owner, &err);
+        if (r < 0)
+            return err.code == ERR_INVALID_ARGUMENTS ? front_usage_error(&err)
+                                                     : answer_failure(go, o->words[0], &err, one);
+        if (r > 0) {
+            front_use_session(go, &named);
+            return run_here(go, o->words[0], arguments, one);
+        }
+        r = forward_one(owner, one->format, o->words[0], arguments, &one->status, &err);
+        if (r <= 0)
+            return r == 0 ? one->status : answer_failure(go, o->words[0], &err, one);
+    }
+    err_set(&err, ERR_SESSION_BUSY,
+            "the session's owners end before they take the call; try again");
+    return answer_failure(go, o->words[0], &err, one);
 }
 
 int front_call(int argc, char *const *argv)

@@ -25,9 +25,13 @@ void forward_close(struct forward *forward);
  * leads to the owner; -1: SESSION_BUSY or another error. */
 int forward_reach(struct named *named, const struct options *options, bool once, int *ret_socket,
                   struct err *err);
-/* Passes standard input on and answers back until both are at their end; the exit status. */
-int forward_relay(int socket);
-/* Passes one call on and prints its answer; the exit status. */
-int forward_one(int socket, enum format_id format, const char *tool, struct str arguments);
+/* Passes standard input on and answers back until both are at their end; the exit status. Calls that the owner did not
+ * answer before it ended are answered INTERRUPTED. *ret_again: the owner died and there may be more to come, for which
+ * the session is to be taken over. */
+int guest_relay(int socket, enum format_id format, const struct dialect *dialect, bool *ret_again);
+/* Passes one call on and prints its answer: 0 with the exit status; 1: the owner ended before it had the call; -1 with
+ * INTERRUPTED: it ended before it answered. */
+int forward_one(int socket, enum format_id format, const char *tool, struct str arguments,
+                int *ret_status, struct err *err);
 
 #endif

@@ -91,6 +91,19 @@ void front_use_session(struct gate_options *go, const struct named *named)
     go->session = named->id;
 }
 
+struct call *front_failed_call(const struct dialect *dialect, const char *tool,
+                               const struct err *err)
+{
+    static struct workplace nowhere = {.tier = "none", .session_id = ""};
+    struct call *call = call_new();
+    call->name = mem_dup(tool);
+    call->dialect = dialect;
+    call->workplace = &nowhere;
+    call->failed = true;
+    call->err = *err;
+    return call;
+}
+
 int front_status_of(const struct call *call)
 {
     if (!call->failed)

@@ -35,6 +35,9 @@ int front_take_session(const struct options *o, bool once, struct named *ret, in
                        struct err *err);
 /* The session's folder takes the place of --workspace or --project. */
 void front_use_session(struct gate_options *go, const struct named *named);
+/* A call that never got a gate, to be answered with this error; the tool's name may be NULL. Free it. */
+struct call *front_failed_call(const struct dialect *dialect, const char *tool,
+                               const struct err *err);
 /* How `call` exits after this answer. */
 int front_status_of(const struct call *call);
 /* Prints the error on standard error and returns EXIT_USAGE. */

@@ -326,6 +326,8 @@ static void start_reading(struct lines *l)
 void lines_stop(struct lines *l, const char *why)
 {
     stop_reading(l);
+    if (l->user->stopped)
+        l->user->stopped(l->self);
     l->input_over = true;
     buf_reset(&l->partial, 0);
     buf_reset(&l->held, 0);

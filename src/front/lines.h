@@ -15,6 +15,8 @@ struct lines_user {
     void (*too_long)(void *self, size_t max);
     /* Before a turn's answers go out: what was held back may be written now. NULL: nothing is. */
     void (*before_send)(void *self);
+    /* lines_stop is called: the last that can be written before what it brings. NULL: nothing is. */
+    void (*stopped)(void *self);
     /* When lines_free is called, while the gate is still there. NULL: nothing to do. */
     void (*leave)(void *self);
     void (*free)(void *self);

@@ -35,8 +35,9 @@ static struct lines *start(struct gate *gate, const void *how, int in_fd, int ou
     return talk_start(gate, how, in_fd, out_fd, ended, arg);
 }
 
-static int serve_session(const struct options *o, struct gate_options *go,
-                         const struct talk_options *how)
+/* *ret_again: as guest_relay has it. */
+static int serve_once(const struct options *o, struct gate_options *go,
+                      const struct talk_options *how, bool *ret_again)
 {
     struct err err;
     CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
@@ -53,9 +54,21 @@ static int serve_session(const struct options *o, struct gate_options *go,
     if (r < 0)
         return front_usage_error(&err);
     if (r == 0)
-        return forward_relay(owner);
+        return guest_relay(owner, how->format, go->dialect, ret_again);
     front_use_session(go, &named);
     return longlived_run(go, &named, start, how);
+}
+
+static int serve_session(const struct options *o, struct gate_options *go,
+                         const struct talk_options *how)
+{
+    int worst = EXIT_OK;
+    for (bool again = true; again;) {
+        again = false;
+        int status = serve_once(o, go, how, &again);
+        worst = status > worst ? status : worst;
+    }
+    return worst;
 }
 
 int front_stdio(int argc, char *const *argv)

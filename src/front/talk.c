@@ -1,9 +1,11 @@
 #include "front/talk.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "front/forward_path.h"
 #include "front/front.h"
 #include "front/hello.h"
 #include "front/live.h"
@@ -18,6 +20,9 @@ struct talk {
     char *agent;
     bool hello;                     /* the first line is still to come and is no call */
     bool once;                      /* the exit status follows the answer */
+    bool marks;                     /* the number of its line stands before the answer */
+    bool goodbye;                   /* was said */
+    uint64_t taken;                 /* lines so far */
     bool printed;                   /* commands have, in this turn */
     struct talk_approver *approver; /* NULL: these lines approve nothing */
 };
@@ -25,6 +30,7 @@ struct talk {
 struct pending {
     struct lines_call base;
     struct talk *talk;
+    uint64_t number; /* of its line */
     struct request request;
     struct live live;
 };
@@ -53,12 +59,24 @@ static void before_send(void *self)
         live_flush(&((struct pending *)c)->live);
 }
 
+static void write_mark(struct talk *t, uint64_t number, bool answer)
+{
+    struct buf *out = t->marks ? lines_begin_answer(t->lines) : NULL;
+    if (!out)
+        return;
+    buf_addf(out, "%c%" PRIu64, FORWARD_MARK, number);
+    if (!answer)
+        buf_add_char(out, FORWARD_NO_ANSWER);
+    lines_end_answer(t->lines);
+}
+
 static void answered(struct call *call)
 {
     struct pending *p = call->front;
     struct talk *t = p->talk;
     lines_drop(&p->base);
     live_end(&p->live);
+    write_mark(t, p->number, true);
     struct buf *out = lines_begin_answer(t->lines);
     if (out) {
         format_write(t->format, &p->request, call, false, out);
@@ -121,6 +139,7 @@ static struct pending *pending_new(struct talk *t)
 {
     struct pending *p = mem_zero(sizeof *p);
     p->talk = t;
+    p->number = t->taken;
     p->base.call = gate_call_new(t->gate);
     p->base.call->dialect = t->dialect;
     live_init(&p->live, t->lines, tell, p);
@@ -140,11 +159,14 @@ static void take_hello(struct talk *t, struct str line)
         t->format = hello.format;
         t->agent = hello.agent;
         t->once = hello.once;
+        t->marks = hello.marks;
     }
     struct json_out j = {.out = lines_begin_answer(t->lines)};
     if (j.out) {
         jo_open(&j, '{');
         jo_ktext(&j, ok ? "hello" : "error", ok ? "ok" : err.message);
+        if (t->marks)
+            jo_kbool(&j, "marks", true);
         jo_close(&j, '}');
         lines_end_answer(t->lines);
     }
@@ -182,12 +204,15 @@ static void take(void *self, struct str line)
         take_hello(t, line);
         return;
     }
+    t->taken++;
     if (line.n > 10 && line.n < 4096 &&
         memmem(line.p, line.n < 64 ? line.n : 64, "\"cancel\"", 8)) {
         JSON_AT_END yyjson_doc *doc = NULL;
         if (json_parse(line.p, line.n, line.n, JSON_STRICT, &doc, NULL) == 0 &&
-            take_cancel(t, yyjson_doc_get_root(doc)))
+            take_cancel(t, yyjson_doc_get_root(doc))) {
+            write_mark(t, t->taken, false);
             return;
+        }
     }
     if (talk_approver_take(t->approver, line)) {
         if (!t->approver)
@@ -201,10 +226,22 @@ static void take(void *self, struct str line)
 static void too_long(void *self, size_t max)
 {
     struct talk *t = self;
+    t->taken++;
     struct pending *p = pending_new(t);
     err_set(&p->base.call->err, ERR_TOO_LARGE, "the line is longer than %zu bytes; it was not read",
             max);
     submit(t, p, -1);
+}
+
+static void stopped(void *self)
+{
+    struct talk *t = self;
+    struct buf *out = t->marks && !t->goodbye ? lines_begin_answer(t->lines) : NULL;
+    t->goodbye = true;
+    if (!out)
+        return;
+    buf_addf(out, "%c%c", FORWARD_MARK, FORWARD_GOODBYE);
+    lines_end_answer(t->lines);
 }
 
 static void leave(void *self)
@@ -224,6 +261,7 @@ static const struct lines_user talk_user = {
     .take = take,
     .too_long = too_long,
     .before_send = before_send,
+    .stopped = stopped,
     .leave = leave,
     .free = talk_free,
     .copies = 1,

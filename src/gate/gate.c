@@ -118,6 +118,7 @@ static int open_audit(struct gate *gate, struct err *err)
         .anchor = gate->anchor,
         .anchor_ms = (unsigned)config_int(gate->config, "audit.anchorMs"),
         .warn = warn,
+        .db = keeper_db(gate->keeper),
     };
     if (audit_open(&gate->audit, &gate->loop, gate->state_fd, &options, err) < 0)
         return -1;

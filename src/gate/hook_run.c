@@ -207,7 +207,11 @@ static int make_folder(const struct config *config, int state_fd, char host[PATH
     if (fd < 0 || (geteuid() == 0 && fchown(fd, uid, uid) < 0))
         return err_set(err, ERR_INTERNAL, "the state folder's " FOLDER ": %s", strerror(errno));
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(link, host, PATH_MAX - 1);
+    ssize_t n = readlink(link, host, PATH_MAX);
+    if (n == PATH_MAX) {
+        errno = ENAMETOOLONG;
+        n = -1;
+    }
     if (n <= 0)
         return err_set(err, ERR_INTERNAL, "the state folder's " FOLDER ": %s", strerror(errno));
     host[n] = '\0';

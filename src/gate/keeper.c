@@ -266,6 +266,11 @@ int keeper_new(struct keeper **ret_keeper, const struct keeper_options *options,
     return 0;
 }
 
+struct db *keeper_db(struct keeper *k)
+{
+    return k->db;
+}
+
 void keeper_use_audit(struct keeper *k, struct audit *audit)
 {
     k->audit = audit;

@@ -25,6 +25,8 @@ struct keeper_options {
 /* Refuses rules that are wrong and a state that cannot be used. */
 int keeper_new(struct keeper **ret_keeper, const struct keeper_options *options, struct err *err);
 /* Where approvals are recorded; to be set before the first turn. */
+/* Open, for the loop's thread; borrowed. */
+struct db *keeper_db(struct keeper *keeper);
 void keeper_use_audit(struct keeper *keeper, struct audit *audit);
 /* No call may be in the pipeline. Run the loop once more before the memory goes. Accepts NULL. */
 void keeper_free(struct keeper *keeper);

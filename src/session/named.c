@@ -19,7 +19,8 @@
 #define FOLDER "sessions"
 #define RECORD "session.json"
 #define LOCK "lock"
-#define RECORD_MAX 16384
+/* A path of control characters is escaped to six times its length. */
+#define RECORD_MAX (32u << 10)
 
 static bool valid_id(const char *id)
 {
@@ -67,6 +68,9 @@ static int write_record(int dir, const char *id, const char *workspace, struct e
     jo_ktext(&j, "created", created);
     jo_close(&j, '}');
     buf_add_char(&text, '\n');
+    if (text.failed)
+        return err_set(err, ERR_INTERNAL, "the session's record is longer than %u bytes",
+                       RECORD_MAX);
     FD_AT_END int fd = openat(dir, RECORD, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
     if (r == 0)

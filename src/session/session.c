@@ -164,7 +164,10 @@ struct call *session_own_call(struct session *s, enum op_id op, size_t root, con
     call->workplace = &s->workplace;
     call->op = &op_table[op];
     call->path.root = root;
-    snprintf(call->path.text, sizeof call->path.text, "%s", path);
+    /* Whoever makes a path checks its length. One that is too long names nothing: the worker refuses it. */
+    size_t length = strlen(path);
+    if (length < sizeof call->path.text)
+        memcpy(call->path.text, path, length + 1);
     call->answer = done;
     return call;
 }

@@ -46,6 +46,10 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
         s->settings = strcmp(options->settings, ".") == 0
                           ? mem_dup(SETTINGS_FILE)
                           : mem_format("%s/" SETTINGS_FILE, options->settings);
+    if (s->settings && strlen(s->settings) >= PATH_TEXT_MAX)
+        return err_set(err, ERR_INVALID_ARGUMENTS,
+                       "the path of the workspace is too long: its " SETTINGS_FILE
+                       " cannot be read");
     s->waiting_end = &s->waiting;
     flight_init(&s->flight);
     for (size_t i = 0; i < ROOTS_MAX; i++)

@@ -48,12 +48,14 @@ static int open_folder(int state_fd, enum audit_sync sync, struct err *err)
 }
 
 /* Makes a slot just locked ready for our records. */
-static int prepare_slot(struct audit *a, struct err *err)
+static int prepare_slot(struct audit *a, struct audit_heads *heads, struct audit_last *ret_last,
+                        struct err *err)
 {
     struct stat st;
-    struct audit_recovery how = {.dir = a->dir, .by = a->gate, .heads = &a->heads};
-    if (audit_recover(a->fd, a->slot, &how, a->after, err) < 0)
+    struct audit_recovery how = {.dir = a->dir, .by = a->gate, .heads = heads};
+    if (audit_recover(a->fd, a->slot, &how, ret_last, err) < 0)
         return -1;
+    memcpy(a->after, ret_last->hash, sizeof a->after);
     if (fstat(a->fd, &st) < 0)
         return audit_io_error(err, errno);
     a->file_bytes = (uint64_t)st.st_size;
@@ -64,7 +66,8 @@ static int prepare_slot(struct audit *a, struct err *err)
     return 0;
 }
 
-static int take_slot(struct audit *a, struct err *err)
+static int take_slot(struct audit *a, struct audit_heads *heads, struct audit_last *ret_last,
+                     struct err *err)
 {
     unsigned slot = 0;
     for (unsigned i = 0; slot < SLOTS_MAX && i < SLOTS_MAX + TRIES_MAX; i++) {
@@ -72,7 +75,7 @@ static int take_slot(struct audit *a, struct err *err)
         fd_closep(&a->fd);
         enum audit_slot is = audit_slot_lock(a->dir, a->slot, O_CREAT, &a->fd, err);
         if (is == AUDIT_SLOT_OURS)
-            return prepare_slot(a, err);
+            return prepare_slot(a, heads, ret_last, err);
         if (is == AUDIT_SLOT_FAILED)
             return -1;
         slot += is == AUDIT_SLOT_BUSY;
@@ -203,26 +206,52 @@ int audit_flush(struct audit *a, struct err *err)
 
 /* --- opening and closing */
 
-static int start(struct audit *a, int state_fd, struct err *err)
+/* state.db knows of a gate before the log has a record of it. So it must know the gate before this one: where it does
+ * not, it was removed or an older one was put in its place, and this record says so for good. */
+static int write_start(struct audit *a, struct audit_heads *heads, const struct audit_last *last,
+                       struct err *err)
 {
-    uint64_t id;
-    if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id)
-        return err_set(err, ERR_INTERNAL, "no random numbers: %s", strerror(errno));
-    snprintf(a->gate, sizeof a->gate, "%016" PRIx64, id);
-    a->dir = open_folder(state_fd, a->options.sync, err);
-    if (a->dir < 0 || take_slot(a, err) < 0)
+    bool known;
+    const struct head_begin begin = {a->gate, a->slot, a->after, last->gate};
+    if (audit_heads_begin(heads, &begin, &known, err) < 0)
         return -1;
-    struct audit_recovery how = {.dir = a->dir, .by = a->gate, .heads = &a->heads};
-    audit_recover_others(a->slot, &how);
+    a->first = strcmp(a->after, CHAIN_NONE) == 0;
     memcpy(a->last.hash, a->after, sizeof a->last.hash);
     struct json_out *j = audit_begin(a, "gate.start", NULL);
     jo_kint(j, "pid", getpid());
     jo_ktext(j, "version", SANDGATE_VERSION);
     jo_ktext(j, "after", a->after);
+    if (last->gate[0] && !known)
+        audit_write_unknown(j, last->at_ms);
     audit_end(a);
+    if (last->gate[0] && !known && a->options.warn)
+        a->options.warn(a->options.warn_arg,
+                        "state.db does not know the last gate of the audit log: it was removed or "
+                        "replaced; see `sandgate audit verify`");
     memcpy(a->first_hash, a->last.hash, sizeof a->first_hash);
     int r = audit_write_ended(a);
     return r < 0 ? audit_io_error(err, -r) : 0;
+}
+
+static int start(struct audit *a, int state_fd, struct err *err)
+{
+    uint64_t id;
+    struct audit_last last;
+    struct audit_heads given = {.state_fd = state_fd, .db = a->options.db};
+    struct audit_heads *heads = given.db ? &given : &a->heads;
+    a->options.db = NULL;
+    /* Before there is a file: one without a database is a log whose database was removed. */
+    if (audit_heads_open(heads, err) < 0)
+        return -1;
+    if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id)
+        return err_set(err, ERR_INTERNAL, "no random numbers: %s", strerror(errno));
+    snprintf(a->gate, sizeof a->gate, "%016" PRIx64, id);
+    a->dir = open_folder(state_fd, a->options.sync, err);
+    if (a->dir < 0 || take_slot(a, heads, &last, err) < 0)
+        return -1;
+    struct audit_recovery how = {.dir = a->dir, .by = a->gate, .heads = heads};
+    audit_recover_others(a->slot, &how);
+    return write_start(a, heads, &last, err);
 }
 
 int audit_open(struct audit **ret_audit, uv_loop_t *loop, int state_fd,

@@ -27,6 +27,7 @@ struct audit_options {
      * arguments, NULL-ended; NULL: none. Borrowed. One JSON line on its standard input, {"gate","seq","hash","ts"}. */
     const char *const *anchor;
     unsigned anchor_ms; /* at most so often, and at the end */
+    struct db *db; /* open, for audit_open alone; NULL: it opens the database itself. Borrowed */
     /* Told once what a person should know, such as an anchor that fails; may be NULL. */
     void (*warn)(void *arg, const char *message);
     void *warn_arg;

@@ -1,5 +1,6 @@
 #include "store/audit_chain.h"
 
+#include "base/clock.h"
 #include <string.h>
 
 static const char open_tail[] = "\"hash\":\"";
@@ -104,4 +105,16 @@ bool chain_read(struct str line, struct chain_record *ret)
         return true;
     return skip(&at, STR("\"")) && take_text(&at, &ret->gate) && ret->gate.n < GATE_ID_MAX &&
            !memchr(ret->gate.p, '\0', ret->gate.n);
+}
+
+int64_t chain_time_of(struct str line)
+{
+    static const char before[] = "{\"ts\":\"";
+    size_t n = sizeof before - 1;
+    int64_t ms;
+    if (line.n < n || memcmp(line.p, before, n) != 0)
+        return 0;
+    const char *end = memchr(line.p + n, '"', line.n - n);
+    struct str text = {line.p + n, end ? (size_t)(end - line.p) - n : 0};
+    return end && clock_parse_utc(text, &ms) ? ms : 0;
 }

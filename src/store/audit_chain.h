@@ -39,6 +39,8 @@ struct chain_record {
 
 /* The hash alone: 64 bytes in the line, or p NULL when the line does not end with one. */
 struct str chain_hash_of(struct str line);
+/* When the record was written, by its first field, in ms; 0 where it does not begin so. */
+int64_t chain_time_of(struct str line);
 /* False for what no gate wrote like this. */
 bool chain_read(struct str line, struct chain_record *ret);
 /* Whether the line's hash is the one it must have behind a record with the hash `before`. */

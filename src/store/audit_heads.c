@@ -6,9 +6,14 @@
 
 #include "base/clock.h"
 
-static int ready(struct audit_heads *h, struct err *err)
+int audit_heads_open(struct audit_heads *h, struct err *err)
 {
     return h->db ? 0 : db_open(&h->db, h->state_fd, false, err);
+}
+
+static int ready(struct audit_heads *h, struct err *err)
+{
+    return audit_heads_open(h, err);
 }
 
 static void bind_text(sqlite3_stmt *s, int at, const char *text)
@@ -30,7 +35,8 @@ static int put_head(struct audit_heads *h, const struct head_note *note, struct 
     sqlite3_stmt *s = db_statement(
         h->db, "INSERT INTO audit_head (gate, slot, first_hash, seq, hash, stopped, at_ms)"
                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (gate) DO UPDATE SET"
-               " slot = ?2, seq = ?4, hash = ?5, stopped = ?6, at_ms = ?7 WHERE seq < ?4");
+               " slot = ?2, first_hash = ?3, seq = ?4, hash = ?5, stopped = ?6, at_ms = ?7"
+               " WHERE seq < ?4");
     bind_text(s, 1, note->gate);
     bind_text(s, 2, note->slot);
     bind_text(s, 3, note->first_hash);
@@ -39,6 +45,43 @@ static int put_head(struct audit_heads *h, const struct head_note *note, struct 
     sqlite3_bind_int(s, 6, note->stopped);
     sqlite3_bind_int64(s, 7, clock_unix_ms());
     return run(h, s, err);
+}
+
+static int is_known(struct audit_heads *h, const struct head_begin *begin, bool *ret,
+                    struct err *err)
+{
+    sqlite3_stmt *s = db_statement(h->db, "SELECT 1 FROM audit_head WHERE gate = ?1 AND slot = ?2");
+    bind_text(s, 1, begin->before);
+    bind_text(s, 2, begin->slot);
+    int r = db_step(s);
+    *ret = r == SQLITE_ROW;
+    return r == SQLITE_ROW || r == SQLITE_DONE ? 0 : db_error(h->db, err);
+}
+
+int audit_heads_begin(struct audit_heads *h, const struct head_begin *begin, bool *ret_known,
+                      struct err *err)
+{
+    struct head_note note = {.gate = begin->gate, .slot = begin->slot, .first_hash = ""};
+    memcpy(note.head.hash, begin->after, sizeof note.head.hash);
+    if (ready(h, err) < 0 || db_begin(h->db, HEADS_WAIT_MS, err) != 0)
+        return -1;
+    if (is_known(h, begin, ret_known, err) < 0 || put_head(h, &note, err) < 0) {
+        db_rollback(h->db);
+        return -1;
+    }
+    return db_commit(h->db, err);
+}
+
+int audit_heads_made_late(struct audit_heads *h, struct err *err)
+{
+    if (ready(h, err) < 0)
+        return -1;
+    sqlite3_stmt *s = db_statement(h->db,
+                                   "SELECT 1 FROM audit_head WHERE slot = '" DB_MADE_LATE "'");
+    int r = db_step(s);
+    int found = r == SQLITE_ROW ? 1 : r == SQLITE_DONE ? 0 : db_error(h->db, err);
+    sqlite3_reset(s);
+    return found;
 }
 
 static int forget_covered(struct audit_heads *h, const struct head_note *note, struct err *err)
@@ -124,6 +167,8 @@ static void read_row(sqlite3_stmt *s, struct head_row *row)
     row->head.seq = sqlite3_column_int64(s, 1);
     snprintf(row->gate, sizeof row->gate, "%s", gate ? gate : "");
     snprintf(row->head.hash, sizeof row->head.hash, "%s", hash ? hash : "");
+    /* There is no record before the first one. */
+    row->found = row->head.seq == 0 && strcmp(row->head.hash, CHAIN_NONE) == 0;
 }
 
 int audit_heads_read(struct audit_heads *h, const char *slot, const char *gate,
@@ -177,14 +222,20 @@ int audit_heads_slots(struct audit_heads *h, bool *used, size_t n, struct err *e
     return done;
 }
 
+/* Of a gate that had only begun either a record is there, or the one that it began behind. */
+static bool matches(const struct head_row *row, const struct chain_record *record)
+{
+    bool own = record->gate.p && strlen(row->gate) == record->gate.n &&
+               memcmp(row->gate, record->gate.p, record->gate.n) == 0;
+    bool same = memcmp(row->head.hash, record->hash.p, HASH_HEX) == 0;
+    return row->head.seq == 0 ? own || same : own && same && row->head.seq == record->seq;
+}
+
 void audit_heads_match(struct head_rows *rows, const struct chain_record *record)
 {
     for (size_t i = 0; i < rows->n; i++) {
-        struct head_row *row = &rows->rows[i];
-        if (row->head.seq == record->seq && record->gate.p && strlen(row->gate) == record->gate.n &&
-            memcmp(row->gate, record->gate.p, record->gate.n) == 0 &&
-            memcmp(row->head.hash, record->hash.p, HASH_HEX) == 0)
-            row->found = true;
+        if (matches(&rows->rows[i], record))
+            rows->rows[i].found = true;
     }
 }
 

@@ -20,6 +20,7 @@ struct audit_heads {
     struct db *db;
 };
 
+/* A gate that is about to begin has the number 0, and the hash of the record that it begins behind. */
 struct head_row {
     char gate[GATE_ID_MAX];
     struct chain_head head;
@@ -52,6 +53,21 @@ struct head_note {
     const struct removed_file *removed;
     size_t n_removed;
 };
+
+/* Before a gate's first record is written: from then on state.db knows that this gate has records. *ret_known: so it
+ * does of `before`, whose record is the last one of the slot. */
+struct head_begin {
+    const char *gate;
+    const char *slot;
+    const char *after;  /* the hash of that record */
+    const char *before; /* its gate; "": none */
+};
+int audit_heads_begin(struct audit_heads *heads, const struct head_begin *begin, bool *ret_known,
+                      struct err *err);
+/* Opens the database, and makes it where it is missing. */
+int audit_heads_open(struct audit_heads *heads, struct err *err);
+/* 1 when state.db was made while files of the log were there already, else 0; -1. */
+int audit_heads_made_late(struct audit_heads *heads, struct err *err);
 
 int audit_heads_write(struct audit_heads *heads, const struct head_note *note, int wait_ms,
                       struct err *err);

@@ -56,6 +56,7 @@ static void note_link(struct leftover *left, const struct chain_record *record, 
     left->found = true;
     left->stopped = stop;
     left->seq = record->seq;
+    left->at_ms = chain_time_of(record->body);
     memcpy(left->gate, record->gate.p ? record->gate.p : "", record->gate.n);
     left->gate[record->gate.n] = '\0';
     if (start || stop || continued) {

@@ -12,6 +12,7 @@ struct leftover {
     int64_t seq;
     char hash[HASH_HEX + 1]; /* of the last record that follows the one before it */
     off_t valid_end;         /* behind that record; 0 when it is in another file */
+    int64_t at_ms;           /* when it was written; 0: it does not say */
     bool stopped;            /* that record is a `gate.stop` */
     bool elsewhere; /* it is the last of a rotated file: nothing of the chain is in this one */
     struct audit_calls calls;

@@ -34,14 +34,20 @@ static int write_note(struct audit *a, const struct audit_job *job, bool stopped
             return -1;
         /* Usually the one row that there is is where this gate went on. One that is behind, because its gate
          * was killed at the very end, is looked for. */
-        bool covered = rows->n == 0 ||
-                       (rows->n == 1 && strcmp(rows->rows[0].head.hash, a->after) == 0);
+        bool covered = true;
+        for (size_t i = 0; i < rows->n; i++)
+            covered = covered && strcmp(rows->rows[i].head.hash, a->after) == 0;
         if (!covered)
             look_for(a, rows);
         note.after = a->after;
         note.found = rows;
     }
-    return audit_heads_write(&a->heads, &note, wait_ms, err);
+    if (audit_heads_write(&a->heads, &note, wait_ms, err) < 0)
+        return -1;
+    /* Once a slot, so that who removes `state.db-wal` does not make the log's beginning unknown. */
+    if (job->settle && a->first)
+        db_checkpoint(a->heads.db);
+    return 0;
 }
 
 static void note_in_pool(uv_work_t *work)

@@ -45,6 +45,7 @@ struct audit {
     struct audit_calls open;
 
     char after[HASH_HEX + 1]; /* what this gate's chain began with */
+    bool first; /* nothing was in the slot */
     char first_hash[HASH_HEX + 1];
     struct chain_head last;    /* of the last record that was ended */
     struct chain_head written; /* … that is in the file */

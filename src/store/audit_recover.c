@@ -46,8 +46,17 @@ static off_t torn_before(struct str body)
     return at ? (off_t)bytes + 1 : 0;
 }
 
-bool audit_ended_cleanly(int fd, off_t size, char after[HASH_HEX + 1])
+static void copy_last(struct audit_last *ret, const struct chain_record *record)
 {
+    chain_copy(ret->hash, record->hash);
+    memcpy(ret->gate, record->gate.p ? record->gate.p : "", record->gate.n);
+    ret->gate[record->gate.n] = '\0';
+    ret->at_ms = chain_time_of(record->body);
+}
+
+bool audit_ended_cleanly(int fd, off_t size, struct audit_last *ret)
+{
+    char after[HASH_HEX + 1];
     char tail[TAIL_BYTES];
     off_t from = size > TAIL_BYTES ? size - TAIL_BYTES : 0;
     ssize_t n = audit_read_at(fd, tail, (size_t)(size - from), from);
@@ -63,8 +72,26 @@ bool audit_ended_cleanly(int fd, off_t size, char after[HASH_HEX + 1])
     off_t end = from + (line.p - tail) - torn_before(record.body);
     if (end < 0 || !hash_before(fd, end, after) || !chain_follows(line, after))
         return false;
-    chain_copy(after, record.hash);
+    copy_last(ret, &record);
     return true;
+}
+
+/* The clock may have been set by this much since. */
+#define CLOCK_SLACK_MS 2000
+
+bool audit_restarted_since(int64_t at_ms)
+{
+    struct timespec up;
+    clock_gettime(CLOCK_BOOTTIME, &up);
+    int64_t started_ms = clock_unix_ms() - ((int64_t)up.tv_sec * 1000 + up.tv_nsec / 1000000);
+    return at_ms && at_ms < started_ms - CLOCK_SLACK_MS;
+}
+
+void audit_write_unknown(struct json_out *j, int64_t last_ms)
+{
+    jo_kbool(j, "no_head", true);
+    if (audit_restarted_since(last_ms))
+        jo_kbool(j, "restarted", true);
 }
 
 /* An empty file whose slot has rotated ones was left by a gate that died while it rotated. */
@@ -101,7 +128,14 @@ static void end_record(struct writer *w)
     chain_seal(w->j.out, w->begun, w->left->hash);
 }
 
-static void write_missing(struct writer *w, const char *by, const struct head_row *lost)
+/* What state.db had of the gate that died. */
+struct known {
+    const struct head_row *lost; /* a head whose record is not there; or NULL */
+    bool unknown;                /* nothing, though every gate is noted before its first record */
+    int64_t last_ms;
+};
+
+static void write_missing(struct writer *w, const char *by, const struct known *known)
 {
     struct leftover *left = w->left;
     if (left->elsewhere) {
@@ -122,8 +156,10 @@ static void write_missing(struct writer *w, const char *by, const struct head_ro
     if (left->calls.not_followed)
         jo_kint(&w->j, "calls_not_followed", left->calls.not_followed);
     /* state.db knows of a record that is not there: the head stays as it is, and so does what verifying says. */
-    if (lost)
-        jo_kint(&w->j, "missing_seq", lost->head.seq);
+    if (known->lost)
+        jo_kint(&w->j, "missing_seq", known->lost->head.seq);
+    if (known->unknown)
+        audit_write_unknown(&w->j, known->last_ms);
     end_record(w);
 }
 
@@ -137,7 +173,7 @@ static const struct head_row *row_of(const struct head_rows *rows, const char *g
 }
 
 static int complete(int fd, struct leftover *left, const struct audit_recovery *how,
-                    const struct head_row *lost)
+                    const struct known *known)
 {
     struct audit_torn torn;
     int r = audit_torn_read(fd, left->valid_end, &torn);
@@ -149,10 +185,10 @@ static int complete(int fd, struct leftover *left, const struct audit_recovery *
     if (torn.open)
         buf_add_char(&out, '\n');
     /* What is known to be missing is not excused as torn. */
-    if (torn.bytes >= 0 && !lost)
+    if (torn.bytes >= 0 && !known->lost)
         w.torn = &torn;
-    if (!left->stopped || torn.bytes >= 0)
-        write_missing(&w, how->by, lost);
+    if (!left->stopped || torn.bytes >= 0 || known->unknown)
+        write_missing(&w, how->by, known);
     return out.failed ? -ENOMEM : fd_write_all(fd, out.data, out.len);
 }
 
@@ -172,7 +208,7 @@ static int update_head(const char *slot, const struct leftover *left,
 }
 
 static int recover(int fd, off_t size, const char *slot, const struct audit_recovery *how,
-                   char after[HASH_HEX + 1], struct err *err)
+                   struct audit_last *ret, struct err *err)
 {
     CLEANUP(leftover_done) struct leftover left = {.gate = ""};
     FREE_AT_END struct head_rows *rows = mem_zero(sizeof *rows);
@@ -182,31 +218,35 @@ static int recover(int fd, off_t size, const char *slot, const struct audit_reco
     if (r < 0)
         return audit_io_error(err, -r);
     const struct head_row *row = row_of(rows, left.gate);
-    const struct head_row *lost = row && !row->found ? row : NULL;
-    int removed = lost ? audit_heads_removed(how->heads, slot, row->head.hash, err) : 0;
+    struct known known = {.lost = row && !row->found ? row : NULL,
+                          .unknown = how->heads && left.gate[0] && !row,
+                          .last_ms = left.at_ms};
+    int removed = known.lost ? audit_heads_removed(how->heads, slot, row->head.hash, err) : 0;
     if (removed < 0)
         return -1;
     if (removed)
-        lost = NULL;
-    r = complete(fd, &left, how, lost);
+        known.lost = NULL;
+    r = complete(fd, &left, how, &known);
     if (r < 0)
         return audit_io_error(err, -r);
-    memcpy(after, left.hash, HASH_HEX + 1);
-    if (!how->heads || !left.gate[0] || lost)
+    memcpy(ret->hash, left.hash, sizeof ret->hash);
+    memcpy(ret->gate, left.gate, sizeof ret->gate);
+    ret->at_ms = left.at_ms;
+    if (!how->heads || !left.gate[0] || known.lost)
         return 0;
     return update_head(slot, &left, how, rows, err);
 }
 
 int audit_recover(int fd, const char *slot, const struct audit_recovery *how,
-                  char after[HASH_HEX + 1], struct err *err)
+                  struct audit_last *ret, struct err *err)
 {
     struct stat st;
-    memcpy(after, CHAIN_NONE, HASH_HEX + 1);
+    *ret = (struct audit_last){.hash = CHAIN_NONE};
     if (fstat(fd, &st) < 0)
         return audit_io_error(err, errno);
-    if (st.st_size > 0 ? audit_ended_cleanly(fd, st.st_size, after) : is_new(how->dir, slot))
+    if (st.st_size > 0 ? audit_ended_cleanly(fd, st.st_size, ret) : is_new(how->dir, slot))
         return 0;
-    return recover(fd, st.st_size, slot, how, after, err);
+    return recover(fd, st.st_size, slot, how, ret, err);
 }
 
 int audit_find_heads(int fd, struct head_rows *rows)
@@ -239,12 +279,12 @@ void audit_write_head(struct json_out *j, const char *ts, int64_t seq, const cha
 static bool needs_recovery(int dir, const char *name)
 {
     struct stat st;
-    char ignored[HASH_HEX + 1];
+    struct audit_last ignored;
     FD_AT_END int fd = audit_slot_open(dir, name, 0);
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return false;
     if (st.st_size > 0)
-        return !audit_ended_cleanly(fd, st.st_size, ignored);
+        return !audit_ended_cleanly(fd, st.st_size, &ignored);
     return !is_new(dir, name);
 }
 
@@ -252,11 +292,11 @@ static void recover_slot(const char *name, const struct audit_recovery *how)
 {
     /* What fails is tried again at the next start; only our own file must work. */
     struct err ignored;
-    char after[HASH_HEX + 1];
+    struct audit_last last;
     FD_AT_END int fd = -1;
     if (needs_recovery(how->dir, name) &&
         audit_slot_lock(how->dir, name, 0, &fd, &ignored) == AUDIT_SLOT_OURS)
-        audit_recover(fd, name, how, after, &ignored);
+        audit_recover(fd, name, how, &last, &ignored);
 }
 
 void audit_recover_others(const char *own, const struct audit_recovery *how)

@@ -13,17 +13,29 @@ struct audit_recovery {
     struct audit_heads *heads; /* or NULL: nothing is known of heads */
 };
 
-/* Copies the hash of the last line and says true when that is a whole `gate.stop` which follows the record before it,
- * what a recovery has found between the two aside. */
-bool audit_ended_cleanly(int fd, off_t size, char after[HASH_HEX + 1]);
+/* The last record of a slot. */
+struct audit_last {
+    char hash[HASH_HEX + 1]; /* CHAIN_NONE: there is none */
+    char gate[GATE_ID_MAX];  /* "": it does not say */
+    int64_t at_ms;           /* 0: it does not say */
+};
+
+/* Says true when the last line is a whole `gate.stop` which follows the record before it, what a recovery has found
+ * between the two aside. */
+bool audit_ended_cleanly(int fd, off_t size, struct audit_last *ret);
+/* Whether the machine was started after this time. */
+bool audit_restarted_since(int64_t at_ms);
+/* For the gate that comes behind it: that state.db does not know the gate of this record. A power loss can take what
+ * state.db had of a gate; any other reason is someone who changed it. */
+void audit_write_unknown(struct json_out *j, int64_t last_ms);
 
 /* Goes on with the chain of the gate that died: each call without an outcome gets `call.interrupted`, then comes
  * `gate.stop` with `recovered_by`. Bytes behind the last record of the chain stay and are named, with their hash, in
  * the first record written. A file that ended cleanly stays as it is; to see that takes some 4 KiB of it. A failure
- * halfway leaves a file that the next recovery completes. fd reads and appends, and its lock is held; `after`
- * becomes the hash of the slot's last record. */
+ * halfway leaves a file that the next recovery completes. fd reads and appends, and its lock is held; *ret is the
+ * slot's last record then. */
 int audit_recover(int fd, const char *slot, const struct audit_recovery *how,
-                  char after[HASH_HEX + 1], struct err *err);
+                  struct audit_last *ret, struct err *err);
 /* The same for each slot in the folder, but `own`, that no living gate holds. */
 void audit_recover_others(const char *own, const struct audit_recovery *how);
 

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "store/audit_recover.h"
 #include "store/audit_verify_private.h"
 
 /* Gates may rotate while we look: how often we look again. */
@@ -159,7 +160,11 @@ static int check_missing_head(struct verifier *v, const struct head_row *row, st
     int current = removed == 0 ? is_current(v, row, err) : 0;
     if (removed < 0 || current < 0)
         return -1;
-    if (current)
+    if (current && row->head.seq == 0)
+        verify_tell(v, VERIFY_BAD, &v->next, row->gate, 0,
+                    "the record is missing that this gate began behind, as state.db has it: "
+                    "records were removed from the end, or changed");
+    else if (current)
         verify_tell(v, VERIFY_BAD, &v->next, row->gate, row->head.seq,
                     "record %lld of this gate is missing, which state.db has as the last it knew: "
                     "records were removed from the end, or changed",
@@ -170,22 +175,44 @@ static int check_missing_head(struct verifier *v, const struct head_row *row, st
     return 0;
 }
 
+static bool knows(const struct head_rows *rows, const char *gate)
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        if (strcmp(rows->rows[i].gate, gate) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* It is noted before its first record is written, which may have been after the heads were read. */
+static int check_last_gate(struct verifier *v, struct err *err)
+{
+    FREE_AT_END struct head_rows *now = mem_zero(sizeof *now);
+    if (!v->has_heads || !v->seen || !v->gate[0] || knows(&v->rows, v->gate))
+        return 0;
+    if (audit_heads_read(&v->heads, v->slot, NULL, now, err) < 0)
+        return -1;
+    if (knows(now, v->gate))
+        return 0;
+    bool lost = audit_restarted_since(v->at_ms);
+    verify_tell(v, lost ? VERIFY_NOTE : VERIFY_BAD, &v->next, v->gate, v->seq,
+                "state.db does not know this gate, the last one here: %s, and should records be "
+                "missing at its end, nobody can tell",
+                lost ? "a power loss took that, or someone"
+                     : "it was removed, or an older one put in its place");
+    return 0;
+}
+
 static int check_heads(struct verifier *v, struct err *err)
 {
-    bool known = v->rows.n == 0 && !v->seen;
     for (size_t i = 0; i < v->rows.n; i++) {
         const struct head_row *row = &v->rows.rows[i];
-        known = known || strcmp(row->gate, v->gate) == 0;
         if (row->found)
             continue;
         if (check_missing_head(v, row, err) < 0)
             return -1;
     }
-    if (!known && v->has_heads)
-        verify_tell(v, VERIFY_NOTE, &v->at, v->gate, v->seq,
-                    "state.db does not know this gate, the last one here: should records be "
-                    "missing at its end, nobody can tell");
-    return 0;
+    return check_last_gate(v, err);
 }
 
 static int walk_slot(struct verifier *v, unsigned slot, struct err *err)
@@ -195,6 +222,7 @@ static int walk_slot(struct verifier *v, unsigned slot, struct err *err)
     memcpy(v->hash, CHAIN_NONE, sizeof v->hash);
     v->gate[0] = '\0';
     v->seq = 0;
+    v->at_ms = 0;
     v->seen = v->loose = false;
     v->region.open = false;
     v->rows.n = 0;
@@ -262,7 +290,12 @@ static int open_parts(struct verifier *v, struct err *err)
     if (!v->has_heads && v->dir >= 0)
         verify_tell(v, VERIFY_BAD, &place, NULL, 0,
                     "it is missing: what was removed from the ends of the log cannot be noticed");
-    return 0;
+    int late = v->has_heads ? audit_heads_made_late(&v->heads, err) : 0;
+    if (late > 0)
+        verify_tell(v, VERIFY_BAD, &place, NULL, 0,
+                    "it was made anew beside a log that was there already: what was removed from "
+                    "the ends of the log before that cannot be noticed");
+    return late < 0 ? -1 : 0;
 }
 
 static int run(struct verifier *v, struct err *err)

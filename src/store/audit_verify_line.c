@@ -135,6 +135,22 @@ static void check_torn(struct verifier *v, struct str line, const struct chain_r
                     (long long)r->seq);
 }
 
+/* Said by the gate that came next. */
+static void check_known(struct verifier *v, struct str line, const struct chain_record *r)
+{
+    const struct str unknown = STR(",\"no_head\":true");
+    const struct str restarted = STR(",\"restarted\":true");
+    if (!(str_is(r->kind, "gate.start") || str_is(r->kind, "gate.stop")) ||
+        !memmem(line.p, line.n, unknown.p, unknown.n))
+        return;
+    bool lost = memmem(line.p, line.n, restarted.p, restarted.n);
+    verify_tell(v, lost ? VERIFY_NOTE : VERIFY_BAD, &v->at, v->gate, r->seq,
+                lost ? "state.db did not know the gate before this record, which ended before the "
+                       "machine was started anew: a power loss took that, or someone"
+                     : "state.db did not know the gate before this record: it was removed, or an "
+                       "older one put in its place, and records may be missing before this one");
+}
+
 static void note_gate(struct verifier *v, const struct chain_record *r, bool start)
 {
     if (r->gate.n)
@@ -157,8 +173,10 @@ static void take(struct verifier *v, const struct audit_line *line, const struct
     char hash[HASH_HEX + 1];
     check_seq(v, r, start);
     note_gate(v, r, start);
+    check_known(v, line->text, r);
     v->report->records++;
     v->seq = r->seq;
+    v->at_ms = chain_time_of(r->body);
     v->seen = true;
     v->loose = false;
     v->rotated = str_is(r->kind, "log.rotated");

@@ -65,6 +65,7 @@ struct verifier {
     char before[HASH_HEX + 1]; /* as the line before has it; empty: it has none */
     char gate[GATE_ID_MAX];
     int64_t seq;
+    int64_t at_ms;                   /* of the last record; 0: it does not say */
     bool rotated;                    /* the last record is a `log.rotated` */
     bool loose;                      /* something was wrong just before: no word about seq */
     bool seen;                       /* a record of the slot */

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "store/audit_files.h"
 
 #define NAME "state.db"
 #define APPLICATION_ID 0x53474154 /* SGAT */
@@ -80,7 +81,7 @@ static int refuse(struct err *err, const char *reason, const char *why)
 {
     err_set(err, ERR_INTERNAL,
             "`" NAME "` in the state folder %s; it holds counters and approvals, so nothing runs "
-            "without it: restore it, or move it and `" NAME "-wal` away to begin anew",
+            "without it: restore it, or move it, `" NAME "-wal` and `audit` away to begin anew",
             why);
     return err_reason(err, reason);
 }
@@ -331,8 +332,25 @@ static int unusable(int code, struct err *err)
     return err_reason(err, "state_unwritable");
 }
 
+/* Who removes the tables shall not be able to cut the log unnoticed: a head that no record has stays. */
+static const char made_late[] =
+    "INSERT INTO audit_head (gate, slot, first_hash, seq, hash, stopped, at_ms)"
+    " VALUES ('" DB_MADE_LATE "', '" DB_MADE_LATE "', '', 0, '', 0, 0)";
+
+/* Also empty files count: a gate makes the tables before it makes a file. */
+static bool has_log(int state_fd)
+{
+    CLEANUP(audit_names_done) struct audit_names slots = {0};
+    CLEANUP(audit_names_done) struct audit_names rotated = {0};
+    FD_AT_END int dir = openat(state_fd, "audit", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0)
+        return false;
+    return audit_names_list(dir, NULL, audit_is_slot, &slots) < 0 || slots.n > 0 ||
+           audit_names_list(dir, NULL, audit_is_rotated, &rotated) < 0 || rotated.n > 0;
+}
+
 /* The bytes of a file with empty tables, for sqlite3_free. */
-static unsigned char *empty_tables(size_t *ret_n, struct err *err)
+static unsigned char *empty_tables(bool late, size_t *ret_n, struct err *err)
 {
     struct db memory = {0};
     unsigned char *bytes = NULL;
@@ -343,7 +361,7 @@ static unsigned char *empty_tables(size_t *ret_n, struct err *err)
     snprintf(set, sizeof set, "PRAGMA page_size = %d; PRAGMA application_id = %d", PAGE_BYTES,
              APPLICATION_ID);
     if (sqlite3_open(":memory:", &memory.handle) == SQLITE_OK && run(&memory, set, err) == 0 &&
-        bring_up_to_date(&memory, err) == 0)
+        bring_up_to_date(&memory, err) == 0 && (!late || run(&memory, made_late, err) == 0))
         bytes = sqlite3_serialize(memory.handle, "main", &n, 0);
     if (!bytes)
         db_error(&memory, err);
@@ -370,7 +388,7 @@ static int make_file(int state_fd, struct err *err)
     char name[sizeof NAME + 24];
     uint64_t random = 0;
     size_t n;
-    unsigned char *bytes = empty_tables(&n, err);
+    unsigned char *bytes = empty_tables(has_log(state_fd), &n, err);
     if (!bytes)
         return -1;
     int r = getrandom(&random, sizeof random, 0) == sizeof random ? 0 : -EIO;
@@ -427,9 +445,11 @@ int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err)
     char link[64];
     char path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", state_fd);
-    ssize_t n = readlink(link, path, sizeof path - sizeof NAME - 1);
+    size_t room = sizeof path - sizeof "/" NAME;
+    ssize_t n = readlink(link, path, room);
     int r = SQLITE_CANTOPEN;
-    if (n > 0) {
+    /* A link that fills the room may have been cut: it would name some other folder. */
+    if (n > 0 && (size_t)n < room) {
         snprintf(path + n, sizeof path - (size_t)n, "/" NAME);
         r = sqlite3_open_v2(path, &db->handle,
                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
@@ -454,6 +474,11 @@ int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err)
 void db_leave_checkpoints(struct db *db)
 {
     db->leaves_checkpoints = true;
+}
+
+void db_checkpoint(struct db *db)
+{
+    sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 }
 
 void db_close(struct db *db)

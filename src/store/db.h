@@ -13,11 +13,16 @@
 
 struct db;
 
+/* In place of a slot: the tables were made while the log had files already. */
+#define DB_MADE_LATE "state.db"
+
 /* Opens, makes where it is missing, and brings the tables up to date. `durable`: a change survives a power
  * loss once it is committed; else it survives the death of any process. For one thread. */
 int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err);
 /* Moving the log's pages into the file waits for the disk: another handle, whose thread may wait, does that. */
 void db_leave_checkpoints(struct db *db);
+/* Now, as far as nobody reads them. */
+void db_checkpoint(struct db *db);
 /* Accepts NULL. */
 void db_close(struct db *db);
 

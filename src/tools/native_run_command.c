@@ -122,6 +122,8 @@ static int add_env(struct call *call, yyjson_val *env, struct err *err)
     size_t max;
     yyjson_val *key;
     yyjson_val *val;
+    if (!env)
+        return 0;
     yyjson_obj_foreach(env, idx, max, key, val) {
         struct str value = json_str(val);
         if (!yyjson_is_str(val) || (value.n && memchr(value.p, '\0', value.n)))

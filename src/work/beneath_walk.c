@@ -118,6 +118,8 @@ static int follow(struct beneath_walk *w, int link)
     ssize_t n = readlinkat(link, "", target, sizeof target);
     if (n < 0)
         return -errno;
+    if (n == sizeof target)
+        return -ENAMETOOLONG;
     if (++w->links > BENEATH_LINKS_MAX)
         return -ELOOP;
     int r = judge_link(w);
@@ -315,7 +317,10 @@ int beneath_walk_to(struct beneath_walk *w, const struct beneath_root *root, con
     w->real = real;
     w->length = 0;
     real->link_verdict = GUARD_OPEN;
-    snprintf(w->rest, sizeof w->rest, "%s", path);
+    size_t length = strlen(path);
+    if (length >= sizeof w->rest)
+        return -ENAMETOOLONG;
+    memcpy(w->rest, path, length + 1);
     /* Before the first of too many folders is made. */
     if (flags & BENEATH_PARENTS && count_slashes(path) >= BENEATH_DEPTH_MAX - 2)
         return -E2BIG;

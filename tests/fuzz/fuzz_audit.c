@@ -14,10 +14,10 @@ static off_t recovered_size(int fd)
 {
     struct err err;
     struct stat st;
-    char after[HASH_HEX + 1];
+    struct audit_last last;
     const struct audit_recovery how = {.dir = -1, .by = "0123456789abcdef"};
-    must(audit_recover(fd, "000.jsonl", &how, after, &err) == 0);
-    must(hash_is_hex((struct str){after, strlen(after)}));
+    must(audit_recover(fd, "000.jsonl", &how, &last, &err) == 0);
+    must(hash_is_hex((struct str){last.hash, strlen(last.hash)}));
     must(fstat(fd, &st) == 0);
     return st.st_size;
 }

@@ -122,6 +122,47 @@ static void lengths_have_limits(void **state)
     assert_int_equal(read_path((struct str){text, sizeof text - 4}, &path, &err), -1);
 }
 
+/* A relative path of `n` bytes, of names of one byte. */
+static struct str long_text(char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        text[i] = i % 2 ? '/' : 'x';
+    return (struct str){text, n};
+}
+
+/* Behind a base that lies deep in its folder, a path that is short enough by itself is not. */
+static void the_base_counts_for_the_length(void **state)
+{
+    (void)state;
+    static const struct root above[] = {{"/home", "/home", "/home", true}};
+    static const struct root all[] = {{"/", "/", "/", true}};
+    static const size_t depths[] = {1, 2, 200, 2000, 4000, PATH_TEXT_MAX - 8};
+    for (size_t d = 0; d < ARRAY_LEN(depths); d++) {
+        char base[PATH_TEXT_MAX] = "/home/";
+        char text[PATH_TEXT_MAX];
+        long_text(base + 6, depths[d] | 1);
+        base[6 + (depths[d] | 1)] = '\0';
+        for (size_t n = 1; n < sizeof text; n += n < 4000 ? 500 : 2) {
+            struct {
+                struct path path;
+                char behind[64];
+            } room;
+            struct err err = {0};
+            memset(&room, 'y', sizeof room);
+            const struct root *root = n % 4 == 1 ? above : all;
+            size_t joined = strlen(base) + 1 + n - (root == above ? 6 : 1);
+            int r = path_in_folders(long_text(text, n), base, root, 1, &room.path, &err);
+            for (size_t i = 0; i < sizeof room.behind; i++)
+                assert_int_equal(room.behind[i], 'y');
+            assert_int_equal(r, joined < PATH_TEXT_MAX ? 0 : -1);
+            if (r == 0)
+                assert_int_equal(strlen(room.path.text), joined);
+            else
+                assert_int_equal(err.code, ERR_INVALID_ARGUMENTS);
+        }
+    }
+}
+
 static void no_text_leads_out(void **state)
 {
     (void)state;
@@ -163,9 +204,9 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_lies_in_a_folder), cmocka_unit_test(what_lies_in_none),
-        cmocka_unit_test(a_nul_byte_is_refused), cmocka_unit_test(lengths_have_limits),
-        cmocka_unit_test(no_text_leads_out),
+        cmocka_unit_test(what_lies_in_a_folder),          cmocka_unit_test(what_lies_in_none),
+        cmocka_unit_test(a_nul_byte_is_refused),          cmocka_unit_test(lengths_have_limits),
+        cmocka_unit_test(the_base_counts_for_the_length), cmocka_unit_test(no_text_leads_out),
     };
     return cmocka_run_group_tests_name("path_folders", tests, set_up, NULL);
 }

@@ -1,0 +1,199 @@
+/* A guest of a session: passes lines on to the owner and answers back, and answers itself what the owner no longer
+ * can. */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "front/forward.h"
+#include "front/forward_path.h"
+#include "front/front.h"
+#include "front/guest_calls.h"
+
+#define CHUNK (64u << 10)
+#define ANSWER_MAX ((size_t)1 << 30)
+#define KEPT (2u << 20)
+/* For the rest of a line that a caller is in the middle of, and for the next where lines come one after the other. */
+#define REST_MS 2000
+#define NEXT_MS 100
+
+struct guest {
+    int sock;
+    struct guest_calls calls;
+    /* To the owner. It reads only when it has nothing to write and never waits in a write: the owner stops
+     * reading while its answers are not taken, so waiting for either side alone is a deadlock. */
+    char up[CHUNK];
+    size_t up_at;
+    size_t up_n;
+    uint64_t sent;
+    bool up_over;   /* the caller has no more */
+    bool up_broken; /* the owner takes no more */
+    /* From the owner. An answer goes on once it is whole: what is cut off is answered here. */
+    struct buf partial;
+    struct buf out;
+    size_t out_at;
+    uint64_t answering; /* the line whose answer comes next; 0: none */
+    bool goodbye;       /* the owner ends by itself */
+    bool down_over;
+};
+
+static void read_up(struct guest *g)
+{
+    ssize_t n = read(STDIN_FILENO, g->up, sizeof g->up);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    g->up_at = 0;
+    g->up_n = n > 0 ? (size_t)n : 0;
+    guest_calls_take(&g->calls, (struct str){g->up, g->up_n});
+    g->up_over = n <= 0;
+    if (g->up_over)
+        guest_calls_take_end(&g->calls);
+}
+
+static void write_up(struct guest *g)
+{
+    ssize_t n = send(g->sock, g->up + g->up_at, g->up_n - g->up_at, MSG_NOSIGNAL);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    g->up_broken = n < 0;
+    g->up_at += n > 0 ? (size_t)n : 0;
+    g->sent += n > 0 ? (uint64_t)n : 0;
+}
+
+/* A mark stands before each answer, and alone for a line that has none. */
+static void take_mark(struct guest *g, const char *text, size_t n)
+{
+    uint64_t number = 0;
+    g->goodbye = g->goodbye || text[n - 1] == FORWARD_GOODBYE;
+    for (size_t i = 1; i < n && text[i] >= '0' && text[i] <= '9'; i++)
+        number = 10 * number + (uint64_t)(text[i] - '0');
+    if (text[n - 1] == FORWARD_NO_ANSWER)
+        guest_calls_answered(&g->calls, number);
+    else if (text[n - 1] != FORWARD_GOODBYE)
+        g->answering = number;
+}
+
+static void take_line(struct guest *g, const char *text, size_t n)
+{
+    if (n && text[0] == FORWARD_MARK) {
+        take_mark(g, text, n);
+        return;
+    }
+    buf_add(&g->out, text, n);
+    buf_add_char(&g->out, '\n');
+    if (g->answering)
+        guest_calls_answered(&g->calls, g->answering);
+    g->answering = 0;
+}
+
+static void read_down(struct guest *g)
+{
+    char bytes[CHUNK];
+    ssize_t n = recv(g->sock, bytes, sizeof bytes, 0);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    g->down_over = n <= 0;
+    const char *at = bytes;
+    for (const char *end = bytes + (n > 0 ? n : 0); at < end;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        if (buf_add(&g->partial, at, (size_t)((newline ? newline : end) - at)) < 0)
+            g->down_over = true; /* no owner sends that much */
+        at = newline ? newline + 1 : end;
+        if (!newline || g->down_over)
+            continue;
+        take_line(g, buf_str(&g->partial).p, g->partial.len);
+        buf_reset(&g->partial, KEPT);
+    }
+}
+
+static bool write_out(struct guest *g)
+{
+    /* A pipe that can be written to takes this much at once. */
+    size_t left = g->out.len - g->out_at;
+    ssize_t n = write(STDOUT_FILENO, g->out.data + g->out_at, left < PIPE_BUF ? left : PIPE_BUF);
+    if (n < 0 && errno != EINTR && errno != EAGAIN)
+        return false;
+    g->out_at += n > 0 ? (size_t)n : 0;
+    if (g->out_at == g->out.len) {
+        buf_reset(&g->out, KEPT);
+        g->out_at = 0;
+    }
+    return true;
+}
+
+/* Until the owner has ended and all that it said is passed on; false when nobody reads that. */
+static bool relay(struct guest *g)
+{
+    for (bool shut = false;;) {
+        bool up_full = g->up_at < g->up_n && !g->up_broken;
+        bool out_full = g->out.len > 0;
+        if (g->down_over && !out_full)
+            return true;
+        if (g->up_over && !up_full && !shut)
+            shut = shutdown(g->sock, SHUT_WR) == 0 || true; /* answers may still come */
+        struct pollfd fds[] = {
+            {up_full || g->up_over || g->up_broken || g->down_over ? -1 : STDIN_FILENO, POLLIN, 0},
+            {g->down_over ? -1 : g->sock,
+             (short)((up_full ? POLLOUT : 0) | (out_full ? 0 : POLLIN)), 0},
+            {out_full ? STDOUT_FILENO : -1, POLLOUT, 0},
+        };
+        if (poll(fds, sizeof fds / sizeof *fds, -1) < 0)
+            continue;
+        if (up_full && fds[1].revents & (POLLOUT | POLLERR | POLLHUP))
+            write_up(g);
+        else if (!up_full && fds[0].revents)
+            read_up(g);
+        if (!out_full && fds[1].revents & (POLLIN | POLLHUP | POLLERR))
+            read_down(g);
+        else if (out_full && fds[2].revents && !write_out(g))
+            return false;
+    }
+}
+
+static int patience(const struct guest *g)
+{
+    if (guest_calls_in_line(&g->calls))
+        return REST_MS;
+    return g->calls.first ? NEXT_MS : 0;
+}
+
+/* The rest of a line that was begun. Where this process ends too, all that the caller has written by now, or is
+ * about to; else the session's next owner reads that. */
+static void read_rest(struct guest *g)
+{
+    struct pollfd in = {STDIN_FILENO, POLLIN, 0};
+    while (!g->up_over && (g->goodbye || guest_calls_in_line(&g->calls)) &&
+           poll(&in, 1, patience(g)) > 0)
+        read_up(g);
+    if (!g->up_over)
+        guest_calls_take_end(&g->calls);
+}
+
+int guest_relay(int sock, enum format_id format, const struct dialect *dialect, bool *ret_again)
+{
+    *ret_again = false;
+    struct guest *g = calloc(1, sizeof *g);
+    if (!g)
+        return EXIT_TOOL_ERROR;
+    g->sock = sock;
+    g->partial = g->out = BUF_INIT(ANSWER_MAX);
+    guest_calls_init(&g->calls, format, dialect);
+    fd_set_nonblock(sock);
+    int status = EXIT_TOOL_ERROR;
+    if (relay(g)) {
+        read_rest(g);
+        size_t cut = guest_calls_interrupt(&g->calls, g->sent, &g->out);
+        bool written = fd_write_all(STDOUT_FILENO, g->out.data, g->out.len) == 0;
+        status = written && cut == 0 ? EXIT_OK : EXIT_TOOL_ERROR;
+        *ret_again = written && !g->goodbye && !g->up_over;
+    }
+    guest_calls_done(&g->calls);
+    buf_done(&g->partial);
+    buf_done(&g->out);
+    free(g);
+    return status;
+}

@@ -1,0 +1,257 @@
+#!/usr/bin/python3
+"""Guests of a session whose owner is killed, at many moments: every call is answered once, nobody hangs, and nobody
+exits with 0 without an answer."""
+# timeout: 300
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import threading
+
+import lib
+from lib import Gate, check, wait_until
+
+LONG = 1_000_000
+
+
+class Place:
+    def __init__(self, form, name):
+        self.form = form
+        self.home = form.folder(f"{name}-home", 0o700)
+        self.workspace = form.folder(f"{name}-ws")
+        form.write(self.workspace / "a.txt", "alpha\n")
+        form.write(self.workspace / "long", b"x" * LONG)
+        made = form.run(self.home, "session", "create", "--workspace", self.workspace)
+        self.session = made.stdout.decode().strip()
+
+    def owner(self):
+        gate = Gate(self.form, "--session", self.session, state=self.home)
+        gate.ok("read_file", path="a.txt")
+        return gate
+
+    def guest(self, *options):
+        return Gate(self.form, "--session", self.session, *options, state=self.home)
+
+    def start(self, tool, *options):
+        """A guest for one call, which waits for its arguments."""
+        return subprocess.Popen(
+            [str(self.form.binary), "call", tool, "-", "--session", self.session, *options],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",
+            env=lib.environment(self.home), **self.form.identity(),
+        )
+
+    def call(self, tool, arguments):
+        """The same, running."""
+        process = self.start(tool)
+        process.stdin.write(json.dumps(arguments).encode())
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def intents(self):
+        files = (self.home / "sandgate" / "audit").glob("*.jsonl")
+        return sum(file.read_bytes().count(b'"kind":"call.intent"') for file in files)
+
+
+def end(owner, how):
+    """As SIGTERM alone does, an owner may also end well."""
+    for number in how:
+        os.kill(owner.pid, number)
+    if how[-1] != signal.SIGSTOP:
+        owner.wait_exit()
+
+
+KILL = (signal.SIGKILL,)
+STOP_KILL = (signal.SIGSTOP, signal.SIGKILL)
+TERM = (signal.SIGTERM,)
+ENDS = (KILL, STOP_KILL, TERM)
+
+
+def finished(process, what):
+    """Its answer and status: one of both kinds, never neither."""
+    out, said = process.communicate(timeout=lib.SECONDS)
+    check(process.returncode in (0, 1), f"{what}: status {process.returncode}, {said}")
+    check(out.endswith(b"\n") and len(out.splitlines()) == 1, f"{what}: answered {out[:200]!r}, {said}")
+    answer = json.loads(out)
+    if process.returncode == 0:
+        check(answer["ok"] is True, answer)
+        return None
+    error = answer["error"]
+    check(error["code"] in ("INTERRUPTED", "CANCELLED", "SESSION_BUSY"), error)
+    check(error["code"] == "CANCELLED" or error["retryable"] is True, error)
+    return error["code"]
+
+
+def all_answered(guest, ids, what):
+    """Each of them once, whatever the answer is; the codes."""
+    guest.close_input()
+    answers = guest.drain()
+    got = [answer["id"] for answer in answers]
+    check(sorted(got) == sorted(ids), f"{what}: {len(got)} answers of {len(ids)}, lacking {sorted(set(ids) - set(got))[:5]}")
+    codes = [answer["result"].get("error", {}).get("code") for answer in answers]
+    wrong = set(codes) - {None, "INTERRUPTED", "CANCELLED"}
+    check(not wrong, f"{what}: {wrong}")
+    status = guest.process.wait(lib.SECONDS)
+    check(status in (0, 1), f"{what}: the guest ended with {status}; {guest.said()}")
+    check(status == 1 or "INTERRUPTED" not in codes, f"{what}: status 0 with calls that were cut off")
+    return codes
+
+
+def before_it_accepts(place):
+    """Stopped when the guest comes, then killed: the guest takes the session over."""
+    for one in (True, False):
+        owner = place.owner()
+        os.kill(owner.pid, signal.SIGSTOP)
+        if one:
+            process = place.call("read_file", {"path": "a.txt"})
+            waits_for_the_owner(process.pid)
+            end(owner, KILL)
+            check(finished(process, "call") is None, "the call is done")
+        else:
+            with place.guest() as guest:
+                sent = guest.send("read_file", path="a.txt")
+                waits_for_the_owner(guest.pid)
+                end(owner, KILL)
+                check(guest.wait(sent)["result"]["content"] == "alpha\n", "the call is done")
+        owner.end()
+
+
+def waits_for_the_owner(pid):
+    """It is connected, and sleeps."""
+    def connected():
+        fds = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+        return any(fd.startswith("socket:") for fd in fds) and lib.stat_fields(pid)[0] == "S"
+
+    wait_until(connected, "the guest has connected")
+
+
+def at_any_moment(place):
+    """One call each time, the owner killed a little later each time."""
+    seen = set()
+    for how in ENDS:
+        for spin in range(0, 60):
+            owner = place.owner()
+            body = {"path": "w", "content": "y" * LONG} if spin % 3 == 0 else {"path": "a.txt"}
+            process = place.call("write_file" if spin % 3 == 0 else "read_file", body)
+            for _ in range(spin * 8000):
+                pass
+            end(owner, how)
+            seen.add(finished(process, f"{how}, {spin}"))
+            owner.end()
+    check(None in seen, seen)
+
+
+def while_it_runs(place):
+    for how in (KILL, STOP_KILL):
+        owner = place.owner()
+        before = place.intents()
+        process = place.call("run_command", {"command": "sleep 60"})
+        wait_until(lambda: place.intents() > before, "the owner has the call")
+        end(owner, how)
+        check(finished(process, "a command") == "INTERRUPTED", "it was cut off")
+        owner.end()
+
+
+def while_it_prints(place):
+    for how in ENDS:
+        owner = place.owner()
+        with place.guest() as guest:
+            sent = guest.send("run_command", command="while :; do echo line; done")
+            guest.pump(until=lambda: len(guest.events) > 20)
+            end(owner, how)
+            codes = all_answered(guest, [sent], "a command that prints")
+            check(codes in (["INTERRUPTED"], ["CANCELLED"]), codes)
+        owner.end()
+
+
+def in_a_long_reply(place):
+    for how in ENDS:
+        for after in (1, 3, 9):
+            owner = place.owner()
+            with place.guest() as guest:
+                ids = [guest.send("read_file", path="long", max_bytes=LONG) for _ in range(12)]
+                guest.pump(until=lambda: len(guest.answers) >= after)
+                end(owner, how)
+                all_answered(guest, ids, f"{how}, after {after}")
+            owner.end()
+
+
+def write(guest, data):
+    with contextlib.suppress(BrokenPipeError):
+        guest.process.stdin.write(data)
+
+
+def many_in_flight(place):
+    for how in ENDS:
+        for large in (False, True):
+            owner = place.owner()
+            with place.guest() as guest:
+                lines = []
+                for i in range(30 if large else 400):
+                    args = {"path": f"f{i % 7}", "content": "z" * LONG} if large else {"path": "a.txt"}
+                    lines.append(guest.line("write_file" if large else "read_file", args))
+                guest.pump(b"".join(data for _, data in lines[:5]))
+                os.set_blocking(guest.into, True)
+                ids = [call_id for call_id, _ in lines]
+                rest = b"".join(data for _, data in lines[5:])
+                writer = threading.Thread(target=write, args=(guest, rest), daemon=True)
+                writer.start()
+                guest.pump(until=lambda: len(guest.answers) >= 3)
+                end(owner, how)
+                if how == TERM:  # the guest ends too, and its caller may still be writing
+                    check(set(ids) >= {answer["id"] for answer in guest.drain()}, "answers of calls")
+                    check(guest.process.wait(lib.SECONDS) in (0, 1), "the guest ends")
+                    continue
+                guest.pump(until=lambda: not writer.is_alive())
+                all_answered(guest, ids, f"{how}, large={large}")
+            owner.end()
+
+
+def other_formats(place):
+    """The answer has the form that the caller asked for."""
+    for form in ("openai", "anthropic", "openai-responses", "ollama"):
+        owner = place.owner()
+        before = place.intents()
+        process = place.start("run_command", "--format", form)
+        process.stdin.write(b'{"command":"sleep 60"}')
+        process.stdin.close()
+        process.stdin = None
+        wait_until(lambda: place.intents() > before, "the owner has the call")
+        end(owner, KILL)
+        out, said = process.communicate(timeout=lib.SECONDS)
+        check(process.returncode == 1 and b"INTERRUPTED" in out, f"{form}: {process.returncode} {out!r} {said!r}")
+        json.loads(out)
+        owner.end()
+
+
+def goes_on(place):
+    """Whoever has more to say is served by the guest itself, or by whoever was quicker."""
+    for in_flight in (False, True):
+        owner = place.owner()
+        with place.guest() as guest, place.guest() as other:
+            guest.ok("read_file", path="a.txt")
+            other.ok("read_file", path="a.txt")
+            before = place.intents()
+            cut = guest.send("run_command", command="sleep 60") if in_flight else None
+            wait_until(lambda: not in_flight or place.intents() > before, "the owner has the call")
+            end(owner, KILL)
+            if cut:
+                check(guest.wait(cut)["error"]["code"] == "INTERRUPTED", "it was cut off")
+            for gate in (guest, other, guest):
+                gate.ok("read_file", path="a.txt")
+            guest.close_input()
+            check(guest.wait_exit() == int(in_flight), "its status tells of calls that were cut off")
+        owner.end()
+
+
+CASES = (before_it_accepts, at_any_moment, while_it_runs, while_it_prints, in_a_long_reply, many_in_flight,
+         other_formats, goes_on)
+
+
+def in_its_place(case):
+    return case.__name__.replace("_", " "), lambda form: case(Place(form, case.__name__))
+
+
+lib.run_cases([in_its_place(case) for case in CASES])
