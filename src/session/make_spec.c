@@ -20,6 +20,16 @@ static char *protected_in(const struct session_options *o, size_t i)
     return *rest ? mem_format("%s/%s", rest, o->protect) : mem_dup(o->protect);
 }
 
+static void hide_workplace(const struct workplace *at, struct cell_spec *spec)
+{
+    for (size_t i = 0; i < at->n_roots + at->n_command_roots; i++) {
+        const struct root *root = i < at->n_roots ? &at->roots[i]
+                                                  : &at->command_roots[i - at->n_roots];
+        if (root->writable)
+            spec_hide(spec, root->host);
+    }
+}
+
 /* The state holds the log, sockets of sessions and approvals. Of a folder that only file tools have, nothing is covered
  * for commands: no folder of commands.show shows it. */
 static int hide_from_commands(const struct session_options *o, struct cell_spec *spec,
@@ -37,6 +47,8 @@ static int hide_from_commands(const struct session_options *o, struct cell_spec 
         if (!spec->roots[i].commands)
             spec_hide_in_shown(spec, spec->roots[i].host);
     }
+    if (o->hidden)
+        hide_workplace(o->hidden, spec);
     return 0;
 }
 
