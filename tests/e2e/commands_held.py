@@ -4,6 +4,9 @@ allocated on a disk without being written, and processes that hide from whoever 
 without (a plain user).
 """
 
+import contextlib
+
+import lib
 import ran
 from lib import check, short
 from ran import PYTHON, Place, bash
@@ -145,6 +148,28 @@ def memfd(form):
             check(value["violations"] == [{"call": "memfd_create", "count": 1}], short(value))
 
 
+@contextlib.contextmanager
+def no_groups():
+    """Control groups are out of sight, as in most containers."""
+    lib.kernel(lib.libc.mount(b"tmpfs", b"/sys/fs/cgroup", b"tmpfs", 0, None), "covering the control groups")
+    try:
+        yield
+    finally:
+        lib.libc.umount2(b"/sys/fs/cgroup", 2)
+
+
+def ungrouped(form):
+    """memory: the same for root where there are no control groups, and the answer says so"""
+    config = {"commands": {"memory": f"{LIMIT}m", "openFiles": 10000}}
+    with no_groups(), Place(form, "ungrouped", config).gate() as gate:
+        check(bash(gate, "true")["limits"] == "watched", "the answer")
+        for name in ("System V segments, not attached", "unix streams", "pipes"):
+            value = python(gate, HOGS[name])
+            check(value["ended_by"] == "memory_limit", f"{name}: {short(value)}")
+        value = python(gate, MEMFD)
+        check(value["violations"] == [{"call": "memfd_create", "count": 1}], short(value))
+
+
 def told(form):
     """limits: an answer says where memory and processes are only looked at"""
     with Place(form, "told").gate() as gate:
@@ -225,4 +250,5 @@ def hidden(form):
 
 
 if __name__ == "__main__":
-    ran.main(memory, memfd, told, allocated, allocated_otherwise, hidden)
+    lib.own_mounts()
+    ran.main(memory, memfd, ungrouped, told, allocated, allocated_otherwise, hidden)
