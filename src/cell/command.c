@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/falloc.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,6 +26,7 @@
 #include "base/sanitized.h"
 #include "cell/command_view.h"
 #include "cell/folder.h"
+#include "cell/held.h"
 #include "cell/order.h"
 #include "cell/program.h"
 #include "cell/violations.h"
@@ -31,6 +34,7 @@
 
 #define SOCKET_FD 3
 #define WATCH_NS 100000000u
+#define MESSAGE_QUEUES_MAX 819200
 
 struct init {
     const struct cell_spec *spec;
@@ -44,6 +48,7 @@ struct init {
     int status_fd;
     int listener;
     int signals;
+    int sockets; /* tells of memory that sockets hold */
     pid_t program;
     bool ended; /* the program */
     struct violations violations;
@@ -116,7 +121,8 @@ static int set_limits(const struct order *o, struct err *err)
         set_limit(RLIMIT_FSIZE, o->file_size, err) < 0 ||
         set_limit(RLIMIT_CPU, o->cpu_seconds, err) < 0)
         return -1;
-    return 0;
+    /* Not looked at, and the usual limit. */
+    return set_limit(RLIMIT_MSGQUEUE, o->watch_memory ? MESSAGE_QUEUES_MAX : 0, err);
 }
 
 static int place_descriptors(struct init *init, struct err *err)
@@ -176,6 +182,7 @@ static struct watch_limits limits_of(const struct order *o)
 {
     return (struct watch_limits){
         .memory = (uint64_t)o->watch_memory,
+        .buffers = (uint64_t)o->watch_buffers,
         .processes = (uint32_t)o->watch_processes,
         .written = (uint64_t)o->watch_written,
     };
@@ -183,7 +190,7 @@ static struct watch_limits limits_of(const struct order *o)
 
 static bool is_watched(const struct order *o)
 {
-    return o->watch_memory || o->watch_processes || o->watch_written;
+    return o->watch_memory || o->watch_buffers || o->watch_processes || o->watch_written;
 }
 
 /* Opened before it is locked, though that would not keep it from reading there. */
@@ -196,6 +203,7 @@ static int prepare_watch(struct init *init, struct err *err)
         return failed(err, "opening /proc");
     watch_init(&init->watch, proc, &limits);
     watch_add_tmpfs(&init->watch, tmp);
+    init->watch.sockets = init->sockets;
     return 0;
 }
 
@@ -210,10 +218,9 @@ static int prepare(struct init *init, struct err *err)
 }
 
 /* Ends everything when a limit is passed. */
-static bool look(struct init *init)
+static bool end_if_exceeded(struct init *init)
 {
     const struct watch_limits limits = limits_of(&init->order);
-    watch_look(&init->watch);
     enum watch_limit passed = watch_exceeded(&init->watch, &limits);
     if (passed == WATCH_OK)
         return false;
@@ -222,6 +229,32 @@ static bool look(struct init *init)
                                                  : RAN_WRITTEN;
     kill(-1, SIGKILL);
     return true;
+}
+
+static bool look(struct init *init)
+{
+    watch_look(&init->watch);
+    return end_if_exceeded(init);
+}
+
+/* Punching and collapsing only give back. What is asked for twice counts twice. */
+static bool may_allocate(struct init *init, uint64_t mode, uint64_t length)
+{
+    if (mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_COLLAPSE_RANGE))
+        return true;
+    if (init->order.watch_written)
+        watch_add_allocated(&init->watch, length);
+    return !end_if_exceeded(init);
+}
+
+static bool allows(void *self, const char *call, const struct seccomp_data *data)
+{
+    struct init *init = self;
+    if (strcmp(call, "fallocate") == 0)
+        return may_allocate(init, data->args[1], data->args[3]);
+    if (strcmp(call, "memfd_create") == 0 || strcmp(call, "vmsplice") == 0)
+        return !init->order.watch_memory;
+    return false;
 }
 
 static int ms_until(uint64_t end)
@@ -246,7 +279,8 @@ static void serve(struct init *init)
         if (fds[1].revents && read(init->signals, &info, sizeof info) > 0)
             reap(init, WNOHANG);
         if (fds[2].revents & POLLIN)
-            violations_take(init->listener, &init->violations);
+            violations_take(init->listener, &init->violations,
+                            &(struct violations_judge){allows, init});
         if (fds[0].revents)
             take_stop();
         if (watched && clock_mono_ns() >= next) {
@@ -278,7 +312,9 @@ static int start_program(struct init *init)
     guards_look_after(init->spec, &init->view, &init->violations);
     if (is_watched(&init->order)) {
         watch_look_last(&init->watch);
-        init->ran.written = (int64_t)init->watch.written;
+        init->ran.written = (int64_t)(init->watch.written + init->watch.allocated);
+        for (uint32_t i = 0; i < init->watch.hidden; i++)
+            violations_count(&init->violations, "process:unreadable");
         if ((int64_t)init->watch.memory_peak > init->ran.peak_memory)
             init->ran.peak_memory = (int64_t)init->watch.memory_peak;
     }
@@ -362,7 +398,7 @@ static int run(const struct cell_spec *spec, struct guards *guards, const struct
 {
     static struct init init;
     sigset_t child;
-    init = (struct init){.spec = spec, .guards = guards, .listener = -1};
+    init = (struct init){.spec = spec, .guards = guards, .listener = -1, .sockets = -1};
     int r = enter_groups(groups, &init.why);
     /* Nothing of the launcher's goes along: not its control socket, not other commands' sockets. */
     if (close_range(SOCKET_FD + 1, ~0U, 0) < 0)
@@ -374,6 +410,7 @@ static int run(const struct cell_spec *spec, struct guards *guards, const struct
     init.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     if (init.signals < 0 && r == 0)
         r = failed(&init.why, "hearing of processes that end");
+    init.sockets = held_open();
     if (r == 0)
         command_mount(spec, &init.why);
     if (view)

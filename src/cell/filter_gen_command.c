@@ -27,6 +27,7 @@
 #include <sys/stat.h>
 
 #include "cell/filter_code.h"
+#include "cell/space.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "where the low half of an argument stands is known for little-endian machines only"
@@ -42,6 +43,7 @@
 #define ALLOW SECCOMP_RET_ALLOW
 #define REPORT SECCOMP_RET_USER_NOTIF /* refused by init, which counts it: cell/violations.h */
 #define ABSENT (SECCOMP_RET_ERRNO | ENOSYS)
+#define NOTHING SECCOMP_RET_ERRNO /* told that it was done */
 
 /* Refused whatever the arguments. */
 static const char *const reported[] = {
@@ -112,6 +114,13 @@ static const char *const reported[] = {
     "uselib",
     "ustat",
     "sysfs",
+    /* hints about extents make a small write allocate much; as the ioctl below */
+    "file_setattr",
+    /* Decided by init: the first two hold memory that no process shows, which only a cgroup counts; the third takes
+     * space on a disk that the kernel accounts for to nobody. */
+    "memfd_create",
+    "vmsplice",
+    "fallocate",
 };
 
 /* Their arguments lie in memory, where a filter cannot look. Programs then use the older call; for
@@ -202,6 +211,12 @@ static const struct rule rules[] = {
     {"ioctl", REPORT, {IS(1, TIOCLINUX)}},
     {"ioctl", REPORT, {IS(1, TIOCSETD)}},
 
+    /* fallocate by other names, with the length in memory. */
+    {"ioctl", REPORT, {IS(1, FS_IOC_RESVSP)}},
+    {"ioctl", REPORT, {IS(1, FS_IOC_RESVSP64)}},
+    {"ioctl", REPORT, {IS(1, FS_IOC_ZERO_RANGE)}},
+    {"ioctl", REPORT, {IS(1, FS_IOC_FSSETXATTR)}},
+
     /* The first process has the same user: without files or processor time it could not look at limits. */
     {"prlimit64", REPORT, {IS(0, 1)}},
     {"sched_setscheduler", REPORT, {IS(0, 1)}},
@@ -211,6 +226,8 @@ static const struct rule rules[] = {
     {"setpriority", REPORT, {IS(0, PRIO_PROCESS), IS(1, 1)}},
 
     {"prctl", REPORT, {IS(0, PR_SET_MM)}},
+    /* Nobody is traced in here, and the first process has to see what each one uses. */
+    {"prctl", NOTHING, {IS(0, PR_SET_DUMPABLE)}},
     {"personality", ALLOW, {IS(0, UINT32_MAX)}}, /* asks, changes nothing */
     {"personality", REPORT, {ANY(0, ~(uint32_t)PERSONALITIES)}},
     /* Its own memory only; mbind and set_mempolicy know no other. */

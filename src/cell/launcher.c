@@ -1,3 +1,4 @@
+#include "cell/aliases.h"
 #include "cell/launcher.h"
 
 #include <errno.h>
@@ -383,7 +384,9 @@ static int prepare_for_commands(struct mounting *mounting, struct err *err)
     if (unshare(CLONE_NEWNS) < 0)
         return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "mounts for commands: %s",
                        strerror(errno));
-    return mounting_continue(mounting, err) < 0 ? -1 : raise_loopback(err);
+    if (mounting_continue(mounting, err) < 0 || aliases_cover(mounting->spec, err) < 0)
+        return -1;
+    return raise_loopback(err);
 }
 
 static pid_t start_worker(const struct cell_spec *spec, int shelf_fd, struct mounting *mounting,

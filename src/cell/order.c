@@ -31,6 +31,7 @@ static const struct arg order_fields[] = {
     FIELD(order, ARG_INT, file_size, 0),
     FIELD(order, ARG_INT, cpu_seconds, 0),
     FIELD(order, ARG_INT, watch_memory, 0),
+    FIELD(order, ARG_INT, watch_buffers, 0),
     FIELD(order, ARG_INT, watch_processes, 0),
     FIELD(order, ARG_INT, watch_written, 0),
 };

@@ -33,7 +33,8 @@ struct order {
     int64_t file_size;
     int64_t cpu_seconds; /* of each process */
     /* Looked at every now and then, over all processes together. */
-    int64_t watch_memory;
+    int64_t watch_memory; /* where no cgroup limits it */
+    int64_t watch_buffers;
     int64_t watch_processes;
     int64_t watch_written;
     /* Arguments, environment, allowed and denied programs, in this order, a NUL behind each. */

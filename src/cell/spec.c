@@ -81,6 +81,31 @@ int spec_add_shown(struct cell_spec *spec, const char *path, struct err *err)
     return 0;
 }
 
+static void hide_at(struct cell_spec *spec, char *path)
+{
+    if (spec->n_hidden == HIDDEN_MAX)
+        abort();
+    spec->hidden[spec->n_hidden++] = path;
+}
+
+void spec_hide(struct cell_spec *spec, const char *path)
+{
+    hide_at(spec, mem_dup(path));
+    spec_hide_in_shown(spec, path);
+}
+
+void spec_hide_in_shown(struct cell_spec *spec, const char *path)
+{
+    for (size_t i = 0; i < spec->n_shown; i++) {
+        FREE_AT_END char *real = realpath(spec->shown[i], NULL);
+        const char *rest = real ? path_rest(path, real) : NULL;
+        if (rest)
+            hide_at(spec, mem_format("%s/%s", spec->shown[i], rest));
+        else if (real && path_rest(real, path))
+            hide_at(spec, mem_dup(spec->shown[i]));
+    }
+}
+
 void spec_choose_owner(struct cell_spec *spec, uint32_t euid, uint32_t egid, uint32_t spare)
 {
     const struct cell_root *first = &spec->roots[0];
@@ -197,6 +222,11 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
     for (size_t i = 0; i < spec->n_shown; i++)
         jo_bytes(j, text(spec->shown[i]));
     jo_close(j, ']');
+    jo_key(j, "hidden");
+    jo_open(j, '[');
+    for (size_t i = 0; i < spec->n_hidden; i++)
+        jo_bytes(j, text(spec->hidden[i]));
+    jo_close(j, ']');
     jo_close(j, '}');
 }
 
@@ -261,6 +291,13 @@ int spec_read(struct str json, struct cell_spec *ret, struct err *err)
             return err_set(err, ERR_INTERNAL, "cell specification: shown folders");
         }
     }
+    yyjson_arr_foreach(yyjson_obj_get(root, "hidden"), idx, max, item) {
+        if (!yyjson_is_str(item) || ret->n_hidden == HIDDEN_MAX) {
+            spec_done(ret);
+            return err_set(err, ERR_INTERNAL, "cell specification: hidden folders");
+        }
+        ret->hidden[ret->n_hidden++] = mem_dup(yyjson_get_str(item));
+    }
     if (ret->n_roots == 0 || ret->uid == 0 || ret->gid == 0 || ret->threads == 0) {
         spec_done(ret);
         return err_set(err, ERR_INTERNAL, "cell specification: needs a root, a uid and a gid");
@@ -277,6 +314,9 @@ void spec_done(struct cell_spec *spec)
     }
     for (size_t i = 0; i < spec->n_shown; i++)
         free(spec->shown[i]);
+    for (size_t i = 0; i < spec->n_hidden; i++)
+        free(spec->hidden[i]);
     spec->n_roots = 0;
     spec->n_shown = 0;
+    spec->n_hidden = 0;
 }

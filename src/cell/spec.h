@@ -25,6 +25,7 @@ struct cell_root {
 
 #define SHOWN_MAX 16
 #define SPEC_STORE "/.sandgate"
+#define HIDDEN_MAX ((1 + SHOWN_MAX) * (1 + 2 * ROOTS_MAX))
 
 struct cell_spec {
     uint32_t uid; /* who the cell's processes are to the machine; never 0 */
@@ -37,6 +38,8 @@ struct cell_spec {
     uint64_t tmp_bytes;     /* of the /tmp that each command has */
     char *shown[SHOWN_MAX]; /* folders that commands see at their own paths, read-only */
     size_t n_shown;
+    char *hidden[HIDDEN_MAX]; /* folders that commands do not see, as they would be named there */
+    size_t n_hidden;
     struct cell_root roots[ROOTS_MAX];
     size_t n_roots;
 };
@@ -53,6 +56,10 @@ int spec_add_store(struct cell_spec *spec, const char *host, struct err *err);
 size_t spec_store(const struct cell_spec *spec);
 /* Adds a folder that commands see. */
 int spec_add_shown(struct cell_spec *spec, const char *path, struct err *err);
+/* Hides the folder `path` of the machine from commands. */
+void spec_hide(struct cell_spec *spec, const char *path);
+/* Hides it only where a shown folder contains it or lies in it. To be called when all of these are known. */
+void spec_hide_in_shown(struct cell_spec *spec, const char *path);
 /* Decides who the cell runs as: the first root's owner, or `spare` in the place of root. */
 void spec_choose_owner(struct cell_spec *spec, uint32_t euid, uint32_t egid, uint32_t spare);
 

@@ -1,6 +1,7 @@
 #include "cell/violations.h"
 
 #include <errno.h>
+#include <linux/fs.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/utf8.h"
+#include "cell/space.h"
 
 static const struct {
     int nr;
@@ -43,6 +45,14 @@ static const struct word terminal[] = {
     {TIOCSTI, "TIOCSTI"},
     {TIOCLINUX, "TIOCLINUX"},
     {TIOCSETD, "TIOCSETD"},
+};
+
+/* They allocate blocks of a disk, by an argument that lies in memory and is not counted. */
+static const struct word allocating[] = {
+    {FS_IOC_RESVSP, "FS_IOC_RESVSP"},
+    {FS_IOC_RESVSP64, "FS_IOC_RESVSP64"},
+    {FS_IOC_ZERO_RANGE, "FS_IOC_ZERO_RANGE"},
+    {FS_IOC_FSSETXATTR, "FS_IOC_FSSETXATTR"},
 };
 
 static const char *word_for(const struct word *words, size_t n, uint32_t value, const char *other)
@@ -99,6 +109,20 @@ static const struct {
     {"mknodat", 2, "mknod"},
 };
 
+static struct refusal refuse_ioctl(const char *name, uint32_t request)
+{
+    const char *word = word_for(allocating, ARRAY_LEN(allocating), request, NULL);
+    if (word)
+        return (struct refusal){EOPNOTSUPP, name, word};
+    return (struct refusal){EPERM, name, word_for(terminal, ARRAY_LEN(terminal), request, NULL)};
+}
+
+/* What the judge did not allow. A program takes the first two for missing in an older kernel. */
+static const struct {
+    const char *name;
+    int error;
+} judged[] = {{"memfd_create", ENOSYS}, {"vmsplice", ENOSYS}, {"fallocate", ENOSPC}};
+
 static struct refusal refuse(const char *name, const struct seccomp_data *data)
 {
     for (size_t i = 0; i < ARRAY_LEN(with_mode); i++) {
@@ -110,8 +134,11 @@ static struct refusal refuse(const char *name, const struct seccomp_data *data)
     if (strcmp(name, "socketpair") == 0)
         return refuse_family(name, (uint32_t)data->args[0]);
     if (strcmp(name, "ioctl") == 0)
-        return (struct refusal){
-            EPERM, name, word_for(terminal, ARRAY_LEN(terminal), (uint32_t)data->args[1], NULL)};
+        return refuse_ioctl(name, (uint32_t)data->args[1]);
+    for (size_t i = 0; i < ARRAY_LEN(judged); i++) {
+        if (strcmp(name, judged[i].name) == 0)
+            return (struct refusal){judged[i].error, name, NULL};
+    }
     /* As where the file system cannot. */
     if (strcmp(name, "renameat2") == 0)
         return (struct refusal){EINVAL, "rename", "whiteout"};
@@ -180,7 +207,7 @@ static void count(struct violations *v, const struct refusal *refusal)
     violations_count(v, call);
 }
 
-void violations_take(int listener, struct violations *v)
+void violations_take(int listener, struct violations *v, const struct violations_judge *judge)
 {
     /* A later kernel's structures may be longer, and it wants zeros where it writes. */
     union {
@@ -196,10 +223,15 @@ void violations_take(int listener, struct violations *v)
     /* ENOENT: whoever called has died. */
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &got) < 0)
         return;
-    struct refusal refusal = refuse(call_name(got.call.data.nr), &got.call.data);
-    count(v, &refusal);
+    const char *name = call_name(got.call.data.nr);
     give.answer.id = got.call.id;
-    give.answer.error = -refusal.error;
+    if (judge && judge->allows(judge->self, name, &got.call.data)) {
+        give.answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    } else {
+        struct refusal refusal = refuse(name, &got.call.data);
+        count(v, &refusal);
+        give.answer.error = -refusal.error;
+    }
     /* It may have died meanwhile: there is nobody to tell. */
     (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &give);
 }

@@ -12,6 +12,8 @@
 #define VIOLATIONS_MAX 16
 #define VIOLATION_NAME_MAX 64 /* with its NUL */
 
+struct seccomp_data;
+
 struct violation {
     char call[VIOLATION_NAME_MAX]; /* UTF-8; "…" behind a name that is cut */
     uint32_t count;
@@ -24,9 +26,17 @@ struct violations {
     uint32_t others; /* calls that were not among the first names */
 };
 
-/* Takes one call from the listener that lock_command gave, refuses it, counts it. To be called when
- * poll says that there is one: then it does not wait, even if the caller has died since. */
-void violations_take(int listener, struct violations *v);
+/* Decides about a call whose arguments are all in registers, so that nobody can change them meanwhile. True: the kernel
+ * does it. */
+struct violations_judge {
+    bool (*allows)(void *self, const char *call, const struct seccomp_data *data);
+    void *self;
+};
+
+/* Takes one call from the listener that lock_command gave, refuses it, counts it; or lets it go on, where the judge
+ * allows that. To be called when poll says that there is one: then it does not wait, even if the caller has died
+ * since. */
+void violations_take(int listener, struct violations *v, const struct violations_judge *judge);
 /* Something else that was not as it should be. */
 void violations_count(struct violations *v, const char *name);
 /* [{"call":"mount","count":3},…]; those beyond the first names are one row, `other`. */

@@ -1,17 +1,21 @@
 #include "cell/watch.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "cell/held.h"
 
 /* More processes are counted but not looked into: a look stays below some 50 ms. */
 #define LOOK_MAX 2048
@@ -23,6 +27,12 @@
 #define EXACT_MAX 64
 /* Less shared memory than this in one process needs no exact count. */
 #define SHARED_SMALL (256u << 10)
+/* What the kernel holds for each: a stack and a task; an open file; a pipe's pages. Beyond fs.pipe-user-pages-soft, 64 MiB
+ * for all of a user, a pipe has two. The number of descriptors is not told, only that of slots for them. */
+#define THREAD_BYTES (24u << 10)
+#define SLOT_BYTES 1024u
+#define SLOTS_USUAL 256u
+#define PIPE_BYTES 8192u
 
 struct sums {
     uint64_t private, shared_most, shared_all, written, cancelled;
@@ -33,13 +43,21 @@ struct sums {
 
 void watch_init(struct watch *w, int proc_fd, const struct watch_limits *limits)
 {
-    *w = (struct watch){.proc = proc_fd, .exact_from = limits->memory};
+    *w = (struct watch){.proc = proc_fd,
+                        .exact_from = limits->memory,
+                        .buffers_enough = limits->buffers,
+                        .sockets = -1};
 }
 
 void watch_add_tmpfs(struct watch *w, int fd)
 {
     if (w->n_tmpfs < WATCH_TMPFS_MAX)
         w->tmpfs[w->n_tmpfs++] = fd;
+}
+
+void watch_add_allocated(struct watch *w, uint64_t bytes)
+{
+    w->allocated = bytes < UINT64_MAX - w->allocated ? w->allocated + bytes : UINT64_MAX;
 }
 
 uint64_t watch_field(const char *text, const char *key)
@@ -64,17 +82,50 @@ static bool read_of(const struct watch *w, const char *pid, const char *file, ch
     return n > 0;
 }
 
+/* The kernel gives the files of a process that is not dumpable to root. It becomes so by executing a program that it
+ * may not read; the filter lets none choose it (PR_SET_DUMPABLE). One that is ending looks the same, and has no memory
+ * any more. */
+static bool hides(const struct watch *w, const char *pid)
+{
+    char path[64];
+    char text[STATUS_MAX];
+    snprintf(path, sizeof path, "%.20s/io", pid);
+    return faccessat(w->proc, path, R_OK, 0) < 0 && errno == EACCES &&
+           read_of(w, pid, "status", text, sizeof text) && strstr(text, "\nVmSize:");
+}
+
 /* Deleting what another wrote cancels it, so only the sums over all say something. */
-static void add_written(const struct watch *w, const char *pid, struct sums *sums)
+static void add_written(struct watch *w, const char *pid, struct sums *sums)
 {
     char text[IO_MAX];
-    if (!read_of(w, pid, "io", text, sizeof text))
+    if (!read_of(w, pid, "io", text, sizeof text)) {
+        if (hides(w, pid) && kill((pid_t)strtol(pid, NULL, 10), SIGKILL) == 0)
+            w->hidden++;
         return;
+    }
     sums->written += watch_field(text, "write_bytes:");
     sums->cancelled += watch_field(text, "cancelled_write_bytes:");
 }
 
-static void look_into(const struct watch *w, const char *pid, struct sums *sums)
+/* This process is not dumpable, so that its own file in /proc is closed to itself. The kernel keeps the same number, in
+ * blocks of 512 bytes, for all whom it waited for and whom these waited for. */
+static void add_written_by_ended(struct sums *sums)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_CHILDREN, &usage) == 0)
+        sums->written += (uint64_t)usage.ru_oublock * 512;
+}
+
+static uint64_t held_for(const char *status, uint64_t threads)
+{
+    uint64_t slots = watch_field(status, "FDSize:");
+    uint64_t many = slots > SLOTS_USUAL ? slots - SLOTS_USUAL : 0;
+    uint64_t tables = watch_field(status, "VmPTE:") + watch_field(status, "HugetlbPages:");
+    return (tables << 10) + threads * THREAD_BYTES + (slots - many) * SLOT_BYTES +
+           many * PIPE_BYTES;
+}
+
+static void look_into(struct watch *w, const char *pid, struct sums *sums)
 {
     char text[STATUS_MAX];
     if (!read_of(w, pid, "status", text, sizeof text)) {
@@ -84,6 +135,8 @@ static void look_into(const struct watch *w, const char *pid, struct sums *sums)
     uint64_t threads = watch_field(text, "Threads:");
     sums->processes += threads > 1 ? (uint32_t)threads : 1;
     sums->private += (watch_field(text, "RssAnon:") + watch_field(text, "VmSwap:")) << 10;
+    if (w->exact_from)
+        sums->private += held_for(text, threads);
     uint64_t shared = watch_field(text, "RssShmem:") << 10;
     sums->shared_all += shared;
     if (shared > sums->shared_most)
@@ -93,7 +146,7 @@ static void look_into(const struct watch *w, const char *pid, struct sums *sums)
     add_written(w, pid, sums);
 }
 
-static void look_at_all(const struct watch *w, struct sums *sums)
+static void look_at_all(struct watch *w, struct sums *sums)
 {
     _Alignas(struct dirent64) char entries[8192];
     char self[16];
@@ -139,10 +192,10 @@ static uint64_t shared_exactly(const struct watch *w, const struct sums *sums)
     return shared;
 }
 
-/* A file in tmpfs may be mapped as well; the larger of the two numbers is certainly used. */
+/* A file in tmpfs or a System V segment may be mapped as well; the larger of the two numbers is certainly used. */
 static uint64_t memory_of(const struct watch *w, const struct sums *sums)
 {
-    uint64_t files = in_tmpfs(w);
+    uint64_t files = in_tmpfs(w) + (w->exact_from ? held_by_ipc(w->proc) : 0);
     uint64_t shared = files > sums->shared_most ? files : sums->shared_most;
     bool matters = w->exact_from && sums->private + shared <= w->exact_from &&
                    sums->private + files + sums->shared_all > w->exact_from;
@@ -161,7 +214,6 @@ static void take(struct watch *w, struct sums *sums)
         w->memory_peak = w->memory;
     if (w->processes > w->processes_peak)
         w->processes_peak = w->processes;
-    add_written(w, "self", sums);
     if (sums->written > sums->cancelled && sums->written - sums->cancelled > w->written)
         w->written = sums->written - sums->cancelled;
 }
@@ -172,22 +224,28 @@ void watch_look(struct watch *w)
 {
     struct sums sums = {0};
     look_at_all(w, &sums);
+    w->buffers = w->buffers_enough ? held_by_sockets(w->sockets, w->buffers_enough) : 0;
+    sums.private += w->exact_from ? w->buffers : 0;
+    add_written_by_ended(&sums);
     take(w, &sums);
 }
 
 void watch_look_last(struct watch *w)
 {
     struct sums sums = {0};
+    add_written_by_ended(&sums);
     take(w, &sums);
 }
 
 enum watch_limit watch_exceeded(const struct watch *w, const struct watch_limits *limits)
 {
-    if (limits->memory && w->memory > limits->memory)
+    if ((limits->memory && w->memory > limits->memory) ||
+        (limits->buffers && w->buffers > limits->buffers))
         return WATCH_MEMORY;
     if (limits->processes && w->processes > limits->processes)
         return WATCH_PROCESSES;
-    if (limits->written && w->written > limits->written)
+    if (limits->written &&
+        (w->written > limits->written || w->allocated > limits->written - w->written))
         return WATCH_WRITTEN;
     return WATCH_OK;
 }

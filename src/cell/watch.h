@@ -1,12 +1,16 @@
 /* What the processes of a command use, found by looking into /proc: for limits that no cgroup holds.
  *
  * Made for a command's init, the first process of its own pid namespace, which looks every 100 ms and
- * once at the end. It allocates nothing and uses openat, read, close, getdents64, lseek and fstatfs.
+ * once at the end. It allocates nothing and uses openat, read, close, getdents64, lseek, faccessat, fstatfs, getrusage,
+ * kill and a netlink socket.
  *
- * Looking is not holding. Between two looks more can be used; a process that made its own files in
- * /proc unreadable (PR_SET_DUMPABLE) hides what it writes until it ends; what was written by children
- * whose parent ignores SIGCHLD is forgotten with them; memory that is only held by a descriptor
- * (memfd) belongs to nobody. Rlimits bound each of these. */
+ * Memory is: private pages, shared ones once, files in the command's tmpfs, System V objects, page tables, socket
+ * buffers (of all commands of the session, which share a network namespace), and an estimate for threads and
+ * descriptors. A process that cannot be looked into because it is not dumpable is killed: it would count for nothing.
+ *
+ * Looking is not holding. Between two looks more can be used; a page of shared anonymous memory that no process has in
+ * its page tables, small kernel objects (file locks, inotify watches) and what was written by children whose parent
+ * ignores SIGCHLD are not seen. Rlimits bound each process. */
 #ifndef SANDGATE_CELL_WATCH_H
 #define SANDGATE_CELL_WATCH_H
 
@@ -19,6 +23,7 @@
 /* Zero is no limit. */
 struct watch_limits {
     uint64_t memory;
+    uint64_t buffers; /* of sockets: a memory cgroup leaves out those of unix sockets */
     uint32_t processes;
     uint64_t written;
 };
@@ -28,14 +33,19 @@ struct watch {
     int proc;                   /* /proc, open for reading; borrowed */
     int tmpfs[WATCH_TMPFS_MAX]; /* of the command, whose files are memory; borrowed */
     int n_tmpfs;
+    int sockets; /* from held_open, or -1; borrowed */
     uint64_t
         exact_from; /* shared memory is counted exactly when it matters for this limit; 0 never */
+    uint64_t buffers_enough; /* sockets are not counted further */
 
     uint64_t memory; /* bytes: what is private, what is shared once, files in tmpfs */
     uint64_t memory_peak;
+    uint64_t buffers;
     uint32_t processes; /* threads */
     uint32_t processes_peak;
-    uint64_t written; /* bytes that went or will go to disks; never falls */
+    uint64_t written;   /* bytes that went or will go to disks; never falls */
+    uint64_t allocated; /* bytes of disks that were asked for without being written */
+    uint32_t hidden;    /* processes that were killed because they cannot be looked into */
 };
 
 enum watch_limit { WATCH_OK, WATCH_MEMORY, WATCH_PROCESSES, WATCH_WRITTEN };
@@ -43,6 +53,8 @@ enum watch_limit { WATCH_OK, WATCH_MEMORY, WATCH_PROCESSES, WATCH_WRITTEN };
 void watch_init(struct watch *w, int proc_fd, const struct watch_limits *limits);
 /* Ignored beyond WATCH_TMPFS_MAX. */
 void watch_add_tmpfs(struct watch *w, int fd);
+/* Counts what fallocate(2) is asked for: the kernel accounts for that to nobody. */
+void watch_add_allocated(struct watch *w, uint64_t bytes);
 void watch_look(struct watch *w);
 /* When all have ended and were waited for. */
 void watch_look_last(struct watch *w);

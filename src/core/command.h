@@ -57,6 +57,7 @@ struct command {
     int64_t signal;
     int64_t peak_memory; /* bytes */
     int64_t cpu_ms;
+    bool watched; /* no control group held its memory and processes: they were looked at */
     struct command_violation violations[COMMAND_VIOLATIONS_MAX];
     size_t n_violations;
     char output_id[SPILL_ID_MAX]; /* "": all of the output is in the streams */

@@ -162,7 +162,9 @@ static const struct config_row rows[] = {
     {"commands.maxTimeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 600000, .min = 1, .max = DAY_MS,
      .doc = "The longest time limit a call may give a command."},
     {"commands.memory", CONFIG_SIZE, CONFIG_LOWER, .number = 4 * GIB, .min = 16 * MIB, .max = TIB,
-     .doc = "Memory of a command's processes together."},
+     .doc =
+         "Memory of a command's processes together; without control groups looked at ten times a "
+         "second, see THREATS.md."},
     {"commands.processes", CONFIG_INT, CONFIG_LOWER, .number = 1024, .min = 8, .max = 1000000,
      .doc = "Processes and threads a command may have at the same time."},
     {"commands.cpus", CONFIG_CORES, CONFIG_LOWER, .min = 10, .max = 1024000,
@@ -174,7 +176,7 @@ static const struct config_row rows[] = {
     {"commands.fileSize", CONFIG_SIZE, CONFIG_LOWER, .number = 4 * GIB, .min = KIB, .max = TIB,
      .doc = "The largest file a command may write."},
     {"commands.diskWrites", CONFIG_SIZE, CONFIG_LOWER, .number = 16 * GIB, .min = KIB, .max = TIB,
-     .doc = "Bytes a command's processes may write to disk together."},
+     .doc = "Bytes a command's processes may write to disk, or allocate there, together."},
     {"commands.tmpSize", CONFIG_SIZE, CONFIG_LOWER, .number = GIB, .min = MIB, .max = TIB,
      .doc = "The size of the /tmp each command has, which is memory."},
     {"commands.homeSize", CONFIG_SIZE, CONFIG_LOWER, .number = GIB, .min = MIB, .max = TIB,
@@ -188,7 +190,8 @@ static const struct config_row rows[] = {
      .doc = "Variables of Sandgate's own environment that commands get, as names or globs."},
     {"commands.show", CONFIG_LIST, CONFIG_NEVER,
      .doc = "Folders that commands see besides the system's, read-only and at their own paths: "
-            "toolchains in a home, for example."},
+            "toolchains in a home, for example. The workspace and Sandgate's state are not seen "
+            "through them."},
     {"commands.path", CONFIG_LIST, CONFIG_NEVER,
      .doc = "Folders that stand before the system's in the PATH of commands."},
 

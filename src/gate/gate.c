@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/redact.h"
 #include "gate/places.h"
+#include "gate/reach.h"
 #include "gate/state.h"
 
 /* How long closing waits for others that write to the database. */
@@ -107,7 +108,6 @@ static int use_redact_names(const struct config *config, struct err *err)
 static int open_audit(struct gate *gate, struct err *err)
 {
     const char *sync = config_text(gate->config, "audit.sync");
-    gate->anchor = anchor_words(gate->config);
     struct audit_options options = {
         .sync = strcmp(sync, "always") == 0  ? AUDIT_SYNC_ALWAYS
                 : strcmp(sync, "batch") == 0 ? AUDIT_SYNC_BATCH
@@ -115,7 +115,7 @@ static int open_audit(struct gate *gate, struct err *err)
         .batch_ms = (unsigned)config_int(gate->config, "audit.batchMs"),
         .max_bytes = (uint64_t)config_int(gate->config, "audit.maxBytes"),
         .max_files = (unsigned)config_int(gate->config, "audit.maxFiles"),
-        .anchor = gate->anchor,
+        .anchor = {gate->anchor, gate->anchor_path, gate->anchor_home},
         .anchor_ms = (unsigned)config_int(gate->config, "audit.anchorMs"),
         .warn = warn,
         .db = keeper_db(gate->keeper),
@@ -127,6 +127,18 @@ static int open_audit(struct gate *gate, struct err *err)
     gate->record.keeper = gate->keeper;
     keeper_use_audit(gate->keeper, gate->audit);
     return 0;
+}
+
+/* Its environment: what it looks up by a name or at home is not the agent's either. */
+static void set_anchor(struct gate *gate, const struct reach *reach)
+{
+    const char *path = getenv("PATH");
+    const char *home = getenv("HOME");
+    gate->anchor = anchor_words(gate->config);
+    if (!gate->anchor)
+        return;
+    gate->anchor_path = reach_path(reach, path ? path : "");
+    gate->anchor_home = mem_dup(home && !reach_through(reach, home) ? home : "/");
 }
 
 static int open_session(struct gate *gate, const struct gate_options *o, struct err *err)
@@ -143,6 +155,11 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
         if (state_refuse_inside(m.commands[i].host, o->config_file, err) < 0)
             return -1;
     }
+    struct reach reach;
+    reach_init(&reach, &m);
+    if (reach_check(&reach, gate->config, o->config_file, err) < 0)
+        return -1;
+    set_anchor(gate, &reach);
     bool has_state = o->dialect->id == DIALECT_TOOLHOST && o->state;
     if (has_state && record_open_execution(&gate->record, m.roots[m.count - 1].host, err) < 0)
         return -1;
@@ -277,6 +294,8 @@ void gate_close(struct gate *gate)
     fd_closep(&gate->state_fd);
     buf_done(&gate->excludes);
     free((void *)(uintptr_t)gate->anchor);
+    free(gate->anchor_path);
+    free(gate->anchor_home);
     config_free(gate->config);
     gate->loop_open = false;
 }

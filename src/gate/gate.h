@@ -33,6 +33,8 @@ struct gate {
     int state_fd;
     struct audit *audit;
     const char **anchor; /* the program that takes heads of the log away; NULL: none */
+    char *anchor_path;   /* its PATH and HOME */
+    char *anchor_home;
     struct record record;
     struct pipeline pipeline;
     struct session *session;

@@ -257,7 +257,7 @@ static int adapt(struct hooks *h, struct err *err)
 }
 
 int hook_session_new(struct hooks *h, uv_loop_t *loop, const struct config *config, int state_fd,
-                     struct err *err)
+                     const struct workplace *hidden, struct err *err)
 {
     char host[PATH_MAX];
     h->config = config_clone(config);
@@ -273,6 +273,7 @@ int hook_session_new(struct hooks *h, uv_loop_t *loop, const struct config *conf
         .commands = true,
         .command_roots = {root},
         .n_command_roots = 1,
+        .hidden = hidden,
     };
     return session_new(&h->session, loop, &options, err);
 }

@@ -190,27 +190,6 @@ void hooks_forget(struct hooks *h, void *arg)
         kick(h);
 }
 
-static bool lies_in(const char *path, const char *folder)
-{
-    FREE_AT_END char *real = path[0] == '/' ? realpath(path, NULL) : NULL;
-    return path_rest(path, folder) || (real && path_rest(real, folder));
-}
-
-/* The program may be one that runs what its arguments name. */
-int hooks_refuse_inside(const struct hooks *h, const char *folder, struct err *err)
-{
-    for (size_t i = 0; h && i < h->list.count; i++) {
-        for (char *const *word = h->list.all[i].argv; *word; word++) {
-            if (lies_in(*word, folder))
-                return err_set(err, ERR_INVALID_ARGUMENTS,
-                               "%s in the command of hooks[%zu] lies in %s, where an agent could "
-                               "change it: move it, or work in a folder further down",
-                               *word, i, folder);
-        }
-    }
-    return 0;
-}
-
 /* --- beginning and end */
 
 static void forget_all(struct hooks *h, bool told_too)
@@ -276,7 +255,7 @@ static void open_pipeline(struct hooks *h, uv_loop_t *loop)
 }
 
 int hooks_new(struct hooks **ret, uv_loop_t *loop, const struct config *config, int state_fd,
-              struct err *err)
+              const struct workplace *hidden, struct err *err)
 {
     CLEANUP(hooks_freep) struct hooks *h = mem_zero(sizeof *h);
     h->last = &h->first;
@@ -285,7 +264,7 @@ int hooks_new(struct hooks **ret, uv_loop_t *loop, const struct config *config, 
         return -1;
     if (h->list.count == 0)
         return 0;
-    if (hook_session_new(h, loop, config, state_fd, err) < 0)
+    if (hook_session_new(h, loop, config, state_fd, hidden, err) < 0)
         return -1;
     open_pipeline(h, loop);
     /* Someone will wait for the first answer. */

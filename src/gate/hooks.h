@@ -13,15 +13,13 @@
 struct hooks;
 
 /* *ret is NULL where none is configured. Fails for a program that is missing, cannot be run, or could be changed by
- * someone else. `config` and `state_fd` are borrowed, the latter for as long as the hooks live. */
+ * someone else. `config` and `state_fd` are borrowed, the latter for as long as the hooks live. The folders of `hidden` are
+ * not seen by them, whatever commands.show shows: an agent's program would answer for theirs. */
 int hooks_new(struct hooks **ret, uv_loop_t *loop, const struct config *config, int state_fd,
-              struct err *err);
+              const struct workplace *hidden, struct err *err);
 /* Those who are still asked are killed; those who are told of a call have a moment to end. Runs the loop for that, so
  * not from one of its callbacks. Accepts NULL. */
 void hooks_free(struct hooks *hooks);
-
-/* Refuses a folder that an agent is to write in when the program of a hook lies beneath it. Accepts NULL. */
-int hooks_refuse_inside(const struct hooks *hooks, const char *folder, struct err *err);
 
 /* Whether any hook is to be asked about this call. Accepts NULL. */
 bool hooks_ask(const struct hooks *hooks, const struct call *call);

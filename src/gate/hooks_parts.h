@@ -47,7 +47,7 @@ struct hooks {
 
 /* Their cell, and the pipeline that leads to it: nothing is judged or recorded there. */
 int hook_session_new(struct hooks *h, uv_loop_t *loop, const struct config *config, int state_fd,
-                     struct err *err);
+                     const struct workplace *hidden, struct err *err);
 void hook_pipeline_init(struct hooks *h);
 
 /* The call that runs the program; `input` is copied. */

@@ -228,21 +228,6 @@ void keeper_after(struct keeper *k, const struct call *call)
 
 /* --- life */
 
-/* Whoever an agent's tools can change is no judge of them. */
-static int refuse_inside(const struct keeper *k, struct err *err)
-{
-    if (!k->hooks)
-        return 0;
-    const struct workplace *at = session_workplace(k->options.session);
-    for (size_t i = 0; i < at->n_roots + at->n_command_roots; i++) {
-        const struct root *root = i < at->n_roots ? &at->roots[i]
-                                                  : &at->command_roots[i - at->n_roots];
-        if (root->writable && hooks_refuse_inside(k->hooks, root->host, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 int keeper_new(struct keeper **ret_keeper, const struct keeper_options *options, struct err *err)
 {
     struct keeper *k = mem_zero(sizeof *k);
@@ -255,8 +240,8 @@ int keeper_new(struct keeper **ret_keeper, const struct keeper_options *options,
     k->poll.data = k->settle.data = k->sums.data = k;
     if (policy_of(k, options->config, err) == NULL ||
         db_open(&k->db, options->state_fd, options->durable, err) < 0 ||
-        hooks_new(&k->hooks, options->loop, options->config, options->state_fd, err) < 0 ||
-        refuse_inside(k, err) < 0) {
+        hooks_new(&k->hooks, options->loop, options->config, options->state_fd,
+                  session_workplace(options->session), err) < 0) {
         keeper_free(k);
         return -1;
     }

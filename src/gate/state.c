@@ -45,6 +45,12 @@ static char *user_folder(const char *variable, const char *fallback)
     return user_path(variable, fallback, "sandgate");
 }
 
+static char *absolute(const char *path)
+{
+    FREE_AT_END char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    return here ? mem_format("%s/%s", here, path) : mem_dup(path);
+}
+
 /* The real path of what need not exist yet: links in the part that does are followed. */
 static char *real_or_future(const char *path)
 {
@@ -77,6 +83,23 @@ int state_refuse_inside(const char *folder, const char *config_file, struct err 
         free(own[i]);
     }
     return r;
+}
+
+size_t state_own_files(const char *config_file, char *ret[STATE_OWN_MAX])
+{
+    const char *named = config_file ? config_file : getenv("SANDGATE_CONFIG");
+    FREE_AT_END char *state = user_folder("XDG_STATE_HOME", ".local/state");
+    FREE_AT_END char *config = user_folder("XDG_CONFIG_HOME", ".config");
+    size_t n = 0;
+    if (state)
+        ret[n++] = mem_format("%s/state.db", state);
+    if (config) {
+        ret[n++] = mem_format("%s/config.json", config);
+        ret[n++] = mem_format("%s/approved.json", config);
+    }
+    if (named)
+        ret[n++] = absolute(named);
+    return n;
 }
 
 static int make_folders(char *path)

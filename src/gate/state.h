@@ -22,6 +22,10 @@ int state_open_config(bool make, int *ret_fd, struct err *err);
  * the log, sessions and the configuration would be the agent's. */
 int state_refuse_inside(const char *folder, const char *config_file, struct err *err);
 
+#define STATE_OWN_MAX 4
+/* The files in these folders that decide, and the named configuration: any may be a link. The texts are the caller's. */
+size_t state_own_files(const char *config_file, char *ret[STATE_OWN_MAX]);
+
 #define STATE_EXCLUDES_MAX (64 << 10)
 /* The user's own rules for what searches leave out; nothing where there are none. */
 int state_read_excludes(const struct config *config, struct buf *out, struct err *err);

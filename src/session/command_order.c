@@ -164,6 +164,7 @@ static void set_limits(const struct call *call, const struct limits *groups, str
     o->cpu_seconds = config_int(config, "commands.cpuSeconds");
     o->watch_written = call_limit_lower(config_int(config, "commands.diskWrites"),
                                         call->verdict.max_bytes);
+    o->watch_buffers = memory;
     if (!groups || !limits_by_group(groups, LIMIT_MEMORY)) {
         o->watch_memory = memory;
         o->data = memory;

@@ -364,6 +364,7 @@ static int send_order(struct running *r, struct cell *cell, const struct frame_f
     struct frame frame;
     if (command_order(r->call, r->group ? r->owner->limits : NULL, &strings, &order, err) < 0)
         return -1;
+    r->call->command->watched = order.watch_memory || order.watch_processes;
     if (order_frame(&order, &head, &frame) < 0)
         return err_set(err, ERR_TOO_LARGE, "the command is too long for one call");
     frame.token = r->token;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +23,47 @@ static char *protected_in(const struct session_options *o, size_t i)
     return *rest ? mem_format("%s/%s", rest, o->protect) : mem_dup(o->protect);
 }
 
+static void hide_workplace(const struct workplace *at, struct cell_spec *spec)
+{
+    for (size_t i = 0; i < at->n_roots + at->n_command_roots; i++) {
+        const struct root *root = i < at->n_roots ? &at->roots[i]
+                                                  : &at->command_roots[i - at->n_roots];
+        if (root->writable)
+            spec_hide(spec, root->host);
+    }
+}
+
+/* The state holds the log, sockets of sessions and approvals. Of a folder that only file tools have, nothing is covered
+ * for commands: no folder of commands.show shows it. */
+static int hide_from_commands(const struct session_options *o, struct cell_spec *spec,
+                              struct err *err)
+{
+    char link[64];
+    char state[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", o->state_fd);
+    ssize_t n = readlink(link, state, sizeof state - 1);
+    if (n <= 0)
+        return err_set(err, ERR_INTERNAL, "the state folder: %s", strerror(errno));
+    state[n] = '\0';
+    spec_hide(spec, state);
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (!spec->roots[i].commands)
+            spec_hide_in_shown(spec, spec->roots[i].host);
+    }
+    if (o->hidden)
+        hide_workplace(o->hidden, spec);
+    return 0;
+}
+
+static void warn_if_inside(const struct cell_spec *spec, const char *shown, const char *real)
+{
+    for (size_t i = 0; i < spec->n_roots; i++) {
+        if (path_rest(real, spec->roots[i].host))
+            log_warning("commands.show: %s lies in %s, which commands have as %s: it is not shown",
+                        shown, spec->roots[i].host, spec->roots[i].inside);
+    }
+}
+
 /* The cell's part that is for commands. */
 static int add_commands(const struct session_options *o, struct cell_spec *ret, struct err *err)
 {
@@ -33,15 +75,17 @@ static int add_commands(const struct session_options *o, struct cell_spec *ret, 
     if (spec_add_command_roots(ret, o->command_roots, o->n_command_roots, err) < 0)
         return -1;
     if (!config_list(o->config, "commands.show", &shown, &count))
-        return 0;
+        count = 0;
     for (size_t i = 0; i < count; i++) {
         FREE_AT_END char *real = realpath(shown[i].p, NULL);
         if (!real)
             log_warning("commands.show: %s: %s", shown[i].p, strerror(errno));
         else if (spec_add_shown(ret, shown[i].p, err) < 0)
             return -1;
+        if (real)
+            warn_if_inside(ret, shown[i].p, real);
     }
-    return 0;
+    return hide_from_commands(o, ret, err);
 }
 
 #define STORES "workspaces"

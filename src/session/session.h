@@ -26,6 +26,7 @@ struct session_options {
     struct root command_roots[ROOTS_MAX]; /* the folders they have */
     size_t n_command_roots;
     const char *command_base; /* absolute; relative ones begin there; NULL: at the first root */
+    const struct workplace *hidden; /* whose writable folders commands do not see; NULL: nobody */
 };
 
 int session_new(struct session **ret_session, uv_loop_t *loop,

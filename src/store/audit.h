@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/json_out.h"
+#include "store/audit_anchor.h"
 
 enum audit_sync {
     AUDIT_SYNC_NONE,   /* records survive the death of any process, not a power loss */
@@ -25,7 +26,7 @@ struct audit_options {
     unsigned max_files; /* rotated ones that are kept, of all slots together; 0: all */
     /* The operator's program that takes heads out of this user's reach, by its absolute path and with its
      * arguments, NULL-ended; NULL: none. Borrowed. One JSON line on its standard input, {"gate","seq","hash","ts"}. */
-    const char *const *anchor;
+    struct anchor anchor;
     unsigned anchor_ms; /* at most so often, and at the end */
     struct db *db; /* open, for audit_open alone; NULL: it opens the database itself. Borrowed */
     /* Told once what a person should know, such as an anchor that fails; may be NULL. */

@@ -23,9 +23,9 @@ static int failed(struct err *err, const char *program, const char *why)
                    program, why);
 }
 
-static char *variable(const char *name, const char *fallback)
+static char *variable(const char *name, const char *given, const char *fallback)
 {
-    const char *value = getenv(name);
+    const char *value = given ? given : getenv(name);
     return mem_format("%s=%s", name, value ? value : fallback);
 }
 
@@ -40,14 +40,14 @@ static int make_input(struct str line)
     return fd_write_all(out, line.p, line.n) < 0 ? -1 : TAKE_FD(in);
 }
 
-static int spawn(const char *const *argv, int input, pid_t *ret_pid)
+static int spawn(const struct anchor *anchor, int input, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
     sigset_t none;
     sigset_t all;
-    FREE_AT_END char *path = variable("PATH", "/usr/local/bin:/usr/bin:/bin");
-    FREE_AT_END char *home = variable("HOME", "/");
+    FREE_AT_END char *path = variable("PATH", anchor->path, "/usr/local/bin:/usr/bin:/bin");
+    FREE_AT_END char *home = variable("HOME", anchor->home, "/");
     char *environment[] = {path, home, NULL};
     sigemptyset(&none);
     sigfillset(&all);
@@ -55,6 +55,7 @@ static int spawn(const char *const *argv, int input, pid_t *ret_pid)
     posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addchdir_np(&files, "/");
     posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     posix_spawnattr_init(&how);
     /* A thread of the pool blocks signals, and the gate ignores some. */
@@ -63,8 +64,8 @@ static int spawn(const char *const *argv, int input, pid_t *ret_pid)
     posix_spawnattr_setsigmask(&how, &none);
     posix_spawnattr_setsigdefault(&how, &all);
     posix_spawnattr_setpgroup(&how, 0);
-    int r = posix_spawn(ret_pid, argv[0], &files, &how, (char *const *)(const void *)argv,
-                        environment);
+    int r = posix_spawn(ret_pid, anchor->argv[0], &files, &how,
+                        (char *const *)(const void *)anchor->argv, environment);
     posix_spawnattr_destroy(&how);
     posix_spawn_file_actions_destroy(&files);
     return -r;
@@ -86,16 +87,16 @@ static bool wait_for(pid_t pid)
     return false;
 }
 
-int anchor_run(const char *const *argv, struct str line, struct err *err)
+int anchor_run(const struct anchor *anchor, struct str line, struct err *err)
 {
     pid_t pid = 0;
     int status = 0;
     char why[80];
     FD_AT_END int input = make_input(line);
-    int r = input < 0 ? -errno : spawn(argv, input, &pid);
+    int r = input < 0 ? -errno : spawn(anchor, input, &pid);
     if (r < 0) {
         snprintf(why, sizeof why, "cannot be started (%s)", strerror(-r));
-        return failed(err, argv[0], why);
+        return failed(err, anchor->argv[0], why);
     }
     bool ended = wait_for(pid);
     if (!ended)
@@ -103,11 +104,11 @@ int anchor_run(const char *const *argv, struct str line, struct err *err)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (!ended)
-        return failed(err, argv[0], "did not end within 10 s");
+        return failed(err, anchor->argv[0], "did not end within 10 s");
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     snprintf(why, sizeof why,
              WIFEXITED(status) ? "failed with status %d" : "was ended by signal %d",
              WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
-    return failed(err, argv[0], why);
+    return failed(err, anchor->argv[0], why);
 }

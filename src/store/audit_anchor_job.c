@@ -16,7 +16,7 @@ static int hand_over(const struct audit *a, const struct chain_head *head, struc
     jo_ktext(&j, "ts", ts);
     jo_close(&j, '}');
     buf_add_char(&line, '\n');
-    return anchor_run(a->options.anchor, buf_str(&line), err);
+    return anchor_run(&a->options.anchor, buf_str(&line), err);
 }
 
 static void warn_once(struct audit *a, const struct err *err)
@@ -75,7 +75,7 @@ static void anchor_left_pool(uv_work_t *work, int status)
 /* The timer runs for as long as it is too early for the next. */
 void audit_anchor_next(struct audit *a)
 {
-    if (!a->options.anchor || a->anchoring || a->closing || a->noted.seq == a->anchored.seq ||
+    if (!a->options.anchor.argv || a->anchoring || a->closing || a->noted.seq == a->anchored.seq ||
         uv_is_active((uv_handle_t *)&a->anchor_timer))
         return;
     a->anchoring = true;
@@ -101,7 +101,7 @@ static void on_closed(uv_handle_t *timer)
 void audit_anchor_close(struct audit *a)
 {
     struct err err;
-    if (a->options.anchor) {
+    if (a->options.anchor.argv) {
         /* Waits for one that is under way: the last line shall be the last head. */
         if (a->anchoring)
             uv_cancel((uv_req_t *)&a->anchor_work);

@@ -97,6 +97,10 @@ static const struct arg result[] = {
      .items = violation_fields,
      .n_items = ARRAY_LEN(violation_fields),
      .doc = "What the sandbox refused it, and how often."},
+    {.name = "limits",
+     .type = ARG_STRING,
+     .doc = "`watched` where no control group holds memory and processes: they are looked at ten "
+            "times a second, and more can be used in between."},
     {.name = "hint", .type = ARG_STRING},
 };
 
@@ -241,6 +245,8 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
         jo_close(j, '}');
     }
     jo_close(j, ']');
+    if (command->watched)
+        jo_ktext(j, "limits", "watched");
     write_hint(call, j);
     return 0;
 }

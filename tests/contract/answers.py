@@ -17,6 +17,8 @@ ANSWERS = {
     for path in sorted((HERE / "schemas").glob("*.json"))
 }
 RUN_FACTS = ("tier", "duration_ms")
+# Depends on the machine: there where a command ran without control groups.
+LIMITS = "limits"
 DIALECTS = ("native", "sidecar", "system", "toolhost", "runner")
 # What the policy answers, and how a message names the rule that it was.
 REFUSALS = ("POLICY_DENIED", "CAPABILITY_DENIED", "RATE_LIMITED", "BUDGET_EXCEEDED")
@@ -119,7 +121,9 @@ def without_run_facts(dialect, inner):
     holder = inner["result"] if inner["ok"] else inner["error"]["details"]
     if problems := broken(ANSWERS["run_facts"], {key: holder.get(key) for key in RUN_FACTS}):
         raise Failed(f"tier and duration_ms: {problems}")
-    left = {key: value for key, value in holder.items() if key not in RUN_FACTS}
+    if holder.get(LIMITS, "watched") != "watched":
+        raise Failed(f"limits: {shown(holder[LIMITS])}")
+    left = {key: value for key, value in holder.items() if key not in (*RUN_FACTS, LIMITS)}
     if inner["ok"]:
         return {**inner, "result": left}
     return {**inner, "error": {**inner["error"], "details": left}}

@@ -198,13 +198,6 @@ static enum outcome run_again(int fd)
     return NOT_TRIED;
 }
 
-static enum outcome run_from_memory(const struct attempt *a)
-{
-    (void)a;
-    int fd = memfd_create("copy", MFD_CLOEXEC);
-    return fd < 0 || copy_self(fd) != STOPPED ? NOT_TRIED : run_again(fd);
-}
-
 static enum outcome run_from_tmp(const struct attempt *a)
 {
     (void)a;
@@ -214,6 +207,15 @@ static enum outcome run_from_tmp(const struct attempt *a)
     close(fd);
     fd = open("/tmp/copy", O_RDONLY | O_CLOEXEC);
     return fd < 0 ? NOT_TRIED : run_again(fd);
+}
+
+static enum outcome run_from_memory(const struct attempt *a)
+{
+    int fd = memfd_create("copy", MFD_CLOEXEC);
+    /* It cannot be had where no control group would count it. */
+    if (fd < 0 && errno == ENOSYS)
+        return run_from_tmp(a);
+    return fd < 0 || copy_self(fd) != STOPPED ? NOT_TRIED : run_again(fd);
 }
 
 #define WITH(name_, run_, argument_)                                                               \

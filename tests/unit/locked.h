@@ -134,7 +134,7 @@ static inline void locked_watch(struct locked *l)
             fail_msg("the locked process does not end");
         }
         if (fds[0].revents & POLLIN)
-            violations_take(l->listener, &l->violations);
+            violations_take(l->listener, &l->violations, NULL);
         else if (fds[1].revents)
             break;
     }

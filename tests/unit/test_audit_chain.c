@@ -283,7 +283,7 @@ static void the_anchor_gets_each_head(void **state)
         "cd %s && cat >>anchored; env >seen; ls /proc/self/fd >descriptors", folder);
     const char *const argv[] = {"/bin/sh", "-c", script, NULL};
     struct audit_options options = PLAIN;
-    options.anchor = argv;
+    options.anchor.argv = argv;
     options.anchor_ms = 1;
     setenv("SECRET", "x", 1);
     struct audit *audit = log_gate(&options);
@@ -316,7 +316,7 @@ static void a_failing_anchor_is_told_once(void **state)
     (void)state;
     const char *const argv[] = {"/bin/sh", "-c", "exit 3", NULL};
     struct audit_options options = PLAIN;
-    options.anchor = argv;
+    options.anchor.argv = argv;
     options.anchor_ms = 1;
     options.warn = on_warning;
     warnings = 0;
@@ -343,7 +343,7 @@ static void an_anchor_has_little_time(void **state)
         return; /* takes 10 s */
     const char *const argv[] = {"/bin/sleep", "60", NULL};
     struct audit_options options = PLAIN;
-    options.anchor = argv;
+    options.anchor.argv = argv;
     options.warn = on_warning;
     log_close(log_gate(&options));
     assert_non_null(strstr(warned, "10 s"));

@@ -420,7 +420,7 @@ static void one_that_dies_before_the_answer(void **state)
     assert_int_equal(kill(l.pid, SIGKILL), 0);
     struct pollfd end = {l.pidfd, POLLIN, 0};
     assert_int_equal(poll(&end, 1, LOCKED_TIMEOUT_MS), 1);
-    violations_take(l.listener, &l.violations);
+    violations_take(l.listener, &l.violations, NULL);
     assert_int_equal(l.violations.n, 0);
     locked_end(&l);
     assert_true(WIFSIGNALED(l.status));
@@ -441,7 +441,7 @@ static int answer_for_a_child(const struct landlock_rule *rule)
     struct pollfd report = {listener, POLLIN, 0};
     if (poll(&report, 1, LOCKED_TIMEOUT_MS) != 1)
         return 2;
-    violations_take(listener, &v);
+    violations_take(listener, &v, NULL);
     if (v.n != 1 || v.seen[0].count != 1)
         return 3;
     return waitpid(pid, &status, 0) == pid && status == EPERM << 8 ? 0 : 4;

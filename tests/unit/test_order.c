@@ -27,6 +27,7 @@ static struct order sample(void)
         .file_size = 9,
         .cpu_seconds = 10,
         .watch_memory = 11,
+        .watch_buffers = 14,
         .watch_processes = 12,
         .watch_written = 13,
         .strings = {strings, sizeof strings},

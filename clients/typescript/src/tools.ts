@@ -336,6 +336,11 @@ export interface RunCommandResult {
   cpu_ms: number;
   /** What the sandbox refused it, and how often. */
   violations: Array<RunCommandResultViolationsEntry>;
+  /**
+   * `watched` where no control group holds memory and processes: they are looked at ten times a second, and more can
+   * be used in between.
+   */
+  limits?: string;
   hint?: string;
   tier: string;
   duration_ms: number;

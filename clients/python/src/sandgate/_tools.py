@@ -226,6 +226,8 @@ class _RunCommandResultOptional(TypedDict, total=False):
     """The signal that ended it: `SIGKILL`."""
     output_id: str
     """For `read_output`, where output was cut."""
+    limits: str
+    """`watched` where no control group holds memory and processes: they are looked at ten times a second, and more can be used in between."""
     hint: str
 
 

@@ -1,0 +1,209 @@
+#include "cell/held.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+/* Linux 5.7; missing in older headers. */
+#define REQ_PROTOCOL 3
+
+/* --- System V objects */
+
+/* The kernel's own part of a queued message, a semaphore (with what undoes it), and of any object. */
+#define MESSAGE_BYTES 128
+#define SEMAPHORE_BYTES 128
+#define OBJECT_BYTES 2048
+#define COLUMNS_MAX 16
+
+struct ipc_file {
+    const char *path;
+    struct {
+        unsigned column;
+        uint64_t bytes; /* for each one that it counts */
+    } sums[2];
+};
+
+/* The first line has names of columns, which have no digits and so count nothing. */
+static const struct ipc_file ipc_files[] = {
+    {"sysvipc/shm", {{14, 1}, {15, 1}}},
+    {"sysvipc/msg", {{3, 1}, {4, MESSAGE_BYTES}}},
+    {"sysvipc/sem", {{3, SEMAPHORE_BYTES}, {3, 0}}},
+};
+
+static uint64_t of_line(const struct ipc_file *file, const char *line)
+{
+    uint64_t column[COLUMNS_MAX] = {0};
+    for (size_t n = 0; n < COLUMNS_MAX && *line; n++) {
+        char *end;
+        column[n] = strtoull(line, &end, 10);
+        if (end == line)
+            break;
+        line = end;
+    }
+    uint64_t sum = OBJECT_BYTES;
+    for (size_t i = 0; i < ARRAY_LEN(file->sums); i++)
+        sum += column[file->sums[i].column] * file->sums[i].bytes;
+    return sum;
+}
+
+static uint64_t of_file(int proc_fd, const struct ipc_file *file)
+{
+    char text[8192];
+    size_t have = 0;
+    uint64_t sum = 0;
+    FD_AT_END int fd = openat(proc_fd, file->path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n; fd >= 0 && (n = read(fd, text + have, sizeof text - 1 - have)) > 0;) {
+        have += (size_t)n;
+        text[have] = 0;
+        char *line = text;
+        for (char *end; (end = strchr(line, '\n')); line = end + 1) {
+            *end = 0;
+            sum += of_line(file, line);
+        }
+        have = strlen(line);
+        memmove(text, line, have);
+    }
+    /* The line with the names. */
+    return sum > OBJECT_BYTES ? sum - OBJECT_BYTES : 0;
+}
+
+uint64_t held_by_ipc(int proc_fd)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ARRAY_LEN(ipc_files); i++)
+        sum += of_file(proc_fd, &ipc_files[i]);
+    return sum;
+}
+
+/* --- sockets */
+
+/* A socket with empty buffers. */
+#define SOCKET_BYTES 2048
+
+struct ask_unix {
+    struct nlmsghdr head;
+    struct unix_diag_req req;
+};
+
+struct ask_inet {
+    struct nlmsghdr head;
+    struct inet_diag_req_v2 req;
+    struct rtattr attr;
+    uint32_t protocol;
+};
+
+int held_open(void)
+{
+    struct timeval wait = {.tv_sec = 1};
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) < 0)
+        fd_closep(&fd);
+    return fd;
+}
+
+/* What a queue holds is charged to the sender (unix) or to both ends (internet). */
+static uint64_t of_buffers(const struct rtattr *attr)
+{
+    uint32_t v[SK_MEMINFO_VARS] = {0};
+    size_t n = RTA_PAYLOAD(attr);
+    memcpy(v, RTA_DATA(attr), n < sizeof v ? n : sizeof v);
+    uint64_t out = v[SK_MEMINFO_WMEM_ALLOC] > v[SK_MEMINFO_WMEM_QUEUED] ? v[SK_MEMINFO_WMEM_ALLOC]
+                                                                        : v[SK_MEMINFO_WMEM_QUEUED];
+    return out + v[SK_MEMINFO_RMEM_ALLOC] + v[SK_MEMINFO_FWD_ALLOC] + v[SK_MEMINFO_BACKLOG];
+}
+
+static uint64_t of_socket(const struct nlmsghdr *m, size_t fixed, unsigned type)
+{
+    uint64_t sum = SOCKET_BYTES;
+    if (m->nlmsg_len < NLMSG_LENGTH(fixed))
+        return sum;
+    size_t left = m->nlmsg_len - NLMSG_LENGTH(NLMSG_ALIGN(fixed));
+    const struct rtattr *attr = (const void *)((const char *)NLMSG_DATA(m) + NLMSG_ALIGN(fixed));
+    for (; RTA_OK(attr, left); attr = RTA_NEXT(attr, left)) {
+        if (attr->rta_type == type)
+            sum += of_buffers(attr);
+    }
+    return sum;
+}
+
+/* One answer's end is its NLMSG_DONE or an error. False: there is none, and the socket is of no more use. */
+static bool dump(int fd, const struct nlmsghdr *ask, size_t fixed, unsigned type, uint64_t enough,
+                 uint64_t *sum)
+{
+    _Alignas(struct nlmsghdr) char bytes[32768];
+    if (send(fd, ask, ask->nlmsg_len, 0) < 0)
+        return false;
+    for (;;) {
+        ssize_t n = recv(fd, bytes, sizeof bytes, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        size_t left = (size_t)n;
+        const struct nlmsghdr *m = (const void *)bytes;
+        for (; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
+            if (m->nlmsg_type == NLMSG_DONE || m->nlmsg_type == NLMSG_ERROR)
+                return true;
+            *sum += of_socket(m, fixed, type);
+        }
+        if (enough && *sum > enough)
+            return false;
+    }
+}
+
+static bool dump_unix(int fd, uint64_t enough, uint64_t *sum)
+{
+    struct ask_unix ask = {
+        .head = {.nlmsg_len = sizeof ask,
+                 .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+        .req = {.sdiag_family = AF_UNIX,
+                .udiag_states = UINT32_MAX,
+                .udiag_show = UDIAG_SHOW_MEMINFO},
+    };
+    return dump(fd, &ask.head, sizeof(struct unix_diag_msg), UNIX_DIAG_MEMINFO, enough, sum);
+}
+
+static bool dump_inet(int fd, uint8_t family, uint32_t protocol, uint64_t enough, uint64_t *sum)
+{
+    struct ask_inet ask = {
+        .head = {.nlmsg_len = sizeof ask,
+                 .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+        .req = {.sdiag_family = family,
+                .sdiag_protocol = (uint8_t)protocol,
+                .idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1),
+                .idiag_states = UINT32_MAX},
+        /* One byte is too little for the last of them. */
+        .attr = {RTA_LENGTH(sizeof ask.protocol), REQ_PROTOCOL},
+        .protocol = protocol,
+    };
+    return dump(fd, &ask.head, sizeof(struct inet_diag_msg), INET_DIAG_SKMEMINFO, enough, sum);
+}
+
+uint64_t held_by_sockets(int fd, uint64_t enough)
+{
+    static const uint32_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_MPTCP};
+    static const uint8_t families[] = {AF_INET, AF_INET6};
+    uint64_t sum = 0;
+    bool more = fd >= 0 && dump_unix(fd, enough, &sum);
+    for (size_t i = 0; more && i < ARRAY_LEN(protocols) * ARRAY_LEN(families); i++)
+        more = dump_inet(fd, families[i % 2], protocols[i / 2], enough, &sum);
+    return sum;
+}

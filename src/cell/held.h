@@ -1,0 +1,18 @@
+/* Memory that no process maps and no tmpfs of the command holds, found by asking the kernel: System V objects and
+ * socket buffers. For a watch without a memory cgroup (cell/watch.h); it allocates nothing. */
+#ifndef SANDGATE_CELL_HELD_H
+#define SANDGATE_CELL_HELD_H
+
+#include <stdint.h>
+
+/* Of this process's ipc namespace. `proc_fd` is /proc. */
+uint64_t held_by_ipc(int proc_fd);
+
+/* A socket to ask about sockets; -1 where the kernel has none to give. To be opened before the command's filter is
+ * loaded, which refuses it. */
+int held_open(void);
+/* Of all sockets in this process's network namespace, which a session's commands share. Stops counting once the sum is
+ * over `enough`; 0 is never. */
+uint64_t held_by_sockets(int fd, uint64_t enough);
+
+#endif

@@ -1,0 +1,217 @@
+#include "gate/reach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "gate/state.h"
+
+#define LINKS_MAX 40
+/* An interpreter may be a script itself; the kernel follows as many. */
+#define SCRIPTS_MAX 5
+#define SCRIPT_LINE_MAX 256
+
+void reach_init(struct reach *ret, const struct places *places)
+{
+    *ret = (struct reach){0};
+    for (size_t i = 0; i < places->count + places->n_commands; i++) {
+        const struct root *root = i < places->count ? &places->roots[i]
+                                                    : &places->commands[i - places->count];
+        struct stat st;
+        if (!root->writable || stat(root->host, &st) < 0)
+            continue;
+        ret->folders[ret->n].host = root->host;
+        ret->folders[ret->n].device = st.st_dev;
+        ret->folders[ret->n++].inode = st.st_ino;
+    }
+}
+
+static const char *find(const struct reach *reach, const struct stat *st)
+{
+    for (size_t i = 0; i < reach->n; i++) {
+        if (reach->folders[i].device == st->st_dev && reach->folders[i].inode == st->st_ino)
+            return reach->folders[i].host;
+    }
+    return NULL;
+}
+
+/* A path that is being followed, a component at a time. */
+struct way {
+    char at[PATH_MAX]; /* without links; "" is the root */
+    char rest[2 * PATH_MAX];
+    unsigned links;
+};
+
+static bool next_name(struct way *way, char name[NAME_MAX + 1])
+{
+    size_t start = strspn(way->rest, "/");
+    size_t n = strcspn(way->rest + start, "/");
+    if (n == 0 || n > NAME_MAX)
+        return false;
+    memcpy(name, way->rest + start, n);
+    name[n] = '\0';
+    memmove(way->rest, way->rest + start + n, strlen(way->rest + start + n) + 1);
+    return true;
+}
+
+static bool follow_link(struct way *way, const char *link)
+{
+    char target[PATH_MAX];
+    char rest[sizeof way->rest];
+    ssize_t n = readlink(link, target, sizeof target - 1);
+    if (n <= 0 || ++way->links > LINKS_MAX)
+        return false;
+    target[n] = '\0';
+    snprintf(rest, sizeof rest, "%s", way->rest);
+    if ((size_t)snprintf(way->rest, sizeof way->rest, "%s/%s", target, rest) >= sizeof way->rest)
+        return false;
+    if (target[0] == '/')
+        way->at[0] = '\0';
+    return true;
+}
+
+/* False at its end, or where it cannot be followed. */
+static bool next_step(struct way *way, struct stat *ret)
+{
+    char name[NAME_MAX + 1];
+    char next[PATH_MAX];
+    if (!next_name(way, name))
+        return false;
+    if (strcmp(name, "..") == 0) {
+        char *slash = strrchr(way->at, '/');
+        if (slash)
+            *slash = '\0';
+    } else if (strcmp(name, ".") != 0) {
+        if ((size_t)snprintf(next, sizeof next, "%s/%s", way->at, name) >= sizeof next ||
+            lstat(next, ret) < 0)
+            return false;
+        if (S_ISLNK(ret->st_mode)) {
+            if (!follow_link(way, next))
+                return false;
+        } else {
+            memcpy(way->at, next, sizeof next);
+        }
+    }
+    return lstat(way->at[0] ? way->at : "/", ret) == 0;
+}
+
+const char *reach_through(const struct reach *reach, const char *path)
+{
+    struct way way = {0};
+    struct stat st;
+    if ((size_t)snprintf(way.rest, sizeof way.rest, "%s", path) >= sizeof way.rest ||
+        lstat("/", &st) < 0)
+        return NULL;
+    const char *found = find(reach, &st);
+    while (!found && next_step(&way, &st))
+        found = find(reach, &st);
+    return found;
+}
+
+static int refuse(const char *field, const char *path, const char *folder, struct err *err)
+{
+    return err_field(err, field,
+                     "%s: %.200s is reached through %.200s, where an agent could change it: move "
+                     "it, or work in a folder further down",
+                     field, path, folder);
+}
+
+static int check_path(const struct reach *reach, const char *field, const char *path,
+                      struct err *err)
+{
+    const char *folder = reach_through(reach, path);
+    return folder ? refuse(field, path, folder, err) : 0;
+}
+
+/* An argument may name a script or a folder of modules, alone or behind an option: every absolute path in it counts. */
+static int check_word(const struct reach *reach, const char *field, const char *word,
+                      struct err *err)
+{
+    static const char before[] = " \t\n=@:,;'\"()<>|&`";
+    for (const char *at = strchr(word, '/'); at; at = strchr(at + 1, '/')) {
+        if ((at == word || strchr(before, at[-1])) && check_path(reach, field, at, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The program that a script's first line names, and what that is given. */
+static int check_script(const struct reach *reach, const char *field, const char *program,
+                        struct err *err)
+{
+    char path[PATH_MAX];
+    char line[SCRIPT_LINE_MAX];
+    snprintf(path, sizeof path, "%s", program);
+    for (int i = 0; i < SCRIPTS_MAX; i++) {
+        FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        ssize_t n = fd < 0 ? -1 : fd_read_upto(fd, line, sizeof line - 1);
+        line[n < 0 ? 0 : n] = '\0';
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, "#!", 2) != 0)
+            return 0;
+        if (check_word(reach, field, line + 2, err) < 0)
+            return -1;
+        const char *start = line + 2 + strspn(line + 2, " \t");
+        snprintf(path, sizeof path, "%.*s", (int)strcspn(start, " \t"), start);
+    }
+    return 0;
+}
+
+static int check_command(const struct reach *reach, const struct config *config, const char *field,
+                         struct err *err)
+{
+    const struct str *words;
+    size_t count = 0;
+    if (!config_list(config, field, &words, &count))
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        if (check_word(reach, field, words[i].p, err) < 0)
+            return -1;
+    }
+    return count ? check_script(reach, field, words[0].p, err) : 0;
+}
+
+int reach_check(const struct reach *reach, const struct config *config, const char *config_file,
+                struct err *err)
+{
+    char *own[STATE_OWN_MAX];
+    size_t n_own = state_own_files(config_file, own);
+    const char *excludes = config_text(config, "files.excludesFile");
+    int r = check_command(reach, config, "audit.anchor", err);
+    for (size_t i = 0; r == 0 && i < config_count(config, "hooks"); i++) {
+        char field[64];
+        snprintf(field, sizeof field, "hooks[%zu].command", i);
+        r = check_command(reach, config, field, err);
+    }
+    if (r == 0 && excludes)
+        r = check_path(reach, "files.excludesFile", excludes, err);
+    for (size_t i = 0; i < n_own; i++) {
+        const char *folder = r == 0 ? reach_through(reach, own[i]) : NULL;
+        if (folder)
+            r = err_set(err, ERR_INVALID_ARGUMENTS,
+                        "%.200s is Sandgate's own and is reached through %.200s, where an agent "
+                        "could change it: work in a folder further down, or move it",
+                        own[i], folder);
+        free(own[i]);
+    }
+    return r;
+}
+
+char *reach_path(const struct reach *reach, const char *list)
+{
+    FREE_AT_END char *copy = mem_dup(list);
+    BUF_AT_END struct buf kept = BUF_INIT(64u << 10);
+    char *next = copy;
+    for (const char *folder; (folder = strsep(&next, ":"));) {
+        if (folder[0] == '/' && !reach_through(reach, folder))
+            buf_addf(&kept, "%s%s", kept.len ? ":" : "", folder);
+    }
+    return mem_dup(kept.len && !kept.failed ? buf_text(&kept) : "/usr/local/bin:/usr/bin:/bin");
+}

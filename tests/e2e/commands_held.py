@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Limits of commands hold for what no process's own numbers show: memory in kernel objects and sockets, space that is
+allocated on a disk without being written, and processes that hide from whoever counts. With control groups (root) and
+without (a plain user).
+"""
+
+import contextlib
+
+import lib
+import ran
+from lib import check, short
+from ran import PYTHON, Place, bash
+
+MIB = 1 << 20
+LIMIT = 128
+FILL = """
+def fill(*sockets, bytes=bytes(60000)):
+    for s in sockets:
+        s.setblocking(False)
+        try:
+            while True:
+                s.send(bytes)
+        except OSError:
+            pass
+"""
+IPC = "import ctypes\nc = ctypes.CDLL(None)\nc.shmat.restype = ctypes.c_void_p\nc.shmdt.argtypes = [ctypes.c_void_p]\n"
+UNIX = """
+import socket
+kept = []
+for i in range(1500):
+    pair = socket.socketpair(socket.AF_UNIX, socket.{kind})
+    kept += pair
+    fill(*pair)
+"""
+
+# Each takes several times the limit and then waits.
+HOGS = {
+    "System V segments, not attached": IPC
+    + """
+for i in range(6):
+    at = c.shmat(c.shmget(0, ctypes.c_size_t(100 << 20), 0o1600), None, 0)
+    ctypes.memset(at, 1, 100 << 20)
+    c.shmdt(at)
+""",
+    "System V messages": IPC
+    + """
+message = ctypes.create_string_buffer(8200)
+message[0] = b"\\1"
+for i in range(31000):
+    queue = c.msgget(0, 0o1600)
+    for k in range(2):
+        c.msgsnd(queue, message, 8192, 0o4000)
+""",
+    "small System V messages": IPC
+    + """
+message = ctypes.create_string_buffer(16)
+message[0] = b"\\1"
+for i in range(31000):
+    queue = c.msgget(0, 0o1600)
+    while c.msgsnd(queue, message, 1, 0o4000) == 0:
+        pass
+""",
+    "semaphores": IPC + "for i in range(300): c.semget(0, 32000, 0o1600)\n",
+    "unix streams": FILL + UNIX.format(kind="SOCK_STREAM"),
+    "unix datagrams": FILL + UNIX.format(kind="SOCK_DGRAM"),
+    "unix packets": FILL + UNIX.format(kind="SOCK_SEQPACKET"),
+    "sockets that only a message holds": FILL
+    + """
+import socket
+kept = []
+for i in range(1500):
+    pair, holder = socket.socketpair(), socket.socketpair()
+    fill(*pair)
+    socket.send_fds(holder[0], [b"x"], [s.fileno() for s in pair])
+    kept += holder
+    [s.close() for s in pair]
+""",
+    "TCP": FILL
+    + """
+import socket
+kept, server = [], socket.create_server(("127.0.0.1", 0), backlog=100)
+for i in range(600):
+    a = socket.create_connection(server.getsockname())
+    kept += [a, server.accept()[0]]
+    fill(*kept[-2:])
+""",
+    "UDP": """
+import socket
+kept, a = [], socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(3000):
+    kept.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    kept[-1].bind(("127.0.0.1", 0))
+    for k in range(3):
+        a.sendto(bytes(60000), kept[-1].getsockname())
+""",
+    "pipes": """
+import os
+for process in range(20):
+    if os.fork() == 0:
+        for i in range(4000):
+            end = os.pipe()[1]
+            os.set_blocking(end, False)
+            try:
+                while True:
+                    os.write(end, bytes(4096))
+            except OSError:
+                pass
+        break
+""",
+    "page tables": """
+import mmap
+m = mmap.mmap(-1, 1 << 40, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=mmap.PROT_READ)
+for i in range(0, 1 << 40, 1 << 21): m[i]
+""",
+}
+MEMFD = "import os\nfor i in range(9):\n  fd = os.memfd_create('x')\n  for k in range(100): os.write(fd, bytes(1 << 20))\n"
+
+
+def python(gate, code):
+    argv = [PYTHON, "-c", code + "\nimport time\ntime.sleep(30)"]
+    result = gate.call("run_command", argv=argv, timeout_ms=25000, seconds=40)
+    check(result.get("ok"), short(result))
+    return result["result"]
+
+
+def memory(form):
+    """memory: kernel objects, socket buffers, pipes and page tables count, whoever holds them"""
+    with Place(form, "held", {"commands": {"memory": f"{LIMIT}m", "openFiles": 10000}}).gate() as gate:
+        for name, code in HOGS.items():
+            value = python(gate, code)
+            check(value["ended_by"] == "memory_limit", f"{name}: {short(value)}")
+            check("commands.memory" in value["hint"], f"{name}: {short(value)}")
+        value = bash(gate, f"{PYTHON} -c 'import socket; a, b = socket.socketpair(); a.send(b\"x\"); print(b.recv(9))'")
+        check(value["stdout"] == "b'x'\n", f"what was held is free again: {short(value)}")
+
+
+def memfd(form):
+    """memory: a memfd counts, or cannot be had where nothing would count it"""
+    with Place(form, "memfd", {"commands": {"memory": f"{LIMIT}m"}}).gate() as gate:
+        bash(gate, "true")
+        grouped = bool(ran.control_groups({gate.pid}))
+        value = python(gate, MEMFD)
+        if grouped:
+            check(value["ended_by"] == "memory_limit", short(value))
+            bash(gate, f"{PYTHON} -c 'import os; os.write(os.memfd_create(\"x\"), b\"x\")'")
+        else:
+            check(value["exit_code"] == 1 and "Function not implemented" in value["stderr"], short(value))
+            check(value["violations"] == [{"call": "memfd_create", "count": 1}], short(value))
+
+
+@contextlib.contextmanager
+def no_groups():
+    """Control groups are out of sight, as in most containers."""
+    lib.kernel(lib.libc.mount(b"tmpfs", b"/sys/fs/cgroup", b"tmpfs", 0, None), "covering the control groups")
+    try:
+        yield
+    finally:
+        lib.libc.umount2(b"/sys/fs/cgroup", 2)
+
+
+def ungrouped(form):
+    """memory: the same for root where there are no control groups, and the answer says so"""
+    config = {"commands": {"memory": f"{LIMIT}m", "openFiles": 10000}}
+    with no_groups(), Place(form, "ungrouped", config).gate() as gate:
+        check(bash(gate, "true")["limits"] == "watched", "the answer")
+        for name in ("System V segments, not attached", "unix streams", "pipes"):
+            value = python(gate, HOGS[name])
+            check(value["ended_by"] == "memory_limit", f"{name}: {short(value)}")
+        value = python(gate, MEMFD)
+        check(value["violations"] == [{"call": "memfd_create", "count": 1}], short(value))
+
+
+def told(form):
+    """limits: an answer says where memory and processes are only looked at"""
+    with Place(form, "told").gate() as gate:
+        value = bash(gate, "true")
+        expected = None if ran.control_groups({gate.pid}) else "watched"
+        check(value.get("limits") == expected, short(value))
+
+
+ALLOCATE = {
+    "one file": "fallocate -l 480m f",
+    "its size kept": "touch f; fallocate -n -l 480m f",
+    "zeroes": "touch f; fallocate -z -l 480m f",
+    "many files": "for i in {1..48}; do fallocate -l 10m f$i; done",
+    "the same file": "for i in {1..48}; do fallocate -n -o $((i * 10))m -l 10m f; done",
+    "the C library": f"{PYTHON} -c 'import os; os.posix_fallocate(os.open(\"f\", 66), 0, 480 << 20)'",
+}
+
+
+def space_in(folder):
+    return sum(entry.stat().st_blocks * 512 for entry in folder.iterdir())
+
+
+def empty(folder):
+    for entry in folder.iterdir():
+        entry.unlink()
+
+
+def allocated(form):
+    """diskWrites: space that is allocated without being written counts before it is taken"""
+    place = Place(form, "allocated", {"commands": {"diskWrites": "20m"}})
+    with place.gate() as gate:
+        for name, line in ALLOCATE.items():
+            value = gate.call("run_command", command=f"touch f; {line}; sleep 30")["result"]
+            check(value["ended_by"] == "disk_limit", f"{name}: {short(value)}")
+            check("commands.diskWrites" in value["hint"], f"{name}: {short(value)}")
+            check(space_in(place.workspace) <= 20 * MIB, f"{name}: {space_in(place.workspace) / MIB:.0f} MiB")
+            empty(place.workspace)
+        # Giving back costs nothing.
+        bash(gate, "fallocate -l 10m f; for i in {1..9}; do fallocate -p -l 10m f; done")
+        bash(gate, "fallocate -l 10m f && head -c 5m /dev/zero > g")
+
+
+REQUESTS = {"FS_IOC_RESVSP": 0x40305828, "FS_IOC_RESVSP64": 0x4030582A, "FS_IOC_ZERO_RANGE": 0x40305839}
+
+
+def allocated_otherwise(form):
+    """diskWrites: requests that allocate by another name are refused and told"""
+    place = Place(form, "otherwise", {"commands": {"diskWrites": "20m"}})
+    with place.gate() as gate:
+        for name, number in REQUESTS.items():
+            size = 'struct.pack("hhxxxxqqiI16x", 0, 0, 0, 480 << 20, 0, 0)'
+            code = f"import fcntl, os, struct\nfcntl.ioctl(os.open('f', os.O_RDWR | os.O_CREAT), {number}, {size})"
+            value = gate.call("run_command", argv=[PYTHON, "-c", code])["result"]
+            check("Operation not supported" in value["stderr"], f"{name}: {short(value)}")
+            check(value["violations"] == [{"call": f"ioctl:{name}", "count": 1}], f"{name}: {short(value)}")
+            check(space_in(place.workspace) == 0, name)
+
+
+WRITER = "import time\nf = open('x', 'wb')\nfor i in range(400): f.write(bytes(1 << 20)); time.sleep(0.02)"
+
+
+def hidden(form):
+    """diskWrites: who writes counts, orphaned, asked not to be dumpable, or from a program that cannot be read"""
+    place = Place(form, "hidden", {"commands": {"diskWrites": "20m"}})
+    with place.gate() as gate:
+        orphans = "for i in {1..400}; do (setsid head -c 8m /dev/zero > o$i &); sleep 0.02; done; sleep 30"
+        value = gate.call("run_command", command=orphans, seconds=40)["result"]
+        check(value["ended_by"] == "disk_limit", short(value))
+        empty(place.workspace)
+        undumpable = f"import ctypes\nassert ctypes.CDLL(None).prctl(4, 0, 0, 0, 0) == 0\n{WRITER}"
+        value = gate.call("run_command", argv=[PYTHON, "-c", undumpable])["result"]
+        check(value["ended_by"] == "disk_limit", short(value))
+        empty(place.workspace)
+        copy = f"cp {PYTHON} reader; chmod 111 reader; ./reader -c '{WRITER.replace(chr(39), chr(34))}'; echo $?; rm x"
+        value = bash(gate, copy)
+        check(value["stdout"] == "137\n", short(value))
+        check({"call": "process:unreadable", "count": 1} in value["violations"], short(value))
+
+
+if __name__ == "__main__":
+    lib.own_mounts()
+    ran.main(memory, memfd, ungrouped, told, allocated, allocated_otherwise, hidden)
