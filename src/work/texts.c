@@ -35,7 +35,8 @@ void texts_restart(struct texts *texts)
 void texts_copy(struct texts *to, const struct texts *from)
 {
     texts_clear(to);
-    buf_add(&to->bytes, from->bytes.data, from->bytes.len);
+    if (from->n)
+        buf_add(&to->bytes, from->bytes.data, from->bytes.len);
     to->bytes.failed = to->bytes.failed || from->bytes.failed;
     to->n = from->n;
     check(to);
@@ -43,9 +44,10 @@ void texts_copy(struct texts *to, const struct texts *from)
 
 bool texts_next(const struct texts *texts, struct str *at)
 {
-    const char *end = texts->bytes.data + texts->bytes.len;
+    if (texts->n == 0)
+        return false;
     const char *next = at->p ? at->p + at->n + 1 : texts->bytes.data;
-    if (texts->n == 0 || next >= end)
+    if (next >= texts->bytes.data + texts->bytes.len)
         return false;
     *at = (struct str){next, strlen(next)};
     return true;
