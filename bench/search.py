@@ -46,6 +46,16 @@ QUERIES = {
     "inner": Query("`[A-Z]+_RESUME`", "[A-Z]+_RESUME"),
     "greek": Query(r"`\p{Greek}`", r"\p{Greek}"),
 }
+# Choices in which every branch has some fixed text, with sets before, between and behind it.
+CHOICES = {
+    "two": Query(r"`\w+_init\(\|\w+_exit\(`", r"\w+_init\(|\w+_exit\("),
+    "three": Query("three signatures", r"\bdef \w+_from_\w+\(|function \w+From\w+\(|\w+_from_\w+\(struct"),
+    "nested": Query(r"`\w+_(?:init\|exit\|get_\w+)\(`", r"\w+_(?:init|exit|get_\w+)\("),
+    "optional": Query("optional parts", r"(?:static )?\w+_init(?:iali[sz]e)?\(|class \w+(?:Error|Exception)?Handler\b"),
+    "folded": Query("ignore case", r"\w+_failed\(|[a-z]+error:\s|\d+ timeouts?\b", {"ignore_case": True}, ("-i",)),
+    "edges": Query("edges and anchors", r"^#\s*include\s+.sys/\w+|\bgetattr\(\w+, \w+\)$|\bTODO\(\w+\)"),
+}
+CHOICE_TREES = {"large": "Linux", "headers": "C headers", "python": "Python"}
 SMALL = {"small": Query("rare word", "shrink_slab_memcg"), "small_common": Query("common word", "return")}
 
 
@@ -68,6 +78,8 @@ def search_case(title, tree, query):
 def make_cases():
     cases = {name: search_case("90 MB", "large", query) for name, query in QUERIES.items()}
     cases |= {name: search_case("3,000 files", "small", query) for name, query in SMALL.items()}
+    cases |= {f"{name}_{tree}": search_case(title, tree, query)
+              for tree, title in CHOICE_TREES.items() for name, query in CHOICES.items()}
     cases["list"] = Case(
         "3,000 files: recursive list", "small", "runner", "list_files",
         {"path": ".", "recursive": True, "max_results": 100000}, ["{rg}", *RG, "--no-ignore", "--files", "{tree}"])
@@ -202,9 +214,11 @@ def make_targets(samples, stops):
     ratios = {name: ratio(sample) for name, sample in samples.items()}
     large = [ratios[name] for name in QUERIES]
     peak = max(sample["gate_peak"] / sample["peer_peak"] for name, sample in samples.items() if name in QUERIES)
+    choices = [ratios[f"{name}_{tree}"] for tree in CHOICE_TREES for name in CHOICES]
     return [
         Target("90 MB, median of the eight: wall / rg", "<=", 0.85, statistics.median(large)),
         Target("90 MB, worst of the eight: wall / rg", "<=", 1.1, max(large)),
+        Target("choices on three trees, worst: wall / rg", "<=", 1, max(choices)),
         Target("3,000 files, slower of the two: wall / rg", "<=", 0.6, max(ratios[name] for name in SMALL)),
         Target("recursive list: wall / `rg --files`", "<=", 0.4, ratios["list"]),
         Target(f"first {FIRST} lines: wall / `rg \\| head`", "<=", 0.5, ratios["first"]),
@@ -215,18 +229,21 @@ def make_targets(samples, stops):
 
 def sample_row(case, sample):
     ours, theirs = (statistics.median(sample[key]) / 1e3 for key in ("gate_us", "peer_us"))
+    cpu = [sample[key] / 1e3 for key in ("gate_cpu_us", "peer_cpu_us")]
     memory = [f"{sample[key] / 1e6:.0f}" for key in ("gate_peak", "peer_peak")]
-    return [case.title, number(ours), number(theirs), f"{ratio(sample):.2f}", *memory]
+    return [case.title, number(ours), number(theirs), f"{ratio(sample):.2f}", *map(number, cpu),
+            f"{cpu[0] / cpu[1]:.2f}", *memory]
 
 
 def render(cases, samples, targets, runs, version):
     rows = [sample_row(case, samples[name]) for name, case in cases.items() if name in samples]
-    header = ["", "Sandgate ms", "rg ms", "ratio", "Sandgate peak MB", "rg peak MB"]
+    header = ["", "Sandgate ms", "rg ms", "ratio", "CPU ms", "rg CPU ms", "CPU ratio", "Sandgate peak MB", "rg peak MB"]
     lines = [
         f"Medians of {runs} rounds, one of each in turn; npm `@vscode/ripgrep` {version}, {THREADS} threads; "
         f"{files.describe_machine()}.",
         "A call to a warm gate, from request to the end of the answer, against ripgrep from start to exit, warm cache. The",
-        "ratio is the median over rounds. Peaks are of the gate with its cell, and of ripgrep.",
+        "ratio is the median over rounds. CPU is user and system time, on average. Peaks are of the gate with its cell, and",
+        "of ripgrep.",
         "",
         *table(header, rows),
     ]

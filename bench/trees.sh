@@ -1,6 +1,7 @@
 #!/bin/sh
-# Unpacks the trees that searches are measured on, where missing: parts of Debian's Linux source, fetched by apt, and the
-# ripgrep they are compared with, by npm. Prints name, version and path of each.
+# Makes the trees that searches are measured on, where missing: parts of Debian's Linux source, fetched by apt, and copies
+# of the C headers and Python modules that are installed here; and the ripgrep they are compared with, by npm. Prints
+# name, version and path of each.
 set -eu
 
 package=linux-source-6.1
@@ -41,6 +42,16 @@ unpack_linux() {
     rm -rf "$part"
 }
 
+# Links and what is not text of that kind stay out, so that both sides have the same files.
+copy_installed() { # name folder path
+    [ ! -d "$dir/$1" ] || return 0
+    rm -rf "$dir/$1.part"
+    mkdir -p "$dir/$1.part"
+    (cd "$2" && find . -type f -path "$3" -print0 | tar -c --null -T -) | tar -x -C "$dir/$1.part"
+    chmod -R a+rX "$dir/$1.part"
+    mv "$dir/$1.part" "$dir/$1"
+}
+
 install_rg() {
     [ ! -d "$rg_dir" ] || return 0
     rm -rf "$rg_dir.part"
@@ -52,6 +63,10 @@ install_rg() {
 mkdir -p "$dir"
 install_rg
 unpack_linux
+copy_installed headers /usr/include '*.h*'
+copy_installed python /usr/lib './python3*.py'
 echo "rg $rg_version $(echo "$rg_dir"/node_modules/@vscode/ripgrep-linux-*/bin/rg)"
 echo "large $package $large"
 echo "small $package $small"
+echo "headers $(du -sm "$dir/headers" | cut -f1)MB $dir/headers"
+echo "python $(du -sm "$dir/python" | cut -f1)MB $dir/python"

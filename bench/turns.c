@@ -1,5 +1,6 @@
 // One call to a gate that stays, then the same work by a program that is started for it, in turn, many
-// times. Prints the times of both, the wall clock from request to the end of the answer, as one line of JSON.
+// times. Prints the times of both, the wall clock from request to the end of the answer, and the processor's time for one
+// of each on average, as one line of JSON.
 
 #include "command.h"
 #include "measure.h"
@@ -47,21 +48,24 @@ static uint64_t gate_time(const struct gate *gate, const struct options *options
 }
 
 // 1 is what search programs exit with when nothing was found.
-static uint64_t peer_time(char **argv, size_t *ret_size, long *ret_peak_kilobytes)
+static uint64_t peer_time(char **argv, size_t *ret_size, struct rusage *ret_use)
 {
     int fd, status;
-    struct rusage use;
     uint64_t begin_ns = now_ns();
     pid_t pid = command_start(argv, &fd);
     *ret_size = read_answer(fd, false);
-    if (wait4(pid, &status, 0, &use) < 0)
+    if (wait4(pid, &status, 0, ret_use) < 0)
         err(1, "wait");
     uint64_t elapsed_ns = now_ns() - begin_ns;
     close(fd);
     if (!WIFEXITED(status) || WEXITSTATUS(status) > 1)
         errx(1, "%s failed with status 0x%x", argv[0], (unsigned)status);
-    *ret_peak_kilobytes = use.ru_maxrss;
     return elapsed_ns;
+}
+
+static uint64_t microseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000ull + (uint64_t)time.tv_usec;
 }
 
 static void print_samples(const char *name, const uint64_t *samples, size_t count)
@@ -76,27 +80,35 @@ static void run(const struct options *options)
 {
     uint64_t *samples[PROGRAMS];
     size_t size[PROGRAMS];
-    long peak;
+    struct rusage peer = {0};
+    uint64_t gate_cpu_ns = 0, peer_cpu_us = 0;
     for (int i = 0; i < PROGRAMS; i++)
         if (!(samples[i] = calloc(options->runs, sizeof *samples[i])))
             err(1, "memory");
     struct gate gate = gate_start(options->argv[0]);
     for (size_t i = 0; i < options->warmup + options->runs; i++) {
         uint64_t ours = gate_time(&gate, options, &size[0]);
-        uint64_t theirs = peer_time(options->argv[1], &size[1], &peak);
+        uint64_t theirs = peer_time(options->argv[1], &size[1], &peer);
+        if (i + 1 == options->warmup)
+            gate_cpu_ns = tree_measure(gate.pid).cpu_ns;
         if (i < options->warmup)
             continue;
+        peer_cpu_us += microseconds(peer.ru_utime) + microseconds(peer.ru_stime);
         samples[0][i - options->warmup] = ours;
         samples[1][i - options->warmup] = theirs;
     }
     struct tree_use use = tree_measure(gate.pid);
+    gate_cpu_ns = use.cpu_ns - gate_cpu_ns;
     gate_end(&gate);
     printf("{");
     print_samples("gate_us", samples[0], options->runs);
     print_samples("peer_us", samples[1], options->runs);
     printf("\"gate_bytes\":%zu,\"peer_bytes\":%zu,", size[0], size[1]);
+    printf("\"gate_cpu_us\":%.1f,\"peer_cpu_us\":%.1f,",
+           (double)gate_cpu_ns / 1e3 / (double)options->runs,
+           (double)peer_cpu_us / (double)options->runs);
     printf("\"gate_peak\":%llu,\"peer_peak\":%llu}\n", (unsigned long long)use.peak_bytes,
-           (unsigned long long)peak * 1024);
+           (unsigned long long)peer.ru_maxrss * 1024);
     for (int i = 0; i < PROGRAMS; i++)
         free(samples[i]);
 }

@@ -59,6 +59,7 @@ static int prepare_slot(struct audit *a, struct audit_heads *heads, struct audit
     if (fstat(a->fd, &st) < 0)
         return audit_io_error(err, errno);
     a->file_bytes = (uint64_t)st.st_size;
+    a->listed_at = a->file_bytes;
     a->found_large = a->file_bytes > a->options.max_bytes;
     /* A power loss shall not take the name of a new file. */
     if (a->options.sync != AUDIT_SYNC_NONE && st.st_size == 0 && fsync(a->dir) < 0)
@@ -98,12 +99,30 @@ void audit_unref(struct audit *a)
 
 /* --- records */
 
-/* What is open is named where a file ends, so that recovery need not read further back. */
-static void follow_call(struct audit *a, const char *kind, struct str id)
+/* The tool that the record at the end of `pending` names; empty: none, or not by a plain name. */
+static struct str tool_of_record(const struct audit *a)
 {
-    if (strcmp(kind, "call.intent") == 0)
-        audit_calls_begin(&a->open, id, (struct str){0});
-    else if (strcmp(kind, "call.outcome") == 0)
+    const struct str key = STR(",\"tool\":\"");
+    struct str text = {a->pending.data + a->ended, a->pending.len - a->ended};
+    const char *at = memmem(text.p, text.n, key.p, key.n);
+    if (!at)
+        return (struct str){0};
+    at += key.n;
+    const char *end = memchr(at, '"', (size_t)(text.p + text.n - at));
+    if (!end || memchr(at, '\\', (size_t)(end - at)))
+        return (struct str){0};
+    return (struct str){at, (size_t)(end - at)};
+}
+
+/* Open calls are listed from time to time, so that recovery need not read further back. */
+static void follow_call(struct audit *a)
+{
+    if (!a->record_call)
+        return;
+    struct str id = {a->record_call, strnlen(a->record_call, CALL_MAX)};
+    if (strcmp(a->record_kind, "call.intent") == 0)
+        audit_calls_begin(&a->open, id, tool_of_record(a));
+    else if (strcmp(a->record_kind, "call.outcome") == 0)
         audit_calls_end(&a->open, id);
 }
 
@@ -122,8 +141,8 @@ struct json_out *audit_begin(struct audit *a, const char *kind, const char *call
     /* So far there were words of ours alone. */
     a->record.hide = true;
     a->head = a->pending.len - a->ended;
-    if (call)
-        follow_call(a, kind, (struct str){call, strnlen(call, CALL_MAX)});
+    a->record_kind = kind;
+    a->record_call = call;
     return &a->record;
 }
 
@@ -142,6 +161,7 @@ void audit_end(struct audit *a)
     const size_t most = AUDIT_RECORD_MAX - CHAIN_TAIL - sizeof ",\n";
     if (a->pending.failed || a->pending.len - a->ended > most)
         shorten_record(a);
+    follow_call(a);
     memcpy(sealed.hash, a->last.hash, sizeof sealed.hash);
     chain_seal(&a->pending, a->ended, sealed.hash);
     /* One record's room is kept free, so that one which fails in it is really too long. The gap in
@@ -188,6 +208,7 @@ int audit_flush(struct audit *a, struct err *err)
                        "the audit log did not reach the disk (%s) and may have lost records: check "
                        "the disk, then start again",
                        strerror(-a->sync_error));
+    audit_list_open_if_due(a);
     int r = audit_write_ended(a);
     if (r == 0)
         audit_rotate_if_large(a);

@@ -1,12 +1,18 @@
 #include "store/audit_leftover.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/mem.h"
 
-#define BLOCK_BYTES (64u << 10)
+/* Gates list their open calls every 128 KiB, or behind the records of one turn. */
+#define BLOCK_BYTES (192u << 10)
+/* Of a search for a head, which is rarely far from the end. */
+#define SEARCH_BYTES (256u << 10)
 /* By which the part looked at grows: what was read in vain is then a small share of the whole. */
 #define SPAN_FACTOR 8
 
@@ -31,26 +37,33 @@ static bool follows(const struct leftover *left, struct str line, yyjson_val *re
     return chain_follows(line, before);
 }
 
-/* Calls that had begun before the file did. */
+/* Calls that had begun before. */
 static void note_open(struct leftover *left, yyjson_val *record)
 {
     size_t i;
     size_t n;
     yyjson_val *id;
+    yyjson_val *tools = yyjson_obj_get(record, "tools");
     yyjson_arr_foreach(yyjson_obj_get(record, "open"), i, n, id) {
         if (yyjson_is_str(id))
-            audit_calls_begin(&left->calls, json_str(id), (struct str){0});
+            audit_calls_begin(&left->calls, json_str(id), json_str(yyjson_arr_get(tools, i)));
     }
     uint64_t more = yyjson_get_uint(yyjson_obj_get(record, "open_more"));
     left->calls.not_followed += more < INT32_MAX ? (int64_t)more : 0;
 }
 
+static bool lists_open(struct str kind, yyjson_val *record)
+{
+    return str_is(kind, "log.continued") ||
+           (str_is(kind, "log.open") && yyjson_is_arr(yyjson_obj_get(record, "open")));
+}
+
 /* One of the chain: it says whose chain it is and how far that has come. */
-static void note_link(struct leftover *left, const struct chain_record *record, off_t end)
+static void note_link(struct leftover *left, const struct chain_record *record, yyjson_val *root,
+                      off_t end)
 {
     bool start = str_is(record->kind, "gate.start");
     bool stop = str_is(record->kind, "gate.stop");
-    bool continued = str_is(record->kind, "log.continued");
     chain_copy(left->hash, record->hash);
     left->valid_end = end;
     left->found = true;
@@ -59,7 +72,7 @@ static void note_link(struct leftover *left, const struct chain_record *record, 
     left->at_ms = chain_time_of(record->body);
     memcpy(left->gate, record->gate.p ? record->gate.p : "", record->gate.n);
     left->gate[record->gate.n] = '\0';
-    if (start || stop || continued) {
+    if (start || stop || lists_open(record->kind, root)) {
         left->delimited = true;
         audit_calls_done(&left->calls);
     }
@@ -71,7 +84,7 @@ static void note_call(struct leftover *left, yyjson_val *record)
 {
     struct str kind = json_str(yyjson_obj_get(record, "kind"));
     struct str call = json_str(yyjson_obj_get(record, "call"));
-    if (str_is(kind, "log.continued"))
+    if (lists_open(kind, record))
         note_open(left, record);
     else if (call.p && str_is(kind, "call.intent"))
         audit_calls_begin(&left->calls, call, json_str(yyjson_obj_get(record, "tool")));
@@ -87,13 +100,77 @@ static void note_line(struct leftover *left, const struct audit_line *line)
     if (json_parse(line->text.p, line->text.n, AUDIT_RECORD_MAX, JSON_STRICT, &doc, NULL) == 0) {
         yyjson_val *root = yyjson_doc_get_root(doc);
         if (chain_read(line->text, &record) && follows(left, line->text, root))
-            note_link(left, &record, line->at + (off_t)line->text.n + line->ends);
+            note_link(left, &record, root, line->at + (off_t)line->text.n + line->ends);
         note_call(left, root);
     }
     if (before.p)
         chain_copy(left->before, before);
     else
         left->before[0] = '\0';
+}
+
+/* --- heads */
+
+/* Behind the record with this hash and its newline, in the file up to `end`; 0: it is not there. -errno. */
+static off_t find_hash(int fd, const char hash[HASH_HEX + 1], off_t end)
+{
+    FREE_AT_END char *block = mem_grow(NULL, SEARCH_BYTES + CHAIN_TAIL, 1);
+    char tail[CHAIN_TAIL + 2];
+    /* With its newline, which is nowhere within a record. */
+    int n = snprintf(tail, sizeof tail, "\"hash\":\"%s\"}\n", hash);
+    while (end > 0) {
+        off_t from = end > SEARCH_BYTES ? end - SEARCH_BYTES : 0;
+        /* What begins in this block may end behind it. */
+        ssize_t got = audit_read_at(fd, block, (size_t)(end - from) + (size_t)n - 1, from);
+        if (got < 0)
+            return got;
+        const char *at = memmem(block, (size_t)got, tail, (size_t)n);
+        if (at)
+            return from + (at - block) + n;
+        end = from;
+    }
+    return 0;
+}
+
+/* Marks the row of the record that ends there, if that follows the one before it. */
+static int match_at(struct leftover *left, int fd, off_t end)
+{
+    const off_t most = AUDIT_RECORD_MAX + CHAIN_TAIL + 2;
+    CLEANUP(leftover_done) struct leftover part = {.rows = left->rows};
+    FREE_AT_END char *bytes = mem_grow(NULL, (size_t)most, 1);
+    off_t from = end > most ? end - most : 0;
+    ssize_t got = audit_read_at(fd, bytes, (size_t)(end - from), from);
+    if (got < 0 || got != end - from)
+        return got < 0 ? (int)got : -EIO;
+    const char *newline = memrchr(bytes, '\n', (size_t)got - 1);
+    const char *start = newline ? newline + 1 : bytes;
+    struct audit_line line = {.text = {start, (size_t)(bytes + got - 1 - start)},
+                              .at = from + (start - bytes),
+                              .ends = true};
+    if (!newline && from == 0)
+        memcpy(part.hash, CHAIN_NONE, sizeof part.hash);
+    if (newline && newline - bytes > CHAIN_TAIL) {
+        struct str before = chain_hash_of((struct str){newline - CHAIN_TAIL - 1, CHAIN_TAIL + 1});
+        if (before.p)
+            chain_copy(part.before, before);
+    }
+    if ((newline || from == 0) && line.text.n < AUDIT_RECORD_MAX)
+        note_line(&part, &line);
+    return 0;
+}
+
+/* The head may be further back than what was read: it follows its records by some time. */
+static int find_heads(struct leftover *left, int fd, off_t size)
+{
+    int r = 0;
+    for (size_t i = 0; left->rows && r == 0 && i < left->rows->n; i++) {
+        const struct head_row *row = &left->rows->rows[i];
+        if (row->found || strcmp(row->gate, left->gate) != 0)
+            continue;
+        off_t end = find_hash(fd, row->head.hash, size);
+        r = end > 0 ? match_at(left, fd, end) : (int)end;
+    }
+    return r;
 }
 
 /* --- the file */
@@ -127,6 +204,8 @@ static int read_last_gate(struct leftover *left, int fd, off_t size)
         if (from == 0)
             memcpy(left->hash, CHAIN_NONE, sizeof left->hash);
         int r = read_from(left, fd, from);
+        if (r == 0 && left->delimited && from > 0)
+            r = find_heads(left, fd, size);
         if (r < 0 || left->delimited || from == 0)
             return r;
     }

@@ -41,6 +41,8 @@ struct audit {
     size_t ended; /* bytes of pending that are whole records */
     size_t head;  /* bytes that audit_begin wrote of the record behind them */
     struct json_out record;
+    const char *record_kind; /* of the record that is being written; borrowed */
+    const char *record_call; /* or NULL */
     bool lost; /* a record found no room in pending */
     struct audit_calls open;
 
@@ -82,6 +84,7 @@ struct audit {
 
     /* Rotation. */
     uint64_t file_bytes;
+    uint64_t listed_at; /* where in the file open calls were last known to recovery */
     int64_t file_seq;   /* of the first record in a file that was gone on in */
     bool found_large;   /* as it was left, not by our first record */
     uint64_t rotate_at; /* not before the file is larger than this */
@@ -118,6 +121,8 @@ int audit_note_again(struct audit *a);
 void audit_note_close(struct audit *a, bool stopped);
 
 /* audit_rotate.c */
+/* Records which calls are open when so much was written since the last time that recovery would have to read far. */
+void audit_list_open_if_due(struct audit *a);
 /* No job may be under way. */
 void audit_rotate_if_large(struct audit *a);
 /* In the pool: unlinks what was recorded as removed, and picks what is to be removed next. */

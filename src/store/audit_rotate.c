@@ -15,6 +15,9 @@
 
 /* Of calls that were under way when the file began: as many as surely fit in a record. */
 #define OPEN_LISTED_MAX 1000
+#define OPEN_LISTED_BYTES (64u << 10)
+/* After so many bytes open calls are listed again. Recovery reads about as much. */
+#define LIST_EVERY_BYTES (128u << 10)
 
 /* --- rotating */
 
@@ -44,6 +47,39 @@ static int end_file(struct audit *a, const char *name)
     return r;
 }
 
+/* Tools in the same order; an empty one is not known. */
+static void write_open(const struct audit *a, struct json_out *j)
+{
+    const struct open_call *call = a->open.first;
+    size_t n = 0;
+    jo_key(j, "open");
+    jo_open(j, '[');
+    for (; call && n < OPEN_LISTED_MAX; call = call->next, n++)
+        jo_str(j, call->id);
+    jo_close(j, ']');
+    jo_key(j, "tools");
+    jo_open(j, '[');
+    for (call = a->open.first; call && n > 0; call = call->next, n--)
+        jo_str(j, call->tool.p ? call->tool : STR(""));
+    jo_close(j, ']');
+    if (a->open.count > OPEN_LISTED_MAX || a->open.not_followed)
+        jo_kint(j, "open_more",
+                (int64_t)(call ? a->open.count - OPEN_LISTED_MAX : 0) + a->open.not_followed);
+}
+
+/* Where not all of them fit, recovery has to read further back. */
+void audit_list_open_if_due(struct audit *a)
+{
+    if (a->ended == 0 || a->file_bytes + a->ended < a->listed_at + LIST_EVERY_BYTES)
+        return;
+    a->listed_at = a->file_bytes + a->ended;
+    if (a->open.count > OPEN_LISTED_MAX || a->open.bytes > OPEN_LISTED_BYTES ||
+        a->open.not_followed)
+        return;
+    write_open(a, audit_begin(a, "log.open", NULL));
+    audit_end(a);
+}
+
 static void begin_file(struct audit *a, const char *name)
 {
     char after[HASH_HEX + 1];
@@ -51,16 +87,7 @@ static void begin_file(struct audit *a, const char *name)
     struct json_out *j = audit_begin(a, "log.continued", NULL);
     jo_ktext(j, "after", after);
     jo_ktext(j, "from", name);
-    jo_key(j, "open");
-    jo_open(j, '[');
-    size_t n = 0;
-    for (const struct open_call *call = a->open.first; call && n < OPEN_LISTED_MAX; n++) {
-        jo_str(j, call->id);
-        call = call->next;
-    }
-    jo_close(j, ']');
-    if (a->open.count > n || a->open.not_followed)
-        jo_kint(j, "open_more", (int64_t)(a->open.count - n) + a->open.not_followed);
+    write_open(a, j);
     audit_end(a);
     audit_write_ended(a); /* what fails stays pending, as any record */
 }
@@ -82,6 +109,7 @@ static bool rotate(struct audit *a)
     fd_closep(&a->fd);
     a->fd = TAKE_FD(next);
     a->file_bytes = 0;
+    a->listed_at = 0;
     begin_file(a, name);
     a->file_seq = a->last.seq;
     if (a->options.sync != AUDIT_SYNC_NONE)

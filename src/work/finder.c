@@ -9,7 +9,7 @@
 /* From the most to the least common in source code and prose; all others are rarer still. */
 static const char common[] = " etanirsoldcup_m\nfh\t,gb0)(;1-*yv/2.x=:\"wk>#'{}SETAR3<NCI&LDOPM4U";
 
-static unsigned rank(uint8_t byte)
+unsigned finder_rank(uint8_t byte)
 {
     const char *at = byte ? strchr(common, byte) : NULL;
     return at ? (unsigned)(at - common) : sizeof common;
@@ -29,10 +29,11 @@ void finder_init(struct finder *finder, struct str text, bool fold)
 {
     *finder = (struct finder){.text = text, .fold = fold};
     for (size_t i = 1; i < text.n; i++) {
-        unsigned here = rank((uint8_t)text.p[i]);
-        if (finder->at[0] == finder->at[1] || here > rank((uint8_t)text.p[finder->at[1]]))
+        unsigned here = finder_rank((uint8_t)text.p[i]);
+        if (finder->at[0] == finder->at[1] || here > finder_rank((uint8_t)text.p[finder->at[1]]))
             finder->at[1] = i;
-        if (rank((uint8_t)text.p[finder->at[1]]) > rank((uint8_t)text.p[finder->at[0]])) {
+        if (finder_rank((uint8_t)text.p[finder->at[1]]) >
+            finder_rank((uint8_t)text.p[finder->at[0]])) {
             size_t first = finder->at[0];
             finder->at[0] = finder->at[1];
             finder->at[1] = first;
@@ -95,7 +96,7 @@ static unsigned kinds_slowly(const char *text, size_t n)
 
 /* What the C library has found out: the compiler's own way to ask does so again in every process that starts, and on
  * a virtual machine each question is one to the host. */
-static bool has_avx2(void)
+bool finder_has_avx2(void)
 {
     return CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(BMI1);
 }
@@ -165,7 +166,7 @@ AVX2 static unsigned kinds_fast(const char *text, size_t n)
            (_mm256_movemask_epi8(high) ? FINDER_HIGH : 0) | kinds_slowly(text + i, n - i);
 }
 #else
-static bool has_avx2(void)
+bool finder_has_avx2(void)
 {
     return false;
 }
@@ -178,17 +179,17 @@ size_t finder_find(const struct finder *finder, const char *text, size_t n, size
 {
     if (from > n || n - from < finder->text.n)
         return n;
-    if (n - from < finder->text.n + 31 || !has_avx2())
+    if (n - from < finder->text.n + 31 || !finder_has_avx2())
         return find_slowly(finder, text, n, from);
     return find_fast(finder, text, n, from);
 }
 
 size_t finder_count_lines(const char *text, size_t n)
 {
-    return has_avx2() ? count_fast(text, n) : count_slowly(text, n);
+    return finder_has_avx2() ? count_fast(text, n) : count_slowly(text, n);
 }
 
 unsigned finder_kinds(const char *text, size_t n)
 {
-    return has_avx2() ? kinds_fast(text, n) : kinds_slowly(text, n);
+    return finder_has_avx2() ? kinds_fast(text, n) : kinds_slowly(text, n);
 }

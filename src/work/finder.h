@@ -22,6 +22,11 @@ void finder_init(struct finder *finder, struct str text, bool fold);
 /* The first place in text[from..n), or n. */
 size_t finder_find(const struct finder *finder, const char *text, size_t n, size_t from);
 
+/* How rare a byte is in source code and prose. */
+unsigned finder_rank(uint8_t byte);
+/* Whether the processor has AVX2 and BMI1. */
+bool finder_has_avx2(void);
+
 size_t finder_count_lines(const char *text, size_t n); /* of '\n' */
 
 enum { FINDER_NUL = 1, FINDER_HIGH = 2 };

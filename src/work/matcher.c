@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "work/finder.h"
+#include "work/finder_set.h"
 #include "work/pattern.h"
 
 /* What a compiled pattern may take, and what it may build while it runs, for each thread. */
@@ -13,18 +14,24 @@
 #define CACHE_MAX (32u << 20)
 /* A required text shorter than this is on too many lines to be worth looking for. */
 #define REQUIRED_MIN 3
+/* Where so many lines with a required text did not match, and they are that close to each other on average, the engine
+ * gets the rest of the text at hand: to begin anew on each line costs it about as much as so many bytes. */
+#define IN_VAIN_MAX 16
+#define IN_VAIN_BYTES 160
 
 /* How lines are found. */
 enum way {
     WAY_LITERAL,  /* the text is the match */
-    WAY_REQUIRED, /* lines that have the text are then looked at */
+    WAY_CHOICE,   /* one of the texts is */
+    WAY_REQUIRED, /* lines that have a text are then looked at */
     WAY_WHOLE,    /* the engine looks at all lines at once */
     WAY_BY_LINE,  /* and at one by one */
 };
 
 struct matcher {
     struct pattern pattern;
-    struct finder finder;
+    struct finder finder;   /* for one text */
+    struct finder_set *set; /* for several; else NULL */
     rure *engine;
     rure *ascii_engine; /* for ASCII text; NULL: the same */
     enum way way;
@@ -45,6 +52,7 @@ void matcher_free(struct matcher *m)
     if (m->ascii_engine)
         rure_free(m->ascii_engine);
     pattern_done(&m->pattern);
+    free(m->set);
     free(m);
 }
 
@@ -137,15 +145,21 @@ static int compile_engines(struct matcher *m, const struct matcher_options *opti
     return 0;
 }
 
+static bool all_beyond_ascii(const struct texts *texts)
+{
+    for (struct str text = {0}; texts_next(texts, &text);) {
+        if (!(finder_kinds(text.p, text.n) & FINDER_HIGH))
+            return false;
+    }
+    return texts->n > 0;
+}
+
 /* The engine would look at every byte of a text that cannot match. */
 static bool is_beyond_ascii(const struct matcher *m, const struct matcher_options *options)
 {
     char every[128];
-    struct str required = buf_str(&m->pattern.required);
-    for (size_t i = 0; i < required.n; i++) {
-        if (!options->ignore_case && (unsigned char)required.p[i] > 0x7f)
-            return true;
-    }
+    if (!options->ignore_case && !m->pattern.folds && all_beyond_ascii(&m->pattern.texts))
+        return true;
     if (m->pattern.set.len == 0)
         return false;
     for (int i = 0; i < 128; i++)
@@ -172,22 +186,40 @@ static bool has_foreign_case(struct str text)
     return memchr(text.p, 's', text.n) || memchr(text.p, 'k', text.n);
 }
 
-static void choose_way(struct matcher *m, const struct matcher_options *options)
+/* Whether lines can be found by the pattern's texts, and how. */
+static bool choose_texts(struct matcher *m, const struct matcher_options *options)
 {
     struct pattern *p = &m->pattern;
-    bool text = p->required.len > 0 && !(options->ignore_case && p->beyond_ascii);
-    m->fold = options->ignore_case;
-    if (m->fold && text)
-        to_lower(&p->required);
-    m->fold_ascii = m->fold && has_foreign_case(buf_str(&p->required));
-    if (text && p->literal && !options->word)
+    struct texts *texts = &p->texts;
+    size_t shortest = texts_shortest(texts);
+    if (shortest == 0 || (m->fold && p->beyond_ascii))
+        return false;
+    bool exact = p->exact && !options->word;
+    if (p->literal && exact)
         m->way = WAY_LITERAL;
-    else if (text && p->required.len >= REQUIRED_MIN)
+    else if (texts->n > 1 && exact && shortest > 1)
+        m->way = WAY_CHOICE;
+    else if (shortest >= (texts->n > 1 ? 2 : REQUIRED_MIN))
         m->way = WAY_REQUIRED;
     else
-        m->way = p->by_line ? WAY_BY_LINE : WAY_WHOLE;
-    if (text)
-        finder_init(&m->finder, buf_str(&p->required), m->fold);
+        return false;
+    if (m->fold)
+        to_lower(&texts->bytes);
+    m->fold_ascii = m->fold && has_foreign_case(buf_str(&texts->bytes));
+    if (texts->n > 1) {
+        m->set = mem_zero(sizeof *m->set);
+        finder_set_init(m->set, texts, m->fold);
+    } else {
+        finder_init(&m->finder, (struct str){texts->bytes.data, shortest}, m->fold);
+    }
+    return true;
+}
+
+static void choose_way(struct matcher *m, const struct matcher_options *options)
+{
+    m->fold = options->ignore_case || m->pattern.folds;
+    if (!choose_texts(m, options))
+        m->way = m->pattern.by_line ? WAY_BY_LINE : WAY_WHOLE;
 }
 
 struct matcher *matcher_new(const struct matcher_options *options, struct err *err)
@@ -241,21 +273,6 @@ static bool engine_matches(const struct matcher *m, const struct matcher_text *t
                          line->end - line->start, 0);
 }
 
-static bool next_by_text(const struct matcher *m, const struct matcher_text *text, size_t from,
-                         struct matcher_line *ret)
-{
-    while (from < text->n) {
-        size_t at = finder_find(&m->finder, text->p, text->n, from);
-        if (at == text->n)
-            return false;
-        *ret = line_around(m, text, from, at);
-        if (m->way == WAY_LITERAL || engine_matches(m, text, ret))
-            return true;
-        from = ret->next;
-    }
-    return false;
-}
-
 static bool next_by_engine(const struct matcher *m, const struct matcher_text *text, size_t from,
                            struct matcher_line *ret)
 {
@@ -271,6 +288,30 @@ static bool next_by_engine(const struct matcher *m, const struct matcher_text *t
         /* Nor is there anything between `\r` and `\n`. */
         if (at <= ret->end && (!m->edges || text->ascii || engine_matches(m, text, ret)))
             return true;
+    }
+    return false;
+}
+
+static size_t find_text(const struct matcher *m, const struct matcher_text *text, size_t from)
+{
+    return m->set ? finder_set_find(m->set, text->p, text->n, from)
+                  : finder_find(&m->finder, text->p, text->n, from);
+}
+
+static bool next_by_text(const struct matcher *m, const struct matcher_text *text, size_t from,
+                         struct matcher_line *ret)
+{
+    size_t in_vain = 0;
+    for (size_t begin = from; from < text->n; from = ret->next) {
+        size_t at = find_text(m, text, from);
+        if (at == text->n)
+            return false;
+        *ret = line_around(m, text, from, at);
+        if (m->way != WAY_REQUIRED || engine_matches(m, text, ret))
+            return true;
+        if (++in_vain >= IN_VAIN_MAX && ret->next - begin < in_vain * IN_VAIN_BYTES &&
+            !m->pattern.by_line)
+            return next_by_engine(m, text, ret->next, ret);
     }
     return false;
 }
@@ -291,7 +332,7 @@ bool matcher_next(const struct matcher *m, const struct matcher_text *text, size
 {
     if (from >= text->n || (text->ascii && m->not_ascii))
         return false;
-    bool by_text = m->way == WAY_LITERAL || m->way == WAY_REQUIRED;
+    bool by_text = m->way <= WAY_REQUIRED;
     if (by_text && (text->ascii || !m->fold_ascii))
         return next_by_text(m, text, from, ret);
     if (m->pattern.by_line)

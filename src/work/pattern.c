@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "work/needed.h"
 
 /* Sets with most letters of all languages. Where case is ignored the engine takes up to 5 ms and 60 KB for each,
  * before it looks at how large the whole gets, and cannot be stopped meanwhile. */
@@ -16,11 +17,10 @@ struct reader {
     struct err *err;
     int depth;      /* of groups */
     int large_sets; /* LARGE_SETS_MAX */
-    struct buf run; /* characters that every match must hold one after the other, up to here */
-    size_t last;    /* where its last character begins */
-    bool choice;    /* a `|` outside of groups: nothing must be there */
-    bool beyond;    /* names characters beyond ASCII, or sets of them */
-    bool keeps_cr;  /* as it was found to be */
+    struct needed *needed;
+    bool choice;          /* a `|` outside of groups: nothing must be there */
+    bool beyond;          /* names characters beyond ASCII, or sets of them */
+    bool keeps_cr;        /* as it was found to be */
     const char *set_from; /* the set just before, or NULL */
     const char *set_end;
 };
@@ -29,18 +29,6 @@ static void emit(struct reader *r, const char *from)
 {
     for (unsigned i = 0; i < PATTERN_VARIANTS; i++)
         buf_add(&r->out->text[i], from, (size_t)(r->at - from));
-}
-
-/* The longest is kept. */
-static void end_run(struct reader *r)
-{
-    struct buf *best = &r->out->required;
-    if (r->run.len > best->len) {
-        best->len = 0;
-        buf_add(best, r->run.data, r->run.len);
-    }
-    r->run.len = 0;
-    r->last = 0;
 }
 
 /* A set: in ASCII text only the ASCII of it counts. Where it may hold line ends, it loses them. */
@@ -57,9 +45,14 @@ static void emit_set(struct reader *r, const char *from, bool line_ends)
             buf_addf(text, "%s%s]", without, ascii ? "&&[\\x00-\\x7F]" : "");
     }
     r->out->literal = false;
-    end_run(r);
     r->set_from = from;
     r->set_end = r->at;
+}
+
+static void take_class(struct reader *r, const char *from, bool line_ends)
+{
+    emit_set(r, from, line_ends);
+    needed_gap(r->needed);
 }
 
 /* A set that is needed once, of which ASCII may have no part. */
@@ -87,9 +80,7 @@ static int take_char(struct reader *r, const char *from, struct str c)
     r->out->keeps_cr = r->out->keeps_cr || c.p[0] == '\r';
     r->beyond = r->beyond || c.n > 1;
     emit(r, from);
-    r->last = r->run.len;
-    if (r->depth == 0)
-        buf_add(&r->run, c.p, c.n);
+    needed_char(r->needed, c);
     return 0;
 }
 
@@ -102,8 +93,13 @@ static int take_byte(struct reader *r, const char *from, char c)
 static void take_other(struct reader *r, const char *from)
 {
     r->out->literal = false;
-    end_run(r);
     emit(r, from);
+}
+
+static void take_gap(struct reader *r, const char *from)
+{
+    take_other(r, from);
+    needed_gap(r->needed);
 }
 
 static int hex_digit(char c)
@@ -137,7 +133,7 @@ static int take_number(struct reader *r, const char *from, int digits)
     if (value >= 0 && value <= 0x7f)
         return take_byte(r, from, (char)value);
     r->beyond = true;
-    take_other(r, from);
+    take_gap(r, from);
     return 0;
 }
 
@@ -165,7 +161,7 @@ static void take_edge(struct reader *r, const char *from)
     buf_add_char(&r->out->text[PATTERN_ASCII], ')');
     r->out->literal = false;
     r->out->edges = true;
-    end_run(r);
+    needed_gap(r->needed);
 }
 
 static int refuse_reference(struct reader *r, char digit)
@@ -197,19 +193,19 @@ static int take_letter(struct reader *r, const char *from, char c)
         skip_braces(r, true);
         r->beyond = true;
         r->large_sets++;
-        emit_set(r, from, true);
+        take_class(r, from, true);
         return 0;
     case 's':
     case 'D':
     case 'W':
         r->large_sets += c != 's';
-        emit_set(r, from, true);
+        take_class(r, from, true);
         return 0;
     case 'S':
     case 'd':
     case 'w':
         r->large_sets += c != 'd';
-        emit_set(r, from, false);
+        take_class(r, from, false);
         return 0;
     case 'b':
     case 'B':
@@ -220,7 +216,7 @@ static int take_letter(struct reader *r, const char *from, char c)
     default:
         /* \A and \z mean the ends of the line, and only alone with it does the engine see them. */
         r->out->by_line = r->out->by_line || c == 'A' || c == 'z';
-        take_other(r, from);
+        take_gap(r, from);
         return 0;
     }
 }
@@ -271,10 +267,12 @@ static void take_set(struct reader *r)
         r->beyond = r->beyond || (unsigned char)c > 0x7f;
         r->large_sets += c == '-' && r->at < r->end && (unsigned char)*r->at > 0x7f;
     } while (depth > 0 && r->at < r->end);
-    if (depth > 0)
-        take_other(r, from); /* not closed: the engine says so */
-    else
-        emit_set(r, from, true);
+    if (depth > 0) {
+        take_gap(r, from); /* not closed: the engine says so */
+        return;
+    }
+    emit_set(r, from, true);
+    needed_set(r->needed, (struct str){from + 1, (size_t)(r->at - from) - 2});
 }
 
 static int refuse_look_around(struct reader *r)
@@ -298,6 +296,16 @@ static void take_flags(struct reader *r)
     }
 }
 
+/* Behind `(?`: P<name> or <name>. */
+static void skip_name(struct reader *r)
+{
+    const char *open = r->at + (r->at < r->end && *r->at == 'P');
+    if (open >= r->end || *open != '<')
+        return;
+    const char *close = memchr(open, '>', (size_t)(r->end - open));
+    r->at = close ? close + 1 : r->end;
+}
+
 /* `(`, with what may follow it: (?i) (?i-u: (?P<name> (?<name> */
 static int take_group(struct reader *r)
 {
@@ -311,12 +319,17 @@ static int take_group(struct reader *r)
         if (left > 1 && what[0] == '<' && (what[1] == '=' || what[1] == '!'))
             return refuse_look_around(r);
         take_flags(r);
+        skip_name(r);
         opens = r->at == r->end || *r->at != ')';
         if (r->at < r->end && (*r->at == ':' || *r->at == ')'))
             r->at++;
     }
     take_other(r, from);
     r->depth += opens;
+    if (opens)
+        needed_open(r->needed);
+    else
+        needed_gap(r->needed);
     return 0;
 }
 
@@ -328,6 +341,7 @@ static int take_group_end(struct reader *r)
             r->err, ERR_INVALID_PATTERN,
             "a `)` has no `(` before it; write \\) for the character itself, or set literal");
     take_other(r, from);
+    needed_close(r->needed);
     r->depth -= r->depth > 0;
     return 0;
 }
@@ -344,10 +358,13 @@ static void take_repeat(struct reader *r)
         r->at = close ? close + 1 : r->end;
     }
     /* Repeated once more, it may be none after all. */
-    if (may_be_none || (r->at < r->end && strchr("*+?{", *r->at))) {
-        r->run.len = r->last;
+    bool again = r->at < r->end && strchr("*+?{", *r->at);
+    if (may_be_none || again)
         r->set_from = NULL;
-    }
+    bool optional = c == '?' && !again;
+    needed_repeat(r->needed, optional               ? NEEDED_OPTIONAL
+                             : may_be_none || again ? NEEDED_ANY
+                                                    : NEEDED_SOME);
     take_other(r, from);
 }
 
@@ -381,10 +398,12 @@ static int take(struct reader *r)
         return 0;
     case '|':
         r->choice = r->choice || r->depth == 0;
+        needed_or(r->needed);
         break;
     case '.':
     case '^':
     case '$':
+        needed_gap(r->needed);
         break;
     default:
         return take_plain(r);
@@ -399,7 +418,7 @@ static void pattern_init(struct pattern *p, struct str source)
     *p = (struct pattern){.literal = true};
     for (unsigned i = 0; i < PATTERN_VARIANTS; i++)
         buf_init(&p->text[i], (size_t)64 * PATTERN_MAX);
-    buf_init(&p->required, source.n + 1);
+    texts_init(&p->texts);
     buf_init(&p->set, source.n + 1);
 }
 
@@ -418,18 +437,19 @@ static int read_once(struct pattern *p, struct str source, bool keeps_cr, struct
                        .at = source.p,
                        .end = source.p + source.n,
                        .err = err,
-                       .run = BUF_INIT(source.n + 1),
+                       .needed = needed_new(),
                        .keeps_cr = keeps_cr};
     int result = 0;
     while (result == 0 && r.at < r.end)
         result = take(&r);
     if (result == 0 && r.large_sets > LARGE_SETS_MAX)
         result = refuse_sets(err);
-    end_run(&r);
     keep_set(&r);
-    buf_done(&r.run);
-    if (r.choice || p->folds || p->verbose)
-        p->required.len = 0;
+    needed_end(r.needed, &p->texts, &p->exact);
+    needed_free(r.needed);
+    if (p->verbose)
+        texts_clear(&p->texts);
+    p->exact = p->exact && !p->folds && !p->verbose;
     if (r.choice || p->by_line)
         p->set.len = 0;
     p->beyond_ascii = r.beyond;
@@ -453,7 +473,9 @@ int pattern_literal(struct pattern *ret, struct str source, struct err *err)
         return err_set(err, ERR_INVALID_PATTERN,
                        "a search looks at one line at a time: give a text without line ends");
     ret->keeps_cr = memchr(source.p, '\r', source.n);
-    buf_add(&ret->required, source.p, source.n);
+    texts_restart(&ret->texts);
+    texts_extend(&ret->texts, source);
+    ret->exact = true;
     for (size_t i = 0; i < source.n; i++) {
         ret->beyond_ascii = ret->beyond_ascii || (unsigned char)source.p[i] > 0x7f;
         for (unsigned v = 0; v < PATTERN_VARIANTS; v++) {
@@ -469,6 +491,6 @@ void pattern_done(struct pattern *pattern)
 {
     for (unsigned i = 0; i < PATTERN_VARIANTS; i++)
         buf_done(&pattern->text[i]);
-    buf_done(&pattern->required);
+    texts_done(&pattern->texts);
     buf_done(&pattern->set);
 }

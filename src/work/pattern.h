@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "work/texts.h"
 
 #define PATTERN_MAX (64u << 10)
 
@@ -19,7 +20,8 @@ enum pattern_variant {
 
 struct pattern {
     struct buf text[PATTERN_VARIANTS];
-    struct buf required; /* a text that every match holds; empty: none is known */
+    struct texts texts; /* every match holds one of them; none: none is known */
+    bool exact;         /* and is nothing else */
     struct buf set; /* a set that every match has a character of and that may have none of ASCII; or
                           * empty */
     bool literal;   /* the pattern means just that text */

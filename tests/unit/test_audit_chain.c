@@ -6,7 +6,9 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <glob.h>
+#include <sys/stat.h>
 
 #include "audit_log.h"
 #include "base/fd.h"
@@ -124,6 +126,127 @@ static void what_was_recovered_is_not_read_again(void **state)
     assert_int_equal(system("echo no record >" SECOND), 0);
     log_close(log_gate(&PLAIN));
     assert_true(is_clean(SECOND));
+}
+
+/* --- a long file */
+
+#define LONG_CALLS 6000
+
+static void put_calls(struct audit *audit, int n)
+{
+    struct err err;
+    for (int i = 0; i < n; i++) {
+        log_put(audit, "call.intent", i);
+        log_put(audit, "call.outcome", i);
+        assert_int_equal(audit_flush(audit, &err), 0);
+    }
+}
+
+/* A gate with a call open since its beginning and one from the middle, killed. Its head is noted before that many of
+ * the calls at the end. */
+static void dies_late(int behind_head)
+{
+    pid_t child = log_fork();
+    if (child == 0) {
+        struct audit *audit = log_gate(&PLAIN);
+        log_put(audit, "call.intent", 10001);
+        put_calls(audit, (LONG_CALLS - behind_head) / 2);
+        log_put(audit, "call.intent", 10002);
+        put_calls(audit, (LONG_CALLS - behind_head) / 2);
+        log_flush(audit);
+        log_noted(audit, "000.jsonl");
+        put_calls(audit, behind_head);
+        _exit(0);
+    }
+    log_wait(child, 0);
+}
+
+/* Bytes that this process has read so far, by whatever system call. */
+static long long bytes_read(void)
+{
+    long long n = -1;
+    FILE *io = fopen("/proc/self/io", "re");
+    assert_non_null(io);
+    assert_int_equal(fscanf(io, "rchar: %lld", &n), 1);
+    fclose(io);
+    return n;
+}
+
+static char *end_of(const char *path)
+{
+    char *text = mem_zero(8192);
+    FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC);
+    off_t size = lseek(fd, 0, SEEK_END);
+    assert_true(size > 2000000);
+    assert_true(pread(fd, text, 4000, size - 4000) == 4000);
+    return text;
+}
+
+static void a_long_file_is_read_from_its_end(void **state)
+{
+    (void)state;
+    dies_late(0);
+    long long before = bytes_read();
+    struct audit *audit = log_gate(&PLAIN);
+    assert_in_range(bytes_read() - before, 1, 800000);
+    FREE_AT_END char *text = end_of(FIRST);
+    const char *first = strstr(text, "\"kind\":\"call.interrupted\"");
+    assert_non_null(first);
+    first = strstr(first, "\"call\":\"c10001\",\"tool\":\"file.read\"");
+    assert_non_null(first);
+    assert_non_null(strstr(first, "\"call\":\"c10002\",\"tool\":\"file.read\""));
+    assert_null(strstr(strstr(first, "c10002\"") + 8, "call.interrupted"));
+    assert_null(strstr(text, "missing_seq"));
+    log_close(audit);
+    log_is_whole();
+}
+
+static void a_head_far_back_is_found(void **state)
+{
+    (void)state;
+    dies_late(LONG_CALLS - 10);
+    log_close(log_gate(&PLAIN));
+    FREE_AT_END char *text = end_of(FIRST);
+    assert_null(strstr(text, "missing_seq"));
+    assert_non_null(strstr(text, "c10001"));
+    log_is_whole();
+}
+
+/* What a killed gate noted and is not there any more, though more than recovery reads is. */
+static void a_head_that_is_gone_is_missed_in_a_long_file(void **state)
+{
+    (void)state;
+    dies_late(0);
+    struct stat st;
+    assert_int_equal(stat(FIRST, &st), 0);
+    assert_int_equal(truncate(FIRST, st.st_size - 1000), 0);
+    log_close(log_gate(&PLAIN));
+    FREE_AT_END char *text = end_of(FIRST);
+    assert_non_null(strstr(text, "\"missing_seq\":"));
+    assert_true(log_verify((struct str){0})->n > 0);
+}
+
+/* More open calls than are listed: none of them is forgotten. */
+static void many_open_calls_are_all_interrupted(void **state)
+{
+    (void)state;
+    const int open = 1500;
+    pid_t child = log_fork();
+    if (child == 0) {
+        struct audit *audit = log_gate(&PLAIN);
+        for (int i = 0; i < open; i++)
+            log_put(audit, "call.intent", 20000 + i);
+        put_calls(audit, LONG_CALLS);
+        _exit(0);
+    }
+    log_wait(child, 0);
+    log_close(log_gate(&PLAIN));
+    FILE *pipe = popen("grep -c '\"kind\":\"call.interrupted\"' " FIRST, "re");
+    int found = 0;
+    assert_int_equal(fscanf(pipe, "%d", &found), 1);
+    pclose(pipe);
+    assert_int_equal(found, open);
+    log_is_whole();
 }
 
 /* --- rotation */
@@ -356,6 +479,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_was_recovered_is_not_read_again),
         TEST(a_stranger_can_check_it),
+        TEST(a_long_file_is_read_from_its_end),
+        TEST(a_head_far_back_is_found),
+        TEST(a_head_that_is_gone_is_missed_in_a_long_file),
+        TEST(many_open_calls_are_all_interrupted),
         TEST(open_calls_are_known_behind_a_rotation),
         TEST(a_death_within_a_rotation_is_recovered),
         TEST(only_so_many_files_are_kept),

@@ -1,9 +1,11 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "matcher_pieces.h"
 #include "random.h"
 #include "slow_matcher.h"
 #include "work/finder.h"
+#include "work/finder_set.h"
 
 static const struct {
     const char *pattern;
@@ -70,6 +72,40 @@ static const struct {
     {"\\.", "", "a\n.\n", "2"},
     {"a\\tb", "", "a\tb\n", "1"},
     {".", "", "\xff\n\na\n", "3"},
+    {"\\w+_init\\(|\\w+_exit\\(", "", "a_init(\n_exit(\ninit(\nb_exit(\n_init\n", "14"},
+    {"\\w+_(init|exit)\\(", "", "a_init(\na_exi(\nb_exit(\na_initexit(\n", "13"},
+    {"\\w+_(?:in(?:it|fo)|exit)", "", "a_init\na_in\na_info\n_exit\nb_exit\n", "135"},
+    {"foo|", "", "foo\nbar\n", "12"},
+    {"foo|\\w", "", "foo\n-\nx\n", "13"},
+    {"(foo|bar)?baz|qux", "", "baz\nfoo\nqux\nfoobaz\n", "134"},
+    {"(foo|bar)*baz|qux+", "", "baz\nbar\nqu\nquxx\n", "14"},
+    {"(foo|bar)+x|qu{0}x", "", "foox\nbar\nqx\nx\n", "13"},
+    {"(foo|bar){0,1}-|nothing", "", "-\nfoo\n", "1"},
+    {"(?:foo|bar){2}|baz", "", "foobar\nfoo\nbaz\n", "13"},
+    {"(?P<foo>aa|bb)cc|(?<bar>dd)", "", "aacc\nfoo\nbar\ndd\nbbc\n", "14"},
+    {"colou?rs?|grey", "", "color\ncolours\ngray\ngrey\ncolo\n", "124"},
+    {"[Ff]oo|[Bb]ar", "", "foo\nFoo\nbar\nfOO\nBar\n", "1235"},
+    {"[^F]oo|[B-b]ar", "", "foo\nFoo\nCar\ndar\n", "13"},
+    {"FOO\\w|\\wBAR", "i", "foo\nfoox\nxbar\nbar\n", "23"},
+    {"(?i)foo\\w|\\wbar", "", "FOO\nFoox\nxBAR\nbar\n", "23"},
+    {"(?i:foo)\\w|\\wbar", "", "FOOx\nxBAR\nxbar\n", "13"},
+    {"(?i)kiss\\w|\\wbus", "", "\xe2\x84\xaaI\xc5\xbfSx\nkis\nabu\xc5\xbf\n", "13"},
+    {"\xc3\xa4rger|stra\xc3\x9f"
+     "e",
+     "i",
+     "\xc3\x84RGER\nSTRA\xc3\x9f"
+     "E\nstrasse\n",
+     "12"},
+    {"foo\\b|bar\\b", "", "foox\nfoo\nbar-\nbarx\n", "23"},
+    {"foo|bar", "w", "foox\nfoo\nbar-\nxbar\n", "23"},
+    {"^foo|bar$", "", "foox\nxfoo\nbarx\nxbar\n", "14"},
+    {"\\Afoo|bar\\z", "", "foox\nxfoo\nbarx\nxbar\n", "14"},
+    {"foo$|bar$", "", "foo\r\nbar\nfoox\r\n", "12"},
+    {"(?x) foo | bar # baz", "", "foo\nbaz\nbar\n", "13"},
+    {"a|b|cd", "", "a\nc\ncd\nb\n", "134"},
+    {"ab|cd|abc", "", "ab\nabc\nc\ncd\n", "124"},
+    {"((((foo))))x|(((((bar)))))", "", "foo\nfoox\nbar\n", "23"},
+    {"foo\\x00|bar", "", "foo\nbar\n", "2"},
 };
 
 static struct matcher_text text_of(const char *text, size_t n)
@@ -267,6 +303,124 @@ static void agrees_with_each_line_alone(void **state)
     assert_true(compared > 5000);
 }
 
+static void add_lines(struct buf *out)
+{
+    for (size_t left = random_below(80); left > 0; left--) {
+        add_pieces(out, choice_lines, ARRAY_LEN(choice_lines), 3);
+        buf_add_text(out, random_below(9) ? "\n" : "\r\n");
+    }
+}
+
+/* Choices, groups and parts that may be missing, over many short lines with parts of what matches. */
+static void agrees_on_choices(void **state)
+{
+    (void)state;
+    random_begin();
+    unsigned matched = 0;
+    for (unsigned i = 0; i < random_rounds(6000); i++) {
+        BUF_AT_END struct buf pattern = BUF_INIT(1u << 16);
+        BUF_AT_END struct buf lines = BUF_INIT(1u << 16);
+        struct err err;
+        struct slow_matcher slow;
+        struct matcher_line first;
+        add_pieces(&pattern, choice_pieces, ARRAY_LEN(choice_pieces), 12);
+        struct matcher_options options = {buf_str(&pattern), false, random_below(4) == 0,
+                                          random_below(6) == 0};
+        struct matcher *m = matcher_new(&options, &err);
+        if (m && slow_matcher_init(&slow, &options)) {
+            add_lines(&lines);
+            struct matcher_text t = {lines.data, lines.len, false};
+            t.ascii = slow_is_ascii(&t);
+            size_t line = slow_compare(&slow, m, &t);
+            if (line)
+                fail_msg("/%.*s/ ignore_case %d word %d, line %zu of \"%.*s\"", (int)pattern.len,
+                         pattern.data, options.ignore_case, options.word, line, (int)lines.len,
+                         lines.data);
+            matched += matcher_next(m, &t, 0, &first);
+            slow_matcher_done(&slow);
+        }
+        matcher_free(m);
+    }
+    assert_true(matched > 500);
+}
+
+/* A text that is on every line and matches on few, so that the engine gets the rest. */
+static void finds_lines_among_many_in_vain(void **state)
+{
+    (void)state;
+    static const char *const patterns[] = {"foo\\d|bar\\d", "foo\\d", "(?-m)^(foo|bar)\\d"};
+    for (size_t k = 0; k < ARRAY_LEN(patterns); k++) {
+        for (unsigned at = 0; at < 100; at++) {
+            BUF_AT_END struct buf lines = BUF_INIT(1u << 16);
+            for (unsigned i = 0; i < 100; i++)
+                buf_addf(&lines, "foo%s\n", i == at ? "1" : "-");
+            struct err err;
+            struct matcher_options options = options_of(patterns[k], "");
+            struct matcher *m = matcher_new(&options, &err);
+            struct matcher_text text = text_of(lines.data, lines.len);
+            struct matcher_line line;
+            assert_true(matcher_next(m, &text, 0, &line));
+            assert_int_equal(line.start, 5 * at);
+            assert_false(matcher_next(m, &text, line.next, &line));
+            matcher_free(m);
+        }
+    }
+}
+
+static bool is_text_at(struct str wanted, const char *at, bool fold)
+{
+    return fold ? strncasecmp(at, wanted.p, wanted.n) == 0 : memcmp(at, wanted.p, wanted.n) == 0;
+}
+
+/* The line that has the first of the texts: any place within that text will do. */
+static void finds_sets_of_texts_anywhere(void **state)
+{
+    (void)state;
+    random_begin();
+    for (unsigned i = 0; i < random_rounds(20000); i++) {
+        char text[300];
+        struct texts texts;
+        struct finder_set set;
+        bool fold = random_below(2);
+        size_t n = random_below(sizeof text);
+        for (size_t k = 0; k < n; k++)
+            text[k] = "abcABC\n\xe4"[random_below(8)];
+        texts_init(&texts);
+        for (size_t left = random_below(20) + 2; left > 0; left--) {
+            struct texts one;
+            char needle[8];
+            size_t length = random_below(sizeof needle - 1) + 2;
+            for (size_t k = 0; k < length; k++)
+                needle[k] = fold ? "abc"[random_below(3)] : "abcABC\xe4"[random_below(7)];
+            texts_init(&one);
+            texts_restart(&one);
+            texts_extend(&one, (struct str){needle, length});
+            assert_true(texts_join(&texts, &one));
+            texts_done(&one);
+        }
+        finder_set_init(&set, &texts, fold);
+        size_t from = random_below(n + 1);
+        size_t first_end = n; /* of the text that ends first */
+        for (size_t at = from; at < n; at++) {
+            for (struct str wanted = {0}; texts_next(&texts, &wanted);) {
+                if (at + wanted.n <= n && at + wanted.n <= first_end &&
+                    is_text_at(wanted, text + at, fold))
+                    first_end = at + wanted.n - 1;
+            }
+        }
+        size_t got = finder_set_find(&set, text, n, from);
+        assert_int_equal(got == n, first_end == n);
+        if (got < n) {
+            const char *newline = memchr(text + got, '\n', n - got);
+            size_t line_end = newline ? (size_t)(newline - text) : n;
+            assert_true(got >= from && first_end < line_end);
+            assert_false(memchr(text + (got < first_end ? got : first_end), '\n',
+                                got < first_end ? first_end - got : got - first_end));
+        }
+        texts_done(&texts);
+    }
+}
+
 static void finds_texts_anywhere(void **state)
 {
     (void)state;
@@ -323,7 +477,10 @@ int main(void)
         cmocka_unit_test(bounds_what_it_compiles),
         cmocka_unit_test(gives_spans),
         cmocka_unit_test(agrees_with_each_line_alone),
+        cmocka_unit_test(agrees_on_choices),
+        cmocka_unit_test(finds_lines_among_many_in_vain),
         cmocka_unit_test(finds_texts_anywhere),
+        cmocka_unit_test(finds_sets_of_texts_anywhere),
         cmocka_unit_test(knows_what_text_is_made_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
