@@ -113,7 +113,12 @@ m = mmap.mmap(-1, 1 << 40, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000,
 for i in range(0, 1 << 40, 1 << 21): m[i]
 """,
 }
-MEMFD = "import os\nfor i in range(9):\n  fd = os.memfd_create('x')\n  for k in range(100): os.write(fd, bytes(1 << 20))\n"
+MEMFD = """
+import os
+for i in range(9):
+    fd = os.memfd_create("x")
+    for k in range(100): os.write(fd, bytes(1 << 20))
+"""
 
 
 def python(gate, code):
@@ -243,7 +248,7 @@ def hidden(form):
         value = gate.call("run_command", argv=[PYTHON, "-c", undumpable])["result"]
         check(value["ended_by"] == "disk_limit", short(value))
         empty(place.workspace)
-        copy = f"cp {PYTHON} reader; chmod 111 reader; ./reader -c '{WRITER.replace(chr(39), chr(34))}'; echo $?; rm x"
+        copy = f"cp {PYTHON} reader; chmod 111 reader; ./reader -c '{WRITER.replace(chr(39), chr(34))}'; echo $?; rm -f x"
         value = bash(gate, copy)
         check(value["stdout"] == "137\n", short(value))
         check({"call": "process:unreadable", "count": 1} in value["violations"], short(value))

@@ -39,7 +39,8 @@ class Setting:
         """One call; what was said and whether it worked."""
         place = Place(self.form, f"reach-{next(numbers)}", config, workspace=self.workspace)
         home = place.home
-        argv = [self.form.binary, "call", *(options or place.options), "--workspace", self.workspace, "stat", '{"path":"."}']
+        given = options or place.options
+        argv = [self.form.binary, "call", *given, "--workspace", self.workspace, "stat", '{"path":"."}']
         done = subprocess.run(
             [str(word) for word in argv], cwd=self.workspace, env=lib.environment(home, env), capture_output=True,
             timeout=lib.SECONDS, check=False, stdin=subprocess.DEVNULL, **self.form.identity(),
@@ -103,7 +104,8 @@ def files(form):
     at = Setting(form, "files")
     form.write(at.workspace / "excludes", "*.o\n")
     at.refused("files.excludesFile", {"files": {"excludesFile": str(at.workspace / "excludes")}})
-    at.refused("files.excludesFile", {"files": {"excludesFile": str(at.link(at.outside / "ex", at.workspace / "excludes"))}})
+    link = at.link(at.outside / "excludes", at.workspace / "excludes")
+    at.refused("files.excludesFile", {"files": {"excludesFile": str(link)}})
     inner = form.write(at.workspace / "config.json", "{}")
     outer = form.write(at.outside / "config.json", "{}")
     for path in (inner, outer):
@@ -148,7 +150,9 @@ def looked_up(form):
     anchors = {
         "PATH": [by_name],
         "env": [at.program(at.outside / "by-env", f"#!/usr/bin/env -S sh\ncat >> {seen}\n")],
-        "the working directory": [ran.PYTHON, "-c", f"import json, sys; open({str(seen)!r}, 'a').write(sys.stdin.read())"],
+        "the working directory": [
+            ran.PYTHON, "-c", f"import json, sys; open({str(seen)!r}, 'a').write(sys.stdin.read())"
+        ],
         "the home": ["/bin/sh", "-l", "-c", f"cat >> {seen}"],
     }
     for name, words in anchors.items():
