@@ -68,6 +68,11 @@ int beneath_place(const struct beneath_root *root, const char *path, unsigned fl
                   struct beneath_place *ret, struct err *err);
 /* Ends with a place: closes it, and removes the folders that were made for it unless it was used. */
 void beneath_place_done(struct beneath_place *place, bool used);
+static inline void beneath_place_close(struct beneath_place *place)
+{
+    beneath_place_done(place, true);
+}
+#define BENEATH_PLACE_AT_END CLEANUP(beneath_place_close)
 /* The same for what is to be moved, removed or looked at itself: a link at the end is not followed. The
  * root itself is no such place. Nothing is refused yet: beneath_judge does that, once it is known what it is. */
 int beneath_entry(const struct beneath_root *root, const char *path, struct beneath_place *ret,

@@ -60,13 +60,19 @@ static int move_to(struct work *w, const struct op_move_request *q,
                    const struct stat *st, bool *ret_there, struct err *err)
 {
     FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
+    struct stat now;
     struct stat old;
     if (folder_lock_take_two(w, from->dir, to->dir, q->to.p, &lock, err) < 0)
         return -1;
+    /* Another call may have moved it, or replaced it, while this one waited. */
+    if (fstatat(from->dir, from->name, &now, AT_SYMLINK_NOFOLLOW) < 0)
+        return cannot_move(err, errno, q);
+    if ((now.st_mode & S_IFMT) != (st->st_mode & S_IFMT))
+        return err_set(err, ERR_CONFLICT, "`%s` has just been replaced: try again", q->path.p);
     *ret_there = fstatat(to->dir, to->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
     if (!*ret_there && errno != ENOENT)
         return beneath_errno(err, errno, q->to.p);
-    if (*ret_there && old.st_dev == st->st_dev && old.st_ino == st->st_ino)
+    if (*ret_there && old.st_dev == now.st_dev && old.st_ino == now.st_ino)
         return err_field(err, "to", "`%s` and `%s` are the same file", q->path.p, q->to.p);
     unsigned flags = q->overwrite ? 0 : RENAME_NOREPLACE;
     if (renameat2(from->dir, from->name, to->dir, to->name, flags) == 0)
@@ -82,13 +88,12 @@ int work_move(struct work *w, const union op_request *request, struct str body,
 {
     (void)body;
     const struct op_move_request *q = &request->move;
-    struct beneath_place from = {.dir = -1};
+    BENEATH_PLACE_AT_END struct beneath_place from = {.dir = -1};
     struct beneath_place to = {.dir = -1};
     struct stat st;
     bool there = false;
     if (find_entry(w, q, &from, &st, err) < 0)
         return -1;
-    CLEANUP(fd_closep) int from_dir = from.dir;
     if (is_into_itself(q, &st))
         return cannot_move(err, EINVAL, q);
     const struct beneath_root *root = work_writable_root(w, q->to_root, false, q->to.p, err);

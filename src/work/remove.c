@@ -157,7 +157,7 @@ int work_entry_to_delete(struct work *w, const struct op_delete_request *q,
     struct beneath_real real;
     if (!root || beneath_entry(root, q->path.p, place, &real, err) < 0)
         return -1;
-    FD_AT_END int dir = place->dir;
+    FD_AT_END int dir = TAKE_FD(place->dir);
     if (fstatat(dir, place->name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
         return beneath_errno(err, errno, q->path.p);
     if (beneath_judge(root, q->path.p, &real, beneath_kind(ret_stat->st_mode), err) < 0)
@@ -183,11 +183,10 @@ int work_delete(struct work *w, const union op_request *request, struct str body
 {
     (void)body;
     const struct op_delete_request *q = &request->delete;
-    struct beneath_place place;
+    BENEATH_PLACE_AT_END struct beneath_place place = {.dir = -1};
     struct stat st;
     if (work_entry_to_delete(w, q, &place, &st, err) < 0)
         return -1;
-    CLEANUP(fd_closep) int dir = place.dir;
     int64_t count = 0;
     if (!S_ISDIR(st.st_mode) || !q->recursive) {
         if (remove_one(w, q, &place, &st, err) < 0)

@@ -141,7 +141,7 @@ class Calls(Case):
                 gate.read_file(name, hash=True, timeout=0.1)
             self.assertLess(time.monotonic() - started, 5)
             self.assertEqual(gate.read_file("a.txt", timeout=15)["content"], "alpha\n")  # the first was cancelled
-            call = gate.start("read_file", path=name)
+            call = gate.start("read_file", path=name, hash=True)
             with self.assertRaises(TimeoutError):
                 call.result(timeout=0.01)
             with self.assertRaises(CallTimeout):
