@@ -46,6 +46,7 @@ static const char *const allowed[] = {
     "fdatasync",
     "faccessat2",
     "copy_file_range",
+    "fgetxattr",
     /* the gate */
     "recvmsg",
     "sendmsg",
@@ -106,6 +107,10 @@ static void add_conditional(scmp_filter_ctx ctx)
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fchmod), 1,
                              SCMP_A1(SCMP_CMP_MASKED_EQ, S_ISUID | S_ISGID, 0));
+    /* A folder that is to be emptied may be closed to its owner. */
+    if (r == 0)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fchmodat), 1,
+                             SCMP_A2(SCMP_CMP_MASKED_EQ, S_ISUID | S_ISGID, 0));
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
                              SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),

@@ -107,7 +107,8 @@ static void start(struct session *s, struct call *call)
             scan_start(s);
             return;
         }
-        commands_start(s->commands, s->cell, call);
+        if (!git_turn_take(s, call))
+            commands_start(s->commands, s->cell, call);
         scan_again(s);
         return;
     }
@@ -115,6 +116,14 @@ static void start(struct session *s, struct call *call)
     if (call->op->writes)
         call->request.writing.tag = (struct str){s->cell_tag, strlen(s->cell_tag)};
     session_send(s, call);
+}
+
+void session_go_on(struct session *s, struct call *call)
+{
+    if (s->state == OPEN)
+        start(s, call);
+    else
+        wait(s, call);
 }
 
 static void fail_waiting(struct session *s, const struct err *err, unsigned patience)
@@ -199,6 +208,7 @@ static void opened(struct session *s)
     /* Now that the cell is open and what is taken over can be swept at once. */
     leftover_collect(&s->leftovers, s->state_fd, &s->spec);
     send_sweeps(s);
+    git_turn_clean(s);
     session_send_waiting(s);
     preview_send_waiting(s);
     if (s->workplace.unsettled) {
@@ -445,7 +455,7 @@ static void cancel(void *self, struct call *call)
     (void)self;
     struct session *s = session_of(call);
     /* A call that still waits for the cell is ended by `kill` at the latest. */
-    if (!commands_stop(s->commands, s->cell, call))
+    if (!commands_stop(s->commands, s->cell, call) && !git_turn_cancel(s, call))
         session_cancel(s, call);
 }
 
