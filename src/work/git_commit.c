@@ -115,7 +115,6 @@ static int write_note(struct git_import *im, struct err *err)
             if (!c->made)
                 continue;
             FREE_AT_END char *lock = mem_format("%s" LOCK_END, c->path);
-            note_name(&out, layer, c->inode, c->temp);
             if (has_lock(c))
                 note_name(&out, layer, c->inode, lock);
         }

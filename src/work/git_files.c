@@ -128,9 +128,12 @@ static int empty_into(int top, const char *name, uint64_t *number)
         if (unlinkat(fd, inside, 0) == 0 || unlinkat(fd, inside, AT_REMOVEDIR) == 0)
             continue;
         /* A folder can be moved only by who may write in it. */
-        snprintf(fresh, sizeof fresh, "removed-%llu", (unsigned long long)++*number);
-        if (fchmodat(fd, inside, 0700, 0) < 0 || renameat(fd, inside, top, fresh) < 0)
+        if (fchmodat(fd, inside, 0700, 0) < 0)
             return -errno;
+        /* One who was killed at this may have left such names. */
+        do
+            snprintf(fresh, sizeof fresh, "removed-%llu", (unsigned long long)++*number);
+        while (renameat2(fd, inside, top, fresh, RENAME_NOREPLACE) < 0 && errno == EEXIST);
     }
     return r;
 }

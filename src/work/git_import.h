@@ -59,7 +59,7 @@ int git_objects_take(struct git_import *im, struct git_layer *layer, struct err 
 
 /* Puts all the other changes of all layers in place, or none of them. */
 int git_commit(struct git_import *im, struct err *err);
-/* Removes locks and files beside their places that a worker left behind in the middle of that. */
+/* Removes locks that a worker left behind in the middle of that. */
 void git_commit_undo(struct work *w, int folder);
 
 /* A name for a file beside its place. */

@@ -14,6 +14,8 @@
 #include "work/git_import.h"
 
 #define NAMES_MAX ((size_t)1 << 20)
+/* Which git directories the layers are for. */
+#define LIST_FILE "layers"
 
 static int failed(struct err *err, const char *what, int error)
 {
@@ -37,16 +39,6 @@ int git_layers_check(struct str tag, struct err *err)
     return op_is_layer_tag(tag) ? 0 : err_set(err, ERR_INTERNAL, "a tag that is no name");
 }
 
-void git_layers_remove(struct work *w, int layers, const char *tag)
-{
-    FD_AT_END int folder = beneath_open_child(layers, tag);
-    if (folder < 0)
-        return;
-    git_commit_undo(w, folder);
-    if (git_file_empty(folder) == 0)
-        (void)unlinkat(layers, tag, AT_REMOVEDIR);
-}
-
 int git_layer_real(struct work *w, const struct op_layer *layer, struct err *err)
 {
     FREE_AT_END char *path = mem_copy(layer->path.p, layer->path.n);
@@ -56,6 +48,44 @@ int git_layer_real(struct work *w, const struct op_layer *layer, struct err *err
     int fd = beneath_open_at(root->fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0,
                              RESOLVE_NO_SYMLINKS);
     return fd < 0 ? beneath_errno(err, errno, path) : fd;
+}
+
+/* Files that were being written beside their places. */
+static void remove_temps(int git, const char *tag)
+{
+    BUF_AT_END struct buf names = BUF_INIT(NAMES_MAX);
+    FREE_AT_END char *start = mem_format(OP_TEMP_PREFIX "%s-", tag);
+    if (git_file_list(git, &names) < 0)
+        return;
+    for (size_t at = 0; at < names.len; at += strlen(names.data + at) + 1) {
+        if (strncmp(names.data + at, start, strlen(start)) == 0)
+            (void)unlinkat(git, names.data + at, 0);
+    }
+}
+
+static void undo(struct work *w, int folder, const char *tag)
+{
+    BUF_AT_END struct buf packed = BUF_INIT(NAMES_MAX);
+    struct op_layer layer;
+    struct err ignored;
+    git_commit_undo(w, folder);
+    if (git_file_read(folder, LIST_FILE, NAMES_MAX - 1, &packed) < 0)
+        return;
+    for (struct str rest = buf_str(&packed); op_layer_next(&rest, &layer) > 0;) {
+        FD_AT_END int git = git_layer_real(w, &layer, &ignored);
+        if (git >= 0)
+            remove_temps(git, tag);
+    }
+}
+
+void git_layers_remove(struct work *w, int layers, const char *tag)
+{
+    FD_AT_END int folder = beneath_open_child(layers, tag);
+    if (folder < 0)
+        return;
+    undo(w, folder, tag);
+    if (git_file_empty(folder) == 0)
+        (void)unlinkat(layers, tag, AT_REMOVEDIR);
 }
 
 static int make_layer(struct work *w, int folder, const struct op_layer *layer, int number,
@@ -83,8 +113,11 @@ static int make_layers(struct work *w, int layers, const char *tag, struct str p
     if (mkdirat(layers, tag, 0700) < 0)
         return failed(err, "making layers", errno);
     FD_AT_END int folder = beneath_open_child(layers, tag);
-    if (folder < 0)
+    FD_AT_END int list = -1;
+    if (folder < 0 || beneath_create(folder, LIST_FILE, &list) < 0)
         return failed(err, "making layers", errno);
+    if ((r = fd_write_all(list, packed.p, packed.n)) < 0)
+        return failed(err, "making layers", -r);
     while ((r = op_layer_next(&packed, &layer)) > 0) {
         if (make_layer(w, folder, &layer, (int)(*ret_count)++, err) < 0)
             return -1;

@@ -109,7 +109,7 @@ static int copy_file(struct git_import *im, struct git_layer *layer, struct git_
         return 1;
     struct copy *copy = mem_zero(sizeof *copy);
     *copy = (struct copy){.im = im, .layer = layer, .size = st.st_size};
-    int r = st.st_size <= (int64_t)(layer->hex / 2) ? 1 : 0;
+    int r = c->kind == GIT_PACK && st.st_size <= (int64_t)(layer->hex / 2);
     if (r == 0 && beneath_create(layer->git, c->temp, &to) < 0)
         r = -errno;
     if (r == 0)
@@ -134,7 +134,10 @@ static int take_one(struct git_import *im, struct git_layer *layer, struct git_c
     /* It is gone where it was put in its place. */
     (void)unlinkat(layer->git, c->temp, 0);
     if (r > 0) {
+        /* What refers to it would find nothing. */
         git_drop(im, layer, c->path);
+        im->reply->refused += !layer->refused;
+        layer->refused = true;
         return 0;
     }
     im->reply->taken += r == 0;
