@@ -49,9 +49,10 @@ struct command {
     size_t max_output;   /* kept of each stream */
     bool less_time;      /* than it asked for, by a rule */
     const char *budget;  /* the verdict's rule that leaves it still less; NULL: none */
-    struct buf layers;   /* git directories that it writes to in layers, see op_layer_next; empty: none */
+    struct buf
+        layers; /* git directories that it writes to in layers, see op_layer_next; empty: none */
     char layer_tag[OP_LAYER_TAG_MAX + 1];
-    bool passed_on;      /* nothing is kept: whoever asked takes the output as it comes */
+    bool passed_on; /* nothing is kept: whoever asked takes the output as it comes */
 
     /* What became of it. */
     struct output streams[COMMAND_STREAMS];
@@ -62,7 +63,7 @@ struct command {
     int64_t cpu_ms;
     struct command_violation violations[COMMAND_VIOLATIONS_MAX];
     size_t n_violations;
-    int64_t git_refused; /* git directories of which nothing was taken over */
+    int64_t git_refused;          /* git directories of which nothing was taken over */
     char output_id[SPILL_ID_MAX]; /* "": all of the output is in the streams */
     struct command_after after;
 };

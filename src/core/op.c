@@ -267,10 +267,8 @@ static const struct arg git_begin_reply[] = {
     COUNT(count, struct op_git_begin_reply),
 };
 static const struct arg git_import_request[] = {
-    ROOT_AND_PATH(struct op_git_import_request),
-    TAG(struct op_git_import_request),
-    COUNT(max_bytes, struct op_git_import_request),
-    FLAG(discard, struct op_git_import_request),
+    ROOT_AND_PATH(struct op_git_import_request),    TAG(struct op_git_import_request),
+    COUNT(max_bytes, struct op_git_import_request), FLAG(discard, struct op_git_import_request),
     FLAG(fsync, struct op_git_import_request),
 };
 static const struct arg git_import_reply[] = {

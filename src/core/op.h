@@ -336,12 +336,15 @@ struct op_git_import_request {
     bool fsync;
 };
 
-/* The body is packed layers: the first OP_DROPPED_MAX names that were not taken over. */
-#define OP_DROPPED_MAX 16
+/* The body is packed layers: names that were not taken over, the first OP_DROPPED_TOLD of them and those because of
+ * which nothing was. */
+#define OP_DROPPED_TOLD 16
+#define OP_DROPPED_MAX 24
 struct op_git_import_reply {
     int64_t taken;   /* files that were written or removed */
     int64_t dropped; /* names that were not taken over */
-    int64_t refused; /* git directories of which nothing was taken over, because of one of these names */
+    int64_t
+        refused; /* git directories of which nothing was taken over, because of one of these names */
 };
 
 union op_request {

@@ -58,8 +58,8 @@ static int wrong(const char *name, const char *field, const char *what, struct e
 
 static int check_keys(yyjson_val *object, const char *name, struct err *err)
 {
-    static const char *const known[] = {"toolName", "condition", "dialect",
-                                        "workspace", "agent",    "grants"};
+    static const char *const known[] = {"toolName",  "condition", "dialect",
+                                        "workspace", "agent",     "grants"};
     size_t idx;
     size_t max;
     yyjson_val *key;
@@ -70,7 +70,8 @@ static int check_keys(yyjson_val *object, const char *name, struct err *err)
             found |= yyjson_equals_str(key, known[i]);
         if (!found)
             return wrong(name, "",
-                         "only toolName, condition, dialect, workspace, agent and grants are known", err);
+                         "only toolName, condition, dialect, workspace, agent and grants are known",
+                         err);
     }
     return 0;
 }
@@ -119,7 +120,8 @@ static int read_grants(struct allowed_rule *rule, yyjson_val *value, struct err 
 {
     if (!value)
         return 0;
-    rule->git = yyjson_arr_size(value) == 1 && yyjson_equals_str(yyjson_arr_get_first(value), "git");
+    rule->git = yyjson_arr_size(value) == 1 &&
+                yyjson_equals_str(yyjson_arr_get_first(value), "git");
     return rule->git ? 0 : wrong(rule->name, "grants", "must be [\"git\"]", err);
 }
 
@@ -177,8 +179,8 @@ const char *allowed_find(const struct allowed *allowed, const struct policy_call
     bool git = yyjson_is_true(facts_argument(&facts, "git"));
     for (size_t i = 0; i < allowed->n; i++) {
         const struct allowed_rule *rule = &allowed->all[i];
-        if (rule->git != git || !is_same(rule->dialect, dialect) || !is_same(rule->workspace, workspace) ||
-            !is_same(rule->agent, call->agent) ||
+        if (rule->git != git || !is_same(rule->dialect, dialect) ||
+            !is_same(rule->workspace, workspace) || !is_same(rule->agent, call->agent) ||
             !tool_pattern_matches(&rule->tool, facts.tool, call->name))
             continue;
         if (!rule->condition || condition_judge(rule->condition, &facts) == CONDITION_YES)

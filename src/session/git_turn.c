@@ -137,7 +137,8 @@ static size_t choose(const struct session *s, const char *cwd, struct buf *out)
         while (may_have_layers(s, i) && count < OP_LAYERS_MAX && op_layer_next(&rest, &layer) > 0) {
             BUF_AT_END struct buf folder = BUF_INIT(3 * (size_t)PATH_TEXT_MAX);
             worktree_of(s, &layer, &folder);
-            if (!all && (!repository.len || !is_same_or_in(buf_text(&folder), buf_text(&repository))))
+            if (!all &&
+                (!repository.len || !is_same_or_in(buf_text(&folder), buf_text(&repository))))
                 continue;
             op_layer_add(out, &layer);
             count++;
@@ -286,9 +287,12 @@ static void name_dropped(struct str path, char out[sizeof((struct command_violat
 {
     int n = snprintf(out, sizeof((struct command_violation *)0)->what, "git:dropped:");
     size_t room = sizeof((struct command_violation *)0)->what - 1 - (size_t)n;
-    const char *cut = path.n > room ? "..." : "";
-    size_t kept = path.n > room ? room - 3 : path.n;
-    snprintf(out + n, room + 1, "%s%.*s", cut, (int)kept, path.p + path.n - kept);
+    const size_t tail = 18;
+    if (path.n <= room)
+        snprintf(out + n, room + 1, "%.*s", (int)path.n, path.p);
+    else
+        snprintf(out + n, room + 1, "%.*s...%.*s", (int)(room - tail - 3), path.p, (int)tail,
+                 path.p + path.n - tail);
     for (char *at = out; *at; at++) {
         if (*at < ' ' || *at > '~')
             *at = '?';
@@ -387,7 +391,7 @@ void git_turn_clean(struct session *s)
         return;
     s->git.cleaning = true;
     struct call *own = own_call(s, OP_GIT_BEGIN, cleaned, NULL);
-    own->request.git_begin = (struct op_git_begin_request){
-        own->path.root, call_path_text(own), STR("none")};
+    own->request.git_begin = (struct op_git_begin_request){own->path.root, call_path_text(own),
+                                                           STR("none")};
     session_send(s, own);
 }

@@ -80,8 +80,8 @@ static int write_temp(struct git_import *im, struct git_layer *layer, struct git
     if (c->remove && !has_lock(c))
         return 0;
     git_temp_name(im, c->temp);
-    int r = git_temp_write(im, layer->git, c->temp, buf_str(&c->content), c->remove ? 0600 : c->mode,
-                           &c->inode);
+    int r = git_temp_write(im, layer->git, c->temp, buf_str(&c->content),
+                           c->remove ? 0600 : c->mode, &c->inode);
     c->made = r == 0;
     return r < 0 ? failed(err, r, layer, c) : 0;
 }
@@ -173,7 +173,7 @@ static int lock_one(struct git_import *im, struct git_layer *layer, struct git_c
     FD_AT_END int parent = git_file_parent(layer->git, path, !c->remove, &name);
     if (parent == -ENOENT)
         return 0;
-    int r = parent < 0                                                                    ? parent
+    int r = parent < 0                                                           ? parent
             : renameat2(layer->git, c->temp, parent, name, RENAME_NOREPLACE) < 0 ? -errno
                                                                                  : 0;
     c->locked = r == 0;
@@ -224,9 +224,9 @@ static int clear(struct git_import *im, struct git_layer *layer, struct git_chan
 /* Folders that a repository has even where they are empty. */
 static bool is_kept(struct str folder)
 {
-    static const char *const kept[] = {"refs",      "refs/heads",      "refs/tags", "refs/remotes",
-                                       "logs",      "logs/refs",       "modules",   "worktrees",
-                                       "logs/refs/heads"};
+    static const char *const kept[] = {"refs",         "refs/heads", "refs/tags",
+                                       "refs/remotes", "logs",       "logs/refs",
+                                       "modules",      "worktrees",  "logs/refs/heads"};
     for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
         size_t n = strlen(kept[i]);
         if (folder.n >= n && memcmp(folder.p + folder.n - n, kept[i], n) == 0 &&

@@ -52,7 +52,8 @@ struct git_import {
 
 /* Fills in the layer's changes; what is not taken over is noted in the reply. */
 int git_plan(struct git_import *im, struct git_layer *layer, struct err *err);
-void git_drop(struct git_import *im, const struct git_layer *layer, const char *path);
+/* Notes a name that is not taken over; with `cause` nothing else of its layer is. */
+void git_drop(struct git_import *im, struct git_layer *layer, const char *path, bool cause);
 
 /* Copies the objects among the changes, each to its place. */
 int git_objects_take(struct git_import *im, struct git_layer *layer, struct err *err);

@@ -58,8 +58,8 @@ static bool part_ok(struct str part, bool link)
         return false;
     if (!link)
         return true;
-    bool short_name = folded.n >= 7 && (memcmp(folded.p, "gitmod~", 7) == 0 ||
-                                        memcmp(folded.p, "gi7eba~", 7) == 0);
+    bool short_name = folded.n >= 7 &&
+                      (memcmp(folded.p, "gitmod~", 7) == 0 || memcmp(folded.p, "gi7eba~", 7) == 0);
     return !is_name(folded, ".gitmodules") && !short_name;
 }
 

@@ -30,7 +30,7 @@ static void take_bytes(struct copy *c, const char *bytes, size_t n)
     int64_t hashed = c->size - id;
     for (size_t i = 0; i < n && c->done + (int64_t)i < (int64_t)sizeof c->start; i++)
         c->start[c->done + (int64_t)i] = (unsigned char)bytes[i];
-    size_t part = c->done >= hashed                ? 0
+    size_t part = c->done >= hashed               ? 0
                   : c->done + (int64_t)n > hashed ? (size_t)(hashed - c->done)
                                                   : n;
     if (id == SHA1_BYTES)
@@ -135,9 +135,7 @@ static int take_one(struct git_import *im, struct git_layer *layer, struct git_c
     (void)unlinkat(layer->git, c->temp, 0);
     if (r > 0) {
         /* What refers to it would find nothing. */
-        git_drop(im, layer, c->path);
-        im->reply->refused += !layer->refused;
-        layer->refused = true;
+        git_drop(im, layer, c->path, true);
         return 0;
     }
     im->reply->taken += r == 0;

@@ -26,9 +26,21 @@ struct walk {
     int depth;
 };
 
-void git_drop(struct git_import *im, const struct git_layer *layer, const char *path)
+/* With a cause for all the rest of its layer. */
+static bool is_told(const struct git_import *im, bool cause)
 {
-    if (im->reply->dropped++ >= OP_DROPPED_MAX)
+    return im->reply->dropped < OP_DROPPED_TOLD ||
+           (cause && im->reply->refused < OP_DROPPED_MAX - OP_DROPPED_TOLD);
+}
+
+void git_drop(struct git_import *im, struct git_layer *layer, const char *path, bool cause)
+{
+    bool first = cause && !layer->refused;
+    bool told = is_told(im, first);
+    im->reply->dropped++;
+    im->reply->refused += first;
+    layer->refused |= cause;
+    if (!told)
         return;
     FREE_AT_END char *whole = mem_format("%s/%s", layer->path, path);
     struct op_layer name = {layer->of.root, {whole, strlen(whole)}};
@@ -85,11 +97,8 @@ static struct git_change *add(struct walk *w, const char *path, const struct git
 /* What cannot be taken over. Without HEAD, the index and packed-refs the rest would not fit together. */
 static void refuse(struct walk *w, const char *path, const struct git_name *name)
 {
-    git_drop(w->im, w->layer, path);
-    if (name->kind == GIT_HEAD || name->kind == GIT_INDEX || name->kind == GIT_PACKED_REFS) {
-        w->im->reply->refused += !w->layer->refused;
-        w->layer->refused = true;
-    }
+    git_drop(w->im, w->layer, path,
+             name->kind == GIT_HEAD || name->kind == GIT_INDEX || name->kind == GIT_PACKED_REFS);
     if (name->group) {
         leave_group(w->layer, path, name->group);
         add(w, path, name)->kind = GIT_UNKNOWN;
@@ -281,8 +290,7 @@ static int remove_hidden(struct walk *w, int upper, size_t n)
     for (size_t at = 0; r == 0 && at < names.len; at += strlen(names.data + at) + 1) {
         const char *name = names.data + at;
         size_t length = strlen(name);
-        if (n + length + 2 > sizeof w->path ||
-            fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        if (n + length + 2 > sizeof w->path || fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
             continue;
         snprintf(w->path + n, sizeof w->path - n, "/%s", name);
         r = remove_real(w, n + 1 + length);
@@ -341,7 +349,7 @@ static int look_into(struct walk *w, int upper, size_t n)
         size_t length = strlen(name);
         size_t slash = n > 0;
         if (n + slash + length + 1 > sizeof w->path) {
-            git_drop(w->im, w->layer, w->path);
+            git_drop(w->im, w->layer, w->path, false);
             continue;
         }
         snprintf(w->path + n, sizeof w->path - n, "%s%s", slash ? "/" : "", name);

@@ -40,9 +40,9 @@ static bool all_commands(struct str text, const char *const *commands)
 bool git_is_todo(struct str text, unsigned hex)
 {
     static const char *const commands[] = {
-        "pick",   "p", "revert", "edit", "e",    "reword", "r",    "fixup", "f",
-        "squash", "s", "label",  "l",    "reset", "t",      "merge", "m",     "drop",
-        "d",      "noop", "break", "b",  "update-ref", "u", NULL};
+        "pick",   "p",    "revert", "edit", "e",          "reword", "r",     "fixup", "f",
+        "squash", "s",    "label",  "l",    "reset",      "t",      "merge", "m",     "drop",
+        "d",      "noop", "break",  "b",    "update-ref", "u",      NULL};
     (void)hex;
     return all_commands(text, commands);
 }
@@ -76,8 +76,8 @@ static bool is_quoted(struct str text)
 
 bool git_is_author_script(struct str text, unsigned hex)
 {
-    static const char *const names[] = {"GIT_AUTHOR_NAME=", "GIT_AUTHOR_EMAIL=",
-                                        "GIT_AUTHOR_DATE="};
+    static const char *const names[] = {
+        "GIT_AUTHOR_NAME=", "GIT_AUTHOR_EMAIL=", "GIT_AUTHOR_DATE="};
     struct str line;
     bool whole;
     (void)hex;
