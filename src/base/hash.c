@@ -23,6 +23,19 @@ void hash_add(struct hash *h, const void *bytes, size_t n)
     SHA256_Update(ctx(h), bytes, n);
 }
 
+void hash_end_raw(struct hash *h, unsigned char out[HASH_BYTES])
+{
+    SHA256_Final(out, ctx(h));
+}
+
+void hash_raw(const void *bytes, size_t n, unsigned char out[HASH_BYTES])
+{
+    struct hash h;
+    hash_begin(&h);
+    hash_add(&h, bytes, n);
+    hash_end_raw(&h, out);
+}
+
 void hash_end_hex(struct hash *h, char out[HASH_HEX + 1])
 {
     static const char digits[] = "0123456789abcdef";

@@ -18,6 +18,8 @@ struct hash {
 
 void hash_begin(struct hash *h);
 void hash_add(struct hash *h, const void *bytes, size_t n);
+void hash_end_raw(struct hash *h, unsigned char out[HASH_BYTES]);
+void hash_raw(const void *bytes, size_t n, unsigned char out[HASH_BYTES]);
 /* Writes 64 hexadecimal digits and a NUL. */
 void hash_end_hex(struct hash *h, char out[HASH_HEX + 1]);
 void hash_hex(const void *bytes, size_t n, char out[HASH_HEX + 1]);

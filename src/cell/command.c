@@ -393,8 +393,19 @@ static int wait_for_order(struct init *init)
     return 1;
 }
 
+/* A layer stands on what covers its git directory. */
+static int add_layers(struct init *init, const struct layers *layers,
+                      const struct guards_view *view)
+{
+    if (!guards_complete(init->guards, init->spec))
+        return err_set(&init->why, ERR_SANDBOX_UNAVAILABLE, "what is guarded is not known");
+    if (!view && guards_mount(init->spec, init->guards, &init->view, &init->why) < 0)
+        return -1;
+    return layers_mount(init->spec, init->guards, layers, &init->why);
+}
+
 static int run(const struct cell_spec *spec, struct guards *guards, const struct guards_view *view,
-               const struct frame_fds *groups)
+               const struct frame_fds *groups, const struct layers *layers)
 {
     static struct init init;
     sigset_t child;
@@ -412,7 +423,11 @@ static int run(const struct cell_spec *spec, struct guards *guards, const struct
         r = failed(&init.why, "hearing of processes that end");
     init.sockets = held_open();
     if (r == 0)
-        command_mount(spec, &init.why);
+        r = command_mount(spec, &init.why);
+    if (r == 0 && layers_any(layers))
+        r = add_layers(&init, layers, view);
+    if (r == 0)
+        command_leave_store(spec, &init.why);
     if (view)
         lock_with(&init, view);
     else if (guards_complete(guards, spec))
@@ -421,7 +436,8 @@ static int run(const struct cell_spec *spec, struct guards *guards, const struct
 }
 
 pid_t command_make(const struct cell_spec *spec, struct guards *guards,
-                   const struct guards_view *view, const struct frame_fds *groups, int *ret_socket)
+                   const struct guards_view *view, const struct frame_fds *groups,
+                   const struct layers *layers, int *ret_socket)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -431,7 +447,7 @@ pid_t command_make(const struct cell_spec *spec, struct guards *guards,
     if (pid == 0) {
         if (pair[1] != SOCKET_FD && dup3(pair[1], SOCKET_FD, O_CLOEXEC) < 0)
             _exit(1);
-        _exit(run(spec, guards, view, groups));
+        _exit(run(spec, guards, view, groups, layers));
     }
     int error = errno;
     close(pair[1]);

@@ -22,8 +22,9 @@ static bool is_hidden(const struct cell_spec *spec, size_t root)
     return !spec->roots[root].commands;
 }
 
-static int leave_store(const struct cell_spec *spec, struct err *err)
+int command_leave_store(const struct cell_spec *spec, struct err *err)
 {
+    /* Also where a layer in it is mounted: that holds what it needs of it. */
     return spec_store(spec) < ROOTS_MAX && umount2(SPEC_STORE, MNT_DETACH) < 0
                ? failed(err, "leaving the store")
                : 0;
@@ -73,7 +74,7 @@ int command_mount(const struct cell_spec *spec, struct err *err)
     if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
               "newinstance,ptmxmode=0666,mode=620") < 0)
         return failed(err, "mounting /dev/pts");
-    return leave_store(spec, err);
+    return 0;
 }
 
 struct rules {

@@ -7,6 +7,8 @@
 /* In a mount namespace of its own: /proc, /tmp and terminals that no other command has; folders that only file tools
  * have are taken away. */
 int command_mount(const struct cell_spec *spec, struct err *err);
+/* Nobody whom it starts sees the store. */
+int command_leave_store(const struct cell_spec *spec, struct err *err);
 /* For good. *ret_listener tells of calls that the filter refuses. */
 int command_lock(const struct cell_spec *spec, int *ret_listener, struct err *err);
 

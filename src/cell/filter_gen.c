@@ -49,6 +49,7 @@ static const char *const allowed[] = {
     "faccessat2",
     "copy_file_range",
     "flock",
+    "fgetxattr",
     /* the gate */
     "recvmsg",
     "sendmsg",
@@ -128,6 +129,8 @@ static const struct condition conditions[] = {
      * mode given when a file is made cannot be seen here, but the kernel takes the bits away with the
      * first write, unless the file is written through shared memory. */
     WHEN(fchmod, 1, S_ISUID | S_ISGID, 0),
+    /* A folder that is to be emptied may be closed to its owner. */
+    WHEN(fchmodat, 2, S_ISUID | S_ISGID, 0),
     /* What memory allocators and thread stacks ask for. MADV_REMOVE would punch holes into the memory that is
      * shared with the gate. */
     WHEN(madvise, 2, INT_BITS, MADV_NORMAL),

@@ -43,6 +43,8 @@ enum frame_type {
     FRAME_SHELF, /* the shelf (cell/shelf.h) is free again */
     /* worker to gate */
     FRAME_SHELVED, /* as FRAME_CHUNK; body: where the piece lies on the shelf */
+    /* gate to launcher, right before a FRAME_RUN */
+    FRAME_LAYERS, /* that command may write to git directories; head: {"tag":…}; body: packed, see op_layer_next */
     FRAME_TYPE_END
 };
 

@@ -281,6 +281,14 @@ int guards_mount(const struct cell_spec *spec, const struct guards *guards, stru
     return look(spec, guards, ret, err);
 }
 
+int guards_cover_in_layer(int root, const struct op_guarded *entry, struct err *err)
+{
+    struct op_guarded now = *entry;
+    if (entry->kind == GUARDED_PROTECTED || entry->kind == GUARDED_GIT)
+        now.kind = GUARDED_WAY;
+    return guard_one(root, &now, err);
+}
+
 /* Nothing is covered behind a link: what is there has its own name. */
 static bool is_behind_link(const struct cell_spec *spec, size_t root, struct str path)
 {

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "cell/spec.h"
 #include "cell/violations.h"
+#include "core/op.h"
 
 /* Most that are watched for, because they were not there. */
 #define GUARDS_WATCHED_MAX 64
@@ -47,6 +48,9 @@ bool guards_complete(const struct guards *guards, const struct cell_spec *spec);
  * there now. */
 int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct guards_view *ret,
                  struct err *err);
+/* One that lies in a git directory over which a layer was just mounted, so that it is not covered any more. What is
+ * protected there may be written, since that goes to the layer. */
+int guards_cover_in_layer(int root, const struct op_guarded *entry, struct err *err);
 /* Before the command starts, which may be much later: whether all that should be is still covered. What a mount
  * covered may have been replaced on the host, and then the mount is gone; what was missing may be there. Quick where
  * nothing has changed. */

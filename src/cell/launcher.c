@@ -189,6 +189,7 @@ struct watched {
     /* Where the next command is counted. They are kept until one has its order: a spare may have to be made anew. */
     struct frame_fds groups;
     bool has_groups;
+    struct layers layers; /* of the command that comes next; none: it writes to no git directory */
 };
 
 static struct first *find_first(struct watched *w, uint64_t token)
@@ -223,7 +224,7 @@ static int make_spare(struct watched *w)
 {
     struct first first = {.token = 0};
     bool covered = (w->covered && guards_hold(w->spec, &w->guards, &w->view)) || cover(w);
-    first.pid = command_make(w->spec, &w->guards, covered ? &w->view : NULL, &w->groups,
+    first.pid = command_make(w->spec, &w->guards, covered ? &w->view : NULL, &w->groups, &w->layers,
                              &first.socket);
     if (first.pid < 0)
         return (int)first.pid;
@@ -270,8 +271,16 @@ static void start_command(struct watched *w, const struct frame *frame, const st
     }
     first->token = frame->token;
     w->spare = 0;
+    layers_clear(&w->layers);
     frame_fds_close(&w->groups);
     w->has_groups = false;
+}
+
+/* The spare is locked: the next command gets a first process that is made with its layers. */
+static void take_layers(struct watched *w, const struct frame *frame)
+{
+    discard_spare(w);
+    layers_set(&w->layers, frame);
 }
 
 /* A spare that is locked was made with what was known then. */
@@ -316,6 +325,8 @@ static int take_order(struct watched *w)
         start_command(w, &frame, &fds);
     else if (frame.type == FRAME_GUARDS && frame.token)
         take_guards(w, &frame);
+    else if (frame.type == FRAME_LAYERS)
+        take_layers(w, &frame);
     else if (frame.type == FRAME_STOP && first)
         frame_send_fds(first->socket, &frame, NULL);
     else if (frame.type == FRAME_KILL && first)
@@ -455,6 +466,7 @@ static int launch(int go, worker_fn worker)
     plan_done(&plan);
     struct watched watched = {.spec = spec, .worker = pid, .signals = signals};
     guards_init(&watched.guards);
+    layers_init(&watched.layers);
     return watch(&watched);
 }
 

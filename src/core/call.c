@@ -69,6 +69,12 @@ size_t call_body_bytes(const struct call *call)
     return call->as_text ? call->text.bytes : call->reply_body.len;
 }
 
+bool call_may_write_git(const struct call *call)
+{
+    const struct verdict *v = &call->verdict;
+    return v->git || (v->wants_git && call->approved);
+}
+
 const char *call_tier(const struct call *call)
 {
     return call->failed && call->err.code == ERR_SANDBOX_UNAVAILABLE ? "none"

@@ -149,6 +149,8 @@ struct str call_path_text(const struct call *call);
 
 /* About how large the answer can get, known once the call is prepared. */
 size_t call_expected_bytes(const struct call *call);
+/* Whether its command may write to git directories: by a rule, or because someone was asked about just that. */
+bool call_may_write_git(const struct call *call);
 /* What the sandbox enforced: "none" where there was none and so nothing ran. */
 const char *call_tier(const struct call *call);
 int64_t call_duration_ms(const struct call *call);

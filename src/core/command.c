@@ -26,6 +26,7 @@ struct command *command_new(size_t max_output)
     struct command *command = mem_zero(sizeof *command);
     buf_init(&command->args, STRINGS_MAX);
     buf_init(&command->env, STRINGS_MAX);
+    buf_init(&command->layers, STRINGS_MAX);
     command->max_output = max_output;
     command->exit_code = ARG_ABSENT;
     for (size_t i = 0; i < COMMAND_STREAMS; i++)
@@ -39,6 +40,7 @@ void command_free(struct command *command)
         return;
     buf_done(&command->args);
     buf_done(&command->env);
+    buf_done(&command->layers);
     for (size_t i = 0; i < COMMAND_STREAMS; i++)
         output_done(&command->streams[i]);
     free(command);

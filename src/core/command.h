@@ -2,6 +2,7 @@
 #ifndef SANDGATE_CORE_COMMAND_H
 #define SANDGATE_CORE_COMMAND_H
 
+#include "core/op.h"
 #include "core/output.h"
 #include "core/tool.h"
 
@@ -48,7 +49,10 @@ struct command {
     size_t max_output;   /* kept of each stream */
     bool less_time;      /* than it asked for, by a rule */
     const char *budget;  /* the verdict's rule that leaves it still less; NULL: none */
-    bool passed_on;      /* nothing is kept: whoever asked takes the output as it comes */
+    struct buf
+        layers; /* git directories that it writes to in layers, see op_layer_next; empty: none */
+    char layer_tag[OP_LAYER_TAG_MAX + 1];
+    bool passed_on; /* nothing is kept: whoever asked takes the output as it comes */
 
     /* What became of it. */
     struct output streams[COMMAND_STREAMS];
@@ -60,6 +64,7 @@ struct command {
     bool watched; /* no control group held its memory and processes: they were looked at */
     struct command_violation violations[COMMAND_VIOLATIONS_MAX];
     size_t n_violations;
+    int64_t git_refused;          /* git directories of which nothing was taken over */
     char output_id[SPILL_ID_MAX]; /* "": all of the output is in the streams */
     struct command_after after;
 };

@@ -217,6 +217,9 @@ static const struct config_row rows[] = {
      .doc = "How much a `budget` rule approves in one period; required there."},
     {"approval.rules[].budgetPeriod", CONFIG_ENUM, CONFIG_RULE, .text = "daily",
      .choices = "daily|weekly|monthly", .doc = "When a budget starts anew."},
+    {"approval.rules[].grants", CONFIG_LIST, CONFIG_RULE, .choices = "git",
+     .doc = "What commands that an `approve` rule matches may do besides: `git`, write to git "
+            "directories, see [Git directories](#git-directories)."},
     {"policy.enabled.*", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
      .doc = "Switches one tool, by its name."},
     {"policy.rateLimits.*.maxCalls", CONFIG_INT, CONFIG_LOWER, .min = 1, .max = 1000000000,

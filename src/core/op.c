@@ -288,6 +288,24 @@ static const struct arg quarantine_reply[] = {
      .offset = offsetof(struct op_quarantine_reply, outcome)},
 };
 
+static const struct arg git_begin_request[] = {
+    ROOT_AND_PATH(struct op_git_begin_request),
+    TAG(struct op_git_begin_request),
+};
+static const struct arg git_begin_reply[] = {
+    COUNT(count, struct op_git_begin_reply),
+};
+static const struct arg git_import_request[] = {
+    ROOT_AND_PATH(struct op_git_import_request),    TAG(struct op_git_import_request),
+    COUNT(max_bytes, struct op_git_import_request), FLAG(discard, struct op_git_import_request),
+    FLAG(fsync, struct op_git_import_request),
+};
+static const struct arg git_import_reply[] = {
+    COUNT(taken, struct op_git_import_reply),
+    COUNT(dropped, struct op_git_import_reply),
+    COUNT(refused, struct op_git_import_reply),
+};
+
 #define OP_ROW(name_, fields, writes_, has_body_)                                                  \
     {                                                                                              \
         name_, ARG_TABLE(fields##_request, struct op_##fields##_request),                          \
@@ -310,6 +328,8 @@ const struct op op_table[OP_COUNT] = {
     [OP_SCAN] = OP_ROW("scan", scan, false, true),
     [OP_PREVIEW] = OP_ROW("preview", preview, false, true),
     [OP_QUARANTINE] = OP_ROW("quarantine", quarantine, false, false),
+    [OP_GIT_BEGIN] = OP_ROW("git_begin", git_begin, false, false),
+    [OP_GIT_IMPORT] = OP_ROW("git_import", git_import, false, true),
 };
 
 /* Packed: type (1 byte), size (8), mtime (8), name length (2), name. Same machine on both ends, so
@@ -430,4 +450,44 @@ int op_guarded_next(struct str *rest, struct op_guarded *ret)
     rest->p += sizeof head + path.n;
     rest->n -= sizeof head + path.n;
     return 1;
+}
+
+/* Packed: path length (2), root (1), path. */
+struct packed_layer {
+    uint16_t length;
+    uint8_t root;
+} __attribute__((packed));
+
+void op_layer_add(struct buf *body, const struct op_layer *layer)
+{
+    struct packed_layer head = {(uint16_t)layer->path.n, (uint8_t)layer->root};
+    buf_add(body, &head, sizeof head);
+    buf_add(body, layer->path.p, layer->path.n);
+}
+
+int op_layer_next(struct str *rest, struct op_layer *ret)
+{
+    struct packed_layer head;
+    if (rest->n == 0)
+        return 0;
+    if (rest->n < sizeof head)
+        return -1;
+    memcpy(&head, rest->p, sizeof head);
+    struct str path = {rest->p + sizeof head, head.length};
+    if (head.root >= ROOTS_MAX || rest->n - sizeof head < path.n || !op_is_relative_path(path))
+        return -1;
+    *ret = (struct op_layer){head.root, path};
+    rest->p += sizeof head + path.n;
+    rest->n -= sizeof head + path.n;
+    return 1;
+}
+
+bool op_is_layer_tag(struct str tag)
+{
+    for (size_t i = 0; i < tag.n; i++) {
+        char c = tag.p[i];
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-'))
+            return false;
+    }
+    return tag.n > 0 && tag.n <= OP_LAYER_TAG_MAX;
 }

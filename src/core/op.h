@@ -22,6 +22,8 @@ enum op_id {
     OP_SCAN,
     OP_PREVIEW,
     OP_QUARANTINE,
+    OP_GIT_BEGIN,
+    OP_GIT_IMPORT,
     OP_COUNT
 };
 
@@ -325,6 +327,50 @@ struct op_quarantine_reply {
     int64_t outcome; /* enum quarantine_outcome */
 };
 
+/* A git directory that a command may write to. What the command writes goes to a layer in the store, at
+ * OP_LAYERS/TAG/N for the Nth of them; what may be taken over from there is when the command has ended. */
+#define OP_LAYERS "git"
+#define OP_LAYERS_MAX 32
+#define OP_LAYER_TAG_MAX 40
+struct op_layer {
+    int64_t root;
+    struct str path;
+};
+
+/* Makes the layers, notes what the git directories are like now, and removes layers that were left behind. The caller
+ * holds the lock of the store's layers. The request's body is packed layers; without any it only removes. */
+struct op_git_begin_request {
+    int64_t root; /* the store */
+    struct str path;
+    struct str tag;
+};
+
+struct op_git_begin_reply {
+    int64_t count;
+};
+
+/* Takes over what was written to the layers, as far as it is on the list of what may be, and removes them. The request's
+ * body is as above. */
+struct op_git_import_request {
+    int64_t root; /* the store */
+    struct str path;
+    struct str tag;
+    int64_t max_bytes;
+    bool discard; /* nothing is taken over */
+    bool fsync;
+};
+
+/* The body is packed layers: names that were not taken over, the first OP_DROPPED_TOLD of them and those because of
+ * which nothing was. */
+#define OP_DROPPED_TOLD 16
+#define OP_DROPPED_MAX 24
+struct op_git_import_reply {
+    int64_t taken;   /* files that were written or removed */
+    int64_t dropped; /* names that were not taken over */
+    int64_t
+        refused; /* git directories of which nothing was taken over, because of one of these names */
+};
+
 union op_request {
     struct op_writing writing;
     struct op_read_request read;
@@ -341,6 +387,8 @@ union op_request {
     struct op_scan_request scan;
     struct op_preview_request preview;
     struct op_quarantine_request quarantine;
+    struct op_git_begin_request git_begin;
+    struct op_git_import_request git_import;
 };
 
 union op_reply {
@@ -358,6 +406,8 @@ union op_reply {
     struct op_scan_reply scan;
     struct op_preview_reply preview;
     struct op_quarantine_reply quarantine;
+    struct op_git_begin_reply git_begin;
+    struct op_git_import_reply git_import;
     /* Of tools that need no operation. */
     int64_t time_ms;
     struct spill_page output;
@@ -391,5 +441,11 @@ int op_edit_next(struct str *rest, struct op_edit *ret);
 /* What a scan found, the same way. */
 void op_guarded_add(struct buf *body, const struct op_guarded *found);
 int op_guarded_next(struct str *rest, struct op_guarded *ret);
+
+/* Git directories, the same way. */
+void op_layer_add(struct buf *body, const struct op_layer *layer);
+int op_layer_next(struct str *rest, struct op_layer *ret);
+/* Letters, digits and dashes: it is the name of a folder. */
+bool op_is_layer_tag(struct str tag);
 
 #endif

@@ -42,6 +42,8 @@ struct verdict {
     bool hooks;    /* some are to be asked before it runs */
     bool
         as_named; /* a rule looked at a path: what is opened has to be what was named, no link on the way */
+    bool wants_git;    /* the call asks to write to git directories */
+    bool git;          /* and a rule lets it; or the rule lets it without being asked */
     int64_t max_ms;    /* of the call; 0: as usual */
     int64_t max_bytes; /* that it may write, for its budget */
     int64_t max_memory;

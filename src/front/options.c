@@ -26,6 +26,8 @@ static const struct row rows[] = {
     {"pkg", OPTIONS_PLACE, AT(pkg), "DIR", "toolhost: the folder behind @pkg, read-only"},
     {"state", OPTIONS_PLACE, AT(state), "DIR", "toolhost: the folder behind @state"},
     {"cwd", OPTIONS_COMMAND, AT(cwd), "DIR", "where in the workspace it runs"},
+    {"git", OPTIONS_COMMAND, AT(git), NULL,
+     "it may write to git directories: commits, branches, fetched objects"},
     {"agent", OPTIONS_IDENTITY | OPTIONS_COMMAND, AT(agent), "ID",
      "who calls; limits can depend on it"},
     {"run", OPTIONS_IDENTITY, AT(run), "ID", "toolhost: @state is this folder of --state"},

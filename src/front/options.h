@@ -14,7 +14,7 @@ enum option_set {
     OPTIONS_LISTING = 8,      /* --json */
     OPTIONS_FOLDER = 16,      /* --workspace alone */
     OPTIONS_DIALECT = 32,     /* --dialect alone */
-    OPTIONS_COMMAND = 64,     /* --cwd --agent --config */
+    OPTIONS_COMMAND = 64,     /* --cwd --git --agent --config */
     OPTIONS_REST = 128,       /* what stands behind the options is not looked at */
     OPTIONS_SCOPE = 256,      /* how far a yes reaches: --session --always --yes */
     OPTIONS_WAITING = 512,    /* --all --watch */
@@ -55,6 +55,7 @@ struct options {
     const char *last;
     const char *as;
     bool failed;
+    bool git;
     const char *anchors;
     char *const *rest; /* OPTIONS_REST */
     int n_rest;

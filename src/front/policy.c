@@ -59,6 +59,15 @@ static void add_decisions(struct json_out *j, int r, const struct call *call, co
     jo_close(j, '}');
 }
 
+static void add_grants(struct json_out *j, const struct call *call)
+{
+    jo_key(j, "grants");
+    jo_open(j, '[');
+    if (call->verdict.git)
+        jo_text(j, "git");
+    jo_close(j, ']');
+}
+
 static int print(const struct options *o, struct explained *e, int r, struct call *call,
                  const struct err *err)
 {
@@ -73,6 +82,8 @@ static int print(const struct options *o, struct explained *e, int r, struct cal
         jo_ktext(&j, "verdict", word);
         if (r == 0)
             jo_ktext(&j, "rule", call->verdict.rule);
+        if (r == 0)
+            add_grants(&j, call);
         else
             jo_ktext(&j, "message", err->message);
         add_decisions(&j, r, call, err);
@@ -91,6 +102,8 @@ static int print(const struct options *o, struct explained *e, int r, struct cal
         if (r == 0)
             buf_addf(&e->text, " (%s)",
                      call->verdict.rule[0] ? call->verdict.rule : "no rule asks");
+        if (r == 0 && call->verdict.git)
+            buf_add_text(&e->text, ", may write to git directories");
         else
             buf_addf(&e->text, ": %s", err->message);
         buf_add_char(&e->text, '\n');

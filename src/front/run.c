@@ -111,6 +111,8 @@ static int make_arguments(const struct options *o, struct call *call, struct err
     jo_close(&j, ']');
     if (o->cwd)
         jo_ktext(&j, "cwd", o->cwd);
+    if (o->git)
+        jo_kbool(&j, "git", true);
     jo_close(&j, '}');
     if (text.failed || json_parse(text.data, text.len, text.len, JSON_STRICT, &call->doc, &why) < 0)
         return err_set(err, ERR_INVALID_ARGUMENTS, "the command is too long");

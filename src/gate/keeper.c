@@ -114,6 +114,7 @@ static void lift(struct keeper *k, struct call *call, const struct policy_call *
     if (!name)
         return;
     call->verdict.kind = VERDICT_ALLOW;
+    call->verdict.git |= call->verdict.wants_git;
     call->verdict.as_named |= allowed_by_path(k->allowed, name);
     snprintf(call->verdict.rule, sizeof call->verdict.rule, "%s", name);
 }

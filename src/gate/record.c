@@ -114,6 +114,12 @@ static void write_leave(const struct call *call, struct json_out *j)
         jo_ktext(j, "approvedBy", call->approved_by);
         jo_kint(j, "waitedMs", call->waited_ms);
     }
+    if (call_may_write_git(call)) {
+        jo_key(j, "grants");
+        jo_open(j, '[');
+        jo_text(j, "git");
+        jo_close(j, ']');
+    }
     if (call->note) {
         jo_key(j, "note");
         jo_raw(j, (struct str){call->note, strlen(call->note)});

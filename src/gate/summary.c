@@ -219,6 +219,8 @@ static void write_line(const struct call *call, struct buf *out)
     enum kind kind = kind_of(call);
     buf_add_text(out, call->tool->name);
     if (kind == KIND_COMMAND) {
+        if (yyjson_is_true(given(call, "git")))
+            buf_add_text(out, " (may write to the repository's git directory)");
         write_folder(call, out);
         add_command(call, &raw);
     } else if (kind == KIND_FILE) {
@@ -241,7 +243,7 @@ static void write_line(const struct call *call, struct buf *out)
 static bool in_line(enum kind kind, const struct arg *arg, yyjson_val *value)
 {
     static const char *const names[][10] = {
-        [KIND_COMMAND] = {"command", "argv", "args", "cwd", "working_directory"},
+        [KIND_COMMAND] = {"command", "argv", "args", "cwd", "working_directory", "git"},
         [KIND_FILE] = {"path", "path_b64", "from", "from_b64", "to", "to_b64", "operation",
                        "pattern", "content"},
         [KIND_PAGE] = {"url", "method"},

@@ -16,6 +16,7 @@ struct allowed_rule {
     char *workspace;
     char *agent;
     bool by_path;
+    bool git; /* also for calls that ask to write to git directories */
 };
 
 struct allowed {
@@ -57,7 +58,8 @@ static int wrong(const char *name, const char *field, const char *what, struct e
 
 static int check_keys(yyjson_val *object, const char *name, struct err *err)
 {
-    static const char *const known[] = {"toolName", "condition", "dialect", "workspace", "agent"};
+    static const char *const known[] = {"toolName",  "condition", "dialect",
+                                        "workspace", "agent",     "grants"};
     size_t idx;
     size_t max;
     yyjson_val *key;
@@ -68,7 +70,8 @@ static int check_keys(yyjson_val *object, const char *name, struct err *err)
             found |= yyjson_equals_str(key, known[i]);
         if (!found)
             return wrong(name, "",
-                         "only toolName, condition, dialect, workspace and agent are known", err);
+                         "only toolName, condition, dialect, workspace, agent and grants are known",
+                         err);
     }
     return 0;
 }
@@ -113,6 +116,15 @@ static bool looks_at_path(const struct node *node)
     return false;
 }
 
+static int read_grants(struct allowed_rule *rule, yyjson_val *value, struct err *err)
+{
+    if (!value)
+        return 0;
+    rule->git = yyjson_arr_size(value) == 1 &&
+                yyjson_equals_str(yyjson_arr_get_first(value), "git");
+    return rule->git ? 0 : wrong(rule->name, "grants", "must be [\"git\"]", err);
+}
+
 static int read_rule(struct allowed_rule *rule, yyjson_val *object, struct err *err)
 {
     FREE_AT_END char *tool = NULL;
@@ -129,6 +141,8 @@ static int read_rule(struct allowed_rule *rule, yyjson_val *object, struct err *
         return wrong(rule->name, "toolName", "is required", err);
     if (tool_pattern_read(&rule->tool, tool, where, err) < 0 ||
         read_condition(rule, yyjson_obj_get(object, "condition"), err) < 0)
+        return -1;
+    if (read_grants(rule, yyjson_obj_get(object, "grants"), err) < 0)
         return -1;
     rule->by_path = rule->condition && looks_at_path(&rule->condition->root);
     return 0;
@@ -162,10 +176,11 @@ const char *allowed_find(const struct allowed *allowed, const struct policy_call
 {
     FACTS_AT_END struct facts facts;
     facts_init(&facts, call);
+    bool git = yyjson_is_true(facts_argument(&facts, "git"));
     for (size_t i = 0; i < allowed->n; i++) {
         const struct allowed_rule *rule = &allowed->all[i];
-        if (!is_same(rule->dialect, dialect) || !is_same(rule->workspace, workspace) ||
-            !is_same(rule->agent, call->agent) ||
+        if (rule->git != git || !is_same(rule->dialect, dialect) ||
+            !is_same(rule->workspace, workspace) || !is_same(rule->agent, call->agent) ||
             !tool_pattern_matches(&rule->tool, facts.tool, call->name))
             continue;
         if (!rule->condition || condition_judge(rule->condition, &facts) == CONDITION_YES)

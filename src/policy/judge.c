@@ -180,7 +180,8 @@ static int apply(struct judgement *j, const struct rule *rule)
         break;
     }
     decided_by(j, VERDICT_ALLOW, rule->name);
-    report(j, rule->name, "allows", "");
+    j->verdict->git = rule->git && j->facts.needs & CAP_COMMAND;
+    report(j, rule->name, "allows", j->verdict->git ? "and grants git" : "");
     return 0;
 }
 
@@ -260,6 +261,31 @@ static int check_rules(struct judgement *j)
     return apply_fallback(j);
 }
 
+static bool wants_git(struct judgement *j)
+{
+    static const char name[] = "git";
+    return j->facts.tool && tool_argument(j->facts.tool, (struct str){name, sizeof name - 1}) &&
+           yyjson_is_true(facts_argument(&j->facts, name));
+}
+
+/* A command that asks to write to git directories is asked about, unless a rule grants it or a person typed it and no
+ * rule asks. */
+static void check_git(struct judgement *j)
+{
+    struct verdict *v = j->verdict;
+    v->wants_git = wants_git(j);
+    if (!v->wants_git || v->git)
+        return;
+    if (j->call->own_hand && v->kind == VERDICT_ALLOW) {
+        v->git = true;
+        report(j, "git", "allows", "a person typed it");
+        return;
+    }
+    v->kind = VERDICT_ASK;
+    report(j, "git", "asks",
+           "the call asks to write to git directories, which no rule grants that matches it");
+}
+
 static void report_limits(const struct judgement *j, size_t from)
 {
     for (size_t i = from; j->step && i < j->verdict->n_charges; i++) {
@@ -286,6 +312,8 @@ static int judge(struct judgement *j)
         return -1;
     facts_init(&j->facts, j->call);
     int r = check_grants(j) < 0 || check_rules(j) < 0 ? -1 : 0;
+    if (r == 0)
+        check_git(j);
     j->verdict->as_named = j->facts.looked_at_path;
     facts_done(&j->facts);
     if (r < 0)

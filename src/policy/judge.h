@@ -44,7 +44,8 @@ int policy_judge(const struct policy *policy, const struct policy_call *call, st
                  policy_step_fn step, void *arg, struct err *err);
 
 /* --- rules that a person made when asked. They answer a question that the policy would ask; they never undo a
- * denial. As JSON: {"toolName", "condition"?, "dialect"?, "workspace"?, "agent"?}, and nothing else. */
+ * denial. As JSON: {"toolName", "condition"?, "dialect"?, "workspace"?, "agent"?, "grants"?}, and nothing else. Only
+ * one with "grants": ["git"] answers for a call that asks to write to git directories, and it for no other. */
 
 struct allowed; /* a list of such rules */
 struct allowed *allowed_new(void);

@@ -68,6 +68,19 @@ static int read_condition(struct rule *rule, const char *text, const struct tool
     return rule->condition ? 0 : -1;
 }
 
+/* Only `git` is known, which the table of settings sees to. */
+static int read_grants(struct rule *rule, const struct config *config, size_t i, struct err *err)
+{
+    const struct str *items;
+    size_t count;
+    FREE_AT_END char *path = mem_format("approval.rules[%zu].grants", i);
+    rule->git = config_list(config, path, &items, &count) && count > 0;
+    if (rule->git && rule->action != RULE_APPROVE)
+        return err_field(err, path, "%s: only a rule with the action `approve` can grant something",
+                         path);
+    return 0;
+}
+
 static int read_rule(struct rule *rule, const struct config *config, size_t i,
                      const struct tool **tools, struct err *err)
 {
@@ -86,6 +99,8 @@ static int read_rule(struct rule *rule, const struct config *config, size_t i,
     rule->action = (enum rule_action)action;
     rule->period = (enum charge_period)when;
     rule->limit = number_at(config, array, i, "budgetLimit");
+    if (read_grants(rule, config, i, err) < 0)
+        return -1;
     if (rule->action == RULE_BUDGET)
         rule->key = key_of("rule", (const char *const[]){tool, condition}, 2, period);
     return condition ? read_condition(rule, condition, tools, err) : 0;

@@ -19,6 +19,7 @@ struct rule {
     char *key;                   /* RULE_BUDGET: its counter */
     int64_t limit;
     enum charge_period period;
+    bool git; /* RULE_APPROVE: commands may write to git directories */
 };
 
 enum budget_per { BUDGET_ALL, BUDGET_AGENT, BUDGET_SESSION };

@@ -119,6 +119,12 @@ bool propose_rule(const struct policy_call *call, const char *dialect, const cha
         jo_ktext(&j, "workspace", workspace);
     if (call->agent)
         jo_ktext(&j, "agent", call->agent);
+    if (takes(&facts, "git") && yyjson_is_true(facts_argument(&facts, "git"))) {
+        jo_key(&j, "grants");
+        jo_open(&j, '[');
+        jo_text(&j, "git");
+        jo_close(&j, ']');
+    }
     jo_key(&j, "condition");
     jo_open(&j, '{');
     bool found = propose_condition(&facts, &j);

@@ -154,6 +154,11 @@ static bool write_words(yyjson_val *words, const char *name, struct json_out *j)
     return true;
 }
 
+static bool wants_git(const struct facts *facts)
+{
+    return takes(facts, "git") && yyjson_is_true(facts_argument(facts, "git"));
+}
+
 /* The very same once more: where it runs, and that nothing else is handed to it, is part of it. */
 static bool write_exact(struct facts *facts, struct json_out *j)
 {
@@ -179,6 +184,8 @@ static bool write_exact(struct facts *facts, struct json_out *j)
         if (takes(facts, others[i]))
             write_absent(j, others[i]);
     }
+    if (wants_git(facts))
+        jo_kbool(j, "git", true);
     return write_folder(facts, PLACE_CWD, j) && write_folder(facts, PLACE_WORKING_DIRECTORY, j);
 }
 
@@ -187,7 +194,7 @@ bool propose_command(struct facts *facts, struct json_out *j)
     const struct facts_command *command = facts_command(facts);
     if (!all_known(command))
         return false;
-    if (all_can_be_named(command)) {
+    if (!wants_git(facts) && all_can_be_named(command)) {
         write_programs(command, j);
         return true;
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/pipeline.h"
+#include "session/command_after.h"
 
 #define RETRY_MS 50
 /* Where nothing of ours is under way, others may still give something back, but not for ever. */
@@ -70,7 +70,7 @@ static void give_up(struct delayed *d)
             d->why.message);
     err_reason(&err, "no_resources");
     d->tries = 0;
-    pipeline_finish(call, &err);
+    command_after(call, &err);
 }
 
 static void on_timer(uv_timer_t *timer);

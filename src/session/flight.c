@@ -209,6 +209,17 @@ static bool preview_makes_sense(const struct call *call)
            n <= OP_PREVIEW_DIFF_MAX && (n == 0 || !r->binary);
 }
 
+static bool import_makes_sense(const struct call *call)
+{
+    struct str rest = buf_str(&call->reply_body);
+    struct op_layer name;
+    int64_t count = 0;
+    int r;
+    while ((r = op_layer_next(&rest, &name)) > 0)
+        count++;
+    return r == 0 && count <= OP_DROPPED_MAX && count <= call->reply.git_import.dropped;
+}
+
 /* What the field tables cannot say: how the fields and the body fit together. */
 static bool reply_makes_sense(const struct call *call)
 {
@@ -222,6 +233,8 @@ static bool reply_makes_sense(const struct call *call)
         return scan_makes_sense(call);
     if (call->op == &op_table[OP_PREVIEW])
         return preview_makes_sense(call);
+    if (call->op == &op_table[OP_GIT_IMPORT])
+        return import_makes_sense(call);
     return call_body_bytes(call) == 0 || call->op->has_body;
 }
 

@@ -70,6 +70,8 @@ static void scanned(struct call *call)
             "covered for commands",
             s->spec.roots[call->path.root].host);
     if (!failed)
+        git_turn_found(s, call->path.root, buf_str(&call->reply_body));
+    if (!failed)
         failed = tell(s, call->path.root, buf_str(&call->reply_body), &err) < 0;
     call_free(call);
     if (s->scans > 0)

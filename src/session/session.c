@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/processor.h"
 #include "core/call_limits.h"
+#include "session/command_after.h"
 #include "session/commands.h"
 #include "session/preview.h"
 #include "session/scan.h"
@@ -108,7 +109,7 @@ void session_start(struct session *s, struct call *call)
             return;
         }
         /* In their order: those that could not begin are tried first. */
-        if (!delayed_behind(s->delayed, call))
+        if (!git_turn_take(s, call) && !delayed_behind(s->delayed, call))
             commands_start(s->commands, s->cell, call);
         scan_again(s);
         return;
@@ -117,6 +118,14 @@ void session_start(struct session *s, struct call *call)
     if (call->op->writes)
         call->request.writing.tag = (struct str){s->cell_tag, strlen(s->cell_tag)};
     session_send(s, call);
+}
+
+void session_go_on(struct session *s, struct call *call)
+{
+    if (s->state == OPEN)
+        session_start(s, call);
+    else
+        wait(s, call);
 }
 
 static void fail_waiting(struct session *s, const struct err *err, unsigned patience)
@@ -207,6 +216,7 @@ static void opened(struct session *s)
     /* Now that the cell is open and what is taken over can be swept at once. */
     leftover_collect(&s->leftovers, s->state_fd, &s->spec);
     send_sweeps(s);
+    git_turn_clean(s);
     session_send_waiting(s);
     preview_send_waiting(s);
     if (s->workplace.unsettled) {
@@ -456,11 +466,11 @@ static void cancel(void *self, struct call *call)
     (void)self;
     struct session *s = session_of(call);
     if (delayed_remove(s->delayed, call)) {
-        pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
+        command_after(call, &(struct err){.code = ERR_CANCELLED});
         return;
     }
     /* A call that still waits for the cell is ended by `kill` at the latest. */
-    if (!commands_stop(s->commands, s->cell, call))
+    if (!commands_stop(s->commands, s->cell, call) && !git_turn_cancel(s, call))
         session_cancel(s, call);
 }
 

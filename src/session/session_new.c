@@ -52,6 +52,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
                        " cannot be read");
     s->waiting_end = &s->waiting;
     flight_init(&s->flight);
+    git_turn_init(&s->git);
     for (size_t i = 0; i < ROOTS_MAX; i++)
         sweep_init(&s->sweeps[i], -1, 0, 0, "");
     uint32_t random;
@@ -108,6 +109,7 @@ void session_free(struct session *s)
     }
     leftover_leave(&s->leftovers, s->state_fd, &s->spec);
     flight_done(&s->flight);
+    git_turn_done(&s->git);
     shelving_close(&s->shelving);
     commands_free(s->commands);
     delayed_free(s->delayed);

@@ -4,6 +4,7 @@
 
 #include "session/delayed.h"
 #include "session/flight.h"
+#include "session/git_turn.h"
 #include "session/leftover.h"
 #include "session/session.h"
 #include "session/shelving.h"
@@ -50,6 +51,7 @@ struct session {
     unsigned scans;          /* on their way */
     uint64_t scanned_ns;     /* when the last of them ended; 0: not in this cell */
     struct spills spills;
+    struct git_turn git;
 };
 
 /* One of the session's own operations: they go the same way as a caller's, without the pipeline. `done` frees it. */
@@ -58,6 +60,8 @@ struct call *session_own_call(struct session *s, enum op_id op, size_t root, con
 void session_send(struct session *s, struct call *call);
 /* Has a call of the pipeline done by the open cell. */
 void session_start(struct session *s, struct call *call);
+/* A prepared call that had to wait for others: now, or when there is a cell. */
+void session_go_on(struct session *s, struct call *call);
 /* Starts a cell where there is none. */
 int session_begin(struct session *s, struct err *err);
 /* Asks the cell to stop at a call that was sent. */

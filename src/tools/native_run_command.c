@@ -16,6 +16,7 @@ struct args {
     int64_t timeout_ms;
     int64_t max_output;
     yyjson_val *network;
+    bool git;
 };
 
 static const struct arg word = {.name = "word", .type = ARG_STRING};
@@ -70,6 +71,12 @@ static const struct arg args[] = {
      .doc =
          "Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing "
          "else."},
+    {.name = "git",
+     .type = ARG_BOOL,
+     .offset = offsetof(struct args, git),
+     .doc = "Whether it may write to git directories, which are read-only otherwise: for commit, "
+            "checkout, merge, fetch and the like. Has to be approved. Configuration and hooks stay "
+            "as they are."},
 };
 
 static const struct arg violation_fields[] = {
@@ -206,6 +213,10 @@ static void write_hint(const struct call *call, struct json_out *j)
         write_less_time(words, j);
     else if (command->ended_by == COMMAND_TIMEOUT)
         jo_ktext(j, "hint", "it did not end in time; `timeout_ms` gives it longer");
+    else if (command->git_refused)
+        jo_ktext(j, "hint",
+                 "nothing of what it wrote to the git directory was taken over, because of what "
+                 "`violations` names");
     else if (command->output_id[0])
         jo_ktext(j, "hint", "what was left out can be read in parts with read_output");
     else if (command->exit_code == NOT_FOUND_STATUS)

@@ -72,6 +72,10 @@ int work_quarantine(struct work *w, const union op_request *request, struct str 
                     union op_reply *reply, struct err *err);
 int work_rules(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err);
+int work_git_begin(struct work *w, const union op_request *request, struct str body,
+                   union op_reply *reply, struct err *err);
+int work_git_import(struct work *w, const union op_request *request, struct str body,
+                    union op_reply *reply, struct err *err);
 
 /* The rules for all calls that are taken up from now on. */
 void work_use_guard(struct work *w, struct guard *guard);

@@ -42,6 +42,8 @@ const op_fn work_ops[OP_COUNT] = {
     [OP_RULES] = work_rules,
     [OP_SCAN] = work_scan,
     [OP_PREVIEW] = work_preview,
+    [OP_GIT_BEGIN] = work_git_begin,
+    [OP_GIT_IMPORT] = work_git_import,
 };
 
 /* Which call each thread is at, so that another thread that reads the cancel can find it. */

@@ -1,0 +1,400 @@
+#include "session/git_turn.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "session/command_after.h"
+#include "session/commands.h"
+#include "session/session_parts.h"
+
+#define FOUND_MAX ((size_t)1 << 20)
+/* What is taken over may be several gigabytes. */
+#define IMPORT_NS 600000000000u
+
+void git_turn_init(struct git_turn *turn)
+{
+    *turn = (struct git_turn){.lock_fd = -1};
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        buf_init(&turn->found[i], FOUND_MAX);
+}
+
+void git_turn_done(struct git_turn *turn)
+{
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        buf_done(&turn->found[i]);
+    fd_closep(&turn->lock_fd);
+}
+
+/* --- which directories */
+
+static bool lies_in(struct str path, struct str folder)
+{
+    return path.n > folder.n && path.p[folder.n] == '/' && memcmp(path.p, folder.p, folder.n) == 0;
+}
+
+static bool is_git_directory(const struct op_guarded *entry)
+{
+    struct str path = entry->path;
+    bool named = path.n >= 4 && memcmp(path.p + path.n - 4, ".git", 4) == 0 &&
+                 (path.n == 4 || path.p[path.n - 5] == '/');
+    return entry->type == TYPE_DIRECTORY &&
+           (entry->kind == GUARDED_GIT || (entry->kind == GUARDED_PROTECTED && named));
+}
+
+/* One that lies in another is served by that one's layer. */
+static bool lies_in_another(struct str packed, struct str path)
+{
+    struct op_layer other;
+    while (op_layer_next(&packed, &other) > 0) {
+        if (lies_in(path, other.path))
+            return true;
+    }
+    return false;
+}
+
+void git_turn_found(struct session *s, size_t root, struct str found)
+{
+    struct buf *known = &s->git.found[root];
+    struct op_guarded entry;
+    buf_done(known);
+    buf_init(known, FOUND_MAX);
+    /* Those near the root come first. */
+    while (op_guarded_next(&found, &entry) > 0) {
+        if (is_git_directory(&entry) && !lies_in_another(buf_str(known), entry.path))
+            op_layer_add(known, &(struct op_layer){(int64_t)root, entry.path});
+    }
+}
+
+/* The folder that a git directory belongs to, as commands see it: `/workspace/a` for `a/.git`. */
+static void worktree_of(const struct session *s, const struct op_layer *layer, struct buf *out)
+{
+    size_t n = layer->path.n;
+    while (n && layer->path.p[n - 1] != '/')
+        n--;
+    buf_addf(out, "%s%s%.*s", s->spec.roots[layer->root].inside, n ? "/" : "", n ? (int)n - 1 : 0,
+             layer->path.p);
+}
+
+static bool is_same_or_in(const char *path, const char *folder)
+{
+    size_t n = strlen(folder);
+    return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+static bool may_have_layers(const struct session *s, size_t root)
+{
+    return s->spec.roots[root].commands && s->spec.roots[root].writable;
+}
+
+static size_t count_all(const struct session *s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->spec.n_roots; i++) {
+        struct str rest = buf_str(&s->git.found[i]);
+        struct op_layer layer;
+        while (may_have_layers(s, i) && op_layer_next(&rest, &layer) > 0)
+            count++;
+    }
+    return count;
+}
+
+/* Of the repository that the working directory lies in the folder's path; empty: it lies in none. */
+static void find_repository(const struct session *s, const char *cwd, struct buf *out)
+{
+    for (size_t i = 0; i < s->spec.n_roots; i++) {
+        struct str rest = buf_str(&s->git.found[i]);
+        struct op_layer layer;
+        while (may_have_layers(s, i) && op_layer_next(&rest, &layer) > 0) {
+            BUF_AT_END struct buf folder = BUF_INIT(3 * (size_t)PATH_TEXT_MAX);
+            worktree_of(s, &layer, &folder);
+            if (is_same_or_in(cwd, buf_text(&folder)) && folder.len > out->len) {
+                buf_done(out);
+                *out = folder;
+                folder = BUF_INIT(0);
+            }
+        }
+    }
+}
+
+/* All there are; of more than can be mounted those of the repository where the command runs. */
+static size_t choose(const struct session *s, const char *cwd, struct buf *out)
+{
+    BUF_AT_END struct buf repository = BUF_INIT(3 * (size_t)PATH_TEXT_MAX);
+    size_t count = 0;
+    bool all = count_all(s) <= OP_LAYERS_MAX;
+    if (!all)
+        find_repository(s, cwd, &repository);
+    for (size_t i = 0; i < s->spec.n_roots; i++) {
+        struct str rest = buf_str(&s->git.found[i]);
+        struct op_layer layer;
+        while (may_have_layers(s, i) && count < OP_LAYERS_MAX && op_layer_next(&rest, &layer) > 0) {
+            BUF_AT_END struct buf folder = BUF_INIT(3 * (size_t)PATH_TEXT_MAX);
+            worktree_of(s, &layer, &folder);
+            if (!all &&
+                (!repository.len || !is_same_or_in(buf_text(&folder), buf_text(&repository))))
+                continue;
+            op_layer_add(out, &layer);
+            count++;
+        }
+    }
+    return count;
+}
+
+/* --- the turn */
+
+static const char *store_of(const struct session *s)
+{
+    size_t store = spec_store(&s->spec);
+    return store < ROOTS_MAX ? s->spec.roots[store].host : NULL;
+}
+
+/* Beside the store, so that nobody in a cell can hold it. 1: another gate has it. */
+static int lock(struct session *s, struct err *err)
+{
+    FREE_AT_END char *path = mem_format("%s.lock", store_of(s));
+    FD_AT_END int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_set(err, ERR_INTERNAL, "opening %s: %s", path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK
+                   ? 1
+                   : err_set(err, ERR_INTERNAL, "locking %s: %s", path, strerror(errno));
+    s->git.lock_fd = TAKE_FD(fd);
+    return 0;
+}
+
+static void give_turn_back(struct session *s)
+{
+    struct git_turn *turn = &s->git;
+    turn->busy = NULL;
+    turn->import = NULL;
+    turn->cleaning = false;
+    fd_closep(&turn->lock_fd);
+    struct call *next = turn->waiting;
+    if (!next)
+        return;
+    turn->waiting = next->wait_next;
+    session_go_on(s, next);
+}
+
+static struct call *own_call(struct session *s, enum op_id op, void (*done)(struct call *),
+                             struct call *command)
+{
+    struct call *call = session_own_call(s, op, spec_store(&s->spec), OP_LAYERS, done);
+    call->front = command;
+    call->awaited = true;
+    return call;
+}
+
+static void begun(struct call *own)
+{
+    struct call *call = own->front;
+    struct session *s = (struct session *)own->workplace;
+    struct err err = own->err;
+    bool failed = own->failed;
+    call_free(own);
+    if (!failed && call->kill_ns) {
+        err = (struct err){.code = ERR_CANCELLED};
+        failed = true;
+    }
+    if (failed)
+        command_after(call, &err);
+    else
+        commands_start(s->commands, s->cell, call);
+}
+
+static void send_begin(struct session *s, struct call *call)
+{
+    struct command *command = call->command;
+    s->git.busy = call;
+    snprintf(command->layer_tag, sizeof command->layer_tag, "%s-%x", s->cell_tag, s->git.number++);
+    struct call *own = own_call(s, OP_GIT_BEGIN, begun, call);
+    own->request.git_begin = (struct op_git_begin_request){
+        own->path.root, call_path_text(own), {command->layer_tag, strlen(command->layer_tag)}};
+    own->request_body = buf_str(&command->layers);
+    session_send(s, own);
+}
+
+static void put_in_queue(struct git_turn *turn, struct call *call)
+{
+    struct call **end = &turn->waiting;
+    while (*end)
+        end = &(*end)->wait_next;
+    call->wait_next = NULL;
+    *end = call;
+}
+
+bool git_turn_take(struct session *s, struct call *call)
+{
+    struct command *command = call->command;
+    struct err err;
+    /* It has its layers, and only waited for room to begin. */
+    if (s->git.busy == call)
+        return false;
+    FREE_AT_END char *cwd = mem_copy(command->cwd.p, command->cwd.n);
+    buf_done(&command->layers);
+    buf_init(&command->layers, FOUND_MAX);
+    if (!call_may_write_git(call) || !store_of(s) || choose(s, cwd, &command->layers) == 0)
+        return false;
+    if (s->git.busy || s->git.cleaning) {
+        put_in_queue(&s->git, call);
+        return true;
+    }
+    int r = lock(s, &err);
+    if (r > 0)
+        err_set(&err, ERR_SESSION_BUSY,
+                "another Sandgate process runs a command that may write to this workspace's git "
+                "directories; nothing was run, try again when it has ended");
+    if (r != 0)
+        pipeline_finish(call, &err);
+    else
+        send_begin(s, call);
+    return true;
+}
+
+bool git_turn_cancel(struct session *s, struct call *call)
+{
+    for (struct call **at = &s->git.waiting; *at; at = &(*at)->wait_next) {
+        if (*at != call)
+            continue;
+        *at = call->wait_next;
+        pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
+        return true;
+    }
+    if (s->git.busy != call || !s->git.import)
+        return false;
+    session_cancel(s, s->git.import);
+    return true;
+}
+
+/* --- what was taken over */
+
+static void add_violation(struct command *command, const char *what, int64_t count)
+{
+    if (command->n_violations == COMMAND_VIOLATIONS_MAX)
+        return;
+    struct command_violation *v = &command->violations[command->n_violations++];
+    snprintf(v->what, sizeof v->what, "%s", what);
+    v->count = count;
+}
+
+/* Names are whatever a command chose. */
+static void name_dropped(struct str path, char out[sizeof((struct command_violation *)0)->what])
+{
+    int n = snprintf(out, sizeof((struct command_violation *)0)->what, "git:dropped:");
+    size_t room = sizeof((struct command_violation *)0)->what - 1 - (size_t)n;
+    const size_t tail = 18;
+    if (path.n <= room)
+        snprintf(out + n, room + 1, "%.*s", (int)path.n, path.p);
+    else
+        snprintf(out + n, room + 1, "%.*s...%.*s", (int)(room - tail - 3), path.p, (int)tail,
+                 path.p + path.n - tail);
+    for (char *at = out; *at; at++) {
+        if (*at < ' ' || *at > '~')
+            *at = '?';
+    }
+}
+
+static void take_dropped(struct command *command, const struct call *own)
+{
+    struct str rest = buf_str(&own->reply_body);
+    struct op_layer name;
+    int64_t told = 0;
+    for (; op_layer_next(&rest, &name) > 0; told++) {
+        char what[sizeof command->violations[0].what];
+        name_dropped(name.path, what);
+        add_violation(command, what, 1);
+    }
+    if (own->reply.git_import.dropped > told)
+        add_violation(command, "git:dropped", own->reply.git_import.dropped - told);
+    command->git_refused = own->reply.git_import.refused;
+}
+
+static void imported(struct call *own)
+{
+    struct call *call = own->front;
+    struct session *s = (struct session *)own->workplace;
+    struct command_after *after = &call->command->after;
+    if (!own->failed) {
+        take_dropped(call->command, own);
+    } else if (!after->failed) {
+        after->failed = true;
+        after->err = own->err;
+        /* By a code that says that it may be tried again. */
+        if (strcmp(own->err.reason, "git_locked") == 0)
+            after->err.code = ERR_SESSION_BUSY;
+    }
+    call_free(own);
+    give_turn_back(s);
+    command_after_go_on(call);
+}
+
+bool git_turn_after(struct call *call)
+{
+    struct session *s = (struct session *)call->workplace;
+    struct command *command = call->command;
+    if (s->git.busy != call)
+        return false;
+    if (!s->cell) {
+        give_turn_back(s);
+        return false;
+    }
+    struct call *own = s->git.import = own_call(s, OP_GIT_IMPORT, imported, call);
+    own->request.git_import = (struct op_git_import_request){
+        .root = (int64_t)own->path.root,
+        .path = call_path_text(own),
+        .tag = {command->layer_tag, strlen(command->layer_tag)},
+        .max_bytes = config_int(s->config, "commands.diskWrites"),
+        .discard = command->after.failed || command->ended_by == COMMAND_DISK_LIMIT,
+        .fsync = config_bool(s->config, "files.fsync"),
+    };
+    own->request_body = buf_str(&command->layers);
+    /* The command has ended in its time; this is not counted. */
+    call->deadline_ns = UINT64_MAX;
+    if (call->kill_ns)
+        call->kill_ns = clock_mono_ns() + IMPORT_NS;
+    session_send(s, own);
+    return true;
+}
+
+/* --- what was left behind */
+
+static bool has_leftovers(const char *store)
+{
+    FREE_AT_END char *path = mem_format("%s/" OP_LAYERS, store);
+    DIR *dir = opendir(path);
+    bool found = false;
+    for (struct dirent *d; dir && !found && (d = readdir(dir));)
+        found = d->d_name[0] != '.';
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+static void cleaned(struct call *own)
+{
+    struct session *s = (struct session *)own->workplace;
+    /* What could not be removed is tried again by the next one. */
+    call_free(own);
+    give_turn_back(s);
+}
+
+void git_turn_clean(struct session *s)
+{
+    struct err ignored;
+    const char *store = store_of(s);
+    if (!store || s->git.busy || s->git.cleaning || !has_leftovers(store) || lock(s, &ignored) != 0)
+        return;
+    s->git.cleaning = true;
+    struct call *own = own_call(s, OP_GIT_BEGIN, cleaned, NULL);
+    own->request.git_begin = (struct op_git_begin_request){own->path.root, call_path_text(own),
+                                                           STR("none")};
+    session_send(s, own);
+}

@@ -1,0 +1,372 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "work/git_files.h"
+#include "work/git_import.h"
+#include "work/git_index.h"
+
+#define ENTRIES_MAX 1000000
+#define DEPTH_MAX 64
+#define NAMES_MAX ((size_t)64 << 20)
+#define INDEX_MAX ((size_t)256 << 20)
+#define TEXT_MAX ((size_t)64 << 20)
+
+struct walk {
+    struct git_import *im;
+    struct git_layer *layer;
+    struct err *err;
+    char path[PATH_TEXT_MAX];
+    int depth;
+};
+
+/* With a cause for all the rest of its layer. */
+static bool is_told(const struct git_import *im, bool cause)
+{
+    return im->reply->dropped < OP_DROPPED_TOLD ||
+           (cause && im->reply->refused < OP_DROPPED_MAX - OP_DROPPED_TOLD);
+}
+
+void git_drop(struct git_import *im, struct git_layer *layer, const char *path, bool cause)
+{
+    bool first = cause && !layer->refused;
+    bool told = is_told(im, first);
+    im->reply->dropped++;
+    im->reply->refused += first;
+    layer->refused |= cause;
+    if (!told)
+        return;
+    FREE_AT_END char *whole = mem_format("%s/%s", layer->path, path);
+    struct op_layer name = {layer->of.root, {whole, strlen(whole)}};
+    if (op_is_relative_path(name.path))
+        op_layer_add(&im->w->body, &name);
+}
+
+static bool is_repository(void *arg, struct str path)
+{
+    const struct git_layer *layer = arg;
+    struct stat st;
+    FREE_AT_END char *head = mem_format("%.*s/HEAD", (int)path.n, path.p);
+    return git_file_stat(layer->git, head, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static struct git_name name_of(const struct walk *w, const char *path)
+{
+    return git_name_of((struct str){path, strlen(path)}, w->layer->hex, is_repository, w->layer);
+}
+
+/* A folder of which all or nothing is taken over loses what was found of it, and gets nothing more. */
+static void leave_group(struct git_layer *layer, const char *path, size_t group)
+{
+    for (size_t i = 0; i < layer->n; i++) {
+        struct git_change *c = &layer->changes[i];
+        if (c->group == group && strncmp(c->path, path, group) == 0)
+            c->kind = GIT_UNKNOWN;
+    }
+}
+
+static bool has_left_group(const struct git_layer *layer, const char *path, size_t group)
+{
+    for (size_t i = 0; group && i < layer->n; i++) {
+        const struct git_change *c = &layer->changes[i];
+        if (c->kind == GIT_UNKNOWN && c->group == group && strncmp(c->path, path, group) == 0)
+            return true;
+    }
+    return false;
+}
+
+static struct git_change *add(struct walk *w, const char *path, const struct git_name *name)
+{
+    struct git_layer *layer = w->layer;
+    if ((layer->n & (layer->n - 1)) == 0)
+        layer->changes = mem_grow(layer->changes, layer->n ? 2 * layer->n : 1,
+                                  sizeof *layer->changes);
+    struct git_change *c = &layer->changes[layer->n++];
+    *c = (struct git_change){.path = mem_dup(path), .kind = name->kind, .group = name->group};
+    if (has_left_group(layer, path, name->group))
+        c->kind = GIT_UNKNOWN;
+    return c;
+}
+
+/* What cannot be taken over. Without HEAD, the index and packed-refs the rest would not fit together. */
+static void refuse(struct walk *w, const char *path, const struct git_name *name)
+{
+    git_drop(w->im, w->layer, path,
+             name->kind == GIT_HEAD || name->kind == GIT_INDEX || name->kind == GIT_PACKED_REFS);
+    if (name->group) {
+        leave_group(w->layer, path, name->group);
+        add(w, path, name)->kind = GIT_UNKNOWN;
+    }
+}
+
+static int count(struct walk *w, int64_t bytes)
+{
+    struct git_import *im = w->im;
+    im->bytes += bytes;
+    if (++im->entries > ENTRIES_MAX || im->bytes > im->q->max_bytes)
+        return err_set(w->err, ERR_TOO_LARGE,
+                       "the command wrote more to git directories than can be taken over; nothing "
+                       "of it was");
+    return work_check_cancel(im->w, w->err);
+}
+
+/* --- removals */
+
+static bool is_no_loss(const struct git_name *name)
+{
+    return name->kind == GIT_DERIVED || name->kind == GIT_OBJECT || name->kind == GIT_PACK;
+}
+
+static void remove_file(struct walk *w, const char *path, const struct stat *st)
+{
+    struct git_name name = name_of(w, path);
+    if (is_no_loss(&name))
+        return;
+    if (S_ISREG(st->st_mode) && git_may_remove(&name))
+        add(w, path, &name)->remove = true;
+    else
+        refuse(w, path, &name);
+}
+
+/* The file, or all files in the folder, that is there; w->path holds its name and stays as it is. */
+static int remove_real(struct walk *w, size_t n)
+{
+    BUF_AT_END struct buf names = BUF_INIT(NAMES_MAX);
+    struct stat st;
+    if (git_file_stat(w->layer->git, w->path, &st) < 0)
+        return 0;
+    if (count(w, 0) < 0)
+        return -1;
+    if (!S_ISDIR(st.st_mode)) {
+        remove_file(w, w->path, &st);
+        return 0;
+    }
+    FD_AT_END int dir = beneath_open_child(w->layer->git, w->path);
+    if (dir < 0 || git_file_list(dir, &names) < 0 || w->depth >= DEPTH_MAX)
+        return err_set(w->err, ERR_TOO_LARGE, "`%s/%s` cannot be looked through", w->layer->path,
+                       w->path);
+    w->depth++;
+    int r = 0;
+    for (size_t at = 0; r == 0 && at < names.len; at += strlen(names.data + at) + 1) {
+        size_t length = strlen(names.data + at);
+        if (n + length + 2 > sizeof w->path)
+            break;
+        snprintf(w->path + n, sizeof w->path - n, "/%s", names.data + at);
+        r = remove_real(w, n + 1 + length);
+        w->path[n] = '\0';
+    }
+    w->depth--;
+    return r;
+}
+
+/* --- files */
+
+static bool is_as_there(const struct walk *w, struct str content)
+{
+    BUF_AT_END struct buf there = BUF_INIT(content.n + 1);
+    return git_file_read(w->layer->git, w->path, content.n, &there) == 0 &&
+           there.len == content.n && memcmp(buf_str(&there).p, content.p, content.n) == 0;
+}
+
+static const char *take_index(const struct walk *w, struct str content, struct buf *out,
+                              bool *ret_same)
+{
+    BUF_AT_END struct buf old = BUF_INIT(INDEX_MAX + 1);
+    buf_init(out, INDEX_MAX);
+    if (git_file_read(w->layer->git, w->path, INDEX_MAX, &old) < 0)
+        old.len = 0;
+    *ret_same = git_index_is_same(content, buf_str(&old), w->layer->hex);
+    return *ret_same ? NULL : git_index_take(content, buf_str(&old), w->layer->hex, out);
+}
+
+static bool is_packed_refs(const struct walk *w, struct str content)
+{
+    BUF_AT_END struct buf old = BUF_INIT(TEXT_MAX + 1);
+    if (git_file_read(w->layer->git, w->path, TEXT_MAX, &old) < 0)
+        old.len = 0;
+    return git_is_packed_refs(content, buf_str(&old), w->layer->hex);
+}
+
+/* Content that may be taken over, into *ret. 1: it is the same as before; -1: it may not. */
+static int judge(const struct walk *w, const struct git_name *name, struct buf *content,
+                 struct buf *ret)
+{
+    struct str bytes = buf_str(content);
+    bool same = is_as_there(w, bytes);
+    if (same || name->kind == GIT_UNKNOWN)
+        return same ? 1 : -1;
+    if (name->kind == GIT_INDEX) {
+        if (take_index(w, bytes, ret, &same))
+            return -1;
+        return same;
+    }
+    if (name->kind == GIT_PACKED_REFS ? !is_packed_refs(w, bytes)
+                                      : !name->check(bytes, w->layer->hex))
+        return -1;
+    *ret = *content;
+    *content = BUF_INIT(0);
+    return 0;
+}
+
+static int replace_folder(struct walk *w, size_t n)
+{
+    struct stat st;
+    bool folder = git_file_stat(w->layer->git, w->path, &st) == 0 && S_ISDIR(st.st_mode);
+    return folder ? remove_real(w, n) : 0;
+}
+
+static int take_object(struct walk *w, const struct git_name *name, const struct stat *st)
+{
+    struct stat there;
+    int r = git_file_stat(w->layer->git, w->path, &there);
+    /* What there is stays. */
+    if (r == 0 && S_ISREG(there.st_mode))
+        return 0;
+    if (r != -ENOENT)
+        refuse(w, w->path, name);
+    else
+        add(w, w->path, name)->mode = st->st_mode & 0444;
+    return 0;
+}
+
+static int take_file(struct walk *w, size_t n, const struct stat *st)
+{
+    struct git_name name = name_of(w, w->path);
+    struct stat there;
+    if (count(w, st->st_size) < 0)
+        return -1;
+    if (name.kind == GIT_DERIVED)
+        return 0;
+    if (name.kind == GIT_OBJECT || name.kind == GIT_PACK)
+        return take_object(w, &name, st);
+    BUF_AT_END struct buf content = BUF_INIT(INDEX_MAX + 1);
+    struct buf taken = BUF_INIT(0);
+    size_t max = name.kind == GIT_INDEX ? INDEX_MAX : TEXT_MAX;
+    int r = git_file_read(w->layer->upper, w->path, max, &content) < 0
+                ? -1
+                : judge(w, &name, &content, &taken);
+    bool is_there = git_file_stat(w->layer->git, w->path, &there) == 0;
+    if (r == 0 && is_there && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
+        r = -1;
+    if (r == 0 && replace_folder(w, n) < 0) {
+        buf_done(&taken);
+        return -1;
+    }
+    if (r != 0) {
+        buf_done(&taken);
+        if (r < 0)
+            refuse(w, w->path, &name);
+        return 0;
+    }
+    struct git_change *c = add(w, w->path, &name);
+    c->content = taken;
+    c->mode = (is_there && S_ISREG(there.st_mode) ? there.st_mode : st->st_mode) & 0666;
+    return 0;
+}
+
+/* --- the walk */
+
+static bool is_opaque(int dir)
+{
+    char value[4];
+    return fgetxattr(dir, "user.overlay.opaque", value, sizeof value) == 1 && value[0] == 'y';
+}
+
+/* Of a folder that was made anew nothing shows through that was there before. */
+static int remove_hidden(struct walk *w, int upper, size_t n)
+{
+    BUF_AT_END struct buf names = BUF_INIT(NAMES_MAX);
+    struct stat st;
+    int r = 0;
+    FD_AT_END int dir = n ? beneath_open_child(w->layer->git, w->path) : -1;
+    if (dir < 0 || git_file_list(dir, &names) < 0)
+        return 0;
+    for (size_t at = 0; r == 0 && at < names.len; at += strlen(names.data + at) + 1) {
+        const char *name = names.data + at;
+        size_t length = strlen(name);
+        if (n + length + 2 > sizeof w->path || fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            continue;
+        snprintf(w->path + n, sizeof w->path - n, "/%s", name);
+        r = remove_real(w, n + 1 + length);
+        w->path[n] = '\0';
+    }
+    return r;
+}
+
+static int look_into(struct walk *w, int upper, size_t n);
+
+static int look_at_folder(struct walk *w, int parent, const char *entry, size_t n)
+{
+    struct stat there;
+    struct git_name name = name_of(w, w->path);
+    FD_AT_END int dir = w->depth < DEPTH_MAX ? beneath_open_child(parent, entry) : -1;
+    if (count(w, 0) < 0)
+        return -1;
+    if (dir < 0) {
+        refuse(w, w->path, &name);
+        return 0;
+    }
+    /* A folder in the place of a file. */
+    if (git_file_stat(w->layer->git, w->path, &there) == 0 && !S_ISDIR(there.st_mode))
+        remove_file(w, w->path, &there);
+    else if (is_opaque(dir) && remove_hidden(w, dir, n) < 0)
+        return -1;
+    return look_into(w, dir, n);
+}
+
+static int look_at(struct walk *w, int dir, const char *entry, size_t n)
+{
+    struct stat st;
+    if (fstatat(dir, entry, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return 0;
+    if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0))
+        return remove_real(w, n);
+    if (S_ISDIR(st.st_mode))
+        return look_at_folder(w, dir, entry, n);
+    if (S_ISREG(st.st_mode))
+        return take_file(w, n, &st);
+    struct git_name name = name_of(w, w->path);
+    refuse(w, w->path, &name);
+    return count(w, 0);
+}
+
+static int look_into(struct walk *w, int upper, size_t n)
+{
+    BUF_AT_END struct buf names = BUF_INIT(NAMES_MAX);
+    int r = git_file_list(upper, &names);
+    if (r < 0)
+        return err_set(w->err, ERR_INTERNAL, "reading what was written to `%s/%s`: %s",
+                       w->layer->path, w->path, strerror(-r));
+    w->depth++;
+    for (size_t at = 0; r == 0 && at < names.len; at += strlen(names.data + at) + 1) {
+        const char *name = names.data + at;
+        size_t length = strlen(name);
+        size_t slash = n > 0;
+        if (n + slash + length + 1 > sizeof w->path) {
+            git_drop(w->im, w->layer, w->path, false);
+            continue;
+        }
+        snprintf(w->path + n, sizeof w->path - n, "%s%s", slash ? "/" : "", name);
+        r = look_at(w, upper, name, n + slash + length);
+        w->path[n] = '\0';
+    }
+    w->depth--;
+    return r;
+}
+
+int git_plan(struct git_import *im, struct git_layer *layer, struct err *err)
+{
+    struct walk *w = mem_zero(sizeof *w);
+    w->im = im;
+    w->layer = layer;
+    w->err = err;
+    int r = look_into(w, layer->upper, 0);
+    free(w);
+    return r;
+}
