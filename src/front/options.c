@@ -26,6 +26,8 @@ static const struct row rows[] = {
     {"pkg", OPTIONS_PLACE, AT(pkg), "DIR", "toolhost: the folder behind @pkg, read-only"},
     {"state", OPTIONS_PLACE, AT(state), "DIR", "toolhost: the folder behind @state"},
     {"cwd", OPTIONS_COMMAND, AT(cwd), "DIR", "where in the workspace it runs"},
+    {"raw", OPTIONS_COMMAND, AT(raw), NULL,
+     "a terminal gets all that it prints, what sets clipboard and title too"},
     {"agent", OPTIONS_IDENTITY | OPTIONS_COMMAND, AT(agent), "ID",
      "who calls; limits can depend on it"},
     {"run", OPTIONS_IDENTITY, AT(run), "ID", "toolhost: @state is this folder of --state"},
