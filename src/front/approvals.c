@@ -91,7 +91,7 @@ static int watch_turn(struct db *db, struct watching *w, struct err *err)
     w->seen = w->now;
     w->n_seen = w->n_now;
     w->now = old;
-    if (w->out.len && fd_write_all(STDOUT_FILENO, w->out.data, w->out.len) < 0)
+    if (w->out.len && front_put(buf_str(&w->out)) < 0)
         return err_set(err, ERR_INTERNAL, "nobody reads the output");
     w->out.len = 0;
     return 0;
@@ -284,5 +284,5 @@ int front_approvals(int argc, char *const *argv)
         log_error("%s", err.message);
         return err.code == ERR_INVALID_ARGUMENTS ? EXIT_USAGE : EXIT_TOOL_ERROR;
     }
-    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }

@@ -47,7 +47,7 @@ static int help(const struct verb *verb)
     BUF_AT_END struct buf out = BUF_INIT(16u << 10);
     buf_add_text(&out, verb->help);
     options_help(verb->options, &out);
-    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
 /* `ID`, `/approve ID` as one word or as two. */
@@ -91,7 +91,7 @@ static int write_rule(const struct approval *a, const struct options *o, const c
     struct str rule = {a->proposal, strlen(a->proposal)};
     buf_add_text(&out, "this rule is for always, in approved.json of the configuration folder:\n");
     approval_text_rule(rule, TEXT_WIDTH, &out);
-    if (fd_write_all(STDOUT_FILENO, out.data, out.len) < 0)
+    if (front_put(buf_str(&out)) < 0)
         return err_set(err, ERR_INTERNAL, "the rule could not be shown, so nothing was done");
     int answer = o->yes ? 1 : confirm();
     if (answer < 0)
@@ -130,7 +130,7 @@ static int decide(struct db *db, const struct verb *verb, const char *id, const 
     approval_text_state(&a, &out);
     buf_add_char(&out, '\n');
     approval_text_block(&a, TEXT_WIDTH, 1, &out);
-    fd_write_all(STDOUT_FILENO, out.data, out.len);
+    front_put(buf_str(&out));
     return 0;
 }
 

@@ -59,7 +59,7 @@ static void ring_clear(struct ring *ring)
 
 static void flush(struct showing *s)
 {
-    if (s->out.len && fd_write_all(STDOUT_FILENO, s->out.data, s->out.len) < 0)
+    if (s->out.len && front_put(buf_str(&s->out)) < 0)
         s->failed = true;
     s->out.failed = false;
     buf_reset(&s->out, OUT_MAX);
@@ -274,7 +274,7 @@ static int help(void)
     }
     buf_add_char(&out, '\n');
     options_help(all, &out);
-    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
 static const struct verb *find_verb(int argc, char *const *argv, struct err *err)

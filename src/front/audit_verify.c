@@ -10,15 +10,27 @@
 #include "base/fd.h"
 #include "base/json_out.h"
 #include "base/log.h"
+#include "base/shown.h"
+#include "front/front.h"
 #include "store/audit_verify.h"
 
 #define ANCHORS_MAX (64u << 20)
 #define OUT_MAX (1u << 20)
+#define GATE_SHOWN 200
 
 struct printing {
     struct buf out;
     bool json;
 };
+
+/* What a record says of itself, which anyone may have written. */
+static void add_gate(const struct verify_finding *f, struct buf *out)
+{
+    buf_add_text(out, " (gate ");
+    shown_line((struct str){f->gate, strlen(f->gate)}, GATE_SHOWN, out);
+    if (!f->seq)
+        buf_add_char(out, ')');
+}
 
 static void print_finding(void *arg, const struct verify_finding *f)
 {
@@ -42,12 +54,12 @@ static void print_finding(void *arg, const struct verify_finding *f)
             buf_addf(&p->out, ":%" PRIu64, f->line);
         buf_addf(&p->out, ": %s", f->text);
         if (f->gate && f->gate[0])
-            buf_addf(&p->out, " (gate %s%s", f->gate, f->seq ? "" : ")");
+            add_gate(f, &p->out);
         if (f->gate && f->gate[0] && f->seq)
             buf_addf(&p->out, ", record %" PRId64 ")", f->seq);
     }
     buf_add_char(&p->out, '\n');
-    fd_write_all(STDOUT_FILENO, p->out.data, p->out.len);
+    front_put(buf_str(&p->out));
 }
 
 static void print_report(struct printing *p, const struct verify_report *r)
@@ -73,7 +85,7 @@ static void print_report(struct printing *p, const struct verify_report *r)
             buf_addf(&p->out, ", %" PRIu64 " anchors found", r->anchors);
     }
     buf_add_char(&p->out, '\n');
-    fd_write_all(STDOUT_FILENO, p->out.data, p->out.len);
+    front_put(buf_str(&p->out));
 }
 
 static int read_anchors(const char *path, struct buf *out, struct err *err)

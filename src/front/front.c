@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/fd.h"
+#include "base/terminal.h"
 #include "dialect/dialects.h"
 #include "front/forward.h"
 #include "gate/state.h"
@@ -17,13 +19,22 @@ int front_usage_error(const struct err *err)
     return EXIT_USAGE;
 }
 
+int front_put(struct str text)
+{
+    if (!isatty(STDOUT_FILENO))
+        return fd_write_all(STDOUT_FILENO, text.p, text.n);
+    BUF_AT_END struct buf out = BUF_INIT(2 * text.n + TERMINAL_SEQUENCE_MAX);
+    terminal_filter(&(struct terminal){0}, text, &out);
+    return fd_write_all(STDOUT_FILENO, buf_str(&out).p, out.len);
+}
+
 int front_print(struct str answer)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
     if (answer.n && answer.p[0] == '"' &&
         json_parse(answer.p, answer.n, answer.n, JSON_STRICT, &doc, NULL) == 0)
         answer = json_str(yyjson_doc_get_root(doc));
-    if (fd_write_all(STDOUT_FILENO, answer.p, answer.n) < 0)
+    if (front_put(answer) < 0)
         return -1;
     bool ended = doc && answer.n && answer.p[answer.n - 1] == '\n';
     return ended ? 0 : fd_write_all(STDOUT_FILENO, "\n", 1);

@@ -43,6 +43,8 @@ int front_status_of(const struct call *call);
 /* Prints the error on standard error and returns EXIT_USAGE. */
 int front_usage_error(const struct err *err);
 
+/* On standard output. Where that is a terminal, what would do more than draw on it is left out (base/terminal.h). */
+int front_put(struct str text);
 /* One answer on standard output, with a line break. A string, which some dialects answer with, is printed
  * as the text it stands for. */
 int front_print(struct str answer);

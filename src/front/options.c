@@ -28,6 +28,8 @@ static const struct row rows[] = {
     {"cwd", OPTIONS_COMMAND, AT(cwd), "DIR", "where in the workspace it runs"},
     {"git", OPTIONS_COMMAND, AT(git), NULL,
      "it may write to git directories: commits, branches, fetched objects"},
+    {"raw", OPTIONS_COMMAND, AT(raw), NULL,
+     "a terminal gets all that it prints, what sets clipboard and title too"},
     {"agent", OPTIONS_IDENTITY | OPTIONS_COMMAND, AT(agent), "ID",
      "who calls; limits can depend on it"},
     {"run", OPTIONS_IDENTITY, AT(run), "ID", "toolhost: @state is this folder of --state"},

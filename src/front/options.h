@@ -14,7 +14,7 @@ enum option_set {
     OPTIONS_LISTING = 8,      /* --json */
     OPTIONS_FOLDER = 16,      /* --workspace alone */
     OPTIONS_DIALECT = 32,     /* --dialect alone */
-    OPTIONS_COMMAND = 64,     /* --cwd --git --agent --config */
+    OPTIONS_COMMAND = 64,     /* --cwd --git --agent --config --raw */
     OPTIONS_REST = 128,       /* what stands behind the options is not looked at */
     OPTIONS_SCOPE = 256,      /* how far a yes reaches: --session --always --yes */
     OPTIONS_WAITING = 512,    /* --all --watch */
@@ -42,6 +42,7 @@ struct options {
     bool all;
     bool watch;
     bool approver;
+    bool raw;
     const char *words[WORDS_MAX]; /* what is not an option */
     size_t n_words;
     const char *cwd;

@@ -21,10 +21,24 @@ struct explained {
     struct json_out steps;
 };
 
+static void add_shown(const char *text, struct buf *out)
+{
+    shown_line((struct str){text, strlen(text)}, WHY_SHOWN_MAX, out);
+}
+
+/* Names of rules and tools hold what was written in a configuration or a call. */
+static void add_column(const char *text, struct buf *out)
+{
+    BUF_AT_END struct buf shown = BUF_INIT(2 * WHY_SHOWN_MAX);
+    add_shown(text, &shown);
+    buf_addf(out, "  %-34s", buf_text(&shown) ? buf_text(&shown) : "");
+}
+
 static void add_step(void *arg, const struct policy_step *step)
 {
     struct explained *e = arg;
-    buf_addf(&e->text, "  %-34s %-14s ", step->rule, step->outcome);
+    add_column(step->rule, &e->text);
+    buf_addf(&e->text, " %-14s ", step->outcome);
     shown_line((struct str){step->why, strlen(step->why)}, WHY_SHOWN_MAX, &e->text);
     buf_add_char(&e->text, '\n');
     jo_open(&e->steps, '{');
@@ -95,20 +109,24 @@ static int print(const struct options *o, struct explained *e, int r, struct cal
         jo_close(&j, '}');
         buf_add_char(&e->text, '\n');
     } else {
-        if (!call->tool)
-            buf_addf(&e->text, "  %-34s %-14s this program has no such tool in the dialect %s\n",
-                     call->name, "is not there", call->dialect->name);
+        if (!call->tool) {
+            add_column(call->name, &e->text);
+            buf_addf(&e->text, " %-14s this program has no such tool in the dialect %s\n",
+                     "is not there", call->dialect->name);
+        }
         buf_addf(&e->text, "verdict: %s", word);
+        buf_add_text(&e->text, r == 0 ? " (" : ": ");
+        add_shown(r < 0                   ? err->message
+                  : call->verdict.rule[0] ? call->verdict.rule
+                                          : "no rule asks",
+                  &e->text);
         if (r == 0)
-            buf_addf(&e->text, " (%s)",
-                     call->verdict.rule[0] ? call->verdict.rule : "no rule asks");
+            buf_add_char(&e->text, ')');
         if (r == 0 && call->verdict.git)
             buf_add_text(&e->text, ", may write to git directories");
-        else
-            buf_addf(&e->text, ": %s", err->message);
         buf_add_char(&e->text, '\n');
     }
-    return fd_write_all(STDOUT_FILENO, e->text.data, e->text.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&e->text)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
 static int read_call(struct gate *gate, const struct options *o, struct call *call, struct err *err)
@@ -188,7 +206,7 @@ static int help(void)
                        "runs and nothing is counted.\n"
                        "reset forgets what was counted for rates and budgets.\n\n");
     options_help(OPTIONS, &out);
-    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
 /* Only looked at: whoever owns it goes on. */

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/terminal.h"
 #include "dialect/dialects.h"
 #include "front/front.h"
 #include "front/notice.h"
@@ -20,6 +21,9 @@
 #define EXIT_CANNOT_RUN 126
 #define EXIT_NOT_FOUND 127
 #define EXIT_OF_SIGNAL 128
+/* Of one piece of output, which is far shorter. */
+#define FILTERED_MAX ((size_t)64 << 20)
+#define FILTERED_KEPT (256u << 10)
 
 struct run {
     struct gate gate;
@@ -28,13 +32,38 @@ struct run {
     uv_signal_t term;
     int status;
     bool cut; /* nobody reads our output */
+    struct {
+        bool filtered; /* it goes to a terminal */
+        struct terminal terminal;
+        struct buf out;
+    } streams[COMMAND_STREAMS];
 };
+
+/* A command is not the user: it shall not set the clipboard, or type. */
+static void choose_filters(struct run *run, bool raw)
+{
+    run->streams[COMMAND_STDOUT].filtered = !raw && isatty(STDOUT_FILENO);
+    run->streams[COMMAND_STDERR].filtered = !raw && isatty(STDERR_FILENO);
+    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+        run->streams[i].out = BUF_INIT(FILTERED_MAX);
+}
+
+static struct str filtered(struct run *run, enum command_stream stream, struct str bytes)
+{
+    if (!run->streams[stream].filtered)
+        return bytes;
+    struct buf *out = &run->streams[stream].out;
+    buf_reset(out, FILTERED_KEPT);
+    terminal_filter(&run->streams[stream].terminal, bytes, out);
+    return buf_str(out);
+}
 
 static void print(struct call *call, enum command_stream stream, struct str bytes)
 {
     struct run *run = call->front;
     int fd = stream == COMMAND_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
-    if (fd_write_all(fd, bytes.p, bytes.n) == 0 || run->cut)
+    struct str passed = filtered(run, stream, bytes);
+    if (fd_write_all(fd, passed.p, passed.n) == 0 || run->cut)
         return;
     run->cut = true;
     pipeline_cancel(call, ERR_CANCELLED, "nobody reads its output");
@@ -131,6 +160,7 @@ static int run_command(const struct options *o, const struct gate_options *go)
 {
     struct err err;
     struct run run = {.status = EXIT_CANNOT_RUN};
+    choose_filters(&run, o->raw);
     if (gate_open(&run.gate, go, &err) < 0)
         return front_usage_error(&err);
     watch(&run, &run.interrupt, SIGINT);
@@ -155,6 +185,8 @@ static int run_command(const struct options *o, const struct gate_options *go)
     uv_close((uv_handle_t *)&run.interrupt, NULL);
     uv_close((uv_handle_t *)&run.term, NULL);
     gate_close(&run.gate);
+    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+        buf_done(&run.streams[i].out);
     return run.status;
 }
 
@@ -166,7 +198,9 @@ static int help(void)
         "usage: sandgate run [options] -- COMMAND [ARGUMENT…]\n\n"
         "Runs a command in a sandbox: it can change the workspace, sees the system's programs, "
         "and reaches\nno network. Its output and exit status are passed on; 126 and 127 say that "
-        "it could not be run or\nwas not found.\n\n");
+        "it could not be run or\nwas not found. On a terminal, what it prints can draw and "
+        "colour; sequences that set the\nclipboard or the title, or make the terminal answer, "
+        "are left out.\n\n");
     options_help(OPTIONS, &out);
     return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }

@@ -5,9 +5,13 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/shown.h"
 #include "front/front.h"
 #include "gate/state.h"
 #include "session/named.h"
+
+#define CREATED_SHOWN 100
+#define FOLDER_SHOWN 16384
 
 struct listing {
     bool json;
@@ -19,8 +23,11 @@ static void list_one(void *arg, const struct named *named, bool owned)
 {
     struct listing *l = arg;
     if (!l->json) {
-        buf_addf(l->out, "%s  %s  %s  %s\n", named->id, named->created, owned ? "in use" : "idle  ",
-                 named->workspace);
+        buf_addf(l->out, "%s  ", named->id);
+        shown_line((struct str){named->created, strlen(named->created)}, CREATED_SHOWN, l->out);
+        buf_add_text(l->out, owned ? "  in use  " : "  idle    ");
+        shown_line((struct str){named->workspace, strlen(named->workspace)}, FOLDER_SHOWN, l->out);
+        buf_add_char(l->out, '\n');
         return;
     }
     jo_open(&l->j, '{');
@@ -129,5 +136,5 @@ int front_session(int argc, char *const *argv)
             return err.code == ERR_INVALID_ARGUMENTS ? EXIT_USAGE : EXIT_TOOL_ERROR;
         }
     }
-    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }

@@ -310,7 +310,7 @@ static int help(void)
                  "usage: sandgate stats [--json]\n\n"
                  "Prints sums over all calls of all gates in the text format of Prometheus.\n\n");
     options_help(OPTIONS_LISTING, &out);
-    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
 static void close_db(struct db **db)
@@ -337,5 +337,5 @@ int front_stats(int argc, char *const *argv)
         log_error("%s", err.message);
         return EXIT_TOOL_ERROR;
     }
-    return fd_write_all(STDOUT_FILENO, p.out.data, p.out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&p.out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }

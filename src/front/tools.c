@@ -45,7 +45,7 @@ static int help(void)
                        "Lists the tools as a format's JSON, as text for people, or with everything "
                        "known of them (full).\n\n");
     options_help(OPTIONS_SHAPE, &out);
-    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
 int front_tools(int argc, char *const *argv)
@@ -72,5 +72,5 @@ int front_tools(int argc, char *const *argv)
         format_list(format, dialect, &j);
     }
     buf_add_char(&out, '\n');
-    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }

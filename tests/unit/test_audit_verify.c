@@ -347,13 +347,76 @@ static void recovery_hides_nothing(void **state)
     }
 }
 
+static bool is_told(const char *word)
+{
+    const struct findings *found = log_verify((struct str){0});
+    for (size_t i = 0; i < found->n; i++) {
+        if (strstr(found->bad[i].text, word))
+            return true;
+    }
+    return false;
+}
+
+static void run_gate(void)
+{
+    struct audit *audit = log_gate(&LARGE);
+    log_calls(audit, 2);
+    log_close(audit);
+}
+
+/* Whatever later gates write. Without the row that says so, the chain still does. */
+static void a_removed_database_is_told_for_good(void **state)
+{
+    (void)state;
+    struct err err;
+    struct db *db = NULL;
+    run_gate();
+    log_is_whole();
+    assert_int_equal(system("rm -f state.db*"), 0);
+    for (int i = 0; i < 3; i++) {
+        run_gate();
+        assert_true(is_told("made anew"));
+        assert_true(is_told("did not know the gate before"));
+    }
+    assert_int_equal(db_open(&db, folder_fd, false, &err), 0);
+    assert_int_equal(
+        db_step(db_statement(db, "DELETE FROM audit_head WHERE slot = '" DB_MADE_LATE "'")),
+        SQLITE_DONE);
+    db_close(db);
+    run_gate();
+    assert_false(is_told("made anew"));
+    assert_true(is_told("did not know the gate before"));
+}
+
+/* A database that was there before the last gates were. */
+static void an_older_database_is_told_for_good(void **state)
+{
+    (void)state;
+    run_gate();
+    assert_int_equal(system("mkdir older && cp state.db* older"), 0);
+    run_gate();
+    run_gate();
+    log_is_whole();
+    assert_int_equal(system("rm state.db* && cp older/* ."), 0);
+    assert_true(is_told("does not know this gate"));
+    for (int i = 0; i < 3; i++) {
+        run_gate();
+        assert_true(is_told("did not know the gate before"));
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, log_set_up, log_tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(any_damage_is_found), TEST(every_byte_counts),      TEST(copies_are_found),
-        TEST(a_kill_is_no_damage), TEST(recovery_hides_nothing),
+        TEST(any_damage_is_found),
+        TEST(every_byte_counts),
+        TEST(copies_are_found),
+        TEST(a_kill_is_no_damage),
+        TEST(recovery_hides_nothing),
+        TEST(a_removed_database_is_told_for_good),
+        TEST(an_older_database_is_told_for_good),
     };
     return cmocka_run_group_tests_name("audit_verify", tests, NULL, NULL);
 }

@@ -1,0 +1,31 @@
+/* Keeps a program's output from doing more to a terminal than to draw on it.
+ *
+ * Text, colours and cursor movement pass. What sets the clipboard, the title or another state of the terminal, or makes
+ * it answer as if the user had typed, is left out: strings (OSC, DCS, APC, PM, SOS), reports, window operations,
+ * printing, keyboard and mouse modes, resets. The rules are a list of what passes. The 8-bit forms count, as bytes
+ * and as UTF-8, and characters of UTF-8 stay whole. Output is filtered in pieces of any size; nothing of a sequence is
+ * written before all of it is known, so two streams on one terminal cannot complete each other's. */
+#ifndef SANDGATE_BASE_TERMINAL_H
+#define SANDGATE_BASE_TERMINAL_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define TERMINAL_SEQUENCE_MAX 128
+
+/* Begins as all zeros. */
+struct terminal {
+    uint8_t state;
+    uint8_t utf8_n;      /* bytes held of a character */
+    uint8_t utf8_length; /* that it has */
+    bool bel_ends;       /* the string at hand */
+    uint8_t n;           /* bytes held of a sequence; more than fit: it does not pass */
+    char utf8[4];
+    char sequence[TERMINAL_SEQUENCE_MAX];
+};
+
+/* Adds what passes to `out`; never more than is given and what was held before. */
+void terminal_filter(struct terminal *terminal, struct str bytes, struct buf *out);
+
+#endif
