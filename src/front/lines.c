@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -311,10 +312,13 @@ static void start_reading(struct lines *l)
     if (l->reading || l->input_ended || l->input_over)
         return;
     l->reading = true;
+    bool failed = false;
     if (l->in_file)
         uv_idle_start(&l->in.idle, read_file);
     else
-        uv_read_start(&l->in.stream, give_room, on_read);
+        failed = uv_read_start(&l->in.stream, give_room, on_read) < 0;
+    if (failed)
+        end_of_input(l);
 }
 
 void lines_stop(struct lines *l, const char *why)
@@ -361,6 +365,9 @@ static void send_out(struct lines *l)
             uv_poll_start(&l->writable, UV_WRITABLE, on_writable);
             l->write_waits = true;
             break;
+        } else if (errno == EAGAIN) {
+            /* The loop could not be told to watch it. */
+            (void)!poll(&(struct pollfd){l->out_fd, POLLOUT, 0}, 1, -1);
         } else if (errno != EINTR) {
             other_side_gone(l);
             return;
@@ -412,11 +419,14 @@ static void open_input(struct lines *l)
     uv_loop_t *loop = &l->gate->loop;
     uv_handle_type type = uv_guess_handle(l->in_fd);
     l->in_file = type != UV_NAMED_PIPE && type != UV_TTY && type != UV_TCP;
+    if (type == UV_TTY && uv_tty_init(loop, &l->in.tty, l->in_fd, 0) < 0) {
+        /* Read as a file without a descriptor: its end. */
+        l->in_file = true;
+        l->in_fd = -1;
+    }
     if (l->in_file) {
         uv_idle_init(loop, &l->in.idle);
-    } else if (type == UV_TTY) {
-        uv_tty_init(loop, &l->in.tty, l->in_fd, 0);
-    } else {
+    } else if (type != UV_TTY) {
         uv_pipe_init(loop, &l->in.pipe, 0);
         l->in_pipe = uv_pipe_open(&l->in.pipe, l->in_fd) == 0;
     }
