@@ -439,19 +439,18 @@ static void take_spill(struct running *r)
 
 static int watch(struct running *r, struct err *err)
 {
-    for (size_t i = 0; i < HANDLES; i++) {
-        int error = uv_poll_init(r->owner->loop, &r->polls[i], r->fds[i]);
+    int error = 0;
+    for (size_t i = 0; error == 0 && i < HANDLES; i++) {
+        error = uv_poll_init(r->owner->loop, &r->polls[i], r->fds[i]);
         if (error < 0)
-            return err_set(err, err_code_for(-error, ERR_INTERNAL), "watching a pipe: %s",
-                           strerror(-error));
+            break;
         r->polls[i].data = r;
         r->open_handles++;
         error = uv_poll_start(&r->polls[i], UV_READABLE, i == STATUS ? on_status : on_output);
-        if (error < 0)
-            return err_set(err, err_code_for(-error, ERR_INTERNAL), "watching a pipe: %s",
-                           strerror(-error));
     }
-    return 0;
+    return error == 0 ? 0
+                      : err_set(err, err_code_for(-error, ERR_INTERNAL), "watching a pipe: %s",
+                                strerror(-error));
 }
 
 static int begin(struct running *r, struct cell *cell, struct err *err)
@@ -465,7 +464,12 @@ static int begin(struct running *r, struct cell *cell, struct err *err)
         return -1;
     r->group = TAKE_PTR(c->next);
     c->ready_in = NULL;
-    return check_cpu(r, err) < 0 ? -1 : send_order(r, cell, &away, err);
+    if (check_cpu(r, err) == 0 && send_order(r, cell, &away, err) == 0)
+        return 0;
+    /* The first process that was made for it waits for another. */
+    c->next = TAKE_PTR(r->group);
+    c->ready_in = cell;
+    return -1;
 }
 
 void commands_start(struct commands *c, struct cell *cell, struct call *call)
