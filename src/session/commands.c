@@ -18,13 +18,10 @@
 #include "session/command_order.h"
 #include "session/command_pipes.h"
 
-/* How often a command is tried whose guarded files change at the same time. */
-#define STALE_MAX 5
+#define STALE_MAX 5 /* times that a command is tried whose guarded files change meanwhile */
 #define READ_BYTES (64u << 10)
-/* Of one stream in one go, before others get their turn. */
-#define READ_BURST 8
-/* What a user's pipe may hold. */
-#define PIPE_BYTES_MAX (1u << 20)
+#define READ_BURST 8              /* of one stream, before others get their turn */
+#define PIPE_BYTES_MAX (1u << 20) /* what a user's pipe may hold */
 
 enum { STATUS = COMMAND_STREAMS, HANDLES };
 
@@ -42,6 +39,7 @@ struct running {
     struct spill *spill;       /* NULL: nobody could read it */
     bool stopped;              /* somebody asked for its end */
     bool killed;
+    bool begun; /* what it gives back may be enough for another */
 };
 
 struct commands {
@@ -109,8 +107,9 @@ static void free_running(struct running *r)
         fd_closep(&r->fds[i]);
     remove_running(r);
     buf_done(&r->account);
+    bool begun = c && r->begun;
     free(r);
-    if (c)
+    if (begun)
         c->events->freed(c->arg);
 }
 
@@ -207,9 +206,10 @@ static bool has_ended(const struct ran *ran)
 /* It has not begun, because something is used up that others will give back. */
 static void delay(struct running *r, const struct err *err)
 {
-    struct commands *c = r->owner;
+    const struct commands *c = r->owner;
     struct call *call = TAKE_PTR(r->call);
     let_go(r, call->command);
+    r->begun = false;
     close_handles(r);
     c->events->delayed(c->arg, call, err);
 }
@@ -441,8 +441,7 @@ static int watch(struct running *r, struct err *err)
 {
     int error = 0;
     for (size_t i = 0; error == 0 && i < HANDLES; i++) {
-        error = uv_poll_init(r->owner->loop, &r->polls[i], r->fds[i]);
-        if (error < 0)
+        if ((error = uv_poll_init(r->owner->loop, &r->polls[i], r->fds[i])) < 0)
             break;
         r->polls[i].data = r;
         r->open_handles++;
@@ -489,6 +488,7 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
         not_begun(r, &err);
         return;
     }
+    r->begun = true;
     /* While it runs. */
     if (!c->once)
         commands_prepare(c, cell, call->workplace->config, &err);
