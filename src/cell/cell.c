@@ -397,7 +397,7 @@ int cell_order(struct cell *cell, const struct frame *frame, const struct frame_
     if (cell->dying)
         return err_set(err, ERR_INTERRUPTED, "the cell ended (%s)", cell->why);
     int r = cell->orders.first ? -EAGAIN : frame_send_fds(cell->control_fd, frame, fds);
-    if (is_full(r) && !(fds && fds->n)) {
+    if (is_full(r) && !fds) {
         queue_order(cell, frame);
         return 0;
     }

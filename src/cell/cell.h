@@ -34,7 +34,8 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
 int cell_send(struct cell *cell, const struct frame *frame, int body_fd, struct err *err);
 /* Sends what all cells were given since, in as few messages as possible. */
 void cell_flush(void);
-/* To the launcher, at once: FRAME_RUN, FRAME_STOP, FRAME_KILL. The descriptors stay the caller's. */
+/* To the launcher. The descriptors stay the caller's. Where its socket is full, a frame with `fds` (even none) is
+ * SESSION_BUSY, and one without goes as soon as there is room. */
 int cell_order(struct cell *cell, const struct frame *frame, const struct frame_fds *fds,
                struct err *err);
 /* Some call takes long: another thread of the worker is to take the next. */

@@ -29,6 +29,7 @@ struct forward {
     struct gate *gate;
     int fd;
     uv_poll_t poll;
+    int spare; /* given up for a connection that there is no other descriptor for, so that it can be closed */
     struct connection *connections;
     size_t count;
 };
@@ -61,12 +62,24 @@ static bool same_user(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && peer.uid == geteuid();
 }
 
+/* Left where it is, it would wake the loop again and again, and whoever it is would wait. */
+static void turn_away(struct forward *f)
+{
+    fd_closep(&f->spare);
+    int fd = accept4(f->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0)
+        close(fd);
+    f->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 static void on_connection(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
     struct forward *f = poll->data;
     FD_AT_END int fd = accept4(f->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+        turn_away(f);
     FD_AT_END int out = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (out < 0 || !same_user(fd) || f->count == CONNECTIONS_MAX)
         return;
@@ -112,6 +125,7 @@ int forward_listen(struct forward **ret, struct gate *gate, const struct named *
         return err_set(err, ERR_INTERNAL, "listening for session %s: %s", named->id, strerror(-r));
     f->gate = gate;
     f->fd = TAKE_FD(fd);
+    f->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     f->poll.data = f;
     uv_poll_start(&f->poll, UV_READABLE, on_connection);
     uv_unref((uv_handle_t *)&f->poll);
@@ -123,6 +137,7 @@ static void closed(uv_handle_t *handle)
 {
     struct forward *f = handle->data;
     close(f->fd);
+    fd_closep(&f->spare);
     free(f);
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -375,6 +376,9 @@ static void send_out(struct lines *l)
             uv_poll_start(&l->writable, UV_WRITABLE, on_writable);
             l->write_waits = true;
             break;
+        } else if (errno == EAGAIN) {
+            /* The loop could not be told to watch it. */
+            (void)!poll(&(struct pollfd){l->out_fd, POLLOUT, 0}, 1, -1);
         } else if (errno != EINTR) {
             l->out_error = errno == EPIPE || errno == ECONNRESET ? 0 : errno;
             other_side_gone(l);

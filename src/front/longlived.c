@@ -72,9 +72,11 @@ static void on_signal(uv_signal_t *handle, int signum)
 
 static void watch(struct longlived *s, uv_signal_t *handle, int signum)
 {
-    uv_signal_init(&s->gate.loop, handle);
+    /* Where that fails, the signal ends this process at once, and the kernel all that it started. */
+    if (uv_signal_init(&s->gate.loop, handle) < 0)
+        return;
     handle->data = s;
-    uv_signal_start(handle, on_signal, signum);
+    (void)uv_signal_start(handle, on_signal, signum);
     uv_unref((uv_handle_t *)handle);
 }
 
@@ -118,8 +120,10 @@ int longlived_run(const struct gate_options *options, const struct named *named,
     forward_close(s->forward);
     lines_free(s->lines);
     uv_close((uv_handle_t *)&s->grace, NULL);
-    uv_close((uv_handle_t *)&s->term, NULL);
-    uv_close((uv_handle_t *)&s->interrupt, NULL);
+    if (s->term.data)
+        uv_close((uv_handle_t *)&s->term, NULL);
+    if (s->interrupt.data)
+        uv_close((uv_handle_t *)&s->interrupt, NULL);
     gate_close(&s->gate);
     return status;
 }

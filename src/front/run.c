@@ -121,9 +121,11 @@ static void on_signal(uv_signal_t *handle, int signum)
 
 static void watch(struct run *run, uv_signal_t *handle, int signum)
 {
-    uv_signal_init(&run->gate.loop, handle);
+    /* Where that fails, the signal ends this process at once, and the kernel all that it started. */
+    if (uv_signal_init(&run->gate.loop, handle) < 0)
+        return;
     handle->data = run;
-    uv_signal_start(handle, on_signal, signum);
+    (void)uv_signal_start(handle, on_signal, signum);
     uv_unref((uv_handle_t *)handle);
 }
 
@@ -182,8 +184,10 @@ static int run_command(const struct options *o, const struct gate_options *go)
         uv_run(&run.gate.loop, UV_RUN_DEFAULT);
     notice_stop(&notice);
     prompt_stop(prompt);
-    uv_close((uv_handle_t *)&run.interrupt, NULL);
-    uv_close((uv_handle_t *)&run.term, NULL);
+    if (run.interrupt.data)
+        uv_close((uv_handle_t *)&run.interrupt, NULL);
+    if (run.term.data)
+        uv_close((uv_handle_t *)&run.term, NULL);
     gate_close(&run.gate);
     for (size_t i = 0; i < COMMAND_STREAMS; i++)
         buf_done(&run.streams[i].out);

@@ -212,6 +212,21 @@ static int open_keeper(struct gate *gate, const struct gate_options *o, struct e
     return 0;
 }
 
+/* Without it no cell that died would be heard of. */
+static int watch_children(struct gate *gate, struct err *err)
+{
+    int r = uv_signal_init(&gate->loop, &gate->child_signal);
+    if (r == 0) {
+        gate->child_signal.data = gate;
+        r = uv_signal_start(&gate->child_signal, on_child, SIGCHLD);
+    }
+    if (r < 0)
+        return err_set(err, err_code_for(-r, ERR_INTERNAL), "watching for processes that end: %s",
+                       uv_strerror(r));
+    uv_unref((uv_handle_t *)&gate->child_signal);
+    return 0;
+}
+
 static void wire(struct gate *gate)
 {
     struct pipeline *p = &gate->pipeline;
@@ -223,9 +238,6 @@ static void wire(struct gate *gate)
     p->runners[RUN_BUILTIN] = session_runner();
     p->runners[RUN_WORKER] = session_runner();
     p->runners[RUN_COMMAND] = session_runner();
-    uv_signal_init(&gate->loop, &gate->child_signal);
-    uv_signal_start(&gate->child_signal, on_child, SIGCHLD);
-    uv_unref((uv_handle_t *)&gate->child_signal);
 }
 
 int gate_open(struct gate *gate, const struct gate_options *options, struct err *err)
@@ -248,8 +260,10 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
         r = state_read_excludes(gate->config, &gate->excludes, err);
     if (r == 0)
         r = state_open(&gate->state_fd, err);
-    if (r == 0 && uv_loop_init(&gate->loop) < 0)
-        r = err_set(err, ERR_INTERNAL, "starting the event loop: %s", strerror(errno));
+    int looped = r == 0 ? uv_loop_init(&gate->loop) : 0;
+    if (looped < 0)
+        r = err_set(err, err_code_for(-looped, ERR_INTERNAL), "starting the event loop: %s",
+                    uv_strerror(looped));
     if (r < 0) {
         cell_unprepare();
         config_free(gate->config);
@@ -261,7 +275,9 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     record_init(&gate->record, NULL, AUDIT_SYNC_NONE);
     gate->record.stats = stats_new();
     wire(gate);
-    r = open_session(gate, options, err);
+    r = watch_children(gate, err);
+    if (r == 0)
+        r = open_session(gate, options, err);
     if (r == 0) {
         session_workplace(gate->session)->excludes = buf_str(&gate->excludes);
         /* The cell starts while state and log are opened and the first call is read. */
@@ -284,7 +300,8 @@ void gate_close(struct gate *gate)
     session_free(gate->session);
     cell_unprepare();
     pipeline_done(&gate->pipeline);
-    uv_close((uv_handle_t *)&gate->child_signal, NULL);
+    if (gate->child_signal.data)
+        uv_close((uv_handle_t *)&gate->child_signal, NULL);
     stats_free(TAKE_PTR(gate->record.stats));
     record_done(&gate->record);
     audit_close(gate->audit);

@@ -19,13 +19,10 @@
 #include "session/command_order.h"
 #include "session/command_pipes.h"
 
-/* How often a command is tried whose guarded files change at the same time. */
-#define STALE_MAX 5
+#define STALE_MAX 5 /* times that a command is tried whose guarded files change meanwhile */
 #define READ_BYTES (64u << 10)
-/* Of one stream in one go, before others get their turn. */
-#define READ_BURST 8
-/* What a user's pipe may hold. */
-#define PIPE_BYTES_MAX (1u << 20)
+#define READ_BURST 8              /* of one stream, before others get their turn */
+#define PIPE_BYTES_MAX (1u << 20) /* what a user's pipe may hold */
 
 enum { STATUS = COMMAND_STREAMS, HANDLES };
 
@@ -43,6 +40,7 @@ struct running {
     struct spill *spill;       /* NULL: nobody could read it */
     bool stopped;              /* somebody asked for its end */
     bool killed;
+    bool begun; /* what it gives back may be enough for another */
 };
 
 struct commands {
@@ -110,8 +108,9 @@ static void free_running(struct running *r)
         fd_closep(&r->fds[i]);
     remove_running(r);
     buf_done(&r->account);
+    bool begun = c && r->begun;
     free(r);
-    if (c)
+    if (begun)
         c->events->freed(c->arg);
 }
 
@@ -208,9 +207,10 @@ static bool has_ended(const struct ran *ran)
 /* It has not begun, because something is used up that others will give back. */
 static void delay(struct running *r, const struct err *err)
 {
-    struct commands *c = r->owner;
+    const struct commands *c = r->owner;
     struct call *call = TAKE_PTR(r->call);
     let_go(r, call->command);
+    r->begun = false;
     close_handles(r);
     c->events->delayed(c->arg, call, err);
 }
@@ -457,19 +457,17 @@ static void take_spill(struct running *r)
 
 static int watch(struct running *r, struct err *err)
 {
-    for (size_t i = 0; i < HANDLES; i++) {
-        int error = uv_poll_init(r->owner->loop, &r->polls[i], r->fds[i]);
-        if (error < 0)
-            return err_set(err, err_code_for(-error, ERR_INTERNAL), "watching a pipe: %s",
-                           strerror(-error));
+    int error = 0;
+    for (size_t i = 0; error == 0 && i < HANDLES; i++) {
+        if ((error = uv_poll_init(r->owner->loop, &r->polls[i], r->fds[i])) < 0)
+            break;
         r->polls[i].data = r;
         r->open_handles++;
         error = uv_poll_start(&r->polls[i], UV_READABLE, i == STATUS ? on_status : on_output);
-        if (error < 0)
-            return err_set(err, err_code_for(-error, ERR_INTERNAL), "watching a pipe: %s",
-                           strerror(-error));
     }
-    return 0;
+    return error == 0 ? 0
+                      : err_set(err, err_code_for(-error, ERR_INTERNAL), "watching a pipe: %s",
+                                strerror(-error));
 }
 
 static int begin(struct running *r, struct cell *cell, struct err *err)
@@ -483,7 +481,12 @@ static int begin(struct running *r, struct cell *cell, struct err *err)
         return -1;
     r->group = TAKE_PTR(c->next);
     c->ready_in = NULL;
-    return check_cpu(r, err) < 0 ? -1 : send_order(r, cell, &away, err);
+    if (check_cpu(r, err) == 0 && send_order(r, cell, &away, err) == 0)
+        return 0;
+    /* The first process that was made for it waits for another. */
+    c->next = TAKE_PTR(r->group);
+    c->ready_in = cell;
+    return -1;
 }
 
 void commands_start(struct commands *c, struct cell *cell, struct call *call)
@@ -503,6 +506,7 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
         not_begun(r, &err);
         return;
     }
+    r->begun = true;
     /* While it runs. */
     if (!c->once)
         commands_prepare(c, cell, call->workplace->config, &err);

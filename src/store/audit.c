@@ -94,6 +94,7 @@ void audit_unref(struct audit *a)
     buf_done(&a->pending);
     audit_calls_done(&a->open);
     audit_heads_done(&a->heads);
+    background_free(a->background);
     free(a);
 }
 
@@ -286,7 +287,11 @@ int audit_open(struct audit **ret_audit, uv_loop_t *loop, int state_fd,
     pthread_mutex_init(&a->disk, NULL);
     pthread_mutex_init(&a->notes, NULL);
     pthread_mutex_init(&a->anchors, NULL);
-    if (start(a, state_fd, err) < 0) {
+    int made = background_new(&a->background, loop);
+    if (made < 0)
+        err_set(err, ERR_SESSION_BUSY, "making room for work in the background: %s",
+                uv_strerror(made));
+    if (made < 0 || start(a, state_fd, err) < 0) {
         audit_unref(a);
         return -1;
     }
@@ -323,7 +328,7 @@ void audit_close(struct audit *a)
     a->syncing_head = a->written;
     audit_sync_ended(a, a->options.sync == AUDIT_SYNC_NONE ? 0 : audit_sync_file(a));
     if (a->syncing)
-        uv_cancel((uv_req_t *)&a->work);
+        background_cancel(&a->work);
     audit_note_close(a, stopped && !a->sync_error);
     audit_anchor_close(a);
     /* The file itself is closed with the last reference. */

@@ -26,9 +26,9 @@ static void warn_once(struct audit *a, const struct err *err)
     a->anchor_warned = true;
 }
 
-static void anchor_in_pool(uv_work_t *work)
+static void anchor_in_pool(void *arg)
 {
-    struct audit *a = work->data;
+    struct audit *a = arg;
     processor_any();
     pthread_mutex_lock(&a->anchors);
     a->anchor_result = hand_over(a, &a->anchoring_head, &a->anchor_error);
@@ -59,10 +59,9 @@ static void on_anchor_timer(uv_timer_t *timer)
     audit_anchor_next(timer->data);
 }
 
-static void anchor_left_pool(uv_work_t *work, int status)
+static void anchor_left_pool(void *arg)
 {
-    struct audit *a = work->data;
-    (void)status;
+    struct audit *a = arg;
     a->anchoring = false;
     if (!a->closing) {
         anchor_ended(a);
@@ -81,8 +80,9 @@ void audit_anchor_next(struct audit *a)
     a->anchoring = true;
     a->anchoring_head = a->noted;
     a->refs++;
-    a->anchor_work.data = a;
-    uv_queue_work(a->loop, &a->anchor_work, anchor_in_pool, anchor_left_pool);
+    a->anchor_work = (struct background_job){
+        .run = anchor_in_pool, .done = anchor_left_pool, .arg = a};
+    background_add(a->background, &a->anchor_work);
 }
 
 void audit_anchor_init(struct audit *a)
@@ -104,7 +104,7 @@ void audit_anchor_close(struct audit *a)
     if (a->options.anchor.argv) {
         /* Waits for one that is under way: the last line shall be the last head. */
         if (a->anchoring)
-            uv_cancel((uv_req_t *)&a->anchor_work);
+            background_cancel(&a->anchor_work);
         pthread_mutex_lock(&a->anchors);
         if (a->safe.seq && hand_over(a, &a->safe, &err) < 0)
             warn_once(a, &err);

@@ -50,9 +50,9 @@ static int write_note(struct audit *a, const struct audit_job *job, bool stopped
     return 0;
 }
 
-static void note_in_pool(uv_work_t *work)
+static void note_in_pool(void *arg)
 {
-    struct audit *a = work->data;
+    struct audit *a = arg;
     struct audit_job *job = &a->job;
     processor_any();
     pthread_mutex_lock(&a->notes);
@@ -80,10 +80,9 @@ static void note_ended(struct audit *a)
     audit_record_removed(a, job);
 }
 
-static void note_left_pool(uv_work_t *work, int status)
+static void note_left_pool(void *arg)
 {
-    struct audit *a = work->data;
-    (void)status;
+    struct audit *a = arg;
     a->noting = false;
     if (!a->closing) {
         note_ended(a);
@@ -103,8 +102,8 @@ void audit_note_start(struct audit *a)
         .head = a->safe, .settle = !a->settled, .max = a->crowded ? a->options.max_files : 0};
     a->noting = true;
     a->refs++;
-    a->note_work.data = a;
-    uv_queue_work(a->loop, &a->note_work, note_in_pool, note_left_pool);
+    a->note_work = (struct background_job){.run = note_in_pool, .done = note_left_pool, .arg = a};
+    background_add(a->background, &a->note_work);
 }
 
 int audit_note_again(struct audit *a)
@@ -135,7 +134,7 @@ void audit_note_close(struct audit *a, bool stopped)
 {
     struct err ignored; /* the next owner of the slot finds the head behind, not wrong */
     if (a->noting)
-        uv_cancel((uv_req_t *)&a->note_work);
+        background_cancel(&a->note_work);
     pthread_mutex_lock(&a->notes);
     struct audit_job job = {.head = a->safe, .settle = !a->settled};
     audit_unlink_removed(a);

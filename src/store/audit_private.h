@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "base/background.h"
 #include "base/clock.h"
 #include "store/audit.h"
 #include "store/audit_calls.h"
@@ -64,7 +65,8 @@ struct audit {
     bool syncing;
     bool closing;
     uv_timer_t timer;
-    uv_work_t work;
+    struct background *background;
+    struct background_job work;
     struct waiter *waiters;
     struct waiter **waiters_end;
 
@@ -78,7 +80,7 @@ struct audit {
     bool note_failed;
     struct err note_error;
     struct chain_head noted;
-    uv_work_t note_work;
+    struct background_job note_work;
     struct removed_file removed[REMOVED_MAX]; /* recorded; to be removed by the next job */
     size_t n_removed;
 
@@ -100,7 +102,7 @@ struct audit {
     struct err anchor_error;
     int anchor_result;
     uv_timer_t anchor_timer;
-    uv_work_t anchor_work;
+    struct background_job anchor_work;
 };
 
 /* audit.c */

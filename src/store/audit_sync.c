@@ -47,16 +47,16 @@ void audit_sync_ended(struct audit *a, int result)
     }
 }
 
-static void sync_in_pool(uv_work_t *work)
+static void sync_in_pool(void *arg)
 {
     processor_any();
-    audit_sync_file(work->data);
+    audit_sync_file(arg);
 }
 
-static void sync_left_pool(uv_work_t *work, int status)
+static void sync_left_pool(void *arg)
 {
-    struct audit *a = work->data;
-    (void)status; /* only audit_close cancels, and it has done the work itself */
+    struct audit *a = arg;
+    /* Only audit_close cancels, and it has done the work itself. */
     if (!a->closing)
         audit_sync_ended(a, a->disk_error);
     /* Not earlier: what the waiters just wrote shares the next one. */
@@ -74,8 +74,8 @@ static void sync_start(struct audit *a)
     a->syncing_to = a->flushed;
     a->syncing_head = a->written;
     a->refs++;
-    a->work.data = a;
-    uv_queue_work(a->loop, &a->work, sync_in_pool, sync_left_pool);
+    a->work = (struct background_job){.run = sync_in_pool, .done = sync_left_pool, .arg = a};
+    background_add(a->background, &a->work);
 }
 
 static bool batch_due(const struct audit *a)

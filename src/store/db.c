@@ -99,8 +99,25 @@ static bool is_full(int code)
     return code == ENOSPC || code == EDQUOT || code == EFBIG;
 }
 
+/* For lack of descriptors or memory, of which there may be more later. */
+static bool is_short(sqlite3 *handle)
+{
+    int code = sqlite3_errcode(handle);
+    int error = sqlite3_system_errno(handle);
+    return code == SQLITE_NOMEM || sqlite3_extended_errcode(handle) == SQLITE_IOERR_NOMEM ||
+           (code == SQLITE_CANTOPEN && (error == EMFILE || error == ENFILE || error == ENOMEM));
+}
+
 int db_error(struct db *db, struct err *err)
 {
+    if (is_short(db->handle)) {
+        err_set(err, ERR_SESSION_BUSY,
+                "`" NAME
+                "` in the state folder: no descriptors or no memory (%s), so nothing runs; "
+                "try again, or raise the limit of open files (ulimit -n)",
+                sqlite3_errmsg(db->handle));
+        return err_reason(err, "no_resources");
+    }
     switch (sqlite3_errcode(db->handle)) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -455,12 +472,13 @@ int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err)
                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
                             NULL);
     }
-    if (!db->handle) { /* not found, or no memory for it */
-        free(db);
-        return unusable(ENOENT, err);
-    }
-    if (r != SQLITE_OK)
-        r = db_error(db, err);
+    bool cut = n > 0 && (size_t)n >= room;
+    if (n <= 0)
+        r = err_set(err, err_code_for(errno, ERR_INTERNAL),
+                    "`" NAME "` cannot be opened: reading %s: %s; is /proc mounted?", link,
+                    strerror(errno));
+    else if (r != SQLITE_OK)
+        r = db->handle ? db_error(db, err) : unusable(cut ? ENAMETOOLONG : ENOMEM, err);
     else
         r = prepare(db, durable, err);
     if (r < 0) {
@@ -485,6 +503,10 @@ void db_close(struct db *db)
 {
     if (!db)
         return;
+    if (!db->handle) {
+        free(db);
+        return;
+    }
     db_rollback(db);
     for (size_t i = 0; i < db->n; i++)
         sqlite3_finalize(db->all[i].statement);

@@ -5,10 +5,8 @@ little memory. The cell lives on, other calls are answered, and no answer claims
 # timeout: 400
 
 import contextlib
-import json
 import os
 import pathlib
-import resource
 import subprocess
 
 import lib
@@ -20,15 +18,13 @@ BUSY = "SESSION_BUSY"
 
 
 class Limited(Gate):
-    """A gate that is started with limits: {resource.RLIMIT_NOFILE: 64} for both the soft and the hard one."""
+    """A gate that is started with limits, as `ulimit` names them, and in a control group."""
 
     def __init__(self, place, limits=None, group=None):
         words = [f"ulimit -{letter} {value}" for letter, value in (limits or {}).items()]
-        if group:
-            words.append(f"echo $$ >{group}")
-        script = "; ".join([*words, 'exec "$0" "$@"'])
-        wrapper = place.form.write(place.form.base / f"{place.home.name}.sh", f"#!/bin/bash\n{script}\n")
-        wrapper.write_text("#!/bin/bash\n" + "; ".join([*words, f'exec {place.form.binary} "$@"']) + "\n")
+        words += [f"echo $$ >{group}"] if group else []
+        text = "\n".join(["#!/bin/bash", *words, f'exec {place.form.binary} "$@"', ""])
+        wrapper = place.form.write(place.form.base / f"{place.home.name}.sh", text)
         wrapper.chmod(0o755)
         super().__init__(place.form, *place.options, workspace=place.workspace, state=place.home, binary=wrapper)
 
@@ -71,7 +67,201 @@ def cancels(form):
         expect_error(gate.wait(other), "CANCELLED")
 
 
-CASES = [(case.__doc__, case) for case in (cancels,)]
+def deep_write(form):
+    """a write 100 folders deep, with 64 descriptors: an error that may be tried again, and the cell lives on"""
+    place = Place(form, "deep")
+    with Limited(place, {"n": 64}) as gate:
+        form.write(place.workspace / "near", "near\n")
+        gate.ok("read_file", path="near")
+        cell = gate.cell()
+        error = gate.refused(BUSY, "write_file", path="d/" * 100 + "file", content="x")
+        check(error["retryable"] is True and "ulimit -n" in error["message"], error)
+        check(gate.ok("read_file", path="near")["content"] == "near\n", "the next call works")
+        gate.ok("write_file", path="one/two/three", content="x")
+        check(gate.cell() == cell, "the cell is the same")
+
+
+def deep_list(form):
+    """lists and searches that cannot see everything fail, or say so"""
+    place = Place(form, "lists")
+    with form.acting():
+        deep = place.workspace
+        for _ in range(120):
+            deep /= "d"
+            deep.mkdir()
+        (deep / "file").write_text("needle\n")
+        (place.workspace / "top").write_text("needle\n")
+    with Limited(place, {"n": 64}) as gate:
+        gate.refused(BUSY, "list_files", path=".", recursive=True)
+        gate.refused(BUSY, "search", pattern="needle")
+        check(len(gate.ok("list_files", path=".")["entries"]) == 2, "what needs less is listed")
+    with place.gate() as gate:
+        check(len(gate.ok("list_files", path=".", recursive=True)["entries"]) == 122, "all of it")
+        check(len(gate.ok("search", pattern="needle")["matches"]) == 2, "all of it")
+
+
+def large_content(form):
+    """content that goes as a descriptor, where the worker or the gate has few of them"""
+    place = Place(form, "large")
+    with Limited(place, {"n": 48}) as gate:
+        text = "x" * 300000
+        for i in range(20):
+            result = gate.call("write_file", path=f"f{i}", content=text)
+            check(result["ok"] or result["error"]["retryable"], result)
+        gate.ok("write_file", path="small", content="x")
+        check((place.workspace / "small").read_text() == "x", "the next call works")
+
+
+def many_commands(form):
+    """256 commands at once with 1,024, 128 and 96 descriptors: all of them run, some later"""
+    for limit in (1024, 128, 96):
+        place = Place(form, f"many{limit}")
+        with Limited(place, {"n": limit}) as gate:
+            calls = [gate.line("run_command", {"command": f"echo {i}", "timeout_ms": 120000}, f"c{i}") for i in range(256)]
+            gate.send_raw(b"".join(line for _, line in calls))
+            for i, (call, _) in enumerate(calls):
+                result = gate.wait(call, seconds=120)
+                check(result["ok"] and result["result"]["stdout"] == f"{i}\n", f"command {i} of 256 with {limit}: {lib.short(result)}")
+
+
+def waiting_commands(form):
+    """commands that wait for room can be cancelled, and their time limit holds"""
+    place = Place(form, "wait")
+    with form.acting():
+        os.mkfifo(place.workspace / "go")
+    with Limited(place, {"n": 96}) as gate:
+        calls = [gate.line("run_command", {"command": "read x <go"}, f"c{i}") for i in range(60)]
+        gate.send_raw(b"".join(line for _, line in calls))
+        late = gate.send("run_command", command="echo never", timeout_ms=300)
+        error = expect_error(gate.wait(late), "TIMEOUT")
+        check("room" in error["message"], error)
+        gate.send_raw(b"".join(b'{"cancel":"%s"}\n' % call.encode() for call, _ in calls))
+        for call, _ in calls:
+            expect_error(gate.wait(call), "CANCELLED")
+        check(ran.output(gate, "echo next") == "next\n", "the next command runs")
+
+
+def no_room_at_all(form):
+    """where no command can ever start, it is told so, with what to do"""
+    place = Place(form, "none")
+    with Limited(place, {"n": 44}) as gate:
+        result = gate.call("run_command", command="echo x", seconds=30)
+        if not result["ok"] and "error" in result:
+            check(result["error"]["retryable"] is True, result)
+        check(gate.call("list_files", path=".")["ok"], "files still work")
+
+
+def memory(form):
+    """little memory for data: the cell starts, and what does not fit is an error"""
+    place = Place(form, "memory")
+    with Limited(place, {"d": 200000}) as gate:
+        gate.ok("write_file", path="a", content="x")
+        check(ran.output(gate, "echo x") == "x\n", "a command runs")
+
+
+def no_proc(form):
+    """without /proc: an error, not a crash"""
+    env = lib.environment(form.folder("noproc-home", 0o700))
+    script = 'mount -t tmpfs none /proc && exec "$0" "$@"'
+    for words in (["stats"], ["audit", "verify"], ["approvals"]):
+        done = subprocess.run(
+            ["unshare", "-rm", "sh", "-c", script, str(form.binary), *words],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=lib.SECONDS,
+            **form.identity(),
+        )
+        check(done.returncode > 0 and "/proc" in done.stderr, f"{words}: {done.returncode} {done.stderr}")
+
+
+@contextlib.contextmanager
+def pids_group(most):
+    """A control group for this many processes and threads; None where there is none to be had."""
+    for top in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup"):
+        folder = pathlib.Path(top) / f"sandgate-test-{os.getpid()}-{most}"
+        try:
+            folder.mkdir()
+            (folder / "pids.max").write_text(str(most))
+        except OSError:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+            continue
+        try:
+            yield folder / "cgroup.procs"
+        finally:
+            # The gate makes groups of its own in it.
+            inside = [path for path, _, _ in os.walk(folder, topdown=False)]
+            for path in inside:
+                procs = pathlib.Path(path) / "cgroup.procs"
+                wait_until(lambda procs=procs: not procs.exists() or not procs.read_text(), "the group is empty")
+                with contextlib.suppress(FileNotFoundError):
+                    os.rmdir(path)
+        return
+    yield None
+
+
+def check_answers(gate, most):
+    """Each call is answered, by what it does or by an error that may be tried again."""
+    for i in range(3):
+        for result in (
+            gate.call("write_file", path=f"f{i}", content="x"),
+            gate.call("search", pattern="x"),
+            gate.call("run_command", command="echo x", timeout_ms=4000, seconds=30),
+        ):
+            check(result.get("ok") or result["error"]["retryable"], f"with {most} processes: {result}")
+    check(gate.process.poll() is None, f"the gate ended with {most} processes: {gate.said()}")
+
+
+def few_processes(form):
+    """few processes and threads, in a control group or of a user: each call is answered, and the gate lives"""
+    for most in (3, 4, 5, 6, 7, 8, 9, 10, 12, 16):
+        place = Place(form, f"pids{most}", {"audit": {"sync": "always"}})
+        if not form.is_root:
+            with Limited(place, {"u": most}) as gate:
+                check_answers(gate, most)
+            continue
+        with pids_group(most) as group:
+            check(group, "no control group for processes can be made here")
+            with Limited(place, group=group) as gate:
+                check_answers(gate, most)
+
+
+def long_account(form):
+    """a command that makes 16 protected names of control characters: its outcome comes whole"""
+    program = """
+names = [chr(i) * 60 for i in range(14, 26)] + [f"{i}{chr(0x20ac) * 25}" for i in range(4)]
+for name in names:
+    open(name, "w").close()
+print("made")
+"""
+    names = [chr(i) * 60 for i in range(14, 26)] + [f"{i}{chr(0x20ac) * 25}" for i in range(4)]
+    place = Place(form, "account", {"files": {"protected": names}})
+    form.write(place.workspace / "make.py", program)
+    with place.gate() as gate:
+        value = gate.ok("run_command", argv=[ran.PYTHON, "make.py"])
+        check(value["stdout"] == "made\n" and value["exit_code"] == 0, value)
+        wanted = [f"created:{name[:52]}…" for name in names[:12]] + [f"created:{name[:18]}…" for name in names[12:]]
+        check([v["call"] for v in value["violations"]] == wanted, value["violations"])
+
+
+CASES = [
+    (case.__doc__, case)
+    for case in (
+        cancels,
+        deep_write,
+        deep_list,
+        large_content,
+        many_commands,
+        waiting_commands,
+        no_room_at_all,
+        memory,
+        long_account,
+        no_proc,
+        few_processes,
+    )
+]
 
 if __name__ == "__main__":
     lib.run_cases(CASES)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -218,6 +219,31 @@ static void more_descriptors_than_one_leave_nothing_behind(void **state)
         close(fds[i]);
 }
 
+/* The frame arrives, and says that its descriptor did not: that is no breach. */
+static void a_descriptor_without_room_is_told(void **state)
+{
+    (void)state;
+    FD_AT_END int file = memory_file("x");
+    struct rlimit before;
+    struct frame got;
+    struct frame_fds fds;
+    int passed = -1;
+    assert_int_equal(frame_send(gate, &sample, file), 0);
+    assert_int_equal(frame_send(gate, &sample, file), 0);
+    FD_AT_END int lowest = open("/", O_PATH | O_CLOEXEC);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit none = {(rlim_t)lowest, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int one = frame_receive(cell, buffer, 0, &got, &passed);
+    int several = frame_receive_fds(cell, buffer, &got, &fds);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(one, 1);
+    assert_int_equal(passed, FRAME_FD_LOST);
+    assert_int_equal(several, 1);
+    assert_true(fds.lost && fds.n == 0);
+    assert_same(&sample, &got);
+}
+
 static void a_bad_frame_leaves_no_descriptor(void **state)
 {
     (void)state;
@@ -398,6 +424,7 @@ int main(void)
         TEST(a_descriptor_nobody_wants_is_closed),
         TEST(more_descriptors_than_one_leave_nothing_behind),
         TEST(a_bad_frame_leaves_no_descriptor),
+        TEST(a_descriptor_without_room_is_told),
         TEST(several_frames_in_one_message),
         TEST(a_frame_of_another_length_is_refused),
         TEST(a_spoiled_header_is_refused),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cell/order.h"
+#include "cell/violations.h"
 #include "base/mem.h"
 #include "random.h"
 
@@ -173,6 +174,80 @@ static void accounts_that_break_the_rules_are_refused(void **state)
     assert_int_equal(ran_read(&wrong, &ran, &none, &err), -1);
 }
 
+/* The worst that its producer can make: every text full, every character one that takes six bytes, every number as
+ * long as it gets. */
+static void the_longest_account_fits(void **state)
+{
+    (void)state;
+    static const int bytes[] = {'\x01', '"', '\xff', 'x'};
+    struct err texts;
+    memset(texts.message, '\x01', sizeof texts.message);
+    memset(texts.reason, '\x01', sizeof texts.reason);
+    struct ran sent = {
+        .kind = RAN_KIND_END - 1,
+        .status = 0xffff,
+        .error = 4095,
+        .message = {texts.message, sizeof texts.message},
+        .rule = {texts.reason, sizeof texts.reason},
+        .user_ms = INT64_MAX,
+        .system_ms = INT64_MAX,
+        .peak_memory = INT64_MAX,
+        .written = INT64_MAX,
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bytes); i++) {
+        struct violations v = {0};
+        for (int k = 0; k < 2 * VIOLATIONS_MAX; k++) {
+            char name[500];
+            memset(name, bytes[i], sizeof name);
+            name[0] = (char)('A' + k);
+            name[sizeof name - 1] = '\0';
+            violations_count(&v, name);
+        }
+        for (size_t k = 0; k < VIOLATIONS_MAX; k++)
+            v.seen[k].count = UINT32_MAX;
+        BUF_AT_END struct buf list = BUF_INIT(RAN_BYTES_MAX);
+        BUF_AT_END struct buf head = BUF_INIT(RAN_BYTES_MAX);
+        BUF_AT_END struct buf message = BUF_INIT(RAN_BYTES_MAX);
+        struct json_out j = {.out = &list};
+        violations_write(&v, &j);
+        j = (struct json_out){.out = &head};
+        ran_write(&sent, buf_str(&list), &j);
+        frame_add(&message, &(struct frame){.type = FRAME_RAN, .head = buf_str(&head)});
+        assert_false(message.failed || head.failed || list.failed);
+        struct frame frame;
+        struct ran got;
+        struct err err;
+        JSON_AT_END yyjson_doc *doc = NULL;
+        assert_int_equal(frame_parse(message.data, message.len, &frame), 0);
+        if (ran_read(&frame, &got, &doc, &err) < 0)
+            fail_msg("%s", err.message);
+        assert_int_equal(yyjson_arr_size(got.violations), VIOLATIONS_MAX + 1);
+    }
+}
+
+static void names_are_cut_between_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *kept;
+    } cases[] = {
+        {"short", "short"},
+        {"123456789 123456789 123456789 123456789 123456789 123456789 123",
+         "123456789 123456789 123456789 123456789 123456789 123456789 123"},
+        {"123456789 123456789 123456789 123456789 123456789 123456789 1234",
+         "123456789 123456789 123456789 123456789 123456789 123456789 …"},
+        {"123456789 123456789 123456789 123456789 123456789 12345678\xe2\x82\xac\xe2\x82\xac",
+         "123456789 123456789 123456789 123456789 123456789 12345678…"},
+        {"\xff\xc3x", "?\?x"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct violations v = {0};
+        violations_count(&v, cases[i].name);
+        assert_string_equal(v.seen[0].call, cases[i].kept);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +256,8 @@ int main(void)
         cmocka_unit_test(an_order_that_is_too_long_is_not_sent),
         cmocka_unit_test(an_account_arrives_as_it_was_sent),
         cmocka_unit_test(accounts_that_break_the_rules_are_refused),
+        cmocka_unit_test(the_longest_account_fits),
+        cmocka_unit_test(names_are_cut_between_characters),
     };
     return cmocka_run_group_tests_name("order", tests, NULL, NULL);
 }
