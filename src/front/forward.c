@@ -105,17 +105,18 @@ static int listen_at(const struct named *named)
 int forward_listen(struct forward **ret, struct gate *gate, const struct named *named,
                    struct err *err)
 {
-    FD_AT_END int fd = listen_at(named);
-    FREE_AT_END struct forward *f = mem_zero(sizeof *f);
-    int r = fd < 0 ? -errno : uv_poll_init(&gate->loop, &f->poll, fd);
-    if (r < 0)
-        return err_set(err, ERR_INTERNAL, "listening for session %s: %s", named->id, strerror(-r));
+    int fd = listen_at(named);
+    if (fd < 0)
+        return err_set(err, ERR_INTERNAL, "listening for session %s: %s", named->id,
+                       strerror(errno));
+    struct forward *f = mem_zero(sizeof *f);
     f->gate = gate;
-    f->fd = TAKE_FD(fd);
+    f->fd = fd;
+    uv_poll_init(&gate->loop, &f->poll, fd);
     f->poll.data = f;
     uv_poll_start(&f->poll, UV_READABLE, on_connection);
     uv_unref((uv_handle_t *)&f->poll);
-    *ret = TAKE_PTR(f);
+    *ret = f;
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/awake.h"
@@ -315,12 +316,10 @@ static void start_reading(struct lines *l)
     if (l->reading || l->input_ended || l->input_over)
         return;
     l->reading = true;
-    int r = l->in_file ? uv_idle_start(&l->in.idle, read_file)
-                       : uv_read_start(&l->in.stream, give_room, on_read);
-    if (r < 0) {
-        l->in_error = -r;
-        end_of_input(l);
-    }
+    if (l->in_file)
+        uv_idle_start(&l->in.idle, read_file);
+    else
+        uv_read_start(&l->in.stream, give_room, on_read);
 }
 
 void lines_stop(struct lines *l, const char *why)
@@ -424,21 +423,26 @@ static void open_input(struct lines *l)
 {
     uv_loop_t *loop = &l->gate->loop;
     uv_handle_type type = uv_guess_handle(l->in_fd);
-    /* Reading what is of no known kind could wait, and everybody with it. */
-    int r = type == UV_UNKNOWN_HANDLE ? UV_EINVAL : 0;
-    l->in_pipe = type == UV_NAMED_PIPE || type == UV_TCP;
-    if (l->in_pipe) {
-        uv_pipe_init(loop, &l->in.pipe, 0);
-        r = uv_pipe_open(&l->in.pipe, l->in_fd);
-    } else if (type != UV_TTY || (r = uv_tty_init(loop, &l->in.tty, l->in_fd, 0)) < 0) {
+    l->in_file = type != UV_NAMED_PIPE && type != UV_TTY && type != UV_TCP;
+    if (l->in_file) {
         uv_idle_init(loop, &l->in.idle);
-        l->in_file = true;
+    } else if (type == UV_TTY) {
+        uv_tty_init(loop, &l->in.tty, l->in_fd, 0);
+    } else {
+        uv_pipe_init(loop, &l->in.pipe, 0);
+        l->in_pipe = uv_pipe_open(&l->in.pipe, l->in_fd) == 0;
     }
     l->in.handle.data = l;
-    if (r < 0) {
-        l->in_error = -r;
-        l->input_ended = l->input_over = true;
-    }
+}
+
+/* What is read as a file because nothing could be found out about it could wait, and everybody with it. */
+static void refuse_unknown(struct lines *l)
+{
+    struct stat st;
+    if (!l->in_file || fstat(l->in_fd, &st) < 0 || !(S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode)))
+        return;
+    l->in_error = EINVAL;
+    l->input_ended = l->input_over = true;
 }
 
 struct lines *lines_start(struct gate *gate, const struct lines_user *user, void *self, int in_fd,
@@ -462,6 +466,7 @@ struct lines *lines_start(struct gate *gate, const struct lines_user *user, void
     buf_init(&l->out, l->max_answer);
     awake_reset(&l->awake);
     open_input(l);
+    refuse_unknown(l);
     uv_handle_type out = uv_guess_handle(out_fd);
     l->out_polls = (out == UV_NAMED_PIPE || out == UV_TCP) && fd_set_nonblock(out_fd) == 0 &&
                    uv_poll_init(&gate->loop, &l->writable, out_fd) == 0;

@@ -435,12 +435,8 @@ int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err)
                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
                             NULL);
     }
-    if (!db->handle) { /* not found, or no memory for it */
-        free(db);
-        return unusable(ENOENT, err);
-    }
     if (r != SQLITE_OK)
-        r = db_error(db, err);
+        r = db->handle ? db_error(db, err) : unusable(ENOENT, err);
     else
         r = prepare(db, durable, err);
     if (r < 0) {
