@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/processor.h"
+#include "front/lines_ids.h"
 
 #define CHUNK (64u << 10)
 /* Buffers up to this size are kept for the next answer. */
@@ -58,7 +59,7 @@ struct lines {
     struct buf held;    /* lines that were read but have to wait */
     bool skipping;      /* the rest of a line that was too long */
     struct awake awake; /* for the next line */
-    struct lines_call *by_id[256];
+    struct lines_ids ids;
 
     struct lines_call *calls;
     struct buf out;
@@ -106,43 +107,16 @@ struct lines_call *lines_calls(const struct lines *l)
     return l->calls;
 }
 
-/* Where a call with this name is kept. */
-static struct lines_call **by_id(struct lines *l, const char *id_json)
-{
-    uint32_t hash = 0;
-    for (; *id_json; id_json++)
-        hash = hash * 31 + (unsigned char)*id_json;
-    return &l->by_id[hash % ARRAY_LEN(l->by_id)];
-}
-
 struct lines_call *lines_find(struct lines *l, const char *id_json)
 {
-    struct lines_call *c = *by_id(l, id_json);
-    while (c && strcmp(c->id_json, id_json) != 0)
-        c = c->next_by_id;
-    return c;
-}
-
-static void keep_by_id(struct lines *l, struct lines_call *c)
-{
-    struct lines_call **at = by_id(l, c->id_json);
-    c->next_by_id = *at;
-    *at = c;
-}
-
-static void forget_by_id(struct lines *l, struct lines_call *c)
-{
-    struct lines_call **at = by_id(l, c->id_json);
-    while (*at != c)
-        at = &(*at)->next_by_id;
-    *at = c->next_by_id;
+    return lines_ids_find(&l->ids, id_json);
 }
 
 void lines_submit(struct lines *l, struct lines_call *c)
 {
     c->lines = l;
     if (c->id_json)
-        keep_by_id(l, c);
+        lines_ids_keep(&l->ids, c);
     c->next = l->calls;
     if (l->calls)
         l->calls->prev = c;
@@ -155,7 +129,7 @@ void lines_drop(struct lines_call *c)
 {
     struct lines *l = c->lines;
     if (c->id_json)
-        forget_by_id(l, c);
+        lines_ids_forget(&l->ids, c);
     if (c->next)
         c->next->prev = c->prev;
     if (c->prev)
