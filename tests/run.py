@@ -45,9 +45,8 @@ SANITIZED_TESTS = {
             "race", "search_load", "sessions", "stream",
         )),
     ],
-    "thread": [
-        *(f"e2e/{name}.py" for name in ("commands", "commands_stop", "long_replies", "search_load", "sessions", "stream")),
-    ],
+    # Its vfork is a fork, in which a program that cannot be started is not told apart: no commands.py.
+    "thread": [f"e2e/{name}.py" for name in ("commands_stop", "sessions", "stream")],
 }
 
 

@@ -62,8 +62,8 @@ const char *__asan_default_options(void)
 
 const char *__tsan_default_options(void)
 {
-    /* The cell's helper forks the launcher, and that the worker, which starts threads. */
-    return "die_after_fork=0";
+    /* The cell's helper forks the launcher, and that the worker, which starts threads. They end with it. */
+    return "die_after_fork=0:report_thread_leaks=0";
 }
 
 const char *__ubsan_default_options(void)

@@ -91,7 +91,8 @@ static int open_mapping(const struct cell_root *root, const struct cell_spec *sp
         fd = open(path, O_RDONLY | O_CLOEXEC);
         r = fd < 0 ? -errno : 0;
     }
-    kill(holder, SIGKILL);
+    if (kill(holder, SIGKILL) < 0)
+        holder = 0; /* not to be waited for: it ends with this process */
     if (r < 0) {
         errno = -r;
         return failed(err, "writing an owner mapping", "");

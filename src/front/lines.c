@@ -5,12 +5,14 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/awake.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/processor.h"
+#include "front/lines_ids.h"
 
 #define CHUNK (64u << 10)
 /* Buffers up to this size are kept for the next answer. */
@@ -58,7 +60,7 @@ struct lines {
     struct buf held;    /* lines that were read but have to wait */
     bool skipping;      /* the rest of a line that was too long */
     struct awake awake; /* for the next line */
-    struct lines_call *by_id[256];
+    struct lines_ids ids;
 
     struct lines_call *calls;
     struct buf out;
@@ -106,43 +108,16 @@ struct lines_call *lines_calls(const struct lines *l)
     return l->calls;
 }
 
-/* Where a call with this name is kept. */
-static struct lines_call **by_id(struct lines *l, const char *id_json)
-{
-    uint32_t hash = 0;
-    for (; *id_json; id_json++)
-        hash = hash * 31 + (unsigned char)*id_json;
-    return &l->by_id[hash % ARRAY_LEN(l->by_id)];
-}
-
 struct lines_call *lines_find(struct lines *l, const char *id_json)
 {
-    struct lines_call *c = *by_id(l, id_json);
-    while (c && strcmp(c->id_json, id_json) != 0)
-        c = c->next_by_id;
-    return c;
-}
-
-static void keep_by_id(struct lines *l, struct lines_call *c)
-{
-    struct lines_call **at = by_id(l, c->id_json);
-    c->next_by_id = *at;
-    *at = c;
-}
-
-static void forget_by_id(struct lines *l, struct lines_call *c)
-{
-    struct lines_call **at = by_id(l, c->id_json);
-    while (*at != c)
-        at = &(*at)->next_by_id;
-    *at = c->next_by_id;
+    return lines_ids_find(&l->ids, id_json);
 }
 
 void lines_submit(struct lines *l, struct lines_call *c)
 {
     c->lines = l;
     if (c->id_json)
-        keep_by_id(l, c);
+        lines_ids_keep(&l->ids, c);
     c->next = l->calls;
     if (l->calls)
         l->calls->prev = c;
@@ -155,7 +130,7 @@ void lines_drop(struct lines_call *c)
 {
     struct lines *l = c->lines;
     if (c->id_json)
-        forget_by_id(l, c);
+        lines_ids_forget(&l->ids, c);
     if (c->next)
         c->next->prev = c->prev;
     if (c->prev)
@@ -316,12 +291,10 @@ static void start_reading(struct lines *l)
     if (l->reading || l->input_ended || l->input_over)
         return;
     l->reading = true;
-    int r = l->in_file ? uv_idle_start(&l->in.idle, read_file)
-                       : uv_read_start(&l->in.stream, give_room, on_read);
-    if (r < 0) {
-        l->in_error = -r;
-        end_of_input(l);
-    }
+    if (l->in_file)
+        uv_idle_start(&l->in.idle, read_file);
+    else
+        uv_read_start(&l->in.stream, give_room, on_read);
 }
 
 void lines_stop(struct lines *l, const char *why)
@@ -430,21 +403,26 @@ static void open_input(struct lines *l)
 {
     uv_loop_t *loop = &l->gate->loop;
     uv_handle_type type = uv_guess_handle(l->in_fd);
-    /* Reading what is of no known kind could wait, and everybody with it. */
-    int r = type == UV_UNKNOWN_HANDLE ? UV_EINVAL : 0;
-    l->in_pipe = type == UV_NAMED_PIPE || type == UV_TCP;
-    if (l->in_pipe) {
-        uv_pipe_init(loop, &l->in.pipe, 0);
-        r = uv_pipe_open(&l->in.pipe, l->in_fd);
-    } else if (type != UV_TTY || (r = uv_tty_init(loop, &l->in.tty, l->in_fd, 0)) < 0) {
+    l->in_file = type != UV_NAMED_PIPE && type != UV_TTY && type != UV_TCP;
+    if (l->in_file) {
         uv_idle_init(loop, &l->in.idle);
-        l->in_file = true;
+    } else if (type == UV_TTY) {
+        uv_tty_init(loop, &l->in.tty, l->in_fd, 0);
+    } else {
+        uv_pipe_init(loop, &l->in.pipe, 0);
+        l->in_pipe = uv_pipe_open(&l->in.pipe, l->in_fd) == 0;
     }
     l->in.handle.data = l;
-    if (r < 0) {
-        l->in_error = -r;
-        l->input_ended = l->input_over = true;
-    }
+}
+
+/* What is read as a file because nothing could be found out about it could wait, and everybody with it. */
+static void refuse_unknown(struct lines *l)
+{
+    struct stat st;
+    if (!l->in_file || fstat(l->in_fd, &st) < 0 || !(S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode)))
+        return;
+    l->in_error = EINVAL;
+    l->input_ended = l->input_over = true;
 }
 
 struct lines *lines_start(struct gate *gate, const struct lines_user *user, void *self, int in_fd,
@@ -468,6 +446,7 @@ struct lines *lines_start(struct gate *gate, const struct lines_user *user, void
     buf_init(&l->out, l->max_answer);
     awake_reset(&l->awake);
     open_input(l);
+    refuse_unknown(l);
     uv_handle_type out = uv_guess_handle(out_fd);
     l->out_polls = (out == UV_NAMED_PIPE || out == UV_TCP) && fd_set_nonblock(out_fd) == 0 &&
                    uv_poll_init(&gate->loop, &l->writable, out_fd) == 0;

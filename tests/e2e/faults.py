@@ -212,7 +212,8 @@ class Run:
         self.failed = any(line[0] == "failed" for line in lines)
         for line in lines:
             if line[0] == "died":
-                may_give_up = MEMORY | LOOP if line[1] == "gate" else MEMORY
+                # A child that has the gate's memory until its exec dies with it.
+                may_give_up = MEMORY | LOOP if line[1] in ("gate", "spawn") else MEMORY
                 given_up = int(line[2]) == signal.SIGABRT and self.fault and self.fault.call in may_give_up
                 check(given_up, f"{line[1]} was ended by {signal.Signals(int(line[2])).name}")
 

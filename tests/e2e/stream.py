@@ -156,7 +156,8 @@ def unread(place):
         skipped = sum(event.get("skipped", 0) for event in told)
         (marker,) = re.findall(r"\[\.\.\. (\d+) bytes left out \.\.\.\]\n", result["stdout"])
         total = len(re.sub(r"\[\.\.\. .*\n", "", result["stdout"])) + int(marker)
-        check(skipped > 0 and sent + skipped == total, f"{sent} told, {skipped} left out, {total} printed")
+        # A sanitized gate is slow enough for nothing to be left out.
+        check((skipped > 0 or lib.SANITIZED) and sent + skipped == total, f"{sent} told, {skipped} left out, {total} printed")
         check(sent < 2 * UNSENT_MAX, f"{sent} bytes waited")
         run(gate, "echo again")
 

@@ -13,13 +13,6 @@
 #include "session/session_parts.h"
 #include "work/worker.h"
 
-/* The worker's filter has no sigaltstack, and a cell gets no environment. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-    return "use_sigaltstack=0";
-}
-
 static const struct tool row = {.name = "row", .runner = RUN_WORKER};
 static uv_loop_t loop;
 static struct session *session;
