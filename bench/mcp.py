@@ -16,6 +16,7 @@ import files
 from files import FIRST_WORD, LAST_WORD, number, table
 
 BEGIN, END = "<!-- mcp:begin -->", "<!-- mcp:end -->"
+BUSY_BEGIN, BUSY_END = "<!-- mcp-busy:begin -->", "<!-- mcp-busy:end -->"
 ENTRIES = 1000
 FOLDERS, FILES_EACH = 200, 100
 TITLES = {"sandgate": "`sandgate mcp`", "rust": files.TITLES["rust"], "npm": files.TITLES["npm"]}
@@ -232,7 +233,8 @@ def parse_arguments():
     add("--quick", action="store_true", help="fewer rounds, a tenth of the calls")
     add("--busy", type=int, default=0, metavar="N", help="keep so many cores busy meanwhile, by as many spinning processes")
     add("--one-core", action="store_true", help="keep client and server on one core: steadier")
-    add("--markdown", type=Path, metavar="FILE", help=f"rewrite FILE between {BEGIN} and {END}")
+    add("--markdown", type=Path, metavar="FILE",
+        help=f"rewrite FILE between {BEGIN} and {END}, with --busy between {BUSY_BEGIN} and {BUSY_END}")
     options = parser.parse_args()
     options.only = options.only.split(",")
     if set(options.only) - set(TITLES):
@@ -265,7 +267,9 @@ def main():
             samples = run_rounds(folder, environment, servers, options.rounds, 10 if options.quick else 1)
     text = render(samples, servers, options.rounds, whole, options.busy)
     print(text, end="")
-    if options.markdown and whole:
+    if options.markdown and options.busy:
+        files.write_section(options.markdown, text, (BUSY_BEGIN, BUSY_END))
+    elif options.markdown and whole:
         files.write_section(options.markdown, text, (BEGIN, END))
 
 
