@@ -70,8 +70,10 @@ bench: build
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/files.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/mcp.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/search.py
+	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/search.py --choices
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/commands.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/policy.py
+	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/start.py
 
 lint:
 	@scripts/setup.sh test lint

@@ -323,6 +323,22 @@ def parse_arguments():
     return options
 
 
+class Load:
+    """So many processes that do nothing but keep a core busy, at the priority of everybody else."""
+
+    def __init__(self, count):
+        loop = "while True: pass"
+        self.processes = [subprocess.Popen([sys.executable, "-c", loop]) for _ in range(count)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
 def warn_if_busy():
     load = os.getloadavg()[0]
     if load > 0.5:

@@ -16,6 +16,7 @@ import files
 from files import FIRST_WORD, LAST_WORD, number, table
 
 BEGIN, END = "<!-- mcp:begin -->", "<!-- mcp:end -->"
+BUSY_BEGIN, BUSY_END = "<!-- mcp-busy:begin -->", "<!-- mcp-busy:end -->"
 ENTRIES = 1000
 FOLDERS, FILES_EACH = 200, 100
 TITLES = {"sandgate": "`sandgate mcp`", "rust": files.TITLES["rust"], "npm": files.TITLES["npm"]}
@@ -203,10 +204,11 @@ def target_rows(samples):
         yield [title, f"{sign} {least}x", f"{measured:.2f}x", "yes" if met else "no"]
 
 
-def render(samples, servers, rounds, targets=True):
+def render(samples, servers, rounds, targets=True, busy=0):
     titles = [f"{TITLES[name]} {servers[name].version}".strip() for name in servers]
     lines = [
-        f"Medians of {rounds} interleaved rounds; {files.describe_machine()}.",
+        f"Medians of {rounds} interleaved rounds; {files.describe_machine()}"
+        + (f"; {busy} spinning processes beside it." if busy else "."),
         "CPU and memory are those of the whole process tree.",
         "",
         *table(["over MCP", *titles], value_rows(samples, servers)),
@@ -229,8 +231,10 @@ def parse_arguments():
     add("--cases", default=",".join(CASES), help="comma-separated (%(default)s); a part is not written to a page")
     add("--rounds", type=int, help="interleaved rounds (5; 2 with --quick)")
     add("--quick", action="store_true", help="fewer rounds, a tenth of the calls")
+    add("--busy", type=int, default=0, metavar="N", help="keep so many cores busy meanwhile, by as many spinning processes")
     add("--one-core", action="store_true", help="keep client and server on one core: steadier")
-    add("--markdown", type=Path, metavar="FILE", help=f"rewrite FILE between {BEGIN} and {END}")
+    add("--markdown", type=Path, metavar="FILE",
+        help=f"rewrite FILE between {BEGIN} and {END}, with --busy between {BUSY_BEGIN} and {BUSY_END}")
     options = parser.parse_args()
     options.only = options.only.split(",")
     if set(options.only) - set(TITLES):
@@ -259,10 +263,13 @@ def main():
         files.warn_if_busy()
         if options.one_core:
             os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-        samples = run_rounds(folder, environment, servers, options.rounds, 10 if options.quick else 1)
-    text = render(samples, servers, options.rounds, whole)
+        with files.Load(options.busy):
+            samples = run_rounds(folder, environment, servers, options.rounds, 10 if options.quick else 1)
+    text = render(samples, servers, options.rounds, whole, options.busy)
     print(text, end="")
-    if options.markdown and whole:
+    if options.markdown and options.busy:
+        files.write_section(options.markdown, text, (BUSY_BEGIN, BUSY_END))
+    elif options.markdown and whole:
         files.write_section(options.markdown, text, (BEGIN, END))
 
 

@@ -17,6 +17,11 @@
 /* After so many, look anew: the caller may be elsewhere by now. */
 #define REVIEW 8192
 
+/* How often to look whether all processors are busy: a look takes some 2 us. */
+#define LOOK_NS 5000000u
+/* What runs is averaged over about so many looks. */
+#define LOOKS 4
+
 static cpu_set_t all;
 static bool several;
 static uint32_t here; /* the gate is held there; 0: it is not held */
@@ -24,6 +29,9 @@ static bool stays;
 static unsigned streak;
 static unsigned held;
 static uint64_t last_ns;
+static int load_fd = -1; /* /proc/loadavg; -1: not open yet, -2: it cannot be read */
+static uint64_t looked_ns;
+static unsigned running; /* in 1/16, on average, us included */
 
 void processor_init(void)
 {
@@ -64,8 +72,42 @@ void processor_avoid(uint32_t processor)
     allow(-(int64_t)processor);
 }
 
+/* How many threads of all processes run or could, at this moment; 0: not known. */
+static unsigned count_running(void)
+{
+    char text[128];
+    if (load_fd == -1)
+        load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    if (load_fd < 0)
+        load_fd = -2;
+    ssize_t n = load_fd < 0 ? -1 : pread(load_fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    /* Three averages, then as a fraction what runs and what there is. */
+    char *at = text;
+    for (int field = 0; at && field < 3; field++)
+        at = strchr(at + (field > 0), ' ');
+    long count = at ? strtol(at, NULL, 10) : 0;
+    return count > 0 && count < 1 << 20 ? (unsigned)count : 0;
+}
+
+/* Whether others wait for every processor there is. Who is held to one then waits there while another is given away, up
+ * to several milliseconds for each wake. */
+static bool is_crowded(uint64_t now)
+{
+    if (now - looked_ns > LOOK_NS) {
+        looked_ns = now;
+        unsigned seen = 16 * count_running();
+        running = running ? running + seen / LOOKS - running / LOOKS : seen;
+    }
+    return running > 16 * processor_count() + 8;
+}
+
 uint32_t processor_here(void)
 {
+    if (several && is_crowded(looked_ns))
+        return 0;
     int now = several ? sched_getcpu() : -1;
     return now < 0 ? 0 : (uint32_t)now + 1;
 }
@@ -127,9 +169,10 @@ uint32_t processor_for_call(bool alone)
     uint64_t now = clock_mono_ns();
     bool late = now - last_ns > GAP_NS;
     last_ns = now;
-    if (!alone || late || stays || (here && ++held > REVIEW))
+    bool crowded = several && is_crowded(now);
+    if (!alone || late || stays || crowded || (here && ++held > REVIEW))
         processor_part();
-    if (here || !alone || !several || ++streak < STREAK)
+    if (here || !alone || !several || crowded || ++streak < STREAK)
         return here;
     int at = callers_processor();
     if (at < 0 || at >= CPU_SETSIZE || !CPU_ISSET(at, &all))
