@@ -608,6 +608,7 @@ class Tools:
         timeout_ms: Optional[int] = None,
         max_output: Optional[int] = None,
         network: Optional[List[str]] = None,
+        git: Optional[bool] = None,
         timeout: Optional[float] = None,
         on_output: Optional[OnOutput] = None,
     ) -> RunCommandResult:
@@ -624,6 +625,8 @@ class Tools:
         max_output: Bytes kept of standard output, and as many of standard error; of more, the first and the last part,
             and `read_output` has the rest. Default: 100000.
         network: Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing else.
+        git: Whether it may write to git directories, which are read-only otherwise: for commit, checkout, merge, fetch
+            and the like. Has to be approved. Configuration and hooks stay as they are. Default: false.
         on_output: Takes what is printed as it comes: `stdout` or `stderr`, and the text.
         """
         arguments = _given(
@@ -636,6 +639,7 @@ class Tools:
                 "timeout_ms": timeout_ms,
                 "max_output": max_output,
                 "network": network,
+                "git": git,
             }
         )
         return cast(RunCommandResult, self._tool("run_command", arguments, timeout, on_output))
@@ -1004,6 +1008,7 @@ class AsyncTools:
         timeout_ms: Optional[int] = None,
         max_output: Optional[int] = None,
         network: Optional[List[str]] = None,
+        git: Optional[bool] = None,
         timeout: Optional[float] = None,
         on_output: Optional[OnOutput] = None,
     ) -> RunCommandResult:
@@ -1020,6 +1025,8 @@ class AsyncTools:
         max_output: Bytes kept of standard output, and as many of standard error; of more, the first and the last part,
             and `read_output` has the rest. Default: 100000.
         network: Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing else.
+        git: Whether it may write to git directories, which are read-only otherwise: for commit, checkout, merge, fetch
+            and the like. Has to be approved. Configuration and hooks stay as they are. Default: false.
         on_output: Takes what is printed as it comes: `stdout` or `stderr`, and the text.
         """
         arguments = _given(
@@ -1032,6 +1039,7 @@ class AsyncTools:
                 "timeout_ms": timeout_ms,
                 "max_output": max_output,
                 "network": network,
+                "git": git,
             }
         )
         return cast(RunCommandResult, await self._tool("run_command", arguments, timeout, on_output))
