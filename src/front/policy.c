@@ -73,12 +73,11 @@ static void add_decisions(struct json_out *j, int r, const struct call *call, co
     jo_close(j, '}');
 }
 
-static void add_grants(struct json_out *j, const struct call *call)
+static void add_grants(struct json_out *j)
 {
     jo_key(j, "grants");
     jo_open(j, '[');
-    if (call->verdict.git)
-        jo_text(j, "git");
+    jo_text(j, "git");
     jo_close(j, ']');
 }
 
@@ -96,10 +95,10 @@ static int print(const struct options *o, struct explained *e, int r, struct cal
         jo_ktext(&j, "verdict", word);
         if (r == 0)
             jo_ktext(&j, "rule", call->verdict.rule);
-        if (r == 0)
-            add_grants(&j, call);
         else
             jo_ktext(&j, "message", err->message);
+        if (r == 0 && call->verdict.git)
+            add_grants(&j);
         add_decisions(&j, r, call, err);
         jo_key(&j, "steps");
         jo_open(&j, '[');

@@ -152,6 +152,7 @@ static enum flight_result result_of(enum op_id op, const char *head, struct str 
 
 static struct str nothing = {"", 0};
 
+#define IMPORT_HEAD(dropped) "{'taken':0,'dropped':" dropped ",'refused':0}"
 #define SEARCH_HEAD(matches)                                                                       \
     "{'matches':" matches ",'files':0,'bytes':0,'binary':0,'ignored':0,"                           \
     "'unreadable':0,'long_lines':0}"
@@ -185,8 +186,15 @@ static void good_replies_are_taken(void **state)
     assert_int_equal(result_of(OP_SCAN, "{'count':1}", STR("\1\0\1\0a")), FLIGHT_DONE);
     assert_int_equal(result_of(OP_SCAN, "{'count':0}", STR("\1\0\1\0a")), FLIGHT_BROKEN);
     assert_int_equal(result_of(OP_SCAN, "{'count':1}", STR("\2\0\1\0..")), FLIGHT_BROKEN);
-    assert_int_equal(result_of(OP_SCAN, "{'count':1}", STR("\1\0\4\0a")), FLIGHT_BROKEN);
+    assert_int_equal(result_of(OP_SCAN, "{'count':1}", STR("\1\0\5\0a")), FLIGHT_BROKEN);
     assert_int_equal(result_of(OP_SEARCH, SEARCH_HEAD("0"), nothing), FLIGHT_DONE);
+    assert_int_equal(result_of(OP_GIT_BEGIN, "{'count':1}", nothing), FLIGHT_DONE);
+    assert_int_equal(result_of(OP_GIT_IMPORT, IMPORT_HEAD("0"), nothing), FLIGHT_DONE);
+    assert_int_equal(result_of(OP_GIT_IMPORT, IMPORT_HEAD("9"), nothing), FLIGHT_DONE);
+    assert_int_equal(result_of(OP_GIT_IMPORT, IMPORT_HEAD("1"), STR("\1\0\0a")), FLIGHT_DONE);
+    assert_int_equal(result_of(OP_GIT_IMPORT, IMPORT_HEAD("0"), STR("\1\0\0a")), FLIGHT_BROKEN);
+    assert_int_equal(result_of(OP_GIT_IMPORT, IMPORT_HEAD("1"), STR("\2\0\0..")), FLIGHT_BROKEN);
+    assert_int_equal(result_of(OP_GIT_IMPORT, IMPORT_HEAD("1"), STR("\1\0\100a")), FLIGHT_BROKEN);
 }
 
 static enum flight_result say_shelved(struct call *call, uint32_t at, uint32_t n)

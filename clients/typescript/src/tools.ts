@@ -366,6 +366,11 @@ export interface RunCommandArguments {
   max_output?: number;
   /** Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing else. */
   network?: Array<string>;
+  /**
+   * Whether it may write to git directories, which are read-only otherwise: for commit, checkout, merge, fetch and
+   * the like. Has to be approved. Configuration and hooks stay as they are.
+   */
+  git?: boolean;
 }
 
 export interface ReadOutputResult {

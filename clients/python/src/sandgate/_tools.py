@@ -615,6 +615,7 @@ class Tools:
         timeout_ms: Optional[int] = None,
         max_output: Optional[int] = None,
         network: Optional[List[str]] = None,
+        git: Optional[bool] = None,
         timeout: Optional[float] = None,
         on_output: Optional[OnOutput] = None,
     ) -> RunCommandResult:
@@ -631,6 +632,8 @@ class Tools:
         max_output: Bytes kept of standard output, and as many of standard error; of more, the first and the last part,
             and `read_output` has the rest. Default: 100000.
         network: Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing else.
+        git: Whether it may write to git directories, which are read-only otherwise: for commit, checkout, merge, fetch
+            and the like. Has to be approved. Configuration and hooks stay as they are. Default: false.
         on_output: Takes what is printed as it comes: `stdout` or `stderr`, and the text.
         """
         arguments = _given(
@@ -643,6 +646,7 @@ class Tools:
                 "timeout_ms": timeout_ms,
                 "max_output": max_output,
                 "network": network,
+                "git": git,
             }
         )
         return cast(RunCommandResult, self._tool("run_command", arguments, timeout, on_output))
@@ -1015,6 +1019,7 @@ class AsyncTools:
         timeout_ms: Optional[int] = None,
         max_output: Optional[int] = None,
         network: Optional[List[str]] = None,
+        git: Optional[bool] = None,
         timeout: Optional[float] = None,
         on_output: Optional[OnOutput] = None,
     ) -> RunCommandResult:
@@ -1031,6 +1036,8 @@ class AsyncTools:
         max_output: Bytes kept of standard output, and as many of standard error; of more, the first and the last part,
             and `read_output` has the rest. Default: 100000.
         network: Domains it has to reach. None can be granted yet: it has a loopback of its own, nothing else.
+        git: Whether it may write to git directories, which are read-only otherwise: for commit, checkout, merge, fetch
+            and the like. Has to be approved. Configuration and hooks stay as they are. Default: false.
         on_output: Takes what is printed as it comes: `stdout` or `stderr`, and the text.
         """
         arguments = _given(
@@ -1043,6 +1050,7 @@ class AsyncTools:
                 "timeout_ms": timeout_ms,
                 "max_output": max_output,
                 "network": network,
+                "git": git,
             }
         )
         return cast(RunCommandResult, await self._tool("run_command", arguments, timeout, on_output))
