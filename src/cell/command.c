@@ -36,7 +36,6 @@
 struct init {
     const struct cell_spec *spec;
     struct guards *guards;
-    struct guards_view view;
     bool locked;
     struct err why; /* it is not */
     struct order order;
@@ -262,7 +261,6 @@ static int start_program(struct init *init)
         kill(-1, SIGKILL);
         reap(init, 0);
     }
-    guards_look_after(init->spec, &init->view, &init->violations);
     if (is_watched(&init->order)) {
         watch_look_last(&init->watch);
         init->ran.written = (int64_t)init->watch.written;
@@ -279,6 +277,8 @@ static int obey(struct init *init, const struct frame *frame)
     if (init->fds.n < ORDER_REST)
         return 1;
     init->status_fd = init->fds.fd[ORDER_STATUS];
+    if (!init->locked && !init->why.message[0])
+        err_set(&init->why, ERR_SANDBOX_UNAVAILABLE, "which files are guarded is not known");
     if (!init->locked)
         return give_up(init, RAN_FAILED, &init->why);
     if (order_read(frame, &init->order, &doc, &err) < 0)
@@ -287,10 +287,6 @@ static int obey(struct init *init, const struct frame *frame)
         order_vectors(&init->order, &init->vectors) < 0) {
         err_set(&err, ERR_INTERNAL, "an order whose parts do not fit together");
         return give_up(init, RAN_FAILED, &err);
-    }
-    if (!guards_hold(init->spec, init->guards, &init->view)) {
-        err_set(&err, ERR_SANDBOX_UNAVAILABLE, "what is guarded has changed");
-        return give_up(init, RAN_STALE, &err);
     }
     if (prepare(init, &err) < 0)
         return give_up(init, RAN_FAILED, &err);
@@ -314,13 +310,13 @@ static void guard_and_lock(struct init *init)
 {
     if (init->why.message[0] || init->locked)
         return;
-    init->locked = guards_mount(init->spec, init->guards, &init->view, &init->why) == 0 &&
+    init->locked = guards_mount(init->spec, init->guards, &init->why) == 0 &&
                    command_lock(init->spec, &init->listener, &init->why) == 0;
 }
 
-static void lock_with(struct init *init, const struct guards_view *view)
+/* All guards are mounted. */
+static void lock_only(struct init *init)
 {
-    init->view = *view;
     if (!init->why.message[0])
         init->locked = command_lock(init->spec, &init->listener, &init->why) == 0;
 }
@@ -332,17 +328,17 @@ static int wait_for_order(struct init *init)
     while (frame_receive_fds(SOCKET_FD, buffer, &frame, &init->fds) == 1) {
         if (frame.type == FRAME_RUN)
             return obey(init, &frame);
-        frame_fds_close(&init->fds);
         if (frame.type != FRAME_GUARDS || init->locked ||
-            guards_set(init->guards, (size_t)frame.token - 1, frame.body) < 0)
+            guards_take(init->guards, &frame, init->fds.n ? init->fds.fd[0] : -1) < 0)
             return 1;
+        frame_fds_close(&init->fds);
         if (guards_complete(init->guards, init->spec))
             guard_and_lock(init);
     }
     return 1;
 }
 
-static int run(const struct cell_spec *spec, struct guards *guards, const struct guards_view *view,
+static int run(const struct cell_spec *spec, struct guards *guards, bool covered,
                const struct frame_fds *groups)
 {
     static struct init init;
@@ -360,15 +356,15 @@ static int run(const struct cell_spec *spec, struct guards *guards, const struct
         return 1;
     if (r == 0)
         command_mount(spec, &init.why);
-    if (view)
-        lock_with(&init, view);
+    if (covered)
+        lock_only(&init);
     else if (guards_complete(guards, spec))
         guard_and_lock(&init);
     return wait_for_order(&init);
 }
 
-pid_t command_make(const struct cell_spec *spec, struct guards *guards,
-                   const struct guards_view *view, const struct frame_fds *groups, int *ret_socket)
+pid_t command_make(const struct cell_spec *spec, struct guards *guards, bool covered,
+                   const struct frame_fds *groups, int *ret_socket)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -378,7 +374,7 @@ pid_t command_make(const struct cell_spec *spec, struct guards *guards,
     if (pid == 0) {
         if (pair[1] != SOCKET_FD && dup3(pair[1], SOCKET_FD, O_CLOEXEC) < 0)
             _exit(1);
-        _exit(run(spec, guards, view, groups));
+        _exit(run(spec, guards, covered, groups));
     }
     int error = errno;
     close(pair[1]);

@@ -180,8 +180,8 @@ struct watched {
     struct first *firsts;
     size_t n_firsts;
     struct guards guards;
-    struct guards_view view;
-    bool covered; /* all guards are mounted, as the view says */
+    int listening; /* to mounts that go away */
+    bool unmounted; /* guards were told that are not mounted yet */
     pid_t spare;  /* waits for its order; 0: there is none */
     bool spare_locked;
     /* Where the next command is counted. They are kept until one has its order: a spare may have to be made anew. */
@@ -218,22 +218,25 @@ static struct first *find_spare(struct watched *w)
     return NULL;
 }
 
+/* Each round may make mounts, which are heard of as well; the last one has found everything covered. */
+#define COVER_ROUNDS 8
+
 /* In this process's own mount namespace, which every command's begins with: a mount goes along when a command moves
- * a folder around it, and the next scan may not find it there. False: a command has to do it, and tells why not. */
+ * a folder around it. False: a command has to do it, and tells why not. */
 static bool cover(struct watched *w)
 {
     struct err err;
-    w->covered = guards_complete(&w->guards, w->spec) &&
-                 guards_mount(w->spec, &w->guards, &w->view, &err) == 0;
-    return w->covered;
+    bool known = guards_complete(&w->guards, w->spec);
+    for (int i = 0; known && i < COVER_ROUNDS && (guards_heard(w->listening) || w->unmounted); i++)
+        w->unmounted = guards_mount(w->spec, &w->guards, &err) < 0;
+    return known && !w->unmounted;
 }
 
 static int make_spare(struct watched *w)
 {
     struct first first = {.token = 0};
-    bool covered = (w->covered && guards_hold(w->spec, &w->guards, &w->view)) || cover(w);
-    first.pid = command_make(w->spec, &w->guards, covered ? &w->view : NULL, &w->groups,
-                             &first.socket);
+    bool covered = cover(w);
+    first.pid = command_make(w->spec, &w->guards, covered, &w->groups, &first.socket);
     if (first.pid < 0)
         return (int)first.pid;
     w->firsts = mem_grow(w->firsts, w->n_firsts + 1, sizeof *w->firsts);
@@ -261,8 +264,39 @@ static void take_groups(struct watched *w, struct frame_fds *fds)
     make_spare(w);
 }
 
+/* In the commands that run, too. */
+static void cover_running(struct watched *w)
+{
+    for (size_t i = 0; i < w->n_firsts; i++) {
+        if (w->firsts[i].token)
+            guards_mount_in(w->spec, &w->guards, w->firsts[i].pid);
+    }
+}
+
+static void replace_spare(struct watched *w)
+{
+    if (!find_spare(w))
+        return;
+    discard_spare(w);
+    /* Should it fail now, it may not when there is an order. */
+    make_spare(w);
+}
+
+/* Something that was covered has been replaced on the host, and the mount went with it, in every command's mount
+ * namespace. */
+static void cover_again(struct watched *w)
+{
+    cover_running(w);
+    cover(w);
+    replace_spare(w);
+}
+
 static void start_command(struct watched *w, const struct frame *frame, const struct frame_fds *fds)
 {
+    if (guards_heard(w->listening)) {
+        w->unmounted = true;
+        cover_again(w);
+    }
     int r = !w->has_groups ? -EPROTO : find_spare(w) ? 0 : make_spare(w);
     struct first *first = r < 0 ? NULL : find_spare(w);
     if (first)
@@ -279,28 +313,21 @@ static void start_command(struct watched *w, const struct frame *frame, const st
     w->has_groups = false;
 }
 
-/* A spare that is locked was made with what was known then. */
-static void take_guards(struct watched *w, const struct frame *frame)
+/* A spare that is not locked yet takes the list itself, and locks itself when it has all. */
+static void take_guards(struct watched *w, const struct frame *frame, const struct frame_fds *fds)
 {
-    size_t root = (size_t)frame->token - 1;
-    if (root >= ROOTS_MAX)
+    int r = guards_take(&w->guards, frame, fds->n ? fds->fd[0] : -1);
+    if (r > 0)
         return;
-    struct str old = buf_str(&w->guards.found[root]);
-    bool same = w->guards.known[root] && old.n == frame->body.n &&
-                (old.n == 0 || memcmp(old.p, frame->body.p, old.n) == 0);
-    if (!same && guards_set(&w->guards, root, frame->body) < 0)
-        return;
+    w->unmounted = true;
     struct first *spare = find_spare(w);
-    bool told = !same && spare && !w->spare_locked &&
-                frame_send_fds(spare->socket, frame, NULL) == 0;
+    bool told = spare && !w->spare_locked && frame_send_fds(spare->socket, frame, fds) == 0;
     if (told)
         w->spare_locked = guards_complete(&w->guards, w->spec);
-    /* Again, where it is the same: what was replaced on the host has lost its mount. */
+    cover_running(w);
     cover(w);
-    if (same || !spare || told)
-        return;
-    discard_spare(w);
-    make_spare(w);
+    if (!told)
+        replace_spare(w);
 }
 
 /* 0: the gate is gone. */
@@ -320,7 +347,7 @@ static int take_order(struct watched *w)
     else if (frame.type == FRAME_RUN && frame.token && !first)
         start_command(w, &frame, &fds);
     else if (frame.type == FRAME_GUARDS && frame.token)
-        take_guards(w, &frame);
+        take_guards(w, &frame, &fds);
     else if (frame.type == FRAME_STOP && first)
         frame_send_fds(first->socket, &frame, NULL);
     else if (frame.type == FRAME_KILL && first)
@@ -351,9 +378,15 @@ static void bury(struct watched *w, pid_t pid, int status)
 static int watch(struct watched *w)
 {
     for (;;) {
-        struct pollfd fds[] = {{CELL_CONTROL_FD, POLLIN, 0}, {w->signals, POLLIN, 0}};
+        struct pollfd fds[] = {{CELL_CONTROL_FD, POLLIN, 0},
+                               {w->signals, POLLIN, 0},
+                               {w->listening, POLLPRI, 0}};
         if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
             return 1;
+        if (fds[2].revents) {
+            w->unmounted = true;
+            cover_again(w);
+        }
         if (fds[0].revents && take_order(w) <= 0)
             return 0;
         struct signalfd_siginfo info;
@@ -450,8 +483,12 @@ static int launch(int go, worker_fn worker)
         return give_up(&err);
     mounting_done(&mounting);
     plan_done(&plan);
-    struct watched watched = {.spec = spec, .worker = pid, .signals = signals};
+    struct watched watched = {.spec = spec, .worker = pid, .signals = signals, .listening = -1};
     guards_init(&watched.guards);
+    if (spec->commands && (watched.listening = guards_listen()) < 0) {
+        err_set(&err, ERR_SANDBOX_UNAVAILABLE, "watching the mounts: %s", strerror(errno));
+        return give_up(&err);
+    }
     return watch(&watched);
 }
 

@@ -3,6 +3,7 @@
 #define SANDGATE_CORE_COMMAND_H
 
 #include "core/output.h"
+#include "core/path.h"
 #include "core/tool.h"
 
 enum command_end {
@@ -30,6 +31,7 @@ struct command_violation {
 /* Where a command is between the end of its last process and its answer (session/command_after.h). */
 struct command_after {
     size_t step;
+    unsigned scans; /* on their way */
     bool failed; /* with `err` */
     struct err err;
 };
@@ -59,6 +61,7 @@ struct command {
     int64_t cpu_ms;
     struct command_violation violations[COMMAND_VIOLATIONS_MAX];
     size_t n_violations;
+    int64_t guards_since[ROOTS_MAX]; /* of each root: the list of guarded files it started with */
     char output_id[SPILL_ID_MAX]; /* "": all of the output is in the streams */
     struct command_after after;
 };

@@ -2,11 +2,12 @@
 
 #include "core/command.h"
 #include "core/pipeline.h"
+#include "session/scan.h"
 
 /* True: it goes on later, by command_after_go_on. */
 typedef bool (*after_step)(struct call *call);
 
-static const after_step steps[] = {NULL};
+static const after_step steps[] = {scan_after_command, NULL};
 
 void command_after_go_on(struct call *call)
 {

@@ -21,8 +21,6 @@
 #include "session/command_not_run.h"
 #include "session/command_order.h"
 
-/* How often a command is tried whose guarded files change at the same time. */
-#define STALE_MAX 5
 #define READ_BYTES (64u << 10)
 /* Of one stream in one go, before others get their turn. */
 #define READ_BURST 8
@@ -37,7 +35,6 @@ struct running {
     struct commands *owner;
     struct call *call; /* NULL: finished, its handles are closing */
     uint64_t token;
-    struct cell *cell;
     uv_poll_t polls[HANDLES];
     int fds[HANDLES];
     unsigned open_handles;
@@ -88,6 +85,15 @@ static struct running *find_call(const struct commands *c, const struct call *ca
             return r;
     }
     return NULL;
+}
+
+bool commands_any(const struct commands *c)
+{
+    for (const struct running *r = c->all; r; r = r->next) {
+        if (r->call)
+            return true;
+    }
+    return false;
 }
 
 static void remove_running(struct running *r)
@@ -189,17 +195,6 @@ static bool has_ended(const struct ran *ran)
            ran->kind == RAN_WRITTEN;
 }
 
-/* With another first process, which covers what is there now. */
-static void again(struct running *r)
-{
-    struct commands *c = r->owner;
-    struct cell *cell = r->cell;
-    struct call *call = TAKE_PTR(r->call);
-    let_go(r, call->command);
-    close_handles(r);
-    commands_start(c, cell, call);
-}
-
 static void take_account(struct running *r, const struct frame *frame)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
@@ -210,10 +205,6 @@ static void take_account(struct running *r, const struct frame *frame)
         return;
     }
     drain(r);
-    if (ran.kind == RAN_STALE && r->call->stale++ < STALE_MAX) {
-        again(r);
-        return;
-    }
     if (!has_ended(&ran)) {
         command_not_run(r->call, &ran, &err);
         finish(r, &err);
@@ -443,7 +434,7 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
     struct err err;
     struct running *r = mem_zero(sizeof *r);
     *r = (struct running){
-        .owner = c, .call = call, .cell = cell, .token = ++c->next_token, .fds = {-1, -1, -1}};
+        .owner = c, .call = call, .token = ++c->next_token, .fds = {-1, -1, -1}};
     _Static_assert(HANDLES == 3, "as many descriptors as handles");
     take_spill(r);
     struct limits_want want = command_limits(call->workplace->config, &call->verdict);

@@ -25,6 +25,7 @@ struct work {
     char sha256_before[HASH_HEX + 1];
     struct replies *replies;
     struct worker *worker;
+    struct guard_trees *trees; /* what is known of the roots since the last scan */
     uint64_t token;         /* of the call at hand */
     int64_t limit;          /* bytes its reply may have */
     bool slow;              /* another thread was asked to take the next call */
