@@ -21,16 +21,19 @@ struct reading {
     char path[PATH_TEXT_MAX]; /* of the folder at hand */
 };
 
-/* Reads a folder that is open, or says that it cannot be read (`fd` is -1). r->path is its path. 0 or -errno; -E2BIG:
- * there are more entries than max_entries. */
+/* Reads a folder that is open; r->path is its path. 0 or -errno; -E2BIG: there are more entries than max_entries. */
 int folder_read(struct reading *r, uint32_t folder, int fd);
+/* Says that a folder cannot be read. */
 int folder_close(struct reading *r, uint32_t folder);
 
-/* Looks at all folders from `top` on, or only at those that are flagged TREE_READ, and reads what has changed.
- * 0 or -errno; -EACCES: the root itself cannot be read. */
-int folders_update(struct reading *r, uint32_t top, bool all);
+/* Flags folders that are not as they were with TREE_READ, and puts them into `ret` (packed uint32_t). */
+int folders_check(struct reading *r, struct buf *ret);
+/* Reads a folder, and those in it that are flagged. 0 or -errno; -EACCES: the root itself cannot be read. */
+int folders_update(struct reading *r, uint32_t top);
 void reading_done(struct reading *r);
 
+/* Opens a folder of the tree; `path` is set to its path. -errno. */
+int folder_open(const struct tree *tree, int root, uint32_t folder, char *path, int flags);
 /* Without following a link, and without asking a server for times. */
 int folder_stat(int dir, const char *name, struct statx *ret);
 struct tree_id folder_id(const struct statx *st);

@@ -146,7 +146,7 @@ static int update_some(struct scan *s, const struct buf *folders)
         memcpy(&at, folders->data + i, sizeof at);
         unsigned flags = s->at->tree.folders[at].flags;
         if (flags & TREE_READ && !(flags & TREE_FREE))
-            error = folders_update(&s->reading, at, false);
+            error = folders_update(&s->reading, at);
     }
     return error;
 }
@@ -172,16 +172,11 @@ static int watch_new(struct scan *s)
 
 static int update_all(struct scan *s)
 {
-    struct tree_folder *root = &s->at->tree.folders[0];
-    struct statx st;
-    int error = folder_stat(s->root->fd, "", &st);
-    if (error < 0)
-        return error;
-    struct tree_id id = folder_id(&st);
-    if (!tree_same_id(&id, &root->id) || root->changed.sec == 0 ||
-        root->changed.sec != st.stx_ctime.tv_sec || root->changed.nsec != st.stx_ctime.tv_nsec)
-        root->flags |= TREE_READ;
-    return folders_update(&s->reading, 0, true);
+    BUF_AT_END struct buf dirty = BUF_INIT(DIRTY_MAX);
+    int error = folders_check(&s->reading, &dirty);
+    if (error == 0 && dirty.failed)
+        error = -ENOMEM;
+    return error < 0 ? error : update_some(s, &dirty);
 }
 
 static int update(struct scan *s)
