@@ -338,6 +338,14 @@ static int wait_for_order(struct init *init)
     return 1;
 }
 
+/* To the launcher, which cannot open it: this process is not dumpable. */
+static int send_mounts(void)
+{
+    FD_AT_END int fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    struct frame_fds fds = {.fd = {fd}, .n = 1};
+    return fd < 0 ? -1 : frame_send_fds(SOCKET_FD, &(struct frame){.type = FRAME_READY}, &fds);
+}
+
 static int run(const struct cell_spec *spec, struct guards *guards, bool covered,
                const struct frame_fds *groups)
 {
@@ -346,7 +354,7 @@ static int run(const struct cell_spec *spec, struct guards *guards, bool covered
     init = (struct init){.spec = spec, .guards = guards, .listener = -1};
     int r = enter_groups(groups, &init.why);
     /* Nothing of the launcher's goes along: not its control socket, not other commands' sockets. */
-    if (close_range(SOCKET_FD + 1, ~0U, 0) < 0)
+    if (close_range(SOCKET_FD + 1, ~0U, 0) < 0 || send_mounts() < 0)
         return 1;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);

@@ -11,8 +11,8 @@
 
 /* Makes one, in these control groups. If `covered`, all guards are mounted in this process's own namespace, which it
  * begins with, and it locks itself at once. If not, FRAME_GUARDS for the roots that are left have to follow on
- * *ret_socket first. It takes a FRAME_RUN, and after that FRAME_STOPs. Its
- * pid, or -errno. It ends with status 0 when it has sent its own account. */
+ * *ret_socket first. It sends a FRAME_READY with its mount namespace, takes a FRAME_RUN, and after that
+ * FRAME_STOPs. Its pid, or -errno. It ends with status 0 when it has sent its own account. */
 pid_t command_make(const struct cell_spec *spec, struct guards *guards, bool covered,
                    const struct frame_fds *groups, int *ret_socket);
 

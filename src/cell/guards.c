@@ -185,16 +185,17 @@ int guards_mount(const struct cell_spec *spec, const struct guards *guards, stru
 }
 
 /* A command whose files cannot be guarded does not go on. */
-int guards_mount_in(const struct cell_spec *spec, const struct guards *guards, pid_t pid)
+int guards_mount_in(const struct cell_spec *spec, const struct guards *guards, int mounts,
+                    pid_t pid)
 {
-    pid_t child = fork();
+    /* Opened here, where it is not waited for yet: later the number may be another process's. */
+    FD_AT_END int there = (int)syscall(SYS_pidfd_open, pid, 0);
+    pid_t child = there < 0 ? -1 : fork();
     if (child != 0)
         return child < 0 ? -errno : 0;
     struct err err;
-    int there = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (there >= 0 &&
-        (setns(there, CLONE_NEWNS) < 0 || guards_mount(spec, guards, &err) < 0))
-        kill(pid, SIGKILL);
+    if (setns(mounts, CLONE_NEWNS) < 0 || guards_mount(spec, guards, &err) < 0)
+        syscall(SYS_pidfd_send_signal, there, SIGKILL, NULL, 0);
     _exit(0);
 }
 

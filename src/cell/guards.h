@@ -24,8 +24,10 @@ bool guards_complete(const struct guards *guards, const struct cell_spec *spec);
 
 /* In a mount namespace that a command has or begins with: covers what is not covered. */
 int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err);
-/* The same in the mount namespace of a process, by a child of this one that nobody has to wait for. */
-int guards_mount_in(const struct cell_spec *spec, const struct guards *guards, pid_t pid);
+/* The same in another mount namespace, which is that of `pid`, by a child of this process that nobody has to wait for.
+ * Where it fails, it kills `pid`. */
+int guards_mount_in(const struct cell_spec *spec, const struct guards *guards, int mounts,
+                    pid_t pid);
 
 /* Hears of mounts that go away in this process's mount namespace: somebody on the host has replaced what they covered.
  * -1 with errno. */

@@ -171,6 +171,7 @@ struct first {
     uint64_t token; /* 0: it waits for its order, or was discarded */
     pid_t pid;
     int socket;
+    int mounts; /* its mount namespace; -1: not asked for yet */
 };
 
 struct watched {
@@ -234,7 +235,7 @@ static bool cover(struct watched *w)
 
 static int make_spare(struct watched *w)
 {
-    struct first first = {.token = 0};
+    struct first first = {.token = 0, .mounts = -1};
     bool covered = cover(w);
     first.pid = command_make(w->spec, &w->guards, covered, &w->groups, &first.socket);
     if (first.pid < 0)
@@ -264,12 +265,25 @@ static void take_groups(struct watched *w, struct frame_fds *fds)
     make_spare(w);
 }
 
-/* In the commands that run, too. */
+/* It is the first that such a process sends. */
+static int mounts_of(struct first *first)
+{
+    static char buffer[FRAME_BYTES_MAX];
+    FRAME_FDS_AT_END struct frame_fds fds = {0};
+    struct frame frame;
+    if (first->mounts < 0 && frame_receive_fds(first->socket, buffer, &frame, &fds) == 1 && fds.n)
+        first->mounts = TAKE_FD(fds.fd[0]);
+    return first->mounts;
+}
+
+/* In the commands that run, too. One that is ending has no mounts any more. */
 static void cover_running(struct watched *w)
 {
     for (size_t i = 0; i < w->n_firsts; i++) {
-        if (w->firsts[i].token)
-            guards_mount_in(w->spec, &w->guards, w->firsts[i].pid);
+        struct first *first = &w->firsts[i];
+        if (first->token && mounts_of(first) >= 0 &&
+            guards_mount_in(w->spec, &w->guards, first->mounts, first->pid) < 0)
+            kill(first->pid, SIGKILL);
     }
 }
 
@@ -365,6 +379,7 @@ static void bury(struct watched *w, pid_t pid, int status)
         if (first->pid != pid)
             continue;
         close(first->socket);
+        fd_closep(&first->mounts);
         if (first->token && status != 0)
             tell_ended(first->token, WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
                                                          : "it ended without its account");

@@ -87,9 +87,12 @@ static int check_children(struct checking *c, uint32_t folder)
         int error = folder_stat(fd, name, &st);
         if (error == 0 && !S_ISDIR(st.stx_mode))
             error = -ENOTDIR;
-        if (error < 0)
+        if (is_change(error))
+            set(c, folder);
+        else if (error < 0)
             return error;
-        compare(c, at, &st);
+        else
+            compare(c, at, &st);
     }
     return 0;
 }

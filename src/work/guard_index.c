@@ -187,7 +187,7 @@ static bool take_marks(struct tree *t)
             if (at != taken || taken == t->n_marks)
                 return false;
             const struct tree_mark *mark = &t->marks[taken++];
-            if (!is_name(t, mark->name, mark->name_n) || mark->kind > GUARDED_WAY ||
+            if (!is_name(t, mark->name, mark->name_n) || !is_kind(mark->kind) ||
                 mark->type > TYPE_OTHER)
                 return false;
         }

@@ -218,7 +218,8 @@ static void take_file(struct reading *r, uint32_t folder, int fd, const char *te
     if (type == DT_SOCK)
         kind = stronger(kind, GUARDED_SOCKET);
     kind = stronger(kind, remembered(r, fd, text, &id));
-    if (kind == TREE_PLAIN)
+    /* Should the root look like a bare repository, its parts count. */
+    if (kind == TREE_PLAIN && !(folder == 0 && r->git && tree_is_part_of_git(name)))
         return;
     if (id.inode == 0 && folder_stat(fd, text, &st) == 0)
         id = folder_id(&st);

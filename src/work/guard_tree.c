@@ -177,6 +177,17 @@ size_t tree_path(const struct tree *t, uint32_t folder, char *path)
     return n;
 }
 
+bool tree_is_part_of_git(struct str name)
+{
+    static const char *const parts[] = {"HEAD",    "config",      "hooks",     "info",
+                                        "objects", "packed-refs", "commondir", "refs"};
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        if (str_is(name, parts[i]))
+            return true;
+    }
+    return false;
+}
+
 uint64_t tree_hash(const struct tree *t, struct str text)
 {
     uint64_t hash = t->seed ^ 0xcbf29ce484222325u;

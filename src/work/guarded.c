@@ -86,18 +86,6 @@ static bool is_git_directory(const struct collecting *c, const struct tree_folde
     return c->git && (f->flags & TREE_GIT) == TREE_GIT && !(f->flags & TREE_GIT_NAME);
 }
 
-/* A workspace that looks like a bare repository itself cannot be covered as a whole. */
-static bool is_part_of_git(struct str name)
-{
-    static const char *const parts[] = {"HEAD",   "config",      "hooks",     "info",
-                                        "objects", "packed-refs", "commondir", "refs"};
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        if (str_is(name, parts[i]))
-            return true;
-    }
-    return false;
-}
-
 static uint8_t kind_of(const struct collecting *c, uint32_t folder)
 {
     const struct tree_folder *f = &c->tree->folders[folder];
@@ -111,7 +99,7 @@ static uint8_t kind_of(const struct collecting *c, uint32_t folder)
     if (f->kind == GUARDED_GIT || is_git_directory(c, f))
         return GUARDED_GIT;
     if (f->kind != GUARDED_PROTECTED && f->parent == 0 && is_git_directory(c, parent) &&
-        is_part_of_git(tree_name(c->tree, f->name, f->name_n)))
+        tree_is_part_of_git(tree_name(c->tree, f->name, f->name_n)))
         return GUARDED_PROTECTED;
     return f->kind;
 }
@@ -141,12 +129,14 @@ static void take_mark(struct collecting *c, uint32_t folder, const struct tree_m
     const struct tree_folder *f = &c->tree->folders[folder];
     if (f->flags & TREE_COVERED && mark->kind != GUARDED_SECRET && mark->kind != GUARDED_SOCKET)
         return;
+    if (mark->kind == TREE_PLAIN && !is_git_directory(c, f))
+        return;
     size_t n = tree_path(c->tree, folder, c->path);
     if (n)
         c->path[n++] = '/';
     memcpy(c->path + n, c->tree->names.data + mark->name, mark->name_n);
     struct guarded_item item = {
-        .kind = mark->kind,
+        .kind = mark->kind == TREE_PLAIN ? GUARDED_PROTECTED : mark->kind,
         .type = mark->type,
         .known = mark->kind != GUARDED_SOCKET,
         .id = mark->id,

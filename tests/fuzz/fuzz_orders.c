@@ -57,7 +57,7 @@ static void check_found(const char *bytes, size_t n)
     int r;
     guards_init(&guards);
     while ((r = op_guarded_next(&rest, &found)) > 0) {
-        must(op_is_relative_path(found.path) && found.kind <= GUARDED_MISSING);
+        must(op_is_relative_path(found.path) && found.kind <= GUARDED_WAY);
         op_guarded_add(&packed, &found);
     }
     must(packed.len == n - rest.n &&
