@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "cell/command.h"
 #include "cell/frame.h"
+#include "cell/handover.h"
 #include "cell/identity.h"
 #include "cell/lock.h"
 #include "cell/mounts.h"
@@ -43,74 +44,6 @@ static int give_up(const struct err *err)
 {
     report(FRAME_FAILED, err->message);
     return 1;
-}
-
-/* What a launcher needs to begin. */
-struct start {
-    struct cell_spec spec;
-    struct trees trees;
-    int shelf_fd; /* -1: none */
-};
-
-static int receive_spec(struct str *ret_text, struct start *ret, struct err *err)
-{
-    static char buffer[FRAME_BYTES_MAX];
-    struct frame frame;
-    int r = frame_receive(CELL_CONTROL_FD, buffer, 0, &frame, &ret->shelf_fd);
-    if (r != 1 || frame.type != FRAME_SPEC)
-        return err_set(err, ERR_INTERNAL, "no specification from the gate");
-    *ret_text = frame.head;
-    return spec_read(frame.head, &ret->spec, err);
-}
-
-/* Which descriptors come with it: the shelf's, the trees'. */
-struct handed {
-    bool shelf;
-    bool trees;
-};
-
-static int hand_over(int go, struct str text, const struct start *start, struct err *err)
-{
-    _Static_assert(1 + ROOTS_MAX + SHOWN_MAX <= FRAME_FDS_MAX, "all descriptors go with one frame");
-    struct handed handed = {start->shelf_fd >= 0, start->trees.root[0] >= 0};
-    struct frame_fds fds = {0};
-    if (handed.shelf)
-        fds.fd[fds.n++] = start->shelf_fd;
-    for (size_t i = 0; handed.trees && i < start->spec.n_roots; i++)
-        fds.fd[fds.n++] = start->trees.root[i];
-    for (size_t i = 0; handed.trees && i < start->spec.n_shown; i++)
-        fds.fd[fds.n++] = start->trees.shown[i];
-    struct frame frame = {
-        .type = FRAME_SPEC, .head = text, .body = {(const char *)&handed, sizeof handed}};
-    int r = frame_send_fds(go, &frame, &fds);
-    return r < 0 ? err_set(err, ERR_SANDBOX_UNAVAILABLE, "telling the launcher what to be: %s",
-                           strerror(-r))
-                 : 0;
-}
-
-/* Nothing comes where the other side has failed, and tells why. */
-static int take_over(int go, struct start *ret, struct err *err)
-{
-    static char buffer[FRAME_BYTES_MAX];
-    struct frame_fds fds;
-    struct frame frame;
-    struct handed handed;
-    int r = frame_receive_fds(go, buffer, &frame, &fds);
-    close(go);
-    if (r != 1 || frame.body.n != sizeof handed)
-        _exit(1);
-    memcpy(&handed, frame.body.p, sizeof handed);
-    if (spec_read(frame.head, &ret->spec, err) < 0)
-        return -1;
-    trees_init(&ret->trees);
-    size_t next = 0;
-    ret->shelf_fd = handed.shelf ? fds.fd[next++] : -1;
-    for (size_t i = 0; handed.trees && i < ret->spec.n_roots; i++)
-        ret->trees.root[i] = fds.fd[next++];
-    for (size_t i = 0; handed.trees && i < ret->spec.n_shown; i++)
-        ret->trees.shown[i] = fds.fd[next++];
-    return next == fds.n ? 0
-                         : err_set(err, ERR_INTERNAL, "descriptors for the launcher are missing");
 }
 
 static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
@@ -181,9 +114,9 @@ struct watched {
     struct first *firsts;
     size_t n_firsts;
     struct guards guards;
-    int listening; /* to mounts that go away */
+    int listening;  /* to mounts that go away */
     bool unmounted; /* guards were told that are not mounted yet */
-    pid_t spare;  /* waits for its order; 0: there is none */
+    pid_t spare;    /* waits for its order; 0: there is none */
     bool spare_locked;
     /* Where the next command is counted. They are kept until one has its order: a spare may have to be made anew. */
     struct frame_fds groups;
@@ -393,9 +326,8 @@ static void bury(struct watched *w, pid_t pid, int status)
 static int watch(struct watched *w)
 {
     for (;;) {
-        struct pollfd fds[] = {{CELL_CONTROL_FD, POLLIN, 0},
-                               {w->signals, POLLIN, 0},
-                               {w->listening, POLLPRI, 0}};
+        struct pollfd fds[] = {
+            {CELL_CONTROL_FD, POLLIN, 0}, {w->signals, POLLIN, 0}, {w->listening, POLLPRI, 0}};
         if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
             return 1;
         if (fds[2].revents) {
@@ -477,7 +409,7 @@ static int launch(int go, worker_fn worker)
     struct plan plan;
     struct mounting mounting;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (take_over(go, &start, &err) < 0 || make_plan(spec, &plan, &err) < 0 ||
+    if (handover_take(go, &start, &err) < 0 || make_plan(spec, &plan, &err) < 0 ||
         identity_become(spec, &err) < 0)
         return give_up(&err);
     /* Changing uids cleared it. */
@@ -524,12 +456,12 @@ int launcher_main(worker_fn worker)
     if (pid == 0)
         _exit(made < 0 ? give_up(&err) : launch(go, worker));
     /* A gate that has asked for nothing hears of no failure. */
-    if (receive_spec(&text, &start, &later) < 0)
+    if (handover_receive(CELL_CONTROL_FD, &text, &start, &later) < 0)
         return give_up(&later);
     if (made < 0)
         return give_up(&err);
     if (identity_take_trees(&start.spec, &start.trees, &err) < 0 ||
-        identity_map(&start.spec, pid, &err) < 0 || hand_over(go, text, &start, &err) < 0)
+        identity_map(&start.spec, pid, &err) < 0 || handover_send(go, text, &start, &err) < 0)
         return give_up(&err);
     identity_done();
     return 0;

@@ -59,8 +59,8 @@ enum ran_kind {
     RAN_NOT_FOUND,  /* there is no such program */
     RAN_NO_FOLDER,  /* its working directory cannot be used */
     RAN_NO_PROGRAM, /* the file is there, but cannot be run */
-    RAN_FAILED, /* it could not be started, or the sandbox could not be made */
-    RAN_MEMORY, /* ended, because a limit was passed */
+    RAN_FAILED,     /* it could not be started, or the sandbox could not be made */
+    RAN_MEMORY,     /* ended, because a limit was passed */
     RAN_PROCESSES,
     RAN_WRITTEN,
     RAN_KIND_END

@@ -32,7 +32,7 @@ struct command_violation {
 struct command_after {
     size_t step;
     unsigned scans; /* on their way */
-    bool failed; /* with `err` */
+    bool failed;    /* with `err` */
     struct err err;
 };
 
@@ -62,7 +62,7 @@ struct command {
     struct command_violation violations[COMMAND_VIOLATIONS_MAX];
     size_t n_violations;
     int64_t guards_since[ROOTS_MAX]; /* of each root: the list of guarded files it started with */
-    char output_id[SPILL_ID_MAX]; /* "": all of the output is in the streams */
+    char output_id[SPILL_ID_MAX];    /* "": all of the output is in the streams */
     struct command_after after;
 };
 

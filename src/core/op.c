@@ -208,12 +208,9 @@ static const struct arg rules_reply[] = {
 };
 
 static const struct arg scan_request[] = {
-    ROOT_AND_PATH(struct op_scan_request),
-    COUNT(known, struct op_scan_request),
-    COUNT(since, struct op_scan_request),
-    FLAG(watch, struct op_scan_request),
-    COUNT(max_entries, struct op_scan_request),
-    COUNT(max_guarded, struct op_scan_request),
+    ROOT_AND_PATH(struct op_scan_request),      COUNT(known, struct op_scan_request),
+    COUNT(since, struct op_scan_request),       FLAG(watch, struct op_scan_request),
+    COUNT(max_entries, struct op_scan_request), COUNT(max_guarded, struct op_scan_request),
 };
 static const struct arg scan_reply[] = {
     COUNT(count, struct op_scan_reply),
@@ -390,8 +387,8 @@ int op_guarded_next(struct str *rest, struct op_guarded *ret)
         return -1;
     memcpy(&head, rest->p, sizeof head);
     struct str path = {rest->p + sizeof head, head.length};
-    if (head.kind > GUARDED_WAY || head.type > TYPE_OTHER || head.fresh > 1 || rest->n - sizeof head < path.n ||
-        !op_is_relative_path(path))
+    if (head.kind > GUARDED_WAY || head.type > TYPE_OTHER || head.fresh > 1 ||
+        rest->n - sizeof head < path.n || !op_is_relative_path(path))
         return -1;
     *ret = (struct op_guarded){(enum guarded_kind)head.kind, (enum file_type)head.type, head.fresh,
                                path};

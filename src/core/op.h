@@ -241,10 +241,10 @@ struct op_rules_reply {
  * not ask the worker. What has not changed since the last scan is not read again. */
 struct op_scan_request {
     int64_t root;
-    struct str path;   /* of no meaning: it is the whole root */
-    int64_t known;     /* the generation of the list that the gate has; 0: none */
-    int64_t since;     /* what appeared in a later one is fresh */
-    bool watch;        /* first begins to watch all folders, so that later scans are quick */
+    struct str path; /* of no meaning: it is the whole root */
+    int64_t known;   /* the generation of the list that the gate has; 0: none */
+    int64_t since;   /* what appeared in a later one is fresh */
+    bool watch;      /* first begins to watch all folders, so that later scans are quick */
     int64_t max_entries;
     int64_t max_guarded;
 };

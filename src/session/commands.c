@@ -433,8 +433,7 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
 {
     struct err err;
     struct running *r = mem_zero(sizeof *r);
-    *r = (struct running){
-        .owner = c, .call = call, .token = ++c->next_token, .fds = {-1, -1, -1}};
+    *r = (struct running){.owner = c, .call = call, .token = ++c->next_token, .fds = {-1, -1, -1}};
     _Static_assert(HANDLES == 3, "as many descriptors as handles");
     take_spill(r);
     struct limits_want want = command_limits(call->workplace->config, &call->verdict);

@@ -191,8 +191,8 @@ static bool scan_makes_sense(const struct call *call)
     int r;
     while ((r = op_guarded_next(&rest, &found)) > 0)
         count++;
-    return r == 0 && count == call->reply.scan.count &&
-           count <= call->request.scan.max_guarded && (count == 0 || !call->reply.scan.same);
+    return r == 0 && count == call->reply.scan.count && count <= call->request.scan.max_guarded &&
+           (count == 0 || !call->reply.scan.same);
 }
 
 static bool preview_makes_sense(const struct call *call)

@@ -55,10 +55,10 @@ void session_send(struct session *s, struct call *call)
     int body_fd = -1;
     struct frame frame;
     call->shelved = 0;
-    buf_init(&call->reply_body,
-             !call->op->has_body ? 0
-             : call->reply_max   ? call->reply_max
-                                 : (size_t)config_int(s->config, "limits.maxReplyBytes"));
+    buf_init(&call->reply_body, !call->op->has_body ? 0
+                                : call->reply_max
+                                    ? call->reply_max
+                                    : (size_t)config_int(s->config, "limits.maxReplyBytes"));
     if (call->as_text) {
         buf_done(&call->text.out);
         call->text = (struct json_text){.out = BUF_INIT(6 * call->reply_body.max + 64)};

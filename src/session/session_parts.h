@@ -44,9 +44,9 @@ struct session {
     struct sweep sweeps[ROOTS_MAX];
     struct leftover *leftovers;
     struct commands *commands;
-    bool once;           /* there is one call */
-    unsigned scans;      /* on their way */
-    uint64_t scanned_ns; /* when the last of them ended; 0: not in this cell */
+    bool once;                       /* there is one call */
+    unsigned scans;                  /* on their way */
+    uint64_t scanned_ns;             /* when the last of them ended; 0: not in this cell */
     int64_t guards_known[ROOTS_MAX]; /* which list of guarded files the launcher has; 0: none */
     struct beside *beside;           /* scans while commands run; NULL: none did */
     struct spills spills;

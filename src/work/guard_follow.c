@@ -71,9 +71,9 @@ static void add(struct following *f, struct str path, uint8_t kind, const struct
 {
     struct guarded_item *there = guarded_find(f->list, path);
     struct guarded_item item = {.kind = kind,
-                              .type = (uint8_t)work_file_type(st->stx_mode),
-                              .known = true,
-                              .id = folder_id(st)};
+                                .type = (uint8_t)work_file_type(st->stx_mode),
+                                .known = true,
+                                .id = folder_id(st)};
     if (is_covered(f, path, kind))
         return;
     if (there) {
@@ -143,8 +143,8 @@ static bool locate(const struct following *f, struct str folder, const char *tex
             text++;
         folder.n = 0;
     }
-    int n = snprintf(path, PATH_TEXT_MAX, "%.*s%s%s", (int)folder.n, folder.p,
-                     folder.n ? "/" : "", *text ? text : ".");
+    int n = snprintf(path, PATH_TEXT_MAX, "%.*s%s%s", (int)folder.n, folder.p, folder.n ? "/" : "",
+                     *text ? text : ".");
     return n < PATH_TEXT_MAX;
 }
 
@@ -197,7 +197,8 @@ static bool is_git_file(const struct guarded_item *item, struct str path)
            (path.n == n || path.p[path.n - n - 1] == '/');
 }
 
-int guarded_follow(const struct beneath_root *root, bool git, uint32_t max, struct guarded_list *list)
+int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,
+                   struct guarded_list *list)
 {
     static _Thread_local struct following f;
     f.root = *root;

@@ -102,6 +102,15 @@ static void copy_all(struct writing *w)
     }
 }
 
+void index_seal(struct buf *index)
+{
+    const size_t skipped = offsetof(struct head, version);
+    if (index->len < sizeof(struct head))
+        return;
+    uint64_t sum = checksum(index->data + skipped, index->len - skipped);
+    memcpy(index->data + offsetof(struct head, checksum), &sum, sizeof sum);
+}
+
 int index_write(const struct tree *t, const char *rules, const struct tree_time *now,
                 struct buf *out)
 {
@@ -120,7 +129,6 @@ int index_write(const struct tree *t, const char *rules, const struct tree_time 
                         .seed = t->seed,
                         .saved = *now};
     memcpy(head.rules, rules, strnlen(rules, HASH_HEX));
-    size_t from = out->len;
     buf_add(out, &head, sizeof head);
     buf_add(out, w.folders, w.n_folders * sizeof *w.folders);
     buf_add(out, w.marks, w.n_marks * sizeof *w.marks);
@@ -130,9 +138,7 @@ int index_write(const struct tree *t, const char *rules, const struct tree_time 
         buf_add(out, w.names.data, w.names.len);
     if (out->failed || w.names.failed)
         return -1;
-    const size_t skipped = offsetof(struct head, version);
-    uint64_t sum = checksum(out->data + from + skipped, out->len - from - skipped);
-    memcpy(out->data + from + offsetof(struct head, checksum), &sum, sizeof sum);
+    index_seal(out);
     return 0;
 }
 

@@ -7,12 +7,13 @@
 
 #define INDEX_BYTES_MAX ((size_t)1 << 30)
 
-/* `rules` is what guard_id says; `now` the time. */
+/* `rules` is what guard_id says; `now` the time. `out` is empty. */
 int index_write(const struct tree *tree, const char *rules, const struct tree_time *now,
                 struct buf *out);
+/* Puts the checksum right. */
+void index_seal(struct buf *index);
 /* False: they are damaged, were written for other rules or by another version, or the clock was set back since. Then
  * `ret` is as it was. */
-bool index_read(struct str bytes, const char *rules, const struct tree_time *now,
-                struct tree *ret);
+bool index_read(struct str bytes, const char *rules, const struct tree_time *now, struct tree *ret);
 
 #endif

@@ -78,9 +78,9 @@ static bool take_stat(struct reading *r, uint32_t folder, const struct statx *st
     struct tree_id id = folder_id(st);
     bool other = !tree_same_id(&id, &f->id);
     struct tree_time changed = {st->stx_ctime.tv_sec, st->stx_ctime.tv_nsec};
-    int64_t age = before->tv_sec - changed.sec > 2
-                      ? COARSE_NS
-                      : (before->tv_sec - changed.sec) * 1000000000 + before->tv_nsec - changed.nsec;
+    int64_t age = before->tv_sec - changed.sec > 2 ? COARSE_NS
+                                                   : (before->tv_sec - changed.sec) * 1000000000 +
+                                                         before->tv_nsec - changed.nsec;
     if (other)
         f->watch = -1;
     f->id = id;

@@ -11,9 +11,9 @@ struct reading {
     struct tree *tree;
     int root;
     const struct guard *guard;
-    char *chunk; /* WORK_CHUNK bytes */
-    bool git;    /* the rules protect git directories */
-    bool changed; /* what is guarded may have */
+    char *chunk;      /* WORK_CHUNK bytes */
+    bool git;         /* the rules protect git directories */
+    bool changed;     /* what is guarded may have */
     uint64_t folders; /* read so far */
     uint64_t max_entries;
     uint32_t *old; /* a table of the folders that were there before */

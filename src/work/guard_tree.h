@@ -36,13 +36,13 @@ enum tree_flag {
     TREE_HEAD = 4,     /* it has the entries of a git directory */
     TREE_OBJECTS = 8,
     TREE_REFS = 16,
-    TREE_GIT_NAME = 32,  /* it is called .git, and the rules leave it open */
-    TREE_FOREIGN = 64,   /* times of its file system mean nothing to us */
-    TREE_KEPT = 127,     /* those that are kept in a file */
-    TREE_READ = 128,     /* to be read in any case */
-    TREE_COVERED = 256,  /* lies in something that is covered as a whole */
-    TREE_FREE = 512,     /* stands for nothing */
-    TREE_LISTED = 1024,  /* read in this pass */
+    TREE_GIT_NAME = 32, /* it is called .git, and the rules leave it open */
+    TREE_FOREIGN = 64,  /* times of its file system mean nothing to us */
+    TREE_KEPT = 127,    /* those that are kept in a file */
+    TREE_READ = 128,    /* to be read in any case */
+    TREE_COVERED = 256, /* lies in something that is covered as a whole */
+    TREE_FREE = 512,    /* stands for nothing */
+    TREE_LISTED = 1024, /* read in this pass */
 };
 #define TREE_GIT (TREE_HEAD | TREE_OBJECTS | TREE_REFS)
 

@@ -12,11 +12,11 @@ struct guard_root {
     struct tree tree;
     struct guarded_list found;
     char rules[HASH_HEX + 1]; /* that it was made for; "": there is none yet */
-    bool compared; /* there was a tree before, in this worker or in the store */
-    uint64_t generation; /* of the list */
-    uint64_t reread;     /* folders since it was last saved */
+    bool compared;            /* there was a tree before, in this worker or in the store */
+    uint64_t generation;      /* of the list */
+    uint64_t reread;          /* folders since it was last saved */
     bool unsaved;
-    bool stale; /* the list is older than the tree */
+    bool stale;             /* the list is older than the tree */
     struct tree_time clock; /* at the last scan */
     struct guard_watch watch;
 };

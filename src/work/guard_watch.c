@@ -74,7 +74,7 @@ static int add_one(struct guard_watch *w, struct tree *t, int root, uint32_t fol
     int watch = fd < 0 ? -errno : add_here(w->fd, fd);
     if (watch < 0)
         return watch == -ENOENT || watch == -ENOTDIR || watch == -ELOOP || watch == -EACCES ? 0
-                                                                                              : watch;
+                                                                                            : watch;
     if ((uint32_t)watch >= WATCHES_MAX)
         return -ENOSPC;
     t->folders[folder].watch = watch;
@@ -88,8 +88,7 @@ static bool is_to_watch(const struct tree_folder *f)
            !(f->flags & (TREE_FREE | TREE_CLOSED | TREE_TOO_LONG));
 }
 
-bool guard_watch_add(struct guard_watch *w, struct tree *t, int root, uint32_t max,
-                     struct buf *ret)
+bool guard_watch_add(struct guard_watch *w, struct tree *t, int root, uint32_t max, struct buf *ret)
 {
     bool foreign = t->n_folders && t->folders[0].flags & TREE_FOREIGN;
     if (!w->failed && w->fd < 0) {
@@ -118,7 +117,7 @@ static void take_event(struct guard_watch *w, struct tree *t, const struct inoti
                        struct buf *ret)
 {
     uint32_t folder = event->wd >= 0 && (uint32_t)event->wd < w->room ? w->folders[event->wd]
-                                                                       : TREE_NONE;
+                                                                      : TREE_NONE;
     if (folder == TREE_NONE || folder >= t->n_folders || t->folders[folder].watch != event->wd ||
         t->folders[folder].flags & TREE_FREE)
         return;

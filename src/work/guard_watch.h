@@ -6,9 +6,9 @@
 #include "work/guard_tree.h"
 
 struct guard_watch {
-    int fd; /* -1: none */
-    bool complete; /* every folder is watched, and was looked at since */
-    bool failed;   /* there are too many folders, or it cannot be had */
+    int fd;            /* -1: none */
+    bool complete;     /* every folder is watched, and was looked at since */
+    bool failed;       /* there are too many folders, or it cannot be had */
     uint32_t *folders; /* by the number of their watch */
     uint32_t room;
 };

@@ -123,7 +123,6 @@ static void take_folder(struct collecting *c, uint32_t folder)
     guarded_add(c->list, &item, (struct str){c->path, tree_path(c->tree, folder, c->path)});
 }
 
-
 static void take_mark(struct collecting *c, uint32_t folder, const struct tree_mark *mark)
 {
     const struct tree_folder *f = &c->tree->folders[folder];

@@ -28,7 +28,8 @@ void guarded_done(struct guarded_list *list);
 /* 0 or -E2BIG when there are more than `max`. `git`: the rules protect git directories. */
 int guarded_collect(struct tree *tree, bool git, uint32_t max, struct guarded_list *ret);
 /* Adds where links with guarded names lead, and where `.git` files point. The list is sorted again. */
-int guarded_follow(const struct beneath_root *root, bool git, uint32_t max, struct guarded_list *list);
+int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,
+                   struct guarded_list *list);
 /* Compares it with what the tree knows. New ones get `generation`, and the tree knows them from then on. False: they
  * are the same files as before. */
 bool guarded_remember(struct tree *tree, struct guarded_list *list, uint64_t generation);

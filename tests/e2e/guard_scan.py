@@ -13,18 +13,19 @@ import sys
 import lib
 import ran
 from lib import check
-from ran import PYTHON, Place, bash, ended
+from ran import Place, bash
 
 SECRET = "KEY=only the user knows"
 MANY = 1200
+RULES = {"files": {"secret": [".env", ".env.*", "id_rsa", "*.key", "/config/token"]}}
 SEQUENCES = 1000 if "--soak" in sys.argv else 60
 
 
 class Guarded(Place):
     """A workspace with secrets and repositories, one of them found by a rule with several components."""
 
-    def __init__(self, form, name, config=None):
-        super().__init__(form, name, config)
+    def __init__(self, form, name):
+        super().__init__(form, name, RULES)
         self.secrets = [".env", "sub/.env", "sub/deep/id_rsa", "config/token"]
         for path in self.secrets:
             self.put(path, SECRET + "\n")
@@ -52,9 +53,6 @@ class Guarded(Place):
         """Whatever a command can read, wherever it is."""
         return self.tell(gate, "chmod -R u+rwx . 2>/dev/null; grep -rs 'only the user' . | head -c 10000; "
                                "find . -type f -exec cat {} + 2>/dev/null | grep -a 'only the user'; true")
-
-
-RULES = {"files": {"secret": [".env", "id_rsa", "/config/token"]}}
 
 
 def next_gate(place, lines, then):
@@ -91,8 +89,8 @@ def unreadable_root(form):
         for _ in range(2):
             error = gate.refused("PERMISSION_DENIED", "run_command", command="cat .env")
             check("chmod u+rx" in error["message"], error)
-    error = place.run("--", "cat", ".env", codes=range(1, 256))
-    check(SECRET not in error.stdout and "chmod u+rx" in error.stderr, error)
+    done = place.run("--", "cat", ".env")
+    check(done.returncode != 0 and SECRET.encode() not in done.stdout and b"chmod u+rx" in done.stderr, done)
     os.chmod(place.workspace, 0o755)
     with place.gate() as gate:
         place.tell(gate, "cat .env")
@@ -112,7 +110,7 @@ def moved(form):
         ["mv sub 's p\na'; mv config \"$(printf 'c\\\\303')\""],
     )
     for number, lines in enumerate(moves):
-        place = Guarded(form, f"moved{number}", RULES)
+        place = Guarded(form, f"moved{number}")
         next_gate(place, lines, place.everything)
         found = [p for p in place.workspace.rglob("*") if p.is_file() and not p.is_symlink() and SECRET in p.read_text()]
         check(len(found) == len(place.secrets), f"secrets are gone: {found}")
@@ -120,7 +118,7 @@ def moved(form):
 
 def pinned(form):
     """the folders on the way to what a rule spells out stay where they are"""
-    place = Guarded(form, "pinned", RULES)
+    place = Guarded(form, "pinned")
     with place.gate() as gate:
         for line in ("mv config other", "rmdir config", "rm -rf config; ls config/token && exit 1"):
             check(place.tell(gate, line)["exit_code"] != 0, line)
@@ -150,11 +148,11 @@ def links(form):
     place.put("far/other.txt", SECRET)
     form.link(place.workspace / "sub/.env.local", "../data/plain.txt")
     form.link(place.workspace / "way", "far")
-    form.link(place.workspace / "x.pem", "way/other.txt")
+    form.link(place.workspace / "x.key", "way/other.txt")
     with place.gate() as gate:
-        for path in ("data/plain.txt", "far/other.txt", "sub/.env.local", "x.pem", "way/other.txt"):
+        for path in ("data/plain.txt", "far/other.txt", "sub/.env.local", "x.key", "way/other.txt"):
             check(place.tell(gate, f"cat {path}")["exit_code"] != 0, path)
-        bash(gate, "rm sub/.env.local x.pem")
+        bash(gate, "rm sub/.env.local x.key")
         place.everything(gate)
     with place.gate() as gate:
         place.everything(gate)
@@ -195,8 +193,6 @@ def created(form):
             check(found == [f"created:{path}" for path in paths], f"{line}: {value}")
         for line in ("echo x >> newer/.git/hooks/post-commit", "touch b/config", "echo x > .envrc", "touch m/x"):
             check(place.tell(gate, line)["exit_code"] != 0, line)
-    found = place.run("--", "mkdir", "-p", "late/.git")
-    check("created:late/.git" in found.stdout + found.stderr or True, found)
 
 
 def replaced_while_it_runs(form):
@@ -233,7 +229,7 @@ def replaced_while_it_runs(form):
 
 def damaged(form):
     """an index that is damaged or gone changes nothing but the time it takes"""
-    place = Guarded(form, "damaged", RULES)
+    place = Guarded(form, "damaged")
     next_gate(place, ["true"], place.everything)
     indices = [p for p in place.home.rglob("guards-*") if p.is_file()]
     check(len(indices) == 1, indices)

@@ -11,7 +11,6 @@
 
 static const char *const kinds[] = {"protected", "secret", "socket", "git", "way"};
 
-
 static void put_at(const char *path)
 {
     FREE_AT_END char *copy = mem_format("w/%s", path);
@@ -48,7 +47,6 @@ static int guarded_tear_down(void **state)
     guard_unref(TAKE_PTR(work.guard));
     return work_tear_down(state);
 }
-
 
 #define GUARDED(name) cmocka_unit_test_setup_teardown(name, guarded_set_up, guarded_tear_down)
 
@@ -137,11 +135,26 @@ static void everything_named_is_found(void **state)
 {
     (void)state;
     static const char *const there[] = {
-        ".git/hooks/a",   ".git/HEAD",       ".git/objects/x.key",  "sub/.git/config",
-        ".ssh/id_rsa",    ".ssh/config",     "app/.env",            "app/.env.local",
-        "app/.env.example", "vault/a/b",     "vault/c.key",         "node_modules/m/.env",
-        "objects/a.key",  "plain/file",      "d/vault",             "config/token",
-        "config/other",   "x/.claude/settings.json", "x/.claude/other", "1/2/3/4/5/6/7/8/9/10/11/.env",
+        ".git/hooks/a",
+        ".git/HEAD",
+        ".git/objects/x.key",
+        "sub/.git/config",
+        ".ssh/id_rsa",
+        ".ssh/config",
+        "app/.env",
+        "app/.env.local",
+        "app/.env.example",
+        "vault/a/b",
+        "vault/c.key",
+        "node_modules/m/.env",
+        "objects/a.key",
+        "plain/file",
+        "d/vault",
+        "config/token",
+        "config/other",
+        "x/.claude/settings.json",
+        "x/.claude/other",
+        "1/2/3/4/5/6/7/8/9/10/11/.env",
         "__pycache__/.env",
     };
     static const char *const expected[] = {
@@ -179,9 +192,13 @@ static void git_directories_are_found_by_what_they_hold(void **state)
 {
     (void)state;
     static const char *const there[] = {
-        "bare/HEAD",     "bare/objects/",  "bare/refs/",     "half/HEAD",        "half/refs/",
-        "tree/",         "meta/x/HEAD",    "common/config",  "deep/bare.git/HEAD",
-        "deep/bare.git/objects/", "deep/bare.git/refs/", "module/", ".git/modules/m/HEAD",
+        "bare/HEAD",           "bare/objects/",
+        "bare/refs/",          "half/HEAD",
+        "half/refs/",          "tree/",
+        "meta/x/HEAD",         "common/config",
+        "deep/bare.git/HEAD",  "deep/bare.git/objects/",
+        "deep/bare.git/refs/", "module/",
+        ".git/modules/m/HEAD",
     };
     for (size_t i = 0; i < ARRAY_LEN(there); i++)
         put_at(there[i]);
@@ -359,10 +376,10 @@ static void what_is_new_is_fresh(void **state)
     assert_found(&found, third, ARRAY_LEN(third));
     union op_reply same;
     struct err err;
-    assert_int_equal(try_scan(&(struct op_scan_request){.known = reply.generation,
-                                                        .since = reply.generation},
-                              &same, &err),
-                     0);
+    assert_int_equal(
+        try_scan(&(struct op_scan_request){.known = reply.generation, .since = reply.generation},
+                 &same, &err),
+        0);
     assert_true(same.scan.same);
     assert_int_equal(work.body.len, 0);
 }
