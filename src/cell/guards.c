@@ -30,6 +30,16 @@ void guards_init(struct guards *guards)
     for (size_t i = 0; i < ROOTS_MAX; i++) {
         buf_init(&guards->found[i], FOUND_MAX);
         guards->known[i] = false;
+        guards->added[i] = NULL;
+    }
+    guards->lists = 0;
+}
+
+void guards_done(struct guards *guards)
+{
+    for (size_t i = 0; i < ROOTS_MAX; i++) {
+        buf_done(&guards->found[i]);
+        free(guards->added[i]);
     }
 }
 
@@ -40,6 +50,37 @@ bool guards_complete(const struct guards *guards, const struct cell_spec *spec)
             return false;
     }
     return true;
+}
+
+static int compare(struct str a, struct str b)
+{
+    int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+    return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+/* Both lists are sorted by path. An entry that was there before under the same path and kind keeps its number. */
+static void note_added(struct guards *guards, size_t root, struct str found)
+{
+    struct str old = buf_str(&guards->found[root]);
+    struct op_guarded before;
+    struct op_guarded entry;
+    uint32_t count = 0;
+    for (struct str rest = found; op_guarded_next(&rest, &entry) > 0;)
+        count++;
+    uint32_t *added = mem_grow(NULL, (size_t)count + 1, sizeof *added);
+    guards->lists++;
+    uint32_t at = 0;
+    bool more = op_guarded_next(&old, &before) > 0;
+    for (uint32_t i = 0; op_guarded_next(&found, &entry) > 0; i++) {
+        while (more && compare(before.path, entry.path) < 0) {
+            more = op_guarded_next(&old, &before) > 0;
+            at++;
+        }
+        bool same = more && compare(before.path, entry.path) == 0 && before.kind == entry.kind;
+        added[i] = same ? guards->added[root][at] : guards->lists;
+    }
+    free(guards->added[root]);
+    guards->added[root] = added;
 }
 
 int guards_set(struct guards *guards, size_t root, struct str found)
@@ -60,6 +101,7 @@ int guards_set(struct guards *guards, size_t root, struct str found)
     if (guards->known[root] && old.n == found.n &&
         (old.n == 0 || memcmp(old.p, found.p, old.n) == 0))
         return 1;
+    note_added(guards, root, found);
     buf_done(&guards->found[root]);
     buf_init(&guards->found[root], FOUND_MAX);
     guards->known[root] = found.n == 0 || buf_add(&guards->found[root], found.p, found.n) == 0;
@@ -166,7 +208,8 @@ static int guard_one(int root, const struct op_guarded *entry, struct err *err)
     return failed(err, path);
 }
 
-int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err)
+static int mount_all(const struct cell_spec *spec, const struct guards *guards, uint32_t lists,
+                     struct err *err)
 {
     for (size_t i = 0; i < spec->n_roots; i++) {
         struct str rest = buf_str(&guards->found[i]);
@@ -176,25 +219,31 @@ int guards_mount(const struct cell_spec *spec, const struct guards *guards, stru
         FD_AT_END int root = open(spec->roots[i].inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (root < 0)
             return failed(err, spec->roots[i].inside);
-        while (op_guarded_next(&rest, &entry) > 0) {
-            if (guard_one(root, &entry, err) < 0)
+        for (uint32_t k = 0; op_guarded_next(&rest, &entry) > 0; k++) {
+            bool left_alone = keeps_content(entry.kind) && guards->added[i][k] > lists;
+            if (!left_alone && guard_one(root, &entry, err) < 0)
                 return -1;
         }
     }
     return 0;
 }
 
-/* A command whose files cannot be guarded does not go on. */
-int guards_mount_in(const struct cell_spec *spec, const struct guards *guards, int mounts,
-                    pid_t pid)
+int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err)
+{
+    return mount_all(spec, guards, UINT32_MAX, err);
+}
+
+int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
+                    const struct guards_running *running)
 {
     /* Opened here, where it is not waited for yet: later the number may be another process's. */
-    FD_AT_END int there = (int)syscall(SYS_pidfd_open, pid, 0);
+    FD_AT_END int there = (int)syscall(SYS_pidfd_open, running->pid, 0);
     pid_t child = there < 0 ? -1 : fork();
     if (child != 0)
         return child < 0 ? -errno : 0;
     struct err err;
-    if (setns(mounts, CLONE_NEWNS) < 0 || guards_mount(spec, guards, &err) < 0)
+    if (setns(running->mounts, CLONE_NEWNS) < 0 ||
+        mount_all(spec, guards, running->lists, &err) < 0)
         syscall(SYS_pidfd_send_signal, there, SIGKILL, NULL, 0);
     _exit(0);
 }

@@ -10,9 +10,12 @@
 struct guards {
     struct buf found[ROOTS_MAX]; /* of each root: packed, see op_guarded_next */
     bool known[ROOTS_MAX];
+    uint32_t *added[ROOTS_MAX]; /* of each entry: the list it appeared in */
+    uint32_t lists;             /* that were taken so far */
 };
 
 void guards_init(struct guards *guards);
+void guards_done(struct guards *guards);
 /* Takes a copy of what was found in a root. 1: it is what was known already; 0; -1 when it is not well formed. */
 int guards_set(struct guards *guards, size_t root, struct str found);
 /* The same from a FRAME_GUARDS: a long list comes as a sealed file. */
@@ -22,12 +25,20 @@ int guards_take(struct guards *guards, const struct frame *frame, int fd);
 /* Whether it is known of all folders that commands have. */
 bool guards_complete(const struct guards *guards, const struct cell_spec *spec);
 
-/* In a mount namespace that a command has or begins with: covers what is not covered. */
+/* In a mount namespace that a command begins with: covers what is not covered. */
 int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err);
-/* The same in another mount namespace, which is that of `pid`, by a child of this process that nobody has to wait for.
- * Where it fails, it kills `pid`. */
-int guards_mount_in(const struct cell_spec *spec, const struct guards *guards, int mounts,
-                    pid_t pid);
+
+/* A command that runs. */
+struct guards_running {
+    pid_t pid;
+    int mounts;     /* its mount namespace */
+    uint32_t lists; /* guards.lists when it started */
+};
+/* The same in its mount namespace, by a child of this process that nobody has to wait for. What would be protected and
+ * appeared since it started is left alone: it may be making a repository just now. Where it fails, the command is
+ * killed. */
+int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
+                    const struct guards_running *running);
 
 /* Hears of mounts that go away in this process's mount namespace: somebody on the host has replaced what they covered.
  * -1 with errno. */

@@ -104,7 +104,8 @@ struct first {
     uint64_t token; /* 0: it waits for its order, or was discarded */
     pid_t pid;
     int socket;
-    int mounts; /* its mount namespace; -1: not asked for yet */
+    int mounts;     /* its mount namespace; -1: not asked for yet */
+    uint32_t lists; /* of guards, that were known when it started */
 };
 
 struct watched {
@@ -214,8 +215,10 @@ static void cover_running(struct watched *w)
 {
     for (size_t i = 0; i < w->n_firsts; i++) {
         struct first *first = &w->firsts[i];
-        if (first->token && mounts_of(first) >= 0 &&
-            guards_mount_in(w->spec, &w->guards, first->mounts, first->pid) < 0)
+        if (!first->token || mounts_of(first) < 0)
+            continue;
+        struct guards_running running = {first->pid, first->mounts, first->lists};
+        if (guards_mount_in(w->spec, &w->guards, &running) < 0)
             kill(first->pid, SIGKILL);
     }
 }
@@ -255,6 +258,7 @@ static void start_command(struct watched *w, const struct frame *frame, const st
         return;
     }
     first->token = frame->token;
+    first->lists = w->guards.lists;
     w->spare = 0;
     frame_fds_close(&w->groups);
     w->has_groups = false;

@@ -73,12 +73,14 @@ static void add(struct following *f, struct str path, uint8_t kind, const struct
     struct guarded_item item = {.kind = kind,
                                 .type = (uint8_t)work_file_type(st->stx_mode),
                                 .known = true,
+                                .followed = true,
                                 .id = folder_id(st)};
     if (is_covered(f, path, kind))
         return;
     if (there) {
         there->kind = kind;
         there->known = true;
+        there->followed = true;
         there->id = item.id;
     } else if (!guarded_find(&f->more, path)) {
         guarded_add(&f->more, &item, path);
@@ -195,6 +197,50 @@ static bool is_git_file(const struct guarded_item *item, struct str path)
     return item->kind == GUARDED_PROTECTED && item->type == TYPE_FILE && path.n >= n &&
            strncasecmp(path.p + path.n - n, name, n) == 0 &&
            (path.n == n || path.p[path.n - n - 1] == '/');
+}
+
+static void keep_folder(struct tree *t, uint32_t folder, uint8_t kind)
+{
+    t->folders[folder].kind = kind;
+    if (kind != GUARDED_SECRET)
+        return;
+    tree_empty_folder(t, folder);
+    t->folders[folder].flags &= (uint16_t)~TREE_READ;
+}
+
+static void keep_file(struct tree *t, uint32_t folder, struct str name,
+                      const struct guarded_item *item)
+{
+    struct tree_mark *mark = NULL;
+    for (uint32_t at = t->folders[folder].marks; at != TREE_NONE; at = t->marks[at].next) {
+        struct str other = tree_name(t, t->marks[at].name, t->marks[at].name_n);
+        if (other.n == name.n && memcmp(other.p, name.p, name.n) == 0)
+            mark = &t->marks[at];
+    }
+    if (!mark)
+        mark = tree_add_mark(t, folder, name);
+    mark->kind = item->kind;
+    mark->type = item->type;
+    mark->id = item->id;
+}
+
+void guarded_keep_followed(struct tree *t, const struct guarded_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct guarded_item *item = &list->items[i];
+        struct str path = guarded_path(list, item);
+        const char *slash = memrchr(path.p, '/', path.n);
+        struct str folder = {path.p, slash ? (size_t)(slash - path.p) : 0};
+        struct str name = {path.p + folder.n + (slash != NULL),
+                           path.n - folder.n - (slash != NULL)};
+        if (!item->followed)
+            continue;
+        uint32_t at = tree_find(t, item->type == TYPE_DIRECTORY ? path : folder);
+        if (at != TREE_NONE && item->type == TYPE_DIRECTORY)
+            keep_folder(t, at, item->kind);
+        else if (at != TREE_NONE)
+            keep_file(t, at, name, item);
+    }
 }
 
 int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,

@@ -240,6 +240,7 @@ static int collect(struct scan *s, uint32_t max)
             guarded_done(&found);
             return error;
         }
+        guarded_keep_followed(&at->tree, &found);
         bool same = at->generation > 0 && is_same_list(&at->found, &found);
         at->generation += !same;
         uint64_t seen = at->compared ? at->generation : 0;

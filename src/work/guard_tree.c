@@ -177,6 +177,28 @@ size_t tree_path(const struct tree *t, uint32_t folder, char *path)
     return n;
 }
 
+static uint32_t find_child(const struct tree *t, uint32_t folder, struct str name)
+{
+    uint32_t at = t->folders[folder].first;
+    while (at != TREE_NONE && (t->folders[at].name_n != name.n ||
+                               memcmp(t->names.data + t->folders[at].name, name.p, name.n) != 0))
+        at = t->folders[at].next;
+    return at;
+}
+
+uint32_t tree_find(const struct tree *t, struct str path)
+{
+    uint32_t at = t->n_folders ? 0 : TREE_NONE;
+    while (path.n && at != TREE_NONE) {
+        const char *slash = memchr(path.p, '/', path.n);
+        size_t n = slash ? (size_t)(slash - path.p) : path.n;
+        at = find_child(t, at, (struct str){path.p, n});
+        n += slash != NULL;
+        path = (struct str){path.p + n, path.n - n};
+    }
+    return at;
+}
+
 bool tree_is_part_of_git(struct str name)
 {
     static const char *const parts[] = {"HEAD",    "config",      "hooks",     "info",

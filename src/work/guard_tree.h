@@ -127,6 +127,9 @@ struct str tree_name(const struct tree *tree, uint32_t at, uint8_t n);
 /* `path` has PATH_TEXT_MAX bytes; its length. */
 size_t tree_path(const struct tree *tree, uint32_t folder, char *path);
 
+/* The folder with this path, or TREE_NONE. */
+uint32_t tree_find(const struct tree *tree, struct str path);
+
 /* Names in a git directory that decide what git does. A root that looks like a bare repository cannot be covered as a
  * whole: these are. */
 bool tree_is_part_of_git(struct str name);

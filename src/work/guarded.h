@@ -8,9 +8,10 @@
 struct guarded_item {
     uint32_t path; /* in `paths` */
     uint16_t n;
-    uint8_t kind; /* enum guarded_kind */
-    uint8_t type; /* enum file_type */
-    bool known;   /* to be known again where it is moved */
+    uint8_t kind;  /* enum guarded_kind */
+    uint8_t type;  /* enum file_type */
+    bool known;    /* to be known again where it is moved */
+    bool followed; /* a link or a .git file leads there */
     uint64_t seen;
     struct tree_id id;
 };
@@ -30,6 +31,8 @@ int guarded_collect(struct tree *tree, bool git, uint32_t max, struct guarded_li
 /* Adds where links with guarded names lead, and where `.git` files point. The list is sorted again. */
 int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,
                    struct guarded_list *list);
+/* Notes in the tree what was followed: it stays guarded when the link that led there is gone. */
+void guarded_keep_followed(struct tree *tree, const struct guarded_list *list);
 /* Compares it with what the tree knows. New ones get `generation`, and the tree knows them from then on. False: they
  * are the same files as before. */
 bool guarded_remember(struct tree *tree, struct guarded_list *list, uint64_t generation);

@@ -227,6 +227,18 @@ def replaced_while_it_runs(form):
         check((old / "config").read_text() == "[core]\n", "it could be changed")
 
 
+def own_repository(form):
+    """a command can make a repository and go on to work in it, whatever is scanned meanwhile"""
+    place = Guarded(form, "own")
+    with place.gate() as gate:
+        bash(gate, "true")
+        # Longer than scans beside it take.
+        line = "mkdir -p n/.git/hooks; touch .envrc; for i in 1 2 3 4 5 6 7 8; do sleep 0.1; touch n/.git/$i .envrc || exit 1; done"
+        value = bash(gate, line)
+        check(sorted(v["call"] for v in value["violations"]) == ["created:.envrc", "created:n/.git"], value)
+        check(place.tell(gate, "touch n/.git/9")["exit_code"] != 0, "the next one cannot")
+
+
 def damaged(form):
     """an index that is damaged or gone changes nothing but the time it takes"""
     place = Guarded(form, "damaged")
@@ -314,5 +326,5 @@ def at_random(form):
 
 
 if __name__ == "__main__":
-    ran.main(unreadable, unreadable_root, moved, pinned, many, links, git_directories, created, replaced_while_it_runs, damaged,
+    ran.main(unreadable, unreadable_root, moved, pinned, many, links, git_directories, created, replaced_while_it_runs, own_repository, damaged,
              at_random)
