@@ -56,6 +56,7 @@ bench: build
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/mcp.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/search.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/commands.py
+	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/guards.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/policy.py
 
 lint:
