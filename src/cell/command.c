@@ -310,7 +310,7 @@ static void guard_and_lock(struct init *init)
 {
     if (init->why.message[0] || init->locked)
         return;
-    init->locked = guards_mount(init->spec, init->guards, &init->why) == 0 &&
+    init->locked = guards_mount(init->spec, init->guards, &init->why) >= 0 &&
                    command_lock(init->spec, &init->listener, &init->why) == 0;
 }
 

@@ -189,6 +189,7 @@ static int cover(int fd, const struct op_guarded *entry, const char *path, struc
 /* Between two looks it may have been replaced once more. */
 #define COVER_TRIES 4
 
+/* 1: there is nothing to cover. */
 static int guard_one(int root, const struct op_guarded *entry, struct err *err)
 {
     FREE_AT_END char *path = mem_copy(entry->path.p, entry->path.n);
@@ -197,7 +198,7 @@ static int guard_one(int root, const struct op_guarded *entry, struct err *err)
         if (fd < 0 && errno == EAGAIN)
             continue;
         if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
-            return 0;
+            return 1;
         if (fd < 0)
             return failed(err, path);
         if (is_covered(fd, entry->kind) || cover(fd, entry, path, err) == 0)
@@ -208,9 +209,11 @@ static int guard_one(int root, const struct op_guarded *entry, struct err *err)
     return failed(err, path);
 }
 
+/* 1: some are not there any more. */
 static int mount_all(const struct cell_spec *spec, const struct guards *guards, uint32_t lists,
                      struct err *err)
 {
+    int missing = 0;
     for (size_t i = 0; i < spec->n_roots; i++) {
         struct str rest = buf_str(&guards->found[i]);
         struct op_guarded entry;
@@ -221,11 +224,13 @@ static int mount_all(const struct cell_spec *spec, const struct guards *guards, 
             return failed(err, spec->roots[i].inside);
         for (uint32_t k = 0; op_guarded_next(&rest, &entry) > 0; k++) {
             bool left_alone = keeps_content(entry.kind) && guards->added[i][k] > lists;
-            if (!left_alone && guard_one(root, &entry, err) < 0)
+            int r = left_alone ? 0 : guard_one(root, &entry, err);
+            if (r < 0)
                 return -1;
+            missing |= r;
         }
     }
-    return 0;
+    return missing;
 }
 
 int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err)

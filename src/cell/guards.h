@@ -25,7 +25,7 @@ int guards_take(struct guards *guards, const struct frame *frame, int fd);
 /* Whether it is known of all folders that commands have. */
 bool guards_complete(const struct guards *guards, const struct cell_spec *spec);
 
-/* In a mount namespace that a command begins with: covers what is not covered. */
+/* In a mount namespace that a command begins with: covers what is not covered. 0; 1: some of them are not there; -1. */
 int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err);
 
 /* A command that runs. */

@@ -117,6 +117,7 @@ struct watched {
     struct guards guards;
     int listening;  /* to mounts that go away */
     bool unmounted; /* guards were told that are not mounted yet */
+    bool missing;   /* some were not there to be covered: they may be back */
     pid_t spare;    /* waits for its order; 0: there is none */
     bool spare_locked;
     /* Where the next command is counted. They are kept until one has its order: a spare may have to be made anew. */
@@ -162,8 +163,12 @@ static bool cover(struct watched *w)
 {
     struct err err;
     bool known = guards_complete(&w->guards, w->spec);
-    for (int i = 0; known && i < COVER_ROUNDS && (guards_heard(w->listening) || w->unmounted); i++)
-        w->unmounted = guards_mount(w->spec, &w->guards, &err) < 0;
+    for (int i = 0; known && i < COVER_ROUNDS && (guards_heard(w->listening) || w->unmounted);
+         i++) {
+        int r = guards_mount(w->spec, &w->guards, &err);
+        w->unmounted = r < 0;
+        w->missing = r > 0;
+    }
     return known && !w->unmounted;
 }
 
@@ -243,7 +248,7 @@ static void cover_again(struct watched *w)
 
 static void start_command(struct watched *w, const struct frame *frame, const struct frame_fds *fds)
 {
-    if (guards_heard(w->listening)) {
+    if (w->missing || guards_heard(w->listening)) {
         w->unmounted = true;
         cover_again(w);
     }
