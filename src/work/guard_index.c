@@ -56,7 +56,8 @@ static void writing_done(struct writing *w)
 static uint32_t copy_name(struct writing *w, uint32_t at, uint8_t n)
 {
     uint32_t to = (uint32_t)w->names.len;
-    buf_add(&w->names, w->tree->names.data + at, n);
+    struct str name = tree_name(w->tree, at, n);
+    buf_add(&w->names, name.p, name.n);
     return to;
 }
 

@@ -138,7 +138,7 @@ struct tree_mark *tree_add_mark(struct tree *t, uint32_t folder, struct str name
 
 struct str tree_name(const struct tree *t, uint32_t at, uint8_t n)
 {
-    return (struct str){t->names.data + at, n};
+    return (struct str){n ? t->names.data + at : "", n};
 }
 
 void tree_tidy(struct tree *t)
@@ -151,7 +151,8 @@ void tree_tidy(struct tree *t)
         if (f->flags & TREE_FREE)
             continue;
         uint32_t at = (uint32_t)names.len;
-        buf_add(&names, t->names.data + f->name, f->name_n);
+        struct str name = tree_name(t, f->name, f->name_n);
+        buf_add(&names, name.p, name.n);
         f->name = at;
         for (uint32_t k = f->marks; k != TREE_NONE; k = t->marks[k].next) {
             at = (uint32_t)names.len;

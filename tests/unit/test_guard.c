@@ -90,20 +90,14 @@ static void the_defaults_mean_what_they_say(void **state)
         {"src/main.c", GUARD_OPEN, ""},
         {".", GUARD_OPEN, ""},
         {"", GUARD_OPEN, ""},
-        {".git/", GUARD_OPEN, ""},
-        {".git", GUARD_PROTECTED, ".git/hooks"},
-        {"sub/.git", GUARD_PROTECTED, NULL},
-        {".git/HEAD", GUARD_OPEN, ""},
-        {".git/hooks/", GUARD_PROTECTED, ".git/hooks"},
-        {".git/hooks/pre-commit", GUARD_PROTECTED, ".git/hooks"},
-        {".GIT/Hooks/pre-commit", GUARD_PROTECTED, ".git/hooks"},
-        {"a/b/.git/config", GUARD_PROTECTED, ".git/config"},
-        {".git/config.lock", GUARD_OPEN, ""},
-        {".git/modules/config", GUARD_PROTECTED, NULL},
-        {".git/modules/a/b/config", GUARD_PROTECTED, ".git/modules/**/config"},
-        {".git/modules/a/hooks/x/y", GUARD_PROTECTED, ".git/modules/**/hooks"},
-        {".git/modules/a/HEAD", GUARD_OPEN, ""},
-        {".git/worktrees/one/commondir", GUARD_PROTECTED, NULL},
+        {".git/", GUARD_PROTECTED, ".git"},
+        {".git", GUARD_PROTECTED, ".git"},
+        {"sub/.git", GUARD_PROTECTED, ".git"},
+        {".git/HEAD", GUARD_PROTECTED, ".git"},
+        {".GIT/Hooks/pre-commit", GUARD_PROTECTED, ".git"},
+        {"a/b/.git/config.lock", GUARD_PROTECTED, ".git"},
+        {".git/modules/a/b/config", GUARD_PROTECTED, ".git"},
+        {".gitx", GUARD_OPEN, ""},
         {"git/hooks/pre-commit", GUARD_OPEN, ""},
         {"x.git/hooks/pre-commit", GUARD_OPEN, ""},
         {".vscode/settings.json", GUARD_PROTECTED, ".vscode/settings.json"},
@@ -194,13 +188,8 @@ static void the_way_there_is_held(void **state)
 {
     (void)state;
     static const struct judged cases[] = {
-        {".git", GUARD_PROTECTED, ".git/hooks"},
-        {"sub/.Git", GUARD_PROTECTED, ".git/hooks"},
-        {".git/modules", GUARD_PROTECTED, NULL},
-        {".git/modules/a/b", GUARD_PROTECTED, NULL},
-        {".git/worktrees/one", GUARD_PROTECTED, NULL},
-        {".git/worktrees/one/logs", GUARD_OPEN, NULL},
-        {".git/objects", GUARD_OPEN, NULL},
+        {".git", GUARD_OPEN, NULL},
+        {".git/modules", GUARD_OPEN, NULL},
         {"sub", GUARD_OPEN, NULL},
         {".vscode", GUARD_PROTECTED, NULL},
         {".config", GUARD_PROTECTED, "/.config/autostart"},
@@ -222,14 +211,17 @@ static void the_way_there_is_held(void **state)
 static void names_are_sorted_out_first(void **state)
 {
     (void)state;
-    static const char *const plain[] = {"main.c", "README.md",    "src",
-                                        ".git",   "node_modules", ".envx"};
-    static const char *const maybe[] = {".ENV",  "Hooks",        "config",
-                                        "x.key", ".env.example", ".idea"};
+    static const char *const plain[] = {"main.c", "README.md", "src", "node_modules", ".envx"};
+    static const char *const maybe[] = {".ENV", ".Git", "x.key", ".env.example", ".idea"};
+    static const char *const plain_ways[] = {"main.c", "src", ".git", "tasks.json", ".idea"};
+    static const char *const ways[] = {".vscode", ".AWS", ".config"};
     GUARD_AT_END struct guard *guard = of_defaults();
-    /* `.git` by itself is one that counts where it is a file. */
     for (size_t i = 0; i < ARRAY_LEN(plain); i++)
-        assert_int_equal(guard_may_name(guard, text(plain[i])), strcmp(plain[i], ".git") == 0);
+        assert_false(guard_may_name(guard, text(plain[i])));
+    for (size_t i = 0; i < ARRAY_LEN(plain_ways); i++)
+        assert_false(guard_may_hold(guard, text(plain_ways[i])));
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+        assert_true(guard_may_hold(guard, text(ways[i])));
     for (size_t i = 0; i < ARRAY_LEN(maybe); i++)
         assert_true(guard_may_name(guard, text(maybe[i])));
 }

@@ -2,6 +2,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -273,6 +274,27 @@ static void limits_are_told(void **state)
     assert_int_equal(reply.scan.count, 51);
 }
 
+/* No descriptors are left: nothing is said to be open that was not looked at. */
+static void a_scan_that_fails_says_so(void **state)
+{
+    (void)state;
+    struct err err;
+    union op_reply reply;
+    struct rlimit before;
+    put_at("a/b/.env");
+    put_at("c/.env");
+    FD_AT_END int last = open(".", O_PATH | O_CLOEXEC);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    /* One for where the test is, none for a folder. */
+    struct rlimit few = {(rlim_t)last + 2, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    int r = try_scan(&(struct op_scan_request){0}, &reply, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(r, -1);
+    assert_int_equal(err.code, ERR_INTERNAL);
+    ASSERT_SCAN("secret file a/b/.env", "secret file c/.env");
+}
+
 /* Each change is seen by a scan that watches, by one that looks at times, and by another worker. */
 static void assert_seen(const char *const *expected, size_t count)
 {
@@ -438,6 +460,7 @@ int main(void)
         GUARDED(a_root_that_is_a_bare_repository),
         GUARDED(what_cannot_be_read_is_covered_as_a_whole),
         GUARDED(limits_are_told),
+        GUARDED(a_scan_that_fails_says_so),
         GUARDED(changes_are_seen_by_times),
         GUARDED(changes_are_seen_by_watching),
         GUARDED(what_was_guarded_stays_so_where_it_is_moved),
