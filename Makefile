@@ -72,6 +72,7 @@ bench: build
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/search.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/search.py --choices
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/commands.py
+	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/guards.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/policy.py
 	SANDGATE=$(abspath $(BUILD)/sandgate) $(PYTHON) bench/start.py
 

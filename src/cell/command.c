@@ -39,7 +39,6 @@
 struct init {
     const struct cell_spec *spec;
     struct guards *guards;
-    struct guards_view view;
     bool locked;
     struct err why; /* it is not */
     struct order order;
@@ -309,7 +308,6 @@ static int start_program(struct init *init)
         kill(-1, SIGKILL);
         reap(init, 0);
     }
-    guards_look_after(init->spec, &init->view, &init->violations);
     if (is_watched(&init->order)) {
         watch_look_last(&init->watch);
         init->ran.written = (int64_t)(init->watch.written + init->watch.allocated);
@@ -330,6 +328,8 @@ static int obey(struct init *init, const struct frame *frame)
     if (init->fds.n < ORDER_REST)
         return 1;
     init->status_fd = init->fds.fd[ORDER_STATUS];
+    if (!init->locked && !init->why.message[0])
+        err_set(&init->why, ERR_SANDBOX_UNAVAILABLE, "which files are guarded is not known");
     if (!init->locked)
         return give_up(init, RAN_FAILED, &init->why);
     if (order_read(frame, &init->order, &doc, &err) < 0)
@@ -338,10 +338,6 @@ static int obey(struct init *init, const struct frame *frame)
         order_vectors(&init->order, &init->vectors) < 0) {
         err_set(&err, ERR_INTERNAL, "an order whose parts do not fit together");
         return give_up(init, RAN_FAILED, &err);
-    }
-    if (!guards_hold(init->spec, init->guards, &init->view)) {
-        err_set(&err, ERR_SANDBOX_UNAVAILABLE, "what is guarded has changed");
-        return give_up(init, RAN_STALE, &err);
     }
     if (prepare(init, &err) < 0)
         return give_up(init, RAN_FAILED, &err);
@@ -365,13 +361,13 @@ static void guard_and_lock(struct init *init)
 {
     if (init->why.message[0] || init->locked)
         return;
-    init->locked = guards_mount(init->spec, init->guards, &init->view, &init->why) == 0 &&
+    init->locked = guards_mount(init->spec, init->guards, &init->why) >= 0 &&
                    command_lock(init->spec, &init->listener, &init->why) == 0;
 }
 
-static void lock_with(struct init *init, const struct guards_view *view)
+/* All guards are mounted. */
+static void lock_only(struct init *init)
 {
-    init->view = *view;
     if (!init->why.message[0])
         init->locked = command_lock(init->spec, &init->listener, &init->why) == 0;
 }
@@ -383,10 +379,10 @@ static int wait_for_order(struct init *init)
     while (frame_receive_fds(SOCKET_FD, buffer, &frame, &init->fds) == 1) {
         if (frame.type == FRAME_RUN)
             return obey(init, &frame);
-        frame_fds_close(&init->fds);
         if (frame.type != FRAME_GUARDS || init->locked ||
-            guards_set(init->guards, (size_t)frame.token - 1, frame.body) < 0)
+            guards_take(init->guards, &frame, init->fds.n ? init->fds.fd[0] : -1) < 0)
             return 1;
+        frame_fds_close(&init->fds);
         if (guards_complete(init->guards, init->spec))
             guard_and_lock(init);
     }
@@ -394,17 +390,24 @@ static int wait_for_order(struct init *init)
 }
 
 /* A layer stands on what covers its git directory. */
-static int add_layers(struct init *init, const struct layers *layers,
-                      const struct guards_view *view)
+static int add_layers(struct init *init, const struct layers *layers, bool covered)
 {
     if (!guards_complete(init->guards, init->spec))
         return err_set(&init->why, ERR_SANDBOX_UNAVAILABLE, "what is guarded is not known");
-    if (!view && guards_mount(init->spec, init->guards, &init->view, &init->why) < 0)
+    if (!covered && guards_mount(init->spec, init->guards, &init->why) < 0)
         return -1;
     return layers_mount(init->spec, init->guards, layers, &init->why);
 }
 
-static int run(const struct cell_spec *spec, struct guards *guards, const struct guards_view *view,
+/* To the launcher, which cannot open it: this process is not dumpable. */
+static int send_mounts(void)
+{
+    FD_AT_END int fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    struct frame_fds fds = {.fd = {fd}, .n = 1};
+    return fd < 0 ? -1 : frame_send_fds(SOCKET_FD, &(struct frame){.type = FRAME_READY}, &fds);
+}
+
+static int run(const struct cell_spec *spec, struct guards *guards, bool covered,
                const struct frame_fds *groups, const struct layers *layers)
 {
     static struct init init;
@@ -412,7 +415,7 @@ static int run(const struct cell_spec *spec, struct guards *guards, const struct
     init = (struct init){.spec = spec, .guards = guards, .listener = -1, .sockets = -1};
     int r = enter_groups(groups, &init.why);
     /* Nothing of the launcher's goes along: not its control socket, not other commands' sockets. */
-    if (close_range(SOCKET_FD + 1, ~0U, 0) < 0)
+    if (close_range(SOCKET_FD + 1, ~0U, 0) < 0 || send_mounts() < 0)
         return 1;
     sanitized_enter_cell();
     sigemptyset(&child);
@@ -425,19 +428,18 @@ static int run(const struct cell_spec *spec, struct guards *guards, const struct
     if (r == 0)
         r = command_mount(spec, &init.why);
     if (r == 0 && layers_any(layers))
-        r = add_layers(&init, layers, view);
+        r = add_layers(&init, layers, covered);
     if (r == 0)
         command_leave_store(spec, &init.why);
-    if (view)
-        lock_with(&init, view);
+    if (covered)
+        lock_only(&init);
     else if (guards_complete(guards, spec))
         guard_and_lock(&init);
     return wait_for_order(&init);
 }
 
-pid_t command_make(const struct cell_spec *spec, struct guards *guards,
-                   const struct guards_view *view, const struct frame_fds *groups,
-                   const struct layers *layers, int *ret_socket)
+pid_t command_make(const struct cell_spec *spec, struct guards *guards, bool covered,
+                   const struct frame_fds *groups, const struct layers *layers, int *ret_socket)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -447,7 +449,7 @@ pid_t command_make(const struct cell_spec *spec, struct guards *guards,
     if (pid == 0) {
         if (pair[1] != SOCKET_FD && dup3(pair[1], SOCKET_FD, O_CLOEXEC) < 0)
             _exit(1);
-        _exit(run(spec, guards, view, groups, layers));
+        _exit(run(spec, guards, covered, groups, layers));
     }
     int error = errno;
     close(pair[1]);

@@ -4,25 +4,42 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <linux/stat.h>
-#include <stdio.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "cell/frame.h"
 #include "cell/mounts.h"
 #include "core/op.h"
 
-#define FOUND_MAX ((size_t)128 << 10)
+#define FOUND_MAX ((size_t)16 << 20)
 
 void guards_init(struct guards *guards)
 {
     for (size_t i = 0; i < ROOTS_MAX; i++) {
         buf_init(&guards->found[i], FOUND_MAX);
         guards->known[i] = false;
+        guards->added[i] = NULL;
+    }
+    guards->lists = 0;
+}
+
+void guards_done(struct guards *guards)
+{
+    for (size_t i = 0; i < ROOTS_MAX; i++) {
+        buf_done(&guards->found[i]);
+        free(guards->added[i]);
     }
 }
 
@@ -35,6 +52,37 @@ bool guards_complete(const struct guards *guards, const struct cell_spec *spec)
     return true;
 }
 
+static int compare(struct str a, struct str b)
+{
+    int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+    return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+/* Both lists are sorted by path. An entry that was there before under the same path and kind keeps its number. */
+static void note_added(struct guards *guards, size_t root, struct str found)
+{
+    struct str old = buf_str(&guards->found[root]);
+    struct op_guarded before;
+    struct op_guarded entry;
+    uint32_t count = 0;
+    for (struct str rest = found; op_guarded_next(&rest, &entry) > 0;)
+        count++;
+    uint32_t *added = mem_grow(NULL, (size_t)count + 1, sizeof *added);
+    guards->lists++;
+    uint32_t at = 0;
+    bool more = op_guarded_next(&old, &before) > 0;
+    for (uint32_t i = 0; op_guarded_next(&found, &entry) > 0; i++) {
+        while (more && compare(before.path, entry.path) < 0) {
+            more = op_guarded_next(&old, &before) > 0;
+            at++;
+        }
+        bool same = more && compare(before.path, entry.path) == 0 && before.kind == entry.kind;
+        added[i] = same ? guards->added[root][at] : guards->lists;
+    }
+    free(guards->added[root]);
+    guards->added[root] = added;
+}
+
 int guards_set(struct guards *guards, size_t root, struct str found)
 {
     struct str rest = found;
@@ -42,12 +90,40 @@ int guards_set(struct guards *guards, size_t root, struct str found)
     int r;
     while ((r = op_guarded_next(&rest, &entry)) > 0)
         continue;
-    if (r < 0 || root >= ROOTS_MAX)
+    if (root >= ROOTS_MAX)
         return -1;
+    if (r < 0) {
+        /* Nothing starts with a list that is not the newest. */
+        guards->known[root] = false;
+        return -1;
+    }
+    struct str old = buf_str(&guards->found[root]);
+    if (guards->known[root] && old.n == found.n &&
+        (old.n == 0 || memcmp(old.p, found.p, old.n) == 0))
+        return 1;
+    note_added(guards, root, found);
     buf_done(&guards->found[root]);
     buf_init(&guards->found[root], FOUND_MAX);
-    guards->known[root] = true;
-    return buf_add(&guards->found[root], found.p, found.n);
+    guards->known[root] = found.n == 0 || buf_add(&guards->found[root], found.p, found.n) == 0;
+    return guards->known[root] ? 0 : -1;
+}
+
+int guards_take(struct guards *guards, const struct frame *frame, int fd)
+{
+    struct stat st;
+    size_t root = (size_t)frame->token - 1;
+    if (fd < 0)
+        return guards_set(guards, root, frame->body);
+    if (root < ROOTS_MAX)
+        guards->known[root] = false;
+    if (fstat(fd, &st) < 0 || st.st_size <= 0 || (size_t)st.st_size > FOUND_MAX)
+        return -1;
+    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (at == MAP_FAILED)
+        return -1;
+    int r = guards_set(guards, root, (struct str){at, (size_t)st.st_size});
+    munmap(at, (size_t)st.st_size);
+    return r;
 }
 
 static int failed(struct err *err, const char *path)
@@ -64,11 +140,32 @@ static int open_plain(int root, const char *path)
     return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
-static bool is_covered(int fd)
+static bool keeps_content(enum guarded_kind kind)
+{
+    return kind == GUARDED_PROTECTED || kind == GUARDED_GIT || kind == GUARDED_WAY;
+}
+
+static const char *hidden_by(mode_t mode)
+{
+    return S_ISDIR(mode) ? PLAN_HIDDEN_FOLDER : PLAN_HIDDEN_FILE;
+}
+
+/* A mount may lie there for another reason: a folder that was only kept in its place has to be read-only now, or
+ * cannot be read any more. */
+static bool is_covered(int fd, enum guarded_kind kind)
 {
     struct statx st;
-    return statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0 &&
-           (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+    struct stat hidden;
+    struct statfs fs;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_TYPE | STATX_INO, &st) < 0 ||
+        !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+        return false;
+    if (kind == GUARDED_WAY)
+        return true;
+    if (keeps_content(kind))
+        return fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY);
+    return stat(hidden_by(st.stx_mode), &hidden) == 0 && hidden.st_ino == st.stx_ino &&
+           major(hidden.st_dev) == st.stx_dev_major && minor(hidden.st_dev) == st.stx_dev_minor;
 }
 
 static int cover(int fd, const struct op_guarded *entry, const char *path, struct err *err)
@@ -80,64 +177,44 @@ static int cover(int fd, const struct op_guarded *entry, const char *path, struc
     /* A mount cannot lie on a link, and a link runs and holds nothing by itself. */
     if (S_ISLNK(st.st_mode))
         return 0;
-    bool own = entry->kind == GUARDED_PROTECTED || entry->kind == GUARDED_WAY;
-    if (own ? mounts_copy(fd, "", path, entry->kind == GUARDED_PROTECTED, &tree, err) < 0
-            : mounts_copy(AT_FDCWD, S_ISDIR(st.st_mode) ? PLAN_HIDDEN_FOLDER : PLAN_HIDDEN_FILE,
-                          path, true, &tree, err) < 0)
+    int r = keeps_content(entry->kind)
+                ? mounts_copy(fd, "", path, entry->kind != GUARDED_WAY, &tree, err)
+                : mounts_copy(AT_FDCWD, hidden_by(st.st_mode), path, true, &tree, err);
+    if (r < 0)
         return -1;
     return move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
                ? failed(err, path)
                : 0;
 }
 
-/* A repository has these; where one is missing, a command could make it. */
-static bool is_of_repository(struct str path)
-{
-    static const char *const made[] = {".git/hooks", ".git/config"};
-    for (size_t i = 0; i < ARRAY_LEN(made); i++) {
-        if (path.n == strlen(made[i]) && memcmp(path.p, made[i], path.n) == 0)
-            return true;
-    }
-    return false;
-}
+/* Between two looks it may have been replaced once more. */
+#define COVER_TRIES 4
 
-static void make_missing(int root, const char *path)
-{
-    const char *name = strrchr(path, '/');
-    if (!is_of_repository((struct str){path, strlen(path)}))
-        return;
-    FREE_AT_END char *parent = mem_copy(path, (size_t)(name - path));
-    FD_AT_END int dir = open_plain(root, parent);
-    /* One that is being removed has no HEAD any more. */
-    if (dir < 0 || faccessat(dir, "HEAD", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-        return;
-    if (strcmp(name, "/hooks") == 0) {
-        mkdirat(dir, "hooks", 0777);
-    } else if (strcmp(name, "/config") == 0) {
-        int fd = openat(dir, "config", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-        fd_closep(&fd);
-    }
-}
-
+/* 1: there is nothing to cover. */
 static int guard_one(int root, const struct op_guarded *entry, struct err *err)
 {
     FREE_AT_END char *path = mem_copy(entry->path.p, entry->path.n);
-    if (entry->kind == GUARDED_MISSING)
-        make_missing(root, path);
-    FD_AT_END int fd = open_plain(root, path);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
-        return 0;
-    if (fd < 0)
-        return failed(err, path);
-    struct op_guarded now = *entry;
-    if (entry->kind == GUARDED_MISSING)
-        now.kind = GUARDED_PROTECTED;
-    return is_covered(fd) ? 0 : cover(fd, &now, path, err);
+    for (int i = 0; i < COVER_TRIES; i++) {
+        FD_AT_END int fd = open_plain(root, path);
+        if (fd < 0 && errno == EAGAIN)
+            continue;
+        if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+            return 1;
+        if (fd < 0)
+            return failed(err, path);
+        if (is_covered(fd, entry->kind) || cover(fd, entry, path, err) == 0)
+            return 0;
+        if (errno != ENOENT && errno != EINVAL)
+            return -1;
+    }
+    return failed(err, path);
 }
 
-/* What is missing is looked for apart: look(). */
-static int guard_found(const struct cell_spec *spec, const struct guards *guards, struct err *err)
+/* 1: some are not there any more. */
+static int mount_all(const struct cell_spec *spec, const struct guards *guards, uint32_t lists,
+                     struct err *err)
 {
+    int missing = 0;
     for (size_t i = 0; i < spec->n_roots; i++) {
         struct str rest = buf_str(&guards->found[i]);
         struct op_guarded entry;
@@ -146,139 +223,46 @@ static int guard_found(const struct cell_spec *spec, const struct guards *guards
         FD_AT_END int root = open(spec->roots[i].inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (root < 0)
             return failed(err, spec->roots[i].inside);
-        while (op_guarded_next(&rest, &entry) > 0 && entry.kind != GUARDED_MISSING) {
-            if (guard_one(root, &entry, err) < 0)
+        for (uint32_t k = 0; op_guarded_next(&rest, &entry) > 0; k++) {
+            bool left_alone = keeps_content(entry.kind) && guards->added[i][k] > lists;
+            int r = left_alone ? 0 : guard_one(root, &entry, err);
+            if (r < 0)
                 return -1;
+            missing |= r;
         }
     }
-    return 0;
+    return missing;
 }
 
-static int look_at(const struct cell_spec *spec, size_t root, struct str path, struct stat *ret)
+int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err)
 {
-    char text[2 * PATH_TEXT_MAX];
-    snprintf(text, sizeof text, "%s/%.*s", spec->roots[root].inside, (int)path.n, path.p);
-    return lstat(text, ret);
+    return mount_all(spec, guards, UINT32_MAX, err);
 }
 
-/* The folder where a missing path would have to appear: its longest part that is there. */
-static struct str nearest_folder(const struct cell_spec *spec, size_t root, struct str path,
-                                 struct stat *ret)
+int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
+                    const struct guards_running *running)
 {
-    for (struct str at = path;;) {
-        while (at.n && at.p[at.n - 1] != '/')
-            at.n--;
-        at.n -= at.n > 0;
-        if (at.n == 0 || look_at(spec, root, at, ret) == 0) {
-            if (at.n == 0 && look_at(spec, root, at, ret) < 0)
-                *ret = (struct stat){0};
-            return at;
-        }
-    }
+    /* Opened here, where it is not waited for yet: later the number may be another process's. */
+    FD_AT_END int there = (int)syscall(SYS_pidfd_open, running->pid, 0);
+    pid_t child = there < 0 ? -1 : fork();
+    if (child != 0)
+        return child < 0 ? -errno : 0;
+    struct err err;
+    if (setns(running->mounts, CLONE_NEWNS) < 0 ||
+        mount_all(spec, guards, running->lists, &err) < 0)
+        syscall(SYS_pidfd_send_signal, there, SIGKILL, NULL, 0);
+    _exit(0);
 }
 
-/* Whether the folder of a missing path is there itself. */
-static bool add_folder(const struct cell_spec *spec, size_t root, struct str path,
-                       struct guards_view *view)
+int guards_listen(void)
 {
-    struct stat st;
-    struct str parent = path;
-    while (parent.n && parent.p[parent.n - 1] != '/')
-        parent.n--;
-    parent.n -= parent.n > 0;
-    /* Most lie in the root itself, or in the same folder as the one before. */
-    for (size_t i = view->n_folders; i-- > 0;) {
-        const struct str *known = &view->folders[i].path;
-        if (view->folders[i].root == root && known->n == parent.n &&
-            memcmp(known->p, parent.p, parent.n) == 0)
-            return true;
-    }
-    struct str folder = nearest_folder(spec, root, path, &st);
-    for (size_t i = 0; i < view->n_folders; i++) {
-        if (view->folders[i].root == root && view->folders[i].path.n == folder.n &&
-            memcmp(view->folders[i].path.p, folder.p, folder.n) == 0)
-            return folder.n == parent.n;
-    }
-    if (view->n_folders == GUARDS_WATCHED_MAX) {
-        view->too_many = true;
-        return true;
-    }
-    view->folders[view->n_folders].root = (uint32_t)root;
-    view->folders[view->n_folders].path = folder;
-    view->folders[view->n_folders++].changed = st.st_ctim;
-    return folder.n == parent.n;
+    return open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 }
 
-/* What a repository lacks is made, where that can be. */
-static bool is_to_be_covered(const struct cell_spec *spec, size_t root, struct str path)
+bool guards_heard(int listening)
 {
-    struct stat st;
-    return is_of_repository(path) || look_at(spec, root, path, &st) == 0;
-}
-
-static int guard_missing(const struct cell_spec *spec, size_t i, const struct op_guarded *entry,
-                         struct err *err)
-{
-    FD_AT_END int root = open(spec->roots[i].inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return root < 0 ? failed(err, spec->roots[i].inside) : guard_one(root, entry, err);
-}
-
-/* With `err` what is not missing any more is covered. */
-static int look(const struct cell_spec *spec, const struct guards *guards, struct guards_view *view,
-                struct err *err)
-{
-    struct stat st;
-    *view = (struct guards_view){0};
-    clock_gettime(CLOCK_REALTIME_COARSE, &view->looked);
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        struct str rest = buf_str(&guards->found[i]);
-        struct op_guarded entry;
-        while (spec->roots[i].commands && op_guarded_next(&rest, &entry) > 0) {
-            if (entry.kind != GUARDED_MISSING)
-                continue;
-            bool there = add_folder(spec, i, entry.path, view);
-            if (there && err && is_to_be_covered(spec, i, entry.path) &&
-                guard_missing(spec, i, &entry, err) < 0)
-                return -1;
-            if (there && look_at(spec, i, entry.path, &st) == 0)
-                continue;
-            if (view->n_missing < GUARDS_WATCHED_MAX) {
-                view->missing[view->n_missing].root = (uint32_t)i;
-                view->missing[view->n_missing++].path = entry.path;
-            }
-        }
-    }
-    return 0;
-}
-
-/* A folder's time of change cannot be set back. Its clock is coarse: what changed just before it was looked at may
- * have changed just after as well. */
-static bool has_changed(const struct cell_spec *spec, const struct guards_view *view)
-{
-    const long coarse_ns = 20000000;
-    if (view->too_many)
-        return true;
-    for (size_t i = 0; i < view->n_folders; i++) {
-        struct stat st;
-        const struct timespec *then = &view->folders[i].changed;
-        if (look_at(spec, view->folders[i].root, view->folders[i].path, &st) < 0)
-            return true;
-        long since = (view->looked.tv_sec - then->tv_sec) * 1000000000 +
-                     (view->looked.tv_nsec - then->tv_nsec);
-        if (view->looked.tv_sec - then->tv_sec < 2 && since < coarse_ns)
-            return true;
-        if (st.st_ctim.tv_sec != then->tv_sec || st.st_ctim.tv_nsec != then->tv_nsec)
-            return true;
-    }
-    return false;
-}
-
-int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct guards_view *ret,
-                 struct err *err)
-{
-    if (guard_found(spec, guards, err) < 0)
-        return -1;
-    return look(spec, guards, ret, err);
+    struct pollfd fds = {.fd = listening, .events = POLLPRI};
+    return poll(&fds, 1, 0) > 0 && fds.revents & (POLLPRI | POLLERR);
 }
 
 int guards_cover_in_layer(int root, const struct op_guarded *entry, struct err *err)
@@ -286,63 +270,5 @@ int guards_cover_in_layer(int root, const struct op_guarded *entry, struct err *
     struct op_guarded now = *entry;
     if (entry->kind == GUARDED_PROTECTED || entry->kind == GUARDED_GIT)
         now.kind = GUARDED_WAY;
-    return guard_one(root, &now, err);
-}
-
-/* Nothing is covered behind a link: what is there has its own name. */
-static bool is_behind_link(const struct cell_spec *spec, size_t root, struct str path)
-{
-    struct stat st;
-    for (size_t i = 0; i < path.n; i++) {
-        struct str part = {path.p, i};
-        if (path.p[i] == '/' && look_at(spec, root, part, &st) == 0 && S_ISLNK(st.st_mode))
-            return true;
-    }
-    return false;
-}
-
-/* By name, since openat2 is not for commands. What is no longer there needs no cover. */
-static bool is_held(const struct cell_spec *spec, size_t root, const struct op_guarded *entry)
-{
-    char text[2 * PATH_TEXT_MAX];
-    struct statx st;
-    snprintf(text, sizeof text, "%s/%.*s", spec->roots[root].inside, (int)entry->path.n,
-             entry->path.p);
-    if (statx(AT_FDCWD, text, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) < 0)
-        return errno == ENOENT || errno == ENOTDIR;
-    return S_ISLNK(st.stx_mode) || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) ||
-           is_behind_link(spec, root, entry->path);
-}
-
-bool guards_hold(const struct cell_spec *spec, const struct guards *guards,
-                 struct guards_view *view)
-{
-    bool changed = has_changed(spec, view);
-    for (size_t i = 0; i < spec->n_roots; i++) {
-        struct str rest = buf_str(&guards->found[i]);
-        struct op_guarded entry;
-        while (spec->roots[i].commands && op_guarded_next(&rest, &entry) > 0) {
-            if ((changed || entry.kind != GUARDED_MISSING) && !is_held(spec, i, &entry))
-                return false;
-        }
-    }
-    if (changed)
-        look(spec, guards, view, NULL);
-    return true;
-}
-
-void guards_look_after(const struct cell_spec *spec, struct guards_view *view,
-                       struct violations *violations)
-{
-    struct stat st;
-    if (!has_changed(spec, view))
-        return;
-    for (size_t i = 0; i < view->n_missing; i++) {
-        struct str path = view->missing[i].path;
-        char name[sizeof "created:" + PATH_TEXT_MAX];
-        if (look_at(spec, view->missing[i].root, path, &st) < 0)
-            continue;
-        snprintf(name, sizeof name, "created:%.*s", (int)path.n, path.p);
-        violations_count(violations, name);
-    }
+    return guard_one(root, &now, err) < 0 ? -1 : 0;
 }

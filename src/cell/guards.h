@@ -4,60 +4,51 @@
 #ifndef SANDGATE_CELL_GUARDS_H
 #define SANDGATE_CELL_GUARDS_H
 
-#include <time.h>
-
 #include "base/buf.h"
 #include "cell/spec.h"
-#include "cell/violations.h"
 #include "core/op.h"
-
-/* Most that are watched for, because they were not there. */
-#define GUARDS_WATCHED_MAX 64
 
 struct guards {
     struct buf found[ROOTS_MAX]; /* of each root: packed, see op_guarded_next */
     bool known[ROOTS_MAX];
+    uint32_t *added[ROOTS_MAX]; /* of each entry: the list it appeared in */
+    uint32_t lists;             /* that were taken so far */
 };
 
 void guards_init(struct guards *guards);
-/* Takes a copy of what was found in a root. 0, or -1 when it is not well formed. */
+void guards_done(struct guards *guards);
+/* Takes a copy of what was found in a root. 1: it is what was known already; 0; -1 when it is not well formed. */
 int guards_set(struct guards *guards, size_t root, struct str found);
-
-/* What a command's first process knows of them: which are missing, and the folders where one of these would
- * appear, as they were when that was looked up. */
-struct guards_view {
-    struct {
-        uint32_t root;
-        struct str path;
-    } missing[GUARDS_WATCHED_MAX];
-    size_t n_missing;
-    struct {
-        uint32_t root;
-        struct str path;
-        struct timespec changed;
-    } folders[GUARDS_WATCHED_MAX];
-    size_t n_folders;
-    bool too_many; /* folders */
-    struct timespec looked;
-};
+/* The same from a FRAME_GUARDS: a long list comes as a sealed file. */
+struct frame;
+int guards_take(struct guards *guards, const struct frame *frame, int fd);
 
 /* Whether it is known of all folders that commands have. */
 bool guards_complete(const struct guards *guards, const struct cell_spec *spec);
 
-/* In a mount namespace that a command has or begins with: covers what was found, and what was missing then and is
- * there now. */
-int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct guards_view *ret,
-                 struct err *err);
+/* In a mount namespace that a command begins with: covers what is not covered. 0; 1: some of them are not there; -1. */
+int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err);
+
+/* A command that runs. */
+struct guards_running {
+    pid_t pid;
+    int mounts;     /* its mount namespace */
+    uint32_t lists; /* guards.lists when it started */
+};
+/* The same in its mount namespace, by a child of this process that nobody has to wait for. What would be protected and
+ * appeared since it started is left alone: it may be making a repository just now. Where it fails, the command is
+ * killed. */
+int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
+                    const struct guards_running *running);
+
 /* One that lies in a git directory over which a layer was just mounted, so that it is not covered any more. What is
  * protected there may be written, since that goes to the layer. */
 int guards_cover_in_layer(int root, const struct op_guarded *entry, struct err *err);
-/* Before the command starts, which may be much later: whether all that should be is still covered. What a mount
- * covered may have been replaced on the host, and then the mount is gone; what was missing may be there. Quick where
- * nothing has changed. */
-bool guards_hold(const struct cell_spec *spec, const struct guards *guards,
-                 struct guards_view *view);
-/* When it has ended: counts those that it made as `created:PATH`. */
-void guards_look_after(const struct cell_spec *spec, struct guards_view *view,
-                       struct violations *violations);
+
+/* Hears of mounts that go away in this process's mount namespace: somebody on the host has replaced what they covered.
+ * -1 with errno. */
+int guards_listen(void);
+/* Whether any mount came or went since this was last asked. */
+bool guards_heard(int listening);
 
 #endif

@@ -24,6 +24,7 @@
 #include "base/sanitized.h"
 #include "cell/command.h"
 #include "cell/frame.h"
+#include "cell/handover.h"
 #include "cell/identity.h"
 #include "cell/lock.h"
 #include "cell/mounts.h"
@@ -33,83 +34,6 @@ static int give_up(const struct err *err)
 {
     report_send(FRAME_FAILED, 0, err->message, err->code == ERR_SESSION_BUSY);
     return 1;
-}
-
-/* What a launcher needs to begin. */
-struct start {
-    struct cell_spec spec;
-    struct trees trees;
-    int shelf_fd; /* -1: none */
-};
-
-static int no_descriptors(struct err *err)
-{
-    return err_set(err, ERR_SESSION_BUSY, "no room for more descriptors: %s", strerror(EMFILE));
-}
-
-static int receive_spec(struct str *ret_text, struct start *ret, struct err *err)
-{
-    static char buffer[FRAME_BYTES_MAX];
-    struct frame frame;
-    int r = frame_receive(CELL_CONTROL_FD, buffer, 0, &frame, &ret->shelf_fd);
-    if (r != 1 || frame.type != FRAME_SPEC)
-        return err_set(err, ERR_INTERNAL, "no specification from the gate");
-    if (ret->shelf_fd == FRAME_FD_LOST)
-        return no_descriptors(err);
-    *ret_text = frame.head;
-    return spec_read(frame.head, &ret->spec, err);
-}
-
-/* Which descriptors come with it: the shelf's, the trees'. */
-struct handed {
-    bool shelf;
-    bool trees;
-};
-
-static int hand_over(int go, struct str text, const struct start *start, struct err *err)
-{
-    _Static_assert(1 + ROOTS_MAX + SHOWN_MAX <= FRAME_FDS_MAX, "all descriptors go with one frame");
-    struct handed handed = {start->shelf_fd >= 0, start->trees.root[0] >= 0};
-    struct frame_fds fds = {0};
-    if (handed.shelf)
-        fds.fd[fds.n++] = start->shelf_fd;
-    for (size_t i = 0; handed.trees && i < start->spec.n_roots; i++)
-        fds.fd[fds.n++] = start->trees.root[i];
-    for (size_t i = 0; handed.trees && i < start->spec.n_shown; i++)
-        fds.fd[fds.n++] = start->trees.shown[i];
-    struct frame frame = {
-        .type = FRAME_SPEC, .head = text, .body = {(const char *)&handed, sizeof handed}};
-    int r = frame_send_fds(go, &frame, &fds);
-    return r < 0 ? err_set(err, err_code_for(-r, ERR_SANDBOX_UNAVAILABLE),
-                           "telling the launcher what to be: %s", strerror(-r))
-                 : 0;
-}
-
-/* Nothing comes where the other side has failed, and tells why. */
-static int take_over(int go, struct start *ret, struct err *err)
-{
-    static char buffer[FRAME_BYTES_MAX];
-    struct frame_fds fds;
-    struct frame frame;
-    struct handed handed;
-    int r = frame_receive_fds(go, buffer, &frame, &fds);
-    close(go);
-    if (r != 1 || frame.body.n != sizeof handed)
-        _exit(1);
-    memcpy(&handed, frame.body.p, sizeof handed);
-    if (fds.lost)
-        return no_descriptors(err);
-    if (spec_read(frame.head, &ret->spec, err) < 0)
-        return -1;
-    trees_init(&ret->trees);
-    size_t next = 0;
-    ret->shelf_fd = handed.shelf ? fds.fd[next++] : -1;
-    for (size_t i = 0; handed.trees && i < ret->spec.n_roots; i++)
-        ret->trees.root[i] = fds.fd[next++];
-    for (size_t i = 0; handed.trees && i < ret->spec.n_shown; i++)
-        ret->trees.shown[i] = fds.fd[next++];
-    return next == fds.n ? 0
-                         : err_set(err, ERR_INTERNAL, "descriptors for the launcher are missing");
 }
 
 static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
@@ -173,6 +97,8 @@ struct first {
     uint64_t token; /* 0: it waits for its order, or was discarded */
     pid_t pid;
     int socket;
+    int mounts;     /* its mount namespace; -1: not asked for yet */
+    uint32_t lists; /* of guards, that were known when it started */
 };
 
 struct watched {
@@ -182,9 +108,10 @@ struct watched {
     struct first *firsts;
     size_t n_firsts;
     struct guards guards;
-    struct guards_view view;
-    bool covered; /* all guards are mounted, as the view says */
-    pid_t spare;  /* waits for its order; 0: there is none */
+    int listening;  /* to mounts that go away */
+    bool unmounted; /* guards were told that are not mounted yet */
+    bool missing;   /* some were not there to be covered: they may be back */
+    pid_t spare;    /* waits for its order; 0: there is none */
     bool spare_locked;
     /* Where the next command is counted. They are kept until one has its order: a spare may have to be made anew. */
     struct frame_fds groups;
@@ -210,22 +137,29 @@ static struct first *find_spare(struct watched *w)
     return NULL;
 }
 
+/* Each round may make mounts, which are heard of as well; the last one has found everything covered. */
+#define COVER_ROUNDS 8
+
 /* In this process's own mount namespace, which every command's begins with: a mount goes along when a command moves
- * a folder around it, and the next scan may not find it there. False: a command has to do it, and tells why not. */
+ * a folder around it. False: a command has to do it, and tells why not. */
 static bool cover(struct watched *w)
 {
     struct err err;
-    w->covered = guards_complete(&w->guards, w->spec) &&
-                 guards_mount(w->spec, &w->guards, &w->view, &err) == 0;
-    return w->covered;
+    bool known = guards_complete(&w->guards, w->spec);
+    for (int i = 0; known && i < COVER_ROUNDS && (guards_heard(w->listening) || w->unmounted);
+         i++) {
+        int r = guards_mount(w->spec, &w->guards, &err);
+        w->unmounted = r < 0;
+        w->missing = r > 0;
+    }
+    return known && !w->unmounted;
 }
 
 static int make_spare(struct watched *w)
 {
-    struct first first = {.token = 0};
-    bool covered = (w->covered && guards_hold(w->spec, &w->guards, &w->view)) || cover(w);
-    first.pid = command_make(w->spec, &w->guards, covered ? &w->view : NULL, &w->groups, &w->layers,
-                             &first.socket);
+    struct first first = {.token = 0, .mounts = -1};
+    bool covered = cover(w);
+    first.pid = command_make(w->spec, &w->guards, covered, &w->groups, &w->layers, &first.socket);
     if (first.pid < 0)
         return (int)first.pid;
     w->firsts = mem_grow(w->firsts, w->n_firsts + 1, sizeof *w->firsts);
@@ -255,9 +189,55 @@ static void take_groups(struct watched *w, struct frame_fds *fds)
     make_spare(w);
 }
 
+/* It is the first that such a process sends. */
+static int mounts_of(struct first *first)
+{
+    static char buffer[FRAME_BYTES_MAX];
+    FRAME_FDS_AT_END struct frame_fds fds = {0};
+    struct frame frame;
+    if (first->mounts < 0 && frame_receive_fds(first->socket, buffer, &frame, &fds) == 1 && fds.n)
+        first->mounts = TAKE_FD(fds.fd[0]);
+    return first->mounts;
+}
+
+/* In the commands that run, too. One that is ending has no mounts any more. */
+static void cover_running(struct watched *w)
+{
+    for (size_t i = 0; i < w->n_firsts; i++) {
+        struct first *first = &w->firsts[i];
+        if (!first->token || mounts_of(first) < 0)
+            continue;
+        struct guards_running running = {first->pid, first->mounts, first->lists};
+        if (guards_mount_in(w->spec, &w->guards, &running) < 0)
+            kill(first->pid, SIGKILL);
+    }
+}
+
+static void replace_spare(struct watched *w)
+{
+    if (!find_spare(w))
+        return;
+    discard_spare(w);
+    /* Should it fail now, it may not when there is an order. */
+    make_spare(w);
+}
+
+/* Something that was covered has been replaced on the host, and the mount went with it, in every command's mount
+ * namespace. */
+static void cover_again(struct watched *w)
+{
+    cover_running(w);
+    cover(w);
+    replace_spare(w);
+}
+
 /* Groups that are not there were lost on the way, as the order's own descriptors may be. */
 static void start_command(struct watched *w, const struct frame *frame, const struct frame_fds *fds)
 {
+    if (w->missing || guards_heard(w->listening)) {
+        w->unmounted = true;
+        cover_again(w);
+    }
     bool lost = fds->lost || !w->has_groups;
     int r = lost ? -EMFILE : find_spare(w) ? 0 : make_spare(w);
     struct first *first = r < 0 ? NULL : find_spare(w);
@@ -270,6 +250,7 @@ static void start_command(struct watched *w, const struct frame *frame, const st
         return;
     }
     first->token = frame->token;
+    first->lists = w->guards.lists;
     w->spare = 0;
     layers_clear(&w->layers);
     frame_fds_close(&w->groups);
@@ -283,28 +264,21 @@ static void take_layers(struct watched *w, const struct frame *frame)
     layers_set(&w->layers, frame);
 }
 
-/* A spare that is locked was made with what was known then. */
-static void take_guards(struct watched *w, const struct frame *frame)
+/* A spare that is not locked yet takes the list itself, and locks itself when it has all. */
+static void take_guards(struct watched *w, const struct frame *frame, const struct frame_fds *fds)
 {
-    size_t root = (size_t)frame->token - 1;
-    if (root >= ROOTS_MAX)
+    int r = guards_take(&w->guards, frame, fds->n ? fds->fd[0] : -1);
+    if (r > 0)
         return;
-    struct str old = buf_str(&w->guards.found[root]);
-    bool same = w->guards.known[root] && old.n == frame->body.n &&
-                (old.n == 0 || memcmp(old.p, frame->body.p, old.n) == 0);
-    if (!same && guards_set(&w->guards, root, frame->body) < 0)
-        return;
+    w->unmounted = true;
     struct first *spare = find_spare(w);
-    bool told = !same && spare && !w->spare_locked &&
-                frame_send_fds(spare->socket, frame, NULL) == 0;
+    bool told = spare && !w->spare_locked && frame_send_fds(spare->socket, frame, fds) == 0;
     if (told)
         w->spare_locked = guards_complete(&w->guards, w->spec);
-    /* Again, where it is the same: what was replaced on the host has lost its mount. */
+    cover_running(w);
     cover(w);
-    if (same || !spare || told)
-        return;
-    discard_spare(w);
-    make_spare(w);
+    if (!told)
+        replace_spare(w);
 }
 
 /* 0: the gate is gone. */
@@ -324,7 +298,7 @@ static int take_order(struct watched *w)
     else if (frame.type == FRAME_RUN && frame.token && !first)
         start_command(w, &frame, &fds);
     else if (frame.type == FRAME_GUARDS && frame.token)
-        take_guards(w, &frame);
+        take_guards(w, &frame, &fds);
     else if (frame.type == FRAME_LAYERS)
         take_layers(w, &frame);
     else if (frame.type == FRAME_STOP && first)
@@ -344,6 +318,7 @@ static void bury(struct watched *w, pid_t pid, int status)
         if (first->pid != pid)
             continue;
         close(first->socket);
+        fd_closep(&first->mounts);
         if (first->token && status != 0)
             report_send(FRAME_ENDED, first->token,
                         WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
@@ -359,9 +334,14 @@ static void bury(struct watched *w, pid_t pid, int status)
 static int watch(struct watched *w)
 {
     for (;;) {
-        struct pollfd fds[] = {{CELL_CONTROL_FD, POLLIN, 0}, {w->signals, POLLIN, 0}};
+        struct pollfd fds[] = {
+            {CELL_CONTROL_FD, POLLIN, 0}, {w->signals, POLLIN, 0}, {w->listening, POLLPRI, 0}};
         if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
             return 1;
+        if (fds[2].revents) {
+            w->unmounted = true;
+            cover_again(w);
+        }
         if (fds[0].revents && take_order(w) <= 0)
             return 0;
         struct signalfd_siginfo info;
@@ -443,7 +423,7 @@ static int launch(int go, worker_fn worker)
     struct mounting mounting;
     sanitized_enter_cell();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (take_over(go, &start, &err) < 0 || make_plan(spec, &plan, &err) < 0 ||
+    if (handover_take(go, &start, &err) < 0 || make_plan(spec, &plan, &err) < 0 ||
         identity_become(spec, &err) < 0)
         return give_up(&err);
     /* Changing uids cleared it. */
@@ -464,9 +444,13 @@ static int launch(int go, worker_fn worker)
         return give_up(&err);
     mounting_done(&mounting);
     plan_done(&plan);
-    struct watched watched = {.spec = spec, .worker = pid, .signals = signals};
+    struct watched watched = {.spec = spec, .worker = pid, .signals = signals, .listening = -1};
     guards_init(&watched.guards);
     layers_init(&watched.layers);
+    if (spec->commands && (watched.listening = guards_listen()) < 0) {
+        err_set(&err, ERR_SANDBOX_UNAVAILABLE, "watching the mounts: %s", strerror(errno));
+        return give_up(&err);
+    }
     return watch(&watched);
 }
 
@@ -488,12 +472,12 @@ int launcher_main(worker_fn worker)
     if (pid == 0)
         _exit(made < 0 ? give_up(&err) : launch(go, worker));
     /* A gate that has asked for nothing hears of no failure. */
-    if (receive_spec(&text, &start, &later) < 0)
+    if (handover_receive(CELL_CONTROL_FD, &text, &start, &later) < 0)
         return give_up(&later);
     if (made < 0)
         return give_up(&err);
     if (identity_take_trees(&start.spec, &start.trees, &err) < 0 ||
-        identity_map(&start.spec, pid, &err) < 0 || hand_over(go, text, &start, &err) < 0)
+        identity_map(&start.spec, pid, &err) < 0 || handover_send(go, text, &start, &err) < 0)
         return give_up(&err);
     identity_done();
     return 0;

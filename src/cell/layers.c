@@ -107,7 +107,7 @@ static int cover_again(const struct guards *guards, const struct op_layer *layer
 {
     struct str rest = buf_str(&guards->found[layer->root]);
     struct op_guarded entry;
-    while (op_guarded_next(&rest, &entry) > 0 && entry.kind != GUARDED_MISSING) {
+    while (op_guarded_next(&rest, &entry) > 0) {
         if (lies_in(entry.path, layer->path) && guards_cover_in_layer(root, &entry, err) < 0)
             return -1;
     }

@@ -61,10 +61,9 @@ enum ran_kind {
     RAN_NOT_FOUND,  /* there is no such program */
     RAN_NO_FOLDER,  /* its working directory cannot be used */
     RAN_NO_PROGRAM, /* the file is there, but cannot be run */
-    RAN_STALE,  /* what is guarded has changed since this process was locked: another one has to */
-    RAN_FAILED, /* it could not be started, or the sandbox could not be made */
-    RAN_BUSY,   /* the same, for lack of descriptors, memory or processes: later it may be */
-    RAN_MEMORY, /* ended, because a limit was passed */
+    RAN_FAILED,     /* it could not be started, or the sandbox could not be made */
+    RAN_BUSY,       /* the same, for lack of descriptors, memory or processes: later it may be */
+    RAN_MEMORY,     /* ended, because a limit was passed */
     RAN_PROCESSES,
     RAN_WRITTEN,
     RAN_KIND_END

@@ -104,6 +104,7 @@ struct call {
     struct call_pin pin;
     char sweep_tag[32];     /* of an operation that sweeps */
     bool awaited;           /* one of a session's own that is answered even when its cell dies */
+    size_t reply_max;       /* bytes of its reply's body; 0: as configured */
     bool quick;             /* a worker does it with one thread, and nobody cancels it */
     uint32_t sent_from;     /* the processor, for runners */
     int noted_in;           /* which of the sweep's files names this write */
@@ -120,7 +121,6 @@ struct call {
     struct json_text text; /* where it then goes */
 
     struct command *command; /* RUN_COMMAND */
-    unsigned stale;          /* times that it was begun anew */
     bool pass_on;            /* its output is only handed to `output`, and it may take its time */
     int input_fd;            /* its standard input; borrowed; -1: what `command` says */
 

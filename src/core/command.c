@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 /* They travel in one frame's body together with the environment. */
 #define STRINGS_MAX ((size_t)120 << 10)
@@ -41,6 +42,8 @@ void command_free(struct command *command)
     buf_done(&command->args);
     buf_done(&command->env);
     buf_done(&command->layers);
+    buf_done(&command->after.fresh);
+    buf_done(&command->after.fresh_git);
     for (size_t i = 0; i < COMMAND_STREAMS; i++)
         output_done(&command->streams[i]);
     free(command);
@@ -77,4 +80,25 @@ int command_use_shell(struct command *command, struct str line)
     command_add_arg(command, STR("/bin/bash"));
     command_add_arg(command, STR("-c"));
     return command_add_arg(command, line);
+}
+
+void command_add_violation(struct command *command, const char *kind, struct str path,
+                           int64_t count)
+{
+    static const char more[] = "…";
+    struct command_violation *last = &command->violations[COMMAND_VIOLATIONS_MAX - 1];
+    if (command->n_violations == COMMAND_VIOLATIONS_MAX) {
+        last->count += count;
+        return;
+    }
+    struct command_violation *v = &command->violations[command->n_violations++];
+    if (v == last) {
+        kind = "more";
+        path = STR("");
+    }
+    size_t room = sizeof v->what - 1 - strlen(kind);
+    bool fits = path.n <= room;
+    size_t n = fits ? path.n : utf8_cut(path.p, room - sizeof more + 1);
+    snprintf(v->what, sizeof v->what, "%s%.*s%s", kind, (int)n, path.p, fits ? "" : more);
+    v->count = count;
 }

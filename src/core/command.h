@@ -4,6 +4,7 @@
 
 #include "core/op.h"
 #include "core/output.h"
+#include "core/path.h"
 #include "core/tool.h"
 
 enum command_end {
@@ -22,16 +23,20 @@ enum command_stream { COMMAND_STDOUT, COMMAND_STDERR, COMMAND_STREAMS };
 extern const char *const command_stream_names[];
 
 /* Something the sandbox refused, and how often. */
-#define COMMAND_VIOLATIONS_MAX 32
+#define COMMAND_VIOLATIONS_MAX 64
 struct command_violation {
-    char what[65];
+    char what[256];
     int64_t count;
 };
 
 /* Where a command is between the end of its last process and its answer (session/command_after.h). */
 struct command_after {
     size_t step;
-    bool failed; /* with `err` */
+    struct buf fresh;     /* packed layers: what it made that is protected */
+    struct buf fresh_git; /* the same: git directories */
+    size_t seen_to;       /* of both, by the step that takes them out of the project */
+    unsigned scans;       /* on their way */
+    bool failed;          /* with `err` */
     struct err err;
 };
 
@@ -64,8 +69,9 @@ struct command {
     bool watched; /* no control group held its memory and processes: they were looked at */
     struct command_violation violations[COMMAND_VIOLATIONS_MAX];
     size_t n_violations;
-    int64_t git_refused;          /* git directories of which nothing was taken over */
-    char output_id[SPILL_ID_MAX]; /* "": all of the output is in the streams */
+    int64_t git_refused;             /* git directories of which nothing was taken over */
+    int64_t guards_since[ROOTS_MAX]; /* of each root: the list of guarded files it started with */
+    char output_id[SPILL_ID_MAX];    /* "": all of the output is in the streams */
     struct command_after after;
 };
 
@@ -73,6 +79,10 @@ struct command *command_new(size_t max_output);
 void command_free(struct command *command);
 /* -1: there are too many bytes of them for one call, or a NUL in one. */
 int command_add_arg(struct command *command, struct str arg);
+/* `kind` and `path` together name it; what is too long is cut, with a mark. Of too many the last is `more`, and counts
+ * them. */
+void command_add_violation(struct command *command, const char *kind, struct str path,
+                           int64_t count);
 int command_add_env(struct command *command, struct str name, struct str value);
 /* The command line of a shell. */
 int command_use_shell(struct command *command, struct str line);

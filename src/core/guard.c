@@ -1,5 +1,6 @@
 #include "core/guard.h"
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "core/guard_pattern.h"
@@ -25,6 +26,7 @@ struct guard {
     uint32_t *rest;
     uint32_t rest_count;
     bool protects_git;
+    char id[HASH_HEX + 1];
 };
 
 void guard_pack(struct buf *out, enum guard_verdict kind, struct str pattern)
@@ -149,6 +151,7 @@ struct guard *guard_new(struct str packed, struct err *err)
     make_index(g);
     const char *rule;
     g->protects_git = guard_judge(g, STR(".git"), true, &rule) == GUARD_PROTECTED;
+    hash_hex(packed.p, packed.n, g->id);
     return g;
 }
 
@@ -194,6 +197,23 @@ bool guard_may_name(const struct guard *g, struct str name)
             return true;
     }
     return false;
+}
+
+bool guard_may_hold(const struct guard *g, struct str name)
+{
+    for (uint32_t i = 0; g && i < g->count; i++) {
+        const struct guard_pattern *p = &g->rules[i].pattern;
+        for (size_t k = 0; !p->except && k + 1 < p->count; k++) {
+            if (guard_part_matches(&p->parts[k], name))
+                return true;
+        }
+    }
+    return false;
+}
+
+const char *guard_id(const struct guard *g)
+{
+    return g ? g->id : "";
 }
 
 /* The last rule of each list that covers the path, so far. */

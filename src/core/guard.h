@@ -42,5 +42,9 @@ enum guard_verdict guard_holds(const struct guard *guard, struct str path, const
 /* False when no rule's last component matches the name: then what holds for the folder it is in holds for
  * it. Faster than the others. */
 bool guard_may_name(const struct guard *guard, struct str name);
+/* False when guard_holds says no for every path that ends with this name. Faster than that. */
+bool guard_may_hold(const struct guard *guard, struct str name);
+/* A hash of the rules, in hexadecimal digits. "" for a NULL guard. */
+const char *guard_id(const struct guard *guard);
 
 #endif

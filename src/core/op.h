@@ -243,34 +243,37 @@ struct op_rules_reply {
     int64_t count;
 };
 
-/* Looks for what the rules name, and for sockets, before something is started that does not ask the worker. Only
- * names and types are looked at; folders of installed packages and git's objects are passed by. */
-#define OP_SCAN_MAX 1000
+/* Looks for what the rules name, for git directories and for sockets, before and after something is started that does
+ * not ask the worker. What has not changed since the last scan is not read again. */
 struct op_scan_request {
     int64_t root;
     struct str path; /* of no meaning: it is the whole root */
+    int64_t known;   /* the generation of the list that the gate has; 0: none */
+    int64_t since;   /* what appeared in a later one is fresh */
+    bool watch;      /* first begins to watch all folders, so that later scans are quick */
     int64_t max_entries;
-    int64_t max_depth; /* of folders in one another; 0: only what is in the root itself */
+    int64_t max_guarded;
 };
 
-/* The body is packed, read with op_guarded_next; those near the root come first. */
+/* The body is packed, read with op_guarded_next: a folder stands before what is in it. */
 struct op_scan_reply {
     int64_t count;
-    bool truncated; /* there may be more */
+    int64_t generation; /* of the list; it changes with it */
+    bool same;          /* the gate has it, and nothing in it is fresh: the body is empty */
 };
 
 enum guarded_kind {
     GUARDED_PROTECTED, /* a folder stands for all in it, save what is secret there */
-    GUARDED_SECRET,    /* a folder stands for all in it */
+    GUARDED_SECRET,    /* a folder stands for all in it; so does one that cannot be looked into */
     GUARDED_SOCKET,
-    GUARDED_GIT,     /* a git directory, wherever it lies: protected as a whole */
-    GUARDED_WAY,     /* a folder, or a link, that the way to what is protected leads through */
-    GUARDED_MISSING, /* what would be protected is not there; a scan does not say so */
+    GUARDED_GIT, /* a git directory, wherever it lies: protected as a whole */
+    GUARDED_WAY, /* a folder that the way to what is protected or secret leads through */
 };
 
 struct op_guarded {
     enum guarded_kind kind;
     enum file_type type; /* a socket is TYPE_OTHER */
+    bool fresh;          /* protected, secret or git: it was not there before */
     struct str path;
 };
 

@@ -3,11 +3,16 @@
 #include "core/command.h"
 #include "core/pipeline.h"
 #include "session/git_turn.h"
+#include "session/quarantine.h"
+#include "session/scan.h"
 
 /* True: it goes on later, by command_after_go_on. */
 typedef bool (*after_step)(struct call *call);
 
-static const after_step steps[] = {git_turn_after, NULL};
+/* As many as a scan may find, with paths of an ordinary length. */
+#define FRESH_MAX ((size_t)16 << 20)
+
+static const after_step steps[] = {git_turn_after, scan_after_command, quarantine_after, NULL};
 
 void command_after_go_on(struct call *call)
 {
@@ -23,7 +28,8 @@ void command_after_go_on(struct call *call)
 void command_after(struct call *call, const struct err *err)
 {
     struct command_after *after = &call->command->after;
-    *after = (struct command_after){.failed = err != NULL};
+    *after = (struct command_after){
+        .failed = err != NULL, .fresh = BUF_INIT(FRESH_MAX), .fresh_git = BUF_INIT(FRESH_MAX)};
     if (err)
         after->err = *err;
     command_after_go_on(call);

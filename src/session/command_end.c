@@ -46,12 +46,9 @@ static void take_violations(struct command *command, yyjson_val *list)
     size_t max;
     yyjson_val *item;
     yyjson_arr_foreach(list, idx, max, item) {
-        if (command->n_violations == COMMAND_VIOLATIONS_MAX)
-            return;
-        struct command_violation *v = &command->violations[command->n_violations++];
-        const char *what = yyjson_get_str(yyjson_obj_get(item, "call"));
-        snprintf(v->what, sizeof v->what, "%s", what ? what : "");
-        v->count = yyjson_get_sint(yyjson_obj_get(item, "count"));
+        struct str what = json_str(yyjson_obj_get(item, "call"));
+        int64_t count = yyjson_get_sint(yyjson_obj_get(item, "count"));
+        command_add_violation(command, "", what.p ? what : STR(""), count);
     }
 }
 

@@ -19,7 +19,6 @@
 #include "session/command_order.h"
 #include "session/command_pipes.h"
 
-#define STALE_MAX 5 /* times that a command is tried whose guarded files change meanwhile */
 #define READ_BYTES (64u << 10)
 #define READ_BURST 8              /* of one stream, before others get their turn */
 #define PIPE_BYTES_MAX (1u << 20) /* what a user's pipe may hold */
@@ -31,7 +30,6 @@ struct running {
     struct commands *owner;
     struct call *call; /* NULL: finished, its handles are closing */
     uint64_t token;
-    struct cell *cell;
     uv_poll_t polls[HANDLES];
     int fds[HANDLES];
     unsigned open_handles;
@@ -89,6 +87,15 @@ static struct running *find_call(const struct commands *c, const struct call *ca
             return r;
     }
     return NULL;
+}
+
+bool commands_any(const struct commands *c)
+{
+    for (const struct running *r = c->all; r; r = r->next) {
+        if (r->call)
+            return true;
+    }
+    return false;
 }
 
 static void remove_running(struct running *r)
@@ -223,17 +230,6 @@ static void not_begun(struct running *r, const struct err *err)
         finish(r, r->stopped ? &cancelled : err);
 }
 
-/* With another first process, which covers what is there now. */
-static void again(struct running *r)
-{
-    struct commands *c = r->owner;
-    struct cell *cell = r->cell;
-    struct call *call = TAKE_PTR(r->call);
-    let_go(r, call->command);
-    close_handles(r);
-    commands_start(c, cell, call);
-}
-
 static void take_account(struct running *r, const struct frame *frame)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
@@ -244,10 +240,6 @@ static void take_account(struct running *r, const struct frame *frame)
         return;
     }
     drain(r);
-    if (ran.kind == RAN_STALE && r->call->stale++ < STALE_MAX) {
-        again(r);
-        return;
-    }
     if (!has_ended(&ran)) {
         command_not_run(r->call, &ran, &err);
         not_begun(r, &err);
@@ -495,7 +487,6 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
     struct running *r = mem_zero(sizeof *r);
     *r = (struct running){.owner = c,
                           .call = call,
-                          .cell = cell,
                           .token = ++c->next_token,
                           .fds = {-1, -1, -1},
                           .account = BUF_INIT(RAN_BYTES_MAX)};
@@ -512,7 +503,7 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
         commands_prepare(c, cell, call->workplace->config, &err);
 }
 
-bool commands_any(const struct commands *c)
+bool commands_hold_any(const struct commands *c)
 {
     return c->all != NULL;
 }

@@ -194,9 +194,10 @@ static bool scan_makes_sense(const struct call *call)
     struct op_guarded found;
     int64_t count = 0;
     int r;
-    while ((r = op_guarded_next(&rest, &found)) > 0 && found.kind != GUARDED_MISSING)
+    while ((r = op_guarded_next(&rest, &found)) > 0)
         count++;
-    return r == 0 && count == call->reply.scan.count;
+    return r == 0 && count == call->reply.scan.count && count <= call->request.scan.max_guarded &&
+           (count == 0 || !call->reply.scan.same);
 }
 
 static bool preview_makes_sense(const struct call *call)

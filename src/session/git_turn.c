@@ -276,44 +276,16 @@ bool git_turn_cancel(struct session *s, struct call *call)
 
 /* --- what was taken over */
 
-static void add_violation(struct command *command, const char *what, int64_t count)
-{
-    if (command->n_violations == COMMAND_VIOLATIONS_MAX)
-        return;
-    struct command_violation *v = &command->violations[command->n_violations++];
-    snprintf(v->what, sizeof v->what, "%s", what);
-    v->count = count;
-}
-
-/* Names are whatever a command chose. */
-static void name_dropped(struct str path, char out[sizeof((struct command_violation *)0)->what])
-{
-    int n = snprintf(out, sizeof((struct command_violation *)0)->what, "git:dropped:");
-    size_t room = sizeof((struct command_violation *)0)->what - 1 - (size_t)n;
-    const size_t tail = 18;
-    if (path.n <= room)
-        snprintf(out + n, room + 1, "%.*s", (int)path.n, path.p);
-    else
-        snprintf(out + n, room + 1, "%.*s...%.*s", (int)(room - tail - 3), path.p, (int)tail,
-                 path.p + path.n - tail);
-    for (char *at = out; *at; at++) {
-        if (*at < ' ' || *at > '~')
-            *at = '?';
-    }
-}
-
 static void take_dropped(struct command *command, const struct call *own)
 {
     struct str rest = buf_str(&own->reply_body);
     struct op_layer name;
     int64_t told = 0;
     for (; op_layer_next(&rest, &name) > 0; told++) {
-        char what[sizeof command->violations[0].what];
-        name_dropped(name.path, what);
-        add_violation(command, what, 1);
+        command_add_violation(command, "git:dropped:", name.path, 1);
     }
     if (own->reply.git_import.dropped > told)
-        add_violation(command, "git:dropped", own->reply.git_import.dropped - told);
+        command_add_violation(command, "git:dropped", STR(""), own->reply.git_import.dropped - told);
     command->git_refused = own->reply.git_import.refused;
 }
 

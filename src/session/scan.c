@@ -1,78 +1,115 @@
 #include "session/scan.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "core/command.h"
+#include "session/commands.h"
 #include "session/session_parts.h"
 
-#define ENTRIES_MAX 100000
-#define DEPTH_MAX 8
-#define AGAIN_NS 2000000000u
-/* While commands follow each other, scans run beside them and none is as old as this. */
-#define OLD_NS 5000000000u
+/* More than any workspace has that a person works in. */
+#define ENTRIES_MAX 4000000
+#define GUARDED_MAX 20000
+#define LIST_BYTES_MAX ((size_t)16 << 20)
+/* A scan behind one command's end serves the next one too. */
+#define OLD_NS 50000000u
+/* How often is looked beside a command: not so often that it takes a good part of a processor. */
+#define BESIDE_MS 100
+#define BESIDE_SHARE 20
 
-/* What a rule protects at the top of the workspace, known even where it is not there. Empty where it has no one
- * name. */
-static struct str plain_path(struct str pattern)
+/* Scans beside commands, by a timer. */
+struct beside {
+    uv_timer_t timer;
+    struct session *session;
+    bool running;
+    bool watched; /* all folders, or that was tried */
+    uint64_t started_ns;
+    uint64_t took_ns;
+};
+
+static int make_file(struct str bytes, struct err *err)
 {
-    if (strpbrk(pattern.p, "*?[]{}!\\"))
-        return (struct str){0};
-    while (pattern.n && pattern.p[0] == '/')
-        pattern = (struct str){pattern.p + 1, pattern.n - 1};
-    while (pattern.n && pattern.p[pattern.n - 1] == '/')
-        pattern.n--;
-    return pattern.n < PATH_TEXT_MAX && op_is_relative_path(pattern) ? pattern : (struct str){0};
+    FD_AT_END int fd = memfd_create("guards", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int r = fd < 0 ? -errno : fd_write_all(fd, bytes.p, bytes.n);
+    if (r == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        r = -errno;
+    if (r < 0)
+        return err_set(err, ERR_SESSION_BUSY, "telling which files are guarded: %s; try again",
+                       strerror(-r));
+    return TAKE_FD(fd);
 }
 
-static void add_missing(const struct config *config, struct buf *out)
-{
-    const struct str *items;
-    size_t count;
-    if (!config_list(config, "files.protected", &items, &count))
-        return;
-    for (size_t i = 0; i < count; i++) {
-        struct str path = plain_path(items[i]);
-        if (path.n)
-            op_guarded_add(out, &(struct op_guarded){GUARDED_MISSING, TYPE_OTHER, path});
-    }
-}
-
+/* Which of them are fresh is of no interest to the launcher. */
 static int tell(struct session *s, size_t root, struct str found, struct err *err)
 {
-    BUF_AT_END struct buf body = BUF_INIT(FRAME_BODY_MAX);
+    BUF_AT_END struct buf body = BUF_INIT(LIST_BYTES_MAX);
+    FRAME_FDS_AT_END struct frame_fds fds = {0};
     struct op_guarded entry;
-    size_t fits = 0;
     for (struct str rest = found; op_guarded_next(&rest, &entry) > 0;) {
+        entry.fresh = false;
         op_guarded_add(&body, &entry);
-        if (body.failed)
-            return err_set(
-                err, ERR_SANDBOX_UNAVAILABLE,
-                "the workspace has too many secret or protected files to cover them for a "
-                "command; change files.secret or files.protected");
-        fits = body.len;
     }
-    add_missing(s->config, &body);
-    struct frame frame = {.type = FRAME_GUARDS,
-                          .token = root + 1,
-                          .body = {body.data, body.failed ? fits : body.len}};
-    return cell_order(s->cell, &frame, NULL, err);
+    if (body.failed)
+        return err_set(err, ERR_TOO_LARGE,
+                       "no command can start: the paths of secret and protected files are too long "
+                       "in all; change files.secret or files.protected");
+    struct frame frame = {.type = FRAME_GUARDS, .token = root + 1, .body = buf_str(&body)};
+    if (body.len > FRAME_BODY_MAX) {
+        int fd = make_file(buf_str(&body), err);
+        if (fd < 0)
+            return -1;
+        fds.fd[fds.n++] = fd;
+        frame.body = (struct str){0};
+    }
+    return cell_order(s->cell, &frame, &fds, err);
+}
+
+struct call *scan_call(struct session *s, size_t root, int64_t since, void (*done)(struct call *))
+{
+    struct call *call = session_own_call(s, OP_SCAN, root, ".", done);
+    call->request.scan = (struct op_scan_request){.root = (int64_t)root,
+                                                  .path = call_path_text(call),
+                                                  .known = s->guards_known[root],
+                                                  .since = since,
+                                                  .max_entries = ENTRIES_MAX,
+                                                  .max_guarded = GUARDED_MAX};
+    call->quick = true;
+    call->reply_max = LIST_BYTES_MAX;
+    return call;
+}
+
+int scan_take(struct session *s, struct call *call, struct err *err)
+{
+    size_t root = call->path.root;
+    const struct op_scan_reply *reply = &call->reply.scan;
+    if (call->failed) {
+        *err = call->err;
+        /* What the worker could not read this time. */
+        if (err->code == ERR_INTERNAL)
+            err->code = ERR_SESSION_BUSY;
+        return -1;
+    }
+    /* An older one may come behind a newer one. */
+    if (reply->generation <= s->guards_known[root])
+        return 0;
+    if (tell(s, root, buf_str(&call->reply_body), err) < 0)
+        return -1;
+    git_turn_found(s, root, buf_str(&call->reply_body));
+    s->guards_known[root] = reply->generation;
+    return 0;
 }
 
 static void scanned(struct call *call)
 {
     struct session *s = (struct session *)call->workplace;
-    struct err err = call->err;
-    bool failed = call->failed;
-    if (!failed && call->reply.scan.truncated)
-        log_warning(
-            "%s has more files than are looked through for secrets: those further down are not "
-            "covered for commands",
-            s->spec.roots[call->path.root].host);
-    if (!failed)
-        git_turn_found(s, call->path.root, buf_str(&call->reply_body));
-    if (!failed)
-        failed = tell(s, call->path.root, buf_str(&call->reply_body), &err) < 0;
+    struct err err;
+    bool failed = scan_take(s, call, &err) < 0;
     call_free(call);
     if (s->scans > 0)
         s->scans--;
@@ -86,6 +123,8 @@ static void scanned(struct call *call)
     if (s->scans > 0)
         return;
     s->scanned_ns = clock_mono_ns();
+    if (s->beside)
+        s->beside->took_ns = s->scanned_ns - s->beside->started_ns;
     session_send_waiting(s);
 }
 
@@ -93,18 +132,13 @@ void scan_start(struct session *s)
 {
     if (s->scans)
         return;
+    if (s->beside)
+        s->beside->started_ns = clock_mono_ns();
     for (size_t i = 0; i < s->spec.n_roots; i++)
         s->scans += s->spec.roots[i].commands;
     for (size_t i = 0; i < s->spec.n_roots; i++) {
-        if (!s->spec.roots[i].commands)
-            continue;
-        struct call *call = session_own_call(s, OP_SCAN, i, ".", scanned);
-        call->request.scan = (struct op_scan_request){.root = (int64_t)i,
-                                                      .path = call_path_text(call),
-                                                      .max_entries = ENTRIES_MAX,
-                                                      .max_depth = DEPTH_MAX};
-        call->quick = true;
-        session_send(s, call);
+        if (s->spec.roots[i].commands)
+            session_send(s, scan_call(s, i, s->guards_known[i], scanned));
     }
 }
 
@@ -113,8 +147,77 @@ bool scan_is_old(const struct session *s)
     return !s->scanned_ns || clock_mono_ns() - s->scanned_ns > OLD_NS;
 }
 
-void scan_again(struct session *s)
+static void watched(struct call *call)
 {
-    if (clock_mono_ns() - s->scanned_ns > AGAIN_NS)
+    struct session *s = (struct session *)call->workplace;
+    struct err err;
+    /* Should it fail, the scans are slower. */
+    (void)scan_take(s, call, &err);
+    call_free(call);
+}
+
+/* So that scans are quick from then on. */
+static void watch(struct session *s)
+{
+    s->beside->watched = true;
+    for (size_t i = 0; i < s->spec.n_roots; i++) {
+        if (!s->spec.roots[i].commands)
+            continue;
+        struct call *call = scan_call(s, i, s->guards_known[i], watched);
+        call->request.scan.watch = true;
+        call->quick = false;
+        session_send(s, call);
+    }
+}
+
+static void on_time(uv_timer_t *timer)
+{
+    struct beside *b = timer->data;
+    struct session *s = b->session;
+    bool open = s->state == OPEN && s->cell;
+    bool any = commands_any(s->commands);
+    if (open && !s->once && !b->watched)
+        watch(s);
+    else if (open && any)
         scan_start(s);
+    b->running = any;
+    uint64_t ms = b->took_ns * BESIDE_SHARE / 1000000;
+    if (any)
+        uv_timer_start(timer, on_time, ms > BESIDE_MS ? ms : BESIDE_MS, 0);
+}
+
+void scan_beside(struct session *s, struct call *call)
+{
+    memcpy(call->command->guards_since, s->guards_known, sizeof s->guards_known);
+    if (!s->beside) {
+        s->beside = mem_zero(sizeof *s->beside);
+        s->beside->session = s;
+        uv_timer_init(s->loop, &s->beside->timer);
+        s->beside->timer.data = s->beside;
+        uv_unref((uv_handle_t *)&s->beside->timer);
+    }
+    if (s->beside->running)
+        return;
+    s->beside->running = true;
+    uv_timer_start(&s->beside->timer, on_time, BESIDE_MS, 0);
+}
+
+void scan_forget(struct session *s)
+{
+    s->scans = 0;
+    s->scanned_ns = 0;
+    memset(s->guards_known, 0, sizeof s->guards_known);
+    if (s->beside)
+        s->beside->watched = false;
+}
+
+static void closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void scan_free(struct session *s)
+{
+    if (s->beside)
+        uv_close((uv_handle_t *)&TAKE_PTR(s->beside)->timer, closed);
 }

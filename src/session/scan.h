@@ -1,4 +1,4 @@
-/* Finding what the rules about files name, before a command starts that asks nobody. */
+/* Finding what the rules about files name, before a command starts that asks nobody, beside it and after it. */
 #ifndef SANDGATE_SESSION_SCAN_H
 #define SANDGATE_SESSION_SCAN_H
 
@@ -8,7 +8,19 @@
 void scan_start(struct session *session);
 /* What was found is too old for a command to start with: it waits for a scan. */
 bool scan_is_old(const struct session *session);
-/* The same beside a command that has just started, for the next one, unless it was done a moment ago. */
-void scan_again(struct session *session);
+/* A command starts with what was found last; from now on scans run beside it. */
+void scan_beside(struct session *session, struct call *call);
+/* The session has no cell any more: what was known went with it. */
+void scan_forget(struct session *session);
+void scan_free(struct session *session);
+
+/* One scan of a root, which `done` takes with scan_take and frees. */
+struct call *scan_call(struct session *session, size_t root, int64_t since,
+                       void (*done)(struct call *));
+/* Tells the launcher where something has changed. */
+int scan_take(struct session *session, struct call *call, struct err *err);
+
+/* A step behind a command's end (command_after.h): looks for what it made. */
+bool scan_after_command(struct call *call);
 
 #endif

@@ -56,8 +56,10 @@ void session_send(struct session *s, struct call *call)
     int body_fd = -1;
     struct frame frame;
     call->shelved = 0;
-    buf_init(&call->reply_body,
-             call->op->has_body ? (size_t)config_int(s->config, "limits.maxReplyBytes") : 0);
+    buf_init(&call->reply_body, !call->op->has_body ? 0
+                                : call->reply_max
+                                    ? call->reply_max
+                                    : (size_t)config_int(s->config, "limits.maxReplyBytes"));
     if (call->as_text) {
         buf_done(&call->text.out);
         call->text = (struct json_text){.out = BUF_INIT(6 * call->reply_body.max + 64)};
@@ -108,10 +110,10 @@ void session_start(struct session *s, struct call *call)
             scan_start(s);
             return;
         }
+        scan_beside(s, call);
         /* In their order: those that could not begin are tried first. */
         if (!git_turn_take(s, call) && !delayed_behind(s->delayed, call))
             commands_start(s->commands, s->cell, call);
-        scan_again(s);
         return;
     }
     preview_apply_pin(call);
@@ -317,8 +319,7 @@ static void cell_died(void *arg, const char *why)
     s->cell = NULL;
     shelving_close(&s->shelving);
     s->state = NO_CELL;
-    s->scans = 0;
-    s->scanned_ns = 0;
+    scan_forget(s);
     for (struct call *call; (call = flight_first(&s->flight));) {
         flight_remove(&s->flight, call);
         if (call->op->writes)

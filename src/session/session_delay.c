@@ -9,7 +9,7 @@ static void start_delayed(void *arg, struct call *call)
 static bool commands_may_help(void *arg)
 {
     struct session *s = arg;
-    return commands_any(s->commands);
+    return commands_hold_any(s->commands);
 }
 
 const struct delayed_events session_delayed_events = {start_delayed, commands_may_help};

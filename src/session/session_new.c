@@ -8,6 +8,7 @@
 #include "session/commands.h"
 #include "session/make_spec.h"
 #include "session/preview.h"
+#include "session/scan.h"
 #include "session/session_parts.h"
 #include "session/settings.h"
 
@@ -113,6 +114,7 @@ void session_free(struct session *s)
     shelving_close(&s->shelving);
     commands_free(s->commands);
     delayed_free(s->delayed);
+    scan_free(s);
     spills_done(&s->spills);
     spec_done(&s->spec);
     config_free(s->config);

@@ -46,10 +46,12 @@ struct session {
     struct sweep sweeps[ROOTS_MAX];
     struct leftover *leftovers;
     struct commands *commands;
-    struct delayed *delayed; /* commands that wait for room to begin */
-    bool once;               /* there is one call */
-    unsigned scans;          /* on their way */
-    uint64_t scanned_ns;     /* when the last of them ended; 0: not in this cell */
+    struct delayed *delayed;         /* commands that wait for room to begin */
+    bool once;                       /* there is one call */
+    unsigned scans;                  /* on their way */
+    uint64_t scanned_ns;             /* when the last of them ended; 0: not in this cell */
+    int64_t guards_known[ROOTS_MAX]; /* which list of guarded files the launcher has; 0: none */
+    struct beside *beside;           /* scans while commands run; NULL: none did */
     struct spills spills;
     struct git_turn git;
 };

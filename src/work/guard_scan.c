@@ -1,166 +1,302 @@
-#include <dirent.h>
+/* OP_SCAN: what is guarded in a root, for the launcher. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/fd.h"
+#include "work/guard_index.h"
+#include "work/guard_read.h"
+#include "work/guard_trees.h"
 #include "work/work.h"
 
-/* Folders that are still to be looked into. */
-#define QUEUE_MAX ((size_t)64 << 20)
-/* From so many folders on it takes more than a moment. */
-#define SLOW_FOLDERS 64
-#define SLOW_ENTRIES 5000
+/* So many folders read since the index was saved are worth saving it again. */
+#define SAVE_FOLDERS 64u
+/* Watches that are added in one go, before a scan that waits gets its turn. */
+#define WATCH_BATCH 256u
+#define DIRTY_MAX ((size_t)64 << 20)
+/* New folders are watched and then read again, in which there may be new ones. */
+#define WATCH_ROUNDS 64
 
-/* Behind each the path, without a NUL. */
-struct queued {
-    uint16_t length;
-    uint8_t depth;
-    bool covered; /* by a protected folder around it */
-    bool in_git;
-};
-
-/* Folder by folder, those near the root first: what is found before the scan has to end is what counts most. */
 struct scan {
-    struct work *w;
-    const struct op_scan_request *q;
-    struct op_scan_reply *reply;
-    struct buf queue;
-    size_t next; /* in it */
-    int64_t entries;
-    struct queued folder;     /* the one at hand */
-    char path[PATH_TEXT_MAX]; /* its path, and behind that the entry's name */
+    struct guard_root *at;
+    const struct beneath_root *root;
+    struct reading reading;
+    size_t number; /* of the root */
+    int store;
 };
 
-static void scan_done(struct scan *s)
+void guard_trees_init(struct guard_trees *trees, int store)
 {
-    buf_done(&s->queue);
+    *trees = (struct guard_trees){.store = store};
+    pthread_mutex_init(&trees->lock, NULL);
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        guard_watch_init(&trees->roots[i].watch);
 }
 
-/* What machines put there, in numbers, and where nothing of ours is to be found. */
-static bool is_passed_by(const struct scan *s, const char *name)
+void guard_trees_done(struct guard_trees *trees)
 {
-    static const char *const anywhere[] = {"node_modules", "bower_components", "__pycache__",
-                                           "site-packages"};
-    static const char *const in_git[] = {"objects", "lfs", "logs", "refs"};
-    for (size_t i = 0; i < ARRAY_LEN(anywhere); i++) {
-        if (strcmp(name, anywhere[i]) == 0)
-            return true;
+    for (size_t i = 0; i < ROOTS_MAX; i++) {
+        tree_done(&trees->roots[i].tree);
+        guarded_done(&trees->roots[i].found);
+        guard_watch_done(&trees->roots[i].watch);
     }
-    for (size_t i = 0; s->folder.in_git && i < ARRAY_LEN(in_git); i++) {
-        if (strcmp(name, in_git[i]) == 0)
-            return true;
-    }
-    return false;
+    pthread_mutex_destroy(&trees->lock);
 }
 
-static void add(struct scan *s, enum guarded_kind kind, struct str path, unsigned char type)
+static struct tree_time now(void)
 {
-    if (s->reply->count == OP_SCAN_MAX) {
-        s->reply->truncated = true;
-        return;
-    }
-    op_guarded_add(&s->w->body, &(struct op_guarded){kind, work_file_type(DTTOIF(type)), path});
-    s->reply->count++;
+    struct timespec at;
+    clock_gettime(CLOCK_REALTIME, &at);
+    return (struct tree_time){at.tv_sec, at.tv_nsec};
 }
 
-static void go_later(struct scan *s, struct str path, const char *name, bool covered)
+static void index_name(const struct scan *s, const char *suffix, char name[64])
 {
-    if (s->folder.depth + 1 > s->q->max_depth) {
-        s->reply->truncated = true;
-        return;
-    }
-    struct queued folder = {(uint16_t)path.n, (uint8_t)(s->folder.depth + 1), covered,
-                            s->folder.in_git || strcmp(name, ".git") == 0};
-    buf_add(&s->queue, &folder, sizeof folder);
-    buf_add(&s->queue, path.p, path.n);
-    s->reply->truncated |= s->queue.failed;
+    snprintf(name, 64, "guards-%zu%s", s->number, suffix);
 }
 
-static void look_at(struct scan *s, const char *name, unsigned char type)
+static bool load(struct scan *s)
 {
-    size_t n = s->folder.length;
-    size_t length = strlen(name);
-    if (n + length + 2 > sizeof s->path) {
-        s->reply->truncated = true;
-        return;
-    }
-    if (n)
-        s->path[n++] = '/';
-    memcpy(s->path + n, name, length + 1);
-    struct str path = {s->path, n + length};
-    const struct guard *guard = s->w->guard;
-    const char *rule;
-    bool is_folder = type == DT_DIR;
-    bool passed_by = is_folder && is_passed_by(s, name);
-    enum guard_verdict verdict = GUARD_OPEN;
-    if (guard_may_name(guard, (struct str){name, length}))
-        verdict = guard_judge(guard, path, is_folder, &rule);
-    bool covered = s->folder.covered || verdict == GUARD_PROTECTED;
-    if (verdict == GUARD_SECRET)
-        add(s, GUARDED_SECRET, path, type);
-    else if (verdict == GUARD_PROTECTED && !s->folder.covered)
-        add(s, GUARDED_PROTECTED, path, type);
-    else if (type == DT_SOCK)
-        add(s, GUARDED_SOCKET, path, type);
-    else if ((is_folder || type == DT_LNK) && !covered && !passed_by &&
-             guard_holds(guard, path, &rule) == GUARD_PROTECTED)
-        add(s, GUARDED_WAY, path, type);
-    if (is_folder && !passed_by && verdict != GUARD_SECRET)
-        go_later(s, path, name, covered);
-}
-
-static unsigned char type_of(int dir, const struct dirent64 *d)
-{
+    char name[64];
+    struct tree_time at = now();
     struct stat st;
-    if (d->d_type != DT_UNKNOWN)
-        return d->d_type;
-    return fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? IFTODT(st.st_mode) : DT_UNKNOWN;
-}
-
-/* What may not be opened cannot be opened by others in the cell either. Any other error ends the scan: what is in the
- * folder would not be covered. */
-static int look_into(struct scan *s, const struct beneath_root *root, struct err *err)
-{
-    FD_AT_END int fd = -1;
-    s->path[s->folder.length] = '\0';
-    const char *path = s->folder.length ? s->path : ".";
-    if (beneath_open(root, path, O_RDONLY | O_DIRECTORY, &fd, err) < 0)
-        return err->code == ERR_SESSION_BUSY || err->code == ERR_INTERNAL ? -1 : 0;
-    for (;;) {
-        ssize_t got = getdents64(fd, s->w->chunk, WORK_CHUNK);
-        if (got < 0 && !beneath_is_gone(errno))
-            return beneath_errno(err, errno, path);
-        if (got <= 0)
-            return 0;
-        for (ssize_t at = 0; at < got;) {
-            const struct dirent64 *d = (const void *)(s->w->chunk + at);
-            at += d->d_reclen;
-            if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
-                continue;
-            if (s->entries++ == s->q->max_entries) {
-                s->reply->truncated = true;
-                return 0;
-            }
-            if (s->entries == SLOW_ENTRIES)
-                work_slow(s->w);
-            look_at(s, d->d_name, type_of(fd, d));
-        }
-    }
-}
-
-static bool next_folder(struct scan *s)
-{
-    bool full = s->entries > s->q->max_entries || s->reply->count == OP_SCAN_MAX;
-    if (s->next == s->queue.len || s->queue.failed || full) {
-        s->reply->truncated |= s->next < s->queue.len;
+    index_name(s, "", name);
+    FD_AT_END int fd = s->store < 0 ? -1 : beneath_open_child_file(s->store, name);
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0 || (size_t)st.st_size > INDEX_BYTES_MAX)
         return false;
+    BUF_AT_END struct buf bytes = BUF_INIT(INDEX_BYTES_MAX);
+    if (buf_reserve(&bytes, (size_t)st.st_size) < 0 ||
+        fd_read_upto(fd, bytes.data, (size_t)st.st_size) != st.st_size)
+        return false;
+    bytes.len = (size_t)st.st_size;
+    return index_read(buf_str(&bytes), s->at->rules, &at, &s->at->tree);
+}
+
+/* Whoever reads it meanwhile finds the old one or the new one. */
+static int save(struct scan *s)
+{
+    char name[64];
+    char temporary[64];
+    char unique[32];
+    struct tree_time at = now();
+    if (s->store < 0)
+        return 0;
+    BUF_AT_END struct buf bytes = BUF_INIT(INDEX_BYTES_MAX);
+    if (index_write(&s->at->tree, s->at->rules, &at, &bytes) < 0)
+        return -ENOMEM;
+    snprintf(unique, sizeof unique, ".%llx", (unsigned long long)(at.nsec ^ s->at->tree.seed));
+    index_name(s, "", name);
+    index_name(s, unique, temporary);
+    int fd = -1;
+    if (beneath_create(s->store, temporary, &fd) < 0)
+        return -errno;
+    int error = fd_write_all(fd, bytes.data, bytes.len);
+    close(fd);
+    if (error == 0 && renameat(s->store, temporary, s->store, name) < 0)
+        error = -errno;
+    if (error < 0)
+        unlinkat(s->store, temporary, 0);
+    s->at->reread = 0;
+    s->at->unsaved = error < 0;
+    return error;
+}
+
+/* Begins with what an earlier worker saved, or with nothing. */
+static void prepare(struct scan *s)
+{
+    struct guard_root *at = s->at;
+    const char *rules = guard_id(s->reading.guard);
+    if (at->tree.n_folders && strcmp(at->rules, rules) == 0)
+        return;
+    snprintf(at->rules, sizeof at->rules, "%s", rules);
+    guard_watch_done(&at->watch);
+    at->compared = load(s);
+    at->unsaved = !at->compared;
+    if (at->compared)
+        return;
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, 0) < 0)
+        seed = (uint64_t)now().nsec;
+    tree_done(&at->tree);
+    tree_init(&at->tree, seed);
+    tree_add_folder(&at->tree, TREE_NONE, STR(""));
+}
+
+/* Times from before the clock was set back say nothing. */
+static void check_clock(struct scan *s)
+{
+    struct guard_root *at = s->at;
+    struct tree_time t = now();
+    bool set_back = t.sec < at->clock.sec || (t.sec == at->clock.sec && t.nsec < at->clock.nsec);
+    for (uint32_t i = 0; set_back && i < at->tree.n_folders; i++)
+        at->tree.folders[i].changed = (struct tree_time){0};
+    at->clock = t;
+}
+
+static int update_some(struct scan *s, const struct buf *folders)
+{
+    int error = 0;
+    for (size_t i = 0; error == 0 && i + sizeof(uint32_t) <= folders->len; i += sizeof(uint32_t)) {
+        uint32_t at;
+        memcpy(&at, folders->data + i, sizeof at);
+        unsigned flags = s->at->tree.folders[at].flags;
+        if (flags & TREE_READ && !(flags & TREE_FREE))
+            error = folders_update(&s->reading, at);
     }
-    memcpy(&s->folder, s->queue.data + s->next, sizeof s->folder);
-    s->next += sizeof s->folder;
-    memcpy(s->path, s->queue.data + s->next, s->folder.length);
-    s->next += s->folder.length;
+    return error;
+}
+
+static int watch_new(struct scan *s)
+{
+    struct guard_root *at = s->at;
+    int error = 0;
+    for (int i = 0; error == 0 && at->watch.fd >= 0; i++) {
+        BUF_AT_END struct buf fresh = BUF_INIT(DIRTY_MAX);
+        guard_watch_add(&at->watch, &at->tree, s->root->fd, UINT32_MAX, &fresh);
+        if (fresh.len == 0)
+            return 0;
+        error = fresh.failed ? -ENOMEM : update_some(s, &fresh);
+        /* Somebody makes folders faster than they are read. */
+        if (i == WATCH_ROUNDS)
+            at->watch.complete = false;
+        if (i == WATCH_ROUNDS)
+            return error;
+    }
+    return error;
+}
+
+static int update_all(struct scan *s)
+{
+    BUF_AT_END struct buf dirty = BUF_INIT(DIRTY_MAX);
+    int error = folders_check(&s->reading, &dirty);
+    if (error == 0 && dirty.failed)
+        error = -ENOMEM;
+    return error < 0 ? error : update_some(s, &dirty);
+}
+
+static int update(struct scan *s)
+{
+    struct guard_watch *watch = &s->at->watch;
+    check_clock(s);
+    if (!watch->complete || watch->fd < 0)
+        return update_all(s);
+    BUF_AT_END struct buf dirty = BUF_INIT(DIRTY_MAX);
+    int error = guard_watch_take(watch, &s->at->tree, &dirty) ? update_some(s, &dirty)
+                                                              : update_all(s);
+    return error < 0 || s->reading.folders == 0 ? error : watch_new(s);
+}
+
+/* Until every folder is watched; then all are looked at once more, since some may have changed before that. */
+static int watch_all(struct scan *s, pthread_mutex_t *lock)
+{
+    struct guard_watch *watch = &s->at->watch;
+    while (!watch->failed && !watch->complete &&
+           !guard_watch_add(watch, &s->at->tree, s->root->fd, WATCH_BATCH, NULL)) {
+        pthread_mutex_unlock(lock);
+        const struct timespec moment = {.tv_nsec = 200000};
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL);
+        pthread_mutex_lock(lock);
+    }
+    if (watch->failed || watch->complete)
+        return 0;
+    BUF_AT_END struct buf unused = BUF_INIT(DIRTY_MAX);
+    guard_watch_take(watch, &s->at->tree, &unused);
+    int error = update_all(s);
+    watch->complete = error == 0;
+    return error < 0 ? error : watch_new(s);
+}
+
+static bool is_same_list(const struct guarded_list *a, const struct guarded_list *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++) {
+        struct str x = guarded_path(a, &a->items[i]);
+        struct str y = guarded_path(b, &b->items[i]);
+        if (a->items[i].kind != b->items[i].kind || a->items[i].type != b->items[i].type ||
+            x.n != y.n || memcmp(x.p, y.p, x.n) != 0)
+            return false;
+    }
     return true;
+}
+
+/* What is guarded has to be on the disk before a command can move it: a later gate knows it by that. */
+static int collect(struct scan *s, uint32_t max)
+{
+    struct guard_root *at = s->at;
+    if (s->reading.changed || at->stale || at->generation == 0) {
+        struct guarded_list found;
+        at->stale = true;
+        guarded_init(&found);
+        int error = guarded_collect(&at->tree, s->reading.git, max, &found);
+        if (error == 0)
+            error = guarded_follow(s->root, s->reading.git, max, &found);
+        if (error < 0) {
+            guarded_done(&found);
+            return error;
+        }
+        guarded_keep_followed(&at->tree, &found);
+        bool same = at->generation > 0 && is_same_list(&at->found, &found);
+        at->generation += !same;
+        uint64_t seen = at->compared ? at->generation : 0;
+        at->unsaved |= guarded_remember(&at->tree, &found, seen);
+        at->compared = true;
+        guarded_done(&at->found);
+        at->found = found;
+        at->stale = false;
+    }
+    at->reread += s->reading.folders;
+    tree_tidy(&at->tree);
+    bool worth_it = at->reread > SAVE_FOLDERS && at->reread > at->tree.n_folders / 32;
+    return at->unsaved || worth_it ? save(s) : 0;
+}
+
+static void answer(struct work *w, const struct guard_root *at, const struct op_scan_request *q,
+                   struct op_scan_reply *reply)
+{
+    bool any_fresh = false;
+    for (uint32_t i = 0; i < at->found.count; i++)
+        any_fresh |= at->found.items[i].seen > (uint64_t)q->since;
+    reply->generation = (int64_t)at->generation;
+    reply->same = !any_fresh && (uint64_t)q->known == at->generation;
+    for (uint32_t i = 0; !reply->same && i < at->found.count; i++) {
+        const struct guarded_item *item = &at->found.items[i];
+        struct op_guarded entry = {.kind = (enum guarded_kind)item->kind,
+                                   .type = (enum file_type)item->type,
+                                   .fresh = item->seen > (uint64_t)q->since,
+                                   .path = guarded_path(&at->found, item)};
+        op_guarded_add(&w->body, &entry);
+        reply->count++;
+    }
+}
+
+static int failed(struct err *err, int error, const struct beneath_root *root,
+                  const struct op_scan_request *q, bool reading)
+{
+    if (error == -EACCES) {
+        err_set(err, ERR_PERMISSION_DENIED,
+                "no command can start: the folder %s cannot be listed, so its secret and protected "
+                "files cannot be found; make it readable with `chmod u+rx`",
+                root->host);
+        return err_reason(err, "unreadable");
+    }
+    if (error == -E2BIG && reading)
+        return err_set(err, ERR_TOO_LARGE,
+                       "no command can start: %s has more than %lld files and folders to look "
+                       "through for secrets; choose a smaller folder as the workspace",
+                       root->host, (long long)q->max_entries);
+    if (error == -E2BIG)
+        return err_set(err, ERR_TOO_LARGE,
+                       "no command can start: more than %lld files in %s are secret or protected; "
+                       "remove some, or change files.secret or files.protected",
+                       (long long)q->max_guarded, root->host);
+    return err_set(err, ERR_INTERNAL, "looking for secret and protected files in %s: %s",
+                   root->host, strerror(-error));
 }
 
 int work_scan(struct work *w, const union op_request *request, struct str body,
@@ -169,22 +305,34 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
     (void)body;
     const struct op_scan_request *q = &request->scan;
     const struct beneath_root *root = work_root(w, q->root, true, err);
-    CLEANUP(scan_done)
-    struct scan s = {.w = w, .q = q, .reply = &reply->scan, .queue = BUF_INIT(QUEUE_MAX)};
     if (!root)
         return -1;
-    reply->scan = (struct op_scan_reply){0};
-    int folders = 0;
-    do {
-        if (work_check_cancel(w, err) < 0)
-            return -1;
-        if (++folders == SLOW_FOLDERS)
-            work_slow(w);
-        if (look_into(&s, root, err) < 0)
-            return -1;
-    } while (next_folder(&s));
+    struct guard_root *at = &w->trees->roots[q->root];
+    struct scan s = {.at = at,
+                     .root = root,
+                     .number = (size_t)q->root,
+                     .store = w->trees->store,
+                     .reading = {.tree = &at->tree,
+                                 .root = root->fd,
+                                 .guard = w->guard,
+                                 .chunk = w->chunk,
+                                 .git = guard_protects_git(w->guard),
+                                 .max_entries = (uint64_t)q->max_entries}};
+    *reply = (union op_reply){.scan = {0}};
+    pthread_mutex_lock(&w->trees->lock);
+    prepare(&s);
+    int error = q->watch ? watch_all(&s, &w->trees->lock) : update(&s);
+    bool reading = error < 0;
+    at->stale |= reading;
+    if (error == 0)
+        error = collect(&s, (uint32_t)q->max_guarded);
+    if (error == 0)
+        answer(w, at, q, &reply->scan);
+    pthread_mutex_unlock(&w->trees->lock);
+    reading_done(&s.reading);
+    if (error < 0)
+        return failed(err, error, root, q, reading);
     if (w->body.failed)
-        return err_set(err, ERR_OUTPUT_LIMIT,
-                       "more protected and secret files than an answer holds");
+        return failed(err, -E2BIG, root, q, false);
     return 0;
 }

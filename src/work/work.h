@@ -27,12 +27,13 @@ struct work {
     char sha256_before[HASH_HEX + 1];
     struct replies *replies;
     struct worker *worker;
-    uint64_t token;         /* of the call at hand */
-    int64_t limit;          /* bytes its reply may have */
-    bool slow;              /* another thread was asked to take the next call */
-    uint32_t gate;          /* the processor it runs on */
-    struct beneath_root at; /* what work_root hands out */
-    struct guard *guard;    /* the rules of the call at hand */
+    struct guard_trees *trees; /* what is known of the roots since the last scan */
+    uint64_t token;            /* of the call at hand */
+    int64_t limit;             /* bytes its reply may have */
+    bool slow;                 /* another thread was asked to take the next call */
+    uint32_t gate;             /* the processor it runs on */
+    struct beneath_root at;    /* what work_root hands out */
+    struct guard *guard;       /* the rules of the call at hand */
     char *shelf;   /* memory that the gate reads from, while this call has it; NULL: it has not */
     bool shelved;  /* something lies there for the gate */
     bool as_named; /* what it opens has to be what its paths name */

@@ -13,6 +13,7 @@
 #include "cell/frame.h"
 #include "cell/launcher.h"
 #include "work/large_body.h"
+#include "work/guard_trees.h"
 #include "work/replies.h"
 #include "work/work.h"
 #ifdef SANDGATE_TEST_BROKEN_WORKER
@@ -80,6 +81,7 @@ struct worker {
     size_t n_roots;
     pthread_mutex_t lock;
     struct guard *guard; /* under the lock; NULL: no rules yet */
+    struct guard_trees trees;
     struct received *inbox;
     size_t inbox_first;
     size_t inbox_end;
@@ -428,6 +430,7 @@ static void *serve(void *arg)
                      .cancelled = &slot->cancelled,
                      .replies = &worker->replies,
                      .worker = worker,
+                     .trees = &worker->trees,
                      .chunk = thread->chunk};
     buf_init(&w.body, BODY_MAX);
     for (int r = 0; r >= 0;) {
@@ -459,6 +462,8 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, str
     for (size_t i = 0; i < spec->n_roots; i++)
         worker.roots[i] = (struct beneath_root){roots[i], spec->roots[i].inside,
                                                 spec->roots[i].host, spec->roots[i].writable};
+    size_t store = spec_store(spec);
+    guard_trees_init(&worker.trees, store < spec->n_roots ? roots[store] : -1);
     worker.wanted = spec->threads < THREADS_MAX ? spec->threads : THREADS_MAX;
     atomic_store(&worker.running, 1);
     serve(&worker.threads[0]);

@@ -184,16 +184,14 @@ def services(case, s):
     with case("names cannot be looked up"):
         result = s.gate.ok("run_command", command="getent hosts example.com")
         check(result["exit_code"] != 0, f"{result}")
-    # Landlock has no right for this, and no filter can see the address: a socket in the workspace is in the workspace.
-    with case("a socket of the machine in the workspace: reached only with rights to its file"):
+    # Landlock has no right for this, and no filter can see the address: it is covered.
+    with case("a socket of the machine in the workspace, whatever its mode"):
         path = s.workspace / "planted.sock"
         inner = Listeners.listen(socket.AF_UNIX, str(path))
         s.give(path, s.owner)
-        path.chmod(0)
-        s.stopped("to-unix", "planted.sock")
-        path.chmod(0o777)
-        result = s.result("to-unix", "planted.sock")
-        check(result["exit_code"] == THROUGH, f"{result}")
+        for mode in (0, 0o777):
+            path.chmod(mode)
+            s.stopped("to-unix", "planted.sock")
         inner.close()
     s.clear("planted.sock")
 

@@ -57,13 +57,15 @@ static void check_found(const char *bytes, size_t n)
     int r;
     guards_init(&guards);
     while ((r = op_guarded_next(&rest, &found)) > 0) {
-        must(op_is_relative_path(found.path) && found.kind <= GUARDED_MISSING);
+        must(op_is_relative_path(found.path) && found.kind <= GUARDED_WAY);
         op_guarded_add(&packed, &found);
     }
     must(packed.len == n - rest.n &&
          (packed.len == 0 || memcmp(packed.data, bytes, packed.len) == 0));
     must((guards_set(&guards, 0, (struct str){bytes, n}) == 0) == (r == 0));
-    buf_done(&guards.found[0]);
+    must(r != 0 || guards_set(&guards, 0, (struct str){bytes, n}) == 1);
+    must(r != 0 || guards_set(&guards, 0, (struct str){0}) == (n == 0));
+    guards_done(&guards);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

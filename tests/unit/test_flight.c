@@ -124,6 +124,8 @@ static struct call *new_call(enum op_id op)
             .max_bytes = 20, .whole_max = INT64_MAX, .hash = true};
     if (op == OP_LIST)
         call->request.list.max_entries = 3;
+    if (op == OP_SCAN)
+        call->request.scan.max_guarded = 3;
     if (op == OP_SEARCH)
         call->request.search = (struct op_search_request){.max_matches = 3};
     return call;
@@ -181,12 +183,23 @@ static void good_replies_are_taken(void **state)
     assert_int_equal(result_of(OP_LIST, "{'count':0}", nothing), FLIGHT_DONE);
     assert_int_equal(result_of(OP_SWEEP, "{'removed':0}", nothing), FLIGHT_DONE);
     assert_int_equal(result_of(OP_RULES, "{'count':3}", nothing), FLIGHT_DONE);
-    assert_int_equal(result_of(OP_SCAN, "{'count':0}", nothing), FLIGHT_DONE);
-    assert_int_equal(result_of(OP_SCAN, "{'count':1}", nothing), FLIGHT_BROKEN);
-    assert_int_equal(result_of(OP_SCAN, "{'count':1}", STR("\1\0\1\0a")), FLIGHT_DONE);
-    assert_int_equal(result_of(OP_SCAN, "{'count':0}", STR("\1\0\1\0a")), FLIGHT_BROKEN);
-    assert_int_equal(result_of(OP_SCAN, "{'count':1}", STR("\2\0\1\0..")), FLIGHT_BROKEN);
-    assert_int_equal(result_of(OP_SCAN, "{'count':1}", STR("\1\0\5\0a")), FLIGHT_BROKEN);
+    assert_int_equal(result_of(OP_SCAN, "{'count':0,'generation':1}", nothing), FLIGHT_DONE);
+    assert_int_equal(result_of(OP_SCAN, "{'count':1,'generation':1}", nothing), FLIGHT_BROKEN);
+    static const struct {
+        const char *head;
+        struct str body;
+        enum flight_result result;
+    } scans[] = {
+        {"{'count':1,'generation':1}", STR("\1\0\1\0\0a"), FLIGHT_DONE},
+        {"{'count':1,'generation':1}", STR("\1\0\1\0\1a"), FLIGHT_DONE},
+        {"{'count':0,'generation':1}", STR("\1\0\1\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1,'same':true}", STR("\1\0\1\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1}", STR("\2\0\1\0\0.."), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1}", STR("\1\0\5\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1}", STR("\1\0\1\0\2a"), FLIGHT_BROKEN},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(scans); i++)
+        assert_int_equal(result_of(OP_SCAN, scans[i].head, scans[i].body), scans[i].result);
     assert_int_equal(result_of(OP_SEARCH, SEARCH_HEAD("0"), nothing), FLIGHT_DONE);
     assert_int_equal(result_of(OP_GIT_BEGIN, "{'count':1}", nothing), FLIGHT_DONE);
     assert_int_equal(result_of(OP_GIT_IMPORT, IMPORT_HEAD("0"), nothing), FLIGHT_DONE);
@@ -304,7 +317,9 @@ static void a_reply_that_breaks_the_rules_is_a_breach(void **state)
         {OP_STAT, "{'type':'file','size':0,'mode':-1,'mtime_ms':0}"},
         {OP_SWEEP, "{'removed':-1}"},
         {OP_RULES, "{'count':-1}"},
-        {OP_SCAN, "{'count':1001}"},
+        {OP_SCAN, "{'count':-1,'generation':1}"},
+        {OP_SCAN, "{'count':0,'generation':-1}"},
+        {OP_SCAN, "{'count':0}"},
         {OP_SWEEP, "{'count':0}"},
         {OP_PREVIEW, PREVIEW_HEAD("-1", "0", "")},
         {OP_PREVIEW, PREVIEW_HEAD("0", "-1", "")},

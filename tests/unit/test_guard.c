@@ -95,7 +95,7 @@ static void the_defaults_mean_what_they_say(void **state)
         {"sub/.git", GUARD_PROTECTED, ".git"},
         {".git/HEAD", GUARD_PROTECTED, ".git"},
         {".GIT/Hooks/pre-commit", GUARD_PROTECTED, ".git"},
-        {"a/b/.git/index", GUARD_PROTECTED, ".git"},
+        {"a/b/.git/config.lock", GUARD_PROTECTED, ".git"},
         {"node_modules/x/.git/config", GUARD_PROTECTED, ".git"},
         {".gitmodules", GUARD_PROTECTED, ".gitmodules"},
         {".gitignore", GUARD_OPEN, ""},
@@ -197,6 +197,7 @@ static void the_way_there_is_held(void **state)
         {".github", GUARD_PROTECTED, ".github/copilot-instructions.md"},
         {"sub/.Github", GUARD_PROTECTED, NULL},
         {"node_modules/x/.github", GUARD_OPEN, NULL},
+        {".git", GUARD_OPEN, NULL},
         {".git/objects", GUARD_OPEN, NULL},
         {"sub", GUARD_OPEN, NULL},
         {".cargo", GUARD_PROTECTED, ".cargo/config"},
@@ -222,9 +223,15 @@ static void names_are_sorted_out_first(void **state)
     static const char *const plain[] = {"main.c", "README.md", "src", "lib", ".gitignore", ".envx"};
     static const char *const maybe[] = {".ENV",  ".Git",         "config",
                                         "x.key", ".env.example", "node_modules"};
+    static const char *const plain_ways[] = {"main.c", "src", ".git", "tasks.json", ".idea"};
+    static const char *const ways[] = {".github", ".AWS", ".config"};
     GUARD_AT_END struct guard *guard = of_defaults();
     for (size_t i = 0; i < ARRAY_LEN(plain); i++)
         assert_false(guard_may_name(guard, text(plain[i])));
+    for (size_t i = 0; i < ARRAY_LEN(plain_ways); i++)
+        assert_false(guard_may_hold(guard, text(plain_ways[i])));
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+        assert_true(guard_may_hold(guard, text(ways[i])));
     for (size_t i = 0; i < ARRAY_LEN(maybe); i++)
         assert_true(guard_may_name(guard, text(maybe[i])));
 }

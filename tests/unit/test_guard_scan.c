@@ -2,32 +2,15 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "base/clock.h"
+#include "base/fd.h"
+#include "work/guard_trees.h"
 #include "work_parts.h"
 
-static const char *const kinds[] = {"protected", "secret", "socket", "way"};
-
-static int guarded_set_up(void **state)
-{
-    static const char rules[] = "P.git/hooks\0P.git/config\0P.git/modules/**/config\0P/.ssh\0"
-                                "Sid_rsa\0S.env\0S.env.*\0S!.env.example\0S*.key\0Svault/";
-    struct err err;
-    if (work_set_up(state) < 0)
-        return -1;
-    work.guard = guard_new((struct str){rules, sizeof rules}, &err);
-    return work.guard ? 0 : -1;
-}
-
-static int guarded_tear_down(void **state)
-{
-    guard_unref(TAKE_PTR(work.guard));
-    return work_tear_down(state);
-}
-
-#define GUARDED(name) cmocka_unit_test_setup_teardown(name, guarded_set_up, guarded_tear_down)
+static const char *const kinds[] = {"protected", "secret", "socket", "git", "way"};
 
 static void put_at(const char *path)
 {
@@ -41,25 +24,80 @@ static void put_at(const char *path)
         put(copy, "x");
 }
 
-static struct op_scan_reply scan(int64_t max_entries, int64_t max_depth, struct buf *ret)
+static struct guard_trees trees;
+
+static int guarded_set_up(void **state)
 {
-    union op_request q = {
-        .scan = {.path = STR("."), .max_entries = max_entries, .max_depth = max_depth}};
+    static const char rules[] = "P.git\0P/.ssh\0P.claude/settings.json\0S/config/token\0"
+                                "Sid_rsa\0S.env\0S.env.*\0S!.env.example\0S*.key\0Svault/";
+    struct err err;
+    if (work_set_up(state) < 0)
+        return -1;
+    work.guard = guard_new((struct str){rules, sizeof rules}, &err);
+    if (mkdir("store", 0700) < 0)
+        return -1;
+    guard_trees_init(&trees, open("store", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    work.trees = &trees;
+    return work.guard ? 0 : -1;
+}
+
+static int guarded_tear_down(void **state)
+{
+    close(trees.store);
+    guard_trees_done(&trees);
+    guard_unref(TAKE_PTR(work.guard));
+    return work_tear_down(state);
+}
+
+#define GUARDED(name) cmocka_unit_test_setup_teardown(name, guarded_set_up, guarded_tear_down)
+
+/* As another worker would begin, with what this one has saved. */
+static void start_anew(void)
+{
+    int store = trees.store;
+    guard_trees_done(&trees);
+    guard_trees_init(&trees, store);
+}
+
+static int try_scan(const struct op_scan_request *request, union op_reply *reply, struct err *err)
+{
+    union op_request q = {.scan = *request};
+    q.scan.path = STR(".");
+    if (!q.scan.max_entries)
+        q.scan.max_entries = 100000;
+    if (!q.scan.max_guarded)
+        q.scan.max_guarded = 10000;
+    buf_reset(&work.body, 1 << 16);
+    /* Watching goes to other folders. */
+    FD_AT_END int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int r = work_scan(&work, &q, STR(""), reply, err);
+    assert_int_equal(fchdir(here), 0);
+    return r;
+}
+
+/* A line for each that was found; those that are fresh have a star. */
+static struct op_scan_reply scan_since(int64_t since, bool watch, struct buf *ret)
+{
     union op_reply reply = {0};
     struct err err;
     struct op_guarded found;
     int64_t count = 0;
     int r;
-    buf_reset(&work.body, 1 << 16);
-    if (work_scan(&work, &q, STR(""), &reply, &err) < 0)
+    buf_reset(ret, 1 << 16);
+    if (try_scan(&(struct op_scan_request){.since = since, .watch = watch}, &reply, &err) < 0)
         fail_msg("%s", err.message);
     struct str rest = buf_str(&work.body);
     for (; (r = op_guarded_next(&rest, &found)) > 0; count++)
-        buf_addf(ret, "%s %s %.*s\n", kinds[found.kind], file_type_names[found.type],
-                 (int)found.path.n, found.path.p);
+        buf_addf(ret, "%s %s %.*s%s\n", kinds[found.kind], file_type_names[found.type],
+                 (int)found.path.n, found.path.p, found.fresh ? " *" : "");
     assert_int_equal(r, 0);
     assert_int_equal(count, reply.scan.count);
     return reply.scan;
+}
+
+static struct op_scan_reply scan(struct buf *ret)
+{
+    return scan_since(INT64_MAX, false, ret);
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -84,16 +122,23 @@ static void assert_found(struct buf *found, const char *const *expected, size_t 
     }
 }
 
+static void assert_scan(const char *const *expected, size_t count)
+{
+    BUF_AT_END struct buf found = BUF_INIT(1 << 20);
+    scan(&found);
+    assert_found(&found, expected, count);
+}
+#define ASSERT_SCAN(...)                                                                           \
+    assert_scan((const char *const[]){__VA_ARGS__},                                                \
+                sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
 static void everything_named_is_found(void **state)
 {
     (void)state;
     static const char *const there[] = {
         ".git/hooks/a",
-        ".git/config",
         ".git/HEAD",
         ".git/objects/x.key",
-        ".git/modules/a/config",
-        ".git/modules/a/objects/config",
         "sub/.git/config",
         ".ssh/id_rsa",
         ".ssh/config",
@@ -106,26 +151,34 @@ static void everything_named_is_found(void **state)
         "objects/a.key",
         "plain/file",
         "d/vault",
+        "config/token",
+        "config/other",
+        "x/.claude/settings.json",
+        "x/.claude/other",
+        "1/2/3/4/5/6/7/8/9/10/11/.env",
+        "__pycache__/.env",
     };
     static const char *const expected[] = {
-        "protected directory .git/hooks",
+        "git directory .git",
+        "git directory sub/.git",
         "protected directory .ssh",
-        "protected file .git/config",
-        "protected file .git/modules/a/config",
-        "protected file sub/.git/config",
+        "protected file x/.claude/settings.json",
         "secret directory vault",
+        "secret file .git/objects/x.key",
         "secret file .ssh/id_rsa",
+        "secret file 1/2/3/4/5/6/7/8/9/10/11/.env",
+        "secret file __pycache__/.env",
         "secret file app/.env",
         "secret file app/.env.local",
+        "secret file config/token",
+        "secret file node_modules/m/.env",
         "secret file objects/a.key",
+        "secret file plain/file", /* where l.key leads */
         "secret symlink l.key",
         "socket other app/socket",
-        "way directory .git",
-        "way directory .git/modules",
-        "way directory .git/modules/a",
-        "way directory sub/.git",
+        "way directory config",
+        "way directory x/.claude",
     };
-    BUF_AT_END struct buf found = BUF_INIT(1 << 20);
     for (size_t i = 0; i < ARRAY_LEN(there); i++)
         put_at(there[i]);
     put_link("w/l.key", "plain/file");
@@ -133,81 +186,287 @@ static void everything_named_is_found(void **state)
     FD_AT_END int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "w/app/socket"};
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
-    struct op_scan_reply reply = scan(100000, 20, &found);
-    assert_false(reply.truncated);
-    assert_found(&found, expected, ARRAY_LEN(expected));
+    assert_scan(expected, ARRAY_LEN(expected));
 }
 
-static void limits_are_kept_and_told(void **state)
+static void git_directories_are_found_by_what_they_hold(void **state)
 {
     (void)state;
-    BUF_AT_END struct buf all = BUF_INIT(1 << 20);
-    BUF_AT_END struct buf near = BUF_INIT(1 << 20);
-    BUF_AT_END struct buf few = BUF_INIT(1 << 20);
-    static const char *const expected[] = {"secret file .env"};
-    put_at("a/b/c/.env");
-    put_at(".env");
-    assert_true(scan(1000, 2, &near).truncated);
-    assert_found(&near, expected, 1);
-    assert_false(scan(1000, 3, &all).truncated);
-    assert_int_equal(scan(1000, 3, &all).count, 2);
-    /* Near the root first, however many there are further down. */
+    static const char *const there[] = {
+        "bare/HEAD",           "bare/objects/",
+        "bare/refs/",          "half/HEAD",
+        "half/refs/",          "tree/",
+        "meta/x/HEAD",         "common/config",
+        "deep/bare.git/HEAD",  "deep/bare.git/objects/",
+        "deep/bare.git/refs/", "module/",
+        ".git/modules/m/HEAD",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(there); i++)
+        put_at(there[i]);
+    put("w/tree/.git", "gitdir: ../meta/x\n");
+    put("w/meta/x/commondir", "../../common\n");
+    put("w/module/.git", "gitdir: /workspace/.git/modules/m\n");
+    ASSERT_SCAN("git directory .git", "git directory bare", "git directory common",
+                "git directory deep/bare.git", "git directory meta/x", "protected file module/.git",
+                "protected file tree/.git");
+    put("w/tree/.git", "gitdir: ../../outside\n");
+    put("w/module/.git", "no such thing");
+    put_at("other"); /* so that the folder has changed */
+    ASSERT_SCAN("git directory .git", "git directory bare", "git directory common",
+                "git directory deep/bare.git", "git directory meta/x", "protected file module/.git",
+                "protected file tree/.git");
+}
+
+static void a_root_that_is_a_bare_repository(void **state)
+{
+    (void)state;
+    put_at("HEAD");
+    put_at("objects/");
+    put_at("refs/");
+    put_at("hooks/post-update");
+    put_at("src/a.c");
+    ASSERT_SCAN("protected directory hooks", "protected directory objects",
+                "protected directory refs", "protected file HEAD");
+}
+
+static void what_cannot_be_read_is_covered_as_a_whole(void **state)
+{
+    (void)state;
+    if (geteuid() == 0)
+        skip();
+    struct err err;
+    union op_reply reply;
+    static const mode_t modes[] = {0, 0111, 0444, 0222, 0333};
+    put_at("a/b/.env");
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        assert_int_equal(chmod("w/a/b", modes[i]), 0);
+        ASSERT_SCAN("secret directory a/b");
+        assert_int_equal(chmod("w/a/b", 0755), 0);
+        ASSERT_SCAN("secret file a/b/.env");
+    }
+    assert_int_equal(chmod("w", 0111), 0);
+    int r = try_scan(&(struct op_scan_request){0}, &reply, &err);
+    assert_int_equal(chmod("w", 0755), 0);
+    assert_int_equal(r, -1);
+    assert_int_equal(err.code, ERR_PERMISSION_DENIED);
+    ASSERT_SCAN("secret file a/b/.env");
+}
+
+static void limits_are_told(void **state)
+{
+    (void)state;
+    struct err err;
+    union op_reply reply;
     for (int i = 0; i < 50; i++) {
         FREE_AT_END char *path = mem_format("a/%d.key", i);
         put_at(path);
     }
-    assert_true(scan(2, 20, &few).truncated);
-    assert_found(&few, expected, 1);
+    assert_int_equal(try_scan(&(struct op_scan_request){.max_entries = 51}, &reply, &err), 0);
+    assert_int_equal(reply.scan.count, 50);
+    put_at("b");
+    assert_int_equal(try_scan(&(struct op_scan_request){.max_entries = 51}, &reply, &err), -1);
+    assert_int_equal(err.code, ERR_TOO_LARGE);
+    assert_int_equal(try_scan(&(struct op_scan_request){.max_guarded = 50}, &reply, &err), 0);
+    put_at("c.key");
+    assert_int_equal(try_scan(&(struct op_scan_request){.max_guarded = 50}, &reply, &err), -1);
+    assert_int_equal(err.code, ERR_TOO_LARGE);
+    assert_int_equal(try_scan(&(struct op_scan_request){.max_guarded = 51}, &reply, &err), 0);
+    assert_int_equal(reply.scan.count, 51);
 }
 
-static void no_more_than_a_thousand(void **state)
+/* No descriptors are left: nothing is said to be open that was not looked at. */
+static void a_scan_that_fails_says_so(void **state)
 {
     (void)state;
-    BUF_AT_END struct buf found = BUF_INIT(1 << 20);
-    for (int i = 0; i < OP_SCAN_MAX; i++) {
-        FREE_AT_END char *path = mem_format("%d.key", i);
-        put_at(path);
-    }
-    struct op_scan_reply reply = scan(100000, 20, &found);
-    assert_int_equal(reply.count, OP_SCAN_MAX);
-    assert_false(reply.truncated);
-    put_at("more.key");
-    reply = scan(100000, 20, &found);
-    assert_int_equal(reply.count, OP_SCAN_MAX);
-    assert_true(reply.truncated);
-}
-
-static void a_large_tree_takes_a_moment(void **state)
-{
-    (void)state;
-    BUF_AT_END struct buf found = BUF_INIT(1 << 20);
-    for (int i = 0; i < 4000; i++) {
-        FREE_AT_END char *path = mem_format("src/%d/file%d.c", i / 20, i);
-        put_at(path);
-    }
-    scan(100000, 20, &found);
-    uint64_t start = clock_mono_ns();
-    struct op_scan_reply reply = scan(100000, 20, &found);
-    uint64_t took = clock_mono_ns() - start;
-    assert_int_equal(reply.count, 0);
-    assert_false(reply.truncated);
-    print_message("# 4,000 files in 200 folders: %llu us\n", (unsigned long long)took / 1000);
-    assert_true(took < 2000000000u);
-    atomic_store(&cancelled, true);
-    union op_request q = {.scan = {.path = STR("."), .max_entries = 10, .max_depth = 5}};
-    union op_reply none;
     struct err err;
-    assert_int_equal(work_scan(&work, &q, STR(""), &none, &err), -1);
-    assert_int_equal(err.code, ERR_CANCELLED);
+    union op_reply reply;
+    struct rlimit before;
+    put_at("a/b/.env");
+    put_at("c/.env");
+    FD_AT_END int last = open(".", O_PATH | O_CLOEXEC);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    /* One for where the test is, none for a folder. */
+    struct rlimit few = {(rlim_t)last + 2, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    int r = try_scan(&(struct op_scan_request){0}, &reply, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(r, -1);
+    assert_int_equal(err.code, ERR_INTERNAL);
+    ASSERT_SCAN("secret file a/b/.env", "secret file c/.env");
+}
+
+/* Each change is seen by a scan that watches, by one that looks at times, and by another worker. */
+static void assert_seen(const char *const *expected, size_t count)
+{
+    for (int i = 0; i < 2; i++) {
+        assert_scan(expected, count);
+        start_anew();
+    }
+    assert_scan(expected, count);
+}
+#define ASSERT_SEEN(...)                                                                           \
+    assert_seen((const char *const[]){__VA_ARGS__},                                                \
+                sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+static void changes_are_seen(bool watch)
+{
+    BUF_AT_END struct buf found = BUF_INIT(1 << 20);
+    put_at("a/b/c/.env");
+    put_at("z/file");
+    scan(&found);
+    if (watch)
+        scan_since(0, true, &found);
+    assert_int_equal(trees.roots[0].watch.complete, watch);
+    put_at("z/new/deep/.env");
+    ASSERT_SEEN("secret file a/b/c/.env", "secret file z/new/deep/.env");
+    if (watch)
+        scan_since(0, true, &found);
+    assert_int_equal(rename("w/a", "w/z/moved"), 0);
+    ASSERT_SEEN("secret file z/moved/b/c/.env", "secret file z/new/deep/.env");
+    if (watch)
+        scan_since(0, true, &found);
+    put_at("z/moved/b/c/later.key");
+    assert_int_equal(unlink("w/z/new/deep/.env"), 0);
+    ASSERT_SEEN("secret file z/moved/b/c/.env", "secret file z/moved/b/c/later.key");
+    if (watch)
+        scan_since(0, true, &found);
+    /* Another folder of the same name. */
+    put_at("other/b/c/x.key");
+    assert_int_equal(rename("w/z/moved", "w/z/gone"), 0);
+    assert_int_equal(rename("w/other", "w/z/moved"), 0);
+    ASSERT_SEEN("secret file z/gone/b/c/.env", "secret file z/gone/b/c/later.key",
+                "secret file z/moved/b/c/x.key");
+}
+
+static void changes_are_seen_by_times(void **state)
+{
+    (void)state;
+    changes_are_seen(false);
+}
+
+static void changes_are_seen_by_watching(void **state)
+{
+    (void)state;
+    changes_are_seen(true);
+}
+
+static void what_was_guarded_stays_so_where_it_is_moved(void **state)
+{
+    (void)state;
+    put_at("config/token");
+    put_at("x/.claude/settings.json");
+    ASSERT_SCAN("protected file x/.claude/settings.json", "secret file config/token",
+                "way directory config", "way directory x/.claude");
+    assert_int_equal(rename("w/config", "w/x/conf"), 0);
+    assert_int_equal(rename("w/x/.claude", "w/claude"), 0);
+    ASSERT_SEEN("protected file claude/settings.json", "secret file x/conf/token");
+    /* Somebody gives the file itself another name, or puts another one in its place. */
+    assert_int_equal(rename("w/x/conf/token", "w/x/conf/example"), 0);
+    assert_int_equal(unlink("w/claude/settings.json"), 0);
+    put_at("claude/again");
+    put("w/claude/settings.json", "x");
+    put_at("config/token");
+    ASSERT_SEEN("secret file config/token", "way directory config");
+}
+
+static void what_is_new_is_fresh(void **state)
+{
+    (void)state;
+    BUF_AT_END struct buf found = BUF_INIT(1 << 20);
+    static const char *const first[] = {"git directory a/.git", "secret file .env"};
+    static const char *const second[] = {"git directory a/.git *", "git directory b/.git",
+                                         "secret file .env", "secret file c/.env *"};
+    static const char *const third[] = {"git directory a/.git", "git directory b/.git",
+                                        "secret file .env", "secret file c/.env"};
+    put_at("a/.git/config");
+    put_at(".env");
+    int64_t since = scan_since(0, false, &found).generation;
+    assert_found(&found, first, ARRAY_LEN(first));
+    assert_true(scan_since(since, false, &found).generation == since);
+    /* A known one under another name is not new; another one in its place is. */
+    assert_int_equal(rename("w/a", "w/b"), 0);
+    put_at("a/.git/config");
+    put_at("c/.env");
+    /* An editor replaces a file. */
+    put("w/saved", "x");
+    assert_int_equal(rename("w/saved", "w/.env"), 0);
+    struct op_scan_reply reply = scan_since(since, false, &found);
+    assert_found(&found, second, ARRAY_LEN(second));
+    scan_since(since, false, &found);
+    assert_found(&found, second, ARRAY_LEN(second));
+    scan_since(reply.generation, false, &found);
+    assert_found(&found, third, ARRAY_LEN(third));
+    union op_reply same;
+    struct err err;
+    assert_int_equal(
+        try_scan(&(struct op_scan_request){.known = reply.generation, .since = reply.generation},
+                 &same, &err),
+        0);
+    assert_true(same.scan.same);
+    assert_int_equal(work.body.len, 0);
+}
+
+static void paths_that_are_too_long_are_covered_further_up(void **state)
+{
+    (void)state;
+    BUF_AT_END struct buf found = BUF_INIT(1 << 20);
+    char name[201];
+    memset(name, 'd', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    int at[41] = {open("w", O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    for (size_t i = 0; i + 1 < ARRAY_LEN(at); i++) {
+        assert_int_equal(mkdirat(at[i], name, 0755), 0);
+        at[i + 1] = openat(at[i], name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        assert_true(at[i + 1] >= 0);
+    }
+    assert_int_equal(scan(&found).count, 1);
+    assert_memory_equal(buf_text(&found), "secret directory ddd", 20);
+    start_anew();
+    assert_int_equal(scan(&found).count, 1);
+    /* Others could not remove it by its path. */
+    for (size_t i = ARRAY_LEN(at); i-- > 0;) {
+        if (i + 1 < ARRAY_LEN(at))
+            assert_int_equal(unlinkat(at[i], name, AT_REMOVEDIR), 0);
+        close(at[i]);
+    }
+}
+
+static void a_damaged_index_is_not_used(void **state)
+{
+    (void)state;
+    put_at("config/token");
+    put_at("a/.env");
+    ASSERT_SCAN("secret file a/.env", "secret file config/token", "way directory config");
+    FD_AT_END int fd = open("store/guards-0", O_RDWR | O_CLOEXEC);
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    for (off_t at = 0; at < st.st_size; at += 7) {
+        char byte;
+        assert_int_equal(pread(fd, &byte, 1, at), 1);
+        byte ^= 0x10;
+        assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+        start_anew();
+        ASSERT_SCAN("secret file a/.env", "secret file config/token", "way directory config");
+        fd_closep(&fd);
+        fd = open("store/guards-0", O_RDWR | O_CLOEXEC);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         GUARDED(everything_named_is_found),
-        GUARDED(limits_are_kept_and_told),
-        GUARDED(no_more_than_a_thousand),
-        GUARDED(a_large_tree_takes_a_moment),
+        GUARDED(git_directories_are_found_by_what_they_hold),
+        GUARDED(a_root_that_is_a_bare_repository),
+        GUARDED(what_cannot_be_read_is_covered_as_a_whole),
+        GUARDED(limits_are_told),
+        GUARDED(a_scan_that_fails_says_so),
+        GUARDED(changes_are_seen_by_times),
+        GUARDED(changes_are_seen_by_watching),
+        GUARDED(what_was_guarded_stays_so_where_it_is_moved),
+        GUARDED(what_is_new_is_fresh),
+        GUARDED(paths_that_are_too_long_are_covered_further_up),
+        GUARDED(a_damaged_index_is_not_used),
     };
     return cmocka_run_group_tests_name("guard_scan", tests, NULL, NULL);
 }

@@ -136,7 +136,7 @@ static void reading(void **state)
          {.search = {PATH("c"), .pattern = STR("x"), .ignore = true, .max_matches = 100,
                      .threads = 1}},
          ""},
-        {"scan", OP_SCAN, {.scan = {PATH("."), .max_entries = 1000, .max_depth = 20}}, ""},
+        {"scan", OP_SCAN, {.scan = {PATH("."), .max_entries = 1000, .max_guarded = 100}}, ""},
         {"preview of a write",
          OP_PREVIEW,
          {.preview = {PATH("a/b/x.txt"), .of = PREVIEW_WRITE, .max_bytes = 100}},

@@ -1,0 +1,62 @@
+#include "base/clock.h"
+#include "core/command.h"
+#include "session/command_after.h"
+#include "session/scan.h"
+#include "session/session_parts.h"
+
+/* What a command made that would be protected is seen to by the next step (quarantine.c). A secret of its own making is
+ * its own. */
+static void take_fresh(struct call *call, size_t root, const struct op_guarded *entry)
+{
+    struct command_after *after = &call->command->after;
+    bool git = entry->kind == GUARDED_GIT;
+    if (git || entry->kind == GUARDED_PROTECTED)
+        op_layer_add(git ? &after->fresh_git : &after->fresh,
+                     &(struct op_layer){(int64_t)root, entry->path});
+}
+
+static void scanned(struct call *scan)
+{
+    struct call *call = scan->front;
+    struct session *s = (struct session *)scan->workplace;
+    struct op_guarded entry;
+    struct err err;
+    bool failed = scan_take(s, scan, &err) < 0;
+    for (struct str rest = buf_str(&scan->reply_body);
+         !scan->failed && op_guarded_next(&rest, &entry) > 0;) {
+        if (entry.fresh)
+            take_fresh(call, scan->path.root, &entry);
+    }
+    /* The next command hears why, and does not start. */
+    if (failed) {
+        s->scanned_ns = 0;
+        command_add_violation(call->command, "scan:failed", STR(""), 1);
+    }
+    call_free(scan);
+    if (--call->command->after.scans > 0)
+        return;
+    if (!failed)
+        s->scanned_ns = clock_mono_ns();
+    command_after_go_on(call);
+}
+
+bool scan_after_command(struct call *call)
+{
+    struct session *s = (struct session *)call->workplace;
+    struct command_after *after = &call->command->after;
+    if (!s->cell || s->state != OPEN)
+        return false;
+    for (size_t i = 0; i < s->spec.n_roots; i++)
+        after->scans += s->spec.roots[i].commands;
+    if (after->scans == 0)
+        return false;
+    for (size_t i = 0; i < s->spec.n_roots; i++) {
+        if (!s->spec.roots[i].commands)
+            continue;
+        struct call *scan = scan_call(s, i, call->command->guards_since[i], scanned);
+        scan->front = call;
+        scan->awaited = true;
+        session_send(s, scan);
+    }
+    return true;
+}

@@ -1,0 +1,269 @@
+/* Names that stand for something elsewhere: links with guarded names, and `.git` files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "work/beneath_walk.h"
+#include "work/guarded.h"
+#include "work/guard_read.h"
+#include "work/work.h"
+
+#define GIT_FILE_PREFIX "gitdir: "
+
+struct following {
+    struct beneath_root root;
+    struct guarded_list *list;
+    struct guarded_list more;
+    struct beneath_real real;
+};
+
+/* Without `.` and `..`, which are taken as text: there is no link in it. False: it leads out, or to the root. */
+static bool make_plain(const char *path, char plain[PATH_TEXT_MAX], size_t *ret_n)
+{
+    size_t n = 0;
+    for (const char *at = path; *at;) {
+        size_t length = strcspn(at, "/");
+        if (length == 2 && memcmp(at, "..", 2) == 0) {
+            if (n == 0)
+                return false;
+            while (n && plain[--n] != '/')
+                continue;
+        } else if (length && !(length == 1 && at[0] == '.')) {
+            if (n + length + 2 > PATH_TEXT_MAX)
+                return false;
+            if (n)
+                plain[n++] = '/';
+            memcpy(plain + n, at, length);
+            n += length;
+        }
+        at += length + (at[length] == '/');
+    }
+    plain[n] = '\0';
+    *ret_n = n;
+    return n > 0;
+}
+
+static bool lies_in(struct str path, struct str folder)
+{
+    return path.n > folder.n && path.p[folder.n] == '/' && memcmp(path.p, folder.p, folder.n) == 0;
+}
+
+/* A folder around it is covered in a way that is enough. */
+static bool is_covered(const struct following *f, struct str path, uint8_t kind)
+{
+    for (size_t n = path.n; n > 0; n--) {
+        if (n < path.n && path.p[n] != '/')
+            continue;
+        const struct guarded_item *around = guarded_find(f->list, (struct str){path.p, n});
+        if (around && (around->kind == GUARDED_SECRET ||
+                       (kind != GUARDED_SECRET &&
+                        (around->kind == GUARDED_PROTECTED || around->kind == GUARDED_GIT))))
+            return true;
+    }
+    return false;
+}
+
+static void add(struct following *f, struct str path, uint8_t kind, const struct statx *st)
+{
+    struct guarded_item *there = guarded_find(f->list, path);
+    struct guarded_item item = {.kind = kind,
+                                .type = (uint8_t)work_file_type(st->stx_mode),
+                                .known = true,
+                                .followed = true,
+                                .id = folder_id(st)};
+    if (is_covered(f, path, kind))
+        return;
+    if (there) {
+        there->kind = kind;
+        there->known = true;
+        there->followed = true;
+        there->id = item.id;
+    } else if (!guarded_find(&f->more, path)) {
+        guarded_add(&f->more, &item, path);
+        guarded_sort(&f->more);
+    }
+}
+
+/* Opens what a path leads to in the end, and where that is. */
+static int open_real(struct following *f, const char *path, char plain[PATH_TEXT_MAX],
+                     size_t *ret_n, struct statx *ret_st)
+{
+    struct err err;
+    int fd = -1;
+    if (beneath_open_real(&f->root, path, O_PATH, &fd, &f->real, &err) < 0)
+        return -1;
+    if (folder_stat(fd, "", ret_st) == 0 && make_plain(f->real.text, plain, ret_n))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static void follow_link(struct following *f, const struct guarded_item *item)
+{
+    char path[PATH_TEXT_MAX];
+    char plain[PATH_TEXT_MAX];
+    size_t n;
+    struct statx st;
+    struct str link = guarded_path(f->list, item);
+    memcpy(path, link.p, link.n);
+    path[link.n] = '\0';
+    FD_AT_END int fd = open_real(f, path, plain, &n, &st);
+    struct str target = {plain, n};
+    /* A folder around the link is more than anybody meant. */
+    if (fd < 0 || S_ISLNK(st.stx_mode) || lies_in(link, target))
+        return;
+    add(f, target, item->kind, &st);
+}
+
+/* The first line of a small file; false where there is none. */
+static bool read_line(int dir, const char *name, char text[PATH_TEXT_MAX])
+{
+    FD_AT_END int fd = beneath_open_child_file(dir, name);
+    ssize_t n = fd < 0 ? -1 : fd_read_upto(fd, text, PATH_TEXT_MAX - 1);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    text[strcspn(text, "\r\n")] = '\0';
+    return text[0] != '\0';
+}
+
+/* A path as it stands in a file of `folder`. False: it leads out of the root. */
+static bool locate(const struct following *f, struct str folder, const char *text,
+                   char path[PATH_TEXT_MAX])
+{
+    struct str all = {text, strlen(text)};
+    if (text[0] == '/') {
+        const char *prefix = path_beneath(all, f->root.inside) ? f->root.inside : f->root.host;
+        if (!path_beneath(all, prefix))
+            return false;
+        text += path_prefix_length(prefix);
+        while (*text == '/')
+            text++;
+        folder.n = 0;
+    }
+    int n = snprintf(path, PATH_TEXT_MAX, "%.*s%s%s", (int)folder.n, folder.p, folder.n ? "/" : "",
+                     *text ? text : ".");
+    return n < PATH_TEXT_MAX;
+}
+
+static void follow_git_directory(struct following *f, struct str folder, const char *text,
+                                 bool common)
+{
+    char path[PATH_TEXT_MAX];
+    char plain[PATH_TEXT_MAX];
+    char line[PATH_TEXT_MAX];
+    size_t n;
+    struct statx st;
+    if (!locate(f, folder, text, path))
+        return;
+    FD_AT_END int fd = open_real(f, path, plain, &n, &st);
+    if (fd < 0 || !S_ISDIR(st.stx_mode))
+        return;
+    struct str target = {plain, n};
+    if (!lies_in(folder, target) && !(folder.n == target.n && memcmp(folder.p, plain, n) == 0))
+        add(f, target, GUARDED_GIT, &st);
+    if (common && read_line(fd, "commondir", line))
+        follow_git_directory(f, target, line, false);
+}
+
+static void follow_git_file(struct following *f, struct str path)
+{
+    char folder[PATH_TEXT_MAX];
+    char line[PATH_TEXT_MAX];
+    const size_t name = strlen(".git");
+    struct str around = {path.p, path.n > name ? path.n - name - 1 : 0};
+    memcpy(folder, around.p, around.n);
+    folder[around.n] = '\0';
+    FD_AT_END int fd = beneath_open_at(f->root.fd, around.n ? folder : ".", O_PATH | O_DIRECTORY, 0,
+                                       0);
+    char own[8] = {0};
+    memcpy(own, path.p + path.n - name, name);
+    if (fd < 0 || !read_line(fd, own, line) ||
+        strncmp(line, GIT_FILE_PREFIX, strlen(GIT_FILE_PREFIX)) != 0)
+        return;
+    const char *text = line + strlen(GIT_FILE_PREFIX);
+    text += strspn(text, " ");
+    follow_git_directory(f, around, text, true);
+}
+
+static bool is_git_file(const struct guarded_item *item, struct str path)
+{
+    static const char name[] = ".git";
+    const size_t n = sizeof name - 1;
+    return item->kind == GUARDED_PROTECTED && item->type == TYPE_FILE && path.n >= n &&
+           strncasecmp(path.p + path.n - n, name, n) == 0 &&
+           (path.n == n || path.p[path.n - n - 1] == '/');
+}
+
+static void keep_folder(struct tree *t, uint32_t folder, uint8_t kind)
+{
+    t->folders[folder].kind = kind;
+    if (kind != GUARDED_SECRET)
+        return;
+    tree_empty_folder(t, folder);
+    t->folders[folder].flags &= (uint16_t)~TREE_READ;
+}
+
+static void keep_file(struct tree *t, uint32_t folder, struct str name,
+                      const struct guarded_item *item)
+{
+    struct tree_mark *mark = NULL;
+    for (uint32_t at = t->folders[folder].marks; at != TREE_NONE; at = t->marks[at].next) {
+        struct str other = tree_name(t, t->marks[at].name, t->marks[at].name_n);
+        if (other.n == name.n && memcmp(other.p, name.p, name.n) == 0)
+            mark = &t->marks[at];
+    }
+    if (!mark)
+        mark = tree_add_mark(t, folder, name);
+    mark->kind = item->kind;
+    mark->type = item->type;
+    mark->id = item->id;
+}
+
+void guarded_keep_followed(struct tree *t, const struct guarded_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct guarded_item *item = &list->items[i];
+        struct str path = guarded_path(list, item);
+        const char *slash = memrchr(path.p, '/', path.n);
+        struct str folder = {path.p, slash ? (size_t)(slash - path.p) : 0};
+        struct str name = {path.p + folder.n + (slash != NULL),
+                           path.n - folder.n - (slash != NULL)};
+        if (!item->followed)
+            continue;
+        uint32_t at = tree_find(t, item->type == TYPE_DIRECTORY ? path : folder);
+        if (at != TREE_NONE && item->type == TYPE_DIRECTORY)
+            keep_folder(t, at, item->kind);
+        else if (at != TREE_NONE)
+            keep_file(t, at, name, item);
+    }
+}
+
+int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,
+                   struct guarded_list *list)
+{
+    static _Thread_local struct following f;
+    f.root = *root;
+    f.root.guard = NULL;
+    f.root.no_links = f.root.as_named = false;
+    f.list = list;
+    guarded_init(&f.more);
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct guarded_item *item = &list->items[i];
+        struct str path = guarded_path(list, item);
+        if (item->type == TYPE_SYMLINK &&
+            (item->kind == GUARDED_SECRET || item->kind == GUARDED_PROTECTED))
+            follow_link(&f, item);
+        else if (git && is_git_file(item, path))
+            follow_git_file(&f, path);
+    }
+    for (uint32_t i = 0; i < f.more.count; i++)
+        guarded_add(list, &f.more.items[i], guarded_path(&f.more, &f.more.items[i]));
+    guarded_done(&f.more);
+    guarded_sort(list);
+    return list->count > max || list->paths.failed ? -E2BIG : 0;
+}

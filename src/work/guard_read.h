@@ -1,0 +1,41 @@
+/* Bringing a tree (guard_tree.h) up to date with the folders on the disk. */
+#ifndef SANDGATE_WORK_GUARD_READ_H
+#define SANDGATE_WORK_GUARD_READ_H
+
+#include <linux/stat.h>
+
+#include "work/beneath.h"
+#include "work/guard_tree.h"
+
+struct reading {
+    struct tree *tree;
+    int root;
+    const struct guard *guard;
+    char *chunk;      /* WORK_CHUNK bytes */
+    bool git;         /* the rules protect git directories */
+    bool changed;     /* what is guarded may have */
+    uint64_t folders; /* read so far */
+    uint64_t max_entries;
+    uint32_t *old; /* a table of the folders that were there before */
+    uint32_t old_room;
+    char path[PATH_TEXT_MAX]; /* of the folder at hand */
+};
+
+/* Reads a folder that is open; r->path is its path. 0 or -errno; -E2BIG: there are more entries than max_entries. */
+int folder_read(struct reading *r, uint32_t folder, int fd);
+/* Says that a folder cannot be read. */
+int folder_close(struct reading *r, uint32_t folder);
+
+/* Flags folders that are not as they were with TREE_READ, and puts them into `ret` (packed uint32_t). */
+int folders_check(struct reading *r, struct buf *ret);
+/* Reads a folder, and those in it that are flagged. 0 or -errno; -EACCES: the root itself cannot be read. */
+int folders_update(struct reading *r, uint32_t top);
+void reading_done(struct reading *r);
+
+/* Opens a folder of the tree; `path` is set to its path. -errno. */
+int folder_open(const struct tree *tree, int root, uint32_t folder, char *path, int flags);
+/* Without following a link, and without asking a server for times. */
+int folder_stat(int dir, const char *name, struct statx *ret);
+struct tree_id folder_id(const struct statx *st);
+
+#endif

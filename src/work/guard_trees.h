@@ -1,0 +1,34 @@
+/* What a worker keeps of its roots between scans (OP_SCAN). */
+#ifndef SANDGATE_WORK_GUARD_TREES_H
+#define SANDGATE_WORK_GUARD_TREES_H
+
+#include <pthread.h>
+
+#include "base/hash.h"
+#include "work/guarded.h"
+#include "work/guard_watch.h"
+
+struct guard_root {
+    struct tree tree;
+    struct guarded_list found;
+    char rules[HASH_HEX + 1]; /* that it was made for; "": there is none yet */
+    bool compared;            /* there was a tree before, in this worker or in the store */
+    uint64_t generation;      /* of the list */
+    uint64_t reread;          /* folders since it was last saved */
+    bool unsaved;
+    bool stale;             /* the list is older than the tree */
+    struct tree_time clock; /* at the last scan */
+    struct guard_watch watch;
+};
+
+struct guard_trees {
+    pthread_mutex_t lock; /* over all of it */
+    int store;            /* an open folder; -1: none */
+    struct guard_root roots[ROOTS_MAX];
+};
+
+/* `store` stays the caller's. */
+void guard_trees_init(struct guard_trees *trees, int store);
+void guard_trees_done(struct guard_trees *trees);
+
+#endif

@@ -1,0 +1,46 @@
+/* What is guarded in a tree (guard_tree.h), as a list of paths for the launcher. */
+#ifndef SANDGATE_WORK_GUARDED_H
+#define SANDGATE_WORK_GUARDED_H
+
+#include "work/beneath.h"
+#include "work/guard_tree.h"
+
+struct guarded_item {
+    uint32_t path; /* in `paths` */
+    uint16_t n;
+    uint8_t kind;  /* enum guarded_kind */
+    uint8_t type;  /* enum file_type */
+    bool known;    /* to be known again where it is moved */
+    bool followed; /* a link or a .git file leads there */
+    uint64_t seen;
+    struct tree_id id;
+};
+
+/* Sorted by path, so that a folder stands before what is in it. */
+struct guarded_list {
+    struct guarded_item *items;
+    uint32_t count;
+    struct buf paths;
+};
+
+void guarded_init(struct guarded_list *list);
+void guarded_done(struct guarded_list *list);
+
+/* 0 or -E2BIG when there are more than `max`. `git`: the rules protect git directories. */
+int guarded_collect(struct tree *tree, bool git, uint32_t max, struct guarded_list *ret);
+/* Adds where links with guarded names lead, and where `.git` files point. The list is sorted again. */
+int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,
+                   struct guarded_list *list);
+/* Notes in the tree what was followed: it stays guarded when the link that led there is gone. */
+void guarded_keep_followed(struct tree *tree, const struct guarded_list *list);
+/* Compares it with what the tree knows. New ones get `generation`, and the tree knows them from then on. False: they
+ * are the same files as before. */
+bool guarded_remember(struct tree *tree, struct guarded_list *list, uint64_t generation);
+
+struct str guarded_path(const struct guarded_list *list, const struct guarded_item *item);
+/* The item with just this path, or NULL. */
+struct guarded_item *guarded_find(const struct guarded_list *list, struct str path);
+void guarded_add(struct guarded_list *list, const struct guarded_item *item, struct str path);
+void guarded_sort(struct guarded_list *list);
+
+#endif
