@@ -35,6 +35,7 @@ struct command_after {
     struct buf fresh;     /* packed layers: what it made that is protected */
     struct buf fresh_git; /* the same: git directories */
     size_t seen_to;       /* of both, by the step that takes them out of the project */
+    bool moved;           /* some were */
     unsigned scans;       /* on their way */
     bool failed;          /* with `err` */
     struct err err;

@@ -12,7 +12,8 @@ typedef bool (*after_step)(struct call *call);
 /* As many as a scan may find, with paths of an ordinary length. */
 #define FRESH_MAX ((size_t)16 << 20)
 
-static const after_step steps[] = {git_turn_after, scan_after_command, quarantine_after, NULL};
+static const after_step steps[] = {git_turn_after, scan_after_command, quarantine_after,
+                                   quarantine_scan, NULL};
 
 void command_after_go_on(struct call *call)
 {

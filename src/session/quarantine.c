@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "core/command.h"
 #include "session/command_after.h"
+#include "session/scan.h"
 #include "session/session_parts.h"
 
 /* The next of what was found; false: there is no more. */
@@ -44,6 +45,7 @@ static void tell(const struct session *s, const struct call *own)
 static void moved(struct call *own)
 {
     struct call *call = own->front;
+    call->command->after.moved |= !own->failed && own->reply.quarantine.outcome != QUARANTINE_LEFT;
     tell((const struct session *)own->workplace, own);
     call_free(own);
     if (!quarantine_after(call))
@@ -64,6 +66,11 @@ static void ask_worker(struct session *s, struct call *call, const struct op_lay
         .git = git,
     };
     session_send(s, own);
+}
+
+bool quarantine_scan(struct call *call)
+{
+    return call->command->after.moved && scan_after_command(call);
 }
 
 bool quarantine_after(struct call *call)

@@ -5,7 +5,9 @@
 
 #include "core/call.h"
 
-/* A step of session/command_after.h. */
+/* Steps of session/command_after.h. The second has the worker forget what was taken out: if it is made once more, that is
+ * found as well. */
 bool quarantine_after(struct call *call);
+bool quarantine_scan(struct call *call);
 
 #endif

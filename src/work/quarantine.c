@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "core/guard_pattern.h"
 #include "work/beneath_walk.h"
@@ -186,9 +187,10 @@ static bool is_at_a_root(const struct beneath_root *root, const char *path)
     const char *rule = "";
     struct str whole = {path, strlen(path)};
     char git[PATH_TEXT_MAX + 8];
+    /* By what is beside it: of a root that looks like a repository only HEAD is taken. */
     if (guard_judge(root->guard, whole, true, &rule) == GUARD_OPEN &&
         guard_judge(root->guard, whole, false, &rule) == GUARD_OPEN)
-        return false;
+        return str_is(whole, "HEAD");
     struct str folder = without_last(whole, count_names((struct str){rule, strlen(rule)}));
     snprintf(git, sizeof git, "%.*s%s.git", (int)folder.n, folder.p, folder.n ? "/" : "");
     if (folder.n == 0)
