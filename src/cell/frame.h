@@ -27,10 +27,11 @@ enum frame_type {
     /* gate to launcher, once */
     FRAME_SPEC, /* head: what to build; perhaps with the shelf's descriptor; the helper hands it on with more */
     /* launcher to gate */
-    FRAME_READY,  /* the worker is locked and serves */
+    FRAME_READY, /* the worker is locked and serves; a command's first process: its mount namespace */
     FRAME_FAILED, /* head: {"message":…} */
     /* gate to launcher, and on to a command's first process; the token says which command */
-    FRAME_GUARDS, /* the token is a root's index and 1; body: what is guarded there, packed */
+    FRAME_GUARDS, /* the token is a root's index and 1; body: what is guarded there, packed, or a
+                     descriptor that holds it */
     FRAME_GROUP, /* the next command is to be made ready, in the control groups of these descriptors */
     FRAME_RUN,  /* head and body: cell/order.h; with descriptors */
     FRAME_STOP, /* SIGTERM to all its processes */

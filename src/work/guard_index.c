@@ -161,8 +161,10 @@ static bool is_kind(uint8_t kind)
 static bool take_folder(struct tree *t, uint32_t at)
 {
     struct tree_folder *f = &t->folders[at];
+    /* The root is never guarded itself. */
     if (at == 0)
-        return f->parent == TREE_NONE && f->name_n == 0 && f->path_n == 0 && is_kind(f->kind);
+        return f->parent == TREE_NONE && f->name_n == 0 && f->path_n == 0 &&
+               f->kind == TREE_PLAIN && !(f->flags & (TREE_CLOSED | TREE_TOO_LONG));
     if (f->parent >= at || !is_name(t, f->name, f->name_n) || !is_kind(f->kind))
         return false;
     struct tree_folder *parent = &t->folders[f->parent];

@@ -250,8 +250,9 @@ static int take_entry(struct reading *r, uint32_t folder, int fd, const struct d
             return error == -ENOENT ? 0 : error;
         type = IFTODT(st.stx_mode);
     }
-    if (++t->entries > r->max_entries)
+    if (t->entries >= r->max_entries)
         return -E2BIG;
+    t->entries++;
     t->folders[folder].entries++;
     if (r->git)
         t->folders[folder].flags |= (uint16_t)git_flag(d->d_name, type);

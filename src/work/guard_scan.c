@@ -188,7 +188,12 @@ static int update(struct scan *s)
     BUF_AT_END struct buf dirty = BUF_INIT(DIRTY_MAX);
     int error = guard_watch_take(watch, &s->at->tree, &dirty) ? update_some(s, &dirty)
                                                               : update_all(s);
-    return error < 0 || s->reading.folders == 0 ? error : watch_new(s);
+    if (error == 0 && s->reading.folders > 0)
+        error = watch_new(s);
+    /* Events that were taken are gone: the next scan looks at all folders. */
+    if (error < 0)
+        watch->complete = false;
+    return error;
 }
 
 /* Until every folder is watched; then all are looked at once more, since some may have changed before that. */
@@ -208,7 +213,9 @@ static int watch_all(struct scan *s, pthread_mutex_t *lock)
     guard_watch_take(watch, &s->at->tree, &unused);
     int error = update_all(s);
     watch->complete = error == 0;
-    return error < 0 ? error : watch_new(s);
+    if (error == 0 && (error = watch_new(s)) < 0)
+        watch->complete = false;
+    return error;
 }
 
 static bool is_same_list(const struct guarded_list *a, const struct guarded_list *b)

@@ -8,7 +8,6 @@ import pathlib
 import random
 import shutil
 import subprocess
-import sys
 
 import lib
 import ran
@@ -18,7 +17,7 @@ from ran import Place, bash
 SECRET = "KEY=only the user knows"
 MANY = 1200
 RULES = {"files": {"secret": [".env", ".env.*", "id_rsa", "*.key", "/config/token"]}}
-SEQUENCES = 1000 if "--soak" in sys.argv else 60
+SEQUENCES = 1000 if lib.SOAK else 60
 
 
 class Guarded(Place):

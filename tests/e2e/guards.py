@@ -137,9 +137,10 @@ def protected_files_are_not_changed(form):
             refused(gate, "protected", "move", **{"from": source, "to": "sub/.git"})
             refused(gate, "protected", "move", **{"from": source, "to": ".claude"})
         place.same()
-        gate.ok("write_file", path="repo/HEAD", content="x")
+        for path in (".git/HEAD", "repo/HEAD", ".git/index", ".git/objects/new"):
+            refused(gate, "protected", "write_file", path=path, content="x")
         gate.ok("write_file", path="home/.bashrc", content="x")
-        place.same({".git/HEAD", "home", "home/.bashrc"})
+        place.same({"home", "home/.bashrc"})
         place.before = place.all()
     with Gate(form, "--dialect", "sidecar", workspace=place.folder) as gate:
         for path in (".git/hooks/new", "repo/config", ".envrc"):
