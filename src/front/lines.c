@@ -415,12 +415,15 @@ static void open_input(struct lines *l)
     l->in.handle.data = l;
 }
 
-/* What is read as a file because nothing could be found out about it could wait, and everybody with it. */
-static void refuse_unknown(struct lines *l)
+/* A pipe that could not be opened, or what is read as a file because nothing could be found out about it: that could
+ * wait, and everybody with it. */
+static void refuse_unusable(struct lines *l)
 {
     struct stat st;
-    if (!l->in_file || fstat(l->in_fd, &st) < 0 || !(S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode)))
+    bool is_pipe = fstat(l->in_fd, &st) == 0 && (S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode));
+    if (!is_pipe || l->in_pipe)
         return;
+    fd_closep(&l->in_fd);
     l->in_error = EINVAL;
     l->input_ended = l->input_over = true;
 }
@@ -446,7 +449,7 @@ struct lines *lines_start(struct gate *gate, const struct lines_user *user, void
     buf_init(&l->out, l->max_answer);
     awake_reset(&l->awake);
     open_input(l);
-    refuse_unknown(l);
+    refuse_unusable(l);
     uv_handle_type out = uv_guess_handle(out_fd);
     l->out_polls = (out == UV_NAMED_PIPE || out == UV_TCP) && fd_set_nonblock(out_fd) == 0 &&
                    uv_poll_init(&gate->loop, &l->writable, out_fd) == 0;

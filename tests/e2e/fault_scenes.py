@@ -164,6 +164,18 @@ def cancel(run):
         run.wait(call)
 
 
+def decide(run, verb, request, call):
+    """Says it once more where the gate says that it could not be kept."""
+
+    def complaints():
+        return [e for e in run.gate.events if e["event"] == "error" and e["requestId"] == request]
+
+    run.line({verb: request})
+    run.until(lambda: complaints() or run.gate.answered(call))
+    if not run.gate.answered(call):
+        run.line({verb: request})
+
+
 @scene
 def approval(run):
     run.configure({"approval": {"rules": [{"toolName": "write_file", "action": "prompt"}]}})
@@ -175,7 +187,7 @@ def approval(run):
         asked = lambda: [e for e in run.gate.events if e["event"] == "approval" and e["id"] == call]  # noqa: B023
         run.until(lambda: asked() or run.gate.answered(call))  # noqa: B023
         if asked():
-            run.line({verb: asked()[0]["requestId"]})
+            decide(run, verb, asked()[0]["requestId"], call)
         run.wait(call)
 
 
