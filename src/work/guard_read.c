@@ -171,6 +171,17 @@ static uint8_t stronger(uint8_t a, uint8_t b)
     return rank_b > rank_a ? b : a;
 }
 
+/* Whether another folder has taken the name of one that is known. Its own watch may tell nothing: that one can live on,
+ * held open by somebody. */
+static bool is_other(const struct reading *r, uint32_t known, int fd, const char *name)
+{
+    struct statx st;
+    if (folder_stat(fd, name, &st) < 0)
+        return true;
+    struct tree_id id = folder_id(&st);
+    return !tree_same_id(&id, &r->tree->folders[known].id);
+}
+
 static void take_folder(struct reading *r, uint32_t folder, int fd, const char *text)
 {
     struct tree *t = r->tree;
@@ -182,6 +193,8 @@ static void take_folder(struct reading *r, uint32_t folder, int fd, const char *
     } else {
         t->folders[at].next = t->folders[folder].first;
         t->folders[folder].first = at;
+        if (is_other(r, at, fd, text))
+            set_flag(r, at, TREE_READ, true);
     }
     struct tree_id id = t->folders[at].id;
     uint8_t kind = judge(r, (struct str){r->path, n}, name, true);

@@ -433,7 +433,8 @@ static void *serve(void *arg)
                      .trees = &worker->trees,
                      .chunk = thread->chunk};
     buf_init(&w.body, BODY_MAX);
-    for (int r = 0; r >= 0;) {
+    int r = 0;
+    while (r >= 0) {
         struct received call = {.fd = -1};
         r = next_call(worker, slot, thread->buffer, &call);
         if (r <= 0)
@@ -443,6 +444,9 @@ static void *serve(void *arg)
         put_down(worker, slot, &w);
         let_go(worker, &call);
     }
+    /* The other threads may all stand by, and then nobody hears of the next call: the gate has to be told. */
+    if (r < 0)
+        _exit(1);
     buf_done(&w.body);
     free(TAKE_PTR(thread->chunk));
     free(TAKE_PTR(thread->buffer));
