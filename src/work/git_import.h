@@ -18,6 +18,7 @@ struct git_change {
     mode_t mode;
     struct buf content; /* of a file that is to be written; not of objects, which are copied */
     size_t group;
+    size_t inner; /* where in `path` that in its repository begins */
     /* Once it is written beside its place. */
     char temp[64];
     bool made;   /* under that name */

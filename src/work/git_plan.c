@@ -89,6 +89,7 @@ static struct git_change *add(struct walk *w, const char *path, const struct git
                                   sizeof *layer->changes);
     struct git_change *c = &layer->changes[layer->n++];
     *c = (struct git_change){.path = mem_dup(path), .kind = name->kind, .group = name->group};
+    c->inner = (size_t)(name->inner.p - path);
     if (has_left_group(layer, path, name->group))
         c->kind = GIT_UNKNOWN;
     return c;
@@ -193,6 +194,27 @@ static bool is_packed_refs(const struct walk *w, struct str content)
     return git_is_packed_refs(content, buf_str(&old), w->layer->hex);
 }
 
+/* Of a log that grew only what is new is looked at. */
+static bool is_log(const struct walk *w, struct str content)
+{
+    BUF_AT_END struct buf old = BUF_INIT(TEXT_MAX + 1);
+    if (git_file_read(w->layer->git, w->path, TEXT_MAX, &old) < 0)
+        old.len = 0;
+    bool grew = old.len > 0 && old.len <= content.n && memcmp(old.data, content.p, old.len) == 0 &&
+                old.data[old.len - 1] == '\n';
+    size_t n = grew ? old.len : 0;
+    return git_is_log((struct str){content.p + n, content.n - n}, w->layer->hex);
+}
+
+static bool has_form(const struct walk *w, const struct git_name *name, struct str content)
+{
+    if (name->kind == GIT_PACKED_REFS)
+        return is_packed_refs(w, content);
+    if (name->kind == GIT_LOG)
+        return is_log(w, content);
+    return name->check(content, w->layer->hex);
+}
+
 /* Content that may be taken over, into *ret. 1: it is the same as before; -1: it may not. */
 static int judge(const struct walk *w, const struct git_name *name, struct buf *content,
                  struct buf *ret)
@@ -206,8 +228,7 @@ static int judge(const struct walk *w, const struct git_name *name, struct buf *
             return -1;
         return same;
     }
-    if (name->kind == GIT_PACKED_REFS ? !is_packed_refs(w, bytes)
-                                      : !name->check(bytes, w->layer->hex))
+    if (!has_form(w, name, bytes))
         return -1;
     *ret = *content;
     *content = BUF_INIT(0);

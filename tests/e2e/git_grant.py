@@ -5,7 +5,6 @@ others work in the repository at the same time, and when the gate is killed.
 # timeout: 600
 
 import json
-import os
 import signal
 import subprocess
 import threading
@@ -14,10 +13,9 @@ import lib
 import ran
 from lib import check, short
 from ran import bash
-from repository import GRANTED, SEEN, WHO, Repository, seen_inside
+from repository import SEEN, WHO, Repository, seen_inside
 
 # Each begins with a fresh repository, runs in one command, and ends with the given status.
-EDITOR = "GIT_EDITOR=true"
 WORKFLOWS = {
     "add and commit": "echo four >> a; git add a; git commit -qm four",
     "commit of new folders": "mkdir -p x/y; echo 1 > x/y/z; git add x; git commit -qm deep; git rm -q a; git commit -qm gone",
@@ -229,6 +227,9 @@ def by_hand(form):
     records = [json.loads(line) for p in (place.home / "sandgate/audit").glob("*.jsonl") for line in p.read_text().splitlines()]
     intents = [r for r in records if r.get("kind") == "call.intent"]
     check([r.get("grants") for r in intents] == [None, ["git"]], short(intents))
+    place.run("--git", "--", "sh", "-c", "echo x > .git/hooks/x")
+    records = [json.loads(line) for p in (place.home / "sandgate/audit").glob("*.jsonl") for line in p.read_text().splitlines()]
+    check(["git:dropped:.git/hooks/x"] in [r.get("violations") for r in records], short(records[-2:]))
     granted = Repository(form, "hand-rule")
     done = form.run(granted.home, "policy", "explain", "run_command", '{"command":"git tag x"}', *granted.options,
                     "--workspace", granted.workspace)
@@ -249,12 +250,15 @@ def conflict(form):
         "HEAD": ("git checkout -q side", lambda: place.git("checkout", "-q", "-b", "mine")),
         "ref": (COMMIT, lambda: place.git("commit", "-q", "--allow-empty", "-m", "mine")),
         "index": ("echo x > x; git add x", lambda: (place.put("m", "m"), place.git("add", "m"))),
+        "packed ref": ("git tag -f t-ref HEAD~1", lambda: (place.git("tag", "-f", "t-ref", "HEAD~2"), place.git("pack-refs", "--all"))),
         "packed-refs": ("git pack-refs --all", lambda: (place.git("tag", "-f", "late"), place.git("pack-refs", "--all"))),
     }
     with place.gate() as gate:
         for name, (line, mine) in lines.items():
             place.git("checkout", "-q", "-f", "-B", "main", "side")
-            place.git("tag", "-f", f"t-{name}")
+            place.git("tag", "-f", f"t-{name}".replace(" ", "-"))
+            place.git("tag", "-f", "t-ref")
+            place.git("pack-refs", "--all")
             go = place.workspace / "go"
             call = gate.send("run_command", command=f"{line}; touch ready; while [ ! -e go ]; do sleep 0.01; done", env=WHO)
             lib.wait_until((place.workspace / "ready").exists, "the command")
@@ -309,27 +313,6 @@ def in_turns(form):
     check(place.git("rev-list", "--count", "HEAD") == "11\n", place.git("log", "--oneline"))
     check(not (place.workspace / "queued").exists(), "it ran")
     place.check_sound()
-
-
-def no_overlay(form):
-    """where no layer can be mounted nothing runs, and the answer says what to do"""
-    place = Repository(form, "nolayer")
-    lib.own_mounts()
-    layers = form.base / "nolayer-parts"
-    for name in ("lower", "upper", "work"):
-        form.folder(f"nolayer-parts/{name}")
-    options = f"lowerdir={layers}/lower,upperdir={layers}/upper,workdir={layers}/work"
-    place.home = form.folder("nolayer-on", 0o700)
-    lib.kernel(lib.libc.mount(b"overlay", os.fsencode(place.home), b"overlay", 0, options.encode()), "overlay")
-    place.home.chmod(0o700)
-    form.own(place.home)
-    try:
-        with place.gate() as gate:
-            error = gate.refused("SANDBOX_UNAVAILABLE", "run_command", command="touch ran; git tag x")
-            check("XDG_STATE_HOME" in error["message"], short(error))
-            check(not (place.workspace / "ran").exists(), "it ran")
-    finally:
-        lib.libc.umount2(os.fsencode(place.home), 2)
 
 
 # --- kills
