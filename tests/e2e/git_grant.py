@@ -5,6 +5,7 @@ others work in the repository at the same time, and when the gate is killed.
 # timeout: 600
 
 import json
+import os
 import signal
 import subprocess
 import threading
@@ -315,6 +316,31 @@ def in_turns(form):
     place.check_sound()
 
 
+def stopped(form):
+    """of a command that ran out of time what it did is taken over; of one that is cancelled or cut off it is not"""
+    place = Repository(form, "stopped")
+    wait = "touch ready; sleep 600"
+    with place.gate() as gate:
+        bash(gate, f"git tag timed; {wait}", by="timeout", code="SIGTERM", timeout_ms=700)
+        (place.workspace / "ready").unlink()
+        call = gate.send("run_command", command=f"git tag cancelled; {wait}")
+        lib.wait_until((place.workspace / "ready").exists, "the command")
+        gate.send_raw(json.dumps({"cancel": call}).encode() + b"\n")
+        lib.expect_error(gate.wait(call), "CANCELLED")
+        (place.workspace / "ready").unlink()
+        call = gate.send("run_command", command=f"git tag interrupted; {wait}")
+        queued = gate.send("run_command", command="git tag queued")
+        lib.wait_until((place.workspace / "ready").exists, "the command")
+        os.kill(gate.worker(), signal.SIGKILL)
+        lib.expect_error(gate.wait(call), "INTERRUPTED")
+        ran.ended(gate.wait(queued))
+        bash(gate, "git tag after")
+        left = list((place.home / "sandgate/workspaces").glob("*/git/*"))
+        check(not left, f"left behind: {left}")
+    check(place.git("tag").split() == ["after", "queued", "timed"], place.git("tag"))
+    place.check_sound()
+
+
 # --- kills
 
 
@@ -344,4 +370,4 @@ def killed(form):
     check(not left, f"left behind: {left} {subprocess.run(['find', str(store), '-ls'], capture_output=True, check=False).stdout.decode()[:1500]}")
 
 
-ran.main(workflows, continued, remotes, submodules, reading, approved, rules, by_hand, conflict, locked, in_turns, killed)
+ran.main(workflows, continued, remotes, submodules, reading, approved, rules, by_hand, conflict, locked, in_turns, stopped, killed)
