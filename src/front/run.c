@@ -49,12 +49,34 @@ static int failed_status(const struct err *err)
     return err_row(err->code)->kind == KIND_POLICY ? EXIT_DENIED : EXIT_CANNOT_RUN;
 }
 
-/* What a person who sees only the output would miss. */
+static bool is_of_git(const struct command_violation *v)
+{
+    return strncmp(v->what, "git:", 4) == 0;
+}
+
+/* What a person who sees only the output would miss, also of a command that thinks it was done. */
+static void tell_git(const struct command *command)
+{
+    for (size_t i = 0; i < command->n_violations; i++) {
+        const char *path = strrchr(command->violations[i].what, ':');
+        if (is_of_git(&command->violations[i]) && strchr(path, '.'))
+            log_warning("not taken over into the git directory: %s", path + 1);
+        else if (is_of_git(&command->violations[i]))
+            log_warning("not taken over into the git directory: %lld more",
+                        (long long)command->violations[i].count);
+    }
+    if (command->git_refused)
+        log_warning("because of that nothing was that it wrote there");
+}
+
 static void tell_violations(const struct command *command)
 {
-    for (size_t i = 0; i < command->n_violations; i++)
+    for (size_t i = 0; i < command->n_violations; i++) {
+        if (is_of_git(&command->violations[i]))
+            continue;
         log_warning("the sandbox refused %s (%lld times)", command->violations[i].what,
                     (long long)command->violations[i].count);
+    }
 }
 
 static void answered(struct call *call)
@@ -72,6 +94,7 @@ static void answered(struct call *call)
                                                        : EXIT_OF_SIGNAL + (int)command->signal;
         if (run->status != 0)
             tell_violations(command);
+        tell_git(command);
     }
     run->call = NULL;
     uv_stop(&run->gate.loop);

@@ -36,6 +36,8 @@ struct git_layer {
     struct git_change *changes;
     size_t n;
     bool refused; /* nothing of it is taken over */
+    char **left;  /* folders of which nothing is, see git_name.group */
+    size_t n_left;
 };
 
 struct git_import {
@@ -47,6 +49,7 @@ struct git_import {
     size_t n_layers;
     int64_t entries;
     int64_t bytes;
+    size_t kept; /* bytes in memory */
     unsigned temps;
     int turn; /* which changes are put in place now, see git_commit.c */
 };

@@ -15,8 +15,10 @@
 #define ENTRIES_MAX 1000000
 #define DEPTH_MAX 64
 #define NAMES_MAX ((size_t)64 << 20)
-#define INDEX_MAX ((size_t)256 << 20)
+#define INDEX_MAX ((size_t)128 << 20)
 #define TEXT_MAX ((size_t)64 << 20)
+/* Of all that is kept in memory until it is put in place. */
+#define KEPT_MAX ((size_t)256 << 20)
 
 struct walk {
     struct git_import *im;
@@ -61,24 +63,27 @@ static struct git_name name_of(const struct walk *w, const char *path)
     return git_name_of((struct str){path, strlen(path)}, w->layer->hex, is_repository, w->layer);
 }
 
+static bool has_left_group(const struct git_layer *layer, const char *path, size_t group)
+{
+    for (size_t i = 0; group && i < layer->n_left; i++) {
+        if (strncmp(layer->left[i], path, group) == 0 && layer->left[i][group] == '\0')
+            return true;
+    }
+    return false;
+}
+
 /* A folder of which all or nothing is taken over loses what was found of it, and gets nothing more. */
 static void leave_group(struct git_layer *layer, const char *path, size_t group)
 {
+    if (has_left_group(layer, path, group))
+        return;
     for (size_t i = 0; i < layer->n; i++) {
         struct git_change *c = &layer->changes[i];
         if (c->group == group && strncmp(c->path, path, group) == 0)
             c->kind = GIT_UNKNOWN;
     }
-}
-
-static bool has_left_group(const struct git_layer *layer, const char *path, size_t group)
-{
-    for (size_t i = 0; group && i < layer->n; i++) {
-        const struct git_change *c = &layer->changes[i];
-        if (c->kind == GIT_UNKNOWN && c->group == group && strncmp(c->path, path, group) == 0)
-            return true;
-    }
-    return false;
+    layer->left = mem_grow(layer->left, layer->n_left + 1, sizeof *layer->left);
+    layer->left[layer->n_left++] = mem_copy(path, group);
 }
 
 static struct git_change *add(struct walk *w, const char *path, const struct git_name *name)
@@ -100,17 +105,15 @@ static void refuse(struct walk *w, const char *path, const struct git_name *name
 {
     git_drop(w->im, w->layer, path,
              name->kind == GIT_HEAD || name->kind == GIT_INDEX || name->kind == GIT_PACKED_REFS);
-    if (name->group) {
+    if (name->group)
         leave_group(w->layer, path, name->group);
-        add(w, path, name)->kind = GIT_UNKNOWN;
-    }
 }
 
 static int count(struct walk *w, int64_t bytes)
 {
     struct git_import *im = w->im;
     im->bytes += bytes;
-    if (++im->entries > ENTRIES_MAX || im->bytes > im->q->max_bytes)
+    if (++im->entries > ENTRIES_MAX || im->bytes > im->q->max_bytes || im->kept > KEPT_MAX)
         return err_set(w->err, ERR_TOO_LARGE,
                        "the command wrote more to git directories than can be taken over; nothing "
                        "of it was");
@@ -287,6 +290,7 @@ static int take_file(struct walk *w, size_t n, const struct stat *st)
     }
     struct git_change *c = add(w, w->path, &name);
     c->content = taken;
+    w->im->kept += taken.len;
     c->mode = (is_there && S_ISREG(there.st_mode) ? there.st_mode : st->st_mode) & 0666;
     return 0;
 }

@@ -228,7 +228,8 @@ def by_hand(form):
     records = [json.loads(line) for p in (place.home / "sandgate/audit").glob("*.jsonl") for line in p.read_text().splitlines()]
     intents = [r for r in records if r.get("kind") == "call.intent"]
     check([r.get("grants") for r in intents] == [None, ["git"]], short(intents))
-    place.run("--git", "--", "sh", "-c", "echo x > .git/hooks/x")
+    done = place.run("--git", "--", "sh", "-c", "echo x > .git/hooks/x")
+    check(done.returncode == 0 and b"not taken over into the git directory: .git/hooks/x" in done.stderr, f"{done}")
     records = [json.loads(line) for p in (place.home / "sandgate/audit").glob("*.jsonl") for line in p.read_text().splitlines()]
     check(["git:dropped:.git/hooks/x"] in [r.get("violations") for r in records], short(records[-2:]))
     granted = Repository(form, "hand-rule")
