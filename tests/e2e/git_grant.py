@@ -317,6 +317,19 @@ def in_turns(form):
     place.check_sound()
 
 
+def come_and_go(form):
+    """git directories that are made and removed between commands"""
+    place = Repository(form, "come")
+    with place.gate() as gate:
+        for number in range(4):
+            place.git("init", "-q", f"r{number}")
+            bash(gate, f"git tag a{number}")
+            subprocess.run(["rm", "-rf", place.workspace / f"r{number}"], check=True)
+            bash(gate, f"git tag b{number}")
+    check(len(place.git("tag").split()) == 8, place.git("tag"))
+    place.check_sound()
+
+
 def stopped(form):
     """of a command that ran out of time what it did is taken over; of one that is cancelled or cut off it is not"""
     place = Repository(form, "stopped")
@@ -371,4 +384,4 @@ def killed(form):
     check(not left, f"left behind: {left} {subprocess.run(['find', str(store), '-ls'], capture_output=True, check=False).stdout.decode()[:1500]}")
 
 
-ran.main(workflows, continued, remotes, submodules, reading, approved, rules, by_hand, conflict, locked, in_turns, stopped, killed)
+ran.main(workflows, continued, remotes, submodules, reading, approved, rules, by_hand, conflict, locked, in_turns, come_and_go, stopped, killed)
