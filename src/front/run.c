@@ -78,12 +78,38 @@ static int failed_status(const struct err *err)
     return err_row(err->code)->kind == KIND_POLICY ? EXIT_DENIED : EXIT_CANNOT_RUN;
 }
 
-/* What a person who sees only the output would miss. */
+#define DROPPED "git:dropped"
+
+static bool is_dropped(const struct command_violation *v)
+{
+    return strncmp(v->what, DROPPED, strlen(DROPPED)) == 0;
+}
+
+/* What a person who sees only the output would miss, also where the command itself saw no error. */
+static void tell_dropped(const struct command *command)
+{
+    for (size_t i = 0; i < command->n_violations; i++) {
+        const struct command_violation *v = &command->violations[i];
+        if (!is_dropped(v))
+            continue;
+        const char *path = v->what + strlen(DROPPED);
+        if (*path == ':')
+            log_warning("not taken over into the git directory: %s", path + 1);
+        else
+            log_warning("not taken over into the git directory: %lld more", (long long)v->count);
+    }
+    if (command->git_refused)
+        log_warning("because of that nothing that it wrote to the git directory was taken over");
+}
+
 static void tell_violations(const struct command *command)
 {
-    for (size_t i = 0; i < command->n_violations; i++)
+    for (size_t i = 0; i < command->n_violations; i++) {
+        if (is_dropped(&command->violations[i]))
+            continue;
         log_warning("the sandbox refused %s (%lld times)", command->violations[i].what,
                     (long long)command->violations[i].count);
+    }
 }
 
 static void answered(struct call *call)
@@ -101,6 +127,7 @@ static void answered(struct call *call)
                                                        : EXIT_OF_SIGNAL + (int)command->signal;
         if (run->status != 0)
             tell_violations(command);
+        tell_dropped(command);
     }
     run->call = NULL;
     uv_stop(&run->gate.loop);

@@ -171,6 +171,25 @@ static void add_execution_line(struct record *r, struct call *call)
     buf_add_char(&r->execution, '\n');
 }
 
+/* What its command wrote to git directories and was not taken over. */
+static void write_dropped(const struct call *call, struct json_out *j)
+{
+    bool any = false;
+    for (size_t i = 0; call->command && i < call->command->n_violations; i++) {
+        const struct command_violation *v = &call->command->violations[i];
+        if (strncmp(v->what, "git:", 4) != 0)
+            continue;
+        if (!any) {
+            jo_key(j, "violations");
+            jo_open(j, '[');
+        }
+        any = true;
+        jo_text(j, v->what);
+    }
+    if (any)
+        jo_close(j, ']');
+}
+
 static void outcome(void *self, struct call *call)
 {
     struct record *r = self;
@@ -194,6 +213,7 @@ static void outcome(void *self, struct call *call)
         jo_kint(j, "bytes",
                 (int64_t)(call->op->writes ? call->request_body.n : call_body_bytes(call)));
     }
+    write_dropped(call, j);
     jo_kown(j, "tier", call_tier(call));
     jo_kint(j, "durationMs", call_duration_ms(call));
     audit_end(r->audit);

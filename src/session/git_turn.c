@@ -17,6 +17,8 @@
 #define FOUND_MAX ((size_t)1 << 20)
 /* What is taken over may be several gigabytes. */
 #define IMPORT_NS 600000000000u
+/* How often a command is begun whose git directories come and go at the same time. */
+#define STALE_MAX 5
 
 void git_turn_init(struct git_turn *turn)
 {
@@ -200,6 +202,13 @@ static void begun(struct call *own)
     struct err err = own->err;
     bool failed = own->failed;
     call_free(own);
+    /* One that the last scan found is gone. */
+    if (failed && err.code == ERR_NOT_FOUND && !call->kill_ns && call->stale++ < STALE_MAX) {
+        s->scanned_ns = 0;
+        give_turn_back(s);
+        session_go_on(s, call);
+        return;
+    }
     if (!failed && call->kill_ns) {
         err = (struct err){.code = ERR_CANCELLED};
         failed = true;

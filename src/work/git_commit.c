@@ -192,7 +192,11 @@ static int compare(struct git_import *im, struct git_layer *layer, struct git_ch
                    struct err *err)
 {
     (void)im;
-    if (!is_compared(c) || git_base_holds(&layer->base, layer->git, c->path))
+    /* A ref may have been changed where it is packed. */
+    FREE_AT_END char *packed = mem_format("%.*spacked-refs", (int)c->inner, c->path);
+    if (!is_compared(c) ||
+        (git_base_holds(&layer->base, layer->git, c->path) &&
+         (c->kind != GIT_REF || git_base_holds(&layer->base, layer->git, packed))))
         return 0;
     err_set(err, ERR_CONFLICT,
             "`%s/%s` was changed by someone else while the command ran. Nothing that the command "

@@ -122,7 +122,9 @@ static int empty_into(int top, const char *name, uint64_t *number)
     if (fchmodat(top, name, 0700, 0) < 0 || (fd = beneath_open_child(top, name)) < 0)
         return -errno;
     int r = git_file_list(fd, &names);
-    for (size_t at = 0; r == 0 && at < names.len; at += strlen(names.data + at) + 1) {
+    /* Of more names than fit the rest is seen next time. */
+    for (size_t at = 0; (r == 0 || r == -E2BIG) && at < names.len;
+         at += strlen(names.data + at) + 1) {
         const char *inside = names.data + at;
         char fresh[32];
         if (unlinkat(fd, inside, 0) == 0 || unlinkat(fd, inside, AT_REMOVEDIR) == 0)
@@ -130,12 +132,31 @@ static int empty_into(int top, const char *name, uint64_t *number)
         /* A folder can be moved only by who may write in it. */
         if (fchmodat(fd, inside, 0700, 0) < 0)
             return -errno;
+        int moved;
         /* One who was killed at this may have left such names. */
-        do
+        do {
             snprintf(fresh, sizeof fresh, "removed-%llu", (unsigned long long)++*number);
-        while (renameat2(fd, inside, top, fresh, RENAME_NOREPLACE) < 0 && errno == EEXIST);
+            moved = renameat2(fd, inside, top, fresh, RENAME_NOREPLACE);
+        } while (moved < 0 && errno == EEXIST);
+        if (moved < 0)
+            return -errno;
     }
-    return r;
+    return r == -E2BIG ? 0 : r;
+}
+
+static int empty_names(int dir, const struct buf *names, uint64_t *number)
+{
+    for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1) {
+        const char *name = names->data + at;
+        if (unlinkat(dir, name, 0) == 0 || unlinkat(dir, name, AT_REMOVEDIR) == 0)
+            continue;
+        int r = empty_into(dir, name, number);
+        if (r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOTEMPTY)
+            r = -errno;
+        if (r < 0)
+            return r;
+    }
+    return 0;
 }
 
 int git_file_empty(int dir)
@@ -144,17 +165,10 @@ int git_file_empty(int dir)
     for (;;) {
         BUF_AT_END struct buf names = BUF_INIT(NAMES_MAX);
         int r = git_file_list(dir, &names);
-        if (r < 0 || names.len == 0)
+        if ((r < 0 && r != -E2BIG) || names.len == 0)
             return r;
-        for (size_t at = 0; at < names.len; at += strlen(names.data + at) + 1) {
-            const char *name = names.data + at;
-            if (unlinkat(dir, name, 0) == 0 || unlinkat(dir, name, AT_REMOVEDIR) == 0)
-                continue;
-            r = empty_into(dir, name, &number);
-            if (r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0)
-                r = -errno;
-            if (r < 0)
-                return r;
-        }
+        r = empty_names(dir, &names, &number);
+        if (r < 0)
+            return r;
     }
 }

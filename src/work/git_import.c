@@ -45,6 +45,9 @@ static void layer_done(struct git_layer *layer)
         buf_done(&layer->changes[i].content);
     }
     free(layer->changes);
+    for (size_t i = 0; i < layer->n_left; i++)
+        free(layer->left[i]);
+    free(layer->left);
     free(layer->path);
     git_base_done(&layer->base);
     fd_closep(&layer->git);

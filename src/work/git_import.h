@@ -18,6 +18,7 @@ struct git_change {
     mode_t mode;
     struct buf content; /* of a file that is to be written; not of objects, which are copied */
     size_t group;
+    size_t inner; /* where in `path` that in its repository begins */
     /* Once it is written beside its place. */
     char temp[64];
     bool made;   /* under that name */
@@ -35,6 +36,8 @@ struct git_layer {
     struct git_change *changes;
     size_t n;
     bool refused; /* nothing of it is taken over */
+    char **left;  /* folders of which nothing is, see git_name.group */
+    size_t n_left;
 };
 
 struct git_import {
@@ -46,6 +49,7 @@ struct git_import {
     size_t n_layers;
     int64_t entries;
     int64_t bytes;
+    size_t kept; /* bytes in memory */
     unsigned temps;
     int turn; /* which changes are put in place now, see git_commit.c */
 };

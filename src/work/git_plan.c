@@ -15,8 +15,10 @@
 #define ENTRIES_MAX 1000000
 #define DEPTH_MAX 64
 #define NAMES_MAX ((size_t)64 << 20)
-#define INDEX_MAX ((size_t)256 << 20)
+#define INDEX_MAX ((size_t)128 << 20)
 #define TEXT_MAX ((size_t)64 << 20)
+/* Of all that is kept in memory until it is put in place. */
+#define KEPT_MAX ((size_t)256 << 20)
 
 struct walk {
     struct git_import *im;
@@ -61,24 +63,27 @@ static struct git_name name_of(const struct walk *w, const char *path)
     return git_name_of((struct str){path, strlen(path)}, w->layer->hex, is_repository, w->layer);
 }
 
+static bool has_left_group(const struct git_layer *layer, const char *path, size_t group)
+{
+    for (size_t i = 0; group && i < layer->n_left; i++) {
+        if (strncmp(layer->left[i], path, group) == 0 && layer->left[i][group] == '\0')
+            return true;
+    }
+    return false;
+}
+
 /* A folder of which all or nothing is taken over loses what was found of it, and gets nothing more. */
 static void leave_group(struct git_layer *layer, const char *path, size_t group)
 {
+    if (has_left_group(layer, path, group))
+        return;
     for (size_t i = 0; i < layer->n; i++) {
         struct git_change *c = &layer->changes[i];
         if (c->group == group && strncmp(c->path, path, group) == 0)
             c->kind = GIT_UNKNOWN;
     }
-}
-
-static bool has_left_group(const struct git_layer *layer, const char *path, size_t group)
-{
-    for (size_t i = 0; group && i < layer->n; i++) {
-        const struct git_change *c = &layer->changes[i];
-        if (c->kind == GIT_UNKNOWN && c->group == group && strncmp(c->path, path, group) == 0)
-            return true;
-    }
-    return false;
+    layer->left = mem_grow(layer->left, layer->n_left + 1, sizeof *layer->left);
+    layer->left[layer->n_left++] = mem_copy(path, group);
 }
 
 static struct git_change *add(struct walk *w, const char *path, const struct git_name *name)
@@ -89,6 +94,7 @@ static struct git_change *add(struct walk *w, const char *path, const struct git
                                   sizeof *layer->changes);
     struct git_change *c = &layer->changes[layer->n++];
     *c = (struct git_change){.path = mem_dup(path), .kind = name->kind, .group = name->group};
+    c->inner = (size_t)(name->inner.p - path);
     if (has_left_group(layer, path, name->group))
         c->kind = GIT_UNKNOWN;
     return c;
@@ -99,17 +105,15 @@ static void refuse(struct walk *w, const char *path, const struct git_name *name
 {
     git_drop(w->im, w->layer, path,
              name->kind == GIT_HEAD || name->kind == GIT_INDEX || name->kind == GIT_PACKED_REFS);
-    if (name->group) {
+    if (name->group)
         leave_group(w->layer, path, name->group);
-        add(w, path, name)->kind = GIT_UNKNOWN;
-    }
 }
 
 static int count(struct walk *w, int64_t bytes)
 {
     struct git_import *im = w->im;
     im->bytes += bytes;
-    if (++im->entries > ENTRIES_MAX || im->bytes > im->q->max_bytes)
+    if (++im->entries > ENTRIES_MAX || im->bytes > im->q->max_bytes || im->kept > KEPT_MAX)
         return err_set(w->err, ERR_TOO_LARGE,
                        "the command wrote more to git directories than can be taken over; nothing "
                        "of it was");
@@ -193,6 +197,27 @@ static bool is_packed_refs(const struct walk *w, struct str content)
     return git_is_packed_refs(content, buf_str(&old), w->layer->hex);
 }
 
+/* Of a log that grew only what is new is looked at. */
+static bool is_log(const struct walk *w, struct str content)
+{
+    BUF_AT_END struct buf old = BUF_INIT(TEXT_MAX + 1);
+    if (git_file_read(w->layer->git, w->path, TEXT_MAX, &old) < 0)
+        old.len = 0;
+    bool grew = old.len > 0 && old.len <= content.n && memcmp(old.data, content.p, old.len) == 0 &&
+                old.data[old.len - 1] == '\n';
+    size_t n = grew ? old.len : 0;
+    return git_is_log((struct str){content.p + n, content.n - n}, w->layer->hex);
+}
+
+static bool has_form(const struct walk *w, const struct git_name *name, struct str content)
+{
+    if (name->kind == GIT_PACKED_REFS)
+        return is_packed_refs(w, content);
+    if (name->kind == GIT_LOG)
+        return is_log(w, content);
+    return name->check(content, w->layer->hex);
+}
+
 /* Content that may be taken over, into *ret. 1: it is the same as before; -1: it may not. */
 static int judge(const struct walk *w, const struct git_name *name, struct buf *content,
                  struct buf *ret)
@@ -206,8 +231,7 @@ static int judge(const struct walk *w, const struct git_name *name, struct buf *
             return -1;
         return same;
     }
-    if (name->kind == GIT_PACKED_REFS ? !is_packed_refs(w, bytes)
-                                      : !name->check(bytes, w->layer->hex))
+    if (!has_form(w, name, bytes))
         return -1;
     *ret = *content;
     *content = BUF_INIT(0);
@@ -266,6 +290,7 @@ static int take_file(struct walk *w, size_t n, const struct stat *st)
     }
     struct git_change *c = add(w, w->path, &name);
     c->content = taken;
+    w->im->kept += taken.len;
     c->mode = (is_there && S_ISREG(there.st_mode) ? there.st_mode : st->st_mode) & 0666;
     return 0;
 }

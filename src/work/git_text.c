@@ -111,15 +111,27 @@ bool git_is_ref(struct str text, unsigned hex)
     return git_is_ref_name((struct str){line.p + sizeof link - 1, line.n - (sizeof link - 1)});
 }
 
+/* With its end, so that no longer line is taken for it. */
+static bool is_in(struct str text, struct str line)
+{
+    for (const char *at = text.p; text.n > line.n;) {
+        size_t left = text.n - (size_t)(at - text.p);
+        at = left > line.n ? memmem(at, left, line.p, line.n + 1) : NULL;
+        if (!at)
+            return false;
+        if (at == text.p || at[-1] == '\n')
+            return true;
+        at++;
+    }
+    return false;
+}
+
 static bool is_packed_ref(struct str line, struct str old, unsigned hex)
 {
-    if (line.n < hex + 2 || line.p[hex] != ' ' || !is_hex((struct str){line.p, hex}))
-        return false;
-    struct str name = {line.p + hex + 1, line.n - hex - 1};
-    if (!git_is_ref_name(name))
-        return false;
-    /* With its end, so that no longer name is taken for it. */
-    return !git_replaces(name) || (old.n && memmem(old.p, old.n, line.p, line.n + 1));
+    struct str name = {line.p + hex + 1, line.n > hex ? line.n - hex - 1 : 0};
+    bool known = line.n >= hex + 2 && line.p[hex] == ' ' && is_hex((struct str){line.p, hex}) &&
+                 git_is_ref_name(name) && !git_replaces(name);
+    return known || is_in(old, line);
 }
 
 bool git_is_packed_refs(struct str text, struct str old, unsigned hex)

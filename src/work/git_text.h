@@ -19,7 +19,7 @@ bool git_replaces(struct str ref_name);
 
 /* An object's name, or `ref: ` and the name of a ref: a loose ref, and HEAD. */
 bool git_is_ref(struct str text, unsigned hex);
-/* All of packed-refs. Refs that replace objects are only taken where `old` has them too. */
+/* All of packed-refs. Refs that replace objects, or have odd names, are only taken where `old` has them too. */
 bool git_is_packed_refs(struct str text, struct str old, unsigned hex);
 bool git_is_log(struct str text, unsigned hex);
 bool git_is_fetch_head(struct str text, unsigned hex);

@@ -14,10 +14,9 @@ import lib
 import ran
 from lib import check, short
 from ran import bash
-from repository import GRANTED, SEEN, WHO, Repository, seen_inside
+from repository import SEEN, WHO, Repository, seen_inside
 
 # Each begins with a fresh repository, runs in one command, and ends with the given status.
-EDITOR = "GIT_EDITOR=true"
 WORKFLOWS = {
     "add and commit": "echo four >> a; git add a; git commit -qm four",
     "commit of new folders": "mkdir -p x/y; echo 1 > x/y/z; git add x; git commit -qm deep; git rm -q a; git commit -qm gone",
@@ -229,6 +228,10 @@ def by_hand(form):
     records = [json.loads(line) for p in (place.home / "sandgate/audit").glob("*.jsonl") for line in p.read_text().splitlines()]
     intents = [r for r in records if r.get("kind") == "call.intent"]
     check([r.get("grants") for r in intents] == [None, ["git"]], short(intents))
+    done = place.run("--git", "--", "sh", "-c", "echo x > .git/hooks/x")
+    check(done.returncode == 0 and b"not taken over into the git directory: .git/hooks/x" in done.stderr, f"{done}")
+    records = [json.loads(line) for p in (place.home / "sandgate/audit").glob("*.jsonl") for line in p.read_text().splitlines()]
+    check(["git:dropped:.git/hooks/x"] in [r.get("violations") for r in records], short(records[-2:]))
     granted = Repository(form, "hand-rule")
     done = form.run(granted.home, "policy", "explain", "run_command", '{"command":"git tag x"}', *granted.options,
                     "--workspace", granted.workspace)
@@ -249,12 +252,15 @@ def conflict(form):
         "HEAD": ("git checkout -q side", lambda: place.git("checkout", "-q", "-b", "mine")),
         "ref": (COMMIT, lambda: place.git("commit", "-q", "--allow-empty", "-m", "mine")),
         "index": ("echo x > x; git add x", lambda: (place.put("m", "m"), place.git("add", "m"))),
+        "packed ref": ("git tag -f t-ref HEAD~1", lambda: (place.git("tag", "-f", "t-ref", "HEAD~2"), place.git("pack-refs", "--all"))),
         "packed-refs": ("git pack-refs --all", lambda: (place.git("tag", "-f", "late"), place.git("pack-refs", "--all"))),
     }
     with place.gate() as gate:
         for name, (line, mine) in lines.items():
             place.git("checkout", "-q", "-f", "-B", "main", "side")
-            place.git("tag", "-f", f"t-{name}")
+            place.git("tag", "-f", f"t-{name}".replace(" ", "-"))
+            place.git("tag", "-f", "t-ref")
+            place.git("pack-refs", "--all")
             go = place.workspace / "go"
             call = gate.send("run_command", command=f"{line}; touch ready; while [ ! -e go ]; do sleep 0.01; done", env=WHO)
             lib.wait_until((place.workspace / "ready").exists, "the command")
@@ -311,25 +317,42 @@ def in_turns(form):
     place.check_sound()
 
 
-def no_overlay(form):
-    """where no layer can be mounted nothing runs, and the answer says what to do"""
-    place = Repository(form, "nolayer")
-    lib.own_mounts()
-    layers = form.base / "nolayer-parts"
-    for name in ("lower", "upper", "work"):
-        form.folder(f"nolayer-parts/{name}")
-    options = f"lowerdir={layers}/lower,upperdir={layers}/upper,workdir={layers}/work"
-    place.home = form.folder("nolayer-on", 0o700)
-    lib.kernel(lib.libc.mount(b"overlay", os.fsencode(place.home), b"overlay", 0, options.encode()), "overlay")
-    place.home.chmod(0o700)
-    form.own(place.home)
-    try:
-        with place.gate() as gate:
-            error = gate.refused("SANDBOX_UNAVAILABLE", "run_command", command="touch ran; git tag x")
-            check("XDG_STATE_HOME" in error["message"], short(error))
-            check(not (place.workspace / "ran").exists(), "it ran")
-    finally:
-        lib.libc.umount2(os.fsencode(place.home), 2)
+def come_and_go(form):
+    """git directories that are made and removed between commands"""
+    place = Repository(form, "come")
+    with place.gate() as gate:
+        for number in range(4):
+            place.git("init", "-q", f"r{number}")
+            bash(gate, f"git tag a{number}")
+            subprocess.run(["rm", "-rf", place.workspace / f"r{number}"], check=True)
+            bash(gate, f"git tag b{number}")
+    check(len(place.git("tag").split()) == 8, place.git("tag"))
+    place.check_sound()
+
+
+def stopped(form):
+    """of a command that ran out of time what it did is taken over; of one that is cancelled or cut off it is not"""
+    place = Repository(form, "stopped")
+    wait = "touch ready; sleep 600"
+    with place.gate() as gate:
+        bash(gate, f"git tag timed; {wait}", by="timeout", code="SIGTERM", timeout_ms=700)
+        (place.workspace / "ready").unlink()
+        call = gate.send("run_command", command=f"git tag cancelled; {wait}")
+        lib.wait_until((place.workspace / "ready").exists, "the command")
+        gate.send_raw(json.dumps({"cancel": call}).encode() + b"\n")
+        lib.expect_error(gate.wait(call), "CANCELLED")
+        (place.workspace / "ready").unlink()
+        call = gate.send("run_command", command=f"git tag interrupted; {wait}")
+        queued = gate.send("run_command", command="git tag queued")
+        lib.wait_until((place.workspace / "ready").exists, "the command")
+        os.kill(gate.worker(), signal.SIGKILL)
+        lib.expect_error(gate.wait(call), "INTERRUPTED")
+        ran.ended(gate.wait(queued))
+        bash(gate, "git tag after")
+        left = list((place.home / "sandgate/workspaces").glob("*/git/*"))
+        check(not left, f"left behind: {left}")
+    check(place.git("tag").split() == ["after", "queued", "timed"], place.git("tag"))
+    place.check_sound()
 
 
 # --- kills
@@ -361,4 +384,4 @@ def killed(form):
     check(not left, f"left behind: {left} {subprocess.run(['find', str(store), '-ls'], capture_output=True, check=False).stdout.decode()[:1500]}")
 
 
-ran.main(workflows, continued, remotes, submodules, reading, approved, rules, by_hand, conflict, locked, in_turns, killed)
+ran.main(workflows, continued, remotes, submodules, reading, approved, rules, by_hand, conflict, locked, in_turns, come_and_go, stopped, killed)

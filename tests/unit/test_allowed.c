@@ -56,6 +56,24 @@ static void found(void **state)
     allowed_free(allowed);
 }
 
+/* A rule from before, or for the same without the grant, does not give it; and the other way round. */
+static void grants_are_apart(void **state)
+{
+    (void)state;
+    struct allowed *allowed = allowed_new();
+    add(allowed, "{'toolName':'run_command','condition':{'command':{'program':'git'}}}", "plain");
+    assert_null(
+        find(allowed, "native:run_command", "{'command':'git push','git':true}", NULL, "/a"));
+    add(allowed, "{'toolName':'run_command','grants':['git'],'condition':{'command':'make'}}",
+        "granting");
+    assert_string_equal(
+        find(allowed, "native:run_command", "{'command':'make','git':true}", NULL, "/a"),
+        "granting");
+    assert_null(find(allowed, "native:run_command", "{'command':'make'}", NULL, "/a"));
+    assert_null(find(allowed, "native:run_command", "{'command':'make','git':false}", NULL, "/a"));
+    allowed_free(allowed);
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -67,6 +85,8 @@ static void refused(void **state)
         {"{'toolName':''}", "r.toolName: must be a text"},
         {"{'toolName':'['}", "r.toolName: "},
         {"{'toolName':'stat','action':'approve'}", "r: only toolName, condition"},
+        {"{'toolName':'stat','grants':[]}", "r.grants: must be"},
+        {"{'toolName':'stat','grants':['other']}", "r.grants: must be"},
         {"{'toolName':'stat','agent':null}", "r.agent: must be a text"},
         {"{'toolName':'stat','condition':[]}", "r.condition: must be an object"},
         {"{'toolName':'stat','condition':{'pth':'x'}}", "r.condition.pth: no tool"},
@@ -273,6 +293,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(found),
+        cmocka_unit_test(grants_are_apart),
         cmocka_unit_test(refused),
         cmocka_unit_test(offered),
         cmocka_unit_test(offered_is_enough),
