@@ -70,6 +70,7 @@ struct command {
     bool watched; /* no control group held its memory and processes: they were looked at */
     struct command_violation violations[COMMAND_VIOLATIONS_MAX];
     size_t n_violations;
+    unsigned git_tries;              /* times that its layers could not be made */
     int64_t git_refused;             /* git directories of which nothing was taken over */
     int64_t guards_since[ROOTS_MAX]; /* of each root: the list of guarded files it started with */
     char output_id[SPILL_ID_MAX];    /* "": all of the output is in the streams */

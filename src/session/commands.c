@@ -18,6 +18,7 @@
 #include "session/command_not_run.h"
 #include "session/command_order.h"
 #include "session/command_pipes.h"
+#include "session/git_turn.h"
 
 #define READ_BYTES (64u << 10)
 #define READ_BURST 8              /* of one stream, before others get their turn */
@@ -347,20 +348,6 @@ bool commands_kill(struct commands *c, struct cell *cell, struct call *call)
     return tell(c, cell, call, FRAME_KILL);
 }
 
-static int send_layers(const struct command *command, struct cell *cell, struct err *err)
-{
-    BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
-    struct json_out j = {.out = &head};
-    jo_open(&j, '{');
-    jo_ktext(&j, "tag", command->layer_tag);
-    jo_close(&j, '}');
-    if (command->layers.len > FRAME_BODY_MAX)
-        return err_set(err, ERR_TOO_LARGE, "the paths of the git directories are too long");
-    struct frame frame = {
-        .type = FRAME_LAYERS, .head = buf_str(&head), .body = buf_str(&command->layers)};
-    return cell_order(cell, &frame, NULL, err);
-}
-
 static int send_order(struct running *r, struct cell *cell, const struct frame_fds *away,
                       struct err *err)
 {
@@ -373,7 +360,7 @@ static int send_order(struct running *r, struct cell *cell, const struct frame_f
     r->call->command->watched = order.watch_memory || order.watch_processes;
     if (order_frame(&order, &head, &frame) < 0)
         return err_set(err, ERR_TOO_LARGE, "the command is too long for one call");
-    if (r->call->command->layers.len && send_layers(r->call->command, cell, err) < 0)
+    if (r->call->command->layers.len && git_turn_send(r->call->command, cell, err) < 0)
         return -1;
     frame.token = r->token;
     return cell_order(cell, &frame, away, err);

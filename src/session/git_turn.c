@@ -18,7 +18,7 @@
 /* What is taken over may be several gigabytes. */
 #define IMPORT_NS 600000000000u
 /* How often a command is begun whose git directories come and go at the same time. */
-#define STALE_MAX 5
+#define TRIES_MAX 5
 
 void git_turn_init(struct git_turn *turn)
 {
@@ -203,7 +203,8 @@ static void begun(struct call *own)
     bool failed = own->failed;
     call_free(own);
     /* One that the last scan found is gone. */
-    if (failed && err.code == ERR_NOT_FOUND && !call->kill_ns && call->stale++ < STALE_MAX) {
+    if (failed && err.code == ERR_NOT_FOUND && !call->kill_ns &&
+        call->command->git_tries++ < TRIES_MAX) {
         s->scanned_ns = 0;
         give_turn_back(s);
         session_go_on(s, call);
@@ -283,6 +284,20 @@ bool git_turn_cancel(struct session *s, struct call *call)
     return true;
 }
 
+int git_turn_send(const struct command *command, struct cell *cell, struct err *err)
+{
+    BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
+    struct json_out j = {.out = &head};
+    jo_open(&j, '{');
+    jo_ktext(&j, "tag", command->layer_tag);
+    jo_close(&j, '}');
+    if (command->layers.len > FRAME_BODY_MAX)
+        return err_set(err, ERR_TOO_LARGE, "the paths of the git directories are too long");
+    struct frame frame = {
+        .type = FRAME_LAYERS, .head = buf_str(&head), .body = buf_str(&command->layers)};
+    return cell_order(cell, &frame, NULL, err);
+}
+
 /* --- what was taken over */
 
 static void take_dropped(struct command *command, const struct call *own)
@@ -294,7 +309,8 @@ static void take_dropped(struct command *command, const struct call *own)
         command_add_violation(command, "git:dropped:", name.path, 1);
     }
     if (own->reply.git_import.dropped > told)
-        command_add_violation(command, "git:dropped", STR(""), own->reply.git_import.dropped - told);
+        command_add_violation(command, "git:dropped", STR(""),
+                              own->reply.git_import.dropped - told);
     command->git_refused = own->reply.git_import.refused;
 }
 

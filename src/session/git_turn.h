@@ -6,6 +6,7 @@
 
 #include "core/call.h"
 
+struct cell;
 struct session;
 
 struct git_turn {
@@ -31,5 +32,8 @@ bool git_turn_take(struct session *s, struct call *call);
 bool git_turn_after(struct call *call);
 /* True: it waited for its turn, and is finished; or its import was asked to stop. */
 bool git_turn_cancel(struct session *s, struct call *call);
+
+/* Tells the launcher which layers the next command has. */
+int git_turn_send(const struct command *command, struct cell *cell, struct err *err);
 
 #endif

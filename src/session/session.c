@@ -16,7 +16,6 @@
 
 /* How many cells may die under a call that waits for one. */
 #define RESTARTS 2
-#define KILL_GRACE_NS 2000000000u
 
 static struct session *session_of(const struct call *call)
 {
@@ -451,52 +450,6 @@ static void run(void *self, struct call *call)
     wait(s, call);
 }
 
-void session_cancel(struct session *s, const struct call *call)
-{
-    struct frame frame = {.type = FRAME_CANCEL, .token = call->token};
-    struct err err;
-    if (!s->cell || !call->token)
-        return;
-    cell_send(s->cell, &frame, -1, &err);
-    /* The thread that is at the call reads no frames. */
-    cell_help(s->cell);
-}
-
-static void cancel(void *self, struct call *call)
-{
-    (void)self;
-    struct session *s = session_of(call);
-    if (delayed_remove(s->delayed, call)) {
-        command_after(call, &(struct err){.code = ERR_CANCELLED});
-        return;
-    }
-    /* A call that still waits for the cell is ended by `kill` at the latest. */
-    if (!commands_stop(s->commands, s->cell, call) && !git_turn_cancel(s, call))
-        session_cancel(s, call);
-}
-
-static void kill_cell(void *self, struct call *call)
-{
-    (void)self;
-    struct session *s = session_of(call);
-    if (commands_kill(s->commands, s->cell, call)) {
-        /* Only its own processes; the cell goes with them if that does not help. */
-        call->kill_ns = clock_mono_ns() + KILL_GRACE_NS;
-        return;
-    }
-    if (s->cell)
-        cell_kill(s->cell, "a call did not stop in time");
-}
-
-static void late(void *self, struct call *call)
-{
-    (void)self;
-    struct session *s = session_of(call);
-    processor_part();
-    if (s->cell && flight_count(&s->flight) > 1)
-        cell_help(s->cell);
-}
-
 static void flush(void *self)
 {
     (void)self;
@@ -505,5 +458,6 @@ static void flush(void *self)
 
 struct runner session_runner(void)
 {
-    return (struct runner){"worker", run, cancel, kill_cell, late, flush, NULL, expect};
+    return (struct runner){"worker",     run,   session_stop, session_kill,
+                           session_late, flush, NULL,         expect};
 }

@@ -68,6 +68,10 @@ void session_go_on(struct session *s, struct call *call);
 int session_begin(struct session *s, struct err *err);
 /* Asks the cell to stop at a call that was sent. */
 void session_cancel(struct session *s, const struct call *call);
+/* Of the runner (session_stop.c): a call is to end, has to end, takes longer than most. */
+void session_stop(void *self, struct call *call);
+void session_kill(void *self, struct call *call);
+void session_late(void *self, struct call *call);
 /* What commands and those that are delayed tell the session. */
 extern const struct commands_events session_command_events;
 extern const struct delayed_events session_delayed_events;

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "store/audit_files.h"
+#include "store/db_steps.h"
 
 #define NAME "state.db"
 #define APPLICATION_ID 0x53474154 /* SGAT */
@@ -37,44 +38,6 @@ struct db {
     } all[STATEMENTS_MAX];
     size_t n;
     int wal_pages; /* after the last commit */
-};
-
-/* Step i leads from version i to version i + 1. A step that was released is never changed. */
-static const char *const steps[] = {
-    /* Calls let through, for limits over a sliding window: `n` counts up. From `until_ms` on none of them matters. */
-    "CREATE TABLE rate_key (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, n INTEGER NOT NULL,"
-    " until_ms INTEGER NOT NULL) STRICT;"
-    "CREATE TABLE rate_call (key INTEGER NOT NULL, n INTEGER NOT NULL, at_ms INTEGER NOT NULL,"
-    " PRIMARY KEY (key, n)) STRICT, WITHOUT ROWID;"
-    /* What was spent in the period that began at `since_ms`. */
-    "CREATE TABLE budget (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, since_ms INTEGER NOT NULL,"
-    " until_ms INTEGER NOT NULL, spent INTEGER NOT NULL) STRICT;"
-    /* The latest time that was counted with. */
-    "CREATE TABLE clock (id INTEGER PRIMARY KEY CHECK (id = 1), seen_ms INTEGER NOT NULL) STRICT;"
-    "INSERT INTO clock VALUES (1, 0);"
-    /* Calls that wait, or waited, for a yes. What can be long comes last. */
-    "CREATE TABLE approval (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT NOT NULL,"
-    " asked_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, scope TEXT, decided_ms INTEGER,"
-    " decided_by TEXT, gate TEXT NOT NULL, owner TEXT NOT NULL, call TEXT NOT NULL, caller_id TEXT,"
-    " tool TEXT NOT NULL, dialect TEXT NOT NULL, agent TEXT, session TEXT, workspace TEXT,"
-    " digest TEXT NOT NULL, rule TEXT NOT NULL, proposal TEXT, summary TEXT NOT NULL,"
-    " detail TEXT NOT NULL) STRICT;"
-    "CREATE INDEX approval_waiting ON approval (seq) WHERE state = 'waiting';"
-    "CREATE INDEX approval_over ON approval (decided_ms) WHERE state <> 'waiting';"
-    /* What was allowed for the rest of a session. */
-    "CREATE TABLE allowance (id INTEGER PRIMARY KEY, session TEXT NOT NULL, agent TEXT, dialect TEXT NOT"
-    " NULL, rule TEXT NOT NULL, made_ms INTEGER NOT NULL, made_by TEXT NOT NULL) STRICT;"
-    "CREATE INDEX allowance_session ON allowance (session);"
-    /* How far each gate's chain of audit records has come. */
-    "CREATE TABLE audit_head (gate TEXT PRIMARY KEY, slot TEXT NOT NULL, first_hash TEXT NOT NULL,"
-    " seq INTEGER NOT NULL, hash TEXT NOT NULL, stopped INTEGER NOT NULL, at_ms INTEGER NOT NULL)"
-    " STRICT, WITHOUT ROWID;"
-    /* Files of the log that were removed because there were too many. */
-    "CREATE TABLE audit_removed (file TEXT PRIMARY KEY, last_hash TEXT NOT NULL, at_ms INTEGER NOT NULL)"
-    " STRICT, WITHOUT ROWID;"
-    /* Sums over all calls that ended. */
-    "CREATE TABLE stat (name TEXT NOT NULL, labels TEXT NOT NULL, value INTEGER NOT NULL,"
-    " PRIMARY KEY (name, labels)) STRICT, WITHOUT ROWID;",
 };
 
 static int refuse(struct err *err, const char *reason, const char *why)
@@ -279,10 +242,10 @@ static int bring_up_to_date(struct db *db, struct err *err)
     int64_t version = 0;
     if (number(db, "PRAGMA user_version", &version, err) < 0)
         return -1;
-    for (int64_t i = version; i < (int64_t)ARRAY_LEN(steps); i++) {
+    for (int64_t i = version; i < (int64_t)db_steps_count; i++) {
         char set[64];
         snprintf(set, sizeof set, "PRAGMA user_version = %lld", (long long)i + 1);
-        if (run(db, steps[i], err) < 0 || run(db, set, err) < 0)
+        if (run(db, db_steps[i], err) < 0 || run(db, set, err) < 0)
             return -1;
     }
     return 0;
@@ -299,11 +262,11 @@ static int check_version(struct db *db, struct err *err)
         return -1;
     if (application != APPLICATION_ID || version < 1)
         return refuse(err, "state_foreign", "is not Sandgate's");
-    if (version <= (int64_t)ARRAY_LEN(steps))
-        return version == (int64_t)ARRAY_LEN(steps);
+    if (version <= (int64_t)db_steps_count)
+        return version == (int64_t)db_steps_count;
     snprintf(why, sizeof why,
              "was written by a newer version of Sandgate (tables %lld, known up to %zu)",
-             (long long)version, ARRAY_LEN(steps));
+             (long long)version, db_steps_count);
     return refuse(err, "state_newer", why);
 }
 

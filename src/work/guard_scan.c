@@ -302,8 +302,9 @@ static int failed(struct err *err, int error, const struct beneath_root *root,
                        "no command can start: more than %lld files in %s are secret or protected; "
                        "remove some, or change files.secret or files.protected",
                        (long long)q->max_guarded, root->host);
-    return err_set(err, ERR_INTERNAL, "looking for secret and protected files in %s: %s",
-                   root->host, strerror(-error));
+    return err_set(err, err_code_for(-error, ERR_INTERNAL),
+                   "looking for secret and protected files in %s: %s", root->host,
+                   strerror(-error));
 }
 
 int work_scan(struct work *w, const union op_request *request, struct str body,

@@ -25,7 +25,7 @@ static void check_guarded(struct str all)
     BUF_AT_END struct buf packed = BUF_INIT(all.n);
     int r;
     while ((r = op_guarded_next(&rest, &found)) > 0) {
-        must(found.kind <= GUARDED_WAY && found.type <= TYPE_OTHER && found.fresh <= 1);
+        must(found.kind <= GUARDED_WAY && found.type <= TYPE_OTHER);
         must(found.path.n < PATH_TEXT_MAX && found.path.p + found.path.n == rest.p);
         check_name(found.path);
         op_guarded_add(&packed, &found);

@@ -190,13 +190,13 @@ static void good_replies_are_taken(void **state)
         struct str body;
         enum flight_result result;
     } scans[] = {
-        {"{'count':1,'generation':1}", STR("\1\0\1\0\0a"), FLIGHT_DONE},
-        {"{'count':1,'generation':1}", STR("\1\0\1\0\1a"), FLIGHT_DONE},
-        {"{'count':0,'generation':1}", STR("\1\0\1\0\0a"), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1,'same':true}", STR("\1\0\1\0\0a"), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1}", STR("\2\0\1\0\0.."), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1}", STR("\1\0\5\0\0a"), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1}", STR("\1\0\1\0\2a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1}", STR_INIT("\1\0\1\0\0a"), FLIGHT_DONE},
+        {"{'count':1,'generation':1}", STR_INIT("\1\0\1\0\1a"), FLIGHT_DONE},
+        {"{'count':0,'generation':1}", STR_INIT("\1\0\1\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1,'same':true}", STR_INIT("\1\0\1\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1}", STR_INIT("\2\0\1\0\0.."), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1}", STR_INIT("\1\0\5\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1}", STR_INIT("\1\0\1\0\2a"), FLIGHT_BROKEN},
     };
     for (size_t i = 0; i < ARRAY_LEN(scans); i++)
         assert_int_equal(result_of(OP_SCAN, scans[i].head, scans[i].body), scans[i].result);

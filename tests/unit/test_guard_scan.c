@@ -229,11 +229,22 @@ static void a_root_that_is_a_bare_repository(void **state)
                 "protected directory refs", "protected file HEAD");
 }
 
+/* Root may read everything. */
+static void be_nobody(void)
+{
+    if (geteuid() != 0)
+        return;
+    assert_int_equal(chmod(".", 0755), 0);
+    assert_int_equal(chown("w", 65534, 65534), 0);
+    assert_int_equal(chown("store", 65534, 65534), 0);
+    assert_int_equal(seteuid(65534), 0);
+}
+
 static void what_cannot_be_read_is_covered_as_a_whole(void **state)
 {
     (void)state;
-    if (geteuid() == 0)
-        skip();
+    uid_t user = geteuid();
+    be_nobody();
     struct err err;
     union op_reply reply;
     static const mode_t modes[] = {0, 0111, 0444, 0222, 0333};
@@ -250,6 +261,7 @@ static void what_cannot_be_read_is_covered_as_a_whole(void **state)
     assert_int_equal(r, -1);
     assert_int_equal(err.code, ERR_PERMISSION_DENIED);
     ASSERT_SCAN("secret file a/b/.env");
+    assert_int_equal(seteuid(user), 0);
 }
 
 static void limits_are_told(void **state)
@@ -291,7 +303,7 @@ static void a_scan_that_fails_says_so(void **state)
     int r = try_scan(&(struct op_scan_request){0}, &reply, &err);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(r, -1);
-    assert_int_equal(err.code, ERR_INTERNAL);
+    assert_int_equal(err.code, ERR_SESSION_BUSY);
     ASSERT_SCAN("secret file a/b/.env", "secret file c/.env");
 }
 

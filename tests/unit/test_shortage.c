@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <sys/resource.h>
 
+#include "work/guard_trees.h"
 #include "work_calls.h"
+
+static struct guard_trees trees;
 
 /* More than any of these needs. */
 #define LEFT_MAX 60
@@ -55,7 +58,11 @@ static int ask(const struct reader *reader, struct buf *out, struct err *err)
     struct json_out j = {.out = out};
     buf_reset(out, 1 << 20);
     buf_reset(&work.body, 1 << 20);
+    /* Each scan is a first one. */
+    guard_trees_init(&trees, -1);
+    work.trees = &trees;
     int r = work_ops[reader->op](&work, &reader->request, text(reader->body), &reply, err);
+    guard_trees_done(&trees);
     if (r < 0)
         return r;
     arg_encode(&op_table[reader->op].reply, &reply, &j);
