@@ -61,7 +61,7 @@ static const struct arg read_request[] = {
      .def = ARG_ABSENT},
     COUNT(max_bytes, struct op_read_request),
     COUNT(whole_max, struct op_read_request),
-    FLAG(hash, struct op_read_request),
+    COUNT(hash_max, struct op_read_request),
     FLAG(text_only, struct op_read_request),
     FLAG(no_links, struct op_read_request),
     FLAG(unguarded, struct op_read_request),

@@ -46,7 +46,7 @@ struct op_read_request {
     int64_t end_line;   /* ARG_ABSENT: to the last */
     int64_t max_bytes;
     int64_t whole_max; /* a file of at most this size is read to its end, whatever is asked for */
-    bool hash;         /* sha256 is wanted of such a file */
+    int64_t hash_max;  /* sha256 is wanted of such a file if it has at most this size; 0: of none */
     bool text_only;    /* of a binary file nothing is wanted */
 };
 

@@ -123,7 +123,8 @@ static bool read_makes_sense(const struct call *call)
     int64_t n = (int64_t)call_body_bytes(call);
     bool whole = r->size <= q->whole_max && !(q->text_only && r->binary);
     bool counted = r->total_lines != ARG_ABSENT;
-    return r->whole <= n && n <= q->max_bytes && (r->sha256.p != NULL) == (whole && q->hash) &&
+    bool hashed = whole && q->hash_max > 0 && r->size <= q->hash_max;
+    return r->whole <= n && n <= q->max_bytes && (r->sha256.p != NULL) == hashed &&
            (counted || !whole) && (!counted || r->end_line - 1 <= r->total_lines);
 }
 

@@ -17,6 +17,8 @@ struct args {
 
 /* As much as max_bytes can ask for. */
 #define WHOLE_MAX (16 << 20)
+/* Hashing takes about as long as all else that is done with a file. */
+#define HASH_MAX (512 << 10)
 
 static const struct arg args[] = {
     {.name = "path",
@@ -57,7 +59,9 @@ static const struct arg args[] = {
     {.name = "hash",
      .type = ARG_BOOL,
      .offset = offsetof(struct args, hash),
-     .doc = "Give sha256 and total_lines for a file over 16 MiB too: all of it is read for them."},
+     .doc =
+         "Give sha256 for a file over 512 KiB too, and total_lines for one over 16 MiB: all of it is "
+         "read for them."},
 };
 
 static const struct arg result[] = {
@@ -67,7 +71,7 @@ static const struct arg result[] = {
     {.name = "bytes", .type = ARG_INT, .flags = ARG_REQUIRED, .doc = "Size of the whole file."},
     {.name = "sha256",
      .type = ARG_SHA256,
-     .doc = "Of the whole file. Over 16 MiB only where hash is true."},
+     .doc = "Of the whole file. Over 512 KiB only where hash is true."},
     {.name = "start_line", .type = ARG_INT, .flags = ARG_REQUIRED},
     {.name = "end_line", .type = ARG_INT, .flags = ARG_REQUIRED},
     {.name = "total_lines",
@@ -94,7 +98,7 @@ static int prepare(struct call *call, struct err *err)
         .end_line = a->end_line,
         .max_bytes = a->max_bytes,
         .whole_max = a->hash ? INT64_MAX : WHOLE_MAX,
-        .hash = true,
+        .hash_max = a->hash ? INT64_MAX : HASH_MAX,
     };
     return 0;
 }
@@ -123,8 +127,8 @@ static void write_hint(const struct op_read_reply *r, bool lossy, size_t kept, s
     else if (lossy)
         buf_addf(&hint, "some bytes are not UTF-8 and were replaced; encoding base64 keeps them");
     if (!r->sha256.p)
-        buf_addf(&hint, "%ssha256%s of a file over 16 MiB only with hash true",
-                 hint.len ? "; " : "", counted ? "" : " and total_lines");
+        buf_addf(&hint, "%ssha256%s only with hash true: the file is large", hint.len ? "; " : "",
+                 counted ? "" : " and total_lines");
     if (hint.len)
         jo_kstr(j, "hint", buf_str(&hint));
 }
@@ -179,8 +183,8 @@ const struct tool native_read_file = {
     .title = "Read a file",
     .description =
         "Reads a text file of the workspace and returns its content with the file's size, SHA-256 "
-        "and number of lines. For a large file give start_line and end_line; over 16 MiB the SHA-256 "
-        "and the number of lines are only given with hash: true. The sha256 can be given to "
+        "and number of lines. For a large file give start_line and end_line. The SHA-256 of a file over "
+        "512 KiB and the number of lines over 16 MiB are only given with hash: true. The sha256 can be given to "
         "write_file as if_match_sha256 so that nobody else's change is overwritten.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),

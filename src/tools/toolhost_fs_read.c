@@ -65,7 +65,7 @@ static int prepare(struct call *call, struct err *err)
         .max_bytes = config_agent_int(config, call->agent, "tools.fs.maxReadBytes",
                                       config_int(config, "tools.fs.maxReadBytes")),
         .whole_max = INT64_MAX,
-        .hash = true,
+        .hash_max = INT64_MAX,
     };
     return 0;
 }

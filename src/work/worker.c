@@ -444,8 +444,9 @@ static void *serve(void *arg)
         put_down(worker, slot, &w);
         let_go(worker, &call);
     }
-    /* The other threads may all stand by, and then nobody hears of the next call: the gate has to be told. */
-    if (r < 0)
+    /* The other threads may all stand by, and then nobody hears of the next call. The first thread's return is the
+     * process's end anyway. */
+    if (r < 0 && thread->index > 0)
         _exit(1);
     buf_done(&w.body);
     free(TAKE_PTR(thread->chunk));

@@ -121,7 +121,7 @@ static struct call *new_call(enum op_id op)
     buf_init(&call->reply_body, REPLY_MAX);
     if (op == OP_READ)
         call->request.read = (struct op_read_request){
-            .max_bytes = 20, .whole_max = INT64_MAX, .hash = true};
+            .max_bytes = 20, .whole_max = INT64_MAX, .hash_max = INT64_MAX};
     if (op == OP_LIST)
         call->request.list.max_entries = 3;
     if (op == OP_SCAN)

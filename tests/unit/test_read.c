@@ -76,7 +76,8 @@ static void read_and_compare(const struct op_read_request *q)
     assert_int_equal(r->end_line, e.end_line);
     assert_int_equal(r->truncated, e.truncated);
     assert_true(r->total_lines == e.total || (!whole && r->total_lines == ARG_ABSENT));
-    assert_int_equal(r->sha256.p != NULL, whole && q->hash);
+    assert_int_equal(r->sha256.p != NULL,
+                     whole && q->hash_max > 0 && (int64_t)length <= q->hash_max);
     char sha256[HASH_HEX + 1];
     hash_hex(content, length, sha256);
     assert_true(!r->sha256.p || memcmp(sha256, r->sha256.p, HASH_HEX) == 0);
@@ -99,7 +100,7 @@ static void windows(void **state)
             .end_line = ARG_ABSENT,
             .max_bytes = random_below(2) ? random_below(100000) + 1 : random_below(20) + 1,
             .whole_max = random_below(2) ? BYTES_MAX : 0,
-            .hash = random_below(2),
+            .hash_max = random_below(2) * (random_below(2) ? BYTES_MAX : BYTES_MAX / 2),
         };
         if (random_below(3))
             q.end_line = (q.start_line == ARG_ABSENT ? 1 : q.start_line) + random_below(most);
@@ -118,7 +119,7 @@ static void no_more_than_is_asked_for(void **state)
                                          .end_line = 2,
                                          .max_bytes = 100,
                                          .whole_max = 1 << 20,
-                                         .hash = true}};
+                                         .hash_max = INT64_MAX}};
     union op_reply reply = {0};
     struct err err;
     assert_int_equal(work_read(&work, &request, STR(""), &reply, &err), 0);

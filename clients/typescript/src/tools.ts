@@ -8,7 +8,7 @@ export interface ReadFileResult {
   encoding: "utf8" | "base64" | "auto";
   /** Size of the whole file. */
   bytes: number;
-  /** Of the whole file. Over 16 MiB only where hash is true. */
+  /** Of the whole file. Over 512 KiB only where hash is true. */
   sha256?: string;
   start_line: number;
   end_line: number;
@@ -35,7 +35,7 @@ export interface ReadFileArguments {
    * utf8 would lose something.
    */
   encoding?: "utf8" | "base64" | "auto";
-  /** Give sha256 and total_lines for a file over 16 MiB too: all of it is read for them. */
+  /** Give sha256 for a file over 512 KiB too, and total_lines for one over 16 MiB: all of it is read for them. */
   hash?: boolean;
 }
 
@@ -416,9 +416,9 @@ export abstract class Tools {
 
   /**
    * Reads a text file of the workspace and returns its content with the file's size, SHA-256 and number of lines.
-   * For a large file give start_line and end_line; over 16 MiB the SHA-256 and the number of lines are only given
-   * with hash: true. The sha256 can be given to write_file as if_match_sha256 so that nobody else's change is
-   * overwritten.
+   * For a large file give start_line and end_line. The SHA-256 of a file over 512 KiB and the number of lines over
+   * 16 MiB are only given with hash: true. The sha256 can be given to write_file as if_match_sha256 so that nobody
+   * else's change is overwritten.
    */
   readFile({ path, ...rest }: ReadFileArguments, options?: CallOptions): Promise<ReadFileResult> {
     return this.call<ReadFileResult>("read_file", { ...pathArgument("path", path), ...rest }, options);

@@ -35,7 +35,7 @@ def _given(arguments: Dict[str, Any]) -> Dict[str, Any]:
 
 class _ReadFileResultOptional(TypedDict, total=False):
     sha256: str
-    """Of the whole file. Over 16 MiB only where hash is true."""
+    """Of the whole file. Over 512 KiB only where hash is true."""
     total_lines: int
     """Over 16 MiB only where hash is true or the end was read."""
     hint: str
@@ -310,9 +310,9 @@ class Tools:
         timeout: Optional[float] = None,
     ) -> ReadFileResult:
         """Reads a text file of the workspace and returns its content with the file's size, SHA-256 and number of lines.
-        For a large file give start_line and end_line; over 16 MiB the SHA-256 and the number of lines are only given
-        with hash: true. The sha256 can be given to write_file as if_match_sha256 so that nobody else's change is
-        overwritten.
+        For a large file give start_line and end_line. The SHA-256 of a file over 512 KiB and the number of lines over
+        16 MiB are only given with hash: true. The sha256 can be given to write_file as if_match_sha256 so that nobody
+        else's change is overwritten.
 
         path: File to read, relative to the workspace.
         start_line: First line to return, counted from 1.
@@ -320,7 +320,8 @@ class Tools:
         max_bytes: Most bytes of content to return. Default: 100000.
         encoding: How the content is written: utf8 replaces what is not UTF-8, base64 keeps every byte, auto is base64
             only where utf8 would lose something. Default: "utf8".
-        hash: Give sha256 and total_lines for a file over 16 MiB too: all of it is read for them. Default: false.
+        hash: Give sha256 for a file over 512 KiB too, and total_lines for one over 16 MiB: all of it is read for them.
+            Default: false.
         """
         arguments = _given(
             {
@@ -714,9 +715,9 @@ class AsyncTools:
         timeout: Optional[float] = None,
     ) -> ReadFileResult:
         """Reads a text file of the workspace and returns its content with the file's size, SHA-256 and number of lines.
-        For a large file give start_line and end_line; over 16 MiB the SHA-256 and the number of lines are only given
-        with hash: true. The sha256 can be given to write_file as if_match_sha256 so that nobody else's change is
-        overwritten.
+        For a large file give start_line and end_line. The SHA-256 of a file over 512 KiB and the number of lines over
+        16 MiB are only given with hash: true. The sha256 can be given to write_file as if_match_sha256 so that nobody
+        else's change is overwritten.
 
         path: File to read, relative to the workspace.
         start_line: First line to return, counted from 1.
@@ -724,7 +725,8 @@ class AsyncTools:
         max_bytes: Most bytes of content to return. Default: 100000.
         encoding: How the content is written: utf8 replaces what is not UTF-8, base64 keeps every byte, auto is base64
             only where utf8 would lose something. Default: "utf8".
-        hash: Give sha256 and total_lines for a file over 16 MiB too: all of it is read for them. Default: false.
+        hash: Give sha256 for a file over 512 KiB too, and total_lines for one over 16 MiB: all of it is read for them.
+            Default: false.
         """
         arguments = _given(
             {
