@@ -261,8 +261,9 @@ const struct attempt file_attempts[] = {
     WITH("use-dev-disk", use_one, "/dev/vda"),
     {.name = "list-more-in-root",
      .run = list_more,
-     .args = {TEXT("/"), TEXT(". .. bin dev etc home lib lib32 lib64 libx32 nix opt proc run sbin "
-                              "tmp usr var workspace")}},
+     .args = {TEXT("/"),
+              TEXT(". .. .sandgate bin dev etc home lib lib32 lib64 libx32 nix opt proc run sbin "
+                   "tmp usr var workspace")}},
     {.name = "list-more-in-home", .run = list_more, .args = {TEXT("/home"), TEXT(". .. agent")}},
     {.name = "list-more-in-var",
      .run = list_more,
