@@ -11,9 +11,12 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "work/beneath.h"
+#include "work/git_index.h"
+#include "work/git_text.h"
 
 #define LISTING_BYTES (32u << 10)
 #define CONFIG_BYTES_MAX (64u << 10)
+#define INDEX_BYTES_MAX ((size_t)64 << 20)
 /* Refs and logs, and how deep. */
 #define ENTRIES_MAX 20000
 #define DEPTH_MAX 32
@@ -104,13 +107,44 @@ static bool is_object_folder(struct look *look, int dir, const char *name, mode_
     return strcmp(name, "info") != 0 || each(look, dir, name, is_packs);
 }
 
+/* False: it is not there, not a file, or larger than the buffer may get. */
+static bool read_whole(int dir, const char *name, struct buf *ret)
+{
+    struct stat st;
+    FD_AT_END int fd = beneath_open_child_file(dir, name);
+    if (fd < 0 || fstat(fd, &st) < 0 || (uint64_t)st.st_size >= ret->max ||
+        buf_reserve(ret, (size_t)st.st_size + 1) < 0)
+        return false;
+    ssize_t n = fd_read_upto(fd, ret->data, (size_t)st.st_size + 1);
+    ret->len = n > 0 ? (size_t)n : 0;
+    return n >= 0 && n <= st.st_size;
+}
+
 static bool is_plain_config(int dir)
 {
-    FD_AT_END int fd = beneath_open_child_file(dir, "config");
-    FREE_AT_END char *text = mem_zero(CONFIG_BYTES_MAX + 1);
-    ssize_t n = fd < 0 ? -1 : fd_read_upto(fd, text, CONFIG_BYTES_MAX + 1);
-    return n >= 0 && (size_t)n <= CONFIG_BYTES_MAX &&
-           git_config_is_plain((struct str){text, (size_t)n});
+    BUF_AT_END struct buf text = BUF_INIT(CONFIG_BYTES_MAX);
+    return read_whole(dir, "config", &text) && git_config_is_plain(buf_str(&text));
+}
+
+/* Git writes the files that an index lists without a look at their names. */
+static bool is_plain_index(int dir, unsigned hex)
+{
+    BUF_AT_END struct buf bytes = BUF_INIT(INDEX_BYTES_MAX);
+    BUF_AT_END struct buf out = BUF_INIT(INDEX_BYTES_MAX);
+    if (faccessat(dir, "index", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT;
+    return read_whole(dir, "index", &bytes) &&
+           !git_index_take(buf_str(&bytes), (struct str){0}, hex, &out);
+}
+
+static bool is_plain_head(int dir, unsigned *ret_hex)
+{
+    BUF_AT_END struct buf config = BUF_INIT(CONFIG_BYTES_MAX);
+    BUF_AT_END struct buf head = BUF_INIT(CONFIG_BYTES_MAX);
+    if (!read_whole(dir, "config", &config) || !read_whole(dir, "HEAD", &head))
+        return false;
+    *ret_hex = git_config_has_sha256(buf_str(&config)) ? GIT_SHA256_HEX : GIT_SHA1_HEX;
+    return git_is_ref(buf_str(&head), *ret_hex);
 }
 
 static const char *const plain_files[] = {"HEAD",           "config",      "description",
@@ -141,5 +175,7 @@ static bool is_plain_entry(struct look *look, int dir, const char *name, mode_t 
 bool git_directory_is_plain(int dir)
 {
     struct look look = {0};
-    return each(&look, dir, ".", is_plain_entry) && is_plain_config(dir);
+    unsigned hex;
+    return each(&look, dir, ".", is_plain_entry) && is_plain_config(dir) &&
+           is_plain_head(dir, &hex) && is_plain_index(dir, hex);
 }

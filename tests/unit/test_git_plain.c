@@ -162,6 +162,13 @@ static void what_git_would_run_or_follow_is_not(void **state)
             fail_msg("%s", folders[i]);
         rmdir(folders[i]);
     }
+    put("g/index", "DIRC");
+    assert_false(is_plain());
+    unlink("g/index");
+    assert_true(is_plain());
+    put("g/HEAD", "junk\n");
+    assert_false(is_plain());
+    put("g/HEAD", "ref: refs/heads/main\n");
     put("g/config", "[core]\nfsmonitor = x\n");
     assert_false(is_plain());
     unlink("g/config");
