@@ -112,18 +112,26 @@ static int make_store(int stores, const char *id, const struct cell_spec *spec)
     return geteuid() == 0 ? fchown(fd, spec->uid, spec->gid) : 0;
 }
 
+static int unusable(const struct session_options *o, struct err *err)
+{
+    return err_set(err, ERR_INTERNAL,
+                   "the folder `" STORES
+                   "` in the state folder %s cannot be opened (%s), so nothing "
+                   "runs: check the permissions of the folder",
+                   o->state, strerror(errno));
+}
+
 /* Where the cell keeps what it has to remember of this workspace. */
 static int add_store(const struct session_options *o, struct cell_spec *spec, struct err *err)
 {
     char id[STORE_ID_MAX + 1];
     store_id(spec, id);
     if (mkdirat(o->state_fd, STORES, 0700) < 0 && errno != EEXIST)
-        return err_set(err, ERR_INTERNAL, "making %s/" STORES ": %s", o->state, strerror(errno));
+        return unusable(o, err);
     FD_AT_END int stores = openat(o->state_fd, STORES,
                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (stores < 0 || make_store(stores, id, spec) < 0)
-        return err_set(err, ERR_INTERNAL, "making %s/" STORES "/%s: %s", o->state, id,
-                       strerror(errno));
+        return unusable(o, err);
     FREE_AT_END char *path = mem_format("%s/" STORES "/%s", o->state, id);
     return spec_add_store(spec, path, err);
 }
