@@ -114,7 +114,6 @@ static const struct forbidden forbidden[] = {
     {"settimeofday", SYS_settimeofday, {P(page), 0}},
     {"shmget", SYS_shmget, {1, 4096, 01666}},
     {"msgget", SYS_msgget, {1, 01666}},
-    {"inotify_init1", SYS_inotify_init1, {0}},
     {"fanotify_init", SYS_fanotify_init, {0}},
     {"mmap-executable", SYS_mmap, {0, 4096, EXEC_PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0}},
     {"mprotect-executable", SYS_mprotect, {P(page), sizeof page, EXEC_PAGE}},
