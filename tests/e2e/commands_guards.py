@@ -92,18 +92,19 @@ def counted(form):
 
 
 def created(form):
-    """protected files that were not there: made, and told"""
+    """protected files that were not there, below the root: made, and told"""
     place = Place(form, "created")
+    made = place.workspace / "d" / ".envrc"
     with place.gate() as gate:
-        value = bash(gate, "echo x > .envrc; mkdir .vscode; echo {} > .vscode/tasks.json")
+        value = bash(gate, "mkdir -p d/.vscode; echo x > d/.envrc; echo {} > d/.vscode/tasks.json")
         found = {v["call"] for v in value["violations"]}
-        check("created:.envrc" in found and any(name.startswith("created:.vscode") for name in found), value)
-        check((place.workspace / ".envrc").read_text() == "x\n", "it is there")
-        value = bash(gate, "cat .envrc")
+        check(found == {"created:d/.envrc", "created:d/.vscode"}, value)
+        check(made.read_text() == "x\n", "it is there")
+        value = bash(gate, "cat d/.envrc")
         check(value["stdout"] == "x\n" and value["violations"] == [], f"told once: {value}")
-        bash(gate, "echo y >> .envrc", code=1)
-        bash(gate, "rm .envrc", code=1)
-        check((place.workspace / ".envrc").read_text() == "x\n", "from then on it is protected")
+        bash(gate, "echo y >> d/.envrc", code=1)
+        bash(gate, "rm d/.envrc", code=1)
+        check(made.read_text() == "x\n", "from then on it is protected")
 
 
 CHANGES = [
