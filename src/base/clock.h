@@ -24,6 +24,14 @@ static inline int64_t clock_unix_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+/* Unix time by the clock that file systems take their times from: no file that is made later has an earlier one. */
+static inline int64_t clock_file_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME_COARSE, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
 /* RFC 3339 in UTC with milliseconds, `2024-05-01T12:00:00.123Z`. */
 void clock_format_utc(int64_t unix_ms, char out[CLOCK_TEXT_MAX]);
 /* The same read back; seconds, their fraction and the time may be missing, and a space may stand for the T. */

@@ -72,6 +72,7 @@ struct command {
     size_t n_violations;
     unsigned git_tries;              /* times that its layers could not be made */
     int64_t git_refused;             /* git directories of which nothing was taken over */
+    int64_t began_ns;                /* clock_file_ns */
     int64_t guards_since[ROOTS_MAX]; /* of each root: the list of guarded files it started with */
     char output_id[SPILL_ID_MAX];    /* "": all of the output is in the streams */
     struct command_after after;

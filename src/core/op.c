@@ -272,6 +272,7 @@ static const struct arg quarantine_request[] = {
      .offset = offsetof(struct op_quarantine_request, store),
      .max = ROOTS_MAX - 1},
     FLAG(git, struct op_quarantine_request),
+    COUNT(since_ns, struct op_quarantine_request),
 };
 static const struct arg quarantine_reply[] = {
     {.name = "outcome",

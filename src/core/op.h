@@ -312,9 +312,9 @@ struct op_preview_reply {
 
 /* Takes what a command has made out of the project, where programs of the user would obey it (work/quarantine.c). */
 enum quarantine_outcome {
-    QUARANTINE_LEFT,    /* nothing looks for it there by itself */
-    QUARANTINE_MOVED,   /* into the store */
-    QUARANTINE_RENAMED, /* in its folder: it does not fit into the store */
+    QUARANTINE_LEFT,  /* nothing looks for it there by itself */
+    QUARANTINE_MOVED, /* into the store */
+    QUARANTINE_RENAMED, /* in its folder: not all of it is the command's, or it does not fit into the store */
 };
 extern const char *const quarantine_outcome_names[];
 
@@ -322,8 +322,9 @@ struct op_quarantine_request {
     int64_t root;
     struct str path;
     struct str tag;
-    int64_t store; /* the root that is the store */
-    bool git;      /* it is a git directory, or leads to one */
+    int64_t store;    /* the root that is the store */
+    bool git;         /* it is a git directory, or leads to one */
+    int64_t since_ns; /* when the command began: clock_file_ns */
 };
 
 struct op_quarantine_reply {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "front/forward.h"
 #include "front/forward_path.h"
 #include "front/front.h"
@@ -39,13 +40,22 @@ struct guest {
     uint64_t answering; /* the line whose answer comes next; 0: none */
     bool goodbye;       /* the owner ends by itself */
     bool down_over;
+    bool failed; /* something that was told on standard error */
 };
+
+static void fail(struct guest *g, const char *what)
+{
+    log_error("%s: %s", what, strerror(errno));
+    g->failed = true;
+}
 
 static void read_up(struct guest *g)
 {
     ssize_t n = read(STDIN_FILENO, g->up, sizeof g->up);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
+    if (n < 0)
+        fail(g, "reading calls");
     g->up_at = 0;
     g->up_n = n > 0 ? (size_t)n : 0;
     guest_calls_take(&g->calls, (struct str){g->up, g->up_n});
@@ -133,8 +143,14 @@ static bool relay(struct guest *g)
         bool out_full = g->out.len > 0;
         if (g->down_over && !out_full)
             return true;
-        if (g->up_over && !up_full && !shut)
-            shut = shutdown(g->sock, SHUT_WR) == 0 || true; /* answers may still come */
+        if (g->up_over && !up_full && !shut) {
+            shut = true; /* answers may still come */
+            if (shutdown(g->sock, SHUT_WR) < 0 && errno != ENOTCONN) {
+                fail(g, "telling the session's owner that no more calls come");
+                g->down_over = true;
+                continue;
+            }
+        }
         struct pollfd fds[] = {
             {up_full || g->up_over || g->up_broken || g->down_over ? -1 : STDIN_FILENO, POLLIN, 0},
             {g->down_over ? -1 : g->sock,
@@ -188,7 +204,7 @@ int guest_relay(int sock, enum format_id format, const struct dialect *dialect, 
         read_rest(g);
         size_t cut = guest_calls_interrupt(&g->calls, g->sent, &g->out);
         bool written = fd_write_all(STDOUT_FILENO, g->out.data, g->out.len) == 0;
-        status = written && cut == 0 ? EXIT_OK : EXIT_TOOL_ERROR;
+        status = written && cut == 0 && !g->failed ? EXIT_OK : EXIT_TOOL_ERROR;
         *ret_again = written && !g->goodbye && !g->up_over;
     }
     guest_calls_done(&g->calls);

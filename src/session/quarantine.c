@@ -64,6 +64,7 @@ static void ask_worker(struct session *s, struct call *call, const struct op_lay
         .tag = {s->cell_tag, strlen(s->cell_tag)},
         .store = (int64_t)spec_store(&s->spec),
         .git = git,
+        .since_ns = call->command->began_ns,
     };
     session_send(s, own);
 }

@@ -110,6 +110,7 @@ void session_start(struct session *s, struct call *call)
             return;
         }
         scan_beside(s, call);
+        call->command->began_ns = clock_file_ns();
         /* In their order: those that could not begin are tried first. */
         if (!git_turn_take(s, call) && !delayed_behind(s->delayed, call))
             commands_start(s->commands, s->cell, call);

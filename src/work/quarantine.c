@@ -17,7 +17,7 @@
 #include "work/work.h"
 
 #define FOLDER "quarantine"
-/* What is larger stays where it is, under a name that nobody obeys. */
+/* What is larger, or holds files that were there before, stays where it is, under a name that nobody obeys. */
 #define COPY_ENTRIES_MAX 20000
 #define COPY_BYTES_MAX ((int64_t)256 << 20)
 #define COPY_DEPTH_MAX 64
@@ -26,6 +26,7 @@
 
 struct copying {
     struct work *w;
+    int64_t since_ns; /* what is older was not made by the command */
     int64_t entries;
     int64_t bytes;
 };
@@ -99,23 +100,32 @@ static int copy_folder(struct copying *c, int from, const char *name, int to, co
     return r;
 }
 
+/* A command can move what is the user's into a folder of its making. A time of birth cannot be set. */
+static bool is_older(const struct statx *st, int64_t since_ns)
+{
+    return st->stx_mask & STATX_BTIME && st->stx_btime.tv_sec != 0 &&
+           st->stx_btime.tv_sec * 1000000000 + st->stx_btime.tv_nsec < since_ns;
+}
+
 /* Sockets, FIFOs and devices hold nothing. */
 static int copy_entry(struct copying *c, int from, const char *name, int to, const char *as,
                       int depth)
 {
-    struct stat st;
+    struct statx st;
     struct err err;
     if (++c->entries > COPY_ENTRIES_MAX || depth > COPY_DEPTH_MAX)
         return -EFBIG;
     if (work_check_cancel(c->w, &err) < 0)
         return -ECANCELED;
-    if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (statx(from, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE | STATX_BTIME, &st) < 0)
         return -errno;
-    if (S_ISDIR(st.st_mode))
+    if (is_older(&st, c->since_ns))
+        return -ESTALE;
+    if (S_ISDIR(st.stx_mode))
         return copy_folder(c, from, name, to, as, depth);
-    if (S_ISLNK(st.st_mode))
+    if (S_ISLNK(st.stx_mode))
         return copy_link(from, name, to, as);
-    return S_ISREG(st.st_mode) ? copy_file(c, from, name, to, as) : 0;
+    return S_ISREG(st.stx_mode) ? copy_file(c, from, name, to, as) : 0;
 }
 
 /* A folder of its own in the store for each, so that names never meet. */
@@ -135,13 +145,13 @@ static int open_shelter(const struct beneath_root *store, struct str tag, int *r
     return *ret_fd < 0 ? -errno : 0;
 }
 
-static int move_out(struct work *w, const struct beneath_root *store, struct str tag,
-                    const struct beneath_place *place)
+static int move_out(struct work *w, const struct beneath_root *store,
+                    const struct op_quarantine_request *q, const struct beneath_place *place)
 {
     FD_AT_END int shelter = -1;
-    struct copying c = {.w = w};
+    struct copying c = {.w = w, .since_ns = q->since_ns};
     int64_t removed = 0;
-    int r = open_shelter(store, tag, &shelter);
+    int r = open_shelter(store, q->tag, &shelter);
     if (r == 0)
         r = copy_entry(&c, place->dir, place->name, shelter, place->name, 0);
     return r < 0 ? r : work_remove_tree(w, place->dir, place->name, &removed);
@@ -260,9 +270,9 @@ int work_quarantine(struct work *w, const union op_request *request, struct str 
     if (r == 1)
         return 0;
     if (r == 0)
-        r = move_out(w, &into, q->tag, &place);
+        r = move_out(w, &into, q, &place);
     ret->outcome = QUARANTINE_MOVED;
-    if (r == -EFBIG || r == -ENOSPC || r == -EDQUOT) {
+    if (r == -ESTALE || r == -EFBIG || r == -ENOSPC || r == -EDQUOT) {
         r = rename_aside(&place);
         ret->outcome = QUARANTINE_RENAMED;
     }

@@ -177,20 +177,21 @@ def created(form):
     place = Guarded(form, "created")
     with place.gate() as gate:
         for line, paths in (
-            ("mkdir -p new/.git/hooks; echo x > new/.git/hooks/post-commit", ["new/.git"]),
-            ("mkdir -p b/objects b/refs b/hooks; echo x > b/HEAD", ["b"]),
-            ("echo x > .envrc", [".envrc"]),
-            ("mkdir w; echo 'gitdir: ../m' > w/.git; mkdir m", ["m", "w/.git"]),
-            ("mv sub moved; mkdir -p sub/.git; echo x > sub/.git/config", ["sub/.git"]),
+            ("git init -q new", ["created:new/.git"]),
+            ("git init -q --bare b", ["created:b"]),
+            ("mkdir d; echo x > d/.envrc", ["created:d/.envrc"]),
+            ("mkdir e; echo x > e/.envrc; git init -q e", ["created:e/.git", "quarantined:e/.envrc"]),
+            ("mkdir -p f/.git/hooks; echo x > f/.git/hooks/post-commit", ["quarantined:f/.git"]),
+            ("mkdir w; echo 'gitdir: ../m' > w/.git; mkdir m", ["created:m", "quarantined:w/.git"]),
             ("mv new newer; mkdir y; touch y/z", []),
             ("echo x > y/.env", []),
             ("exit 1", []),
-            ("mkdir -p k/.git; kill -9 $$", ["k/.git"]),
+            ("git init -q k; kill -9 $$", ["created:k/.git"]),
         ):
             value = gate.call("run_command", command=line)["result"]
             found = sorted(v["call"] for v in value["violations"])
-            check(found == [f"created:{path}" for path in paths], f"{line}: {value}")
-        for line in ("echo x >> newer/.git/hooks/post-commit", "touch b/config", "echo x > .envrc", "touch m/x"):
+            check(found == sorted(paths), f"{line}: {value}")
+        for line in ("echo x >> newer/.git/config", "touch b/config", "echo x > d/.envrc", "touch k/.git/x"):
             check(place.tell(gate, line)["exit_code"] != 0, line)
 
 
@@ -232,9 +233,9 @@ def own_repository(form):
     with place.gate() as gate:
         bash(gate, "true")
         # Longer than scans beside it take.
-        line = "mkdir -p n/.git/hooks; touch .envrc; for i in 1 2 3 4 5 6 7 8; do sleep 0.1; touch n/.git/$i .envrc || exit 1; done"
+        line = "git init -q n; mkdir d; for i in 1 2 3 4 5 6 7 8; do sleep 0.1; touch n/.git/index d/.envrc || exit 1; rm n/.git/index; done"
         value = bash(gate, line)
-        check(sorted(v["call"] for v in value["violations"]) == ["created:.envrc", "created:n/.git"], value)
+        check(sorted(v["call"] for v in value["violations"]) == ["created:d/.envrc", "created:n/.git"], value)
         check(place.tell(gate, "touch n/.git/9")["exit_code"] != 0, "the next one cannot")
 
 
