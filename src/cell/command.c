@@ -379,7 +379,7 @@ static int wait_for_order(struct init *init)
     while (frame_receive_fds(SOCKET_FD, buffer, &frame, &init->fds) == 1) {
         if (frame.type == FRAME_RUN)
             return obey(init, &frame);
-        if (frame.type != FRAME_GUARDS || init->locked ||
+        if (frame.type != FRAME_GUARDS || init->locked || init->fds.lost ||
             guards_take(init->guards, &frame, init->fds.n ? init->fds.fd[0] : -1) < 0)
             return 1;
         frame_fds_close(&init->fds);

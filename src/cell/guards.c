@@ -212,7 +212,7 @@ static int guard_one(int root, const struct op_guarded *entry, struct err *err)
 
 /* 1: some are not there any more. */
 static int mount_all(const struct cell_spec *spec, const struct guards *guards, uint32_t lists,
-                     struct err *err)
+                     bool layered, struct err *err)
 {
     int missing = 0;
     for (size_t i = 0; i < spec->n_roots; i++) {
@@ -224,7 +224,8 @@ static int mount_all(const struct cell_spec *spec, const struct guards *guards, 
         if (root < 0)
             return failed(err, spec->roots[i].inside);
         for (uint32_t k = 0; op_guarded_next(&rest, &entry) > 0; k++) {
-            bool left_alone = keeps_content(entry.kind) && guards->added[i][k] > lists;
+            bool left_alone = (keeps_content(entry.kind) && guards->added[i][k] > lists) ||
+                              (layered && entry.kind == GUARDED_GIT);
             int r = left_alone ? 0 : guard_one(root, &entry, err);
             if (r < 0)
                 return -1;
@@ -236,7 +237,7 @@ static int mount_all(const struct cell_spec *spec, const struct guards *guards, 
 
 int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err)
 {
-    return mount_all(spec, guards, UINT32_MAX, err);
+    return mount_all(spec, guards, UINT32_MAX, false, err);
 }
 
 int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
@@ -249,7 +250,7 @@ int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
         return child < 0 ? -errno : 0;
     struct err err;
     if (setns(running->mounts, CLONE_NEWNS) < 0 ||
-        mount_all(spec, guards, running->lists, &err) < 0)
+        mount_all(spec, guards, running->lists, running->layered, &err) < 0)
         syscall(SYS_pidfd_send_signal, there, SIGKILL, NULL, 0);
     _exit(0);
 }

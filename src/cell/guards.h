@@ -34,6 +34,7 @@ struct guards_running {
     pid_t pid;
     int mounts;     /* its mount namespace */
     uint32_t lists; /* guards.lists when it started */
+    bool layered;   /* its git directories are layers */
 };
 /* The same in its mount namespace, by a child of this process that nobody has to wait for. What would be protected and
  * appeared since it started is left alone: it may be making a repository just now. Where it fails, the command is

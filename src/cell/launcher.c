@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -27,6 +25,7 @@
 #include "cell/handover.h"
 #include "cell/identity.h"
 #include "cell/lock.h"
+#include "cell/loopback.h"
 #include "cell/mounts.h"
 #include "cell/report.h"
 
@@ -98,7 +97,9 @@ struct first {
     pid_t pid;
     int socket;
     int mounts;     /* its mount namespace; -1: not asked for yet */
+    bool heard;     /* of its mount namespace, or that it cannot be had */
     uint32_t lists; /* of guards, that were known when it started */
+    bool layered;   /* its git directories are layers */
 };
 
 struct watched {
@@ -117,6 +118,7 @@ struct watched {
     struct frame_fds groups;
     bool has_groups;
     struct layers layers; /* of the command that comes next; none: it writes to no git directory */
+    uint64_t layers_of;   /* the token of the command that they are for; 0: there are none */
 };
 
 static struct first *find_first(struct watched *w, uint64_t token)
@@ -195,8 +197,14 @@ static int mounts_of(struct first *first)
     static char buffer[FRAME_BYTES_MAX];
     FRAME_FDS_AT_END struct frame_fds fds = {0};
     struct frame frame;
-    if (first->mounts < 0 && frame_receive_fds(first->socket, buffer, &frame, &fds) == 1 && fds.n)
+    if (first->heard)
+        return first->mounts;
+    /* A second message would be waited for in vain. */
+    first->heard = true;
+    if (frame_receive_fds(first->socket, buffer, &frame, &fds) == 1 && fds.n)
         first->mounts = TAKE_FD(fds.fd[0]);
+    else
+        kill(first->pid, SIGKILL); /* what it does could not be covered */
     return first->mounts;
 }
 
@@ -207,7 +215,7 @@ static void cover_running(struct watched *w)
         struct first *first = &w->firsts[i];
         if (!first->token || mounts_of(first) < 0)
             continue;
-        struct guards_running running = {first->pid, first->mounts, first->lists};
+        struct guards_running running = {first->pid, first->mounts, first->lists, first->layered};
         if (guards_mount_in(w->spec, &w->guards, &running) < 0)
             kill(first->pid, SIGKILL);
     }
@@ -231,12 +239,23 @@ static void cover_again(struct watched *w)
     replace_spare(w);
 }
 
+static void drop_layers(struct watched *w)
+{
+    layers_clear(&w->layers);
+    w->layers_of = 0;
+}
+
 /* Groups that are not there were lost on the way, as the order's own descriptors may be. */
 static void start_command(struct watched *w, const struct frame *frame, const struct frame_fds *fds)
 {
     if (w->missing || guards_heard(w->listening)) {
         w->unmounted = true;
         cover_again(w);
+    }
+    /* Layers of a command that was never ordered are not this one's. */
+    if (w->layers_of && w->layers_of != frame->token) {
+        discard_spare(w);
+        drop_layers(w);
     }
     bool lost = fds->lost || !w->has_groups;
     int r = lost ? -EMFILE : find_spare(w) ? 0 : make_spare(w);
@@ -247,12 +266,14 @@ static void start_command(struct watched *w, const struct frame *frame, const st
         struct err err;
         err_set(&err, ERR_INTERNAL, "starting a command: %s", strerror(-r));
         report_send(FRAME_ENDED, frame->token, err.message, err_is_shortage(-r));
+        drop_layers(w);
         return;
     }
     first->token = frame->token;
     first->lists = w->guards.lists;
+    first->layered = layers_any(&w->layers);
     w->spare = 0;
-    layers_clear(&w->layers);
+    drop_layers(w);
     frame_fds_close(&w->groups);
     w->has_groups = false;
 }
@@ -262,14 +283,17 @@ static void take_layers(struct watched *w, const struct frame *frame)
 {
     discard_spare(w);
     layers_set(&w->layers, frame);
+    w->layers_of = frame->token;
 }
 
 /* A spare that is not locked yet takes the list itself, and locks itself when it has all. */
-static void take_guards(struct watched *w, const struct frame *frame, const struct frame_fds *fds)
+static int take_guards(struct watched *w, const struct frame *frame, const struct frame_fds *fds)
 {
-    int r = guards_take(&w->guards, frame, fds->n ? fds->fd[0] : -1);
-    if (r > 0)
-        return;
+    /* A list that was lost on the way is not an empty one. The gate tells a new cell everything. */
+    int r = fds->lost ? -1 : guards_take(&w->guards, frame, fds->n ? fds->fd[0] : -1);
+    /* The same list again, where a file was not there to be covered: it may be now. */
+    if (r < 0 || (r > 0 && !w->missing))
+        return r;
     w->unmounted = true;
     struct first *spare = find_spare(w);
     bool told = spare && !w->spare_locked && frame_send_fds(spare->socket, frame, fds) == 0;
@@ -279,9 +303,10 @@ static void take_guards(struct watched *w, const struct frame *frame, const stru
     cover(w);
     if (!told)
         replace_spare(w);
+    return 0;
 }
 
-/* 0: the gate is gone. */
+/* 0: the gate is gone, or this cell cannot go on. */
 static int take_order(struct watched *w)
 {
     static char buffer[FRAME_BYTES_MAX];
@@ -297,8 +322,8 @@ static int take_order(struct watched *w)
         take_groups(w, &fds);
     else if (frame.type == FRAME_RUN && frame.token && !first)
         start_command(w, &frame, &fds);
-    else if (frame.type == FRAME_GUARDS && frame.token)
-        take_guards(w, &frame, &fds);
+    else if (frame.type == FRAME_GUARDS && frame.token && take_guards(w, &frame, &fds) < 0)
+        return 0;
     else if (frame.type == FRAME_LAYERS)
         take_layers(w, &frame);
     else if (frame.type == FRAME_STOP && first)
@@ -358,17 +383,6 @@ static int watch(struct watched *w)
     }
 }
 
-/* A network namespace begins with a loopback that is down. */
-static int raise_loopback(struct err *err)
-{
-    FD_AT_END int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
-    if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
-        return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE),
-                       "raising the loopback: %s", strerror(errno));
-    return 0;
-}
-
 /* The worker has nothing to do with what is mounted for commands. */
 static int prepare_for_commands(struct mounting *mounting, struct err *err)
 {
@@ -377,7 +391,7 @@ static int prepare_for_commands(struct mounting *mounting, struct err *err)
                        strerror(errno));
     if (mounting_continue(mounting, err) < 0 || aliases_cover(mounting->spec, err) < 0)
         return -1;
-    return raise_loopback(err);
+    return loopback_raise(err);
 }
 
 static pid_t start_worker(const struct cell_spec *spec, int shelf_fd, struct mounting *mounting,

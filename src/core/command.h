@@ -34,8 +34,12 @@ struct command_after {
     size_t step;
     struct buf fresh;     /* packed layers: what it made that is protected */
     struct buf fresh_git; /* the same: git directories */
-    size_t seen_to;       /* of both, by the step that takes them out of the project */
-    bool moved;           /* some were */
+    size_t seen_to;       /* of all three, by the step that takes them out of the project */
+    struct buf closed;    /* the same: folders that cannot be looked into */
+    size_t first_look;    /* the step that looks for them */
+    unsigned rounds;      /* times that it was taken again */
+    bool again;           /* it is to be */
+    bool scan_failed;     /* of one root at least */
     unsigned scans;       /* on their way */
     bool failed;          /* with `err` */
     struct err err;
@@ -72,6 +76,7 @@ struct command {
     size_t n_violations;
     unsigned git_tries;              /* times that its layers could not be made */
     int64_t git_refused;             /* git directories of which nothing was taken over */
+    bool for_others;                 /* the next two are those of one before it, too */
     int64_t began_ns;                /* clock_file_ns */
     int64_t guards_since[ROOTS_MAX]; /* of each root: the list of guarded files it started with */
     char output_id[SPILL_ID_MAX];    /* "": all of the output is in the streams */
@@ -83,7 +88,7 @@ void command_free(struct command *command);
 /* -1: there are too many bytes of them for one call, or a NUL in one. */
 int command_add_arg(struct command *command, struct str arg);
 /* `kind` and `path` together name it; what is too long is cut, with a mark. Of too many the last is `more`, and counts
- * them. */
+ * them. One that is there already is not added again. */
 void command_add_violation(struct command *command, const char *kind, struct str path,
                            int64_t count);
 int command_add_env(struct command *command, struct str name, struct str value);

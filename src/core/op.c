@@ -6,7 +6,7 @@
 
 const char *const file_type_names[] = {"file", "directory", "symlink", "other", NULL};
 const char *const search_mode_names[] = {"lines", "files", "count", NULL};
-const char *const quarantine_outcome_names[] = {"left", "moved", "renamed", NULL};
+const char *const quarantine_outcome_names[] = {"left", "moved", "opened", "renamed", NULL};
 const char *const preview_of_names[] = {"write", "edit", "frontmatter", "delete", NULL};
 
 #define ROOT_AND_PATH(type_)                                                                       \
@@ -272,6 +272,7 @@ static const struct arg quarantine_request[] = {
      .offset = offsetof(struct op_quarantine_request, store),
      .max = ROOTS_MAX - 1},
     FLAG(git, struct op_quarantine_request),
+    FLAG(closed, struct op_quarantine_request),
     COUNT(since_ns, struct op_quarantine_request),
 };
 static const struct arg quarantine_reply[] = {

@@ -314,6 +314,7 @@ struct op_preview_reply {
 enum quarantine_outcome {
     QUARANTINE_LEFT,  /* nothing looks for it there by itself */
     QUARANTINE_MOVED, /* into the store */
+    QUARANTINE_OPENED, /* a folder that could not be looked into: what is in it is found by the next scan */
     QUARANTINE_RENAMED, /* in its folder: not all of it is the command's, or it does not fit into the store */
 };
 extern const char *const quarantine_outcome_names[];
@@ -324,6 +325,7 @@ struct op_quarantine_request {
     struct str tag;
     int64_t store;    /* the root that is the store */
     bool git;         /* it is a git directory, or leads to one */
+    bool closed;      /* it is a folder that cannot be looked into */
     int64_t since_ns; /* when the command began: clock_file_ns */
 };
 

@@ -153,7 +153,7 @@ static bool relay(struct guest *g)
         }
         struct pollfd fds[] = {
             {up_full || g->up_over || g->up_broken || g->down_over ? -1 : STDIN_FILENO, POLLIN, 0},
-            {g->down_over ? -1 : g->sock,
+            {g->down_over || (!up_full && out_full) ? -1 : g->sock,
              (short)((up_full ? POLLOUT : 0) | (out_full ? 0 : POLLIN)), 0},
             {out_full ? STDOUT_FILENO : -1, POLLOUT, 0},
         };

@@ -1,5 +1,6 @@
 #include "session/command_after.h"
 
+#include "base/clock.h"
 #include "core/command.h"
 #include "core/pipeline.h"
 #include "session/git_turn.h"
@@ -11,9 +12,11 @@ typedef bool (*after_step)(struct call *call);
 
 /* As many as a scan may find, with paths of an ordinary length. */
 #define FRESH_MAX ((size_t)16 << 20)
+/* What was written to git directories may be several gigabytes. */
+#define AFTER_NS 600000000000u
 
 static const after_step steps[] = {git_turn_after, scan_after_command, quarantine_after,
-                                   quarantine_scan, NULL};
+                                   quarantine_again, NULL};
 
 void command_after_go_on(struct call *call)
 {
@@ -29,9 +32,15 @@ void command_after_go_on(struct call *call)
 void command_after(struct call *call, const struct err *err)
 {
     struct command_after *after = &call->command->after;
-    *after = (struct command_after){
-        .failed = err != NULL, .fresh = BUF_INIT(FRESH_MAX), .fresh_git = BUF_INIT(FRESH_MAX)};
+    *after = (struct command_after){.failed = err != NULL,
+                                    .fresh = BUF_INIT(FRESH_MAX),
+                                    .fresh_git = BUF_INIT(FRESH_MAX),
+                                    .closed = BUF_INIT(FRESH_MAX)};
     if (err)
         after->err = *err;
+    /* The command has ended in its time; what follows is not cut off for being late. */
+    call->deadline_ns = UINT64_MAX;
+    if (call->kill_ns)
+        call->kill_ns = clock_mono_ns() + AFTER_NS;
     command_after_go_on(call);
 }

@@ -360,7 +360,7 @@ static int send_order(struct running *r, struct cell *cell, const struct frame_f
     r->call->command->watched = order.watch_memory || order.watch_processes;
     if (order_frame(&order, &head, &frame) < 0)
         return err_set(err, ERR_TOO_LARGE, "the command is too long for one call");
-    if (r->call->command->layers.len && git_turn_send(r->call->command, cell, err) < 0)
+    if (r->call->command->layers.len && git_turn_send(r->call->command, r->token, cell, err) < 0)
         return -1;
     frame.token = r->token;
     return cell_order(cell, &frame, away, err);

@@ -15,8 +15,6 @@
 #include "session/session_parts.h"
 
 #define FOUND_MAX ((size_t)1 << 20)
-/* What is taken over may be several gigabytes. */
-#define IMPORT_NS 600000000000u
 /* How often a command is begun whose git directories come and go at the same time. */
 #define TRIES_MAX 5
 
@@ -179,11 +177,12 @@ static void give_turn_back(struct session *s)
     turn->import = NULL;
     turn->cleaning = false;
     fd_closep(&turn->lock_fd);
-    struct call *next = turn->waiting;
-    if (!next)
-        return;
-    turn->waiting = next->wait_next;
-    session_go_on(s, next);
+    /* All of them: the first may not need it any more. Those that do wait again, in their order. */
+    struct call *next = TAKE_PTR(turn->waiting);
+    for (struct call *call; (call = next);) {
+        next = call->wait_next;
+        session_go_on(s, call);
+    }
 }
 
 static struct call *own_call(struct session *s, enum op_id op, void (*done)(struct call *),
@@ -284,7 +283,7 @@ bool git_turn_cancel(struct session *s, struct call *call)
     return true;
 }
 
-int git_turn_send(const struct command *command, struct cell *cell, struct err *err)
+int git_turn_send(const struct command *command, uint64_t token, struct cell *cell, struct err *err)
 {
     BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
     struct json_out j = {.out = &head};
@@ -293,8 +292,10 @@ int git_turn_send(const struct command *command, struct cell *cell, struct err *
     jo_close(&j, '}');
     if (command->layers.len > FRAME_BODY_MAX)
         return err_set(err, ERR_TOO_LARGE, "the paths of the git directories are too long");
-    struct frame frame = {
-        .type = FRAME_LAYERS, .head = buf_str(&head), .body = buf_str(&command->layers)};
+    struct frame frame = {.type = FRAME_LAYERS,
+                          .token = token,
+                          .head = buf_str(&head),
+                          .body = buf_str(&command->layers)};
     return cell_order(cell, &frame, NULL, err);
 }
 
@@ -353,10 +354,6 @@ bool git_turn_after(struct call *call)
         .fsync = config_bool(s->config, "files.fsync"),
     };
     own->request_body = buf_str(&command->layers);
-    /* The command has ended in its time; this is not counted. */
-    call->deadline_ns = UINT64_MAX;
-    if (call->kill_ns)
-        call->kill_ns = clock_mono_ns() + IMPORT_NS;
     session_send(s, own);
     return true;
 }

@@ -33,7 +33,8 @@ bool git_turn_after(struct call *call);
 /* True: it waited for its turn, and is finished; or its import was asked to stop. */
 bool git_turn_cancel(struct session *s, struct call *call);
 
-/* Tells the launcher which layers the next command has. */
-int git_turn_send(const struct command *command, struct cell *cell, struct err *err);
+/* Tells the launcher which layers the command with this token has. */
+int git_turn_send(const struct command *command, uint64_t token, struct cell *cell,
+                  struct err *err);
 
 #endif

@@ -10,25 +10,36 @@
 #include "session/scan.h"
 #include "session/session_parts.h"
 
+/* Folders in one another that cannot be looked into, repositories in what was a repository. */
+#define ROUNDS_MAX 64
+
+enum fresh_kind { FRESH_FILES, FRESH_GIT, FRESH_CLOSED };
+
 /* The next of what was found; false: there is no more. */
-static bool next_fresh(struct command_after *after, struct op_layer *ret, bool *ret_git)
+static bool next_fresh(struct command_after *after, struct op_layer *ret, enum fresh_kind *ret_kind)
 {
-    size_t files = after->fresh.len;
-    *ret_git = after->seen_to >= files;
-    struct str rest = buf_str(*ret_git ? &after->fresh_git : &after->fresh);
-    size_t at = *ret_git ? after->seen_to - files : after->seen_to;
-    rest = (struct str){rest.p + at, rest.n - at};
-    size_t before = rest.n;
-    if (op_layer_next(&rest, ret) <= 0)
-        return false;
-    after->seen_to += before - rest.n;
-    return true;
+    const struct buf *lists[] = {&after->fresh, &after->fresh_git, &after->closed};
+    size_t at = after->seen_to;
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        if (at >= lists[i]->len) {
+            at -= lists[i]->len;
+            continue;
+        }
+        struct str rest = {lists[i]->data + at, lists[i]->len - at};
+        size_t before = rest.n;
+        if (op_layer_next(&rest, ret) <= 0)
+            return false;
+        after->seen_to += before - rest.n;
+        *ret_kind = (enum fresh_kind)i;
+        return true;
+    }
+    return false;
 }
 
 /* The user is told where it went: an answer has no room for that, and its reader no access. */
 static void tell(const struct session *s, const struct call *own)
 {
-    static const char *const kinds[] = {"created:", "quarantined:", "quarantined:"};
+    static const char *const kinds[] = {"created:", "quarantined:", "opened:", "quarantined:"};
     struct call *call = own->front;
     enum quarantine_outcome outcome = (enum quarantine_outcome)own->reply.quarantine.outcome;
     struct str path = call_path_text(own);
@@ -45,14 +56,15 @@ static void tell(const struct session *s, const struct call *own)
 static void moved(struct call *own)
 {
     struct call *call = own->front;
-    call->command->after.moved |= !own->failed && own->reply.quarantine.outcome != QUARANTINE_LEFT;
+    call->command->after.again |= !own->failed && own->reply.quarantine.outcome != QUARANTINE_LEFT;
     tell((const struct session *)own->workplace, own);
     call_free(own);
     if (!quarantine_after(call))
         command_after_go_on(call);
 }
 
-static void ask_worker(struct session *s, struct call *call, const struct op_layer *fresh, bool git)
+static void ask_worker(struct session *s, struct call *call, const struct op_layer *fresh,
+                       enum fresh_kind kind)
 {
     FREE_AT_END char *path = mem_copy(fresh->path.p, fresh->path.n);
     struct call *own = session_own_call(s, OP_QUARANTINE, (size_t)fresh->root, path, moved);
@@ -63,30 +75,40 @@ static void ask_worker(struct session *s, struct call *call, const struct op_lay
         .path = call_path_text(own),
         .tag = {s->cell_tag, strlen(s->cell_tag)},
         .store = (int64_t)spec_store(&s->spec),
-        .git = git,
+        .git = kind == FRESH_GIT,
+        .closed = kind == FRESH_CLOSED,
         .since_ns = call->command->began_ns,
     };
     session_send(s, own);
 }
 
-bool quarantine_scan(struct call *call)
+bool quarantine_again(struct call *call)
 {
-    return call->command->after.moved && scan_after_command(call);
+    struct command_after *after = &call->command->after;
+    if (!after->again || !after->first_look || ++after->rounds == ROUNDS_MAX)
+        return false;
+    after->again = false;
+    after->step = after->first_look;
+    after->seen_to = 0;
+    buf_reset(&after->fresh, 0);
+    buf_reset(&after->fresh_git, 0);
+    buf_reset(&after->closed, 0);
+    return false;
 }
 
 bool quarantine_after(struct call *call)
 {
     struct session *s = (struct session *)call->workplace;
     struct op_layer fresh;
-    bool git;
-    if (!next_fresh(&call->command->after, &fresh, &git))
+    enum fresh_kind kind;
+    if (!next_fresh(&call->command->after, &fresh, &kind))
         return false;
     if (s->cell && s->state == OPEN && spec_store(&s->spec) < ROOTS_MAX) {
-        ask_worker(s, call, &fresh, git);
+        ask_worker(s, call, &fresh, kind);
         return true;
     }
     do
         command_add_violation(call->command, "created:", fresh.path, 1);
-    while (next_fresh(&call->command->after, &fresh, &git));
+    while (next_fresh(&call->command->after, &fresh, &kind));
     return false;
 }

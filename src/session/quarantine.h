@@ -5,9 +5,9 @@
 
 #include "core/call.h"
 
-/* Steps of session/command_after.h. The second has the worker forget what was taken out: if it is made once more, that is
- * found as well. */
+/* Steps of session/command_after.h. The second goes back to the scan where something was done: what comes to light is
+ * seen to as well, and what was taken out is forgotten, so that it is found if it is made once more. */
 bool quarantine_after(struct call *call);
-bool quarantine_scan(struct call *call);
+bool quarantine_again(struct call *call);
 
 #endif

@@ -67,7 +67,7 @@ static int tell(struct session *s, size_t root, struct str found, struct err *er
         fds.fd[fds.n++] = fd;
         frame.body = (struct str){0};
     }
-    return cell_order(s->cell, &frame, &fds, err);
+    return cell_order(s->cell, &frame, fds.n ? &fds : NULL, err);
 }
 
 struct call *scan_call(struct session *s, size_t root, int64_t since, void (*done)(struct call *))
@@ -116,14 +116,17 @@ static void scanned(struct call *call)
     if (failed) {
         /* Nothing runs unguarded. A cell that died is seen to when that is told. */
         s->scanned_ns = 0;
+        s->scan_failed = true;
         if (err.code != ERR_INTERRUPTED)
             session_fail_waiting(s, &err);
         return;
     }
     if (s->scans > 0)
         return;
-    s->scanned_ns = clock_mono_ns();
-    if (s->beside)
+    /* That of another root does not make up for it. */
+    if (!s->scan_failed)
+        s->scanned_ns = clock_mono_ns();
+    if (s->beside && !s->scan_failed)
         s->beside->took_ns = s->scanned_ns - s->beside->started_ns;
     session_send_waiting(s);
 }
@@ -132,6 +135,7 @@ void scan_start(struct session *s)
 {
     if (s->scans)
         return;
+    s->scan_failed = false;
     if (s->beside)
         s->beside->started_ns = clock_mono_ns();
     for (size_t i = 0; i < s->spec.n_roots; i++)
@@ -186,9 +190,18 @@ static void on_time(uv_timer_t *timer)
         uv_timer_start(timer, on_time, ms > BESIDE_MS ? ms : BESIDE_MS, 0);
 }
 
+/* What is new by the end of the command is its own, or that of one before it that could not be judged. */
+static void note_start(const struct session *s, struct command *command)
+{
+    command->for_others = s->unjudged;
+    command->began_ns = s->unjudged ? s->unjudged_ns : clock_file_ns();
+    memcpy(command->guards_since, s->unjudged ? s->unjudged_since : s->guards_known,
+           sizeof command->guards_since);
+}
+
 void scan_beside(struct session *s, struct call *call)
 {
-    memcpy(call->command->guards_since, s->guards_known, sizeof s->guards_known);
+    note_start(s, call->command);
     if (!s->beside) {
         s->beside = mem_zero(sizeof *s->beside);
         s->beside->session = s;

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "base/clock.h"
 #include "core/command.h"
 #include "session/command_after.h"
@@ -10,9 +12,26 @@ static void take_fresh(struct call *call, size_t root, const struct op_guarded *
 {
     struct command_after *after = &call->command->after;
     bool git = entry->kind == GUARDED_GIT;
-    if (git || entry->kind == GUARDED_PROTECTED)
-        op_layer_add(git ? &after->fresh_git : &after->fresh,
-                     &(struct op_layer){(int64_t)root, entry->path});
+    /* Either it is called so, or it cannot be looked into. */
+    bool closed = entry->kind == GUARDED_SECRET && entry->type == TYPE_DIRECTORY;
+    struct buf *list = git ? &after->fresh_git : closed ? &after->closed : &after->fresh;
+    if (git || closed || entry->kind == GUARDED_PROTECTED)
+        op_layer_add(list, &(struct op_layer){(int64_t)root, entry->path});
+}
+
+/* What could not be looked for after this command is looked for after the next. */
+static void leave_to_next(struct session *s, const struct call *call)
+{
+    const struct command *command = call->command;
+    if (!command->after.scan_failed) {
+        s->unjudged &= !command->for_others;
+        return;
+    }
+    if (s->unjudged)
+        return;
+    s->unjudged = true;
+    s->unjudged_ns = command->began_ns;
+    memcpy(s->unjudged_since, command->guards_since, sizeof s->unjudged_since);
 }
 
 static void scanned(struct call *scan)
@@ -30,13 +49,15 @@ static void scanned(struct call *scan)
     /* The next command hears why, and does not start. */
     if (failed) {
         s->scanned_ns = 0;
+        call->command->after.scan_failed = true;
         command_add_violation(call->command, "scan:failed", STR(""), 1);
     }
     call_free(scan);
     if (--call->command->after.scans > 0)
         return;
-    if (!failed)
+    if (!call->command->after.scan_failed)
         s->scanned_ns = clock_mono_ns();
+    leave_to_next(s, call);
     command_after_go_on(call);
 }
 
@@ -46,6 +67,8 @@ bool scan_after_command(struct call *call)
     struct command_after *after = &call->command->after;
     if (!s->cell || s->state != OPEN)
         return false;
+    if (!after->first_look)
+        after->first_look = after->step - 1;
     for (size_t i = 0; i < s->spec.n_roots; i++)
         after->scans += s->spec.roots[i].commands;
     if (after->scans == 0)

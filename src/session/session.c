@@ -49,6 +49,28 @@ static void wait(struct session *s, struct call *call)
     s->waiting_end = &call->wait_next;
 }
 
+void session_end_waiting(struct session *s, struct call *call, const struct err *err)
+{
+    /* One that has the turn for git directories gives it back. */
+    if (s->git.busy == call)
+        command_after(call, err);
+    else
+        pipeline_finish(call, err);
+}
+
+bool session_unwait(struct session *s, struct call *call)
+{
+    struct call **at = &s->waiting;
+    while (*at && *at != call)
+        at = &(*at)->wait_next;
+    if (!*at)
+        return false;
+    *at = call->wait_next;
+    if (!*at)
+        s->waiting_end = at;
+    return true;
+}
+
 void session_send(struct session *s, struct call *call)
 {
     struct err err;
@@ -110,7 +132,6 @@ void session_start(struct session *s, struct call *call)
             return;
         }
         scan_beside(s, call);
-        call->command->began_ns = clock_file_ns();
         /* In their order: those that could not begin are tried first. */
         if (!git_turn_take(s, call) && !delayed_behind(s->delayed, call))
             commands_start(s->commands, s->cell, call);
@@ -141,7 +162,7 @@ static void fail_waiting(struct session *s, const struct err *err, unsigned pati
         if (call->restarts++ < patience)
             wait(s, call);
         else
-            pipeline_finish(call, err);
+            session_end_waiting(s, call, err);
     }
 }
 
@@ -160,9 +181,9 @@ void session_send_waiting(struct session *s)
         next = call->wait_next;
         /* They came before the workspace's own settings were known. */
         if (call->kill_ns)
-            pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
+            session_end_waiting(s, call, &(struct err){.code = ERR_CANCELLED});
         else if (pipeline_recheck(call, &err) < 0)
-            pipeline_finish(call, &err);
+            session_end_waiting(s, call, &err);
         else
             session_start(s, call);
     }

@@ -46,9 +46,13 @@ struct session {
     struct sweep sweeps[ROOTS_MAX];
     struct leftover *leftovers;
     struct commands *commands;
-    struct delayed *delayed;         /* commands that wait for room to begin */
-    bool once;                       /* there is one call */
-    unsigned scans;                  /* on their way */
+    struct delayed *delayed; /* commands that wait for room to begin */
+    bool once;               /* there is one call */
+    unsigned scans;          /* on their way */
+    bool scan_failed;        /* one of this round */
+    bool unjudged;           /* what the last command made was not found out */
+    int64_t unjudged_ns;     /* when that command began */
+    int64_t unjudged_since[ROOTS_MAX];
     uint64_t scanned_ns;             /* when the last of them ended; 0: not in this cell */
     int64_t guards_known[ROOTS_MAX]; /* which list of guarded files the launcher has; 0: none */
     struct beside *beside;           /* scans while commands run; NULL: none did */
@@ -75,6 +79,10 @@ void session_late(void *self, struct call *call);
 /* What commands and those that are delayed tell the session. */
 extern const struct commands_events session_command_events;
 extern const struct delayed_events session_delayed_events;
+/* Finishes a call that waited. */
+void session_end_waiting(struct session *s, struct call *call, const struct err *err);
+/* Takes a call out of those that wait; false: it is not among them. */
+bool session_unwait(struct session *s, struct call *call);
 /* The calls that wait go on. */
 void session_send_waiting(struct session *s);
 void session_fail_waiting(struct session *s, const struct err *err);

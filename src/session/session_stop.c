@@ -25,6 +25,10 @@ void session_stop(void *self, struct call *call)
         command_after(call, &(struct err){.code = ERR_CANCELLED});
         return;
     }
+    if (s->state == OPEN && session_unwait(s, call)) {
+        session_end_waiting(s, call, &(struct err){.code = ERR_CANCELLED});
+        return;
+    }
     /* A call that still waits for the cell is ended by `kill` at the latest. */
     if (!commands_stop(s->commands, s->cell, call) && !git_turn_cancel(s, call))
         session_cancel(s, call);

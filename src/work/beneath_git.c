@@ -1,5 +1,6 @@
 /* A git directory by any name: git takes a folder that holds HEAD, objects and refs for one. What is in it can make the
  * user's next git command run a program, so tools change nothing in it, and make none. */
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -10,8 +11,6 @@
 #include "core/guard_pattern.h"
 #include "work/beneath_walk.h"
 
-static const char *const layout[] = {"HEAD", "objects", "refs"};
-
 /* `path` has no links in it, `n` bytes of it are the folder. */
 static bool has(const struct beneath_root *root, const char *path, size_t n, const char *name)
 {
@@ -20,18 +19,21 @@ static bool has(const struct beneath_root *root, const char *path, size_t n, con
     int fd = beneath_open_at(root->fd, text, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
     if (fd >= 0)
         close(fd);
-    return fd >= 0;
+    /* What cannot be looked at may be there. */
+    return fd >= 0 || !(errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG);
 }
 
 /* Whether a folder is a git directory, or would be with `next` in it. HEAD is looked for first: few folders have one. */
 static bool is_git_directory(const struct beneath_root *root, const char *path, size_t n,
                              struct str next)
 {
-    for (size_t i = 0; i < ARRAY_LEN(layout); i++) {
-        if (!str_is(next, layout[i]) && !has(root, path, n, layout[i]))
-            return false;
-    }
-    return true;
+    if (!str_is(next, "HEAD") && !has(root, path, n, "HEAD"))
+        return false;
+    /* Objects and refs, or where they are instead. */
+    if (str_is(next, "commondir") || has(root, path, n, "commondir"))
+        return true;
+    return (str_is(next, "objects") || has(root, path, n, "objects")) &&
+           (str_is(next, "refs") || has(root, path, n, "refs"));
 }
 
 bool beneath_is_in_git(const struct beneath_root *root, const char *path, bool carries)

@@ -38,7 +38,8 @@ static bool each_listed(struct look *look, int dir, const char *listing, ssize_t
             continue;
         if (++look->entries > ENTRIES_MAX ||
             fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            !fn(look, dir, d->d_name, st.st_mode))
+            /* By another name it could be changed later. */
+            (S_ISREG(st.st_mode) && st.st_nlink != 1) || !fn(look, dir, d->d_name, st.st_mode))
             return false;
     }
     return true;

@@ -77,6 +77,9 @@ static void add(struct following *f, struct str path, uint8_t kind, const struct
                                 .id = folder_id(st)};
     if (is_covered(f, path, kind))
         return;
+    /* A link does not make less of what it leads to: a socket stays hidden. */
+    if (there && guard_stronger(there->kind, kind) != kind)
+        return;
     if (there) {
         there->kind = kind;
         there->known = true;

@@ -159,7 +159,7 @@ static uint8_t remembered(const struct reading *r, int fd, const char *name, str
     return at == TREE_NONE ? TREE_PLAIN : r->tree->known[at].kind;
 }
 
-static uint8_t stronger(uint8_t a, uint8_t b)
+uint8_t guard_stronger(uint8_t a, uint8_t b)
 {
     static const uint8_t ranks[] = {[GUARDED_SECRET] = 5,
                                     [GUARDED_GIT] = 4,
@@ -199,7 +199,7 @@ static void take_folder(struct reading *r, uint32_t folder, int fd, const char *
     struct tree_id id = t->folders[at].id;
     uint8_t kind = judge(r, (struct str){r->path, n}, name, true);
     bool open_git = r->git && kind != GUARDED_GIT && is_git_name(name);
-    kind = stronger(kind, remembered(r, fd, text, &id));
+    kind = guard_stronger(kind, remembered(r, fd, text, &id));
     struct tree_folder *f = &t->folders[at];
     bool was_secret = f->kind == GUARDED_SECRET;
     r->changed |= kind != TREE_PLAIN || f->kind != TREE_PLAIN;
@@ -229,8 +229,8 @@ static void take_file(struct reading *r, uint32_t folder, int fd, const char *te
     struct tree_id id = {0};
     uint8_t kind = judge(r, (struct str){r->path, strlen(r->path)}, name, false);
     if (type == DT_SOCK)
-        kind = stronger(kind, GUARDED_SOCKET);
-    kind = stronger(kind, remembered(r, fd, text, &id));
+        kind = guard_stronger(kind, GUARDED_SOCKET);
+    kind = guard_stronger(kind, remembered(r, fd, text, &id));
     /* Should the root look like a bare repository, its parts count. */
     if (kind == TREE_PLAIN && !(folder == 0 && r->git && tree_is_part_of_git(name)))
         return;
@@ -243,13 +243,15 @@ static void take_file(struct reading *r, uint32_t folder, int fd, const char *te
     r->changed = true;
 }
 
-static unsigned git_flag(const char *name, unsigned char type)
+static unsigned git_flag(const char *name)
 {
-    bool leads = type == DT_DIR || type == DT_LNK;
-    return strcmp(name, "HEAD") == 0               ? TREE_HEAD
-           : leads && strcmp(name, "objects") == 0 ? TREE_OBJECTS
-           : leads && strcmp(name, "refs") == 0    ? TREE_REFS
-                                                   : 0;
+    /* Git asks only whether objects and refs can be searched, and that holds for a file that can be run. With a
+     * commondir they lie elsewhere. */
+    return strcmp(name, "HEAD") == 0        ? TREE_HEAD
+           : strcmp(name, "objects") == 0   ? TREE_OBJECTS
+           : strcmp(name, "refs") == 0      ? TREE_REFS
+           : strcmp(name, "commondir") == 0 ? TREE_OBJECTS | TREE_REFS
+                                            : 0;
 }
 
 static int take_entry(struct reading *r, uint32_t folder, int fd, const struct dirent64 *d)
@@ -268,7 +270,7 @@ static int take_entry(struct reading *r, uint32_t folder, int fd, const struct d
     t->entries++;
     t->folders[folder].entries++;
     if (r->git)
-        t->folders[folder].flags |= (uint16_t)git_flag(d->d_name, type);
+        t->folders[folder].flags |= (uint16_t)git_flag(d->d_name);
     size_t n = t->folders[folder].path_n;
     size_t length = strlen(d->d_name);
     if (length > PATH_NAME_MAX)

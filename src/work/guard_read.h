@@ -38,4 +38,7 @@ int folder_open(const struct tree *tree, int root, uint32_t folder, char *path, 
 int folder_stat(int dir, const char *name, struct statx *ret);
 struct tree_id folder_id(const struct statx *st);
 
+/* Of two kinds (enum guarded_kind, or TREE_PLAIN) the one that covers more. */
+uint8_t guard_stronger(uint8_t a, uint8_t b);
+
 #endif

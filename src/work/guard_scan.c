@@ -226,10 +226,22 @@ static bool is_same_list(const struct guarded_list *a, const struct guarded_list
         struct str x = guarded_path(a, &a->items[i]);
         struct str y = guarded_path(b, &b->items[i]);
         if (a->items[i].kind != b->items[i].kind || a->items[i].type != b->items[i].type ||
-            x.n != y.n || memcmp(x.p, y.p, x.n) != 0)
+            !tree_same_id(&a->items[i].id, &b->items[i].id) || x.n != y.n ||
+            memcmp(x.p, y.p, x.n) != 0)
             return false;
     }
     return true;
+}
+
+/* Folders that could be looked into at the last scan, or were not there. */
+static void date_closed(const struct guarded_list *before, struct guarded_list *now, uint64_t seen)
+{
+    for (uint32_t i = 0; i < now->count; i++) {
+        if (!now->items[i].closed)
+            continue;
+        const struct guarded_item *was = guarded_find(before, guarded_path(now, &now->items[i]));
+        now->items[i].seen = was && was->closed ? was->seen : seen;
+    }
 }
 
 /* What is guarded has to be on the disk before a command can move it: a later gate knows it by that. */
@@ -252,6 +264,7 @@ static int collect(struct scan *s, uint32_t max)
         at->generation += !same;
         uint64_t seen = at->compared ? at->generation : 0;
         at->unsaved |= guarded_remember(&at->tree, &found, seen);
+        date_closed(&at->found, &found, seen);
         at->compared = true;
         guarded_done(&at->found);
         at->found = found;

@@ -118,6 +118,7 @@ static void take_folder(struct collecting *c, uint32_t folder)
         .kind = kind,
         .type = TYPE_DIRECTORY,
         .known = kind != GUARDED_WAY && !(f->flags & (TREE_CLOSED | TREE_TOO_LONG)),
+        .closed = f->flags & (TREE_CLOSED | TREE_TOO_LONG) && f->kind != GUARDED_SECRET,
         .id = f->id,
     };
     guarded_add(c->list, &item, (struct str){c->path, tree_path(c->tree, folder, c->path)});

@@ -154,17 +154,42 @@ static int move_out(struct work *w, const struct beneath_root *store,
     int r = open_shelter(store, q->tag, &shelter);
     if (r == 0)
         r = copy_entry(&c, place->dir, place->name, shelter, place->name, 0);
+    /* A copy that is not whole is of no use to anyone. */
+    if (r < 0 && shelter >= 0)
+        work_remove_tree(w, shelter, place->name, &removed);
     return r < 0 ? r : work_remove_tree(w, place->dir, place->name, &removed);
+}
+
+/* A folder that the command made read-only around it. */
+static int make_writable(int dir)
+{
+    struct stat st;
+    if (fstat(dir, &st) < 0 || fchmodat(dir, ".", (st.st_mode & 0777) | 0700, 0) < 0)
+        return -errno;
+    return 0;
+}
+
+/* What git took for a repository is none under another name either. */
+static void take_head(const struct beneath_place *place, const char *name)
+{
+    FD_AT_END int dir = beneath_open_child(place->dir, name);
+    if (dir >= 0)
+        renameat2(dir, "HEAD", dir, "HEAD.quarantined", 0);
 }
 
 static int rename_aside(const struct beneath_place *place)
 {
+    bool forced = false;
     for (int i = 0; i < NAMES_TRIED; i++) {
         char name[PATH_NAME_MAX + 1];
         snprintf(name, sizeof name, "sandgate-quarantine-%d", i);
-        if (renameat2(place->dir, place->name, place->dir, name, RENAME_NOREPLACE) == 0)
+        if (renameat2(place->dir, place->name, place->dir, name, RENAME_NOREPLACE) == 0) {
+            take_head(place, name);
             return 0;
-        if (errno != EEXIST)
+        }
+        if ((errno == EACCES || errno == EPERM) && !forced && make_writable(place->dir) == 0)
+            forced = true;
+        else if (errno != EEXIST)
             return -errno;
     }
     return -EEXIST;
@@ -251,6 +276,20 @@ static int find_place(const struct beneath_root *root, const char *path, struct 
     return beneath_open(root, ".", O_PATH | O_DIRECTORY, &ret->dir, err);
 }
 
+/* Whoever made it can open it again, and so can the user, with what is in it. */
+static int open_folder(const struct beneath_place *place, struct op_quarantine_reply *ret,
+                       const char *path, struct err *err)
+{
+    struct stat st;
+    if (fstatat(place->dir, place->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return beneath_errno(err, errno, path);
+    mode_t mode = (st.st_mode & 0777) | 0700;
+    if (S_ISDIR(st.st_mode) && (st.st_mode & 0777) != mode &&
+        fchmodat(place->dir, place->name, mode, 0) == 0)
+        ret->outcome = QUARANTINE_OPENED;
+    return 0;
+}
+
 int work_quarantine(struct work *w, const union op_request *request, struct str body,
                     union op_reply *reply, struct err *err)
 {
@@ -265,14 +304,17 @@ int work_quarantine(struct work *w, const union op_request *request, struct str 
     if (!store || !root || find_place(root, q->path.p, &place, err) < 0)
         return -1;
     struct beneath_root into = {.fd = store_fd};
-    int r = is_to_stay(root, q, &place);
+    int r = q->closed ? 1 : is_to_stay(root, q, &place);
     CLEANUP(fd_closep) int dir = place.dir;
+    if (q->closed)
+        return open_folder(&place, ret, q->path.p, err);
     if (r == 1)
         return 0;
     if (r == 0)
         r = move_out(w, &into, q, &place);
     ret->outcome = QUARANTINE_MOVED;
-    if (r == -ESTALE || r == -EFBIG || r == -ENOSPC || r == -EDQUOT) {
+    if (r == -ESTALE || r == -EFBIG || r == -ENOSPC || r == -EDQUOT || r == -EACCES ||
+        r == -EPERM) {
         r = rename_aside(&place);
         ret->outcome = QUARANTINE_RENAMED;
     }
