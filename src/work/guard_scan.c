@@ -233,14 +233,14 @@ static bool is_same_list(const struct guarded_list *a, const struct guarded_list
     return true;
 }
 
-/* Folders that could be looked into at the last scan, or were not there. */
-static void date_closed(const struct guarded_list *before, struct guarded_list *now, uint64_t seen)
+/* Those that were not in the last list: they could be looked into, were no repository, or were not there. */
+static void date_by_path(const struct guarded_list *before, struct guarded_list *now, uint64_t seen)
 {
     for (uint32_t i = 0; i < now->count; i++) {
-        if (!now->items[i].closed)
+        if (!now->items[i].dated)
             continue;
         const struct guarded_item *was = guarded_find(before, guarded_path(now, &now->items[i]));
-        now->items[i].seen = was && was->closed ? was->seen : seen;
+        now->items[i].seen = was && was->dated ? was->seen : seen;
     }
 }
 
@@ -264,7 +264,7 @@ static int collect(struct scan *s, uint32_t max)
         at->generation += !same;
         uint64_t seen = at->compared ? at->generation : 0;
         at->unsaved |= guarded_remember(&at->tree, &found, seen);
-        date_closed(&at->found, &found, seen);
+        date_by_path(&at->found, &found, seen);
         at->compared = true;
         guarded_done(&at->found);
         at->found = found;

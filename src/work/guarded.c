@@ -114,11 +114,14 @@ static void take_folder(struct collecting *c, uint32_t folder)
     f->flags = (uint16_t)(covered ? f->flags | TREE_COVERED : f->flags & ~TREE_COVERED);
     if (kind == TREE_PLAIN)
         return;
+    /* By what is in it, not by its name: it is looked at anew each time. */
+    bool closed = f->flags & (TREE_CLOSED | TREE_TOO_LONG) && f->kind != GUARDED_SECRET;
+    bool layout = kind == GUARDED_GIT && f->kind != GUARDED_GIT;
     struct guarded_item item = {
         .kind = kind,
         .type = TYPE_DIRECTORY,
-        .known = kind != GUARDED_WAY && !(f->flags & (TREE_CLOSED | TREE_TOO_LONG)),
-        .closed = f->flags & (TREE_CLOSED | TREE_TOO_LONG) && f->kind != GUARDED_SECRET,
+        .known = kind != GUARDED_WAY && !closed && !layout,
+        .dated = closed || layout,
         .id = f->id,
     };
     guarded_add(c->list, &item, (struct str){c->path, tree_path(c->tree, folder, c->path)});

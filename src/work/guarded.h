@@ -12,7 +12,7 @@ struct guarded_item {
     uint8_t type;  /* enum file_type */
     bool known;    /* to be known again where it is moved */
     bool followed; /* a link or a .git file leads there */
-    bool closed;   /* it cannot be looked into */
+    bool dated;    /* not known again, but whether it is new is told by its path */
     uint64_t seen;
     struct tree_id id;
 };

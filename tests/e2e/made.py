@@ -162,6 +162,38 @@ def bare_layout(form):
     place.use_git()
 
 
+HIDDEN = [
+    ("MK .git; chmod 111 .git", "."),
+    ("mkdir p; MK p/.git; chmod 111 p", "p"),
+    ("mkdir -p a/b; MK a/b/.git; chmod 0 a/b; chmod 0 a", "a/b"),
+    ("MK .; rmdir objects refs; : > objects; : > refs; chmod 755 objects refs", "."),
+    ("mkdir src store; echo 'ref: refs/heads/main' > src/HEAD; echo ../store > src/commondir; mkdir store/objects store/refs; "
+     "printf '[core]\\nrepositoryformatversion = 1\\nfsmonitor = BAIT\\n[extensions]\\nworktreeConfig = true\\n' > store/config; "
+     "printf '[core]\\nbare = false\\nworktree = .\\n' > src/config.worktree", "src"),
+    ("MK .git; echo x > .envrc; chmod 555 .", "."),
+    ("MK d; mkdir d/sub; MK d/sub/.git", "d/sub"),
+    ("MK .git; touch .git/x; chmod 0 .git/x", "."),
+    ("git init -q deep; ln deep/.git/config c; printf '[core]\\nfsmonitor = BAIT\\n' >> c", "deep"),
+]
+
+
+def hidden(form):
+    """what a command hides, closes or builds in parts is found all the same"""
+    make = "mkdir -p {0}/objects {0}/refs; echo 'ref: refs/heads/main' > {0}/HEAD; printf '[core]\\nfsmonitor = BAIT\\n' > {0}/config"
+    for number, (line, folder) in enumerate(HIDDEN):
+        place = Project(form, f"hidden{number}", repository=False)
+        place.put("a.txt", "one\n")
+        for word in (w.strip(";") for w, before in zip(line.split()[1:], line.split()) if before == "MK"):
+            line = line.replace(f"MK {word}", make.format(word), 1)
+        with place.gate() as gate:
+            value = gate.call("run_command", command=line.replace("BAIT", str(place.program)))["result"]
+            check(any(w.startswith("quarantined:") for w in whats(value)), f"`{HIDDEN[number][0]}`: {whats(value)}")
+            gate.call("run_command", command="printf '[core]\\nfsmonitor = x\\n' >> c")
+        for words in (["status"], ["log"], ["diff"]):
+            place.git(*words, check_status=False, cwd=place.workspace / folder)
+        check(not place.bait.exists(), f"`{HIDDEN[number][0]}`: git ran it")
+
+
 # What would make git run a program or write elsewhere, as a line for a shell in the workspace. BAIT is the program.
 TRIGGERS = [
     "printf '[core]\\nfsmonitor = BAIT\\n' >> .git/config",
@@ -266,6 +298,7 @@ if __name__ == "__main__":
         in_a_repository_below,
         new_repositories,
         bare_layout,
+        hidden,
         by_commands,
         by_tools,
         run_tells,
