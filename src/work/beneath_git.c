@@ -20,7 +20,8 @@ static bool has(const struct beneath_root *root, const char *path, size_t n, con
     if (fd >= 0)
         close(fd);
     /* What cannot be looked at may be there. */
-    return fd >= 0 || !(errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG);
+    return fd >= 0 || !(errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ||
+                        errno == ELOOP || errno == EXDEV);
 }
 
 /* Whether a folder is a git directory, or would be with `next` in it. HEAD is looked for first: few folders have one. */

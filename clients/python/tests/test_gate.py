@@ -75,7 +75,7 @@ class Calls(Case):
                 self.assertEqual(call.result()["content"], text)
             data = os.urandom(16 << 20)
             (self.workspace / "bytes").write_bytes(data)
-            read = gate.read_file("bytes", max_bytes=16 << 20, encoding="base64")
+            read = gate.read_file("bytes", max_bytes=16 << 20, encoding="base64", hash=True)
             self.assertEqual(base64.b64decode(read["content"]), data)
             self.assertEqual(read["sha256"], hashlib.sha256(data).hexdigest())
 

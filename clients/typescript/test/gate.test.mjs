@@ -100,7 +100,7 @@ test("large content both ways", (workspace) =>
     for (const read of await Promise.all(reads)) assert.ok(read.content === text);
     const data = randomBytes(16 << 20);
     fs.writeFileSync(join(workspace, "bytes"), data);
-    const read = await gate.readFile({ path: "bytes", max_bytes: 16 << 20, encoding: "base64" });
+    const read = await gate.readFile({ path: "bytes", max_bytes: 16 << 20, encoding: "base64", hash: true });
     assert.ok(Buffer.from(read.content, "base64").equals(data));
     assert.equal(read.sha256, createHash("sha256").update(data).digest("hex"));
   }));
