@@ -47,7 +47,7 @@ class Place:
         return Gate(self.form, workspace=self.workspace, state=self.state)
 
     def args(self, name, **more):
-        return {"path": name, "max_bytes": LIMIT, **more}
+        return {"path": name, "max_bytes": LIMIT, "hash": True, **more}
 
     def check(self, name, answer):
         check(answer["ok"], short(answer))
