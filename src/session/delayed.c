@@ -9,7 +9,7 @@
 
 #define RETRY_MS 50
 /* Where nothing of ours is under way, others may still give something back, but not for ever. */
-#define TRIES_MAX 40
+#define TRIES_MAX 100
 
 struct delayed {
     uv_timer_t timer;

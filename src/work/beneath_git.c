@@ -11,12 +11,18 @@
 #include "core/guard_pattern.h"
 #include "work/beneath_walk.h"
 
+/* Somebody renames folders all the time. */
+#define TRIES 32
+
 /* `path` has no links in it, `n` bytes of it are the folder. */
 static bool has(const struct beneath_root *root, const char *path, size_t n, const char *name)
 {
     char text[BENEATH_REAL_MAX + 16];
     snprintf(text, sizeof text, "%.*s%s%s", (int)n, path, n ? "/" : "", name);
-    int fd = beneath_open_at(root->fd, text, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+    int fd = -1;
+    errno = EAGAIN;
+    for (int i = 0; fd < 0 && errno == EAGAIN && i < TRIES; i++)
+        fd = beneath_open_at(root->fd, text, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
     if (fd >= 0)
         close(fd);
     /* What cannot be looked at may be there. */
