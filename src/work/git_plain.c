@@ -92,11 +92,12 @@ static bool is_file_or_folder(struct look *look, int dir, const char *name, mode
     return S_ISREG(mode) || (S_ISDIR(mode) && each(look, dir, name, is_file_or_folder));
 }
 
-static bool is_packs(struct look *look, int dir, const char *name, mode_t mode)
+/* What git gc writes about the objects. */
+static bool is_about_objects(struct look *look, int dir, const char *name, mode_t mode)
 {
     (void)look;
     (void)dir;
-    return S_ISREG(mode) && strcmp(name, "packs") == 0;
+    return S_ISREG(mode) && (strcmp(name, "packs") == 0 || strcmp(name, "commit-graph") == 0);
 }
 
 /* Objects of other folders are brought in by objects/info/alternates. Of the objects themselves there may be many, and
@@ -105,7 +106,7 @@ static bool is_object_folder(struct look *look, int dir, const char *name, mode_
 {
     if (!S_ISDIR(mode))
         return false;
-    return strcmp(name, "info") != 0 || each(look, dir, name, is_packs);
+    return strcmp(name, "info") != 0 || each(look, dir, name, is_about_objects);
 }
 
 /* False: it is not there, not a file, or larger than the buffer may get. */

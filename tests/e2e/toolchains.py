@@ -108,8 +108,8 @@ class Suite:
     def case(self, name):
         return self.tap.case(f"{self.form.name}: {name}")
 
-    def run(self, command, gate=None, **more):
-        """What a command that must succeed printed, standard error behind the rest."""
+    def run(self, command, gate=None, made=(), **more):
+        """What a command that must succeed printed, standard error behind the rest. `made` is told of it."""
         result = (gate or self.gate).call(
             "run_command", COMMAND_SECONDS, command=command, timeout_ms=(COMMAND_SECONDS - 10) * 1000, **more
         )
@@ -117,7 +117,7 @@ class Suite:
         answer = result["result"]
         text = answer["stdout"] + answer["stderr"]
         check(
-            answer["exit_code"] == 0 and not answer.get("violations"),
+            answer["exit_code"] == 0 and [v["call"] for v in answer.get("violations", [])] == list(made),
             f"{command}: exit code {answer['exit_code']}, {answer.get('violations')}\n{text[-4000:]}",
         )
         return text
@@ -186,13 +186,18 @@ def sanitizer(suite):
 
 
 def git(suite):
-    said = suite.run(CHANGES)
+    said = suite.run(CHANGES, made=["created:new/.git"])
     check("error" not in said and "+ git status --porcelain" in said.splitlines()[-1], said)
 
 
 def git_of_others(suite):
     """Its settings count, and no command changes them."""
-    suite.run("echo text >text && git add text && git commit -q -m first && git switch -q -c side", cwd="old")
+    line = "echo text >text && git add text && git commit -q -m first && git switch -q -c side"
+    done = suite.form.run(
+        suite.gate.home, "run", "--git", "--workspace", suite.folder, "--cwd", "old", "--config", suite.config,
+        "--", "sh", "-c", line,
+    )
+    check(done.returncode == 0, f"{done.returncode}: {done.stdout + done.stderr}")
     check(suite.run("git log -n 1 --format=%an", cwd="old") == "Owner\n", "its settings do not count")
     said = suite.run("! git config user.name Other && ! touch .git/hooks/pre-commit", cwd="old")
     check("Read-only" in said and b"Owner" in (suite.folder / "old/.git/config").read_bytes(), said)
