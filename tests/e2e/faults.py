@@ -25,7 +25,8 @@ import lib
 from fault_scenes import SCENES, content_of
 from lib import Gate, Gone, check, short, wait_until
 
-SEED = int(os.environ.get("SANDGATE_SEED") or random.randrange(1 << 32))
+# The short form is the same sample each time, the long one another.
+SEED = int(os.environ.get("SANDGATE_SEED") or (random.randrange(1 << 32) if lib.SOAK else 2026))
 SAMPLE = int(os.environ.get("SANDGATE_FAULTS") or 120)
 MOMENTS = 2  # for each error of each call of each role, in the long form
 ERRORS = ["ENOMEM", "EIO", "ENOSPC", "EINTR", "EAGAIN", "EMFILE"]
