@@ -25,9 +25,9 @@ import lib
 from fault_scenes import SCENES, content_of
 from lib import Gate, Gone, check, short, wait_until
 
-# The short form is the same sample each time, the long one another.
-SEED = int(os.environ.get("SANDGATE_SEED") or (random.randrange(1 << 32) if lib.SOAK else 2026))
+SEED = int(os.environ.get("SANDGATE_SEED") or random.randrange(1 << 32))
 SAMPLE = int(os.environ.get("SANDGATE_FAULTS") or 120)
+ROLE_LEAST = 4  # of each role in a sample: not every one of them comes to pass
 MOMENTS = 2  # for each error of each call of each role, in the long form
 ERRORS = ["ENOMEM", "EIO", "ENOSPC", "EINTR", "EAGAIN", "EMFILE"]
 ROLES = ["gate", "spawn", "helper", "launcher", "worker", "first", "command"]
@@ -278,13 +278,16 @@ def choose(counted, pick):
 
 
 def sample(chosen, pick):
-    """A few of them, such that every kind of call in every role comes before any comes twice."""
+    """A few of them, such that every role has some, and every kind of call in it comes before any comes twice."""
     pick.shuffle(chosen)
     seen = collections.Counter()
+    roles = collections.Counter()
     ranked = []
     for name, fault in chosen:
-        ranked.append((seen[fault.role, fault.call], name, fault))
+        first = roles[fault.role] < ROLE_LEAST
+        ranked.append((-1 if first else seen[fault.role, fault.call], name, fault))
         seen[fault.role, fault.call] += 1
+        roles[fault.role] += 1
     return [(name, fault) for _, name, fault in sorted(ranked, key=lambda r: r[0])[:SAMPLE]]
 
 
