@@ -407,7 +407,19 @@ static int send_mounts(void)
     return fd < 0 ? -1 : frame_send_fds(SOCKET_FD, &(struct frame){.type = FRAME_READY}, &fds);
 }
 
-static int run(const struct cell_spec *spec, struct guards *guards, bool covered,
+/* A namespace that has rested lacks only what is this command's own. */
+static int make_view(struct init *init, bool covered, bool rested, const struct layers *layers)
+{
+    if (rested)
+        return command_mount_again(&init->why);
+    if (command_mount(init->spec, &init->why) < 0)
+        return -1;
+    if (layers_any(layers) && add_layers(init, layers, covered) < 0)
+        return -1;
+    return command_leave_store(init->spec, &init->why);
+}
+
+static int run(const struct cell_spec *spec, struct guards *guards, bool covered, bool rested,
                const struct frame_fds *groups, const struct layers *layers)
 {
     static struct init init;
@@ -426,11 +438,7 @@ static int run(const struct cell_spec *spec, struct guards *guards, bool covered
         r = failed(&init.why, "hearing of processes that end");
     init.sockets = held_open();
     if (r == 0)
-        r = command_mount(spec, &init.why);
-    if (r == 0 && layers_any(layers))
-        r = add_layers(&init, layers, covered);
-    if (r == 0)
-        command_leave_store(spec, &init.why);
+        make_view(&init, covered, rested, layers);
     if (covered)
         lock_only(&init);
     else if (guards_complete(guards, spec))
@@ -438,18 +446,20 @@ static int run(const struct cell_spec *spec, struct guards *guards, bool covered
     return wait_for_order(&init);
 }
 
-pid_t command_make(const struct cell_spec *spec, struct guards *guards, bool covered,
+pid_t command_make(const struct cell_spec *spec, struct guards *guards, bool covered, int rested,
                    const struct frame_fds *groups, const struct layers *layers, int *ret_socket)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return -errno;
-    pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | SIGCHLD, 0, 0,
-                               0, 0);
+    unsigned long flags = CLONE_NEWPID | CLONE_NEWIPC | (rested < 0 ? CLONE_NEWNS : 0) | SIGCHLD;
+    pid_t pid = (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
     if (pid == 0) {
+        if (rested >= 0 && setns(rested, CLONE_NEWNS) < 0)
+            _exit(1);
         if (pair[1] != SOCKET_FD && dup3(pair[1], SOCKET_FD, O_CLOEXEC) < 0)
             _exit(1);
-        _exit(run(spec, guards, covered, groups, layers));
+        _exit(run(spec, guards, covered, rested >= 0, groups, layers));
     }
     int error = errno;
     close(pair[1]);

@@ -12,10 +12,11 @@
 
 /* Makes one, in these control groups. If `covered`, all guards are mounted in this process's own namespace, which it
  * begins with, and it locks itself at once. If not, FRAME_GUARDS for the roots that are left have to follow on
- * *ret_socket first. With layers all guards have to be known. It sends a FRAME_READY with its mount namespace, takes a
+ * *ret_socket first. `rested`: a mount namespace to be used instead of a new one, -1 for none; all guards are mounted in
+ * it. With layers all guards have to be known. It sends a FRAME_READY with its mount namespace, takes a
  * FRAME_RUN, and after that FRAME_STOPs. Its pid, or -errno. It ends with status 0 when it has sent its own account. */
 #define COMMAND_NOT_BEGUN 75 /* its status where it had no room for the descriptors of its order */
-pid_t command_make(const struct cell_spec *spec, struct guards *guards, bool covered,
+pid_t command_make(const struct cell_spec *spec, struct guards *guards, bool covered, int rested,
                    const struct frame_fds *groups, const struct layers *layers, int *ret_socket);
 
 #endif

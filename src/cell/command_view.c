@@ -49,32 +49,44 @@ static bool has_own_tmp(const struct cell_spec *spec)
     return false;
 }
 
-/* A /tmp of its own, which would hide the folders that the operator named in the machine's. */
-static int make_tmp(const struct cell_spec *spec, struct err *err)
+/* A /tmp of its own, which would hide the folders that the operator named in the machine's. `old`: in the place of one
+ * that was made so. */
+static int make_tmp(const struct cell_spec *spec, bool old, struct err *err)
 {
-    const char *kept[ROOTS_MAX + SHOWN_MAX];
-    size_t n = 0;
+    struct mounts_kept kept = {.n = 0};
     for (size_t i = 0; i < spec->n_roots; i++) {
         if (!is_hidden(spec, i) && path_rest(spec->roots[i].inside, "/tmp"))
-            kept[n++] = spec->roots[i].inside;
+            kept.path[kept.n++] = spec->roots[i].inside;
     }
     for (size_t i = 0; i < spec->n_shown; i++) {
         if (path_rest(spec->shown[i], "/tmp"))
-            kept[n++] = spec->shown[i];
+            kept.path[kept.n++] = spec->shown[i];
     }
-    return mounts_scratch_around("/tmp", spec->tmp_bytes, "1777", kept, n, err);
+    return mounts_scratch_around("/tmp", old, spec->tmp_bytes, "1777", &kept, err);
 }
 
-int command_mount(const struct cell_spec *spec, struct err *err)
+int command_mount_again(struct err *err)
 {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return failed(err, "mounting /proc");
-    if (!has_own_tmp(spec) && make_tmp(spec, err) < 0)
-        return -1;
     if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
               "newinstance,ptmxmode=0666,mode=620") < 0)
         return failed(err, "mounting /dev/pts");
     return 0;
+}
+
+int command_mount(const struct cell_spec *spec, struct err *err)
+{
+    if (!has_own_tmp(spec) && make_tmp(spec, false, err) < 0)
+        return -1;
+    return command_mount_again(err);
+}
+
+int command_unmount(const struct cell_spec *spec, struct err *err)
+{
+    if (umount2("/dev/pts", MNT_DETACH) < 0 || umount2("/proc", MNT_DETACH) < 0)
+        return failed(err, "unmounting what a command had");
+    return has_own_tmp(spec) ? 0 : make_tmp(spec, true, err);
 }
 
 struct rules {

@@ -31,6 +31,7 @@ void guards_init(struct guards *guards)
         buf_init(&guards->found[i], FOUND_MAX);
         guards->known[i] = false;
         guards->added[i] = NULL;
+        guards->count[i] = 0;
     }
     guards->lists = 0;
 }
@@ -50,6 +51,14 @@ bool guards_complete(const struct guards *guards, const struct cell_spec *spec)
             return false;
     }
     return true;
+}
+
+size_t guards_count(const struct guards *guards)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        sum += guards->count[i];
+    return sum;
 }
 
 static int compare(struct str a, struct str b)
@@ -81,6 +90,7 @@ static void note_added(struct guards *guards, size_t root, struct str found)
     }
     free(guards->added[root]);
     guards->added[root] = added;
+    guards->count[root] = count;
 }
 
 int guards_set(struct guards *guards, size_t root, struct str found)

@@ -13,6 +13,7 @@ struct guards {
     bool known[ROOTS_MAX];
     uint32_t *added[ROOTS_MAX]; /* of each entry: the list it appeared in */
     uint32_t lists;             /* that were taken so far */
+    size_t count[ROOTS_MAX];    /* of entries */
 };
 
 void guards_init(struct guards *guards);
@@ -25,6 +26,8 @@ int guards_take(struct guards *guards, const struct frame *frame, int fd);
 
 /* Whether it is known of all folders that commands have. */
 bool guards_complete(const struct guards *guards, const struct cell_spec *spec);
+
+size_t guards_count(const struct guards *guards);
 
 /* In a mount namespace that a command begins with: covers what is not covered. 0; 1: some of them are not there; -1. */
 int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err);

@@ -158,33 +158,51 @@ int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err 
                : 0;
 }
 
-static int put_back(int tree, const char *path, struct err *err)
+static bool is_within_another(const struct mounts_kept *kept, size_t which)
 {
-    if (make_folders(path, err) < 0)
-        return -1;
-    return move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0
-               ? failed(err, "mounting", path)
-               : 0;
+    for (size_t i = 0; i < kept->n; i++) {
+        const char *rest = i == which ? NULL : path_rest(kept->path[which], kept->path[i]);
+        if (rest && (*rest || i < which))
+            return true;
+    }
+    return false;
 }
 
-int mounts_scratch_around(const char *at, uint64_t bytes, const char *mode, const char *const *kept,
-                          size_t n_kept, struct err *err)
+/* A mount, with all that lies in it, to where it will be when the stage is moved to `at`. */
+static int move_to_stage(const char *path, const char *at, struct err *err)
 {
-    int trees[ROOTS_MAX + SHOWN_MAX];
-    int r = 0;
-    for (size_t i = 0; i < n_kept; i++) {
-        trees[i] = open_tree(AT_FDCWD, kept[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-        if (trees[i] < 0)
-            r = failed(err, "taking a copy of", kept[i]);
+    char staged[PATH_TEXT_MAX];
+    int n = snprintf(staged, sizeof staged, MOUNTS_STAGE "%s", path + strlen(at));
+    if (n < 0 || (size_t)n >= sizeof staged) {
+        errno = ENAMETOOLONG;
+        return failed(err, "moving", path);
     }
-    if (r == 0)
-        r = mounts_scratch(at, bytes, mode, err);
-    for (size_t i = 0; i < n_kept; i++) {
-        if (r == 0)
-            r = put_back(trees[i], kept[i], err);
-        fd_closep(&trees[i]);
+    if (make_folders(staged, err) < 0)
+        return -1;
+    return move_mount(AT_FDCWD, path, AT_FDCWD, staged, 0) < 0 ? failed(err, "moving", path) : 0;
+}
+
+static int remove_old(const char *at, bool old, struct err *err)
+{
+    return old && umount2(at, MNT_DETACH) < 0 ? failed(err, "unmounting", at) : 0;
+}
+
+/* Moved, not copied: thousands of mounts may lie in them. What lies in another one goes along. */
+int mounts_scratch_around(const char *at, bool old, uint64_t bytes, const char *mode,
+                          const struct mounts_kept *kept, struct err *err)
+{
+    if (kept->n == 0)
+        return remove_old(at, old, err) < 0 ? -1 : mounts_scratch(at, bytes, mode, err);
+    if (mounts_scratch(MOUNTS_STAGE, bytes, mode, err) < 0)
+        return -1;
+    for (size_t i = 0; i < kept->n; i++) {
+        if (!is_within_another(kept, i) && move_to_stage(kept->path[i], at, err) < 0)
+            return -1;
     }
-    return r;
+    if (remove_old(at, old, err) < 0)
+        return -1;
+    return move_mount(AT_FDCWD, MOUNTS_STAGE, AT_FDCWD, at, 0) < 0 ? failed(err, "mounting", at)
+                                                                   : 0;
 }
 
 static int make_file(const char *path, struct err *err)

@@ -43,9 +43,15 @@ int mounts_copy(int at, const char *in, const char *path, bool readonly, int *re
 
 /* An empty file system at a folder, that holds no more than `bytes`; `mode` in octal. */
 int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err *err);
-/* The same over a folder that holds `kept`, which stay where they are: at most ROOTS_MAX + SHOWN_MAX. */
-int mounts_scratch_around(const char *at, uint64_t bytes, const char *mode, const char *const *kept,
-                          size_t n_kept, struct err *err);
+/* The same over a folder that holds `kept`, which stay where they are: at most ROOTS_MAX + SHOWN_MAX. `old`: in the place
+ * of one that was made so. Nothing that is needed is mounted at MOUNTS_STAGE. */
+#define MOUNTS_STAGE "/proc"
+struct mounts_kept {
+    const char *path[ROOTS_MAX + SHOWN_MAX];
+    size_t n;
+};
+int mounts_scratch_around(const char *at, bool old, uint64_t bytes, const char *mode,
+                          const struct mounts_kept *kept, struct err *err);
 
 /* Refuses a tree that is not the directory the gate meant. */
 int mounts_check_identity(int tree, const struct cell_root *root, struct err *err);

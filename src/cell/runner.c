@@ -1,0 +1,272 @@
+#include "cell/runner.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "cell/command.h"
+#include "cell/report.h"
+
+/* A command's first process. */
+struct first {
+    uint64_t token; /* 0: it waits for its order, or was discarded */
+    pid_t pid;
+    int socket;
+    int mounts;      /* its mount namespace; -1: not asked for yet */
+    bool heard;      /* of its mount namespace, or that it cannot be had */
+    uint32_t lists;  /* of guards, that were known when it started */
+    bool layered;    /* its git directories are layers */
+    uint64_t covers; /* runner.covers when it was made; 0: not all of it was mounted */
+};
+
+int runner_init(struct runner *w, const struct cell_spec *spec)
+{
+    *w = (struct runner){.spec = spec, .listening = -1};
+    guards_init(&w->guards);
+    layers_init(&w->layers);
+    return spec->commands && (w->listening = guards_listen()) < 0 ? -1 : 0;
+}
+
+static struct first *find_first(struct runner *w, uint64_t token)
+{
+    for (size_t i = 0; i < w->n_firsts; i++) {
+        if (w->firsts[i].token == token)
+            return &w->firsts[i];
+    }
+    return NULL;
+}
+
+static struct first *find_spare(struct runner *w)
+{
+    for (size_t i = 0; w->spare && i < w->n_firsts; i++) {
+        if (w->firsts[i].pid == w->spare)
+            return &w->firsts[i];
+    }
+    return NULL;
+}
+
+/* Each round may make mounts, which are heard of as well; the last one has found everything covered. */
+#define COVER_ROUNDS 8
+
+/* In this process's own mount namespace, which every command's begins with: a mount goes along when a command moves
+ * a folder around it. False: a command has to do it, and tells why not. */
+static bool cover(struct runner *w)
+{
+    struct err err;
+    bool known = guards_complete(&w->guards, w->spec);
+    for (int i = 0; known && i < COVER_ROUNDS && (guards_heard(w->listening) || w->unmounted);
+         i++) {
+        int r = guards_mount(w->spec, &w->guards, &err);
+        w->covers++;
+        w->unmounted = r < 0;
+        w->missing = r > 0;
+    }
+    return known && !w->unmounted;
+}
+
+static int make_spare(struct runner *w)
+{
+    struct first first = {.token = 0, .mounts = -1};
+    bool covered = cover(w);
+    first.covers = covered ? w->covers : 0;
+    FD_AT_END int rested = covered && !layers_any(&w->layers) ? rested_take(&w->rested, w->covers)
+                                                              : -1;
+    first.pid = command_make(w->spec, &w->guards, covered, rested, &w->groups, &w->layers,
+                             &first.socket);
+    if (first.pid < 0)
+        return (int)first.pid;
+    w->firsts = mem_grow(w->firsts, w->n_firsts + 1, sizeof *w->firsts);
+    w->firsts[w->n_firsts++] = first;
+    w->spare = first.pid;
+    w->spare_locked = covered;
+    return 0;
+}
+
+static void discard_spare(struct runner *w)
+{
+    if (w->spare)
+        kill(w->spare, SIGKILL);
+    w->spare = 0;
+}
+
+static void take_groups(struct runner *w, struct frame_fds *fds)
+{
+    discard_spare(w);
+    frame_fds_close(&w->groups);
+    w->has_groups = !fds->lost;
+    if (fds->lost)
+        return;
+    w->groups = *fds;
+    *fds = (struct frame_fds){0};
+    /* Should it fail now, it may not when there is an order. */
+    make_spare(w);
+}
+
+/* It is the first that such a process sends. */
+static int mounts_of(struct first *first)
+{
+    static char buffer[FRAME_BYTES_MAX];
+    FRAME_FDS_AT_END struct frame_fds fds = {0};
+    struct frame frame;
+    if (first->heard)
+        return first->mounts;
+    /* A second message would be waited for in vain. */
+    first->heard = true;
+    if (frame_receive_fds(first->socket, buffer, &frame, &fds) == 1 && fds.n)
+        first->mounts = TAKE_FD(fds.fd[0]);
+    return first->mounts;
+}
+
+/* In the commands that run, too. What could not be covered is not let run on. */
+static void cover_running(struct runner *w)
+{
+    w->covers++;
+    for (size_t i = 0; i < w->n_firsts; i++) {
+        struct first *first = &w->firsts[i];
+        if (!first->token)
+            continue;
+        struct guards_running running = {first->pid, mounts_of(first), first->lists,
+                                         first->layered};
+        if (running.mounts < 0 || guards_mount_in(w->spec, &w->guards, &running) < 0)
+            kill(first->pid, SIGKILL);
+    }
+}
+
+static void replace_spare(struct runner *w)
+{
+    if (!find_spare(w))
+        return;
+    discard_spare(w);
+    /* Should it fail now, it may not when there is an order. */
+    make_spare(w);
+}
+
+void runner_cover_again(struct runner *w)
+{
+    w->unmounted = true;
+    cover_running(w);
+    cover(w);
+    replace_spare(w);
+}
+
+static void drop_layers(struct runner *w)
+{
+    layers_clear(&w->layers);
+    w->layers_of = 0;
+}
+
+/* Groups that are not there were lost on the way, as the order's own descriptors may be. */
+static void start_command(struct runner *w, const struct frame *frame, const struct frame_fds *fds)
+{
+    if (w->missing || guards_heard(w->listening))
+        runner_cover_again(w);
+    /* Layers of a command that was never ordered are not this one's. */
+    if (w->layers_of && w->layers_of != frame->token) {
+        discard_spare(w);
+        drop_layers(w);
+    }
+    bool lost = fds->lost || !w->has_groups;
+    int r = lost ? -EMFILE : find_spare(w) ? 0 : make_spare(w);
+    struct first *first = r < 0 ? NULL : find_spare(w);
+    if (first)
+        r = frame_send_fds(first->socket, frame, fds);
+    if (!first || r < 0) {
+        struct err err;
+        err_set(&err, ERR_INTERNAL, "starting a command: %s", strerror(-r));
+        report_send(FRAME_ENDED, frame->token, err.message, err_is_shortage(-r));
+        drop_layers(w);
+        return;
+    }
+    first->token = frame->token;
+    first->lists = w->guards.lists;
+    first->layered = layers_any(&w->layers);
+    w->spare = 0;
+    drop_layers(w);
+    frame_fds_close(&w->groups);
+    w->has_groups = false;
+}
+
+/* The spare is locked: the next command gets a first process that is made with its layers. */
+static void take_layers(struct runner *w, const struct frame *frame)
+{
+    discard_spare(w);
+    layers_set(&w->layers, frame);
+    w->layers_of = frame->token;
+}
+
+/* A spare that is not locked yet takes the list itself, and locks itself when it has all. */
+static int take_guards(struct runner *w, const struct frame *frame, const struct frame_fds *fds)
+{
+    /* A list that was lost on the way is not an empty one. The gate tells a new cell everything. */
+    int r = fds->lost ? -1 : guards_take(&w->guards, frame, fds->n ? fds->fd[0] : -1);
+    /* The same list again, where a file was not there to be covered: it may be now. */
+    if (r < 0 || (r > 0 && !w->missing))
+        return r;
+    w->unmounted = true;
+    struct first *spare = find_spare(w);
+    bool told = spare && !w->spare_locked && frame_send_fds(spare->socket, frame, fds) == 0;
+    if (told)
+        w->spare_locked = guards_complete(&w->guards, w->spec);
+    cover_running(w);
+    cover(w);
+    if (!told)
+        replace_spare(w);
+    return 0;
+}
+
+int runner_take(struct runner *w, const struct frame *frame, struct frame_fds *fds)
+{
+    struct first *first = frame->token ? find_first(w, frame->token) : NULL;
+    if (frame->type == FRAME_GROUP)
+        take_groups(w, fds);
+    else if (frame->type == FRAME_RUN && frame->token && !first)
+        start_command(w, frame, fds);
+    else if (frame->type == FRAME_GUARDS && frame->token && take_guards(w, frame, fds) < 0)
+        return -1;
+    else if (frame->type == FRAME_LAYERS)
+        take_layers(w, frame);
+    else if (frame->type == FRAME_STOP && first)
+        frame_send_fds(first->socket, frame, NULL);
+    else if (frame->type == FRAME_KILL && first)
+        kill(first->pid, SIGKILL);
+    return 0;
+}
+
+/* With fewer covers a new mount namespace costs less than emptying one. */
+#define COVERS_MANY 64
+
+/* Of a command that has ended in order, since which nothing was covered. */
+static bool may_rest(const struct runner *w, struct first *first, int status)
+{
+    return status == 0 && first->token && !first->layered && first->covers == w->covers &&
+           guards_count(&w->guards) >= COVERS_MANY && mounts_of(first) >= 0;
+}
+
+int runner_bury(struct runner *w, pid_t pid, int status)
+{
+    if (w->spare == pid)
+        w->spare = 0;
+    for (size_t i = 0; i < w->n_firsts; i++) {
+        struct first *first = &w->firsts[i];
+        if (first->pid != pid)
+            continue;
+        int r = may_rest(w, first, status)
+                    ? rested_keep(&w->rested, w->spec, TAKE_FD(first->mounts), first->covers)
+                    : 0;
+        close(first->socket);
+        fd_closep(&first->mounts);
+        if (first->token && status != 0)
+            report_send(FRAME_ENDED, first->token,
+                        WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+                                            : "it ended without its account",
+                        WIFEXITED(status) && WEXITSTATUS(status) == COMMAND_NOT_BEGUN);
+        *first = w->firsts[--w->n_firsts];
+        return r;
+    }
+    return 0;
+}

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Where many files are guarded, a command may get the mounts that one before it had: it finds nothing of that one's, and
+everything that has to be covered."""
+
+import os
+
+import lib
+import ran
+from lib import check
+from ran import Place, bash
+
+SECRET = "KEY=only the user knows"
+MANY = 100
+TIMES = 8
+OWN = ("ls -A /tmp /dev/pts; ls -d /proc/[0-9]* | wc -l; cat .env */.env new/.env 2>/dev/null; "
+       "touch /tmp/left; ( sleep 100 & ) ; true")
+
+
+def make(form, name, **commands):
+    place = Place(form, name, {"files": {"secret": [".env"]}, "commands": commands})
+    for number in range(MANY):
+        at = form.folder(f"{name}-ws/d{number}")
+        form.write(at / ".env", SECRET)
+    form.write(place.workspace / ".env", SECRET)
+    return place
+
+
+def look(gate):
+    value = bash(gate, OWN)
+    seen, count = value["stdout"].rstrip("\n").rsplit("\n", 1)
+    check(seen == "/dev/pts:\nptmx\n\n/tmp:", f"seen: {lib.short(value)}")
+    check(int(count) <= 8, f"{count} processes: {lib.short(value)}")
+
+
+def kept(gate):
+    """Mount namespaces that wait for a command."""
+    folder = f"/proc/{ran.launcher(gate)}/fd"
+    return sum(os.readlink(f"{folder}/{name}").startswith("mnt:") for name in os.listdir(folder))
+
+
+def fresh(form):
+    """nothing of an earlier command is left, and the mounts are those of one"""
+    place = make(form, "fresh")
+    with place.gate() as gate:
+        look(gate)
+        for turn in range(1, TIMES):
+            look(gate)
+            lib.wait_until(lambda: kept(gate) > 0, "one is kept")
+            check(kept(gate) <= 2, f"{kept(gate)} are kept after {turn}")
+
+
+def covered(form):
+    """what the host makes or replaces meanwhile is covered"""
+    place = make(form, "covered")
+    with place.gate() as gate:
+        for turn in range(TIMES):
+            look(gate)
+            at = form.folder("covered-ws/new") if turn == 0 else place.workspace / "new"
+            for path in (at / ".env", place.workspace / ".env", place.workspace / "d7/.env"):
+                os.replace(form.write(place.workspace / "fresh", SECRET), path)
+            look(gate)
+
+
+def side_by_side(form):
+    """commands at the same time share nothing"""
+    place = make(form, "side")
+    line = "touch /tmp/$N; echo x > up$N; while [ ! -e go ]; do sleep 0.02; done; ls -A /tmp; cat d*/.env"
+    with place.gate() as gate:
+        for turn in range(3):
+            calls = [gate.send("run_command", command=line, env={"N": str(n)}) for n in range(4)]
+            lib.wait_until(lambda: all((place.workspace / f"up{n}").exists() for n in range(4)), "they run")
+            form.write(place.workspace / "go", "")
+            for n, call in enumerate(calls):
+                check(gate.wait(call)["result"]["stdout"] == f"{n}\n", f"turn {turn}, command {n}")
+            bash(gate, "rm go up*")
+            look(gate)
+
+
+def named_in_tmp(form):
+    """a folder in the machine's /tmp that the operator shows stays where it is"""
+    folder = form.folder("shown")
+    inner = form.folder("shown/inner")
+    form.write(folder / "a", "shown\n")
+    form.write(inner / "b", "inner\n")
+    check(str(folder).startswith("/tmp/"), folder)
+    place = make(form, "named", show=[str(folder), str(inner)])
+    with place.gate() as gate:
+        for turn in range(TIMES):
+            value = bash(gate, f"cat {folder}/a {inner}/b; ls -A /tmp; touch /tmp/left; cat d*/.env; true")
+            check(value["stdout"] == f"shown\ninner\n{folder.parts[2]}\n", lib.short(value))
+            lib.wait_until(lambda: turn == 0 or kept(gate) > 0, "one is kept")
+
+
+def after_others(form):
+    """a command that was killed, or one that failed to start, leaves nothing to the next one"""
+    place = make(form, "others")
+    with place.gate() as gate:
+        for _ in range(3):
+            look(gate)
+            gate.call("run_command", command="touch /tmp/x; exec sleep 100", timeout_ms=300)
+            look(gate)
+            gate.refused("NOT_FOUND", "run_command", command="true", cwd="nowhere")
+
+
+if __name__ == "__main__":
+    ran.main(fresh, covered, side_by_side, named_in_tmp, after_others)
