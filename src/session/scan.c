@@ -16,7 +16,7 @@
 #define ENTRIES_MAX 4000000
 #define GUARDED_MAX 20000
 #define LIST_BYTES_MAX ((size_t)16 << 20)
-/* A scan behind one command's end serves the next one too. */
+/* One scan serves all commands that wait for it, also where it takes longer than this. */
 #define OLD_NS 50000000u
 /* How often is looked beside a command: not so often that it takes a good part of a processor. */
 #define BESIDE_MS 100
@@ -28,7 +28,6 @@ struct beside {
     struct session *session;
     bool running;
     bool watched; /* all folders, or that was tried */
-    uint64_t started_ns;
     uint64_t took_ns;
 };
 
@@ -125,9 +124,9 @@ static void scanned(struct call *call)
         return;
     /* That of another root does not make up for it. */
     if (!s->scan_failed)
-        s->scanned_ns = clock_mono_ns();
+        scan_ended(s, s->scan_began_ns);
     if (s->beside && !s->scan_failed)
-        s->beside->took_ns = s->scanned_ns - s->beside->started_ns;
+        s->beside->took_ns = s->scanned_ns - s->scan_began_ns;
     session_send_waiting(s);
 }
 
@@ -136,8 +135,7 @@ void scan_start(struct session *s)
     if (s->scans)
         return;
     s->scan_failed = false;
-    if (s->beside)
-        s->beside->started_ns = clock_mono_ns();
+    s->scan_began_ns = clock_mono_ns();
     for (size_t i = 0; i < s->spec.n_roots; i++)
         s->scans += s->spec.roots[i].commands;
     for (size_t i = 0; i < s->spec.n_roots; i++) {
@@ -146,9 +144,20 @@ void scan_start(struct session *s)
     }
 }
 
-bool scan_is_old(const struct session *s)
+/* What somebody put there before a command was asked for is covered when it starts. */
+bool scan_is_old(const struct session *s, struct command *command)
 {
-    return !s->scanned_ns || clock_mono_ns() - s->scanned_ns > OLD_NS;
+    uint64_t now = clock_mono_ns();
+    if (!command->wanted_ns)
+        command->wanted_ns = now;
+    return !s->scanned_ns || s->scanned_from_ns < command->wanted_ns ||
+           now - s->scanned_ns > OLD_NS;
+}
+
+void scan_ended(struct session *s, uint64_t began_ns)
+{
+    s->scanned_ns = clock_mono_ns();
+    s->scanned_from_ns = began_ns;
 }
 
 static void watched(struct call *call)

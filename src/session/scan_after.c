@@ -56,7 +56,7 @@ static void scanned(struct call *scan)
     if (--call->command->after.scans > 0)
         return;
     if (!call->command->after.scan_failed)
-        s->scanned_ns = clock_mono_ns();
+        scan_ended(s, call->command->after.scan_began_ns);
     leave_to_next(s, call);
     command_after_go_on(call);
 }
@@ -73,6 +73,7 @@ bool scan_after_command(struct call *call)
         after->scans += s->spec.roots[i].commands;
     if (after->scans == 0)
         return false;
+    after->scan_began_ns = clock_mono_ns();
     for (size_t i = 0; i < s->spec.n_roots; i++) {
         if (!s->spec.roots[i].commands)
             continue;

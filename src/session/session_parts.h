@@ -53,7 +53,9 @@ struct session {
     bool unjudged;           /* what the last command made was not found out */
     int64_t unjudged_ns;     /* when that command began */
     int64_t unjudged_since[ROOTS_MAX];
+    uint64_t scan_began_ns;          /* those on their way */
     uint64_t scanned_ns;             /* when the last of them ended; 0: not in this cell */
+    uint64_t scanned_from_ns;        /* when it began */
     int64_t guards_known[ROOTS_MAX]; /* which list of guarded files the launcher has; 0: none */
     struct beside *beside;           /* scans while commands run; NULL: none did */
     struct spills spills;
