@@ -42,7 +42,7 @@ struct command_after {
     bool scan_failed;     /* of one root at least */
     unsigned scans;       /* on their way */
     uint64_t scan_began_ns;
-    bool failed; /* with `err` */
+    bool failed;          /* with `err` */
     struct err err;
 };
 
@@ -75,11 +75,9 @@ struct command {
     bool watched; /* no control group held its memory and processes: they were looked at */
     struct command_violation violations[COMMAND_VIOLATIONS_MAX];
     size_t n_violations;
-    unsigned git_tries;  /* times that its layers could not be made */
-    int64_t git_refused; /* git directories of which nothing was taken over */
-    uint64_t
-        wanted_ns;   /* when it was first about to start: scans that began before do not serve it */
-    bool for_others; /* the next two are those of one before it, too */
+    unsigned git_tries;              /* times that its layers could not be made */
+    int64_t git_refused;             /* git directories of which nothing was taken over */
+    bool for_others;                 /* the next two are those of one before it, too */
     int64_t began_ns;                /* clock_file_ns */
     int64_t guards_since[ROOTS_MAX]; /* of each root: the list of guarded files it started with */
     char output_id[SPILL_ID_MAX];    /* "": all of the output is in the streams */
