@@ -227,6 +227,7 @@ static const struct arg scan_reply[] = {
     COUNT(count, struct op_scan_reply),
     COUNT(generation, struct op_scan_reply),
     FLAG(same, struct op_scan_reply),
+    FLAG(compared, struct op_scan_reply),
 };
 
 static const struct arg preview_request[] = {

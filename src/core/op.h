@@ -244,7 +244,8 @@ struct op_rules_reply {
 };
 
 /* Looks for what the rules name, for git directories and for sockets, before and after something is started that does
- * not ask the worker. What has not changed since the last scan is not read again. */
+ * not ask the worker. What has not changed since the last scan is not read again. The request's body is empty or an index
+ * of this root (work/guard_index.h): then what that does not know is new in this scan. */
 struct op_scan_request {
     int64_t root;
     struct str path; /* of no meaning: it is the whole root */
@@ -260,6 +261,7 @@ struct op_scan_reply {
     int64_t count;
     int64_t generation; /* of the list; it changes with it */
     bool same;          /* the gate has it, and nothing in it is fresh: the body is empty */
+    bool compared;      /* with the index in the request's body */
 };
 
 enum guarded_kind {

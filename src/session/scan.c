@@ -110,6 +110,8 @@ static void scanned(struct call *call)
     struct session *s = (struct session *)call->workplace;
     struct err err;
     bool failed = scan_take(s, call, &err) < 0;
+    if (!failed)
+        cut_off_take(s, call);
     call_free(call);
     if (s->scans > 0)
         s->scans--;
@@ -124,8 +126,10 @@ static void scanned(struct call *call)
     if (s->scans > 0)
         return;
     /* That of another root does not make up for it. */
-    if (!s->scan_failed)
+    if (!s->scan_failed) {
         s->scanned_ns = clock_mono_ns();
+        cut_off_compared(s);
+    }
     if (s->beside && !s->scan_failed)
         s->beside->took_ns = s->scanned_ns - s->beside->started_ns;
     session_send_waiting(s);
@@ -136,13 +140,17 @@ void scan_start(struct session *s)
     if (s->scans)
         return;
     s->scan_failed = false;
+    cut_off_look(s);
     if (s->beside)
         s->beside->started_ns = clock_mono_ns();
     for (size_t i = 0; i < s->spec.n_roots; i++)
         s->scans += s->spec.roots[i].commands;
     for (size_t i = 0; i < s->spec.n_roots; i++) {
-        if (s->spec.roots[i].commands)
-            session_send(s, scan_call(s, i, s->guards_known[i], scanned));
+        if (!s->spec.roots[i].commands)
+            continue;
+        struct call *call = scan_call(s, i, s->guards_known[i], scanned);
+        cut_off_compare(s, call);
+        session_send(s, call);
     }
 }
 
@@ -217,6 +225,7 @@ void scan_beside(struct session *s, struct call *call)
 
 void scan_forget(struct session *s)
 {
+    cut_off_cell_died(s);
     s->scans = 0;
     s->scanned_ns = 0;
     memset(s->guards_known, 0, sizeof s->guards_known);

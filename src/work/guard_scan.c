@@ -28,6 +28,7 @@ struct scan {
     struct reading reading;
     size_t number; /* of the root */
     int store;
+    struct tree *baseline; /* what is not in it is new; NULL: it is compared with the last scan */
 };
 
 void guard_trees_init(struct guard_trees *trees, int store)
@@ -233,23 +234,53 @@ static bool is_same_list(const struct guarded_list *a, const struct guarded_list
     return true;
 }
 
-/* Those that were not in the last list: they could be looked into, were no repository, or were not there. */
-static void date_by_path(const struct guarded_list *before, struct guarded_list *now, uint64_t seen)
+/* Those that were not in the last list: they could be looked into, were no repository, or were not there. True: they are
+ * others than before. */
+static bool date_by_path(const struct guarded_list *before, struct guarded_list *now, uint64_t seen)
 {
+    uint32_t gone = 0;
+    bool any_new = false;
+    for (uint32_t i = 0; i < before->count; i++)
+        gone += before->items[i].dated;
     for (uint32_t i = 0; i < now->count; i++) {
         if (!now->items[i].dated)
             continue;
         const struct guarded_item *was = guarded_find(before, guarded_path(now, &now->items[i]));
-        now->items[i].seen = was && was->dated ? was->seen : seen;
+        bool known = was && was->dated;
+        now->items[i].seen = known ? was->seen : seen;
+        any_new |= !known;
+        gone -= known;
     }
+    return any_new || gone > 0;
+}
+
+/* What the baseline does not know appeared in this scan, whatever later scans knew. */
+static int compare_with_baseline(struct scan *s, struct guarded_list *found, uint32_t max)
+{
+    struct tree *tree = &s->at->tree;
+    struct guarded_list before;
+    guarded_init(&before);
+    int error = guarded_collect(s->baseline, s->reading.git, max, &before);
+    if (error == 0) {
+        guarded_remember(s->baseline, found, s->at->generation);
+        date_by_path(&before, found, s->at->generation);
+    }
+    guarded_done(&before);
+    uint32_t next = 0;
+    for (uint32_t i = 0; error == 0 && i < found->count; i++) {
+        if (found->items[i].known)
+            tree->known[next++].seen = found->items[i].seen;
+    }
+    return error;
 }
 
 /* What is guarded has to be on the disk before a command can move it: a later gate knows it by that. */
 static int collect(struct scan *s, uint32_t max)
 {
     struct guard_root *at = s->at;
-    if (s->reading.changed || at->stale || at->generation == 0) {
+    if (s->reading.changed || at->stale || at->generation == 0 || s->baseline) {
         struct guarded_list found;
+        bool first = at->generation == 0 && !at->stale;
         at->stale = true;
         guarded_init(&found);
         int error = guarded_collect(&at->tree, s->reading.git, max, &found);
@@ -264,7 +295,13 @@ static int collect(struct scan *s, uint32_t max)
         at->generation += !same;
         uint64_t seen = at->compared ? at->generation : 0;
         at->unsaved |= guarded_remember(&at->tree, &found, seen);
-        date_by_path(&at->found, &found, seen);
+        /* The first list of a worker has none before it: if nothing changed, it is the one that was saved. */
+        if (date_by_path(&at->found, &found, seen) && (!first || s->reading.changed))
+            at->unsaved = true;
+        if (s->baseline && (error = compare_with_baseline(s, &found, max)) < 0) {
+            guarded_done(&found);
+            return error;
+        }
         at->compared = true;
         guarded_done(&at->found);
         at->found = found;
@@ -320,10 +357,16 @@ static int failed(struct err *err, int error, const struct beneath_root *root,
                    strerror(-error));
 }
 
+/* An index of another folder, which has this one's number in another configuration, tells nothing. */
+static bool is_of_this_root(const struct scan *s, const struct tree *baseline)
+{
+    return s->at->tree.n_folders && baseline->n_folders &&
+           tree_same_id(&s->at->tree.folders[0].id, &baseline->folders[0].id);
+}
+
 int work_scan(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err)
 {
-    (void)body;
     const struct op_scan_request *q = &request->scan;
     const struct beneath_root *root = work_root(w, q->root, true, err);
     if (!root)
@@ -339,16 +382,22 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
                                  .chunk = w->chunk,
                                  .git = guard_protects_git(w->guard),
                                  .max_entries = (uint64_t)q->max_entries}};
+    CLEANUP(tree_done) struct tree baseline = {0};
+    struct tree_time at_now = now();
     *reply = (union op_reply){.scan = {0}};
     pthread_mutex_lock(&w->trees->lock);
     prepare(&s);
     int error = q->watch ? watch_all(&s, &w->trees->lock) : update(&s);
     bool reading = error < 0;
     at->stale |= reading;
+    if (error == 0 && body.n && index_read(body, at->rules, &at_now, &baseline) &&
+        is_of_this_root(&s, &baseline))
+        s.baseline = &baseline;
     if (error == 0)
         error = collect(&s, (uint32_t)q->max_guarded);
     if (error == 0)
         answer(w, at, q, &reply->scan);
+    reply->scan.compared = s.baseline != NULL;
     pthread_mutex_unlock(&w->trees->lock);
     reading_done(&s.reading);
     if (error < 0)
