@@ -100,6 +100,7 @@ void cut_off_compare(struct session *s, struct call *scan)
     /* All of the list, and all that is newer than the index. */
     scan->request.scan.known = 0;
     scan->request.scan.since = 0;
+    scan->request.scan.index_ns = marker_time_ns(&c->marker);
 }
 
 static bool is_of_interest(const struct op_guarded *entry)
@@ -118,8 +119,8 @@ void cut_off_take(struct session *s, const struct call *scan)
     for (struct str rest = buf_str(&scan->reply_body); op_guarded_next(&rest, &entry) > 0;) {
         if (!is_of_interest(&entry))
             continue;
-        c->made += compared && entry.fresh;
-        if (!compared)
+        c->made += entry.fresh;
+        if (!compared && !entry.fresh)
             op_layer_add(&c->unsure, &(struct op_layer){(int64_t)scan->path.root, entry.path});
     }
 }

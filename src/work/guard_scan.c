@@ -28,7 +28,10 @@ struct scan {
     struct reading reading;
     size_t number; /* of the root */
     int store;
-    struct tree *baseline; /* what is not in it is new; NULL: it is compared with the last scan */
+    bool comparing;         /* with the baseline, not with the last scan */
+    struct tree *baseline;  /* what is not in it is new; NULL: nothing can be told to be new */
+    int64_t baseline_ns;    /* when it was the last one */
+    bool baseline_is_alike; /* it was made with the same rules */
 };
 
 void guard_trees_init(struct guard_trees *trees, int store)
@@ -254,22 +257,32 @@ static bool date_by_path(const struct guarded_list *before, struct guarded_list 
     return any_new || gone > 0;
 }
 
+/* With other rules it cannot know what these do not name. */
+static bool may_be_old(const struct scan *s, const struct guarded_item *item)
+{
+    const struct tree_time *born = &item->id.born;
+    return !s->baseline_is_alike && born->sec * 1000000000 + born->nsec < s->baseline_ns;
+}
+
 /* What the baseline does not know appeared in this scan, whatever later scans knew. */
 static int compare_with_baseline(struct scan *s, struct guarded_list *found, uint32_t max)
 {
     struct tree *tree = &s->at->tree;
     struct guarded_list before;
     guarded_init(&before);
-    int error = guarded_collect(s->baseline, s->reading.git, max, &before);
-    if (error == 0) {
+    int error = s->baseline ? guarded_collect(s->baseline, s->reading.git, max, &before) : 0;
+    if (error == 0 && s->baseline) {
         guarded_remember(s->baseline, found, s->at->generation);
         date_by_path(&before, found, s->at->generation);
     }
     guarded_done(&before);
     uint32_t next = 0;
     for (uint32_t i = 0; error == 0 && i < found->count; i++) {
-        if (found->items[i].known)
-            tree->known[next++].seen = found->items[i].seen;
+        struct guarded_item *item = &found->items[i];
+        if (!s->baseline || may_be_old(s, item))
+            item->seen = 0;
+        if (item->known)
+            tree->known[next++].seen = item->seen;
     }
     return error;
 }
@@ -278,7 +291,7 @@ static int compare_with_baseline(struct scan *s, struct guarded_list *found, uin
 static int collect(struct scan *s, uint32_t max)
 {
     struct guard_root *at = s->at;
-    if (s->reading.changed || at->stale || at->generation == 0 || s->baseline) {
+    if (s->reading.changed || at->stale || at->generation == 0 || s->comparing) {
         struct guarded_list found;
         bool first = at->generation == 0 && !at->stale;
         at->stale = true;
@@ -298,7 +311,7 @@ static int collect(struct scan *s, uint32_t max)
         /* The first list of a worker has none before it: if nothing changed, it is the one that was saved. */
         if (date_by_path(&at->found, &found, seen) && (!first || s->reading.changed))
             at->unsaved = true;
-        if (s->baseline && (error = compare_with_baseline(s, &found, max)) < 0) {
+        if (s->comparing && (error = compare_with_baseline(s, &found, max)) < 0) {
             guarded_done(&found);
             return error;
         }
@@ -358,10 +371,13 @@ static int failed(struct err *err, int error, const struct beneath_root *root,
 }
 
 /* An index of another folder, which has this one's number in another configuration, tells nothing. */
-static bool is_of_this_root(const struct scan *s, const struct tree *baseline)
+static void use_baseline(struct scan *s, struct str bytes, struct tree *baseline)
 {
-    return s->at->tree.n_folders && baseline->n_folders &&
-           tree_same_id(&s->at->tree.folders[0].id, &baseline->folders[0].id);
+    struct tree_time at = now();
+    s->baseline_is_alike = index_read(bytes, s->at->rules, &at, baseline);
+    if ((s->baseline_is_alike || index_read(bytes, NULL, &at, baseline)) &&
+        tree_same_id(&s->at->tree.folders[0].id, &baseline->folders[0].id))
+        s->baseline = baseline;
 }
 
 int work_scan(struct work *w, const union op_request *request, struct str body,
@@ -376,6 +392,8 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
                      .root = root,
                      .number = (size_t)q->root,
                      .store = w->trees->store,
+                     .comparing = q->index_ns > 0,
+                     .baseline_ns = q->index_ns,
                      .reading = {.tree = &at->tree,
                                  .root = root->fd,
                                  .guard = w->guard,
@@ -383,21 +401,19 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
                                  .git = guard_protects_git(w->guard),
                                  .max_entries = (uint64_t)q->max_entries}};
     CLEANUP(tree_done) struct tree baseline = {0};
-    struct tree_time at_now = now();
     *reply = (union op_reply){.scan = {0}};
     pthread_mutex_lock(&w->trees->lock);
     prepare(&s);
     int error = q->watch ? watch_all(&s, &w->trees->lock) : update(&s);
     bool reading = error < 0;
     at->stale |= reading;
-    if (error == 0 && body.n && index_read(body, at->rules, &at_now, &baseline) &&
-        is_of_this_root(&s, &baseline))
-        s.baseline = &baseline;
+    if (error == 0 && s.comparing && body.n)
+        use_baseline(&s, body, &baseline);
     if (error == 0)
         error = collect(&s, (uint32_t)q->max_guarded);
     if (error == 0)
         answer(w, at, q, &reply->scan);
-    reply->scan.compared = s.baseline != NULL;
+    reply->scan.compared = s.baseline && s.baseline_is_alike;
     pthread_mutex_unlock(&w->trees->lock);
     reading_done(&s.reading);
     if (error < 0)

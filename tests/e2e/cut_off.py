@@ -277,6 +277,39 @@ def no_index(form):
         place.kept_mine()
 
 
+def other_rules(form):
+    """the command itself changed the rules about files: what it made is taken out, what is older is told"""
+    place = Cut(form, "rules")
+    with place.gate() as gate:
+        call = """echo '{"files": {"secret": ["made-up-name"]}}' > sandgate.json; """ + place.line()
+        gate.send("run_command", command=call)
+        place.wait_up()
+        gate.kill()
+        gate.wait_exit()
+    with place.gate() as gate:
+        told = set(whats(gate.call("run_command", command="true")["result"]))
+        check(TOLD | {"cut_off", "quarantined:sandgate.json", "unjudged:mine/.envrc"} <= told, f"told: {sorted(told)}")
+    place.check_clean()
+
+
+def another_folder(form):
+    """the folder was replaced by its user: what is in the new one is told and left alone"""
+    place = Cut(form, "folder")
+    with place.gate() as gate:
+        place.start(gate)
+        gate.kill()
+        gate.wait_exit()
+    wait_until(lambda: not ran.marked(place.mark), "the command is gone")
+    os.rename(place.workspace, f"{place.workspace}-old")
+    place.workspace.mkdir()
+    form.own(place.workspace)
+    place.put(".envrc", "mine\n")
+    with place.gate() as gate:
+        told = whats(gate.call("run_command", command="true")["result"])
+        check(told == ["cut_off", "unjudged:.envrc"], f"told: {told}")
+    check((place.workspace / ".envrc").exists(), "it was taken out")
+
+
 if __name__ == "__main__":
     ran.main(
         killed_gate,
@@ -292,4 +325,6 @@ if __name__ == "__main__":
         resting_gate,
         nothing_made,
         no_index,
+        other_rules,
+        another_folder,
     )
