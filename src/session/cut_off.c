@@ -79,13 +79,17 @@ int cut_off_mark(struct session *s, struct err *err)
 void cut_off_look(struct session *s)
 {
     struct cut_off *c = &s->cut_off;
-    if (c->looked_in != s->cells && marker_take_over(&c->marker, c->pending))
+    /* While its own commands run, the marker stands for them. */
+    if ((!c->marked || c->pending) && marker_take_over(&c->marker, c->pending))
         c->pending = c->marked = true;
-    c->looked_in = s->cells;
-    if (!c->pending)
+}
+
+void cut_off_begin(struct session *s)
+{
+    if (!s->cut_off.pending)
         return;
-    c->made = 0;
-    buf_reset(&c->unsure, 0);
+    s->cut_off.made = 0;
+    buf_reset(&s->cut_off.unsure, 0);
 }
 
 void cut_off_compare(struct session *s, struct call *scan)
@@ -167,5 +171,6 @@ void cut_off_tell(struct session *s, struct call *call)
 
 void cut_off_cell_died(struct session *s)
 {
-    s->cut_off.pending = s->cut_off.marked && is_open(s);
+    cut_off_settle(s);
+    s->cut_off.pending = s->cut_off.marked;
 }

@@ -1,6 +1,6 @@
 /* Commands that were cut off before what they made was judged: their gate was killed, their cell died, or the scan behind
- * them failed and the gate ended. A marker (marker.h) stays until all was judged and told. The first scan of a later cell,
- * in this gate or the next, compares with the marker's indexes; what was made since is told with the next command. */
+ * them failed and the gate ended. A marker (marker.h) stays until all was judged and told. A later scan, of this gate's next
+ * cell or of another gate, compares with the marker's indexes; what was made since is told with the next command. */
 #ifndef SANDGATE_SESSION_CUT_OFF_H
 #define SANDGATE_SESSION_CUT_OFF_H
 
@@ -13,7 +13,6 @@ struct cut_off {
     struct marker marker;
     bool marked;                    /* the marker is set */
     unsigned marked_in;             /* the number of the cell that its indexes are of */
-    unsigned looked_in;             /* and when the markers of others were looked for */
     int64_t generations[ROOTS_MAX]; /* of the lists that the marker's indexes stand for */
     bool pending;                   /* the next scans compare with the marker's indexes */
     uint64_t made;                  /* since these: to be told with the next command */
@@ -29,9 +28,10 @@ void cut_off_done(struct session *session);
 
 /* A command is about to start: from now on there is a marker. */
 int cut_off_mark(struct session *session, struct err *err);
-/* Scans are about to start: looks for markers of gates that are dead, once for each cell. */
+/* A command is to start soon: looks for markers of gates that are dead. If there is one, scans come first (`pending`). */
 void cut_off_look(struct session *session);
-/* A scan that is about to be sent. */
+/* Scans are about to start; one of them is about to be sent. */
+void cut_off_begin(struct session *session);
 void cut_off_compare(struct session *session, struct call *scan);
 /* What it found; when those of all roots are there. */
 void cut_off_take(struct session *session, const struct call *scan);

@@ -218,10 +218,11 @@ bool marker_take_over(struct marker *m, bool needed)
         return false;
     for (struct dirent *d; (d = readdir(dir));) {
         struct marker other = {.folder = m->folder, .fd = -1};
-        if (strchr(d->d_name, '.') || strlen(d->d_name) > MARKER_TAG_MAX)
+        bool own = m->fd >= 0 && strcmp(d->d_name, m->tag) == 0;
+        if (own || strchr(d->d_name, '.') || strlen(d->d_name) > MARKER_TAG_MAX)
             continue;
         snprintf(other.tag, sizeof other.tag, "%.*s", MARKER_TAG_MAX, d->d_name);
-        /* Locked: its gate lives, or it is one's own. */
+        /* Locked: its gate lives. */
         if (open_locked(m->folder, d->d_name, 0, &other.fd) > 0)
             taken |= take(m, &other, needed || taken);
     }

@@ -140,7 +140,7 @@ void scan_start(struct session *s)
     if (s->scans)
         return;
     s->scan_failed = false;
-    cut_off_look(s);
+    cut_off_begin(s);
     if (s->beside)
         s->beside->started_ns = clock_mono_ns();
     for (size_t i = 0; i < s->spec.n_roots; i++)
@@ -156,7 +156,7 @@ void scan_start(struct session *s)
 
 bool scan_is_old(const struct session *s)
 {
-    return !s->scanned_ns || clock_mono_ns() - s->scanned_ns > OLD_NS;
+    return s->cut_off.pending || !s->scanned_ns || clock_mono_ns() - s->scanned_ns > OLD_NS;
 }
 
 static void watched(struct call *call)

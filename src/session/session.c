@@ -135,6 +135,7 @@ void session_start(struct session *s, struct call *call)
         return;
     }
     if (call->tool->runner == RUN_COMMAND) {
+        cut_off_look(s);
         if (scan_is_old(s)) {
             wait(s, call);
             scan_start(s);

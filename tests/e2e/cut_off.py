@@ -187,13 +187,12 @@ def not_hung_up(form):
 def failed_scan(form):
     """the scan behind a command fails, and its gate ends"""
     place = Cut(form, "failed")
-    line = place.line("for d in $(seq 21); do mkdir many$d; (cd many$d; seq 1000 | sed s/$/.code-workspace/ | xargs touch); done")
     with place.gate() as gate:
-        value = gate.call("run_command", command=line)["result"]
+        value = gate.call("run_command", command=place.line("chmod 111 ."))["result"]
         check(whats(value) == ["scan:failed"], whats(value))
         gate.close_input()
         check(gate.wait_exit() == 0, gate.said())
-    subprocess.run("rm -r many* up", shell=True, cwd=place.workspace, check=True)
+    place.workspace.chmod(0o755)
     place.check_next()
 
 
@@ -222,11 +221,31 @@ def two_gates(form):
         subprocess.run(["rm", "-r", "sub", "new"], cwd=place.workspace, check=True)
         check(whats(first.call("run_command", command="true")["result"]) == [], "told twice")
         place.start(first)
-        second.call("run_command", command="true")
         first.kill()
         first.wait_exit()
         place.check_next()
         check(whats(second.call("run_command", command="true")["result"]) == [], "told by the other gate, too")
+
+
+def other_gate_lives(form):
+    """a gate is killed while another one lives: that one tells"""
+    place = Cut(form, "lives")
+    with place.gate() as first, place.gate() as second:
+        second.call("run_command", command="mkdir a; echo x > a/.envrc")
+        place.start(first)
+        # A command of the second one tells of it if it came up since the last scan there.
+        told = whats(second.call("run_command", command="true")["result"])
+        first.kill()
+        first.wait_exit()
+
+        def ask():
+            told.extend(whats(second.call("run_command", command="true")["result"]))
+            return "cut_off" in told
+
+        wait_until(ask, "it is told")
+        check(set(told) == TOLD | {"cut_off"}, f"told: {sorted(told)}")
+        check(whats(second.call("run_command", command="true")["result"]) == [], "told twice")
+        place.check_clean()
 
 
 def resting_gate(form):
@@ -322,6 +341,7 @@ if __name__ == "__main__":
         failed_scan,
         dead_cell,
         two_gates,
+        other_gate_lives,
         resting_gate,
         nothing_made,
         no_index,
