@@ -60,8 +60,14 @@ int cut_off_mark(struct session *s, struct err *err)
     bool roots[ROOTS_MAX] = {0};
     bool same = c->marker.fd >= 0 && c->marked_in == s->cells &&
                 memcmp(c->generations, s->guards_known, sizeof c->generations) == 0;
-    if (!c->marker.store || c->marked)
+    if (!c->marker.store)
         return 0;
+    if (c->marked) {
+        if (c->group_of != s->cells)
+            marker_set_group(&c->marker, cell_group(s->cell));
+        c->group_of = s->cells;
+        return 0;
+    }
     for (size_t i = 0; i < s->spec.n_roots; i++)
         roots[i] = s->spec.roots[i].commands;
     int r = same ? marker_set_again(&c->marker)
@@ -71,7 +77,7 @@ int cut_off_mark(struct session *s, struct err *err)
         return err_set(err, err_code_for(-r, ERR_INTERNAL),
                        "no command can start: writing to %s.running: %s", c->marker.store,
                        strerror(-r));
-    c->marked_in = s->cells;
+    c->marked_in = c->group_of = s->cells;
     memcpy(c->generations, s->guards_known, sizeof c->generations);
     return 0;
 }
@@ -82,6 +88,8 @@ void cut_off_look(struct session *s)
     /* While its own commands run, the marker stands for them. */
     if ((!c->marked || c->pending) && marker_take_over(&c->marker, c->pending))
         c->pending = c->marked = true;
+    if (c->pending)
+        c->group_of = 0;
 }
 
 void cut_off_begin(struct session *s)

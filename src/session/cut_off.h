@@ -13,6 +13,7 @@ struct cut_off {
     struct marker marker;
     bool marked;                    /* the marker is set */
     unsigned marked_in;             /* the number of the cell that its indexes are of */
+    unsigned group_of;              /* and of the cell whose processes the marker names */
     int64_t generations[ROOTS_MAX]; /* of the lists that the marker's indexes stand for */
     bool pending;                   /* the next scans compare with the marker's indexes */
     uint64_t made;                  /* since these: to be told with the next command */

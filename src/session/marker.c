@@ -108,9 +108,20 @@ static void link_indexes(const struct marker *m, int store, const bool roots[ROO
     }
 }
 
+/* Somebody may have removed it, with its folder. */
+static void close_if_gone(struct marker *m)
+{
+    struct stat st;
+    if (m->fd < 0 || (fstat(m->fd, &st) == 0 && st.st_nlink > 0))
+        return;
+    fd_closep(&m->fd);
+    fd_closep(&m->folder);
+}
+
 static int try_set(struct marker *m, const char *tag, const bool roots[ROOTS_MAX], pid_t group)
 {
     char text[TEXT_BYTES] = {RUNNING};
+    close_if_gone(m);
     int r = open_folder(m, true);
     if (r == 0 && m->fd < 0)
         r = make(m, tag);
@@ -136,6 +147,17 @@ int marker_set(struct marker *m, const char *tag, const bool roots[ROOTS_MAX], p
         }
     }
     return r;
+}
+
+void marker_set_group(const struct marker *m, pid_t group)
+{
+    char text[PROCESS_GROUP_TEXT];
+    struct stat st;
+    process_group_write(group, text);
+    if (fstat(m->fd, &st) < 0 || pwrite(m->fd, text, sizeof text, 1) < 0)
+        return;
+    const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, st.st_mtim};
+    (void)!futimens(m->fd, times);
 }
 
 int marker_set_again(const struct marker *m)

@@ -30,6 +30,8 @@ void marker_done(struct marker *marker);
 int marker_set(struct marker *marker, const char *tag, const bool roots[ROOTS_MAX], pid_t group);
 /* With the same indexes. -errno. */
 int marker_set_again(const struct marker *marker);
+/* It stays set, with its time and its indexes, and now stands for a command of another cell, too. */
+void marker_set_group(const struct marker *marker, pid_t group);
 /* Everything was judged. */
 void marker_rest(const struct marker *marker);
 /* The same, and removes its files. */
