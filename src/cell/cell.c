@@ -214,6 +214,11 @@ bool cell_is_ready(const struct cell *cell)
     return cell->ready;
 }
 
+pid_t cell_group(const struct cell *cell)
+{
+    return cell->group;
+}
+
 static void take_message(struct cell *cell, const struct frame *frame)
 {
     JSON_AT_END yyjson_doc *doc = NULL;

@@ -47,6 +47,8 @@ void cell_free(struct cell *cell);
 /* Whether it could not start for lack of something that may be there later. */
 bool cell_was_short(const struct cell *cell);
 bool cell_is_ready(const struct cell *cell);
+/* The process group of the launcher. When it has ended, so have all processes of the cell. */
+pid_t cell_group(const struct cell *cell);
 
 /* Reaps ended cells; needs SIGCHLD at its default or caught. */
 void cell_reap(void);

@@ -40,6 +40,7 @@ struct command_after {
     unsigned rounds;      /* times that it was taken again */
     bool again;           /* it is to be */
     bool scan_failed;     /* of one root at least */
+    bool left;            /* to the next command: what it made could not be found out or told */
     unsigned scans;       /* on their way */
     uint64_t scan_began_ns;
     bool failed;          /* with `err` */

@@ -222,11 +222,13 @@ static const struct arg scan_request[] = {
     ROOT_AND_PATH(struct op_scan_request),      COUNT(known, struct op_scan_request),
     COUNT(since, struct op_scan_request),       FLAG(watch, struct op_scan_request),
     COUNT(max_entries, struct op_scan_request), COUNT(max_guarded, struct op_scan_request),
+    COUNT(index_ns, struct op_scan_request),
 };
 static const struct arg scan_reply[] = {
     COUNT(count, struct op_scan_reply),
     COUNT(generation, struct op_scan_reply),
     FLAG(same, struct op_scan_reply),
+    FLAG(compared, struct op_scan_reply),
 };
 
 static const struct arg preview_request[] = {

@@ -244,7 +244,9 @@ struct op_rules_reply {
 };
 
 /* Looks for what the rules name, for git directories and for sockets, before and after something is started that does
- * not ask the worker. What has not changed since the last scan is not read again. */
+ * not ask the worker. What has not changed since the last scan is not read again. The request's body is empty or an index
+ * of this root (work/guard_index.h): then what that does not know is new in this scan. If the index was made with other
+ * rules, only what was also born since `index_ns` is. */
 struct op_scan_request {
     int64_t root;
     struct str path; /* of no meaning: it is the whole root */
@@ -253,6 +255,7 @@ struct op_scan_request {
     bool watch;      /* first begins to watch all folders, so that later scans are quick */
     int64_t max_entries;
     int64_t max_guarded;
+    int64_t index_ns; /* when the index was the last one; 0: it is not to be compared with one */
 };
 
 /* The body is packed, read with op_guarded_next: a folder stands before what is in it. */
@@ -260,6 +263,7 @@ struct op_scan_reply {
     int64_t count;
     int64_t generation; /* of the list; it changes with it */
     bool same;          /* the gate has it, and nothing in it is fresh: the body is empty */
+    bool compared;      /* with the index in the request's body, and its rules are the same */
 };
 
 enum guarded_kind {

@@ -1,6 +1,7 @@
 #include "front/front.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,12 @@
 #include "dialect/dialects.h"
 #include "front/forward.h"
 #include "gate/state.h"
+
+bool front_ignores(int signal)
+{
+    struct sigaction now;
+    return sigaction(signal, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
 
 int front_usage_error(const struct err *err)
 {

@@ -40,6 +40,8 @@ struct call *front_failed_call(const struct dialect *dialect, const char *tool,
                                const struct err *err);
 /* How `call` exits after this answer. */
 int front_status_of(const struct call *call);
+/* Whoever started this process wants it to ignore the signal, as nohup(1) does. Asked before a handler is set. */
+bool front_ignores(int signal);
 /* Prints the error on standard error and returns EXIT_USAGE. */
 int front_usage_error(const struct err *err);
 

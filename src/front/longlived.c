@@ -18,6 +18,7 @@ struct longlived {
     uv_signal_t term;
     uv_timer_t grace;
     uv_signal_t interrupt;
+    uv_signal_t hangup;
     bool ended; /* standard input is at its end and answered */
     bool over;
 };
@@ -112,6 +113,8 @@ int longlived_run(const struct gate_options *options, const struct named *named,
     s->grace.data = s;
     watch(s, &s->term, SIGTERM);
     watch(s, &s->interrupt, SIGINT);
+    if (!front_ignores(SIGHUP))
+        watch(s, &s->hangup, SIGHUP);
     while (!s->over)
         uv_run(&s->gate.loop, UV_RUN_DEFAULT);
     s->gate.pipeline.settled = NULL;
@@ -124,6 +127,8 @@ int longlived_run(const struct gate_options *options, const struct named *named,
         uv_close((uv_handle_t *)&s->term, NULL);
     if (s->interrupt.data)
         uv_close((uv_handle_t *)&s->interrupt, NULL);
+    if (s->hangup.data)
+        uv_close((uv_handle_t *)&s->hangup, NULL);
     gate_close(&s->gate);
     return status;
 }

@@ -30,6 +30,7 @@ struct run {
     struct call *call; /* NULL: it is answered */
     uv_signal_t interrupt;
     uv_signal_t term;
+    uv_signal_t hangup;
     int status;
     bool cut; /* nobody reads our output */
     struct {
@@ -102,10 +103,41 @@ static void tell_dropped(const struct command *command)
         log_warning("because of that nothing that it wrote to the git directory was taken over");
 }
 
+/* What is moved to quarantine, and that something was cut off, the session has told. */
+static const struct {
+    const char *kind;
+    const char *text; /* NULL: it was told */
+} made[] = {
+    {"created:", "made by a command, and protected from now on"},
+    {"unjudged:", "this may have been made by a command that was cut off"},
+    {"quarantined:", NULL},
+    {"cut_off", NULL},
+};
+
+static size_t find_made(const struct command_violation *v)
+{
+    size_t i = 0;
+    while (i < ARRAY_LEN(made) && strncmp(v->what, made[i].kind, strlen(made[i].kind)) != 0)
+        i++;
+    return i;
+}
+
+/* A command that did all it was asked to can leave what its user has to know of. */
+static void tell_made(const struct command *command)
+{
+    for (size_t i = 0; i < command->n_violations; i++) {
+        const char *what = command->violations[i].what;
+        size_t kind = find_made(&command->violations[i]);
+        if (kind < ARRAY_LEN(made) && made[kind].text)
+            log_warning("%s: %s", made[kind].text, what + strlen(made[kind].kind));
+    }
+}
+
 static void tell_violations(const struct command *command)
 {
     for (size_t i = 0; i < command->n_violations; i++) {
-        if (is_dropped(&command->violations[i]))
+        if (is_dropped(&command->violations[i]) ||
+            find_made(&command->violations[i]) < ARRAY_LEN(made))
             continue;
         log_warning("the sandbox refused %s (%lld times)", command->violations[i].what,
                     (long long)command->violations[i].count);
@@ -128,6 +160,7 @@ static void answered(struct call *call)
         if (run->status != 0)
             tell_violations(command);
         tell_dropped(command);
+        tell_made(command);
     }
     run->call = NULL;
     uv_stop(&run->gate.loop);
@@ -136,12 +169,11 @@ static void answered(struct call *call)
 
 static void on_signal(uv_signal_t *handle, int signum)
 {
-    (void)signum;
     struct run *run = handle->data;
     if (!run->call)
         return;
-    /* Who asks twice does not want to wait. */
-    if (run->call->kill_ns)
+    /* Who asks twice does not want to wait. A terminal that is closed may hang up more than once. */
+    if (run->call->kill_ns && signum != SIGHUP)
         run->call->kill_ns = 1;
     pipeline_cancel(run->call, ERR_CANCELLED, "interrupted");
 }
@@ -194,6 +226,8 @@ static int run_command(const struct options *o, const struct gate_options *go)
         return front_usage_error(&err);
     watch(&run, &run.interrupt, SIGINT);
     watch(&run, &run.term, SIGTERM);
+    if (!front_ignores(SIGHUP))
+        watch(&run, &run.hangup, SIGHUP);
     struct prompt *prompt = prompt_start(&run.gate);
     struct notice notice;
     notice_start(&notice, &run.gate);
@@ -215,6 +249,8 @@ static int run_command(const struct options *o, const struct gate_options *go)
         uv_close((uv_handle_t *)&run.interrupt, NULL);
     if (run.term.data)
         uv_close((uv_handle_t *)&run.term, NULL);
+    if (run.hangup.data)
+        uv_close((uv_handle_t *)&run.hangup, NULL);
     gate_close(&run.gate);
     for (size_t i = 0; i < COMMAND_STREAMS; i++)
         buf_done(&run.streams[i].out);

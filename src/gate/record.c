@@ -171,13 +171,24 @@ static void add_execution_line(struct record *r, struct call *call)
     buf_add_char(&r->execution, '\n');
 }
 
-/* What its command wrote to git directories and was not taken over. */
-static void write_dropped(const struct call *call, struct json_out *j)
+/* What its command wrote to git directories and was not taken over, and what it made that is protected. */
+static bool is_recorded(const struct command_violation *v)
+{
+    static const char *const kinds[] = {
+        "git:", "created:", "quarantined:", "opened:", "cut_off", "unjudged:", "scan:failed"};
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (strncmp(v->what, kinds[i], strlen(kinds[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void write_violations(const struct call *call, struct json_out *j)
 {
     bool any = false;
     for (size_t i = 0; call->command && i < call->command->n_violations; i++) {
         const struct command_violation *v = &call->command->violations[i];
-        if (strncmp(v->what, "git:", 4) != 0)
+        if (!is_recorded(v))
             continue;
         if (!any) {
             jo_key(j, "violations");
@@ -213,7 +224,7 @@ static void outcome(void *self, struct call *call)
         jo_kint(j, "bytes",
                 (int64_t)(call->op->writes ? call->request_body.n : call_body_bytes(call)));
     }
-    write_dropped(call, j);
+    write_violations(call, j);
     jo_kown(j, "tier", call_tier(call));
     jo_kint(j, "durationMs", call_duration_ms(call));
     audit_end(r->audit);

@@ -6,6 +6,7 @@
 #include "session/git_turn.h"
 #include "session/quarantine.h"
 #include "session/scan.h"
+#include "session/session_parts.h"
 
 /* True: it goes on later, by command_after_go_on. */
 typedef bool (*after_step)(struct call *call);
@@ -26,6 +27,9 @@ void command_after_go_on(struct call *call)
             return;
     }
     struct err err = after->err;
+    struct session *s = (struct session *)call->workplace;
+    s->commands_ending--;
+    cut_off_settle(s);
     pipeline_finish(call, after->failed ? &err : NULL);
 }
 
@@ -38,6 +42,7 @@ void command_after(struct call *call, const struct err *err)
                                     .closed = BUF_INIT(FRESH_MAX)};
     if (err)
         after->err = *err;
+    ((struct session *)call->workplace)->commands_ending++;
     /* The command has ended in its time; what follows is not cut off for being late. */
     call->deadline_ns = UINT64_MAX;
     if (call->kill_ns)

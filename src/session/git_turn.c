@@ -216,7 +216,7 @@ static void begun(struct call *own)
     if (failed)
         command_after(call, &err);
     else
-        commands_start(s->commands, s->cell, call);
+        session_run_command(s, call);
 }
 
 static void send_begin(struct session *s, struct call *call)

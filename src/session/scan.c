@@ -109,6 +109,8 @@ static void scanned(struct call *call)
     struct session *s = (struct session *)call->workplace;
     struct err err;
     bool failed = scan_take(s, call, &err) < 0;
+    if (!failed)
+        cut_off_take(s, call);
     call_free(call);
     if (s->scans > 0)
         s->scans--;
@@ -123,8 +125,10 @@ static void scanned(struct call *call)
     if (s->scans > 0)
         return;
     /* That of another root does not make up for it. */
-    if (!s->scan_failed)
+    if (!s->scan_failed) {
         scan_ended(s, s->scan_began_ns);
+        cut_off_compared(s);
+    }
     if (s->beside && !s->scan_failed)
         s->beside->took_ns = s->scanned_ns - s->scan_began_ns;
     session_send_waiting(s);
@@ -136,18 +140,22 @@ void scan_start(struct session *s)
         return;
     s->scan_failed = false;
     s->scan_began_ns = clock_mono_ns();
+    cut_off_begin(s);
     for (size_t i = 0; i < s->spec.n_roots; i++)
         s->scans += s->spec.roots[i].commands;
     for (size_t i = 0; i < s->spec.n_roots; i++) {
-        if (s->spec.roots[i].commands)
-            session_send(s, scan_call(s, i, s->guards_known[i], scanned));
+        if (!s->spec.roots[i].commands)
+            continue;
+        struct call *call = scan_call(s, i, s->guards_known[i], scanned);
+        cut_off_compare(s, call);
+        session_send(s, call);
     }
 }
 
 /* What somebody put there before a command was asked for is covered when it starts. */
 bool scan_is_old(const struct session *s, const struct call *call)
 {
-    return !s->scanned_ns || s->scanned_from_ns < call->start_ns ||
+    return s->cut_off.pending || !s->scanned_ns || s->scanned_from_ns < call->start_ns ||
            clock_mono_ns() - s->scanned_ns > OLD_NS;
 }
 
@@ -223,6 +231,7 @@ void scan_beside(struct session *s, struct call *call)
 
 void scan_forget(struct session *s)
 {
+    cut_off_cell_died(s);
     s->scans = 0;
     s->scanned_ns = 0;
     memset(s->guards_known, 0, sizeof s->guards_known);

@@ -19,17 +19,23 @@ static void take_fresh(struct call *call, size_t root, const struct op_guarded *
         op_layer_add(list, &(struct op_layer){(int64_t)root, entry->path});
 }
 
-/* What could not be looked for after this command is looked for after the next. */
+/* An answer that tells an error has no room for what the command made. */
+static bool is_untold(const struct command_after *after)
+{
+    return after->failed && (after->fresh.len || after->fresh_git.len || after->closed.len);
+}
+
+/* What could not be looked for after this command, or not be told, is looked for after the next. */
 static void leave_to_next(struct session *s, const struct call *call)
 {
-    const struct command *command = call->command;
-    if (!command->after.scan_failed) {
-        s->unjudged &= !command->for_others;
+    struct command *command = call->command;
+    if (!command->after.scan_failed && !is_untold(&command->after)) {
+        s->unjudged &= !command->for_others && !command->after.left;
         return;
     }
     if (s->unjudged)
         return;
-    s->unjudged = true;
+    s->unjudged = command->after.left = true;
     s->unjudged_ns = command->began_ns;
     memcpy(s->unjudged_since, command->guards_since, sizeof s->unjudged_since);
 }
@@ -57,6 +63,8 @@ static void scanned(struct call *scan)
         return;
     if (!call->command->after.scan_failed)
         scan_ended(s, call->command->after.scan_began_ns);
+    if (!call->command->after.scan_failed)
+        cut_off_tell(s, call);
     leave_to_next(s, call);
     command_after_go_on(call);
 }

@@ -114,6 +114,15 @@ void session_send(struct session *s, struct call *call)
     wait(s, call);
 }
 
+void session_run_command(struct session *s, struct call *call)
+{
+    struct err err;
+    if (cut_off_mark(s, &err) < 0)
+        session_end_waiting(s, call, &err);
+    else
+        commands_start(s->commands, s->cell, call);
+}
+
 void session_start(struct session *s, struct call *call)
 {
     struct err err;
@@ -126,6 +135,7 @@ void session_start(struct session *s, struct call *call)
         return;
     }
     if (call->tool->runner == RUN_COMMAND) {
+        cut_off_look(s);
         if (scan_is_old(s, call)) {
             wait(s, call);
             scan_start(s);
@@ -134,7 +144,7 @@ void session_start(struct session *s, struct call *call)
         scan_beside(s, call);
         /* In their order: those that could not begin are tried first. */
         if (!git_turn_take(s, call) && !delayed_behind(s->delayed, call))
-            commands_start(s->commands, s->cell, call);
+            session_run_command(s, call);
         return;
     }
     preview_apply_pin(call);

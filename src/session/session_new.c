@@ -54,6 +54,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     s->waiting_end = &s->waiting;
     flight_init(&s->flight);
     git_turn_init(&s->git);
+    cut_off_init(&s->cut_off);
     for (size_t i = 0; i < ROOTS_MAX; i++)
         sweep_init(&s->sweeps[i], -1, 0, 0, "");
     uint32_t random;
@@ -73,6 +74,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
         s->command_roots[i] = copy_root(&options->command_roots[i]);
     if (make_spec(options, &s->spec, err) < 0)
         return -1;
+    cut_off_use_store(s);
     s->workplace = (struct workplace){
         .unsettled = true,
         .roots = s->roots,
@@ -112,6 +114,7 @@ void session_free(struct session *s)
     flight_done(&s->flight);
     git_turn_done(&s->git);
     shelving_close(&s->shelving);
+    cut_off_done(s);
     commands_free(s->commands);
     delayed_free(s->delayed);
     scan_free(s);

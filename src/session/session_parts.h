@@ -2,6 +2,7 @@
 #ifndef SANDGATE_SESSION_SESSION_PARTS_H
 #define SANDGATE_SESSION_SESSION_PARTS_H
 
+#include "session/cut_off.h"
 #include "session/delayed.h"
 #include "session/flight.h"
 #include "session/git_turn.h"
@@ -58,6 +59,8 @@ struct session {
     uint64_t scanned_from_ns;        /* when it began */
     int64_t guards_known[ROOTS_MAX]; /* which list of guarded files the launcher has; 0: none */
     struct beside *beside;           /* scans while commands run; NULL: none did */
+    unsigned commands_ending;        /* that have ended and are not answered yet */
+    struct cut_off cut_off;
     struct spills spills;
     struct git_turn git;
 };
@@ -68,6 +71,8 @@ struct call *session_own_call(struct session *s, enum op_id op, size_t root, con
 void session_send(struct session *s, struct call *call);
 /* Has a call of the pipeline done by the open cell. */
 void session_start(struct session *s, struct call *call);
+/* A command for which everything is prepared: from now on it may change files. */
+void session_run_command(struct session *s, struct call *call);
 /* A prepared call that had to wait for others: now, or when there is a cell. */
 void session_go_on(struct session *s, struct call *call);
 /* Starts a cell where there is none. */

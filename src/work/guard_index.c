@@ -254,7 +254,7 @@ static bool read_head(struct str bytes, const char *rules, const struct tree_tim
                     (now->sec == ret->saved.sec && now->nsec < ret->saved.nsec);
     return ret->magic == MAGIC && ret->version == VERSION && ret->n_folders > 0 &&
            length <= bytes.n && bytes.n - length == ret->n_names &&
-           memcmp(ret->rules, rules, HASH_HEX) == 0 && !set_back &&
+           (!rules || memcmp(ret->rules, rules, HASH_HEX) == 0) && !set_back &&
            checksum(bytes.p + skipped, bytes.n - skipped) == ret->checksum;
 }
 
@@ -263,8 +263,9 @@ bool index_read(struct str bytes, const char *rules, const struct tree_time *now
     struct head head;
     struct tree t;
     char wanted[HASH_HEX] = {0};
-    memcpy(wanted, rules, strnlen(rules, HASH_HEX));
-    if (!read_head(bytes, wanted, now, &head))
+    if (rules)
+        memcpy(wanted, rules, strnlen(rules, HASH_HEX));
+    if (!read_head(bytes, rules ? wanted : NULL, now, &head))
         return false;
     struct str rest = {bytes.p + sizeof head, bytes.n - sizeof head};
     tree_init(&t, head.seed);

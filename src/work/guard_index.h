@@ -13,7 +13,7 @@ int index_write(const struct tree *tree, const char *rules, const struct tree_ti
 /* Puts the checksum right. */
 void index_seal(struct buf *index);
 /* False: they are damaged, were written for other rules or by another version, or the clock was set back since. Then
- * `ret` is as it was. */
+ * `ret` is as it was. `rules` NULL: any. */
 bool index_read(struct str bytes, const char *rules, const struct tree_time *now, struct tree *ret);
 
 #endif

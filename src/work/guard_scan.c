@@ -28,6 +28,10 @@ struct scan {
     struct reading reading;
     size_t number; /* of the root */
     int store;
+    bool comparing;         /* with the baseline, not with the last scan */
+    struct tree *baseline;  /* what is not in it is new; NULL: nothing can be told to be new */
+    int64_t baseline_ns;    /* when it was the last one */
+    bool baseline_is_alike; /* it was made with the same rules */
 };
 
 void guard_trees_init(struct guard_trees *trees, int store)
@@ -233,23 +237,63 @@ static bool is_same_list(const struct guarded_list *a, const struct guarded_list
     return true;
 }
 
-/* Those that were not in the last list: they could be looked into, were no repository, or were not there. */
-static void date_by_path(const struct guarded_list *before, struct guarded_list *now, uint64_t seen)
+/* Those that were not in the last list: they could be looked into, were no repository, or were not there. True: they are
+ * others than before. */
+static bool date_by_path(const struct guarded_list *before, struct guarded_list *now, uint64_t seen)
 {
+    uint32_t gone = 0;
+    bool any_new = false;
+    for (uint32_t i = 0; i < before->count; i++)
+        gone += before->items[i].dated;
     for (uint32_t i = 0; i < now->count; i++) {
         if (!now->items[i].dated)
             continue;
         const struct guarded_item *was = guarded_find(before, guarded_path(now, &now->items[i]));
-        now->items[i].seen = was && was->dated ? was->seen : seen;
+        bool known = was && was->dated;
+        now->items[i].seen = known ? was->seen : seen;
+        any_new |= !known;
+        gone -= known;
     }
+    return any_new || gone > 0;
+}
+
+/* With other rules it cannot know what these do not name. */
+static bool may_be_old(const struct scan *s, const struct guarded_item *item)
+{
+    const struct tree_time *born = &item->id.born;
+    return !s->baseline_is_alike && born->sec * 1000000000 + born->nsec < s->baseline_ns;
+}
+
+/* What the baseline does not know appeared in this scan, whatever later scans knew. */
+static int compare_with_baseline(struct scan *s, struct guarded_list *found, uint32_t max)
+{
+    struct tree *tree = &s->at->tree;
+    struct guarded_list before;
+    guarded_init(&before);
+    int error = s->baseline ? guarded_collect(s->baseline, s->reading.git, max, &before) : 0;
+    if (error == 0 && s->baseline) {
+        guarded_remember(s->baseline, found, s->at->generation);
+        date_by_path(&before, found, s->at->generation);
+    }
+    guarded_done(&before);
+    uint32_t next = 0;
+    for (uint32_t i = 0; error == 0 && i < found->count; i++) {
+        struct guarded_item *item = &found->items[i];
+        if (!s->baseline || may_be_old(s, item))
+            item->seen = 0;
+        if (item->known)
+            tree->known[next++].seen = item->seen;
+    }
+    return error;
 }
 
 /* What is guarded has to be on the disk before a command can move it: a later gate knows it by that. */
 static int collect(struct scan *s, uint32_t max)
 {
     struct guard_root *at = s->at;
-    if (s->reading.changed || at->stale || at->generation == 0) {
+    if (s->reading.changed || at->stale || at->generation == 0 || s->comparing) {
         struct guarded_list found;
+        bool first = at->generation == 0 && !at->stale;
         at->stale = true;
         guarded_init(&found);
         int error = guarded_collect(&at->tree, s->reading.git, max, &found);
@@ -264,7 +308,13 @@ static int collect(struct scan *s, uint32_t max)
         at->generation += !same;
         uint64_t seen = at->compared ? at->generation : 0;
         at->unsaved |= guarded_remember(&at->tree, &found, seen);
-        date_by_path(&at->found, &found, seen);
+        /* The first list of a worker has none before it: if nothing changed, it is the one that was saved. */
+        if (date_by_path(&at->found, &found, seen) && (!first || s->reading.changed))
+            at->unsaved = true;
+        if (s->comparing && (error = compare_with_baseline(s, &found, max)) < 0) {
+            guarded_done(&found);
+            return error;
+        }
         at->compared = true;
         guarded_done(&at->found);
         at->found = found;
@@ -320,10 +370,19 @@ static int failed(struct err *err, int error, const struct beneath_root *root,
                    strerror(-error));
 }
 
+/* An index of another folder, which has this one's number in another configuration, tells nothing. */
+static void use_baseline(struct scan *s, struct str bytes, struct tree *baseline)
+{
+    struct tree_time at = now();
+    s->baseline_is_alike = index_read(bytes, s->at->rules, &at, baseline);
+    if ((s->baseline_is_alike || index_read(bytes, NULL, &at, baseline)) &&
+        tree_same_id(&s->at->tree.folders[0].id, &baseline->folders[0].id))
+        s->baseline = baseline;
+}
+
 int work_scan(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err)
 {
-    (void)body;
     const struct op_scan_request *q = &request->scan;
     const struct beneath_root *root = work_root(w, q->root, true, err);
     if (!root)
@@ -333,22 +392,28 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
                      .root = root,
                      .number = (size_t)q->root,
                      .store = w->trees->store,
+                     .comparing = q->index_ns > 0,
+                     .baseline_ns = q->index_ns,
                      .reading = {.tree = &at->tree,
                                  .root = root->fd,
                                  .guard = w->guard,
                                  .chunk = w->chunk,
                                  .git = guard_protects_git(w->guard),
                                  .max_entries = (uint64_t)q->max_entries}};
+    CLEANUP(tree_done) struct tree baseline = {0};
     *reply = (union op_reply){.scan = {0}};
     pthread_mutex_lock(&w->trees->lock);
     prepare(&s);
     int error = q->watch ? watch_all(&s, &w->trees->lock) : update(&s);
     bool reading = error < 0;
     at->stale |= reading;
+    if (error == 0 && s.comparing && body.n)
+        use_baseline(&s, body, &baseline);
     if (error == 0)
         error = collect(&s, (uint32_t)q->max_guarded);
     if (error == 0)
         answer(w, at, q, &reply->scan);
+    reply->scan.compared = s.baseline && s.baseline_is_alike;
     pthread_mutex_unlock(&w->trees->lock);
     reading_done(&s.reading);
     if (error < 0)

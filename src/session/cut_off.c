@@ -1,0 +1,184 @@
+#include "session/cut_off.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "core/command.h"
+#include "session/commands.h"
+#include "session/session_parts.h"
+
+#define UNSURE_BYTES_MAX ((size_t)16 << 20)
+/* As long as an index may be (work/guard_index.h). */
+#define INDEX_BYTES_MAX ((size_t)1 << 30)
+
+void cut_off_init(struct cut_off *c)
+{
+    marker_init(&c->marker, NULL);
+    buf_init(&c->unsure, UNSURE_BYTES_MAX);
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        buf_init(&c->indexes[i], INDEX_BYTES_MAX);
+}
+
+void cut_off_use_store(struct session *s)
+{
+    size_t store = spec_store(&s->spec);
+    if (store < ROOTS_MAX)
+        marker_init(&s->cut_off.marker, s->spec.roots[store].host);
+}
+
+/* Something may have been made that was not judged and told. */
+static bool is_open(const struct session *s)
+{
+    return commands_any(s->commands) || s->commands_ending || s->unjudged || s->cut_off.pending ||
+           s->cut_off.unsure.len;
+}
+
+void cut_off_settle(struct session *s)
+{
+    if (!s->cut_off.marked || is_open(s))
+        return;
+    s->cut_off.marked = false;
+    marker_rest(&s->cut_off.marker);
+}
+
+void cut_off_done(struct session *s)
+{
+    struct cut_off *c = &s->cut_off;
+    if (c->marker.fd >= 0)
+        cut_off_settle(s);
+    if (!c->marked)
+        marker_remove(&c->marker);
+    marker_done(&c->marker);
+    buf_done(&c->unsure);
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        buf_done(&c->indexes[i]);
+}
+
+int cut_off_mark(struct session *s, struct err *err)
+{
+    struct cut_off *c = &s->cut_off;
+    bool roots[ROOTS_MAX] = {0};
+    bool same = c->marker.fd >= 0 && c->marked_in == s->cells &&
+                memcmp(c->generations, s->guards_known, sizeof c->generations) == 0;
+    if (!c->marker.store)
+        return 0;
+    if (c->marked) {
+        if (c->group_of != s->cells)
+            marker_set_group(&c->marker, cell_group(s->cell));
+        c->group_of = s->cells;
+        return 0;
+    }
+    for (size_t i = 0; i < s->spec.n_roots; i++)
+        roots[i] = s->spec.roots[i].commands;
+    int r = same ? marker_set_again(&c->marker)
+                 : marker_set(&c->marker, s->tag, roots, cell_group(s->cell));
+    c->marked = r == 0;
+    if (r < 0)
+        return err_set(err, err_code_for(-r, ERR_INTERNAL),
+                       "no command can start: writing to %s.running: %s", c->marker.store,
+                       strerror(-r));
+    c->marked_in = c->group_of = s->cells;
+    memcpy(c->generations, s->guards_known, sizeof c->generations);
+    return 0;
+}
+
+void cut_off_look(struct session *s)
+{
+    struct cut_off *c = &s->cut_off;
+    /* While its own commands run, the marker stands for them. */
+    if ((!c->marked || c->pending) && marker_take_over(&c->marker, c->pending))
+        c->pending = c->marked = true;
+    if (c->pending)
+        c->group_of = 0;
+}
+
+void cut_off_begin(struct session *s)
+{
+    if (!s->cut_off.pending)
+        return;
+    s->cut_off.made = 0;
+    buf_reset(&s->cut_off.unsure, 0);
+}
+
+void cut_off_compare(struct session *s, struct call *scan)
+{
+    struct cut_off *c = &s->cut_off;
+    struct buf *index = &c->indexes[scan->path.root];
+    if (!c->pending)
+        return;
+    buf_reset(index, 0);
+    if (marker_read_index(&c->marker, scan->path.root, index) == 0)
+        scan->request_body = buf_str(index);
+    /* All of the list, and all that is newer than the index. */
+    scan->request.scan.known = 0;
+    scan->request.scan.since = 0;
+    scan->request.scan.index_ns = marker_time_ns(&c->marker);
+}
+
+static bool is_of_interest(const struct op_guarded *entry)
+{
+    bool closed = entry->kind == GUARDED_SECRET && entry->type == TYPE_DIRECTORY;
+    return entry->kind == GUARDED_GIT || entry->kind == GUARDED_PROTECTED || closed;
+}
+
+void cut_off_take(struct session *s, const struct call *scan)
+{
+    struct cut_off *c = &s->cut_off;
+    struct op_guarded entry;
+    bool compared = scan->reply.scan.compared;
+    if (!c->pending)
+        return;
+    for (struct str rest = buf_str(&scan->reply_body); op_guarded_next(&rest, &entry) > 0;) {
+        if (!is_of_interest(&entry))
+            continue;
+        c->made += entry.fresh;
+        if (!compared && !entry.fresh)
+            op_layer_add(&c->unsure, &(struct op_layer){(int64_t)scan->path.root, entry.path});
+    }
+}
+
+void cut_off_compared(struct session *s)
+{
+    struct cut_off *c = &s->cut_off;
+    if (!c->pending)
+        return;
+    c->pending = false;
+    c->marked_in = 0;
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        buf_reset(&c->indexes[i], 0);
+    s->unjudged = c->made > 0;
+    s->unjudged_ns = marker_time_ns(&c->marker);
+    memset(s->unjudged_since, 0, sizeof s->unjudged_since);
+    if (c->made)
+        log_warning("an earlier command was cut off before what it made was looked at; %llu "
+                    "protected names were made since then. The next command's answer names them. "
+                    "What lies at the root of the workspace or of a repository is moved to "
+                    "%s/quarantine: move it back from there if you made it",
+                    (unsigned long long)c->made, c->marker.store);
+    if (c->unsure.len)
+        log_warning("an earlier command was cut off before what it made was looked at, and what "
+                    "was there before it is not known. The next command's answer names all "
+                    "protected files: check those that you did not make");
+    cut_off_settle(s);
+}
+
+void cut_off_tell(struct session *s, struct call *call)
+{
+    struct cut_off *c = &s->cut_off;
+    struct command *command = call->command;
+    struct op_layer entry;
+    bool any = (c->made && command->for_others) || c->unsure.len;
+    if (!any || command->after.failed)
+        return;
+    command_add_violation(command, "cut_off", STR(""), 1);
+    for (struct str rest = buf_str(&c->unsure); op_layer_next(&rest, &entry) > 0;)
+        command_add_violation(command, "unjudged:", entry.path, 1);
+    buf_reset(&c->unsure, 0);
+    c->made = 0;
+}
+
+void cut_off_cell_died(struct session *s)
+{
+    cut_off_settle(s);
+    s->cut_off.pending = s->cut_off.marked;
+}

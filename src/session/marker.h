@@ -1,0 +1,49 @@
+/* A marker says that a command runs whose work nobody has judged yet. It holds links to the index of each root as it was
+ * before that command (`guards-N`, work/guard_index.h), so that whoever finds the marker of a gate that is dead can tell
+ * what was made since.
+ *
+ * All are files in `<store>.running/`, which no cell can reach: TAG is the marker, locked while its gate lives, TAG.N an
+ * index. The marker's first byte says whether it is set; while its gate rests it is not. */
+#ifndef SANDGATE_SESSION_MARKER_H
+#define SANDGATE_SESSION_MARKER_H
+
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "core/path.h"
+
+#define MARKER_TAG_MAX 31
+
+struct marker {
+    char *store; /* the folder with the indexes */
+    int folder;  /* -1: not opened yet */
+    int fd;      /* locked; -1: there is none */
+    char tag[MARKER_TAG_MAX + 1];
+};
+
+/* `store` NULL: there will be no marker. */
+void marker_init(struct marker *marker, const char *store);
+/* The files stay. */
+void marker_done(struct marker *marker);
+
+/* Makes and sets it, with the indexes as they are now. `group` is that of the cell's processes. -errno. */
+int marker_set(struct marker *marker, const char *tag, const bool roots[ROOTS_MAX], pid_t group);
+/* With the same indexes. -errno. */
+int marker_set_again(const struct marker *marker);
+/* It stays set, with its time and its indexes, and now stands for a command of another cell, too. */
+void marker_set_group(const struct marker *marker, pid_t group);
+/* Everything was judged. */
+void marker_rest(const struct marker *marker);
+/* The same, and removes its files. */
+void marker_remove(struct marker *marker);
+/* Takes over the oldest set marker of the gates that are dead and removes their others: the oldest index tells of all that
+ * was made since. `needed`: one's own is kept if it is older than those. True: another one was taken over, and the
+ * processes of its cell are dead. */
+bool marker_take_over(struct marker *marker, bool needed);
+
+/* When it was set, as files are dated. */
+int64_t marker_time_ns(const struct marker *marker);
+/* -errno. */
+int marker_read_index(const struct marker *marker, size_t root, struct buf *ret);
+
+#endif
