@@ -156,8 +156,8 @@ static int move_out(struct work *w, const struct beneath_root *store,
         r = copy_entry(&c, place->dir, place->name, shelter, place->name, 0);
     /* A copy that is not whole is of no use to anyone. */
     if (r < 0 && shelter >= 0)
-        work_remove_tree(w, shelter, place->name, &removed);
-    return r < 0 ? r : work_remove_tree(w, place->dir, place->name, &removed);
+        work_remove_tree(w, shelter, place->name, NULL, &removed);
+    return r < 0 ? r : work_remove_tree(w, place->dir, place->name, NULL, &removed);
 }
 
 /* A folder that the command made read-only around it. */
