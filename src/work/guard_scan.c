@@ -28,6 +28,7 @@ struct scan {
     struct reading reading;
     size_t number; /* of the root */
     int store;
+    int64_t ran_ns; /* since when commands may have run; 0: none have */
 };
 
 void guard_trees_init(struct guard_trees *trees, int store)
@@ -254,6 +255,8 @@ static int collect(struct scan *s, uint32_t max)
         guarded_init(&found);
         int error = guarded_collect(&at->tree, s->reading.git, max, &found);
         if (error == 0)
+            guarded_mark_made(&at->tree, s->root->fd, at->compared ? s->ran_ns : 0, &found);
+        if (error == 0)
             error = guarded_follow(s->root, s->reading.git, max, &found);
         if (error < 0) {
             guarded_done(&found);
@@ -281,7 +284,8 @@ static void answer(struct work *w, const struct guard_root *at, const struct op_
 {
     bool any_fresh = false;
     for (uint32_t i = 0; i < at->found.count; i++)
-        any_fresh |= at->found.items[i].seen > (uint64_t)q->since;
+        any_fresh |= at->found.items[i].seen > (uint64_t)q->since ||
+                     at->found.items[i].replaced > (uint64_t)q->since;
     reply->generation = (int64_t)at->generation;
     reply->same = !any_fresh && (uint64_t)q->known == at->generation;
     for (uint32_t i = 0; !reply->same && i < at->found.count; i++) {
@@ -289,6 +293,7 @@ static void answer(struct work *w, const struct guard_root *at, const struct op_
         struct op_guarded entry = {.kind = (enum guarded_kind)item->kind,
                                    .type = (enum file_type)item->type,
                                    .fresh = item->seen > (uint64_t)q->since,
+                                   .replaced = item->replaced > (uint64_t)q->since,
                                    .path = guarded_path(&at->found, item)};
         op_guarded_add(&w->body, &entry);
         reply->count++;
@@ -333,6 +338,7 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
                      .root = root,
                      .number = (size_t)q->root,
                      .store = w->trees->store,
+                     .ran_ns = q->ran_ns,
                      .reading = {.tree = &at->tree,
                                  .root = root->fd,
                                  .guard = w->guard,
