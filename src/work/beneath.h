@@ -10,6 +10,8 @@
 #include "core/guard.h"
 #include "core/path.h"
 
+struct guard_trees;
+
 struct beneath_root {
     int fd;
     const char *inside; /* absolute links to these count as inside */
@@ -20,6 +22,8 @@ struct beneath_root {
     const struct guard *guard; /* what is protected and secret in it; NULL: nothing */
     const char
         *behind; /* a name in the folder that is opened: links on the way are judged with it */
+    struct guard_trees *trees; /* what was guarded where it was before; NULL: nothing */
+    size_t number;             /* of the root in there */
 };
 
 /* Where a path leads when the links on the way are followed, and what the rules say about it. */

@@ -262,6 +262,7 @@ int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,
     static _Thread_local struct following f;
     f.root = *root;
     f.root.guard = NULL;
+    f.root.trees = NULL;
     f.guard = root->guard;
     f.root.no_links = f.root.as_named = false;
     f.list = list;

@@ -1,6 +1,7 @@
 /* OP_SCAN: what is guarded in a root, for the launcher. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -9,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "core/guard_pattern.h"
+#include "work/beneath_walk.h"
 #include "work/guard_index.h"
 #include "work/guard_read.h"
 #include "work/guard_trees.h"
@@ -362,4 +365,39 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
     if (w->body.failed)
         return failed(err, -E2BIG, root, q, false);
     return 0;
+}
+
+static bool knows(const struct tree *tree, int root, struct str path, struct str name)
+{
+    char text[BENEATH_REAL_MAX];
+    struct statx st;
+    uint64_t hash = tree_hash(tree, name);
+    if (!tree_knows_name(tree, hash) || path.n >= sizeof text)
+        return false;
+    memcpy(text, path.p, path.n);
+    text[path.n] = '\0';
+    FD_AT_END int fd = beneath_open_at(root, text, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+    if (fd < 0 || folder_stat(fd, "", &st) < 0)
+        return false;
+    struct tree_id id = folder_id(&st);
+    return tree_find_id(tree, hash, &id) != TREE_NONE;
+}
+
+bool guard_trees_know(const struct beneath_root *root, struct str path)
+{
+    struct guard_root *at = &root->trees->roots[root->number];
+    struct scan s = {.at = at,
+                     .number = root->number,
+                     .store = root->trees->store,
+                     .reading = {.guard = root->guard}};
+    struct str name;
+    bool known = false;
+    pthread_mutex_lock(&root->trees->lock);
+    prepare(&s);
+    for (size_t next = 0; !known && guard_next_name(path, &next, &name);) {
+        size_t n = (size_t)(name.p + name.n - path.p);
+        known = knows(&at->tree, root->fd, (struct str){path.p, n}, name);
+    }
+    pthread_mutex_unlock(&root->trees->lock);
+    return known;
 }

@@ -31,4 +31,8 @@ struct guard_trees {
 void guard_trees_init(struct guard_trees *trees, int store);
 void guard_trees_done(struct guard_trees *trees);
 
+/* Whether a path (relative to the root, without links) is or lies in something that a scan found to be guarded, wherever
+ * that was then. */
+bool guard_trees_know(const struct beneath_root *root, struct str path);
+
 #endif

@@ -83,15 +83,13 @@ static int move_to(struct work *w, const struct op_move_request *q,
 }
 
 /* What is guarded in a folder has to be so at the new place, and what is not must not become so. */
-static int check_folder(struct work *w, const struct op_move_request *q,
-                        const struct beneath_place *from, const char *real, const char *to,
+static int check_folder(struct work *w, const struct beneath_place *from, const struct tree_op *op,
                         const struct stat *st, struct err *err)
 {
-    const struct tree_op op = {.path = q->path.p, .real = real, .to = to};
     if (!S_ISDIR(st->st_mode))
         return 0;
     work_slow(w);
-    return work_check_tree(w, from, &op, err);
+    return work_check_tree(w, from, op, err);
 }
 
 int work_move(struct work *w, const union op_request *request, struct str body,
@@ -109,6 +107,7 @@ int work_move(struct work *w, const union op_request *request, struct str body,
         return -1;
     if (is_into_itself(q, &st))
         return cannot_move(err, EINVAL, q);
+    const struct beneath_root from_root = w->at;
     const struct beneath_root *root = work_writable_root(w, q->to_root, false, q->to.p, err);
     unsigned flags = BENEATH_PARENTS | beneath_kind(st.st_mode);
     int r = root ? 1 : -1;
@@ -116,7 +115,8 @@ int work_move(struct work *w, const union op_request *request, struct str body,
     for (int i = 0; r > 0 && i < TRIES; i++) {
         if (beneath_place_real(root, q->to.p, flags, &to, &to_real, err) < 0)
             return -1;
-        r = check_folder(w, q, &from, real.text, to_real.text, &st, err);
+        const struct tree_op op = {&from_root, q->path.p, real.text, to_real.text};
+        r = check_folder(w, &from, &op, &st, err);
         if (r == 0)
             r = move_to(w, q, &from, &to, &st, &there, err);
         beneath_place_done(&to, r == 0);

@@ -164,7 +164,7 @@ static int preview_delete(struct work *w, const struct op_preview_request *q,
     struct stat st;
     if (work_entry_to_delete(w, &delete, &place, &real, &st, err) < 0)
         return -1;
-    const struct tree_op op = {.path = q->path.p, .real = real.text};
+    const struct tree_op op = {.root = &w->at, .path = q->path.p, .real = real.text};
     FD_AT_END int dir = place.dir;
     if (beneath_may_fill(dir) < 0)
         return beneath_errno(err, errno, q->path.p);

@@ -160,12 +160,12 @@ static int remove_folder(struct work *w, const struct op_delete_request *q,
                          struct err *err)
 {
     struct temp temp;
-    const struct tree_op op = {.path = q->path.p, .real = real};
+    const struct tree_op op = {.root = &w->at, .path = q->path.p, .real = real};
     work_slow(w);
     if (work_check_tree(w, place, &op, err) < 0 || rename_away(q, place, &temp, err) < 0)
         return -1;
     CLEANUP(subtree_done) struct subtree rules;
-    subtree_init(&rules, w->guard, real, NULL);
+    subtree_init(&rules, &w->at, real, NULL);
     int r = work_remove_tree(w, place->dir, temp.name, &rules, count);
     bool back = r < 0 &&
                 renameat2(place->dir, temp.name, place->dir, place->name, RENAME_NOREPLACE) == 0;

@@ -6,14 +6,16 @@
 #include <sys/stat.h>
 
 #include "base/utf8.h"
+#include "work/guard_trees.h"
 
 #define SHOWN 100
 /* As deep as folders are gone into, with names of any length. */
 #define PATHS_MAX ((size_t)256 * (PATH_NAME_MAX + 1) + BENEATH_REAL_MAX)
 
-void subtree_init(struct subtree *s, const struct guard *guard, const char *path, const char *to)
+void subtree_init(struct subtree *s, const struct beneath_root *root, const char *path,
+                  const char *to)
 {
-    *s = (struct subtree){.guard = guard, .moves = to != NULL};
+    *s = (struct subtree){.root = *root, .moves = to != NULL};
     buf_init(&s->path, PATHS_MAX);
     buf_init(&s->moved, PATHS_MAX);
     buf_add(&s->path, path, strlen(path));
@@ -54,24 +56,40 @@ void subtree_leave(struct subtree *s)
         drop_name(&s->moved);
 }
 
+/* What is guarded at neither place by the rules may be by what it is: then it is so wherever it is moved. */
+static bool is_known(const struct subtree *s, bool is_folder, enum guard_verdict *ret,
+                     const char **ret_rule)
+{
+    struct str path = buf_str(&s->path);
+    enum guard_verdict verdict = guard_judge_elsewhere(s->root.guard, path, is_folder, ret_rule);
+    if (verdict == GUARD_OPEN || !s->root.trees || !guard_trees_know(&s->root, path))
+        return false;
+    *ret = verdict;
+    return true;
+}
+
 bool subtree_keeps(struct subtree *s, const char *name, bool is_folder, bool *ret_same)
 {
+    const struct guard *guard = s->root.guard;
     const char *there = NULL;
     enum guard_verdict after = GUARD_OPEN;
     *ret_same = false;
     /* No rule ends with this name: what was found of the folder holds for it. */
-    if (!guard_may_name(s->guard, (struct str){name, strlen(name)}))
+    if (!guard_may_name(guard, (struct str){name, strlen(name)}))
         return false;
     subtree_enter(s, name);
-    s->verdict = guard_judge(s->guard, buf_str(&s->path), is_folder, &s->rule);
+    s->verdict = guard_judge(guard, buf_str(&s->path), is_folder, &s->rule);
     if (s->moves)
-        after = guard_judge(s->guard, buf_str(&s->moved), is_folder, &there);
+        after = guard_judge(guard, buf_str(&s->moved), is_folder, &there);
+    if (s->verdict == GUARD_OPEN && is_known(s, is_folder, &s->verdict, &s->rule) && s->moves)
+        after = s->verdict;
     *ret_same = s->moves && after == s->verdict && after != GUARD_OPEN;
     if (s->verdict != after || s->path.failed || s->moved.failed) {
         s->rule = s->verdict >= after ? s->rule : there;
         s->verdict = s->verdict >= after ? s->verdict : after;
         return true;
     }
+    s->verdict = GUARD_OPEN;
     subtree_leave(s);
     return false;
 }
@@ -85,7 +103,7 @@ static bool has(int dir, const char *name)
 /* As in beneath_git.c. HEAD first: few folders have one. A git directory that is moved is one wherever it is. */
 bool subtree_keeps_git(struct subtree *s, int fd)
 {
-    if (s->moves || !guard_protects_git(s->guard) || !has(fd, "HEAD") ||
+    if (s->moves || !guard_protects_git(s->root.guard) || !has(fd, "HEAD") ||
         !(has(fd, "commondir") || (has(fd, "objects") && has(fd, "refs"))))
         return false;
     s->verdict = GUARD_PROTECTED;

@@ -7,8 +7,8 @@
 #include "work/beneath.h"
 
 struct subtree {
-    const struct guard *guard; /* NULL: nothing is refused */
-    struct buf path; /* of the folder at hand, without links; once refused, of the entry */
+    struct beneath_root root; /* without a guard nothing is refused */
+    struct buf path;          /* of the folder at hand, without links; once refused, of the entry */
     bool moves;
     struct buf moved; /* where that folder is going to be */
     enum guard_verdict verdict;
@@ -16,7 +16,8 @@ struct subtree {
 };
 
 /* `path` and `to` are relative to the root and without links; `to` is NULL where the folder is removed. */
-void subtree_init(struct subtree *s, const struct guard *guard, const char *path, const char *to);
+void subtree_init(struct subtree *s, const struct beneath_root *root, const char *path,
+                  const char *to);
 void subtree_done(struct subtree *s);
 void subtree_enter(struct subtree *s, const char *name);
 void subtree_leave(struct subtree *s);

@@ -141,7 +141,7 @@ int work_check_tree(struct work *w, const struct beneath_place *place, const str
                     struct err *err)
 {
     CLEANUP(search_done) struct search s = {.listing = mem_zero(LISTING_BYTES)};
-    subtree_init(&s.tree, w->guard, op->real, op->to);
+    subtree_init(&s.tree, op->root, op->real, op->to);
     int r = search_all(w, &s, place, err);
     if (r == -ECANCELED)
         return -1;

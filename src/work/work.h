@@ -129,6 +129,7 @@ int work_remove_tree(struct work *w, int dir, const char *name, struct subtree *
                      int64_t *count);
 /* A folder that is removed, or moved, with all that is in it. */
 struct tree_op {
+    const struct beneath_root *root;
     const char *path; /* as it was given */
     const char *real; /* without links */
     const char *to;   /* without links; NULL: it is removed */

@@ -321,7 +321,7 @@ static bool is_left_over(int dir, const char *name, struct str tag)
 static int sweep_one(struct work *w, int dir, const char *path, const char *name, int64_t *removed)
 {
     CLEANUP(subtree_done) struct subtree rules;
-    subtree_init(&rules, w->guard, path, NULL);
+    subtree_init(&rules, &w->at, path, NULL);
     subtree_leave(&rules);
     subtree_enter(&rules, name);
     return work_remove_tree(w, dir, name, &rules, removed);

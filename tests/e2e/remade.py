@@ -277,6 +277,34 @@ def protected_links_below(form):
         bash(gate, "echo fine > src/main.c")
 
 
+def moved_to_an_exception(form):
+    """what a command moves to where an exception from the rules holds is not changed there by tools either"""
+    place = Project(form, "except")
+    place.put("app/.vscode/tasks.json", "good\n")
+    place.put("app/.envrc", "good\n")
+    place.put("app/.github/workflows/x.yml", "good\n")
+    place.put(".env.example", "KEY=\n")
+    place.link(".env", ".env.example")
+    place.put("node_modules/own/.vscode/tasks.json")
+    with place.gate() as gate:
+        bash(gate, "mv app node_modules/app")
+    with place.gate() as gate:
+        for path in ("node_modules/app/.vscode/tasks.json", "node_modules/app/.envrc", "node_modules/app/.vscode/new",
+                     "node_modules/app/.github/workflows/x.yml"):
+            error = gate.refused("PERMISSION_DENIED", "write_file", path=path, content="evil")
+            check(error["details"]["reason"] == "protected", f"{error}")
+        gate.refused("PERMISSION_DENIED", "move", **{"from": "node_modules/app/.envrc", "to": "x"})
+        gate.refused("PERMISSION_DENIED", "delete", path="node_modules/app", recursive=True)
+        gate.ok("move", **{"from": "node_modules/app", "to": "node_modules/b"})
+        gate.refused("PERMISSION_DENIED", "delete", path="node_modules", recursive=True)
+        gate.ok("move", **{"from": "node_modules/b", "to": "node_modules/app"})
+        gate.ok("write_file", path="node_modules/own/.vscode/tasks.json", content="fine")
+        gate.ok("read_file", path=".env.example")
+        cannot_write(gate, place, "node_modules/app/.envrc")
+        bash(gate, "mv node_modules/app app")
+    check((place.workspace / "app/.vscode/tasks.json").read_text() == "good\n", "it has changed")
+
+
 def deleted_by_a_tool(form):
     """a folder with a protected file is not removed by a tool while a command waits to make it anew"""
     place = Project(form, "tool")
@@ -304,5 +332,6 @@ if __name__ == "__main__":
         secret_links,
         secret_links_of_the_user,
         protected_links_below,
+        moved_to_an_exception,
         deleted_by_a_tool,
     )
