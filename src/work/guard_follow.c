@@ -223,7 +223,7 @@ static void keep_file(struct tree *t, uint32_t folder, struct str name,
 
 void guarded_keep_followed(struct tree *t, const struct guarded_list *list)
 {
-    t->ways = false;
+    t->links = false;
     for (uint32_t i = 0; i < list->count; i++) {
         const struct guarded_item *item = &list->items[i];
         struct str path = guarded_path(list, item);
@@ -231,7 +231,7 @@ void guarded_keep_followed(struct tree *t, const struct guarded_list *list)
         struct str folder = {path.p, slash ? (size_t)(slash - path.p) : 0};
         struct str name = {path.p + folder.n + (slash != NULL),
                            path.n - folder.n - (slash != NULL)};
-        t->ways |= item->kind == GUARDED_WAY && item->type == TYPE_SYMLINK;
+        t->links |= item->type == TYPE_SYMLINK || is_git_file(item, path);
         if (!item->followed || item->led)
             continue;
         uint32_t at = tree_find(t, item->type == TYPE_DIRECTORY ? path : folder);

@@ -374,8 +374,8 @@ int folder_read(struct reading *r, uint32_t folder, int fd)
     bool foreign = parent == TREE_NONE || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT)
                        ? is_foreign(fd)
                        : t->folders[parent].flags & TREE_FOREIGN;
-    /* What a link on the way leads to is found by names that mean nothing where they are. */
-    r->changed |= t->folders[folder].marks != TREE_NONE || t->ways;
+    /* A link may lead through it, or by a name in it that means nothing where it is. */
+    r->changed |= t->folders[folder].marks != TREE_NONE || t->links;
     unsigned git = t->folders[folder].flags & TREE_GIT;
     uint32_t n_old;
     FREE_AT_END uint32_t *old = list_children(t, folder, &n_old);

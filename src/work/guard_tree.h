@@ -112,7 +112,7 @@ struct tree {
     uint64_t seed; /* of its hashes: nobody outside can make two paths look alike */
     uint64_t entries;
     uint32_t closed; /* folders that cannot be looked into */
-    bool ways;       /* links stand for folders on the way to what the rules name */
+    bool links;      /* some of what is guarded leads elsewhere, through any folder */
 };
 
 /* `tree` is all zeros, or was given to tree_done. */

@@ -158,6 +158,29 @@ def remade_links(form):
             cannot_write(gate, place, "good/x")
 
 
+def links_on_the_way(form):
+    """a link that a guarded one leads through is replaced: what is reached then is told and covered"""
+    for number, (first, second) in enumerate(((".vscode", "tasks.json"), (".cargo", "config.toml"), ("d/.cursorrules", ""))):
+        place = Project(form, f"through{number}")
+        end = f"/{second}" if second else "/file"
+        for folder in ("good", "evil"):
+            place.put(f"{folder}{end}")
+        place.put("conf/deep/keep")
+        place.put("d/keep")
+        up = "../" if "/" in first else ""
+        place.link(first, f"{up}conf/deep/l" + ("" if second else end))
+        place.link("conf/deep/l", "../../good")
+        with place.gate() as gate:
+            cannot_write(gate, place, f"good{end}")
+            bash(gate, f"echo evil > evil{end}")
+            what, value = told(gate, "cd conf/deep; ln -sfn ../../evil l")
+            check(value["exit_code"] == 0 and any(w.startswith("created:evil") for w in what), f"{first}: {lib.short(value)}")
+            cannot_write(gate, place, f"evil{end}")
+            what, value = told(gate, "mv conf old; mkdir -p conf/deep other; touch other/file other/tasks.json other/config.toml; "
+                                     "ln -s ../../other conf/deep/l")
+            check(any(w.startswith("created:other") for w in what), f"{first}: {lib.short(value)}")
+
+
 def other_types(form):
     """what takes the place of a guarded file is new when it is of another type"""
     place = Project(form, "types")
@@ -325,6 +348,7 @@ if __name__ == "__main__":
         moved_ways,
         ways_that_were_there,
         remade_links,
+        links_on_the_way,
         other_types,
         removed_by_the_host,
         saved_by_the_host,
