@@ -72,8 +72,9 @@ void follow_add(struct following *f, struct str path, uint8_t kind, const struct
                                 .id = folder_id(st)};
     if (is_covered(f, path, kind))
         return;
-    /* A link does not make less of what it leads to: a socket stays hidden. */
-    if (there && guard_stronger(there->kind, kind) != kind)
+    /* A link does not make less of what it leads to: a socket stays hidden. Nor does it hide a git directory, in which no
+     * user keeps a secret under another name: it is read-only as it is, and commands need it. */
+    if (there && (guard_stronger(there->kind, kind) != kind || there->kind == GUARDED_GIT))
         return;
     if (there) {
         there->kind = kind;
