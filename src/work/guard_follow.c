@@ -60,6 +60,17 @@ static bool is_covered(const struct following *f, struct str path, uint8_t kind)
     return false;
 }
 
+/* Several links may lead to one entry: the strongest kind counts, and it is kept if one of them would keep it. */
+static void merge(struct guarded_item *there, const struct guarded_item *item)
+{
+    bool led = item->led && (there->led || !there->followed);
+    there->kind = guard_stronger(there->kind, item->kind);
+    there->known |= item->known;
+    there->followed |= item->followed;
+    there->led = led;
+    there->id = item->id;
+}
+
 void follow_add(struct following *f, struct str path, uint8_t kind, const struct statx *st)
 {
     struct guarded_item *there = guarded_find(f->list, path);
@@ -76,13 +87,11 @@ void follow_add(struct following *f, struct str path, uint8_t kind, const struct
      * user keeps a secret under another name: it is read-only as it is, and commands need it. */
     if (there && (guard_stronger(there->kind, kind) != kind || there->kind == GUARDED_GIT))
         return;
+    if (!there)
+        there = guarded_find(&f->more, path);
     if (there) {
-        there->kind = kind;
-        there->known = item.known;
-        there->followed = item.followed;
-        there->led = item.led;
-        there->id = item.id;
-    } else if (!guarded_find(&f->more, path)) {
+        merge(there, &item);
+    } else {
         guarded_add(&f->more, &item, path);
         guarded_sort(&f->more);
     }

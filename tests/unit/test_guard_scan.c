@@ -497,6 +497,22 @@ static void a_link_that_was_made_hides_nothing(void **state)
                 "secret symlink a.key", "secret symlink b.key");
 }
 
+static void of_several_links_the_strongest_counts(void **state)
+{
+    (void)state;
+    put_at("k/token");
+    put_at("d/x");
+    put_at("e/x");
+    put_link("w/config", "k");
+    put_link("w/z.key", "k");
+    put_link("w/.ssh", "d");
+    put_link("w/a.key", "d");
+    put_link("w/b.key", "e");
+    ASSERT_SCAN("protected symlink .ssh", "secret directory d", "secret directory e",
+                "secret directory k", "secret file k/token", "secret symlink a.key",
+                "secret symlink b.key", "secret symlink z.key", "way symlink config");
+}
+
 static void paths_that_are_too_long_are_covered_further_up(void **state)
 {
     (void)state;
@@ -559,6 +575,7 @@ int main(void)
         GUARDED(a_link_is_known_only_where_it_is),
         GUARDED(what_takes_the_place_is_of_the_same_type),
         GUARDED(a_link_that_was_made_hides_nothing),
+        GUARDED(of_several_links_the_strongest_counts),
         GUARDED(paths_that_are_too_long_are_covered_further_up),
         GUARDED(a_damaged_index_is_not_used),
     };
