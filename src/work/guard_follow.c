@@ -76,8 +76,8 @@ void follow_add(struct following *f, struct str path, uint8_t kind, const struct
     struct guarded_item *there = guarded_find(f->list, path);
     struct guarded_item item = {.kind = kind,
                                 .type = (uint8_t)work_file_type(st->stx_mode),
-                                .known = kind != GUARDED_WAY,
-                                .followed = kind != GUARDED_WAY,
+                                .known = true,
+                                .followed = true,
                                 .made = f->made,
                                 .led = f->made,
                                 .id = folder_id(st)};

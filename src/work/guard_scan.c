@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/mem.h"
 #include "core/guard_pattern.h"
 #include "work/beneath_walk.h"
 #include "work/guard_index.h"
@@ -25,6 +26,9 @@
 /* New folders are watched and then read again, in which there may be new ones. */
 #define WATCH_ROUNDS 64
 
+/* Their paths take less than a guarded_list has room for. With so many, any folder may be one. */
+#define PINS_MAX 15000u
+
 struct scan {
     struct guard_root *at;
     const struct beneath_root *root;
@@ -38,8 +42,10 @@ void guard_trees_init(struct guard_trees *trees, int store)
 {
     *trees = (struct guard_trees){.store = store};
     pthread_mutex_init(&trees->lock, NULL);
-    for (size_t i = 0; i < ROOTS_MAX; i++)
+    for (size_t i = 0; i < ROOTS_MAX; i++) {
         guard_watch_init(&trees->roots[i].watch);
+        guarded_init(&trees->roots[i].pins);
+    }
 }
 
 void guard_trees_done(struct guard_trees *trees)
@@ -47,6 +53,7 @@ void guard_trees_done(struct guard_trees *trees)
     for (size_t i = 0; i < ROOTS_MAX; i++) {
         tree_done(&trees->roots[i].tree);
         guarded_done(&trees->roots[i].found);
+        guarded_done(&trees->roots[i].pins);
         guard_watch_done(&trees->roots[i].watch);
     }
     pthread_mutex_destroy(&trees->lock);
@@ -248,6 +255,29 @@ static void date_by_path(const struct guarded_list *before, struct guarded_list 
     }
 }
 
+static bool is_new_pin(const struct guarded_list *pins, const struct guarded_list *found,
+                       uint32_t i)
+{
+    const struct guarded_item *item = &found->items[i];
+    return item->type == TYPE_DIRECTORY && (item->followed || item->dated) &&
+           !guarded_find(pins, guarded_path(found, item));
+}
+
+/* Looked up in the old ones, which are sorted, before the first is added. */
+static void note_pins(struct guarded_list *pins, const struct guarded_list *found)
+{
+    uint32_t count = 0;
+    FREE_AT_END uint32_t *fresh = mem_grow(NULL, (size_t)found->count + 1, sizeof *fresh);
+    for (uint32_t i = 0; i < found->count; i++) {
+        if (is_new_pin(pins, found, i))
+            fresh[count++] = i;
+    }
+    for (uint32_t i = 0; i < count && pins->count < PINS_MAX; i++)
+        guarded_add(pins, &found->items[fresh[i]], guarded_path(found, &found->items[fresh[i]]));
+    if (count)
+        guarded_sort(pins);
+}
+
 /* What is guarded has to be on the disk before a command can move it: a later gate knows it by that. */
 static int collect(struct scan *s, uint32_t max)
 {
@@ -272,6 +302,7 @@ static int collect(struct scan *s, uint32_t max)
         at->unsaved |= guarded_remember(&at->tree, &found, seen);
         date_by_path(&at->found, &found, seen);
         at->compared = true;
+        note_pins(&at->pins, &found);
         guarded_done(&at->found);
         at->found = found;
         at->stale = false;
@@ -400,4 +431,15 @@ bool guard_trees_know(const struct beneath_root *root, struct str path)
     }
     pthread_mutex_unlock(&root->trees->lock);
     return known;
+}
+
+bool guard_trees_pin(const struct beneath_root *root, struct str path)
+{
+    const struct guarded_list *pins = &root->trees->roots[root->number].pins;
+    pthread_mutex_lock(&root->trees->lock);
+    bool pinned = pins->count == PINS_MAX;
+    for (size_t n = 1; !pinned && n < path.n; n++)
+        pinned = path.p[n] == '/' && guarded_find(pins, (struct str){path.p, n});
+    pthread_mutex_unlock(&root->trees->lock);
+    return pinned;
 }

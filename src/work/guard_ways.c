@@ -42,9 +42,8 @@ static void walk_link(struct way *w, const char *named, const char *real)
     if (fd < 0 || !S_ISDIR(st.stx_mode))
         return;
     FD_AT_END int folder = beneath_reopen_dir(fd);
-    if (n > 0)
-        follow_add(w->f, (struct str){plain, n}, GUARDED_WAY, &st);
-    /* What cannot be listed is covered as a whole by the scan itself. */
+    /* The folder itself is not kept in its place: what takes its place is found by the next scan, and is new. What cannot be
+     * listed is covered as a whole by the scan itself. */
     if (folder >= 0)
         walk_folder(w, plain, named, folder);
     if (w->entries > ENTRIES_MAX && n > 0)

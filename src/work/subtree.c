@@ -12,6 +12,19 @@
 /* As deep as folders are gone into, with names of any length. */
 #define PATHS_MAX ((size_t)256 * (PATH_NAME_MAX + 1) + BENEATH_REAL_MAX)
 
+/* A folder on the way to what the rules name is mounted over itself for commands. What covers an entry elsewhere does not
+ * cover it there, nor the other way round, until the next scan. */
+static bool is_pinned(const struct beneath_root *root, const char *path)
+{
+    const char *rule;
+    for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
+        struct str folder = {path, (size_t)(slash - path)};
+        if (guard_holds(root->guard, folder, &rule) != GUARD_OPEN)
+            return true;
+    }
+    return root->trees && guard_trees_pin(root, (struct str){path, strlen(path)});
+}
+
 void subtree_init(struct subtree *s, const struct beneath_root *root, const char *path,
                   const char *to)
 {
@@ -21,6 +34,7 @@ void subtree_init(struct subtree *s, const struct beneath_root *root, const char
     buf_add(&s->path, path, strlen(path));
     if (to)
         buf_add(&s->moved, to, strlen(to));
+    s->crosses = to && (is_pinned(root, path) || is_pinned(root, to));
 }
 
 void subtree_done(struct subtree *s)
@@ -84,7 +98,7 @@ bool subtree_keeps(struct subtree *s, const char *name, bool is_folder, bool *re
     if (s->verdict == GUARD_OPEN && is_known(s, is_folder, &s->verdict, &s->rule) && s->moves)
         after = s->verdict;
     *ret_same = s->moves && after == s->verdict && after != GUARD_OPEN;
-    if (s->verdict != after || s->path.failed || s->moved.failed) {
+    if (s->verdict != after || (*ret_same && s->crosses) || s->path.failed || s->moved.failed) {
         s->rule = s->verdict >= after ? s->rule : there;
         s->verdict = s->verdict >= after ? s->verdict : after;
         return true;
@@ -103,7 +117,7 @@ static bool has(int dir, const char *name)
 /* As in beneath_git.c. HEAD first: few folders have one. A git directory that is moved is one wherever it is. */
 bool subtree_keeps_git(struct subtree *s, int fd)
 {
-    if (s->moves || !guard_protects_git(s->root.guard) || !has(fd, "HEAD") ||
+    if ((s->moves && !s->crosses) || !guard_protects_git(s->root.guard) || !has(fd, "HEAD") ||
         !(has(fd, "commondir") || (has(fd, "objects") && has(fd, "refs"))))
         return false;
     s->verdict = GUARD_PROTECTED;
@@ -119,7 +133,12 @@ int subtree_refuse(const struct subtree *s, const char *path, struct err *err)
     int m = (int)utf8_cut(entry.p, entry.n > SHOWN ? SHOWN : entry.n);
     if (s->path.failed || s->moved.failed)
         return err_set(err, ERR_TOO_LARGE, "`%.*s` holds paths that are too long", n, path);
-    if (s->moves)
+    if (s->crosses)
+        err_set(err, ERR_PERMISSION_DENIED,
+                "`%.*s` holds `%.*s`, which is %s by the rule files.%s `%.100s`: it is not moved "
+                "into or out of a folder on the way to what a rule names; ask the user to do it",
+                n, path, m, entry.p, word, word, s->rule);
+    else if (s->moves)
         err_set(err, ERR_PERMISSION_DENIED,
                 "`%.*s` holds `%.*s`, and whether that is %s by the rule files.%s `%.100s` would "
                 "change with the move: nothing was moved; ask the user to do it",

@@ -10,6 +10,8 @@ struct subtree {
     struct beneath_root root; /* without a guard nothing is refused */
     struct buf path;          /* of the folder at hand, without links; once refused, of the entry */
     bool moves;
+    bool
+        crosses; /* it is moved into or out of a folder that commands see through a mount of its own */
     struct buf moved; /* where that folder is going to be */
     enum guard_verdict verdict;
     const char *rule;

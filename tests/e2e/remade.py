@@ -328,6 +328,30 @@ def moved_to_an_exception(form):
     check((place.workspace / "app/.vscode/tasks.json").read_text() == "good\n", "it has changed")
 
 
+def moved_across_a_mount(form):
+    """a secret that a tool would move into a folder which commands see through a mount of its own is not told"""
+    place = Project(form, "across")
+    for path in ("sub/.env", ".github/in/.env"):
+        place.put(path, SECRET + "\n")
+    look = "cat sub/.env .github/*/.env src/*/.env x/.env 2>/dev/null; true"
+    with place.gate() as gate:
+        call = gate.send("run_command", command=f"touch up; while [ ! -e go ]; do {look}; done")
+        lib.wait_until((place.workspace / "up").exists, "it runs")
+        for source, to in (("sub", ".github/sub"), (".github/in", "x")):
+            error = gate.refused("PERMISSION_DENIED", "move", **{"from": source, "to": to})
+            check(error["details"]["reason"] == "secret" and "files.secret" in error["message"], f"{error}")
+            check(SECRET not in bash(gate, look)["stdout"], f"{source} to {to}")
+        # The cover of what a link led to stays when the link is gone.
+        bash(gate, "mkdir src e; ln -s ../src e/.vscode")
+        bash(gate, "rm e/.vscode")
+        bash(gate, "true")
+        gate.refused("PERMISSION_DENIED", "move", **{"from": "sub", "to": "src/sub"})
+        gate.ok("move", **{"from": "sub", "to": "x"})
+        check(SECRET not in bash(gate, look)["stdout"], "an ordinary move")
+        place.put("go")
+        check(SECRET not in gate.wait(call)["result"]["stdout"], "the one that ran all the time")
+
+
 def deleted_by_a_tool(form):
     """a folder with a protected file is not removed by a tool while a command waits to make it anew"""
     place = Project(form, "tool")
@@ -357,5 +381,6 @@ if __name__ == "__main__":
         secret_links_of_the_user,
         protected_links_below,
         moved_to_an_exception,
+        moved_across_a_mount,
         deleted_by_a_tool,
     )
