@@ -221,6 +221,7 @@ struct covering {
     const struct guard *guard;
     struct str path;
     bool is_folder;
+    bool no_exceptions;
     uint32_t last[2];
     bool any;                       /* `tried` is in use */
     uint64_t tried[RULES_MAX / 64]; /* a name may stand in a path many times */
@@ -241,6 +242,8 @@ static void try_rule(struct covering *c, uint32_t index, struct str name)
 {
     const struct rule *rule = &c->guard->rules[index];
     uint32_t *last = &c->last[rule->secret];
+    if (c->no_exceptions && rule->pattern.except)
+        return;
     if ((*last == NONE || index > *last) && guard_part_matches(last_part(rule), name) &&
         is_first_try(c, index) && guard_pattern_covers(&rule->pattern, c->path, c->is_folder))
         *last = index;
@@ -259,8 +262,8 @@ static enum guard_verdict verdict_of(const struct covering *c, const char **ret_
     return GUARD_OPEN;
 }
 
-enum guard_verdict guard_judge(const struct guard *g, struct str path, bool is_folder,
-                               const char **ret_rule)
+static enum guard_verdict judge(const struct guard *g, struct str path, bool is_folder,
+                                bool no_exceptions, const char **ret_rule)
 {
     struct covering c;
     struct str name;
@@ -269,6 +272,7 @@ enum guard_verdict guard_judge(const struct guard *g, struct str path, bool is_f
     c.guard = g;
     c.path = path;
     c.is_folder = is_folder;
+    c.no_exceptions = no_exceptions;
     c.last[0] = c.last[1] = NONE;
     c.any = false; /* the rest is not cleared before it is needed */
     for (size_t at = 0; guard_next_name(path, &at, &name);) {
@@ -278,6 +282,28 @@ enum guard_verdict guard_judge(const struct guard *g, struct str path, bool is_f
             try_rule(&c, g->rest[i], name);
     }
     return verdict_of(&c, ret_rule);
+}
+
+enum guard_verdict guard_judge(const struct guard *g, struct str path, bool is_folder,
+                               const char **ret_rule)
+{
+    return judge(g, path, is_folder, false, ret_rule);
+}
+
+enum guard_verdict guard_judge_elsewhere(const struct guard *g, struct str path, bool is_folder,
+                                         const char **ret_rule)
+{
+    struct str name;
+    enum guard_verdict verdict = judge(g, path, is_folder, true, ret_rule);
+    if (verdict == GUARD_OPEN)
+        return GUARD_OPEN;
+    for (size_t at = 0; guard_next_name(path, &at, &name) && at < path.n;) {
+        struct str rest = {path.p + at, path.n - at};
+        verdict = guard_judge(g, rest, is_folder, ret_rule);
+        if (verdict != GUARD_OPEN)
+            return verdict;
+    }
+    return GUARD_OPEN;
 }
 
 /* Whether an exception behind a rule takes the folder out of it. */

@@ -36,6 +36,10 @@ bool guard_protects_git(const struct guard *guard);
  * From any thread. */
 enum guard_verdict guard_judge(const struct guard *guard, struct str path, bool is_folder,
                                const char **ret_rule);
+/* What it would say of an open path elsewhere: without the exceptions for folders that the path lies in. An exception for
+ * its own name holds anywhere. */
+enum guard_verdict guard_judge_elsewhere(const struct guard *guard, struct str path, bool is_folder,
+                                         const char **ret_rule);
 /* Whether the way to what a rule names leads through this folder: moved away, it would take such files
  * along under another name, and moved here, others would become them. */
 enum guard_verdict guard_holds(const struct guard *guard, struct str path, const char **ret_rule);

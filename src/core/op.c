@@ -221,8 +221,8 @@ static const struct arg rules_reply[] = {
 static const struct arg scan_request[] = {
     ROOT_AND_PATH(struct op_scan_request),      COUNT(known, struct op_scan_request),
     COUNT(since, struct op_scan_request),       FLAG(watch, struct op_scan_request),
-    COUNT(max_entries, struct op_scan_request), COUNT(max_guarded, struct op_scan_request),
-    COUNT(index_ns, struct op_scan_request),
+    COUNT(ran_ns, struct op_scan_request),      COUNT(max_entries, struct op_scan_request),
+    COUNT(max_guarded, struct op_scan_request), COUNT(index_ns, struct op_scan_request),
 };
 static const struct arg scan_reply[] = {
     COUNT(count, struct op_scan_reply),
@@ -416,7 +416,7 @@ int op_edit_next(struct str *rest, struct op_edit *ret)
     return 1;
 }
 
-/* Packed: path length (2), kind (1), type (1), fresh (1), path. */
+/* Packed: path length (2), kind (1), type (1), fresh and replaced (1), path. */
 struct packed_guarded {
     uint16_t length;
     uint8_t kind;
@@ -427,7 +427,8 @@ struct packed_guarded {
 void op_guarded_add(struct buf *body, const struct op_guarded *found)
 {
     struct packed_guarded head = {(uint16_t)found->path.n, (uint8_t)found->kind,
-                                  (uint8_t)found->type, found->fresh};
+                                  (uint8_t)found->type,
+                                  (uint8_t)(found->fresh | found->replaced << 1)};
     buf_add(body, &head, sizeof head);
     buf_add(body, found->path.p, found->path.n);
 }
@@ -441,11 +442,11 @@ int op_guarded_next(struct str *rest, struct op_guarded *ret)
         return -1;
     memcpy(&head, rest->p, sizeof head);
     struct str path = {rest->p + sizeof head, head.length};
-    if (head.kind > GUARDED_WAY || head.type > TYPE_OTHER || head.fresh > 1 ||
+    if (head.kind > GUARDED_WAY || head.type > TYPE_OTHER || head.fresh > 3 ||
         rest->n - sizeof head < path.n || !op_is_relative_path(path))
         return -1;
-    *ret = (struct op_guarded){(enum guarded_kind)head.kind, (enum file_type)head.type, head.fresh,
-                               path};
+    *ret = (struct op_guarded){(enum guarded_kind)head.kind, (enum file_type)head.type,
+                               head.fresh & 1, head.fresh & 2, path};
     rest->p += sizeof head + path.n;
     rest->n -= sizeof head + path.n;
     return 1;

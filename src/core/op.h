@@ -253,6 +253,8 @@ struct op_scan_request {
     int64_t known;   /* the generation of the list that the gate has; 0: none */
     int64_t since;   /* what appeared in a later one is fresh */
     bool watch;      /* first begins to watch all folders, so that later scans are quick */
+    int64_t
+        ran_ns; /* when commands began that may have run since the last scan: clock_file_ns; 0: none have */
     int64_t max_entries;
     int64_t max_guarded;
     int64_t index_ns; /* when the index was the last one; 0: it is not to be compared with one */
@@ -278,6 +280,7 @@ struct op_guarded {
     enum guarded_kind kind;
     enum file_type type; /* a socket is TYPE_OTHER */
     bool fresh;          /* protected, secret or git: it was not there before */
+    bool replaced;       /* it was there, and is another file or folder now */
     struct str path;
 };
 

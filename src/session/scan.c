@@ -51,7 +51,7 @@ static int tell(struct session *s, size_t root, struct str found, struct err *er
     FRAME_FDS_AT_END struct frame_fds fds = {0};
     struct op_guarded entry;
     for (struct str rest = found; op_guarded_next(&rest, &entry) > 0;) {
-        entry.fresh = false;
+        entry.fresh = entry.replaced = false;
         op_guarded_add(&body, &entry);
     }
     if (body.failed)
@@ -76,6 +76,7 @@ struct call *scan_call(struct session *s, size_t root, int64_t since, void (*don
                                                   .path = call_path_text(call),
                                                   .known = s->guards_known[root],
                                                   .since = since,
+                                                  .ran_ns = s->ran_ns,
                                                   .max_entries = ENTRIES_MAX,
                                                   .max_guarded = GUARDED_MAX};
     call->quick = true;
@@ -216,6 +217,8 @@ static void note_start(const struct session *s, struct command *command)
 void scan_beside(struct session *s, struct call *call)
 {
     note_start(s, call->command);
+    if (!s->ran_ns)
+        s->ran_ns = call->command->began_ns;
     if (!s->beside) {
         s->beside = mem_zero(sizeof *s->beside);
         s->beside->session = s;

@@ -3,20 +3,33 @@
 #include "base/clock.h"
 #include "core/command.h"
 #include "session/command_after.h"
+#include "session/commands.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
 
 /* What a command made that would be protected is seen to by the next step (quarantine.c). A secret of its own making is
- * its own. */
+ * its own, but a link with a secret name is told: what somebody writes to it goes elsewhere. */
 static void take_fresh(struct call *call, size_t root, const struct op_guarded *entry)
 {
     struct command_after *after = &call->command->after;
     bool git = entry->kind == GUARDED_GIT;
+    bool link = entry->type == TYPE_SYMLINK;
     /* Either it is called so, or it cannot be looked into. */
     bool closed = entry->kind == GUARDED_SECRET && entry->type == TYPE_DIRECTORY;
     struct buf *list = git ? &after->fresh_git : closed ? &after->closed : &after->fresh;
-    if (git || closed || entry->kind == GUARDED_PROTECTED)
+    if (git || closed || entry->kind == GUARDED_PROTECTED || (link && entry->kind == GUARDED_WAY))
         op_layer_add(list, &(struct op_layer){(int64_t)root, entry->path});
+    else if (link && entry->kind == GUARDED_SECRET && after->rounds == 0)
+        command_add_violation(call->command, "created:", entry->path, 1);
+}
+
+/* An editor or git on the host may have saved it. It was not covered for a moment, so the command can have written to it:
+ * that is told, and the file is left alone. */
+static void take_replaced(struct call *call, const struct op_guarded *entry)
+{
+    if (call->command->after.rounds == 0 &&
+        (entry->kind == GUARDED_PROTECTED || entry->kind == GUARDED_GIT))
+        command_add_violation(call->command, "replaced:", entry->path, 1);
 }
 
 /* An answer that tells an error has no room for what the command made. */
@@ -51,6 +64,8 @@ static void scanned(struct call *scan)
          !scan->failed && op_guarded_next(&rest, &entry) > 0;) {
         if (entry.fresh)
             take_fresh(call, scan->path.root, &entry);
+        else if (entry.replaced)
+            take_replaced(call, &entry);
     }
     /* The next command hears why, and does not start. */
     if (failed) {
@@ -66,6 +81,8 @@ static void scanned(struct call *scan)
     if (!call->command->after.scan_failed)
         cut_off_tell(s, call);
     leave_to_next(s, call);
+    if (!commands_any(s->commands) && !s->unjudged)
+        s->ran_ns = 0;
     command_after_go_on(call);
 }
 

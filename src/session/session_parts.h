@@ -51,8 +51,9 @@ struct session {
     bool once;               /* there is one call */
     unsigned scans;          /* on their way */
     bool scan_failed;        /* one of this round */
-    bool unjudged;           /* what the last command made was not found out */
-    int64_t unjudged_ns;     /* when that command began */
+    int64_t ran_ns; /* when the first command began since the last scan behind one; 0: none did */
+    bool unjudged;  /* what the last command made was not found out */
+    int64_t unjudged_ns; /* when that command began */
     int64_t unjudged_since[ROOTS_MAX];
     uint64_t scan_began_ns;          /* those on their way */
     uint64_t scanned_ns;             /* when the last of them ended; 0: not in this cell */

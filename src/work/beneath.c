@@ -331,22 +331,21 @@ static int try_walk(const struct beneath_root *root, const char *path, unsigned 
 }
 
 static int place_by_walk(const struct beneath_root *root, const char *path, unsigned flags,
-                         struct beneath_place *ret, struct err *err)
+                         struct beneath_place *ret, struct beneath_real *real, struct err *err)
 {
-    struct beneath_real real;
     bool refused = false;
     bool makes = flags & BENEATH_PARENTS && !(flags & BENEATH_LOOK);
     int r = 0;
     if (root->as_named && !is_plain(path))
         return fail(root, path, EMLINK, err);
     for (int i = 0; i < RETRIES; i++) {
-        r = try_walk(root, path, flags, ret, &real, &refused);
+        r = try_walk(root, path, flags, ret, real, &refused);
         /* Another call that failed removed a folder that it had made: it is made again. */
         if (r != -ENOENT || refused || !makes)
             break;
     }
     if (refused)
-        return beneath_refuse(&real, path, err);
+        return beneath_refuse(real, path, err);
     if (r == -ENOENT && flags & BENEATH_LOOK && flags & BENEATH_PARENTS) {
         ret->dir = -1;
         return 0;
@@ -382,6 +381,13 @@ void beneath_place_done(struct beneath_place *place, bool used)
 int beneath_place(const struct beneath_root *root, const char *path, unsigned flags,
                   struct beneath_place *ret, struct err *err)
 {
+    struct beneath_real real;
+    return beneath_place_real(root, path, flags, ret, &real, err);
+}
+
+int beneath_place_real(const struct beneath_root *root, const char *path, unsigned flags,
+                       struct beneath_place *ret, struct beneath_real *ret_real, struct err *err)
+{
     char parent[PATH_TEXT_MAX];
     ret->made[0] = '\0';
     if (is_plain(path) && split(path, parent, ret->name)) {
@@ -390,16 +396,15 @@ int beneath_place(const struct beneath_root *root, const char *path, unsigned fl
         struct stat st;
         bool missing = dir >= 0 && fstatat(dir, ret->name, &st, AT_SYMLINK_NOFOLLOW) < 0;
         if (dir >= 0 && (missing ? errno == ENOENT : !S_ISLNK(st.st_mode))) {
-            struct beneath_real real;
-            real.text = path;
-            real.link_verdict = GUARD_OPEN;
-            if (beneath_is_refused(root, &real, flags))
-                return beneath_refuse(&real, path, err);
+            ret_real->text = path;
+            ret_real->link_verdict = GUARD_OPEN;
+            if (beneath_is_refused(root, ret_real, flags))
+                return beneath_refuse(ret_real, path, err);
             ret->dir = TAKE_FD(dir);
             return 0;
         }
     }
-    return place_by_walk(root, path, flags, ret, err);
+    return place_by_walk(root, path, flags, ret, ret_real, err);
 }
 
 int beneath_entry(const struct beneath_root *root, const char *path, struct beneath_place *ret,
@@ -411,7 +416,9 @@ int beneath_entry(const struct beneath_root *root, const char *path, struct bene
         return err_field(err, "path", "`%.*s` names a folder by dots: give its own name",
                          (int)utf8_cut(path, strnlen(path, SHOWN)), path);
     FD_AT_END int dir = -1;
-    if (beneath_open_real(root, parent, O_PATH | O_DIRECTORY, &dir, ret_real, err) < 0)
+    struct beneath_root around = *root;
+    around.behind = ret->name;
+    if (beneath_open_real(&around, parent, O_PATH | O_DIRECTORY, &dir, ret_real, err) < 0)
         return -1;
     if (ret_real->text == parent)
         ret_real->text = path;

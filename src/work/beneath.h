@@ -10,6 +10,8 @@
 #include "core/guard.h"
 #include "core/path.h"
 
+struct guard_trees;
+
 struct beneath_root {
     int fd;
     const char *inside; /* absolute links to these count as inside */
@@ -18,6 +20,10 @@ struct beneath_root {
     bool no_links; /* no symbolic link is followed */
     bool as_named; /* nor here: a rule about paths decided, by the names as they are given */
     const struct guard *guard; /* what is protected and secret in it; NULL: nothing */
+    const char
+        *behind; /* a name in the folder that is opened: links on the way are judged with it */
+    struct guard_trees *trees; /* what was guarded where it was before; NULL: nothing */
+    size_t number;             /* of the root in there */
 };
 
 /* Where a path leads when the links on the way are followed, and what the rules say about it. */
@@ -66,6 +72,9 @@ struct beneath_place {
 };
 int beneath_place(const struct beneath_root *root, const char *path, unsigned flags,
                   struct beneath_place *ret, struct err *err);
+/* The same, and where it is. */
+int beneath_place_real(const struct beneath_root *root, const char *path, unsigned flags,
+                       struct beneath_place *ret, struct beneath_real *ret_real, struct err *err);
 /* Ends with a place: closes it, and removes the folders that were made for it unless it was used. */
 void beneath_place_done(struct beneath_place *place, bool used);
 static inline void beneath_place_close(struct beneath_place *place)

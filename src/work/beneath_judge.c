@@ -3,12 +3,27 @@
 
 #include "base/utf8.h"
 #include "work/beneath_walk.h"
+#include "work/guard_trees.h"
 
 #define SHOWN 100
 
 static bool counts(enum guard_verdict verdict, unsigned flags)
 {
     return verdict == GUARD_SECRET || (verdict == GUARD_PROTECTED && !(flags & BENEATH_ONLY_READ));
+}
+
+/* A command can move a folder to where an exception holds, and back. What was guarded before stays so for tools. */
+static void judge_moved(const struct beneath_root *root, struct beneath_real *real, bool is_folder)
+{
+    const char *rule;
+    struct str path = {real->text, strlen(real->text)};
+    if (!root->trees || !root->guard)
+        return;
+    enum guard_verdict verdict = guard_judge_elsewhere(root->guard, path, is_folder, &rule);
+    if (verdict == GUARD_OPEN || !guard_trees_know(root, path))
+        return;
+    real->verdict = verdict;
+    real->rule = rule;
 }
 
 bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *real, unsigned flags)
@@ -20,6 +35,8 @@ bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *re
         real->verdict = real->link_verdict;
         real->rule = real->link_rule;
     }
+    if (real->verdict == GUARD_OPEN)
+        judge_moved(root, real, flags & BENEATH_FOLDER);
     if (real->verdict == GUARD_OPEN && flags & BENEATH_CARRIES) {
         real->verdict = guard_holds(root->guard, path, &real->rule);
         real->holds = true;

@@ -95,20 +95,67 @@ static int set_real(struct beneath_walk *w)
     return 0;
 }
 
-/* A link counts by its own name too, whatever it is that it leads to. */
-static int judge_link(struct beneath_walk *w)
+/* The name at hand and, as text, what is still to be walked. */
+static int add_rest(struct beneath_walk *w, struct beneath_real *out)
 {
-    int r = set_real(w);
-    for (int folder = 0; r == 0 && folder < 2; folder++) {
+    size_t n = strlen(w->real->text);
+    memcpy(out->buffer, w->real->text, n);
+    for (const char *at = w->rest; *at;) {
+        size_t length = strcspn(at, "/");
+        if (length == 2 && memcmp(at, "..", 2) == 0) {
+            while (n && out->buffer[--n] != '/')
+                continue;
+        } else if (length && !(length == 1 && at[0] == '.')) {
+            if (n + length + 2 > sizeof out->buffer)
+                return -ENAMETOOLONG;
+            if (n)
+                out->buffer[n++] = '/';
+            memcpy(out->buffer + n, at, length);
+            n += length;
+        }
+        at += length + (at[length] == '/');
+    }
+    out->buffer[n] = '\0';
+    out->text = out->buffer;
+    return 0;
+}
+
+static void judge_name(struct beneath_walk *w, const char *text)
+{
+    for (int folder = 0; folder < 2; folder++) {
         const char *rule;
-        struct str path = {w->real->text, strlen(w->real->text)};
+        struct str path = {text, strlen(text)};
         enum guard_verdict verdict = guard_judge(w->root->guard, path, folder, &rule);
         if (verdict <= w->real->link_verdict)
             continue;
         w->real->link_verdict = verdict;
         w->real->link_rule = rule;
     }
+}
+
+static int judge_rest(struct beneath_walk *w)
+{
+    struct beneath_real whole;
+    int r = add_rest(w, &whole);
+    size_t n = r < 0 ? 0 : strlen(whole.text);
+    size_t room = sizeof whole.buffer - n;
+    if (r == 0 && w->root->behind &&
+        (size_t)snprintf(whole.buffer + n, room, "/%s", w->root->behind) >= room)
+        r = -ENAMETOOLONG;
+    if (r == 0)
+        judge_name(w, whole.text);
     return r;
+}
+
+/* A link counts by its own name too, whatever it is that it leads to, and so does what follows: a program that looks for
+ * `.cargo/config.toml` finds it through a link `.cargo` as well. */
+static int judge_link(struct beneath_walk *w)
+{
+    int r = set_real(w);
+    if (r < 0 || !w->root->guard)
+        return r;
+    judge_name(w, w->real->text);
+    return judge_rest(w);
 }
 
 /* Puts the link's target before what is still to be walked. */
@@ -154,31 +201,6 @@ static int enter(struct beneath_walk *w, int *fd)
         return r;
     w->length = strlen(w->real->buffer);
     w->dirs[++w->depth] = TAKE_FD(*fd);
-    return 0;
-}
-
-/* Nothing is there yet, so the text of what follows tells where it leads. */
-static int add_rest(struct beneath_walk *w, struct beneath_real *out)
-{
-    size_t n = strlen(w->real->text);
-    memcpy(out->buffer, w->real->text, n);
-    for (const char *at = w->rest; *at;) {
-        size_t length = strcspn(at, "/");
-        if (length == 2 && memcmp(at, "..", 2) == 0) {
-            while (n && out->buffer[--n] != '/')
-                continue;
-        } else if (length && !(length == 1 && at[0] == '.')) {
-            if (n + length + 2 > sizeof out->buffer)
-                return -ENAMETOOLONG;
-            if (n)
-                out->buffer[n++] = '/';
-            memcpy(out->buffer + n, at, length);
-            n += length;
-        }
-        at += length + (at[length] == '/');
-    }
-    out->buffer[n] = '\0';
-    out->text = out->buffer;
     return 0;
 }
 

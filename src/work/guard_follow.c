@@ -8,20 +8,13 @@
 
 #include "base/fd.h"
 #include "work/beneath_walk.h"
-#include "work/guarded.h"
+#include "work/guard_follow.h"
 #include "work/guard_read.h"
 #include "work/work.h"
 
 #define GIT_FILE_PREFIX "gitdir: "
 
-struct following {
-    struct beneath_root root;
-    struct guarded_list *list;
-    struct guarded_list more;
-    struct beneath_real real;
-};
-
-/* Without `.` and `..`, which are taken as text: there is no link in it. False: it leads out, or to the root. */
+/* Without `.` and `..`, which are taken as text: there is no link in it. False: it leads out. */
 static bool make_plain(const char *path, char plain[PATH_TEXT_MAX], size_t *ret_n)
 {
     size_t n = 0;
@@ -44,7 +37,7 @@ static bool make_plain(const char *path, char plain[PATH_TEXT_MAX], size_t *ret_
     }
     plain[n] = '\0';
     *ret_n = n;
-    return n > 0;
+    return true;
 }
 
 static bool lies_in(struct str path, struct str folder)
@@ -67,33 +60,45 @@ static bool is_covered(const struct following *f, struct str path, uint8_t kind)
     return false;
 }
 
-static void add(struct following *f, struct str path, uint8_t kind, const struct statx *st)
+/* Several links may lead to one entry: the strongest kind counts, and it is kept if one of them would keep it. */
+static void merge(struct guarded_item *there, const struct guarded_item *item)
+{
+    bool led = item->led && (there->led || !there->followed);
+    there->kind = guard_stronger(there->kind, item->kind);
+    there->known |= item->known;
+    there->followed |= item->followed;
+    there->led = led;
+    there->id = item->id;
+}
+
+void follow_add(struct following *f, struct str path, uint8_t kind, const struct statx *st)
 {
     struct guarded_item *there = guarded_find(f->list, path);
     struct guarded_item item = {.kind = kind,
                                 .type = (uint8_t)work_file_type(st->stx_mode),
                                 .known = true,
                                 .followed = true,
+                                .made = f->made,
+                                .led = f->made,
                                 .id = folder_id(st)};
     if (is_covered(f, path, kind))
         return;
-    /* A link does not make less of what it leads to: a socket stays hidden. */
-    if (there && guard_stronger(there->kind, kind) != kind)
+    /* A link does not make less of what it leads to: a socket stays hidden. Nor does it hide a git directory, in which no
+     * user keeps a secret under another name: it is read-only as it is, and commands need it. */
+    if (there && (guard_stronger(there->kind, kind) != kind || there->kind == GUARDED_GIT))
         return;
+    if (!there)
+        there = guarded_find(&f->more, path);
     if (there) {
-        there->kind = kind;
-        there->known = true;
-        there->followed = true;
-        there->id = item.id;
-    } else if (!guarded_find(&f->more, path)) {
+        merge(there, &item);
+    } else {
         guarded_add(&f->more, &item, path);
         guarded_sort(&f->more);
     }
 }
 
-/* Opens what a path leads to in the end, and where that is. */
-static int open_real(struct following *f, const char *path, char plain[PATH_TEXT_MAX],
-                     size_t *ret_n, struct statx *ret_st)
+int follow_open(struct following *f, const char *path, char plain[PATH_TEXT_MAX], size_t *ret_n,
+                struct statx *ret_st)
 {
     struct err err;
     int fd = -1;
@@ -105,21 +110,20 @@ static int open_real(struct following *f, const char *path, char plain[PATH_TEXT
     return -1;
 }
 
-static void follow_link(struct following *f, const struct guarded_item *item)
+void follow_link(struct following *f, struct str link, uint8_t kind)
 {
     char path[PATH_TEXT_MAX];
     char plain[PATH_TEXT_MAX];
     size_t n;
     struct statx st;
-    struct str link = guarded_path(f->list, item);
     memcpy(path, link.p, link.n);
     path[link.n] = '\0';
-    FD_AT_END int fd = open_real(f, path, plain, &n, &st);
+    FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
     struct str target = {plain, n};
     /* A folder around the link is more than anybody meant. */
-    if (fd < 0 || S_ISLNK(st.stx_mode) || lies_in(link, target))
+    if (fd < 0 || n == 0 || S_ISLNK(st.stx_mode) || lies_in(link, target))
         return;
-    add(f, target, item->kind, &st);
+    follow_add(f, target, kind, &st);
 }
 
 /* The first line of a small file; false where there is none. */
@@ -163,12 +167,12 @@ static void follow_git_directory(struct following *f, struct str folder, const c
     struct statx st;
     if (!locate(f, folder, text, path))
         return;
-    FD_AT_END int fd = open_real(f, path, plain, &n, &st);
-    if (fd < 0 || !S_ISDIR(st.stx_mode))
+    FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
+    if (fd < 0 || n == 0 || !S_ISDIR(st.stx_mode))
         return;
     struct str target = {plain, n};
     if (!lies_in(folder, target) && !(folder.n == target.n && memcmp(folder.p, plain, n) == 0))
-        add(f, target, GUARDED_GIT, &st);
+        follow_add(f, target, GUARDED_GIT, &st);
     if (common && read_line(fd, "commondir", line))
         follow_git_directory(f, target, line, false);
 }
@@ -229,6 +233,7 @@ static void keep_file(struct tree *t, uint32_t folder, struct str name,
 
 void guarded_keep_followed(struct tree *t, const struct guarded_list *list)
 {
+    t->links = false;
     for (uint32_t i = 0; i < list->count; i++) {
         const struct guarded_item *item = &list->items[i];
         struct str path = guarded_path(list, item);
@@ -236,7 +241,8 @@ void guarded_keep_followed(struct tree *t, const struct guarded_list *list)
         struct str folder = {path.p, slash ? (size_t)(slash - path.p) : 0};
         struct str name = {path.p + folder.n + (slash != NULL),
                            path.n - folder.n - (slash != NULL)};
-        if (!item->followed)
+        t->links |= item->type == TYPE_SYMLINK || is_git_file(item, path);
+        if (!item->followed || item->led)
             continue;
         uint32_t at = tree_find(t, item->type == TYPE_DIRECTORY ? path : folder);
         if (at != TREE_NONE && item->type == TYPE_DIRECTORY)
@@ -246,24 +252,33 @@ void guarded_keep_followed(struct tree *t, const struct guarded_list *list)
     }
 }
 
+static void follow_one(struct following *f, bool git, const struct guarded_item *item)
+{
+    struct str path = guarded_path(f->list, item);
+    bool link = item->type == TYPE_SYMLINK;
+    f->made = item->made;
+    if (link && item->kind == GUARDED_WAY)
+        follow_way(f, path);
+    else if (link &&
+             (item->kind == GUARDED_PROTECTED || (item->kind == GUARDED_SECRET && !item->made)))
+        follow_link(f, path, item->kind);
+    else if (git && is_git_file(item, path))
+        follow_git_file(f, path);
+}
+
 int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,
                    struct guarded_list *list)
 {
     static _Thread_local struct following f;
     f.root = *root;
     f.root.guard = NULL;
+    f.root.trees = NULL;
+    f.guard = root->guard;
     f.root.no_links = f.root.as_named = false;
     f.list = list;
     guarded_init(&f.more);
-    for (uint32_t i = 0; i < list->count; i++) {
-        const struct guarded_item *item = &list->items[i];
-        struct str path = guarded_path(list, item);
-        if (item->type == TYPE_SYMLINK &&
-            (item->kind == GUARDED_SECRET || item->kind == GUARDED_PROTECTED))
-            follow_link(&f, item);
-        else if (git && is_git_file(item, path))
-            follow_git_file(&f, path);
-    }
+    for (uint32_t i = 0; i < list->count; i++)
+        follow_one(&f, git, &list->items[i]);
     for (uint32_t i = 0; i < f.more.count; i++)
         guarded_add(list, &f.more.items[i], guarded_path(&f.more, &f.more.items[i]));
     guarded_done(&f.more);

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 #define MAGIC 0x5849473156454753u /* another order of bytes reads as another number */
-#define VERSION 1u
+#define VERSION 2u
 
 struct head {
     uint64_t magic;
@@ -220,9 +220,9 @@ static bool take_all(struct tree *t, struct tree_known *known, uint32_t n_known)
             return false;
     }
     for (uint32_t i = 0; i < n_known; i++) {
-        if (known[i].kind > GUARDED_WAY)
+        if (known[i].kind > GUARDED_WAY || known[i].type > TYPE_OTHER)
             return false;
-        known[i].seen = 0;
+        known[i].seen = known[i].replaced = 0;
     }
     return take_marks(t);
 }

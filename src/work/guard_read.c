@@ -156,7 +156,7 @@ static uint8_t remembered(const struct reading *r, int fd, const char *name, str
         return TREE_PLAIN;
     *ret_id = folder_id(&st);
     uint32_t at = tree_find_id(r->tree, hash, ret_id);
-    return at == TREE_NONE ? TREE_PLAIN : r->tree->known[at].kind;
+    return at == TREE_NONE || r->tree->known[at].led ? TREE_PLAIN : r->tree->known[at].kind;
 }
 
 uint8_t guard_stronger(uint8_t a, uint8_t b)
@@ -169,6 +169,13 @@ uint8_t guard_stronger(uint8_t a, uint8_t b)
     unsigned rank_a = a == TREE_PLAIN ? 0 : ranks[a];
     unsigned rank_b = b == TREE_PLAIN ? 0 : ranks[b];
     return rank_b > rank_a ? b : a;
+}
+
+/* A link may stand for a file or a folder, also for one on the way to what a rule names. */
+static uint8_t judge_link(const struct reading *r, struct str path, struct str name)
+{
+    uint8_t kind = guard_stronger(judge(r, path, name, false), judge(r, path, name, true));
+    return kind == GUARDED_GIT ? GUARDED_PROTECTED : kind;
 }
 
 /* Whether another folder has taken the name of one that is known. Its own watch may tell nothing: that one can live on,
@@ -227,7 +234,8 @@ static void take_file(struct reading *r, uint32_t folder, int fd, const char *te
     struct str name = {text, strlen(text)};
     struct statx st;
     struct tree_id id = {0};
-    uint8_t kind = judge(r, (struct str){r->path, strlen(r->path)}, name, false);
+    struct str path = {r->path, strlen(r->path)};
+    uint8_t kind = type == DT_LNK ? judge_link(r, path, name) : judge(r, path, name, false);
     if (type == DT_SOCK)
         kind = guard_stronger(kind, GUARDED_SOCKET);
     kind = guard_stronger(kind, remembered(r, fd, text, &id));
@@ -366,7 +374,8 @@ int folder_read(struct reading *r, uint32_t folder, int fd)
     bool foreign = parent == TREE_NONE || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT)
                        ? is_foreign(fd)
                        : t->folders[parent].flags & TREE_FOREIGN;
-    r->changed |= t->folders[folder].marks != TREE_NONE;
+    /* A link may lead through it, or by a name in it that means nothing where it is. */
+    r->changed |= t->folders[folder].marks != TREE_NONE || t->links;
     unsigned git = t->folders[folder].flags & TREE_GIT;
     uint32_t n_old;
     FREE_AT_END uint32_t *old = list_children(t, folder, &n_old);

@@ -1,6 +1,7 @@
 /* OP_SCAN: what is guarded in a root, for the launcher. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -9,6 +10,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/mem.h"
+#include "core/guard_pattern.h"
+#include "work/beneath_walk.h"
 #include "work/guard_index.h"
 #include "work/guard_read.h"
 #include "work/guard_trees.h"
@@ -22,6 +26,9 @@
 /* New folders are watched and then read again, in which there may be new ones. */
 #define WATCH_ROUNDS 64
 
+/* Their paths take less than a guarded_list has room for. With so many, any folder may be one. */
+#define PINS_MAX 15000u
+
 struct scan {
     struct guard_root *at;
     const struct beneath_root *root;
@@ -32,14 +39,17 @@ struct scan {
     struct tree *baseline;  /* what is not in it is new; NULL: nothing can be told to be new */
     int64_t baseline_ns;    /* when it was the last one */
     bool baseline_is_alike; /* it was made with the same rules */
+    int64_t ran_ns; /* since when commands may have run; 0: none have */
 };
 
 void guard_trees_init(struct guard_trees *trees, int store)
 {
     *trees = (struct guard_trees){.store = store};
     pthread_mutex_init(&trees->lock, NULL);
-    for (size_t i = 0; i < ROOTS_MAX; i++)
+    for (size_t i = 0; i < ROOTS_MAX; i++) {
         guard_watch_init(&trees->roots[i].watch);
+        guarded_init(&trees->roots[i].pins);
+    }
 }
 
 void guard_trees_done(struct guard_trees *trees)
@@ -47,6 +57,7 @@ void guard_trees_done(struct guard_trees *trees)
     for (size_t i = 0; i < ROOTS_MAX; i++) {
         tree_done(&trees->roots[i].tree);
         guarded_done(&trees->roots[i].found);
+        guarded_done(&trees->roots[i].pins);
         guard_watch_done(&trees->roots[i].watch);
     }
     pthread_mutex_destroy(&trees->lock);
@@ -287,6 +298,35 @@ static int compare_with_baseline(struct scan *s, struct guarded_list *found, uin
     return error;
 }
 
+static bool is_new_pin(const struct guarded_list *pins, const struct guarded_list *found,
+                       uint32_t i)
+{
+    const struct guarded_item *item = &found->items[i];
+    return item->type == TYPE_DIRECTORY && (item->followed || item->dated) &&
+           !guarded_find(pins, guarded_path(found, item));
+}
+
+/* Looked up in the old ones, which are sorted, before the first is added. */
+static void note_pins(struct guarded_list *pins, const struct guarded_list *found)
+{
+    uint32_t count = 0;
+    FREE_AT_END uint32_t *fresh = mem_grow(NULL, (size_t)found->count + 1, sizeof *fresh);
+    for (uint32_t i = 0; i < found->count; i++) {
+        if (is_new_pin(pins, found, i))
+            fresh[count++] = i;
+    }
+    for (uint32_t i = 0; i < count && pins->count < PINS_MAX; i++)
+        guarded_add(pins, &found->items[fresh[i]], guarded_path(found, &found->items[fresh[i]]));
+    if (count)
+        guarded_sort(pins);
+}
+
+/* Since when what appears may be a command's. 0: nothing is. */
+static int64_t made_since(const struct scan *s)
+{
+    return s->comparing ? s->baseline_ns : s->at->compared ? s->ran_ns : 0;
+}
+
 /* What is guarded has to be on the disk before a command can move it: a later gate knows it by that. */
 static int collect(struct scan *s, uint32_t max)
 {
@@ -297,6 +337,8 @@ static int collect(struct scan *s, uint32_t max)
         at->stale = true;
         guarded_init(&found);
         int error = guarded_collect(&at->tree, s->reading.git, max, &found);
+        if (error == 0)
+            guarded_mark_made(&at->tree, s->root->fd, made_since(s), &found);
         if (error == 0)
             error = guarded_follow(s->root, s->reading.git, max, &found);
         if (error < 0) {
@@ -316,6 +358,7 @@ static int collect(struct scan *s, uint32_t max)
             return error;
         }
         at->compared = true;
+        note_pins(&at->pins, &found);
         guarded_done(&at->found);
         at->found = found;
         at->stale = false;
@@ -331,7 +374,8 @@ static void answer(struct work *w, const struct guard_root *at, const struct op_
 {
     bool any_fresh = false;
     for (uint32_t i = 0; i < at->found.count; i++)
-        any_fresh |= at->found.items[i].seen > (uint64_t)q->since;
+        any_fresh |= at->found.items[i].seen > (uint64_t)q->since ||
+                     at->found.items[i].replaced > (uint64_t)q->since;
     reply->generation = (int64_t)at->generation;
     reply->same = !any_fresh && (uint64_t)q->known == at->generation;
     for (uint32_t i = 0; !reply->same && i < at->found.count; i++) {
@@ -339,6 +383,7 @@ static void answer(struct work *w, const struct guard_root *at, const struct op_
         struct op_guarded entry = {.kind = (enum guarded_kind)item->kind,
                                    .type = (enum file_type)item->type,
                                    .fresh = item->seen > (uint64_t)q->since,
+                                   .replaced = item->replaced > (uint64_t)q->since,
                                    .path = guarded_path(&at->found, item)};
         op_guarded_add(&w->body, &entry);
         reply->count++;
@@ -394,6 +439,7 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
                      .store = w->trees->store,
                      .comparing = q->index_ns > 0,
                      .baseline_ns = q->index_ns,
+                     .ran_ns = q->ran_ns,
                      .reading = {.tree = &at->tree,
                                  .root = root->fd,
                                  .guard = w->guard,
@@ -421,4 +467,50 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
     if (w->body.failed)
         return failed(err, -E2BIG, root, q, false);
     return 0;
+}
+
+static bool knows(const struct tree *tree, int root, struct str path, struct str name)
+{
+    char text[BENEATH_REAL_MAX];
+    struct statx st;
+    uint64_t hash = tree_hash(tree, name);
+    if (!tree_knows_name(tree, hash) || path.n >= sizeof text)
+        return false;
+    memcpy(text, path.p, path.n);
+    text[path.n] = '\0';
+    FD_AT_END int fd = beneath_open_at(root, text, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+    if (fd < 0 || folder_stat(fd, "", &st) < 0)
+        return false;
+    struct tree_id id = folder_id(&st);
+    return tree_find_id(tree, hash, &id) != TREE_NONE;
+}
+
+bool guard_trees_know(const struct beneath_root *root, struct str path)
+{
+    struct guard_root *at = &root->trees->roots[root->number];
+    struct scan s = {.at = at,
+                     .number = root->number,
+                     .store = root->trees->store,
+                     .reading = {.guard = root->guard}};
+    struct str name;
+    bool known = false;
+    pthread_mutex_lock(&root->trees->lock);
+    prepare(&s);
+    for (size_t next = 0; !known && guard_next_name(path, &next, &name);) {
+        size_t n = (size_t)(name.p + name.n - path.p);
+        known = knows(&at->tree, root->fd, (struct str){path.p, n}, name);
+    }
+    pthread_mutex_unlock(&root->trees->lock);
+    return known;
+}
+
+bool guard_trees_pin(const struct beneath_root *root, struct str path)
+{
+    const struct guarded_list *pins = &root->trees->roots[root->number].pins;
+    pthread_mutex_lock(&root->trees->lock);
+    bool pinned = pins->count == PINS_MAX;
+    for (size_t n = 1; !pinned && n < path.n; n++)
+        pinned = path.p[n] == '/' && guarded_find(pins, (struct str){path.p, n});
+    pthread_mutex_unlock(&root->trees->lock);
+    return pinned;
 }

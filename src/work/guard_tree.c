@@ -290,6 +290,21 @@ uint32_t tree_find_id(const struct tree *t, uint64_t name, const struct tree_id 
     return TREE_NONE;
 }
 
+uint32_t tree_find_known(const struct tree *t, const struct tree_known *k)
+{
+    const struct tree_table *table = &t->by_id;
+    if (!table->slots)
+        return TREE_NONE;
+    for (uint32_t at = (uint32_t)(id_hash(k->name, k->id.inode) >> 32) & table->mask;
+         table->slots[at] != TREE_NONE; at = (at + 1) & table->mask) {
+        const struct tree_known *known = &t->known[table->slots[at]];
+        if (known->name == k->name && tree_same_id(&known->id, &k->id) &&
+            (k->type != TYPE_SYMLINK || known->around == k->around))
+            return table->slots[at];
+    }
+    return TREE_NONE;
+}
+
 uint32_t tree_find_path(const struct tree *t, uint64_t path)
 {
     const struct tree_table *table = &t->by_path;

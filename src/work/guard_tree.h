@@ -80,9 +80,14 @@ struct tree_known {
     uint64_t path;
     uint64_t name;
     struct tree_id id;
-    uint64_t seen; /* the generation it appeared in */
+    uint64_t seen;     /* the generation it appeared in */
+    uint64_t replaced; /* the generation in which this one took the place of another */
+    uint64_t around;   /* the inode of its folder */
     uint8_t kind;
-    uint8_t unused[7];
+    uint8_t type; /* enum file_type */
+    uint8_t made; /* it appeared while a command ran */
+    uint8_t led;  /* guarded only while something that was made so leads to it */
+    uint8_t unused[4];
 };
 
 struct tree_table {
@@ -107,6 +112,7 @@ struct tree {
     uint64_t seed; /* of its hashes: nobody outside can make two paths look alike */
     uint64_t entries;
     uint32_t closed; /* folders that cannot be looked into */
+    bool links;      /* some of what is guarded leads elsewhere, through any folder */
 };
 
 /* `tree` is all zeros, or was given to tree_done. */
@@ -139,7 +145,9 @@ uint64_t tree_hash(const struct tree *tree, struct str text);
 void tree_set_known(struct tree *tree, struct tree_known *known, uint32_t count);
 /* Whether a known one has this name, by its hash. */
 bool tree_knows_name(const struct tree *tree, uint64_t name);
-/* Indices of known ones, or TREE_NONE. */
+/* Indices of known ones, or TREE_NONE. The first also wants a link to be in the same folder as before: nothing can be
+ * mounted on a link, so a command can move it. */
+uint32_t tree_find_known(const struct tree *tree, const struct tree_known *known);
 uint32_t tree_find_id(const struct tree *tree, uint64_t name, const struct tree_id *id);
 uint32_t tree_find_path(const struct tree *tree, uint64_t path);
 

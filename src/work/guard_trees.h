@@ -11,6 +11,7 @@
 struct guard_root {
     struct tree tree;
     struct guarded_list found;
+    struct guarded_list pins; /* folders that were covered for what leads to them, or is in them */
     char rules[HASH_HEX + 1]; /* that it was made for; "": there is none yet */
     bool compared;            /* there was a tree before, in this worker or in the store */
     uint64_t generation;      /* of the list */
@@ -30,5 +31,12 @@ struct guard_trees {
 /* `store` stays the caller's. */
 void guard_trees_init(struct guard_trees *trees, int store);
 void guard_trees_done(struct guard_trees *trees);
+
+/* Whether a path (relative to the root, without links) is or lies in something that a scan found to be guarded, wherever
+ * that was then. */
+bool guard_trees_know(const struct beneath_root *root, struct str path);
+/* Whether a folder on the way to this path was covered by what a scan found, though no rule names it. The cover stays
+ * until the cell ends. */
+bool guard_trees_pin(const struct beneath_root *root, struct str path);
 
 #endif

@@ -1,10 +1,16 @@
 #include "work/guarded.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
+#include "work/beneath_walk.h"
+#include "work/guard_read.h"
 
 #define PATHS_MAX ((size_t)64 << 20)
 /* Of those that are remembered though they were not found: they may lie in folders that cannot be read. */
@@ -123,6 +129,7 @@ static void take_folder(struct collecting *c, uint32_t folder)
         .known = kind != GUARDED_WAY && !closed && !layout,
         .dated = closed || layout,
         .id = f->id,
+        .around = f->parent == TREE_NONE ? 0 : c->tree->folders[f->parent].id.inode,
     };
     guarded_add(c->list, &item, (struct str){c->path, tree_path(c->tree, folder, c->path)});
 }
@@ -143,6 +150,7 @@ static void take_mark(struct collecting *c, uint32_t folder, const struct tree_m
         .type = mark->type,
         .known = mark->kind != GUARDED_SOCKET,
         .id = mark->id,
+        .around = f->id.inode,
     };
     guarded_add(c->list, &item, (struct str){c->path, n + mark->name_n});
 }
@@ -180,21 +188,75 @@ static struct str own_name(struct str path)
     return slash ? (struct str){slash + 1, (size_t)(path.p + path.n - slash - 1)} : path;
 }
 
-/* An editor replaces a file under the same path. Where the one that was there lives on elsewhere, this is another. */
-static bool is_successor(const struct tree *t, const struct tree *now, uint64_t path)
+/* An editor replaces a file under the same path: what was there is gone, and this one is of the same type. Where the one
+ * that was there lives on elsewhere, this is another. A command can do the same only to what no mount covers: a link. */
+static bool is_successor(const struct tree *t, const struct tree *now, const struct tree_known *k)
 {
-    uint32_t at = tree_find_path(t, path);
-    return at != TREE_NONE && t->closed == 0 &&
+    uint32_t at = tree_find_path(t, k->path);
+    return at != TREE_NONE && t->known[at].type == k->type && k->type != TYPE_SYMLINK &&
            tree_find_id(now, t->known[at].name, &t->known[at].id) == TREE_NONE;
 }
 
-static uint64_t seen_in(const struct tree *t, const struct tree *now, const struct tree_known *k,
-                        uint64_t generation)
+static void date(const struct tree *t, const struct tree *now, struct tree_known *k,
+                 uint64_t generation, bool complete)
 {
-    uint32_t at = tree_find_id(t, k->name, &k->id);
-    if (at == TREE_NONE && is_successor(t, now, k->path))
+    uint32_t at = tree_find_known(t, k);
+    bool follows = at == TREE_NONE && complete && is_successor(t, now, k);
+    if (follows)
         at = tree_find_path(t, k->path);
-    return at == TREE_NONE ? generation : t->known[at].seen;
+    k->seen = at == TREE_NONE ? generation : t->known[at].seen;
+    k->replaced = follows ? generation : at == TREE_NONE ? 0 : t->known[at].replaced;
+}
+
+/* Whether all that is known would have been found if it were still there: not in a folder that cannot be looked into,
+ * nor in one that has just become secret. */
+static bool is_complete(const struct tree *t, const struct guarded_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct guarded_item *item = &list->items[i];
+        struct str name = own_name(guarded_path(list, item));
+        if (item->kind == GUARDED_SECRET && item->type == TYPE_DIRECTORY &&
+            tree_find_id(t, tree_hash(t, name), &item->id) == TREE_NONE)
+            return false;
+    }
+    return t->closed == 0;
+}
+
+static struct tree_known known_of(const struct tree *t, const struct guarded_list *list,
+                                  const struct guarded_item *item)
+{
+    struct str path = guarded_path(list, item);
+    return (struct tree_known){.path = tree_hash(t, path),
+                               .name = tree_hash(t, own_name(path)),
+                               .id = item->id,
+                               .around = item->around,
+                               .kind = item->kind,
+                               .type = item->type,
+                               .made = item->made,
+                               .led = item->led};
+}
+
+static bool is_since(int root, struct str path, int64_t ran_ns)
+{
+    char text[PATH_TEXT_MAX];
+    struct statx st;
+    memcpy(text, path.p, path.n);
+    text[path.n] = '\0';
+    FD_AT_END int fd = beneath_open_at(root, text, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+    return fd < 0 || folder_stat(fd, "", &st) < 0 ||
+           st.stx_ctime.tv_sec * 1000000000 + st.stx_ctime.tv_nsec >= ran_ns;
+}
+
+void guarded_mark_made(const struct tree *t, int root, int64_t ran_ns, struct guarded_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct guarded_item *item = &list->items[i];
+        struct tree_known k = known_of(t, list, item);
+        uint32_t at = tree_find_known(t, &k);
+        item->made = at == TREE_NONE
+                         ? ran_ns > 0 && is_since(root, guarded_path(list, item), ran_ns)
+                         : t->known[at].made;
+    }
 }
 
 /* Those that may be in folders that cannot be read. */
@@ -216,23 +278,20 @@ bool guarded_remember(struct tree *t, struct guarded_list *list, uint64_t genera
     struct tree_known *known = mem_grow(NULL, room, sizeof *known);
     uint32_t count = 0;
     for (uint32_t i = 0; i < list->count; i++) {
-        const struct guarded_item *item = &list->items[i];
-        struct str path = guarded_path(list, item);
-        if (item->known)
-            known[count++] = (struct tree_known){.path = tree_hash(t, path),
-                                                 .name = tree_hash(t, own_name(path)),
-                                                 .id = item->id,
-                                                 .kind = item->kind};
+        if (list->items[i].known)
+            known[count++] = known_of(t, list, &list->items[i]);
     }
     tree_set_known(&now, known, count);
     uint32_t next = 0;
     bool same = count == t->n_known;
+    bool complete = is_complete(t, list);
     for (uint32_t i = 0; i < list->count; i++) {
         if (!list->items[i].known)
             continue;
-        same = same && tree_find_id(t, known[next].name, &known[next].id) != TREE_NONE;
-        known[next].seen = seen_in(t, &now, &known[next], generation);
-        list->items[i].seen = known[next++].seen;
+        same = same && tree_find_known(t, &known[next]) != TREE_NONE;
+        date(t, &now, &known[next], generation, complete);
+        list->items[i].seen = known[next].seen;
+        list->items[i].replaced = known[next++].replaced;
     }
     count = keep_lost(t, &now, known, count);
     same = same && count == t->n_known;

@@ -13,7 +13,11 @@ struct guarded_item {
     bool known;    /* to be known again where it is moved */
     bool followed; /* a link or a .git file leads there */
     bool dated;    /* not known again, but whether it is new is told by its path */
+    bool made;     /* it appeared while a command ran */
+    bool led;      /* followed, and what leads there was made so */
     uint64_t seen;
+    uint64_t replaced; /* see tree_known */
+    uint64_t around;
     struct tree_id id;
 };
 
@@ -29,10 +33,17 @@ void guarded_done(struct guarded_list *list);
 
 /* 0 or -E2BIG when there are more than `max`. `git`: the rules protect git directories. */
 int guarded_collect(struct tree *tree, bool git, uint32_t max, struct guarded_list *ret);
-/* Adds where links with guarded names lead, and where `.git` files point. The list is sorted again. */
+/* Notes which ones commands can have made that began at `ran_ns` (clock_file_ns; 0: none ran): those that are not known
+ * and have changed since then. Neither the time of birth nor that of change can be set; a rename moves the latter. */
+void guarded_mark_made(const struct tree *tree, int root, int64_t ran_ns,
+                       struct guarded_list *list);
+/* Adds where links with guarded names lead, and where `.git` files point. The list is sorted again. A link with a secret
+ * name that a command made is not followed: what it leads to could be read before, or is the command's own, so hiding it
+ * would keep nothing secret, and a command could hide a git directory or the sources from all later ones. */
 int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,
                    struct guarded_list *list);
-/* Notes in the tree what was followed: it stays guarded when the link that led there is gone. */
+/* Notes in the tree what was followed: it stays guarded when the link that led there is gone, since a command can remove
+ * a link. What a command made leads only as long as it is there. */
 void guarded_keep_followed(struct tree *tree, const struct guarded_list *list);
 /* Compares it with what the tree knows. New ones get `generation`, and the tree knows them from then on. False: they
  * are the same files as before. */

@@ -39,16 +39,15 @@ static bool is_into_itself(const struct op_move_request *q, const struct stat *s
 
 /* The entry that is moved, and what it is. from->dir is open on success. */
 static int find_entry(struct work *w, const struct op_move_request *q, struct beneath_place *from,
-                      struct stat *ret_stat, struct err *err)
+                      struct beneath_real *ret_real, struct stat *ret_stat, struct err *err)
 {
     const struct beneath_root *root = work_writable_root(w, q->root, false, q->path.p, err);
-    struct beneath_real real;
-    if (!root || beneath_entry(root, q->path.p, from, &real, err) < 0)
+    if (!root || beneath_entry(root, q->path.p, from, ret_real, err) < 0)
         return -1;
     FD_AT_END int dir = TAKE_FD(from->dir);
     if (fstatat(dir, from->name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
         return beneath_errno(err, errno, q->path.p);
-    if (beneath_judge(root, q->path.p, &real, beneath_kind(ret_stat->st_mode), err) < 0)
+    if (beneath_judge(root, q->path.p, ret_real, beneath_kind(ret_stat->st_mode), err) < 0)
         return -1;
     from->dir = TAKE_FD(dir);
     return 0;
@@ -83,6 +82,16 @@ static int move_to(struct work *w, const struct op_move_request *q,
     return cannot_move(err, error, q);
 }
 
+/* What is guarded in a folder has to be so at the new place, and what is not must not become so. */
+static int check_folder(struct work *w, const struct beneath_place *from, const struct tree_op *op,
+                        const struct stat *st, struct err *err)
+{
+    if (!S_ISDIR(st->st_mode))
+        return 0;
+    work_slow(w);
+    return work_check_tree(w, from, op, err);
+}
+
 int work_move(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err)
 {
@@ -90,20 +99,26 @@ int work_move(struct work *w, const union op_request *request, struct str body,
     const struct op_move_request *q = &request->move;
     BENEATH_PLACE_AT_END struct beneath_place from = {.dir = -1};
     struct beneath_place to = {.dir = -1};
+    struct beneath_real real;
+    struct beneath_real to_real;
     struct stat st;
     bool there = false;
-    if (find_entry(w, q, &from, &st, err) < 0)
+    if (find_entry(w, q, &from, &real, &st, err) < 0)
         return -1;
     if (is_into_itself(q, &st))
         return cannot_move(err, EINVAL, q);
+    const struct beneath_root from_root = w->at;
     const struct beneath_root *root = work_writable_root(w, q->to_root, false, q->to.p, err);
     unsigned flags = BENEATH_PARENTS | beneath_kind(st.st_mode);
     int r = root ? 1 : -1;
     /* A call that failed may have removed a folder that it had made, and that was used here. */
     for (int i = 0; r > 0 && i < TRIES; i++) {
-        if (beneath_place(root, q->to.p, flags, &to, err) < 0)
+        if (beneath_place_real(root, q->to.p, flags, &to, &to_real, err) < 0)
             return -1;
-        r = move_to(w, q, &from, &to, &st, &there, err);
+        const struct tree_op op = {&from_root, q->path.p, real.text, to_real.text};
+        r = check_folder(w, &from, &op, &st, err);
+        if (r == 0)
+            r = move_to(w, q, &from, &to, &st, &there, err);
         beneath_place_done(&to, r == 0);
     }
     if (r != 0)

@@ -160,9 +160,11 @@ static int preview_delete(struct work *w, const struct op_preview_request *q,
     const struct op_delete_request delete = {
         .root = q->root, .path = q->path, .recursive = q->recursive, .no_links = q->no_links};
     struct beneath_place place;
+    struct beneath_real real;
     struct stat st;
-    if (work_entry_to_delete(w, &delete, &place, &st, err) < 0)
+    if (work_entry_to_delete(w, &delete, &place, &real, &st, err) < 0)
         return -1;
+    const struct tree_op op = {.root = &w->at, .path = q->path.p, .real = real.text};
     FD_AT_END int dir = place.dir;
     if (beneath_may_fill(dir) < 0)
         return beneath_errno(err, errno, q->path.p);
@@ -173,7 +175,7 @@ static int preview_delete(struct work *w, const struct op_preview_request *q,
         reply->bytes_before = st.st_size;
     if (!S_ISDIR(st.st_mode))
         return 0;
-    if (q->recursive && work_check_mounts(w, &place, q->path.p, err) < 0)
+    if (q->recursive && work_check_tree(w, &place, &op, err) < 0)
         return -1;
     if (count_entries(w, &place, q->recursive, reply, err) < 0)
         return -1;

@@ -156,8 +156,8 @@ static int move_out(struct work *w, const struct beneath_root *store,
         r = copy_entry(&c, place->dir, place->name, shelter, place->name, 0);
     /* A copy that is not whole is of no use to anyone. */
     if (r < 0 && shelter >= 0)
-        work_remove_tree(w, shelter, place->name, &removed);
-    return r < 0 ? r : work_remove_tree(w, place->dir, place->name, &removed);
+        work_remove_tree(w, shelter, place->name, NULL, &removed);
+    return r < 0 ? r : work_remove_tree(w, place->dir, place->name, NULL, &removed);
 }
 
 /* A folder that the command made read-only around it. */
@@ -215,18 +215,37 @@ static struct str without_last(struct str path, size_t names)
     return path;
 }
 
+/* How many names at the end of a path are those of a folder on the way to what a rule protects; 0: none. */
+static size_t count_way(const struct guard *guard, struct str path)
+{
+    const char *rule;
+    size_t all = count_names(path);
+    for (size_t names = 1; names <= all; names++) {
+        struct str before = without_last(path, names);
+        size_t at = before.n + (before.n > 0);
+        if (guard_holds(guard, (struct str){path.p + at, path.n - at}, &rule) == GUARD_PROTECTED)
+            return names;
+    }
+    return 0;
+}
+
 /* Whether it lies where the programs that obey it look by themselves: at the workspace's root, or at that of a
  * repository. The rule says how many names belong to it. */
-static bool is_at_a_root(const struct beneath_root *root, const char *path)
+static bool is_at_a_root(const struct beneath_root *root, const char *path, bool is_link)
 {
     const char *rule = "";
     struct str whole = {path, strlen(path)};
     char git[PATH_TEXT_MAX + 8];
+    size_t names = 0;
+    if (guard_judge(root->guard, whole, true, &rule) != GUARD_OPEN ||
+        guard_judge(root->guard, whole, false, &rule) != GUARD_OPEN)
+        names = count_names((struct str){rule, strlen(rule)});
+    else if (is_link)
+        names = count_way(root->guard, whole);
     /* By what is beside it: of a root that looks like a repository only HEAD is taken. */
-    if (guard_judge(root->guard, whole, true, &rule) == GUARD_OPEN &&
-        guard_judge(root->guard, whole, false, &rule) == GUARD_OPEN)
+    if (names == 0)
         return str_is(whole, "HEAD");
-    struct str folder = without_last(whole, count_names((struct str){rule, strlen(rule)}));
+    struct str folder = without_last(whole, names);
     snprintf(git, sizeof git, "%.*s%s.git", (int)folder.n, folder.p, folder.n ? "/" : "");
     if (folder.n == 0)
         return true;
@@ -258,8 +277,11 @@ static int go_to_head(struct beneath_place *place)
 static int is_to_stay(const struct beneath_root *root, const struct op_quarantine_request *q,
                       struct beneath_place *place)
 {
+    struct stat st;
+    bool link = fstatat(place->dir, place->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                S_ISLNK(st.st_mode);
     if (!q->git)
-        return !is_at_a_root(root, q->path.p);
+        return !is_at_a_root(root, q->path.p, link);
     if (is_plain_repository(place))
         return 1;
     return strcmp(place->name, ".git") == 0 ? 0 : go_to_head(place);

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "work/folder_lock.h"
+#include "work/subtree.h"
 #include "work/temps.h"
 #include "work/work.h"
 
@@ -25,6 +26,7 @@ struct descent {
     } folders[DEPTH_MAX];
     int depth;
     char *listing;
+    struct subtree *rules; /* NULL: nothing is kept */
 };
 
 static void descent_done(struct descent *d)
@@ -43,7 +45,24 @@ static int enter(struct descent *d, int parent, const char *name)
         return -errno;
     d->folders[d->depth].fd = fd;
     snprintf(d->folders[d->depth++].name, PATH_NAME_MAX + 1, "%s", name);
-    return 0;
+    return d->rules && subtree_keeps_git(d->rules, fd) ? -EBUSY : 0;
+}
+
+/* A command may have moved something in since the folder was looked through. The name that is judged is the name that
+ * is removed. */
+static bool is_kept(struct descent *d, const char *name, bool is_folder)
+{
+    bool same;
+    return d->rules && subtree_keeps(d->rules, name, is_folder, &same);
+}
+
+static int enter_entry(struct descent *d, int parent, const char *name)
+{
+    if (is_kept(d, name, true))
+        return -EBUSY;
+    if (d->rules)
+        subtree_enter(d->rules, name);
+    return enter(d, parent, name);
 }
 
 /* Removes what can be removed of the deepest folder. 1: went into one inside it, 0: it is empty. */
@@ -66,13 +85,16 @@ static int empty_folder(struct work *w, struct descent *d, int64_t *count)
             at += entry->d_reclen;
             if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
                 continue;
-            if (unlinkat(fd, entry->d_name, 0) == 0 || errno == ENOENT) {
+            bool folder = entry->d_type == DT_DIR;
+            if (!folder && is_kept(d, entry->d_name, false))
+                return -EBUSY;
+            if (!folder && (unlinkat(fd, entry->d_name, 0) == 0 || errno == ENOENT)) {
                 ++*count;
                 continue;
             }
-            if (errno != EISDIR)
+            if (!folder && errno != EISDIR)
                 return -errno;
-            int r = enter(d, fd, entry->d_name);
+            int r = enter_entry(d, fd, entry->d_name);
             return r < 0 ? r : 1;
         }
         if (*count == before)
@@ -80,7 +102,8 @@ static int empty_folder(struct work *w, struct descent *d, int64_t *count)
     }
 }
 
-int work_remove_tree(struct work *w, int dir, const char *name, int64_t *count)
+int work_remove_tree(struct work *w, int dir, const char *name, struct subtree *rules,
+                     int64_t *count)
 {
     if (unlinkat(dir, name, 0) == 0) {
         ++*count;
@@ -88,7 +111,7 @@ int work_remove_tree(struct work *w, int dir, const char *name, int64_t *count)
     }
     if (errno != EISDIR)
         return -errno;
-    CLEANUP(descent_done) struct descent d = {.listing = mem_zero(LISTING_BYTES)};
+    CLEANUP(descent_done) struct descent d = {.listing = mem_zero(LISTING_BYTES), .rules = rules};
     int r = enter(&d, dir, name);
     while (r >= 0 && d.depth > 0) {
         r = empty_folder(w, &d, count);
@@ -96,6 +119,8 @@ int work_remove_tree(struct work *w, int dir, const char *name, int64_t *count)
             continue;
         d.depth--;
         close(d.folders[d.depth].fd);
+        if (rules && d.depth > 0)
+            subtree_leave(rules);
         int parent = d.depth > 0 ? d.folders[d.depth - 1].fd : dir;
         if (unlinkat(parent, d.folders[d.depth].name, AT_REMOVEDIR) < 0)
             r = -errno;
@@ -131,36 +156,43 @@ static int cannot_remove(const struct op_delete_request *q, int error, struct er
 /* Out of the way in one step under a name that the next sweep knows, and only then emptied: whatever
  * happens, nobody meets half a folder under its own name. What cannot be removed is put back. */
 static int remove_folder(struct work *w, const struct op_delete_request *q,
-                         const struct beneath_place *place, int64_t *count, struct err *err)
+                         const struct beneath_place *place, const char *real, int64_t *count,
+                         struct err *err)
 {
     struct temp temp;
+    const struct tree_op op = {.root = &w->at, .path = q->path.p, .real = real};
     work_slow(w);
-    if (work_check_mounts(w, place, q->path.p, err) < 0 || rename_away(q, place, &temp, err) < 0)
+    if (work_check_tree(w, place, &op, err) < 0 || rename_away(q, place, &temp, err) < 0)
         return -1;
-    int r = work_remove_tree(w, place->dir, temp.name, count);
+    CLEANUP(subtree_done) struct subtree rules;
+    subtree_init(&rules, &w->at, real, NULL);
+    int r = work_remove_tree(w, place->dir, temp.name, &rules, count);
     bool back = r < 0 &&
                 renameat2(place->dir, temp.name, place->dir, place->name, RENAME_NOREPLACE) == 0;
     temp_end(&temp);
     if (r == 0)
         return 0;
     struct err why = {0};
-    cannot_remove(q, -r, &why);
+    if (rules.verdict != GUARD_OPEN)
+        subtree_refuse(&rules, q->path.p, &why);
+    else
+        cannot_remove(q, -r, &why);
     err_set(err, why.code, "%.300s; %lld entries of it had been removed%s%s", why.message,
             (long long)*count, back ? "" : ", and the rest is left as ", back ? "" : temp.name);
     return err_reason(err, why.reason);
 }
 
 int work_entry_to_delete(struct work *w, const struct op_delete_request *q,
-                         struct beneath_place *place, struct stat *ret_stat, struct err *err)
+                         struct beneath_place *place, struct beneath_real *ret_real,
+                         struct stat *ret_stat, struct err *err)
 {
     const struct beneath_root *root = work_writable_root(w, q->root, q->no_links, q->path.p, err);
-    struct beneath_real real;
-    if (!root || beneath_entry(root, q->path.p, place, &real, err) < 0)
+    if (!root || beneath_entry(root, q->path.p, place, ret_real, err) < 0)
         return -1;
     FD_AT_END int dir = TAKE_FD(place->dir);
     if (fstatat(dir, place->name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
         return beneath_errno(err, errno, q->path.p);
-    if (beneath_judge(root, q->path.p, &real, beneath_kind(ret_stat->st_mode), err) < 0)
+    if (beneath_judge(root, q->path.p, ret_real, beneath_kind(ret_stat->st_mode), err) < 0)
         return -1;
     place->dir = TAKE_FD(dir);
     return 0;
@@ -184,15 +216,16 @@ int work_delete(struct work *w, const union op_request *request, struct str body
     (void)body;
     const struct op_delete_request *q = &request->delete;
     BENEATH_PLACE_AT_END struct beneath_place place = {.dir = -1};
+    struct beneath_real real;
     struct stat st;
-    if (work_entry_to_delete(w, q, &place, &st, err) < 0)
+    if (work_entry_to_delete(w, q, &place, &real, &st, err) < 0)
         return -1;
     int64_t count = 0;
     if (!S_ISDIR(st.st_mode) || !q->recursive) {
         if (remove_one(w, q, &place, &st, err) < 0)
             return -1;
         count = 1;
-    } else if (remove_folder(w, q, &place, &count, err) < 0) {
+    } else if (remove_folder(w, q, &place, real.text, &count, err) < 0) {
         return -1;
     }
     reply->delete = (struct op_delete_reply){work_file_type(st.st_mode), count};

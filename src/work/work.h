@@ -15,6 +15,7 @@
 #define WORK_CHUNK FRAME_BODY_MAX
 
 struct folder_lock;
+struct subtree;
 
 /* One thread's own things, reused from call to call. */
 struct work {
@@ -120,13 +121,22 @@ void work_change_done(struct work_change *change);
 bool work_diff(struct work *w, struct str before, struct str after, const char *path, size_t max);
 /* The place of what is to be deleted, and what it is. place->dir is open on success. */
 int work_entry_to_delete(struct work *w, const struct op_delete_request *q,
-                         struct beneath_place *place, struct stat *ret_stat, struct err *err);
+                         struct beneath_place *place, struct beneath_real *ret_real,
+                         struct stat *ret_stat, struct err *err);
 /* The entry and all that is in it, by descriptors, no link followed. *count goes up with each that is
- * removed. 0 or -errno. */
-int work_remove_tree(struct work *w, int dir, const char *name, int64_t *count);
-/* Refuses a folder that something is mounted in. */
-int work_check_mounts(struct work *w, const struct beneath_place *place, const char *path,
-                      struct err *err);
+ * removed. 0 or -errno; -EBUSY: `rules` keep an entry. They may be NULL, else their path is that of the entry. */
+int work_remove_tree(struct work *w, int dir, const char *name, struct subtree *rules,
+                     int64_t *count);
+/* A folder that is removed, or moved, with all that is in it. */
+struct tree_op {
+    const struct beneath_root *root;
+    const char *path; /* as it was given */
+    const char *real; /* without links */
+    const char *to;   /* without links; NULL: it is removed */
+};
+/* Refuses one that holds what the rules guard, or, to be removed, something that is mounted. */
+int work_check_tree(struct work *w, const struct beneath_place *place, const struct tree_op *op,
+                    struct err *err);
 /* -1 with CANCELLED once the gate asked to stop; long loops call it. */
 int work_check_cancel(const struct work *w, struct err *err);
 /* Hashes the first `size` bytes of an open file. */

@@ -109,6 +109,8 @@ const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links
     w->at = w->roots[root];
     w->at.no_links = no_links;
     w->at.guard = w->guard;
+    w->at.trees = w->trees;
+    w->at.number = (size_t)root;
     w->at.as_named = w->as_named;
     return &w->at;
 }

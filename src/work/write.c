@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "work/folder_lock.h"
+#include "work/subtree.h"
 #include "work/temps.h"
 #include "work/work.h"
 
@@ -316,6 +317,16 @@ static bool is_left_over(int dir, const char *name, struct str tag)
            (S_ISDIR(st.st_mode) && temp_is_named(name, tag, TEMP_FOLDER));
 }
 
+/* A folder that was being removed can be found by commands, and something that is guarded be moved into it. */
+static int sweep_one(struct work *w, int dir, const char *path, const char *name, int64_t *removed)
+{
+    CLEANUP(subtree_done) struct subtree rules;
+    subtree_init(&rules, &w->at, path, NULL);
+    subtree_leave(&rules);
+    subtree_enter(&rules, name);
+    return work_remove_tree(w, dir, name, &rules, removed);
+}
+
 int work_sweep(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err)
 {
@@ -342,7 +353,7 @@ int work_sweep(struct work *w, const union op_request *request, struct str body,
             at += d->d_reclen;
             if (!is_left_over(dir, d->d_name, q->tag))
                 continue;
-            int r = work_remove_tree(w, dir, d->d_name, &reply->sweep.removed);
+            int r = sweep_one(w, dir, q->path.p, d->d_name, &reply->sweep.removed);
             if (err_is_shortage(-r))
                 return beneath_errno(err, -r, q->path.p);
         }

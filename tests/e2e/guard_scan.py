@@ -263,6 +263,7 @@ STEPS = [
     "echo x > {file}", "echo x >> {dir}/.git/config", "touch {dir}/.git/hooks/post-commit", "mv {dir}/.git {new}",
     "mkdir -p {new}/objects {new}/refs && touch {new}/HEAD && mv {dir} {new}/objects/", "rm -rf {other}/.git", "rmdir {dir}",
     "cd {dir} && mv ../{other} . ", "mv -T {dir} {other}", "ln -sfn {other} {dir}", "cat {dir}/* > {new}", "chmod {mode} .",
+    "ln -s $PWD/{dir} {new}/.vscode", "ln -s {dir} .cargo", "ln -s {dir} {new}.key", "rm -f .cargo {new}.key {new}/.vscode",
 ]
 FOLDERS = ["sub", "sub/deep", "config", "d", "e/f", "x", "y", "node_modules", ".git", "sub/.git", "."]
 FILES = [".env", "sub/.env", "sub/deep/id_rsa", "config/token", "a.txt", ".git/config", "sub/.git/hooks/pre-commit"]
@@ -276,6 +277,15 @@ def sequence(source):
             other=source.choice(FOLDERS), file=source.choice(FILES), name=source.choice(["a", "node_modules", "__pycache__"]),
             new=source.choice(["n1", "d/n2", "e/f/n3", "node_modules/n4", "x", "y", "1/2/3/4/5/6/7/8/9/n5"])))
     return "; ".join(f"({line})" for line in ["mkdir -p d e/f node_modules 1/2/3/4/5/6/7/8/9", *lines])
+
+
+def by_a_tool(source, gate, folder):
+    """One deletion or move of a folder, where that is possible."""
+    names = [f"{folder}/{name}" for name in (*FOLDERS, "n1", "d/n2", "x/moved", "node_modules/n4")]
+    if source.random() < 0.5:
+        gate.call("delete", path=source.choice(names), recursive=True)
+    else:
+        gate.call("move", **{"from": source.choice(names), "to": source.choice(names)})
 
 
 def protected_contents(top):
@@ -318,6 +328,7 @@ def at_random(form):
             with place.gate() as gate:
                 for k, line in enumerate(lines):
                     whole.tell(gate, f"cd p{k} && {{ {line}; }} 2>/dev/null; true" if repeat == 0 else "true")
+                    by_a_tool(source, gate, f"p{k}")
                 whole.everything(gate)
         subprocess.run(["chmod", "-R", "u+rwX", place.workspace], check=True)
         after = protected_contents(place.workspace)

@@ -149,6 +149,80 @@ def protected_files_are_not_changed(form):
     place.same()
 
 
+HELD = {  # a folder, what is guarded in it, and by which list
+    "a": ("a/deep/er/.env", "secret"),
+    "b": ("b/.vscode/tasks.json", "protected"),
+    "c": ("c/sub/.git/config", "protected"),
+    "d": ("d/sub/.git", "protected"),
+    "e": ("e/x.key/inside", "secret"),
+    "f": ("f/.aws/credentials", "secret"),
+    "g": ("g/node_modules/m/id_rsa", "secret"),
+    "h": ("h/1/.github/workflows/x.yml", "protected"),
+}
+
+
+def folders_with_guarded_entries(form):
+    """Not removed as a whole, nor moved to where other rules hold; nothing of them is gone."""
+    place = Place(form, "held")
+    for folder, (path, _) in HELD.items():
+        place.put(path, "x\n")
+        for beside in ("0", "zz/1"):
+            place.put(f"{folder}/{beside}", "x\n")
+    for path in ("bare/r/HEAD", "bare/r/objects/x", "bare/r/refs/x", "common/r/HEAD", "common/r/commondir"):
+        place.put(path, "x\n")
+    form.link(place.folder / "l", "b")
+    form.link(place.folder / "zed", "a")
+    place.put("link/x", "")
+    form.link(place.folder / "link/.envrc", "x")
+    place.put("node_modules/pkg/.vscode/tasks.json", "{}")
+    place.before = place.all()
+    held = {**HELD, "bare": ("bare/r", "protected"), "common": ("common/r", "protected"), "link": ("link/.envrc", "protected"),
+            "src/../a": ("a/deep/er/.env", "secret")}
+    with Gate(form, workspace=place.folder) as gate:
+        for folder, (path, reason) in held.items():
+            refused(gate, reason, "delete", path=folder, recursive=True)
+            error = gate.refused(REFUSED, "delete", path=folder, recursive=True)
+            check(any(f"`{p}`" in error["message"] for p in (path, os.path.dirname(path))), f"{error}")
+            place.same()
+        for source, to in (("b", "node_modules/b"), ("node_modules/pkg", "pkg"), ("h", "new/site-packages/h"),
+                           ("node_modules", "old")):
+            refused(gate, "protected", "move", **{"from": source, "to": to})
+            place.same()
+        for folder in HELD:
+            gate.ok("move", **{"from": folder, "to": f"to/{folder}"})
+            gate.ok("move", **{"from": f"to/{folder}", "to": folder})
+        gate.ok("delete", path="to")
+        place.same()
+        # What is not guarded goes as ever.
+        gate.ok("delete", path="a/zz", recursive=True)
+        gate.ok("delete", path="node_modules/pkg", recursive=True)
+        gate.ok("delete", path="l")
+    with Gate(form, "--config", form.write(form.base / "held.json", json.dumps({"approval": {"rules": [
+            {"toolName": "delete", "action": "prompt"}]}})), workspace=place.folder) as gate:
+        # Nobody is asked about what would be refused.
+        refused(gate, "protected", "delete", path="b", recursive=True)
+
+
+def names_behind_links(form):
+    """A name that a rule spells out is guarded as well where a link stands for a folder on the way."""
+    place = Place(form, "behind")
+    place.put("p/config.toml", "x\n")
+    place.put("q/config", SECRET + "\n")
+    place.put("q/deep/config", SECRET + "\n")
+    for link, target in ((".cargo", "p"), (".kube", "way"), ("way", "q"), (".docker", "q/deep")):
+        form.link(place.folder / link, target)
+    place.before = place.all()
+    with Gate(form, workspace=place.folder) as gate:
+        gate.ok("read_file", path=".cargo/config.toml")
+        for path in (".cargo/config.toml", ".cargo/config", ".cargo/./config.toml", "src/../.cargo/config.toml", ".Cargo/../.cargo/config"):
+            refused(gate, "protected", "write_file", path=path, content="x")
+        refused(gate, "secret", "read_file", path=".kube/config")
+        refused(gate, "secret", "write_file", path=".docker/config.json", content="x")
+        for tool, more in (("delete", {}), ("move", {"to": "x"})):
+            refused(gate, "protected", tool, **{"from" if tool == "move" else "path": ".cargo/config.toml", **more})
+    place.same()
+
+
 def the_operator_decides(form):
     place = Place(form, "operator")
     config = form.write(form.base / "guards.json", json.dumps({"files": {"protected": ["/src"], "secret": ["*.md", "!a.md"]}}))
@@ -237,6 +311,8 @@ CASES = [
     secrets_are_not_read,
     searches_pass_them_by,
     protected_files_are_not_changed,
+    folders_with_guarded_entries,
+    names_behind_links,
     the_operator_decides,
     a_workspace_only_adds,
     from_the_first_call_on,

@@ -190,6 +190,30 @@ static void the_last_rule_decides(void **state)
     assert_false(guard_may_name(NULL, STR(".env")));
 }
 
+static void exceptions_for_places_and_for_names(void **state)
+{
+    (void)state;
+    static const struct judged cases[] = {
+        {"node_modules/x/.vscode/a", GUARD_PROTECTED, ".vscode"},
+        {"node_modules/x/.cargo/config", GUARD_PROTECTED, ".cargo/config"},
+        {"node_modules/x/other", GUARD_OPEN, NULL},
+        {"x/.env.example", GUARD_OPEN, NULL},
+        {"node_modules/.env.example", GUARD_OPEN, NULL},
+        {"node_modules", GUARD_OPEN, NULL},
+        {"", GUARD_OPEN, NULL},
+    };
+    GUARD_AT_END struct guard *guard = made(".vscode .cargo/config !node_modules",
+                                            ".env.* !.env.example");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *rule = "";
+        struct str path = text(cases[i].path);
+        assert_int_equal(guard_judge(guard, path, false, &rule), GUARD_OPEN);
+        assert_int_equal(guard_judge_elsewhere(guard, path, false, &rule), cases[i].verdict);
+        if (cases[i].rule)
+            assert_string_equal(rule, cases[i].rule);
+    }
+}
+
 static void the_way_there_is_held(void **state)
 {
     (void)state;
@@ -317,6 +341,7 @@ int main(void)
         cmocka_unit_test(the_defaults_mean_what_they_say),
         cmocka_unit_test(patterns_of_every_form),
         cmocka_unit_test(the_last_rule_decides),
+        cmocka_unit_test(exceptions_for_places_and_for_names),
         cmocka_unit_test(the_way_there_is_held),
         cmocka_unit_test(names_are_sorted_out_first),
         cmocka_unit_test(bad_patterns_are_refused),

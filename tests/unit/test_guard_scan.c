@@ -418,6 +418,101 @@ static void what_is_new_is_fresh(void **state)
     assert_int_equal(work.body.len, 0);
 }
 
+static int64_t scan_made(int64_t since, struct buf *ret)
+{
+    union op_reply reply = {0};
+    struct err err;
+    struct op_guarded found;
+    buf_reset(ret, 1 << 16);
+    /* Whatever has changed since 1970 may be a command's. */
+    if (try_scan(&(struct op_scan_request){.since = since, .ran_ns = 1}, &reply, &err) < 0)
+        fail_msg("%s", err.message);
+    for (struct str rest = buf_str(&work.body); op_guarded_next(&rest, &found) > 0;)
+        buf_addf(ret, "%s %s %.*s%s%s\n", kinds[found.kind], file_type_names[found.type],
+                 (int)found.path.n, found.path.p, found.fresh ? " *" : "",
+                 found.replaced ? " replaced" : "");
+    return reply.scan.generation;
+}
+#define ASSERT_MADE(...)                                                                           \
+    do {                                                                                           \
+        BUF_AT_END struct buf lines = BUF_INIT(1 << 20);                                           \
+        since = scan_made(since, &lines);                                                          \
+        assert_found(&lines, (const char *const[]){__VA_ARGS__},                                   \
+                     sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *));                 \
+    } while (0)
+
+static void a_link_is_known_only_where_it_is(void **state)
+{
+    (void)state;
+    int64_t since = 0;
+    put_at("a/b/x");
+    put_at("c/x");
+    put_link("w/a/.git", "b");
+    ASSERT_MADE("protected directory a/b", "protected symlink a/.git");
+    assert_int_equal(rename("w/a", "w/d"), 0);
+    ASSERT_MADE("protected directory d/b", "protected symlink d/.git");
+    assert_int_equal(rename("w/d/.git", "w/c/.git"), 0);
+    ASSERT_MADE("protected directory d/b", "protected symlink c/.git *");
+    assert_int_equal(unlink("w/c/.git"), 0);
+    put_link("w/c/.git", "../d/b");
+    ASSERT_MADE("protected directory d/b", "protected symlink c/.git *");
+}
+
+static void what_takes_the_place_is_of_the_same_type(void **state)
+{
+    (void)state;
+    int64_t since = 0;
+    put_at("a/.git");
+    put_at("b/.git");
+    ASSERT_MADE("protected file a/.git", "protected file b/.git");
+    assert_int_equal(unlink("w/a/.git") | unlink("w/b/.git"), 0);
+    put_at("a/again");
+    put_at("a/.git");
+    put_at("b/.git/x");
+    ASSERT_MADE("git directory b/.git *", "protected file a/.git replaced");
+    ASSERT_MADE("git directory b/.git", "protected file a/.git");
+}
+
+static void a_link_that_was_made_hides_nothing(void **state)
+{
+    (void)state;
+    int64_t since = 0;
+    put_at("src/x");
+    put_at("k/token");
+    put_at(".git/HEAD");
+    put_link("w/b.key", ".git");
+    put_link("w/config", "k");
+    ASSERT_MADE("git directory .git", "secret file k/token", "secret symlink b.key",
+                "way symlink config");
+    put_link("w/a.key", "src");
+    ASSERT_MADE("git directory .git", "secret file k/token", "secret symlink a.key *",
+                "secret symlink b.key", "way symlink config");
+    start_anew();
+    ASSERT_SCAN("git directory .git", "secret file k/token", "secret symlink a.key",
+                "secret symlink b.key", "way symlink config");
+    /* What the user's link led to stays; nobody has made this one anew while a command ran. */
+    assert_int_equal(unlink("w/config") | unlink("w/a.key"), 0);
+    put_link("w/a.key", "src");
+    ASSERT_SCAN("git directory .git", "secret directory src", "secret file k/token",
+                "secret symlink a.key", "secret symlink b.key");
+}
+
+static void of_several_links_the_strongest_counts(void **state)
+{
+    (void)state;
+    put_at("k/token");
+    put_at("d/x");
+    put_at("e/x");
+    put_link("w/config", "k");
+    put_link("w/z.key", "k");
+    put_link("w/.ssh", "d");
+    put_link("w/a.key", "d");
+    put_link("w/b.key", "e");
+    ASSERT_SCAN("protected symlink .ssh", "secret directory d", "secret directory e",
+                "secret directory k", "secret file k/token", "secret symlink a.key",
+                "secret symlink b.key", "secret symlink z.key", "way symlink config");
+}
+
 static void paths_that_are_too_long_are_covered_further_up(void **state)
 {
     (void)state;
@@ -477,6 +572,10 @@ int main(void)
         GUARDED(changes_are_seen_by_watching),
         GUARDED(what_was_guarded_stays_so_where_it_is_moved),
         GUARDED(what_is_new_is_fresh),
+        GUARDED(a_link_is_known_only_where_it_is),
+        GUARDED(what_takes_the_place_is_of_the_same_type),
+        GUARDED(a_link_that_was_made_hides_nothing),
+        GUARDED(of_several_links_the_strongest_counts),
         GUARDED(paths_that_are_too_long_are_covered_further_up),
         GUARDED(a_damaged_index_is_not_used),
     };

@@ -158,9 +158,9 @@ static void a_tree_is_counted(void **state)
     put("w/d/a", "");
     put("w/d/e/b", "");
     FD_AT_END int dir = open("w", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(work_remove_tree(&work, dir, "d", &count), 0);
+    assert_int_equal(work_remove_tree(&work, dir, "d", NULL, &count), 0);
     assert_int_equal(count, 9);
-    assert_int_equal(work_remove_tree(&work, dir, "d", &count), -ENOENT);
+    assert_int_equal(work_remove_tree(&work, dir, "d", NULL, &count), -ENOENT);
     assert_int_equal(count, 9);
 }
 

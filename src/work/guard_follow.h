@@ -1,0 +1,28 @@
+/* Inside of guarded_follow: what names that stand for something elsewhere lead to. */
+#ifndef SANDGATE_WORK_GUARD_FOLLOW_H
+#define SANDGATE_WORK_GUARD_FOLLOW_H
+
+#include <linux/stat.h>
+
+#include "work/guarded.h"
+
+struct following {
+    struct beneath_root root;
+    const struct guard *guard;
+    struct guarded_list *list;
+    struct guarded_list more;
+    struct beneath_real real;
+    bool made; /* what is followed at the moment was made by a command */
+};
+
+/* Adds an entry to what is guarded. */
+void follow_add(struct following *f, struct str path, uint8_t kind, const struct statx *st);
+/* Opens what a path leads to in the end, and where that is: *ret_n is 0 for the root. -1 where it cannot be said. */
+int follow_open(struct following *f, const char *path, char plain[PATH_TEXT_MAX], size_t *ret_n,
+                struct statx *ret_st);
+/* What an entry with this path and kind leads to, where it is a link. */
+void follow_link(struct following *f, struct str link, uint8_t kind);
+/* The same for a link that stands for a folder on the way to what the rules name. */
+void follow_way(struct following *f, struct str link);
+
+#endif

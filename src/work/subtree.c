@@ -1,0 +1,152 @@
+#include "work/subtree.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/utf8.h"
+#include "work/guard_trees.h"
+
+#define SHOWN 100
+/* As deep as folders are gone into, with names of any length. */
+#define PATHS_MAX ((size_t)256 * (PATH_NAME_MAX + 1) + BENEATH_REAL_MAX)
+
+/* A folder on the way to what the rules name is mounted over itself for commands. What covers an entry elsewhere does not
+ * cover it there, nor the other way round, until the next scan. */
+static bool is_pinned(const struct beneath_root *root, const char *path)
+{
+    const char *rule;
+    for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
+        struct str folder = {path, (size_t)(slash - path)};
+        if (guard_holds(root->guard, folder, &rule) != GUARD_OPEN)
+            return true;
+    }
+    return root->trees && guard_trees_pin(root, (struct str){path, strlen(path)});
+}
+
+void subtree_init(struct subtree *s, const struct beneath_root *root, const char *path,
+                  const char *to)
+{
+    *s = (struct subtree){.root = *root, .moves = to != NULL};
+    buf_init(&s->path, PATHS_MAX);
+    buf_init(&s->moved, PATHS_MAX);
+    buf_add(&s->path, path, strlen(path));
+    if (to)
+        buf_add(&s->moved, to, strlen(to));
+    s->crosses = to && (is_pinned(root, path) || is_pinned(root, to));
+}
+
+void subtree_done(struct subtree *s)
+{
+    buf_done(&s->path);
+    buf_done(&s->moved);
+}
+
+static void add_name(struct buf *path, const char *name)
+{
+    if (path->len)
+        buf_add_char(path, '/');
+    buf_add(path, name, strlen(name));
+}
+
+static void drop_name(struct buf *path)
+{
+    const char *slash = path->len ? memrchr(path->data, '/', path->len) : NULL;
+    path->len = slash ? (size_t)(slash - path->data) : 0;
+}
+
+void subtree_enter(struct subtree *s, const char *name)
+{
+    add_name(&s->path, name);
+    if (s->moves)
+        add_name(&s->moved, name);
+}
+
+void subtree_leave(struct subtree *s)
+{
+    drop_name(&s->path);
+    if (s->moves)
+        drop_name(&s->moved);
+}
+
+/* What is guarded at neither place by the rules may be by what it is: then it is so wherever it is moved. */
+static bool is_known(const struct subtree *s, bool is_folder, enum guard_verdict *ret,
+                     const char **ret_rule)
+{
+    struct str path = buf_str(&s->path);
+    enum guard_verdict verdict = guard_judge_elsewhere(s->root.guard, path, is_folder, ret_rule);
+    if (verdict == GUARD_OPEN || !s->root.trees || !guard_trees_know(&s->root, path))
+        return false;
+    *ret = verdict;
+    return true;
+}
+
+bool subtree_keeps(struct subtree *s, const char *name, bool is_folder, bool *ret_same)
+{
+    const struct guard *guard = s->root.guard;
+    const char *there = NULL;
+    enum guard_verdict after = GUARD_OPEN;
+    *ret_same = false;
+    /* No rule ends with this name: what was found of the folder holds for it. */
+    if (!guard_may_name(guard, (struct str){name, strlen(name)}))
+        return false;
+    subtree_enter(s, name);
+    s->verdict = guard_judge(guard, buf_str(&s->path), is_folder, &s->rule);
+    if (s->moves)
+        after = guard_judge(guard, buf_str(&s->moved), is_folder, &there);
+    if (s->verdict == GUARD_OPEN && is_known(s, is_folder, &s->verdict, &s->rule) && s->moves)
+        after = s->verdict;
+    *ret_same = s->moves && after == s->verdict && after != GUARD_OPEN;
+    if (s->verdict != after || (*ret_same && s->crosses) || s->path.failed || s->moved.failed) {
+        s->rule = s->verdict >= after ? s->rule : there;
+        s->verdict = s->verdict >= after ? s->verdict : after;
+        return true;
+    }
+    s->verdict = GUARD_OPEN;
+    subtree_leave(s);
+    return false;
+}
+
+static bool has(int dir, const char *name)
+{
+    struct stat st;
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* As in beneath_git.c. HEAD first: few folders have one. A git directory that is moved is one wherever it is. */
+bool subtree_keeps_git(struct subtree *s, int fd)
+{
+    if ((s->moves && !s->crosses) || !guard_protects_git(s->root.guard) || !has(fd, "HEAD") ||
+        !(has(fd, "commondir") || (has(fd, "objects") && has(fd, "refs"))))
+        return false;
+    s->verdict = GUARD_PROTECTED;
+    s->rule = ".git";
+    return true;
+}
+
+int subtree_refuse(const struct subtree *s, const char *path, struct err *err)
+{
+    const char *word = s->verdict == GUARD_SECRET ? "secret" : "protected";
+    struct str entry = buf_str(&s->path);
+    int n = (int)utf8_cut(path, strnlen(path, SHOWN));
+    int m = (int)utf8_cut(entry.p, entry.n > SHOWN ? SHOWN : entry.n);
+    if (s->path.failed || s->moved.failed)
+        return err_set(err, ERR_TOO_LARGE, "`%.*s` holds paths that are too long", n, path);
+    if (s->crosses)
+        err_set(err, ERR_PERMISSION_DENIED,
+                "`%.*s` holds `%.*s`, which is %s by the rule files.%s `%.100s`: it is not moved "
+                "into or out of a folder on the way to what a rule names; ask the user to do it",
+                n, path, m, entry.p, word, word, s->rule);
+    else if (s->moves)
+        err_set(err, ERR_PERMISSION_DENIED,
+                "`%.*s` holds `%.*s`, and whether that is %s by the rule files.%s `%.100s` would "
+                "change with the move: nothing was moved; ask the user to do it",
+                n, path, m, entry.p, word, word, s->rule);
+    else
+        err_set(err, ERR_PERMISSION_DENIED,
+                "`%.*s` holds `%.*s`, which is %s by the rule files.%s `%.100s`: nothing was "
+                "removed; delete what is beside it, or ask the user to do it",
+                n, path, m, entry.p, word, word, s->rule);
+    return err_reason(err, word);
+}
