@@ -12,6 +12,8 @@
 #define LINES_MAX (8u << 20)
 #define ANSWER_MAX (64u << 10)
 #define NAME_MAX_LOGGED 100
+/* Of a record, which has room for more: what does not fit is counted. */
+#define VIOLATIONS_BYTES ((size_t)128 << 10)
 
 void record_init(struct record *r, struct audit *audit, enum audit_sync sync)
 {
@@ -171,23 +173,46 @@ static void add_execution_line(struct record *r, struct call *call)
     buf_add_char(&r->execution, '\n');
 }
 
-/* What its command wrote to git directories and was not taken over. */
-static void write_dropped(const struct call *call, struct json_out *j)
+/* Of those that are not named, how many there are of each kind. */
+static void write_more_violations(const int64_t more[COMMAND_VIOLATION_KINDS], struct json_out *j)
 {
     bool any = false;
-    for (size_t i = 0; call->command && i < call->command->n_violations; i++) {
-        const struct command_violation *v = &call->command->violations[i];
-        if (strncmp(v->what, "git:", 4) != 0)
+    for (size_t i = 0; i < COMMAND_VIOLATION_KINDS; i++) {
+        const char *kind = command_violation_kinds[i];
+        if (!more[i])
             continue;
         if (!any) {
-            jo_key(j, "violations");
-            jo_open(j, '[');
+            jo_key(j, "violationsMore");
+            jo_open(j, '{');
         }
         any = true;
-        jo_text(j, v->what);
+        jo_kint(j, *kind ? kind : "call", more[i]);
     }
     if (any)
-        jo_close(j, ']');
+        jo_close(j, '}');
+}
+
+/* What its command was refused, and what it made that programs of the user would obey. */
+static void write_violations(const struct call *call, struct json_out *j)
+{
+    const struct command_violations *all = call->command ? &call->command->violations : NULL;
+    int64_t more[COMMAND_VIOLATION_KINDS];
+    if (!all || all->count == 0)
+        return;
+    memcpy(more, all->more, sizeof more);
+    BUF_AT_END struct buf list = BUF_INIT(2 * VIOLATIONS_BYTES);
+    struct json_out l = {.out = &list};
+    jo_open(&l, '[');
+    for (size_t i = 0; i < all->count; i++) {
+        if (list.len < VIOLATIONS_BYTES)
+            jo_text(&l, all->list[i].what);
+        else
+            more[all->list[i].rank] += all->list[i].count;
+    }
+    jo_close(&l, ']');
+    jo_key(j, "violations");
+    jo_raw(j, buf_str(&list));
+    write_more_violations(more, j);
 }
 
 static void outcome(void *self, struct call *call)
@@ -213,7 +238,7 @@ static void outcome(void *self, struct call *call)
         jo_kint(j, "bytes",
                 (int64_t)(call->op->writes ? call->request_body.n : call_body_bytes(call)));
     }
-    write_dropped(call, j);
+    write_violations(call, j);
     jo_kown(j, "tier", call_tier(call));
     jo_kint(j, "durationMs", call_duration_ms(call));
     audit_end(r->audit);

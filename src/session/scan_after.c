@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "core/command.h"
 #include "session/command_after.h"
+#include "session/quarantine.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
 
@@ -16,7 +17,7 @@ static void take_fresh(struct call *call, size_t root, const struct op_guarded *
     bool closed = entry->kind == GUARDED_SECRET && entry->type == TYPE_DIRECTORY;
     struct buf *list = git ? &after->fresh_git : closed ? &after->closed : &after->fresh;
     if (git || closed || entry->kind == GUARDED_PROTECTED)
-        op_layer_add(list, &(struct op_layer){(int64_t)root, entry->path});
+        quarantine_add(list, root, entry);
 }
 
 /* What could not be looked for after this command is looked for after the next. */

@@ -182,6 +182,14 @@ static bool is_other(const struct reading *r, uint32_t known, int fd, const char
     return !tree_same_id(&id, &r->tree->folders[known].id);
 }
 
+/* Of a folder that is not read itself. */
+static void note_identity(struct tree *t, uint32_t folder, int fd, const char *name)
+{
+    struct statx st;
+    if (folder_stat(fd, name, &st) == 0)
+        t->folders[folder].id = folder_id(&st);
+}
+
 static void take_folder(struct reading *r, uint32_t folder, int fd, const char *text)
 {
     struct tree *t = r->tree;
@@ -210,12 +218,11 @@ static void take_folder(struct reading *r, uint32_t folder, int fd, const char *
         /* It is covered whatever is in it. */
         tree_empty_folder(t, at);
         set_flag(r, at, TREE_READ | TREE_CLOSED | TREE_GIT, false);
-        struct statx st;
-        if (folder_stat(fd, text, &st) == 0)
-            t->folders[at].id = folder_id(&st);
+        note_identity(t, at, fd, text);
     } else if (t->folders[at].path_n > TREE_PATH_MAX) {
         set_flag(r, at, TREE_READ, false);
         set_flag(r, at, TREE_TOO_LONG, true);
+        note_identity(t, at, fd, text);
     } else if (was_secret || t->folders[at].flags & TREE_CLOSED) {
         set_flag(r, at, TREE_READ, true);
     }

@@ -289,7 +289,8 @@ static void answer(struct work *w, const struct guard_root *at, const struct op_
         struct op_guarded entry = {.kind = (enum guarded_kind)item->kind,
                                    .type = (enum file_type)item->type,
                                    .fresh = item->seen > (uint64_t)q->since,
-                                   .path = guarded_path(&at->found, item)};
+                                   .path = guarded_path(&at->found, item),
+                                   .id = tree_identity(&item->id)};
         op_guarded_add(&w->body, &entry);
         reply->count++;
     }
