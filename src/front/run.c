@@ -117,7 +117,6 @@ static const char *words_for(const struct command_violation *v, const char **ret
         const char *words;
     } rows[] = {
         {"scan:failed", "what the command made could not be looked through"},
-        {"git:replaced:", "another git directory took its place while the command ran"},
         {"repository:", "a git repository is hidden in what the command made"},
         {"replaced:", "replaced by something else and left in its place"},
         {"unchecked:", "made by the command, and too large to be looked through"},
