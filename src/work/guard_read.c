@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "core/guard_pattern.h"
+#include "work/guard_refs.h"
 #include "work/work.h"
 
 /* The clock of a file system is coarse: what changed so shortly before it was looked at may have changed again since,
@@ -206,6 +207,8 @@ static void take_folder(struct reading *r, uint32_t folder, int fd, const char *
     }
     struct tree_id id = t->folders[at].id;
     uint8_t kind = judge(r, (struct str){r->path, n}, name, true);
+    if (kind == GUARDED_SECRET && guard_is_ref(r, folder, fd, text, true))
+        kind = TREE_PLAIN;
     bool open_git = r->git && kind != GUARDED_GIT && is_git_name(name);
     kind = guard_stronger(kind, remembered(r, fd, text, &id));
     struct tree_folder *f = &t->folders[at];
@@ -235,6 +238,8 @@ static void take_file(struct reading *r, uint32_t folder, int fd, const char *te
     struct statx st;
     struct tree_id id = {0};
     uint8_t kind = judge(r, (struct str){r->path, strlen(r->path)}, name, false);
+    if (kind == GUARDED_SECRET && type == DT_REG && guard_is_ref(r, folder, fd, text, false))
+        kind = TREE_PLAIN;
     if (type == DT_SOCK)
         kind = guard_stronger(kind, GUARDED_SOCKET);
     kind = guard_stronger(kind, remembered(r, fd, text, &id));
@@ -388,7 +393,10 @@ int folder_read(struct reading *r, uint32_t folder, int fd)
     set_flag(r, folder, TREE_FOREIGN, foreign);
     error = take_entries(r, folder, fd);
     drop_gone(r, old, n_old);
-    r->changed |= git != (t->folders[folder].flags & TREE_GIT);
+    if (git != (t->folders[folder].flags & TREE_GIT)) {
+        r->changed = true;
+        guard_refs_reread(r, folder);
+    }
     r->folders++;
     if (error < 0)
         set_flag(r, folder, TREE_READ, true);
