@@ -87,14 +87,14 @@ static void tell(const struct session *s, const struct call *own)
     struct call *call = own->front;
     enum quarantine_outcome outcome = (enum quarantine_outcome)own->reply.quarantine.outcome;
     command_add_violation(call->command, kind_of(own), call_path_text(own), 1);
-    if (own->failed)
-        log_warning("%s/%s was made by a command and could not be moved: %s",
-                    s->spec.roots[own->path.root].host, own->path.text, own->err.message);
-    else if (outcome == QUARANTINE_MOVED)
+    /* Something of the user's is under a name that they do not know. */
+    if (own->failed && own->err.code == ERR_CONFLICT)
+        log_warning("%s", own->err.message);
+    if (!own->failed && outcome == QUARANTINE_MOVED)
         log_warning("%s/%s was made by a command and could run code later: moved to %s/quarantine",
                     s->spec.roots[own->path.root].host, own->path.text,
                     s->spec.roots[spec_store(&s->spec)].host);
-    else if (outcome == QUARANTINE_RENAMED)
+    if (!own->failed && outcome == QUARANTINE_RENAMED)
         log_warning("%s/%s was made by a command and could run code later: it has another name now",
                     s->spec.roots[own->path.root].host, own->path.text);
 }
