@@ -49,7 +49,7 @@ struct command_after {
     struct buf fresh_git; /* the same: git directories */
     struct buf closed;    /* the same: folders that cannot be looked into */
     size_t seen_to[3];    /* of each, by the step that takes them out of the project */
-    size_t seen;          /* of all */
+    size_t inside;        /* found in folders that scans do not look into */
     bool asking;          /* the worker is being asked about one */
     bool answered;        /* at once */
     struct buf others;    /* paths at which something else was by then, a NUL behind each */

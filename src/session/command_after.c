@@ -11,7 +11,7 @@
 typedef bool (*after_step)(struct call *call);
 
 /* As much as a scan may find, and some that it does not look for. */
-#define FRESH_MAX ((size_t)20 << 20)
+#define FRESH_MAX ((size_t)160 << 20)
 /* What was written to git directories may be several gigabytes. */
 #define AFTER_NS 600000000000u
 

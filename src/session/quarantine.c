@@ -14,9 +14,8 @@
 /* Folders in one another that cannot be looked into, repositories in what was a repository. */
 #define ROUNDS_MAX 64
 
-/* What a worker finds in folders that scans do not look into is asked about too; one that was taken over could go on
- * finding. */
-#define ASKED_MAX 100000u
+/* What a worker finds in folders that scans do not look into; one that was taken over could go on finding. */
+#define FOUND_INSIDE_MAX 100000u
 #define INSIDE_MAX ((size_t)4 << 20)
 
 /* The gravest first. */
@@ -51,7 +50,7 @@ static bool next_fresh(struct command_after *after, struct fresh *ret)
         ret->root = (unsigned char)rest.p[0];
         ret->kind = (enum fresh_kind)i;
         rest = (struct str){rest.p + 1, rest.n - 1};
-        if (op_guarded_next(&rest, &ret->entry) <= 0 || after->seen++ == ASKED_MAX)
+        if (op_guarded_next(&rest, &ret->entry) <= 0)
             return false;
         after->seen_to[i] = list->len - rest.n;
         return true;
@@ -104,7 +103,9 @@ static void take_inside(struct command_after *after, const struct call *own)
 {
     struct str rest = buf_str(&own->reply_body);
     struct op_guarded entry;
-    while (!own->failed && op_guarded_next(&rest, &entry) > 0) {
+    while (!own->failed && after->inside <= FOUND_INSIDE_MAX &&
+           op_guarded_next(&rest, &entry) > 0) {
+        after->inside++;
         bool git = entry.kind == GUARDED_GIT;
         enum fresh_kind kind = git                            ? FRESH_GIT
                                : entry.kind == GUARDED_SECRET ? FRESH_CLOSED
@@ -179,7 +180,7 @@ bool quarantine_again(struct call *call)
 static bool is_lost(const struct command_after *after)
 {
     return after->fresh.failed || after->fresh_git.failed || after->closed.failed ||
-           after->others.failed || after->seen > ASKED_MAX;
+           after->others.failed || after->inside > FOUND_INSIDE_MAX;
 }
 
 /* A message that cannot be sent is answered at once: the next one is sent from here, not from within that answer, of

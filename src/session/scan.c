@@ -96,6 +96,10 @@ int scan_take(struct session *s, struct call *call, struct err *err)
             err->code = ERR_SESSION_BUSY;
         return -1;
     }
+    if (reply->count > GUARDED_MAX)
+        return err_set(err, ERR_TOO_LARGE,
+                       "no command can start: more than %d files are secret or protected",
+                       GUARDED_MAX);
     /* An older one may come behind a newer one. */
     if (reply->generation <= s->guards_known[root])
         return 0;

@@ -7,6 +7,9 @@
 #include "session/scan.h"
 #include "session/session_parts.h"
 
+#define FOUND_MAX 1000000
+#define FOUND_BYTES_MAX ((size_t)128 << 20)
+
 /* What a command made that would be protected is seen to by the next step (quarantine.c). A secret of its own making is
  * its own. */
 static void take_fresh(struct call *call, size_t root, const struct op_guarded *entry)
@@ -80,6 +83,9 @@ bool scan_after_command(struct call *call)
         struct call *scan = scan_call(s, i, call->command->guards_since[i], scanned);
         scan->front = call;
         scan->awaited = true;
+        /* A command can make more than can be covered; what it made is to be found all the same. */
+        scan->request.scan.max_guarded = FOUND_MAX;
+        scan->reply_max = FOUND_BYTES_MAX;
         session_send(s, scan);
     }
     return true;

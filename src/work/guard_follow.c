@@ -12,6 +12,8 @@
 #include "work/guard_read.h"
 #include "work/work.h"
 
+/* With more than that no command starts. */
+#define FOLLOWED_MAX 20000u
 #define GIT_FILE_PREFIX "gitdir: "
 
 struct following {
@@ -255,7 +257,7 @@ int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,
     f.root.no_links = f.root.as_named = false;
     f.list = list;
     guarded_init(&f.more);
-    for (uint32_t i = 0; i < list->count; i++) {
+    for (uint32_t i = 0; i < list->count && f.more.count <= FOLLOWED_MAX; i++) {
         const struct guarded_item *item = &list->items[i];
         struct str path = guarded_path(list, item);
         if (item->type == TYPE_SYMLINK &&

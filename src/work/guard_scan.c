@@ -272,6 +272,9 @@ static int collect(struct scan *s, uint32_t max)
     }
     at->reread += s->reading.folders;
     tree_tidy(&at->tree);
+    /* Collected for a request that wanted more. */
+    if (at->found.count > max)
+        return -E2BIG;
     bool worth_it = at->reread > SAVE_FOLDERS && at->reread > at->tree.n_folders / 32;
     return at->unsaved || worth_it ? save(s) : 0;
 }

@@ -316,6 +316,25 @@ def many(form):
     place.use_git()
 
 
+def too_many(form):
+    """what is dangerous is found among more names than can be covered; then no command starts until there are fewer"""
+    place = Project(form, "toomany", repository=False)
+    place.put("a.txt", "one\n")
+    noise = "mkdir n; cd n; seq 21000 | sed 's/^/.env./' | xargs touch; cd ..; "
+    evil = f"git init -q .; git config core.fsmonitor {place.program}; echo x > .envrc"
+    with place.gate() as gate:
+        value = gate.call("run_command", command=noise + evil)["result"]
+        told = whats(value)
+        check({"scan:failed", "quarantined:.git", "quarantined:.envrc"} <= set(told), f"{told}")
+        check(not (place.workspace / ".git").exists() and not (place.workspace / ".envrc").exists(), "still there")
+        for _ in range(2):
+            gate.refused("TOO_LARGE", "run_command", command="true")
+        subprocess.run(["rm", "-rf", place.workspace / "n"], check=True)
+        value = gate.call("run_command", command="true")["result"]
+        check(value["violations"] == [], f"{whats(value)}")
+    place.use_git()
+
+
 def long_names(form):
     """names that take much room in a record do not push it out"""
     place = Project(form, "long")
@@ -354,6 +373,7 @@ if __name__ == "__main__":
         by_commands,
         by_tools,
         many,
+        too_many,
         long_names,
         run_tells_all,
         run_tells,
