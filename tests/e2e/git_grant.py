@@ -138,13 +138,33 @@ def submodules(form):
         check("hint" in value and place.git("rev-parse", "HEAD") == head, short(value))
 
 
+def worktrees(form):
+    """a worktree that is there is worked in; none is added"""
+    place = Repository(form, "trees")
+    place.git("worktree", "add", "-q", "-b", "tree", "tree")
+    # By a path that holds in the sandbox, too.
+    place.put("tree/.git", "gitdir: ../.git/worktrees/tree\n")
+    with place.gate() as gate:
+        value = bash(gate, "set -e; cd tree; echo x > t; git add t; git commit -qm t; git checkout -q --detach; git log -1 --format=%H", env=WHO)
+        check(value["violations"] == [], short(value))
+        check(place.git("rev-parse", "tree") == value["stdout"] == place.git("-C", "tree", "rev-parse", "HEAD"), short(value))
+        check(place.git("-C", "tree", "status", "--porcelain") == "", place.git("-C", "tree", "status"))
+        value = bash(gate, "git worktree add -q /tmp/new", env=WHO)
+        told = [v["call"] for v in value["violations"]]
+        check(any(t.startswith("git:dropped:.git/worktrees/new/") for t in told), short(value))
+    check(not (place.workspace / ".git/worktrees/new").exists(), "it was added")
+    place.check_sound()
+
+
 def reading(form):
     """without the grant git is read and not written"""
     place = Repository(form, "reading", {"approval": {"default": "approve"}})
     before = place.tree()
     with place.gate() as gate:
-        for line in ("status", "diff HEAD~1", "log --stat", "blame a", "describe --always --dirty", "ls-files", "show"):
-            bash(gate, f"git {line}")
+        for line in ("status", "diff HEAD~1", "log --stat", "blame a", "describe --always --dirty", "ls-files", "show", "grep two", "shortlog HEAD", "branch -a", "tag",
+                     "reflog", "rev-list --all", "show-ref", "cat-file -p HEAD", "ls-tree -r HEAD", "diff --stat main side", "format-patch -1 --stdout",
+                     "archive HEAD", "bundle create - HEAD", "stash list", "submodule status", "worktree list", "fsck", "count-objects -v"):
+            bash(gate, f"git {line} > /dev/null")
         for line in ("add a", "commit --allow-empty -m x", "checkout side", "stash", "tag x", "branch x", "fetch .",
                      "gc", "config x.y z", "update-ref refs/heads/x HEAD"):
             value = gate.call("run_command", command=f"echo x >> a; git {line}", env=WHO)["result"]
@@ -418,4 +438,4 @@ def killed(form):
     check(not left, f"left behind: {left} {subprocess.run(['find', str(store), '-ls'], capture_output=True, check=False).stdout.decode()[:1500]}")
 
 
-ran.main(workflows, continued, remotes, submodules, reading, approved, rules, by_hand, conflict, replaced, locked, in_turns, come_and_go, stopped, killed)
+ran.main(workflows, continued, remotes, submodules, worktrees, reading, approved, rules, by_hand, conflict, replaced, locked, in_turns, come_and_go, stopped, killed)
