@@ -141,7 +141,7 @@ static void *swap(void *arg)
 static void test_exchanged(void **state)
 {
     (void)state;
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 2000; i++) {
         pthread_t thread;
         put("w/.envrc", "agent");
         put("w/other", "host");
