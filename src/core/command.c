@@ -45,6 +45,8 @@ void command_free(struct command *command)
     buf_done(&command->after.fresh);
     buf_done(&command->after.fresh_git);
     buf_done(&command->after.closed);
+    buf_done(&command->after.others);
+    free(command->violations.list);
     for (size_t i = 0; i < COMMAND_STREAMS; i++)
         output_done(&command->streams[i]);
     free(command);
@@ -81,34 +83,4 @@ int command_use_shell(struct command *command, struct str line)
     command_add_arg(command, STR("/bin/bash"));
     command_add_arg(command, STR("-c"));
     return command_add_arg(command, line);
-}
-
-static struct command_violation *find_violation(struct command *command, const char *what)
-{
-    for (size_t i = 0; i < command->n_violations; i++) {
-        if (strcmp(command->violations[i].what, what) == 0)
-            return &command->violations[i];
-    }
-    return NULL;
-}
-
-void command_add_violation(struct command *command, const char *kind, struct str path,
-                           int64_t count)
-{
-    static const char more[] = "…";
-    char what[sizeof command->violations[0].what];
-    size_t room = sizeof what - 1 - strlen(kind);
-    bool fits = path.n <= room;
-    size_t n = fits ? path.n : utf8_cut(path.p, room - sizeof more + 1);
-    snprintf(what, sizeof what, "%s%.*s%s", kind, (int)n, path.p, fits ? "" : more);
-    if (find_violation(command, what))
-        return;
-    struct command_violation *last = &command->violations[COMMAND_VIOLATIONS_MAX - 1];
-    if (command->n_violations == COMMAND_VIOLATIONS_MAX) {
-        last->count += count;
-        return;
-    }
-    struct command_violation *v = &command->violations[command->n_violations++];
-    snprintf(v->what, sizeof v->what, "%s", v == last ? "more" : what);
-    v->count = count;
 }

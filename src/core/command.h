@@ -22,20 +22,37 @@ extern const char *const command_end_names[];
 enum command_stream { COMMAND_STDOUT, COMMAND_STDERR, COMMAND_STREAMS };
 extern const char *const command_stream_names[];
 
-/* Something the sandbox refused, and how often. */
-#define COMMAND_VIOLATIONS_MAX 64
+/* Something the sandbox refused, or found and acted on, and how often. */
 struct command_violation {
     char what[256];
+    uint8_t rank; /* the gravest have 0 */
     int64_t count;
 };
+
+/* An answer names the first COMMAND_VIOLATIONS_SHOWN, a record all that are kept. Of what is beyond
+ * COMMAND_VIOLATIONS_MAX the gravest are kept, and the others are counted by their kind. */
+#define COMMAND_VIOLATIONS_SHOWN 64
+#define COMMAND_VIOLATIONS_MAX 1000
+#define COMMAND_VIOLATION_KINDS 13
+struct command_violations {
+    struct command_violation *list; /* the gravest first, else in the order they came */
+    size_t count;
+    int64_t more[COMMAND_VIOLATION_KINDS]; /* see command_violation_kinds */
+};
+/* What the names of a kind begin with; the last, "", is that of system calls. NULL behind it. */
+extern const char *const command_violation_kinds[];
 
 /* Where a command is between the end of its last process and its answer (session/command_after.h). */
 struct command_after {
     size_t step;
-    struct buf fresh;     /* packed layers: what it made that is protected */
+    struct buf fresh;     /* what it made that is protected, see session/quarantine.h */
     struct buf fresh_git; /* the same: git directories */
-    size_t seen_to;       /* of all three, by the step that takes them out of the project */
     struct buf closed;    /* the same: folders that cannot be looked into */
+    size_t seen_to[3];    /* of each, by the step that takes them out of the project */
+    size_t inside;        /* found in folders that scans do not look into */
+    bool asking;          /* the worker is being asked about one */
+    bool answered;        /* at once */
+    struct buf others;    /* paths at which something else was by then, a NUL behind each */
     size_t first_look;    /* the step that looks for them */
     unsigned rounds;      /* times that it was taken again */
     bool again;           /* it is to be */
@@ -74,8 +91,7 @@ struct command {
     int64_t peak_memory; /* bytes */
     int64_t cpu_ms;
     bool watched; /* no control group held its memory and processes: they were looked at */
-    struct command_violation violations[COMMAND_VIOLATIONS_MAX];
-    size_t n_violations;
+    struct command_violations violations;
     unsigned git_tries;              /* times that its layers could not be made */
     int64_t git_refused;             /* git directories of which nothing was taken over */
     bool for_others;                 /* the next two are those of one before it, too */
@@ -89,10 +105,14 @@ struct command *command_new(size_t max_output);
 void command_free(struct command *command);
 /* -1: there are too many bytes of them for one call, or a NUL in one. */
 int command_add_arg(struct command *command, struct str arg);
-/* `kind` and `path` together name it; what is too long is cut, with a mark. Of too many the last is `more`, and counts
- * them. One that is there already is not added again. */
+/* `kind` and `path` together name it; what is too long is cut, with a mark. One that is there already is not added
+ * again. */
 void command_add_violation(struct command *command, const char *kind, struct str path,
                            int64_t count);
+/* Removes those of a kind: they will be found again if they still hold. */
+void command_forget_violations(struct command *command, const char *kind);
+/* Those that an answer does not name. */
+int64_t command_violations_unshown(const struct command *command);
 int command_add_env(struct command *command, struct str name, struct str value);
 /* The command line of a shell. */
 int command_use_shell(struct command *command, struct str line);

@@ -6,7 +6,8 @@
 
 const char *const file_type_names[] = {"file", "directory", "symlink", "other", NULL};
 const char *const search_mode_names[] = {"lines", "files", "count", NULL};
-const char *const quarantine_outcome_names[] = {"left", "moved", "opened", "renamed", NULL};
+const char *const quarantine_outcome_names[] = {"left",    "moved", "opened",
+                                                "renamed", "other", NULL};
 const char *const preview_of_names[] = {"write", "edit", "frontmatter", "delete", NULL};
 
 #define ROOT_AND_PATH(type_)                                                                       \
@@ -283,6 +284,8 @@ static const struct arg quarantine_reply[] = {
      .flags = ARG_REQUIRED,
      .choices = quarantine_outcome_names,
      .offset = offsetof(struct op_quarantine_reply, outcome)},
+    FLAG(repository, struct op_quarantine_reply),
+    FLAG(unchecked, struct op_quarantine_reply),
 };
 
 static const struct arg git_begin_request[] = {
@@ -324,7 +327,7 @@ const struct op op_table[OP_COUNT] = {
     [OP_RULES] = OP_ROW("rules", rules, false, false),
     [OP_SCAN] = OP_ROW("scan", scan, false, true),
     [OP_PREVIEW] = OP_ROW("preview", preview, false, true),
-    [OP_QUARANTINE] = OP_ROW("quarantine", quarantine, false, false),
+    [OP_QUARANTINE] = OP_ROW("quarantine", quarantine, false, true),
     [OP_GIT_BEGIN] = OP_ROW("git_begin", git_begin, false, false),
     [OP_GIT_IMPORT] = OP_ROW("git_import", git_import, false, true),
 };
@@ -416,8 +419,10 @@ int op_edit_next(struct str *rest, struct op_edit *ret)
     return 1;
 }
 
-/* Packed: path length (2), kind (1), type (1), fresh and replaced (1), path. */
+/* Packed: inode (8), time of birth (8), path length (2), kind (1), type (1), fresh and replaced (1), path. */
 struct packed_guarded {
+    uint64_t inode;
+    int64_t born_ns;
     uint16_t length;
     uint8_t kind;
     uint8_t type;
@@ -426,9 +431,9 @@ struct packed_guarded {
 
 void op_guarded_add(struct buf *body, const struct op_guarded *found)
 {
-    struct packed_guarded head = {(uint16_t)found->path.n, (uint8_t)found->kind,
-                                  (uint8_t)found->type,
-                                  (uint8_t)(found->fresh | found->replaced << 1)};
+    struct packed_guarded head = {
+        found->id.inode,      found->id.born_ns,    (uint16_t)found->path.n,
+        (uint8_t)found->kind, (uint8_t)found->type, (uint8_t)(found->fresh | found->replaced << 1)};
     buf_add(body, &head, sizeof head);
     buf_add(body, found->path.p, found->path.n);
 }
@@ -445,8 +450,12 @@ int op_guarded_next(struct str *rest, struct op_guarded *ret)
     if (head.kind > GUARDED_WAY || head.type > TYPE_OTHER || head.fresh > 3 ||
         rest->n - sizeof head < path.n || !op_is_relative_path(path))
         return -1;
-    *ret = (struct op_guarded){(enum guarded_kind)head.kind, (enum file_type)head.type,
-                               head.fresh & 1, head.fresh & 2, path};
+    *ret = (struct op_guarded){.kind = (enum guarded_kind)head.kind,
+                               .type = (enum file_type)head.type,
+                               .fresh = head.fresh & 1,
+                               .replaced = head.fresh & 2,
+                               .path = path,
+                               .id = {head.inode, head.born_ns}};
     rest->p += sizeof head + path.n;
     rest->n -= sizeof head + path.n;
     return 1;

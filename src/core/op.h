@@ -276,12 +276,19 @@ enum guarded_kind {
     GUARDED_WAY, /* a folder that the way to what is protected or secret leads through */
 };
 
+/* Which file it is, whatever its name. An inode of 0: not known. */
+struct op_identity {
+    uint64_t inode;
+    int64_t born_ns; /* 0 where the file system does not tell */
+};
+
 struct op_guarded {
     enum guarded_kind kind;
     enum file_type type; /* a socket is TYPE_OTHER */
     bool fresh;          /* protected, secret or git: it was not there before */
     bool replaced;       /* it was there, and is another file or folder now */
     struct str path;
+    struct op_identity id;
 };
 
 /* What another operation would do, without doing it: it fails where that would, as far as can be told without writing.
@@ -323,9 +330,11 @@ enum quarantine_outcome {
     QUARANTINE_MOVED, /* into the store */
     QUARANTINE_OPENED, /* a folder that could not be looked into: what is in it is found by the next scan */
     QUARANTINE_RENAMED, /* in its folder: not all of it is the command's, or it does not fit into the store */
+    QUARANTINE_OTHER, /* something else has taken its place, and was left there */
 };
 extern const char *const quarantine_outcome_names[];
 
+/* The body is one packed op_guarded: what the scan found. Only that is moved. */
 struct op_quarantine_request {
     int64_t root;
     struct str path;
@@ -336,8 +345,12 @@ struct op_quarantine_request {
     int64_t since_ns; /* when the command began: clock_file_ns */
 };
 
+/* The body is packed op_guarded: of a folder that stays, though scans do not look into it, the git directories in it and
+ * the folders that cannot be looked into. */
 struct op_quarantine_reply {
     int64_t outcome; /* enum quarantine_outcome */
+    bool repository; /* a git directory in it has too long a path to be named */
+    bool unchecked;  /* not all of it was looked through */
 };
 
 /* A git directory that a command may write to. What the command writes goes to a layer in the store, at

@@ -86,11 +86,18 @@ static bool is_dropped(const struct command_violation *v)
     return strncmp(v->what, DROPPED, strlen(DROPPED)) == 0;
 }
 
+/* The session has told it, with where it went. */
+static bool is_logged(const struct command_violation *v)
+{
+    return strcmp(v->what, "cut_off") == 0 ||
+           strncmp(v->what, "quarantined:", strlen("quarantined:")) == 0;
+}
+
 /* What a person who sees only the output would miss, also where the command itself saw no error. */
 static void tell_dropped(const struct command *command)
 {
-    for (size_t i = 0; i < command->n_violations; i++) {
-        const struct command_violation *v = &command->violations[i];
+    for (size_t i = 0; i < command->violations.count && i < COMMAND_VIOLATIONS_SHOWN; i++) {
+        const struct command_violation *v = &command->violations.list[i];
         if (!is_dropped(v))
             continue;
         const char *path = v->what + strlen(DROPPED);
@@ -103,45 +110,45 @@ static void tell_dropped(const struct command *command)
         log_warning("because of that nothing that it wrote to the git directory was taken over");
 }
 
-/* What is moved to quarantine, and that something was cut off, the session has told. */
-static const struct {
-    const char *kind;
-    const char *text; /* NULL: it was told */
-} made[] = {
-    {"created:", "made by a command, and protected from now on"},
-    {"unjudged:", "this may have been made by a command that was cut off"},
-    {"quarantined:", NULL},
-    {"cut_off", NULL},
-};
-
-static size_t find_made(const struct command_violation *v)
+/* What a command made or found that its user has to know of, whatever its status. NULL: a call that was refused, which
+ * explains a failure and is nothing to tell of otherwise. */
+static const char *words_for(const struct command_violation *v, const char **ret_path)
 {
-    size_t i = 0;
-    while (i < ARRAY_LEN(made) && strncmp(v->what, made[i].kind, strlen(made[i].kind)) != 0)
-        i++;
-    return i;
+    static const struct {
+        const char *kind;
+        const char *words;
+    } rows[] = {
+        {"scan:failed", "what the command made could not be looked through"},
+        {"repository:", "a git repository is hidden in what the command made"},
+        {"replaced:", "replaced by something else and left in its place"},
+        {"unchecked:", "made by the command, and too large to be looked through"},
+        {"unjudged:", "this may have been made by a command that was cut off"},
+        {"created:", "made by the command, and programs may obey it"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        size_t n = strlen(rows[i].kind);
+        if (strncmp(v->what, rows[i].kind, n) == 0) {
+            *ret_path = v->what + n;
+            return rows[i].words;
+        }
+    }
+    return NULL;
 }
 
-/* A command that did all it was asked to can leave what its user has to know of. */
-static void tell_made(const struct command *command)
+static void tell_violations(const struct command *command, bool refused)
 {
-    for (size_t i = 0; i < command->n_violations; i++) {
-        const char *what = command->violations[i].what;
-        size_t kind = find_made(&command->violations[i]);
-        if (kind < ARRAY_LEN(made) && made[kind].text)
-            log_warning("%s: %s", made[kind].text, what + strlen(made[kind].kind));
+    int64_t more = command_violations_unshown(command);
+    for (size_t i = 0; i < command->violations.count && i < COMMAND_VIOLATIONS_SHOWN; i++) {
+        const struct command_violation *v = &command->violations.list[i];
+        const char *path = "";
+        const char *words = words_for(v, &path);
+        if (words)
+            log_warning("%s%s%s", words, *path ? ": " : "", path);
+        else if (refused && !is_dropped(v) && !is_logged(v))
+            log_warning("the sandbox refused %s (%lld times)", v->what, (long long)v->count);
     }
-}
-
-static void tell_violations(const struct command *command)
-{
-    for (size_t i = 0; i < command->n_violations; i++) {
-        if (is_dropped(&command->violations[i]) ||
-            find_made(&command->violations[i]) < ARRAY_LEN(made))
-            continue;
-        log_warning("the sandbox refused %s (%lld times)", command->violations[i].what,
-                    (long long)command->violations[i].count);
-    }
+    if (more)
+        log_warning("%lld more: see the audit log", (long long)more);
 }
 
 static void answered(struct call *call)
@@ -157,10 +164,8 @@ static void answered(struct call *call)
             log_error("the command was ended: %s", command_end_names[command->ended_by]);
         run->status = command->exit_code != ARG_ABSENT ? (int)command->exit_code
                                                        : EXIT_OF_SIGNAL + (int)command->signal;
-        if (run->status != 0)
-            tell_violations(command);
+        tell_violations(command, run->status != 0);
         tell_dropped(command);
-        tell_made(command);
     }
     run->call = NULL;
     uv_stop(&run->gate.loop);

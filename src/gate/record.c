@@ -12,6 +12,8 @@
 #define LINES_MAX (8u << 20)
 #define ANSWER_MAX (64u << 10)
 #define NAME_MAX_LOGGED 100
+/* Of a record, which has room for more: what does not fit is counted. */
+#define VIOLATIONS_BYTES ((size_t)128 << 10)
 
 void record_init(struct record *r, struct audit *audit, enum audit_sync sync)
 {
@@ -171,34 +173,46 @@ static void add_execution_line(struct record *r, struct call *call)
     buf_add_char(&r->execution, '\n');
 }
 
-/* What its command wrote to git directories and was not taken over, and what it made that is protected. */
-static bool is_recorded(const struct command_violation *v)
-{
-    static const char *const kinds[] = {
-        "git:", "created:", "quarantined:", "opened:", "cut_off", "unjudged:", "scan:failed"};
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        if (strncmp(v->what, kinds[i], strlen(kinds[i])) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void write_violations(const struct call *call, struct json_out *j)
+/* Of those that are not named, how many there are of each kind. */
+static void write_more_violations(const int64_t more[COMMAND_VIOLATION_KINDS], struct json_out *j)
 {
     bool any = false;
-    for (size_t i = 0; call->command && i < call->command->n_violations; i++) {
-        const struct command_violation *v = &call->command->violations[i];
-        if (!is_recorded(v))
+    for (size_t i = 0; i < COMMAND_VIOLATION_KINDS; i++) {
+        const char *kind = command_violation_kinds[i];
+        if (!more[i])
             continue;
         if (!any) {
-            jo_key(j, "violations");
-            jo_open(j, '[');
+            jo_key(j, "violationsMore");
+            jo_open(j, '{');
         }
         any = true;
-        jo_text(j, v->what);
+        jo_kint(j, *kind ? kind : "call", more[i]);
     }
     if (any)
-        jo_close(j, ']');
+        jo_close(j, '}');
+}
+
+/* What its command was refused, and what it made that programs of the user would obey. */
+static void write_violations(const struct call *call, struct json_out *j)
+{
+    const struct command_violations *all = call->command ? &call->command->violations : NULL;
+    int64_t more[COMMAND_VIOLATION_KINDS];
+    if (!all || all->count == 0)
+        return;
+    memcpy(more, all->more, sizeof more);
+    BUF_AT_END struct buf list = BUF_INIT(2 * VIOLATIONS_BYTES);
+    struct json_out l = {.out = &list};
+    jo_open(&l, '[');
+    for (size_t i = 0; i < all->count; i++) {
+        if (list.len < VIOLATIONS_BYTES)
+            jo_text(&l, all->list[i].what);
+        else
+            more[all->list[i].rank] += all->list[i].count;
+    }
+    jo_close(&l, ']');
+    jo_key(j, "violations");
+    jo_raw(j, buf_str(&list));
+    write_more_violations(more, j);
 }
 
 static void outcome(void *self, struct call *call)

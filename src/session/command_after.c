@@ -11,8 +11,8 @@
 /* True: it goes on later, by command_after_go_on. */
 typedef bool (*after_step)(struct call *call);
 
-/* As many as a scan may find, with paths of an ordinary length. */
-#define FRESH_MAX ((size_t)16 << 20)
+/* As much as a scan may find, and some that it does not look for. */
+#define FRESH_MAX ((size_t)160 << 20)
 /* What was written to git directories may be several gigabytes. */
 #define AFTER_NS 600000000000u
 
@@ -39,7 +39,8 @@ void command_after(struct call *call, const struct err *err)
     *after = (struct command_after){.failed = err != NULL,
                                     .fresh = BUF_INIT(FRESH_MAX),
                                     .fresh_git = BUF_INIT(FRESH_MAX),
-                                    .closed = BUF_INIT(FRESH_MAX)};
+                                    .closed = BUF_INIT(FRESH_MAX),
+                                    .others = BUF_INIT(FRESH_MAX)};
     if (err)
         after->err = *err;
     ((struct session *)call->workplace)->commands_ending++;

@@ -211,6 +211,18 @@ static bool preview_makes_sense(const struct call *call)
            n <= OP_PREVIEW_DIFF_MAX && (n == 0 || !r->binary);
 }
 
+static bool quarantine_makes_sense(const struct call *call)
+{
+    struct str rest = buf_str(&call->reply_body);
+    struct op_guarded found;
+    int r;
+    while ((r = op_guarded_next(&rest, &found)) > 0) {
+        if (found.kind == GUARDED_SOCKET || found.kind == GUARDED_WAY)
+            return false;
+    }
+    return r == 0;
+}
+
 static bool import_makes_sense(const struct call *call)
 {
     struct str rest = buf_str(&call->reply_body);
@@ -235,6 +247,8 @@ static bool reply_makes_sense(const struct call *call)
         return scan_makes_sense(call);
     if (call->op == &op_table[OP_PREVIEW])
         return preview_makes_sense(call);
+    if (call->op == &op_table[OP_QUARANTINE])
+        return quarantine_makes_sense(call);
     if (call->op == &op_table[OP_GIT_IMPORT])
         return import_makes_sense(call);
     return call_body_bytes(call) == 0 || call->op->has_body;

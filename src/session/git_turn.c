@@ -328,6 +328,8 @@ static void imported(struct call *own)
         /* By a code that says that it may be tried again. */
         if (strcmp(own->err.reason, "git_locked") == 0)
             after->err.code = ERR_SESSION_BUSY;
+        if (strcmp(own->err.reason, "git_replaced") == 0)
+            command_add_violation(call->command, "git:replaced", STR(""), 1);
     }
     call_free(own);
     give_turn_back(s);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/command.h"
+#include "base/json.h"
 #include "session/command_after.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
@@ -13,37 +14,81 @@
 /* Folders in one another that cannot be looked into, repositories in what was a repository. */
 #define ROUNDS_MAX 64
 
-enum fresh_kind { FRESH_FILES, FRESH_GIT, FRESH_CLOSED };
+/* What a worker finds in folders that scans do not look into; one that was taken over could go on finding. */
+#define FOUND_INSIDE_MAX 100000u
+#define INSIDE_MAX ((size_t)4 << 20)
+
+/* The gravest first. */
+enum fresh_kind { FRESH_GIT, FRESH_FILES, FRESH_CLOSED, FRESH_KINDS };
+
+static struct buf *list_of(struct command_after *after, enum fresh_kind kind)
+{
+    struct buf *lists[] = {&after->fresh_git, &after->fresh, &after->closed};
+    return lists[kind];
+}
+
+void quarantine_add(struct buf *list, size_t root, const struct op_guarded *entry)
+{
+    buf_add_char(list, (char)root);
+    op_guarded_add(list, entry);
+}
+
+struct fresh {
+    enum fresh_kind kind;
+    size_t root;
+    struct op_guarded entry;
+};
 
 /* The next of what was found; false: there is no more. */
-static bool next_fresh(struct command_after *after, struct op_layer *ret, enum fresh_kind *ret_kind)
+static bool next_fresh(struct command_after *after, struct fresh *ret)
 {
-    const struct buf *lists[] = {&after->fresh, &after->fresh_git, &after->closed};
-    size_t at = after->seen_to;
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-        if (at >= lists[i]->len) {
-            at -= lists[i]->len;
+    for (size_t i = 0; i < FRESH_KINDS; i++) {
+        const struct buf *list = list_of(after, (enum fresh_kind)i);
+        if (after->seen_to[i] >= list->len)
             continue;
-        }
-        struct str rest = {lists[i]->data + at, lists[i]->len - at};
-        size_t before = rest.n;
-        if (op_layer_next(&rest, ret) <= 0)
+        struct str rest = {list->data + after->seen_to[i], list->len - after->seen_to[i]};
+        ret->root = (unsigned char)rest.p[0];
+        ret->kind = (enum fresh_kind)i;
+        rest = (struct str){rest.p + 1, rest.n - 1};
+        if (op_guarded_next(&rest, &ret->entry) <= 0)
             return false;
-        after->seen_to += before - rest.n;
-        *ret_kind = (enum fresh_kind)i;
+        after->seen_to[i] = list->len - rest.n;
         return true;
     }
     return false;
 }
 
+/* Where something else was found once, it is left alone: a later scan takes that for what the command made. */
+static bool is_other(const struct command_after *after, struct str path)
+{
+    for (size_t at = 0; at < after->others.len; at += strlen(after->others.data + at) + 1) {
+        if (str_is(path, after->others.data + at))
+            return true;
+    }
+    return false;
+}
+
+static const char *kind_of(const struct call *own)
+{
+    static const char *const kinds[] = {
+        "created:", "quarantined:", "opened:", "quarantined:", "replaced:"};
+    const struct op_quarantine_reply *reply = &own->reply.quarantine;
+    if (own->failed)
+        return "created:";
+    if (reply->repository)
+        return "repository:";
+    return reply->unchecked ? "unchecked:" : kinds[reply->outcome];
+}
+
 /* The user is told where it went: an answer has no room for that, and its reader no access. */
 static void tell(const struct session *s, const struct call *own)
 {
-    static const char *const kinds[] = {"created:", "quarantined:", "opened:", "quarantined:"};
     struct call *call = own->front;
     enum quarantine_outcome outcome = (enum quarantine_outcome)own->reply.quarantine.outcome;
-    struct str path = call_path_text(own);
-    command_add_violation(call->command, kinds[own->failed ? QUARANTINE_LEFT : outcome], path, 1);
+    command_add_violation(call->command, kind_of(own), call_path_text(own), 1);
+    /* Something of the user's is under a name that they do not know. */
+    if (own->failed && own->err.code == ERR_CONFLICT)
+        log_warning("%s", own->err.message);
     if (!own->failed && outcome == QUARANTINE_MOVED)
         log_warning("%s/%s was made by a command and could run code later: moved to %s/quarantine",
                     s->spec.roots[own->path.root].host, own->path.text,
@@ -53,33 +98,67 @@ static void tell(const struct session *s, const struct call *own)
                     s->spec.roots[own->path.root].host, own->path.text);
 }
 
+/* What is in a folder that scans do not look into. */
+static void take_inside(struct command_after *after, const struct call *own)
+{
+    struct str rest = buf_str(&own->reply_body);
+    struct op_guarded entry;
+    while (!own->failed && after->inside <= FOUND_INSIDE_MAX &&
+           op_guarded_next(&rest, &entry) > 0) {
+        after->inside++;
+        bool git = entry.kind == GUARDED_GIT;
+        enum fresh_kind kind = git                            ? FRESH_GIT
+                               : entry.kind == GUARDED_SECRET ? FRESH_CLOSED
+                                                              : FRESH_FILES;
+        quarantine_add(list_of(after, kind), own->path.root, &entry);
+    }
+}
+
 static void moved(struct call *own)
 {
     struct call *call = own->front;
-    call->command->after.again |= !own->failed && own->reply.quarantine.outcome != QUARANTINE_LEFT;
+    struct command_after *after = &call->command->after;
+    int64_t outcome = own->failed ? QUARANTINE_LEFT : own->reply.quarantine.outcome;
+    after->again |= outcome != QUARANTINE_LEFT && outcome != QUARANTINE_OTHER;
+    if (outcome == QUARANTINE_OTHER)
+        buf_add(&after->others, own->path.text, strlen(own->path.text) + 1);
     tell((const struct session *)own->workplace, own);
+    take_inside(after, own);
     call_free(own);
+    if (after->asking) {
+        after->answered = true;
+        return;
+    }
     if (!quarantine_after(call))
         command_after_go_on(call);
 }
 
-static void ask_worker(struct session *s, struct call *call, const struct op_layer *fresh,
-                       enum fresh_kind kind)
+/* True: the answer is to come. */
+static bool ask_worker(struct session *s, struct call *call, const struct fresh *fresh)
 {
-    FREE_AT_END char *path = mem_copy(fresh->path.p, fresh->path.n);
-    struct call *own = session_own_call(s, OP_QUARANTINE, (size_t)fresh->root, path, moved);
+    struct command_after *after = &call->command->after;
+    FREE_AT_END char *path = mem_copy(fresh->entry.path.p, fresh->entry.path.n);
+    struct call *own = session_own_call(s, OP_QUARANTINE, fresh->root, path, moved);
     own->front = call;
     own->awaited = true;
+    own->reply_max = INSIDE_MAX;
     own->request.quarantine = (struct op_quarantine_request){
-        .root = fresh->root,
+        .root = (int64_t)fresh->root,
         .path = call_path_text(own),
         .tag = {s->cell_tag, strlen(s->cell_tag)},
         .store = (int64_t)spec_store(&s->spec),
-        .git = kind == FRESH_GIT,
-        .closed = kind == FRESH_CLOSED,
+        .git = fresh->kind == FRESH_GIT,
+        .closed = fresh->kind == FRESH_CLOSED,
         .since_ns = call->command->began_ns,
     };
+    buf_init(&own->packed, INSIDE_MAX);
+    op_guarded_add(&own->packed, &fresh->entry);
+    own->request_body = buf_str(&own->packed);
+    after->asking = true;
+    after->answered = false;
     session_send(s, own);
+    after->asking = false;
+    return !after->answered;
 }
 
 bool quarantine_again(struct call *call)
@@ -89,26 +168,37 @@ bool quarantine_again(struct call *call)
         return false;
     after->again = false;
     after->step = after->first_look;
-    after->seen_to = 0;
+    memset(after->seen_to, 0, sizeof after->seen_to);
     buf_reset(&after->fresh, 0);
     buf_reset(&after->fresh_git, 0);
     buf_reset(&after->closed, 0);
+    /* Those that are still there are found again. */
+    command_forget_violations(call->command, "created:");
     return false;
 }
 
+static bool is_lost(const struct command_after *after)
+{
+    return after->fresh.failed || after->fresh_git.failed || after->closed.failed ||
+           after->others.failed || after->inside > FOUND_INSIDE_MAX;
+}
+
+/* A message that cannot be sent is answered at once: the next one is sent from here, not from within that answer, of
+ * which there may be thousands. */
 bool quarantine_after(struct call *call)
 {
     struct session *s = (struct session *)call->workplace;
-    struct op_layer fresh;
-    enum fresh_kind kind;
-    if (!next_fresh(&call->command->after, &fresh, &kind))
-        return false;
-    if (s->cell && s->state == OPEN && spec_store(&s->spec) < ROOTS_MAX) {
-        ask_worker(s, call, &fresh, kind);
-        return true;
+    struct command_after *after = &call->command->after;
+    struct fresh fresh;
+    while (next_fresh(after, &fresh)) {
+        if (is_other(after, fresh.entry.path))
+            continue;
+        if (!s->cell || s->state != OPEN || spec_store(&s->spec) >= ROOTS_MAX)
+            command_add_violation(call->command, "created:", fresh.entry.path, 1);
+        else if (ask_worker(s, call, &fresh))
+            return true;
     }
-    do
-        command_add_violation(call->command, "created:", fresh.path, 1);
-    while (next_fresh(&call->command->after, &fresh, &kind));
+    if (is_lost(after))
+        command_add_violation(call->command, "scan:failed", STR(""), 1);
     return false;
 }

@@ -44,7 +44,7 @@ static int make_file(struct str bytes, struct err *err)
     return TAKE_FD(fd);
 }
 
-/* Which of them are fresh is of no interest to the launcher. */
+/* Which of them are fresh, and which files they are, is of no interest to the launcher. */
 static int tell(struct session *s, size_t root, struct str found, struct err *err)
 {
     BUF_AT_END struct buf body = BUF_INIT(LIST_BYTES_MAX);
@@ -52,6 +52,7 @@ static int tell(struct session *s, size_t root, struct str found, struct err *er
     struct op_guarded entry;
     for (struct str rest = found; op_guarded_next(&rest, &entry) > 0;) {
         entry.fresh = entry.replaced = false;
+        entry.id = (struct op_identity){0};
         op_guarded_add(&body, &entry);
     }
     if (body.failed)
@@ -95,6 +96,10 @@ int scan_take(struct session *s, struct call *call, struct err *err)
             err->code = ERR_SESSION_BUSY;
         return -1;
     }
+    if (reply->count > GUARDED_MAX)
+        return err_set(err, ERR_TOO_LARGE,
+                       "no command can start: more than %d files are secret or protected",
+                       GUARDED_MAX);
     /* An older one may come behind a newer one. */
     if (reply->generation <= s->guards_known[root])
         return 0;

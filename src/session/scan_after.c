@@ -4,8 +4,12 @@
 #include "core/command.h"
 #include "session/command_after.h"
 #include "session/commands.h"
+#include "session/quarantine.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
+
+#define FOUND_MAX 1000000
+#define FOUND_BYTES_MAX ((size_t)128 << 20)
 
 /* What a command made that would be protected is seen to by the next step (quarantine.c). A secret of its own making is
  * its own, but a link with a secret name is told: what somebody writes to it goes elsewhere. */
@@ -18,7 +22,7 @@ static void take_fresh(struct call *call, size_t root, const struct op_guarded *
     bool closed = entry->kind == GUARDED_SECRET && entry->type == TYPE_DIRECTORY;
     struct buf *list = git ? &after->fresh_git : closed ? &after->closed : &after->fresh;
     if (git || closed || entry->kind == GUARDED_PROTECTED || (link && entry->kind == GUARDED_WAY))
-        op_layer_add(list, &(struct op_layer){(int64_t)root, entry->path});
+        quarantine_add(list, root, entry);
     else if (link && entry->kind == GUARDED_SECRET && after->rounds == 0)
         command_add_violation(call->command, "created:", entry->path, 1);
 }
@@ -105,6 +109,9 @@ bool scan_after_command(struct call *call)
         struct call *scan = scan_call(s, i, call->command->guards_since[i], scanned);
         scan->front = call;
         scan->awaited = true;
+        /* A command can make more than can be covered; what it made is to be found all the same. */
+        scan->request.scan.max_guarded = FOUND_MAX;
+        scan->reply_max = FOUND_BYTES_MAX;
         session_send(s, scan);
     }
     return true;

@@ -189,8 +189,8 @@ static void write_signal(const struct command *command, struct json_out *j)
 
 static bool was_refused(const struct command *command, const char *what)
 {
-    for (size_t i = 0; i < command->n_violations; i++) {
-        if (strcmp(command->violations[i].what, what) == 0)
+    for (size_t i = 0; i < command->violations.count; i++) {
+        if (strcmp(command->violations.list[i].what, what) == 0)
             return true;
     }
     return false;
@@ -217,6 +217,10 @@ static void write_hint(const struct call *call, struct json_out *j)
         jo_ktext(j, "hint",
                  "nothing of what it wrote to the git directory was taken over, because of what "
                  "`violations` names");
+    else if (command_violations_unshown(command))
+        jo_ktext(j, "hint",
+                 "there are more violations than `violations` names; the gravest stand first, and "
+                 "the audit record has the others");
     else if (command->output_id[0])
         jo_ktext(j, "hint", "what was left out can be read in parts with read_output");
     else if (command->exit_code == NOT_FOUND_STATUS)
@@ -230,6 +234,26 @@ static void write_hint(const struct call *call, struct json_out *j)
             j, "hint",
             "nothing can be traced in the sandbox: debuggers and strace do not work, and programs "
             "built with AddressSanitizer need ASAN_OPTIONS=detect_leaks=0");
+}
+
+static void write_violation(const char *what, int64_t count, struct json_out *j)
+{
+    jo_open(j, '{');
+    jo_ktext(j, "call", what);
+    jo_kint(j, "count", count);
+    jo_close(j, '}');
+}
+
+static void write_violations(const struct command *command, struct json_out *j)
+{
+    int64_t more = command_violations_unshown(command);
+    jo_key(j, "violations");
+    jo_open(j, '[');
+    for (size_t i = 0; i < command->violations.count && i < COMMAND_VIOLATIONS_SHOWN; i++)
+        write_violation(command->violations.list[i].what, command->violations.list[i].count, j);
+    if (more)
+        write_violation("more", more, j);
+    jo_close(j, ']');
 }
 
 static int shape(const struct call *call, struct json_out *j, struct err *err)
@@ -247,15 +271,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     jo_ktext(j, "ended_by", command_end_names[command->ended_by]);
     jo_kint(j, "peak_memory", command->peak_memory);
     jo_kint(j, "cpu_ms", command->cpu_ms);
-    jo_key(j, "violations");
-    jo_open(j, '[');
-    for (size_t i = 0; i < command->n_violations; i++) {
-        jo_open(j, '{');
-        jo_ktext(j, "call", command->violations[i].what);
-        jo_kint(j, "count", command->violations[i].count);
-        jo_close(j, '}');
-    }
-    jo_close(j, ']');
+    write_violations(command, j);
     if (command->watched)
         jo_ktext(j, "limits", "watched");
     write_hint(call, j);

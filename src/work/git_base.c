@@ -39,10 +39,26 @@ static int hash_file(int fd, char out[IDENTITY_MAX])
     return 0;
 }
 
+/* Which directory it is: another may take its place, and be like it. */
+static void identify_directory(int git, char out[IDENTITY_MAX])
+{
+    struct statx st;
+    if (statx(git, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &st) < 0)
+        snprintf(out, IDENTITY_MAX, "?");
+    else
+        snprintf(out, IDENTITY_MAX, "%x:%x %llx %llx.%x", st.stx_dev_major, st.stx_dev_minor,
+                 (unsigned long long)st.stx_ino, (unsigned long long)st.stx_btime.tv_sec,
+                 st.stx_btime.tv_nsec);
+}
+
 /* `-` where there is none. */
 static void identify(int git, const char *path, char out[IDENTITY_MAX])
 {
     struct stat st;
+    if (strcmp(path, GIT_BASE_DIRECTORY) == 0) {
+        identify_directory(git, out);
+        return;
+    }
     FD_AT_END int fd = git_file_open(git, path, &st);
     if (fd < 0)
         snprintf(out, IDENTITY_MAX, "%s", fd == -ENOENT || fd == -ENOTDIR ? "-" : "?");
@@ -149,6 +165,8 @@ int git_base_write(int git, int layer, const char *path, struct err *err)
     FD_AT_END int fd = -1;
     w->git = git;
     buf_init(&w->out, BASE_MAX);
+    snprintf(w->path, sizeof w->path, GIT_BASE_DIRECTORY);
+    note(w);
     int r = look_at_repository(w, 0);
     if (r == 0 && beneath_create(layer, GIT_BASE_FILE, &fd) < 0)
         r = -errno;
@@ -217,5 +235,5 @@ bool git_base_holds(const struct git_base *base, int git, const char *path)
             low = middle + 1;
     }
     identify(git, path, now);
-    return strcmp(now, then) == 0;
+    return strcmp(now, "?") != 0 && strcmp(now, then) == 0;
 }

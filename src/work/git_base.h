@@ -7,6 +7,8 @@
 #include "base/err.h"
 
 #define GIT_BASE_FILE "base"
+/* Stands for the git directory itself: which one it is. */
+#define GIT_BASE_DIRECTORY "."
 
 struct git_base {
     struct buf bytes;

@@ -319,6 +319,15 @@ static int put_in_turn(struct git_import *im, struct git_layer *layer, struct gi
     return turn_of(c) == (enum turn)im->turn ? put_in_place(im, layer, c, err) : 0;
 }
 
+static int check_layers(struct git_import *im, struct err *err)
+{
+    for (size_t i = 0; i < im->n_layers; i++) {
+        if (!im->layers[i].refused && git_layer_check(im, &im->layers[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int git_commit(struct git_import *im, struct err *err)
 {
     struct err ignored;
@@ -327,6 +336,8 @@ int git_commit(struct git_import *im, struct err *err)
         r = write_note(im, err);
     if (r == 0)
         r = for_each(im, lock_one, err);
+    if (r == 0)
+        r = check_layers(im, err);
     if (r == 0)
         r = for_each(im, compare, err);
     for (im->turn = 0; r == 0 && im->turn < TURNS; im->turn++)

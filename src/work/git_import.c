@@ -70,6 +70,26 @@ static unsigned hex_of(int git)
                : GIT_SHA1_HEX;
 }
 
+static int replaced(const struct git_layer *layer, struct err *err)
+{
+    err_set(
+        err, ERR_CONFLICT,
+        "`%s` was replaced by another git directory, or removed, while the command ran. Nothing "
+        "that the command wrote to git directories was taken over; look at it and run the "
+        "command again",
+        layer->path);
+    return err_reason(err, "git_replaced");
+}
+
+int git_layer_check(struct git_import *im, const struct git_layer *layer, struct err *err)
+{
+    struct err ignored;
+    FD_AT_END int git = git_layer_real(im->w, &layer->of, &ignored);
+    bool same = git >= 0 && git_base_holds(&layer->base, git, GIT_BASE_DIRECTORY) &&
+                git_base_holds(&layer->base, layer->git, GIT_BASE_DIRECTORY);
+    return same ? 0 : replaced(layer, err);
+}
+
 static int open_layer(struct git_import *im, const struct op_layer *of, struct err *err)
 {
     struct git_layer *layer = &im->layers[im->n_layers];
@@ -81,14 +101,16 @@ static int open_layer(struct git_import *im, const struct op_layer *of, struct e
     FD_AT_END int folder = beneath_open_child(im->folder, name);
     if (folder < 0)
         return err_set(err, ERR_INTERNAL, "opening a layer: %s", strerror(errno));
-    layer->git = git_layer_real(im->w, of, err);
+    /* Its mode is that of the git directory as the command left it, which is not taken over. */
+    (void)fchmodat(folder, "upper", 0700, 0);
     layer->upper = beneath_open_child(folder, "upper");
-    if (layer->git < 0)
-        return -1;
     if (layer->upper < 0)
         return err_set(err, ERR_INTERNAL, "opening a layer: %s", strerror(errno));
+    layer->git = git_layer_real(im->w, of, err);
+    if (layer->git < 0)
+        return replaced(layer, err);
     layer->hex = hex_of(layer->git);
-    return git_base_read(&layer->base, folder, err);
+    return git_base_read(&layer->base, folder, err) < 0 ? -1 : git_layer_check(im, layer, err);
 }
 
 static int open_all(struct git_import *im, struct str packed, struct err *err)

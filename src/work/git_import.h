@@ -59,6 +59,12 @@ int git_plan(struct git_import *im, struct git_layer *layer, struct err *err);
 /* Notes a name that is not taken over; with `cause` nothing else of its layer is. */
 void git_drop(struct git_import *im, struct git_layer *layer, const char *path, bool cause);
 
+/* Fails where the git directory is not the one that the command began with. */
+int git_layer_check(struct git_import *im, const struct git_layer *layer, struct err *err);
+
+/* Drops refs that lead back to themselves, or on for too long. */
+void git_drop_loops(struct git_import *im, struct git_layer *layer);
+
 /* Copies the objects among the changes, each to its place. */
 int git_objects_take(struct git_import *im, struct git_layer *layer, struct err *err);
 

@@ -392,6 +392,8 @@ int git_plan(struct git_import *im, struct git_layer *layer, struct err *err)
     w->layer = layer;
     w->err = err;
     int r = look_into(w, layer->upper, 0);
+    if (r == 0)
+        git_drop_loops(im, layer);
     free(w);
     return r;
 }

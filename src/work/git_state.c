@@ -116,10 +116,18 @@ static bool is_plain(struct str text, const char *others)
     return true;
 }
 
+static struct str without_end(struct str text)
+{
+    if (text.n && text.p[text.n - 1] == '\n')
+        text.n--;
+    return text;
+}
+
+/* One line: git takes each for words of its own. */
 bool git_is_quoted_words(struct str text, unsigned hex)
 {
     (void)hex;
-    return is_plain(text, " '._/+@,=:-\n");
+    return is_plain(without_end(text), " '._/+@,=:-");
 }
 
 bool git_is_sign_option(struct str text, unsigned hex)
@@ -168,13 +176,6 @@ bool git_is_sequence_options(struct str text, unsigned hex)
             return false;
     }
     return true;
-}
-
-static struct str without_end(struct str text)
-{
-    if (text.n && text.p[text.n - 1] == '\n')
-        text.n--;
-    return text;
 }
 
 bool git_is_head_name(struct str text, unsigned hex)

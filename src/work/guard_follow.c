@@ -12,6 +12,8 @@
 #include "work/guard_read.h"
 #include "work/work.h"
 
+/* With more than that no command starts. */
+#define FOLLOWED_MAX 20000u
 #define GIT_FILE_PREFIX "gitdir: "
 
 /* Without `.` and `..`, which are taken as text: there is no link in it. False: it leads out. */
@@ -277,7 +279,7 @@ int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,
     f.root.no_links = f.root.as_named = false;
     f.list = list;
     guarded_init(&f.more);
-    for (uint32_t i = 0; i < list->count; i++)
+    for (uint32_t i = 0; i < list->count && f.more.count <= FOLLOWED_MAX; i++)
         follow_one(&f, git, &list->items[i]);
     for (uint32_t i = 0; i < f.more.count; i++)
         guarded_add(list, &f.more.items[i], guarded_path(&f.more, &f.more.items[i]));

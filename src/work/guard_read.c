@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "core/guard_pattern.h"
+#include "work/guard_refs.h"
 #include "work/work.h"
 
 /* The clock of a file system is coarse: what changed so shortly before it was looked at may have changed again since,
@@ -189,6 +190,14 @@ static bool is_other(const struct reading *r, uint32_t known, int fd, const char
     return !tree_same_id(&id, &r->tree->folders[known].id);
 }
 
+/* Of a folder that is not read itself. */
+static void note_identity(struct tree *t, uint32_t folder, int fd, const char *name)
+{
+    struct statx st;
+    if (folder_stat(fd, name, &st) == 0)
+        t->folders[folder].id = folder_id(&st);
+}
+
 static void take_folder(struct reading *r, uint32_t folder, int fd, const char *text)
 {
     struct tree *t = r->tree;
@@ -205,6 +214,8 @@ static void take_folder(struct reading *r, uint32_t folder, int fd, const char *
     }
     struct tree_id id = t->folders[at].id;
     uint8_t kind = judge(r, (struct str){r->path, n}, name, true);
+    if (kind == GUARDED_SECRET && guard_is_ref(r, folder, fd, text, true))
+        kind = TREE_PLAIN;
     bool open_git = r->git && kind != GUARDED_GIT && is_git_name(name);
     kind = guard_stronger(kind, remembered(r, fd, text, &id));
     struct tree_folder *f = &t->folders[at];
@@ -217,12 +228,11 @@ static void take_folder(struct reading *r, uint32_t folder, int fd, const char *
         /* It is covered whatever is in it. */
         tree_empty_folder(t, at);
         set_flag(r, at, TREE_READ | TREE_CLOSED | TREE_GIT, false);
-        struct statx st;
-        if (folder_stat(fd, text, &st) == 0)
-            t->folders[at].id = folder_id(&st);
+        note_identity(t, at, fd, text);
     } else if (t->folders[at].path_n > TREE_PATH_MAX) {
         set_flag(r, at, TREE_READ, false);
         set_flag(r, at, TREE_TOO_LONG, true);
+        note_identity(t, at, fd, text);
     } else if (was_secret || t->folders[at].flags & TREE_CLOSED) {
         set_flag(r, at, TREE_READ, true);
     }
@@ -236,6 +246,8 @@ static void take_file(struct reading *r, uint32_t folder, int fd, const char *te
     struct tree_id id = {0};
     struct str path = {r->path, strlen(r->path)};
     uint8_t kind = type == DT_LNK ? judge_link(r, path, name) : judge(r, path, name, false);
+    if (kind == GUARDED_SECRET && type == DT_REG && guard_is_ref(r, folder, fd, text, false))
+        kind = TREE_PLAIN;
     if (type == DT_SOCK)
         kind = guard_stronger(kind, GUARDED_SOCKET);
     kind = guard_stronger(kind, remembered(r, fd, text, &id));
@@ -390,7 +402,10 @@ int folder_read(struct reading *r, uint32_t folder, int fd)
     set_flag(r, folder, TREE_FOREIGN, foreign);
     error = take_entries(r, folder, fd);
     drop_gone(r, old, n_old);
-    r->changed |= git != (t->folders[folder].flags & TREE_GIT);
+    if (git != (t->folders[folder].flags & TREE_GIT)) {
+        r->changed = true;
+        guard_refs_reread(r, folder);
+    }
     r->folders++;
     if (error < 0)
         set_flag(r, folder, TREE_READ, true);

@@ -365,6 +365,9 @@ static int collect(struct scan *s, uint32_t max)
     }
     at->reread += s->reading.folders;
     tree_tidy(&at->tree);
+    /* Collected for a request that wanted more. */
+    if (at->found.count > max)
+        return -E2BIG;
     bool worth_it = at->reread > SAVE_FOLDERS && at->reread > at->tree.n_folders / 32;
     return at->unsaved || worth_it ? save(s) : 0;
 }
@@ -384,7 +387,8 @@ static void answer(struct work *w, const struct guard_root *at, const struct op_
                                    .type = (enum file_type)item->type,
                                    .fresh = item->seen > (uint64_t)q->since,
                                    .replaced = item->replaced > (uint64_t)q->since,
-                                   .path = guarded_path(&at->found, item)};
+                                   .path = guarded_path(&at->found, item),
+                                   .id = tree_identity(&item->id)};
         op_guarded_add(&w->body, &entry);
         reply->count++;
     }

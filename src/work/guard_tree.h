@@ -156,4 +156,10 @@ static inline bool tree_same_id(const struct tree_id *a, const struct tree_id *b
     return a->inode == b->inode && a->born.sec == b->born.sec && a->born.nsec == b->born.nsec;
 }
 
+static inline struct op_identity tree_identity(const struct tree_id *id)
+{
+    uint64_t born = (uint64_t)id->born.sec * 1000000000u + (uint64_t)id->born.nsec;
+    return (struct op_identity){id->inode, (int64_t)born};
+}
+
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -14,6 +15,8 @@
 #include "core/guard_pattern.h"
 #include "work/beneath_walk.h"
 #include "work/git_plain.h"
+#include "work/guard_read.h"
+#include "work/hidden_git.h"
 #include "work/work.h"
 
 #define FOLDER "quarantine"
@@ -145,21 +148,6 @@ static int open_shelter(const struct beneath_root *store, struct str tag, int *r
     return *ret_fd < 0 ? -errno : 0;
 }
 
-static int move_out(struct work *w, const struct beneath_root *store,
-                    const struct op_quarantine_request *q, const struct beneath_place *place)
-{
-    FD_AT_END int shelter = -1;
-    struct copying c = {.w = w, .since_ns = q->since_ns};
-    int64_t removed = 0;
-    int r = open_shelter(store, q->tag, &shelter);
-    if (r == 0)
-        r = copy_entry(&c, place->dir, place->name, shelter, place->name, 0);
-    /* A copy that is not whole is of no use to anyone. */
-    if (r < 0 && shelter >= 0)
-        work_remove_tree(w, shelter, place->name, NULL, &removed);
-    return r < 0 ? r : work_remove_tree(w, place->dir, place->name, NULL, &removed);
-}
-
 /* A folder that the command made read-only around it. */
 static int make_writable(int dir)
 {
@@ -177,22 +165,64 @@ static void take_head(const struct beneath_place *place, const char *name)
         renameat2(dir, "HEAD", dir, "HEAD.quarantined", 0);
 }
 
-static int rename_aside(const struct beneath_place *place)
+static bool is_same(int dir, const char *name, const struct op_identity *was, enum file_type type)
+{
+    struct statx st;
+    if (folder_stat(dir, name, &st) < 0)
+        return false;
+    struct tree_id id = folder_id(&st);
+    struct op_identity now = tree_identity(&id);
+    return was->inode != 0 && now.inode == was->inode && now.born_ns == was->born_ns &&
+           work_file_type(st.stx_mode) == type;
+}
+
+/* A name that nobody obeys; `name` has PATH_NAME_MAX + 1 bytes. */
+static int rename_to_free_name(const struct beneath_place *place, char *name)
 {
     bool forced = false;
     for (int i = 0; i < NAMES_TRIED; i++) {
-        char name[PATH_NAME_MAX + 1];
-        snprintf(name, sizeof name, "sandgate-quarantine-%d", i);
-        if (renameat2(place->dir, place->name, place->dir, name, RENAME_NOREPLACE) == 0) {
-            take_head(place, name);
+        snprintf(name, PATH_NAME_MAX + 1, "sandgate-quarantine-%d", i);
+        if (renameat2(place->dir, place->name, place->dir, name, RENAME_NOREPLACE) == 0)
             return 0;
-        }
         if ((errno == EACCES || errno == EPERM) && !forced && make_writable(place->dir) == 0)
             forced = true;
         else if (errno != EEXIST)
             return -errno;
     }
     return -EEXIST;
+}
+
+/* A rename goes by the name, under which something else may be by now: that is seen afterwards, and put back.
+ * 1: it was something else. */
+static int rename_aside(const struct beneath_place *place, const struct op_guarded *was, char *name)
+{
+    int r = rename_to_free_name(place, name);
+    if (r < 0)
+        return r;
+    if (is_same(place->dir, name, &was->id, was->type)) {
+        take_head(place, name);
+        return 0;
+    }
+    return renameat2(place->dir, name, place->dir, place->name, RENAME_NOREPLACE) < 0 ? -errno : 1;
+}
+
+/* From the name that it was given aside. What cannot be copied as a whole stays there. */
+static enum quarantine_outcome move_out(struct work *w, const struct beneath_root *store,
+                                        const struct op_quarantine_request *q,
+                                        const struct beneath_place *place, const char *aside)
+{
+    FD_AT_END int shelter = -1;
+    struct copying c = {.w = w, .since_ns = q->since_ns};
+    int64_t removed = 0;
+    int r = open_shelter(store, q->tag, &shelter);
+    if (r == 0)
+        r = copy_entry(&c, place->dir, aside, shelter, place->name, 0);
+    /* A copy that is not whole is of no use to anyone. */
+    if (r < 0 && shelter >= 0)
+        work_remove_tree(w, shelter, place->name, NULL, &removed);
+    if (r == 0)
+        r = work_remove_tree(w, place->dir, aside, NULL, &removed);
+    return r < 0 ? QUARANTINE_RENAMED : QUARANTINE_MOVED;
 }
 
 static size_t count_names(struct str path)
@@ -229,6 +259,12 @@ static size_t count_way(const struct guard *guard, struct str path)
     return 0;
 }
 
+static bool is_called_git(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcasecmp(slash ? slash + 1 : path, ".git") == 0;
+}
+
 /* Whether it lies where the programs that obey it look by themselves: at the workspace's root, or at that of a
  * repository. The rule says how many names belong to it. */
 static bool is_at_a_root(const struct beneath_root *root, const char *path, bool is_link)
@@ -236,6 +272,9 @@ static bool is_at_a_root(const struct beneath_root *root, const char *path, bool
     const char *rule = "";
     struct str whole = {path, strlen(path)};
     char git[PATH_TEXT_MAX + 8];
+    /* A file that leads git elsewhere makes the folder around it a root. */
+    if (is_called_git(path))
+        return true;
     size_t names = 0;
     if (guard_judge(root->guard, whole, true, &rule) != GUARD_OPEN ||
         guard_judge(root->guard, whole, false, &rule) != GUARD_OPEN)
@@ -262,20 +301,29 @@ static bool is_plain_repository(const struct beneath_place *place)
 
 /* Of a folder that is a repository only by what is in it, HEAD is taken out: then it is none any more. What else is in it
  * may be the project's own. */
-static int go_to_head(struct beneath_place *place)
+static int go_to_head(struct beneath_place *place, struct op_guarded *was)
 {
+    struct statx st;
     FD_AT_END int dir = beneath_open_child(place->dir, place->name);
     if (dir < 0)
         return -errno;
+    if (!is_same(dir, "", &was->id, was->type))
+        return -EREMCHG;
+    int r = folder_stat(dir, "HEAD", &st);
+    if (r < 0)
+        return r;
+    struct tree_id id = folder_id(&st);
+    was->id = tree_identity(&id);
+    was->type = work_file_type(st.stx_mode);
     close(place->dir);
     place->dir = TAKE_FD(dir);
     snprintf(place->name, sizeof place->name, "HEAD");
     return 0;
 }
 
-/* 1: it may stay, 0: it is to go, -errno. */
+/* 1: it may stay, 0: it is to go, -errno. Then `place` and `was` are what is to go. */
 static int is_to_stay(const struct beneath_root *root, const struct op_quarantine_request *q,
-                      struct beneath_place *place)
+                      struct beneath_place *place, struct op_guarded *was)
 {
     struct stat st;
     bool link = fstatat(place->dir, place->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -284,7 +332,7 @@ static int is_to_stay(const struct beneath_root *root, const struct op_quarantin
         return !is_at_a_root(root, q->path.p, link);
     if (is_plain_repository(place))
         return 1;
-    return strcmp(place->name, ".git") == 0 ? 0 : go_to_head(place);
+    return strcmp(place->name, ".git") == 0 ? 0 : go_to_head(place, was);
 }
 
 /* The place of an entry, or of the root itself. */
@@ -312,35 +360,59 @@ static int open_folder(const struct beneath_place *place, struct op_quarantine_r
     return 0;
 }
 
+/* Moves it where it is to go. */
+static int take_out(struct work *w, const struct op_quarantine_request *q,
+                    const struct beneath_root *store, const struct beneath_place *place,
+                    const struct op_guarded *was, struct op_quarantine_reply *ret, struct err *err)
+{
+    char aside[PATH_NAME_MAX + 1];
+    int r = rename_aside(place, was, aside);
+    if (r == -EEXIST)
+        return err_set(err, ERR_CONFLICT, "`%s` was replaced while it was moved to `%s`", q->path.p,
+                       aside);
+    if (r < 0)
+        return beneath_errno(err, -r, q->path.p);
+    ret->outcome = r == 1 ? QUARANTINE_OTHER : move_out(w, store, q, place, aside);
+    return 0;
+}
+
+/* What stays, though nobody looks into it: what is in there may be dangerous all the same. */
+static int leave(struct work *w, const struct op_quarantine_request *q,
+                 const struct beneath_place *place, const struct op_guarded *was,
+                 struct op_quarantine_reply *ret, struct err *err)
+{
+    if (q->closed && open_folder(place, ret, q->path.p, err) < 0)
+        return -1;
+    if (!q->git && was->type == TYPE_DIRECTORY && ret->outcome == QUARANTINE_LEFT)
+        hidden_git_find(w, place->dir, place->name, q->path, ret);
+    return 0;
+}
+
 int work_quarantine(struct work *w, const union op_request *request, struct str body,
                     union op_reply *reply, struct err *err)
 {
-    (void)body;
     const struct op_quarantine_request *q = &request->quarantine;
     struct op_quarantine_reply *ret = &reply->quarantine;
     struct beneath_place place = {.dir = -1};
+    struct op_guarded was;
     *ret = (struct op_quarantine_reply){.outcome = QUARANTINE_LEFT};
+    if (op_guarded_next(&body, &was) <= 0)
+        return err_set(err, ERR_INTERNAL, "it is not said what is to be moved");
     const struct beneath_root *store = work_root(w, q->store, true, err);
-    int store_fd = store ? store->fd : -1;
+    struct beneath_root into = {.fd = store ? store->fd : -1};
     const struct beneath_root *root = work_writable_root(w, q->root, true, q->path.p, err);
     if (!store || !root || find_place(root, q->path.p, &place, err) < 0)
         return -1;
-    struct beneath_root into = {.fd = store_fd};
-    int r = q->closed ? 1 : is_to_stay(root, q, &place);
+    int r = !is_same(place.dir, place.name, &was.id, was.type) ? -EREMCHG
+            : q->closed                                        ? 1
+                                                               : is_to_stay(root, q, &place, &was);
     CLEANUP(fd_closep) int dir = place.dir;
-    if (q->closed)
-        return open_folder(&place, ret, q->path.p, err);
-    if (r == 1)
+    if (r == -EREMCHG) {
+        ret->outcome = QUARANTINE_OTHER;
         return 0;
-    if (r == 0)
-        r = move_out(w, &into, q, &place);
-    ret->outcome = QUARANTINE_MOVED;
-    if (r == -ESTALE || r == -EFBIG || r == -ENOSPC || r == -EDQUOT || r == -EACCES ||
-        r == -EPERM) {
-        r = rename_aside(&place);
-        ret->outcome = QUARANTINE_RENAMED;
     }
-    if (r == -ECANCELED)
-        return err_set(err, ERR_CANCELLED, "cancelled");
-    return r < 0 ? beneath_errno(err, -r, q->path.p) : 0;
+    if (r < 0)
+        return beneath_errno(err, -r, q->path.p);
+    return r == 1 ? leave(w, q, &place, &was, ret, err)
+                  : take_out(w, q, &into, &place, &was, ret, err);
 }

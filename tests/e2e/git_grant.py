@@ -138,13 +138,33 @@ def submodules(form):
         check("hint" in value and place.git("rev-parse", "HEAD") == head, short(value))
 
 
+def worktrees(form):
+    """a worktree that is there is worked in; none is added"""
+    place = Repository(form, "trees")
+    place.git("worktree", "add", "-q", "-b", "tree", "tree")
+    # By a path that holds in the sandbox, too.
+    place.put("tree/.git", "gitdir: ../.git/worktrees/tree\n")
+    with place.gate() as gate:
+        value = bash(gate, "set -e; cd tree; echo x > t; git add t; git commit -qm t; git checkout -q --detach; git log -1 --format=%H", env=WHO)
+        check(value["violations"] == [], short(value))
+        check(place.git("rev-parse", "tree") == value["stdout"] == place.git("-C", "tree", "rev-parse", "HEAD"), short(value))
+        check(place.git("-C", "tree", "status", "--porcelain") == "", place.git("-C", "tree", "status"))
+        value = bash(gate, "git worktree add -q /tmp/new", env=WHO)
+        told = [v["call"] for v in value["violations"]]
+        check(any(t.startswith("git:dropped:.git/worktrees/new/") for t in told), short(value))
+    check(not (place.workspace / ".git/worktrees/new").exists(), "it was added")
+    place.check_sound()
+
+
 def reading(form):
     """without the grant git is read and not written"""
     place = Repository(form, "reading", {"approval": {"default": "approve"}})
     before = place.tree()
     with place.gate() as gate:
-        for line in ("status", "diff HEAD~1", "log --stat", "blame a", "describe --always --dirty", "ls-files", "show"):
-            bash(gate, f"git {line}")
+        for line in ("status", "diff HEAD~1", "log --stat", "blame a", "describe --always --dirty", "ls-files", "show", "grep two", "shortlog HEAD", "branch -a", "tag",
+                     "reflog", "rev-list --all", "show-ref", "cat-file -p HEAD", "ls-tree -r HEAD", "diff --stat main side", "format-patch -1 --stdout",
+                     "archive HEAD", "bundle create - HEAD", "stash list", "submodule status", "worktree list", "fsck", "count-objects -v"):
+            bash(gate, f"git {line} > /dev/null")
         for line in ("add a", "commit --allow-empty -m x", "checkout side", "stash", "tag x", "branch x", "fetch .",
                      "gc", "config x.y z", "update-ref refs/heads/x HEAD"):
             value = gate.call("run_command", command=f"echo x >> a; git {line}", env=WHO)["result"]
@@ -276,6 +296,40 @@ def conflict(form):
             place.check_sound(name)
 
 
+def replaced(form):
+    """a git directory that took the place of the one the command began with gets nothing of what the command wrote"""
+    place = Repository(form, "replaced")
+    git, old = place.workspace / ".git", place.workspace.parent / "replaced-old"
+    ways = {
+        "copied": lambda: (subprocess.run(["cp", "-a", git, old], check=True), subprocess.run(["rm", "-rf", git], check=True), old.rename(git)),
+        "exchanged": lambda: (subprocess.run(["cp", "-a", git, f"{git}.new"], check=True), git.rename(old), (place.workspace / ".git.new").rename(git)),
+        "begun anew": lambda: (git.rename(old), place.git("init", "-q", "-b", "main")),
+        "removed": lambda: git.rename(old),
+        "a file": lambda: (git.rename(old), place.put(".git", f"gitdir: {old}\n")),
+        "a link": lambda: (git.rename(old), form.link(git, old)),
+    }
+    saved = place.workspace.parent / "replaced-saved"
+    subprocess.run(["cp", "-a", git, saved], check=True)
+    for name, replace in ways.items():
+        with place.gate() as gate:
+            call = gate.send("run_command", command="git tag new; touch ready; while [ ! -e go ]; do sleep 0.01; done", env=WHO)
+            lib.wait_until((place.workspace / "ready").exists, "the command")
+            replace()
+            before = place.tree() if git.is_dir() else {}
+            place.put("go", "")
+            error = lib.expect_error(gate.wait(call), "CONFLICT")
+        check("`.git`" in error["message"] and error["details"]["reason"] == "git_replaced", f"{name}: {short(error)}")
+        check((place.tree() if git.is_dir() else {}) == before, f"{name}: something was taken over")
+        if old.exists():
+            check(not (old / "refs/tags/new").exists(), f"{name}: the old one was written to")
+        subprocess.run(["rm", "-rf", git, old, place.workspace / "go", place.workspace / "ready"], check=True)
+        subprocess.run(["cp", "-a", saved, git], check=True)
+    records = [json.loads(line) for p in (place.home / "sandgate/audit").glob("*.jsonl") for line in p.read_text().splitlines()]
+    check(sum("git:replaced" in r.get("violations", []) for r in records) == len(ways), short(records[-2:]))
+    left = list((place.home / "sandgate/workspaces").glob("*/git/*"))
+    check(not left, f"left behind: {left}")
+
+
 def locked(form):
     """while the user's git holds a lock the import is refused as something to try again"""
     place = Repository(form, "locked")
@@ -384,4 +438,4 @@ def killed(form):
     check(not left, f"left behind: {left} {subprocess.run(['find', str(store), '-ls'], capture_output=True, check=False).stdout.decode()[:1500]}")
 
 
-ran.main(workflows, continued, remotes, submodules, reading, approved, rules, by_hand, conflict, locked, in_turns, come_and_go, stopped, killed)
+ran.main(workflows, continued, remotes, submodules, worktrees, reading, approved, rules, by_hand, conflict, replaced, locked, in_turns, come_and_go, stopped, killed)

@@ -4,6 +4,7 @@ leaves where these programs look for it, told of and covered elsewhere. And afte
 the host runs nothing that a command or a tool chose.
 """
 
+import json
 import os
 import subprocess
 
@@ -173,6 +174,15 @@ HIDDEN = [
     ("MK .git; echo x > .envrc; chmod 555 .", "."),
     ("MK d; mkdir d/sub; MK d/sub/.git", "d/sub"),
     ("MK .git; touch .git/x; chmod 0 .git/x", "."),
+    ("mkdir app.key; MK app.key/.git", "app.key"),
+    ("mkdir -p app.key/a/b; MK app.key/a/b/.git", "app.key/a/b"),
+    ("MK app.key", "app.key"),
+    ("mkdir app.key; MK app.key/bare", "app.key/bare"),
+    ("mkdir -p app.key/x other; MK other/g; echo 'gitdir: ../../other/g' > app.key/x/.git", "app.key/x"),
+    ("mkdir -p app.key/a; MK app.key/a/.git; chmod 0 app.key/a; chmod 111 app.key", "app.key/a"),
+    ("mkdir -p evil; MK evil/.git; mv evil app.key", "app.key"),
+    ("mkdir -p a/.vscode/x; MK a/.vscode/x/.git", "a/.vscode/x"),
+    ("mkdir -p a/.aws/x; MK a/.aws/x/.git", "a/.aws/x"),
     ("git init -q deep; ln deep/.git/config c; printf '[core]\\nfsmonitor = BAIT\\n' >> c", "deep"),
 ]
 
@@ -283,6 +293,67 @@ def by_tools(form):
     place.use_git()
 
 
+def records(place):
+    return [json.loads(line) for p in (place.home / "sandgate/audit").glob("*.jsonl") for line in p.read_text().splitlines()]
+
+
+def many(form):
+    """of very many the gravest are told first, all are in the record by name or number, and none is left where it counts"""
+    place = Project(form, "many")
+    noise = "mkdir n; for i in $(seq 1500); do mkdir n/$i; echo > n/$i/.envrc; done; "
+    evil = f"git init -q z; git -C z config core.fsmonitor {place.program}; mkdir z.key; cp -r z/.git z.key/; echo x > .envrc"
+    with place.gate() as gate:
+        value = gate.call("run_command", command=noise + evil)["result"]
+    told = whats(value)
+    for path in (".envrc", "z/.git", "z.key/.git"):
+        check(not (place.workspace / path).exists(), f"{path} is still there")
+        check(f"quarantined:{path}" in told[:10], f"{path}: {told[:10]}")
+    check(told[-1] == "more" and len(told) == 65 and "hint" in value, f"{len(told)} {told[-1]}")
+    check(sum(v["count"] for v in value["violations"]) == 1504, f"{sum(v['count'] for v in value['violations'])}")
+    record = next(r for r in records(place) if r.get("violations"))
+    check(record["violations"][:64] == told[:64] and len(record["violations"]) == 1000, f"{len(record['violations'])}")
+    check(record["violationsMore"] == {"created:": 504}, f"{record['violationsMore']}")
+    place.use_git()
+
+
+def too_many(form):
+    """what is dangerous is found among more names than can be covered; then no command starts until there are fewer"""
+    place = Project(form, "toomany", repository=False)
+    place.put("a.txt", "one\n")
+    noise = "mkdir n; cd n; seq 21000 | sed 's/^/.env./' | xargs touch; cd ..; "
+    evil = f"git init -q .; git config core.fsmonitor {place.program}; echo x > .envrc"
+    with place.gate() as gate:
+        value = gate.call("run_command", command=noise + evil)["result"]
+        told = whats(value)
+        check({"scan:failed", "quarantined:.git", "quarantined:.envrc"} <= set(told), f"{told}")
+        check(not (place.workspace / ".git").exists() and not (place.workspace / ".envrc").exists(), "still there")
+        for _ in range(2):
+            gate.refused("TOO_LARGE", "run_command", command="true")
+        subprocess.run(["rm", "-rf", place.workspace / "n"], check=True)
+        value = gate.call("run_command", command="true")["result"]
+        check(value["violations"] == [], f"{whats(value)}")
+    place.use_git()
+
+
+def long_names(form):
+    """names that take much room in a record do not push it out"""
+    place = Project(form, "long")
+    name = r"$(printf '\001%.0s' $(seq 200))"
+    with place.gate() as gate:
+        value = gate.call("run_command", command=f"x={name}; for i in $(seq 900); do mkdir -p \"$i$x\"; echo > \"$i$x\"/.envrc; done")["result"]
+    check(len(value["violations"]) == 65, lib.short(value))
+    record = next(r for r in records(place) if r.get("violations"))
+    count = len(record["violations"]) + record["violationsMore"]["created:"]
+    check(count == 900 and len(record["violations"]) > 64, f"{count}")
+
+
+def run_tells_all(form):
+    """`run` tells of what stays, also where the command had no error"""
+    place = Project(form, "runall")
+    done = place.run("--", "sh", "-c", "mkdir a; echo x > a/.envrc")
+    check(done.returncode == 0 and b"a/.envrc" in done.stderr, f"{done.stderr}")
+
+
 def run_tells(form):
     """`run` says it on standard error"""
     place = Project(form, "run")
@@ -301,5 +372,9 @@ if __name__ == "__main__":
         hidden,
         by_commands,
         by_tools,
+        many,
+        too_many,
+        long_names,
+        run_tells_all,
         run_tells,
     )

@@ -159,6 +159,9 @@ static struct str nothing = {"", 0};
     "{'matches':" matches ",'files':0,'bytes':0,'binary':0,'ignored':0,"                           \
     "'unreadable':0,'long_lines':0}"
 
+/* An inode and a time of birth. */
+#define IDENTITY "12345678abcdefgh"
+
 static void good_replies_are_taken(void **state)
 {
     (void)state;
@@ -190,16 +193,32 @@ static void good_replies_are_taken(void **state)
         struct str body;
         enum flight_result result;
     } scans[] = {
-        {"{'count':1,'generation':1}", STR_INIT("\1\0\1\0\0a"), FLIGHT_DONE},
-        {"{'count':1,'generation':1}", STR_INIT("\1\0\1\0\1a"), FLIGHT_DONE},
-        {"{'count':0,'generation':1}", STR_INIT("\1\0\1\0\0a"), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1,'same':true}", STR_INIT("\1\0\1\0\0a"), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1}", STR_INIT("\2\0\1\0\0.."), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1}", STR_INIT("\1\0\5\0\0a"), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1}", STR_INIT("\1\0\1\0\2a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\1\0\1\0\0a"), FLIGHT_DONE},
+        {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\1\0\1\0\1a"), FLIGHT_DONE},
+        {"{'count':0,'generation':1}", STR_INIT(IDENTITY "\1\0\1\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1,'same':true}", STR_INIT(IDENTITY "\1\0\1\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\2\0\1\0\0.."), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\1\0\5\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\1\0\1\0\2a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1}", STR_INIT("\1\0\1\0\0a"), FLIGHT_BROKEN},
     };
     for (size_t i = 0; i < ARRAY_LEN(scans); i++)
         assert_int_equal(result_of(OP_SCAN, scans[i].head, scans[i].body), scans[i].result);
+    static const struct {
+        const char *head;
+        struct str body;
+        enum flight_result result;
+    } moves[] = {
+        {"{'outcome':'moved'}", STR_INIT(""), FLIGHT_DONE},
+        {"{'outcome':'other','unchecked':true}", STR_INIT(""), FLIGHT_DONE},
+        {"{'outcome':'left'}", STR_INIT(IDENTITY "\1\0\3\0\0a"), FLIGHT_DONE},
+        {"{'outcome':'left'}", STR_INIT(IDENTITY "\1\0\4\0\0a"), FLIGHT_BROKEN},
+        {"{'outcome':'left'}", STR_INIT(IDENTITY "\2\0\3\0\0.."), FLIGHT_BROKEN},
+        {"{'outcome':'left'}", STR_INIT("x"), FLIGHT_BROKEN},
+        {"{'outcome':'gone'}", STR_INIT(""), FLIGHT_BROKEN},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(moves); i++)
+        assert_int_equal(result_of(OP_QUARANTINE, moves[i].head, moves[i].body), moves[i].result);
     assert_int_equal(result_of(OP_SEARCH, SEARCH_HEAD("0"), nothing), FLIGHT_DONE);
     assert_int_equal(result_of(OP_GIT_BEGIN, "{'count':1}", nothing), FLIGHT_DONE);
     assert_int_equal(result_of(OP_GIT_IMPORT, IMPORT_HEAD("0"), nothing), FLIGHT_DONE);

@@ -1,0 +1,127 @@
+/* What a command made, when the cell that would move it can be told nothing any more. */
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/processor.h"
+#include "cell/launcher.h"
+#include "folder.h"
+#include "json_text.h"
+#include "session/preview.h"
+#include "session/quarantine.h"
+#include "session/session_parts.h"
+#include "work/worker.h"
+
+/* An answer within an answer for each would take more than a stack has. */
+#define MANY 50000
+
+static const struct tool row = {.name = "row", .runner = RUN_WORKER};
+static uv_loop_t loop;
+static struct session *session;
+
+static void turn(void)
+{
+    cell_flush();
+    uv_run(&loop, UV_RUN_ONCE);
+    cell_reap();
+}
+
+static void open_session(struct config *config)
+{
+    struct err err;
+    FREE_AT_END char *host = mem_format("%s/w", folder);
+    FREE_AT_END char *state = mem_format("%s/state", folder);
+    assert_int_equal(mkdir("w", 0755) | mkdir("state", 0700), 0);
+    assert_int_equal(uv_loop_init(&loop), 0);
+    struct session_options options = {
+        .config = config,
+        .state_fd = open("state", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        .state = state,
+        .id = "",
+        .commands = true,
+        .roots = {{"workspace", "/workspace", host, true}},
+        .n_roots = 1,
+    };
+    if (session_new(&session, &loop, &options, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void close_session(void)
+{
+    int state_fd = session->state_fd;
+    session_free(session);
+    while (uv_run(&loop, UV_RUN_ONCE))
+        cell_reap();
+    assert_int_equal(uv_loop_close(&loop), 0);
+    close(state_fd);
+}
+
+static bool heard;
+static bool has_cell;
+
+static void hear(void *arg, const struct preview *preview, const struct err *err)
+{
+    (void)arg;
+    (void)preview;
+    heard = true;
+    has_cell = !err || err->code != ERR_SANDBOX_UNAVAILABLE;
+}
+
+static void wait_for_cell(void)
+{
+    struct call *call = call_new();
+    call->tool = &row;
+    call->workplace = session_workplace(session);
+    call->op = &op_table[OP_DELETE];
+    snprintf(call->path.text, sizeof call->path.text, "nothing");
+    call->request.delete = (struct op_delete_request){.path = call_path_text(call)};
+    session_preview(session, call, hear, NULL);
+    while (!heard)
+        turn();
+    call_free(call);
+    if (!has_cell)
+        skip();
+}
+
+static void add_many(struct buf *list)
+{
+    char path[32];
+    buf_init(list, 16u << 20);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(path, sizeof path, "%d/.envrc", i);
+        struct op_guarded entry = {.path = text_str(path), .id = {1, 1}};
+        quarantine_add(list, 0, &entry);
+    }
+}
+
+static void many_that_cannot_be_sent(void **state)
+{
+    (void)state;
+    struct config *config = config_new();
+    open_session(config);
+    wait_for_cell();
+    struct call *call = call_new();
+    call->workplace = session_workplace(session);
+    call->command = command_new(1000);
+    add_many(&call->command->after.fresh);
+    cell_kill(session->cell, "a test");
+    assert_false(quarantine_after(call));
+    const struct command_violations *all = &call->command->violations;
+    assert_int_equal(all->count, COMMAND_VIOLATIONS_MAX);
+    assert_string_equal(all->list[0].what, "created:0/.envrc");
+    assert_int_equal(command_violations_unshown(call->command), MANY - COMMAND_VIOLATIONS_SHOWN);
+    call_free(call);
+    close_session();
+    config_free(config);
+}
+
+int main(int argc, char **argv)
+{
+    processor_init();
+    /* A cell begins with the program that runs. */
+    if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
+        return launcher_main(worker_main);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(many_that_cannot_be_sent, folder_set_up, folder_tear_down),
+    };
+    return cmocka_run_group_tests_name("session_quarantine", tests, NULL, NULL);
+}
