@@ -26,9 +26,6 @@
 /* New folders are watched and then read again, in which there may be new ones. */
 #define WATCH_ROUNDS 64
 
-/* Their paths take less than a guarded_list has room for. With so many, any folder may be one. */
-#define PINS_MAX 15000u
-
 struct scan {
     struct guard_root *at;
     const struct beneath_root *root;
@@ -39,114 +36,14 @@ struct scan {
     struct tree *baseline;  /* what is not in it is new; NULL: nothing can be told to be new */
     int64_t baseline_ns;    /* when it was the last one */
     bool baseline_is_alike; /* it was made with the same rules */
-    int64_t ran_ns; /* since when commands may have run; 0: none have */
+    int64_t ran_ns;         /* since when commands may have run; 0: none have */
 };
-
-void guard_trees_init(struct guard_trees *trees, int store)
-{
-    *trees = (struct guard_trees){.store = store};
-    pthread_mutex_init(&trees->lock, NULL);
-    for (size_t i = 0; i < ROOTS_MAX; i++) {
-        guard_watch_init(&trees->roots[i].watch);
-        guarded_init(&trees->roots[i].pins);
-    }
-}
-
-void guard_trees_done(struct guard_trees *trees)
-{
-    for (size_t i = 0; i < ROOTS_MAX; i++) {
-        tree_done(&trees->roots[i].tree);
-        guarded_done(&trees->roots[i].found);
-        guarded_done(&trees->roots[i].pins);
-        guard_watch_done(&trees->roots[i].watch);
-    }
-    pthread_mutex_destroy(&trees->lock);
-}
-
-static struct tree_time now(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_REALTIME, &at);
-    return (struct tree_time){at.tv_sec, at.tv_nsec};
-}
-
-static void index_name(const struct scan *s, const char *suffix, char name[64])
-{
-    snprintf(name, 64, "guards-%zu%s", s->number, suffix);
-}
-
-static bool load(struct scan *s)
-{
-    char name[64];
-    struct tree_time at = now();
-    struct stat st;
-    index_name(s, "", name);
-    FD_AT_END int fd = s->store < 0 ? -1 : beneath_open_child_file(s->store, name);
-    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0 || (size_t)st.st_size > INDEX_BYTES_MAX)
-        return false;
-    BUF_AT_END struct buf bytes = BUF_INIT(INDEX_BYTES_MAX);
-    if (buf_reserve(&bytes, (size_t)st.st_size) < 0 ||
-        fd_read_upto(fd, bytes.data, (size_t)st.st_size) != st.st_size)
-        return false;
-    bytes.len = (size_t)st.st_size;
-    return index_read(buf_str(&bytes), s->at->rules, &at, &s->at->tree);
-}
-
-/* Whoever reads it meanwhile finds the old one or the new one. */
-static int save(struct scan *s)
-{
-    char name[64];
-    char temporary[64];
-    char unique[32];
-    struct tree_time at = now();
-    if (s->store < 0)
-        return 0;
-    BUF_AT_END struct buf bytes = BUF_INIT(INDEX_BYTES_MAX);
-    if (index_write(&s->at->tree, s->at->rules, &at, &bytes) < 0)
-        return -ENOMEM;
-    snprintf(unique, sizeof unique, ".%llx", (unsigned long long)(at.nsec ^ s->at->tree.seed));
-    index_name(s, "", name);
-    index_name(s, unique, temporary);
-    int fd = -1;
-    if (beneath_create(s->store, temporary, &fd) < 0)
-        return -errno;
-    int error = fd_write_all(fd, bytes.data, bytes.len);
-    close(fd);
-    if (error == 0 && renameat(s->store, temporary, s->store, name) < 0)
-        error = -errno;
-    if (error < 0)
-        unlinkat(s->store, temporary, 0);
-    s->at->reread = 0;
-    s->at->unsaved = error < 0;
-    return error;
-}
-
-/* Begins with what an earlier worker saved, or with nothing. */
-static void prepare(struct scan *s)
-{
-    struct guard_root *at = s->at;
-    const char *rules = guard_id(s->reading.guard);
-    if (at->tree.n_folders && strcmp(at->rules, rules) == 0)
-        return;
-    snprintf(at->rules, sizeof at->rules, "%s", rules);
-    guard_watch_done(&at->watch);
-    at->compared = load(s);
-    at->unsaved = !at->compared;
-    if (at->compared)
-        return;
-    uint64_t seed = 0;
-    if (getrandom(&seed, sizeof seed, 0) < 0)
-        seed = (uint64_t)now().nsec;
-    tree_done(&at->tree);
-    tree_init(&at->tree, seed);
-    tree_add_folder(&at->tree, TREE_NONE, STR(""));
-}
 
 /* Times from before the clock was set back say nothing. */
 static void check_clock(struct scan *s)
 {
     struct guard_root *at = s->at;
-    struct tree_time t = now();
+    struct tree_time t = tree_now();
     bool set_back = t.sec < at->clock.sec || (t.sec == at->clock.sec && t.nsec < at->clock.nsec);
     for (uint32_t i = 0; set_back && i < at->tree.n_folders; i++)
         at->tree.folders[i].changed = (struct tree_time){0};
@@ -369,7 +266,7 @@ static int collect(struct scan *s, uint32_t max)
     if (at->found.count > max)
         return -E2BIG;
     bool worth_it = at->reread > SAVE_FOLDERS && at->reread > at->tree.n_folders / 32;
-    return at->unsaved || worth_it ? save(s) : 0;
+    return at->unsaved || worth_it ? guard_trees_save(s->at, s->store, s->number) : 0;
 }
 
 static void answer(struct work *w, const struct guard_root *at, const struct op_scan_request *q,
@@ -422,7 +319,7 @@ static int failed(struct err *err, int error, const struct beneath_root *root,
 /* An index of another folder, which has this one's number in another configuration, tells nothing. */
 static void use_baseline(struct scan *s, struct str bytes, struct tree *baseline)
 {
-    struct tree_time at = now();
+    struct tree_time at = tree_now();
     s->baseline_is_alike = index_read(bytes, s->at->rules, &at, baseline);
     if ((s->baseline_is_alike || index_read(bytes, NULL, &at, baseline)) &&
         tree_same_id(&s->at->tree.folders[0].id, &baseline->folders[0].id))
@@ -453,7 +350,7 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
     CLEANUP(tree_done) struct tree baseline = {0};
     *reply = (union op_reply){.scan = {0}};
     pthread_mutex_lock(&w->trees->lock);
-    prepare(&s);
+    guard_trees_prepare(w->trees, s.number, w->guard);
     int error = q->watch ? watch_all(&s, &w->trees->lock) : update(&s);
     bool reading = error < 0;
     at->stale |= reading;
@@ -471,50 +368,4 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
     if (w->body.failed)
         return failed(err, -E2BIG, root, q, false);
     return 0;
-}
-
-static bool knows(const struct tree *tree, int root, struct str path, struct str name)
-{
-    char text[BENEATH_REAL_MAX];
-    struct statx st;
-    uint64_t hash = tree_hash(tree, name);
-    if (!tree_knows_name(tree, hash) || path.n >= sizeof text)
-        return false;
-    memcpy(text, path.p, path.n);
-    text[path.n] = '\0';
-    FD_AT_END int fd = beneath_open_at(root, text, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
-    if (fd < 0 || folder_stat(fd, "", &st) < 0)
-        return false;
-    struct tree_id id = folder_id(&st);
-    return tree_find_id(tree, hash, &id) != TREE_NONE;
-}
-
-bool guard_trees_know(const struct beneath_root *root, struct str path)
-{
-    struct guard_root *at = &root->trees->roots[root->number];
-    struct scan s = {.at = at,
-                     .number = root->number,
-                     .store = root->trees->store,
-                     .reading = {.guard = root->guard}};
-    struct str name;
-    bool known = false;
-    pthread_mutex_lock(&root->trees->lock);
-    prepare(&s);
-    for (size_t next = 0; !known && guard_next_name(path, &next, &name);) {
-        size_t n = (size_t)(name.p + name.n - path.p);
-        known = knows(&at->tree, root->fd, (struct str){path.p, n}, name);
-    }
-    pthread_mutex_unlock(&root->trees->lock);
-    return known;
-}
-
-bool guard_trees_pin(const struct beneath_root *root, struct str path)
-{
-    const struct guarded_list *pins = &root->trees->roots[root->number].pins;
-    pthread_mutex_lock(&root->trees->lock);
-    bool pinned = pins->count == PINS_MAX;
-    for (size_t n = 1; !pinned && n < path.n; n++)
-        pinned = path.p[n] == '/' && guarded_find(pins, (struct str){path.p, n});
-    pthread_mutex_unlock(&root->trees->lock);
-    return pinned;
 }

@@ -2,11 +2,19 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/mem.h"
 
 #define NAMES_MAX ((size_t)1 << 30)
 #define NAMES_UNUSED_MAX ((size_t)1 << 20)
+
+struct tree_time tree_now(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_REALTIME, &at);
+    return (struct tree_time){at.tv_sec, at.tv_nsec};
+}
 
 void tree_init(struct tree *t, uint64_t seed)
 {

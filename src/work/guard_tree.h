@@ -23,6 +23,7 @@ struct tree_time {
     int64_t sec;
     int64_t nsec;
 };
+struct tree_time tree_now(void);
 
 /* Which file it is, whatever its name. File systems without a time of birth have zeros there. */
 struct tree_id {

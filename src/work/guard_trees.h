@@ -8,6 +8,9 @@
 #include "work/guarded.h"
 #include "work/guard_watch.h"
 
+/* Their paths take less than a guarded_list has room for. With so many, any folder may be one. */
+#define PINS_MAX 15000u
+
 struct guard_root {
     struct tree tree;
     struct guarded_list found;
@@ -31,6 +34,11 @@ struct guard_trees {
 /* `store` stays the caller's. */
 void guard_trees_init(struct guard_trees *trees, int store);
 void guard_trees_done(struct guard_trees *trees);
+
+/* The lock is held. Begins with what an earlier worker saved, or with nothing. */
+void guard_trees_prepare(struct guard_trees *trees, size_t number, const struct guard *guard);
+/* Whoever reads it meanwhile finds the old one or the new one. -errno. */
+int guard_trees_save(struct guard_root *root, int store, size_t number);
 
 /* Whether a path (relative to the root, without links) is or lies in something that a scan found to be guarded, wherever
  * that was then. */

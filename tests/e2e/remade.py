@@ -243,7 +243,7 @@ def hidden_in_a_secret_folder(form):
     with place.gate() as gate:
         what, _ = told(gate, "mkdir x.key; mv lib app x.key/; mkdir -p app/.vscode lib/.git; echo evil > app/.vscode/tasks.json; "
                              "touch lib/.git/HEAD; echo evil > lib/.envrc")
-        check({"created:app/.vscode", "quarantined:lib/.envrc"} <= what, f"{what}")
+        check({"created:app/.vscode", "created:x.key", "quarantined:lib/.git", "created:lib/.envrc"} <= what, f"{what}")
 
 
 HIDING = {".git": "git log --oneline", "src": "cat src/main.c", "src/main.c": "cat src/main.c", "own": "cat own/x"}

@@ -1,0 +1,153 @@
+#include "work/guard_trees.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "core/guard_pattern.h"
+#include "work/beneath_walk.h"
+#include "work/guard_index.h"
+#include "work/guard_read.h"
+
+void guard_trees_init(struct guard_trees *trees, int store)
+{
+    *trees = (struct guard_trees){.store = store};
+    pthread_mutex_init(&trees->lock, NULL);
+    for (size_t i = 0; i < ROOTS_MAX; i++) {
+        guard_watch_init(&trees->roots[i].watch);
+        guarded_init(&trees->roots[i].pins);
+    }
+}
+
+void guard_trees_done(struct guard_trees *trees)
+{
+    for (size_t i = 0; i < ROOTS_MAX; i++) {
+        tree_done(&trees->roots[i].tree);
+        guarded_done(&trees->roots[i].found);
+        guarded_done(&trees->roots[i].pins);
+        guard_watch_done(&trees->roots[i].watch);
+    }
+    pthread_mutex_destroy(&trees->lock);
+}
+
+static void index_name(size_t number, const char *suffix, char name[64])
+{
+    snprintf(name, 64, "guards-%zu%s", number, suffix);
+}
+
+static bool load(struct guard_root *at, int store, size_t number)
+{
+    char name[64];
+    struct tree_time time = tree_now();
+    struct stat st;
+    index_name(number, "", name);
+    FD_AT_END int fd = store < 0 ? -1 : beneath_open_child_file(store, name);
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0 || (size_t)st.st_size > INDEX_BYTES_MAX)
+        return false;
+    BUF_AT_END struct buf bytes = BUF_INIT(INDEX_BYTES_MAX);
+    if (buf_reserve(&bytes, (size_t)st.st_size) < 0 ||
+        fd_read_upto(fd, bytes.data, (size_t)st.st_size) != st.st_size)
+        return false;
+    bytes.len = (size_t)st.st_size;
+    return index_read(buf_str(&bytes), at->rules, &time, &at->tree);
+}
+
+int guard_trees_save(struct guard_root *root, int store, size_t number)
+{
+    char name[64];
+    char temporary[64];
+    char unique[32];
+    struct tree_time at = tree_now();
+    if (store < 0)
+        return 0;
+    BUF_AT_END struct buf bytes = BUF_INIT(INDEX_BYTES_MAX);
+    if (index_write(&root->tree, root->rules, &at, &bytes) < 0)
+        return -ENOMEM;
+    snprintf(unique, sizeof unique, ".%llx", (unsigned long long)(at.nsec ^ root->tree.seed));
+    index_name(number, "", name);
+    index_name(number, unique, temporary);
+    int fd = -1;
+    if (beneath_create(store, temporary, &fd) < 0)
+        return -errno;
+    int error = fd_write_all(fd, bytes.data, bytes.len);
+    close(fd);
+    if (error == 0 && renameat(store, temporary, store, name) < 0)
+        error = -errno;
+    if (error < 0)
+        unlinkat(store, temporary, 0);
+    root->reread = 0;
+    root->unsaved = error < 0;
+    return error;
+}
+
+static void prepare(struct guard_root *at, int store, size_t number, const struct guard *guard)
+{
+    const char *rules = guard_id(guard);
+    if (at->tree.n_folders && strcmp(at->rules, rules) == 0)
+        return;
+    snprintf(at->rules, sizeof at->rules, "%s", rules);
+    guard_watch_done(&at->watch);
+    at->compared = load(at, store, number);
+    at->unsaved = !at->compared;
+    if (at->compared)
+        return;
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, 0) < 0)
+        seed = (uint64_t)tree_now().nsec;
+    tree_done(&at->tree);
+    tree_init(&at->tree, seed);
+    tree_add_folder(&at->tree, TREE_NONE, STR(""));
+}
+
+void guard_trees_prepare(struct guard_trees *trees, size_t number, const struct guard *guard)
+{
+    prepare(&trees->roots[number], trees->store, number, guard);
+}
+
+static bool knows(const struct tree *tree, int root, struct str path, struct str name)
+{
+    char text[BENEATH_REAL_MAX];
+    struct statx st;
+    uint64_t hash = tree_hash(tree, name);
+    if (!tree_knows_name(tree, hash) || path.n >= sizeof text)
+        return false;
+    memcpy(text, path.p, path.n);
+    text[path.n] = '\0';
+    FD_AT_END int fd = beneath_open_at(root, text, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+    if (fd < 0 || folder_stat(fd, "", &st) < 0)
+        return false;
+    struct tree_id id = folder_id(&st);
+    return tree_find_id(tree, hash, &id) != TREE_NONE;
+}
+
+bool guard_trees_know(const struct beneath_root *root, struct str path)
+{
+    struct guard_root *at = &root->trees->roots[root->number];
+    struct str name;
+    bool known = false;
+    pthread_mutex_lock(&root->trees->lock);
+    guard_trees_prepare(root->trees, root->number, root->guard);
+    for (size_t next = 0; !known && guard_next_name(path, &next, &name);) {
+        size_t n = (size_t)(name.p + name.n - path.p);
+        known = knows(&at->tree, root->fd, (struct str){path.p, n}, name);
+    }
+    pthread_mutex_unlock(&root->trees->lock);
+    return known;
+}
+
+bool guard_trees_pin(const struct beneath_root *root, struct str path)
+{
+    const struct guarded_list *pins = &root->trees->roots[root->number].pins;
+    pthread_mutex_lock(&root->trees->lock);
+    bool pinned = pins->count == PINS_MAX;
+    for (size_t n = 1; !pinned && n < path.n; n++)
+        pinned = path.p[n] == '/' && guarded_find(pins, (struct str){path.p, n});
+    pthread_mutex_unlock(&root->trees->lock);
+    return pinned;
+}
