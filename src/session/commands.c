@@ -492,5 +492,9 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
 
 bool commands_hold_any(const struct commands *c)
 {
-    return c->all != NULL;
+    for (const struct running *r = c->all; r; r = r->next) {
+        if (r->begun)
+            return true;
+    }
+    return false;
 }
