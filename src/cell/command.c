@@ -325,6 +325,8 @@ static int start_program(struct init *init)
         init->ran.written = (int64_t)(init->watch.written + init->watch.allocated);
         for (uint32_t i = 0; i < init->watch.hidden; i++)
             violations_count(&init->violations, "process:unreadable");
+        if (init->watch.uncounted)
+            violations_count(&init->violations, "sockets:uncounted");
         if ((int64_t)init->watch.memory_peak > init->ran.peak_memory)
             init->ran.peak_memory = (int64_t)init->watch.memory_peak;
     }
@@ -437,6 +439,10 @@ static int run(const struct cell_spec *spec, struct guards *guards, bool covered
     if (init.signals < 0 && r == 0)
         r = failed(&init.why, "hearing of processes that end");
     init.sockets = held_open();
+    /* Where the kernel has no such socket at all, the answer says that these were not counted. */
+    if (init.sockets < 0 && err_is_shortage(-init.sockets) && r == 0)
+        r = err_set(&init.why, ERR_SESSION_BUSY, "counting memory of sockets: %s",
+                    strerror(-init.sockets));
     if (r == 0)
         r = command_mount(spec, &init.why);
     if (r == 0 && layers_any(layers))
