@@ -14,7 +14,7 @@ from pathlib import Path
 
 import files
 import soak
-from files import Target, number, table
+from report import Target, describe_machine, number, publish, show, table, target_table
 
 BEGIN, END = "<!-- commands:begin -->", "<!-- commands:end -->"
 SOAK_BEGIN, SOAK_END = "<!-- soak:begin -->", "<!-- soak:end -->"
@@ -196,7 +196,7 @@ def many_rows(results):
 def render(results, judged, rounds):
     header = [f"`{TRUE}`", "p10 ms", "p50 ms", "p90 ms", "p50 / posix_spawn", "runs"]
     lines = [
-        f"{rounds} rounds, all in turn; {files.describe_machine()}. A ratio is that of the medians of a round, and of "
+        f"{rounds} rounds, all in turn; {describe_machine()}. A ratio is that of the medians of a round, and of "
         "those the median.",
         "",
         *table(header, way_rows(results)),
@@ -205,8 +205,7 @@ def render(results, judged, rounds):
         "",
         *soak_lines(results.soak),
         "",
-        *table(["Sandgate", "target", "measured", "met"],
-               [files.target_row(target, values) for target, values in judged]),
+        *target_table(judged),
     ]
     return "\n".join(lines) + "\n"
 
@@ -291,9 +290,7 @@ def run_soak(options, folder):
     environment = files.make_environment(folder)
     outcome = soak.run(options.sandgate, environment, make_workspace(folder), options.soak)
     text = "\n".join(soak_lines(outcome)) + "\n"
-    print(text, end="")
-    if options.markdown:
-        files.write_section(options.markdown, text, (SOAK_BEGIN, SOAK_END))
+    show(text, options.markdown, (SOAK_BEGIN, SOAK_END))
     for leak in outcome.leaks():
         print(f"commands.py: not as before: {leak}", file=sys.stderr)
     return 1 if outcome.leaks() else 0
@@ -313,11 +310,7 @@ def run_all(options, folder):
     measure_rest(options, results, folder, workspace, environment)
     judged = [(target, target.values(results)) for target in make_targets(ways)]
     text = render(results, judged, options.rounds)
-    print(text, end="")
-    if options.markdown:
-        files.write_section(options.markdown, text, (BEGIN, END))
-    missed = [target for target, values in judged if not target.met(statistics.median(values))]
-    return 1 if options.check and missed else 0
+    return publish(text, options, (BEGIN, END), judged)
 
 
 def main():

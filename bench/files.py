@@ -3,16 +3,15 @@
 
 import argparse
 import json
-import operator
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from report import Target, describe_machine, number, publish, table, target_table
 
 HERE = Path(__file__).resolve().parent
 BEGIN, END = "<!-- files:begin -->", "<!-- files:end -->"
@@ -20,7 +19,6 @@ FIRST_WORD, LAST_WORD = "bench-begin", "bench-end"
 LINE = "The quick brown fox jumps over the lazy dog, line after line.\n"
 SIZES = {"f1k.txt": 1024, "f1m.txt": 1024 * 1024}
 PROGRAMS = {"client": ["client.c", "tree.c"], "spawn": ["spawn.c"]}
-COMPARE = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 TITLES = {
     "sandgate": "Sandgate",
     "rust": "crate `rust-mcp-filesystem`",
@@ -51,18 +49,6 @@ class Server:
     argument_sets: dict
     version: str = ""
     expected: tuple = ()
-
-
-@dataclass(frozen=True)
-class Target:
-    title: str
-    unit: str
-    better: str
-    limit: float
-    values: Callable
-
-    def met(self, value):
-        return COMPARE[self.better](value, self.limit)
 
 
 def ratio(case, field, peer):
@@ -230,15 +216,6 @@ def run_cold(folder, environment, workspace, sandgate, runs):
     return dict(zip(commands, run_json_lines(words[:-1], environment)))
 
 
-def number(value):
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def table(header, rows):
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows]
-
-
 def server_rows(results):
     def row(title, case_name, field):
         values = (results.median(name, case_name, field) for name in results.servers)
@@ -260,20 +237,6 @@ def cold_rows(cold):
         yield [titles[name], number(cold[name]["p50_us"] / 1e3), number(cold[name]["p99_us"] / 1e3)]
 
 
-def target_row(target, values):
-    measured = statistics.median(values)
-    spread = f" ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else ""
-    limit = f"{target.better} {target.limit:g}{target.unit}"
-    met = "yes" if target.met(measured) else "no"
-    return [target.title, limit, f"{measured:.2f}{target.unit}{spread}", met]
-
-
-def describe_machine():
-    kernel = ".".join(platform.release().split(".")[:2])
-    cores = f"{len(os.sched_getaffinity(0))} of {os.cpu_count()} cores"
-    return f"{cores}, Linux {kernel}, {platform.machine()}"
-
-
 def render(results, judged, rounds):
     machine = describe_machine()
     titles = [f"{TITLES[name]} {results.servers[name].version}".strip() for name in results.servers]
@@ -286,18 +249,8 @@ def render(results, judged, rounds):
         *table(["cold read of 1 KB, start to exit", "p50 ms", "p99 ms"], cold_rows(results.cold)),
     ]
     if judged:
-        rows = [target_row(target, values) for target, values in judged]
-        lines += ["", *table(["Sandgate", "target", "measured", "met"], rows)]
+        lines += ["", *target_table(judged)]
     return "\n".join(lines) + "\n"
-
-
-def write_section(path, text, marks=(BEGIN, END)):
-    begin, end = marks
-    old = path.read_text() if path.exists() else f"# Benchmarks\n\n{begin}\n{end}\n"
-    if begin not in old or end not in old.partition(begin)[2]:
-        fail(f"{path} has no {begin} and {end}")
-    before, _, rest = old.partition(begin)
-    path.write_text(f"{before}{begin}\n{text}{end}{rest.partition(end)[2]}")
 
 
 def parse_arguments():
@@ -370,11 +323,7 @@ def main():
     complete = len(results.servers) == len(TITLES)
     judged = [(target, target.values(results)) for target in TARGETS] if complete else []
     text = render(results, judged, options.rounds)
-    print(text, end="")
-    if options.markdown:
-        write_section(options.markdown, text)
-    missed = [target for target, values in judged if not target.met(statistics.median(values))]
-    return 1 if options.check and missed else 0
+    return publish(text, options, (BEGIN, END), judged)
 
 
 if __name__ == "__main__":

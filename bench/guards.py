@@ -12,7 +12,7 @@ from pathlib import Path
 import commands
 import files
 from commands import TRUE, Way
-from files import Target, number, table
+from report import Target, describe_machine, number, publish, table, target_table
 
 BEGIN, END = "<!-- guards:begin -->", "<!-- guards:end -->"
 GUARDED = 1000
@@ -83,12 +83,12 @@ def render(results, judged, rounds):
         times = results.all_times(name)
         rows.append([way.title, *(number(commands.percentile(times, p) / 1e3) for p in (10, 50, 90)), str(len(times))])
     lines = [
-        f"{rounds} rounds, all in turn; {files.describe_machine()}. A ratio is that of the medians of a round, and of those the "
+        f"{rounds} rounds, all in turn; {describe_machine()}. A ratio is that of the medians of a round, and of those the "
         "median.",
         "",
         *table([f"`{TRUE}`", "p10 ms", "p50 ms", "p90 ms", "runs"], rows),
         "",
-        *table(["Sandgate", "target", "measured", "met"], [files.target_row(target, values) for target, values in judged]),
+        *target_table(judged),
     ]
     return "\n".join(lines) + "\n"
 
@@ -105,6 +105,8 @@ def parse_arguments():
     add("--markdown", type=Path, metavar="FILE", help="rewrite its part of FILE")
     options = parser.parse_args()
     options.sandgate = options.sandgate.resolve()
+    if options.only:
+        options.markdown = None
     return options
 
 
@@ -126,11 +128,7 @@ def main():
             print(f"round {round_number}: us: {medians}", file=sys.stderr)
     judged = [(target, target.values(results, *names)) for names, target in TARGETS.items() if set(names) <= set(ways)]
     text = render(results, judged, options.rounds)
-    print(text, end="")
-    if options.markdown and not options.only:
-        files.write_section(options.markdown, text, (BEGIN, END))
-    missed = [target for target, values in judged if not target.met(statistics.median(values))]
-    return 1 if options.check and missed else 0
+    return publish(text, options, (BEGIN, END), judged)
 
 
 if __name__ == "__main__":

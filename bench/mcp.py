@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import files
-from files import FIRST_WORD, LAST_WORD, number, table
+from files import FIRST_WORD, LAST_WORD
+from report import TARGET_HEADER, describe_machine, number, show, table
 
 BEGIN, END = "<!-- mcp:begin -->", "<!-- mcp:end -->"
 BUSY_BEGIN, BUSY_END = "<!-- mcp-busy:begin -->", "<!-- mcp-busy:end -->"
@@ -207,7 +208,7 @@ def target_rows(samples):
 def render(samples, servers, rounds, targets=True, busy=0):
     titles = [f"{TITLES[name]} {servers[name].version}".strip() for name in servers]
     lines = [
-        f"Medians of {rounds} interleaved rounds; {files.describe_machine()}"
+        f"Medians of {rounds} interleaved rounds; {describe_machine()}"
         + (f"; {busy} spinning processes beside it." if busy else "."),
         "CPU and memory are those of the whole process tree.",
         "",
@@ -218,7 +219,7 @@ def render(samples, servers, rounds, targets=True, busy=0):
         header = ["Sandgate against a peer, median over rounds", *(TITLES[name] for name in peers)]
         lines += ["", *table(header, ratio_rows(samples, peers))]
     if targets and len(servers) == len(TITLES):
-        lines += ["", *table(["Sandgate", "target", "measured", "met"], target_rows(samples))]
+        lines += ["", *table(TARGET_HEADER, target_rows(samples))]
     return "\n".join(lines) + "\n"
 
 
@@ -266,11 +267,8 @@ def main():
         with files.Load(options.busy):
             samples = run_rounds(folder, environment, servers, options.rounds, 10 if options.quick else 1)
     text = render(samples, servers, options.rounds, whole, options.busy)
-    print(text, end="")
-    if options.markdown and options.busy:
-        files.write_section(options.markdown, text, (BUSY_BEGIN, BUSY_END))
-    elif options.markdown and whole:
-        files.write_section(options.markdown, text, (BEGIN, END))
+    marks = (BUSY_BEGIN, BUSY_END) if options.busy else (BEGIN, END)
+    show(text, options.markdown if options.busy or whole else None, marks)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import files
-from files import Target, number, table
+from report import Target, describe_machine, number, publish, table, target_table
 
 BEGIN, END = "<!-- policy:begin -->", "<!-- policy:end -->"
 RULES = [{"toolName": "read_file", "action": "deny", "condition": {"path": f"secret/{n}"}} for n in range(20)]
@@ -95,15 +95,14 @@ def render(results, judged, rounds):
         ("and a rate and a budget", "charged"), ("20 rules, log in `always`", "always"),
         ("the same, a call that changes something", "always_writes"))]
     lines = [
-        f"Medians of {rounds} rounds; {files.describe_machine()}.",
+        f"Medians of {rounds} rounds; {describe_machine()}.",
         "",
         *table(["a call without a cell", "p50 us", "more"], rows),
         "",
         *table(["one judgement, ns", "20 rules", "2,000 rules"],
                [[scene.replace("_", " "), number(few), number(many)] for scene, (few, many) in ns.items()]),
         "",
-        *table(["Sandgate", "target", "measured", "met"],
-               [files.target_row(target, values) for target, values in judged]),
+        *target_table(judged),
     ]
     return "\n".join(lines) + "\n"
 
@@ -127,10 +126,7 @@ def main():
         results = measure(options, Path(folder))
     judged = [(target, target.values(results)) for target in TARGETS]
     text = render(results, judged, options.rounds)
-    print(text, end="")
-    if options.markdown:
-        files.write_section(options.markdown, text, (BEGIN, END))
-    return 1 if options.check and not all(t.met(statistics.median(v)) for t, v in judged) else 0
+    return publish(text, options, (BEGIN, END), judged)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import files
-from files import number, table
+from report import COMPARE, TARGET_HEADER, describe_machine, number, show, table
 
 BEGIN, END = "<!-- search:begin -->", "<!-- search:end -->"
 CHOICES_BEGIN, CHOICES_END = "<!-- choices:begin -->", "<!-- choices:end -->"
@@ -103,7 +103,7 @@ class Target:
     unit: str = "x"
 
     def met(self):
-        return files.COMPARE[self.better](self.value, self.limit)
+        return COMPARE[self.better](self.value, self.limit)
 
 
 def find_trees():
@@ -250,7 +250,7 @@ def render(cases, samples, targets, runs, version):
     header = ["", "Sandgate ms", "rg ms", "ratio", "CPU ms", "rg CPU ms", "CPU ratio", "Sandgate peak MB", "rg peak MB"]
     lines = [
         f"Medians of {runs} rounds, one of each in turn; npm `@vscode/ripgrep` {version}, {THREADS} threads; "
-        f"{files.describe_machine()}.",
+        f"{describe_machine()}.",
         "A call to a warm gate, from request to the end of the answer, against ripgrep from start to exit, warm cache. The",
         "ratio is the median over rounds. CPU is user and system time, on average. Peaks are of the gate with its cell, and",
         "of ripgrep.",
@@ -260,7 +260,7 @@ def render(cases, samples, targets, runs, version):
     if targets:
         rows = [[t.title, f"{t.better} {t.limit:g}{t.unit}", f"{t.value:.2f}{t.unit}", "yes" if t.met() else "no"]
                 for t in targets]
-        lines += ["", *table(["Sandgate", "target", "measured", "met"], rows)]
+        lines += ["", *table(TARGET_HEADER, rows)]
     return "\n".join(lines) + "\n"
 
 
@@ -300,10 +300,8 @@ def main():
     if len(samples) == len(every):
         targets = make_choice_targets(samples) if options.choices else make_targets(samples, stops)
     text = render(every, samples, targets, options.runs, trees["rg"][0])
-    print(text, end="")
-    if options.markdown and targets:
-        marks = (CHOICES_BEGIN, CHOICES_END) if options.choices else (BEGIN, END)
-        files.write_section(options.markdown, text, marks)
+    marks = (CHOICES_BEGIN, CHOICES_END) if options.choices else (BEGIN, END)
+    show(text, options.markdown if targets else None, marks)
     return 1 if options.check and not all(target.met() for target in targets) else 0
 
 

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import files
-from files import number, table
+from report import TARGET_HEADER, describe_machine, number, show, table
 
 BEGIN, END = "<!-- start:begin -->", "<!-- start:end -->"
 IN_FLIGHT = 64
@@ -129,12 +129,12 @@ def render(samples, states, options):
     wall, cpu = (statistics.median(ratios(samples, field)) for field in ("wall", "cpu"))
     met = "yes" if wall <= LIMIT else "no"
     return "\n".join([
-        f"Medians of {options.rounds} rounds, one of each in turn; {files.describe_machine()}. CPU is user and system time of",
+        f"Medians of {options.rounds} rounds, one of each in turn; {describe_machine()}. CPU is user and system time of",
         "the gate and what it waited for.",
         "",
         *table(["`sandgate call stat`, start to exit", "log MiB", "ms", "CPU ms"], rows),
         "",
-        *table(["Sandgate", "target", "measured", "met"],
+        *table(TARGET_HEADER,
                [["start after a kill / ordinary start", f"<= {LIMIT}x", f"{wall:.2f}x (CPU {cpu:.2f}x)", met]]),
     ]) + "\n"
 
@@ -166,9 +166,7 @@ def main():
             states[name] = State(options, folder / name, name, workspace)
         samples = run_rounds(options, states, workspace)
         text = render(samples, states, options)
-    print(text, end="")
-    if options.markdown:
-        files.write_section(options.markdown, text, (BEGIN, END))
+    show(text, options.markdown, (BEGIN, END))
     return 1 if options.check and statistics.median(ratios(samples, "wall")) > LIMIT else 0
 
 

@@ -108,6 +108,18 @@ static int set_limit(int which, int64_t value, struct err *err)
     return setrlimit(which, &limit) < 0 ? failed(err, "setting a limit") : 0;
 }
 
+/* The soft limit alone; the program gets the same as its hard one (program.c). */
+static int set_processes(int64_t value, struct err *err)
+{
+    struct rlimit limit;
+    if (value == 0)
+        return 0;
+    if (getrlimit(RLIMIT_NPROC, &limit) < 0)
+        return failed(err, "reading a limit");
+    limit.rlim_cur = (rlim_t)value < limit.rlim_max ? (rlim_t)value : limit.rlim_max;
+    return setrlimit(RLIMIT_NPROC, &limit) < 0 ? failed(err, "setting a limit") : 0;
+}
+
 static int set_limits(const struct order *o, struct err *err)
 {
 #ifdef SANDGATE_SANITIZED
@@ -115,7 +127,7 @@ static int set_limits(const struct order *o, struct err *err)
 #else
     const int64_t data = o->data;
 #endif
-    if (set_limit(RLIMIT_DATA, data, err) < 0 || set_limit(RLIMIT_NPROC, o->processes, err) < 0 ||
+    if (set_limit(RLIMIT_DATA, data, err) < 0 || set_processes(o->processes, err) < 0 ||
         set_limit(RLIMIT_NOFILE, o->files, err) < 0 ||
         set_limit(RLIMIT_FSIZE, o->file_size, err) < 0 ||
         set_limit(RLIMIT_CPU, o->cpu_seconds, err) < 0)
@@ -313,6 +325,8 @@ static int start_program(struct init *init)
         init->ran.written = (int64_t)(init->watch.written + init->watch.allocated);
         for (uint32_t i = 0; i < init->watch.hidden; i++)
             violations_count(&init->violations, "process:unreadable");
+        if (init->watch.uncounted)
+            violations_count(&init->violations, "sockets:uncounted");
         if ((int64_t)init->watch.memory_peak > init->ran.peak_memory)
             init->ran.peak_memory = (int64_t)init->watch.memory_peak;
     }
@@ -437,6 +451,10 @@ static int run(const struct cell_spec *spec, struct guards *guards, bool covered
     if (init.signals < 0 && r == 0)
         r = failed(&init.why, "hearing of processes that end");
     init.sockets = held_open();
+    /* Where the kernel has no such socket at all, the answer says that these were not counted. */
+    if (init.sockets < 0 && err_is_shortage(-init.sockets) && r == 0)
+        r = err_set(&init.why, ERR_SESSION_BUSY, "counting memory of sockets: %s",
+                    strerror(-init.sockets));
     if (r == 0)
         make_view(&init, covered, rested, layers);
     if (covered)

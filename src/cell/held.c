@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/fd.h"
 #include "base/mem.h"
 
@@ -108,13 +109,19 @@ struct ask_inet {
     uint32_t protocol;
 };
 
+struct question {
+    struct nlmsghdr *ask;
+    size_t fixed;  /* bytes of an answer before its attributes */
+    unsigned type; /* of the attribute that tells */
+};
+
 int held_open(void)
 {
     struct timeval wait = {.tv_sec = 1};
-    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) < 0)
-        fd_closep(&fd);
-    return fd;
+    FD_AT_END int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) < 0)
+        return -errno;
+    return TAKE_FD(fd);
 }
 
 /* What a queue holds is charged to the sender (unix) or to both ends (internet). */
@@ -142,32 +149,61 @@ static uint64_t of_socket(const struct nlmsghdr *m, size_t fixed, unsigned type)
     return sum;
 }
 
-/* One answer's end is its NLMSG_DONE or an error. False: there is none, and the socket is of no more use. */
-static bool dump(int fd, const struct nlmsghdr *ask, size_t fixed, unsigned type, uint64_t enough,
-                 uint64_t *sum)
+/* What became of a question. */
+enum dump {
+    DUMP_DONE,
+    DUMP_ENOUGH,  /* the rest does not matter */
+    DUMP_REFUSED, /* the kernel does not tell about this kind of socket */
+    DUMP_LOST,    /* no answer, or not its end */
+};
+
+/* An answer that was not read to its end goes on with each read, and keeps the kernel from giving another. */
+static void skip_old_answer(int fd)
 {
+    char bytes[32768];
+    for (ssize_t n = 1; n > 0 || (n < 0 && errno == EINTR);)
+        n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+}
+
+/* Of one message of the answer. DUMP_LOST: it goes on. */
+static enum dump take(const char *bytes, size_t left, const struct question *q, uint64_t *sum)
+{
+    const struct nlmsghdr *m = (const void *)bytes;
+    for (; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
+        if (m->nlmsg_seq != q->ask->nlmsg_seq)
+            continue;
+        if (m->nlmsg_type == NLMSG_DONE)
+            return DUMP_DONE;
+        if (m->nlmsg_type == NLMSG_ERROR)
+            return DUMP_REFUSED;
+        *sum += of_socket(m, q->fixed, q->type);
+    }
+    return DUMP_LOST;
+}
+
+static enum dump dump(int fd, const struct question *q, uint64_t enough, uint64_t *sum)
+{
+    static uint32_t number;
     _Alignas(struct nlmsghdr) char bytes[32768];
-    if (send(fd, ask, ask->nlmsg_len, 0) < 0)
-        return false;
-    for (;;) {
+    enum dump result = DUMP_LOST;
+    q->ask->nlmsg_seq = ++number;
+    skip_old_answer(fd);
+    if (send(fd, q->ask, q->ask->nlmsg_len, 0) < 0)
+        return DUMP_LOST;
+    while (result == DUMP_LOST) {
         ssize_t n = recv(fd, bytes, sizeof bytes, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return false;
-        size_t left = (size_t)n;
-        const struct nlmsghdr *m = (const void *)bytes;
-        for (; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
-            if (m->nlmsg_type == NLMSG_DONE || m->nlmsg_type == NLMSG_ERROR)
-                return true;
-            *sum += of_socket(m, fixed, type);
-        }
+            return DUMP_LOST;
+        result = take(bytes, (size_t)n, q, sum);
         if (enough && *sum > enough)
-            return false;
+            return DUMP_ENOUGH;
     }
+    return result;
 }
 
-static bool dump_unix(int fd, uint64_t enough, uint64_t *sum)
+static enum dump dump_unix(int fd, uint64_t enough, uint64_t *sum)
 {
     struct ask_unix ask = {
         .head = {.nlmsg_len = sizeof ask,
@@ -177,10 +213,12 @@ static bool dump_unix(int fd, uint64_t enough, uint64_t *sum)
                 .udiag_states = UINT32_MAX,
                 .udiag_show = UDIAG_SHOW_MEMINFO},
     };
-    return dump(fd, &ask.head, sizeof(struct unix_diag_msg), UNIX_DIAG_MEMINFO, enough, sum);
+    const struct question q = {&ask.head, sizeof(struct unix_diag_msg), UNIX_DIAG_MEMINFO};
+    return dump(fd, &q, enough, sum);
 }
 
-static bool dump_inet(int fd, uint8_t family, uint32_t protocol, uint64_t enough, uint64_t *sum)
+static enum dump dump_inet(int fd, uint8_t family, uint32_t protocol, uint64_t enough,
+                           uint64_t *sum)
 {
     struct ask_inet ask = {
         .head = {.nlmsg_len = sizeof ask,
@@ -194,16 +232,34 @@ static bool dump_inet(int fd, uint8_t family, uint32_t protocol, uint64_t enough
         .attr = {RTA_LENGTH(sizeof ask.protocol), REQ_PROTOCOL},
         .protocol = protocol,
     };
-    return dump(fd, &ask.head, sizeof(struct inet_diag_msg), INET_DIAG_SKMEMINFO, enough, sum);
+    const struct question q = {&ask.head, sizeof(struct inet_diag_msg), INET_DIAG_SKMEMINFO};
+    return dump(fd, &q, enough, sum);
 }
 
-uint64_t held_by_sockets(int fd, uint64_t enough)
+/* A kind that cannot be made here needs no counting. The filter lets these calls pass, or it would wait for itself. */
+static bool is_known_to_kernel(uint8_t family, uint32_t protocol)
+{
+    int type = protocol == IPPROTO_UDP ? SOCK_DGRAM : SOCK_STREAM;
+    FD_AT_END int fd = socket(family, type | SOCK_CLOEXEC, (int)protocol);
+    return fd >= 0 || err_is_shortage(errno);
+}
+
+bool held_by_sockets(int fd, uint64_t enough, uint64_t *ret_bytes)
 {
     static const uint32_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_MPTCP};
     static const uint8_t families[] = {AF_INET, AF_INET6};
-    uint64_t sum = 0;
-    bool more = fd >= 0 && dump_unix(fd, enough, &sum);
-    for (size_t i = 0; more && i < ARRAY_LEN(protocols) * ARRAY_LEN(families); i++)
-        more = dump_inet(fd, families[i % 2], protocols[i / 2], enough, &sum);
-    return sum;
+    *ret_bytes = 0;
+    if (fd < 0)
+        return false;
+    enum dump result = dump_unix(fd, enough, ret_bytes);
+    bool complete = result == DUMP_DONE || result == DUMP_ENOUGH;
+    for (size_t i = 0; result != DUMP_ENOUGH && i < ARRAY_LEN(protocols) * ARRAY_LEN(families);
+         i++) {
+        uint8_t family = families[i % 2];
+        uint32_t protocol = protocols[i / 2];
+        result = dump_inet(fd, family, protocol, enough, ret_bytes);
+        complete &= result != DUMP_LOST &&
+                    (result != DUMP_REFUSED || !is_known_to_kernel(family, protocol));
+    }
+    return complete || result == DUMP_ENOUGH;
 }

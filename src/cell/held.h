@@ -3,16 +3,17 @@
 #ifndef SANDGATE_CELL_HELD_H
 #define SANDGATE_CELL_HELD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Of this process's ipc namespace. `proc_fd` is /proc. */
 uint64_t held_by_ipc(int proc_fd);
 
-/* A socket to ask about sockets; -1 where the kernel has none to give. To be opened before the command's filter is
+/* A socket to ask about sockets, or -errno. To be opened before the command's filter is
  * loaded, which refuses it. */
 int held_open(void);
 /* Of all sockets in this process's network namespace, which a session's commands share. Stops counting once the sum is
- * over `enough`; 0 is never. */
-uint64_t held_by_sockets(int fd, uint64_t enough);
+ * over `enough`; 0 is never. False: there may be more, of which the kernel did not tell. */
+bool held_by_sockets(int fd, uint64_t enough, uint64_t *ret_bytes);
 
 #endif

@@ -10,9 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,12 +25,6 @@
 #include "cell/mounts.h"
 #include "cell/report.h"
 #include "cell/runner.h"
-
-static int give_up(const struct err *err)
-{
-    report_send(FRAME_FAILED, 0, err->message, err->code == ERR_SESSION_BUSY);
-    return 1;
-}
 
 static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
                       struct landlock_rule rules[ROOTS_MAX], struct err *err)
@@ -72,7 +64,7 @@ static int run_worker(const struct cell_spec *spec, int shelf_fd, worker_fn work
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (map_shelf(shelf_fd, &shelf, &err) < 0 || open_roots(spec, roots, rules, &err) < 0 ||
         lock_worker(rules, spec->n_roots, &err) < 0)
-        return give_up(&err);
+        return report_failure(&err);
     if (report_send(FRAME_READY, 0, NULL, false) < 0)
         return 1;
     close(CELL_CONTROL_FD);
@@ -87,7 +79,7 @@ static void describe_death(int status)
                 strsignal(WTERMSIG(status)));
     else
         err_set(&err, ERR_INTERNAL, "the worker ended with status %d", WEXITSTATUS(status));
-    give_up(&err);
+    report_failure(&err);
 }
 
 struct watched {
@@ -193,14 +185,14 @@ static int launch(int go, worker_fn worker)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (handover_take(go, &start, &err) < 0 || make_plan(spec, &plan, &err) < 0 ||
         identity_become(spec, &err) < 0)
-        return give_up(&err);
+        return report_failure(&err);
     /* Changing uids cleared it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NAME, "sandgate-cell");
     umask(0);
     mounting_init(&mounting, &plan, spec, &start.trees);
     if (mounting_continue(&mounting, &err) < 0 || lock_bounds(&err) < 0)
-        return give_up(&err);
+        return report_failure(&err);
     umask(spec->umask);
     int signals;
     pid_t pid = start_worker(spec, start.shelf_fd, &mounting, worker, &signals, &err);
@@ -209,13 +201,13 @@ static int launch(int go, worker_fn worker)
     close(CELL_HELP_FD);
     close(CELL_HELP_SEND_FD);
     if (pid < 0 || (spec->commands && prepare_for_commands(&mounting, &err) < 0))
-        return give_up(&err);
+        return report_failure(&err);
     mounting_done(&mounting);
     plan_done(&plan);
     struct watched watched = {.worker = pid, .signals = signals};
     if (runner_init(&watched.runner, spec) < 0) {
         err_set(&err, ERR_SANDBOX_UNAVAILABLE, "watching the mounts: %s", strerror(errno));
-        return give_up(&err);
+        return report_failure(&err);
     }
     return watch(&watched);
 }
@@ -236,15 +228,15 @@ int launcher_main(worker_fn worker)
     pid_t pid;
     int made = identity_start(&pid, &go, &err);
     if (pid == 0)
-        _exit(made < 0 ? give_up(&err) : launch(go, worker));
+        _exit(made < 0 ? report_failure(&err) : launch(go, worker));
     /* A gate that has asked for nothing hears of no failure. */
     if (handover_receive(CELL_CONTROL_FD, &text, &start, &later) < 0)
-        return give_up(&later);
+        return report_failure(&later);
     if (made < 0)
-        return give_up(&err);
+        return report_failure(&err);
     if (identity_take_trees(&start.spec, &start.trees, &err) < 0 ||
         identity_map(&start.spec, pid, &err) < 0 || handover_send(go, text, &start, &err) < 0)
-        return give_up(&err);
+        return report_failure(&err);
     identity_done();
     return 0;
 }

@@ -69,6 +69,9 @@ enum ran_kind {
     RAN_KIND_END
 };
 
+/* The `rule` of a RAN_BUSY: of all that could be missing, it is the command's own limit of processes. */
+#define RAN_PROCESS_LIMIT "process_limit"
+
 struct ran {
     int64_t kind;
     int64_t status; /* as from wait(2) */

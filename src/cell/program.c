@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,9 +70,22 @@ static int check_lists(const struct order *o, const struct order_vectors *v, con
                                  (struct str){resolved, strlen(resolved)}, &lists, err);
 }
 
+/* The soft limit is set where the command's others are (command.c): the hard one only here, see limit_is_why. */
+static int lower_hard_limit(const struct order *order)
+{
+    struct rlimit limit;
+    if (!order->processes)
+        return 0;
+    if (getrlimit(RLIMIT_NPROC, &limit) < 0)
+        return -1;
+    limit.rlim_max = limit.rlim_cur;
+    return setrlimit(RLIMIT_NPROC, &limit);
+}
+
 /* Not posix_spawn, which asks for the disposition of all 64 signals: none is ignored or caught in a cell. The child
  * shares this process's memory until it runs the program. */
-static int spawn(const char *path, const struct order_vectors *v, pid_t *ret_pid)
+static int spawn(const char *path, const struct order *order, const struct order_vectors *v,
+                 pid_t *ret_pid)
 {
     volatile int error = 0;
     sigset_t none;
@@ -81,7 +95,8 @@ static int spawn(const char *path, const struct order_vectors *v, pid_t *ret_pid
     if (pid == 0) {
         sigprocmask(SIG_SETMASK, &none, NULL);
         setsid();
-        execve(path, v->args, v->env);
+        if (lower_hard_limit(order) == 0)
+            execve(path, v->args, v->env);
         error = errno;
         _exit(127);
     }
@@ -92,6 +107,26 @@ static int spawn(const char *path, const struct order_vectors *v, pid_t *ret_pid
         waitpid(pid, NULL, 0);
     *ret_pid = pid;
     return error;
+}
+
+/* Whether it is the command's own limit of processes that leaves no room: without it there is. Whatever else the
+ * machine lacks may come back by itself. */
+static bool limit_is_why(const struct order *order)
+{
+    struct rlimit limit;
+    if (!order->processes || getrlimit(RLIMIT_NPROC, &limit) < 0 ||
+        limit.rlim_cur == limit.rlim_max)
+        return false;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NPROC, &limit) < 0)
+        return false;
+    /* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): it ends at once */
+    pid_t pid = vfork();
+    if (pid == 0)
+        _exit(0);
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+    return pid > 0;
 }
 
 enum ran_kind program_start(const struct order *order, const struct order_vectors *vectors,
@@ -105,7 +140,7 @@ enum ran_kind program_start(const struct order *order, const struct order_vector
     }
     if (check_lists(order, vectors, found, err) < 0)
         return err->code == ERR_NOT_FOUND ? RAN_NOT_FOUND : RAN_REFUSED;
-    int r = spawn(found, vectors, ret_pid);
+    int r = spawn(found, order, vectors, ret_pid);
     if (r == 0)
         return RAN_ENDED;
     *ret_error = r;
@@ -114,6 +149,8 @@ enum ran_kind program_start(const struct order *order, const struct order_vector
         return RAN_NO_PROGRAM;
     }
     err_set(err, ERR_INTERNAL, "starting `%.*s`: %s", NAME_SHOWN, name, strerror(r));
+    if (r == EAGAIN && limit_is_why(order))
+        err_reason(err, RAN_PROCESS_LIMIT);
     /* Its own limits may be why there is no memory: those do not change. */
     return r == EAGAIN || r == ENFILE ? RAN_BUSY : RAN_FAILED;
 }

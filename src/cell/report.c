@@ -16,3 +16,9 @@ int report_send(enum frame_type type, uint64_t token, const char *message, bool 
     struct frame frame = {.type = type, .token = token, .head = buf_str(&head)};
     return frame_send(CELL_CONTROL_FD, &frame, -1);
 }
+
+int report_failure(const struct err *err)
+{
+    report_send(FRAME_FAILED, 0, err->message, err->code == ERR_SESSION_BUSY);
+    return 1;
+}

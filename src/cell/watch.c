@@ -224,7 +224,8 @@ void watch_look(struct watch *w)
 {
     struct sums sums = {0};
     look_at_all(w, &sums);
-    w->buffers = w->buffers_enough ? held_by_sockets(w->sockets, w->buffers_enough) : 0;
+    if (w->buffers_enough && !held_by_sockets(w->sockets, w->buffers_enough, &w->buffers))
+        w->uncounted = true;
     sums.private += w->exact_from ? w->buffers : 0;
     add_written_by_ended(&sums);
     take(w, &sums);

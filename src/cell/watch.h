@@ -14,6 +14,7 @@
 #ifndef SANDGATE_CELL_WATCH_H
 #define SANDGATE_CELL_WATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/attr.h"
@@ -33,7 +34,7 @@ struct watch {
     int proc;                   /* /proc, open for reading; borrowed */
     int tmpfs[WATCH_TMPFS_MAX]; /* of the command, whose files are memory; borrowed */
     int n_tmpfs;
-    int sockets; /* from held_open, or -1; borrowed */
+    int sockets; /* from held_open; borrowed; below 0: none */
     uint64_t
         exact_from; /* shared memory is counted exactly when it matters for this limit; 0 never */
     uint64_t buffers_enough; /* sockets are not counted further */
@@ -45,6 +46,7 @@ struct watch {
     uint32_t processes_peak;
     uint64_t written;   /* bytes that went or will go to disks; never falls */
     uint64_t allocated; /* bytes of disks that were asked for without being written */
+    bool uncounted;     /* some look could not tell what sockets hold */
     uint32_t hidden;    /* processes that were killed because they cannot be looked into */
 };
 

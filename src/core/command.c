@@ -52,6 +52,21 @@ void command_free(struct command *command)
     free(command);
 }
 
+void command_renew(struct command **command, size_t max_output)
+{
+    struct command *old = *command;
+    struct command *fresh = *command = command_new(max_output);
+    if (!old)
+        return;
+    buf_done(&fresh->layers);
+    fresh->layers = old->layers;
+    old->layers = BUF_INIT(0);
+    memcpy(fresh->layer_tag, old->layer_tag, sizeof fresh->layer_tag);
+    fresh->git_tries = old->git_tries;
+    fresh->delayed_at = old->delayed_at;
+    command_free(old);
+}
+
 static int add(struct buf *strings, struct str s)
 {
     if (s.n && memchr(s.p, '\0', s.n))

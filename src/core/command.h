@@ -92,6 +92,7 @@ struct command {
     int64_t cpu_ms;
     bool watched; /* no control group held its memory and processes: they were looked at */
     struct command_violations violations;
+    unsigned delayed_at;             /* count of failed tries when it was delayed; 0: never */
     unsigned git_tries;              /* times that its layers could not be made */
     int64_t git_refused;             /* git directories of which nothing was taken over */
     bool for_others;                 /* the next two are those of one before it, too */
@@ -103,6 +104,8 @@ struct command {
 
 struct command *command_new(size_t max_output);
 void command_free(struct command *command);
+/* Makes one that is prepared again from the start. How far it had come stays: its layers, and what it has tried. */
+void command_renew(struct command **command, size_t max_output);
 /* -1: there are too many bytes of them for one call, or a NUL in one. */
 int command_add_arg(struct command *command, struct str arg);
 /* `kind` and `path` together name it; what is too long is cut, with a mark. One that is there already is not added

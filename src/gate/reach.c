@@ -11,6 +11,8 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/trusted.h"
+#include "gate/reach_words.h"
 #include "gate/state.h"
 
 #define LINKS_MAX 40
@@ -115,7 +117,7 @@ const char *reach_through(const struct reach *reach, const char *path)
     return found;
 }
 
-static int refuse(const char *field, const char *path, const char *folder, struct err *err)
+int reach_refuse(const char *field, const char *path, const char *folder, struct err *err)
 {
     return err_field(err, field,
                      "%s: %.200s is reached through %.200s, where an agent could change it: move "
@@ -127,36 +129,40 @@ static int check_path(const struct reach *reach, const char *field, const char *
                       struct err *err)
 {
     const char *folder = reach_through(reach, path);
-    return folder ? refuse(field, path, folder, err) : 0;
+    return folder ? reach_refuse(field, path, folder, err) : 0;
 }
 
-/* An argument may name a script or a folder of modules, alone or behind an option: every absolute path in it counts. */
-static int check_word(const struct reach *reach, const char *field, const char *word,
-                      struct err *err)
+/* A program that is missing is told of when it is started. */
+static int check_owner(const char *field, const char *program, struct err *err)
 {
-    static const char before[] = " \t\n=@:,;'\"()<>|&`";
-    for (const char *at = strchr(word, '/'); at; at = strchr(at + 1, '/')) {
-        if ((at == word || strchr(before, at[-1])) && check_path(reach, field, at, err) < 0)
-            return -1;
-    }
+    char why[TRUSTED_WHY_MAX];
+    int fd = trusted_open(program, why);
+    if (fd == -EPERM && why[0])
+        return err_field(
+            err, field, "%s: %.200s is not used, others than root and its user could change it: %s",
+            field, program, why);
+    if (fd >= 0)
+        close(fd);
     return 0;
 }
 
-/* The program that a script's first line names, and what that is given. */
-static int check_script(const struct reach *reach, const char *field, const char *program,
-                        struct err *err)
+/* The program, and that which a script's first line names, with what that is given. */
+static int check_program(const struct reach *reach, const char *field, const char *program,
+                         struct err *err)
 {
     char path[PATH_MAX];
     char line[SCRIPT_LINE_MAX];
     snprintf(path, sizeof path, "%s", program);
     for (int i = 0; i < SCRIPTS_MAX; i++) {
+        if (check_owner(field, path, err) < 0)
+            return -1;
         FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         ssize_t n = fd < 0 ? -1 : fd_read_upto(fd, line, sizeof line - 1);
         line[n < 0 ? 0 : n] = '\0';
         line[strcspn(line, "\n")] = '\0';
         if (strncmp(line, "#!", 2) != 0)
             return 0;
-        if (check_word(reach, field, line + 2, err) < 0)
+        if (reach_check_word(reach, field, line + 2, err) < 0)
             return -1;
         const char *start = line + 2 + strspn(line + 2, " \t");
         snprintf(path, sizeof path, "%.*s", (int)strcspn(start, " \t"), start);
@@ -171,11 +177,9 @@ static int check_command(const struct reach *reach, const struct config *config,
     size_t count = 0;
     if (!config_list(config, field, &words, &count))
         return 0;
-    for (size_t i = 0; i < count; i++) {
-        if (check_word(reach, field, words[i].p, err) < 0)
-            return -1;
-    }
-    return count ? check_script(reach, field, words[0].p, err) : 0;
+    if (reach_check_words(reach, field, words, count, err) < 0)
+        return -1;
+    return count ? check_program(reach, field, words[0].p, err) : 0;
 }
 
 int reach_check(const struct reach *reach, const struct config *config, const char *config_file,

@@ -22,6 +22,8 @@ void reach_init(struct reach *ret, const struct places *places);
 /* The one of them that lies on the way to `path`, itself or behind a link, whatever it is called there; NULL: none. */
 const char *reach_through(const struct reach *reach, const char *path);
 
+/* The error of a path of this field that is reached through `folder`. Returns -1. */
+int reach_refuse(const char *field, const char *path, const char *folder, struct err *err);
 /* Refuses a configuration by which the gate would execute or believe something that an agent can change. */
 int reach_check(const struct reach *reach, const struct config *config, const char *config_file,
                 struct err *err);

@@ -85,6 +85,7 @@ void command_not_run(const struct call *call, const struct ran *ran, struct err 
         return;
     case RAN_BUSY:
         err_set(err, ERR_SESSION_BUSY, "%.*s", n, ran->message.p);
+        snprintf(err->reason, sizeof err->reason, "%.*s", (int)ran->rule.n, ran->rule.p);
         return;
     default:
         err_set(err, ERR_SANDBOX_UNAVAILABLE, "the command was not started: %.*s", n,

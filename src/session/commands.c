@@ -15,6 +15,7 @@
 #include "core/command.h"
 #include "session/command_after.h"
 #include "session/command_end.h"
+#include "session/command_groups.h"
 #include "session/command_not_run.h"
 #include "session/command_order.h"
 #include "session/command_pipes.h"
@@ -48,12 +49,7 @@ struct commands {
     void *arg;
     struct running *all;
     uint64_t next_token;
-    char tag[16];
-    struct limits *limits; /* looked for when the first command starts */
-    /* The next command's group and its limits, and the cell that was told of it. */
-    struct limit_group *next;
-    struct limits_want next_want;
-    const struct cell *ready_in;
+    struct command_groups groups;
     bool once; /* there will be no other command */
 };
 
@@ -65,7 +61,7 @@ struct commands *commands_new(uv_loop_t *loop, const char *tag, bool once,
     c->events = events;
     c->arg = arg;
     c->once = once;
-    snprintf(c->tag, sizeof c->tag, "%s", tag);
+    command_groups_init(&c->groups, tag);
     return c;
 }
 
@@ -76,8 +72,7 @@ void commands_free(struct commands *c)
     /* Those whose handles are still closing free themselves. */
     for (struct running *r = c->all; r; r = r->next)
         r->owner = NULL;
-    limits_give_back(c->limits, c->next);
-    limits_close(c->limits);
+    command_groups_done(&c->groups);
     free(c);
 }
 
@@ -143,8 +138,8 @@ static void close_handles(struct running *r)
 /* What it held besides its handles. */
 static void let_go(struct running *r, struct command *command)
 {
-    if (r->owner && r->owner->limits)
-        limits_leave(r->owner->limits, TAKE_PTR(r->group));
+    if (r->owner && r->owner->groups.limits)
+        limits_leave(r->owner->groups.limits, TAKE_PTR(r->group));
     if (!r->spill)
         return;
     for (size_t i = 0; i < COMMAND_STREAMS; i++)
@@ -317,7 +312,7 @@ void commands_ended(struct commands *c, const struct frame *frame)
 
 void commands_cell_died(struct commands *c, const struct err *err)
 {
-    c->ready_in = NULL;
+    c->groups.ready_in = NULL;
     for (struct running *r = c->all, *next; r; r = next) {
         next = r->next;
         if (r->call)
@@ -355,7 +350,8 @@ static int send_order(struct running *r, struct cell *cell, const struct frame_f
     BUF_AT_END struct buf head = BUF_INIT(FRAME_HEAD_MAX);
     struct order order;
     struct frame frame;
-    if (command_order(r->call, r->group ? r->owner->limits : NULL, &strings, &order, err) < 0)
+    if (command_order(r->call, r->group ? r->owner->groups.limits : NULL, &strings, &order, err) <
+        0)
         return -1;
     r->call->command->watched = order.watch_memory || order.watch_processes;
     if (order_frame(&order, &head, &frame) < 0)
@@ -366,49 +362,11 @@ static int send_order(struct running *r, struct cell *cell, const struct frame_f
     return cell_order(cell, &frame, away, err);
 }
 
-/* Taking a group takes several system calls, and making a command's first process in it takes longer still. */
-static int send_group(struct commands *c, struct cell *cell, struct err *err)
-{
-    struct frame_fds fds = {0};
-    fds.n = (size_t)limit_group_fds(c->next, fds.fd);
-    /* They stay the group's. */
-    if (cell_order(cell, &(struct frame){.type = FRAME_GROUP}, &fds, err) < 0)
-        return -1;
-    c->ready_in = cell;
-    return 0;
-}
-
-/* Its first process waits in it already: only the limits change. */
-static bool change_next(struct commands *c, const struct limits_want *want)
-{
-    bool none = !c->limits || limits_is_empty(c->limits);
-    if (!none && (!c->next || limit_group_change(c->next, want) < 0))
-        return false;
-    c->next_want = *want;
-    return true;
-}
-
-static int prepare(struct commands *c, struct cell *cell, const struct limits_want *want,
-                   struct err *err)
-{
-    if (!c->limits && limits_open(&c->limits, c->tag) < 0)
-        c->limits = NULL;
-    bool same = command_same_limits(want, &c->next_want);
-    if (c->ready_in == cell && (same || change_next(c, want)))
-        return 0;
-    if (!same || !c->next) {
-        limits_give_back(c->limits, TAKE_PTR(c->next));
-        c->next = c->limits ? limits_take(c->limits, want) : NULL;
-        c->next_want = *want;
-    }
-    return send_group(c, cell, err);
-}
-
 int commands_prepare(struct commands *c, struct cell *cell, const struct config *config,
                      struct err *err)
 {
     struct limits_want want = command_limits(config, NULL);
-    return prepare(c, cell, &want, err);
+    return command_groups_prepare(&c->groups, cell, &want, err);
 }
 
 /* A share of the processors is held by control groups or by nobody. */
@@ -416,7 +374,7 @@ static int check_cpu(const struct running *r, struct err *err)
 {
     int64_t most = r->call->verdict.max_cpu_millis;
     if (most <= 0 || most >= (int64_t)processor_count() * 1000 ||
-        (r->group && limits_by_group(r->owner->limits, LIMIT_CPU)))
+        (r->group && limits_by_group(r->owner->groups.limits, LIMIT_CPU)))
         return 0;
     return call_limit_denied(r->call, "maxCpu",
                              "control groups cannot be used here. Run Sandgate where they can, as "
@@ -456,15 +414,12 @@ static int begin(struct running *r, struct cell *cell, struct err *err)
     FRAME_FDS_AT_END struct frame_fds away = {0};
     _Static_assert(HANDLES == COMMAND_PIPES, "as many pipes as handles");
     if (command_pipes(r->call, r->fds, &away, err) < 0 || watch(r, err) < 0 ||
-        prepare(c, cell, &want, err) < 0)
+        command_groups_prepare(&c->groups, cell, &want, err) < 0)
         return -1;
-    r->group = TAKE_PTR(c->next);
-    c->ready_in = NULL;
+    r->group = command_groups_take(&c->groups);
     if (check_cpu(r, err) == 0 && send_order(r, cell, &away, err) == 0)
         return 0;
-    /* The first process that was made for it waits for another. */
-    c->next = TAKE_PTR(r->group);
-    c->ready_in = cell;
+    command_groups_put_back(&c->groups, TAKE_PTR(r->group), cell);
     return -1;
 }
 
@@ -492,5 +447,9 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
 
 bool commands_hold_any(const struct commands *c)
 {
-    return c->all != NULL;
+    for (const struct running *r = c->all; r; r = r->next) {
+        if (r->begun)
+            return true;
+    }
+    return false;
 }

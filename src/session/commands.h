@@ -30,7 +30,7 @@ int commands_prepare(struct commands *commands, struct cell *cell, const struct 
 void commands_start(struct commands *commands, struct cell *cell, struct call *call);
 /* Whether one is under way. */
 bool commands_any(const struct commands *commands);
-/* Whether one is, or has not yet given back all it had. */
+/* Whether one that began is, or has not yet given back all it had. */
 bool commands_hold_any(const struct commands *commands);
 /* SIGTERM to all its processes; SIGKILL. False: it is not under way, or was killed before. */
 bool commands_stop(struct commands *commands, struct cell *cell, struct call *call);

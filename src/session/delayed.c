@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/command.h"
 #include "session/command_after.h"
 
 #define RETRY_MS 50
@@ -18,7 +19,8 @@ struct delayed {
     struct call *first; /* linked by wait_next */
     struct call **end;
     const struct call *trying; /* goes back to the front */
-    unsigned tries;            /* in vain, since something was given back */
+    unsigned tries;            /* that failed, of all calls */
+    unsigned given_back_at;    /* how many there were when something was last given back */
     struct err why;            /* the last of them failed */
 };
 
@@ -69,7 +71,6 @@ static void give_up(struct delayed *d)
             "pids.max)",
             d->why.message);
     err_reason(&err, "no_resources");
-    d->tries = 0;
     command_after(call, &err);
 }
 
@@ -80,10 +81,21 @@ static void look_in(struct delayed *d, uint64_t ms)
     uv_timer_start(&d->timer, on_timer, ms, 0);
 }
 
+/* Each has its own patience: one that came last is not given up with the first. */
+static bool is_in_vain(const struct delayed *d, const struct call *call)
+{
+    unsigned since = call->command->delayed_at;
+    if (since < d->given_back_at)
+        since = d->given_back_at;
+    return d->tries - since >= TRIES_MAX && !d->events->may_help(d->arg);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     struct delayed *d = timer->data;
     bool again = false;
+    while (d->first && is_in_vain(d, d->first))
+        give_up(d);
     while (d->first && !again) {
         struct call *call = delayed_take(d);
         d->trying = call;
@@ -91,18 +103,20 @@ static void on_timer(uv_timer_t *timer)
         again = d->trying == NULL;
         d->trying = NULL;
     }
-    if (!d->first)
-        return;
-    if (++d->tries > TRIES_MAX && !d->events->may_help(d->arg))
-        give_up(d);
-    look_in(d, RETRY_MS);
+    if (d->first)
+        look_in(d, RETRY_MS);
 }
 
 void delayed_add(struct delayed *d, struct call *call, const struct err *why)
 {
     bool first = call == d->trying;
-    if (why != &d->why)
+    /* Counted here, not by the timer: a try may wait for a scan, and fail after the timer has run. */
+    if (why != &d->why) {
         d->why = *why;
+        d->tries++;
+    }
+    if (!call->command->delayed_at)
+        call->command->delayed_at = d->tries;
     d->trying = first ? NULL : d->trying;
     call->wait_next = first ? d->first : NULL;
     if (first)
@@ -141,7 +155,7 @@ bool delayed_remove(struct delayed *d, struct call *call)
 
 void delayed_wake(struct delayed *d)
 {
-    d->tries = 0;
+    d->given_back_at = d->tries;
     if (d->first)
         look_in(d, 0);
 }

@@ -174,7 +174,7 @@ static void give_turn_back(struct session *s)
 {
     struct git_turn *turn = &s->git;
     turn->busy = NULL;
-    turn->import = NULL;
+    turn->own = NULL;
     turn->cleaning = false;
     fd_closep(&turn->lock_fd);
     /* All of them: the first may not need it any more. Those that do wait again, in their order. */
@@ -200,6 +200,7 @@ static void begun(struct call *own)
     struct session *s = (struct session *)own->workplace;
     struct err err = own->err;
     bool failed = own->failed;
+    s->git.own = NULL;
     call_free(own);
     /* One that the last scan found is gone. */
     if (failed && err.code == ERR_NOT_FOUND && !call->kill_ns &&
@@ -216,7 +217,8 @@ static void begun(struct call *own)
     if (failed)
         command_after(call, &err);
     else
-        session_run_command(s, call);
+        /* By the same way as any other: to make the layers may have taken longer than a scan is good for. */
+        session_go_on(s, call);
 }
 
 static void send_begin(struct session *s, struct call *call)
@@ -224,7 +226,7 @@ static void send_begin(struct session *s, struct call *call)
     struct command *command = call->command;
     s->git.busy = call;
     snprintf(command->layer_tag, sizeof command->layer_tag, "%s-%x", s->cell_tag, s->git.number++);
-    struct call *own = own_call(s, OP_GIT_BEGIN, begun, call);
+    struct call *own = s->git.own = own_call(s, OP_GIT_BEGIN, begun, call);
     own->request.git_begin = (struct op_git_begin_request){
         own->path.root, call_path_text(own), {command->layer_tag, strlen(command->layer_tag)}};
     own->request_body = buf_str(&command->layers);
@@ -277,9 +279,9 @@ bool git_turn_cancel(struct session *s, struct call *call)
         pipeline_finish(call, &(struct err){.code = ERR_CANCELLED});
         return true;
     }
-    if (s->git.busy != call || !s->git.import)
+    if (s->git.busy != call || !s->git.own)
         return false;
-    session_cancel(s, s->git.import);
+    session_cancel(s, s->git.own);
     return true;
 }
 
@@ -346,7 +348,7 @@ bool git_turn_after(struct call *call)
         give_turn_back(s);
         return false;
     }
-    struct call *own = s->git.import = own_call(s, OP_GIT_IMPORT, imported, call);
+    struct call *own = s->git.own = own_call(s, OP_GIT_IMPORT, imported, call);
     own->request.git_import = (struct op_git_import_request){
         .root = (int64_t)own->path.root,
         .path = call_path_text(own),

@@ -12,7 +12,7 @@ struct session;
 struct git_turn {
     struct buf found[ROOTS_MAX]; /* git directories of each root, see op_layer_next */
     struct call *busy;           /* has the turn */
-    struct call *import;         /* the operation that takes over for it; NULL: not yet */
+    struct call *own;            /* makes its layers or takes them over; NULL: neither */
     bool cleaning;               /* leftovers are being removed: nobody has the turn */
     struct call *waiting;        /* by wait_next */
     int lock_fd;
@@ -30,7 +30,7 @@ void git_turn_clean(struct session *s);
 bool git_turn_take(struct session *s, struct call *call);
 /* A step of command_after. */
 bool git_turn_after(struct call *call);
-/* True: it waited for its turn, and is finished; or its import was asked to stop. */
+/* True: it waited for its turn, and is finished; or the operation on its layers was asked to stop. */
 bool git_turn_cancel(struct session *s, struct call *call);
 
 /* Tells the launcher which layers the command with this token has. */

@@ -127,7 +127,7 @@ void session_start(struct session *s, struct call *call)
 {
     struct err err;
     if (call_limits_check(call, &err) < 0) {
-        pipeline_finish(call, &err);
+        session_end_waiting(s, call, &err);
         return;
     }
     if (call->tool->runner == RUN_BUILTIN) {

@@ -1,3 +1,7 @@
+#include <string.h>
+
+#include "cell/order.h"
+#include "session/command_after.h"
 #include "session/commands.h"
 #include "session/session_parts.h"
 
@@ -14,9 +18,25 @@ static bool commands_may_help(void *arg)
 
 const struct delayed_events session_delayed_events = {start_delayed, commands_may_help};
 
+/* What the kernel counts for the limit is of this cell: where no other command runs in it, nothing will change. */
+static bool is_hopeless(const struct session *s, const struct err *why)
+{
+    return strcmp(why->reason, RAN_PROCESS_LIMIT) == 0 && !commands_hold_any(s->commands);
+}
+
 static void command_delayed(void *arg, struct call *call, const struct err *why)
 {
     struct session *s = arg;
+    struct err err;
+    if (is_hopeless(s, why)) {
+        err_set(&err, ERR_PROCESS_LIMIT,
+                "the command was not started (%.100s): its sandbox has more processes than "
+                "commands.processes leaves room for; raise commands.processes",
+                why->message);
+        err_reason(&err, RAN_PROCESS_LIMIT);
+        command_after(call, &err);
+        return;
+    }
     delayed_add(s->delayed, call, why);
 }
 

@@ -14,6 +14,11 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/trusted.h"
+
+/* Where the program itself is, as it was looked at. */
+#define PROGRAM_FD 3
+#define PROGRAM_PATH "/proc/self/fd/3"
 
 static int failed(struct err *err, const char *program, const char *why)
 {
@@ -40,8 +45,19 @@ static int make_input(struct str line)
     return fd_write_all(out, line.p, line.n) < 0 ? -1 : TAKE_FD(in);
 }
 
-static int spawn(const struct anchor *anchor, int input, pid_t *ret_pid)
+/* The kernel hands an interpreter the name of the script. A script is told its own, not a descriptor's: nobody but root
+ * and this user can have changed what is there since it was looked at. */
+static bool is_script(const char *program)
 {
+    char start[2] = "";
+    FD_AT_END int fd = open(program, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return fd >= 0 && fd_read_upto(fd, start, sizeof start) == 2 && memcmp(start, "#!", 2) == 0;
+}
+
+static int spawn(const struct anchor *anchor, int program, int input, pid_t *ret_pid)
+{
+    bool script = is_script(anchor->argv[0]);
+    char held[32];
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
     sigset_t none;
@@ -56,7 +72,11 @@ static int spawn(const struct anchor *anchor, int input, pid_t *ret_pid)
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addchdir_np(&files, "/");
-    posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+    /* As the lowest that is free it is opened in its place, and so closed by exec. */
+    snprintf(held, sizeof held, "/proc/self/fd/%d", program);
+    if (!script)
+        posix_spawn_file_actions_addopen(&files, PROGRAM_FD, held, O_PATH | O_CLOEXEC, 0);
+    posix_spawn_file_actions_addclosefrom_np(&files, script ? PROGRAM_FD : PROGRAM_FD + 1);
     posix_spawnattr_init(&how);
     /* A thread of the pool blocks signals, and the gate ignores some. */
     posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
@@ -64,7 +84,7 @@ static int spawn(const struct anchor *anchor, int input, pid_t *ret_pid)
     posix_spawnattr_setsigmask(&how, &none);
     posix_spawnattr_setsigdefault(&how, &all);
     posix_spawnattr_setpgroup(&how, 0);
-    int r = posix_spawn(ret_pid, anchor->argv[0], &files, &how,
+    int r = posix_spawn(ret_pid, script ? anchor->argv[0] : PROGRAM_PATH, &files, &how,
                         (char *const *)(const void *)anchor->argv, environment);
     posix_spawnattr_destroy(&how);
     posix_spawn_file_actions_destroy(&files);
@@ -91,9 +111,19 @@ int anchor_run(const struct anchor *anchor, struct str line, struct err *err)
 {
     pid_t pid = 0;
     int status = 0;
-    char why[80];
+    char why[TRUSTED_WHY_MAX + 32];
+    char distrust[TRUSTED_WHY_MAX];
+    int opened = trusted_open(anchor->argv[0], distrust);
+    FD_AT_END int first = opened < 0 ? -1 : opened;
+    FD_AT_END int program = first < 0 ? -1 : fcntl(first, F_DUPFD_CLOEXEC, PROGRAM_FD + 1);
     FD_AT_END int input = make_input(line);
-    int r = input < 0 ? -errno : spawn(anchor, input, &pid);
+    int r = opened < 0                 ? opened
+            : input < 0 || program < 0 ? -errno
+                                       : spawn(anchor, program, input, &pid);
+    if (r == -EPERM && distrust[0]) {
+        snprintf(why, sizeof why, "is not started: %s", distrust);
+        return failed(err, anchor->argv[0], why);
+    }
     if (r < 0) {
         snprintf(why, sizeof why, "cannot be started (%s)", strerror(-r));
         return failed(err, anchor->argv[0], why);

@@ -34,8 +34,7 @@ int run_prepare(struct call *call, struct str cwd, int64_t max_output, int64_t t
     if (call->decoded.len >= PATH_TEXT_MAX)
         return err_field(err, "cwd", "the working directory's path is too long");
     /* Settings may have changed since it was prepared before. */
-    command_free(call->command);
-    call->command = command_new((size_t)max_output);
+    command_renew(&call->command, (size_t)max_output);
     call->command->cwd = buf_str(&call->decoded);
     call->command->beneath = root->inside;
     call->command->passed_on = call->pass_on;

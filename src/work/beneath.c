@@ -45,70 +45,61 @@ bool beneath_is_gone(int error)
     return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ESTALE;
 }
 
+/* The message is: `before`, the path, `after`. */
+static const struct {
+    int error;
+    enum err_code code;
+    const char *before;
+    const char *after;
+    const char *reason; /* NULL: that of the code */
+} messages[] = {
+    {ENOENT, ERR_NOT_FOUND, "", " does not exist", NULL},
+    {ENOTDIR, ERR_NOT_A_DIRECTORY, "", ": a part of the path is not a folder", NULL},
+    {EISDIR, ERR_NOT_A_FILE, "", " is a folder, not a file", NULL},
+    {ENXIO, ERR_NOT_A_FILE, "", " is a socket or device, not a file", NULL},
+    {ENODEV, ERR_NOT_A_FILE, "", " is a socket or device, not a file", NULL},
+    {EEXIST, ERR_ALREADY_EXISTS, "", " exists already", NULL},
+    {EOVERFLOW, ERR_PERMISSION_DENIED, "no permission for ",
+     ": it belongs to a user or group that the sandbox does not have", NULL},
+    {EACCES, ERR_PERMISSION_DENIED, "no permission for ", "", NULL},
+    {EPERM, ERR_PERMISSION_DENIED, "no permission for ", "", NULL},
+    {EROFS, ERR_READ_ONLY, "", " is in a part that cannot be written", "read_only"},
+    {ENOSPC, ERR_DISK_FULL, "no space left for ", "; nothing was changed", NULL},
+    {EDQUOT, ERR_DISK_FULL, "no space left for ", "; nothing was changed", NULL},
+    {EFBIG, ERR_TOO_LARGE, "", " would be larger than files may be", NULL},
+    {EBUSY, ERR_READ_ONLY, "", " is or holds a folder that is kept in its place", "read_only"},
+    {ENOTEMPTY, ERR_CONFLICT, "the folder ", " is not empty", "not_empty"},
+};
+
+static int shortage_errno(struct err *err, int error, int n, const char *path)
+{
+    err_set(err, ERR_SESSION_BUSY,
+            "the cell is out of resources at `%.*s` (%s); try again when less runs, ask for "
+            "less at once, or raise the limit of open files (ulimit -n)",
+            n, path, strerror(error));
+    return err_reason(err, "no_resources");
+}
+
 int beneath_errno(struct err *err, int error, const char *path)
 {
     int n = (int)utf8_cut(path, strnlen(path, SHOWN));
-    switch (error) {
-    case ENOENT:
-        return err_set(err, ERR_NOT_FOUND, "`%.*s` does not exist", n, path);
-    case ENOTDIR:
-        return err_set(err, ERR_NOT_A_DIRECTORY, "`%.*s`: a part of the path is not a folder", n,
-                       path);
-    case EISDIR:
-        return err_set(err, ERR_NOT_A_FILE, "`%.*s` is a folder, not a file", n, path);
-    case ENXIO:
-    case ENODEV:
-        return err_set(err, ERR_NOT_A_FILE, "`%.*s` is a socket or device, not a file", n, path);
-    case EEXIST:
-        return err_set(err, ERR_ALREADY_EXISTS, "`%.*s` exists already", n, path);
-    case EOVERFLOW:
-        return err_set(err, ERR_PERMISSION_DENIED,
-                       "no permission for `%.*s`: it belongs to a user or group that the sandbox "
-                       "does not have",
-                       n, path);
-    case EACCES:
-    case EPERM:
-        return err_set(err, ERR_PERMISSION_DENIED, "no permission for `%.*s`", n, path);
-    case EROFS:
-        err_set(err, ERR_READ_ONLY, "`%.*s` is in a part that cannot be written", n, path);
-        return err_reason(err, "read_only");
-    case ENOSPC:
-    case EDQUOT:
-        return err_set(err, ERR_DISK_FULL, "no space left for `%.*s`; nothing was changed", n,
-                       path);
-    case EFBIG:
-        return err_set(err, ERR_TOO_LARGE, "`%.*s` would be larger than files may be", n, path);
-    case E2BIG:
+    if (error == ENOLINK || error == ELOOP || error == EMLINK || error == EXDEV)
+        return link_errno(err, error, n, path);
+    if (error == E2BIG)
         return err_field(err, "path", "`%.*s` has more than %d folders in one another", n, path,
                          BENEATH_DEPTH_MAX - 2);
-    case ENAMETOOLONG:
+    if (error == ENAMETOOLONG)
         return err_field(err, "path", "a name in `%.*s` is too long", n, path);
-    case ENOLINK:
-    case ELOOP:
-    case EMLINK:
-    case EXDEV:
-        return link_errno(err, error, n, path);
-    case EBUSY:
-        err_set(err, ERR_READ_ONLY, "`%.*s` is or holds a folder that is kept in its place", n,
-                path);
-        return err_reason(err, "read_only");
-    case ENOTEMPTY:
-        err_set(err, ERR_CONFLICT, "the folder `%.*s` is not empty", n, path);
-        return err_reason(err, "not_empty");
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case ENOBUFS:
-    case EAGAIN:
-    case EINTR:
-        err_set(err, ERR_SESSION_BUSY,
-                "the cell is out of resources at `%.*s` (%s); try again when less runs, ask for "
-                "less at once, or raise the limit of open files (ulimit -n)",
-                n, path, strerror(error));
-        return err_reason(err, "no_resources");
-    default:
-        return err_set(err, ERR_INTERNAL, "`%.*s`: %s", n, path, strerror(error));
+    if (err_is_shortage(error) || error == EINTR)
+        return shortage_errno(err, error, n, path);
+    for (size_t i = 0; i < ARRAY_LEN(messages); i++) {
+        if (messages[i].error != error)
+            continue;
+        err_set(err, messages[i].code, "%s`%.*s`%s", messages[i].before, n, path,
+                messages[i].after);
+        return messages[i].reason ? err_reason(err, messages[i].reason) : -1;
     }
+    return err_set(err, ERR_INTERNAL, "`%.*s`: %s", n, path, strerror(error));
 }
 
 static int open_by_walk(const struct beneath_root *root, const char *path, int flags,

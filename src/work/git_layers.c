@@ -119,7 +119,8 @@ static int make_layers(struct work *w, int layers, const char *tag, struct str p
     if ((r = fd_write_all(list, packed.p, packed.n)) < 0)
         return failed(err, "making layers", -r);
     while ((r = op_layer_next(&packed, &layer)) > 0) {
-        if (make_layer(w, folder, &layer, (int)(*ret_count)++, err) < 0)
+        if (work_check_cancel(w, err) < 0 ||
+            make_layer(w, folder, &layer, (int)(*ret_count)++, err) < 0)
             return -1;
     }
     return r < 0 ? err_set(err, ERR_INTERNAL, "a list of layers that cannot be read") : 0;

@@ -130,9 +130,12 @@ int work_remove_tree(struct work *w, int dir, const char *name, struct subtree *
     return r < 0 ? r : 0;
 }
 
-static int rename_away(const struct op_delete_request *q, const struct beneath_place *place,
-                       struct temp *temp, struct err *err)
+static int rename_away(struct work *w, const struct op_delete_request *q,
+                       const struct beneath_place *place, struct temp *temp, struct err *err)
 {
+    FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
+    if (folder_lock_take(w, place->dir, q->path.p, &lock, err) < 0)
+        return -1;
     for (unsigned i = 0; i < TEMP_TRIES; i++) {
         temp_begin(temp, place->dir, q->tag, TEMP_FOLDER, i);
         if (renameat2(place->dir, place->name, place->dir, temp->name, RENAME_NOREPLACE) == 0)
@@ -142,6 +145,15 @@ static int rename_away(const struct op_delete_request *q, const struct beneath_p
             break;
     }
     return beneath_errno(err, errno, q->path.p);
+}
+
+/* Without the lock too: a cancelled call does not get it, and under its own name the folder is not lost. */
+static bool put_back(struct work *w, const struct beneath_place *place, const char *temp)
+{
+    FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
+    struct err ignored;
+    (void)folder_lock_take(w, place->dir, temp, &lock, &ignored);
+    return renameat2(place->dir, temp, place->dir, place->name, RENAME_NOREPLACE) == 0;
 }
 
 static int cannot_remove(const struct op_delete_request *q, int error, struct err *err)
@@ -162,13 +174,12 @@ static int remove_folder(struct work *w, const struct op_delete_request *q,
     struct temp temp;
     const struct tree_op op = {.root = &w->at, .path = q->path.p, .real = real};
     work_slow(w);
-    if (work_check_tree(w, place, &op, err) < 0 || rename_away(q, place, &temp, err) < 0)
+    if (work_check_tree(w, place, &op, err) < 0 || rename_away(w, q, place, &temp, err) < 0)
         return -1;
     CLEANUP(subtree_done) struct subtree rules;
     subtree_init(&rules, &w->at, real, NULL);
     int r = work_remove_tree(w, place->dir, temp.name, &rules, count);
-    bool back = r < 0 &&
-                renameat2(place->dir, temp.name, place->dir, place->name, RENAME_NOREPLACE) == 0;
+    bool back = r < 0 && put_back(w, place, temp.name);
     temp_end(&temp);
     if (r == 0)
         return 0;

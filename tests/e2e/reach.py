@@ -75,6 +75,24 @@ def commands(at):
         "a script behind an option": ["/usr/bin/env", f"FILE={at.inner}"],
         "in a text": ["/bin/sh", "-c", f"exec {at.inner} --all"],
         "missing yet": ["/bin/sh", ws / "later"],
+        "a folder of modules behind a letter": ["/usr/bin/perl", f"-I{ws}/lib", "-e", "1"],
+        "a folder behind an option": ["/usr/bin/make", f"--directory={ws}"],
+        "a folder behind an option, by a link": ["/usr/bin/make", f"-C{at.link(out / 'to-workspace', ws)}"],
+        "relative to the root": ["/bin/sh", str(at.inner)[1:]],
+        "relative behind a letter": ["/usr/bin/make", f"-f{str(at.inner)[1:]}"],
+        "relative by dots": ["/bin/sh", f"../..{at.inner}"],
+        "a list": ["/usr/bin/env", f"PATH=/usr/bin:{ws}:/bin", "tool"],
+        "a list that ends with a link": ["/usr/bin/env", f"PATH=/usr/bin:{out}/to-workspace", "tool"],
+        "an assignment in a text": ["/bin/sh", "-c", f"PATH={out}/to-workspace tool"],
+        "an assignment before others": ["/bin/bash", "-ec", f"X={out}/to-workspace; exec $X/program"],
+        "cd in a text": ["/bin/sh", "-c", f"cd {out}/to-workspace; ./program"],
+        "cd with &&": ["/bin/sh", "-c", f"cd {ws}&&./program"],
+        "in a substitution": ["/bin/sh", "-c", f"exec $(echo {out}/to-workspace)/program"],
+        "with quotes within": ["/bin/sh", "-c", f"exec {str(ws)[:-2]}'{str(ws)[-2:]}'/program"],
+        "a text in a text": ["/bin/sh", "-c", f"sh -c 'cd {out}/to-workspace && ./program'"],
+        "a pattern": ["/bin/sh", "-c", f"exec {ws.parent}/*/program"],
+        "a brace": ["/bin/bash", "-c", f"exec {ws.parent}/{{{ws.name},x}}/program"],
+        "python's path": [ran.PYTHON, "-c", f"import sys; sys.path.insert(0, '{out}/to-workspace'); import tool"],
         "an interpreter": [at.program(out / "script", f"#!{at.inner}\n")],
         "an interpreter's script": [at.program(out / "script-2", f"#!/bin/sh {at.inner}\n")],
         "an interpreter of an interpreter": [at.program(out / "script-3", f"#!{out}/script\n")],
@@ -87,8 +105,72 @@ def anchors(form):
     for name, words in commands(at).items():
         check(words, name)
         at.refused("audit.anchor", {"audit": {"anchor": list(map(str, words))}})
-    at.accepted({"audit": {"anchor": [str(at.outer)]}})
-    at.accepted({"audit": {"anchor": ["/bin/sh", "-c", "exec cat > /dev/null"]}})
+    for words in (
+        [str(at.outer)],
+        ["/bin/sh", "-c", "exec cat > /dev/null"],
+        ["/bin/sh", "-c", f"cd {at.outside} && exec ./program"],
+        ["/bin/sh", "-c", "cat >/dev/null; echo ssh host 'cd logs && cat >> *'"],
+        [str(at.outer), "host", "cd logs && cat >> anchors", "print('/*', ~x) if a else b"],
+        ["/bin/sh", "-c", f"set -e; test -d {at.outside}/; exec {at.outside}/program --name='a b' --to=https://host/x:80"],
+        [str(at.outer), f"-I{at.outside}/lib", f"--opt={at.outside}", "s/a/b/", "it's", "lib/x:lib/y"],
+    ):
+        at.accepted({"audit": {"anchor": words}})
+
+
+def not_understood(form):
+    """audit.anchor: a text of a shell that cannot be followed is refused, and says why"""
+    at = Setting(form, "unclear")
+    for text in ("cd sub; ./x", 'cd "$DIR" && ./x', "exec ~root/x", "env sh -ec 'cd sub; ./x'", "exec cat >/dev/null 'open"):
+        worked, said = at.start({"audit": {"anchor": ["/bin/sh", "-c", text]}})
+        check(not worked and "audit.anchor" in said and "cannot be told" in said, f"{text}: {said}")
+
+
+def homes(form):
+    """audit.anchor: the home is a path like any other"""
+    at = Setting(form, "homes")
+    name = at.workspace.name
+    for text in (f"exec $HOME/{name}/program", f"exec ${{HOME}}/{name}/program", f"~/{name}/program", f"cd ~/{name}; ./x"):
+        at.refused("audit.anchor", {"audit": {"anchor": ["/bin/sh", "-c", text]}}, env={"HOME": str(at.workspace.parent)})
+    at.refused("audit.anchor", {"audit": {"anchor": ["/bin/sh", "-c", "cd; ./x"]}}, env={"HOME": str(at.workspace)})
+
+
+def owners(form):
+    """programs that others could change are refused, at the start and when they are run"""
+    at = Setting(form, "owners")
+    folder = form.folder("owners-open")
+    program = at.program(folder / "program")
+    link = at.link(at.outside / "to-open", program)
+    script = at.program(at.outside / "by-open", f"#!{program}\n")
+    cases = {"the file": (program, 0o775), "its folder": (folder, 0o777), "a group": (folder, 0o775), "sticky": (folder, 0o1777)}
+    for name, (path, mode) in cases.items():
+        path.chmod(mode)
+        for word in (program, link, script):
+            for config in ({"audit": {"anchor": [str(word)]}}, {"hooks": [{"event": "tool:before", "command": [str(word)]}]}):
+                worked, said = at.start(config)
+                check(not worked and "could change it" in said and "chmod go-w" in said, f"{name}, {word}: {said}")
+        path.chmod(0o755)
+    at.accepted({"audit": {"anchor": [str(link)]}})
+    if form.is_root:
+        os.chown(program, 61234, 61234)
+        worked, said = at.start({"audit": {"anchor": [str(program)]}})
+        check(not worked and "belongs to another user" in said, said)
+        os.chown(program, 0, 0)
+    place = Place(form, "owners-later", {"audit": {"anchor": [str(program)], "anchorMs": 100}}, workspace=at.workspace)
+    with place.gate() as gate:
+        gate.ok("stat", path=".")
+        program.chmod(0o777)
+        lib.wait_until(lambda: gate.call("stat", path=".") and "is not started" in gate.said(), "the anchor is refused")
+
+
+def run_as_named(form):
+    """audit.anchor: a program and a script know their names, and inherit nothing"""
+    at = Setting(form, "named")
+    seen = at.outside / "seen"
+    script = at.program(at.outside / "named", f"#!/bin/sh\necho \"$0\" > {seen}\nls /proc/self/fd | wc -l >> {seen}\ncat >/dev/null\n")
+    at.accepted({"audit": {"anchor": [str(script)]}})
+    check(seen.read_text().split() == [str(script), "4"], seen.read_text())
+    at.accepted({"audit": {"anchor": ["/bin/sh", "-c", f"echo \"$0\" > {seen}; ls /proc/self/fd | wc -l >> {seen}; cat >/dev/null"]}})
+    check(seen.read_text().split() == ["/bin/sh", "4"], seen.read_text())
 
 
 def hooks(form):
@@ -179,4 +261,4 @@ def hooks_in_shown(form):
 
 if __name__ == "__main__":
     lib.own_mounts()
-    ran.main(anchors, hooks, files, mounted, looked_up, hooks_in_shown)
+    ran.main(anchors, not_understood, homes, owners, run_as_named, hooks, files, mounted, looked_up, hooks_in_shown)

@@ -13,6 +13,7 @@ import lib
 import ran
 from lib import Gate, check, expect_error, wait_until
 from ran import Place
+from repository import Repository
 
 BUSY = "SESSION_BUSY"
 
@@ -141,13 +142,34 @@ def waiting_commands(form):
         check(ran.output(gate, "echo next") == "next\n", "the next command runs")
 
 
+def waiting_for_git(form):
+    """a command that may write to git directories has its layers when there is room at last"""
+    rule = {"toolName": "run_command", "action": "approve"}
+    granting = {**rule, "grants": ["git"], "condition": {"command": {"program": "git commit"}}}
+    place = Repository(form, "git", {"approval": {"rules": [granting, rule]}})
+    with form.acting():
+        os.mkfifo(place.workspace / "go")
+    with Limited(place, {"n": 96}) as gate:
+        calls = [gate.line("run_command", {"command": "read x <go"}, f"c{i}") for i in range(60)]
+        gate.send_raw(b"".join(line for _, line in calls))
+        commit = gate.send("run_command", command="git commit -q --allow-empty -m late")
+        # Tried again several times by then, and each time after a scan.
+        late = gate.send("run_command", command="echo never", timeout_ms=1000)
+        expect_error(gate.wait(late), "TIMEOUT")
+        gate.send_raw(b"".join(b'{"cancel":"%s"}\n' % call.encode() for call, _ in calls))
+        ran.ended(gate.wait(commit))
+    check(place.git("log", "-1", "--format=%s") == "late\n", place.git("log", "--oneline"))
+    place.check_sound()
+
+
 def no_room_at_all(form):
-    """where no command can ever start, it is told so, with what to do"""
+    """where no command can ever start, each is told so, with what to do, before its time is over"""
     place = Place(form, "none")
-    with Limited(place, {"n": 44}) as gate:
-        result = gate.call("run_command", command="echo x", seconds=30)
-        if not result["ok"] and "error" in result:
-            check(result["error"]["retryable"] is True, result)
+    with Limited(place, {"n": 42 if form.is_root else 30}) as gate:
+        calls = [gate.send("run_command", command="echo x", timeout_ms=600000) for _ in range(8)]
+        for call in calls:
+            error = expect_error(gate.wait(call, seconds=60), BUSY)
+            check(error["retryable"] is True and error["details"]["reason"] == "no_resources", error)
         check(gate.call("list_files", path=".")["ok"], "files still work")
 
 
@@ -255,6 +277,7 @@ CASES = [
         large_content,
         many_commands,
         waiting_commands,
+        waiting_for_git,
         no_room_at_all,
         memory,
         long_account,

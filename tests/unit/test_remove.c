@@ -2,6 +2,7 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
+#include <sys/file.h>
 
 #include "work_parts.h"
 
@@ -150,6 +151,20 @@ static void what_may_not_be_written_stays(void **state)
     assert_true(is_there("w/a"));
 }
 
+/* Another gate is at work in the folder. */
+static void a_lock_on_the_folder_holds(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir("w/d", 0755), 0);
+    put("w/d/a", "A");
+    int other = open("w", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(flock(other, LOCK_EX), 0);
+    assert_int_equal(refusal("d", true), ERR_CONFLICT);
+    assert_true(is_there("w/d/a"));
+    close(other);
+    must_delete("d", true, TYPE_DIRECTORY, 2);
+}
+
 static void a_tree_is_counted(void **state)
 {
     (void)state;
@@ -175,6 +190,7 @@ int main(void)
         WORK_TEST(deep_folders),
         WORK_TEST(folders_that_are_too_deep),
         WORK_TEST(a_cancel_is_heard),
+        WORK_TEST(a_lock_on_the_folder_holds),
         WORK_TEST(what_may_not_be_written_stays),
         WORK_TEST(a_tree_is_counted),
     };
