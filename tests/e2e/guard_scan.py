@@ -182,7 +182,7 @@ def created(form):
             ("mkdir d; echo x > d/.envrc", ["created:d/.envrc"]),
             ("mkdir e; echo x > e/.envrc; git init -q e", ["created:e/.git", "quarantined:e/.envrc"]),
             ("mkdir -p f/.git/hooks; echo x > f/.git/hooks/post-commit", ["quarantined:f/.git"]),
-            ("mkdir w; echo 'gitdir: ../m' > w/.git; mkdir m", ["created:m", "quarantined:w/.git"]),
+            ("mkdir w; echo 'gitdir: ../m' > w/.git; mkdir m", ["quarantined:w/.git"]),
             ("mv new newer; mkdir y; touch y/z", []),
             ("echo x > y/.env", []),
             ("exit 1", []),
