@@ -86,14 +86,18 @@ void cut_off_look(struct session *s)
 {
     struct cut_off *c = &s->cut_off;
     /* While its own commands run, the marker stands for them. */
-    if ((!c->marked || c->pending) && marker_take_over(&c->marker, c->pending))
+    if ((!c->marked || c->pending) && marker_take_over(&c->marker, c->pending)) {
         c->pending = c->marked = true;
+        /* Scans on their way know nothing of it. */
+        c->comparing = false;
+    }
     if (c->pending)
         c->group_of = 0;
 }
 
 void cut_off_begin(struct session *s)
 {
+    s->cut_off.comparing = s->cut_off.pending;
     if (!s->cut_off.pending)
         return;
     s->cut_off.made = 0;
@@ -104,7 +108,7 @@ void cut_off_compare(struct session *s, struct call *scan)
 {
     struct cut_off *c = &s->cut_off;
     struct buf *index = &c->indexes[scan->path.root];
-    if (!c->pending)
+    if (!c->comparing)
         return;
     buf_reset(index, 0);
     if (marker_read_index(&c->marker, scan->path.root, index) == 0)
@@ -115,24 +119,17 @@ void cut_off_compare(struct session *s, struct call *scan)
     scan->request.scan.index_ns = marker_time_ns(&c->marker);
 }
 
-static bool is_of_interest(const struct op_guarded *entry)
-{
-    bool closed = entry->kind == GUARDED_SECRET && entry->type == TYPE_DIRECTORY;
-    return entry->kind == GUARDED_GIT || entry->kind == GUARDED_PROTECTED || closed;
-}
-
 void cut_off_take(struct session *s, const struct call *scan)
 {
     struct cut_off *c = &s->cut_off;
     struct op_guarded entry;
     bool compared = scan->reply.scan.compared;
-    if (!c->pending)
+    if (!c->comparing)
         return;
     for (struct str rest = buf_str(&scan->reply_body); op_guarded_next(&rest, &entry) > 0;) {
-        if (!is_of_interest(&entry))
-            continue;
-        c->made += entry.fresh;
-        if (!compared && !entry.fresh)
+        if (scan_is_of_interest(&entry))
+            c->made += entry.fresh;
+        if (scan_is_protected(&entry) && !compared && !entry.fresh)
             op_layer_add(&c->unsure, &(struct op_layer){(int64_t)scan->path.root, entry.path});
     }
 }
@@ -140,9 +137,9 @@ void cut_off_take(struct session *s, const struct call *scan)
 void cut_off_compared(struct session *s)
 {
     struct cut_off *c = &s->cut_off;
-    if (!c->pending)
+    if (!c->comparing)
         return;
-    c->pending = false;
+    c->pending = c->comparing = false;
     c->marked_in = 0;
     for (size_t i = 0; i < ROOTS_MAX; i++)
         buf_reset(&c->indexes[i], 0);

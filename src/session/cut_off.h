@@ -16,6 +16,7 @@ struct cut_off {
     unsigned group_of;              /* and of the cell whose processes the marker names */
     int64_t generations[ROOTS_MAX]; /* of the lists that the marker's indexes stand for */
     bool pending;                   /* the next scans compare with the marker's indexes */
+    bool comparing;                 /* those on their way do */
     uint64_t made;                  /* since these: to be told with the next command */
     struct buf unsure; /* packed layers: protected, and whether they are new cannot be told */
     struct buf indexes[ROOTS_MAX]; /* while a scan compares with them */

@@ -22,6 +22,11 @@ struct call *scan_call(struct session *session, size_t root, int64_t since,
 /* Tells the launcher where something has changed. */
 int scan_take(struct session *session, struct call *call, struct err *err);
 
+/* Programs of the user obey it, or it cannot be looked into. */
+bool scan_is_protected(const struct op_guarded *entry);
+/* Where a command has made it, that is told. */
+bool scan_is_of_interest(const struct op_guarded *entry);
+
 /* A step behind a command's end (command_after.h): looks for what it made. */
 bool scan_after_command(struct call *call);
 

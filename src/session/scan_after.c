@@ -11,6 +11,19 @@
 #define FOUND_MAX 1000000
 #define FOUND_BYTES_MAX ((size_t)128 << 20)
 
+bool scan_is_protected(const struct op_guarded *entry)
+{
+    bool closed = entry->kind == GUARDED_SECRET && entry->type == TYPE_DIRECTORY;
+    return entry->kind == GUARDED_GIT || entry->kind == GUARDED_PROTECTED || closed;
+}
+
+bool scan_is_of_interest(const struct op_guarded *entry)
+{
+    return scan_is_protected(entry) ||
+           (entry->type == TYPE_SYMLINK &&
+            (entry->kind == GUARDED_WAY || entry->kind == GUARDED_SECRET));
+}
+
 /* What a command made that would be protected is seen to by the next step (quarantine.c). A secret of its own making is
  * its own, but a link with a secret name is told: what somebody writes to it goes elsewhere. */
 static void take_fresh(struct call *call, size_t root, const struct op_guarded *entry)
@@ -21,9 +34,11 @@ static void take_fresh(struct call *call, size_t root, const struct op_guarded *
     /* Either it is called so, or it cannot be looked into. */
     bool closed = entry->kind == GUARDED_SECRET && entry->type == TYPE_DIRECTORY;
     struct buf *list = git ? &after->fresh_git : closed ? &after->closed : &after->fresh;
-    if (git || closed || entry->kind == GUARDED_PROTECTED || (link && entry->kind == GUARDED_WAY))
+    if (!scan_is_of_interest(entry))
+        return;
+    if (!link || entry->kind != GUARDED_SECRET)
         quarantine_add(list, root, entry);
-    else if (link && entry->kind == GUARDED_SECRET && after->rounds == 0)
+    else if (after->rounds == 0)
         command_add_violation(call->command, "created:", entry->path, 1);
 }
 

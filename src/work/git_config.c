@@ -30,6 +30,16 @@ static const struct {
     {"user", NULL, "name"},
     {"user", NULL, "email"},
     {"init", NULL, "defaultbranch"},
+    {"core", NULL, "autocrlf"},
+    {"core", NULL, "eol"},
+    {"core", NULL, "safecrlf"},
+    {"pull", NULL, "rebase"},
+    {"pull", NULL, "ff"},
+    {"push", NULL, "default"},
+    {"push", NULL, "autosetupremote"},
+    {"fetch", NULL, "prune"},
+    {"merge", NULL, "conflictstyle"},
+    {"rebase", NULL, "autostash"},
 };
 
 struct heading {

@@ -128,7 +128,8 @@ static bool is_plain_config(int dir)
     return read_whole(dir, "config", &text) && git_config_is_plain(buf_str(&text));
 }
 
-/* Git writes the files that an index lists without a look at their names. */
+/* Git writes the files that an index lists without a look at their names. It may have submodules: their git directories
+ * are looked at by themselves. */
 static bool is_plain_index(int dir, unsigned hex)
 {
     BUF_AT_END struct buf bytes = BUF_INIT(INDEX_BYTES_MAX);
@@ -136,7 +137,7 @@ static bool is_plain_index(int dir, unsigned hex)
     if (faccessat(dir, "index", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT;
     return read_whole(dir, "index", &bytes) &&
-           !git_index_take(buf_str(&bytes), (struct str){0}, hex, &out);
+           !git_index_take(buf_str(&bytes), buf_str(&bytes), hex, &out);
 }
 
 static bool is_plain_head(int dir, unsigned *ret_hex)

@@ -259,14 +259,22 @@ void guarded_mark_made(const struct tree *t, int root, int64_t ran_ns, struct gu
     }
 }
 
-/* Those that may be in folders that cannot be read. */
+/* What was not found may be in a folder that is not looked into, and come out of it again. It counts as known, but
+ * nothing is its successor. */
+static struct tree_known without_path(const struct tree_known *known)
+{
+    struct tree_known lost = *known;
+    lost.path = 0;
+    return lost;
+}
+
 static uint32_t keep_lost(const struct tree *t, const struct tree *now, struct tree_known *to,
                           uint32_t count)
 {
     uint32_t lost = 0;
-    for (uint32_t i = 0; t->closed && i < t->n_known && lost < LOST_MAX; i++) {
+    for (uint32_t i = 0; i < t->n_known && lost < LOST_MAX; i++) {
         if (tree_find_id(now, t->known[i].name, &t->known[i].id) == TREE_NONE)
-            to[count + lost++] = t->known[i];
+            to[count + lost++] = without_path(&t->known[i]);
     }
     return count + lost;
 }

@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -103,13 +105,6 @@ static int copy_folder(struct copying *c, int from, const char *name, int to, co
     return r;
 }
 
-/* A command can move what is the user's into a folder of its making. A time of birth cannot be set. */
-static bool is_older(const struct statx *st, int64_t since_ns)
-{
-    return st->stx_mask & STATX_BTIME && st->stx_btime.tv_sec != 0 &&
-           st->stx_btime.tv_sec * 1000000000 + st->stx_btime.tv_nsec < since_ns;
-}
-
 /* Sockets, FIFOs and devices hold nothing. */
 static int copy_entry(struct copying *c, int from, const char *name, int to, const char *as,
                       int depth)
@@ -122,7 +117,7 @@ static int copy_entry(struct copying *c, int from, const char *name, int to, con
         return -ECANCELED;
     if (statx(from, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE | STATX_BTIME, &st) < 0)
         return -errno;
-    if (is_older(&st, c->since_ns))
+    if (work_is_older(&st, c->since_ns))
         return -ESTALE;
     if (S_ISDIR(st.stx_mode))
         return copy_folder(c, from, name, to, as, depth);
@@ -176,12 +171,15 @@ static bool is_same(int dir, const char *name, const struct op_identity *was, en
            work_file_type(st.stx_mode) == type;
 }
 
-/* A name that nobody obeys; `name` has PATH_NAME_MAX + 1 bytes. */
+/* A name that nobody obeys, and that a command cannot have taken before; `name` has PATH_NAME_MAX + 1 bytes. */
 static int rename_to_free_name(const struct beneath_place *place, char *name)
 {
     bool forced = false;
     for (int i = 0; i < NAMES_TRIED; i++) {
-        snprintf(name, PATH_NAME_MAX + 1, "sandgate-quarantine-%d", i);
+        uint64_t number = 0;
+        if (getrandom(&number, sizeof number, 0) < 0)
+            return -errno;
+        snprintf(name, PATH_NAME_MAX + 1, "sandgate-quarantine-%016" PRIx64, number);
         if (renameat2(place->dir, place->name, place->dir, name, RENAME_NOREPLACE) == 0)
             return 0;
         if ((errno == EACCES || errno == EPERM) && !forced && make_writable(place->dir) == 0)
@@ -189,7 +187,7 @@ static int rename_to_free_name(const struct beneath_place *place, char *name)
         else if (errno != EEXIST)
             return -errno;
     }
-    return -EEXIST;
+    return -EBUSY;
 }
 
 /* A rename goes by the name, under which something else may be by now: that is seen afterwards, and put back.
@@ -221,7 +219,7 @@ static enum quarantine_outcome move_out(struct work *w, const struct beneath_roo
     if (r < 0 && shelter >= 0)
         work_remove_tree(w, shelter, place->name, NULL, &removed);
     if (r == 0)
-        r = work_remove_tree(w, place->dir, aside, NULL, &removed);
+        r = work_remove_tree_since(w, place->dir, aside, q->since_ns, &removed);
     return r < 0 ? QUARANTINE_RENAMED : QUARANTINE_MOVED;
 }
 

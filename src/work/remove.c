@@ -27,6 +27,7 @@ struct descent {
     int depth;
     char *listing;
     struct subtree *rules; /* NULL: nothing is kept */
+    int64_t since_ns;      /* nor anything that is older; 0: of any age */
 };
 
 static void descent_done(struct descent *d)
@@ -34,6 +35,20 @@ static void descent_done(struct descent *d)
     while (d->depth > 0)
         close(d->folders[--d->depth].fd);
     free(d->listing);
+}
+
+bool work_is_older(const struct statx *st, int64_t since_ns)
+{
+    return !(st->stx_mask & STATX_BTIME) || st->stx_btime.tv_sec == 0 ||
+           st->stx_btime.tv_sec * 1000000000 + st->stx_btime.tv_nsec < since_ns;
+}
+
+static bool is_too_old(const struct descent *d, int at, const char *name)
+{
+    struct statx st;
+    return d->since_ns &&
+           (statx(at, name, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, STATX_BTIME, &st) < 0 ||
+            work_is_older(&st, d->since_ns));
 }
 
 static int enter(struct descent *d, int parent, const char *name)
@@ -45,6 +60,8 @@ static int enter(struct descent *d, int parent, const char *name)
         return -errno;
     d->folders[d->depth].fd = fd;
     snprintf(d->folders[d->depth++].name, PATH_NAME_MAX + 1, "%s", name);
+    if (is_too_old(d, fd, ""))
+        return -ESTALE;
     return d->rules && subtree_keeps_git(d->rules, fd) ? -EBUSY : 0;
 }
 
@@ -88,6 +105,8 @@ static int empty_folder(struct work *w, struct descent *d, int64_t *count)
             bool folder = entry->d_type == DT_DIR;
             if (!folder && is_kept(d, entry->d_name, false))
                 return -EBUSY;
+            if (!folder && is_too_old(d, fd, entry->d_name))
+                return -ESTALE;
             if (!folder && (unlinkat(fd, entry->d_name, 0) == 0 || errno == ENOENT)) {
                 ++*count;
                 continue;
@@ -102,8 +121,8 @@ static int empty_folder(struct work *w, struct descent *d, int64_t *count)
     }
 }
 
-int work_remove_tree(struct work *w, int dir, const char *name, struct subtree *rules,
-                     int64_t *count)
+static int remove_tree(struct work *w, int dir, const char *name, struct subtree *rules,
+                       int64_t since_ns, int64_t *count)
 {
     if (unlinkat(dir, name, 0) == 0) {
         ++*count;
@@ -111,7 +130,8 @@ int work_remove_tree(struct work *w, int dir, const char *name, struct subtree *
     }
     if (errno != EISDIR)
         return -errno;
-    CLEANUP(descent_done) struct descent d = {.listing = mem_zero(LISTING_BYTES), .rules = rules};
+    CLEANUP(descent_done)
+    struct descent d = {.listing = mem_zero(LISTING_BYTES), .rules = rules, .since_ns = since_ns};
     int r = enter(&d, dir, name);
     while (r >= 0 && d.depth > 0) {
         r = empty_folder(w, &d, count);
@@ -128,6 +148,18 @@ int work_remove_tree(struct work *w, int dir, const char *name, struct subtree *
             ++*count;
     }
     return r < 0 ? r : 0;
+}
+
+int work_remove_tree(struct work *w, int dir, const char *name, struct subtree *rules,
+                     int64_t *count)
+{
+    return remove_tree(w, dir, name, rules, 0, count);
+}
+
+int work_remove_tree_since(struct work *w, int dir, const char *name, int64_t since_ns,
+                           int64_t *count)
+{
+    return remove_tree(w, dir, name, NULL, since_ns, count);
 }
 
 static int rename_away(struct work *w, const struct op_delete_request *q,

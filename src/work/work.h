@@ -127,6 +127,12 @@ int work_entry_to_delete(struct work *w, const struct op_delete_request *q,
  * removed. 0 or -errno; -EBUSY: `rules` keep an entry. They may be NULL, else their path is that of the entry. */
 int work_remove_tree(struct work *w, int dir, const char *name, struct subtree *rules,
                      int64_t *count);
+/* A command can move what is the user's into a folder of its making. A time of birth cannot be set; where there is none,
+ * anything may be older. */
+bool work_is_older(const struct statx *st, int64_t since_ns);
+/* The same of what was born since then; -ESTALE at the first that is older, which stays with all that is around it. */
+int work_remove_tree_since(struct work *w, int dir, const char *name, int64_t since_ns,
+                           int64_t *count);
 /* A folder that is removed, or moved, with all that is in it. */
 struct tree_op {
     const struct beneath_root *root;
