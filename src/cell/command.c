@@ -265,6 +265,11 @@ static bool allows(void *self, const char *call, const struct seccomp_data *data
         return may_allocate(init, data->args[1], data->args[3]);
     if (strcmp(call, "memfd_create") == 0 || strcmp(call, "vmsplice") == 0)
         return !init->order.watch_memory;
+    if (strncmp(call, "epoll_create", strlen("epoll_create")) == 0) {
+        if (init->order.watch_memory)
+            watch_add_epolls(&init->watch);
+        return true;
+    }
     return false;
 }
 

@@ -5,6 +5,7 @@ without (a plain user).
 """
 
 import contextlib
+import os
 
 import lib
 import ran
@@ -75,6 +76,47 @@ for i in range(1500):
     kept += holder
     [s.close() for s in pair]
 """,
+    "unix streams whose sender is closed": FILL
+    + """
+import socket
+kept = []
+for i in range(3000):
+    sender, receiver = socket.socketpair()
+    fill(sender)
+    kept.append(receiver)
+""",
+    "unix datagrams whose senders are closed": """
+import contextlib, socket
+kept = []
+for i in range(300):
+    receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    receiver.bind(f"/tmp/{i}")
+    kept.append(receiver)
+    for k in range(10):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender, contextlib.suppress(OSError):
+            sender.sendto(bytes(150000), f"/tmp/{i}")
+""",
+    "answers in netlink sockets": """
+import socket, struct
+kept = []
+ask = struct.pack("=IHHIIBBHiII", 32, 18, 1, 1, 0, 0, 0, 0, 1, 0, 0)  # RTM_GETLINK of interface 1
+for i in range(3000):
+    kept.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
+    kept[-1].setblocking(False)
+    try:
+        for k in range(400):
+            kept[-1].send(ask)
+    except OSError:
+        pass
+""",
+    "files in epoll sets": """
+import os, select
+files, sets = [os.eventfd(0) for i in range(2000)], []
+for i in range(2000):
+    sets.append(select.epoll())
+    for f in files:
+        sets[-1].register(f, 1)
+""",
     "TCP": FILL
     + """
 import socket
@@ -111,6 +153,19 @@ for process in range(20):
 import mmap
 m = mmap.mmap(-1, 1 << 40, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=mmap.PROT_READ)
 for i in range(0, 1 << 40, 1 << 21): m[i]
+""",
+}
+# With control groups the kernel ends one process after the other.
+WATCHED = {
+    "processes whose first thread has ended": """
+import ctypes, os, threading, time
+def hold():
+    kept = bytes(1) * (48 << 20)
+    time.sleep(30)
+for i in range(8):
+    if os.fork() == 0:
+        threading.Thread(target=hold).start()
+        ctypes.CDLL(None).syscall({"x86_64": 60}.get(os.uname().machine, 93), 0)  # exit, of this thread
 """,
 }
 MEMFD = """
@@ -153,6 +208,22 @@ def memfd(form):
             check(value["violations"] == [{"call": "memfd_create", "count": 1}], short(value))
 
 
+def refused(form):
+    """memory: what nothing counts anywhere cannot be had"""
+    calls = {
+        # memfd_secret
+        447: ("0", "Function not implemented", []),
+        # clone of a thread with descriptors of its own: CLONE_VM, CLONE_SIGHAND, CLONE_THREAD
+        56 if os.uname().machine == "x86_64" else 220: ("0x10900, 0, 0, 0, 0", "Operation not permitted", [{"call": "clone:files", "count": 1}]),
+    }
+    with Place(form, "refused").gate() as gate:
+        for number, (arguments, error, violations) in calls.items():
+            code = f"import ctypes, os\nc = ctypes.CDLL(None, use_errno=True)\nr = c.syscall({number}, {arguments})\n"
+            value = gate.call("run_command", argv=[PYTHON, "-c", code + "print(r, os.strerror(ctypes.get_errno()))"])["result"]
+            check(value["stdout"] == f"-1 {error}\n", f"{number}: {short(value)}")
+            check(value["violations"] == violations, f"{number}: {short(value)}")
+
+
 @contextlib.contextmanager
 def no_groups():
     """Control groups are out of sight, as in most containers."""
@@ -168,8 +239,9 @@ def ungrouped(form):
     config = {"commands": {"memory": f"{LIMIT}m", "openFiles": 10000}}
     with no_groups(), Place(form, "ungrouped", config).gate() as gate:
         check(bash(gate, "true")["limits"] == "watched", "the answer")
-        for name in ("System V segments, not attached", "unix streams", "pipes"):
-            value = python(gate, HOGS[name])
+        names = ("System V segments, not attached", "unix streams", "pipes", "files in epoll sets")
+        for name, code in {**{name: HOGS[name] for name in names}, **WATCHED}.items():
+            value = python(gate, code)
             check(value["ended_by"] == "memory_limit", f"{name}: {short(value)}")
         value = python(gate, MEMFD)
         check(value["violations"] == [{"call": "memfd_create", "count": 1}], short(value))
@@ -256,4 +328,4 @@ def hidden(form):
 
 if __name__ == "__main__":
     lib.own_mounts()
-    ran.main(memory, memfd, ungrouped, told, allocated, allocated_otherwise, hidden)
+    ran.main(memory, memfd, refused, ungrouped, told, allocated, allocated_otherwise, hidden)
