@@ -6,6 +6,7 @@ without (a plain user).
 
 import contextlib
 import os
+import pathlib
 
 import lib
 import ran
@@ -289,6 +290,32 @@ def allocated(form):
         bash(gate, "fallocate -l 10m f && head -c 5m /dev/zero > g")
 
 
+TAKE_ALL = """
+import ctypes, os
+c, kept = ctypes.CDLL(None), []
+while c.inotify_init1(0) >= 0:
+    kept.append(1)
+print(len(kept))
+try:
+    while len(kept) < 2000:
+        kept += os.openpty()
+except OSError:
+    pass
+print(sum(name.isdigit() for name in os.listdir("/dev/pts")))
+"""
+
+
+def shared(form):
+    """what all processes of a user or the machine share: a command gets a part, and the others go on"""
+    limit = int(pathlib.Path("/proc/sys/fs/inotify/max_user_instances").read_text())
+    with Place(form, "shared", {"commands": {"openFiles": 10000}}).gate() as gate:
+        value = gate.call("run_command", argv=[PYTHON, "-c", TAKE_ALL])["result"]
+        instances, terminals = map(int, value["stdout"].split())
+        check(terminals == 256, short(value))
+        read_only = os.statvfs("/proc/sys").f_flag & os.ST_RDONLY
+        check(0 < instances <= (limit if read_only else limit // 4 * 3), short(value))
+
+
 REQUESTS = {"FS_IOC_RESVSP": 0x40305828, "FS_IOC_RESVSP64": 0x4030582A, "FS_IOC_ZERO_RANGE": 0x40305839}
 
 
@@ -328,4 +355,4 @@ def hidden(form):
 
 if __name__ == "__main__":
     lib.own_mounts()
-    ran.main(memory, memfd, refused, ungrouped, told, allocated, allocated_otherwise, hidden)
+    ran.main(memory, memfd, refused, ungrouped, told, allocated, allocated_otherwise, shared, hidden)
