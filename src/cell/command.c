@@ -35,6 +35,7 @@
 #define SOCKET_FD 3
 #define WATCH_NS 100000000u
 #define MESSAGE_QUEUES_MAX 819200
+#define PENDING_SIGNALS_MAX 8192
 
 struct init {
     const struct cell_spec *spec;
@@ -132,8 +133,10 @@ static int set_limits(const struct order *o, struct err *err)
         set_limit(RLIMIT_FSIZE, o->file_size, err) < 0 ||
         set_limit(RLIMIT_CPU, o->cpu_seconds, err) < 0)
         return -1;
-    /* Not looked at, and the usual limit. */
-    return set_limit(RLIMIT_MSGQUEUE, o->watch_memory ? MESSAGE_QUEUES_MAX : 0, err);
+    /* Not looked at. The first is the usual limit; the second is of timers, too. */
+    if (set_limit(RLIMIT_MSGQUEUE, o->watch_memory ? MESSAGE_QUEUES_MAX : 0, err) < 0)
+        return -1;
+    return set_limit(RLIMIT_SIGPENDING, o->watch_memory ? PENDING_SIGNALS_MAX : 0, err);
 }
 
 static int place_descriptors(struct init *init, struct err *err)
@@ -258,6 +261,12 @@ static bool may_allocate(struct init *init, uint64_t mode, uint64_t length)
     return !end_if_exceeded(init);
 }
 
+static bool makes_descriptor(const char *call)
+{
+    return strncmp(call, "epoll_create", strlen("epoll_create")) == 0 ||
+           strncmp(call, "inotify_init", strlen("inotify_init")) == 0;
+}
+
 static bool allows(void *self, const char *call, const struct seccomp_data *data)
 {
     struct init *init = self;
@@ -265,9 +274,9 @@ static bool allows(void *self, const char *call, const struct seccomp_data *data
         return may_allocate(init, data->args[1], data->args[3]);
     if (strcmp(call, "memfd_create") == 0 || strcmp(call, "vmsplice") == 0)
         return !init->order.watch_memory;
-    if (strncmp(call, "epoll_create", strlen("epoll_create")) == 0) {
+    if (makes_descriptor(call)) {
         if (init->order.watch_memory)
-            watch_add_epolls(&init->watch);
+            watch_add_descriptors(&init->watch);
         return true;
     }
     return false;

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -12,15 +11,9 @@
 #include "base/fd.h"
 
 #define EPOLL_NAME "anon_inode:[eventpoll]"
+#define INOTIFY_NAME "anon_inode:inotify"
 /* pos, flags, mnt_id and ino stand before the lines of watches. */
 #define HEAD_LINES 4
-
-static bool is_epoll(int links, const char *fd)
-{
-    char target[sizeof EPOLL_NAME];
-    ssize_t n = readlinkat(links, fd, target, sizeof target);
-    return n == sizeof EPOLL_NAME - 1 && memcmp(target, EPOLL_NAME, (size_t)n) == 0;
-}
 
 static uint64_t lines_in(const char *text, size_t n)
 {
@@ -46,22 +39,30 @@ static uint64_t watches_of(int proc_fd, const char *pid, const char *number, uin
     return lines > HEAD_LINES ? lines - HEAD_LINES : 0;
 }
 
-uint64_t descriptors_watches(int proc_fd, const char *pid, uint64_t enough)
+static void add_one(int proc_fd, const char *pid, const char *fd, const char *target,
+                    uint64_t enough, struct descriptors *sum)
+{
+    if (strcmp(target, INOTIFY_NAME) == 0)
+        sum->inotify++;
+    else if (strcmp(target, EPOLL_NAME) == 0)
+        sum->epoll_watches += watches_of(proc_fd, pid, fd, enough);
+}
+
+void descriptors_add(int proc_fd, const char *pid, uint64_t enough, struct descriptors *sum)
 {
     _Alignas(struct dirent64) char entries[4096];
     char path[64];
-    uint64_t sum = 0;
+    char target[sizeof EPOLL_NAME + 1];
     long n;
     snprintf(path, sizeof path, "%.20s/fd", pid);
     FD_AT_END int links = openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    while (links >= 0 && sum <= enough &&
-           (n = syscall(SYS_getdents64, links, entries, sizeof entries)) > 0) {
+    while (links >= 0 && (n = syscall(SYS_getdents64, links, entries, sizeof entries)) > 0) {
         const struct dirent64 *e;
-        for (long at = 0; at < n && sum <= enough; at += e->d_reclen) {
+        for (long at = 0; at < n && sum->epoll_watches <= enough; at += e->d_reclen) {
             e = (const void *)(entries + at);
-            if (e->d_name[0] != '.' && is_epoll(links, e->d_name))
-                sum += watches_of(proc_fd, pid, e->d_name, enough);
+            ssize_t length = readlinkat(links, e->d_name, target, sizeof target - 1);
+            target[length < 0 ? 0 : length] = 0;
+            add_one(proc_fd, pid, e->d_name, target, enough, sum);
         }
     }
-    return sum;
 }

@@ -5,8 +5,13 @@
 
 #include <stdint.h>
 
-/* How many files the epoll sets of a process watch; a set that several processes have counts for each. Stops counting
- * above `enough`. `proc_fd` is /proc. */
-uint64_t descriptors_watches(int proc_fd, const char *pid, uint64_t enough);
+struct descriptors {
+    uint64_t
+        epoll_watches; /* files in epoll sets; of a set that several processes have, for each */
+    uint64_t inotify;  /* inotify descriptors */
+};
+
+/* Adds those of a process. Stops counting once there are more than `enough` watches. `proc_fd` is /proc. */
+void descriptors_add(int proc_fd, const char *pid, uint64_t enough, struct descriptors *sum);
 
 #endif

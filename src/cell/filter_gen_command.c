@@ -121,9 +121,11 @@ static const char *const reported[] = {
     "memfd_create",
     "vmsplice",
     "fallocate",
-    /* Allowed by init, which then counts what is in such sets. */
+    /* Allowed by init, which then counts what such descriptors hold. */
     "epoll_create",
     "epoll_create1",
+    "inotify_init",
+    "inotify_init1",
 };
 
 /* Their arguments lie in memory, where a filter cannot look. Programs then use the older call; for

@@ -14,9 +14,11 @@
 static const struct {
     const char *of_user;
     const char *of_namespace;
+    uint64_t most;
 } shared[] = {
-    {"/proc/sys/fs/inotify/max_user_instances", "/proc/sys/user/max_inotify_instances"},
-    {"/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches"},
+    {"/proc/sys/fs/inotify/max_user_instances", "/proc/sys/user/max_inotify_instances",
+     USER_LIMITS_INOTIFY},
+    {"/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches", UINT64_MAX},
 };
 
 /* Three quarters: the worker watches a workspace's folders with the same ones. */
@@ -34,6 +36,8 @@ void user_limits_set(void)
     char text[32];
     for (size_t i = 0; i < ARRAY_LEN(shared); i++) {
         uint64_t part = part_of(shared[i].of_user);
+        if (part > shared[i].most)
+            part = shared[i].most;
         FD_AT_END int fd = part ? open(shared[i].of_namespace, O_WRONLY | O_CLOEXEC) : -1;
         int n = snprintf(text, sizeof text, "%llu", (unsigned long long)part);
         if (fd >= 0)

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "cell/descriptors.h"
 #include "cell/held.h"
+#include "cell/user_limits.h"
 
 /* More processes are counted but not looked into: a look stays below some 50 ms. */
 #define LOOK_MAX 2048
@@ -39,10 +40,12 @@
 #define EPOLL_WATCH_BYTES 200u
 /* All processes of a user share fs.epoll.max_user_watches: the part of it that one command may have. */
 #define EPOLL_PART 4
+/* Events that nobody reads: 16,384 (fs.inotify.max_queued_events) with long names. How many there are is told nowhere. */
+#define INOTIFY_BYTES (8u << 20)
 
 struct sums {
     uint64_t private, shared_most, shared_all, written, cancelled;
-    uint64_t epoll_watches;
+    struct descriptors descriptors;
     uint32_t processes, looked;
     pid_t sharing[EXACT_MAX];
     int n_sharing;
@@ -62,12 +65,12 @@ void watch_add_tmpfs(struct watch *w, int fd)
         w->tmpfs[w->n_tmpfs++] = fd;
 }
 
-void watch_add_epolls(struct watch *w)
+void watch_add_descriptors(struct watch *w)
 {
     char text[32];
-    if (w->epolls || !w->exact_from)
+    if (w->descriptors || !w->exact_from)
         return;
-    w->epolls = true;
+    w->descriptors = true;
     w->epoll_max = w->exact_from / EPOLL_WATCH_BYTES;
     FD_AT_END int fd = openat(w->proc, "sys/fs/epoll/max_user_watches", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : fd_read_upto(fd, text, sizeof text - 1);
@@ -188,8 +191,8 @@ static void add_memory(struct watch *w, const char *tid, const char *status, str
         sums->shared_most = shared;
     if (shared > SHARED_SMALL && sums->n_sharing < EXACT_MAX)
         sums->sharing[sums->n_sharing++] = (pid_t)strtol(tid, NULL, 10);
-    if (w->epolls && sums->epoll_watches <= w->epoll_max)
-        sums->epoll_watches += descriptors_watches(w->proc, tid, w->epoll_max);
+    if (w->descriptors)
+        descriptors_add(w->proc, tid, w->epoll_max, &sums->descriptors);
 }
 
 static void look_into(struct watch *w, const char *pid, struct sums *sums)
@@ -291,8 +294,10 @@ void watch_look(struct watch *w)
     if (w->buffers_enough && !held_by_sockets(w->sockets, w->proc, w->buffers_enough, &w->buffers))
         w->uncounted = true;
     sums.private += w->exact_from ? w->buffers : 0;
-    sums.private += sums.epoll_watches * EPOLL_WATCH_BYTES;
-    w->epoll_watches = sums.epoll_watches;
+    sums.private += sums.descriptors.epoll_watches * EPOLL_WATCH_BYTES;
+    w->epoll_watches = sums.descriptors.epoll_watches;
+    uint64_t queues = sums.descriptors.inotify;
+    w->reserved = (queues < USER_LIMITS_INOTIFY ? queues : USER_LIMITS_INOTIFY) * INOTIFY_BYTES;
     add_written_by_ended(&sums);
     take(w, &sums);
 }
@@ -306,7 +311,7 @@ void watch_look_last(struct watch *w)
 
 enum watch_limit watch_exceeded(const struct watch *w, const struct watch_limits *limits)
 {
-    if ((limits->memory && w->memory > limits->memory) ||
+    if ((limits->memory && w->memory + w->reserved > limits->memory) ||
         (limits->buffers && w->buffers > limits->buffers) || w->epoll_watches > w->epoll_max)
         return WATCH_MEMORY;
     if (limits->processes && w->processes > limits->processes)

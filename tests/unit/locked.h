@@ -128,7 +128,8 @@ static inline bool locked_allows(void *self, const char *call, const struct secc
 {
     (void)self;
     (void)data;
-    return strncmp(call, "epoll_create", strlen("epoll_create")) == 0;
+    return strncmp(call, "epoll_create", strlen("epoll_create")) == 0 ||
+           strncmp(call, "inotify_init", strlen("inotify_init")) == 0;
 }
 
 /* Answers until the process has ended. */
