@@ -29,12 +29,12 @@
 #include "cell/held.h"
 #include "cell/order.h"
 #include "cell/program.h"
+#include "cell/rlimits.h"
 #include "cell/violations.h"
 #include "cell/watch.h"
 
 #define SOCKET_FD 3
 #define WATCH_NS 100000000u
-#define MESSAGE_QUEUES_MAX 819200
 
 struct init {
     const struct cell_spec *spec;
@@ -91,49 +91,6 @@ static int give_up(struct init *init, enum ran_kind kind, const struct err *err)
     if (err->reason[0])
         init->ran.rule = (struct str){err->reason, strlen(err->reason)};
     return send_account(init) < 0 ? 1 : 0;
-}
-
-static int set_limit(int which, int64_t value, struct err *err)
-{
-    struct rlimit limit;
-    if (value == 0)
-        return 0;
-    if (getrlimit(which, &limit) < 0)
-        return failed(err, "reading a limit");
-    /* SIGKILL comes at the hard limit of processor time and says nothing; at the soft one, SIGXCPU. */
-    rlim_t hard = (rlim_t)value + (which == RLIMIT_CPU);
-    /* What the machine allows is never raised. */
-    limit.rlim_max = hard < limit.rlim_max ? hard : limit.rlim_max;
-    limit.rlim_cur = (rlim_t)value < limit.rlim_max ? (rlim_t)value : limit.rlim_max;
-    return setrlimit(which, &limit) < 0 ? failed(err, "setting a limit") : 0;
-}
-
-/* The soft limit alone; the program gets the same as its hard one (program.c). */
-static int set_processes(int64_t value, struct err *err)
-{
-    struct rlimit limit;
-    if (value == 0)
-        return 0;
-    if (getrlimit(RLIMIT_NPROC, &limit) < 0)
-        return failed(err, "reading a limit");
-    limit.rlim_cur = (rlim_t)value < limit.rlim_max ? (rlim_t)value : limit.rlim_max;
-    return setrlimit(RLIMIT_NPROC, &limit) < 0 ? failed(err, "setting a limit") : 0;
-}
-
-static int set_limits(const struct order *o, struct err *err)
-{
-#ifdef SANDGATE_SANITIZED
-    const int64_t data = 0; /* a sanitizer's own memory is more than any limit for commands */
-#else
-    const int64_t data = o->data;
-#endif
-    if (set_limit(RLIMIT_DATA, data, err) < 0 || set_processes(o->processes, err) < 0 ||
-        set_limit(RLIMIT_NOFILE, o->files, err) < 0 ||
-        set_limit(RLIMIT_FSIZE, o->file_size, err) < 0 ||
-        set_limit(RLIMIT_CPU, o->cpu_seconds, err) < 0)
-        return -1;
-    /* Not looked at, and the usual limit. */
-    return set_limit(RLIMIT_MSGQUEUE, o->watch_memory ? MESSAGE_QUEUES_MAX : 0, err);
 }
 
 static int place_descriptors(struct init *init, struct err *err)
@@ -225,7 +182,7 @@ static int prepare(struct init *init, struct err *err)
     umask(init->spec->umask);
     if (is_watched(&init->order) && prepare_watch(init, err) < 0)
         return -1;
-    return set_limits(&init->order, err);
+    return rlimits_set(&init->order, err);
 }
 
 /* Ends everything when a limit is passed. */
@@ -258,6 +215,12 @@ static bool may_allocate(struct init *init, uint64_t mode, uint64_t length)
     return !end_if_exceeded(init);
 }
 
+static bool makes_descriptor(const char *call)
+{
+    return strncmp(call, "epoll_create", strlen("epoll_create")) == 0 ||
+           strncmp(call, "inotify_init", strlen("inotify_init")) == 0;
+}
+
 static bool allows(void *self, const char *call, const struct seccomp_data *data)
 {
     struct init *init = self;
@@ -265,6 +228,11 @@ static bool allows(void *self, const char *call, const struct seccomp_data *data
         return may_allocate(init, data->args[1], data->args[3]);
     if (strcmp(call, "memfd_create") == 0 || strcmp(call, "vmsplice") == 0)
         return !init->order.watch_memory;
+    if (makes_descriptor(call)) {
+        if (init->order.watch_memory)
+            watch_add_descriptors(&init->watch);
+        return true;
+    }
     return false;
 }
 

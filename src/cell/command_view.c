@@ -10,6 +10,9 @@
 #include "cell/lock.h"
 #include "cell/mounts.h"
 
+/* Each holds what nobody reads, and the machine has 4,096 for all. */
+#define TERMINALS_MAX "256"
+
 static int failed(struct err *err, const char *what)
 {
     return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s", what,
@@ -70,7 +73,7 @@ int command_mount_again(struct err *err)
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return failed(err, "mounting /proc");
     if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-              "newinstance,ptmxmode=0666,mode=620") < 0)
+              "newinstance,ptmxmode=0666,mode=620,max=" TERMINALS_MAX) < 0)
         return failed(err, "mounting /dev/pts");
     return 0;
 }

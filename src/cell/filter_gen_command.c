@@ -121,11 +121,19 @@ static const char *const reported[] = {
     "memfd_create",
     "vmsplice",
     "fallocate",
+    /* Allowed by init, which then counts what such descriptors hold. */
+    "epoll_create",
+    "epoll_create1",
+    "inotify_init",
+    "inotify_init1",
 };
 
 /* Their arguments lie in memory, where a filter cannot look. Programs then use the older call; for
  * clone3 only this answer makes the C library and node do so. */
-static const char *const absent[] = {"clone3", "openat2", "fchmodat2"};
+static const char *const absent[] = {
+    "clone3", "openat2", "fchmodat2",
+    /* Its pages are nobody's resident memory once they are not mapped. */
+    "memfd_secret"};
 
 struct test {
     uint8_t arg;
@@ -173,6 +181,8 @@ struct rule {
 
 static const struct rule rules[] = {
     {"clone", REPORT, {ANY(0, NAMESPACES)}},
+    /* Descriptors of a thread that does not share them are not in its process's numbers. */
+    {"clone", REPORT, {ANY(0, CLONE_THREAD), PART_IS(0, CLONE_FILES, 0)}},
 
     /* Through a mapped owner a command's files are root's on the disk: none may be setuid or setgid. */
     {"chmod", REPORT, {ANY(1, SET_ID)}},

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
+#include <linux/netlink_diag.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
@@ -96,6 +97,15 @@ uint64_t held_by_ipc(int proc_fd)
 
 /* A socket with empty buffers. */
 #define SOCKET_BYTES 2048
+/* What a unix socket may have sent that was not read yet: the usual net.core.wmem_default. */
+#define UNREAD_BYTES 212992u
+/* Some 60 lines of at most 170 bytes. */
+#define PROTOCOLS_MAX 16384
+
+struct ask_netlink {
+    struct nlmsghdr head;
+    struct netlink_diag_req req;
+};
 
 struct ask_unix {
     struct nlmsghdr head;
@@ -124,7 +134,7 @@ int held_open(void)
     return TAKE_FD(fd);
 }
 
-/* What a queue holds is charged to the sender (unix) or to both ends (internet). */
+/* What a queue holds is charged to the sender (unix), the receiver (netlink) or to both ends (internet). */
 static uint64_t of_buffers(const struct rtattr *attr)
 {
     uint32_t v[SK_MEMINFO_VARS] = {0};
@@ -165,8 +175,13 @@ static void skip_old_answer(int fd)
         n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
 }
 
+struct count {
+    uint64_t bytes;
+    uint64_t sockets;
+};
+
 /* Of one message of the answer. DUMP_LOST: it goes on. */
-static enum dump take(const char *bytes, size_t left, const struct question *q, uint64_t *sum)
+static enum dump take(const char *bytes, size_t left, const struct question *q, struct count *sum)
 {
     const struct nlmsghdr *m = (const void *)bytes;
     for (; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
@@ -176,12 +191,13 @@ static enum dump take(const char *bytes, size_t left, const struct question *q, 
             return DUMP_DONE;
         if (m->nlmsg_type == NLMSG_ERROR)
             return DUMP_REFUSED;
-        *sum += of_socket(m, q->fixed, q->type);
+        sum->bytes += of_socket(m, q->fixed, q->type);
+        sum->sockets++;
     }
     return DUMP_LOST;
 }
 
-static enum dump dump(int fd, const struct question *q, uint64_t enough, uint64_t *sum)
+static enum dump dump(int fd, const struct question *q, uint64_t enough, struct count *sum)
 {
     static uint32_t number;
     _Alignas(struct nlmsghdr) char bytes[32768];
@@ -197,13 +213,13 @@ static enum dump dump(int fd, const struct question *q, uint64_t enough, uint64_
         if (n <= 0)
             return DUMP_LOST;
         result = take(bytes, (size_t)n, q, sum);
-        if (enough && *sum > enough)
+        if (enough && sum->bytes > enough)
             return DUMP_ENOUGH;
     }
     return result;
 }
 
-static enum dump dump_unix(int fd, uint64_t enough, uint64_t *sum)
+static enum dump dump_unix(int fd, uint64_t enough, struct count *sum)
 {
     struct ask_unix ask = {
         .head = {.nlmsg_len = sizeof ask,
@@ -218,7 +234,7 @@ static enum dump dump_unix(int fd, uint64_t enough, uint64_t *sum)
 }
 
 static enum dump dump_inet(int fd, uint8_t family, uint32_t protocol, uint64_t enough,
-                           uint64_t *sum)
+                           struct count *sum)
 {
     struct ask_inet ask = {
         .head = {.nlmsg_len = sizeof ask,
@@ -236,6 +252,20 @@ static enum dump dump_inet(int fd, uint8_t family, uint32_t protocol, uint64_t e
     return dump(fd, &q, enough, sum);
 }
 
+static enum dump dump_netlink(int fd, uint64_t enough, struct count *sum)
+{
+    struct ask_netlink ask = {
+        .head = {.nlmsg_len = sizeof ask,
+                 .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+        .req = {.sdiag_family = AF_NETLINK,
+                .sdiag_protocol = NDIAG_PROTO_ALL,
+                .ndiag_show = NDIAG_SHOW_MEMINFO},
+    };
+    const struct question q = {&ask.head, sizeof(struct netlink_diag_msg), NETLINK_DIAG_MEMINFO};
+    return dump(fd, &q, enough, sum);
+}
+
 /* A kind that cannot be made here needs no counting. The filter lets these calls pass, or it would wait for itself. */
 static bool is_known_to_kernel(uint8_t family, uint32_t protocol)
 {
@@ -244,22 +274,74 @@ static bool is_known_to_kernel(uint8_t family, uint32_t protocol)
     return fd >= 0 || err_is_shortage(errno);
 }
 
-bool held_by_sockets(int fd, uint64_t enough, uint64_t *ret_bytes)
+static bool dump_all_inet(int fd, uint64_t enough, struct count *sum)
 {
     static const uint32_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_MPTCP};
     static const uint8_t families[] = {AF_INET, AF_INET6};
+    bool complete = true;
+    for (size_t i = 0; i < ARRAY_LEN(protocols) * ARRAY_LEN(families); i++) {
+        uint8_t family = families[i % 2];
+        uint32_t protocol = protocols[i / 2];
+        enum dump result = dump_inet(fd, family, protocol, enough, sum);
+        if (result == DUMP_ENOUGH)
+            return true;
+        complete &= result == DUMP_DONE ||
+                    (result == DUMP_REFUSED && !is_known_to_kernel(family, protocol));
+    }
+    return complete;
+}
+
+/* Unix sockets of this network namespace that exist, closed ones with unread data included. Lines of the file are
+ * "UNIX 1152 17 ...": name, size, number. */
+static bool count_unix(int proc_fd, uint64_t *ret)
+{
+    char text[PROTOCOLS_MAX];
+    FD_AT_END int fd = openat(proc_fd, "self/net/protocols", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : fd_read_upto(fd, text, sizeof text - 1);
+    *ret = 0;
+    if (n <= 0)
+        return false;
+    text[n] = 0;
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, "UNIX", 4) != 0)
+            continue;
+        char *end;
+        const char *size = line + strcspn(line, " ");
+        (void)strtoull(size, &end, 10);
+        *ret += strtoull(end, NULL, 10);
+    }
+    return true;
+}
+
+/* What waits to be read is charged to the socket that sent it. When that is closed, sock_diag does not list it any
+ * more, and nobody tells how much it is; but it exists until all is read, and so is missing in the list. */
+static bool dump_all_unix(int fd, int proc_fd, uint64_t enough, struct count *sum, bool *ret_enough)
+{
+    uint64_t existing;
+    bool known = count_unix(proc_fd, &existing);
+    enum dump result = dump_unix(fd, enough, sum);
+    if (result == DUMP_DONE && existing > sum->sockets)
+        sum->bytes += (existing - sum->sockets) * UNREAD_BYTES;
+    *ret_enough = result == DUMP_ENOUGH || (enough && sum->bytes > enough);
+    return *ret_enough || (known && result == DUMP_DONE);
+}
+
+bool held_by_sockets(int fd, int proc_fd, uint64_t enough, uint64_t *ret_bytes)
+{
+    struct count sum = {0};
+    bool over;
     *ret_bytes = 0;
     if (fd < 0)
         return false;
-    enum dump result = dump_unix(fd, enough, ret_bytes);
-    bool complete = result == DUMP_DONE || result == DUMP_ENOUGH;
-    for (size_t i = 0; result != DUMP_ENOUGH && i < ARRAY_LEN(protocols) * ARRAY_LEN(families);
-         i++) {
-        uint8_t family = families[i % 2];
-        uint32_t protocol = protocols[i / 2];
-        result = dump_inet(fd, family, protocol, enough, ret_bytes);
-        complete &= result != DUMP_LOST &&
-                    (result != DUMP_REFUSED || !is_known_to_kernel(family, protocol));
+    bool complete = dump_all_unix(fd, proc_fd, enough, &sum, &over);
+    if (!over) {
+        enum dump result = dump_netlink(fd, enough, &sum);
+        over = result == DUMP_ENOUGH;
+        complete &= over || result == DUMP_DONE;
     }
-    return complete || result == DUMP_ENOUGH;
+    if (!over)
+        complete &= dump_all_inet(fd, enough, &sum);
+    *ret_bytes = sum.bytes;
+    return complete || (enough && sum.bytes > enough);
 }

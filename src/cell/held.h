@@ -13,7 +13,8 @@ uint64_t held_by_ipc(int proc_fd);
  * loaded, which refuses it. */
 int held_open(void);
 /* Of all sockets in this process's network namespace, which a session's commands share. Stops counting once the sum is
- * over `enough`; 0 is never. False: there may be more, of which the kernel did not tell. */
-bool held_by_sockets(int fd, uint64_t enough, uint64_t *ret_bytes);
+ * over `enough`; 0 is never. What a closed unix socket sent and nobody read is an estimate. False: there may be more,
+ * of which the kernel did not tell. */
+bool held_by_sockets(int fd, int proc_fd, uint64_t enough, uint64_t *ret_bytes);
 
 #endif

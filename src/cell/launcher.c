@@ -25,6 +25,7 @@
 #include "cell/mounts.h"
 #include "cell/report.h"
 #include "cell/runner.h"
+#include "cell/user_limits.h"
 
 static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
                       struct landlock_rule rules[ROOTS_MAX], struct err *err)
@@ -188,6 +189,8 @@ static int launch(int go, worker_fn worker)
         return report_failure(&err);
     /* Changing uids cleared it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (spec->commands)
+        user_limits_set();
     prctl(PR_SET_NAME, "sandgate-cell");
     umask(0);
     mounting_init(&mounting, &plan, spec, &start.trees);

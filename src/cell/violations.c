@@ -4,6 +4,7 @@
 #include <linux/fs.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -117,6 +118,12 @@ static struct refusal refuse_ioctl(const char *name, uint32_t request)
     return (struct refusal){EPERM, name, word_for(terminal, ARRAY_LEN(terminal), request, NULL)};
 }
 
+static struct refusal refuse_clone(const char *name, uint64_t flags)
+{
+    bool files = (flags & (CLONE_THREAD | CLONE_FILES)) == CLONE_THREAD;
+    return (struct refusal){EPERM, name, files ? "files" : "namespaces"};
+}
+
 /* What the judge did not allow. A program takes the first two for missing in an older kernel. */
 static const struct {
     const char *name;
@@ -143,7 +150,7 @@ static struct refusal refuse(const char *name, const struct seccomp_data *data)
     if (strcmp(name, "renameat2") == 0)
         return (struct refusal){EINVAL, "rename", "whiteout"};
     if (strcmp(name, "clone") == 0)
-        return (struct refusal){EPERM, name, "namespaces"};
+        return refuse_clone(name, data->args[0]);
     if (strcmp(name, "prctl") == 0)
         return (struct refusal){EPERM, name, "PR_SET_MM"};
     return (struct refusal){EPERM, name, NULL};

@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "cell/descriptors.h"
 #include "cell/held.h"
+#include "cell/user_limits.h"
 
 /* More processes are counted but not looked into: a look stays below some 50 ms. */
 #define LOOK_MAX 2048
@@ -23,6 +25,7 @@
 #define STATUS_MAX 8192
 /* Seven lines of numbers. */
 #define IO_MAX 512
+#define TID_MAX 16
 /* Each costs about a millisecond for a gigabyte. */
 #define EXACT_MAX 64
 /* Less shared memory than this in one process needs no exact count. */
@@ -33,9 +36,16 @@
 #define SLOT_BYTES 1024u
 #define SLOTS_USUAL 256u
 #define PIPE_BYTES 8192u
+/* A file in an epoll set. */
+#define EPOLL_WATCH_BYTES 200u
+/* All processes of a user share fs.epoll.max_user_watches: the part of it that one command may have. */
+#define EPOLL_PART 4
+/* Events that nobody reads: 16,384 (fs.inotify.max_queued_events) with long names. How many there are is told nowhere. */
+#define INOTIFY_BYTES (8u << 20)
 
 struct sums {
     uint64_t private, shared_most, shared_all, written, cancelled;
+    struct descriptors descriptors;
     uint32_t processes, looked;
     pid_t sharing[EXACT_MAX];
     int n_sharing;
@@ -53,6 +63,21 @@ void watch_add_tmpfs(struct watch *w, int fd)
 {
     if (w->n_tmpfs < WATCH_TMPFS_MAX)
         w->tmpfs[w->n_tmpfs++] = fd;
+}
+
+void watch_add_descriptors(struct watch *w)
+{
+    char text[32];
+    if (w->descriptors || !w->exact_from)
+        return;
+    w->descriptors = true;
+    w->epoll_max = w->exact_from / EPOLL_WATCH_BYTES;
+    FD_AT_END int fd = openat(w->proc, "sys/fs/epoll/max_user_watches", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : fd_read_upto(fd, text, sizeof text - 1);
+    text[n < 0 ? 0 : n] = 0;
+    uint64_t part = strtoull(text, NULL, 10) / EPOLL_PART;
+    if (part && part < w->epoll_max)
+        w->epoll_max = part;
 }
 
 void watch_add_allocated(struct watch *w, uint64_t bytes)
@@ -125,24 +150,66 @@ static uint64_t held_for(const char *status, uint64_t threads)
            many * PIPE_BYTES;
 }
 
+static bool is_number(const char *name)
+{
+    return name[0] >= '1' && name[0] <= '9';
+}
+
+/* A process whose first thread has ended shows its memory and descriptors in the files of another thread, which /proc
+ * has under that thread's number without listing it. True: `text` is the status of thread `ret_tid`. */
+static bool read_other_thread(const struct watch *w, const char *pid, char ret_tid[TID_MAX],
+                              char *text, size_t size)
+{
+    _Alignas(struct dirent64) char entries[2048];
+    char path[64];
+    long n;
+    snprintf(path, sizeof path, "%.20s/task", pid);
+    FD_AT_END int tasks = openat(w->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (tasks >= 0 && (n = syscall(SYS_getdents64, tasks, entries, sizeof entries)) > 0) {
+        const struct dirent64 *e;
+        for (long at = 0; at < n; at += e->d_reclen) {
+            e = (const void *)(entries + at);
+            if (!is_number(e->d_name) || strcmp(e->d_name, pid) == 0)
+                continue;
+            snprintf(ret_tid, TID_MAX, "%.15s", e->d_name);
+            if (read_of(w, ret_tid, "status", text, size) && strstr(text, "\nVmSize:"))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Of the process by the status of one of its threads, and that thread's number. */
+static void add_memory(struct watch *w, const char *tid, const char *status, struct sums *sums)
+{
+    sums->private += (watch_field(status, "RssAnon:") + watch_field(status, "VmSwap:")) << 10;
+    if (w->exact_from)
+        sums->private += held_for(status, watch_field(status, "Threads:"));
+    uint64_t shared = watch_field(status, "RssShmem:") << 10;
+    sums->shared_all += shared;
+    if (shared > sums->shared_most)
+        sums->shared_most = shared;
+    if (shared > SHARED_SMALL && sums->n_sharing < EXACT_MAX)
+        sums->sharing[sums->n_sharing++] = (pid_t)strtol(tid, NULL, 10);
+    if (w->descriptors)
+        descriptors_add(w->proc, tid, w->epoll_max, &sums->descriptors);
+}
+
 static void look_into(struct watch *w, const char *pid, struct sums *sums)
 {
     char text[STATUS_MAX];
+    char tid[TID_MAX];
     if (!read_of(w, pid, "status", text, sizeof text)) {
         sums->processes++;
         return;
     }
     uint64_t threads = watch_field(text, "Threads:");
     sums->processes += threads > 1 ? (uint32_t)threads : 1;
-    sums->private += (watch_field(text, "RssAnon:") + watch_field(text, "VmSwap:")) << 10;
-    if (w->exact_from)
-        sums->private += held_for(text, threads);
-    uint64_t shared = watch_field(text, "RssShmem:") << 10;
-    sums->shared_all += shared;
-    if (shared > sums->shared_most)
-        sums->shared_most = shared;
-    if (shared > SHARED_SMALL && sums->n_sharing < EXACT_MAX)
-        sums->sharing[sums->n_sharing++] = (pid_t)strtol(pid, NULL, 10);
+    if (threads > 1 && !strstr(text, "\nVmSize:") &&
+        read_other_thread(w, pid, tid, text, sizeof text))
+        add_memory(w, tid, text, sums);
+    else
+        add_memory(w, pid, text, sums);
     add_written(w, pid, sums);
 }
 
@@ -157,7 +224,7 @@ static void look_at_all(struct watch *w, struct sums *sums)
         const struct dirent64 *e;
         for (long at = 0; at < n; at += e->d_reclen) {
             e = (const void *)(entries + at);
-            if (e->d_name[0] < '1' || e->d_name[0] > '9' || strcmp(e->d_name, self) == 0)
+            if (!is_number(e->d_name) || strcmp(e->d_name, self) == 0)
                 continue;
             if (sums->looked++ < LOOK_MAX)
                 look_into(w, e->d_name, sums);
@@ -224,9 +291,13 @@ void watch_look(struct watch *w)
 {
     struct sums sums = {0};
     look_at_all(w, &sums);
-    if (w->buffers_enough && !held_by_sockets(w->sockets, w->buffers_enough, &w->buffers))
+    if (w->buffers_enough && !held_by_sockets(w->sockets, w->proc, w->buffers_enough, &w->buffers))
         w->uncounted = true;
     sums.private += w->exact_from ? w->buffers : 0;
+    sums.private += sums.descriptors.epoll_watches * EPOLL_WATCH_BYTES;
+    w->epoll_watches = sums.descriptors.epoll_watches;
+    uint64_t queues = sums.descriptors.inotify;
+    w->reserved = (queues < USER_LIMITS_INOTIFY ? queues : USER_LIMITS_INOTIFY) * INOTIFY_BYTES;
     add_written_by_ended(&sums);
     take(w, &sums);
 }
@@ -240,8 +311,8 @@ void watch_look_last(struct watch *w)
 
 enum watch_limit watch_exceeded(const struct watch *w, const struct watch_limits *limits)
 {
-    if ((limits->memory && w->memory > limits->memory) ||
-        (limits->buffers && w->buffers > limits->buffers))
+    if ((limits->memory && w->memory + w->reserved > limits->memory) ||
+        (limits->buffers && w->buffers > limits->buffers) || w->epoll_watches > w->epoll_max)
         return WATCH_MEMORY;
     if (limits->processes && w->processes > limits->processes)
         return WATCH_PROCESSES;

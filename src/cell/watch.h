@@ -1,15 +1,16 @@
 /* What the processes of a command use, found by looking into /proc: for limits that no cgroup holds.
  *
  * Made for a command's init, the first process of its own pid namespace, which looks every 100 ms and
- * once at the end. It allocates nothing and uses openat, read, close, getdents64, lseek, faccessat, fstatfs, getrusage,
- * kill and a netlink socket.
+ * once at the end. It allocates nothing and uses openat, read, readlinkat, close, getdents64, lseek, faccessat, fstatfs,
+ * getrusage, kill and a netlink socket.
  *
  * Memory is: private pages, shared ones once, files in the command's tmpfs, System V objects, page tables, socket
- * buffers (of all commands of the session, which share a network namespace), and an estimate for threads and
- * descriptors. A process that cannot be looked into because it is not dumpable is killed: it would count for nothing.
+ * buffers (of all commands of the session, which share a network namespace), and an estimate for threads, descriptors
+ * and files in epoll sets. A process that cannot be looked into because it is not dumpable is killed: it would count for nothing.
  *
  * Looking is not holding. Between two looks more can be used; a page of shared anonymous memory that no process has in
- * its page tables, small kernel objects (file locks, inotify watches) and what was written by children whose parent
+ * its page tables, what descriptors hold that only a message in a socket holds, small kernel objects (file locks, inotify
+ * watches) and what was written by children whose parent
  * ignores SIGCHLD are not seen. Rlimits bound each process. */
 #ifndef SANDGATE_CELL_WATCH_H
 #define SANDGATE_CELL_WATCH_H
@@ -39,9 +40,14 @@ struct watch {
         exact_from; /* shared memory is counted exactly when it matters for this limit; 0 never */
     uint64_t buffers_enough; /* sockets are not counted further */
 
+    bool descriptors;   /* there may be some whose memory has to be looked for */
+    uint64_t epoll_max; /* files in epoll sets, at most */
+
     uint64_t memory; /* bytes: what is private, what is shared once, files in tmpfs */
     uint64_t memory_peak;
     uint64_t buffers;
+    uint64_t epoll_watches;
+    uint64_t reserved;  /* bytes that may be held besides; not in the peak */
     uint32_t processes; /* threads */
     uint32_t processes_peak;
     uint64_t written;   /* bytes that went or will go to disks; never falls */
@@ -57,6 +63,10 @@ void watch_init(struct watch *w, int proc_fd, const struct watch_limits *limits)
 void watch_add_tmpfs(struct watch *w, int fd);
 /* Counts what fallocate(2) is asked for: the kernel accounts for that to nobody. */
 void watch_add_allocated(struct watch *w, uint64_t bytes);
+/* A process makes an epoll set or an inotify descriptor: from now on these are looked for. Files in epoll sets count for
+ * what they take, and against the number that a user may have; each inotify descriptor for the events that it can hold.
+ * Nothing where memory is not watched. */
+void watch_add_descriptors(struct watch *w);
 void watch_look(struct watch *w);
 /* When all have ended and were waited for. */
 void watch_look_last(struct watch *w);

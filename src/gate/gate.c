@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/epoll_full.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -260,6 +261,8 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
         r = state_read_excludes(gate->config, &gate->excludes, err);
     if (r == 0)
         r = state_open(&gate->state_fd, err);
+    if (r == 0)
+        epoll_full_use();
     int looped = r == 0 ? uv_loop_init(&gate->loop) : 0;
     if (looped < 0)
         r = err_set(err, err_code_for(-looped, ERR_INTERNAL), "starting the event loop: %s",

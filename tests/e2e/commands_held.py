@@ -5,6 +5,8 @@ without (a plain user).
 """
 
 import contextlib
+import os
+import pathlib
 
 import lib
 import ran
@@ -75,6 +77,47 @@ for i in range(1500):
     kept += holder
     [s.close() for s in pair]
 """,
+    "unix streams whose sender is closed": FILL
+    + """
+import socket
+kept = []
+for i in range(3000):
+    sender, receiver = socket.socketpair()
+    fill(sender)
+    kept.append(receiver)
+""",
+    "unix datagrams whose senders are closed": """
+import contextlib, socket
+kept = []
+for i in range(300):
+    receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    receiver.bind(f"/tmp/{i}")
+    kept.append(receiver)
+    for k in range(10):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender, contextlib.suppress(OSError):
+            sender.sendto(bytes(150000), f"/tmp/{i}")
+""",
+    "answers in netlink sockets": """
+import socket, struct
+kept = []
+ask = struct.pack("=IHHIIBBHiII", 32, 18, 1, 1, 0, 0, 0, 0, 1, 0, 0)  # RTM_GETLINK of interface 1
+for i in range(3000):
+    kept.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
+    kept[-1].setblocking(False)
+    try:
+        for k in range(400):
+            kept[-1].send(ask)
+    except OSError:
+        pass
+""",
+    "files in epoll sets": """
+import os, select
+files, sets = [os.eventfd(0) for i in range(2000)], []
+for i in range(2000):
+    sets.append(select.epoll())
+    for f in files:
+        sets[-1].register(f, 1)
+""",
     "TCP": FILL
     + """
 import socket
@@ -111,6 +154,28 @@ for process in range(20):
 import mmap
 m = mmap.mmap(-1, 1 << 40, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=mmap.PROT_READ)
 for i in range(0, 1 << 40, 1 << 21): m[i]
+""",
+}
+# With control groups the kernel ends one process after the other.
+WATCHED = {
+    "events of inotify that nobody reads": """
+import ctypes, os
+c = ctypes.CDLL(None)
+for i in range(32):
+    c.inotify_add_watch(c.inotify_init1(0), b"/tmp", 0x300)  # IN_CREATE, IN_DELETE
+for i in range(9000):
+    os.mknod(f"/tmp/{i:0255}")
+    os.unlink(f"/tmp/{i:0255}")
+""",
+    "processes whose first thread has ended": """
+import ctypes, os, threading, time
+def hold():
+    kept = bytes(1) * (48 << 20)
+    time.sleep(30)
+for i in range(8):
+    if os.fork() == 0:
+        threading.Thread(target=hold).start()
+        ctypes.CDLL(None).syscall({"x86_64": 60}.get(os.uname().machine, 93), 0)  # exit, of this thread
 """,
 }
 MEMFD = """
@@ -153,6 +218,22 @@ def memfd(form):
             check(value["violations"] == [{"call": "memfd_create", "count": 1}], short(value))
 
 
+def refused(form):
+    """memory: what nothing counts anywhere cannot be had"""
+    calls = {
+        # memfd_secret
+        447: ("0", "Function not implemented", []),
+        # clone of a thread with descriptors of its own: CLONE_VM, CLONE_SIGHAND, CLONE_THREAD
+        56 if os.uname().machine == "x86_64" else 220: ("0x10900, 0, 0, 0, 0", "Operation not permitted", [{"call": "clone:files", "count": 1}]),
+    }
+    with Place(form, "refused").gate() as gate:
+        for number, (arguments, error, violations) in calls.items():
+            code = f"import ctypes, os\nc = ctypes.CDLL(None, use_errno=True)\nr = c.syscall({number}, {arguments})\n"
+            value = gate.call("run_command", argv=[PYTHON, "-c", code + "print(r, os.strerror(ctypes.get_errno()))"])["result"]
+            check(value["stdout"] == f"-1 {error}\n", f"{number}: {short(value)}")
+            check(value["violations"] == violations, f"{number}: {short(value)}")
+
+
 @contextlib.contextmanager
 def no_groups():
     """Control groups are out of sight, as in most containers."""
@@ -168,8 +249,9 @@ def ungrouped(form):
     config = {"commands": {"memory": f"{LIMIT}m", "openFiles": 10000}}
     with no_groups(), Place(form, "ungrouped", config).gate() as gate:
         check(bash(gate, "true")["limits"] == "watched", "the answer")
-        for name in ("System V segments, not attached", "unix streams", "pipes"):
-            value = python(gate, HOGS[name])
+        names = ("System V segments, not attached", "unix streams", "pipes", "files in epoll sets")
+        for name, code in {**{name: HOGS[name] for name in names}, **WATCHED}.items():
+            value = python(gate, code)
             check(value["ended_by"] == "memory_limit", f"{name}: {short(value)}")
         value = python(gate, MEMFD)
         check(value["violations"] == [{"call": "memfd_create", "count": 1}], short(value))
@@ -217,6 +299,32 @@ def allocated(form):
         bash(gate, "fallocate -l 10m f && head -c 5m /dev/zero > g")
 
 
+TAKE_ALL = """
+import ctypes, os
+c, kept = ctypes.CDLL(None), []
+while c.inotify_init1(0) >= 0:
+    kept.append(1)
+print(len(kept))
+try:
+    while len(kept) < 2000:
+        kept += os.openpty()
+except OSError:
+    pass
+print(sum(name.isdigit() for name in os.listdir("/dev/pts")))
+"""
+
+
+def shared(form):
+    """what all processes of a user or the machine share: a command gets a part, and the others go on"""
+    limit = int(pathlib.Path("/proc/sys/fs/inotify/max_user_instances").read_text())
+    with Place(form, "shared", {"commands": {"openFiles": 10000}}).gate() as gate:
+        value = gate.call("run_command", argv=[PYTHON, "-c", TAKE_ALL])["result"]
+        instances, terminals = map(int, value["stdout"].split())
+        check(terminals == 256, short(value))
+        read_only = os.statvfs("/proc/sys").f_flag & os.ST_RDONLY
+        check(0 < instances <= (limit if read_only else min(32, limit // 4 * 3)), short(value))
+
+
 REQUESTS = {"FS_IOC_RESVSP": 0x40305828, "FS_IOC_RESVSP64": 0x4030582A, "FS_IOC_ZERO_RANGE": 0x40305839}
 
 
@@ -256,4 +364,4 @@ def hidden(form):
 
 if __name__ == "__main__":
     lib.own_mounts()
-    ran.main(memory, memfd, ungrouped, told, allocated, allocated_otherwise, hidden)
+    ran.main(memory, memfd, refused, ungrouped, told, allocated, allocated_otherwise, shared, hidden)

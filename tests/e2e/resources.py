@@ -30,6 +30,38 @@ class Limited(Gate):
         super().__init__(place.form, *place.options, workspace=place.workspace, state=place.home, binary=wrapper)
 
 
+# Refuses EPOLL_CTL_ADD with ENOSPC, as the kernel does where the user's watches are used up, and starts a program.
+NO_WATCHES = """
+import ctypes, os, struct, sys
+number = {"x86_64": 233, "aarch64": 21}[os.uname().machine]
+code = [(0x20, 0, 0, 0), (0x15, 0, 3, number), (0x20, 0, 0, 24), (0x15, 0, 1, 1), (6, 0, 0, 0x50000 | 28), (6, 0, 0, 0x7FFF0000)]
+rows = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in code))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code), ctypes.addressof(rows)))
+c = ctypes.CDLL(None)
+assert c.prctl(38, 1, 0, 0, 0) == 0 and c.prctl(22, 2, program) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def no_watches(form):
+    """epoll takes no descriptor any more: a gate starts, answers all its clients, and ends as always"""
+    place = Place(form, "watches")
+    form.write(place.workspace / "large", "x" * 1000000)
+    under = [ran.PYTHON, "-c", NO_WATCHES]
+    with place.gate(under=under) as gate:
+        # More answers than a pipe holds, before any of them is read.
+        calls = [gate.line("read_file", {"path": "large", "max_bytes": 1000000}, f"r{i}") for i in range(5)]
+        gate.pump(b"".join(line for _, line in calls), reading=False)
+        for call, _ in calls:
+            check(len(gate.wait(call)["result"]["content"]) == 1000000, "the whole file")
+        check(ran.output(gate, "head -c 300000 /dev/zero | tr '\\0' x | tail -c 3") == "xxx", "a command's output")
+        check(ran.output(gate, "head -c 60000 /dev/zero | tr '\\0' x") == "x" * 60000, "a command's output")
+        os.kill(gate.cell()[0], 9)
+        wait_until(lambda: gate.call("stat", path="large")["ok"], "another cell")
+        gate.close_input()
+        check(gate.wait_exit() == 0, gate.said())
+
+
 def make_tree(place, folders, files):
     """Files to search in, for a call that takes a while."""
     with place.form.acting():
@@ -283,6 +315,7 @@ CASES = [
         long_account,
         no_proc,
         few_processes,
+        no_watches,
     )
 ]
 

@@ -203,6 +203,19 @@ static void namespaces(void **state)
     }
 }
 
+/* One that was made would end this process: it has no stack. */
+static void threads_with_descriptors_of_their_own(void **state)
+{
+    (void)state;
+    struct locked l;
+    struct row row = {"clone:files", EPERM, SYS_clone, {CLONE_VM | CLONE_SIGHAND | CLONE_THREAD}};
+    locked_run(&l, make_call, &row);
+    check(&row, &l);
+    row.args[0] |= GARBAGE | CLONE_FS;
+    locked_run(&l, make_call, &row);
+    check(&row, &l);
+}
+
 static void set_id_bits(void **state)
 {
     (void)state;
@@ -325,6 +338,7 @@ static void calls_that_are_not_there(void **state)
     static const struct row rows[] = {
         {NULL, ENOSYS, SYS_clone3}, {NULL, ENOSYS, SYS_openat2},
         {NULL, ENOSYS, 452},                                                 /* fchmodat2 */
+        {NULL, ENOSYS, 447},                                                 /* memfd_secret */
         {NULL, ENOSYS, 4000},       {NULL, ENOSYS, 0x40000000 | SYS_getpid}, /* x32 */
     };
     check_rows(rows, ARRAY_LEN(rows));
@@ -495,6 +509,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_that_reach_beyond_the_command),
         cmocka_unit_test(namespaces),
+        cmocka_unit_test(threads_with_descriptors_of_their_own),
         cmocka_unit_test_setup_teardown(set_id_bits, folder_set_up, folder_tear_down),
         cmocka_unit_test_setup_teardown(modes_that_do_not_count, folder_set_up, folder_tear_down),
         cmocka_unit_test(sockets),
