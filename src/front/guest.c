@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/forward.h"
@@ -21,6 +22,9 @@
 /* For the rest of a line that a caller is in the middle of, and for the next where lines come one after the other. */
 #define REST_MS 2000
 #define NEXT_MS 100
+/* For all of that together: a caller that never pauses is not read for ever. */
+#define REST_ALL_MS 10000
+#define REST_BYTES ((uint64_t)64 << 20)
 
 struct guest {
     int sock;
@@ -41,6 +45,7 @@ struct guest {
     bool goodbye;       /* the owner ends by itself */
     bool down_over;
     bool failed; /* something that was told on standard error */
+    bool torn;   /* the rest of a line was not awaited: it would be read as a line of its own */
 };
 
 static void fail(struct guest *g, const char *what)
@@ -170,11 +175,18 @@ static bool relay(struct guest *g)
     }
 }
 
-static int patience(const struct guest *g)
+static int patience(const struct guest *g, uint64_t end_ns)
 {
-    if (guest_calls_in_line(&g->calls))
-        return REST_MS;
-    return g->calls.first ? NEXT_MS : 0;
+    uint64_t now = clock_mono_ns();
+    int left = now >= end_ns ? 0 : (int)((end_ns - now) / 1000000);
+    int most = guest_calls_in_line(&g->calls) ? REST_MS : g->calls.first ? NEXT_MS : 0;
+    return left < most ? left : most;
+}
+
+static bool may_read_on(const struct guest *g, uint64_t end_ns, uint64_t end_bytes)
+{
+    return !g->up_over && (g->goodbye || guest_calls_in_line(&g->calls)) &&
+           clock_mono_ns() < end_ns && g->calls.bytes < end_bytes;
 }
 
 /* The rest of a line that was begun. Where this process ends too, all that the caller has written by now, or is
@@ -182,9 +194,11 @@ static int patience(const struct guest *g)
 static void read_rest(struct guest *g)
 {
     struct pollfd in = {STDIN_FILENO, POLLIN, 0};
-    while (!g->up_over && (g->goodbye || guest_calls_in_line(&g->calls)) &&
-           poll(&in, 1, patience(g)) > 0)
+    uint64_t end_ns = clock_mono_ns() + REST_ALL_MS * 1000000ull;
+    uint64_t end_bytes = g->calls.bytes + REST_BYTES;
+    while (may_read_on(g, end_ns, end_bytes) && poll(&in, 1, patience(g, end_ns)) > 0)
         read_up(g);
+    g->torn = !g->up_over && guest_calls_in_line(&g->calls);
     if (!g->up_over)
         guest_calls_take_end(&g->calls);
 }
@@ -205,7 +219,7 @@ int guest_relay(int sock, enum format_id format, const struct dialect *dialect, 
         size_t cut = guest_calls_interrupt(&g->calls, g->sent, &g->out);
         bool written = fd_write_all(STDOUT_FILENO, g->out.data, g->out.len) == 0;
         status = written && cut == 0 && !g->failed ? EXIT_OK : EXIT_TOOL_ERROR;
-        *ret_again = written && !g->goodbye && !g->up_over;
+        *ret_again = written && !g->goodbye && !g->up_over && !g->torn;
     }
     guest_calls_done(&g->calls);
     buf_done(&g->partial);

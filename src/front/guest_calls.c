@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "front/front.h"
+#include "front/lines.h"
 
 /* As long as a request can be configured to be; of a longer line nobody can tell whose it is. */
 #define LINE_MAX_BYTES ((size_t)256 << 20)
@@ -82,7 +83,8 @@ void guest_calls_take(struct guest_calls *c, struct str bytes)
     while (bytes.n) {
         const char *newline = memchr(bytes.p, '\n', bytes.n);
         size_t n = newline ? (size_t)(newline - bytes.p) : bytes.n;
-        if (!c->cut && buf_add(&c->line, bytes.p, n) < 0) {
+        bool blank = c->line.len == 0 && lines_is_blank((struct str){bytes.p, n});
+        if (!c->cut && !blank && buf_add(&c->line, bytes.p, n) < 0) {
             c->cut = true;
             c->line.len = 0;
         }

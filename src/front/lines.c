@@ -150,6 +150,8 @@ static void take_line(struct lines *l, const char *text, size_t n)
 
 static void keep_partial(struct lines *l, const char *text, size_t n)
 {
+    if (l->partial.len == 0 && lines_is_blank((struct str){text, n}))
+        return;
     if (l->partial.len + n > l->max_request) {
         l->user->too_long(l->self, l->max_request);
         buf_reset(&l->partial, CHUNK);
@@ -167,7 +169,7 @@ static void complete_line(struct lines *l, const char *text, size_t n)
         return;
     }
     if (l->partial.len == 0) {
-        if (n > l->max_request)
+        if (n > l->max_request && !lines_is_blank((struct str){text, n}))
             l->user->too_long(l->self, l->max_request);
         else
             take_line(l, text, n);

@@ -7,6 +7,14 @@
 
 struct lines;
 
+/* What stands in an empty line. One of any length is no line: whoever passes lines on counts them alike. */
+static inline bool lines_is_blank(struct str text)
+{
+    while (text.n && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\r'))
+        text.n--;
+    return text.n == 0;
+}
+
 /* What is done with lines. */
 struct lines_user {
     /* A line without its end, never empty; borrowed. */

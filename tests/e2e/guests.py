@@ -246,8 +246,55 @@ def goes_on(place):
         owner.end()
 
 
+def blank_lines(place):
+    """A blank line longer than a request may be: it is no line, for the guest and for the owner."""
+    config = place.form.write(place.home / "config.json", '{"limits": {"maxRequestBytes": 4096}}')
+    config.chmod(0o600)
+    owner = Gate(place.form, "--session", place.session, "--config", config, state=place.home)
+    owner.ok("read_file", path="a.txt")
+    with place.guest() as guest:
+        guest.ok("read_file", path="a.txt")
+        before = place.intents()
+        guest.send_raw(b" " * 5000 + b"\n" + b" " * 200000 + b"\r\n")
+        cut = guest.send("run_command", command="sleep 60")
+        wait_until(lambda: place.intents() > before, "the owner has the call")
+        end(owner, KILL)
+        check(guest.wait(cut)["error"]["code"] == "INTERRUPTED", "it was cut off")
+    owner.end()
+
+
+def never_silent(place):
+    """A caller that goes on writing after the owner has ended well: the guest ends, whatever comes."""
+    line = b'{"tool_call":{"id":"a","name":"read_file","arguments":{"path":"a.txt"}}}\n'
+    for data in (line * 1000, b"{", b"x" * 100000):
+        owner = place.owner()
+        guest = subprocess.Popen(
+            [str(place.form.binary), "stdio", "--session", place.session], stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, cwd="/", env=lib.environment(place.home), **place.form.identity(),
+        )
+
+        def go_on(pipe=guest.stdin, data=data):
+            with contextlib.suppress(BrokenPipeError):
+                while True:
+                    os.write(pipe.fileno(), data)
+
+        before = place.intents()
+        os.write(guest.stdin.fileno(), line)
+        wait_until(lambda before=before: place.intents() > before, "the owner has a call")
+        writer = threading.Thread(target=go_on)
+        writer.start()
+        end(owner, TERM)
+        try:
+            check(guest.wait(2 * lib.SECONDS) in (0, 1), "it ended")
+        finally:
+            guest.kill()
+            writer.join()
+        guest.stdin.close()
+        owner.end()
+
+
 CASES = (before_it_accepts, at_any_moment, while_it_runs, while_it_prints, in_a_long_reply, many_in_flight,
-         other_formats, goes_on)
+         other_formats, goes_on, blank_lines, never_silent)
 
 
 def in_its_place(case):
