@@ -27,26 +27,6 @@
 #define BODY_MAX (64u << 20)
 #define BODY_KEEP (256u << 10)
 
-const op_fn work_ops[OP_COUNT] = {
-    [OP_READ] = work_read,
-    [OP_WRITE] = work_write,
-    [OP_LIST] = work_list,
-    [OP_STAT] = work_stat,
-    [OP_SEARCH] = work_search,
-    [OP_EDIT] = work_edit,
-    [OP_FRONTMATTER] = work_frontmatter,
-    [OP_DELETE] = work_delete,
-    [OP_MOVE] = work_move,
-    [OP_MKDIR] = work_mkdir,
-    [OP_SWEEP] = work_sweep,
-    [OP_QUARANTINE] = work_quarantine,
-    [OP_RULES] = work_rules,
-    [OP_SCAN] = work_scan,
-    [OP_PREVIEW] = work_preview,
-    [OP_GIT_BEGIN] = work_git_begin,
-    [OP_GIT_IMPORT] = work_git_import,
-};
-
 /* Which call each thread is at, so that another thread that reads the cancel can find it. */
 struct slot {
     uint64_t token; /* 0: none; under the lock */
@@ -97,7 +77,7 @@ struct worker {
     /* One thread at a time receives, and sorts in what it received before another may: so a cancel finds its call in
      * the inbox or in a slot, or the call is over. Both under the lock. */
     bool receiving;
-    bool help_missed; /* somebody was called for while another thread was receiving */
+    bool help_due; /* somebody was called for, and the socket was not seen empty since */
 };
 
 const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links, struct err *err)
@@ -295,16 +275,25 @@ static bool become_busy(struct worker *worker, struct slot *slot, const struct r
     return true;
 }
 
-static bool take_from_inbox(struct worker *worker, struct slot *slot, struct received *ret)
+/* `called`: this thread was called for. If it takes a call, another one has to read what is in the socket: a cancel may
+ * be there, for which the gate called only once. */
+static bool take_from_inbox(struct worker *worker, struct slot *slot, bool called,
+                            struct received *ret)
 {
     pthread_mutex_lock(&worker->lock);
+    worker->help_due |= called;
     bool found = worker->inbox_first < worker->inbox_end &&
                  become_busy(worker, slot, &worker->inbox[worker->inbox_first]);
     if (found)
         *ret = worker->inbox[worker->inbox_first++];
     if (worker->inbox_first == worker->inbox_end)
         worker->inbox_first = worker->inbox_end = 0;
+    /* Whoever receives sees to it otherwise. */
+    bool pass_on = found && worker->help_due && !worker->receiving;
+    worker->help_due &= !pass_on;
     pthread_mutex_unlock(&worker->lock);
+    if (pass_on)
+        call_for_help();
     return found;
 }
 
@@ -366,27 +355,39 @@ static bool sort_in(struct worker *worker, struct slot *slot, const char *buffer
     return false;
 }
 
-/* `called`: somebody asked for one more thread, and this is the one that was woken. */
-static bool begin_receiving(struct worker *worker, bool called)
+/* *ret_due: the thread does now what somebody was called for. */
+static bool begin_receiving(struct worker *worker, bool *ret_due)
 {
     pthread_mutex_lock(&worker->lock);
     bool may = !worker->receiving;
     worker->receiving = true;
-    worker->help_missed |= !may && called;
+    *ret_due = may && worker->help_due;
+    worker->help_due &= !may;
     pthread_mutex_unlock(&worker->lock);
     return may;
 }
 
-/* `busy`: with a call. Whoever was called for meanwhile went to sleep again, because this thread was receiving. */
-static void end_receiving(struct worker *worker, bool busy)
+/* `busy`: with a call, so that another thread has to go on. It may have been called for meanwhile, and went to sleep
+ * again, because this one was receiving. */
+static void end_receiving(struct worker *worker, bool busy, bool due)
 {
     pthread_mutex_lock(&worker->lock);
-    bool missed = busy && worker->help_missed;
+    due |= worker->help_due;
     worker->receiving = false;
-    worker->help_missed = false;
+    worker->help_due = due && !busy;
     pthread_mutex_unlock(&worker->lock);
-    if (missed)
+    if (due && busy)
         call_for_help();
+}
+
+/* Where somebody was called for, *due is over once nothing is left in the socket. */
+static ssize_t receive(const struct worker *worker, char *buffer, bool *due, int *ret_fd)
+{
+    ssize_t n = *due ? message_receive(worker->fd, buffer, MSG_DONTWAIT, ret_fd) : -EAGAIN;
+    if (n != -EAGAIN)
+        return n;
+    *due = false;
+    return message_receive(worker->fd, buffer, 0, ret_fd);
 }
 
 /* One thread waits for calls: always the one that was last awake, whose memory is still warm. The others
@@ -395,22 +396,23 @@ static void end_receiving(struct worker *worker, bool busy)
 static int next_call(struct worker *worker, struct slot *slot, char *buffer, struct received *ret)
 {
     for (bool called = false;;) {
-        if (take_from_inbox(worker, slot, ret))
+        bool due;
+        if (take_from_inbox(worker, slot, called, ret))
             return 1;
         int r = replies_flush(&worker->replies);
         if (r < 0)
             return r;
         char one;
-        if (!begin_receiving(worker, called)) {
+        if (!begin_receiving(worker, &due)) {
             called = read(worker->help_fd, &one, sizeof one) == 1;
             if (!called && errno != EINTR)
                 return -errno;
             continue;
         }
         *ret = (struct received){.fd = -1};
-        ssize_t n = message_receive(worker->fd, buffer, 0, &ret->fd);
+        ssize_t n = receive(worker, buffer, &due, &ret->fd);
         bool taken = n > 0 && sort_in(worker, slot, buffer, (size_t)n, ret);
-        end_receiving(worker, taken);
+        end_receiving(worker, taken, due);
         called = false;
         if (n <= 0)
             return (int)n;
@@ -425,6 +427,11 @@ static void *serve(void *arg)
     struct thread *thread = arg;
     struct worker *worker = thread->worker;
     struct slot *slot = &worker->slots[thread->index];
+    /* Not before `running` counts this one: else it and the others could all become busy. */
+    if (thread->index > 0) {
+        pthread_mutex_lock(&worker->start_lock);
+        pthread_mutex_unlock(&worker->start_lock);
+    }
     struct work w = {.roots = worker->roots,
                      .n_roots = worker->n_roots,
                      .cancelled = &slot->cancelled,
