@@ -145,13 +145,10 @@ void scan_start(struct session *s)
 }
 
 /* What somebody put there before a command was asked for is covered when it starts. */
-bool scan_is_old(const struct session *s, struct command *command)
+bool scan_is_old(const struct session *s, const struct call *call)
 {
-    uint64_t now = clock_mono_ns();
-    if (!command->wanted_ns)
-        command->wanted_ns = now;
-    return !s->scanned_ns || s->scanned_from_ns < command->wanted_ns ||
-           now - s->scanned_ns > OLD_NS;
+    return !s->scanned_ns || s->scanned_from_ns < call->start_ns ||
+           clock_mono_ns() - s->scanned_ns > OLD_NS;
 }
 
 void scan_ended(struct session *s, uint64_t began_ns)

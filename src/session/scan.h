@@ -7,7 +7,7 @@
 /* Looks through the folders that commands have and tells the launcher; then the calls that wait go on. */
 void scan_start(struct session *session);
 /* What was found is too old for a command to start with: it waits for a scan that begins now. */
-bool scan_is_old(const struct session *session, struct command *command);
+bool scan_is_old(const struct session *session, const struct call *call);
 /* All roots were scanned, from that time on. */
 void scan_ended(struct session *session, uint64_t began_ns);
 /* A command starts with what was found last; from now on scans run beside it. */

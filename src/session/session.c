@@ -126,7 +126,7 @@ void session_start(struct session *s, struct call *call)
         return;
     }
     if (call->tool->runner == RUN_COMMAND) {
-        if (scan_is_old(s, call->command)) {
+        if (scan_is_old(s, call)) {
             wait(s, call);
             scan_start(s);
             return;
