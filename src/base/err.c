@@ -46,6 +46,11 @@ enum err_code err_code_for(int error, enum err_code other)
     return err_is_shortage(error) ? ERR_SESSION_BUSY : other;
 }
 
+bool err_is_full(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
 static void PRINTF_LIKE(3, 0) fill(struct err *err, enum err_code code, const char *fmt, va_list ap)
 {
     *err = (struct err){.code = code};
