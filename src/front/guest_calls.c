@@ -48,7 +48,10 @@ static void read_request(struct guest_calls *c, struct str line, struct guest_ca
 {
     struct err ignored;
     yyjson_doc *doc = NULL;
-    if (json_parse(line.p, line.n, line.n, JSON_STRICT, &doc, NULL) < 0)
+    int r = json_parse(line.p, line.n, line.n, JSON_STRICT, &doc, NULL);
+    if (r == -ENOMEM)
+        format_scan_id(line, &call->request);
+    if (r < 0)
         return;
     yyjson_val *root = yyjson_doc_get_root(doc);
     call->silent = yyjson_is_obj(root) && yyjson_obj_get(root, "cancel") &&

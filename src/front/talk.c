@@ -109,7 +109,12 @@ static int read_request(struct talk *t, struct str line, struct pending *p, stru
 {
     yyjson_doc *doc = NULL;
     struct json_error why;
-    if (json_parse(line.p, line.n, line.n, JSON_STRICT, &doc, &why) < 0)
+    int r = json_parse(line.p, line.n, line.n, JSON_STRICT, &doc, &why);
+    if (r == -ENOMEM) {
+        format_scan_id(line, &p->request);
+        return err_no_memory(err);
+    }
+    if (r < 0)
         return err_field(err, "", "the line is not valid JSON: %s (at byte %zu)", why.what, why.at);
     if (format_read(t->format, doc, &p->request, err) < 0)
         return -1;
