@@ -11,8 +11,6 @@
 
 #define LINES_MAX (8u << 20)
 #define ANSWER_MAX (64u << 10)
-/* Lines of calls that never ran take no more than this, so that those of calls that did find room. */
-#define LINES_REFUSED (LINES_MAX / 4)
 #define NAME_MAX_LOGGED 100
 
 void record_init(struct record *r, struct audit *audit, enum audit_sync sync)
@@ -152,7 +150,8 @@ static void add_execution_line(struct record *r, struct call *call)
 {
     char ts[CLOCK_TEXT_MAX];
     const size_t before = r->execution.len;
-    if (!call->ran && before > LINES_REFUSED)
+    /* Only lines of calls that were done are kept until there is room; the audit log has the others. */
+    if (!call->ran && r->full)
         return;
     struct json_out j = {.out = &r->execution, .hide = true};
     clock_format_utc(clock_unix_ms(), ts);
@@ -280,6 +279,7 @@ static int flush(void *self, struct err *err)
     if (audit_flush(r->audit, err) < 0)
         return -1;
     int w = r->execution.len > 0 ? write_execution(r) : 0;
+    r->full = w < 0;
     if (w < 0)
         return err_set(err, err_is_full(-w) ? ERR_DISK_FULL : ERR_INTERNAL,
                        "the run's log `@state/logs/execution.jsonl` cannot be written (%s): calls "

@@ -416,15 +416,17 @@ static int find_file(int state_fd, struct err *err)
  * stays with that. Such a handle is given up, so that the next one is opened when there are descriptors again. */
 static int check_writable(struct db *db, int state_fd, struct err *err)
 {
-    sqlite3_busy_timeout(db->handle, 0); /* who has the lock does not matter here */
-    int r = db_step(db_statement(db, "BEGIN IMMEDIATE"));
-    sqlite3_busy_timeout(db->handle, DB_WAIT_MS);
-    if (r != SQLITE_READONLY) {
+    bool writes = sqlite3_db_readonly(db->handle, "main") == 0;
+    if (writes) { /* that is of the file; of its log only a transaction tells */
+        sqlite3_busy_timeout(db->handle, 0);
+        writes = db_step(db_statement(db, "BEGIN IMMEDIATE")) != SQLITE_READONLY;
+        sqlite3_busy_timeout(db->handle, DB_WAIT_MS);
         db_rollback(db);
-        return 0;
     }
+    if (writes)
+        return 0;
     if (faccessat(state_fd, NAME, W_OK, AT_EACCESS) < 0)
-        return db_error(db, err);
+        return unusable(errno, err);
     err_set(err, ERR_SESSION_BUSY,
             "`" NAME "` in the state folder could not be opened for writing, so nothing runs; try "
             "again");

@@ -99,13 +99,18 @@ int beneath_errno(struct err *err, int error, const char *path)
     case ENFILE:
     case ENOMEM:
     case ENOBUFS:
-    case EAGAIN:
     case EINTR:
         err_set(err, ERR_SESSION_BUSY,
                 "the cell is out of resources at `%.*s` (%s); try again when less runs, ask for "
                 "less at once, or raise the limit of open files (ulimit -n)",
                 n, path, strerror(error));
         return err_reason(err, "no_resources");
+    case EAGAIN:
+        err_set(err, ERR_SESSION_BUSY,
+                "`%.*s` cannot be opened now: another program holds a lease on it (F_SETLEASE), or "
+                "folders on the way keep being renamed; try again",
+                n, path);
+        return err_reason(err, "file_busy");
     default:
         return err_set(err, ERR_INTERNAL, "`%.*s`: %s", n, path, strerror(error));
     }

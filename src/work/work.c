@@ -1,5 +1,7 @@
 #include "work/work.h"
 
+#include <sys/stat.h>
+
 const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links, struct err *err)
 {
     if (root < 0 || (size_t)root >= w->n_roots) {
@@ -29,4 +31,18 @@ int work_check_cancel(const struct work *w, struct err *err)
     if (!atomic_load_explicit(w->cancelled, memory_order_relaxed))
         return 0;
     return err_set(err, ERR_CANCELLED, "the call was cancelled");
+}
+
+void work_name_lost_root(const struct work *w, struct err *err)
+{
+    struct stat st;
+    bool may_follow = err->code == ERR_NOT_FOUND || err->code == ERR_CONFLICT ||
+                      err->code == ERR_SYMLINK_OUTSIDE_WORKSPACE || err->code == ERR_INTERNAL;
+    if (!may_follow || w->at.fd < 0 || fstat(w->at.fd, &st) < 0 || st.st_nlink > 0)
+        return;
+    err_set(err, ERR_NOT_FOUND,
+            "the folder `%.200s` was removed since the gate was started, so nothing in it can be "
+            "read or changed: start again when it is there",
+            w->at.inside);
+    err_reason(err, "folder_removed");
 }

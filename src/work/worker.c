@@ -206,6 +206,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     w->body.max = w->limit > 0 && w->limit < (int64_t)BODY_MAX ? (size_t)w->limit : BODY_MAX;
     w->as_named = yyjson_get_bool(yyjson_obj_get(root, "as_named"));
     w->slow = false;
+    w->at.fd = -1;
     w->token = frame->token;
     if (body.n > FRAME_BODY_MAX)
         work_slow(w);
@@ -219,8 +220,10 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
 #endif
     if (r == 0 && (r = work_check_cancel(w, &err)) == 0)
         r = work_ops[op - op_table](w, &request, body, &fields, &err);
-    if (r < 0)
+    if (r < 0) {
+        work_name_lost_root(w, &err);
         return replies_error(&worker->replies, frame->token, &err);
+    }
     return replies_result(w, op, &fields);
 }
 

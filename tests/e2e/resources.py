@@ -184,26 +184,6 @@ def file_size(form):
         gate.ok("write_file", path="f", content="x" * 1000)
 
 
-def protected_or_busy(form):
-    """few descriptors: a write that cannot be judged is busy, not protected"""
-    seen = set()
-    for limit in (24, 25, 26, 28):
-        place = Place(form, f"judge{limit}")
-        make_tree(place, 20, 1)
-        with Limited(place, {"n": limit}) as gate:
-            calls = []
-            for i in range(80):
-                calls.append(gate.line("write_file", {"path": f"n{i}/f", "content": "x"}, f"w{i}"))
-                others = [("write_file", {"path": "app", "content": "x", "append": True}),
-                          ("write_file", {"path": "big", "content": "y" * 300000}),
-                          ("search", {"pattern": "no"}), ("list_files", {"recursive": True})]
-                gate.send_raw(calls[-1][1] + b"".join(gate.line(*other)[1] for other in others))
-            for call, _ in calls:
-                result = gate.wait(call)
-                seen.add("ok" if result["ok"] else result["error"]["code"])
-    check("PERMISSION_DENIED" not in seen, f"answers: {seen}")
-
-
 def locked_folder(form):
     """writes that wait for the lock of a folder leave threads to reads; those that wait in line can be cancelled"""
     place = Place(form, "locked")
@@ -328,7 +308,6 @@ CASES = [
         memory,
         large_lines,
         file_size,
-        protected_or_busy,
         locked_folder,
         long_account,
         no_proc,
