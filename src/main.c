@@ -36,7 +36,7 @@ static const struct subcommand commands[] = {
     {"policy", front_policy, "show what the rules say of a call"},
 };
 
-static int help(int fd)
+static int help(bool wanted)
 {
     BUF_AT_END struct buf out = BUF_INIT(8192);
     buf_add_text(&out, "usage: sandgate COMMAND [options]\n\n"
@@ -46,7 +46,10 @@ static int help(int fd)
     buf_add_text(&out,
                  "\n`sandgate COMMAND --help` explains each. `sandgate --version` tells which one "
                  "this is.\n");
-    return fd_write_all(fd, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    if (wanted)
+        return front_end(front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK);
+    fd_write_all(STDERR_FILENO, out.data, out.len);
+    return EXIT_USAGE;
 }
 
 /* Without memory for small things, or what its loop needs, a gate aborts. The signal goes on when this returns. */
@@ -73,12 +76,14 @@ int main(int argc, char **argv)
     sanitized_open_report();
     registry_use(tools_all);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return argc < 2 ? (help(STDERR_FILENO), EXIT_USAGE) : help(STDOUT_FILENO);
+        return help(argc >= 2);
     if (strcmp(argv[1], "--version") == 0)
-        return puts("sandgate " SANDGATE_VERSION SANITIZED_VERSION) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+        return front_end(front_put(STR("sandgate " SANDGATE_VERSION SANITIZED_VERSION "\n")) < 0
+                             ? EXIT_TOOL_ERROR
+                             : EXIT_OK);
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 2, argv + 2);
+            return front_end(commands[i].run(argc - 2, argv + 2));
     }
     log_error("there is no command `%.40s`; see `sandgate --help`", argv[1]);
     return EXIT_USAGE;

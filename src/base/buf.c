@@ -18,6 +18,7 @@ void buf_done(struct buf *b)
 static int buf_fail(struct buf *b, int code)
 {
     b->failed = true;
+    b->no_memory = code == -ENOMEM;
     return code;
 }
 

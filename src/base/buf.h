@@ -18,6 +18,7 @@ struct buf {
     size_t cap;
     size_t max;
     bool failed;
+    bool no_memory; /* it failed for want of memory, below its ceiling */
 };
 
 #define BUF_INIT(ceiling) ((struct buf){.max = (ceiling)})

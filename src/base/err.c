@@ -46,6 +46,17 @@ enum err_code err_code_for(int error, enum err_code other)
     return err_is_shortage(error) ? ERR_SESSION_BUSY : other;
 }
 
+int err_no_memory(struct err *err)
+{
+    err_set(err, ERR_SESSION_BUSY, "not enough memory; try again");
+    return err_reason(err, "no_resources");
+}
+
+bool err_is_full(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
 static void PRINTF_LIKE(3, 0) fill(struct err *err, enum err_code code, const char *fmt, va_list ap)
 {
     *err = (struct err){.code = code};

@@ -17,6 +17,7 @@
 struct ceiling {
     size_t used;
     size_t max;
+    bool no_memory; /* refused by the system, below the ceiling */
 };
 
 static void *bounded_malloc(void *ctx, size_t size)
@@ -27,6 +28,8 @@ static void *bounded_malloc(void *ctx, size_t size)
     void *p = malloc(size);
     if (p)
         c->used += size;
+    else
+        c->no_memory = true;
     return p;
 }
 
@@ -38,6 +41,8 @@ static void *bounded_realloc(void *ctx, void *old, size_t old_size, size_t size)
     void *p = realloc(old, size);
     if (p)
         c->used += size - old_size;
+    else
+        c->no_memory = true;
     return p;
 }
 
@@ -66,10 +71,13 @@ static int compare_keys(const void *a, const void *b)
     return r ? r : (x->n > y->n) - (x->n < y->n);
 }
 
-static bool has_duplicate_sorted(yyjson_val *obj, struct str *ret_key)
+/* 1: there is one, 0: none, -ENOMEM. The outsider decides how many keys there are. */
+static int find_duplicate_sorted(yyjson_val *obj, struct str *ret_key)
 {
     size_t count = yyjson_obj_size(obj);
-    FREE_AT_END struct str *keys = mem_grow(NULL, count, sizeof *keys);
+    FREE_AT_END struct str *keys = reallocarray(NULL, count, sizeof *keys);
+    if (!keys)
+        return -ENOMEM;
     size_t idx;
     size_t max;
     yyjson_val *key;
@@ -80,16 +88,16 @@ static bool has_duplicate_sorted(yyjson_val *obj, struct str *ret_key)
     for (size_t i = 1; i < count; i++) {
         if (compare_keys(&keys[i - 1], &keys[i]) == 0) {
             *ret_key = keys[i];
-            return true;
+            return 1;
         }
     }
-    return false;
+    return 0;
 }
 
-static bool has_duplicate(yyjson_val *obj, struct str *ret_key)
+static int find_duplicate(yyjson_val *obj, struct str *ret_key)
 {
     if (yyjson_obj_size(obj) > PAIRWISE_KEYS)
-        return has_duplicate_sorted(obj, ret_key);
+        return find_duplicate_sorted(obj, ret_key);
     struct str seen[PAIRWISE_KEYS];
     size_t idx;
     size_t max;
@@ -100,11 +108,17 @@ static bool has_duplicate(yyjson_val *obj, struct str *ret_key)
         for (size_t i = 0; i < idx; i++) {
             if (seen[i].n == seen[idx].n && memcmp(seen[i].p, seen[idx].p, seen[i].n) == 0) {
                 *ret_key = seen[idx];
-                return true;
+                return 1;
             }
         }
     }
-    return false;
+    return 0;
+}
+
+static int no_memory(struct json_error *error)
+{
+    fail(error, 0, "not enough memory to read it", "");
+    return -ENOMEM;
 }
 
 static int check_value(yyjson_val *val, unsigned depth, struct json_error *error)
@@ -119,17 +133,22 @@ static int check_value(yyjson_val *val, unsigned depth, struct json_error *error
     yyjson_val *item;
     if (yyjson_is_arr(val)) {
         yyjson_arr_foreach(val, idx, max, item) {
-            if (check_value(item, depth + 1, error) < 0)
-                return -EINVAL;
+            int r = check_value(item, depth + 1, error);
+            if (r < 0)
+                return r;
         }
         return 0;
     }
     struct str twice;
-    if (has_duplicate(val, &twice))
+    int duplicate = find_duplicate(val, &twice);
+    if (duplicate < 0)
+        return no_memory(error);
+    if (duplicate)
         return fail(error, 0, "duplicate key ", twice.p);
     yyjson_obj_foreach(val, idx, max, key, item) {
-        if (check_value(item, depth + 1, error) < 0)
-            return -EINVAL;
+        int r = check_value(item, depth + 1, error);
+        if (r < 0)
+            return r;
     }
     return 0;
 }
@@ -151,15 +170,18 @@ int json_parse(const char *text, size_t n, size_t max_bytes, enum json_mode mode
     yyjson_read_err why;
     /* yyjson only reads through the pointer unless asked to parse in place. */
     yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text, n, flags, &alc, &why);
+    if (!doc && ceiling.no_memory)
+        return no_memory(error);
     if (!doc && why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
         return fail(error, 0, "too many values", "");
     if (!doc)
         return fail(error, why.pos, why.msg, "");
     /* The allocator's state is on this stack: freeing later must not look at it. */
     doc->alc.ctx = NULL;
-    if (check_value(yyjson_doc_get_root(doc), 0, error) < 0) {
+    int r = check_value(yyjson_doc_get_root(doc), 0, error);
+    if (r < 0) {
         yyjson_doc_free(doc);
-        return -EINVAL;
+        return r;
     }
     *ret_doc = doc;
     return 0;

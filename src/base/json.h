@@ -21,10 +21,14 @@ enum json_mode {
     JSON_INTERNAL, /* our own frames: strings may carry any bytes, file names do */
 };
 
-/* -E2BIG over max_bytes, -EINVAL otherwise; `error` may be NULL. On success *ret_doc is the
+/* -E2BIG over max_bytes, -ENOMEM out of memory, -EINVAL otherwise; `error` may be NULL. On success *ret_doc is the
  * caller's. */
 int json_parse(const char *text, size_t n, size_t max_bytes, enum json_mode mode,
                yyjson_doc **ret_doc, struct json_error *error);
+
+/* Finds a member of the outermost object and returns the text of its value, a string or a number. Needs no memory, for
+ * documents that could not be read for want of it; what else is in the text is not checked. */
+bool json_scan_member(struct str text, const char *key, struct str *ret);
 
 void json_doc_freep(yyjson_doc **doc);
 #define JSON_AT_END CLEANUP(json_doc_freep)

@@ -276,6 +276,9 @@ static void on_control(uv_poll_t *handle, int status, int events)
         else if (r == 1)
             take_message(cell, &frame);
     }
+    /* What cannot be had here is told. Whoever dies without a word had no memory or process left, or was killed. */
+    if (r != -EAGAIN && !cell->ready && !cell->why[0])
+        cell->was_short = true;
     if (r != -EAGAIN)
         cell_kill(cell, cell->ready ? "the cell ended" : "the cell ended before it was ready");
 }

@@ -96,7 +96,10 @@ int folder_enter(struct str cwd, struct str beneath, bool as_named)
         int error = errno;
         return path_beneath(cwd, in) && leads_out(path, in) ? -EXDEV : -error;
     }
-    if (!getcwd(where, sizeof where) || !path_beneath((struct str){where, strlen(where)}, in))
+    if (!getcwd(where, sizeof where))
+        return errno == ENOENT ? -ESTALE
+                               : -EXDEV; /* removed since the cell was made, or out of its sight */
+    if (!path_beneath((struct str){where, strlen(where)}, in))
         return -EXDEV;
     tidy(path);
     return as_named && strcmp(path, where) != 0 ? -EMLINK : 0;

@@ -82,6 +82,7 @@ struct call {
     struct verdict verdict;
     bool approved;        /* someone was asked and said yes */
     bool charged;         /* what it costs was taken */
+    bool ran;             /* its runner had it; known once it has ended */
     bool cut_off;         /* how far it came is not known */
     struct ask *ask;      /* the policy's, while it is held */
     char approval_id[16]; /* under which someone was asked; "": nobody was */

@@ -83,12 +83,38 @@ static void dispatch(struct pipeline *p, struct call *call)
     runner->start(runner->self, call);
 }
 
+/* A call that its runner had may have changed something, unless its tool only reads. */
+static bool may_have_changed(const struct call *call)
+{
+    return call->ran && (call->tool->capabilities & ~(unsigned)CAP_FS_READ) != 0;
+}
+
+/* `why` says that nothing was done and may be retryable: neither holds for a call that may have changed something. */
+static void fail_unrecorded(struct call *call, const struct err *why)
+{
+    struct err err = *why;
+    if (may_have_changed(call)) {
+        if (call->failed)
+            err_set(
+                &err, ERR_INTERNAL,
+                "the call failed (%.160s) and its outcome could not be recorded (%.160s); check "
+                "what it did before repeating it",
+                call->err.message, why->message);
+        else
+            err_set(&err, ERR_INTERNAL,
+                    "the call was done, but its outcome could not be recorded (%.240s); check what "
+                    "it did before repeating it",
+                    why->message);
+        err_reason(&err, "outcome_not_recorded");
+    }
+    call->failed = true;
+    call->err = err;
+}
+
 static void fail_batch(struct call_list *list, const struct err *err)
 {
-    for (struct call *call = list->first; call; call = call->next) {
-        call->failed = true;
-        call->err = *err;
-    }
+    for (struct call *call = list->first; call; call = call->next)
+        fail_unrecorded(call, err);
 }
 
 static void begin(struct pipeline *p, struct call *call)
@@ -136,7 +162,7 @@ static void settle(struct call *call)
         policy->settle(policy->self, call);
 }
 
-/* Without its record nothing starts and nothing is answered as done. */
+/* Without its record nothing starts and nothing is answered as a success. */
 static void refuse_unrecorded(struct pipeline *p, const struct err *err)
 {
     struct call_list done = call_list_take(&p->to_answer);
@@ -237,7 +263,8 @@ void pipeline_finish(struct call *call, const struct err *err)
     struct pipeline *p = call->pipeline;
     if (call->state == CALL_DONE)
         return;
-    if (call->state == CALL_RUNNING)
+    call->ran = call->state == CALL_RUNNING;
+    if (call->ran)
         call_list_remove(&p->running, call);
     call->end_ns = clock_mono_ns();
     if (!err && call->tool->judge && call->tool->judge(call, &call->err) < 0)

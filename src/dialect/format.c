@@ -55,9 +55,8 @@ char *format_id_json(yyjson_val *id)
     return mem_copy(text.data, text.len);
 }
 
-int format_take_id(yyjson_val *root, const char *key, struct request *ret, struct err *err)
+static int take_id_value(yyjson_val *id, const char *key, struct request *ret, struct err *err)
 {
-    yyjson_val *id = yyjson_obj_get(root, key);
     if (!id || yyjson_is_null(id))
         return 0;
     ret->id_json = format_id_json(id);
@@ -67,6 +66,11 @@ int format_take_id(yyjson_val *root, const char *key, struct request *ret, struc
     ret->id = yyjson_is_str(id) ? mem_copy(yyjson_get_str(id), yyjson_get_len(id))
                                 : mem_dup(ret->id_json);
     return 0;
+}
+
+int format_take_id(yyjson_val *root, const char *key, struct request *ret, struct err *err)
+{
+    return take_id_value(yyjson_obj_get(root, key), key, ret, err);
 }
 
 int format_take_name(yyjson_val *call, const char *shape, struct request *ret, struct err *err)
@@ -94,7 +98,10 @@ int format_take_arguments(yyjson_val *call, const char *key, struct request *ret
         return 0;
     yyjson_doc *inner = NULL;
     struct json_error why;
-    if (json_parse(text.p, text.n, text.n, JSON_STRICT, &inner, &why) < 0)
+    int r = json_parse(text.p, text.n, text.n, JSON_STRICT, &inner, &why);
+    if (r == -ENOMEM)
+        return err_no_memory(err);
+    if (r < 0)
         return err_field(err, key, "the arguments are not valid JSON: %s", why.what);
     yyjson_doc_free(ret->doc);
     ret->doc = inner;
@@ -109,6 +116,21 @@ int format_read(enum format_id format, yyjson_doc *doc, struct request *ret, str
     if (!yyjson_is_obj(root))
         return err_field(err, "", "a request must be a JSON object");
     return formats[format]->read(root, ret, err);
+}
+
+void format_scan_id(struct str line, struct request *ret)
+{
+    static const char *const keys[] = {"call_id", "id"};
+    struct str text;
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        JSON_AT_END yyjson_doc *doc = NULL;
+        struct err ignored;
+        if (!json_scan_member(line, keys[i], &text) ||
+            json_parse(text.p, text.n, 8 * ID_BYTES_MAX, JSON_STRICT, &doc, NULL) < 0)
+            continue;
+        take_id_value(yyjson_doc_get_root(doc), keys[i], ret, &ignored);
+        return;
+    }
 }
 
 /* --- writing */

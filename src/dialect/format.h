@@ -45,6 +45,9 @@ char *format_id_json(yyjson_val *id);
  * read, the request has that, so that the error can be sent to the right place. */
 int format_read(enum format_id format, yyjson_doc *doc, struct request *ret, struct err *err);
 
+/* The id alone, of a line for which there was not enough memory. */
+void format_scan_id(struct str line, struct request *ret);
+
 /* Writes the answer of a finished call. `bare`: the dialect's own answer, without an id around. */
 void format_write(enum format_id format, const struct request *request, struct call *call,
                   bool bare, struct buf *out);

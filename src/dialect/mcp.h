@@ -10,6 +10,7 @@ enum mcp_code {
     MCP_INVALID_REQUEST = -32600,
     MCP_METHOD_NOT_FOUND = -32601,
     MCP_INVALID_PARAMS = -32602,
+    MCP_BUSY = -32000, /* may be tried again */
 };
 
 enum mcp_method {

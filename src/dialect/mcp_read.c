@@ -152,7 +152,12 @@ int mcp_read(struct str line, struct mcp_message *ret, struct mcp_error *error)
 {
     struct json_error why;
     *ret = (struct mcp_message){0};
-    if (json_parse(line.p, line.n, line.n, JSON_STRICT, &ret->request.doc, &why) < 0)
+    int r = json_parse(line.p, line.n, line.n, JSON_STRICT, &ret->request.doc, &why);
+    if (r == -ENOMEM) {
+        format_scan_id(line, &ret->request);
+        return mcp_fail(error, MCP_BUSY, "not enough memory; try again");
+    }
+    if (r < 0)
         return mcp_fail(error, MCP_PARSE_ERROR, "the line is not valid JSON: %s (at byte %zu)",
                         why.what, why.at);
     return read_message(yyjson_doc_get_root(ret->request.doc), ret, error);

@@ -219,6 +219,7 @@ static int begin(struct showing *s, const struct options *o, size_t usual_last, 
     s->writer = audit_writer_find(as, err);
     buf_init(&s->out, OUT_MAX);
     s->style.colours = wants_colours();
+    s->style.terminal = isatty(STDOUT_FILENO);
     if (!s->writer || parse_last(o->last, usual_last, &s->last, err) < 0 ||
         audit_filter_init(&s->filter, o, err) < 0)
         return -1;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/json_out.h"
+#include "base/shown.h"
 #include "base/utf8.h"
 #include "front/audit_write.h"
 
@@ -229,9 +230,22 @@ static bool is_plain(struct str text)
     return utf8_valid(text.p, text.n);
 }
 
-static void journal_field(struct buf *out, const char *name, struct str text)
+struct journal {
+    struct buf *out;
+    bool terminal;
+};
+
+/* People read it on a terminal: there a value stands in one line, without characters that would control it. */
+static void journal_field(const struct journal *to, const char *name, struct str text)
 {
+    struct buf *out = to->out;
     buf_add_text(out, name);
+    if (to->terminal) {
+        buf_add_char(out, '=');
+        shown_line(text, 8 * text.n, out); /* whole: each byte becomes a few */
+        buf_add_char(out, '\n');
+        return;
+    }
     if (is_plain(text)) {
         buf_add_char(out, '=');
     } else {
@@ -245,15 +259,15 @@ static void journal_field(struct buf *out, const char *name, struct str text)
 
 static void journal_value(void *arg, const char *name, yyjson_val *val)
 {
-    struct buf *out = arg;
+    const struct journal *to = arg;
     size_t n = 0;
     if (yyjson_is_str(val)) {
-        journal_field(out, name, json_str(val));
+        journal_field(to, name, json_str(val));
         return;
     }
     char *text = yyjson_val_write(val, 0, &n);
     if (text)
-        journal_field(out, name, (struct str){text, n});
+        journal_field(to, name, (struct str){text, n});
     free(text);
 }
 
@@ -263,13 +277,13 @@ void audit_write_journal(const struct audit_item *item, const struct audit_style
     /* informational, warning, error */
     static const char *const priorities[] = {
         [LEVEL_INFO] = "6", [LEVEL_WARNING] = "4", [LEVEL_ERROR] = "3"};
-    (void)style;
+    struct journal to = {out, style->terminal};
     BUF_AT_END struct buf title = BUF_INIT(TITLE_MAX);
     audit_write_title(item, &title);
     buf_addf(out, "__REALTIME_TIMESTAMP=%" PRId64 "000\n", item->at_ms > 0 ? item->at_ms : 0);
-    journal_field(out, "MESSAGE", buf_str(&title));
+    journal_field(&to, "MESSAGE", buf_str(&title));
     buf_addf(out, "PRIORITY=%s\n", priorities[level_of(item)]);
     buf_add_text(out, "SYSLOG_IDENTIFIER=sandgate\n");
-    each_field(item, true, journal_value, out);
+    each_field(item, true, journal_value, &to);
     buf_add_char(out, '\n');
 }

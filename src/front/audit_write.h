@@ -6,6 +6,7 @@
 
 struct audit_style {
     bool colours;
+    bool terminal; /* no control characters of the log reach it */
 };
 
 struct audit_writer {

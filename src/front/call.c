@@ -101,7 +101,7 @@ static int tool_help(const struct options *o)
         buf_addf(&out, "%s: %s\n\narguments:\n", tool->name, tool->description);
         arg_help(&tool->args, &out);
     }
-    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
 /* In a gate of its own. */

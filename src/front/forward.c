@@ -11,17 +11,22 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "front/forward_path.h"
 #include "front/talk.h"
 
 #define CONNECTIONS_MAX 64
+/* For the hello: whoever connects has it ready. */
+#define HELLO_NS 10000000000u
 
 struct connection {
     struct connection *next;
     struct forward *forward;
     struct lines *lines;
+    uint64_t since_ns;
+    bool stopped; /* for want of a hello */
     bool ended;
 };
 
@@ -30,7 +35,9 @@ struct forward {
     int fd;
     uv_poll_t poll;
     int spare; /* given up for a connection that there is no other descriptor for, so that it can be closed */
-    struct connection *connections;
+    uv_timer_t beats;
+    unsigned closing;               /* handles */
+    struct connection *connections; /* newest first */
     size_t count;
 };
 
@@ -72,6 +79,41 @@ static void turn_away(struct forward *f)
     f->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
+static void stop_silent(struct connection *c)
+{
+    c->stopped = true;
+    lines_stop(c->lines, "no hello");
+}
+
+static void on_beat(uv_timer_t *timer)
+{
+    struct forward *f = timer->data;
+    const uint64_t now = clock_mono_ns();
+    for (struct connection *c = f->connections; c; c = c->next) {
+        if (c->ended || c->stopped)
+            continue;
+        if (!lines_beat(c->lines) && now - c->since_ns > HELLO_NS)
+            stop_silent(c);
+    }
+    forward_flush(f);
+}
+
+/* Where all places are taken, the oldest connection without a hello gives its own. */
+static bool make_place(struct forward *f)
+{
+    struct connection *silent = NULL;
+    if (f->count < CONNECTIONS_MAX)
+        return true;
+    for (struct connection *c = f->connections; c; c = c->next) {
+        if (!c->ended && !c->stopped && !lines_beat(c->lines))
+            silent = c;
+    }
+    if (silent)
+        stop_silent(silent);
+    drop_ended(f);
+    return f->count < CONNECTIONS_MAX;
+}
+
 static void on_connection(uv_poll_t *poll, int status, int events)
 {
     (void)status;
@@ -81,10 +123,11 @@ static void on_connection(uv_poll_t *poll, int status, int events)
     if (fd < 0 && (errno == EMFILE || errno == ENFILE))
         turn_away(f);
     FD_AT_END int out = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (out < 0 || !same_user(fd) || f->count == CONNECTIONS_MAX)
+    if (out < 0 || !same_user(fd) || !make_place(f))
         return;
     struct connection *c = mem_zero(sizeof *c);
     c->forward = f;
+    c->since_ns = clock_mono_ns();
     c->lines = talk_start_forwarded(f->gate, TAKE_FD(fd), TAKE_FD(out), connection_ended, c);
     c->next = f->connections;
     f->connections = c;
@@ -129,6 +172,10 @@ int forward_listen(struct forward **ret, struct gate *gate, const struct named *
     f->poll.data = f;
     uv_poll_start(&f->poll, UV_READABLE, on_connection);
     uv_unref((uv_handle_t *)&f->poll);
+    uv_timer_init(&gate->loop, &f->beats);
+    f->beats.data = f;
+    uv_timer_start(&f->beats, on_beat, FORWARD_BEAT_MS, FORWARD_BEAT_MS);
+    uv_unref((uv_handle_t *)&f->beats);
     *ret = TAKE_PTR(f);
     return 0;
 }
@@ -136,6 +183,8 @@ int forward_listen(struct forward **ret, struct gate *gate, const struct named *
 static void closed(uv_handle_t *handle)
 {
     struct forward *f = handle->data;
+    if (--f->closing > 0)
+        return;
     close(f->fd);
     fd_closep(&f->spare);
     free(f);
@@ -161,6 +210,9 @@ void forward_give_up(struct forward *f)
 
 void forward_close(struct forward *f)
 {
-    if (f)
-        uv_close((uv_handle_t *)&f->poll, closed);
+    if (!f)
+        return;
+    f->closing = 2;
+    uv_close((uv_handle_t *)&f->poll, closed);
+    uv_close((uv_handle_t *)&f->beats, closed);
 }

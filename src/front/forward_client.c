@@ -97,6 +97,7 @@ static void write_hello(const struct options *o, bool once, struct buf *line)
         jo_ktext(&j, "agent", o->agent);
     jo_kbool(&j, "once", once);
     jo_kbool(&j, "marks", !once);
+    jo_kbool(&j, "beats", true);
     jo_close(&j, '}');
     jo_close(&j, '}');
     buf_add_char(line, '\n');
@@ -131,7 +132,8 @@ static int say_hello(int fd, const struct options *o, bool once, struct err *err
     const char *refusal = yyjson_get_str(yyjson_obj_get(root, "error"));
     if (refusal)
         return err_set(err, ERR_SESSION_BUSY, "%s", refusal);
-    if (!once && !yyjson_get_bool(yyjson_obj_get(root, "marks")))
+    if ((!once && !yyjson_get_bool(yyjson_obj_get(root, "marks"))) ||
+        !yyjson_get_bool(yyjson_obj_get(root, "beats")))
         return err_set(err, ERR_SESSION_BUSY,
                        "the session's owner is another version of this program");
     return 0;
@@ -171,6 +173,16 @@ static struct str bare(enum format_id format, struct str answer)
     return (struct str){answer.p + n, answer.n - n - 1};
 }
 
+/* What says only that the owner is there is passed over. */
+static int read_answer(struct reader *r, struct str *ret)
+{
+    int status;
+    do
+        status = read_line(r, ret);
+    while (status == 0 && ret->n && ret->p[0] == FORWARD_MARK);
+    return status;
+}
+
 int forward_one(int sock, enum format_id format, const char *tool, struct str arguments,
                 int *ret_status, struct err *err)
 {
@@ -179,22 +191,28 @@ int forward_one(int sock, enum format_id format, const char *tool, struct str ar
     JSON_AT_END yyjson_doc *doc = NULL;
     struct str answer;
     struct str status;
+    const struct timeval silence = {.tv_sec = FORWARD_SILENCE_MS / 1000};
     format_write_call(format, tool, arguments, &line);
     buf_add_char(&line, '\n');
     if (line.failed)
         return err_set(err, ERR_TOO_LARGE, "the call is longer than %zu bytes", ANSWER_MAX);
     /* An owner does nothing before it has the whole line. */
-    if (send_all(sock, buf_str(&line)) < 0)
-        return 1;
-    if (read_line(&from, &answer) < 0)
+    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence);
+    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence);
+    int sent = send_all(sock, buf_str(&line));
+    if (sent < 0)
+        return sent == -EAGAIN ? no_answer(err) : 1;
+    errno = 0;
+    if (read_answer(&from, &answer) < 0)
         return err_set(err, ERR_INTERRUPTED,
-                       "the session's owner ended before it answered; what was asked may be done, "
-                       "look before repeating it");
+                       errno == EAGAIN ? FORWARD_HANGS
+                                       : "the session's owner ended before it answered; what was "
+                                         "asked may be done, look before repeating it");
     if (front_print(bare(format, answer)) < 0) {
         *ret_status = EXIT_TOOL_ERROR;
         return 0;
     }
-    bool known = read_line(&from, &status) == 0 &&
+    bool known = read_answer(&from, &status) == 0 &&
                  json_parse(status.p, status.n, STATUS_MAX, JSON_STRICT, &doc, NULL) == 0;
     *ret_status = known ? (int)yyjson_get_int(yyjson_obj_get(yyjson_doc_get_root(doc), "exit"))
                         : EXIT_TOOL_ERROR;

@@ -3,6 +3,7 @@
 #define SANDGATE_FRONT_FORWARD_PATH_H
 
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #define FORWARD_SOCKET "socket"
@@ -12,6 +13,15 @@
 #define FORWARD_NO_ANSWER '.'
 /* In place of a number: the owner ends by itself and answers what it has. */
 #define FORWARD_GOODBYE '!'
+
+/* Alone: the owner is there, while calls of this connection are on their way. Without one for so long, and without
+ * anything else, it hangs. */
+#define FORWARD_BEAT '~'
+#define FORWARD_BEAT_MS 3000
+#define FORWARD_SILENCE_MS 20000
+#define FORWARD_HANGS                                                                              \
+    "the session's owner does not answer any more; whether the call was done is not known, look "  \
+    "before repeating it"
 
 /* Through the open folder: the path of a state folder may be longer than a socket's address. */
 static inline void forward_address(int dir_fd, struct sockaddr_un *ret)

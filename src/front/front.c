@@ -26,13 +26,33 @@ int front_usage_error(const struct err *err)
     return EXIT_USAGE;
 }
 
+static int output_error; /* that the first failed write to standard output had */
+
+static int put(struct str text)
+{
+    int r = fd_write_all(STDOUT_FILENO, text.p, text.n);
+    if (r < 0 && !output_error)
+        output_error = -r;
+    return r;
+}
+
 int front_put(struct str text)
 {
     if (!isatty(STDOUT_FILENO))
-        return fd_write_all(STDOUT_FILENO, text.p, text.n);
+        return put(text);
     BUF_AT_END struct buf out = BUF_INIT(2 * text.n + TERMINAL_SEQUENCE_MAX);
     terminal_filter(&(struct terminal){0}, text, &out);
-    return fd_write_all(STDOUT_FILENO, buf_str(&out).p, out.len);
+    return put(buf_str(&out));
+}
+
+int front_end(int status)
+{
+    if (!output_error)
+        return status;
+    /* A reader that has seen enough, as `head`, is told of by the status alone. */
+    if (output_error != EPIPE)
+        log_error("standard output cannot be written: %s", strerror(output_error));
+    return status == EXIT_OK ? EXIT_TOOL_ERROR : status;
 }
 
 int front_print(struct str answer)
@@ -44,7 +64,7 @@ int front_print(struct str answer)
     if (front_put(answer) < 0)
         return -1;
     bool ended = doc && answer.n && answer.p[answer.n - 1] == '\n';
-    return ended ? 0 : fd_write_all(STDOUT_FILENO, "\n", 1);
+    return ended ? 0 : put(STR("\n"));
 }
 
 /* A run's own folder beneath --state, made when it is missing. */

@@ -47,6 +47,8 @@ int front_usage_error(const struct err *err);
 
 /* On standard output. Where that is a terminal, what would do more than draw on it is left out (base/terminal.h). */
 int front_put(struct str text);
+/* The exit status of a subcommand that ended with `status`: an error where not all of its output was written. */
+int front_end(int status);
 /* One answer on standard output, with a line break. A string, which some dialects answer with, is printed
  * as the text it stands for. */
 int front_print(struct str answer);

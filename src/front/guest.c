@@ -42,6 +42,8 @@ struct guest {
     struct buf out;
     size_t out_at;
     uint64_t answering; /* the line whose answer comes next; 0: none */
+    uint64_t heard_ns;  /* when the owner was last heard of, or was first expected to be */
+    bool hangs;         /* it was not for too long */
     bool goodbye;       /* the owner ends by itself */
     bool down_over;
     bool failed; /* something that was told on standard error */
@@ -63,6 +65,8 @@ static void read_up(struct guest *g)
         fail(g, "reading calls");
     g->up_at = 0;
     g->up_n = n > 0 ? (size_t)n : 0;
+    if (!g->calls.first)
+        g->heard_ns = clock_mono_ns();
     guest_calls_take(&g->calls, (struct str){g->up, g->up_n});
     g->up_over = n <= 0;
     if (g->up_over)
@@ -88,7 +92,7 @@ static void take_mark(struct guest *g, const char *text, size_t n)
         number = 10 * number + (uint64_t)(text[i] - '0');
     if (text[n - 1] == FORWARD_NO_ANSWER)
         guest_calls_answered(&g->calls, number);
-    else if (text[n - 1] != FORWARD_GOODBYE)
+    else if (text[n - 1] != FORWARD_GOODBYE && text[n - 1] != FORWARD_BEAT)
         g->answering = number;
 }
 
@@ -112,6 +116,7 @@ static void read_down(struct guest *g)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     g->down_over = n <= 0;
+    g->heard_ns = clock_mono_ns();
     const char *at = bytes;
     for (const char *end = bytes + (n > 0 ? n : 0); at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
@@ -140,6 +145,15 @@ static bool write_out(struct guest *g)
     return true;
 }
 
+/* How long to wait for the owner, which says something now and then while calls are on their way; -1: for ever. */
+static int silence(const struct guest *g)
+{
+    if (!g->calls.first || g->down_over)
+        return -1;
+    uint64_t ms = (clock_mono_ns() - g->heard_ns) / 1000000;
+    return ms < FORWARD_SILENCE_MS ? (int)(FORWARD_SILENCE_MS - ms) : 0;
+}
+
 /* Until the owner has ended and all that it said is passed on; false when nobody reads that. */
 static bool relay(struct guest *g)
 {
@@ -162,7 +176,13 @@ static bool relay(struct guest *g)
              (short)((up_full ? POLLOUT : 0) | (out_full ? 0 : POLLIN)), 0},
             {out_full ? STDOUT_FILENO : -1, POLLOUT, 0},
         };
-        if (poll(fds, sizeof fds / sizeof *fds, -1) < 0)
+        /* While the caller takes no answers, the owner is not listened to. */
+        int ready = poll(fds, sizeof fds / sizeof *fds, out_full ? -1 : silence(g));
+        if (out_full)
+            g->heard_ns = clock_mono_ns();
+        if (ready == 0 && silence(g) == 0)
+            g->hangs = g->down_over = true;
+        if (ready <= 0)
             continue;
         if (up_full && fds[1].revents & (POLLOUT | POLLERR | POLLHUP))
             write_up(g);
@@ -175,11 +195,12 @@ static bool relay(struct guest *g)
     }
 }
 
-static int patience(const struct guest *g, uint64_t end_ns)
+/* `answered`: calls just were, and their caller may have more. */
+static int patience(const struct guest *g, uint64_t end_ns, bool answered)
 {
     uint64_t now = clock_mono_ns();
     int left = now >= end_ns ? 0 : (int)((end_ns - now) / 1000000);
-    int most = guest_calls_in_line(&g->calls) ? REST_MS : g->calls.first ? NEXT_MS : 0;
+    int most = guest_calls_in_line(&g->calls) ? REST_MS : g->calls.first || answered ? NEXT_MS : 0;
     return left < most ? left : most;
 }
 
@@ -191,16 +212,33 @@ static bool may_read_on(const struct guest *g, uint64_t end_ns, uint64_t end_byt
 
 /* The rest of a line that was begun. Where this process ends too, all that the caller has written by now, or is
  * about to; else the session's next owner reads that. */
-static void read_rest(struct guest *g)
+static void read_rest(struct guest *g, uint64_t end_ns, uint64_t end_bytes, bool answered)
 {
     struct pollfd in = {STDIN_FILENO, POLLIN, 0};
-    uint64_t end_ns = clock_mono_ns() + REST_ALL_MS * 1000000ull;
-    uint64_t end_bytes = g->calls.bytes + REST_BYTES;
-    while (may_read_on(g, end_ns, end_bytes) && poll(&in, 1, patience(g, end_ns)) > 0)
+    while (may_read_on(g, end_ns, end_bytes) && poll(&in, 1, patience(g, end_ns, answered)) > 0)
         read_up(g);
     g->torn = !g->up_over && guest_calls_in_line(&g->calls);
     if (!g->up_over)
         guest_calls_take_end(&g->calls);
+}
+
+/* Answers what the owner did not, and what callers write when they read that. False when nobody reads. */
+static bool answer_rest(struct guest *g, size_t *ret_cut)
+{
+    uint64_t end_ns = clock_mono_ns() + REST_ALL_MS * 1000000ull;
+    uint64_t end_bytes = g->calls.bytes + REST_BYTES;
+    *ret_cut = 0;
+    for (bool more = true, answered = false; more; answered = true) {
+        read_rest(g, end_ns, end_bytes, answered);
+        size_t cut = guest_calls_interrupt(&g->calls, g->sent, g->hangs, &g->out);
+        bool written = fd_write_all(STDOUT_FILENO, g->out.data, g->out.len) == 0;
+        buf_reset(&g->out, KEPT);
+        *ret_cut += cut;
+        if (!written)
+            return false;
+        more = cut > 0 && g->goodbye && !g->torn && may_read_on(g, end_ns, end_bytes);
+    }
+    return true;
 }
 
 int guest_relay(int sock, enum format_id format, const struct dialect *dialect, bool *ret_again)
@@ -215,9 +253,8 @@ int guest_relay(int sock, enum format_id format, const struct dialect *dialect, 
     fd_set_nonblock(sock);
     int status = EXIT_TOOL_ERROR;
     if (relay(g)) {
-        read_rest(g);
-        size_t cut = guest_calls_interrupt(&g->calls, g->sent, &g->out);
-        bool written = fd_write_all(STDOUT_FILENO, g->out.data, g->out.len) == 0;
+        size_t cut;
+        bool written = answer_rest(g, &cut);
         status = written && cut == 0 && !g->failed ? EXIT_OK : EXIT_TOOL_ERROR;
         *ret_again = written && !g->goodbye && !g->up_over && !g->torn;
     }

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "front/forward_path.h"
 #include "front/front.h"
 #include "front/lines.h"
 
@@ -48,7 +49,10 @@ static void read_request(struct guest_calls *c, struct str line, struct guest_ca
 {
     struct err ignored;
     yyjson_doc *doc = NULL;
-    if (json_parse(line.p, line.n, line.n, JSON_STRICT, &doc, NULL) < 0)
+    int r = json_parse(line.p, line.n, line.n, JSON_STRICT, &doc, NULL);
+    if (r == -ENOMEM)
+        format_scan_id(line, &call->request);
+    if (r < 0)
         return;
     yyjson_val *root = yyjson_doc_get_root(doc);
     call->silent = yyjson_is_obj(root) && yyjson_obj_get(root, "cancel") &&
@@ -120,27 +124,35 @@ void guest_calls_answered(struct guest_calls *c, uint64_t number)
     }
 }
 
-static void answer(const struct guest_calls *c, const struct guest_call *call, uint64_t sent,
+static const char *why(bool reached, bool hangs)
+{
+    if (hangs)
+        return reached
+                   ? FORWARD_HANGS
+                   : "the session's owner does not answer any more; this call did not reach it: "
+                     "nothing was done";
+    return reached ? "the session's owner ended before it answered; what was asked may be done, "
+                     "look before repeating it"
+                   : "the session's owner ended before this call reached it: nothing was done";
+}
+
+static void answer(const struct guest_calls *c, const struct guest_call *call, const char *message,
                    struct buf *out)
 {
     struct err err;
-    err_set(&err, ERR_INTERRUPTED,
-            call->end <= sent
-                ? "the session's owner ended before it answered; what was asked may be done, look "
-                  "before repeating it"
-                : "the session's owner ended before this call reached it: nothing was done");
+    err_set(&err, ERR_INTERRUPTED, "%s", message);
     struct call *failed = front_failed_call(c->dialect, call->request.name, &err);
     format_write(c->format, &call->request, failed, false, out);
     buf_add_char(out, '\n');
     call_free(failed);
 }
 
-size_t guest_calls_interrupt(struct guest_calls *c, uint64_t sent, struct buf *out)
+size_t guest_calls_interrupt(struct guest_calls *c, uint64_t sent, bool hangs, struct buf *out)
 {
     size_t count = 0;
     for (struct guest_call *call; (call = c->first);) {
         if (!call->silent) {
-            answer(c, call, sent, out);
+            answer(c, call, why(call->end <= sent, hangs), out);
             count++;
         }
         c->first = call->next;

@@ -31,7 +31,7 @@ void guest_calls_answered(struct guest_calls *calls, uint64_t number);
 /* Part of a line is there. */
 bool guest_calls_in_line(const struct guest_calls *calls);
 /* Answers all that are left and returns how many these were. `sent`: so many bytes reached the owner, so what lies
- * behind them was not begun. */
-size_t guest_calls_interrupt(struct guest_calls *calls, uint64_t sent, struct buf *out);
+ * behind them was not begun. `hangs`: it has not ended. */
+size_t guest_calls_interrupt(struct guest_calls *calls, uint64_t sent, bool hangs, struct buf *out);
 
 #endif

@@ -26,6 +26,7 @@ int hello_read(struct str line, const struct dialect *owner, struct hello *ret, 
                        owner->name);
     ret->agent = mem_dup(yyjson_get_str(yyjson_obj_get(hello, "agent")));
     ret->marks = yyjson_get_bool(yyjson_obj_get(hello, "marks"));
+    ret->beats = yyjson_get_bool(yyjson_obj_get(hello, "beats"));
     ret->once = yyjson_get_bool(yyjson_obj_get(hello, "once"));
     return 0;
 }

@@ -103,6 +103,11 @@ bool lines_has_room(const struct lines *l)
     return l->out.len < UNSENT_MAX;
 }
 
+bool lines_beat(struct lines *l)
+{
+    return !l->user->beat || l->user->beat(l->self);
+}
+
 struct lines_call *lines_calls(const struct lines *l)
 {
     return l->calls;

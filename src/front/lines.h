@@ -25,6 +25,8 @@ struct lines_user {
     void (*before_send)(void *self);
     /* lines_stop is called: the last that can be written before what it brings. NULL: nothing is. */
     void (*stopped)(void *self);
+    /* Says that the gate is there. False: nobody has introduced themselves yet. NULL: nothing is said. */
+    bool (*beat)(void *self);
     /* When lines_free is called, while the gate is still there. NULL: nothing to do. */
     void (*leave)(void *self);
     void (*free)(void *self);
@@ -50,6 +52,8 @@ struct lines *lines_start(struct gate *gate, const struct lines_user *user, void
 void lines_stop(struct lines *lines, const char *why);
 /* What is still unsent after a stop is dropped: its reader does not read. */
 void lines_give_up(struct lines *lines);
+/* As the user's function; lines_flush sends it. */
+bool lines_beat(struct lines *lines);
 /* After `ended`: the errno that reading or writing failed with; 0 when the other side merely ended or left. */
 int lines_error(const struct lines *lines, const char **ret_what);
 /* After `ended`; run the loop once more before the memory goes. */

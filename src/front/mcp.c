@@ -248,7 +248,7 @@ static int help(void)
               "starts it by itself; with Claude Code, for example:\n"
               "  claude mcp add sandgate -- sandgate mcp --workspace /path/to/project\n\n");
     options_help(OPTIONS, &out);
-    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
 static int serve_session(const struct options *o, struct gate_options *go)

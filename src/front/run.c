@@ -274,7 +274,7 @@ static int help(void)
         "colour; sequences that set the\nclipboard or the title, or make the terminal answer, "
         "are left out.\n\n");
     options_help(OPTIONS, &out);
-    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
 int front_run(int argc, char *const *argv)

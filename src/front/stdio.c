@@ -26,7 +26,7 @@ static int help(void)
         "{\"deny\":ID}:\n"
         "  {\"event\":\"approval\",\"requestId\":ID,\"id\":\"1\",\"tool\":\"...\",\"summary\":\"...\"}\n\n");
     options_help(OPTIONS, &out);
-    return fd_write_all(STDOUT_FILENO, out.data, out.len) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
 static struct lines *start(struct gate *gate, const void *how, int in_fd, int out_fd,

@@ -21,6 +21,7 @@ struct talk {
     bool hello;                     /* the first line is still to come and is no call */
     bool once;                      /* the exit status follows the answer */
     bool marks;                     /* the number of its line stands before the answer */
+    bool beats;                     /* it is told now and then that the gate is there */
     bool goodbye;                   /* was said */
     uint64_t taken;                 /* lines so far */
     bool printed;                   /* commands have, in this turn */
@@ -109,7 +110,12 @@ static int read_request(struct talk *t, struct str line, struct pending *p, stru
 {
     yyjson_doc *doc = NULL;
     struct json_error why;
-    if (json_parse(line.p, line.n, line.n, JSON_STRICT, &doc, &why) < 0)
+    int r = json_parse(line.p, line.n, line.n, JSON_STRICT, &doc, &why);
+    if (r == -ENOMEM) {
+        format_scan_id(line, &p->request);
+        return err_no_memory(err);
+    }
+    if (r < 0)
         return err_field(err, "", "the line is not valid JSON: %s (at byte %zu)", why.what, why.at);
     if (format_read(t->format, doc, &p->request, err) < 0)
         return -1;
@@ -160,6 +166,7 @@ static void take_hello(struct talk *t, struct str line)
         t->agent = hello.agent;
         t->once = hello.once;
         t->marks = hello.marks;
+        t->beats = hello.beats;
     }
     struct json_out j = {.out = lines_begin_answer(t->lines)};
     if (j.out) {
@@ -167,6 +174,8 @@ static void take_hello(struct talk *t, struct str line)
         jo_ktext(&j, ok ? "hello" : "error", ok ? "ok" : err.message);
         if (t->marks)
             jo_kbool(&j, "marks", true);
+        if (t->beats)
+            jo_kbool(&j, "beats", true);
         jo_close(&j, '}');
         lines_end_answer(t->lines);
     }
@@ -244,6 +253,18 @@ static void stopped(void *self)
     lines_end_answer(t->lines);
 }
 
+static bool beat(void *self)
+{
+    struct talk *t = self;
+    bool due = t->beats && lines_calls(t->lines) && lines_has_room(t->lines);
+    struct buf *out = due ? lines_begin_answer(t->lines) : NULL;
+    if (out) {
+        buf_addf(out, "%c%c", FORWARD_MARK, FORWARD_BEAT);
+        lines_end_answer(t->lines);
+    }
+    return !t->hello;
+}
+
 static void leave(void *self)
 {
     struct talk *t = self;
@@ -262,6 +283,7 @@ static const struct lines_user talk_user = {
     .too_long = too_long,
     .before_send = before_send,
     .stopped = stopped,
+    .beat = beat,
     .leave = leave,
     .free = talk_free,
     .copies = 1,

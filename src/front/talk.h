@@ -15,7 +15,7 @@ struct talk_options {
 struct lines *talk_start(struct gate *gate, const struct talk_options *options, int in_fd,
                          int out_fd, void (*ended)(void *arg), void *arg);
 /* The same for another gate: the first line is not a call but
- * {"hello":{"dialect","format","agent","once","marks"}}. Nobody approves this way. */
+ * {"hello":{"dialect","format","agent","once","marks","beats"}}. Nobody approves this way. */
 struct lines *talk_start_forwarded(struct gate *gate, int in_fd, int out_fd,
                                    void (*ended)(void *arg), void *arg);
 

@@ -64,13 +64,8 @@ int record_open_execution(struct record *r, const char *state_mount, struct err 
     if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
         return err_set(err, ERR_INTERNAL,
                        "%s/logs/execution.jsonl is not a plain file with one name", state_mount);
-    char last = '\n';
     if (st.st_size == 0)
         give_to_owner(fd, &owner);
-    else if (pread(fd, &last, 1, st.st_size - 1) < 0)
-        return err_set(err, ERR_INTERNAL, "%s/logs/execution.jsonl: %s", state_mount,
-                       strerror(errno));
-    r->torn = last != '\n';
     r->execution_fd = TAKE_FD(fd);
     return 0;
 }
@@ -156,6 +151,10 @@ static void write_output(struct call *call, struct json_out *j)
 static void add_execution_line(struct record *r, struct call *call)
 {
     char ts[CLOCK_TEXT_MAX];
+    const size_t before = r->execution.len;
+    /* Only lines of calls that were done are kept until there is room; the audit log has the others. */
+    if (!call->ran && r->full)
+        return;
     struct json_out j = {.out = &r->execution, .hide = true};
     clock_format_utc(clock_unix_ms(), ts);
     jo_open(&j, '{');
@@ -171,6 +170,11 @@ static void add_execution_line(struct record *r, struct call *call)
     jo_kint(&j, "durationMs", call_duration_ms(call));
     jo_close(&j, '}');
     buf_add_char(&r->execution, '\n');
+    if (r->execution.failed) {
+        r->execution.len = before;
+        r->execution.failed = false;
+        r->lost = true;
+    }
 }
 
 /* Of those that are not named, how many there are of each kind. */
@@ -249,26 +253,68 @@ static void outcome(void *self, struct call *call)
         keeper_after(r->keeper, call);
 }
 
+/* Whether the log ends in the middle of a line: another gate of the run may have died, or had no room. */
+static bool ends_torn(int fd)
+{
+    struct stat st;
+    char last;
+    return fstat(fd, &st) == 0 && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 &&
+           last != '\n';
+}
+
+/* Removes `n` bytes, half a line of ours, from the end. Where another gate has written behind them they stay, and
+ * its line ended them. */
+static void cut_half_line(int fd, size_t n)
+{
+    struct stat st;
+    off_t end = lseek(fd, 0, SEEK_CUR); /* O_APPEND: where our last write ended */
+    if (n > 0 && end >= (off_t)n && fstat(fd, &st) == 0 && st.st_size == end &&
+        ftruncate(fd, end - (off_t)n) < 0)
+        return; /* the next line begins with an end of line then */
+}
+
+/* Writes whole lines; those that find no room are kept for the next time. */
+static int write_execution(struct record *r)
+{
+    size_t done = 0;
+    int error = ends_torn(r->execution_fd) ? -fd_write_all(r->execution_fd, "\n", 1) : 0;
+    while (done < r->execution.len && error == 0) {
+        ssize_t n = write(r->execution_fd, r->execution.data + done, r->execution.len - done);
+        if (n >= 0)
+            done += (size_t)n;
+        else if (errno != EINTR)
+            error = errno;
+    }
+    if (error) {
+        const char *end = done ? memrchr(r->execution.data, '\n', done) : NULL;
+        size_t whole = end ? (size_t)(end - r->execution.data) + 1 : 0;
+        cut_half_line(r->execution_fd, done - whole);
+        done = whole;
+    }
+    buf_consume(&r->execution, done);
+    if (r->execution.len == 0)
+        buf_reset(&r->execution, 64u << 10);
+    return -error;
+}
+
+/* As long as a line waits for room, no call starts. */
 static int flush(void *self, struct err *err)
 {
     struct record *r = self;
     if (audit_flush(r->audit, err) < 0)
         return -1;
-    if (r->execution.len == 0)
-        return 0;
-    int w = r->execution.failed ? -ENOBUFS : 0;
-    /* Half a line, of a disk that was full, must not spoil the next one. */
-    if (w == 0 && r->torn)
-        w = fd_write_all(r->execution_fd, "\n", 1);
-    if (w == 0) {
-        w = fd_write_all(r->execution_fd, r->execution.data, r->execution.len);
-        r->torn = w < 0;
-    }
-    buf_reset(&r->execution, 64u << 10);
+    int w = r->execution.len > 0 ? write_execution(r) : 0;
+    r->full = w < 0;
     if (w < 0)
-        return err_set(err, w == -ENOSPC ? ERR_DISK_FULL : ERR_INTERNAL,
-                       "the run's log cannot be written: %s", strerror(-w));
-    return 0;
+        return err_set(err, err_is_full(-w) ? ERR_DISK_FULL : ERR_INTERNAL,
+                       "the run's log `@state/logs/execution.jsonl` cannot be written (%s): calls "
+                       "are refused until it can",
+                       strerror(-w));
+    if (!r->lost)
+        return 0;
+    r->lost = false;
+    return err_set(err, ERR_INTERNAL,
+                   "more lines for the run's log than there was room for: some are lost");
 }
 
 static void wait_durable(void *self, void (*done)(void *arg, int status), void *arg)

@@ -13,8 +13,9 @@ struct record {
     struct keeper *keeper; /* hears of each call that has ended; may be NULL */
     struct stats *stats;   /* the same */
     int execution_fd;      /* -1: no toolhost run */
-    bool torn;             /* its last line is half a line */
-    struct buf execution;
+    bool full;             /* the last line could not be written */
+    bool lost;             /* lines for which there was no room */
+    struct buf execution;  /* lines to be written; kept while they cannot be */
     enum audit_sync sync;
 };
 

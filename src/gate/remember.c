@@ -36,7 +36,7 @@ static int damaged(struct err *err, const char *why)
 
 static int failed(struct err *err, const char *doing)
 {
-    return err_set(err, errno == ENOSPC || errno == EDQUOT ? ERR_DISK_FULL : ERR_INTERNAL,
+    return err_set(err, err_is_full(errno) ? ERR_DISK_FULL : ERR_INTERNAL,
                    "%s `" NAME "` in the configuration folder: %s", doing, strerror(errno));
 }
 

@@ -37,6 +37,13 @@ static void name_folder(const struct ran *ran, struct err *err)
         err_reason(err, "other_path");
         return;
     }
+    if (ran->error == ESTALE) {
+        err_set(err, ERR_NOT_FOUND,
+                "the working directory, or the workspace it lies in, was removed since the gate "
+                "was started");
+        err_reason(err, "folder_removed");
+        return;
+    }
     enum err_code code = ran->error == ENOTDIR  ? ERR_NOT_A_DIRECTORY
                          : ran->error == EACCES ? ERR_PERMISSION_DENIED
                                                 : ERR_NOT_FOUND;

@@ -82,6 +82,11 @@ static int make_body_file(struct str body, int *ret_fd, struct err *err)
     if (r == 0 &&
         fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
         r = -errno;
+    if (r == -EFBIG)
+        return err_set(err, ERR_TOO_LARGE,
+                       "content of %zu bytes is over the limit of a file's size that the gate was "
+                       "started with (RLIMIT_FSIZE, `ulimit -f`)",
+                       body.n);
     if (r < 0)
         return err_set(err, err_code_for(-r, ERR_INTERNAL), "handing over the content: %s%s",
                        strerror(-r), err_is_shortage(-r) ? "; try again" : "");

@@ -30,7 +30,7 @@ static bool valid_id(const char *id)
 
 static int failed(struct err *err, const char *what)
 {
-    return err_set(err, errno == ENOSPC ? ERR_DISK_FULL : ERR_INTERNAL, "%s: %s", what,
+    return err_set(err, err_is_full(errno) ? ERR_DISK_FULL : ERR_INTERNAL, "%s: %s", what,
                    strerror(errno));
 }
 

@@ -117,7 +117,7 @@ int sweep_note(struct sweep *s, struct str path, struct err *err)
     buf_add_char(&line, '\n');
     int r = line.failed ? -ENOBUFS : fd_write_all(file->fd, line.data, line.len);
     if (r < 0)
-        return err_set(err, r == -ENOSPC ? ERR_DISK_FULL : ERR_INTERNAL,
+        return err_set(err, err_is_full(-r) ? ERR_DISK_FULL : ERR_INTERNAL,
                        "the state folder cannot be written: %s", strerror(-r));
     file->under_way++;
     file->bytes += line.len;

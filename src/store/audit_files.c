@@ -19,7 +19,7 @@
 
 int audit_io_error(struct err *err, int code)
 {
-    if (code == ENOSPC || code == EDQUOT)
+    if (err_is_full(code))
         return err_set(err, ERR_DISK_FULL,
                        "no room for the audit log (%s): calls are refused until there is space in "
                        "the state folder again",

@@ -57,11 +57,6 @@ static int full(struct err *err)
     return err_reason(err, "state_full");
 }
 
-static bool is_full(int code)
-{
-    return code == ENOSPC || code == EDQUOT || code == EFBIG;
-}
-
 /* For lack of descriptors or memory, of which there may be more later. */
 static bool is_short(sqlite3 *handle)
 {
@@ -303,7 +298,7 @@ static int prepare(struct db *db, bool durable, struct err *err)
 
 static int unusable(int code, struct err *err)
 {
-    if (is_full(code))
+    if (err_is_full(code))
         return full(err);
     err_set(err, ERR_INTERNAL,
             "`" NAME "` in the state folder cannot be opened (%s), so nothing runs: check the "
@@ -417,6 +412,27 @@ static int find_file(int state_fd, struct err *err)
     return r == 0 ? unusable(ENOENT, err) : r;
 }
 
+/* SQLite opens the file or its log for reading alone where opening it for writing failed, for whatever reason, and
+ * stays with that. Such a handle is given up, so that the next one is opened when there are descriptors again. */
+static int check_writable(struct db *db, int state_fd, struct err *err)
+{
+    bool writes = sqlite3_db_readonly(db->handle, "main") == 0;
+    if (writes) { /* that is of the file; of its log only a transaction tells */
+        sqlite3_busy_timeout(db->handle, 0);
+        writes = db_step(db_statement(db, "BEGIN IMMEDIATE")) != SQLITE_READONLY;
+        sqlite3_busy_timeout(db->handle, DB_WAIT_MS);
+        db_rollback(db);
+    }
+    if (writes)
+        return 0;
+    if (faccessat(state_fd, NAME, W_OK, AT_EACCESS) < 0)
+        return unusable(errno, err);
+    err_set(err, ERR_SESSION_BUSY,
+            "`" NAME "` in the state folder could not be opened for writing, so nothing runs; try "
+            "again");
+    return err_reason(err, "no_resources");
+}
+
 int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err)
 {
     if (find_file(state_fd, err) < 0)
@@ -443,7 +459,7 @@ int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err)
     else if (r != SQLITE_OK)
         r = db->handle ? db_error(db, err) : unusable(cut ? ENAMETOOLONG : ENOMEM, err);
     else
-        r = prepare(db, durable, err);
+        r = prepare(db, durable, err) < 0 ? -1 : check_writable(db, state_fd, err);
     if (r < 0) {
         db_close(db);
         return -1;

@@ -151,7 +151,11 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     }
     jo_kbool(j, "truncated", r->truncated);
     if (r->truncated)
-        jo_ktext(j, "hint", "there are more entries: raise max_results or list a folder inside");
+        jo_ktext(j, "hint",
+                 r->count < call->request.list.max_entries
+                     ? "some folders lie too deep or hold too much to be listed from here: list a "
+                       "folder inside"
+                     : "there are more entries: raise max_results or list a folder inside");
     return 0;
 }
 

@@ -90,6 +90,13 @@ int beneath_errno(struct err *err, int error, const char *path)
                          BENEATH_DEPTH_MAX - 2);
     if (error == ENAMETOOLONG)
         return err_field(err, "path", "a name in `%.*s` is too long", n, path);
+    if (error == EAGAIN) {
+        err_set(err, ERR_SESSION_BUSY,
+                "`%.*s` cannot be opened now: another program holds a lease on it (F_SETLEASE), or "
+                "folders on the way keep being renamed; try again",
+                n, path);
+        return err_reason(err, "file_busy");
+    }
     if (err_is_shortage(error) || error == EINTR)
         return shortage_errno(err, error, n, path);
     for (size_t i = 0; i < ARRAY_LEN(messages); i++) {

@@ -35,6 +35,7 @@ struct beneath_real {
     enum guard_verdict verdict; /* of all together */
     const char *rule;
     bool holds; /* the rule is about something in the folder */
+    int error;  /* errno: it is refused because what decides could not be looked at */
     char buffer[BENEATH_REAL_MAX];
 };
 

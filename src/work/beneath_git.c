@@ -14,45 +14,54 @@
 /* Somebody renames folders all the time. */
 #define TRIES 32
 
-/* `path` has no links in it, `n` bytes of it are the folder. */
-static bool has(const struct beneath_root *root, const char *path, size_t n, const char *name)
+struct look {
+    const struct beneath_root *root;
+    const char *path; /* without links */
+    int *error; /* set when something could not be looked at for want of descriptors or memory */
+};
+
+/* `n` bytes of the path are the folder. */
+static bool has(const struct look *look, size_t n, const char *name)
 {
     char text[BENEATH_REAL_MAX + 16];
-    snprintf(text, sizeof text, "%.*s%s%s", (int)n, path, n ? "/" : "", name);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)n, look->path, n ? "/" : "", name);
     int fd = -1;
     errno = EAGAIN;
     for (int i = 0; fd < 0 && errno == EAGAIN && i < TRIES; i++)
-        fd = beneath_open_at(root->fd, text, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
+        fd = beneath_open_at(look->root->fd, text, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
     if (fd >= 0)
         close(fd);
+    else if (err_is_shortage(errno))
+        *look->error = errno;
     /* What cannot be looked at may be there. */
     return fd >= 0 || !(errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ||
                         errno == ELOOP || errno == EXDEV);
 }
 
 /* Whether a folder is a git directory, or would be with `next` in it. HEAD is looked for first: few folders have one. */
-static bool is_git_directory(const struct beneath_root *root, const char *path, size_t n,
-                             struct str next)
+static bool is_git_directory(const struct look *look, size_t n, struct str next)
 {
-    if (!str_is(next, "HEAD") && !has(root, path, n, "HEAD"))
+    if (!str_is(next, "HEAD") && !has(look, n, "HEAD"))
         return false;
     /* Objects and refs, or where they are instead. */
-    if (str_is(next, "commondir") || has(root, path, n, "commondir"))
+    if (str_is(next, "commondir") || has(look, n, "commondir"))
         return true;
-    return (str_is(next, "objects") || has(root, path, n, "objects")) &&
-           (str_is(next, "refs") || has(root, path, n, "refs"));
+    return (str_is(next, "objects") || has(look, n, "objects")) &&
+           (str_is(next, "refs") || has(look, n, "refs"));
 }
 
-bool beneath_is_in_git(const struct beneath_root *root, const char *path, bool carries)
+bool beneath_is_in_git(const struct beneath_root *root, const char *path, bool carries,
+                       int *ret_error)
 {
+    const struct look look = {root, path, ret_error};
     struct str whole = {path, strlen(path)};
     struct str name;
     size_t before = 0;
     if (str_is(whole, "."))
         return false;
     for (size_t at = 0; guard_next_name(whole, &at, &name); before = at - 1) {
-        if (is_git_directory(root, path, before, name))
+        if (is_git_directory(&look, before, name))
             return true;
     }
-    return carries && is_git_directory(root, path, whole.n, (struct str){0});
+    return carries && is_git_directory(&look, whole.n, (struct str){0});
 }

@@ -30,6 +30,7 @@ bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *re
 {
     struct str path = {real->text, strlen(real->text)};
     real->holds = false;
+    real->error = 0;
     real->verdict = guard_judge(root->guard, path, flags & BENEATH_FOLDER, &real->rule);
     if (real->link_verdict > real->verdict) {
         real->verdict = real->link_verdict;
@@ -43,7 +44,7 @@ bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *re
     }
     if (real->verdict == GUARD_OPEN && !(flags & BENEATH_ONLY_READ) &&
         guard_protects_git(root->guard) &&
-        beneath_is_in_git(root, real->text, flags & BENEATH_CARRIES)) {
+        beneath_is_in_git(root, real->text, flags & BENEATH_CARRIES, &real->error)) {
         real->verdict = GUARD_PROTECTED;
         real->rule = ".git";
         real->holds = false;
@@ -53,6 +54,8 @@ bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *re
 
 int beneath_refuse(const struct beneath_real *real, const char *path, struct err *err)
 {
+    if (real->error)
+        return beneath_errno(err, real->error, path);
     bool secret = real->verdict == GUARD_SECRET;
     const char *word = secret ? "secret" : "protected";
     int n = (int)utf8_cut(path, strnlen(path, SHOWN));

@@ -48,7 +48,9 @@ int beneath_refuse(const struct beneath_real *real, const char *path, struct err
 int beneath_refuse_other(const struct beneath_root *root, const char *path, struct err *err);
 
 /* Whether what is done at `path` (relative to the root, without links) would be done in a git directory, or make its
- * folder one. `carries`: whether it is one itself, too. */
-bool beneath_is_in_git(const struct beneath_root *root, const char *path, bool carries);
+ * folder one. `carries`: whether it is one itself, too. Where that cannot be told for want of descriptors or memory the
+ * answer is true, and *ret_error the errno. */
+bool beneath_is_in_git(const struct beneath_root *root, const char *path, bool carries,
+                       int *ret_error);
 
 #endif

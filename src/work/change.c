@@ -37,7 +37,9 @@ static int read_whole(struct work *w, const struct beneath_root *root,
         if (n == 0)
             break;
         if (buf_add(ret, w->chunk, (size_t)n) < 0)
-            return err_set(err, ERR_TOO_LARGE, "`%s` is too large to be changed", q->path.p);
+            return ret->no_memory
+                       ? err_no_memory(err)
+                       : err_set(err, ERR_TOO_LARGE, "`%s` is too large to be changed", q->path.p);
     }
     return 0;
 }
@@ -76,7 +78,10 @@ static int apply_edits(struct str before, struct str what, struct buf *after, st
 static int apply_update(struct str before, struct str what, struct buf *after, struct err *err)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
-    if (json_parse(what.p, what.n, what.n, JSON_STRICT, &doc, NULL) < 0)
+    int r = json_parse(what.p, what.n, what.n, JSON_STRICT, &doc, NULL);
+    if (r == -ENOMEM)
+        return err_no_memory(err);
+    if (r < 0)
         return err_set(err, ERR_INTERNAL, "an update that is not JSON");
     return frontmatter_patch(before, yyjson_doc_get_root(doc), after, err);
 }

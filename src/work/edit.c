@@ -61,8 +61,10 @@ static int named(const struct job *job, struct err *err, const char *reason)
     return -1;
 }
 
-static int too_large(const struct job *job, struct err *err)
+static int too_large(const struct job *job, const struct buf *failed, struct err *err)
 {
+    if (failed->no_memory)
+        return err_no_memory(err);
     err_set(err, ERR_TOO_LARGE, "the edited file would be larger than the %zu bytes allowed",
             job->file->max);
     return named(job, err, NULL);
@@ -374,6 +376,17 @@ static int fill(const struct job *job, struct buf *out, struct err *err)
     return 0;
 }
 
+/* One of its buffers that there was no room for; NULL: none. */
+static const struct buf *failed_of(const struct job *job)
+{
+    const struct buf *all[] = {&job->folded, &job->needle, &job->new_latin1, &job->new_crlf};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (all[i]->failed)
+            return all[i];
+    }
+    return NULL;
+}
+
 static int apply_one(struct job *job, struct buf *out, struct err *err)
 {
     struct found found;
@@ -384,8 +397,12 @@ static int apply_one(struct job *job, struct buf *out, struct err *err)
         return fill(job, out, err);
     buf_init(&job->folded, job->text.n);
     buf_init(&job->needle, job->edit->old_text.n);
-    if (!find(job, &found))
-        return job->folded.failed ? too_large(job, err) : not_found(job, err);
+    bool is_found = find(job, &found);
+    const struct buf *failed = failed_of(job);
+    if (failed)
+        return too_large(job, failed, err);
+    if (!is_found)
+        return not_found(job, err);
     size_t second = job->edit->all ? NONE : search(found.hay, found.needle, found.first + 1);
     if (second != NONE)
         return ambiguous(job, &found, second, err);
@@ -406,8 +423,9 @@ static int apply_all(struct whole *file, struct str *text, const struct op_edit 
         buf_reset(out, SIZE_MAX);
         if (apply_one(&job, out, err) < 0)
             return -1;
-        if (out->failed || job.folded.failed || job.new_crlf.failed)
-            return too_large(&job, err);
+        const struct buf *failed = out->failed ? out : failed_of(&job);
+        if (failed)
+            return too_large(&job, failed, err);
         *text = buf_str(out);
     }
     return 0;
@@ -429,7 +447,7 @@ static int edit_utf16(struct str bytes, enum encoding encoding, struct whole *fi
     CLEANUP(two_done) struct buf buffers[2] = {BUF_INIT(room), BUF_INIT(room)};
     struct job last = {.file = file, .index = n ? n - 1 : 0};
     if (encoding_from_utf16(bytes, encoding, &decoded) < 0)
-        return too_large(&last, err);
+        return too_large(&last, &decoded, err);
     file->text = buf_str(&decoded);
     file->utf16 = true;
     struct str text = file->text;
@@ -437,7 +455,7 @@ static int edit_utf16(struct str bytes, enum encoding encoding, struct whole *fi
         return -1;
     encoding_to_utf16(text, encoding, out);
     buf_add(out, bytes.p + bytes.n - bytes.n % 2, bytes.n % 2);
-    return out->failed ? too_large(&last, err) : 0;
+    return out->failed ? too_large(&last, out, err) : 0;
 }
 
 static int edit_bytes(struct whole *file, const struct op_edit *edits, size_t n, struct buf *out,
@@ -455,7 +473,7 @@ static int edit_bytes(struct whole *file, const struct op_edit *edits, size_t n,
         return 0;
     }
     buf_add(out, text.p, text.n);
-    return out->failed ? too_large(&last, err) : 0;
+    return out->failed ? too_large(&last, out, err) : 0;
 }
 
 int edit_apply(struct str file, const struct op_edit *edits, size_t n, struct buf *out,

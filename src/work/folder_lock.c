@@ -32,11 +32,19 @@ static size_t mutex_of(dev_t device, ino_t inode)
     return (size_t)((key * 0x9e3779b97f4a7c15u) >> 32) % MUTEXES;
 }
 
+static void end_waiting(struct work **waiting)
+{
+    if (*waiting)
+        work_waits(*waiting, false);
+}
+
 /* Its holder is a call of this worker, which ends: only a cancel is looked for. */
 static int take_mutex(struct work *w, pthread_mutex_t *mutex, struct err *err)
 {
     if (pthread_mutex_trylock(mutex) == 0)
         return 0;
+    CLEANUP(end_waiting) struct work *waiting = w;
+    work_waits(w, true);
     for (int64_t wait = SOON_NS;; wait = LOOK_NS) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
@@ -68,6 +76,7 @@ static int take_flock(struct work *w, int fd, const char *path, struct err *err)
     struct timespec changed = {0};
     uint64_t start = clock_mono_ns();
     uint64_t quiet = start;
+    CLEANUP(end_waiting) struct work *waiting = NULL;
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno == EINTR)
             continue;
@@ -75,6 +84,8 @@ static int take_flock(struct work *w, int fd, const char *path, struct err *err)
             return 0; /* not on this file system */
         if (work_check_cancel(w, err) < 0)
             return -1;
+        if (!waiting)
+            work_waits(waiting = w, true);
         uint64_t now = clock_mono_ns();
         if (now - start > SOON_NS)
             work_slow(w);

@@ -195,7 +195,8 @@ int frontmatter_patch(struct str file, yyjson_val *update, struct buf *out, stru
     if (patch(old, parts.line_end, &changes, &yaml, err) < 0)
         return -1;
     if (buf_reserve(out, file.n - old.n + yaml.len) < 0)
-        return err_set(err, ERR_TOO_LARGE, "the file would become too large");
+        return out->no_memory ? err_no_memory(err)
+                              : err_set(err, ERR_TOO_LARGE, "the file would become too large");
     buf_add(out, file.p, parts.start);
     buf_add(out, yaml.data, yaml.len);
     buf_add(out, file.p + parts.end, file.n - parts.end);

@@ -164,7 +164,7 @@ static void add_members(struct edit *edit, uint32_t index, const struct content 
         buf_add_char(&texts, '\0');
     }
     if (texts.failed)
-        edit->splices.texts.failed = true;
+        splices_fail(&edit->splices, &texts);
     else
         edit_add_in_brackets(edit, index, buf_str(&texts));
 }
@@ -284,7 +284,7 @@ void edit_add_keys(struct edit *edit, const struct changes *changes)
             write_new_key(edit, out, change, column);
     }
     if (texts.failed)
-        edit->splices.texts.failed = true;
+        splices_fail(&edit->splices, &texts);
     else if (texts.len)
         edit_add_in_brackets(edit, 0, buf_str(&texts));
 }

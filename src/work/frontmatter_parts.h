@@ -80,6 +80,8 @@ void splices_done(struct splices *splices);
 /* What is then written to the buf, up to the next call, replaces the bytes from at to until. */
 struct buf *splices_add(struct splices *splices, size_t at, size_t until);
 /* Removals may overlap, others must not. */
+/* Lets them fail as `texts` did, whose content would have been added. */
+void splices_fail(struct splices *splices, const struct buf *texts);
 int splices_apply(struct splices *splices, struct str source, struct buf *out, struct err *err);
 
 /* frontmatter_edit.c: the splices that make a change. */

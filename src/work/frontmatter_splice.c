@@ -26,6 +26,12 @@ struct buf *splices_add(struct splices *splices, size_t at, size_t until)
     return &splices->texts;
 }
 
+void splices_fail(struct splices *splices, const struct buf *texts)
+{
+    splices->texts.failed = true;
+    splices->texts.no_memory = texts->no_memory;
+}
+
 static int compare_splices(const void *a, const void *b)
 {
     const struct splice *x = a;
@@ -62,6 +68,8 @@ int splices_apply(struct splices *splices, struct str source, struct buf *out, s
         done = splice->until > done ? splice->until : done;
     }
     buf_add(out, source.p + done, source.n - done);
+    if (out->no_memory || splices->texts.no_memory)
+        return err_no_memory(err);
     if (out->failed || splices->texts.failed)
         return err_set(err, ERR_TOO_LARGE, "the front matter would become too large");
     return 0;

@@ -19,7 +19,7 @@
 
 static int failed(struct err *err, const char *what, int error)
 {
-    return err_set(err, error == ENOSPC ? ERR_DISK_FULL : ERR_INTERNAL, "%s: %s", what,
+    return err_set(err, err_is_full(error) ? ERR_DISK_FULL : ERR_INTERNAL, "%s: %s", what,
                    strerror(error));
 }
 

@@ -70,6 +70,8 @@ static int add_entries(struct work *w, struct walk *walk, const struct op_list_r
             reply->count += q->names_only ? add_name(w, &entry) : add_entry(w, &entry, &cut);
     }
     reply->truncated |= cut || walk_stats(walk)->cut;
+    if (r >= 0 && w->body.no_memory)
+        return err_no_memory(err);
     if (r >= 0 && w->body.failed)
         return err_set(err, ERR_OUTPUT_LIMIT, "the folder has too many entries for one answer");
     return r < 0 ? -1 : 0;

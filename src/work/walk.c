@@ -278,6 +278,8 @@ static int enter(struct walk *w, int fd, int *ret_error, struct err *err)
         ignores = ignore_files_read(&level->ignores, &w->reader, fd, found, level->prefix);
     if (r == 0 && pass_over(w, -ignores, err) < 0)
         return -1;
+    if (w->names.no_memory || w->items.no_memory)
+        return err_no_memory(err);
     if (w->names.failed || w->items.failed)
         return err_set(err, ERR_OUTPUT_LIMIT, "the folders have too many entries for one answer");
     return r;
@@ -446,8 +448,13 @@ struct walk *walk_new(const struct beneath_root *root, const char *path,
     w->cancelled = cancelled;
     w->names = BUF_INIT(NAMES_MAX);
     w->items = BUF_INIT(NAMES_MAX);
-    w->levels = mem_grow(NULL, rules->recursive ? DEPTH_MAX : 1, sizeof *w->levels);
-    w->entries = mem_grow(NULL, ENTRIES_BYTES, 1);
+    w->levels = reallocarray(NULL, rules->recursive ? DEPTH_MAX : 1, sizeof *w->levels);
+    w->entries = malloc(ENTRIES_BYTES);
+    if (!w->levels || !w->entries) {
+        err_no_memory(err);
+        walk_free(w);
+        return NULL;
+    }
     if (rules->excludes.n)
         ignore_files_give(&w->ignores, &w->reader, rules->excludes);
     w->may_ignore = rules->ignore || w->ignores.last[IGNORE_FILE_GIVEN];

@@ -83,6 +83,10 @@ int work_git_import(struct work *w, const union op_request *request, struct str 
 void work_use_guard(struct work *w, struct guard *guard);
 /* To be called by an operation that is going to take more than a moment. */
 void work_slow(struct work *w);
+/* Replaces an error that only says what follows from it: the folder that the call works in was removed. */
+void work_name_lost_root(const struct work *w, struct err *err);
+/* That it begins, or ends, to wait for the lock of a folder: not all threads may. */
+void work_waits(struct work *w, bool waits);
 /* Sends a part of the reply's body before the rest is known. 0 or -errno. */
 int work_send_piece(struct work *w, struct str bytes);
 /* Has w->shelf for this call (SHELF_BYTES), if no other has it. What lies there is sent by its place. */

@@ -14,6 +14,7 @@
 #include "cell/launcher.h"
 #include "work/large_body.h"
 #include "work/guard_trees.h"
+#include "work/inbox.h"
 #include "work/replies.h"
 #include "work/work.h"
 #ifdef SANDGATE_TEST_BROKEN_WORKER
@@ -30,6 +31,7 @@
 /* Which call each thread is at, so that another thread that reads the cancel can find it. */
 struct slot {
     uint64_t token; /* 0: none; under the lock */
+    bool may_wait;  /* that call, for the lock of a folder */
     atomic_bool cancelled;
 };
 
@@ -41,20 +43,6 @@ struct thread {
     char *chunk;  /* WORK_CHUNK */
 };
 
-/* A message of several frames, kept until the last of its calls is done. */
-struct message {
-    unsigned calls; /* under the lock */
-    char bytes[];
-};
-
-/* A call that was received and not yet taken up. */
-struct received {
-    struct message *message; /* NULL: the frame is in the buffer of the thread that received it */
-    struct frame frame;
-    int fd; /* FRAME_FD_LOST: it came, and there was no room for it */
-    bool cancelled;
-};
-
 struct worker {
     int fd;
     struct beneath_root roots[ROOTS_MAX];
@@ -62,10 +50,7 @@ struct worker {
     pthread_mutex_t lock;
     struct guard *guard; /* under the lock; NULL: no rules yet */
     struct guard_trees trees;
-    struct received *inbox;
-    size_t inbox_first;
-    size_t inbox_end;
-    size_t inbox_room;
+    struct inbox inbox; /* under the lock */
     struct replies replies;
     struct slot slots[THREADS_MAX];
     struct thread threads[THREADS_MAX];
@@ -73,45 +58,14 @@ struct worker {
     pthread_mutex_t start_lock;
     atomic_uint running; /* of them; more are started under start_lock */
     unsigned busy;       /* threads at a call; of several, one is always left to hear of cancels */
+    unsigned may_wait;   /* of these, at calls that may wait for the lock of a folder */
+    unsigned waiting;    /* of these, waiting for one. All three under the lock */
     int help_fd;
     /* One thread at a time receives, and sorts in what it received before another may: so a cancel finds its call in
      * the inbox or in a slot, or the call is over. Both under the lock. */
     bool receiving;
     bool help_due; /* somebody was called for, and the socket was not seen empty since */
 };
-
-const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links, struct err *err)
-{
-    if (root < 0 || (size_t)root >= w->n_roots) {
-        err_set(err, ERR_INTERNAL, "no folder number %d", (int)root);
-        return NULL;
-    }
-    w->at = w->roots[root];
-    w->at.no_links = no_links;
-    w->at.guard = w->guard;
-    w->at.trees = w->trees;
-    w->at.number = (size_t)root;
-    w->at.as_named = w->as_named;
-    return &w->at;
-}
-
-const struct beneath_root *work_writable_root(struct work *w, int64_t root, bool no_links,
-                                              const char *path, struct err *err)
-{
-    const struct beneath_root *found = work_root(w, root, no_links, err);
-    if (!found || found->writable)
-        return found;
-    err_set(err, ERR_READ_ONLY, "`%s` is in a read-only folder", path);
-    err_reason(err, "read_only_mount");
-    return NULL;
-}
-
-int work_check_cancel(const struct work *w, struct err *err)
-{
-    if (!atomic_load_explicit(w->cancelled, memory_order_relaxed))
-        return 0;
-    return err_set(err, ERR_CANCELLED, "the call was cancelled");
-}
 
 void work_use_guard(struct work *w, struct guard *guard)
 {
@@ -132,25 +86,46 @@ static void put_down(struct worker *worker, struct slot *slot, struct work *w)
 {
     pthread_mutex_lock(&worker->lock);
     slot->token = 0;
+    worker->may_wait -= slot->may_wait;
+    slot->may_wait = false;
     guard_unref(TAKE_PTR(w->guard));
     worker->busy--;
     pthread_mutex_unlock(&worker->lock);
     replies_leave_shelf(w);
 }
 
-/* A call that is neither in the inbox nor in a slot has been answered. */
+static void let_go(struct worker *worker, struct received *call)
+{
+    fd_closep(&call->fd);
+    if (!call->message)
+        return;
+    pthread_mutex_lock(&worker->lock);
+    bool last = --call->message->calls == 0;
+    pthread_mutex_unlock(&worker->lock);
+    if (last)
+        free(call->message);
+}
+
+/* A call that is neither in the inbox nor in a slot has been answered. One in the inbox is answered here: all threads
+ * may be busy for longer than the gate waits for the answer. */
 static void cancel(struct worker *worker, uint64_t token)
 {
+    struct received taken = {.fd = -1};
     pthread_mutex_lock(&worker->lock);
     for (unsigned i = 0; i < worker->wanted; i++) {
         if (worker->slots[i].token == token)
             atomic_store(&worker->slots[i].cancelled, true);
     }
-    for (size_t i = worker->inbox_first; i < worker->inbox_end; i++) {
-        if (worker->inbox[i].frame.token == token)
-            worker->inbox[i].cancelled = true;
-    }
+    struct received *found = inbox_find_token(&worker->inbox, token);
+    if (found)
+        taken = inbox_take(&worker->inbox, found);
     pthread_mutex_unlock(&worker->lock);
+    if (!found)
+        return;
+    struct err err;
+    err_set(&err, ERR_CANCELLED, "the call was cancelled");
+    replies_error(&worker->replies, token, &err); /* a socket that is gone is noticed elsewhere */
+    let_go(worker, &taken);
 }
 
 static const struct op *find_op(struct str name)
@@ -206,8 +181,9 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     union op_request request = {0};
     union op_reply fields = {0};
     struct json_error why;
-    if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, &why) < 0) {
-        err_set(&err, ERR_INTERNAL, "a frame that is not JSON: %s", why.what);
+    int r = json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, &why);
+    if (r < 0) {
+        err_set(&err, err_code_for(-r, ERR_INTERNAL), "reading a frame: %s", why.what);
         return replies_error(&worker->replies, frame->token, &err);
     }
     yyjson_val *root = yyjson_doc_get_root(doc);
@@ -217,7 +193,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     }
     const struct op *op = find_op(json_str(yyjson_obj_get(root, "op")));
     CLEANUP(large_body_done) struct large_body large = {0};
-    int r = op ? 0 : err_set(&err, ERR_INTERNAL, "an operation the worker does not know");
+    r = op ? 0 : err_set(&err, ERR_INTERNAL, "an operation the worker does not know");
     if (r == 0)
         r = arg_decode(&op->request, true, yyjson_obj_get(root, "args"), &request, &err);
     if (r == 0 && body_fd != -1)
@@ -230,6 +206,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     w->body.max = w->limit > 0 && w->limit < (int64_t)BODY_MAX ? (size_t)w->limit : BODY_MAX;
     w->as_named = yyjson_get_bool(yyjson_obj_get(root, "as_named"));
     w->slow = false;
+    w->at.fd = -1;
     w->token = frame->token;
     if (body.n > FRAME_BODY_MAX)
         work_slow(w);
@@ -243,8 +220,10 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
 #endif
     if (r == 0 && (r = work_check_cancel(w, &err)) == 0)
         r = work_ops[op - op_table](w, &request, body, &fields, &err);
-    if (r < 0)
+    if (r < 0) {
+        work_name_lost_root(w, &err);
         return replies_error(&worker->replies, frame->token, &err);
+    }
     return replies_result(w, op, &fields);
 }
 
@@ -265,6 +244,25 @@ void work_slow(struct work *w)
     call_for_help();
 }
 
+/* Where one call waits for the lock of a folder, at most half of the threads are at calls that may do so as well: the
+ * others are for those that need no lock. Under the lock. */
+static bool too_many_may_wait(const struct worker *worker)
+{
+    unsigned half = atomic_load(&worker->running) / 2;
+    return worker->waiting > 0 && worker->may_wait >= (half ? half : 1);
+}
+
+void work_waits(struct work *w, bool waits)
+{
+    struct worker *worker = w->worker;
+    pthread_mutex_lock(&worker->lock);
+    worker->waiting += waits ? 1 : -1u;
+    bool left = !waits && inbox_find(&worker->inbox, false);
+    pthread_mutex_unlock(&worker->lock);
+    if (left)
+        call_for_help();
+}
+
 /* Under the lock. */
 static bool become_busy(struct worker *worker, struct slot *slot, const struct received *call)
 {
@@ -273,7 +271,9 @@ static bool become_busy(struct worker *worker, struct slot *slot, const struct r
         return false;
     worker->busy++;
     slot->token = call->frame.token;
-    atomic_store(&slot->cancelled, call->cancelled);
+    slot->may_wait = received_may_wait(call);
+    worker->may_wait += slot->may_wait;
+    atomic_store(&slot->cancelled, false);
     return true;
 }
 
@@ -284,12 +284,10 @@ static bool take_from_inbox(struct worker *worker, struct slot *slot, bool calle
 {
     pthread_mutex_lock(&worker->lock);
     worker->help_due |= called;
-    bool found = worker->inbox_first < worker->inbox_end &&
-                 become_busy(worker, slot, &worker->inbox[worker->inbox_first]);
+    struct received *first = inbox_find(&worker->inbox, too_many_may_wait(worker));
+    bool found = first && become_busy(worker, slot, first);
     if (found)
-        *ret = worker->inbox[worker->inbox_first++];
-    if (worker->inbox_first == worker->inbox_end)
-        worker->inbox_first = worker->inbox_end = 0;
+        *ret = inbox_take(&worker->inbox, first);
     /* Whoever receives sees to it otherwise. */
     bool pass_on = found && worker->help_due && !worker->receiving;
     worker->help_due &= !pass_on;
@@ -302,34 +300,32 @@ static bool take_from_inbox(struct worker *worker, struct slot *slot, bool calle
 static bool take_at_once(struct worker *worker, struct slot *slot, const struct received *call)
 {
     pthread_mutex_lock(&worker->lock);
-    bool may = become_busy(worker, slot, call);
+    bool may = !(too_many_may_wait(worker) && received_may_wait(call)) &&
+               become_busy(worker, slot, call);
     pthread_mutex_unlock(&worker->lock);
     return may;
 }
 
-static void put_into_inbox(struct worker *worker, struct message *message, struct frame frame,
-                           int fd)
+/* False where there is no memory for it; `message` may be NULL then. */
+static bool put_into_inbox(struct worker *worker, struct message *message, struct frame frame,
+                           int *fd)
 {
     pthread_mutex_lock(&worker->lock);
-    if (worker->inbox_end == worker->inbox_room) {
-        worker->inbox_room = worker->inbox_room ? 2 * worker->inbox_room : 64;
-        worker->inbox = mem_grow(worker->inbox, worker->inbox_room, sizeof *worker->inbox);
-    }
-    worker->inbox[worker->inbox_end++] = (struct received){message, frame, fd, false};
-    message->calls++;
+    bool put = message && inbox_put(&worker->inbox, &(struct received){message, frame, *fd});
+    if (put)
+        message->calls++;
     pthread_mutex_unlock(&worker->lock);
+    if (put)
+        *fd = -1;
+    return put;
 }
 
-static void let_go(struct worker *worker, struct received *call)
+static void refuse_for_memory(struct worker *worker, uint64_t token, int *fd)
 {
-    fd_closep(&call->fd);
-    if (!call->message)
-        return;
-    pthread_mutex_lock(&worker->lock);
-    bool last = --call->message->calls == 0;
-    pthread_mutex_unlock(&worker->lock);
-    if (last)
-        free(call->message);
+    struct err err;
+    err_no_memory(&err);
+    fd_closep(fd);
+    replies_error(&worker->replies, token, &err); /* a socket that is gone is noticed elsewhere */
 }
 
 /* Cancels and the like are done at once, calls go to the inbox, where any thread finds them. True when the message is
@@ -341,19 +337,22 @@ static bool sort_in(struct worker *worker, struct slot *slot, const char *buffer
     frame_next(&rest, &ret->frame);
     if (rest.n == 0 && ret->frame.type == FRAME_CALL && take_at_once(worker, slot, ret))
         return true;
-    struct message *message = mem_zero(sizeof *message + n);
-    memcpy(message->bytes, buffer, n);
-    message->calls = 1; /* ours, until all are in */
-    rest = (struct str){message->bytes, n};
+    struct message *message = calloc(1, sizeof *message + n);
+    rest = (struct str){buffer, n};
+    if (message) {
+        memcpy(message->bytes, buffer, n);
+        message->calls = 1; /* ours, until all are in */
+        rest.p = message->bytes;
+    }
     for (struct frame frame; frame_next(&rest, &frame);) {
         if (frame.type == FRAME_CANCEL)
             cancel(worker, frame.token);
         else if (frame.type == FRAME_SHELF)
             replies_take_shelf_back(&worker->replies);
-        else if (frame.type == FRAME_CALL)
-            put_into_inbox(worker, message, frame, TAKE_FD(ret->fd));
+        else if (frame.type == FRAME_CALL && !put_into_inbox(worker, message, frame, &ret->fd))
+            refuse_for_memory(worker, frame.token, &ret->fd);
     }
-    let_go(worker, &(struct received){message, {0}, -1, false});
+    let_go(worker, &(struct received){message, {0}, -1});
     return false;
 }
 

@@ -151,6 +151,23 @@ def nothing_reaches_the_terminal(place):
     check("\x1b" not in text, "colours only on a terminal")
 
 
+def output_that_cannot_be_written(place):
+    """A message and a status, whatever is printed."""
+    place.some_calls()
+    place.run("session", "create", "--workspace", place.workspace)
+    for argv in (["audit", "show"], ["audit", "show", "--json", "--kind", "*"], ["audit", "show", "--as", "otel"],
+                 ["audit", "show", "--as", "journald"], ["audit", "verify"], ["audit", "--help"], ["stats"],
+                 ["session", "list"], ["tools"], ["approvals", "--help"], ["run", "--help"], ["stdio", "--help"],
+                 ["call", "stat", '{"path":"."}', "--workspace", place.workspace],
+                 ["policy", "explain", "stat", '{"path":"."}', "--workspace", place.workspace], ["--version"], ["--help"]):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([str(place.form.binary), *map(str, argv)], stdout=full, stderr=subprocess.PIPE, cwd="/",
+                                  env=lib.environment(place.home), timeout=lib.SECONDS, check=False,
+                                  **place.form.identity())
+        check(done.returncode == 1, f"{argv}: status {done.returncode}")
+        check(b"No space left" in done.stderr, f"{argv}: {done.stderr}")
+
+
 def damaged_lines_are_left_out(place):
     place.some_calls()
     place.write_log("007.jsonl", "no json\n", "{}\n", '{"ts":', "\n")
@@ -386,6 +403,7 @@ CASES = [
     filters,
     secrets_stay_out,
     nothing_reaches_the_terminal,
+    output_that_cannot_be_written,
     damaged_lines_are_left_out,
     for_the_journal,
     for_opentelemetry,

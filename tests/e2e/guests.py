@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import threading
 
@@ -293,8 +294,66 @@ def never_silent(place):
         owner.end()
 
 
+def that_hangs(place):
+    """An owner that is stopped: its guests answer for it, a call that takes long is not taken for that."""
+    owner = place.owner()
+    with place.guest() as guest:
+        guest.ok("read_file", path="a.txt")
+        long = guest.call("run_command", command="sleep 25", seconds=60)
+        check(long["ok"], f"a long call was given up: {long}")
+        before = place.intents()
+        one = place.call("run_command", {"command": "sleep 60"})
+        cut = guest.send("run_command", command="sleep 60")
+        wait_until(lambda: place.intents() == before + 2, "the owner has both calls")
+        os.kill(owner.pid, signal.SIGSTOP)
+        error = guest.wait(cut, seconds=60)["error"]
+        check(error["code"] == "INTERRUPTED" and "not known" in error["message"], error)
+        out, said = one.communicate(timeout=60)
+        check(one.returncode == 1, f"status {one.returncode}, {said}")
+        error = json.loads(out)["error"]
+        check(error["code"] == "INTERRUPTED" and "not known" in error["message"], error)
+        os.kill(owner.pid, signal.SIGCONT)
+        owner.ok("read_file", path="a.txt")
+    owner.end()
+
+
+def one_after_the_other(place):
+    """A caller that writes a call when it reads an answer, while the owner ends well: each of its calls is answered."""
+    for _ in range(5):
+        owner = place.owner()
+        with place.guest() as guest:
+            guest.ok("read_file", path="a.txt")
+            before = place.intents()
+            waiting = {guest.send("run_command", command="sleep 60") for _ in range(3)}
+            wait_until(lambda before=before: place.intents() == before + 3, "the owner has the calls")
+            os.kill(owner.pid, signal.SIGTERM)
+            for _ in range(20):
+                waiting.remove(guest.any_answer()["id"])
+                waiting.add(guest.send("read_file", path="a.txt"))
+            guest.close_input()
+            left = {answer["id"] for answer in guest.drain()}
+            check(left == waiting, f"not answered: {waiting - left}")
+        owner.end()
+
+
+def without_a_hello(place):
+    """Connections that say nothing keep nobody out."""
+    owner = place.owner()
+    where = next((place.home / "sandgate").rglob("socket"))
+    folder = os.open(where.parent, os.O_PATH)  # the path of a socket is short
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, folder)
+        for _ in range(70):
+            silent = stack.enter_context(socket.socket(socket.AF_UNIX))
+            with place.form.acting():
+                silent.connect(f"/proc/self/fd/{folder}/socket")
+        out, said = place.call("read_file", {"path": "a.txt"}).communicate(timeout=lib.SECONDS)
+        check(out and json.loads(out)["ok"], f"{out}, {said}")
+    owner.end()
+
+
 CASES = (before_it_accepts, at_any_moment, while_it_runs, while_it_prints, in_a_long_reply, many_in_flight,
-         other_formats, goes_on, blank_lines, never_silent)
+         other_formats, goes_on, blank_lines, never_silent, that_hangs, one_after_the_other, without_a_hello)
 
 
 def in_its_place(case):

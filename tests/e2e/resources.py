@@ -213,6 +213,55 @@ def memory(form):
         check(ran.output(gate, "echo x") == "x\n", "a command runs")
 
 
+def large_lines(form):
+    """lines for which there is no memory: each is answered under its id, and may be sent again"""
+    place = Place(form, "lines")
+    seen = {}
+    for kilobytes in (3000, 4000, 5000, 6000):
+        with Limited(place, {"d": kilobytes}) as gate:
+            calls = [gate.line("write_file", {"path": "big", "content": "y" * 300000}, f"c{i}") for i in range(30)]
+            gate.send_raw(b"".join(line for _, line in calls))
+            for call, _ in calls:
+                result = gate.wait(call)
+                code = "ok" if result["ok"] else result["error"]["code"]
+                seen[code] = seen.get(code, 0) + 1
+                check(result["ok"] or result["error"]["retryable"], f"with {kilobytes} kB: {result}")
+    check(seen.get(BUSY), f"no call found too little memory: {seen}")
+
+
+def file_size(form):
+    """content that goes as a file is over the limit of a file's size: the message names the limit"""
+    place = Place(form, "fsize")
+    with Limited(place, {"f": 200}) as gate:
+        error = gate.refused("TOO_LARGE", "write_file", path="f", content="x" * 300000)
+        check("RLIMIT_FSIZE" in error["message"], error)
+        gate.ok("write_file", path="f", content="x" * 1000)
+
+
+def locked_folder(form):
+    """writes that wait for the lock of a folder leave threads to reads; those that wait in line can be cancelled"""
+    place = Place(form, "locked")
+    with form.acting():
+        (place.workspace / "other").mkdir()
+        (place.workspace / "other/x").write_text("x")
+    hold = "import os,fcntl,time\nfcntl.flock(os.open('.',0),2)\nopen('held','w')\ntime.sleep(100)"
+    with place.gate() as gate:
+        holder = gate.send("run_command", argv=["/usr/bin/python3", "-c", hold], timeout_ms=200000)
+        wait_until((place.workspace / "held").exists, "the lock is held")
+        cell = gate.cell()
+        writes = [gate.send("write_file", path="f", content=f"{i}\n", append=True) for i in range(40)]
+        for _ in range(3):  # the first may overtake the writes on their way to the cell
+            check(gate.ok("read_file", path="other/x")["content"] == "x", "a read is done")
+        check(not any(a["id"] in writes for a in gate.answers), "the read came after a write that had to wait")
+        gate.send_raw(b"".join(b'{"cancel":"%s"}\n' % call.encode() for call in writes))
+        for call in writes:
+            expect_error(gate.wait(call), "CANCELLED")
+        gate.send_raw(b'{"cancel":"%s"}\n' % holder.encode())
+        expect_error(gate.wait(holder), "CANCELLED")
+        gate.ok("write_file", path="f", content="x", append=True)
+        check(gate.cell() == cell, "the cell is the same")
+
+
 def no_proc(form):
     """without /proc: an error, not a crash"""
     env = lib.environment(form.folder("noproc-home", 0o700))
@@ -312,6 +361,9 @@ CASES = [
         waiting_for_git,
         no_room_at_all,
         memory,
+        large_lines,
+        file_size,
+        locked_folder,
         long_account,
         no_proc,
         few_processes,

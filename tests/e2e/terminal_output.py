@@ -86,6 +86,16 @@ def records(place):
     log.write_text(text, encoding="utf-8")
 
 
+def for_the_journal(place):
+    """Nothing that clears the screen or writes over the line either."""
+    done = place.run("call", NAME + "\x1b[2Jtool\rover\bback\nline", "--workspace", place.workspace)
+    check(done.returncode == 1, done)
+    status, text = place.shown("audit", "show", "--as", "journald")
+    check(status == 0 and "tool" in text, repr(text))
+    check(not set(text.replace("\r\n", "")) & set("\x1b\r\b\u202e\x9b"), repr(text))
+    check(b"\x1b[2Jtool\rover\bback\nline" in place.run("audit", "show", "--as", "journald").stdout, "into a pipe")
+
+
 def names(place):
     """Of folders, sessions, tools, rules and files in messages."""
     folder = place.workspace / NAME
@@ -127,6 +137,7 @@ CASES = [
     ("all of it with --raw", raw),
     ("results of calls", results),
     ("records, and what verifying says of them", records),
+    ("records for the journal", for_the_journal),
     ("names", names),
 ]
 

@@ -1,6 +1,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -360,6 +361,28 @@ static void errors_name_the_path(void **state)
     }
 }
 
+/* Whether it lies in a git directory cannot be told then, so it is refused; that is no matter of a rule. */
+static void a_place_that_cannot_be_judged_is_busy(void **state)
+{
+    (void)state;
+    static const char rules[] = "P.git";
+    struct err err = {0};
+    struct rlimit before;
+    struct beneath_real real = {.text = "a", .link_verdict = GUARD_OPEN};
+    struct beneath_root guarded = root;
+    struct guard *guard = guard_new((struct str){rules, sizeof rules}, &err);
+    assert_non_null(guard);
+    guarded.guard = guard;
+    assert_int_equal(beneath_judge(&guarded, "a", &real, 0, &err), 0);
+    getrlimit(RLIMIT_NOFILE, &before);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max});
+    int r = beneath_judge(&guarded, "a", &real, 0, &err);
+    setrlimit(RLIMIT_NOFILE, &before);
+    guard_unref(guard);
+    assert_int_equal(r, -1);
+    assert_int_equal(err.code, ERR_SESSION_BUSY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +397,7 @@ int main(void)
         TEST(folders_are_made_to_a_limit_or_not_at_all),
         TEST(a_new_file_takes_nobodys_name),
         TEST(errors_name_the_path),
+        TEST(a_place_that_cannot_be_judged_is_busy),
     };
     return cmocka_run_group_tests_name("beneath", tests, NULL, NULL);
 }

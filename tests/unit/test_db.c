@@ -101,6 +101,45 @@ static int write_something(struct db *db, struct err *err)
 
 /* --- opening */
 
+static const char *closed_for_writing; /* how the names of files end that cannot be opened so */
+
+static int open_unless_closed(const char *path, int flags, int mode)
+{
+    size_t n = strlen(path);
+    size_t end = closed_for_writing ? strlen(closed_for_writing) : 0;
+    if (end && (flags & O_ACCMODE) == O_RDWR && n >= end &&
+        strcmp(path + n - end, closed_for_writing) == 0) {
+        errno = EMFILE;
+        return -1;
+    }
+    return open(path, flags | O_CLOEXEC, mode);
+}
+
+/* SQLite then reads, and every write fails for as long as the handle is open. */
+static void one_that_can_only_be_read_is_not_kept(void **state)
+{
+    (void)state;
+    static const char *const names[] = {FILE_NAME, WAL_NAME, FILE_NAME "-shm"};
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    make_database(1);
+    vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)open_unless_closed);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct db *db = NULL;
+        struct err err = {0};
+        closed_for_writing = names[i];
+        int r = db_open(&db, folder_fd, false, &err);
+        if (r == 0)
+            db_close(db);
+        closed_for_writing = NULL;
+        if (r != -1 || err.code != ERR_SESSION_BUSY || strcmp(err.reason, "no_resources") != 0)
+            fail_msg("%s: %d %s: %s", names[i], r, err_row(err.code)->name, err.message);
+        db = store_open();
+        assert_int_equal(write_something(db, &err), 0);
+        db_close(db);
+    }
+    vfs->xSetSystemCall(vfs, "open", NULL);
+}
+
 static void makes_a_file_for_its_owner_alone(void **state)
 {
     (void)state;
@@ -745,6 +784,7 @@ int main(void)
         TEST(tells_when_another_process_wrote),
         TEST(a_rollback_leaves_nothing),
         TEST(what_is_left_beside_the_file_stays_small),
+        TEST(one_that_can_only_be_read_is_not_kept),
     };
     random_begin();
     return cmocka_run_group_tests_name("db", tests, NULL, NULL);

@@ -1,5 +1,6 @@
 #include <cmocka.h>
 #include <errno.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -329,6 +330,67 @@ static void one_long_string_is_one_value(void **state)
     }
 }
 
+static int parse_without_memory(const char *text, size_t n)
+{
+    struct rlimit before;
+    malloc_trim(0); /* what the tests before gave back */
+    getrlimit(RLIMIT_AS, &before);
+    setrlimit(RLIMIT_AS, &(struct rlimit){1, before.rlim_max});
+    int r = parse((struct str){text, n}, JSON_STRICT);
+    setrlimit(RLIMIT_AS, &before);
+    return r;
+}
+
+/* It is no mistake of who sent it. */
+static void too_little_memory_is_not_wrong_json(void **state)
+{
+    (void)state;
+#ifdef SANDGATE_SANITIZED
+    skip();
+#endif
+    const size_t n = 8 * MIB;
+    FREE_AT_END char *text = mem_zero(n);
+    memset(text, 'x', n);
+    memcpy(text, "{\"a\":\"", 6);
+    memcpy(text + n - 2, "\"}", 2);
+    assert_int_equal(parse_without_memory(text, n), -ENOMEM);
+    assert_int_equal(parse((struct str){text, n}, JSON_STRICT), 0);
+}
+
+static void a_member_is_found_without_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *found; /* NULL: none */
+    } cases[] = {
+        {"{\"id\":7}", "7"},
+        {" { \"a\" : [1,{\"id\":2}] , \"id\" : \"x\\\"}\" }", "\"x\\\"}\""},
+        {"{\"tool_call\":{\"id\":1,\"b\":\"}{\\\\\"},\"id\":-3,\"c\":4}", "-3"},
+        {"{\"id\":{\"id\":1}}", NULL},
+        {"{\"a\":{\"id\":1}}", NULL},
+        {"[{\"id\":1}]", NULL},
+        {"{\"a\":\"id\"", NULL},
+        {"{\"id\":", NULL},
+        {"{\"id", NULL},
+        {"{\"id\\", NULL},
+        {"", NULL},
+        {"{", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct str found = {0};
+        /* Of its own length, so that a read behind it is seen. */
+        size_t n = strlen(cases[i].text);
+        FREE_AT_END char *text = malloc(n ? n : 1);
+        memcpy(text, cases[i].text, n);
+        bool is = json_scan_member((struct str){text, n}, "id", &found);
+        while (is && found.n && found.p[found.n - 1] == ' ')
+            found.n--;
+        if (is != (cases[i].found != NULL) || (is && !str_is(found, cases[i].found)))
+            fail_msg("%s: %.*s", cases[i].text, (int)found.n, found.p ? found.p : "");
+    }
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -351,6 +413,8 @@ int main(void)
         cmocka_unit_test(few_bytes_do_not_become_much_memory),
         cmocka_unit_test(many_values_are_fine),
         cmocka_unit_test(one_long_string_is_one_value),
+        cmocka_unit_test(too_little_memory_is_not_wrong_json),
+        cmocka_unit_test(a_member_is_found_without_memory),
     };
     return cmocka_run_group_tests_name("json", tests, set_up, NULL);
 }

@@ -126,6 +126,32 @@ static void without_a_record_nothing_is_answered_as_done(void **state)
     turn();
     assert_int_equal(known[1].answers, 1);
     assert_true(known[1].failed);
+    /* DISK_FULL would say that nothing was changed and that it may be tried again. */
+    assert_int_equal(known[1].code, ERR_INTERNAL);
+    assert_non_null(strstr(known[1].message, "the call was done"));
+    assert_non_null(strstr(known[1].message, "the log's disk is full"));
+}
+
+static void a_call_that_failed_says_so_when_it_cannot_be_recorded(void **state)
+{
+    (void)state;
+    submit(1);
+    turn();
+    flush_fails = true;
+    finish(known[1].call, ERR_INTERRUPTED);
+    turn();
+    assert_int_equal(known[1].code, ERR_INTERNAL);
+    assert_non_null(strstr(known[1].message, "the call failed"));
+}
+
+static void a_read_without_a_record_may_be_tried_again(void **state)
+{
+    (void)state;
+    pipeline_submit(&pipeline, new_call(1, "look", "{}"));
+    turn();
+    flush_fails = true;
+    finish(known[1].call, ERR_COUNT);
+    turn();
     assert_int_equal(known[1].code, ERR_DISK_FULL);
 }
 
@@ -150,6 +176,7 @@ static void a_lost_disk_starts_nothing(void **state)
     disk_answers(-EIO);
     assert_int_equal(known[2].answers, 1);
     assert_int_equal(known[2].code, ERR_INTERNAL);
+    assert_non_null(strstr(known[2].message, "the call was done"));
 }
 
 static void what_is_refused_has_one_record_and_never_starts(void **state)
@@ -452,6 +479,8 @@ int main(void)
         TEST(without_a_record_nothing_starts),
         TEST(without_a_record_nothing_is_answered_as_done),
         TEST(a_lost_disk_starts_nothing),
+        TEST(a_call_that_failed_says_so_when_it_cannot_be_recorded),
+        TEST(a_read_without_a_record_may_be_tried_again),
         TEST(what_is_refused_has_one_record_and_never_starts),
         TEST(settings_that_changed_are_asked_again),
         TEST(settings_that_came_meanwhile_hold),

@@ -1,0 +1,50 @@
+#include "work/work.h"
+
+#include <sys/stat.h>
+
+const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links, struct err *err)
+{
+    if (root < 0 || (size_t)root >= w->n_roots) {
+        err_set(err, ERR_INTERNAL, "no folder number %d", (int)root);
+        return NULL;
+    }
+    w->at = w->roots[root];
+    w->at.no_links = no_links;
+    w->at.guard = w->guard;
+    w->at.trees = w->trees;
+    w->at.number = (size_t)root;
+    w->at.as_named = w->as_named;
+    return &w->at;
+}
+
+const struct beneath_root *work_writable_root(struct work *w, int64_t root, bool no_links,
+                                              const char *path, struct err *err)
+{
+    const struct beneath_root *found = work_root(w, root, no_links, err);
+    if (!found || found->writable)
+        return found;
+    err_set(err, ERR_READ_ONLY, "`%s` is in a read-only folder", path);
+    err_reason(err, "read_only_mount");
+    return NULL;
+}
+
+int work_check_cancel(const struct work *w, struct err *err)
+{
+    if (!atomic_load_explicit(w->cancelled, memory_order_relaxed))
+        return 0;
+    return err_set(err, ERR_CANCELLED, "the call was cancelled");
+}
+
+void work_name_lost_root(const struct work *w, struct err *err)
+{
+    struct stat st;
+    bool may_follow = err->code == ERR_NOT_FOUND || err->code == ERR_CONFLICT ||
+                      err->code == ERR_SYMLINK_OUTSIDE_WORKSPACE || err->code == ERR_INTERNAL;
+    if (!may_follow || w->at.fd < 0 || fstat(w->at.fd, &st) < 0 || st.st_nlink > 0)
+        return;
+    err_set(err, ERR_NOT_FOUND,
+            "the folder `%.200s` was removed since the gate was started, so nothing in it can be "
+            "read or changed: start again when it is there",
+            w->at.inside);
+    err_reason(err, "folder_removed");
+}
