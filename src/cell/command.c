@@ -442,7 +442,7 @@ pid_t command_make(const struct cell_spec *spec, struct guards *guards, bool cov
     pid_t pid = (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
     if (pid == 0) {
         if (rested >= 0 && setns(rested, CLONE_NEWNS) < 0)
-            _exit(1);
+            _exit(COMMAND_NOT_BEGUN);
         if (pair[1] != SOCKET_FD && dup3(pair[1], SOCKET_FD, O_CLOEXEC) < 0)
             _exit(1);
         _exit(run(spec, guards, covered, rested >= 0, groups, layers));

@@ -125,7 +125,8 @@ static int watch(struct watched *w)
                 return 1;
             }
             if (runner_bury(&w->runner, pid, status) < 0)
-                return 1;
+                return report_failure(
+                    &(struct err){.code = ERR_INTERNAL, .message = "the launcher lost its mounts"});
         }
     }
 }

@@ -44,6 +44,7 @@ extern const char *const command_violation_kinds[];
 
 /* Where a command is between the end of its last process and its answer (session/command_after.h). */
 struct command_after {
+    bool begun;
     size_t step;
     struct buf fresh;     /* what it made that is protected, see session/quarantine.h */
     struct buf fresh_git; /* the same: git directories */
@@ -60,7 +61,7 @@ struct command_after {
     bool left;            /* to the next command: what it made could not be found out or told */
     unsigned scans;       /* on their way */
     uint64_t scan_began_ns;
-    bool failed;          /* with `err` */
+    bool failed; /* with `err` */
     struct err err;
 };
 

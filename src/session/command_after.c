@@ -33,10 +33,19 @@ void command_after_go_on(struct call *call)
     pipeline_finish(call, after->failed ? &err : NULL);
 }
 
+bool command_after_cancel(struct call *call)
+{
+    if (!call->command || !call->command->after.begun)
+        return false;
+    call->kill_ns = clock_mono_ns() + AFTER_NS;
+    return true;
+}
+
 void command_after(struct call *call, const struct err *err)
 {
     struct command_after *after = &call->command->after;
-    *after = (struct command_after){.failed = err != NULL,
+    *after = (struct command_after){.begun = true,
+                                    .failed = err != NULL,
                                     .fresh = BUF_INIT(FRESH_MAX),
                                     .fresh_git = BUF_INIT(FRESH_MAX),
                                     .closed = BUF_INIT(FRESH_MAX),

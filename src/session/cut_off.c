@@ -70,8 +70,10 @@ int cut_off_mark(struct session *s, struct err *err)
     }
     for (size_t i = 0; i < s->spec.n_roots; i++)
         roots[i] = s->spec.roots[i].commands;
-    int r = same ? marker_set_again(&c->marker)
-                 : marker_set(&c->marker, s->tag, roots, cell_group(s->cell));
+    int r = same ? marker_set_again(&c->marker) : -ESTALE;
+    /* Another one, or somebody has removed it. */
+    if (r == -ESTALE)
+        r = marker_set(&c->marker, s->tag, roots, cell_group(s->cell));
     c->marked = r == 0;
     if (r < 0)
         return err_set(err, err_code_for(-r, ERR_INTERNAL),

@@ -162,6 +162,9 @@ void marker_set_group(const struct marker *m, pid_t group)
 
 int marker_set_again(const struct marker *m)
 {
+    struct stat st;
+    if (fstat(m->fd, &st) < 0 || st.st_nlink == 0)
+        return -ESTALE;
     return write_at(m->fd, (const char[]){RUNNING}, 1);
 }
 

@@ -38,7 +38,7 @@ static void take_fresh(struct call *call, size_t root, const struct op_guarded *
         return;
     if (!link || entry->kind != GUARDED_SECRET)
         quarantine_add(list, root, entry);
-    else if (after->rounds == 0)
+    else
         command_add_violation(call->command, "created:", entry->path, 1);
 }
 

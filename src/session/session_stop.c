@@ -21,6 +21,8 @@ void session_stop(void *self, struct call *call)
 {
     (void)self;
     struct session *s = (struct session *)call->workplace;
+    if (command_after_cancel(call))
+        return;
     if (delayed_remove(s->delayed, call)) {
         command_after(call, &(struct err){.code = ERR_CANCELLED});
         return;

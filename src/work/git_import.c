@@ -81,11 +81,22 @@ static int replaced(const struct git_layer *layer, struct err *err)
     return err_reason(err, "git_replaced");
 }
 
+/* It could not be opened. A shortage says nothing about it. */
+static int lost(const struct git_layer *layer, const struct err *why, struct err *err)
+{
+    if (why->code != ERR_SESSION_BUSY)
+        return replaced(layer, err);
+    *err = *why;
+    return -1;
+}
+
 int git_layer_check(struct git_import *im, const struct git_layer *layer, struct err *err)
 {
-    struct err ignored;
-    FD_AT_END int git = git_layer_real(im->w, &layer->of, &ignored);
-    bool same = git >= 0 && git_base_holds(&layer->base, git, GIT_BASE_DIRECTORY) &&
+    struct err why;
+    FD_AT_END int git = git_layer_real(im->w, &layer->of, &why);
+    if (git < 0)
+        return lost(layer, &why, err);
+    bool same = git_base_holds(&layer->base, git, GIT_BASE_DIRECTORY) &&
                 git_base_holds(&layer->base, layer->git, GIT_BASE_DIRECTORY);
     return same ? 0 : replaced(layer, err);
 }
@@ -106,9 +117,10 @@ static int open_layer(struct git_import *im, const struct op_layer *of, struct e
     layer->upper = beneath_open_child(folder, "upper");
     if (layer->upper < 0)
         return err_set(err, ERR_INTERNAL, "opening a layer: %s", strerror(errno));
-    layer->git = git_layer_real(im->w, of, err);
+    struct err why;
+    layer->git = git_layer_real(im->w, of, &why);
     if (layer->git < 0)
-        return replaced(layer, err);
+        return lost(layer, &why, err);
     layer->hex = hex_of(layer->git);
     return git_base_read(&layer->base, folder, err) < 0 ? -1 : git_layer_check(im, layer, err);
 }

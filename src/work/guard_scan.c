@@ -147,7 +147,21 @@ static bool is_same_list(const struct guarded_list *a, const struct guarded_list
 
 /* Those that were not in the last list: they could be looked into, were no repository, or were not there. True: they are
  * others than before. */
-static bool date_by_path(const struct guarded_list *before, struct guarded_list *now, uint64_t seen)
+static const struct guarded_item *find_dated(const struct guarded_list *before, struct str path,
+                                             const struct tree_id *id)
+{
+    const struct guarded_item *was = guarded_find(before, path);
+    if (was && was->dated && tree_same_id(&was->id, id))
+        return was;
+    /* A command may have moved a folder around it. */
+    for (uint32_t i = 0; i < before->count; i++) {
+        if (before->items[i].dated && tree_same_id(&before->items[i].id, id))
+            return &before->items[i];
+    }
+    return NULL;
+}
+
+static bool date_by_id(const struct guarded_list *before, struct guarded_list *now, uint64_t seen)
 {
     uint32_t gone = 0;
     bool any_new = false;
@@ -156,11 +170,11 @@ static bool date_by_path(const struct guarded_list *before, struct guarded_list 
     for (uint32_t i = 0; i < now->count; i++) {
         if (!now->items[i].dated)
             continue;
-        const struct guarded_item *was = guarded_find(before, guarded_path(now, &now->items[i]));
-        bool known = was && was->dated;
-        now->items[i].seen = known ? was->seen : seen;
-        any_new |= !known;
-        gone -= known;
+        const struct guarded_item *was = find_dated(before, guarded_path(now, &now->items[i]),
+                                                    &now->items[i].id);
+        now->items[i].seen = was ? was->seen : seen;
+        any_new |= !was;
+        gone -= was != NULL;
     }
     return any_new || gone > 0;
 }
@@ -181,7 +195,7 @@ static int compare_with_baseline(struct scan *s, struct guarded_list *found, uin
     int error = s->baseline ? guarded_collect(s->baseline, s->reading.git, max, &before) : 0;
     if (error == 0 && s->baseline) {
         guarded_remember(s->baseline, found, s->at->generation);
-        date_by_path(&before, found, s->at->generation);
+        date_by_id(&before, found, s->at->generation);
     }
     guarded_done(&before);
     uint32_t next = 0;
@@ -248,7 +262,7 @@ static int collect(struct scan *s, uint32_t max)
         uint64_t seen = at->compared ? at->generation : 0;
         at->unsaved |= guarded_remember(&at->tree, &found, seen);
         /* The first list of a worker has none before it: if nothing changed, it is the one that was saved. */
-        if (date_by_path(&at->found, &found, seen) && (!first || s->reading.changed))
+        if (date_by_id(&at->found, &found, seen) && (!first || s->reading.changed))
             at->unsaved = true;
         if (s->comparing && (error = compare_with_baseline(s, &found, max)) < 0) {
             guarded_done(&found);

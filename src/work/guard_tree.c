@@ -298,6 +298,23 @@ uint32_t tree_find_id(const struct tree *t, uint64_t name, const struct tree_id 
     return TREE_NONE;
 }
 
+static bool marks_hold(const struct tree *t, uint32_t mark, const struct tree_id *id)
+{
+    while (mark != TREE_NONE && !tree_same_id(&t->marks[mark].id, id))
+        mark = t->marks[mark].next;
+    return mark != TREE_NONE;
+}
+
+bool tree_holds(const struct tree *t, const struct tree_id *id)
+{
+    for (uint32_t i = 0; i < t->n_folders; i++) {
+        const struct tree_folder *f = &t->folders[i];
+        if (!(f->flags & TREE_FREE) && (tree_same_id(&f->id, id) || marks_hold(t, f->marks, id)))
+            return true;
+    }
+    return false;
+}
+
 uint32_t tree_find_known(const struct tree *t, const struct tree_known *k)
 {
     const struct tree_table *table = &t->by_id;

@@ -194,7 +194,8 @@ static bool is_successor(const struct tree *t, const struct tree *now, const str
 {
     uint32_t at = tree_find_path(t, k->path);
     return at != TREE_NONE && t->known[at].type == k->type && k->type != TYPE_SYMLINK &&
-           tree_find_id(now, t->known[at].name, &t->known[at].id) == TREE_NONE;
+           tree_find_id(now, t->known[at].name, &t->known[at].id) == TREE_NONE &&
+           !tree_holds(t, &t->known[at].id);
 }
 
 static void date(const struct tree *t, const struct tree *now, struct tree_known *k,
@@ -209,14 +210,17 @@ static void date(const struct tree *t, const struct tree *now, struct tree_known
 }
 
 /* Whether all that is known would have been found if it were still there: not in a folder that cannot be looked into,
- * nor in one that has just become secret. */
+ * nor in a secret one that a command made. */
 static bool is_complete(const struct tree *t, const struct guarded_list *list)
 {
     for (uint32_t i = 0; i < list->count; i++) {
         const struct guarded_item *item = &list->items[i];
         struct str name = own_name(guarded_path(list, item));
-        if (item->kind == GUARDED_SECRET && item->type == TYPE_DIRECTORY &&
-            tree_find_id(t, tree_hash(t, name), &item->id) == TREE_NONE)
+        if (item->kind != GUARDED_SECRET || item->type != TYPE_DIRECTORY)
+            continue;
+        /* A command goes on to write in a folder that it had open when that was covered. */
+        uint32_t at = tree_find_id(t, tree_hash(t, name), &item->id);
+        if (at == TREE_NONE || t->known[at].made)
             return false;
     }
     return t->closed == 0;

@@ -12,7 +12,7 @@ struct guarded_item {
     uint8_t type;  /* enum file_type */
     bool known;    /* to be known again where it is moved */
     bool followed; /* a link or a .git file leads there */
-    bool dated;    /* not known again, but whether it is new is told by its path */
+    bool dated;    /* not known again, but whether it is new is told by the last list */
     bool made;     /* it appeared while a command ran */
     bool led;      /* followed, and what leads there was made so */
     uint64_t seen;

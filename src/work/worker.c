@@ -255,6 +255,8 @@ static bool too_many_may_wait(const struct worker *worker)
 void work_waits(struct work *w, bool waits)
 {
     struct worker *worker = w->worker;
+    if (!worker)
+        return;
     pthread_mutex_lock(&worker->lock);
     worker->waiting += waits ? 1 : -1u;
     bool left = !waits && inbox_find(&worker->inbox, false);
