@@ -388,6 +388,7 @@ def sums(place):
     check(samples["sandgate_commands_total", 'ended_by="exit"'] == 1, samples)
     duration = "sandgate_call_duration_seconds"
     buckets = [v for (name, labels), v in samples.items() if name == f"{duration}_bucket" and '"read_file"' in labels]
+    check(buckets, text)
     check(buckets == sorted(buckets) and buckets[-1] == samples[f"{duration}_count", 'tool="read_file"'] == 4, buckets)
     as_json = json.loads(place.run("stats", "--json").stdout)["metrics"]
     total = next(m for m in as_json if m["name"] == "sandgate_calls_total")
