@@ -91,12 +91,10 @@ void follow_add(struct following *f, struct str path, uint8_t kind, const struct
         return;
     if (!there)
         there = guarded_find(&f->more, path);
-    if (there) {
+    if (there)
         merge(there, &item);
-    } else {
-        guarded_add(&f->more, &item, path);
-        guarded_sort(&f->more);
-    }
+    else
+        guarded_insert(&f->more, &item, path);
 }
 
 int follow_open(struct following *f, const char *path, char plain[PATH_TEXT_MAX], size_t *ret_n,

@@ -63,20 +63,37 @@ void guarded_sort(struct guarded_list *list)
         qsort_r(list->items, list->count, sizeof *list->items, compare, list);
 }
 
-struct guarded_item *guarded_find(const struct guarded_list *list, struct str path)
+/* The first that does not stand before this path. */
+static uint32_t find_place(const struct guarded_list *list, struct str path)
 {
     uint32_t from = 0;
     for (uint32_t to = list->count; from < to;) {
         uint32_t at = from + (to - from) / 2;
-        int order = compare_paths(guarded_path(list, &list->items[at]), path);
-        if (order == 0)
-            return &list->items[at];
-        if (order < 0)
+        if (compare_paths(guarded_path(list, &list->items[at]), path) < 0)
             from = at + 1;
         else
             to = at;
     }
-    return NULL;
+    return from;
+}
+
+struct guarded_item *guarded_find(const struct guarded_list *list, struct str path)
+{
+    uint32_t at = find_place(list, path);
+    bool there = at < list->count && compare_paths(guarded_path(list, &list->items[at]), path) == 0;
+    return there ? &list->items[at] : NULL;
+}
+
+void guarded_insert(struct guarded_list *list, const struct guarded_item *item, struct str path)
+{
+    uint32_t at = find_place(list, path);
+    uint32_t last = list->count;
+    guarded_add(list, item, path);
+    if (list->count == last)
+        return;
+    struct guarded_item added = list->items[last];
+    memmove(&list->items[at + 1], &list->items[at], (last - at) * sizeof *list->items);
+    list->items[at] = added;
 }
 
 struct collecting {

@@ -53,6 +53,8 @@ struct str guarded_path(const struct guarded_list *list, const struct guarded_it
 /* The item with just this path, or NULL. */
 struct guarded_item *guarded_find(const struct guarded_list *list, struct str path);
 void guarded_add(struct guarded_list *list, const struct guarded_item *item, struct str path);
+/* The same into a list that is sorted. */
+void guarded_insert(struct guarded_list *list, const struct guarded_item *item, struct str path);
 void guarded_sort(struct guarded_list *list);
 
 #endif
