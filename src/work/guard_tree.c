@@ -298,18 +298,26 @@ uint32_t tree_find_id(const struct tree *t, uint64_t name, const struct tree_id 
     return TREE_NONE;
 }
 
-static bool marks_hold(const struct tree *t, uint32_t mark, const struct tree_id *id)
+static bool marks_hold(const struct tree *t, uint32_t at, uint64_t name, const struct tree_id *id)
 {
-    while (mark != TREE_NONE && !tree_same_id(&t->marks[mark].id, id))
-        mark = t->marks[mark].next;
-    return mark != TREE_NONE;
+    for (; at != TREE_NONE; at = t->marks[at].next) {
+        const struct tree_mark *mark = &t->marks[at];
+        if (tree_same_id(&mark->id, id) &&
+            tree_hash(t, tree_name(t, mark->name, mark->name_n)) == name)
+            return true;
+    }
+    return false;
 }
 
-bool tree_holds(const struct tree *t, const struct tree_id *id)
+bool tree_holds(const struct tree *t, uint64_t name, const struct tree_id *id)
 {
     for (uint32_t i = 0; i < t->n_folders; i++) {
         const struct tree_folder *f = &t->folders[i];
-        if (!(f->flags & TREE_FREE) && (tree_same_id(&f->id, id) || marks_hold(t, f->marks, id)))
+        if (f->flags & TREE_FREE)
+            continue;
+        if (tree_same_id(&f->id, id) && tree_hash(t, tree_name(t, f->name, f->name_n)) == name)
+            return true;
+        if (marks_hold(t, f->marks, name, id))
             return true;
     }
     return false;

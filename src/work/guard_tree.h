@@ -149,8 +149,9 @@ bool tree_knows_name(const struct tree *tree, uint64_t name);
 /* Indices of known ones, or TREE_NONE. The first also wants a link to be in the same folder as before: nothing can be
  * mounted on a link, so a command can move it. */
 uint32_t tree_find_known(const struct tree *tree, const struct tree_known *known);
-/* Whether any folder or name that counts is this one, also where it is covered with a folder around it. */
-bool tree_holds(const struct tree *tree, const struct tree_id *id);
+/* Whether any folder or name that counts is this one, also where it is covered with a folder around it. A command cannot
+ * give another name to what was covered. */
+bool tree_holds(const struct tree *tree, uint64_t name, const struct tree_id *id);
 uint32_t tree_find_id(const struct tree *tree, uint64_t name, const struct tree_id *id);
 uint32_t tree_find_path(const struct tree *tree, uint64_t path);
 

@@ -212,7 +212,7 @@ static bool is_successor(const struct tree *t, const struct tree *now, const str
     uint32_t at = tree_find_path(t, k->path);
     return at != TREE_NONE && t->known[at].type == k->type && k->type != TYPE_SYMLINK &&
            tree_find_id(now, t->known[at].name, &t->known[at].id) == TREE_NONE &&
-           !tree_holds(t, &t->known[at].id);
+           !tree_holds(t, t->known[at].name, &t->known[at].id);
 }
 
 static void date(const struct tree *t, const struct tree *now, struct tree_known *k,

@@ -120,7 +120,7 @@ IN_GIT = {
     "hooks as a link": Row(links={"hooks": "../evil"}),
     "index into hooks": Row(sh=index(".git/hooks/post-commit")),
     "index outside": Row(sh=index("../outside")),
-    "index with a submodule": Row(sh=index("evil", mode="160000")),
+    "index with a submodule": Row(sh=index("evil", mode="160000"), data=True),
     "index as a link": Row(links={"index": "../target"}),
     "index junk": Row({"index": "junk"}),
     "message as a link": Row({"MERGE_MSG": "BAIT\n", "SQUASH_MSG": "BAIT\n"}, links={"COMMIT_EDITMSG": "../target"}),
