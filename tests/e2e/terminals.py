@@ -98,7 +98,9 @@ class Terminal:
         while not self.gone():
             check(time.monotonic() < deadline, f"it does not end: {short(self.rest())}")
             time.sleep(0.005)
-        self.read(0)
+        # A terminal hands out some 4 KiB at a time.
+        while select.select([self.fd], [], [], 0)[0] and self.read(0):
+            pass
         return self.status
 
     def gone(self):
