@@ -1,5 +1,5 @@
-/* Mount namespaces of commands that have ended, kept for the next ones: where thousands of files are covered, a new one
- * takes longer to make and to take down than everything else about a command. A command cannot change its mounts, so
+/* Mount namespaces of commands that have ended, kept for the next ones: where a thousand files are covered, to make
+ * a new one and take it down adds more than half to the time of a command. A command cannot change its mounts, so
  * that one differs from a new one only by what command_mount puts in it. */
 #ifndef SANDGATE_CELL_RESTED_H
 #define SANDGATE_CELL_RESTED_H

@@ -42,14 +42,6 @@ class Project(Place):
             self.git("add", "a.txt")
             self.git("commit", "-q", "-m", "one")
 
-    def put(self, path, text):
-        full = self.workspace / path
-        for folder in reversed([p for p in full.parents if p.is_relative_to(self.workspace)]):
-            if not folder.exists():
-                folder.mkdir()
-                self.form.own(folder)
-        return self.form.write(full, text)
-
     def git(self, *words, check_status=True, cwd=None):
         """On the host, as its user."""
         return subprocess.run(

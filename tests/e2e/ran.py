@@ -26,6 +26,15 @@ class Place:
             self.options = ["--config", form.write(form.base / f"{name}.json", json.dumps(config))]
             self.options[1].chmod(0o600)
 
+    def put(self, path, text="x\n"):
+        """A file of the user's, with the folders it needs."""
+        full = self.workspace / path
+        for folder in reversed([p for p in full.parents if p.is_relative_to(self.workspace)]):
+            if not folder.exists():
+                folder.mkdir()
+                self.form.own(folder)
+        return self.form.write(full, text)
+
     def gate(self, **more):
         return Gate(self.form, *self.options, workspace=self.workspace, state=self.home, **more)
 
