@@ -1,10 +1,13 @@
 /* What a command line runs, in the words of approval rules. */
 #include "policy/command_walk.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "policy/command_uses.h"
+#include "policy/program_options.h"
 
 /* Programs whose first word says what they do. */
 static const struct program {
@@ -127,30 +130,10 @@ static void read_subcommand(const struct command_view *view, const struct progra
     }
 }
 
-/* `git push --receive-pack=CMD`, which may be cut to `--rece`: the other side's program is one of the caller's. */
-static bool names_other_side(const struct command_view *view, const struct program *program,
-                             struct str subcommand)
-{
-    static const char *const options[] = {"--upl", "--rece", "--e"};
-    if (strcmp(program->name, "git") != 0 || !command_in_list(" fetch pull push ", subcommand))
-        return false;
-    for (size_t i = 1; i < view->n; i++) {
-        struct str word = view->words[i].text;
-        for (size_t k = 0; k < ARRAY_LEN(options); k++) {
-            size_t n = strlen(options[k]);
-            if (word.n >= n && memcmp(word.p, options[k], n) == 0)
-                return true;
-        }
-        if (!word_is_fixed(view, &view->words[i]))
-            return true;
-    }
-    return view->more_words;
-}
-
 static bool same(const struct command_pair *a, const struct command_pair *b)
 {
-    return a->exact == b->exact && strcmp(a->program, b->program) == 0 &&
-           strcmp(a->subcommand, b->subcommand) == 0;
+    return a->exact == b->exact && a->exact_subcommand == b->exact_subcommand &&
+           strcmp(a->program, b->program) == 0 && strcmp(a->subcommand, b->subcommand) == 0;
 }
 
 static void free_pair(struct command_pair *pair)
@@ -189,37 +172,6 @@ static int add_starter(struct command_pairs *pairs, struct str name, struct err 
     return 0;
 }
 
-static bool may_assign(const struct shell_word *word)
-{
-    return word->flags & SHELL_EXPANDS && (memmem(word->text.p, word->text.n, "${", 2) ||
-                                           memmem(word->text.p, word->text.n, "$((", 3));
-}
-
-static int visit_script(void *self, const struct shell_script *script, struct err *err)
-{
-    (void)err;
-    struct command_pairs *pairs = self;
-    pairs->plain &= !script->writes && script->joined_at[SHELL_COMPOUND] == SIZE_MAX;
-    for (size_t i = 0; i < script->n; i++) {
-        const struct shell_command *command = &script->commands[i];
-        pairs->plain &= command->n == 0 || command->assigns < command->n;
-        for (size_t k = 0; k < command->n; k++)
-            pairs->plain &= !may_assign(&command->words[k]);
-    }
-    return 0;
-}
-
-/* Words that are part of no command (where a redirection leads, a here-document) are expanded too. */
-static bool text_is_plain(struct str text)
-{
-    static const char *const twists[] = {"${", "$((", "$[", "\\\n"};
-    for (size_t i = 0; i < ARRAY_LEN(twists); i++) {
-        if (text.n && memmem(text.p, text.n, twists[i], strlen(twists[i])))
-            return false;
-    }
-    return true;
-}
-
 /* Of the shell's own some run commands that stand in the names of variables (`printf -v 'a[$(date)]'`), read them from
  * elsewhere, or change what another name means. */
 static bool reads_more(const struct command_view *view, struct str name)
@@ -240,6 +192,63 @@ static bool reads_more(const struct command_view *view, struct str name)
     return false;
 }
 
+/* `exact` is what is known so far. */
+static int add_program(struct command_pairs *pairs, const struct command_view *view, bool exact,
+                       struct err *err)
+{
+    char room[COMMAND_NAME_MAX];
+    char fault[PROGRAM_FAULT_MAX];
+    const struct shell_word *first = &view->words[0];
+    bool known = word_is_fixed(view, first);
+    const struct program *program = known ? find_program(command_name(first, room)) : NULL;
+    BUF_AT_END struct buf subcommand = BUF_INIT(SHELL_TEXT_MAX);
+    bool exact_subcommand = true;
+    if (program)
+        read_subcommand(view, program, &subcommand, &exact_subcommand);
+    const char *against = exact ? program_fault(view, buf_str(&subcommand), fault) : NULL;
+    if (exact && !against && reads_more(view, first->text))
+        against = "a builtin that may evaluate its arguments";
+    if (against && !pairs->why[0])
+        snprintf(pairs->why, sizeof pairs->why, "%s", against);
+    struct command_pair pair = {
+        .program = known ? mem_copy(first->text.p, first->text.n) : mem_dup(""),
+        .subcommand = mem_copy(buf_str(&subcommand).p, subcommand.len),
+        .exact = exact && !against,
+        .exact_subcommand = exact && !against && exact_subcommand,
+    };
+    return add_pair(pairs, pair, err);
+}
+
+/* --- a line that is understood */
+
+static int add_use(struct command_pairs *pairs, const struct command_use *use, struct err *err)
+{
+    char room[COMMAND_NAME_MAX];
+    FREE_AT_END struct shell_word *words = mem_grow(NULL, use->n, sizeof *words);
+    for (size_t i = 0; i < use->n; i++) {
+        unsigned flags = command_use_flags(use, i);
+        words[i] = (struct shell_word){use->words[i].text,
+                                       (flags & PLAIN_VARIES ? SHELL_EXPANDS : 0) |
+                                           (flags & PLAIN_ANY ? SHELL_PATTERN : 0)};
+    }
+    struct command_view view = {.words = words, .n = use->n, .more_words = use->more_words};
+    if (use->starts)
+        return add_starter(pairs, command_name(&words[0], room), err);
+    return add_program(pairs, &view, true, err);
+}
+
+static int add_uses(struct command_pairs *pairs, const struct command_uses *uses, struct err *err)
+{
+    pairs->understood = true;
+    for (size_t i = 0; i < uses->n; i++) {
+        if (add_use(pairs, &uses->all[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* --- one that is not: what can be told of it is enough to deny */
+
 static int visit(void *self, const struct command_view *view, struct err *err)
 {
     char room[COMMAND_NAME_MAX];
@@ -247,35 +256,27 @@ static int visit(void *self, const struct command_view *view, struct err *err)
     bool finds = command_is(command_name(&view->words[0], room), "find");
     if (view->wraps && add_starter(self, command_name(&view->words[0], room), err) < 0)
         return -1;
-    if (view->wraps && !finds)
-        return 0;
-    const struct shell_word *first = &view->words[0];
-    bool known = word_is_fixed(view, first);
-    const struct program *program = known ? find_program(command_name(first, room)) : NULL;
-    BUF_AT_END struct buf subcommand = BUF_INIT(SHELL_TEXT_MAX);
-    bool exact = known && !view->unsure && !reads_more(view, first->text);
-    if (program)
-        read_subcommand(view, program, &subcommand, &exact);
-    if (program && names_other_side(view, program, buf_str(&subcommand)))
-        exact = false;
-    struct command_pair pair = {
-        .program = known ? mem_copy(first->text.p, first->text.n) : mem_dup(""),
-        .subcommand = mem_copy(buf_str(&subcommand).p, subcommand.len),
-        .exact = exact,
-    };
-    return add_pair(self, pair, err);
+    return view->wraps && !finds ? 0 : add_program(self, view, false, err);
+}
+
+static int read_pairs(struct str text, struct command_pairs *pairs, struct err *err)
+{
+    static const struct command_visitor visitor = {NULL, visit};
+    COMMAND_USES_AT_END struct command_uses uses = {0};
+    struct plain_fault why = {0};
+    if (command_uses_read(text, &uses, &why) == 0)
+        return add_uses(pairs, &uses, err);
+    snprintf(pairs->why, sizeof pairs->why, "byte %zu: %s", why.at + 1, why.construct);
+    return command_walk(text, &visitor, pairs, err);
 }
 
 int command_pairs_read(struct str text, struct command_pairs *ret, struct err *err)
 {
-    static const struct command_visitor visitor = {visit_script, visit};
-    struct command_pairs pairs = {.plain = text_is_plain(text)};
-    if (command_walk(text, &visitor, &pairs, err) < 0) {
-        command_pairs_done(&pairs);
-        return -1;
-    }
-    *ret = pairs;
-    return 0;
+    *ret = (struct command_pairs){0};
+    int r = read_pairs(text, ret, err);
+    if (r < 0)
+        command_pairs_done(ret);
+    return r;
 }
 
 void command_pairs_done(struct command_pairs *pairs)

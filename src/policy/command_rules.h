@@ -64,9 +64,10 @@ int command_check_program(struct str found, struct str resolved, const struct co
 struct command_pair {
     char *program;    /* as written, so that `./git` is not `git`; "" when it is not known */
     char *subcommand; /* "" when the program has none that we know of */
-    /* A rule for this pair may be applied. Not when something of it is known only when it runs, when
-     * variables are set for it, or when options with values come before the subcommand (`git -c`). */
+    /* An approval of the program holds for this use of it: the line is understood, and no option makes it run
+     * other programs, write files or read another configuration. */
     bool exact;
+    bool exact_subcommand; /* and so does one of the subcommand */
 };
 
 #define COMMAND_PAIRS_MAX 64
@@ -78,9 +79,9 @@ struct command_pairs {
     /* Names without folder of the programs that only start those above: `env`, `sudo`, `sh`. */
     char *starters[COMMAND_STARTERS_MAX];
     size_t n_starters;
-    /* The line is no more than its programs: it writes to no file by itself and sets nothing that could change what
-     * a program's name means. Loops and what assigns within an expansion do not count as plain. */
-    bool plain;
+    /* All of the line is understood: it is no more than these programs. */
+    bool understood;
+    char why[160]; /* it is not, or why the first pair that is not exact is not */
 };
 
 /* Every pair once, in the order in which they begin. -1 when the text cannot be read or has too many. */

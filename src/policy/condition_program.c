@@ -23,12 +23,14 @@ static enum condition_result compare(const struct program_rule *rule,
         return CONDITION_PARTLY;
     if (strcmp(rule->name, without_folder(pair->program)) != 0)
         return CONDITION_NO;
+    bool exact = rule->subcommand[0] ? pair->exact_subcommand : pair->exact;
     if (begins_with(pair->subcommand, rule->subcommand))
-        return pair->exact && strcmp(rule->program, pair->program) == 0 ? CONDITION_YES
-                                                                        : CONDITION_PARTLY;
+        return exact && strcmp(rule->program, pair->program) == 0 ? CONDITION_YES
+                                                                  : CONDITION_PARTLY;
     /* What follows is not known. */
-    return !pair->exact && begins_with(rule->subcommand, pair->subcommand) ? CONDITION_PARTLY
-                                                                           : CONDITION_NO;
+    return !pair->exact_subcommand && begins_with(rule->subcommand, pair->subcommand)
+               ? CONDITION_PARTLY
+               : CONDITION_NO;
 }
 
 static enum condition_result best_of(const struct test *test, const struct command_pair *pair)

@@ -284,9 +284,8 @@ static int read_pairs(const struct facts *facts, struct facts_command *command)
                  err.message);
         return -1;
     }
-    /* Nothing is expanded where there is no shell. */
-    bool plain = command->pairs.plain || (vector && command->pairs.n_starters == 0);
-    command->whole = plain && (!text || !words) && is_empty(facts_argument(facts, "env")) &&
+    command->whole = command->pairs.understood && (!text || !words) &&
+                     is_empty(facts_argument(facts, "env")) &&
                      is_empty(facts_argument(facts, "network"));
     command->state = COMMAND_KNOWN;
     return 0;

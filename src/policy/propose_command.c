@@ -64,7 +64,7 @@ static bool subcommand_runs(const struct command_pair *pair)
 
 static bool can_be_named(const struct command_pair *pair)
 {
-    if (!pair->exact || strpbrk(pair->program, "/ \t\n") || strpbrk(pair->subcommand, "\t\n"))
+    if (!pair->exact_subcommand || strpbrk(pair->program, "/ \t\n") || strpbrk(pair->subcommand, "\t\n"))
         return false;
     if (pair->subcommand[0] == '\0')
         return command_in_list(harmless, (struct str){pair->program, strlen(pair->program)});

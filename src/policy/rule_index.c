@@ -235,7 +235,7 @@ static void find_pair(struct rule_walk *walk, const struct rule_group *group,
 {
     const char *slash = strrchr(pair->program, '/');
     const char *name = slash ? slash + 1 : pair->program;
-    if (!pair->exact) {
+    if (!pair->exact_subcommand) {
         add_found(walk, group, hash_of_any(name));
         return;
     }

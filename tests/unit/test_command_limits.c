@@ -142,7 +142,8 @@ static void programs_by_list(void **state)
 
 struct pair_row {
     const char *text;
-    const char *shown; /* program:subcommand, `?` where it is not exact */
+    const char
+        *shown; /* program:subcommand, `?` where neither is exact, `~` where only the program is */
 };
 
 static void pairs(void **state)
@@ -154,9 +155,9 @@ static void pairs(void **state)
         {"git commit -m 'x y'", "git:commit"},
         {"git", "git:"},
         {"git --no-pager log -5", "git:log"},
-        {"git -C dir status", "git:status?"},
+        {"git -C dir status", "git:status~"},
         {"git -c core.pager=x log", "git:log?"},
-        {"git --git-dir=x log", "git:log?"},
+        {"git --git-dir=x log", "git:log~"},
         {"git stash pop", "git:stash pop"},
         {"git $X", "git:?"},
         {"npm run test", "npm:run test"},
@@ -176,13 +177,13 @@ static void pairs(void **state)
         {"env X=1 sh -c 'git commit'", "git:commit?"},
         {"nohup npm run dev", "npm:run dev"},
         {"timeout 5 git fetch", "git:fetch"},
-        {"xargs git add", "git:add"},
+        {"xargs git add", "git:add?"},
         {"xargs git", "git:?"},
         {"find . -exec git add {} \\;", "find: git:add"},
-        {"find . -exec git {} \\;", "find: git:?"},
-        {"find . -exec {} x \\;", "find: :?"},
+        {"find . -exec git {} \\;", "find: git:~"},
+        {"find . -exec {} x \\;", "find:? :?"},
         {"find . -name x", "find:"},
-        {"find d -exec ls {} + -delete", "find: ls:"},
+        {"find d -exec ls {} + -delete", "find:? ls:"},
         {"sh -c 'git commit; ls'", "git:commit ls:"},
         {"sh -c \"$X\"", ":?"},
         {"sh x.sh", "sh:"},
@@ -198,14 +199,14 @@ static void pairs(void **state)
         {"eval touch *", "touch:?"},
         {"eval touch ~", "touch:?"},
         {"eval touch $0", "touch:?"},
-        {"eval touch a", "touch:"},
-        {"eval 'touch *'", "touch:"},
+        {"eval touch a", "touch:?"},
+        {"eval 'touch *'", "touch:?"},
         {"sh -c \"touch $x\"", "touch:?"},
         {"sh -c 'touch $x'", "touch:"},
         {"env -S 'touch $X'", "touch:?"},
         /* What comes in at run time takes the place of the program, or stands before it. */
         {"xargs -I ls sh -c ls", "ls:?"},
-        {"xargs -I{} ls {}", "ls:?"},
+        {"xargs -I{} ls {}", "ls:"},
         {"xargs -n 1 -0 ls", "ls:"},
         {"xargs --null ls", "ls:"},
         {"xargs --arg-fil ls touch a", "ls:?"},
@@ -213,16 +214,16 @@ static void pairs(void **state)
         {"xargs find . -exec ls", "find:? ls:?"},
         {"xargs find .", "find:?"},
         {"find . \"$(echo -exec)\" touch a \\;", "find:? echo:"},
-        {"find . -exec ls $x \\;", "find:? ls:?"},
+        {"find . -exec ls $x \\;", "find:? ls:"},
         {"find . -name '*.c' -exec ls {} +", "find: ls:"},
-        {"nice -n $(echo 5 touch a) ls", "ls:? echo:"},
-        {"timeout $(echo 5 touch a) ls", "ls:? echo:"},
+        {"nice -n $(echo 5 touch a) ls", "ls:? echo:?"},
+        {"timeout $(echo 5 touch a) ls", "ls:? echo:?"},
         {"timeout -k 1 --foreground 5 ls", "ls:"},
-        {"exec -a $(echo b touch a) ls", "ls:? echo:"},
+        {"exec -a $(echo b touch a) ls", "ls:? echo:?"},
         {"command time --outp ls touch a", "ls:?"},
         /* Programs of one's own by such a name. */
         {"./timeout 5 ls", "ls:?"},
-        {"\"$(echo ./)timeout\" 5 ls", "ls:? echo:"},
+        {"\"$(echo ./)timeout\" 5 ls", "ls:? echo:?"},
         {"./sh -c ls", "ls:?"},
         /* Not every shell reads what bash does, or only its text. */
         {"sh -c \"echo \\$'\\\\'; touch a #'\"", ":? echo:?"},
@@ -242,10 +243,10 @@ static void pairs(void **state)
         {"[ -f a ]", "[:"},
         {"[[ 'a[$(touch a)]' -eq 0 ]]", "[[:?"},
         {"read 'a[$(touch a)]'", "read:?"},
-        {"export PATH=.; ls", "export:? ls:"},
+        {"export PATH=.; ls", "export:? ls:?"},
         /* The word behind an option may be its value. */
-        {"npm --tag test publish", "npm:test?"},
-        {"git --attr-source status push", "git:status?"},
+        {"npm --tag test publish", "npm:test~"},
+        {"git --attr-source status push", "git:status~"},
         {"git --version", "git:"},
         {"git push origin main", "git:push"},
         {"git push --rece='touch a' .", "git:push?"},
@@ -260,7 +261,10 @@ static void pairs(void **state)
             fail_msg("%s: %s", rows[i].text, err.message);
         for (size_t k = 0; k < found.n; k++)
             buf_addf(&shown, "%s%s:%s%s", k ? " " : "", found.all[k].program,
-                     found.all[k].subcommand, found.all[k].exact ? "" : "?");
+                     found.all[k].subcommand,
+                     found.all[k].exact_subcommand ? ""
+                     : found.all[k].exact          ? "~"
+                                                   : "?");
         if (strcmp(buf_text(&shown), rows[i].shown) != 0)
             fail_msg("%s: %s, not %s", rows[i].text, shown.data, rows[i].shown);
     }
