@@ -39,7 +39,9 @@ struct charge {
 struct verdict {
     enum verdict_kind kind;
     char rule[96]; /* what decided: `approval.rules[3]`, `approval.default` */
-    bool hooks;    /* some are to be asked before it runs */
+    char why
+        [200]; /* it asks although a rule approves a part of it: what that rule does not hold for */
+    bool hooks; /* some are to be asked before it runs */
     bool
         as_named; /* a rule looked at a path: what is opened has to be what was named, no link on the way */
     bool wants_git;    /* the call asks to write to git directories */

@@ -33,6 +33,7 @@ struct ask {
     struct buf proposal;
     char session[96];
     char digest[HASH_HEX + 1];
+    char why[320]; /* the rule that asks, and what another that approves does not hold for */
 };
 
 static void ask_free(struct ask *ask)
@@ -269,6 +270,8 @@ static void describe(struct ask *ask)
     keeper_session_key(k, call, ask->session, sizeof ask->session);
     keeper_digest(k, call, ask->digest);
     bool rule = propose_rule(&pc, call->dialect->name, workspace, &ask->proposal);
+    const struct verdict *v = &call->verdict;
+    snprintf(ask->why, sizeof ask->why, "%s%s%s", v->rule, v->why[0] ? ": " : "", v->why);
     *a = (struct approval){
         .gate = k->audit ? audit_gate_id(k->audit) : "",
         .call = call->uid,
@@ -279,7 +282,7 @@ static void describe(struct ask *ask)
         .session = ask->session,
         .workspace = workspace,
         .digest = ask->digest,
-        .rule = call->verdict.rule,
+        .rule = ask->why,
         .summary = buf_text(&ask->summary),
         .detail = ask->detail.len ? buf_text(&ask->detail) : "",
         .proposal = rule ? buf_text(&ask->proposal) : NULL,

@@ -1,4 +1,5 @@
 /* Which programs a command runs, held against those of a rule. */
+#include <stdio.h>
 #include <string.h>
 
 #include "policy/condition.h"
@@ -55,6 +56,35 @@ static bool names_starter(const struct test *test, const struct command_pairs *p
     return false;
 }
 
+/* The first reason why not all of the command is what the rule names. */
+static void note_rest(const struct test *test, const struct facts_command *command,
+                      struct facts *facts)
+{
+    const struct command_pairs *pairs = &command->pairs;
+    char *out = facts->partly;
+    size_t room = sizeof facts->partly;
+    if (!pairs->understood) {
+        snprintf(out, room, "the command is not understood: %s", pairs->why);
+        return;
+    }
+    for (size_t i = 0; i < pairs->n; i++) {
+        const struct command_pair *pair = &pairs->all[i];
+        if (best_of(test, pair) == CONDITION_YES)
+            continue;
+        const char *gap = pair->subcommand[0] ? " " : "";
+        if (!pair->exact)
+            snprintf(out, room, "%s", pairs->why);
+        else if (!pair->exact_subcommand)
+            snprintf(out, room, "options before `%.40s %.40s` that are not known", pair->program,
+                     pair->subcommand);
+        else
+            snprintf(out, room, "the rule does not name `%.60s%s%.60s`", pair->program, gap,
+                     pair->subcommand);
+        return;
+    }
+    snprintf(out, room, "the call sets variables or asks for the network");
+}
+
 enum condition_result test_programs(const struct test *test, struct facts *facts)
 {
     const struct facts_command *command = facts_command(facts);
@@ -70,5 +100,7 @@ enum condition_result test_programs(const struct test *test, struct facts *facts
         some |= one != CONDITION_NO;
         all &= one == CONDITION_YES;
     }
+    if (!all && some)
+        note_rest(test, command, facts);
     return all ? CONDITION_YES : some ? CONDITION_PARTLY : CONDITION_NO;
 }

@@ -49,7 +49,8 @@ struct facts {
     bool looked_at_path;     /* some rule did */
     struct place places[PLACE_COUNT];
     struct facts_command *command;
-    char why[256]; /* what a rule could not tell */
+    char why[256];    /* what a rule could not tell */
+    char partly[200]; /* of a command: what a rule does not hold for; the last that was looked at */
 };
 
 void facts_init(struct facts *facts, const struct policy_call *call);

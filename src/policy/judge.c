@@ -185,6 +185,19 @@ static int apply(struct judgement *j, const struct rule *rule)
     return 0;
 }
 
+/* An approval that holds for a part of the call: a person who is asked is told what the rest is. */
+static void note_part(struct judgement *j, const struct rule *rule)
+{
+    char why[300];
+    const char *rest = j->facts.partly;
+    snprintf(why, sizeof why, "its condition holds only for a part of the call%s%s",
+             rest[0] ? ": " : "", rest);
+    report(j, rule->name, "does not match", why);
+    if (rest[0] && !j->verdict->why[0])
+        snprintf(j->verdict->why, sizeof j->verdict->why, "%.199s", rest);
+    j->facts.partly[0] = '\0';
+}
+
 /* 1: it decided; 0: it is not about the call. */
 static int try_rule(struct judgement *j, const struct rule *rule, int *ret)
 {
@@ -198,9 +211,10 @@ static int try_rule(struct judgement *j, const struct rule *rule, int *ret)
         *ret = apply(j, rule);
         return 1;
     }
-    report(j, rule->name, "does not match",
-           result == CONDITION_PARTLY ? "its condition holds only for a part of the call"
-                                      : "its condition does not hold");
+    if (result == CONDITION_PARTLY)
+        note_part(j, rule);
+    else
+        report(j, rule->name, "does not match", "its condition does not hold");
     return 0;
 }
 
@@ -282,6 +296,7 @@ static void check_git(struct judgement *j)
         return;
     }
     v->kind = VERDICT_ASK;
+    v->why[0] = '\0';
     report(j, "git", "asks",
            "the call asks to write to git directories, which no rule grants that matches it");
 }

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "policy/command_rules.h"
+#include "policy/plain_line.h"
 #include "policy/shell_words.h"
 #include "target.h"
 
@@ -81,6 +82,37 @@ static void check_quoted(struct str text, const struct err *before)
          strcmp(err.reason, "nesting") == 0);
 }
 
+static bool is_program(const struct plain_line *line, const struct shell_command *command, size_t i)
+{
+    const struct plain_word *first = &line->commands[i].words[0];
+    const struct shell_word *other = &command->words[0];
+    return first->text.n == other->text.n &&
+           memcmp(first->text.p, other->text.p, other->text.n) == 0;
+}
+
+/* What is understood is read in the same way by the reader that knows more of the language. */
+static void check_plain(struct str text)
+{
+    PLAIN_AT_END struct plain_line line = {0};
+    SHELL_AT_END struct shell_script script = {0};
+    struct plain_fault why = {SIZE_MAX, NULL};
+    struct err err = {.code = ERR_COUNT};
+    if (plain_read(text, &line, &why) < 0) {
+        must(why.at <= text.n && why.construct && line.n == 0);
+        return;
+    }
+    must(why.construct == NULL && line.n > 0);
+    must(shell_read(text, &script, &err) == 0 && script.n == line.n);
+    for (size_t i = 0; i < line.n; i++) {
+        const struct shell_command *command = &script.commands[i];
+        must(line.commands[i].n == command->n && command->assigns == 0);
+        must(is_program(&line, command, i) && shell_word_known(&command->words[0]));
+        for (size_t k = 0; k < command->n; k++)
+            must(!shell_word_known(&command->words[k]) ||
+                 !(line.commands[i].words[k].flags & PLAIN_ANY));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str text = {size ? (const char *)data : "", size};
@@ -88,6 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err = {.code = ERR_COUNT};
     struct err lenient = {.code = ERR_COUNT};
     bool readable = check_read(text);
+    check_plain(text);
     bool passes = command_check(text, &rules, &err) == 0;
     must(passes == (err.code == ERR_COUNT) && (readable || err.code == ERR_INVALID_ARGUMENTS));
     must(err.code != ERR_COMMAND_BLOCKED || strstr(err.message, err.reason));
