@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "policy/plain_parts.h"
 
+static const char too_long[] = "too long a text";
 static const char no_end_of_text[] = "a here-document without its end";
 
 static bool is_text(struct str text, const char *literal)
@@ -43,19 +44,60 @@ static bool sets_variable(struct str text)
     return n && n < text.n && text.p[n] == '=';
 }
 
-/* The word that was read last is the first of its command. */
-static int check_program(struct plain_reader *r, size_t at)
+/* Variables that change how a program talks, not what it runs. Their values hold no paths. */
+static const char *const harmless[] = {"CI",
+                                       "NODE_ENV",
+                                       "NO_COLOR",
+                                       "FORCE_COLOR",
+                                       "CLICOLOR",
+                                       "RUST_BACKTRACE",
+                                       "RUST_LOG",
+                                       "TERM",
+                                       "COLUMNS",
+                                       "DEBIAN_FRONTEND",
+                                       "PYTHONUNBUFFERED",
+                                       "TZ",
+                                       "LANG",
+                                       "LC_ALL",
+                                       "VERBOSE",
+                                       "CARGO_TERM_COLOR",
+                                       "PYTHONDONTWRITEBYTECODE",
+                                       "PYTHONUTF8",
+                                       NULL};
+
+static bool sets_harmless(struct str text)
 {
-    const struct plain_line *out = r->out;
+    const char *equals = memchr(text.p, '=', text.n);
+    struct str name = {text.p, equals ? (size_t)(equals - text.p) : 0};
+    if (!is_one_of(name, harmless))
+        return false;
+    for (size_t i = name.n + 1; i < text.n; i++) {
+        char c = text.p[i];
+        if (!plain_is_letter(c) && !plain_is_digit(c) && !strchr(".,=-", c))
+            return false;
+    }
+    return true;
+}
+
+/* The word that was read last stands where its command's program is looked for. 1: it is; 0: it only sets a variable, and
+ * is gone. */
+static int check_first(struct plain_reader *r, size_t at)
+{
+    struct plain_line *out = r->out;
     const struct plain_word *word = &out->words_[out->n_words_ - 1];
     struct str text = {out->text_.data + out->text_.len - word->text.n, word->text.n};
     if (word->flags & PLAIN_VARIES)
         return plain_fault_at(r, at, "a program that is known only when it runs");
     if (!(word->flags & PLAIN_QUOTED) && is_one_of(text, reserved))
         return plain_fault_at(r, at, "a reserved word");
+    if (!(word->flags & PLAIN_QUOTED) && sets_harmless(text)) {
+        out->text_.len -= text.n;
+        out->n_words_--;
+        return 0;
+    }
     if (sets_variable(text))
         return plain_fault_at(r, at, "a variable that is set");
-    return is_program(text) ? 0 : plain_fault_at(r, at, "a program with an unusual name");
+    return is_program(text) ? 1 : plain_fault_at(r, at, "a program with an unusual name");
 }
 
 /* --- redirections */
@@ -203,9 +245,14 @@ static int read_words(struct plain_reader *r, struct plain_command *command, uns
             return plain_peek(r, 0) == '(' ? plain_fault_at(r, at, "a `(` behind a word")
                    : any                   ? 0
                                            : plain_fault_at(r, at, "a command without a program");
-        if (plain_read_word(r, number) < 0 || (!any && check_program(r, at) < 0))
+        if (plain_read_word(r, number) < 0)
             return -1;
-        any = true;
+        if (r->building.failed || r->out->text_.failed)
+            return plain_fault_at(r, at, too_long);
+        int first = any ? 1 : check_first(r, at);
+        if (first < 0)
+            return -1;
+        any = first;
     }
 }
 
@@ -375,7 +422,7 @@ static int read_all(struct plain_reader *r)
         return plain_fault_at(r, r->at, "a `)` too many");
     if (r->ends.p)
         return plain_fault_at(r, r->at, no_end_of_text);
-    return r->building.failed || r->out->text_.failed ? plain_fault_at(r, 0, "too long a text") : 0;
+    return r->building.failed || r->out->text_.failed ? plain_fault_at(r, 0, too_long) : 0;
 }
 
 int plain_read(struct str text, struct plain_line *ret, struct plain_fault *why)

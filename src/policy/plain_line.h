@@ -3,7 +3,7 @@
  *
  * Understood are words of plain characters, quotes, escapes, `*` and `?`, `~/`, `$NAME` and `$?` in arguments, redirections from
  * files, to /dev/null and between descriptors 1 and 2, comments, and one here-document with a quoted delimiter at the end. Not
- * understood are assignments, reserved words and functions, braces and brackets, arithmetic, `${ }`, backticks, `$'..'`,
+ * understood are assignments of other variables than a few harmless ones, reserved words and functions, braces and brackets, arithmetic, `${ }`, backticks, `$'..'`,
  * background jobs and redirections to files.
  *
  * Pure: nothing is expanded, looked up or run. Time and memory are in proportion to the text. */

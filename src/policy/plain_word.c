@@ -165,6 +165,10 @@ static size_t lone_length(const struct plain_reader *r, const struct word *word)
     bool first = r->building.len == word->from && !(word->flags & PLAIN_QUOTED);
     if (c == '{' && plain_peek(r, 1) == '}')
         return 2;
+    /* `HEAD~1`. Behind other characters it may be a home. */
+    if (c == '~' && !first && !(word->flags & PLAIN_QUOTED) &&
+        (plain_is_letter(r->text.p[r->at - 1]) || plain_is_digit(r->text.p[r->at - 1])))
+        return 1;
     if (first && (c == '[' || c == ']' || c == '!') && plain_is_meta(plain_peek(r, 1)))
         return 1;
     return first && c == '~' && (plain_peek(r, 1) == '/' || plain_is_meta(plain_peek(r, 1))) ? 1
@@ -176,7 +180,7 @@ static int read_piece(struct plain_reader *r, struct word *word)
     char c = plain_peek(r, 0);
     size_t lone = lone_length(r, word);
     if (lone) {
-        word->flags |= c == '~' ? PLAIN_VARIES : 0;
+        word->flags |= c == '~' && r->building.len == word->from ? PLAIN_VARIES : 0;
         buf_add(&r->building, r->text.p + r->at, lone);
         r->at += lone;
         return 0;

@@ -82,12 +82,10 @@ static void check_quoted(struct str text, const struct err *before)
          strcmp(err.reason, "nesting") == 0);
 }
 
-static bool is_program(const struct plain_line *line, const struct shell_command *command, size_t i)
+static bool is_program(const struct plain_command *command, const struct shell_word *other)
 {
-    const struct plain_word *first = &line->commands[i].words[0];
-    const struct shell_word *other = &command->words[0];
-    return first->text.n == other->text.n &&
-           memcmp(first->text.p, other->text.p, other->text.n) == 0;
+    struct str text = command->words[0].text;
+    return text.n == other->text.n && memcmp(text.p, other->text.p, text.n) == 0;
 }
 
 /* What is understood is read in the same way by the reader that knows more of the language. */
@@ -105,11 +103,11 @@ static void check_plain(struct str text)
     must(shell_read(text, &script, &err) == 0 && script.n == line.n);
     for (size_t i = 0; i < line.n; i++) {
         const struct shell_command *command = &script.commands[i];
-        must(line.commands[i].n == command->n && command->assigns == 0);
-        must(is_program(&line, command, i) && shell_word_known(&command->words[0]));
-        for (size_t k = 0; k < command->n; k++)
-            must(!shell_word_known(&command->words[k]) ||
-                 !(line.commands[i].words[k].flags & PLAIN_ANY));
+        const struct shell_word *words = command->words + command->assigns;
+        must(line.commands[i].n == command->n - command->assigns);
+        must(is_program(&line.commands[i], words) && shell_word_known(&words[0]));
+        for (size_t k = 0; k < line.commands[i].n; k++)
+            must(!shell_word_known(&words[k]) || !(line.commands[i].words[k].flags & PLAIN_ANY));
     }
 }
 

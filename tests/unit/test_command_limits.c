@@ -277,6 +277,30 @@ static void pairs(void **state)
     assert_non_null(strstr(err.message, "more than 64"));
 }
 
+/* What people and agents type: at least seven of eight are understood, and of the others it is said why not. */
+static void ordinary_lines(void **state)
+{
+    (void)state;
+    char line[1024];
+    size_t all = 0;
+    size_t understood = 0;
+    FILE *f = fopen(SOURCE_DIR "/tests/unit/data/ordinary_lines.txt", "re");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        COMMAND_PAIRS_AT_END struct command_pairs found = {.n = 0};
+        struct err err;
+        line[strcspn(line, "\n")] = '\0';
+        if (command_pairs_read(text_str(line), &found, &err) < 0)
+            fail_msg("%s: %s", line, err.message);
+        all++;
+        understood += found.understood;
+        assert_true(found.understood || strstr(found.why, ": "));
+    }
+    fclose(f);
+    if (all < 200 || understood * 8 < all * 7)
+        fail_msg("%zu of %zu lines are understood", understood, all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
