@@ -307,6 +307,7 @@ int main(void)
         cmocka_unit_test(cannot_be_read),   cmocka_unit_test(nesting_ends),
         cmocka_unit_test(stays_fast),       cmocka_unit_test(other_tables),
         cmocka_unit_test(programs_by_list), cmocka_unit_test(pairs),
+        cmocka_unit_test(ordinary_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
