@@ -286,6 +286,8 @@ static const struct arg quarantine_reply[] = {
      .offset = offsetof(struct op_quarantine_reply, outcome)},
     FLAG(repository, struct op_quarantine_reply),
     FLAG(unchecked, struct op_quarantine_reply),
+    FLAG(head, struct op_quarantine_reply),
+    COUNT(number, struct op_quarantine_reply),
 };
 
 static const struct arg git_begin_request[] = {
@@ -303,6 +305,7 @@ static const struct arg git_import_request[] = {
 static const struct arg git_import_reply[] = {
     COUNT(taken, struct op_git_import_reply),
     COUNT(dropped, struct op_git_import_reply),
+    COUNT(kept, struct op_git_import_reply),
     COUNT(refused, struct op_git_import_reply),
 };
 

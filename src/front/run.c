@@ -89,7 +89,7 @@ static bool is_dropped(const struct command_violation *v)
 /* The session has told it, with where it went. */
 static bool is_logged(const struct command_violation *v)
 {
-    return strcmp(v->what, "cut_off") == 0 ||
+    return strcmp(v->what, "cut_off") == 0 || strcmp(v->what, "git:kept") == 0 ||
            strncmp(v->what, "quarantined:", strlen("quarantined:")) == 0;
 }
 
@@ -98,6 +98,9 @@ static void tell_dropped(const struct command *command)
 {
     for (size_t i = 0; i < command->violations.count && i < COMMAND_VIOLATIONS_SHOWN; i++) {
         const struct command_violation *v = &command->violations.list[i];
+        if (strcmp(v->what, "git:kept") == 0)
+            log_warning("%lld objects and packs that it removed stay in the git directory",
+                        (long long)v->count);
         if (!is_dropped(v))
             continue;
         const char *path = v->what + strlen(DROPPED);

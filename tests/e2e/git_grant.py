@@ -55,6 +55,10 @@ WORKFLOWS = {
 }
 
 
+# What a collection writes that git can make again, and that it removes objects, which stay.
+AGAIN = {"git:kept", *(f"git:dropped:.git/{name}" for name in ("info/refs", "objects/info/packs", "objects/info/commit-graph"))}
+
+
 def workflows(form):
     """ordinary work ends as git inside saw it"""
     for number, (name, line) in enumerate(WORKFLOWS.items()):
@@ -62,7 +66,8 @@ def workflows(form):
         config = (place.workspace / ".git/config").read_bytes()
         with place.gate(env={**WHO, "GIT_EDITOR": "true"}) as gate:
             value = bash(gate, f"set -e; ({line}) >&2; {SEEN}", env=WHO)
-        check(value["violations"] == [], f"{name}: {short(value)}")
+        told = {v["call"] for v in value["violations"]}
+        check(told <= AGAIN if name == "gc" else not told, f"{name}: {short(value)}")
         outside, inside = place.seen(), seen_inside(value["stdout"])
         for key in outside:
             check(outside[key] == inside[key], f"{name}: {key}: {outside[key]!r} outside, {inside[key]!r} inside")
