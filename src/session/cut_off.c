@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "core/command.h"
 #include "session/commands.h"
+#include "session/scan.h"
 #include "session/session_parts.h"
 
 #define UNSURE_BYTES_MAX ((size_t)16 << 20)
