@@ -151,10 +151,11 @@ void cut_off_compared(struct session *s)
     memset(s->unjudged_since, 0, sizeof s->unjudged_since);
     if (c->made)
         log_warning("an earlier command was cut off before what it made was looked at; %llu "
-                    "protected names were made since then. The next command's answer names them. "
-                    "What lies at the root of the workspace or of a repository is moved to "
-                    "%s/quarantine: move it back from there if you made it",
-                    (unsigned long long)c->made, c->marker.store);
+                    "protected names were made since it began, by it or by somebody else. The next "
+                    "command's answer names them. What lies at the root of the workspace or of a "
+                    "repository is moved to quarantine: `sandgate quarantine restore` puts back "
+                    "what you made yourself",
+                    (unsigned long long)c->made);
     if (c->unsure.len)
         log_warning("an earlier command was cut off before what it made was looked at, and what "
                     "was there before it is not known. The next command's answer names all "

@@ -137,6 +137,7 @@ def killed_one_shots(form):
         process.communicate(timeout=lib.SECONDS)
         done = place.run("--", "true")
         check(done.returncode == 0 and b"sub/.envrc" in done.stderr and b"cut off" in done.stderr, f"{done.stderr}")
+        check(b"made by the command" not in done.stderr and b"made by a command," not in done.stderr, f"{done.stderr}")
         place.check_clean()
 
 

@@ -14,7 +14,7 @@ import lib
 import ran
 from lib import check, short
 from ran import bash
-from repository import SEEN, WHO, Repository, seen_inside
+from repository import GRANTED, SEEN, WHO, Repository, seen_inside
 
 # Each begins with a fresh repository, runs in one command, and ends with the given status.
 WORKFLOWS = {
@@ -415,6 +415,19 @@ def stopped(form):
     place.check_sound()
 
 
+def too_much(form):
+    """of a command that is ended for writing too much nothing is taken over, and that is told"""
+    place = Repository(form, "much", {**GRANTED, "commands": {"diskWrites": "8M"}})
+    with place.gate() as gate:
+        value = gate.call("run_command", command="git tag lost; cat /dev/zero > big; sleep 600")["result"]
+        check(value["ended_by"] == "disk_limit", short(value))
+        check({"call": "git:dropped", "count": 1} in value["violations"], short(value))
+        value = gate.call("run_command", command="cat /dev/zero > big; sleep 600")["result"]
+        check(value["violations"] == [], f"nothing was written to the git directory: {short(value)}")
+    check(place.git("tag") == "", "it was taken over")
+    place.check_sound()
+
+
 # --- kills
 
 
@@ -444,4 +457,4 @@ def killed(form):
     check(not left, f"left behind: {left} {subprocess.run(['find', str(store), '-ls'], capture_output=True, check=False).stdout.decode()[:1500]}")
 
 
-ran.main(workflows, continued, remotes, submodules, worktrees, reading, approved, rules, by_hand, conflict, replaced, locked, in_turns, come_and_go, stopped, killed)
+ran.main(workflows, continued, remotes, submodules, worktrees, reading, approved, rules, by_hand, conflict, replaced, locked, in_turns, come_and_go, stopped, too_much, killed)
