@@ -323,7 +323,7 @@ def many(form):
     noise = "mkdir n; for i in $(seq 1500); do mkdir n/$i; echo > n/$i/.envrc; done; "
     evil = f"git init -q z; git -C z config core.fsmonitor {place.program}; mkdir z.key; cp -r z/.git z.key/; echo x > .envrc"
     with place.gate() as gate:
-        value = gate.call("run_command", command=noise + evil)["result"]
+        value = gate.call("run_command", seconds=4 * lib.SECONDS, command=noise + evil)["result"]
     told = whats(value)
     for path in (".envrc", "z/.git", "z.key/.git"):
         check(not (place.workspace / path).exists(), f"{path} is still there")
