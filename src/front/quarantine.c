@@ -1,9 +1,12 @@
 /* `sandgate quarantine list|restore|remove`: what was taken out of workspaces because programs of the user would obey it. */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/shown.h"
+#include "core/path.h"
 #include "front/front.h"
 #include "gate/state.h"
 #include "session/quarantine_notes.h"
@@ -21,24 +24,47 @@ static void add_shown(struct buf *out, const char *text)
     shown_line((struct str){text, strlen(text)}, TEXT_SHOWN, out);
 }
 
+/* Where its content lies now; empty where that is gone. */
+static void find_content(const struct quarantine_note *note, char out[PATH_TEXT_MAX])
+{
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", note->content);
+    ssize_t n = note->content < 0 ? 0 : readlink(self, out, PATH_TEXT_MAX - 1);
+    out[n < 0 ? 0 : n] = '\0';
+}
+
+static void list_as_line(const struct quarantine_note *note, const char *content, struct buf *out)
+{
+    buf_addf(out, "%s  ", note->id);
+    add_shown(out, note->time ? note->time : "-");
+    buf_add_text(out, "  ");
+    add_shown(out, note->folder ? note->folder : content);
+    if (note->path) {
+        buf_add_char(out, '/');
+        add_shown(out, note->path);
+    } else {
+        buf_add_text(out, "  (not known where it was)");
+    }
+    buf_add_char(out, '\n');
+}
+
 static void list_one(void *arg, const struct quarantine_note *note)
 {
     struct listing *l = arg;
+    char content[PATH_TEXT_MAX];
+    find_content(note, content);
     if (!l->json) {
-        buf_addf(l->out, "%s  ", note->id);
-        add_shown(l->out, note->time);
-        buf_add_text(l->out, "  ");
-        add_shown(l->out, note->folder);
-        buf_add_char(l->out, '/');
-        add_shown(l->out, note->path);
-        buf_add_char(l->out, '\n');
+        list_as_line(note, content, l->out);
         return;
     }
     jo_open(&l->j, '{');
     jo_ktext(&l->j, "id", note->id);
-    jo_ktext(&l->j, "time", note->time);
-    jo_ktext(&l->j, "workspace", note->folder);
-    jo_ktext(&l->j, "path", note->path);
+    if (note->folder) {
+        jo_ktext(&l->j, "time", note->time);
+        jo_ktext(&l->j, "workspace", note->folder);
+        jo_ktext(&l->j, "path", note->path);
+    }
+    jo_ktext(&l->j, "content", content);
     jo_close(&l->j, '}');
 }
 

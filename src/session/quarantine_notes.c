@@ -39,7 +39,8 @@ void quarantine_make_id(char id[QUARANTINE_ID_MAX])
 
 static bool is_id(const char *id)
 {
-    return strspn(id, letters) == QUARANTINE_ID_MAX - 1 && id[QUARANTINE_ID_MAX - 1] == '\0';
+    size_t n = strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    return n > 0 && n < QUARANTINE_NAME_MAX && id[n] == '\0';
 }
 
 static int open_folder(int dir, const char *path)
@@ -105,31 +106,46 @@ static bool read_note(struct quarantine_note *note)
     note->folder = folder ? mem_dup(folder) : NULL;
     note->path = path ? mem_dup(path) : NULL;
     note->time = when ? mem_dup(when) : NULL;
-    return is_sound(note);
+    if (is_sound(note))
+        return true;
+    free(TAKE_PTR(note->folder));
+    free(TAKE_PTR(note->path));
+    free(TAKE_PTR(note->time));
+    return false;
 }
 
-/* `notes` is the name of a folder of notes. False: it has no such entry, or one that cannot be read. */
-static bool open_note(int stores, const char *notes, const char *id, struct quarantine_note *ret)
+static int open_content(int stores, const char *store)
+{
+    FREE_AT_END char *path = mem_format("%s" CONTENT, store);
+    return open_folder(stores, path);
+}
+
+static int open_notes(int stores, const char *store)
+{
+    FREE_AT_END char *path = mem_format("%s" NOTES, store);
+    return open_folder(stores, path);
+}
+
+/* False: the store has no such entry. */
+static bool open_note(int stores, const char *store, const char *id, struct quarantine_note *ret)
 {
     *ret = QUARANTINE_NOTE_NONE;
     snprintf(ret->id, sizeof ret->id, "%s", id);
-    ret->notes = open_folder(stores, notes);
-    if (ret->notes < 0)
-        return false;
-    ret->lock = openat(ret->notes, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (ret->lock < 0 || !read_note(ret))
-        return false;
-    FREE_AT_END char *content = mem_format("%.*s" CONTENT, (int)(strlen(notes) - strlen(NOTES)),
-                                           notes);
-    FD_AT_END int all = open_folder(stores, content);
+    FD_AT_END int all = open_content(stores, store);
     ret->content = all < 0 ? -1 : open_folder(all, id);
-    return true;
+    ret->notes = open_notes(stores, store);
+    if (ret->notes >= 0)
+        ret->lock = openat(ret->notes, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (ret->lock >= 0 && read_note(ret))
+        return true;
+    if (ret->lock < 0 && ret->content >= 0)
+        ret->lock = fcntl(ret->content, F_DUPFD_CLOEXEC, 0);
+    return ret->content >= 0;
 }
 
-static int only_notes(const struct dirent *d)
+static int only_stores(const struct dirent *d)
 {
-    size_t n = strlen(d->d_name);
-    return n > strlen(NOTES) && strcmp(d->d_name + n - strlen(NOTES), NOTES) == 0;
+    return !strchr(d->d_name, '.');
 }
 
 static int only_ids(const struct dirent *d)
@@ -157,14 +173,16 @@ static int failed(struct err *err, const char *what)
     return err_set(err, err_code_for(errno, ERR_INTERNAL), "%s: %s", what, strerror(errno));
 }
 
-static void each_in(int stores, const char *notes, quarantine_note_fn fn, void *arg)
+/* Those with a note, or those without. */
+static void each_in(int stores, const char *store, bool noted, quarantine_note_fn fn, void *arg)
 {
     struct dirent **ids;
-    int count = list(stores, notes, &ids, only_ids);
+    FREE_AT_END char *folder = mem_format("%s%s", store, noted ? NOTES : CONTENT);
+    int count = list(stores, folder, &ids, only_ids);
     for (int i = 0; i < count; i++) {
         CLEANUP(quarantine_note_done) struct quarantine_note note;
         /* One that is being restored or removed at this moment is not there. */
-        if (open_note(stores, notes, ids[i]->d_name, &note))
+        if (open_note(stores, store, ids[i]->d_name, &note) && noted == (note.folder != NULL))
             fn(arg, &note);
     }
     free_names(ids, count);
@@ -173,12 +191,14 @@ static void each_in(int stores, const char *notes, quarantine_note_fn fn, void *
 int quarantine_note_each(int state_fd, quarantine_note_fn fn, void *arg, struct err *err)
 {
     struct dirent **names;
-    int count = list(state_fd, STORES, &names, only_notes);
+    int count = list(state_fd, STORES, &names, only_stores);
     FD_AT_END int stores = open_folder(state_fd, STORES);
     if (count < 0 || (count > 0 && stores < 0))
         return failed(err, "the folder of workspaces");
-    for (int i = 0; i < count; i++)
-        each_in(stores, names[i]->d_name, fn, arg);
+    for (int i = 0; i < count; i++) {
+        each_in(stores, names[i]->d_name, true, fn, arg);
+        each_in(stores, names[i]->d_name, false, fn, arg);
+    }
     free_names(names, count);
     return 0;
 }
@@ -198,7 +218,7 @@ int quarantine_note_lock(int state_fd, const char *id, struct quarantine_note *r
     struct stat st;
     bool found = false;
     *ret = QUARANTINE_NOTE_NONE;
-    int count = is_id(id) ? list(state_fd, STORES, &names, only_notes) : 0;
+    int count = is_id(id) ? list(state_fd, STORES, &names, only_stores) : 0;
     FD_AT_END int stores = open_folder(state_fd, STORES);
     for (int i = 0; !found && i < count; i++) {
         quarantine_note_done(ret);
@@ -260,7 +280,7 @@ int quarantine_note_remove(struct quarantine_note *note, struct err *err)
         if (r == 0 && unlinkat(parent, note->id, AT_REMOVEDIR) < 0)
             r = -errno;
     }
-    if (r == 0 && unlinkat(note->notes, note->id, 0) < 0)
+    if (r == 0 && note->notes >= 0 && unlinkat(note->notes, note->id, 0) < 0 && errno != ENOENT)
         r = -errno;
     errno = -r;
     return r < 0 ? failed(err, "removing it from quarantine") : 0;

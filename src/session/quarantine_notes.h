@@ -7,16 +7,18 @@
 #include "base/attr.h"
 #include "base/err.h"
 
-#define QUARANTINE_ID_MAX 13 /* with the NUL */
+#define QUARANTINE_ID_MAX 13 /* with the NUL; so is the next */
+#define QUARANTINE_NAME_MAX 41
 
 struct quarantine_note {
-    char id[QUARANTINE_ID_MAX];
-    char *folder; /* of the session, on the host */
-    char *path;   /* in it */
+    char id[QUARANTINE_NAME_MAX];
+    char *
+        folder; /* of the session, on the host; NULL: there is no note, since its gate was killed */
+    char *path; /* in it; NULL as well, and so is the next */
     char *time;
     int content; /* STORE/quarantine/ID, -1 where it is gone */
-    int notes;   /* STORE.quarantine */
-    int lock;    /* the note itself */
+    int notes;   /* STORE.quarantine, -1 where there is none */
+    int lock;    /* the note itself, or else the content */
 };
 #define QUARANTINE_NOTE_NONE ((struct quarantine_note){.content = -1, .notes = -1, .lock = -1})
 

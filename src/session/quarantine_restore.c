@@ -192,6 +192,12 @@ int quarantine_restore(const struct quarantine_note *note, struct err *err)
     struct stat st;
     char temp[64];
     uint64_t number = 0;
+    if (!note->folder)
+        return err_set(
+            err, ERR_NOT_FOUND,
+            "it is not known where `%s` was: its gate was killed, or its note is damaged. "
+            "`sandgate quarantine list` shows where it lies",
+            note->id);
     FD_AT_END int parent = open_parent(note, &name);
     if (parent < 0)
         return refuse(note, -parent, err);

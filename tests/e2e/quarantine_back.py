@@ -36,7 +36,7 @@ class Kept(Cut):
         return done.stdout.decode() if status == 0 else done.stderr.decode()
 
     def entries(self):
-        return {entry["path"]: entry for entry in json.loads(self.quarantine("list", "--json"))}
+        return {entry.get("path"): entry for entry in json.loads(self.quarantine("list", "--json"))}
 
     def ids(self):
         return {path: entry["id"] for path, entry in self.entries().items()}
@@ -50,6 +50,7 @@ def told(form):
     for path, entry in entries.items():
         check(f"sandgate quarantine restore {entry['id']}" in place.said, place.said)
         check(entry["workspace"] == str(place.workspace) and entry["time"].endswith("Z"), entry)
+        check(os.path.lexists(os.path.join(entry["content"], os.path.basename(path))), entry)
         check(f"{entry['id']}  {entry['time']}  {place.workspace}/{path}\n" in place.quarantine("list"), entry)
 
 
@@ -143,13 +144,18 @@ def vanished(form):
     note = next(place.store().glob(f"*.quarantine/{ids['.cargo']}"))
     for text in ("", "x", "{}", '{"folder":1,"path":2,"time":3}', '{"folder":"/","path":"/etc/x","time":"x"}', '{"folder":"x","path":"y","time":"z"}', "[" * 100000):
         note.write_text(text)
-        check("no entry" in place.quarantine("restore", ids[".cargo"], status=1), text[:60])
+        check("not known where" in place.quarantine("restore", ids[".cargo"], status=1), text[:60])
     note.write_text(json.dumps({"folder": str(place.workspace), "path": "../.cargo", "time": "x"}))
     place.quarantine("restore", ids[".cargo"], status=1)
     check(not (place.workspace.parent / ".cargo").exists(), "written outside of the workspace")
     note.unlink()
     os.mkfifo(note)
-    check("no entry" in place.quarantine("restore", ids[".cargo"], status=1), "a FIFO")
+    check("not known where" in place.quarantine("restore", ids[".cargo"], status=1), "a FIFO")
+    note.unlink()
+    check("not known where" in place.quarantine("restore", ids[".cargo"], status=1), "no note")
+    check(set(place.ids()) == {".vscode", "lib/.git", None}, place.ids())
+    check(f"{ids['.cargo']}  -  {place.entries()[None]['content']}  (not known where it was)\n" in place.quarantine("list"), "the list")
+    place.quarantine("remove", ids[".cargo"])
     check(set(place.ids()) == {".vscode", "lib/.git"}, place.ids())
 
 
