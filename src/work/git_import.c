@@ -114,7 +114,7 @@ static int open_layer(struct git_import *im, const struct op_layer *of, struct e
     if (folder < 0)
         return err_set(err, ERR_INTERNAL, "opening a layer: %s", strerror(errno));
     /* Its mode is that of the git directory as the command left it, which is not taken over. */
-    (void)fchmodat(folder, "upper", 0700, 0);
+    (void)!fchmodat(folder, "upper", 0700, 0);
     layer->upper = beneath_open_child(folder, "upper");
     if (layer->upper < 0)
         return err_set(err, ERR_INTERNAL, "opening a layer: %s", strerror(errno));

@@ -145,6 +145,11 @@ bool git_is_among_refs(struct str path)
     return begins_with(path, "refs/") || begins_with(path, "logs/");
 }
 
+bool git_is_among_objects(struct str path)
+{
+    return begins_with(path, "objects/");
+}
+
 static enum git_kind pack_kind(struct str name, unsigned hex)
 {
     static const char *const parts[] = {".pack", ".idx", ".rev", ".bitmap", ".mtimes"};

@@ -31,6 +31,8 @@ typedef bool (*git_is_repository)(void *arg, struct str path);
 struct git_name git_name_of(struct str path, unsigned hex, git_is_repository is, void *arg);
 /* A ref, the log of one, or a folder that they lie in. */
 bool git_is_among_refs(struct str path);
+/* The same of objects. */
+bool git_is_among_objects(struct str path);
 /* What a git that was killed leaves behind. */
 bool git_is_lock(struct str path);
 /* Whether its deletion may be taken over. */

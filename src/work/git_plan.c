@@ -150,6 +150,14 @@ static void remove_file(struct walk *w, const char *path, const struct stat *st)
         refuse(w, path, &name);
 }
 
+/* Git itself removes folders of refs and objects, and makes them again. */
+static void tell_folder(struct walk *w)
+{
+    struct git_name name = name_of(w, w->path);
+    if (!git_is_among_refs(name.inner) && !git_is_among_objects(name.inner))
+        git_drop(w->im, w->layer, w->path, false);
+}
+
 /* The file, or all files in the folder, that is there; w->path holds its name and stays as it is. */
 static int remove_real(struct walk *w, size_t n)
 {
@@ -171,6 +179,8 @@ static int remove_real(struct walk *w, size_t n)
     if (dir < 0 || git_file_list(dir, &names) < 0 || w->depth >= DEPTH_MAX)
         return err_set(w->err, ERR_TOO_LARGE, "`%s/%s` cannot be looked through", w->layer->path,
                        w->path);
+    if (names.len == 0)
+        tell_folder(w);
     w->depth++;
     for (size_t at = 0; r == 0 && at < names.len; at += strlen(names.data + at) + 1) {
         size_t length = strlen(names.data + at);

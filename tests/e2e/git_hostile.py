@@ -272,6 +272,20 @@ def objects(form):
     place.git("fsck", "--strict")
 
 
+def folders(form):
+    """a folder that the command removed stays, and that is told; those of a rebase go with what is in them"""
+    place = Repository(form, "folders")
+    with form.acting():
+        (place.workspace / ".git/empty/inner").mkdir(parents=True)
+        (place.workspace / ".git/rebase-merge").mkdir()
+    place.put(".git/rebase-merge/unknown", "x")
+    with place.gate() as gate:
+        value = bash(gate, "rm -r .git/empty .git/rebase-merge")
+        check(value["violations"] == [{"call": "git:dropped:.git/empty/inner", "count": 1}], short(value))
+    check((place.workspace / ".git/empty/inner").is_dir(), "it was removed")
+    check(not (place.workspace / ".git/rebase-merge").exists(), "the rebase is still under way")
+
+
 def bounded(form):
     """more than 16 dropped names are counted"""
     place = Repository(form, "bounded")
@@ -312,4 +326,4 @@ def many(form):
         place.git("-C", name, "log", codes=codes)
 
 
-ran.main(tried, links_there, objects, bounded, secrets, many)
+ran.main(tried, links_there, objects, folders, bounded, secrets, many)
