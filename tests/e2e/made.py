@@ -92,6 +92,7 @@ def at_the_root(form):
     for name in (".envrc", ".mcp.json", ".claude", ".vscode", ".npmrc", ".bashrc", "workflows"):
         check(name in kept, f"{name} is not in quarantine: {kept}")
     check(any(w == "quarantined:.envrc" for w in whats(value)), f"not told: {whats(value)}")
+    check("sandgate quarantine restore" in value["hint"], lib.short(value))
 
 
 def one_by_one(form):
