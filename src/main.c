@@ -31,6 +31,8 @@ static const struct subcommand commands[] = {
      "list the calls that wait for a yes, and the rules approved for always"},
     {"approve", front_approve, "let a call run that waits for a yes"},
     {"deny", front_deny, "refuse a call that waits for a yes"},
+    {"quarantine", front_quarantine,
+     "list, restore and remove what was taken out of workspaces after commands"},
     {"audit", front_audit, "what was called, and what became of it"},
     {"stats", front_stats, "sums over all calls, for Prometheus"},
     {"policy", front_policy, "show what the rules say of a call"},

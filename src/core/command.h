@@ -33,7 +33,7 @@ struct command_violation {
  * COMMAND_VIOLATIONS_MAX the gravest are kept, and the others are counted by their kind. */
 #define COMMAND_VIOLATIONS_SHOWN 64
 #define COMMAND_VIOLATIONS_MAX 1000
-#define COMMAND_VIOLATION_KINDS 13
+#define COMMAND_VIOLATION_KINDS 14
 struct command_violations {
     struct command_violation *list; /* the gravest first, else in the order they came */
     size_t count;
@@ -51,6 +51,7 @@ struct command_after {
     struct buf closed;    /* the same: folders that cannot be looked into */
     size_t seen_to[3];    /* of each, by the step that takes them out of the project */
     size_t inside;        /* found in folders that scans do not look into */
+    char id[16];          /* of the one that the worker is asked about, in quarantine */
     bool asking;          /* the worker is being asked about one */
     bool answered;        /* at once */
     struct buf others;    /* paths at which something else was by then, a NUL behind each */

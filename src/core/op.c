@@ -286,6 +286,8 @@ static const struct arg quarantine_reply[] = {
      .offset = offsetof(struct op_quarantine_reply, outcome)},
     FLAG(repository, struct op_quarantine_reply),
     FLAG(unchecked, struct op_quarantine_reply),
+    FLAG(head, struct op_quarantine_reply),
+    {.name = "number", .type = ARG_INT, .offset = offsetof(struct op_quarantine_reply, number)},
 };
 
 static const struct arg git_begin_request[] = {
@@ -303,6 +305,7 @@ static const struct arg git_import_request[] = {
 static const struct arg git_import_reply[] = {
     COUNT(taken, struct op_git_import_reply),
     COUNT(dropped, struct op_git_import_reply),
+    {.name = "kept", .type = ARG_INT, .offset = offsetof(struct op_git_import_reply, kept)},
     COUNT(refused, struct op_git_import_reply),
 };
 

@@ -3,6 +3,8 @@
 #ifndef SANDGATE_CORE_OP_H
 #define SANDGATE_CORE_OP_H
 
+#include <inttypes.h>
+
 #include "core/arg.h"
 #include "core/spill.h"
 
@@ -334,11 +336,14 @@ enum quarantine_outcome {
 };
 extern const char *const quarantine_outcome_names[];
 
+/* What it is called while it is moved, and for good where it is only renamed. */
+#define OP_QUARANTINE_ASIDE "sandgate-quarantine-%016" PRIx64
+
 /* The body is one packed op_guarded: what the scan found. Only that is moved. */
 struct op_quarantine_request {
     int64_t root;
     struct str path;
-    struct str tag;
+    struct str tag;   /* the name of its folder in the store */
     int64_t store;    /* the root that is the store */
     bool git;         /* it is a git directory, or leads to one */
     bool closed;      /* it is a folder that cannot be looked into */
@@ -351,6 +356,8 @@ struct op_quarantine_reply {
     int64_t outcome; /* enum quarantine_outcome */
     bool repository; /* a git directory in it has too long a path to be named */
     bool unchecked;  /* not all of it was looked through */
+    bool head;       /* not the folder was taken, but HEAD in it */
+    int64_t number;  /* of OP_QUARANTINE_ASIDE */
 };
 
 /* A git directory that a command may write to. What the command writes goes to a layer in the store, at
@@ -393,6 +400,7 @@ struct op_git_import_request {
 struct op_git_import_reply {
     int64_t taken;   /* files that were written or removed */
     int64_t dropped; /* names that were not taken over */
+    int64_t kept;    /* objects and packs that the command removed, and that stay */
     int64_t
         refused; /* git directories of which nothing was taken over, because of one of these names */
 };

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "core/command.h"
 #include "session/commands.h"
+#include "session/quarantine.h"
+#include "session/scan.h"
 #include "session/session_parts.h"
 
 #define UNSURE_BYTES_MAX ((size_t)16 << 20)
@@ -15,6 +17,7 @@ void cut_off_init(struct cut_off *c)
 {
     marker_init(&c->marker, NULL);
     buf_init(&c->unsure, UNSURE_BYTES_MAX);
+    buf_init(&c->innocent, UNSURE_BYTES_MAX);
     for (size_t i = 0; i < ROOTS_MAX; i++)
         buf_init(&c->indexes[i], INDEX_BYTES_MAX);
 }
@@ -50,6 +53,7 @@ void cut_off_done(struct session *s)
         marker_remove(&c->marker);
     marker_done(&c->marker);
     buf_done(&c->unsure);
+    buf_done(&c->innocent);
     for (size_t i = 0; i < ROOTS_MAX; i++)
         buf_done(&c->indexes[i]);
 }
@@ -104,6 +108,7 @@ void cut_off_begin(struct session *s)
         return;
     s->cut_off.made = 0;
     buf_reset(&s->cut_off.unsure, 0);
+    buf_reset(&s->cut_off.innocent, 0);
 }
 
 void cut_off_compare(struct session *s, struct call *scan)
@@ -121,6 +126,40 @@ void cut_off_compare(struct session *s, struct call *scan)
     scan->request.scan.index_ns = marker_time_ns(&c->marker);
 }
 
+/* What a folder holds may be older than itself, so that one which is a git directory only by that does not count. */
+static bool is_born_later(const struct marker *m, const struct op_guarded *entry)
+{
+    static const char git[] = ".git";
+    size_t n = sizeof git - 1;
+    bool named = entry->path.n >= n && memcmp(entry->path.p + entry->path.n - n, git, n) == 0;
+    int64_t until = marker_until_ns(m);
+    return until && entry->id.born_ns >= until && (entry->kind != GUARDED_GIT || named);
+}
+
+static void take_fresh(struct cut_off *c, size_t root, const struct op_guarded *entry)
+{
+    if (is_born_later(&c->marker, entry))
+        quarantine_add(&c->innocent, root, entry);
+    else
+        c->made++;
+}
+
+bool cut_off_is_innocent(const struct session *s, size_t root, const struct op_guarded *entry)
+{
+    struct op_guarded one;
+    for (struct str rest = buf_str(&s->cut_off.innocent); rest.n;) {
+        bool same_root = (unsigned char)rest.p[0] == root;
+        rest = (struct str){rest.p + 1, rest.n - 1};
+        if (op_guarded_next(&rest, &one) <= 0)
+            return false;
+        if (same_root && one.id.inode == entry->id.inode && one.id.born_ns == entry->id.born_ns &&
+            one.type == entry->type && one.path.n == entry->path.n &&
+            memcmp(one.path.p, entry->path.p, one.path.n) == 0)
+            return true;
+    }
+    return false;
+}
+
 void cut_off_take(struct session *s, const struct call *scan)
 {
     struct cut_off *c = &s->cut_off;
@@ -129,8 +168,8 @@ void cut_off_take(struct session *s, const struct call *scan)
     if (!c->comparing)
         return;
     for (struct str rest = buf_str(&scan->reply_body); op_guarded_next(&rest, &entry) > 0;) {
-        if (scan_is_of_interest(&entry))
-            c->made += entry.fresh;
+        if (entry.fresh && scan_is_of_interest(&entry))
+            take_fresh(c, scan->path.root, &entry);
         if (scan_is_protected(&entry) && !compared && !entry.fresh)
             op_layer_add(&c->unsure, &(struct op_layer){(int64_t)scan->path.root, entry.path});
     }
@@ -150,10 +189,11 @@ void cut_off_compared(struct session *s)
     memset(s->unjudged_since, 0, sizeof s->unjudged_since);
     if (c->made)
         log_warning("an earlier command was cut off before what it made was looked at; %llu "
-                    "protected names were made since then. The next command's answer names them. "
-                    "What lies at the root of the workspace or of a repository is moved to "
-                    "%s/quarantine: move it back from there if you made it",
-                    (unsigned long long)c->made, c->marker.store);
+                    "protected names were made since it began, by it or by somebody else. The next "
+                    "command's answer names them. What lies at the root of the workspace or of a "
+                    "repository is moved to quarantine: `sandgate quarantine restore` puts back "
+                    "what you made yourself",
+                    (unsigned long long)c->made);
     if (c->unsure.len)
         log_warning("an earlier command was cut off before what it made was looked at, and what "
                     "was there before it is not known. The next command's answer names all "

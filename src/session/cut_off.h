@@ -18,7 +18,8 @@ struct cut_off {
     bool pending;                   /* the next scans compare with the marker's indexes */
     bool comparing;                 /* those on their way do */
     uint64_t made;                  /* since these: to be told with the next command */
-    struct buf unsure; /* packed layers: protected, and whether they are new cannot be told */
+    struct buf innocent; /* the same as lists of struct command_after: not made by any of them */
+    struct buf unsure;   /* packed layers: protected, and whether they are new cannot be told */
     struct buf indexes[ROOTS_MAX]; /* while a scan compares with them */
 };
 
@@ -38,6 +39,9 @@ void cut_off_compare(struct session *session, struct call *scan);
 /* What it found; when those of all roots are there. */
 void cut_off_take(struct session *session, const struct call *scan);
 void cut_off_compared(struct session *session);
+/* Whether an entry that is new to the marker's indexes was made after the machine was started anew. */
+bool cut_off_is_innocent(const struct session *session, size_t root,
+                         const struct op_guarded *entry);
 /* Behind a command whose scans did not fail: adds what it is to tell of others. */
 void cut_off_tell(struct session *session, struct call *call);
 /* A command is about to be answered: if no other runs and all was judged, the marker rests. */

@@ -314,6 +314,8 @@ static void take_dropped(struct command *command, const struct call *own)
     if (own->reply.git_import.dropped > told)
         command_add_violation(command, "git:dropped", STR(""),
                               own->reply.git_import.dropped - told);
+    if (own->reply.git_import.kept > 0)
+        command_add_violation(command, "git:kept", STR(""), own->reply.git_import.kept);
     command->git_refused = own->reply.git_import.refused;
 }
 

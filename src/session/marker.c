@@ -20,7 +20,10 @@
 /* The first byte of a marker. */
 #define RUNNING '+'
 #define RESTING '-'
-#define TEXT_BYTES (1 + PROCESS_GROUP_TEXT)
+#define BOOT_FILE "/proc/sys/kernel/random/boot_id"
+#define BOOT_BYTES 36
+#define BOOT_AT (1 + PROCESS_GROUP_TEXT)
+#define TEXT_BYTES (BOOT_AT + BOOT_BYTES)
 #define OPEN_TRIES 2000
 #define PAUSE_NS 1000000
 /* The kernel kills the processes of a cell behind its gate; that takes a moment. */
@@ -37,6 +40,24 @@ void marker_done(struct marker *m)
     fd_closep(&m->folder);
     free(m->store);
     marker_init(m, NULL);
+}
+
+/* Zeros where it cannot be told. */
+static void read_boot(char out[BOOT_BYTES])
+{
+    FD_AT_END int fd = open(BOOT_FILE, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fd_read_upto(fd, out, BOOT_BYTES) != BOOT_BYTES)
+        memset(out, 0, BOOT_BYTES);
+}
+
+/* A marker without an id may be of this one. */
+static bool is_of_this_boot(int fd)
+{
+    char noted[BOOT_BYTES] = {0};
+    char now[BOOT_BYTES];
+    read_boot(now);
+    return pread(fd, noted, sizeof noted, BOOT_AT) != BOOT_BYTES || !noted[0] || !now[0] ||
+           memcmp(noted, now, BOOT_BYTES) == 0;
 }
 
 static int open_folder(struct marker *m, bool make)
@@ -131,6 +152,8 @@ static int try_set(struct marker *m, const char *tag, const bool roots[ROOTS_MAX
         return -errno;
     link_indexes(m, store, roots);
     process_group_write(group, text + 1);
+    read_boot(text + BOOT_AT);
+    m->recent = true;
     return write_at(m->fd, text, sizeof text);
 }
 
@@ -148,11 +171,13 @@ int marker_set(struct marker *m, const char *tag, const bool roots[ROOTS_MAX], p
     return r;
 }
 
-void marker_set_group(const struct marker *m, pid_t group)
+void marker_set_group(struct marker *m, pid_t group)
 {
-    char text[PROCESS_GROUP_TEXT];
+    char text[PROCESS_GROUP_TEXT + BOOT_BYTES];
     struct stat st;
     process_group_write(group, text);
+    read_boot(text + PROCESS_GROUP_TEXT);
+    m->recent = true;
     if (fstat(m->fd, &st) < 0 || pwrite(m->fd, text, sizeof text, 1) < 0)
         return;
     const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, st.st_mtim};
@@ -205,13 +230,25 @@ int64_t marker_time_ns(const struct marker *m)
     return time_of(m->fd);
 }
 
+int64_t marker_until_ns(const struct marker *m)
+{
+    struct timespec now;
+    struct timespec up;
+    if (m->recent || clock_gettime(CLOCK_REALTIME, &now) < 0 ||
+        clock_gettime(CLOCK_BOOTTIME, &up) < 0)
+        return 0;
+    int64_t started = (int64_t)(now.tv_sec - up.tv_sec + 1) * 1000000000 + now.tv_nsec - up.tv_nsec;
+    /* Otherwise the clock was set back. */
+    return time_of(m->fd) < started ? started : 0;
+}
+
 /* False: nothing was left to be judged. */
 static bool was_running(int fd)
 {
     char text[TEXT_BYTES] = {0};
     if (pread(fd, text, sizeof text, 0) < 1 || text[0] != RUNNING)
         return false;
-    text[sizeof text - 1] = '\0';
+    text[BOOT_AT - 1] = '\0';
     for (int i = 0; i < DEATH_TRIES && process_group_lives(text + 1); i++)
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     return true;
@@ -221,7 +258,11 @@ static bool was_running(int fd)
 static bool take(struct marker *m, struct marker *other, bool needed)
 {
     bool older = m->fd < 0 || !needed || time_of(other->fd) < time_of(m->fd);
-    if (!was_running(other->fd) || !older) {
+    bool running = was_running(other->fd);
+    bool recent = (needed && m->recent) || (running && is_of_this_boot(other->fd));
+    if (running)
+        m->recent = recent;
+    if (!running || !older) {
         marker_remove(other);
         return false;
     }

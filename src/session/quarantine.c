@@ -8,6 +8,7 @@
 #include "core/command.h"
 #include "base/json.h"
 #include "session/command_after.h"
+#include "session/quarantine_notes.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
 
@@ -80,22 +81,62 @@ static const char *kind_of(const struct call *own)
     return reply->unchecked ? "unchecked:" : kinds[reply->outcome];
 }
 
+/* Of a folder that looks like a git directory only HEAD is taken. */
+static char *taken_path(const struct call *own)
+{
+    bool root = strcmp(own->path.text, ".") == 0;
+    if (!own->reply.quarantine.head)
+        return mem_dup(own->path.text);
+    return mem_format("%s%sHEAD", root ? "" : own->path.text, root ? "" : "/");
+}
+
+static void tell_moved(const struct session *s, const struct call *own, const char *path,
+                       const char *made)
+{
+    const char *store = s->spec.roots[spec_store(&s->spec)].host;
+    const char *folder = s->spec.roots[own->path.root].host;
+    struct str id = own->request.quarantine.tag;
+    FREE_AT_END char *name = mem_copy(id.p, id.n);
+    int r = quarantine_note_write(store, name, folder, (struct str){path, strlen(path)});
+    if (r == 0)
+        log_warning("%s/%s %s and could run code later: moved to quarantine. To get it back: "
+                    "sandgate quarantine restore %s",
+                    folder, path, made, name);
+    else
+        log_warning("%s/%s %s and could run code later: moved to %s/quarantine/%s. `sandgate "
+                    "quarantine` does not know of it (%s)",
+                    folder, path, made, store, name, strerror(-r));
+}
+
+static void tell_renamed(const struct session *s, const struct call *own, const char *path,
+                         const char *made)
+{
+    char aside[PATH_NAME_MAX + 1];
+    const char *slash = strrchr(path, '/');
+    const char *folder = s->spec.roots[own->path.root].host;
+    snprintf(aside, sizeof aside, OP_QUARANTINE_ASIDE, own->reply.quarantine.number);
+    log_warning("%s/%s %s and could run code later: renamed to %s/%.*s%s", folder, path, made,
+                folder, slash ? (int)(slash + 1 - path) : 0, path, aside);
+}
+
 /* The user is told where it went: an answer has no room for that, and its reader no access. */
 static void tell(const struct session *s, const struct call *own)
 {
     struct call *call = own->front;
     enum quarantine_outcome outcome = (enum quarantine_outcome)own->reply.quarantine.outcome;
+    FREE_AT_END char *path = taken_path(own);
+    /* After a command that was cut off, anybody may have made it. */
+    const char *made = call->command->for_others
+                           ? "was made by a command that was cut off, or by somebody since then,"
+                           : "was made by a command, or by somebody while it ran,";
     command_add_violation(call->command, kind_of(own), call_path_text(own), 1);
     /* Something of the user's is under a name that they do not know. */
     if (own->failed && own->err.code == ERR_CONFLICT)
         log_warning("%s", own->err.message);
     if (!own->failed && outcome == QUARANTINE_MOVED)
-        log_warning("%s/%s was made by a command and could run code later: moved to %s/quarantine",
-                    s->spec.roots[own->path.root].host, own->path.text,
-                    s->spec.roots[spec_store(&s->spec)].host);
+        tell_moved(s, own, path, made);
     if (!own->failed && outcome == QUARANTINE_RENAMED)
-        log_warning("%s/%s was made by a command and could run code later: it has another name now",
-                    s->spec.roots[own->path.root].host, own->path.text);
+        tell_renamed(s, own, path, made);
 }
 
 /* What is in a folder that scans do not look into. */
@@ -142,10 +183,11 @@ static bool ask_worker(struct session *s, struct call *call, const struct fresh 
     own->front = call;
     own->awaited = true;
     own->reply_max = INSIDE_MAX;
+    quarantine_make_id(after->id);
     own->request.quarantine = (struct op_quarantine_request){
         .root = (int64_t)fresh->root,
         .path = call_path_text(own),
-        .tag = {s->cell_tag, strlen(s->cell_tag)},
+        .tag = {after->id, strlen(after->id)},
         .store = (int64_t)spec_store(&s->spec),
         .git = fresh->kind == FRESH_GIT,
         .closed = fresh->kind == FRESH_CLOSED,

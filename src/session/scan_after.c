@@ -24,6 +24,13 @@ bool scan_is_of_interest(const struct op_guarded *entry)
             (entry->kind == GUARDED_WAY || entry->kind == GUARDED_SECRET));
 }
 
+/* The user made it between a command that was cut off and this one. */
+static bool is_before(const struct call *call, size_t root, const struct op_guarded *entry)
+{
+    return call->command->for_others &&
+           cut_off_is_innocent((const struct session *)call->workplace, root, entry);
+}
+
 /* What a command made that would be protected is seen to by the next step (quarantine.c). A secret of its own making is
  * its own, but a link with a secret name is told: what somebody writes to it goes elsewhere. */
 static void take_fresh(struct call *call, size_t root, const struct op_guarded *entry)
@@ -34,7 +41,7 @@ static void take_fresh(struct call *call, size_t root, const struct op_guarded *
     /* Either it is called so, or it cannot be looked into. */
     bool closed = entry->kind == GUARDED_SECRET && entry->type == TYPE_DIRECTORY;
     struct buf *list = git ? &after->fresh_git : closed ? &after->closed : &after->fresh;
-    if (!scan_is_of_interest(entry))
+    if (!scan_is_of_interest(entry) || is_before(call, root, entry))
         return;
     if (!link || entry->kind != GUARDED_SECRET)
         quarantine_add(list, root, entry);

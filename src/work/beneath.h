@@ -114,4 +114,12 @@ int beneath_is_link(const struct beneath_root *root, const char *path, bool *ret
 bool beneath_is_gone(int error);
 int beneath_errno(struct err *err, int error, const char *path);
 
+/* HEAD and its like: names that together make a folder a git directory. */
+bool beneath_is_git_part(const char *name);
+/* To be asked when `name` was made in the folder that is open as `dir`: whether git takes that folder for a repository now.
+ * Calls of other gates may have made the other parts since the path was judged. Whoever comes last sees them all, undoes
+ * what it did and fails with beneath_refuse_git. */
+bool beneath_made_git(const struct beneath_root *root, int dir, const char *name);
+int beneath_refuse_git(const char *path, struct err *err);
+
 #endif

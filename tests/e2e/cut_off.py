@@ -98,6 +98,65 @@ def killed_gate(form):
     check(any(TOLD <= set(v) for v in place.recorded()), f"recorded: {place.recorded()}")
 
 
+def as_before_a_restart(marker):
+    """As if the machine had been started anew since the marker was set."""
+    text = marker.read_bytes()
+    boot = open("/proc/sys/kernel/random/boot_id", "rb").read().strip()
+    check(text.endswith(boot), text)
+    marker.write_bytes(text[:-len(boot)] + b"0" * len(boot))
+    os.utime(marker, (1e9, 1e9))
+
+
+def markers(place):
+    return [p for p in place.store().glob("*.running/*") if "." not in p.name]
+
+
+def restarted(form):
+    """what was made since the machine was started anew is no work of a command that was cut off before"""
+    place = Cut(form, "restarted")
+    with place.gate() as gate:
+        place.start(gate)
+        gate.kill()
+        gate.wait_exit()
+    ran.wait_gone(lib.SECONDS, place.mark)
+    (marker,) = markers(place)
+    as_before_a_restart(marker)
+    place.put(".envrc", "mine\n")
+    with place.gate() as gate:
+        value = gate.call("run_command", command="echo x > .npmrc")["result"]
+        check(whats(value) == ["quarantined:.npmrc"], whats(value))
+        check("cut off" not in gate.said(), gate.said())
+        check(whats(gate.call("run_command", command="true")["result"]) == [], "told later")
+        gate.close_input()
+        check(gate.wait_exit() == 0, gate.said())
+    for path in (".envrc", ".git", ".vscode/tasks.json", "sub/.envrc"):
+        check((place.workspace / path).exists(), f"{path} is gone")
+    place.kept_mine()
+    place.check_nothing_left()
+
+
+def restarted_and_killed(form):
+    """where a command of this start of the machine was cut off, too, nothing can be told apart"""
+    place = Cut(form, "both")
+    for number in range(2):
+        with place.gate() as gate:
+            gate.send("run_command", command=place.line() if number else f"touch up; exec sleep {place.mark}")
+            place.wait_up()
+            gate.kill()
+            gate.wait_exit()
+        ran.wait_gone(lib.SECONDS, place.mark)
+        if number == 0:
+            # Kept aside, so that the second gate does not take it over.
+            (first,) = markers(place)
+            as_before_a_restart(first)
+            aside = first.rename(place.home / "aside")
+            index = [(p, p.rename(place.home / p.name)) for p in place.store().glob(f"*.running/{first.name}.*")]
+    aside.rename(first)
+    for at, kept in index:
+        kept.rename(at)
+    place.check_next()
+
+
 def killed_later(form):
     """the same behind commands that were judged"""
     place = Cut(form, "later")
@@ -137,6 +196,7 @@ def killed_one_shots(form):
         process.communicate(timeout=lib.SECONDS)
         done = place.run("--", "true")
         check(done.returncode == 0 and b"sub/.envrc" in done.stderr and b"cut off" in done.stderr, f"{done.stderr}")
+        check(b"made by the command" not in done.stderr and b"made by a command," not in done.stderr, f"{done.stderr}")
         place.check_clean()
 
 
@@ -332,6 +392,8 @@ def another_folder(form):
 if __name__ == "__main__":
     ran.main(
         killed_gate,
+        restarted,
+        restarted_and_killed,
         killed_later,
         killed_twice,
         killed_one_shots,
