@@ -12,7 +12,9 @@
 typedef bool (*after_step)(struct call *call);
 
 /* As much as a scan may find, and some that it does not look for. */
-#define FRESH_MAX ((size_t)160 << 20)
+#define FRESH_MAX (OP_BODY_MAX + ((size_t)32 << 20))
+/* Of those that do not fit, the worker is asked again. */
+#define STAYS_MAX ((size_t)HASH_BYTES << 20)
 /* What was written to git directories may be several gigabytes. */
 #define AFTER_NS 600000000000u
 
