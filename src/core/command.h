@@ -93,7 +93,7 @@ struct command {
     int64_t cpu_ms;
     bool watched; /* no control group held its memory and processes: they were looked at */
     struct command_violations violations;
-    unsigned delayed_at;             /* count of failed tries when it was delayed; 0: never */
+    uint64_t delayed_ns;             /* when it first could not begin; 0: it never was delayed */
     unsigned git_tries;              /* times that its layers could not be made */
     int64_t git_refused;             /* git directories of which nothing was taken over */
     bool for_others;                 /* the next two are those of one before it, too */
