@@ -46,6 +46,7 @@ void command_free(struct command *command)
     buf_done(&command->after.fresh_git);
     buf_done(&command->after.closed);
     buf_done(&command->after.others);
+    buf_done(&command->after.stays);
     free(command->violations.list);
     for (size_t i = 0; i < COMMAND_STREAMS; i++)
         output_done(&command->streams[i]);

@@ -54,12 +54,14 @@ struct command_after {
     bool asking;          /* the worker is being asked about one */
     bool answered;        /* at once */
     struct buf others;    /* paths at which something else was by then, a NUL behind each */
-    size_t first_look;    /* the step that looks for them */
-    unsigned rounds;      /* times that it was taken again */
-    bool again;           /* it is to be */
-    bool scan_failed;     /* of one root at least */
-    bool left;            /* to the next command: what it made could not be found out or told */
-    unsigned scans;       /* on their way */
+    struct buf stays; /* hashes of those that stay where they are: they are not asked about again */
+    size_t stays_sorted; /* bytes of them: those of the rounds before this one */
+    size_t first_look;   /* the step that looks for them */
+    unsigned rounds;     /* times that it was taken again */
+    bool again;          /* it is to be */
+    bool scan_failed;    /* of one root at least */
+    bool left;           /* to the next command: what it made could not be found out or told */
+    unsigned scans;      /* on their way */
     uint64_t scan_began_ns;
     bool failed; /* with `err` */
     struct err err;

@@ -1,6 +1,7 @@
 #include "session/command_after.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "core/command.h"
 #include "core/pipeline.h"
 #include "session/git_turn.h"
@@ -51,7 +52,8 @@ void command_after(struct call *call, const struct err *err)
                                     .fresh = BUF_INIT(FRESH_MAX),
                                     .fresh_git = BUF_INIT(FRESH_MAX),
                                     .closed = BUF_INIT(FRESH_MAX),
-                                    .others = BUF_INIT(FRESH_MAX)};
+                                    .others = BUF_INIT(FRESH_MAX),
+                                    .stays = BUF_INIT(STAYS_MAX)};
     if (err)
         after->err = *err;
     ((struct session *)call->workplace)->commands_ending++;
