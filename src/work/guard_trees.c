@@ -14,6 +14,7 @@
 #include "work/beneath_walk.h"
 #include "work/guard_index.h"
 #include "work/guard_read.h"
+#include "work/work.h"
 
 void guard_trees_init(struct guard_trees *trees, int store)
 {
@@ -126,12 +127,26 @@ static bool knows(const struct tree *tree, int root, struct str path, struct str
     return tree_find_id(tree, hash, &id) != TREE_NONE;
 }
 
+/* A scan may have it for seconds. Whoever is cancelled meanwhile leaves without it. */
+static bool take_lock(const struct beneath_root *root)
+{
+    struct err ignored;
+    struct work *w = root->work;
+    if (!w)
+        return pthread_mutex_lock(&root->trees->lock) == 0;
+    if (w->gave_up)
+        return false;
+    w->gave_up = work_take_mutex(w, &root->trees->lock, &ignored) < 0;
+    return !w->gave_up;
+}
+
 bool guard_trees_know(const struct beneath_root *root, struct str path)
 {
     struct guard_root *at = &root->trees->roots[root->number];
     struct str name;
     bool known = false;
-    pthread_mutex_lock(&root->trees->lock);
+    if (!take_lock(root))
+        return true;
     guard_trees_prepare(root->trees, root->number, root->guard);
     for (size_t next = 0; !known && guard_next_name(path, &next, &name);) {
         size_t n = (size_t)(name.p + name.n - path.p);
@@ -144,7 +159,8 @@ bool guard_trees_know(const struct beneath_root *root, struct str path)
 bool guard_trees_pin(const struct beneath_root *root, struct str path)
 {
     const struct guarded_list *pins = &root->trees->roots[root->number].pins;
-    pthread_mutex_lock(&root->trees->lock);
+    if (!take_lock(root))
+        return true;
     bool pinned = pins->count == PINS_MAX;
     for (size_t n = 1; !pinned && n < path.n; n++)
         pinned = path.p[n] == '/' && guarded_find(pins, (struct str){path.p, n});

@@ -41,7 +41,7 @@ void guard_trees_prepare(struct guard_trees *trees, size_t number, const struct 
 int guard_trees_save(struct guard_root *root, int store, size_t number);
 
 /* Whether a path (relative to the root, without links) is or lies in something that a scan found to be guarded, wherever
- * that was then. */
+ * that was then. Of a call that is cancelled while it waits (work.gave_up): true. So is the next. */
 bool guard_trees_know(const struct beneath_root *root, struct str path);
 /* Whether a folder on the way to this path was covered by what a scan found, though no rule names it. The cover stays
  * until the cell ends. */

@@ -217,7 +217,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
         return replies_result(w, op, &fields);
 #endif
     if (r == 0 && (r = work_check_cancel(w, &err)) == 0)
-        r = work_ops[op - op_table](w, &request, body, &fields, &err);
+        r = work_result(w, op, work_ops[op - op_table](w, &request, body, &fields, &err), &err);
     if (r < 0) {
         work_name_lost_root(w, &err);
         return replies_error(&worker->replies, frame->token, &err);
