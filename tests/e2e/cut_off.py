@@ -4,10 +4,12 @@ it fails. What it made for programs of the user to obey is told and taken out of
 user made, or had before, is left alone.
 """
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
+import time
 
 import lib
 import ran
@@ -296,6 +298,52 @@ def no_index(form):
         place.kept_mine()
 
 
+def processes_that_live(form):
+    """processes of a dead gate's cell have not ended: a command waits for them, and other calls do not wait with it"""
+    place = Cut(form, "living")
+    with place.gate() as gate:
+        place.start(gate)
+        gate.kill()
+        gate.wait_exit()
+    wait_until(lambda: not ran.marked(place.mark), "the command is gone")
+    other = subprocess.Popen(["sleep", ran.mark()], start_new_session=True)
+    with contextlib.ExitStack() as last, place.gate() as gate:
+        last.callback(other.wait)
+        last.callback(other.kill)
+        noted = f"{other.pid} {int(time.clock_gettime(time.CLOCK_BOOTTIME)) * os.sysconf('SC_CLK_TCK') + 1000}\n"
+        (marker,) = [p for p in place.store().glob("*.running/*") if "." not in p.name]
+        with open(marker, "r+b") as file:
+            file.seek(1)
+            file.write(noted.encode().ljust(48, b"\0"))
+        gate.ok("stat", path=".")
+        call = gate.send("run_command", command="touch began")
+        cancelled = gate.send("run_command", command="touch never", call_id="never")
+        for _ in range(300):
+            gate.ok("stat", path="mine/bare")
+        check(not (place.workspace / "began").exists(), "the command did not wait")
+        gate.send_raw(b'{"cancel":"never"}\n')
+        lib.expect_error(gate.wait(cancelled), "CANCELLED")
+        last.close()
+        place.check_told(gate.wait(call)["result"])
+        check((place.workspace / "began").exists(), "the command did not run")
+        check(not (place.workspace / "never").exists(), "the cancelled command ran")
+
+
+def large_index(form):
+    """an index as large as one may be takes no memory of the gate"""
+    place = Cut(form, "large")
+    with place.gate() as gate:
+        place.start(gate)
+        gate.kill()
+        gate.wait_exit()
+    for path in place.store().glob("*.running/*.*"):
+        os.truncate(path, 1 << 30)
+    with place.gate() as gate:
+        told = whats(gate.call("run_command", command="true")["result"])
+        check("cut_off" in told and "unjudged:.git" in told, f"told: {told}")
+        gate.check_memory()
+
+
 def other_rules(form):
     """the command itself changed the rules about files: what it made is taken out, what is older is told"""
     place = Cut(form, "rules")
@@ -345,6 +393,8 @@ if __name__ == "__main__":
         resting_gate,
         nothing_made,
         no_index,
+        processes_that_live,
+        large_index,
         other_rules,
         another_folder,
     )
