@@ -83,6 +83,16 @@ class Cut(Project):
         left = [str(p) for p in self.store().glob("*.running/*")]
         check(not left, f"left in the state folder: {left}")
 
+    def replace_indexes(self, content):
+        """Those of markers; None: they are gone. They are links: what they are links to stays as it is."""
+        paths = list(self.store().glob("*.running/*.*"))
+        check(paths, "there are no indexes")
+        for path in paths:
+            path.unlink()
+            if content is not None:
+                self.form.write(path, content)
+        return paths
+
     def recorded(self):
         records = lib.audit_records(self.home / "sandgate")
         return [r["violations"] for r in records if r.get("violations")]
@@ -280,14 +290,13 @@ def nothing_made(form):
 
 def no_index(form):
     """what was there before is not known: all protected names are told and none is moved"""
-    for number, harm in enumerate((lambda p: p.unlink(), lambda p: p.write_bytes(b"x" * 500), lambda p: p.write_bytes(b""))):
+    for number, content in enumerate((None, b"x" * 500, b"")):
         place = Cut(form, f"index{number}")
         with place.gate() as gate:
             place.start(gate)
             gate.kill()
             gate.wait_exit()
-        for path in place.store().glob("*.running/*.*"):
-            harm(path)
+        place.replace_indexes(content)
         with place.gate() as gate:
             told = set(whats(gate.call("run_command", command="true")["result"]))
             wanted = {"cut_off", "unjudged:.git", "unjudged:mine/.envrc", "unjudged:mine/bare", "unjudged:sub/.envrc"}
@@ -336,7 +345,7 @@ def large_index(form):
         place.start(gate)
         gate.kill()
         gate.wait_exit()
-    for path in place.store().glob("*.running/*.*"):
+    for path in place.replace_indexes(b""):
         os.truncate(path, 1 << 30)
     with place.gate() as gate:
         told = whats(gate.call("run_command", command="true")["result"])
