@@ -270,6 +270,12 @@ struct op_scan_reply {
     bool compared;      /* with the index in the request's body, and its rules are the same */
 };
 
+/* The most that a scan lists: entries, and bytes of their paths. */
+#define OP_SCAN_FOUND_MAX 1000000
+#define OP_SCAN_PATHS_MAX ((size_t)64 << 20)
+/* The largest body of any reply that a worker puts together in memory. A whole list of a scan fits (op_packed.c). */
+#define OP_BODY_MAX ((size_t)128 << 20)
+
 enum guarded_kind {
     GUARDED_PROTECTED, /* a folder stands for all in it, save what is secret there */
     GUARDED_SECRET,    /* a folder stands for all in it; so does one that cannot be looked into */

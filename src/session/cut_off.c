@@ -1,8 +1,11 @@
 #include "session/cut_off.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "core/command.h"
 #include "session/commands.h"
 #include "session/quarantine.h"
@@ -10,16 +13,15 @@
 #include "session/session_parts.h"
 
 #define UNSURE_BYTES_MAX ((size_t)16 << 20)
-/* As long as an index may be (work/guard_index.h). */
-#define INDEX_BYTES_MAX ((size_t)1 << 30)
+/* The kernel kills the processes of a cell behind its gate; that takes a moment. */
+#define DEATH_NS 10000000000u
+#define DEATH_LOOK_MS 5
 
 void cut_off_init(struct cut_off *c)
 {
     marker_init(&c->marker, NULL);
     buf_init(&c->unsure, UNSURE_BYTES_MAX);
     buf_init(&c->innocent, UNSURE_BYTES_MAX);
-    for (size_t i = 0; i < ROOTS_MAX; i++)
-        buf_init(&c->indexes[i], INDEX_BYTES_MAX);
 }
 
 void cut_off_use_store(struct session *s)
@@ -44,6 +46,11 @@ void cut_off_settle(struct session *s)
     marker_rest(&s->cut_off.marker);
 }
 
+static void closed(uv_handle_t *timer)
+{
+    free(timer);
+}
+
 void cut_off_done(struct session *s)
 {
     struct cut_off *c = &s->cut_off;
@@ -54,8 +61,31 @@ void cut_off_done(struct session *s)
     marker_done(&c->marker);
     buf_done(&c->unsure);
     buf_done(&c->innocent);
-    for (size_t i = 0; i < ROOTS_MAX; i++)
-        buf_done(&c->indexes[i]);
+    if (c->timer)
+        uv_close((uv_handle_t *)TAKE_PTR(c->timer), closed);
+}
+
+static int unusable(const struct cut_off *c, int error, struct err *err)
+{
+    bool one = c->marker.damaged[0];
+    err_set(err, err_code_for(error, ERR_INTERNAL),
+            "no command can start: %s.running%s%s, which tells whether a command was cut off, "
+            "cannot be used: %s%s",
+            c->marker.store, one ? "/" : "", c->marker.damaged, strerror(error),
+            one ? "; check what is new in the workspace and remove it" : "");
+    return err_reason(err, "state_unusable");
+}
+
+/* Hooks have one folder, which they cannot write to. */
+static int check_no_store(const struct session *s, struct err *err)
+{
+    for (size_t i = 0; i < s->spec.n_roots; i++) {
+        if (s->spec.roots[i].commands && s->spec.roots[i].writable)
+            return err_set(err, ERR_INTERNAL,
+                           "no command can start: without a state folder nothing could tell later "
+                           "what it left behind if it is cut off");
+    }
+    return 0;
 }
 
 int cut_off_mark(struct session *s, struct err *err)
@@ -65,7 +95,7 @@ int cut_off_mark(struct session *s, struct err *err)
     bool same = c->marker.fd >= 0 && c->marked_in == s->cells &&
                 memcmp(c->generations, s->guards_known, sizeof c->generations) == 0;
     if (!c->marker.store)
-        return 0;
+        return check_no_store(s, err);
     if (c->marked) {
         if (c->group_of != s->cells)
             marker_set_group(&c->marker, cell_group(s->cell));
@@ -80,25 +110,73 @@ int cut_off_mark(struct session *s, struct err *err)
         r = marker_set(&c->marker, s->tag, roots, cell_group(s->cell));
     c->marked = r == 0;
     if (r < 0)
-        return err_set(err, err_code_for(-r, ERR_INTERNAL),
-                       "no command can start: writing to %s.running: %s", c->marker.store,
-                       strerror(-r));
+        return unusable(c, -r, err);
     c->marked_in = c->group_of = s->cells;
     memcpy(c->generations, s->guards_known, sizeof c->generations);
     return 0;
 }
 
-void cut_off_look(struct session *s)
+static void on_timer(uv_timer_t *timer)
+{
+    struct session *s = timer->data;
+    s->cut_off.waiting = false;
+    /* Otherwise they go on when the cell is open, or the scans have ended. */
+    if (s->state == OPEN && s->scans == 0)
+        session_send_waiting(s);
+}
+
+static void look_again_later(struct session *s)
 {
     struct cut_off *c = &s->cut_off;
+    if (!c->timer) {
+        c->timer = mem_zero(sizeof *c->timer);
+        uv_timer_init(s->loop, c->timer);
+        uv_unref((uv_handle_t *)c->timer);
+        c->timer->data = s;
+    }
+    c->waiting = true;
+    uv_timer_start(c->timer, on_timer, DEATH_LOOK_MS, 0);
+}
+
+/* Processes that cannot be killed do not hold up commands for ever: nothing of their own runs any more. */
+static bool is_patient(const struct cut_off *c)
+{
+    return !c->dying_ns || clock_mono_ns() - c->dying_ns < DEATH_NS;
+}
+
+static void note_dying(struct session *s, bool dying)
+{
+    struct cut_off *c = &s->cut_off;
+    if (!dying)
+        c->dying_ns = 0;
+    else if (!c->dying_ns)
+        c->dying_ns = clock_mono_ns();
+    if (dying)
+        look_again_later(s);
+}
+
+int cut_off_look(struct session *s, struct err *err)
+{
+    struct cut_off *c = &s->cut_off;
+    bool dying = false;
+    if (c->waiting)
+        return 0;
     /* While its own commands run, the marker stands for them. */
-    if ((!c->marked || c->pending) && marker_take_over(&c->marker, c->pending)) {
+    if (c->marked && !c->pending)
+        return 1;
+    c->marker.damaged[0] = '\0';
+    int r = marker_take_over(&c->marker, c->pending, is_patient(c) ? &dying : NULL);
+    if (r > 0) {
         c->pending = c->marked = true;
         /* Scans on their way know nothing of it. */
         c->comparing = false;
     }
     if (c->pending)
         c->group_of = 0;
+    if (r < 0)
+        return unusable(c, -r, err);
+    note_dying(s, dying);
+    return !dying;
 }
 
 void cut_off_begin(struct session *s)
@@ -113,13 +191,10 @@ void cut_off_begin(struct session *s)
 
 void cut_off_compare(struct session *s, struct call *scan)
 {
-    struct cut_off *c = &s->cut_off;
-    struct buf *index = &c->indexes[scan->path.root];
+    const struct cut_off *c = &s->cut_off;
     if (!c->comparing)
         return;
-    buf_reset(index, 0);
-    if (marker_read_index(&c->marker, scan->path.root, index) == 0)
-        scan->request_body = buf_str(index);
+    scan->request_fd = marker_open_index(&c->marker, scan->path.root);
     /* All of the list, and all that is newer than the index. */
     scan->request.scan.known = 0;
     scan->request.scan.since = 0;
@@ -182,8 +257,6 @@ void cut_off_compared(struct session *s)
         return;
     c->pending = c->comparing = false;
     c->marked_in = 0;
-    for (size_t i = 0; i < ROOTS_MAX; i++)
-        buf_reset(&c->indexes[i], 0);
     s->unjudged = c->made > 0;
     s->unjudged_ns = marker_time_ns(&c->marker);
     memset(s->unjudged_since, 0, sizeof s->unjudged_since);

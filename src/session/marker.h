@@ -21,6 +21,8 @@ struct marker {
     int fd;      /* locked; -1: there is none */
     bool recent; /* a command that it stands for may have run since the machine was started */
     char tag[MARKER_TAG_MAX + 1];
+    char damaged[MARKER_TAG_MAX + 1]; /* one that cannot be read; "": there is none */
+    unsigned made;                    /* how often one was made: each has another name */
 };
 
 /* `store` NULL: there will be no marker. */
@@ -39,16 +41,18 @@ void marker_rest(const struct marker *marker);
 /* The same, and removes its files. */
 void marker_remove(struct marker *marker);
 /* Takes over the oldest set marker of the gates that are dead and removes their others: the oldest index tells of all that
- * was made since. `needed`: one's own is kept if it is older than those. True: another one was taken over, and the
- * processes of its cell are dead. */
-bool marker_take_over(struct marker *marker, bool needed);
+ * was made since. `needed`: one's own is kept if it is older than those. 1: another one was taken over, 0, or -errno:
+ * there may be one that cannot be read, so it is not known what is to be judged.
+ * One whose cell has living processes is left as it is, and *ret_dying becomes true: the caller has to look again later.
+ * `ret_dying` NULL: it is taken all the same. */
+int marker_take_over(struct marker *marker, bool needed, bool *ret_dying);
 
 /* When it was set, as files are dated. */
 int64_t marker_time_ns(const struct marker *marker);
 /* Nothing that was made from then on is the work of a command that it stands for: the machine was started anew. 0: that is
  * not known. The clock is taken to be right. */
 int64_t marker_until_ns(const struct marker *marker);
-/* -errno. */
-int marker_read_index(const struct marker *marker, size_t root, struct buf *ret);
+/* -1: there is none that could be read. */
+int marker_open_index(const struct marker *marker, size_t root);
 
 #endif

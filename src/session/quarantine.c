@@ -1,8 +1,10 @@
 #include "session/quarantine.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/command.h"
@@ -67,6 +69,35 @@ static bool is_other(const struct command_after *after, struct str path)
             return true;
     }
     return false;
+}
+
+static void hash_entry(size_t root, enum fresh_kind kind, const struct op_guarded *entry,
+                       unsigned char out[HASH_BYTES])
+{
+    struct hash h;
+    const unsigned char head[] = {(unsigned char)root, kind, entry->kind, entry->type};
+    hash_begin(&h);
+    hash_add(&h, head, sizeof head);
+    hash_add(&h, &entry->id.inode, sizeof entry->id.inode);
+    hash_add(&h, &entry->id.born_ns, sizeof entry->id.born_ns);
+    hash_add(&h, entry->path.p, entry->path.n);
+    hash_end_raw(&h, out);
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    return memcmp(a, b, HASH_BYTES);
+}
+
+/* Whether the worker left the same file at the same path in an earlier round. */
+static bool was_left(const struct command_after *after, const struct fresh *fresh)
+{
+    unsigned char hash[HASH_BYTES];
+    if (after->stays_sorted == 0)
+        return false;
+    hash_entry(fresh->root, fresh->kind, &fresh->entry, hash);
+    return bsearch(hash, after->stays.data, after->stays_sorted / HASH_BYTES, HASH_BYTES,
+                   compare_hashes);
 }
 
 static const char *kind_of(const struct call *own)
@@ -155,6 +186,27 @@ static void take_inside(struct command_after *after, const struct call *own)
     }
 }
 
+/* One that holds others is asked about again: only the worker finds those. So is one that could not be moved for lack of
+ * something. */
+static void note_left(struct command_after *after, const struct call *own)
+{
+    const struct op_quarantine_request *q = &own->request.quarantine;
+    struct str rest = buf_str(&own->packed);
+    unsigned char hash[HASH_BYTES];
+    struct op_guarded entry;
+    bool told = strcmp(kind_of(own), "created:") == 0;
+    bool may_change = own->failed ? own->err.code == ERR_SESSION_BUSY : own->reply_body.len > 0;
+    if (!told || may_change || op_guarded_next(&rest, &entry) <= 0)
+        return;
+    hash_entry(own->path.root,
+               q->git      ? FRESH_GIT
+               : q->closed ? FRESH_CLOSED
+                           : FRESH_FILES,
+               &entry, hash);
+    if (buf_reserve(&after->stays, HASH_BYTES) == 0)
+        buf_add(&after->stays, hash, HASH_BYTES);
+}
+
 static void moved(struct call *own)
 {
     struct call *call = own->front;
@@ -163,6 +215,8 @@ static void moved(struct call *own)
     after->again |= outcome != QUARANTINE_LEFT && outcome != QUARANTINE_OTHER;
     if (outcome == QUARANTINE_OTHER)
         buf_add(&after->others, own->path.text, strlen(own->path.text) + 1);
+    if (outcome == QUARANTINE_LEFT)
+        note_left(after, own);
     tell((const struct session *)own->workplace, own);
     take_inside(after, own);
     call_free(own);
@@ -214,6 +268,9 @@ bool quarantine_again(struct call *call)
     buf_reset(&after->fresh, 0);
     buf_reset(&after->fresh_git, 0);
     buf_reset(&after->closed, 0);
+    if (after->stays.len)
+        qsort(after->stays.data, after->stays.len / HASH_BYTES, HASH_BYTES, compare_hashes);
+    after->stays_sorted = after->stays.len;
     /* Those that are still there are found again. */
     command_forget_violations(call->command, "created:");
     return false;
@@ -235,7 +292,8 @@ bool quarantine_after(struct call *call)
     while (next_fresh(after, &fresh)) {
         if (is_other(after, fresh.entry.path))
             continue;
-        if (!s->cell || s->state != OPEN || spec_store(&s->spec) >= ROOTS_MAX)
+        if (!s->cell || s->state != OPEN || spec_store(&s->spec) >= ROOTS_MAX ||
+            was_left(after, &fresh))
             command_add_violation(call->command, "created:", fresh.entry.path, 1);
         else if (ask_worker(s, call, &fresh))
             return true;

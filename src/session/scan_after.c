@@ -8,9 +8,6 @@
 #include "session/scan.h"
 #include "session/session_parts.h"
 
-#define FOUND_MAX 1000000
-#define FOUND_BYTES_MAX ((size_t)128 << 20)
-
 bool scan_is_protected(const struct op_guarded *entry)
 {
     bool closed = entry->kind == GUARDED_SECRET && entry->type == TYPE_DIRECTORY;
@@ -132,8 +129,8 @@ bool scan_after_command(struct call *call)
         scan->front = call;
         scan->awaited = true;
         /* A command can make more than can be covered; what it made is to be found all the same. */
-        scan->request.scan.max_guarded = FOUND_MAX;
-        scan->reply_max = FOUND_BYTES_MAX;
+        scan->request.scan.max_guarded = OP_SCAN_FOUND_MAX;
+        scan->reply_max = OP_BODY_MAX;
         session_send(s, scan);
     }
     return true;

@@ -11,6 +11,7 @@
 #include "core/path.h"
 
 struct guard_trees;
+struct work;
 
 struct beneath_root {
     int fd;
@@ -24,6 +25,7 @@ struct beneath_root {
         *behind; /* a name in the folder that is opened: links on the way are judged with it */
     struct guard_trees *trees; /* what was guarded where it was before; NULL: nothing */
     size_t number;             /* of the root in there */
+    struct work *work;         /* of the call, which may be cancelled; NULL: it cannot be */
 };
 
 /* Where a path leads when the links on the way are followed, and what the rules say about it. */

@@ -38,8 +38,7 @@ static void end_waiting(struct work **waiting)
         work_waits(*waiting, false);
 }
 
-/* Its holder is a call of this worker, which ends: only a cancel is looked for. */
-static int take_mutex(struct work *w, pthread_mutex_t *mutex, struct err *err)
+int work_take_mutex(struct work *w, pthread_mutex_t *mutex, struct err *err)
 {
     if (pthread_mutex_trylock(mutex) == 0)
         return 0;
@@ -129,7 +128,7 @@ static int lock_all(struct work *w, const int *dirs, size_t n, const char *path,
         size_t at = i ^ low;
         if (i == 1 && slot[0] == slot[1])
             break;
-        if (take_mutex(w, &mutexes[slot[at]], err) < 0)
+        if (work_take_mutex(w, &mutexes[slot[at]], err) < 0)
             return -1;
         ret->mutex[at] = &mutexes[slot[at]];
     }

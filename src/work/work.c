@@ -12,6 +12,7 @@ const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links
     w->at.no_links = no_links;
     w->at.guard = w->guard;
     w->at.trees = w->trees;
+    w->at.work = w;
     w->at.number = (size_t)root;
     w->at.as_named = w->as_named;
     return &w->at;
@@ -33,6 +34,12 @@ int work_check_cancel(const struct work *w, struct err *err)
     if (!atomic_load_explicit(w->cancelled, memory_order_relaxed))
         return 0;
     return err_set(err, ERR_CANCELLED, "the call was cancelled");
+}
+
+/* It counted everything as guarded, so nothing was changed; a list may lack something. */
+int work_result(const struct work *w, const struct op *op, int r, struct err *err)
+{
+    return w->gave_up && (r < 0 || !op->writes) ? work_check_cancel(w, err) : r;
 }
 
 void work_name_lost_root(const struct work *w, struct err *err)

@@ -2,6 +2,7 @@
 #ifndef SANDGATE_WORK_WORK_H
 #define SANDGATE_WORK_WORK_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/buf.h"
@@ -38,6 +39,8 @@ struct work {
     char *shelf;   /* memory that the gate reads from, while this call has it; NULL: it has not */
     bool shelved;  /* something lies there for the gate */
     bool as_named; /* what it opens has to be what its paths name */
+    bool
+        gave_up; /* it was cancelled while it waited for a scan: what the rules said since is not known */
 };
 
 typedef int (*op_fn)(struct work *w, const union op_request *request, struct str body,
@@ -149,6 +152,10 @@ int work_check_tree(struct work *w, const struct beneath_place *place, const str
                     struct err *err);
 /* -1 with CANCELLED once the gate asked to stop; long loops call it. */
 int work_check_cancel(const struct work *w, struct err *err);
+/* Waits for a mutex whose holder is another call of this worker; -1 with CANCELLED. */
+int work_take_mutex(struct work *w, pthread_mutex_t *mutex, struct err *err);
+/* What an operation that gave up is answered with, in place of its own result `r`. */
+int work_result(const struct work *w, const struct op *op, int r, struct err *err);
 /* Hashes the first `size` bytes of an open file. */
 int work_hash_file(struct work *w, int fd, int64_t size, const char *path, char out[HASH_HEX + 1],
                    struct err *err);

@@ -24,8 +24,6 @@
 #define THREADS_MAX 33
 /* Regular expressions are compiled as deep as their brackets are nested, 250 levels. */
 #define STACK_BYTES (1u << 20)
-/* The gate bounds what it asks for; this is only so that no mistake can grow without end. */
-#define BODY_MAX (64u << 20)
 #define BODY_KEEP (256u << 10)
 
 /* Which call each thread is at, so that another thread that reads the cancel can find it. */
@@ -203,9 +201,9 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     processor_follow((uint32_t)yyjson_get_uint(yyjson_obj_get(root, "processor")));
     w->gate = (uint32_t)yyjson_get_uint(yyjson_obj_get(root, "gate"));
     w->limit = yyjson_get_sint(yyjson_obj_get(root, "limit"));
-    w->body.max = w->limit > 0 && w->limit < (int64_t)BODY_MAX ? (size_t)w->limit : BODY_MAX;
+    w->body.max = w->limit > 0 && w->limit < (int64_t)OP_BODY_MAX ? (size_t)w->limit : OP_BODY_MAX;
     w->as_named = yyjson_get_bool(yyjson_obj_get(root, "as_named"));
-    w->slow = false;
+    w->slow = w->gave_up = false;
     w->at.fd = -1;
     w->token = frame->token;
     if (body.n > FRAME_BODY_MAX)
@@ -219,7 +217,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
         return replies_result(w, op, &fields);
 #endif
     if (r == 0 && (r = work_check_cancel(w, &err)) == 0)
-        r = work_ops[op - op_table](w, &request, body, &fields, &err);
+        r = work_result(w, op, work_ops[op - op_table](w, &request, body, &fields, &err), &err);
     if (r < 0) {
         work_name_lost_root(w, &err);
         return replies_error(&worker->replies, frame->token, &err);
@@ -442,7 +440,7 @@ static void *serve(void *arg)
                      .worker = worker,
                      .trees = &worker->trees,
                      .chunk = thread->chunk};
-    buf_init(&w.body, BODY_MAX);
+    buf_init(&w.body, OP_BODY_MAX);
     int r = 0;
     while (r >= 0) {
         struct received call = {.fd = -1};
