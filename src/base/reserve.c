@@ -40,6 +40,9 @@ void reserve_make(size_t bytes)
     size_t data = limit_of(RLIMIT_DATA);
     size_t all = limit_of(RLIMIT_AS);
     room = data < all ? data : all;
+    /* libc takes 64 MiB of address space for each thread's own heap. */
+    if (room != SIZE_MAX)
+        mallopt(M_ARENA_MAX, 1);
     size_t n = (room / 4 < bytes ? room / 4 : bytes) & ~(PAGE - 1);
     if (n < RESERVE_MIN)
         n = RESERVE_MIN;
@@ -100,6 +103,12 @@ bool reserve_was_used(void)
 size_t reserve_room(void)
 {
     return room;
+}
+
+bool reserve_probe(size_t bytes)
+{
+    void *at = take(bytes);
+    return at && munmap(at, bytes) == 0;
 }
 
 size_t reserve_open(void)

@@ -27,6 +27,9 @@ bool reserve_was_used(void);
 /* The limit of memory that this process had when the reserve was made; SIZE_MAX: none. */
 size_t reserve_room(void);
 
+/* Whether there is this much memory besides, at the moment. */
+bool reserve_probe(size_t bytes);
+
 /* Until reserve_close with what this returned, allocations of this thread may use it whatever their size. */
 size_t reserve_open(void);
 void reserve_close(const size_t *before);

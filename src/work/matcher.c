@@ -13,6 +13,9 @@
 /* What a compiled pattern may take, and what it may build while it runs, for each thread. */
 #define COMPILED_MAX (10u << 20)
 #define CACHE_MAX (32u << 20)
+/* Where memory is limited: parts of the limit. */
+#define COMPILED_SHARE 64
+#define CACHE_SHARE 256
 /* A required text shorter than this is on too many lines to be worth looking for. */
 #define REQUIRED_MIN 3
 /* Where so many lines with a required text did not match, and they are that close to each other on average, the engine
@@ -64,12 +67,23 @@ static size_t at_most(size_t usual, size_t part)
     return share < usual ? share : usual;
 }
 
+/* Compiling takes a multiple of what the compiled pattern may take, and Rust ends the process where memory runs out. So
+ * half of a limited memory has to be free, and no less than this. */
+#define COMPILING_MIN ((size_t)64 << 20)
+
+static bool may_compile(void)
+{
+    size_t room = reserve_room();
+    size_t needed = room / 2 > COMPILING_MIN ? room / 2 : COMPILING_MIN;
+    return room / COMPILED_SHARE >= COMPILED_MAX || reserve_probe(needed);
+}
+
 static rure *compile_text(struct str text, bool ignore_case, rure_error *error)
 {
     RESERVE_OPEN_HERE; /* Rust ends the process where an allocation fails */
     rure_options *options = rure_options_new();
-    rure_options_size_limit(options, at_most(COMPILED_MAX, 32));
-    rure_options_dfa_size_limit(options, at_most(CACHE_MAX, 128));
+    rure_options_size_limit(options, at_most(COMPILED_MAX, COMPILED_SHARE));
+    rure_options_dfa_size_limit(options, at_most(CACHE_MAX, CACHE_SHARE));
     uint32_t flags = RURE_FLAG_UNICODE | RURE_FLAG_MULTI | (ignore_case ? RURE_FLAG_CASEI : 0);
     rure *engine = rure_compile((const uint8_t *)text.p, text.n, flags, options, error);
     rure_options_free(options);
@@ -81,7 +95,7 @@ static int refuse(struct err *err, rure_error *error)
 {
     const char *message = rure_error_message(error);
     bool too_large = strstr(message, "size limit");
-    if (too_large && at_most(COMPILED_MAX, 32) < COMPILED_MAX)
+    if (too_large && at_most(COMPILED_MAX, COMPILED_SHARE) < COMPILED_MAX)
         return err_no_memory(err);
     if (too_large)
         return err_set(
@@ -245,6 +259,8 @@ struct matcher *matcher_new(const struct matcher_options *options, struct err *e
         choose_way(m, options);
     /* A plain text needs an engine only where case is ignored beyond ASCII. */
     bool engine = m->way != WAY_LITERAL || m->fold_ascii;
+    if (r == 0 && engine && !may_compile())
+        r = err_no_memory(err);
     if (r < 0 || (engine && compile_engines(m, options, err) < 0)) {
         matcher_free(m);
         return NULL;
