@@ -334,3 +334,12 @@ const struct op op_table[OP_COUNT] = {
     [OP_GIT_BEGIN] = OP_ROW("git_begin", git_begin, false, false),
     [OP_GIT_IMPORT] = OP_ROW("git_import", git_import, false, true),
 };
+
+const struct op *op_find(struct str name)
+{
+    for (size_t i = 0; i < OP_COUNT; i++) {
+        if (str_is(name, op_table[i].name))
+            return &op_table[i];
+    }
+    return NULL;
+}

@@ -462,6 +462,8 @@ struct op {
 };
 
 extern const struct op op_table[OP_COUNT];
+/* NULL: there is none of this name. */
+const struct op *op_find(struct str name);
 
 /* Temporary files begin with this, then the tag. Listings leave them out. */
 #define OP_TEMP_PREFIX ".sgt-"

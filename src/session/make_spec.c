@@ -43,7 +43,7 @@ static int hide_from_commands(const struct session_options *o, struct cell_spec 
     snprintf(link, sizeof link, "/proc/self/fd/%d", o->state_fd);
     ssize_t n = readlink(link, state, sizeof state - 1);
     if (n <= 0)
-        return err_set(err, ERR_INTERNAL, "the state folder: %s", strerror(errno));
+        return err_set(err, err_code_for_file(errno), "the state folder: %s", strerror(errno));
     state[n] = '\0';
     spec_hide(spec, state);
     for (size_t i = 0; i < spec->n_roots; i++) {
@@ -114,7 +114,7 @@ static int make_store(int stores, const char *id, const struct cell_spec *spec)
 
 static int unusable(const struct session_options *o, struct err *err)
 {
-    return err_set(err, ERR_INTERNAL,
+    return err_set(err, err_code_for_file(errno),
                    "the folder `" STORES
                    "` in the state folder %s cannot be opened (%s), so nothing "
                    "runs: check the permissions of the folder",

@@ -93,7 +93,8 @@ static int open_notes(struct sweep *s, struct err *err)
     }
     if (r > 0)
         return 0;
-    return err_set(err, ERR_INTERNAL, "the state folder cannot be written: %s",
+    return err_set(err, r == 0 ? ERR_SESSION_BUSY : err_code_for_file(errno),
+                   "the state folder cannot be written: %s",
                    r == 0 ? "a file in it keeps vanishing" : strerror(errno));
 }
 
@@ -117,8 +118,8 @@ int sweep_note(struct sweep *s, struct str path, struct err *err)
     buf_add_char(&line, '\n');
     int r = line.failed ? -ENOBUFS : fd_write_all(file->fd, line.data, line.len);
     if (r < 0)
-        return err_set(err, err_is_full(-r) ? ERR_DISK_FULL : ERR_INTERNAL,
-                       "the state folder cannot be written: %s", strerror(-r));
+        return err_set(err, err_code_for_file(-r), "the state folder cannot be written: %s",
+                       strerror(-r));
     file->under_way++;
     file->bytes += line.len;
     return s->current;

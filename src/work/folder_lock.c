@@ -35,15 +35,16 @@ static size_t mutex_of(dev_t device, ino_t inode)
 static void end_waiting(struct work **waiting)
 {
     if (*waiting)
-        work_waits(*waiting, false);
+        work_end_waiting(*waiting);
 }
 
 int work_take_mutex(struct work *w, pthread_mutex_t *mutex, struct err *err)
 {
     if (pthread_mutex_trylock(mutex) == 0)
         return 0;
+    if (work_begin_waiting(w, err) < 0)
+        return -1;
     CLEANUP(end_waiting) struct work *waiting = w;
-    work_waits(w, true);
     for (int64_t wait = SOON_NS;; wait = LOOK_NS) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
@@ -83,8 +84,9 @@ static int take_flock(struct work *w, int fd, const char *path, struct err *err)
             return 0; /* not on this file system */
         if (work_check_cancel(w, err) < 0)
             return -1;
-        if (!waiting)
-            work_waits(waiting = w, true);
+        if (!waiting && work_begin_waiting(w, err) < 0)
+            return -1;
+        waiting = w;
         uint64_t now = clock_mono_ns();
         if (now - start > SOON_NS)
             work_slow(w);

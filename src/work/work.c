@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include "base/reserve.h"
+
 const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links, struct err *err)
 {
     if (root < 0 || (size_t)root >= w->n_roots) {
@@ -29,10 +31,22 @@ const struct beneath_root *work_writable_root(struct work *w, int64_t root, bool
     return NULL;
 }
 
+void work_begin(struct work *w, uint64_t token, yyjson_val *head)
+{
+    w->gate = (uint32_t)yyjson_get_uint(yyjson_obj_get(head, "gate"));
+    w->limit = yyjson_get_sint(yyjson_obj_get(head, "limit"));
+    bool limited = w->limit > 0 && w->limit < (int64_t)OP_BODY_MAX;
+    w->body.max = limited ? (size_t)w->limit : OP_BODY_MAX;
+    w->as_named = yyjson_get_bool(yyjson_obj_get(head, "as_named"));
+    w->slow = w->gave_up = false;
+    w->at.fd = -1;
+    w->token = token;
+}
+
 int work_check_cancel(const struct work *w, struct err *err)
 {
     if (!atomic_load_explicit(w->cancelled, memory_order_relaxed))
-        return 0;
+        return reserve_is_whole() ? 0 : err_no_memory(err);
     return err_set(err, ERR_CANCELLED, "the call was cancelled");
 }
 

@@ -18,6 +18,8 @@
 struct folder_lock;
 struct subtree;
 
+/* The gate bounds what it asks for; this is only so that no mistake can grow without end. */
+
 /* One thread's own things, reused from call to call. */
 struct work {
     const struct beneath_root *roots;
@@ -84,12 +86,15 @@ int work_git_import(struct work *w, const union op_request *request, struct str 
 
 /* The rules for all calls that are taken up from now on. */
 void work_use_guard(struct work *w, struct guard *guard);
+/* For a call whose frame has this head. */
+void work_begin(struct work *w, uint64_t token, yyjson_val *head);
 /* To be called by an operation that is going to take more than a moment. */
 void work_slow(struct work *w);
 /* Replaces an error that only says what follows from it: the folder that the call works in was removed. */
 void work_name_lost_root(const struct work *w, struct err *err);
-/* That it begins, or ends, to wait for the lock of a folder: not all threads may. */
-void work_waits(struct work *w, bool waits);
+/* Around waiting for the lock of a folder: other calls go on meanwhile. Fails where no thread can be had for that. */
+int work_begin_waiting(struct work *w, struct err *err);
+void work_end_waiting(struct work *w);
 /* Sends a part of the reply's body before the rest is known. 0 or -errno. */
 int work_send_piece(struct work *w, struct str bytes);
 /* Has w->shelf for this call (SHELF_BYTES), if no other has it. What lies there is sent by its place. */

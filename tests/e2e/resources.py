@@ -197,7 +197,7 @@ def waiting_for_git(form):
 def no_room_at_all(form):
     """where no command can ever start, each is told so, with what to do, before its time is over"""
     place = Place(form, "none")
-    with Limited(place, {"n": 42 if form.is_root else 30}) as gate:
+    with Limited(place, {"n": 32 if form.is_root else 26}) as gate:
         calls = [gate.send("run_command", command="echo x", timeout_ms=600000) for _ in range(8)]
         for call in calls:
             error = expect_error(gate.wait(call, seconds=60), BUSY)
@@ -240,7 +240,12 @@ def file_size(form):
 
 def locked_folder(form):
     """writes that wait for the lock of a folder leave threads to reads; those that wait in line can be cancelled"""
-    place = Place(form, "locked")
+    for threads in (1, 2, 3, 4):
+        locked_with(form, threads)
+
+
+def locked_with(form, threads):
+    place = Place(form, f"locked{threads}", {"limits": {"workerThreads": threads}})
     with form.acting():
         (place.workspace / "other").mkdir()
         (place.workspace / "other/x").write_text("x")
