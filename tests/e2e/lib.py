@@ -31,6 +31,17 @@ SECONDS = 60 if SANITIZED else 15
 PEAK_MB = 200
 
 
+def give_signals_back():
+    """A shell starts what is in the background with SIGINT ignored, and a gate would inherit that. What has a handler here
+    is as usual in every program that is started."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+
+
+give_signals_back()
+
+
 # --- TAP
 
 
