@@ -542,8 +542,17 @@ def environment(home, more=None):
     return {key: value for key, value in {**kept, **own, **(more or {})}.items() if value is not None}
 
 
+def without_rest(value):
+    """Long texts and lists cut: checks make their messages even when they hold, and an answer may have megabytes."""
+    if isinstance(value, str):
+        return value[:400]
+    if isinstance(value, list):
+        return [without_rest(one) for one in value[:400]]
+    return {key: without_rest(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
 def short(value):
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    text = value if isinstance(value, str) else json.dumps(without_rest(value), default=str)
     return text if len(text) < 400 else text[:400] + f"… ({len(text)} characters)"
 
 
