@@ -23,7 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SANDGATE_BUILD", ROOT / "build"))
 BINARY = pathlib.Path(os.environ.get("SANDGATE", BUILD / "sandgate"))
 AM_ROOT = os.geteuid() == 0
-PLAIN_UID = 54321  # nobody's
+# Nobody's. Tests that run at the same time have one each: the kernel counts processes and watches by user.
+PLAIN_UID = 54321 + int(os.environ.get("SANDGATE_TEST_SLOT", "0"))
 # Which sanitizer the program was built with; empty for an ordinary one.
 SANITIZED = os.environ.get("SANDGATE_SANITIZED", "")
 # Generous: what they stand for is "at once", on a busy machine.
