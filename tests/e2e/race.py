@@ -300,7 +300,7 @@ def judge_change(_side, args, result):
 def test_changes(side):
     before = snapshot(side.outside)
     with Exchanging(side.pairs):
-        counts = run_load([side], 5 * FACTOR, change_call, judge_change)
+        counts = run_load([side], 10 * FACTOR, change_call, judge_change)
     check(snapshot(side.outside) == before, "the folder outside is not what it was")
     check(not list(side.folder.glob("taken-*")), "something from outside was moved in")
     stray = list(side.folder.rglob(".sgt-*"))
@@ -336,7 +336,7 @@ def run_form(tap, form):
             test_reads(sides, seconds, call, judge)
     with tap.case(f"{form.name}: {5 * FACTOR} s of write change nothing outside"), running(form, [native, state]):
         test_writes([native, state])
-    with tap.case(f"{form.name}: {5 * FACTOR} s of edit, delete, move, make and recursive list change nothing outside"):
+    with tap.case(f"{form.name}: {10 * FACTOR} s of edit, delete, move, make and recursive list change nothing outside"):
         with running(form, [native]):
             test_changes(native)
 
