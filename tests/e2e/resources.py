@@ -165,7 +165,8 @@ def waiting_commands(form):
     with Limited(place, {"n": 96}) as gate:
         calls = [gate.line("run_command", {"command": "read x <go"}, f"c{i}") for i in range(60)]
         gate.send_raw(b"".join(line for _, line in calls))
-        late = gate.send("run_command", command="echo never", timeout_ms=300)
+        # Long enough that it was tried, and found no room, on a busy machine too.
+        late = gate.send("run_command", command="echo never", timeout_ms=3000)
         error = expect_error(gate.wait(late), "TIMEOUT")
         check("room" in error["message"], error)
         gate.send_raw(b"".join(b'{"cancel":"%s"}\n' % call.encode() for call, _ in calls))
