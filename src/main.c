@@ -2,17 +2,21 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/processor.h"
+#include "base/reserve.h"
 #include "base/sanitized.h"
 #include "cell/launcher.h"
 #include "core/registry.h"
 #include "front/front.h"
 #include "tools/all.h"
 #include "work/worker.h"
+
+#define STACK_MIN (1u << 20)
 
 struct subcommand {
     const char *name;
@@ -31,6 +35,8 @@ static const struct subcommand commands[] = {
      "list the calls that wait for a yes, and the rules approved for always"},
     {"approve", front_approve, "let a call run that waits for a yes"},
     {"deny", front_deny, "refuse a call that waits for a yes"},
+    {"quarantine", front_quarantine,
+     "list, restore and remove what was taken out of workspaces after commands"},
     {"audit", front_audit, "what was called, and what became of it"},
     {"stats", front_stats, "sums over all calls, for Prometheus"},
     {"policy", front_policy, "show what the rules say of a call"},
@@ -52,13 +58,33 @@ static int help(bool wanted)
     return EXIT_USAGE;
 }
 
-/* Without memory for small things, or what its loop needs, a gate aborts. The signal goes on when this returns. */
+/* Without memory for small things, or what its loop needs, a gate aborts. Where memory is what lacked, that is a failure
+ * like any other; else the signal goes on when this returns. */
 static void tell_abort(int number)
 {
     static const char text[] =
         "sandgate: out of memory or another resource of the system: giving up\n";
     (void)number;
     (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    if (reserve_was_used())
+        _exit(EXIT_TOOL_ERROR);
+}
+
+/* What a pattern that is nested as deep as is allowed takes when it is compiled, and more than all else does. A stack that
+ * is full ends the process without a word. */
+static int check_stack(void)
+{
+    struct rlimit stack;
+    if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= STACK_MIN)
+        return 0;
+    stack.rlim_cur = stack.rlim_max < STACK_MIN ? stack.rlim_max : STACK_MIN;
+    if (stack.rlim_cur == STACK_MIN && setrlimit(RLIMIT_STACK, &stack) == 0)
+        return 0;
+    /* Formatting would take more stack than there may be. */
+    static const char text[] =
+        "sandgate: the limit of the stack is less than 1 MiB (RLIMIT_STACK, `ulimit -s`)\n";
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    return -1;
 }
 
 int main(int argc, char **argv)
@@ -81,6 +107,8 @@ int main(int argc, char **argv)
         return front_end(front_put(STR("sandgate " SANDGATE_VERSION SANITIZED_VERSION "\n")) < 0
                              ? EXIT_TOOL_ERROR
                              : EXIT_OK);
+    if (check_stack() < 0)
+        return EXIT_USAGE;
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
             return front_end(commands[i].run(argc - 2, argv + 2));

@@ -9,7 +9,12 @@ A test is a program that prints TAP on stdout. Where they are found:
     sanitized tests/sanitized/*.py, and of the others those that SANITIZED_TESTS names, with a program that was
               built with sanitizers. A report of any of its processes is a failure.
 A test that crashes, hangs, or breaks its own plan counts as one failed case. Skips count as failures under
-SANDGATE_MUST_WORK=1. Each test gets SANDGATE, SANDGATE_BUILD, SANDGATE_SOAK and a TMPDIR of its own.
+SANDGATE_MUST_WORK=1. Each test gets SANDGATE, SANDGATE_BUILD, SANDGATE_SOAK and a TMPDIR of its own, and in
+SANDGATE_TEST_SLOT a number that no other running test has.
+
+Tests run side by side, the longest first. The first lines of a test can say
+    # timeout: 600     seconds, where the usual limit is too short
+    # alone: REASON    it runs when no other test does
 """
 
 import argparse
@@ -18,6 +23,7 @@ import contextlib
 import fnmatch
 import os
 import pathlib
+import queue
 import re
 import select
 import shutil
@@ -31,10 +37,11 @@ import time
 from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TIMEOUT = 300
+TIMEOUT = 600
 SOAK_FACTOR = 20
 SANITIZED_FACTOR = 3
 SHOWN_BYTES = 1 << 20
+SLOWEST_SHOWN = 15
 MUST_WORK = os.environ.get("SANDGATE_MUST_WORK") == "1"
 # Per build, by a word of `sandgate --version`: those that let many calls, cells and commands meet.
 SANITIZED_TESTS = {
@@ -48,6 +55,15 @@ SANITIZED_TESTS = {
     # Its vfork is a fork, in which a program that cannot be started is not told apart: no commands.py.
     "thread": [f"e2e/{name}.py" for name in ("commands_stop", "sessions", "stream")],
 }
+# Started first, in this order, so that no long test is left over when all others have ended.
+LONGEST = """
+    tests/e2e/guests.py tests/e2e/race.py unit/test_audit_verify tests/e2e/resources.py tests/e2e/broken.py
+    tests/e2e/search_rg.py tests/contract/run.py tests/e2e/git_triggers.py tests/e2e/badinput.py
+    tests/e2e/approvals_random.py tests/e2e/long_replies.py tests/e2e/git_hostile.py tests/e2e/toolchains.py
+    tests/e2e/clients.py tests/e2e/policy_kill.py tests/e2e/search_load.py tests/e2e/commands_stop.py
+    tests/e2e/escape.py tests/e2e/crash.py tests/e2e/made.py tests/e2e/git_grant.py tests/e2e/commands_limits.py
+    tests/e2e/commands_held.py tests/e2e/clib.py tests/e2e/policy.py
+""".split()
 
 
 @dataclass
@@ -129,18 +145,28 @@ def sanitized_lane(build):
     return tests
 
 
-def timeout_of(test, soak):
-    seconds = TIMEOUT * (SANITIZED_FACTOR if test.sanitized else 1)
+def said_in_head(test, word):
+    """What the first lines of the test say behind `word:` in a comment, or None."""
     try:
         with open(test.source, encoding="utf-8", errors="replace") as file:
             head = [line for line, _ in zip(file, range(20))]
     except OSError:
-        head = []
-    for line in head:
-        match = re.match(r"\s*(?:#|//|/?\*+)\s*timeout:\s*(\d+)", line)
-        if match:
-            seconds = max(seconds, int(match[1]))
+        return None
+    found = (re.match(rf"\s*(?:#|//|/?\*+)\s*{word}:\s*(\S.*)", line) for line in head)
+    return next((match[1] for match in found if match), None)
+
+
+def timeout_of(test, soak):
+    seconds = TIMEOUT * (SANITIZED_FACTOR if test.sanitized else 1)
+    own = re.match(r"\d+", said_in_head(test, "timeout") or "")
+    seconds = max(seconds, int(own[0]) if own else 0)
     return seconds * (SOAK_FACTOR if soak else 1)
+
+
+def in_order(tests):
+    """The longest first; the others as they were found."""
+    places = {name: at for at, name in enumerate(LONGEST)}
+    return sorted(tests, key=lambda test: places.get(test.name.rpartition(": ")[2], len(LONGEST)))
 
 
 # --- reading TAP
@@ -277,25 +303,29 @@ def read_report(test, scratch, outcome):
     outcome.output += re.sub(r"\bsandgate\+(0x[0-9a-f]+)", lambda m: f"{m[0]} {names.get(m[1], '')}", text)
 
 
-def environment(test, scratch, soak):
+free_slots = queue.SimpleQueue()
+
+
+def environment(test, scratch, slot, soak):
     return {
         **os.environ,
         **test.env,
         "SANDGATE": str(test.build / "sandgate"),
         "SANDGATE_BUILD": str(test.build),
         "SANDGATE_SOAK": "1" if soak else "0",
+        "SANDGATE_TEST_SLOT": str(slot),
         "SANITIZER_REPORT": str(report_of(scratch)),
         "TMPDIR": scratch,
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
 
-def run_in(test, scratch, soak):
+def run_in(test, scratch, slot, soak):
     outcome = Outcome()
     seconds = timeout_of(test, soak)
     # Files, not pipes: a grandchild that keeps them open must not hold up the run.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = start(test.argv, environment(test, scratch, soak), out, err)
+        process = start(test.argv, environment(test, scratch, slot, soak), out, err)
         in_time = wait_and_kill_group(process, seconds)
         with live_lock:
             live_groups.discard(process.pid)
@@ -312,16 +342,18 @@ def run(test, soak):
     if test.problem:
         return Outcome(failed=1, problems=[test.problem])
     started = time.monotonic()
+    slot = free_slots.get()
     scratch = tempfile.mkdtemp(prefix="sg-")
     os.chmod(scratch, 0o711)  # a gate run as root works as another user, who must get through
     report_of(scratch).touch()
     report_of(scratch).chmod(0o666)
     try:
-        outcome = run_in(test, scratch, soak)
+        outcome = run_in(test, scratch, slot, soak)
     except OSError as error:
         outcome = Outcome(failed=1, problems=[f"cannot start: {error}"])
     finally:
         remove_tree(scratch)
+        free_slots.put(slot)
     outcome.seconds = time.monotonic() - started
     return outcome
 
@@ -345,14 +377,15 @@ def report(test, outcome):
     sys.stdout.flush()
 
 
-def run_lane(tests, jobs, soak):
+def run_all(tests, jobs, soak):
+    """Pairs of a test and its outcome."""
     outcomes = []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         pending = {pool.submit(run, test, soak): test for test in tests}
         try:
             for done in concurrent.futures.as_completed(pending):
                 report(pending[done], done.result())
-                outcomes.append(done.result())
+                outcomes.append((pending[done], done.result()))
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             with live_lock:
@@ -371,7 +404,7 @@ def parse_arguments():
     parser.add_argument("lanes", nargs="*", metavar="unit|sandbox|sanitized", help="default: the first two")
     parser.add_argument("--build", default="build", help="the build folder (default: build)")
     parser.add_argument("-k", default="*", metavar="PATTERN", help="only tests whose name contains or globs this")
-    parser.add_argument("-j", type=int, metavar="N", help="at once (default: all cores, 1 for sandbox)")
+    parser.add_argument("-j", type=int, metavar="N", help="at once (default: one more than there are cores)")
     parser.add_argument("--soak", action="store_true", help="long: SANDGATE_SOAK=1, 20 times the time limit")
     arguments = parser.parse_args()
     for lane in arguments.lanes:
@@ -384,19 +417,35 @@ def interrupt(_signal, _frame):
     raise KeyboardInterrupt
 
 
+def report_slowest(outcomes):
+    slowest = sorted(outcomes, key=lambda pair: -pair[1].seconds)[:SLOWEST_SHOWN]
+    print("slowest:", ", ".join(f"{test.name} {outcome.seconds:.0f} s" for test, outcome in slowest))
+
+
+def default_jobs(lanes):
+    """Tests of gates often wait, so one more than the cores; with sanitizers they are all at work, and large."""
+    return len(os.sched_getaffinity(0)) + (0 if "sanitized" in lanes else 1)
+
+
 def main():
     arguments = parse_arguments()
     signal.signal(signal.SIGTERM, interrupt)
     build = pathlib.Path(arguments.build).resolve()
-    outcomes = []
-    for lane in arguments.lanes or ["unit", "sandbox"]:
-        tests = LANES[lane](build)
-        tests = [t for t in tests if arguments.k in t.name or fnmatch.fnmatch(t.name, arguments.k)]
-        jobs = arguments.j or (1 if lane == "sandbox" else len(os.sched_getaffinity(0)))
-        outcomes += run_lane(tests, jobs, arguments.soak)
+    lanes = arguments.lanes or ["unit", "sandbox"]
+    jobs = arguments.j or default_jobs(lanes)
+    for slot in range(jobs):
+        free_slots.put(slot)
+    tests = in_order(test for lane in lanes for test in LANES[lane](build))
+    tests = [t for t in tests if arguments.k in t.name or fnmatch.fnmatch(t.name, arguments.k)]
+    alone = [test for test in tests if said_in_head(test, "alone")]
+    results = run_all([test for test in tests if test not in alone], jobs, arguments.soak)
+    results += run_all(alone, 1, arguments.soak)
+    outcomes = [outcome for _, outcome in results]
     passed = sum(o.passed for o in outcomes)
     failed = sum(o.failed for o in outcomes)
     skipped = 0 if MUST_WORK else sum(len(o.skipped) for o in outcomes)
+    if len(results) > SLOWEST_SHOWN:
+        report_slowest(results)
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/reserve.h"
+
 void buf_init(struct buf *b, size_t max)
 {
     *b = BUF_INIT(max);
@@ -37,6 +39,8 @@ int buf_reserve(struct buf *b, size_t n)
     if (cap > b->max)
         cap = b->max;
     char *data = realloc(b->data, cap);
+    if (!data && cap > need)
+        data = realloc(b->data, cap = need);
     if (!data)
         return buf_fail(b, -ENOMEM);
     b->data = data;
@@ -53,6 +57,13 @@ int buf_add(struct buf *b, const void *bytes, size_t n)
         memcpy(b->data + b->len, bytes, n);
     b->len += n;
     return 0;
+}
+
+void buf_must_add(struct buf *b, const void *bytes, size_t n)
+{
+    RESERVE_OPEN_HERE;
+    if (buf_add(b, bytes, n) < 0)
+        abort();
 }
 
 int buf_add_text(struct buf *b, const char *text)
@@ -93,6 +104,7 @@ void buf_reset(struct buf *b, size_t keep)
 {
     b->len = 0;
     b->failed = false;
+    b->no_memory = false;
     if (b->cap > keep) {
         free(b->data);
         b->data = NULL;

@@ -29,6 +29,8 @@ void buf_done(struct buf *b);
 /* Room for n more bytes behind len, or -ENOBUFS past the ceiling, -ENOMEM. */
 int buf_reserve(struct buf *b, size_t n);
 int buf_add(struct buf *b, const void *bytes, size_t n);
+/* For what cannot be left out: it may use the reserve (base/reserve.h), and failing ends the process. */
+void buf_must_add(struct buf *b, const void *bytes, size_t n);
 int buf_add_text(struct buf *b, const char *text);
 int buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

@@ -46,6 +46,11 @@ enum err_code err_code_for(int error, enum err_code other)
     return err_is_shortage(error) ? ERR_SESSION_BUSY : other;
 }
 
+enum err_code err_code_for_file(int error)
+{
+    return err_code_for(error, err_is_full(error) ? ERR_DISK_FULL : ERR_INTERNAL);
+}
+
 int err_no_memory(struct err *err)
 {
     err_set(err, ERR_SESSION_BUSY, "not enough memory; try again");

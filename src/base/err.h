@@ -97,6 +97,8 @@ int err_field(struct err *err, const char *field, const char *fmt, ...) PRINTF_L
 bool err_is_shortage(int error);
 /* SESSION_BUSY, which may be tried again, for such an errno; `other` for any other. */
 enum err_code err_code_for(int error, enum err_code other);
+/* For an error of a file of Sandgate's own: that, or DISK_FULL where it cannot grow, or INTERNAL. */
+enum err_code err_code_for_file(int error);
 /* SESSION_BUSY: there is not enough memory at the moment. Returns -1. */
 int err_no_memory(struct err *err);
 /* Whether a file cannot grow: the disk, a quota or the limit of a file's size (RLIMIT_FSIZE) is reached. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 void fd_closep(int *fd)
@@ -51,4 +52,13 @@ int fd_set_nonblock(int fd)
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
         return -errno;
     return 0;
+}
+
+bool fd_has_room(unsigned n)
+{
+    struct rlimit files;
+    FD_AT_END int lowest = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (lowest < 0 || getrlimit(RLIMIT_NOFILE, &files) < 0)
+        return false;
+    return files.rlim_cur == RLIM_INFINITY || (rlim_t)lowest + n <= files.rlim_cur;
 }

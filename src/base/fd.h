@@ -2,6 +2,7 @@
 #ifndef SANDGATE_BASE_FD_H
 #define SANDGATE_BASE_FD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -16,5 +17,7 @@ int fd_write_all(int fd, const void *bytes, size_t n);
 /* Up to n bytes until end of file; the count, or -errno. */
 ssize_t fd_read_upto(int fd, void *bytes, size_t n);
 int fd_set_nonblock(int fd);
+/* Whether this process can open n more, as far as the lowest number that is free tells. */
+bool fd_has_room(unsigned n);
 
 #endif

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/reserve.h"
+
 static void *or_abort(void *p)
 {
     if (!p)
@@ -12,12 +14,24 @@ static void *or_abort(void *p)
 
 void *mem_zero(size_t size)
 {
+    void *p = calloc(1, size ? size : 1);
+    if (p)
+        return p;
+    RESERVE_OPEN_HERE;
     return or_abort(calloc(1, size ? size : 1));
 }
 
+/* Not with reallocarray: libc's own calls its realloc directly, past the reserve. */
 void *mem_grow(void *old, size_t count, size_t size)
 {
-    return or_abort(reallocarray(old, count ? count : 1, size));
+    size_t bytes;
+    if (__builtin_mul_overflow(count ? count : 1, size, &bytes))
+        abort();
+    void *p = realloc(old, bytes);
+    if (p)
+        return p;
+    RESERVE_OPEN_HERE;
+    return or_abort(realloc(old, bytes));
 }
 
 /* The copy has a NUL behind it, so that it can also be used as a C string. */
@@ -38,6 +52,7 @@ char *mem_format(const char *fmt, ...)
 {
     char *text = NULL;
     va_list ap;
+    RESERVE_OPEN_HERE;
     va_start(ap, fmt);
     int n = vasprintf(&text, fmt, ap);
     va_end(ap);

@@ -1,4 +1,5 @@
-/* Small allocations of our own sizing: running out of memory for these ends the process.
+/* Small allocations of our own sizing. They may use the reserve (base/reserve.h); only where that is gone too does running
+ * out of memory end the process.
  * Whatever an outsider sizes goes through base/buf.h instead. */
 #ifndef SANDGATE_BASE_MEM_H
 #define SANDGATE_BASE_MEM_H

@@ -12,6 +12,8 @@
 #include "base/fd.h"
 
 #define LINKS_MAX 40
+/* Bytes of a path that a message has room for, twice. */
+#define SHOWN 80
 /* The kernel's number for users that a user namespace does not know. */
 #define OVERFLOW_USER 65534
 
@@ -49,23 +51,41 @@ static int refuse(const struct walk *w, const char *name, const char *what)
     return -EPERM;
 }
 
-static int check(const struct walk *w, const struct stat *st, const char *name)
+/* Names the file or folder that is open as `fd`, and what makes it safe. */
+static int refuse_writable(const struct walk *w, int fd, const char *name)
+{
+    char link[64];
+    char path[PATH_MAX];
+    struct stat st = {0};
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof path - 1);
+    path[n > 0 ? n : 0] = '\0';
+    if (n <= 0 || n > SHOWN || fstat(fd, &st) < 0)
+        return refuse(w, name, "can be written by others (chmod go-w)");
+    const char *who = !(st.st_mode & S_IWOTH)   ? "its group"
+                      : !(st.st_mode & S_IWGRP) ? "everybody"
+                                                : "its group and everybody";
+    snprintf(w->why, TRUSTED_WHY_MAX,
+             "`%.*s` (mode %04o, group %u) can be written by %s: chmod go-w %.*s", SHOWN, path,
+             (unsigned)st.st_mode & 07777, st.st_gid, who, SHOWN, path);
+    return -EPERM;
+}
+
+static int check(const struct walk *w, int fd, const struct stat *st, const char *name)
 {
     bool folder = S_ISDIR(st->st_mode);
     bool writable = !S_ISLNK(st->st_mode) && st->st_mode & (S_IWGRP | S_IWOTH);
     if (!is_trusted_owner(st->st_uid))
         return refuse(w, name, "belongs to another user");
     if (writable && !(folder && st->st_mode & S_ISVTX))
-        return refuse(w, name, "can be written by others (chmod go-w)");
-    return !folder && w->shared
-               ? refuse(w, name, "lies in a folder that others can write in (chmod go-w)")
-               : 0;
+        return refuse_writable(w, fd, name);
+    return !folder && w->shared ? refuse_writable(w, w->fd, name) : 0;
 }
 
 static int enter(struct walk *w, const char *name, struct stat *ret)
 {
     int fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    int r = fd < 0 || fstat(fd, ret) < 0 ? -errno : check(w, ret, name);
+    int r = fd < 0 || fstat(fd, ret) < 0 ? -errno : check(w, fd, ret, name);
     if (r == 0 && S_ISLNK(ret->st_mode)) {
         fd_closep(&fd);
         return 0;

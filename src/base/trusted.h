@@ -3,7 +3,7 @@
 #ifndef SANDGATE_BASE_TRUSTED_H
 #define SANDGATE_BASE_TRUSTED_H
 
-#define TRUSTED_WHY_MAX 160
+#define TRUSTED_WHY_MAX 280
 
 /* Follows an absolute path, links included. Every folder and link on the way and the file itself have to belong to root
  * or this user, and may not be writable by others. A folder with the sticky bit may be, if only folders are taken from it:

@@ -34,7 +34,8 @@ struct lines {
 
 static int failed(struct err *err, const char *what, const char *path)
 {
-    return err_set(err, ERR_SANDBOX_UNAVAILABLE, "%s %.200s: %s", what, path, strerror(errno));
+    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s %.200s: %s", what, path,
+                   strerror(errno));
 }
 
 /* A space, a tab, a line end and a backslash are written as \ooo. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/reserve.h"
 #include "base/sanitized.h"
 #include "cell/aliases.h"
 #include "cell/frame.h"
@@ -26,6 +27,9 @@
 #include "cell/report.h"
 #include "cell/runner.h"
 #include "cell/user_limits.h"
+
+#define WORKER_RESERVE ((size_t)8 << 20)
+#define LAUNCHER_RESERVE ((size_t)256 << 10)
 
 static int open_roots(const struct cell_spec *spec, int roots[ROOTS_MAX],
                       struct landlock_rule rules[ROOTS_MAX], struct err *err)
@@ -63,6 +67,7 @@ static int run_worker(const struct cell_spec *spec, int shelf_fd, worker_fn work
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    reserve_make(WORKER_RESERVE);
     if (map_shelf(shelf_fd, &shelf, &err) < 0 || open_roots(spec, roots, rules, &err) < 0 ||
         lock_worker(rules, spec->n_roots, &err) < 0)
         return report_failure(&err);
@@ -185,6 +190,7 @@ static int launch(int go, worker_fn worker)
     struct mounting mounting;
     sanitized_enter_cell();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    reserve_make(LAUNCHER_RESERVE);
     if (handover_take(go, &start, &err) < 0 || make_plan(spec, &plan, &err) < 0 ||
         identity_become(spec, &err) < 0)
         return report_failure(&err);
@@ -210,7 +216,8 @@ static int launch(int go, worker_fn worker)
     plan_done(&plan);
     struct watched watched = {.worker = pid, .signals = signals};
     if (runner_init(&watched.runner, spec) < 0) {
-        err_set(&err, ERR_SANDBOX_UNAVAILABLE, "watching the mounts: %s", strerror(errno));
+        err_set(&err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "watching the mounts: %s",
+                strerror(errno));
         return report_failure(&err);
     }
     return watch(&watched);

@@ -18,6 +18,9 @@
 /* Groups that wait to be used again; each holds up to eight descriptors. */
 #define HELD_MAX ((uint64_t)64 << 20)
 #define FREE_MAX 16
+#define GROUP_FILES 10
+/* For the trees, and what is read to find them. */
+#define FIND_FILES 7
 #define CLOSE_TRIES 500
 #define CLOSE_PAUSE_NS 1000000
 
@@ -57,7 +60,8 @@ static void find_trees(struct limits *l, const char *mounts_file, const char *cg
 
 static struct limit_group *make(struct limits *l)
 {
-    struct limit_group *g = l->n_trees ? limit_group_new(l, ++l->made) : NULL;
+    l->was_short = l->n_trees && !fd_has_room(GROUP_FILES);
+    struct limit_group *g = l->n_trees && !l->was_short ? limit_group_new(l, ++l->made) : NULL;
     if (!g)
         return NULL;
     g->next = l->groups;
@@ -71,6 +75,9 @@ int limits_open_from(struct limits **ret, const char *tag, const char *mounts_fi
     static const char plain[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     if (!*tag || tag[strspn(tag, plain)])
         return -EINVAL;
+    /* What cannot be opened would count as not there, for as long as the gate lives. */
+    if (!fd_has_room(FIND_FILES))
+        return -EMFILE;
     struct limits *l = mem_zero(sizeof *l);
     if (limits_prefix(l->prefix, tag))
         find_trees(l, mounts_file, cgroup_file);
@@ -180,6 +187,27 @@ struct limit_group *limits_take(struct limits *l, const struct limits_want *want
     if (g)
         g->state = GROUP_TAKEN;
     return g;
+}
+
+bool limits_was_short(const struct limits *l)
+{
+    return l->was_short;
+}
+
+bool limits_in_use(const struct limits *l)
+{
+    return l->groups;
+}
+
+void limits_drop_spare(struct limits *l)
+{
+    look_at_ending(l);
+    struct limit_group *next;
+    for (struct limit_group *g = l->groups; g; g = next) {
+        next = g->next;
+        if (g->state == GROUP_FREE)
+            drop(l, g);
+    }
 }
 
 void limits_give_back(struct limits *l, struct limit_group *g)

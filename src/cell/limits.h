@@ -50,6 +50,12 @@ bool limits_by_group(const struct limits *l, enum limit_kind kind);
 
 /* An empty group with these limits; NULL when there is none to be had. */
 struct limit_group *limits_take(struct limits *l, const struct limits_want *want);
+/* Whether the last one was not to be had for want of descriptors. */
+bool limits_was_short(const struct limits *l);
+/* Whether there are groups. */
+bool limits_in_use(const struct limits *l);
+/* Gives up groups that are kept for later commands, with their descriptors. */
+void limits_drop_spare(struct limits *l);
 /* Other limits for one that is taken, also when processes are in it. -1: it cannot have them. */
 int limit_group_change(struct limit_group *g, const struct limits_want *want);
 /* Whatever still runs in it is killed. Accepts NULL. */

@@ -68,6 +68,7 @@ struct limit_group {
 };
 
 struct limits {
+    bool was_short;
     char prefix[LIMIT_NAME_MAX];
     struct limits_tree trees[LIMIT_KINDS];
     size_t n_trees;

@@ -177,7 +177,7 @@ static void start_command(struct runner *w, const struct frame *frame, const str
         r = frame_send_fds(first->socket, frame, fds);
     if (!first || r < 0) {
         struct err err;
-        err_set(&err, ERR_INTERNAL, "starting a command: %s", strerror(-r));
+        err_set(&err, err_code_for(-r, ERR_INTERNAL), "starting a command: %s", strerror(-r));
         report_send(FRAME_ENDED, frame->token, err.message, err_is_shortage(-r));
         drop_layers(w);
         return;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/base64.h"
+#include "base/fd.h"
 #include "base/mem.h"
 
 /* A long diff; longer ones are cut. */
@@ -15,6 +16,7 @@ struct call *call_new(void)
     struct call *call = mem_grow(NULL, 1, sizeof *call);
     memset(call, 0, offsetof(struct call, path.text) + 1);
     call->input_fd = -1;
+    call->request_fd = -1;
     buf_init(&call->decoded, 0);
     buf_init(&call->packed, 0);
     buf_init(&call->reply_body, 0);
@@ -27,6 +29,7 @@ void call_free(struct call *call)
         return;
     yyjson_doc_free(call->doc);
     yyjson_doc_free(call->reply_doc);
+    fd_closep(&call->request_fd);
     buf_done(&call->decoded);
     buf_done(&call->packed);
     buf_done(&call->reply_body);

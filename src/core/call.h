@@ -102,6 +102,7 @@ struct call {
     const struct op *op;
     union op_request request;
     struct str request_body;
+    int request_fd; /* a file that is the request's body, in place of request_body; -1: none */
     struct call_pin pin;
     char sweep_tag[32];     /* of an operation that sweeps */
     bool awaited;           /* one of a session's own that is answered even when its cell dies */

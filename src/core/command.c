@@ -46,6 +46,7 @@ void command_free(struct command *command)
     buf_done(&command->after.fresh_git);
     buf_done(&command->after.closed);
     buf_done(&command->after.others);
+    buf_done(&command->after.stays);
     free(command->violations.list);
     for (size_t i = 0; i < COMMAND_STREAMS; i++)
         output_done(&command->streams[i]);
@@ -63,7 +64,7 @@ void command_renew(struct command **command, size_t max_output)
     old->layers = BUF_INIT(0);
     memcpy(fresh->layer_tag, old->layer_tag, sizeof fresh->layer_tag);
     fresh->git_tries = old->git_tries;
-    fresh->delayed_at = old->delayed_at;
+    fresh->delayed_ns = old->delayed_ns;
     command_free(old);
 }
 

@@ -33,7 +33,7 @@ struct command_violation {
  * COMMAND_VIOLATIONS_MAX the gravest are kept, and the others are counted by their kind. */
 #define COMMAND_VIOLATIONS_SHOWN 64
 #define COMMAND_VIOLATIONS_MAX 1000
-#define COMMAND_VIOLATION_KINDS 13
+#define COMMAND_VIOLATION_KINDS 14
 struct command_violations {
     struct command_violation *list; /* the gravest first, else in the order they came */
     size_t count;
@@ -51,15 +51,18 @@ struct command_after {
     struct buf closed;    /* the same: folders that cannot be looked into */
     size_t seen_to[3];    /* of each, by the step that takes them out of the project */
     size_t inside;        /* found in folders that scans do not look into */
+    char id[16];          /* of the one that the worker is asked about, in quarantine */
     bool asking;          /* the worker is being asked about one */
     bool answered;        /* at once */
     struct buf others;    /* paths at which something else was by then, a NUL behind each */
-    size_t first_look;    /* the step that looks for them */
-    unsigned rounds;      /* times that it was taken again */
-    bool again;           /* it is to be */
-    bool scan_failed;     /* of one root at least */
-    bool left;            /* to the next command: what it made could not be found out or told */
-    unsigned scans;       /* on their way */
+    struct buf stays; /* hashes of those that stay where they are: they are not asked about again */
+    size_t stays_sorted; /* bytes of them: those of the rounds before this one */
+    size_t first_look;   /* the step that looks for them */
+    unsigned rounds;     /* times that it was taken again */
+    bool again;          /* it is to be */
+    bool scan_failed;    /* of one root at least */
+    bool left;           /* to the next command: what it made could not be found out or told */
+    unsigned scans;      /* on their way */
     uint64_t scan_began_ns;
     bool failed; /* with `err` */
     struct err err;
@@ -93,7 +96,7 @@ struct command {
     int64_t cpu_ms;
     bool watched; /* no control group held its memory and processes: they were looked at */
     struct command_violations violations;
-    unsigned delayed_at;             /* count of failed tries when it was delayed; 0: never */
+    uint64_t delayed_ns;             /* when it first could not begin; 0: it never was delayed */
     unsigned git_tries;              /* times that its layers could not be made */
     int64_t git_refused;             /* git directories of which nothing was taken over */
     bool for_others;                 /* the next two are those of one before it, too */

@@ -286,6 +286,8 @@ static const struct arg quarantine_reply[] = {
      .offset = offsetof(struct op_quarantine_reply, outcome)},
     FLAG(repository, struct op_quarantine_reply),
     FLAG(unchecked, struct op_quarantine_reply),
+    FLAG(head, struct op_quarantine_reply),
+    {.name = "number", .type = ARG_INT, .offset = offsetof(struct op_quarantine_reply, number)},
 };
 
 static const struct arg git_begin_request[] = {
@@ -303,6 +305,7 @@ static const struct arg git_import_request[] = {
 static const struct arg git_import_reply[] = {
     COUNT(taken, struct op_git_import_reply),
     COUNT(dropped, struct op_git_import_reply),
+    {.name = "kept", .type = ARG_INT, .offset = offsetof(struct op_git_import_reply, kept)},
     COUNT(refused, struct op_git_import_reply),
 };
 
@@ -331,3 +334,12 @@ const struct op op_table[OP_COUNT] = {
     [OP_GIT_BEGIN] = OP_ROW("git_begin", git_begin, false, false),
     [OP_GIT_IMPORT] = OP_ROW("git_import", git_import, false, true),
 };
+
+const struct op *op_find(struct str name)
+{
+    for (size_t i = 0; i < OP_COUNT; i++) {
+        if (str_is(name, op_table[i].name))
+            return &op_table[i];
+    }
+    return NULL;
+}

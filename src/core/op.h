@@ -3,6 +3,8 @@
 #ifndef SANDGATE_CORE_OP_H
 #define SANDGATE_CORE_OP_H
 
+#include <inttypes.h>
+
 #include "core/arg.h"
 #include "core/spill.h"
 
@@ -268,6 +270,12 @@ struct op_scan_reply {
     bool compared;      /* with the index in the request's body, and its rules are the same */
 };
 
+/* The most that a scan lists: entries, and bytes of their paths. */
+#define OP_SCAN_FOUND_MAX 1000000
+#define OP_SCAN_PATHS_MAX ((size_t)64 << 20)
+/* The largest body of any reply that a worker puts together in memory. A whole list of a scan fits (op_packed.c). */
+#define OP_BODY_MAX ((size_t)128 << 20)
+
 enum guarded_kind {
     GUARDED_PROTECTED, /* a folder stands for all in it, save what is secret there */
     GUARDED_SECRET,    /* a folder stands for all in it; so does one that cannot be looked into */
@@ -334,11 +342,14 @@ enum quarantine_outcome {
 };
 extern const char *const quarantine_outcome_names[];
 
+/* What it is called while it is moved, and for good where it is only renamed. */
+#define OP_QUARANTINE_ASIDE "sandgate-quarantine-%016" PRIx64
+
 /* The body is one packed op_guarded: what the scan found. Only that is moved. */
 struct op_quarantine_request {
     int64_t root;
     struct str path;
-    struct str tag;
+    struct str tag;   /* the name of its folder in the store */
     int64_t store;    /* the root that is the store */
     bool git;         /* it is a git directory, or leads to one */
     bool closed;      /* it is a folder that cannot be looked into */
@@ -351,6 +362,8 @@ struct op_quarantine_reply {
     int64_t outcome; /* enum quarantine_outcome */
     bool repository; /* a git directory in it has too long a path to be named */
     bool unchecked;  /* not all of it was looked through */
+    bool head;       /* not the folder was taken, but HEAD in it */
+    int64_t number;  /* of OP_QUARANTINE_ASIDE */
 };
 
 /* A git directory that a command may write to. What the command writes goes to a layer in the store, at
@@ -393,6 +406,7 @@ struct op_git_import_request {
 struct op_git_import_reply {
     int64_t taken;   /* files that were written or removed */
     int64_t dropped; /* names that were not taken over */
+    int64_t kept;    /* objects and packs that the command removed, and that stay */
     int64_t
         refused; /* git directories of which nothing was taken over, because of one of these names */
 };
@@ -448,6 +462,8 @@ struct op {
 };
 
 extern const struct op op_table[OP_COUNT];
+/* NULL: there is none of this name. */
+const struct op *op_find(struct str name);
 
 /* Temporary files begin with this, then the tag. Listings leave them out. */
 #define OP_TEMP_PREFIX ".sgt-"

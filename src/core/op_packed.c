@@ -100,6 +100,8 @@ struct packed_guarded {
     uint8_t type;
     uint8_t fresh;
 } __attribute__((packed));
+_Static_assert(OP_SCAN_FOUND_MAX * sizeof(struct packed_guarded) + OP_SCAN_PATHS_MAX <= OP_BODY_MAX,
+               "the longest list of a scan fits a reply");
 
 void op_guarded_add(struct buf *body, const struct op_guarded *found)
 {

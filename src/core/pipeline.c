@@ -86,7 +86,7 @@ static void dispatch(struct pipeline *p, struct call *call)
 /* A call that its runner had may have changed something, unless its tool only reads, or found no room to begin. */
 static bool may_have_changed(const struct call *call)
 {
-    if (call->failed && call->err.code == ERR_DISK_FULL)
+    if (call->failed && (call->err.code == ERR_DISK_FULL || call->err.code == ERR_SESSION_BUSY))
         return false;
     return call->ran && (call->tool->capabilities & ~(unsigned)CAP_FS_READ) != 0;
 }

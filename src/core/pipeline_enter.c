@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/reserve.h"
 #include "core/pipeline_parts.h"
 
 /* Another process that has the books is given this long. */
@@ -242,6 +243,12 @@ void pipeline_not_settled(struct pipeline *p, const struct workplace *at, const 
     }
 }
 
+/* What is under way may need the rest. */
+static int check_memory(struct err *err)
+{
+    return reserve_is_whole() ? 0 : err_no_memory(err);
+}
+
 void pipeline_submit(struct pipeline *p, struct call *call)
 {
     call->pipeline = p;
@@ -251,7 +258,7 @@ void pipeline_submit(struct pipeline *p, struct call *call)
     snprintf(call->uid, sizeof call->uid, "%s-%" PRIu64, p->uid_prefix, ++p->next_uid);
     struct err err;
     /* A front that could not read the request has set the error already. */
-    if (call->failed || check(call, &err) < 0) {
+    if (call->failed || check_memory(&err) < 0 || check(call, &err) < 0) {
         pipeline_finish(call, call->failed ? &call->err : &err);
         return;
     }

@@ -215,7 +215,7 @@ int spill_read(const struct spills *spills, struct str id, enum spill_stream str
         n = (uint64_t)max < (uint64_t)(s->kept - offset) ? max : (size_t)(s->kept - offset);
     int r = n ? read_at(spill->fd, n, stream * spills->max_stream + offset, out) : 0;
     if (r < 0)
-        return err_set(err, ERR_INTERNAL, "reading the kept output: %s", strerror(-r));
+        return err_set(err, err_code_for_file(-r), "reading the kept output: %s", strerror(-r));
     *ret = (struct spill_page){
         .kept = s->kept,
         .total = s->total,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/reserve.h"
 #include "core/registry.h"
 #include "dialect/format_row.h"
 
@@ -126,6 +127,8 @@ void format_scan_id(struct str line, struct request *ret)
         JSON_AT_END yyjson_doc *doc = NULL;
         struct err ignored;
         if (!json_scan_member(line, keys[i], &text) ||
+            text.p + text.n ==
+                line.p + line.n || /* the line was cut, perhaps in the middle of it */
             json_parse(text.p, text.n, 8 * ID_BYTES_MAX, JSON_STRICT, &doc, NULL) < 0)
             continue;
         take_id_value(yyjson_doc_get_root(doc), keys[i], ret, &ignored);
@@ -153,19 +156,33 @@ void format_put_answer(struct call *call, const char *key, struct json_out *j)
         jo_str(j, buf_str(&answer));
 }
 
+static void fail_answer(struct call *call, bool no_memory, size_t max)
+{
+    bool changes = call->tool && (call->tool->capabilities & ~(unsigned)CAP_FS_READ);
+    if (no_memory && changes)
+        err_set(&call->err, ERR_INTERNAL,
+                "the call was done, but there is not enough memory for its answer; check what it "
+                "did before repeating it");
+    else if (no_memory)
+        err_no_memory(&call->err);
+    else /* what fits as it is may not fit as a string inside another */
+        err_set(&call->err, ERR_OUTPUT_LIMIT,
+                "the answer is larger than %zu bytes; ask for less at once", max);
+    call->failed = true;
+}
+
 void format_write(enum format_id format, const struct request *r, struct call *call, bool bare,
                   struct buf *out)
 {
     size_t mark = out->len;
     formats[format]->write(r, call, bare, &(struct json_out){.out = out});
-    if (!out->failed || call->failed)
+    if (!out->failed || (call->failed && !out->no_memory))
         return;
-    /* What fits as it is may not fit as a string inside another. */
-    err_set(&call->err, ERR_OUTPUT_LIMIT,
-            "the answer is larger than %zu bytes; ask for less at once", out->max - mark);
-    call->failed = true;
+    if (!call->failed)
+        fail_answer(call, out->no_memory, out->max - mark);
     out->len = mark;
-    out->failed = false;
+    out->failed = out->no_memory = false;
+    RESERVE_OPEN_HERE;
     formats[format]->write(r, call, bare, &(struct json_out){.out = out});
 }
 

@@ -165,7 +165,8 @@ int forward_listen(struct forward **ret, struct gate *gate, const struct named *
     FREE_AT_END struct forward *f = mem_zero(sizeof *f);
     int r = fd < 0 ? -errno : uv_poll_init(&gate->loop, &f->poll, fd);
     if (r < 0)
-        return err_set(err, ERR_INTERNAL, "listening for session %s: %s", named->id, strerror(-r));
+        return err_set(err, err_code_for_file(-r), "listening for session %s: %s", named->id,
+                       strerror(-r));
     f->gate = gate;
     f->fd = TAKE_FD(fd);
     f->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);

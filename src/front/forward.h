@@ -21,6 +21,9 @@ void forward_give_up(struct forward *forward);
 /* After that; run the loop once more before the memory goes. Accepts NULL. */
 void forward_close(struct forward *forward);
 
+/* The reason of an error: the session has an owner that may answer later. */
+#define FORWARD_SILENT "owner_silent"
+
 /* Other side: takes the session, or connects to its owner. 1: this process owns it; 0: *ret_socket
  * leads to the owner; -1: SESSION_BUSY or another error. */
 int forward_reach(struct named *named, const struct options *options, bool once, int *ret_socket,
@@ -29,6 +32,9 @@ int forward_reach(struct named *named, const struct options *options, bool once,
  * answer before it ended are answered INTERRUPTED. *ret_again: the owner died and there may be more to come, for which
  * the session is to be taken over. */
 int guest_relay(int socket, enum format_id format, const struct dialect *dialect, bool *ret_again);
+/* The owner cannot be reached: answers the calls that standard input has by now, or waits for one to come. The exit
+ * status; *ret_again: the owner is to be tried again. */
+int guest_refuse(enum format_id format, const struct dialect *dialect, bool *ret_again);
 /* Passes one call on and prints its answer: 0 with the exit status; 1: the owner ended before it had the call; -1 with
  * INTERRUPTED: it ended before it answered. */
 int forward_one(int socket, enum format_id format, const char *tool, struct str arguments,

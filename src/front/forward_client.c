@@ -105,7 +105,8 @@ static void write_hello(const struct options *o, bool once, struct buf *line)
 
 static int no_answer(struct err *err)
 {
-    return err_set(err, ERR_SESSION_BUSY, "the session's owner does not answer; try again");
+    err_set(err, ERR_SESSION_BUSY, "the session's owner does not answer; try again");
+    return err_reason(err, FORWARD_SILENT);
 }
 
 /* 1: the owner has ended; -1: it refuses, or does not answer. */
@@ -158,9 +159,9 @@ int forward_reach(struct named *named, const struct options *o, bool once, int *
         }
         nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * 1000000L}, NULL);
     }
-    return err_set(err, ERR_SESSION_BUSY,
-                   "session %s is in use by another process that takes no calls; try again",
-                   named->id);
+    err_set(err, ERR_SESSION_BUSY,
+            "session %s is in use by another process that takes no calls; try again", named->id);
+    return err_reason(err, FORWARD_SILENT);
 }
 
 /* {"id":"1","result":R} is printed as R, as a gate of its own would. */

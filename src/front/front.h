@@ -23,6 +23,7 @@ int front_session(int argc, char *const *argv);
 int front_approvals(int argc, char *const *argv);
 int front_approve(int argc, char *const *argv);
 int front_deny(int argc, char *const *argv);
+int front_quarantine(int argc, char *const *argv);
 int front_audit(int argc, char *const *argv);
 int front_stats(int argc, char *const *argv);
 int front_policy(int argc, char *const *argv);

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/processor.h"
+#include "base/reserve.h"
 #include "front/lines_ids.h"
 
 #define CHUNK (64u << 10)
@@ -94,8 +95,11 @@ struct buf *lines_begin_answer(struct lines *l)
 
 void lines_end_answer(struct lines *l)
 {
+    RESERVE_OPEN_HERE;
     l->out.max = l->out.len + 1;
     buf_add_char(&l->out, '\n');
+    if (l->out.no_memory)
+        abort(); /* half an answer is none, and would spoil the next */
 }
 
 bool lines_has_room(const struct lines *l)
@@ -157,13 +161,15 @@ static void keep_partial(struct lines *l, const char *text, size_t n)
 {
     if (l->partial.len == 0 && lines_is_blank((struct str){text, n}))
         return;
-    if (l->partial.len + n > l->max_request) {
-        l->user->too_long(l->self, l->max_request);
-        buf_reset(&l->partial, CHUNK);
-        l->skipping = true;
+    bool fits = l->partial.len + n <= l->max_request;
+    if (fits && buf_add(&l->partial, text, n) == 0)
         return;
-    }
-    buf_add(&l->partial, text, n);
+    if (fits)
+        l->user->no_room(l->self, l->partial.len ? buf_str(&l->partial) : (struct str){text, n});
+    else
+        l->user->too_long(l->self, l->max_request);
+    buf_reset(&l->partial, CHUNK);
+    l->skipping = true;
 }
 
 /* A complete line, of which a beginning may have come before. */
@@ -191,7 +197,7 @@ static void take_text(struct lines *l, const char *text, size_t n)
 {
     while (n > 0) {
         if (must_wait(l) && !l->input_over) {
-            buf_add(&l->held, text, n);
+            buf_must_add(&l->held, text, n); /* what is lost would never be answered */
             return;
         }
         const char *newline = memchr(text, '\n', n);

@@ -21,6 +21,8 @@ struct lines_user {
     void (*take)(void *self, struct str line);
     /* In place of a line over limits.maxRequestBytes, which is skipped. */
     void (*too_long)(void *self, size_t max);
+    /* There is no memory for a line of which this is the beginning. */
+    void (*no_room)(void *self, struct str begin);
     /* Before a turn's answers go out: what was held back may be written now. NULL: nothing is. */
     void (*before_send)(void *self);
     /* lines_stop is called: the last that can be written before what it brings. NULL: nothing is. */

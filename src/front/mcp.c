@@ -210,6 +210,16 @@ static void too_long(void *self, size_t max)
     refuse(self, NULL, &error);
 }
 
+static void no_room(void *self, struct str begin)
+{
+    struct mcp_error error;
+    struct request request = {0};
+    format_scan_id(begin, &request);
+    mcp_fail(&error, MCP_BUSY, "not enough memory; try again");
+    refuse(self, request.id_json, &error);
+    request_done(&request);
+}
+
 static void leave(void *self)
 {
     struct mcp *m = self;
@@ -220,6 +230,7 @@ static const struct lines_user mcp_user = {
     .leave = leave,
     .take = take,
     .too_long = too_long,
+    .no_room = no_room,
     .before_send = before_send,
     .free = free,
     .copies = 2,

@@ -89,7 +89,7 @@ static bool is_dropped(const struct command_violation *v)
 /* The session has told it, with where it went. */
 static bool is_logged(const struct command_violation *v)
 {
-    return strcmp(v->what, "cut_off") == 0 ||
+    return strcmp(v->what, "cut_off") == 0 || strcmp(v->what, "git:kept") == 0 ||
            strncmp(v->what, "quarantined:", strlen("quarantined:")) == 0;
 }
 
@@ -98,6 +98,9 @@ static void tell_dropped(const struct command *command)
 {
     for (size_t i = 0; i < command->violations.count && i < COMMAND_VIOLATIONS_SHOWN; i++) {
         const struct command_violation *v = &command->violations.list[i];
+        if (strcmp(v->what, "git:kept") == 0)
+            log_warning("%lld objects and packs that it removed stay in the git directory",
+                        (long long)v->count);
         if (!is_dropped(v))
             continue;
         const char *path = v->what + strlen(DROPPED);
@@ -112,24 +115,29 @@ static void tell_dropped(const struct command *command)
 
 /* What a command made or found that its user has to know of, whatever its status. NULL: a call that was refused, which
  * explains a failure and is nothing to tell of otherwise. */
-static const char *words_for(const struct command_violation *v, const char **ret_path)
+static const char *words_for(const struct command_violation *v, bool cut_off, const char **ret_path)
 {
     static const struct {
         const char *kind;
         const char *words;
+        const char *
+            cut_off; /* where others may have made it since a command was cut off; NULL: the same */
     } rows[] = {
-        {"scan:failed", "what the command made could not be looked through"},
-        {"repository:", "a git repository is hidden in what the command made"},
-        {"replaced:", "replaced by something else and left in its place"},
-        {"unchecked:", "made by the command, and too large to be looked through"},
-        {"unjudged:", "this may have been made by a command that was cut off"},
-        {"created:", "made by the command, and programs may obey it"},
+        {"scan:failed", "what the command made could not be looked through", NULL},
+        {"repository:", "a git repository is hidden in what the command made",
+         "a git repository is hidden in what was made since a command was cut off"},
+        {"replaced:", "replaced by something else and left in its place", NULL},
+        {"unchecked:", "made by the command, and too large to be looked through",
+         "made since a command was cut off, and too large to be looked through"},
+        {"unjudged:", "this may have been made by a command that was cut off", NULL},
+        {"created:", "made by the command, and programs may obey it",
+         "made since a command was cut off, by it or by somebody else, and programs may obey it"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         size_t n = strlen(rows[i].kind);
         if (strncmp(v->what, rows[i].kind, n) == 0) {
             *ret_path = v->what + n;
-            return rows[i].words;
+            return cut_off && rows[i].cut_off ? rows[i].cut_off : rows[i].words;
         }
     }
     return NULL;
@@ -138,10 +146,12 @@ static const char *words_for(const struct command_violation *v, const char **ret
 static void tell_violations(const struct command *command, bool refused)
 {
     int64_t more = command_violations_unshown(command);
+    bool cut_off = false; /* it stands first */
     for (size_t i = 0; i < command->violations.count && i < COMMAND_VIOLATIONS_SHOWN; i++) {
         const struct command_violation *v = &command->violations.list[i];
         const char *path = "";
-        const char *words = words_for(v, &path);
+        cut_off |= strcmp(v->what, "cut_off") == 0;
+        const char *words = words_for(v, cut_off, &path);
         if (words)
             log_warning("%s%s%s", words, *path ? ": " : "", path);
         else if (refused && !is_dropped(v) && !is_logged(v))

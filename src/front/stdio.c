@@ -1,4 +1,5 @@
 /* `sandgate stdio`: JSON lines on standard input and output, many calls in flight. */
+#include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -51,6 +52,8 @@ static int serve_once(const struct options *o, struct gate_options *go,
             o->session);
         r = -1;
     }
+    if (r < 0 && err.code == ERR_SESSION_BUSY && strcmp(err.reason, FORWARD_SILENT) == 0)
+        return guest_refuse(how->format, go->dialect, ret_again);
     if (r < 0)
         return front_usage_error(&err);
     if (r == 0)

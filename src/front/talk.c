@@ -242,6 +242,15 @@ static void too_long(void *self, size_t max)
     submit(t, p, -1);
 }
 
+static void no_room(void *self, struct str begin)
+{
+    struct talk *t = self;
+    t->taken++;
+    struct pending *p = pending_new(t);
+    format_scan_id(begin, &p->request);
+    submit(t, p, err_no_memory(&p->base.call->err));
+}
+
 static void stopped(void *self)
 {
     struct talk *t = self;
@@ -281,6 +290,7 @@ static void talk_free(void *self)
 static const struct lines_user talk_user = {
     .take = take,
     .too_long = too_long,
+    .no_room = no_room,
     .before_send = before_send,
     .stopped = stopped,
     .beat = beat,

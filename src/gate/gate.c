@@ -16,11 +16,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/redact.h"
+#include "base/reserve.h"
 #include "gate/places.h"
 #include "gate/reach.h"
 #include "gate/state.h"
 
-/* How long closing waits for others that write to the database. */
+#define GATE_RESERVE ((size_t)2 << 20)
 
 static void on_child(uv_signal_t *handle, int signum)
 {
@@ -246,6 +247,7 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     *gate = (struct gate){.dialect = options->dialect, .agent = options->agent, .state_fd = -1};
     harden();
     keep_freed_memory();
+    reserve_make(GATE_RESERVE);
     signal(SIGPIPE, SIG_IGN);
     /* A file over the limit is an error like any other here. */
     signal(SIGXFSZ, SIG_IGN);

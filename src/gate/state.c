@@ -132,7 +132,8 @@ int state_open(int *ret_fd, struct err *err)
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set(err, ERR_INTERNAL, "the state folder %s: %s", path, strerror(errno));
+        return err_set(err, err_code_for_file(errno), "the state folder %s: %s", path,
+                       strerror(errno));
     if (st.st_uid != geteuid() || (st.st_mode & 077))
         return err_set(
             err, ERR_INTERNAL,
@@ -167,7 +168,8 @@ int state_open_config(bool make, int *ret_fd, struct err *err)
         errno = error;
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set(err, ERR_INTERNAL, "the configuration folder %s: %s", path, strerror(errno));
+        return err_set(err, err_code_for_file(errno), "the configuration folder %s: %s", path,
+                       strerror(errno));
     if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 022))
         return err_set(err, ERR_INTERNAL,
                        "the configuration folder %s must belong to you or to root and be writable "

@@ -1,6 +1,7 @@
 #include "session/command_after.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "core/command.h"
 #include "core/pipeline.h"
 #include "session/git_turn.h"
@@ -12,7 +13,9 @@
 typedef bool (*after_step)(struct call *call);
 
 /* As much as a scan may find, and some that it does not look for. */
-#define FRESH_MAX ((size_t)160 << 20)
+#define FRESH_MAX (OP_BODY_MAX + ((size_t)32 << 20))
+/* Of those that do not fit, the worker is asked again. */
+#define STAYS_MAX ((size_t)HASH_BYTES << 20)
 /* What was written to git directories may be several gigabytes. */
 #define AFTER_NS 600000000000u
 
@@ -49,7 +52,8 @@ void command_after(struct call *call, const struct err *err)
                                     .fresh = BUF_INIT(FRESH_MAX),
                                     .fresh_git = BUF_INIT(FRESH_MAX),
                                     .closed = BUF_INIT(FRESH_MAX),
-                                    .others = BUF_INIT(FRESH_MAX)};
+                                    .others = BUF_INIT(FRESH_MAX),
+                                    .stays = BUF_INIT(STAYS_MAX)};
     if (err)
         after->err = *err;
     ((struct session *)call->workplace)->commands_ending++;

@@ -1,6 +1,8 @@
 #include "session/command_groups.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "session/command_order.h"
@@ -39,18 +41,42 @@ static bool change_next(struct command_groups *g, const struct limits_want *want
     return true;
 }
 
+/* A command without its group would run with less strict limits than the gate can give it. */
+static int take_next(struct command_groups *g, const struct limits_want *want, struct err *err)
+{
+    g->next = g->limits ? limits_take(g->limits, want) : NULL;
+    g->next_want = *want;
+    if (g->next || !g->limits || !limits_was_short(g->limits))
+        return 0;
+    return err_set(err, ERR_SESSION_BUSY, "making a control group: %s", strerror(EMFILE));
+}
+
+void command_groups_drop_spare(struct command_groups *g)
+{
+    if (!g->limits || limits_is_empty(g->limits))
+        return;
+    limits_drop_spare(g->limits);
+    if (limits_in_use(g->limits))
+        return;
+    limits_close(g->limits);
+    g->limits = NULL; /* looked for again when a command starts */
+}
+
 int command_groups_prepare(struct command_groups *g, struct cell *cell,
                            const struct limits_want *want, struct err *err)
 {
-    if (!g->limits && limits_open(&g->limits, g->tag) < 0)
+    int r = g->limits ? 0 : limits_open(&g->limits, g->tag);
+    if (r == -EMFILE)
+        return err_set(err, ERR_SESSION_BUSY, "looking for control groups: %s", strerror(EMFILE));
+    if (r < 0)
         g->limits = NULL;
     bool same = command_same_limits(want, &g->next_want);
     if (g->ready_in == cell && (same || change_next(g, want)))
         return 0;
     if (!same || !g->next) {
         limits_give_back(g->limits, TAKE_PTR(g->next));
-        g->next = g->limits ? limits_take(g->limits, want) : NULL;
-        g->next_want = *want;
+        if (take_next(g, want, err) < 0)
+            return -1;
     }
     return send_group(g, cell, err);
 }

@@ -15,6 +15,8 @@
 /* Descriptors that commands leave alone: for logs that are rotated, a new cell, connections, contents of files. */
 #define LEFT_MIN 8
 #define LEFT_MAX 64
+/* Where no other command runs, waiting for one to end would be in vain. */
+#define LEFT_ALONE 2
 
 static int failed(const char *what, int error, struct err *err)
 {
@@ -22,13 +24,14 @@ static int failed(const char *what, int error, struct err *err)
 }
 
 /* A new descriptor is the lowest that is free: its number tells how many there are. */
-static bool is_near_limit(int fd)
+static bool is_near_limit(int fd, bool alone)
 {
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur == RLIM_INFINITY)
         return false;
     rlim_t left = files.rlim_cur / 8;
     left = left < LEFT_MIN ? LEFT_MIN : left > LEFT_MAX ? LEFT_MAX : left;
+    left = alone ? LEFT_ALONE : left;
     return (rlim_t)fd + left >= files.rlim_cur;
 }
 
@@ -60,8 +63,8 @@ static int add_input(const struct call *call, struct frame_fds *away, struct err
     return 0;
 }
 
-int command_pipes(const struct call *call, int fds[COMMAND_PIPES], struct frame_fds *away,
-                  struct err *err)
+int command_pipes(const struct call *call, bool alone, int fds[COMMAND_PIPES],
+                  struct frame_fds *away, struct err *err)
 {
     for (size_t i = 0; i < COMMAND_PIPES; i++) {
         int ends[2];
@@ -69,7 +72,7 @@ int command_pipes(const struct call *call, int fds[COMMAND_PIPES], struct frame_
             return failed("making a pipe", errno, err);
         fds[i] = ends[0];
         away->fd[away->n++] = ends[1];
-        if (is_near_limit(ends[1]))
+        if (is_near_limit(ends[1], alone))
             return failed("making a pipe", EMFILE, err);
         /* A gate of root's makes root's pipes; a command opens them again as /dev/stdout. Nobody else gets there. */
         if (i != ORDER_STATUS && fchmod(ends[1], 0666) < 0)

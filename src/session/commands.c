@@ -210,9 +210,10 @@ static bool has_ended(const struct ran *ran)
 /* It has not begun, because something is used up that others will give back. */
 static void delay(struct running *r, const struct err *err)
 {
-    const struct commands *c = r->owner;
+    struct commands *c = r->owner;
     struct call *call = TAKE_PTR(r->call);
     let_go(r, call->command);
+    command_groups_drop_spare(&c->groups);
     r->begun = false;
     close_handles(r);
     c->events->delayed(c->arg, call, err);
@@ -413,8 +414,8 @@ static int begin(struct running *r, struct cell *cell, struct err *err)
     struct limits_want want = command_limits(r->call->workplace->config, &r->call->verdict);
     FRAME_FDS_AT_END struct frame_fds away = {0};
     _Static_assert(HANDLES == COMMAND_PIPES, "as many pipes as handles");
-    if (command_pipes(r->call, r->fds, &away, err) < 0 || watch(r, err) < 0 ||
-        command_groups_prepare(&c->groups, cell, &want, err) < 0)
+    if (command_pipes(r->call, !commands_hold_any(c), r->fds, &away, err) < 0 ||
+        watch(r, err) < 0 || command_groups_prepare(&c->groups, cell, &want, err) < 0)
         return -1;
     r->group = command_groups_take(&c->groups);
     if (check_cpu(r, err) == 0 && send_order(r, cell, &away, err) == 0)

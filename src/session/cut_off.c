@@ -1,22 +1,27 @@
 #include "session/cut_off.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "core/command.h"
 #include "session/commands.h"
+#include "session/quarantine.h"
+#include "session/scan.h"
 #include "session/session_parts.h"
 
 #define UNSURE_BYTES_MAX ((size_t)16 << 20)
-/* As long as an index may be (work/guard_index.h). */
-#define INDEX_BYTES_MAX ((size_t)1 << 30)
+/* The kernel kills the processes of a cell behind its gate; that takes a moment. */
+#define DEATH_NS 10000000000u
+#define DEATH_LOOK_MS 5
 
 void cut_off_init(struct cut_off *c)
 {
     marker_init(&c->marker, NULL);
     buf_init(&c->unsure, UNSURE_BYTES_MAX);
-    for (size_t i = 0; i < ROOTS_MAX; i++)
-        buf_init(&c->indexes[i], INDEX_BYTES_MAX);
+    buf_init(&c->innocent, UNSURE_BYTES_MAX);
 }
 
 void cut_off_use_store(struct session *s)
@@ -41,6 +46,11 @@ void cut_off_settle(struct session *s)
     marker_rest(&s->cut_off.marker);
 }
 
+static void closed(uv_handle_t *timer)
+{
+    free(timer);
+}
+
 void cut_off_done(struct session *s)
 {
     struct cut_off *c = &s->cut_off;
@@ -50,8 +60,32 @@ void cut_off_done(struct session *s)
         marker_remove(&c->marker);
     marker_done(&c->marker);
     buf_done(&c->unsure);
-    for (size_t i = 0; i < ROOTS_MAX; i++)
-        buf_done(&c->indexes[i]);
+    buf_done(&c->innocent);
+    if (c->timer)
+        uv_close((uv_handle_t *)TAKE_PTR(c->timer), closed);
+}
+
+static int unusable(const struct cut_off *c, int error, struct err *err)
+{
+    bool one = c->marker.damaged[0];
+    err_set(err, err_code_for(error, ERR_INTERNAL),
+            "no command can start: %s.running%s%s, which tells whether a command was cut off, "
+            "cannot be used: %s%s",
+            c->marker.store, one ? "/" : "", c->marker.damaged, strerror(error),
+            one ? "; check what is new in the workspace and remove it" : "");
+    return err_reason(err, "state_unusable");
+}
+
+/* Hooks have one folder, which they cannot write to. */
+static int check_no_store(const struct session *s, struct err *err)
+{
+    for (size_t i = 0; i < s->spec.n_roots; i++) {
+        if (s->spec.roots[i].commands && s->spec.roots[i].writable)
+            return err_set(err, ERR_INTERNAL,
+                           "no command can start: without a state folder nothing could tell later "
+                           "what it left behind if it is cut off");
+    }
+    return 0;
 }
 
 int cut_off_mark(struct session *s, struct err *err)
@@ -61,7 +95,7 @@ int cut_off_mark(struct session *s, struct err *err)
     bool same = c->marker.fd >= 0 && c->marked_in == s->cells &&
                 memcmp(c->generations, s->guards_known, sizeof c->generations) == 0;
     if (!c->marker.store)
-        return 0;
+        return check_no_store(s, err);
     if (c->marked) {
         if (c->group_of != s->cells)
             marker_set_group(&c->marker, cell_group(s->cell));
@@ -76,25 +110,73 @@ int cut_off_mark(struct session *s, struct err *err)
         r = marker_set(&c->marker, s->tag, roots, cell_group(s->cell));
     c->marked = r == 0;
     if (r < 0)
-        return err_set(err, err_code_for(-r, ERR_INTERNAL),
-                       "no command can start: writing to %s.running: %s", c->marker.store,
-                       strerror(-r));
+        return unusable(c, -r, err);
     c->marked_in = c->group_of = s->cells;
     memcpy(c->generations, s->guards_known, sizeof c->generations);
     return 0;
 }
 
-void cut_off_look(struct session *s)
+static void on_timer(uv_timer_t *timer)
+{
+    struct session *s = timer->data;
+    s->cut_off.waiting = false;
+    /* Otherwise they go on when the cell is open, or the scans have ended. */
+    if (s->state == OPEN && s->scans == 0)
+        session_send_waiting(s);
+}
+
+static void look_again_later(struct session *s)
 {
     struct cut_off *c = &s->cut_off;
+    if (!c->timer) {
+        c->timer = mem_zero(sizeof *c->timer);
+        uv_timer_init(s->loop, c->timer);
+        uv_unref((uv_handle_t *)c->timer);
+        c->timer->data = s;
+    }
+    c->waiting = true;
+    uv_timer_start(c->timer, on_timer, DEATH_LOOK_MS, 0);
+}
+
+/* Processes that cannot be killed do not hold up commands for ever: nothing of their own runs any more. */
+static bool is_patient(const struct cut_off *c)
+{
+    return !c->dying_ns || clock_mono_ns() - c->dying_ns < DEATH_NS;
+}
+
+static void note_dying(struct session *s, bool dying)
+{
+    struct cut_off *c = &s->cut_off;
+    if (!dying)
+        c->dying_ns = 0;
+    else if (!c->dying_ns)
+        c->dying_ns = clock_mono_ns();
+    if (dying)
+        look_again_later(s);
+}
+
+int cut_off_look(struct session *s, struct err *err)
+{
+    struct cut_off *c = &s->cut_off;
+    bool dying = false;
+    if (c->waiting)
+        return 0;
     /* While its own commands run, the marker stands for them. */
-    if ((!c->marked || c->pending) && marker_take_over(&c->marker, c->pending)) {
+    if (c->marked && !c->pending)
+        return 1;
+    c->marker.damaged[0] = '\0';
+    int r = marker_take_over(&c->marker, c->pending, is_patient(c) ? &dying : NULL);
+    if (r > 0) {
         c->pending = c->marked = true;
         /* Scans on their way know nothing of it. */
         c->comparing = false;
     }
     if (c->pending)
         c->group_of = 0;
+    if (r < 0)
+        return unusable(c, -r, err);
+    note_dying(s, dying);
+    return !dying;
 }
 
 void cut_off_begin(struct session *s)
@@ -104,21 +186,53 @@ void cut_off_begin(struct session *s)
         return;
     s->cut_off.made = 0;
     buf_reset(&s->cut_off.unsure, 0);
+    buf_reset(&s->cut_off.innocent, 0);
 }
 
 void cut_off_compare(struct session *s, struct call *scan)
 {
-    struct cut_off *c = &s->cut_off;
-    struct buf *index = &c->indexes[scan->path.root];
+    const struct cut_off *c = &s->cut_off;
     if (!c->comparing)
         return;
-    buf_reset(index, 0);
-    if (marker_read_index(&c->marker, scan->path.root, index) == 0)
-        scan->request_body = buf_str(index);
+    scan->request_fd = marker_open_index(&c->marker, scan->path.root);
     /* All of the list, and all that is newer than the index. */
     scan->request.scan.known = 0;
     scan->request.scan.since = 0;
     scan->request.scan.index_ns = marker_time_ns(&c->marker);
+}
+
+/* What a folder holds may be older than itself, so that one which is a git directory only by that does not count. */
+static bool is_born_later(const struct marker *m, const struct op_guarded *entry)
+{
+    static const char git[] = ".git";
+    size_t n = sizeof git - 1;
+    bool named = entry->path.n >= n && memcmp(entry->path.p + entry->path.n - n, git, n) == 0;
+    int64_t until = marker_until_ns(m);
+    return until && entry->id.born_ns >= until && (entry->kind != GUARDED_GIT || named);
+}
+
+static void take_fresh(struct cut_off *c, size_t root, const struct op_guarded *entry)
+{
+    if (is_born_later(&c->marker, entry))
+        quarantine_add(&c->innocent, root, entry);
+    else
+        c->made++;
+}
+
+bool cut_off_is_innocent(const struct session *s, size_t root, const struct op_guarded *entry)
+{
+    struct op_guarded one;
+    for (struct str rest = buf_str(&s->cut_off.innocent); rest.n;) {
+        bool same_root = (unsigned char)rest.p[0] == root;
+        rest = (struct str){rest.p + 1, rest.n - 1};
+        if (op_guarded_next(&rest, &one) <= 0)
+            return false;
+        if (same_root && one.id.inode == entry->id.inode && one.id.born_ns == entry->id.born_ns &&
+            one.type == entry->type && one.path.n == entry->path.n &&
+            memcmp(one.path.p, entry->path.p, one.path.n) == 0)
+            return true;
+    }
+    return false;
 }
 
 void cut_off_take(struct session *s, const struct call *scan)
@@ -129,8 +243,8 @@ void cut_off_take(struct session *s, const struct call *scan)
     if (!c->comparing)
         return;
     for (struct str rest = buf_str(&scan->reply_body); op_guarded_next(&rest, &entry) > 0;) {
-        if (scan_is_of_interest(&entry))
-            c->made += entry.fresh;
+        if (entry.fresh && scan_is_of_interest(&entry))
+            take_fresh(c, scan->path.root, &entry);
         if (scan_is_protected(&entry) && !compared && !entry.fresh)
             op_layer_add(&c->unsure, &(struct op_layer){(int64_t)scan->path.root, entry.path});
     }
@@ -143,17 +257,16 @@ void cut_off_compared(struct session *s)
         return;
     c->pending = c->comparing = false;
     c->marked_in = 0;
-    for (size_t i = 0; i < ROOTS_MAX; i++)
-        buf_reset(&c->indexes[i], 0);
     s->unjudged = c->made > 0;
     s->unjudged_ns = marker_time_ns(&c->marker);
     memset(s->unjudged_since, 0, sizeof s->unjudged_since);
     if (c->made)
         log_warning("an earlier command was cut off before what it made was looked at; %llu "
-                    "protected names were made since then. The next command's answer names them. "
-                    "What lies at the root of the workspace or of a repository is moved to "
-                    "%s/quarantine: move it back from there if you made it",
-                    (unsigned long long)c->made, c->marker.store);
+                    "protected names were made since it began, by it or by somebody else. The next "
+                    "command's answer names them. What lies at the root of the workspace or of a "
+                    "repository is moved to quarantine: `sandgate quarantine restore` puts back "
+                    "what you made yourself",
+                    (unsigned long long)c->made);
     if (c->unsure.len)
         log_warning("an earlier command was cut off before what it made was looked at, and what "
                     "was there before it is not known. The next command's answer names all "

@@ -4,6 +4,8 @@
 #ifndef SANDGATE_SESSION_CUT_OFF_H
 #define SANDGATE_SESSION_CUT_OFF_H
 
+#include <uv.h>
+
 #include "core/call.h"
 #include "session/marker.h"
 
@@ -18,8 +20,11 @@ struct cut_off {
     bool pending;                   /* the next scans compare with the marker's indexes */
     bool comparing;                 /* those on their way do */
     uint64_t made;                  /* since these: to be told with the next command */
+    struct buf innocent; /* the same as lists of struct command_after: not made by any of them */
     struct buf unsure; /* packed layers: protected, and whether they are new cannot be told */
-    struct buf indexes[ROOTS_MAX]; /* while a scan compares with them */
+    uint64_t dying_ns; /* since when processes of a dead gate's cell are waited for; 0: none are */
+    bool waiting;      /* for the timer, which looks again */
+    uv_timer_t *timer; /* NULL: there was nothing to wait for yet */
 };
 
 void cut_off_init(struct cut_off *cut_off);
@@ -30,14 +35,19 @@ void cut_off_done(struct session *session);
 
 /* A command is about to start: from now on there is a marker. */
 int cut_off_mark(struct session *session, struct err *err);
-/* A command is to start soon: looks for markers of gates that are dead. If there is one, scans come first (`pending`). */
-void cut_off_look(struct session *session);
+/* A command is to start soon: looks for markers of gates that are dead. If there is one, scans come first (`pending`).
+ * 1: the command may go on. 0: processes of such a gate have not ended yet, so it has to wait; session_send_waiting
+ * follows. */
+int cut_off_look(struct session *session, struct err *err);
 /* Scans are about to start; one of them is about to be sent. */
 void cut_off_begin(struct session *session);
 void cut_off_compare(struct session *session, struct call *scan);
 /* What it found; when those of all roots are there. */
 void cut_off_take(struct session *session, const struct call *scan);
 void cut_off_compared(struct session *session);
+/* Whether an entry that is new to the marker's indexes was made after the machine was started anew. */
+bool cut_off_is_innocent(const struct session *session, size_t root,
+                         const struct op_guarded *entry);
 /* Behind a command whose scans did not fail: adds what it is to tell of others. */
 void cut_off_tell(struct session *session, struct call *call);
 /* A command is about to be answered: if no other runs and all was judged, the marker rests. */

@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "core/command.h"
 #include "session/command_after.h"
 
 #define RETRY_MS 50
 /* Where nothing of ours is under way, others may still give something back, but not for ever. */
-#define TRIES_MAX 100
+#define PATIENCE_NS 5000000000u
 
 struct delayed {
     uv_timer_t timer;
@@ -19,9 +20,8 @@ struct delayed {
     struct call *first; /* linked by wait_next */
     struct call **end;
     const struct call *trying; /* goes back to the front */
-    unsigned tries;            /* that failed, of all calls */
-    unsigned given_back_at;    /* how many there were when something was last given back */
-    struct err why;            /* the last of them failed */
+    uint64_t given_back_ns;    /* when something was last given back; 0: not yet */
+    struct err why;            /* the last try failed */
 };
 
 struct delayed *delayed_new(uv_loop_t *loop, const struct delayed_events *events, void *arg,
@@ -84,10 +84,10 @@ static void look_in(struct delayed *d, uint64_t ms)
 /* Each has its own patience: one that came last is not given up with the first. */
 static bool is_in_vain(const struct delayed *d, const struct call *call)
 {
-    unsigned since = call->command->delayed_at;
-    if (since < d->given_back_at)
-        since = d->given_back_at;
-    return d->tries - since >= TRIES_MAX && !d->events->may_help(d->arg);
+    uint64_t since = call->command->delayed_ns;
+    if (since < d->given_back_ns)
+        since = d->given_back_ns;
+    return clock_mono_ns() - since >= PATIENCE_NS && !d->events->may_help(d->arg);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -110,13 +110,10 @@ static void on_timer(uv_timer_t *timer)
 void delayed_add(struct delayed *d, struct call *call, const struct err *why)
 {
     bool first = call == d->trying;
-    /* Counted here, not by the timer: a try may wait for a scan, and fail after the timer has run. */
-    if (why != &d->why) {
+    if (why != &d->why)
         d->why = *why;
-        d->tries++;
-    }
-    if (!call->command->delayed_at)
-        call->command->delayed_at = d->tries;
+    if (!call->command->delayed_ns)
+        call->command->delayed_ns = clock_mono_ns();
     d->trying = first ? NULL : d->trying;
     call->wait_next = first ? d->first : NULL;
     if (first)
@@ -155,7 +152,7 @@ bool delayed_remove(struct delayed *d, struct call *call)
 
 void delayed_wake(struct delayed *d)
 {
-    d->given_back_at = d->tries;
+    d->given_back_ns = clock_mono_ns();
     if (d->first)
         look_in(d, 0);
 }

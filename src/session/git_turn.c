@@ -161,11 +161,11 @@ static int lock(struct session *s, struct err *err)
     FREE_AT_END char *path = mem_format("%s.lock", store_of(s));
     FD_AT_END int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return err_set(err, ERR_INTERNAL, "opening %s: %s", path, strerror(errno));
+        return err_set(err, err_code_for_file(errno), "opening %s: %s", path, strerror(errno));
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        return errno == EWOULDBLOCK
-                   ? 1
-                   : err_set(err, ERR_INTERNAL, "locking %s: %s", path, strerror(errno));
+        return errno == EWOULDBLOCK ? 1
+                                    : err_set(err, err_code_for_file(errno), "locking %s: %s", path,
+                                              strerror(errno));
     s->git.lock_fd = TAKE_FD(fd);
     return 0;
 }
@@ -314,6 +314,8 @@ static void take_dropped(struct command *command, const struct call *own)
     if (own->reply.git_import.dropped > told)
         command_add_violation(command, "git:dropped", STR(""),
                               own->reply.git_import.dropped - told);
+    if (own->reply.git_import.kept > 0)
+        command_add_violation(command, "git:kept", STR(""), own->reply.git_import.kept);
     command->git_refused = own->reply.git_import.refused;
 }
 

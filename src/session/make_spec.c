@@ -43,7 +43,7 @@ static int hide_from_commands(const struct session_options *o, struct cell_spec 
     snprintf(link, sizeof link, "/proc/self/fd/%d", o->state_fd);
     ssize_t n = readlink(link, state, sizeof state - 1);
     if (n <= 0)
-        return err_set(err, ERR_INTERNAL, "the state folder: %s", strerror(errno));
+        return err_set(err, err_code_for_file(errno), "the state folder: %s", strerror(errno));
     state[n] = '\0';
     spec_hide(spec, state);
     for (size_t i = 0; i < spec->n_roots; i++) {
@@ -114,7 +114,7 @@ static int make_store(int stores, const char *id, const struct cell_spec *spec)
 
 static int unusable(const struct session_options *o, struct err *err)
 {
-    return err_set(err, ERR_INTERNAL,
+    return err_set(err, err_code_for_file(errno),
                    "the folder `" STORES
                    "` in the state folder %s cannot be opened (%s), so nothing "
                    "runs: check the permissions of the folder",
@@ -136,6 +136,21 @@ static int add_store(const struct session_options *o, struct cell_spec *spec, st
     return spec_add_store(spec, path, err);
 }
 
+/* What an earlier session's commands moved stays secret for tools, too. False: there was none. What cannot be looked at
+ * may be one. */
+static bool had_store(const struct session_options *o, const struct cell_spec *spec)
+{
+    struct stat st;
+    char path[sizeof STORES + 1 + STORE_ID_MAX];
+    char id[STORE_ID_MAX + 1];
+    if (fstatat(o->state_fd, STORES, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno != ENOENT;
+    store_id(spec, id);
+    snprintf(path, sizeof path, STORES "/%s", id);
+    return !S_ISDIR(st.st_mode) || fstatat(o->state_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+           errno != ENOENT;
+}
+
 int make_spec(const struct session_options *options, struct cell_spec *ret, struct err *err)
 {
     for (size_t i = 0; i < options->n_roots; i++) {
@@ -154,5 +169,7 @@ int make_spec(const struct session_options *options, struct cell_spec *ret, stru
                        : (uint32_t)config_int(options->config, "limits.workerThreads") + 1;
     ret->system = options->show_system;
     spec_choose_owner(ret, geteuid(), getegid(), (uint32_t)config_int(options->config, "cell.uid"));
-    return options->commands && options->state ? add_store(options, ret, err) : 0;
+    if (!options->state || !(options->commands || had_store(options, ret)))
+        return 0;
+    return add_store(options, ret, err);
 }

@@ -20,11 +20,12 @@
 /* The first byte of a marker. */
 #define RUNNING '+'
 #define RESTING '-'
-#define TEXT_BYTES (1 + PROCESS_GROUP_TEXT)
-#define OPEN_TRIES 2000
-#define PAUSE_NS 1000000
-/* The kernel kills the processes of a cell behind its gate; that takes a moment. */
-#define DEATH_TRIES 2000
+#define BOOT_FILE "/proc/sys/kernel/random/boot_id"
+#define BOOT_BYTES 36
+#define BOOT_AT (1 + PROCESS_GROUP_TEXT)
+#define TEXT_BYTES (BOOT_AT + BOOT_BYTES)
+/* What a marker is called until it is locked. */
+#define NEW ".new"
 
 void marker_init(struct marker *m, const char *store)
 {
@@ -37,6 +38,24 @@ void marker_done(struct marker *m)
     fd_closep(&m->folder);
     free(m->store);
     marker_init(m, NULL);
+}
+
+/* Zeros where it cannot be told. */
+static void read_boot(char out[BOOT_BYTES])
+{
+    FD_AT_END int fd = open(BOOT_FILE, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fd_read_upto(fd, out, BOOT_BYTES) != BOOT_BYTES)
+        memset(out, 0, BOOT_BYTES);
+}
+
+/* A marker without an id may be of this one. */
+static bool is_of_this_boot(int fd)
+{
+    char noted[BOOT_BYTES] = {0};
+    char now[BOOT_BYTES];
+    read_boot(now);
+    return pread(fd, noted, sizeof noted, BOOT_AT) != BOOT_BYTES || !noted[0] || !now[0] ||
+           memcmp(noted, now, BOOT_BYTES) == 0;
 }
 
 static int open_folder(struct marker *m, bool make)
@@ -56,11 +75,11 @@ static void index_name(const char *tag, size_t root, char name[NAME_BYTES])
 }
 
 /* 1 with the lock, 0 where somebody has it or took the name away, -errno. */
-static int open_locked(int folder, const char *name, int flags, int *ret_fd)
+static int open_locked(int folder, const char *name, int *ret_fd)
 {
     struct stat mine;
     struct stat named;
-    FD_AT_END int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+    FD_AT_END int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -73,23 +92,37 @@ static int open_locked(int folder, const char *name, int flags, int *ret_fd)
     return 1;
 }
 
-/* Until it is locked, another gate may take it for one that was left. */
-static int make(struct marker *m, const char *tag)
-{
-    int r = 0;
-    snprintf(m->tag, sizeof m->tag, "%s", tag);
-    for (int i = 0; r == 0 && i < OPEN_TRIES; i++) {
-        r = open_locked(m->folder, m->tag, O_CREAT, &m->fd);
-        if (r == 0)
-            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-    }
-    return r > 0 ? 0 : r < 0 ? r : -EBUSY;
-}
-
 static int write_at(int fd, const char *bytes, size_t n)
 {
     ssize_t r = pwrite(fd, bytes, n, 0);
     return r == (ssize_t)n ? 0 : r < 0 ? -errno : -ENOSPC;
+}
+
+/* It gets its name when it is locked, so that no other gate takes it for one that was left, and none has to wait. */
+static int name_locked(const struct marker *m, int fd, const char *fresh)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return -errno;
+    int r = write_at(fd, (const char[]){RESTING}, 1);
+    if (r == 0 && renameat(m->folder, fresh, m->folder, m->tag) < 0)
+        r = -errno;
+    return r;
+}
+
+static int make(struct marker *m, const char *tag)
+{
+    char fresh[NAME_BYTES];
+    snprintf(m->tag, sizeof m->tag, "%.20s-%x", tag, m->made++);
+    snprintf(fresh, sizeof fresh, "%s" NEW, m->tag);
+    FD_AT_END int fd = openat(m->folder, fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = name_locked(m, fd, fresh);
+    if (r < 0)
+        unlinkat(m->folder, fresh, 0);
+    else
+        m->fd = TAKE_FD(fd);
+    return r;
 }
 
 /* An index that cannot be linked is missing, and the next gate says so. */
@@ -131,6 +164,8 @@ static int try_set(struct marker *m, const char *tag, const bool roots[ROOTS_MAX
         return -errno;
     link_indexes(m, store, roots);
     process_group_write(group, text + 1);
+    read_boot(text + BOOT_AT);
+    m->recent = true;
     return write_at(m->fd, text, sizeof text);
 }
 
@@ -141,18 +176,20 @@ int marker_set(struct marker *m, const char *tag, const bool roots[ROOTS_MAX], p
     for (int i = 0; r < 0 && i < 2; i++) {
         r = try_set(m, tag, roots, group);
         if (r < 0) {
-            fd_closep(&m->fd);
+            marker_remove(m);
             fd_closep(&m->folder);
         }
     }
     return r;
 }
 
-void marker_set_group(const struct marker *m, pid_t group)
+void marker_set_group(struct marker *m, pid_t group)
 {
-    char text[PROCESS_GROUP_TEXT];
+    char text[PROCESS_GROUP_TEXT + BOOT_BYTES];
     struct stat st;
     process_group_write(group, text);
+    read_boot(text + PROCESS_GROUP_TEXT);
+    m->recent = true;
     if (fstat(m->fd, &st) < 0 || pwrite(m->fd, text, sizeof text, 1) < 0)
         return;
     const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, st.st_mtim};
@@ -205,23 +242,45 @@ int64_t marker_time_ns(const struct marker *m)
     return time_of(m->fd);
 }
 
-/* False: nothing was left to be judged. */
-static bool was_running(int fd)
+int64_t marker_until_ns(const struct marker *m)
+{
+    struct timespec now;
+    struct timespec up;
+    if (m->recent || clock_gettime(CLOCK_REALTIME, &now) < 0 ||
+        clock_gettime(CLOCK_BOOTTIME, &up) < 0)
+        return 0;
+    int64_t started = (int64_t)(now.tv_sec - up.tv_sec + 1) * 1000000000 + now.tv_nsec - up.tv_nsec;
+    /* Otherwise the clock was set back. */
+    return time_of(m->fd) < started ? started : 0;
+}
+
+/* False: nothing was left to be judged. One that was damaged says nothing, so there may be something. `group` is where the
+ * text about its processes goes. */
+static bool was_running(int fd, char group[PROCESS_GROUP_TEXT])
 {
     char text[TEXT_BYTES] = {0};
-    if (pread(fd, text, sizeof text, 0) < 1 || text[0] != RUNNING)
+    if (pread(fd, text, sizeof text, 0) > 0 && text[0] == RESTING)
         return false;
-    text[sizeof text - 1] = '\0';
-    for (int i = 0; i < DEATH_TRIES && process_group_lives(text + 1); i++)
-        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    memcpy(group, text + 1, PROCESS_GROUP_TEXT);
+    group[PROCESS_GROUP_TEXT - 1] = '\0';
     return true;
 }
 
-/* Takes `other`. */
-static bool take(struct marker *m, struct marker *other, bool needed)
+/* Takes `other`, or gives it back where *ret_dying is set to true. */
+static bool take(struct marker *m, struct marker *other, bool needed, bool *ret_dying)
 {
+    char group[PROCESS_GROUP_TEXT];
     bool older = m->fd < 0 || !needed || time_of(other->fd) < time_of(m->fd);
-    if (!was_running(other->fd) || !older) {
+    bool running = was_running(other->fd, group);
+    if (running && ret_dying && process_group_lives(group)) {
+        *ret_dying = true;
+        fd_closep(&other->fd);
+        return false;
+    }
+    bool recent = (needed && m->recent) || (running && is_of_this_boot(other->fd));
+    if (running)
+        m->recent = recent;
+    if (!running || !older) {
         marker_remove(other);
         return false;
     }
@@ -231,41 +290,59 @@ static bool take(struct marker *m, struct marker *other, bool needed)
     return true;
 }
 
-bool marker_take_over(struct marker *m, bool needed)
+/* A gate died before it had its marker locked. */
+static void remove_new(int folder, const char *name)
 {
-    bool taken = false;
-    int copy = -1;
-    if (open_folder(m, false) == 0)
-        copy = openat(m->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-    if (!dir)
-        return false;
-    for (struct dirent *d; (d = readdir(dir));) {
-        struct marker other = {.folder = m->folder, .fd = -1};
-        bool own = m->fd >= 0 && strcmp(d->d_name, m->tag) == 0;
-        if (own || strchr(d->d_name, '.') || strlen(d->d_name) > MARKER_TAG_MAX)
-            continue;
-        snprintf(other.tag, sizeof other.tag, "%.*s", MARKER_TAG_MAX, d->d_name);
-        /* Locked: its gate lives. */
-        if (open_locked(m->folder, d->d_name, 0, &other.fd) > 0)
-            taken |= take(m, &other, needed || taken);
-    }
-    closedir(dir);
-    return taken;
+    FD_AT_END int fd = -1;
+    if (open_locked(folder, name, &fd) > 0)
+        unlinkat(folder, name, 0);
 }
 
-int marker_read_index(const struct marker *m, size_t root, struct buf *ret)
+/* 1: it was taken over, 0, -errno. */
+static int look_at(struct marker *m, const char *name, bool needed, bool *ret_dying)
+{
+    struct marker other = {.folder = m->folder, .fd = -1};
+    const char *dot = strchr(name, '.');
+    if (dot && strcmp(dot, NEW) == 0)
+        remove_new(m->folder, name);
+    if (dot || strlen(name) > MARKER_TAG_MAX || (m->fd >= 0 && strcmp(name, m->tag) == 0))
+        return 0;
+    snprintf(other.tag, sizeof other.tag, "%.*s", MARKER_TAG_MAX, name);
+    int r = open_locked(m->folder, name, &other.fd);
+    /* Locked: its gate lives. */
+    if (r == 0 || r == -ENOENT)
+        return 0;
+    if (r < 0) {
+        snprintf(m->damaged, sizeof m->damaged, "%s", other.tag);
+        return r;
+    }
+    return take(m, &other, needed, ret_dying);
+}
+
+int marker_take_over(struct marker *m, bool needed, bool *ret_dying)
+{
+    int taken = 0;
+    int error = open_folder(m, false);
+    if (error < 0)
+        return error == -ENOENT ? 0 : error;
+    int copy = openat(m->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir)
+        return -errno;
+    for (struct dirent *d; error >= 0 && (d = readdir(dir));) {
+        error = look_at(m, d->d_name, needed || taken, ret_dying);
+        taken |= error > 0;
+    }
+    closedir(dir);
+    return error < 0 ? error : taken;
+}
+
+int marker_open_index(const struct marker *m, size_t root)
 {
     char name[NAME_BYTES];
     struct stat st;
     index_name(m->tag, root, name);
     FD_AT_END int fd = openat(m->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -errno;
-    if (!S_ISREG(st.st_mode) || st.st_size <= 0 || buf_reserve(ret, (size_t)st.st_size) < 0)
-        return -EINVAL;
-    if (fd_read_upto(fd, ret->data, (size_t)st.st_size) != st.st_size)
-        return -EIO;
-    ret->len = (size_t)st.st_size;
-    return 0;
+    bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    return good ? TAKE_FD(fd) : -1;
 }

@@ -1,13 +1,16 @@
 #include "session/quarantine.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/command.h"
 #include "base/json.h"
 #include "session/command_after.h"
+#include "session/quarantine_notes.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
 
@@ -68,6 +71,35 @@ static bool is_other(const struct command_after *after, struct str path)
     return false;
 }
 
+static void hash_entry(size_t root, enum fresh_kind kind, const struct op_guarded *entry,
+                       unsigned char out[HASH_BYTES])
+{
+    struct hash h;
+    const unsigned char head[] = {(unsigned char)root, kind, entry->kind, entry->type};
+    hash_begin(&h);
+    hash_add(&h, head, sizeof head);
+    hash_add(&h, &entry->id.inode, sizeof entry->id.inode);
+    hash_add(&h, &entry->id.born_ns, sizeof entry->id.born_ns);
+    hash_add(&h, entry->path.p, entry->path.n);
+    hash_end_raw(&h, out);
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    return memcmp(a, b, HASH_BYTES);
+}
+
+/* Whether the worker left the same file at the same path in an earlier round. */
+static bool was_left(const struct command_after *after, const struct fresh *fresh)
+{
+    unsigned char hash[HASH_BYTES];
+    if (after->stays_sorted == 0)
+        return false;
+    hash_entry(fresh->root, fresh->kind, &fresh->entry, hash);
+    return bsearch(hash, after->stays.data, after->stays_sorted / HASH_BYTES, HASH_BYTES,
+                   compare_hashes);
+}
+
 static const char *kind_of(const struct call *own)
 {
     static const char *const kinds[] = {
@@ -80,22 +112,62 @@ static const char *kind_of(const struct call *own)
     return reply->unchecked ? "unchecked:" : kinds[reply->outcome];
 }
 
+/* Of a folder that looks like a git directory only HEAD is taken. */
+static char *taken_path(const struct call *own)
+{
+    bool root = strcmp(own->path.text, ".") == 0;
+    if (!own->reply.quarantine.head)
+        return mem_dup(own->path.text);
+    return mem_format("%s%sHEAD", root ? "" : own->path.text, root ? "" : "/");
+}
+
+static void tell_moved(const struct session *s, const struct call *own, const char *path,
+                       const char *made)
+{
+    const char *store = s->spec.roots[spec_store(&s->spec)].host;
+    const char *folder = s->spec.roots[own->path.root].host;
+    struct str id = own->request.quarantine.tag;
+    FREE_AT_END char *name = mem_copy(id.p, id.n);
+    int r = quarantine_note_write(store, name, folder, (struct str){path, strlen(path)});
+    if (r == 0)
+        log_warning("%s/%s %s and could run code later: moved to quarantine. To get it back: "
+                    "sandgate quarantine restore %s",
+                    folder, path, made, name);
+    else
+        log_warning("%s/%s %s and could run code later: moved to %s/quarantine/%s. `sandgate "
+                    "quarantine` does not know of it (%s)",
+                    folder, path, made, store, name, strerror(-r));
+}
+
+static void tell_renamed(const struct session *s, const struct call *own, const char *path,
+                         const char *made)
+{
+    char aside[PATH_NAME_MAX + 1];
+    const char *slash = strrchr(path, '/');
+    const char *folder = s->spec.roots[own->path.root].host;
+    snprintf(aside, sizeof aside, OP_QUARANTINE_ASIDE, own->reply.quarantine.number);
+    log_warning("%s/%s %s and could run code later: renamed to %s/%.*s%s", folder, path, made,
+                folder, slash ? (int)(slash + 1 - path) : 0, path, aside);
+}
+
 /* The user is told where it went: an answer has no room for that, and its reader no access. */
 static void tell(const struct session *s, const struct call *own)
 {
     struct call *call = own->front;
     enum quarantine_outcome outcome = (enum quarantine_outcome)own->reply.quarantine.outcome;
+    FREE_AT_END char *path = taken_path(own);
+    /* After a command that was cut off, anybody may have made it. */
+    const char *made = call->command->for_others
+                           ? "was made by a command that was cut off, or by somebody since then,"
+                           : "was made by a command, or by somebody while it ran,";
     command_add_violation(call->command, kind_of(own), call_path_text(own), 1);
     /* Something of the user's is under a name that they do not know. */
     if (own->failed && own->err.code == ERR_CONFLICT)
         log_warning("%s", own->err.message);
     if (!own->failed && outcome == QUARANTINE_MOVED)
-        log_warning("%s/%s was made by a command and could run code later: moved to %s/quarantine",
-                    s->spec.roots[own->path.root].host, own->path.text,
-                    s->spec.roots[spec_store(&s->spec)].host);
+        tell_moved(s, own, path, made);
     if (!own->failed && outcome == QUARANTINE_RENAMED)
-        log_warning("%s/%s was made by a command and could run code later: it has another name now",
-                    s->spec.roots[own->path.root].host, own->path.text);
+        tell_renamed(s, own, path, made);
 }
 
 /* What is in a folder that scans do not look into. */
@@ -114,6 +186,27 @@ static void take_inside(struct command_after *after, const struct call *own)
     }
 }
 
+/* One that holds others is asked about again: only the worker finds those. So is one that could not be moved for lack of
+ * something. */
+static void note_left(struct command_after *after, const struct call *own)
+{
+    const struct op_quarantine_request *q = &own->request.quarantine;
+    struct str rest = buf_str(&own->packed);
+    unsigned char hash[HASH_BYTES];
+    struct op_guarded entry;
+    bool told = strcmp(kind_of(own), "created:") == 0;
+    bool may_change = own->failed ? own->err.code == ERR_SESSION_BUSY : own->reply_body.len > 0;
+    if (!told || may_change || op_guarded_next(&rest, &entry) <= 0)
+        return;
+    hash_entry(own->path.root,
+               q->git      ? FRESH_GIT
+               : q->closed ? FRESH_CLOSED
+                           : FRESH_FILES,
+               &entry, hash);
+    if (buf_reserve(&after->stays, HASH_BYTES) == 0)
+        buf_add(&after->stays, hash, HASH_BYTES);
+}
+
 static void moved(struct call *own)
 {
     struct call *call = own->front;
@@ -122,6 +215,8 @@ static void moved(struct call *own)
     after->again |= outcome != QUARANTINE_LEFT && outcome != QUARANTINE_OTHER;
     if (outcome == QUARANTINE_OTHER)
         buf_add(&after->others, own->path.text, strlen(own->path.text) + 1);
+    if (outcome == QUARANTINE_LEFT)
+        note_left(after, own);
     tell((const struct session *)own->workplace, own);
     take_inside(after, own);
     call_free(own);
@@ -142,10 +237,11 @@ static bool ask_worker(struct session *s, struct call *call, const struct fresh 
     own->front = call;
     own->awaited = true;
     own->reply_max = INSIDE_MAX;
+    quarantine_make_id(after->id);
     own->request.quarantine = (struct op_quarantine_request){
         .root = (int64_t)fresh->root,
         .path = call_path_text(own),
-        .tag = {s->cell_tag, strlen(s->cell_tag)},
+        .tag = {after->id, strlen(after->id)},
         .store = (int64_t)spec_store(&s->spec),
         .git = fresh->kind == FRESH_GIT,
         .closed = fresh->kind == FRESH_CLOSED,
@@ -172,6 +268,9 @@ bool quarantine_again(struct call *call)
     buf_reset(&after->fresh, 0);
     buf_reset(&after->fresh_git, 0);
     buf_reset(&after->closed, 0);
+    if (after->stays.len)
+        qsort(after->stays.data, after->stays.len / HASH_BYTES, HASH_BYTES, compare_hashes);
+    after->stays_sorted = after->stays.len;
     /* Those that are still there are found again. */
     command_forget_violations(call->command, "created:");
     return false;
@@ -193,7 +292,8 @@ bool quarantine_after(struct call *call)
     while (next_fresh(after, &fresh)) {
         if (is_other(after, fresh.entry.path))
             continue;
-        if (!s->cell || s->state != OPEN || spec_store(&s->spec) >= ROOTS_MAX)
+        if (!s->cell || s->state != OPEN || spec_store(&s->spec) >= ROOTS_MAX ||
+            was_left(after, &fresh))
             command_add_violation(call->command, "created:", fresh.entry.path, 1);
         else if (ask_worker(s, call, &fresh))
             return true;

@@ -8,9 +8,6 @@
 #include "session/scan.h"
 #include "session/session_parts.h"
 
-#define FOUND_MAX 1000000
-#define FOUND_BYTES_MAX ((size_t)128 << 20)
-
 bool scan_is_protected(const struct op_guarded *entry)
 {
     bool closed = entry->kind == GUARDED_SECRET && entry->type == TYPE_DIRECTORY;
@@ -24,6 +21,13 @@ bool scan_is_of_interest(const struct op_guarded *entry)
             (entry->kind == GUARDED_WAY || entry->kind == GUARDED_SECRET));
 }
 
+/* The user made it between a command that was cut off and this one. */
+static bool is_before(const struct call *call, size_t root, const struct op_guarded *entry)
+{
+    return call->command->for_others &&
+           cut_off_is_innocent((const struct session *)call->workplace, root, entry);
+}
+
 /* What a command made that would be protected is seen to by the next step (quarantine.c). A secret of its own making is
  * its own, but a link with a secret name is told: what somebody writes to it goes elsewhere. */
 static void take_fresh(struct call *call, size_t root, const struct op_guarded *entry)
@@ -34,7 +38,7 @@ static void take_fresh(struct call *call, size_t root, const struct op_guarded *
     /* Either it is called so, or it cannot be looked into. */
     bool closed = entry->kind == GUARDED_SECRET && entry->type == TYPE_DIRECTORY;
     struct buf *list = git ? &after->fresh_git : closed ? &after->closed : &after->fresh;
-    if (!scan_is_of_interest(entry))
+    if (!scan_is_of_interest(entry) || is_before(call, root, entry))
         return;
     if (!link || entry->kind != GUARDED_SECRET)
         quarantine_add(list, root, entry);
@@ -125,8 +129,8 @@ bool scan_after_command(struct call *call)
         scan->front = call;
         scan->awaited = true;
         /* A command can make more than can be covered; what it made is to be found all the same. */
-        scan->request.scan.max_guarded = FOUND_MAX;
-        scan->reply_max = FOUND_BYTES_MAX;
+        scan->request.scan.max_guarded = OP_SCAN_FOUND_MAX;
+        scan->reply_max = OP_BODY_MAX;
         session_send(s, scan);
     }
     return true;

@@ -42,7 +42,7 @@ static void finish(struct call *call, const struct err *err)
     call->answer(call);
 }
 
-static void wait(struct session *s, struct call *call)
+void session_wait(struct session *s, struct call *call)
 {
     call->wait_next = NULL;
     *s->waiting_end = call;
@@ -99,6 +99,8 @@ void session_send(struct session *s, struct call *call)
         finish(call, &err);
         return;
     }
+    if (call->request_fd >= 0)
+        body_fd = TAKE_FD(call->request_fd);
     shelving_give_back(&s->shelving, s->cell);
     frame.token = call->token = flight_add(&s->flight, call);
     if (cell_send(s->cell, &frame, body_fd, &err) == 0)
@@ -111,16 +113,7 @@ void session_send(struct session *s, struct call *call)
     /* The cell is ending: the next one gets it. */
     if (call->op->writes)
         sweep_forget(&s->sweeps[call->path.root], call->noted_in);
-    wait(s, call);
-}
-
-void session_run_command(struct session *s, struct call *call)
-{
-    struct err err;
-    if (cut_off_mark(s, &err) < 0)
-        session_end_waiting(s, call, &err);
-    else
-        commands_start(s->commands, s->cell, call);
+    session_wait(s, call);
 }
 
 void session_start(struct session *s, struct call *call)
@@ -135,16 +128,7 @@ void session_start(struct session *s, struct call *call)
         return;
     }
     if (call->tool->runner == RUN_COMMAND) {
-        cut_off_look(s);
-        if (scan_is_old(s, call)) {
-            wait(s, call);
-            scan_start(s);
-            return;
-        }
-        scan_beside(s, call);
-        /* In their order: those that could not begin are tried first. */
-        if (!git_turn_take(s, call) && !delayed_behind(s->delayed, call))
-            session_run_command(s, call);
+        session_start_command(s, call);
         return;
     }
     preview_apply_pin(call);
@@ -158,7 +142,7 @@ void session_go_on(struct session *s, struct call *call)
     if (s->state == OPEN)
         session_start(s, call);
     else
-        wait(s, call);
+        session_wait(s, call);
 }
 
 static void fail_waiting(struct session *s, const struct err *err, unsigned patience)
@@ -170,7 +154,7 @@ static void fail_waiting(struct session *s, const struct err *err, unsigned pati
         next = call->wait_next;
         call->token = 0;
         if (call->restarts++ < patience)
-            wait(s, call);
+            session_wait(s, call);
         else
             session_end_waiting(s, call, err);
     }
@@ -364,7 +348,7 @@ static void cell_died(void *arg, const char *why)
     }
     commands_cell_died(s->commands, &err);
     for (struct call *call; (call = delayed_take(s->delayed));)
-        wait(s, call);
+        session_wait(s, call);
     /* Those that were never sent to it only need another one, but not for ever. */
     fail_waiting(s, &err, RESTARTS);
     preview_cell_died(s, &err);
@@ -393,7 +377,7 @@ static void unsent(void *arg, uint64_t token)
     flight_remove(&s->flight, call);
     if (call->op->writes)
         sweep_forget(&s->sweeps[call->path.root], call->noted_in);
-    wait(s, call);
+    session_wait(s, call);
 }
 
 static void ended(void *arg, const struct frame *frame)
@@ -479,7 +463,7 @@ static void run(void *self, struct call *call)
     /* Made ready while the cell starts. */
     if (call->tool->runner == RUN_COMMAND)
         commands_prepare(s->commands, s->cell, s->operator_config, &err);
-    wait(s, call);
+    session_wait(s, call);
 }
 
 static void flush(void *self)

@@ -72,6 +72,8 @@ struct call *session_own_call(struct session *s, enum op_id op, size_t root, con
 void session_send(struct session *s, struct call *call);
 /* Has a call of the pipeline done by the open cell. */
 void session_start(struct session *s, struct call *call);
+/* The same of a command, which waits for scans first. */
+void session_start_command(struct session *s, struct call *call);
 /* A command for which everything is prepared: from now on it may change files. */
 void session_run_command(struct session *s, struct call *call);
 /* A prepared call that had to wait for others: now, or when there is a cell. */
@@ -89,6 +91,8 @@ extern const struct commands_events session_command_events;
 extern const struct delayed_events session_delayed_events;
 /* Finishes a call that waited. */
 void session_end_waiting(struct session *s, struct call *call, const struct err *err);
+/* Puts a call behind those that wait. */
+void session_wait(struct session *s, struct call *call);
 /* Takes a call out of those that wait; false: it is not among them. */
 bool session_unwait(struct session *s, struct call *call);
 /* The calls that wait go on. */

@@ -36,6 +36,10 @@ struct config *settings_lay_over(const struct config *operator_config, const str
     if (lay_over(config, read, expected, &why) == 0)
         return config;
     config_free(config);
+    if (read->failed && strcmp(read->err.reason, "closed_folder") == 0) {
+        *err = read->err;
+        return NULL;
+    }
     err_set(err, ERR_POLICY_DENIED,
             "nothing runs while the workspace's settings cannot be used: %.380s", why.message);
     err_reason(err, "workspace_settings");

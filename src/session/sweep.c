@@ -64,8 +64,8 @@ static int try_open(const char *name, int folder, int *ret_fd)
 {
     struct stat mine;
     struct stat named;
-    FD_AT_END int fd = openat(folder, name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
-                              0600);
+    FD_AT_END int fd = openat(
+        folder, name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd < 0)
         return -1;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -93,7 +93,8 @@ static int open_notes(struct sweep *s, struct err *err)
     }
     if (r > 0)
         return 0;
-    return err_set(err, ERR_INTERNAL, "the state folder cannot be written: %s",
+    return err_set(err, r == 0 ? ERR_SESSION_BUSY : err_code_for_file(errno),
+                   "the state folder cannot be written: %s",
                    r == 0 ? "a file in it keeps vanishing" : strerror(errno));
 }
 
@@ -117,8 +118,8 @@ int sweep_note(struct sweep *s, struct str path, struct err *err)
     buf_add_char(&line, '\n');
     int r = line.failed ? -ENOBUFS : fd_write_all(file->fd, line.data, line.len);
     if (r < 0)
-        return err_set(err, err_is_full(-r) ? ERR_DISK_FULL : ERR_INTERNAL,
-                       "the state folder cannot be written: %s", strerror(-r));
+        return err_set(err, err_code_for_file(-r), "the state folder cannot be written: %s",
+                       strerror(-r));
     file->under_way++;
     file->bytes += line.len;
     return s->current;
@@ -161,11 +162,13 @@ void sweep_collect(int state_fd, uint64_t device, uint64_t inode, sweep_found_fn
     for (struct dirent *d; (d = readdir(dir));) {
         if (strncmp(d->d_name, prefix, (size_t)n) != 0)
             continue;
-        FD_AT_END int fd = openat(dirfd(dir), d->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        FD_AT_END int fd = openat(dirfd(dir), d->d_name,
+                                  O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         /* Locked: its gate lives and looks after its own. */
         struct stat st;
         /* Without a name: its gate ended well while we looked. */
-        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0)
+        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0 ||
+            !S_ISREG(st.st_mode))
             continue;
         char tag[sizeof d->d_name];
         snprintf(tag, sizeof tag, "%s", d->d_name + n);

@@ -72,7 +72,7 @@ static int walk_file(struct verifier *v, int fd, const char *name, bool is_rotat
         v->report->bytes += line.text.n + line.ends;
     }
     if (r < 0)
-        return err_set(err, ERR_INTERNAL, "reading audit/%s: %s", name, strerror(-r));
+        return err_set(err, err_code_for_file(-r), "reading audit/%s: %s", name, strerror(-r));
     verify_end_file(v, is_rotated);
     return 0;
 }
@@ -94,7 +94,7 @@ static int walk_rotated(struct verifier *v, char done[ROTATED_NAME_MAX], bool *r
     int r = audit_names_list(v->dir, v->slot, audit_is_rotated, &all);
     *ret_any = false;
     if (r < 0)
-        return err_set(err, ERR_INTERNAL, "reading `audit`: %s", strerror(-r));
+        return err_set(err, err_code_for_file(-r), "reading `audit`: %s", strerror(-r));
     for (size_t i = 0; i < all.n; i++) {
         struct stat st;
         if (strcmp(all.names[i], done) <= 0)
@@ -247,7 +247,7 @@ static int find_slots(struct verifier *v, bool used[SLOTS_MAX], struct err *err)
     if (r == 0 && v->dir >= 0)
         r = audit_names_list(v->dir, NULL, audit_is_rotated, &rotated);
     if (r < 0)
-        return err_set(err, ERR_INTERNAL, "reading `audit`: %s", strerror(-r));
+        return err_set(err, err_code_for_file(-r), "reading `audit`: %s", strerror(-r));
     for (size_t i = 0; i < slots.n; i++)
         used[audit_slot_number(slots.names[i])] = true;
     for (size_t i = 0; i < rotated.n; i++)

@@ -196,6 +196,15 @@ static bool was_refused(const struct command *command, const char *what)
     return false;
 }
 
+static bool has_kind(const struct command *command, const char *kind)
+{
+    for (size_t i = 0; i < command->violations.count; i++) {
+        if (strncmp(command->violations.list[i].what, kind, strlen(kind)) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void write_less_time(const char *rule, struct json_out *j)
 {
     char hint[RUN_WORDS_MAX + 64];
@@ -217,6 +226,11 @@ static void write_hint(const struct call *call, struct json_out *j)
         jo_ktext(j, "hint",
                  "nothing of what it wrote to the git directory was taken over, because of what "
                  "`violations` names");
+    else if (has_kind(command, "quarantined:"))
+        jo_ktext(j, "hint",
+                 "files that programs of the user would obey were moved out of the workspace (see "
+                 "`violations`). Do not make them again: the user can look at them with `sandgate "
+                 "quarantine list` and put them back with `sandgate quarantine restore`");
     else if (command_violations_unshown(command))
         jo_ktext(j, "hint",
                  "there are more violations than `violations` names; the gravest stand first, and "

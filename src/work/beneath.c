@@ -173,10 +173,23 @@ static int open_any(const struct beneath_root *root, const char *path, int flags
     return open_by_walk(root, path, flags, real);
 }
 
+/* Then no path in it says anything about itself. */
+static bool is_closed(const struct beneath_root *root)
+{
+    return syscall(SYS_faccessat2, root->fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) < 0 &&
+           errno == EACCES;
+}
+
 static int fail(const struct beneath_root *root, const char *path, int error, struct err *err)
 {
     if (error == EMLINK && root->as_named && !root->no_links)
         return beneath_refuse_other(root, path, err);
+    if (error == EACCES && is_closed(root)) {
+        err_set(err, ERR_PERMISSION_DENIED,
+                "no permission to look into the session's folder itself: its mode does not allow "
+                "it; `chmod u+rwx` on it helps");
+        return err_reason(err, "closed_folder");
+    }
     return beneath_errno(err, error, path);
 }
 

@@ -11,6 +11,7 @@
 #include "core/path.h"
 
 struct guard_trees;
+struct work;
 
 struct beneath_root {
     int fd;
@@ -24,6 +25,7 @@ struct beneath_root {
         *behind; /* a name in the folder that is opened: links on the way are judged with it */
     struct guard_trees *trees; /* what was guarded where it was before; NULL: nothing */
     size_t number;             /* of the root in there */
+    struct work *work;         /* of the call, which may be cancelled; NULL: it cannot be */
 };
 
 /* Where a path leads when the links on the way are followed, and what the rules say about it. */
@@ -113,5 +115,13 @@ int beneath_is_link(const struct beneath_root *root, const char *path, bool *ret
 /* Whether it is gone, or something else by now: what is listed need not be there any more. */
 bool beneath_is_gone(int error);
 int beneath_errno(struct err *err, int error, const char *path);
+
+/* HEAD and its like: names that together make a folder a git directory. */
+bool beneath_is_git_part(const char *name);
+/* To be asked when `name` was made in the folder that is open as `dir`: whether git takes that folder for a repository now.
+ * Calls of other gates may have made the other parts since the path was judged. Whoever comes last sees them all, undoes
+ * what it did and fails with beneath_refuse_git. */
+bool beneath_made_git(const struct beneath_root *root, int dir, const char *name);
+int beneath_refuse_git(const char *path, struct err *err);
 
 #endif

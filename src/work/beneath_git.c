@@ -5,9 +5,11 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "core/guard_pattern.h"
 #include "work/beneath_walk.h"
 
@@ -48,6 +50,35 @@ static bool is_git_directory(const struct look *look, size_t n, struct str next)
         return true;
     return (str_is(next, "objects") || has(look, n, "objects")) &&
            (str_is(next, "refs") || has(look, n, "refs"));
+}
+
+static bool is_in(int dir, const char *name)
+{
+    struct stat st;
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+bool beneath_is_git_part(const char *name)
+{
+    static const char *const parts[] = {"HEAD", "objects", "refs", "commondir"};
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        if (strcmp(name, parts[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool beneath_made_git(const struct beneath_root *root, int dir, const char *name)
+{
+    if (!beneath_is_git_part(name) || !guard_protects_git(root->guard) || !is_in(dir, "HEAD"))
+        return false;
+    return is_in(dir, "commondir") || (is_in(dir, "objects") && is_in(dir, "refs"));
+}
+
+int beneath_refuse_git(const char *path, struct err *err)
+{
+    struct beneath_real real = {.text = path, .verdict = GUARD_PROTECTED, .rule = ".git"};
+    return beneath_refuse(&real, path, err);
 }
 
 bool beneath_is_in_git(const struct beneath_root *root, const char *path, bool carries,

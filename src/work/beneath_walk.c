@@ -256,9 +256,23 @@ static int cancel_out(struct beneath_walk *w)
     return n ? 0 : -EISDIR;
 }
 
+/* Parts of a git directory that others made since this was judged. */
+static int check_made(struct beneath_walk *w, int parent)
+{
+    if (!beneath_made_git(w->root, parent, w->name))
+        return 0;
+    unlinkat(parent, w->name, AT_REMOVEDIR);
+    w->refused = true;
+    w->real->verdict = GUARD_PROTECTED;
+    w->real->rule = ".git";
+    return -EACCES;
+}
+
 static int make(struct beneath_walk *w, int parent)
 {
     if (mkdirat(parent, w->name, 0777) == 0) {
+        if (check_made(w, parent) < 0)
+            return -EACCES;
         if (!w->made_from) {
             w->made_from = w->depth + 1;
             w->made_at = w->length;

@@ -35,16 +35,16 @@ static size_t mutex_of(dev_t device, ino_t inode)
 static void end_waiting(struct work **waiting)
 {
     if (*waiting)
-        work_waits(*waiting, false);
+        work_end_waiting(*waiting);
 }
 
-/* Its holder is a call of this worker, which ends: only a cancel is looked for. */
-static int take_mutex(struct work *w, pthread_mutex_t *mutex, struct err *err)
+int work_take_mutex(struct work *w, pthread_mutex_t *mutex, struct err *err)
 {
     if (pthread_mutex_trylock(mutex) == 0)
         return 0;
+    if (work_begin_waiting(w, err) < 0)
+        return -1;
     CLEANUP(end_waiting) struct work *waiting = w;
-    work_waits(w, true);
     for (int64_t wait = SOON_NS;; wait = LOOK_NS) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
@@ -84,8 +84,9 @@ static int take_flock(struct work *w, int fd, const char *path, struct err *err)
             return 0; /* not on this file system */
         if (work_check_cancel(w, err) < 0)
             return -1;
-        if (!waiting)
-            work_waits(waiting = w, true);
+        if (!waiting && work_begin_waiting(w, err) < 0)
+            return -1;
+        waiting = w;
         uint64_t now = clock_mono_ns();
         if (now - start > SOON_NS)
             work_slow(w);
@@ -129,7 +130,7 @@ static int lock_all(struct work *w, const int *dirs, size_t n, const char *path,
         size_t at = i ^ low;
         if (i == 1 && slot[0] == slot[1])
             break;
-        if (take_mutex(w, &mutexes[slot[at]], err) < 0)
+        if (work_take_mutex(w, &mutexes[slot[at]], err) < 0)
             return -1;
         ret->mutex[at] = &mutexes[slot[at]];
     }

@@ -11,8 +11,10 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "work/beneath_walk.h"
+#include "work/work.h"
 
 #define LISTING_BYTES (32u << 10)
+#define COMPARED_BYTES (64u << 10)
 #define NAMES_MAX ((size_t)64 << 20)
 
 static int open_at(int dir, const char *path, int flags)
@@ -112,6 +114,35 @@ int git_file_list(int dir, struct buf *out)
         }
     }
     return out->failed ? -E2BIG : 0;
+}
+
+static int compare_bytes(struct work *w, int a, int b)
+{
+    FREE_AT_END char *bytes = mem_zero(2 * (size_t)COMPARED_BYTES);
+    struct err ignored;
+    for (;;) {
+        ssize_t n = fd_read_upto(a, bytes, COMPARED_BYTES);
+        ssize_t m = fd_read_upto(b, bytes + COMPARED_BYTES, COMPARED_BYTES);
+        if (n < 0 || m < 0)
+            return n < 0 ? (int)n : (int)m;
+        if (n != m || memcmp(bytes, bytes + COMPARED_BYTES, (size_t)n) != 0)
+            return 1;
+        if (n == 0)
+            return 0;
+        if (work_check_cancel(w, &ignored) < 0)
+            return -ECANCELED;
+    }
+}
+
+int git_files_compare(struct work *w, int dir, int other, const char *path)
+{
+    struct stat st;
+    struct stat other_st;
+    FD_AT_END int a = git_file_open(dir, path, &st);
+    FD_AT_END int b = git_file_open(other, path, &other_st);
+    if (a < 0 || b < 0)
+        return a < 0 ? a : b;
+    return st.st_size != other_st.st_size ? 1 : compare_bytes(w, a, b);
 }
 
 /* Its folders go up to `top`, where they are emptied in their turn: so nothing is ever deep. */

@@ -13,6 +13,7 @@
 #include "work/git_layers.h"
 
 #define CONFIG_MAX ((size_t)1 << 20)
+#define NAMES_MAX ((size_t)1 << 20)
 
 void git_temp_name(struct git_import *im, char out[64])
 {
@@ -113,7 +114,7 @@ static int open_layer(struct git_import *im, const struct op_layer *of, struct e
     if (folder < 0)
         return err_set(err, ERR_INTERNAL, "opening a layer: %s", strerror(errno));
     /* Its mode is that of the git directory as the command left it, which is not taken over. */
-    (void)fchmodat(folder, "upper", 0700, 0);
+    (void)!fchmodat(folder, "upper", 0700, 0);
     layer->upper = beneath_open_child(folder, "upper");
     if (layer->upper < 0)
         return err_set(err, ERR_INTERNAL, "opening a layer: %s", strerror(errno));
@@ -136,6 +137,32 @@ static int open_all(struct git_import *im, struct str packed, struct err *err)
     return r < 0 ? err_set(err, ERR_INTERNAL, "a list of layers that cannot be read") : 0;
 }
 
+/* Where nothing of a layer is taken over, one name is told as the cause; the others are counted. */
+static void count_refused(struct git_import *im)
+{
+    for (size_t i = 0; i < im->n_layers; i++) {
+        const struct git_layer *layer = &im->layers[i];
+        for (size_t k = 0; layer->refused && k < layer->n; k++)
+            im->reply->dropped += layer->changes[k].kind >= GIT_HEAD;
+    }
+}
+
+/* Layers to which anything was written. */
+static void count_discarded(struct git_import *im)
+{
+    char name[32];
+    for (size_t i = 0; i < OP_LAYERS_MAX; i++) {
+        BUF_AT_END struct buf names = BUF_INIT(NAMES_MAX);
+        snprintf(name, sizeof name, "%zu", i);
+        FD_AT_END int folder = beneath_open_child(im->folder, name);
+        if (folder < 0)
+            return;
+        (void)!fchmodat(folder, "upper", 0700, 0);
+        FD_AT_END int upper = beneath_open_child(folder, "upper");
+        im->reply->dropped += upper < 0 || git_file_list(upper, &names) < 0 || names.len > 0;
+    }
+}
+
 static int take_over(struct git_import *im, struct str packed, struct err *err)
 {
     if (open_all(im, packed, err) < 0)
@@ -148,6 +175,7 @@ static int take_over(struct git_import *im, struct str packed, struct err *err)
         if (!im->layers[i].refused && git_objects_take(im, &im->layers[i], err) < 0)
             return -1;
     }
+    count_refused(im);
     return git_commit(im, err);
 }
 
@@ -169,6 +197,8 @@ int work_git_import(struct work *w, const union op_request *request, struct str 
         r = q->discard ? 0 : err_set(err, ERR_INTERNAL, "there are no layers: %s", strerror(errno));
     else if (!q->discard)
         r = take_over(im, body, err);
+    else
+        count_discarded(im);
     import_done(im);
     free(im);
     /* What cannot be removed now is tried again when the next ones are made. */

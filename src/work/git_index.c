@@ -13,6 +13,7 @@
 #define STAT_BYTES 40
 #define MODE_AT 24
 #define NAME_MAX_BYTES 4096
+#define EXTENSION_HEADER 8
 #define DEPTH_MAX 2048
 
 enum { FLAG_EXTENDED = 0x4000, FLAG_STAGE = 0x3000, FLAG_LENGTH = 0x0fff };
@@ -256,6 +257,25 @@ static const char *check_all(struct taking *t, const struct buf *submodules)
     return wrong ? wrong : r < 0 ? "it cannot be read" : NULL;
 }
 
+/* What follows the entries: four letters, a length, bytes. One that begins with a small letter has a part in what the
+ * entries are: without it they are not what the command saw. `known` NULL: any other may be there. */
+static const char *check_extensions(const struct reader *r, const char *const *known)
+{
+    for (size_t at = r->at; at < r->bytes.n;) {
+        const char *name = r->bytes.p + at;
+        if (r->bytes.n - at < EXTENSION_HEADER ||
+            number(name + 4) > r->bytes.n - at - EXTENSION_HEADER)
+            return "an extension cannot be read";
+        bool found = !known && name[0] >= 'A' && name[0] <= 'Z';
+        for (const char *const *one = known; !found && one && *one; one++)
+            found = memcmp(name, *one, 4) == 0;
+        if (!found)
+            return "it has an extension that may not be there";
+        at += EXTENSION_HEADER + number(name + 4);
+    }
+    return NULL;
+}
+
 static const char *write_taken(const struct reader *r, struct buf *out)
 {
     unsigned char sum[HASH_BYTES];
@@ -266,7 +286,8 @@ static const char *write_taken(const struct reader *r, struct buf *out)
     return out->failed ? "it is too large" : NULL;
 }
 
-const char *git_index_take(struct str bytes, struct str old, unsigned hex, struct buf *out)
+static const char *take(struct str bytes, struct str old, unsigned hex, const char *const *known,
+                        struct buf *out)
 {
     BUF_AT_END struct buf submodules = BUF_INIT(64u << 20);
     struct taking *t = mem_zero(sizeof *t);
@@ -276,9 +297,23 @@ const char *git_index_take(struct str bytes, struct str old, unsigned hex, struc
     if (!wrong)
         wrong = check_all(t, &submodules);
     if (!wrong)
+        wrong = check_extensions(&t->reader, known);
+    if (!wrong && out)
         wrong = write_taken(&t->reader, out);
     free(t);
     return wrong;
+}
+
+const char *git_index_take(struct str bytes, struct str old, unsigned hex, struct buf *out)
+{
+    return take(bytes, old, hex, NULL, out);
+}
+
+/* Trees that a commit would write, and what a resolved conflict was. */
+const char *git_index_check(struct str bytes, unsigned hex)
+{
+    static const char *const known[] = {"TREE", "REUC", NULL};
+    return take(bytes, bytes, hex, known, NULL);
 }
 
 /* Where its entries end; 0: it cannot be read. */

@@ -6,9 +6,13 @@
 #include "base/buf.h"
 
 /* Checks an index of version 2, 3 or 4 and writes to `out` the one that may be taken over: its entries as they are, and
- * none of the extensions, which repeat in other words what the entries say or make git read them elsewhere. Submodules
- * are only taken where `old` has one at the same path. `hex` is as in git_text.h. NULL, or what is wrong. */
+ * none of the extensions, which repeat in other words what the entries say or make git read them elsewhere. One that git
+ * cannot do without (a split index) is refused. Submodules are only taken where `old` has one at the same path. `hex` is as in git_text.h. NULL, or what is wrong. */
 const char *git_index_take(struct str bytes, struct str old, unsigned hex, struct buf *out);
+
+/* Checks an index that stays as it is, extensions included: only those that cannot make git read other entries may be there.
+ * It may list any submodules. NULL, or what is wrong. */
+const char *git_index_check(struct str bytes, unsigned hex);
 
 /* Whether both list the same entries. */
 bool git_index_is_same(struct str a, struct str b, unsigned hex);

@@ -135,12 +135,24 @@ static bool is_digits(struct str text)
     return text.n == 4;
 }
 
+bool git_is_lock(struct str path)
+{
+    return ends_with(path, ".lock");
+}
+
+bool git_is_among_refs(struct str path)
+{
+    return begins_with(path, "refs/") || begins_with(path, "logs/");
+}
+
+bool git_is_among_objects(struct str path)
+{
+    return begins_with(path, "objects/");
+}
+
 static enum git_kind pack_kind(struct str name, unsigned hex)
 {
     static const char *const parts[] = {".pack", ".idx", ".rev", ".bitmap", ".mtimes"};
-    if (begins_with(name, "tmp_") || begins_with(name, ".tmp-") ||
-        begins_with(name, "multi-pack-index") || ends_with(name, ".keep"))
-        return GIT_DERIVED;
     if (!begins_with(name, "pack-") || name.n < 5 + hex ||
         !git_is_id((struct str){name.p + 5, hex}, hex))
         return GIT_UNKNOWN;
@@ -157,11 +169,6 @@ static enum git_kind object_kind(struct str path, unsigned hex)
     char id[GIT_SHA256_HEX];
     if (begins_with(path, "pack/"))
         return pack_kind(behind(path, strlen("pack/")), hex);
-    if (begins_with(path, "tmp_") || str_is(path, "info/packs") ||
-        str_is(path, "info/commit-graph") || begins_with(path, "info/commit-graphs/"))
-        return GIT_DERIVED;
-    if (path.n > 3 && path.p[2] == '/' && begins_with(behind(path, 3), "tmp_obj_"))
-        return GIT_DERIVED;
     if (path.n != (size_t)hex + 1 || path.p[2] != '/')
         return GIT_UNKNOWN;
     memcpy(id, path.p, 2);
@@ -185,9 +192,8 @@ static enum git_kind known_kind(struct str path, unsigned hex)
         return GIT_PACKED_REFS;
     if (begins_with(path, "objects/"))
         return object_kind(behind(path, strlen("objects/")), hex);
-    if (ends_with(path, ".lock") || str_is(path, "gc.pid") || str_is(path, "gc.log") ||
-        str_is(path, "info/refs"))
-        return GIT_DERIVED;
+    if (git_is_lock(path))
+        return GIT_UNKNOWN;
     if (begins_with(path, "refs/"))
         return git_is_ref_name(path) && !git_replaces(path) ? GIT_REF : GIT_UNKNOWN;
     if (begins_with(path, "logs/"))

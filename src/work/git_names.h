@@ -7,7 +7,6 @@
 
 enum git_kind {
     GIT_UNKNOWN, /* never taken over */
-    GIT_DERIVED, /* nor this, but it is no loss: git makes it anew, or it is left over from a git that was killed */
     GIT_OBJECT,
     GIT_PACK, /* and what belongs to one */
     GIT_HEAD,
@@ -30,6 +29,12 @@ struct git_name {
 typedef bool (*git_is_repository)(void *arg, struct str path);
 
 struct git_name git_name_of(struct str path, unsigned hex, git_is_repository is, void *arg);
+/* A ref, the log of one, or a folder that they lie in. */
+bool git_is_among_refs(struct str path);
+/* The same of objects. */
+bool git_is_among_objects(struct str path);
+/* What a git that was killed leaves behind. */
+bool git_is_lock(struct str path);
 /* Whether its deletion may be taken over. */
 bool git_may_remove(const struct git_name *name);
 

@@ -133,11 +133,9 @@ static bool is_plain_config(int dir)
 static bool is_plain_index(int dir, unsigned hex)
 {
     BUF_AT_END struct buf bytes = BUF_INIT(INDEX_BYTES_MAX);
-    BUF_AT_END struct buf out = BUF_INIT(INDEX_BYTES_MAX);
     if (faccessat(dir, "index", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT;
-    return read_whole(dir, "index", &bytes) &&
-           !git_index_take(buf_str(&bytes), buf_str(&bytes), hex, &out);
+    return read_whole(dir, "index", &bytes) && !git_index_check(buf_str(&bytes), hex);
 }
 
 static bool is_plain_head(int dir, unsigned *ret_hex)

@@ -72,15 +72,23 @@ static bool has_left_group(const struct git_layer *layer, const char *path, size
     return false;
 }
 
-/* A folder of which all or nothing is taken over loses what was found of it, and gets nothing more. */
-static void leave_group(struct git_layer *layer, const char *path, size_t group)
+static void drop_change(struct walk *w, struct git_change *c)
 {
+    if (c->kind != GIT_UNKNOWN)
+        git_drop(w->im, w->layer, c->path, false);
+    c->kind = GIT_UNKNOWN;
+}
+
+/* A folder of which all or nothing is taken over loses what was found of it, and gets nothing more. */
+static void leave_group(struct walk *w, const char *path, size_t group)
+{
+    struct git_layer *layer = w->layer;
     if (has_left_group(layer, path, group))
         return;
     for (size_t i = 0; i < layer->n; i++) {
         struct git_change *c = &layer->changes[i];
         if (c->group == group && strncmp(c->path, path, group) == 0)
-            c->kind = GIT_UNKNOWN;
+            drop_change(w, c);
     }
     layer->left = mem_grow(layer->left, layer->n_left + 1, sizeof *layer->left);
     layer->left[layer->n_left++] = mem_copy(path, group);
@@ -96,7 +104,7 @@ static struct git_change *add(struct walk *w, const char *path, const struct git
     *c = (struct git_change){.path = mem_dup(path), .kind = name->kind, .group = name->group};
     c->inner = (size_t)(name->inner.p - path);
     if (has_left_group(layer, path, name->group))
-        c->kind = GIT_UNKNOWN;
+        drop_change(w, c);
     return c;
 }
 
@@ -105,8 +113,8 @@ static void refuse(struct walk *w, const char *path, const struct git_name *name
 {
     git_drop(w->im, w->layer, path,
              name->kind == GIT_HEAD || name->kind == GIT_INDEX || name->kind == GIT_PACKED_REFS);
-    if (name->group)
-        leave_group(w->layer, path, name->group);
+    if (name->group && !git_is_lock(name->inner))
+        leave_group(w, path, name->group);
 }
 
 static int count(struct walk *w, int64_t bytes)
@@ -122,20 +130,32 @@ static int count(struct walk *w, int64_t bytes)
 
 /* --- removals */
 
-static bool is_no_loss(const struct git_name *name)
+/* What may not be written in a folder of its own (a rebase) can be removed with it. */
+static void add_removal(struct walk *w, const char *path, struct git_name *name)
 {
-    return name->kind == GIT_DERIVED || name->kind == GIT_OBJECT || name->kind == GIT_PACK;
+    if (name->kind == GIT_UNKNOWN)
+        name->kind = GIT_STATE;
+    add(w, path, name)->remove = true;
 }
 
 static void remove_file(struct walk *w, const char *path, const struct stat *st)
 {
     struct git_name name = name_of(w, path);
-    if (is_no_loss(&name))
-        return;
-    if (S_ISREG(st->st_mode) && git_may_remove(&name))
-        add(w, path, &name)->remove = true;
+    /* Something of the user's may refer to it. A collection removes thousands: they are counted. */
+    if (name.kind == GIT_OBJECT || name.kind == GIT_PACK)
+        w->im->reply->kept++;
+    else if (S_ISREG(st->st_mode) && git_may_remove(&name))
+        add_removal(w, path, &name);
     else
         refuse(w, path, &name);
+}
+
+/* Git itself removes folders of refs and objects, and makes them again. */
+static void tell_folder(struct walk *w)
+{
+    struct git_name name = name_of(w, w->path);
+    if (!git_is_among_refs(name.inner) && !git_is_among_objects(name.inner))
+        git_drop(w->im, w->layer, w->path, false);
 }
 
 /* The file, or all files in the folder, that is there; w->path holds its name and stays as it is. */
@@ -143,8 +163,12 @@ static int remove_real(struct walk *w, size_t n)
 {
     BUF_AT_END struct buf names = BUF_INIT(NAMES_MAX);
     struct stat st;
-    if (git_file_stat(w->layer->git, w->path, &st) < 0)
+    int r = git_file_stat(w->layer->git, w->path, &st);
+    if (r < 0) {
+        if (r != -ENOENT)
+            git_drop(w->im, w->layer, w->path, false);
         return 0;
+    }
     if (count(w, 0) < 0)
         return -1;
     if (!S_ISDIR(st.st_mode)) {
@@ -155,12 +179,15 @@ static int remove_real(struct walk *w, size_t n)
     if (dir < 0 || git_file_list(dir, &names) < 0 || w->depth >= DEPTH_MAX)
         return err_set(w->err, ERR_TOO_LARGE, "`%s/%s` cannot be looked through", w->layer->path,
                        w->path);
+    if (names.len == 0)
+        tell_folder(w);
     w->depth++;
-    int r = 0;
     for (size_t at = 0; r == 0 && at < names.len; at += strlen(names.data + at) + 1) {
         size_t length = strlen(names.data + at);
-        if (n + length + 2 > sizeof w->path)
-            break;
+        if (n + length + 2 > sizeof w->path) {
+            git_drop(w->im, w->layer, w->path, false);
+            continue;
+        }
         snprintf(w->path + n, sizeof w->path - n, "/%s", names.data + at);
         r = remove_real(w, n + 1 + length);
         w->path[n] = '\0';
@@ -245,18 +272,34 @@ static int replace_folder(struct walk *w, size_t n)
     return folder ? remove_real(w, n) : 0;
 }
 
+/* What there is stays. Git sets the time of an object that it would write again, which copies the file to the layer. */
+static int keep_object(struct walk *w, const struct git_name *name)
+{
+    int r = git_files_compare(w->im->w, w->layer->git, w->layer->upper, w->path);
+    if (r == -ECANCELED)
+        return work_check_cancel(w->im->w, w->err);
+    if (r != 0)
+        refuse(w, w->path, name);
+    return 0;
+}
+
 static int take_object(struct walk *w, const struct git_name *name, const struct stat *st)
 {
     struct stat there;
     int r = git_file_stat(w->layer->git, w->path, &there);
-    /* What there is stays. */
     if (r == 0 && S_ISREG(there.st_mode))
-        return 0;
+        return keep_object(w, name);
     if (r != -ENOENT)
         refuse(w, w->path, name);
     else
         add(w, w->path, name)->mode = st->st_mode & 0444;
     return 0;
+}
+
+/* Hooks and settings: whether they can be run or read is not the command's to say. */
+static bool has_other_mode(const struct stat *st, const struct stat *there)
+{
+    return ((st->st_mode ^ there->st_mode) & 07777) != 0;
 }
 
 static int take_file(struct walk *w, size_t n, const struct stat *st)
@@ -265,8 +308,6 @@ static int take_file(struct walk *w, size_t n, const struct stat *st)
     struct stat there;
     if (count(w, st->st_size) < 0)
         return -1;
-    if (name.kind == GIT_DERIVED)
-        return 0;
     if (name.kind == GIT_OBJECT || name.kind == GIT_PACK)
         return take_object(w, &name, st);
     BUF_AT_END struct buf content = BUF_INIT(INDEX_MAX + 1);
@@ -277,6 +318,8 @@ static int take_file(struct walk *w, size_t n, const struct stat *st)
                 : judge(w, &name, &content, &taken);
     bool is_there = git_file_stat(w->layer->git, w->path, &there) == 0;
     if (r == 0 && is_there && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
+        r = -1;
+    if (r == 1 && name.kind == GIT_UNKNOWN && is_there && has_other_mode(st, &there))
         r = -1;
     if (r == 0 && replace_folder(w, n) < 0) {
         buf_done(&taken);
@@ -315,8 +358,12 @@ static int remove_hidden(struct walk *w, int upper, size_t n)
     for (size_t at = 0; r == 0 && at < names.len; at += strlen(names.data + at) + 1) {
         const char *name = names.data + at;
         size_t length = strlen(name);
-        if (n + length + 2 > sizeof w->path || fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        if (fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
             continue;
+        if (n + length + 2 > sizeof w->path) {
+            git_drop(w->im, w->layer, w->path, false);
+            continue;
+        }
         snprintf(w->path + n, sizeof w->path - n, "/%s", name);
         r = remove_real(w, n + 1 + length);
         w->path[n] = '\0';
@@ -324,9 +371,28 @@ static int remove_hidden(struct walk *w, int upper, size_t n)
     return r;
 }
 
+static bool is_empty(int dir)
+{
+    BUF_AT_END struct buf names = BUF_INIT(NAMES_MAX);
+    return git_file_list(dir, &names) == 0 && names.len == 0;
+}
+
+/* Of what is in a folder each name is told. What it says by being there, or by its mode, is not taken over either. Empty
+ * folders between refs say nothing, and git leaves some behind. */
+static bool is_lost(const struct walk *w, int dir, const struct stat *st,
+                    const struct git_name *name)
+{
+    struct stat there;
+    int r = git_file_stat(w->layer->git, w->path, &there);
+    if (r < 0)
+        return !git_is_among_refs(name->inner) && is_empty(dir);
+    return S_ISDIR(there.st_mode) && has_other_mode(st, &there);
+}
+
 static int look_into(struct walk *w, int upper, size_t n);
 
-static int look_at_folder(struct walk *w, int parent, const char *entry, size_t n)
+static int look_at_folder(struct walk *w, int parent, const char *entry, size_t n,
+                          const struct stat *st)
 {
     struct stat there;
     struct git_name name = name_of(w, w->path);
@@ -337,6 +403,8 @@ static int look_at_folder(struct walk *w, int parent, const char *entry, size_t 
         refuse(w, w->path, &name);
         return 0;
     }
+    if (is_lost(w, dir, st, &name))
+        git_drop(w->im, w->layer, w->path, false);
     /* A folder in the place of a file. */
     if (git_file_stat(w->layer->git, w->path, &there) == 0 && !S_ISDIR(there.st_mode))
         remove_file(w, w->path, &there);
@@ -348,12 +416,14 @@ static int look_at_folder(struct walk *w, int parent, const char *entry, size_t 
 static int look_at(struct walk *w, int dir, const char *entry, size_t n)
 {
     struct stat st;
-    if (fstatat(dir, entry, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(dir, entry, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        git_drop(w->im, w->layer, w->path, false);
         return 0;
+    }
     if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0))
         return remove_real(w, n);
     if (S_ISDIR(st.st_mode))
-        return look_at_folder(w, dir, entry, n);
+        return look_at_folder(w, dir, entry, n, &st);
     if (S_ISREG(st.st_mode))
         return take_file(w, n, &st);
     struct git_name name = name_of(w, w->path);

@@ -240,22 +240,46 @@ static void *take_list(struct str *rest, uint32_t count, size_t size)
     return list;
 }
 
-static bool read_head(struct str bytes, const char *rules, const struct tree_time *now,
-                      struct head *ret)
+/* All but the checksum. */
+static bool is_complete(struct str bytes, const struct head *head)
+{
+    uint64_t length = sizeof *head + (uint64_t)head->n_folders * sizeof(struct tree_folder) +
+                      (uint64_t)head->n_marks * sizeof(struct tree_mark) +
+                      (uint64_t)head->n_known * sizeof(struct tree_known);
+    return head->n_folders > 0 && length <= bytes.n && bytes.n - length == head->n_names;
+}
+
+static bool has_checksum(struct str bytes, const struct head *head)
 {
     const size_t skipped = offsetof(struct head, version);
+    return checksum(bytes.p + skipped, bytes.n - skipped) == head->checksum;
+}
+
+static bool copy_head(struct str bytes, struct head *ret)
+{
     if (bytes.n < sizeof *ret || bytes.n > INDEX_BYTES_MAX)
         return false;
     memcpy(ret, bytes.p, sizeof *ret);
-    uint64_t length = sizeof *ret + (uint64_t)ret->n_folders * sizeof(struct tree_folder) +
-                      (uint64_t)ret->n_marks * sizeof(struct tree_mark) +
-                      (uint64_t)ret->n_known * sizeof(struct tree_known);
+    return ret->magic == MAGIC;
+}
+
+static bool read_head(struct str bytes, const char *rules, const struct tree_time *now,
+                      struct head *ret)
+{
+    if (!copy_head(bytes, ret))
+        return false;
     bool set_back = now->sec < ret->saved.sec ||
                     (now->sec == ret->saved.sec && now->nsec < ret->saved.nsec);
-    return ret->magic == MAGIC && ret->version == VERSION && ret->n_folders > 0 &&
-           length <= bytes.n && bytes.n - length == ret->n_names &&
+    return ret->version == VERSION && is_complete(bytes, ret) &&
            (!rules || memcmp(ret->rules, rules, HASH_HEX) == 0) && !set_back &&
-           checksum(bytes.p + skipped, bytes.n - skipped) == ret->checksum;
+           has_checksum(bytes, ret);
+}
+
+bool index_is_whole(struct str bytes)
+{
+    struct head head;
+    return copy_head(bytes, &head) &&
+           (head.version != VERSION || (is_complete(bytes, &head) && has_checksum(bytes, &head)));
 }
 
 bool index_read(struct str bytes, const char *rules, const struct tree_time *now, struct tree *ret)

@@ -287,6 +287,8 @@ static int take_entry(struct reading *r, uint32_t folder, int fd, const struct d
     }
     if (t->entries >= r->max_entries)
         return -E2BIG;
+    if (!tree_make_room(t))
+        return -ENOMEM;
     t->entries++;
     t->folders[folder].entries++;
     if (r->git)
@@ -303,7 +305,7 @@ static int take_entry(struct reading *r, uint32_t folder, int fd, const struct d
     else
         take_file(r, folder, fd, d->d_name, type);
     r->path[n] = '\0';
-    return t->names.failed ? -ENOMEM : 0;
+    return 0;
 }
 
 static int take_entries(struct reading *r, uint32_t folder, int fd)

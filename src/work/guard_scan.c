@@ -37,6 +37,7 @@ struct scan {
     int64_t baseline_ns;    /* when it was the last one */
     bool baseline_is_alike; /* it was made with the same rules */
     int64_t ran_ns;         /* since when commands may have run; 0: none have */
+    bool store_failed;      /* the error is of the store, not of the root */
 };
 
 /* Times from before the clock was set back say nothing. */
@@ -280,7 +281,9 @@ static int collect(struct scan *s, uint32_t max)
     if (at->found.count > max)
         return -E2BIG;
     bool worth_it = at->reread > SAVE_FOLDERS && at->reread > at->tree.n_folders / 32;
-    return at->unsaved || worth_it ? guard_trees_save(s->at, s->store, s->number) : 0;
+    int error = at->unsaved || worth_it ? guard_trees_save(s->at, s->store, s->number) : 0;
+    s->store_failed = error < 0;
+    return error;
 }
 
 static void answer(struct work *w, const struct guard_root *at, const struct op_scan_request *q,
@@ -303,6 +306,30 @@ static void answer(struct work *w, const struct guard_root *at, const struct op_
         op_guarded_add(&w->body, &entry);
         reply->count++;
     }
+}
+
+static const char *store_host(const struct work *w)
+{
+    for (size_t i = 0; i < w->n_roots; i++) {
+        if (w->roots[i].fd == w->trees->store)
+            return w->roots[i].host;
+    }
+    return "the state folder";
+}
+
+static int index_failed(struct err *err, int error, const struct work *w, size_t number)
+{
+    if (error != -EBADMSG)
+        return err_set(err,
+                       err_is_full(-error) ? ERR_DISK_FULL : err_code_for(-error, ERR_INTERNAL),
+                       "no command can start: what is secret or protected cannot be noted in "
+                       "%s/guards-%zu: %s",
+                       store_host(w), number, strerror(-error));
+    err_set(err, ERR_PERMISSION_DENIED,
+            "no command can start: %s/guards-%zu is damaged, and secret files that a command moved "
+            "may be known from it alone; check where secret files are, then remove that file",
+            store_host(w), number);
+    return err_reason(err, "state_damaged");
 }
 
 static int failed(struct err *err, int error, const struct beneath_root *root,
@@ -364,8 +391,10 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
     CLEANUP(tree_done) struct tree baseline = {0};
     *reply = (union op_reply){.scan = {0}};
     pthread_mutex_lock(&w->trees->lock);
-    guard_trees_prepare(w->trees, s.number, w->guard);
-    int error = q->watch ? watch_all(&s, &w->trees->lock) : update(&s);
+    int error = guard_trees_prepare(w->trees, s.number, w->guard);
+    s.store_failed = error < 0;
+    if (error == 0)
+        error = q->watch ? watch_all(&s, &w->trees->lock) : update(&s);
     bool reading = error < 0;
     at->stale |= reading;
     if (error == 0 && s.comparing && body.n)
@@ -377,6 +406,8 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
     reply->scan.compared = s.baseline && s.baseline_is_alike;
     pthread_mutex_unlock(&w->trees->lock);
     reading_done(&s.reading);
+    if (s.store_failed)
+        return index_failed(err, error, w, s.number);
     if (error < 0)
         return failed(err, error, root, q, reading);
     if (w->body.failed)

@@ -7,6 +7,8 @@
 #include "base/mem.h"
 
 #define NAMES_MAX ((size_t)1 << 30)
+/* An entry has a name of up to 255 bytes, as a folder and as a mark. */
+#define NAMES_OF_ONE 512
 #define NAMES_UNUSED_MAX ((size_t)1 << 20)
 
 struct tree_time tree_now(void)
@@ -34,16 +36,51 @@ void tree_done(struct tree *t)
     *t = (struct tree){0};
 }
 
-static void *room_for_one(void *list, uint32_t count, size_t size)
+static bool is_full(uint32_t count)
 {
-    bool full = count < 64 ? count == 0 : (count & (count - 1)) == 0;
-    return full ? mem_grow(list, count < 64 ? 64 : (size_t)2 * count, size) : list;
+    return count < 64 ? count == 0 : (count & (count - 1)) == 0;
 }
 
+static size_t next_room(uint32_t count)
+{
+    return count < 64 ? 64 : (size_t)2 * count;
+}
+
+static void *room_for_one(void *list, uint32_t count, size_t size)
+{
+    return is_full(count) ? mem_grow(list, next_room(count), size) : list;
+}
+
+static bool try_room(void **list, uint32_t count, uint32_t unused, size_t size)
+{
+    if (unused != TREE_NONE || !is_full(count))
+        return true;
+    void *more = reallocarray(*list, next_room(count), size);
+    if (more)
+        *list = more;
+    return more;
+}
+
+bool tree_make_room(struct tree *t)
+{
+    void *folders = t->folders;
+    void *marks = t->marks;
+    bool made = try_room(&folders, t->n_folders, t->free_folder, sizeof *t->folders) &&
+                try_room(&marks, t->n_marks, t->free_mark, sizeof *t->marks);
+    t->folders = folders;
+    t->marks = marks;
+    if (made && buf_reserve(&t->names, NAMES_OF_ONE) == 0)
+        return true;
+    /* Later there may be room, and nothing is lacking so far. */
+    t->names.failed = t->names.no_memory = false;
+    return false;
+}
+
+/* A name that is missing would be read from behind the others. */
 static uint32_t add_name(struct tree *t, struct str name)
 {
     uint32_t at = (uint32_t)t->names.len;
-    buf_add(&t->names, name.p, name.n);
+    buf_must_add(&t->names, name.p, name.n);
     return at;
 }
 
@@ -154,6 +191,8 @@ void tree_tidy(struct tree *t)
     if (t->unused_names < NAMES_UNUSED_MAX || t->unused_names < t->names.len / 2)
         return;
     struct buf names = BUF_INIT(NAMES_MAX);
+    if (buf_reserve(&names, t->names.len) < 0)
+        return; /* the next time, perhaps */
     for (uint32_t i = 0; i < t->n_folders; i++) {
         struct tree_folder *f = &t->folders[i];
         if (f->flags & TREE_FREE)

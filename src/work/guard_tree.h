@@ -120,6 +120,8 @@ struct tree {
 void tree_init(struct tree *tree, uint64_t seed);
 void tree_done(struct tree *tree);
 
+/* For one folder and one mark more, so that adding these cannot fail. False: there is no memory. */
+bool tree_make_room(struct tree *tree);
 uint32_t tree_add_folder(struct tree *tree, uint32_t parent, struct str name);
 /* With all that is in it; the caller has taken it out of its parent's list. */
 void tree_drop_folder(struct tree *tree, uint32_t folder);

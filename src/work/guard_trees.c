@@ -14,6 +14,7 @@
 #include "work/beneath_walk.h"
 #include "work/guard_index.h"
 #include "work/guard_read.h"
+#include "work/work.h"
 
 void guard_trees_init(struct guard_trees *trees, int store)
 {
@@ -41,21 +42,39 @@ static void index_name(size_t number, const char *suffix, char name[64])
     snprintf(name, 64, "guards-%zu%s", number, suffix);
 }
 
-static bool load(struct guard_root *at, int store, size_t number)
+static int read_whole(int fd, struct buf *ret)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (st.st_size <= 0 || (size_t)st.st_size > INDEX_BYTES_MAX)
+        return -EBADMSG;
+    if (buf_reserve(ret, (size_t)st.st_size) < 0)
+        return -ENOMEM;
+    ssize_t n = fd_read_upto(fd, ret->data, (size_t)st.st_size);
+    ret->len = n > 0 ? (size_t)n : 0;
+    return n < 0 ? (int)n : 0;
+}
+
+/* 1: there is one that can be used, 0: there is none, or only one for other rules or by another version, -errno. One that
+ * is damaged is not taken for none: it may know of secrets that no rule names where they are now. */
+static int load(struct guard_root *at, int store, size_t number)
 {
     char name[64];
     struct tree_time time = tree_now();
-    struct stat st;
     index_name(number, "", name);
-    FD_AT_END int fd = store < 0 ? -1 : beneath_open_child_file(store, name);
-    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0 || (size_t)st.st_size > INDEX_BYTES_MAX)
-        return false;
+    if (store < 0)
+        return 0;
+    FD_AT_END int fd = beneath_open_child_file(store, name);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : err_is_shortage(errno) ? -errno : -EBADMSG;
     BUF_AT_END struct buf bytes = BUF_INIT(INDEX_BYTES_MAX);
-    if (buf_reserve(&bytes, (size_t)st.st_size) < 0 ||
-        fd_read_upto(fd, bytes.data, (size_t)st.st_size) != st.st_size)
-        return false;
-    bytes.len = (size_t)st.st_size;
-    return index_read(buf_str(&bytes), at->rules, &time, &at->tree);
+    int error = read_whole(fd, &bytes);
+    if (error < 0)
+        return error;
+    if (index_read(buf_str(&bytes), at->rules, &time, &at->tree))
+        return 1;
+    return index_is_whole(buf_str(&bytes)) ? 0 : -EBADMSG;
 }
 
 int guard_trees_save(struct guard_root *root, int store, size_t number)
@@ -86,28 +105,28 @@ int guard_trees_save(struct guard_root *root, int store, size_t number)
     return error;
 }
 
-static void prepare(struct guard_root *at, int store, size_t number, const struct guard *guard)
+int guard_trees_prepare(struct guard_trees *trees, size_t number, const struct guard *guard)
 {
+    struct guard_root *at = &trees->roots[number];
     const char *rules = guard_id(guard);
+    uint64_t seed = 0;
     if (at->tree.n_folders && strcmp(at->rules, rules) == 0)
-        return;
+        return 0;
     snprintf(at->rules, sizeof at->rules, "%s", rules);
     guard_watch_done(&at->watch);
-    at->compared = load(at, store, number);
+    int loaded = load(at, trees->store, number);
+    at->compared = loaded > 0;
     at->unsaved = !at->compared;
-    if (at->compared)
-        return;
-    uint64_t seed = 0;
+    if (loaded > 0)
+        return 0;
+    tree_done(&at->tree);
+    if (loaded < 0)
+        return loaded;
     if (getrandom(&seed, sizeof seed, 0) < 0)
         seed = (uint64_t)tree_now().nsec;
-    tree_done(&at->tree);
     tree_init(&at->tree, seed);
     tree_add_folder(&at->tree, TREE_NONE, STR(""));
-}
-
-void guard_trees_prepare(struct guard_trees *trees, size_t number, const struct guard *guard)
-{
-    prepare(&trees->roots[number], trees->store, number, guard);
+    return 0;
 }
 
 static bool knows(const struct tree *tree, int root, struct str path, struct str name)
@@ -126,13 +145,27 @@ static bool knows(const struct tree *tree, int root, struct str path, struct str
     return tree_find_id(tree, hash, &id) != TREE_NONE;
 }
 
+/* A scan may have it for seconds. Whoever is cancelled meanwhile leaves without it. */
+static bool take_lock(const struct beneath_root *root)
+{
+    struct err ignored;
+    struct work *w = root->work;
+    if (!w)
+        return pthread_mutex_lock(&root->trees->lock) == 0;
+    if (w->gave_up)
+        return false;
+    w->gave_up = work_take_mutex(w, &root->trees->lock, &ignored) < 0;
+    return !w->gave_up;
+}
+
 bool guard_trees_know(const struct beneath_root *root, struct str path)
 {
     struct guard_root *at = &root->trees->roots[root->number];
     struct str name;
     bool known = false;
-    pthread_mutex_lock(&root->trees->lock);
-    guard_trees_prepare(root->trees, root->number, root->guard);
+    if (!take_lock(root))
+        return true;
+    known = guard_trees_prepare(root->trees, root->number, root->guard) < 0;
     for (size_t next = 0; !known && guard_next_name(path, &next, &name);) {
         size_t n = (size_t)(name.p + name.n - path.p);
         known = knows(&at->tree, root->fd, (struct str){path.p, n}, name);
@@ -144,7 +177,8 @@ bool guard_trees_know(const struct beneath_root *root, struct str path)
 bool guard_trees_pin(const struct beneath_root *root, struct str path)
 {
     const struct guarded_list *pins = &root->trees->roots[root->number].pins;
-    pthread_mutex_lock(&root->trees->lock);
+    if (!take_lock(root))
+        return true;
     bool pinned = pins->count == PINS_MAX;
     for (size_t n = 1; !pinned && n < path.n; n++)
         pinned = path.p[n] == '/' && guarded_find(pins, (struct str){path.p, n});

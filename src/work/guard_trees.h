@@ -35,13 +35,15 @@ struct guard_trees {
 void guard_trees_init(struct guard_trees *trees, int store);
 void guard_trees_done(struct guard_trees *trees);
 
-/* The lock is held. Begins with what an earlier worker saved, or with nothing. */
-void guard_trees_prepare(struct guard_trees *trees, size_t number, const struct guard *guard);
+/* The lock is held. Begins with what an earlier worker saved, or with nothing. -errno; -EBADMSG: what was saved is
+ * damaged. */
+int guard_trees_prepare(struct guard_trees *trees, size_t number, const struct guard *guard);
 /* Whoever reads it meanwhile finds the old one or the new one. -errno. */
 int guard_trees_save(struct guard_root *root, int store, size_t number);
 
 /* Whether a path (relative to the root, without links) is or lies in something that a scan found to be guarded, wherever
- * that was then. */
+ * that was then. True also where that cannot be known: the call is cancelled while it waits (work.gave_up), or what
+ * was saved is damaged. */
 bool guard_trees_know(const struct beneath_root *root, struct str path);
 /* Whether a folder on the way to this path was covered by what a scan found, though no rule names it. The cover stays
  * until the cell ends. */

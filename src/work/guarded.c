@@ -12,14 +12,13 @@
 #include "work/beneath_walk.h"
 #include "work/guard_read.h"
 
-#define PATHS_MAX ((size_t)64 << 20)
 /* Of those that are remembered though they were not found: they may lie in folders that cannot be read. */
 #define LOST_MAX 20000u
 
 void guarded_init(struct guarded_list *list)
 {
     *list = (struct guarded_list){0};
-    buf_init(&list->paths, PATHS_MAX);
+    buf_init(&list->paths, OP_SCAN_PATHS_MAX);
 }
 
 void guarded_done(struct guarded_list *list)

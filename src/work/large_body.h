@@ -1,4 +1,5 @@
-/* What a call carries that is too large for a frame: a sealed memory file. */
+/* What a call carries that is too large for a frame: a sealed memory file, or a file of the state folder that is replaced
+ * but never changed. */
 #ifndef SANDGATE_WORK_LARGE_BODY_H
 #define SANDGATE_WORK_LARGE_BODY_H
 

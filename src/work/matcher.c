@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/reserve.h"
 #include "work/finder.h"
 #include "work/finder_set.h"
 #include "work/pattern.h"
@@ -12,6 +13,9 @@
 /* What a compiled pattern may take, and what it may build while it runs, for each thread. */
 #define COMPILED_MAX (10u << 20)
 #define CACHE_MAX (32u << 20)
+/* Where memory is limited: parts of the limit. */
+#define COMPILED_SHARE 64
+#define CACHE_SHARE 256
 /* A required text shorter than this is on too many lines to be worth looking for. */
 #define REQUIRED_MIN 3
 /* Where so many lines with a required text did not match, and they are that close to each other on average, the engine
@@ -56,11 +60,30 @@ void matcher_free(struct matcher *m)
     free(m);
 }
 
+/* A part of the memory that this process may have, where that is less than usual. */
+static size_t at_most(size_t usual, size_t part)
+{
+    size_t share = reserve_room() / part;
+    return share < usual ? share : usual;
+}
+
+/* Compiling takes a multiple of what the compiled pattern may take, and Rust ends the process where memory runs out. So
+ * half of a limited memory has to be free, and no less than this. */
+#define COMPILING_MIN ((size_t)64 << 20)
+
+static bool may_compile(void)
+{
+    size_t room = reserve_room();
+    size_t needed = room / 2 > COMPILING_MIN ? room / 2 : COMPILING_MIN;
+    return room / COMPILED_SHARE >= COMPILED_MAX || reserve_probe(needed);
+}
+
 static rure *compile_text(struct str text, bool ignore_case, rure_error *error)
 {
+    RESERVE_OPEN_HERE; /* Rust ends the process where an allocation fails */
     rure_options *options = rure_options_new();
-    rure_options_size_limit(options, COMPILED_MAX);
-    rure_options_dfa_size_limit(options, CACHE_MAX);
+    rure_options_size_limit(options, at_most(COMPILED_MAX, COMPILED_SHARE));
+    rure_options_dfa_size_limit(options, at_most(CACHE_MAX, CACHE_SHARE));
     uint32_t flags = RURE_FLAG_UNICODE | RURE_FLAG_MULTI | (ignore_case ? RURE_FLAG_CASEI : 0);
     rure *engine = rure_compile((const uint8_t *)text.p, text.n, flags, options, error);
     rure_options_free(options);
@@ -71,7 +94,10 @@ static rure *compile_text(struct str text, bool ignore_case, rure_error *error)
 static int refuse(struct err *err, rure_error *error)
 {
     const char *message = rure_error_message(error);
-    if (strstr(message, "size limit"))
+    bool too_large = strstr(message, "size limit");
+    if (too_large && at_most(COMPILED_MAX, COMPILED_SHARE) < COMPILED_MAX)
+        return err_no_memory(err);
+    if (too_large)
         return err_set(
             err, ERR_INVALID_PATTERN,
             "the pattern gets too large when it is compiled: shorten it, or lower the counts of "
@@ -111,6 +137,7 @@ static rure *compile(const struct matcher *m, const struct matcher_options *opti
 /* What a model wrote has to be right by itself: not only between our brackets, and not only as we write it. */
 static int check(const struct matcher_options *options, struct err *err)
 {
+    RESERVE_OPEN_HERE;
     rure_error *error = rure_error_new();
     rure *engine = compile_text(options->pattern, options->ignore_case, error);
     int r = engine ? 0 : refuse(err, error);
@@ -162,6 +189,7 @@ static bool is_beyond_ascii(const struct matcher *m, const struct matcher_option
         return true;
     if (m->pattern.set.len == 0)
         return false;
+    RESERVE_OPEN_HERE;
     for (int i = 0; i < 128; i++)
         every[i] = (char)i;
     rure *set = compile_text(buf_str(&m->pattern.set), options->ignore_case || m->pattern.folds,
@@ -231,6 +259,8 @@ struct matcher *matcher_new(const struct matcher_options *options, struct err *e
         choose_way(m, options);
     /* A plain text needs an engine only where case is ignored beyond ASCII. */
     bool engine = m->way != WAY_LITERAL || m->fold_ascii;
+    if (r == 0 && engine && !may_compile())
+        r = err_no_memory(err);
     if (r < 0 || (engine && compile_engines(m, options, err) < 0)) {
         matcher_free(m);
         return NULL;
@@ -332,6 +362,7 @@ bool matcher_next(const struct matcher *m, const struct matcher_text *text, size
 {
     if (from >= text->n || (text->ascii && m->not_ascii))
         return false;
+    RESERVE_OPEN_HERE;
     bool by_text = m->way <= WAY_REQUIRED;
     if (by_text && (text->ascii || !m->fold_ascii))
         return next_by_text(m, text, from, ret);
@@ -353,6 +384,7 @@ size_t matcher_spans(const struct matcher *m, const struct matcher_text *text,
             spans[count++] = (struct found_span){(uint32_t)at, (uint32_t)(at + m->finder.text.n)};
         return count;
     }
+    RESERVE_OPEN_HERE;
     /* Not with rure_iter: it looks for an empty match anew from every byte before it, each time one call deeper. */
     rure *engine = engine_for(m, text);
     size_t last = SIZE_MAX; /* where the match before ended: an empty one right there is none */

@@ -53,8 +53,19 @@ static int find_entry(struct work *w, const struct op_move_request *q, struct be
     return 0;
 }
 
+static int check_moved(const struct beneath_root *root, const struct op_move_request *q,
+                       const struct beneath_place *from, const struct beneath_place *to,
+                       struct err *err)
+{
+    if (!beneath_made_git(root, to->dir, to->name))
+        return 0;
+    if (renameat2(to->dir, to->name, from->dir, from->name, RENAME_NOREPLACE) < 0)
+        return beneath_errno(err, errno, q->path.p);
+    return beneath_refuse_git(q->to.p, err);
+}
+
 /* 0, -1, or 1 when the folder that it was to go to is gone. */
-static int move_to(struct work *w, const struct op_move_request *q,
+static int move_to(struct work *w, const struct beneath_root *root, const struct op_move_request *q,
                    const struct beneath_place *from, const struct beneath_place *to,
                    const struct stat *st, bool *ret_there, struct err *err)
 {
@@ -75,7 +86,7 @@ static int move_to(struct work *w, const struct op_move_request *q,
         return err_field(err, "to", "`%s` and `%s` are the same file", q->path.p, q->to.p);
     unsigned flags = q->overwrite ? 0 : RENAME_NOREPLACE;
     if (renameat2(from->dir, from->name, to->dir, to->name, flags) == 0)
-        return 0;
+        return *ret_there ? 0 : check_moved(root, q, from, to, err);
     int error = errno;
     if (error == ENOENT && fstatat(from->dir, from->name, &old, AT_SYMLINK_NOFOLLOW) == 0)
         return 1;
@@ -118,7 +129,7 @@ int work_move(struct work *w, const union op_request *request, struct str body,
         const struct tree_op op = {&from_root, q->path.p, real.text, to_real.text};
         r = check_folder(w, &from, &op, &st, err);
         if (r == 0)
-            r = move_to(w, q, &from, &to, &st, &there, err);
+            r = move_to(w, root, q, &from, &to, &st, &there, err);
         beneath_place_done(&to, r == 0);
     }
     if (r != 0)
@@ -128,11 +139,15 @@ int work_move(struct work *w, const union op_request *request, struct str body,
 }
 
 /* 0, -1, or 1 when the folder that it was to be made in is gone. */
-static int make_folder(const struct op_mkdir_request *q, const struct beneath_place *place,
-                       bool *ret_created, struct err *err)
+static int make_folder(const struct beneath_root *root, const struct op_mkdir_request *q,
+                       const struct beneath_place *place, bool *ret_created, struct err *err)
 {
     struct stat st;
     *ret_created = mkdirat(place->dir, place->name, 0777) == 0;
+    if (*ret_created && beneath_made_git(root, place->dir, place->name)) {
+        unlinkat(place->dir, place->name, AT_REMOVEDIR);
+        return beneath_refuse_git(q->path.p, err);
+    }
     if (*ret_created)
         return 0;
     if (errno != EEXIST)
@@ -161,7 +176,7 @@ int work_mkdir(struct work *w, const union op_request *request, struct str body,
     for (int i = 0; r > 0 && i < TRIES; i++) {
         if (beneath_place(root, q->path.p, BENEATH_PARENTS | BENEATH_FOLDER, &place, err) < 0)
             return -1;
-        r = make_folder(q, &place, &reply->mkdir.created, err);
+        r = make_folder(root, q, &place, &reply->mkdir.created, err);
         beneath_place_done(&place, r == 0);
     }
     return r > 0 ? beneath_errno(err, ENOENT, q->path.p) : r;

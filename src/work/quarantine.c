@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,16 +50,28 @@ static int copy_bytes(struct copying *c, int from, int to)
     }
 }
 
+/* The user may want it back as it was. */
+static int keep_mode(int from, int to)
+{
+    struct stat st;
+    if (fstat(from, &st) < 0)
+        return -errno;
+    const struct timespec times[] = {st.st_atim, st.st_mtim};
+    return fchmod(to, st.st_mode & 0777) < 0 || futimens(to, times) < 0 ? -errno : 0;
+}
+
 static int copy_file(struct copying *c, int from, const char *name, int to, const char *as)
 {
     FD_AT_END int in = beneath_open_child_file(from, name);
     if (in < 0)
         return -errno;
     FD_AT_END int out = -1;
-    return beneath_create(to, as, &out) < 0 ? -errno : copy_bytes(c, in, out);
+    int r = beneath_create(to, as, &out) < 0 ? -errno : copy_bytes(c, in, out);
+    return r < 0 ? r : keep_mode(in, out);
 }
 
-/* A link becomes a file with its target as the content: the worker makes no links. */
+/* A link becomes a file with its target as the content: the worker makes no links. It is known by its mode, a bit of which
+ * no other copy has (session/quarantine_restore.c). */
 static int copy_link(int from, const char *name, int to, const char *as)
 {
     char target[PATH_TEXT_MAX];
@@ -68,7 +79,8 @@ static int copy_link(int from, const char *name, int to, const char *as)
     ssize_t n = readlinkat(from, name, target, sizeof target);
     if (n < 0 || beneath_create(to, as, &out) < 0)
         return -errno;
-    return fd_write_all(out, target, (size_t)n);
+    int r = fd_write_all(out, target, (size_t)n);
+    return r < 0 ? r : fchmod(out, S_ISVTX | 0600) < 0 ? -errno : 0;
 }
 
 static int copy_entry(struct copying *c, int from, const char *name, int to, const char *as,
@@ -102,7 +114,7 @@ static int copy_folder(struct copying *c, int from, const char *name, int to, co
     int r = 0;
     for (ssize_t n; r == 0 && (n = getdents64(in, listing, LISTING_BYTES)) != 0;)
         r = n < 0 ? -errno : copy_listed(c, in, out, listing, n, depth);
-    return r;
+    return r < 0 ? r : keep_mode(in, out);
 }
 
 /* Sockets, FIFOs and devices hold nothing. */
@@ -129,14 +141,13 @@ static int copy_entry(struct copying *c, int from, const char *name, int to, con
 /* A folder of its own in the store for each, so that names never meet. */
 static int open_shelter(const struct beneath_root *store, struct str tag, int *ret_fd)
 {
-    static atomic_uint number;
     char name[64];
     if (mkdirat(store->fd, FOLDER, 0700) < 0 && errno != EEXIST)
         return -errno;
     FD_AT_END int folder = beneath_open_child(store->fd, FOLDER);
     if (folder < 0)
         return -errno;
-    snprintf(name, sizeof name, "%.*s-%u", (int)tag.n, tag.p, atomic_fetch_add(&number, 1));
+    snprintf(name, sizeof name, "%.*s", (int)tag.n, tag.p);
     if (mkdirat(folder, name, 0700) < 0)
         return -errno;
     *ret_fd = beneath_open_child(folder, name);
@@ -172,14 +183,15 @@ static bool is_same(int dir, const char *name, const struct op_identity *was, en
 }
 
 /* A name that nobody obeys, and that a command cannot have taken before; `name` has PATH_NAME_MAX + 1 bytes. */
-static int rename_to_free_name(const struct beneath_place *place, char *name)
+static int rename_to_free_name(const struct beneath_place *place, char *name, int64_t *ret_number)
 {
     bool forced = false;
     for (int i = 0; i < NAMES_TRIED; i++) {
         uint64_t number = 0;
         if (getrandom(&number, sizeof number, 0) < 0)
             return -errno;
-        snprintf(name, PATH_NAME_MAX + 1, "sandgate-quarantine-%016" PRIx64, number);
+        *ret_number = (int64_t)(number >> 1);
+        snprintf(name, PATH_NAME_MAX + 1, OP_QUARANTINE_ASIDE, *ret_number);
         if (renameat2(place->dir, place->name, place->dir, name, RENAME_NOREPLACE) == 0)
             return 0;
         if ((errno == EACCES || errno == EPERM) && !forced && make_writable(place->dir) == 0)
@@ -192,9 +204,10 @@ static int rename_to_free_name(const struct beneath_place *place, char *name)
 
 /* A rename goes by the name, under which something else may be by now: that is seen afterwards, and put back.
  * 1: it was something else. */
-static int rename_aside(const struct beneath_place *place, const struct op_guarded *was, char *name)
+static int rename_aside(const struct beneath_place *place, const struct op_guarded *was, char *name,
+                        int64_t *ret_number)
 {
-    int r = rename_to_free_name(place, name);
+    int r = rename_to_free_name(place, name, ret_number);
     if (r < 0)
         return r;
     if (is_same(place->dir, name, &was->id, was->type)) {
@@ -364,7 +377,7 @@ static int take_out(struct work *w, const struct op_quarantine_request *q,
                     const struct op_guarded *was, struct op_quarantine_reply *ret, struct err *err)
 {
     char aside[PATH_NAME_MAX + 1];
-    int r = rename_aside(place, was, aside);
+    int r = rename_aside(place, was, aside, &ret->number);
     if (r == -EEXIST)
         return err_set(err, ERR_CONFLICT, "`%s` was replaced while it was moved to `%s`", q->path.p,
                        aside);
@@ -411,6 +424,7 @@ int work_quarantine(struct work *w, const union op_request *request, struct str 
     }
     if (r < 0)
         return beneath_errno(err, -r, q->path.p);
+    ret->head = r == 0 && q->git && strcmp(place.name, "HEAD") == 0;
     return r == 1 ? leave(w, q, &place, &was, ret, err)
                   : take_out(w, q, &into, &place, &was, ret, err);
 }

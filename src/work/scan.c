@@ -207,16 +207,19 @@ static size_t roll(struct file *f, size_t filled)
     return filled - keep;
 }
 
-/* Room for more behind `filled`; false: the line is too long. */
-static bool make_room(struct scan *s, size_t filled)
+/* Room for more behind `filled`; 0: the line is too long. */
+static int make_room(struct scan *s, size_t filled)
 {
     if (filled < s->cap)
-        return true;
+        return 1;
     if (s->cap >= SCAN_LINE_MAX)
-        return false;
+        return 0;
+    char *more = realloc(s->buf, 2 * s->cap);
+    if (!more)
+        return -ENOMEM;
+    s->buf = more;
     s->cap *= 2;
-    s->buf = mem_grow(s->buf, s->cap, 1);
-    return true;
+    return 1;
 }
 
 /* UTF-16 is put into UTF-8 first, as a whole. */
@@ -225,9 +228,10 @@ static int search_utf16(struct file *f, int fd, size_t filled)
     struct scan *s = f->scan;
     BUF_AT_END struct buf text = BUF_INIT((size_t)2 * SCAN_LINE_MAX);
     for (ssize_t got = 1; got > 0; filled += (size_t)got) {
-        if (!make_room(s, filled)) {
-            s->long_lines++;
-            return 0;
+        int room = make_room(s, filled);
+        if (room <= 0) {
+            s->long_lines += room == 0;
+            return room;
         }
         got = pread(fd, s->buf + filled, s->cap - filled, f->bytes);
         if (got < 0)
@@ -237,6 +241,8 @@ static int search_utf16(struct file *f, int fd, size_t filled)
     struct str file = {s->buf, filled};
     encoding_from_utf16(file, encoding_of(file), &text);
     const size_t mark = 3;
+    if (text.no_memory)
+        return -ENOMEM;
     s->long_lines += text.failed;
     if (text.failed || text.len < mark)
         return 0;
@@ -287,9 +293,10 @@ static int search_text(struct file *f, int fd, bool reads_whole)
     size_t filled = 0;
     for (int more = 1; more > 0 && !f->left;) {
         bool first = f->bytes == 0;
-        if (!make_room(s, filled)) {
-            s->long_lines++;
-            return 0;
+        int room = make_room(s, filled);
+        if (room <= 0) {
+            s->long_lines += room == 0;
+            return room;
         }
         more = read_more(f, fd, reads_whole, &filled);
         if (more < 0)

@@ -118,6 +118,8 @@ static bool take_batch(struct search *s, struct batch *b)
             s->walked = true;
         else
             add_item(b, &entry);
+        if (b->names.failed && err_no_memory(&err) < 0)
+            fail(s, &err);
     }
     if (b->count == 0 || s->failed)
         return false;
@@ -228,6 +230,8 @@ static void search_batch(struct scan *scan, struct batch *b, struct missed *miss
             break;
         search_item(scan, b, &b->items[i], missed);
     }
+    if (b->out.no_memory)
+        missed->shortage = ENOMEM;
     leave_folders(b);
     b->matches = scan->matches;
 }
@@ -332,6 +336,8 @@ static int search_one(struct search *s, const struct beneath_root *root, struct 
     scan_init(&scan, s->matcher, s->q, &s->stop, s->w->cancelled);
     scan.out = &b->out;
     int r = scan_file(&scan, fd, false, STR(""));
+    if (b->out.no_memory)
+        r = -ENOMEM;
     b->matches = scan.matches;
     give_batch(s, b);
     give_counts(s, &scan, &(struct missed){0});
@@ -395,6 +401,8 @@ int work_search(struct work *w, const union op_request *request, struct str body
     int r = S_ISDIR(st.st_mode) ? search_folder(&s, root, err) : search_one(&s, root, err);
     if (r < 0 || work_check_cancel(w, err) < 0)
         return -1;
+    if (w->body.no_memory)
+        return err_no_memory(err);
     reply->search = s.reply;
     return 0;
 }

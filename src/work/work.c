@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include "base/reserve.h"
+
 const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links, struct err *err)
 {
     if (root < 0 || (size_t)root >= w->n_roots) {
@@ -12,6 +14,7 @@ const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links
     w->at.no_links = no_links;
     w->at.guard = w->guard;
     w->at.trees = w->trees;
+    w->at.work = w;
     w->at.number = (size_t)root;
     w->at.as_named = w->as_named;
     return &w->at;
@@ -28,11 +31,29 @@ const struct beneath_root *work_writable_root(struct work *w, int64_t root, bool
     return NULL;
 }
 
+void work_begin(struct work *w, uint64_t token, yyjson_val *head)
+{
+    w->gate = (uint32_t)yyjson_get_uint(yyjson_obj_get(head, "gate"));
+    w->limit = yyjson_get_sint(yyjson_obj_get(head, "limit"));
+    bool limited = w->limit > 0 && w->limit < (int64_t)OP_BODY_MAX;
+    w->body.max = limited ? (size_t)w->limit : OP_BODY_MAX;
+    w->as_named = yyjson_get_bool(yyjson_obj_get(head, "as_named"));
+    w->slow = w->gave_up = false;
+    w->at.fd = -1;
+    w->token = token;
+}
+
 int work_check_cancel(const struct work *w, struct err *err)
 {
     if (!atomic_load_explicit(w->cancelled, memory_order_relaxed))
-        return 0;
+        return reserve_is_whole() ? 0 : err_no_memory(err);
     return err_set(err, ERR_CANCELLED, "the call was cancelled");
+}
+
+/* It counted everything as guarded, so nothing was changed; a list may lack something. */
+int work_result(const struct work *w, const struct op *op, int r, struct err *err)
+{
+    return w->gave_up && (r < 0 || !op->writes) ? work_check_cancel(w, err) : r;
 }
 
 void work_name_lost_root(const struct work *w, struct err *err)

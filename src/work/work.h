@@ -2,6 +2,7 @@
 #ifndef SANDGATE_WORK_WORK_H
 #define SANDGATE_WORK_WORK_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/buf.h"
@@ -16,6 +17,8 @@
 
 struct folder_lock;
 struct subtree;
+
+/* The gate bounds what it asks for; this is only so that no mistake can grow without end. */
 
 /* One thread's own things, reused from call to call. */
 struct work {
@@ -38,6 +41,8 @@ struct work {
     char *shelf;   /* memory that the gate reads from, while this call has it; NULL: it has not */
     bool shelved;  /* something lies there for the gate */
     bool as_named; /* what it opens has to be what its paths name */
+    bool
+        gave_up; /* it was cancelled while it waited for a scan: what the rules said since is not known */
 };
 
 typedef int (*op_fn)(struct work *w, const union op_request *request, struct str body,
@@ -81,12 +86,15 @@ int work_git_import(struct work *w, const union op_request *request, struct str 
 
 /* The rules for all calls that are taken up from now on. */
 void work_use_guard(struct work *w, struct guard *guard);
+/* For a call whose frame has this head. */
+void work_begin(struct work *w, uint64_t token, yyjson_val *head);
 /* To be called by an operation that is going to take more than a moment. */
 void work_slow(struct work *w);
 /* Replaces an error that only says what follows from it: the folder that the call works in was removed. */
 void work_name_lost_root(const struct work *w, struct err *err);
-/* That it begins, or ends, to wait for the lock of a folder: not all threads may. */
-void work_waits(struct work *w, bool waits);
+/* Around waiting for the lock of a folder: other calls go on meanwhile. Fails where no thread can be had for that. */
+int work_begin_waiting(struct work *w, struct err *err);
+void work_end_waiting(struct work *w);
 /* Sends a part of the reply's body before the rest is known. 0 or -errno. */
 int work_send_piece(struct work *w, struct str bytes);
 /* Has w->shelf for this call (SHELF_BYTES), if no other has it. What lies there is sent by its place. */
@@ -149,6 +157,10 @@ int work_check_tree(struct work *w, const struct beneath_place *place, const str
                     struct err *err);
 /* -1 with CANCELLED once the gate asked to stop; long loops call it. */
 int work_check_cancel(const struct work *w, struct err *err);
+/* Waits for a mutex whose holder is another call of this worker; -1 with CANCELLED. */
+int work_take_mutex(struct work *w, pthread_mutex_t *mutex, struct err *err);
+/* What an operation that gave up is answered with, in place of its own result `r`. */
+int work_result(const struct work *w, const struct op *op, int r, struct err *err);
 /* Hashes the first `size` bytes of an open file. */
 int work_hash_file(struct work *w, int fd, int64_t size, const char *path, char out[HASH_HEX + 1],
                    struct err *err);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/mem.h"
 #include "base/processor.h"
 #include "cell/frame.h"
 #include "cell/launcher.h"
@@ -22,10 +21,11 @@
 #endif
 
 #define THREADS_MAX 33
+/* For each call that waits for a lock another thread goes on, and one always receives. */
+#define SPARE_THREADS 2
+#define SLOTS (THREADS_MAX + SPARE_THREADS)
 /* Regular expressions are compiled as deep as their brackets are nested, 250 levels. */
 #define STACK_BYTES (1u << 20)
-/* The gate bounds what it asks for; this is only so that no mistake can grow without end. */
-#define BODY_MAX (64u << 20)
 #define BODY_KEEP (256u << 10)
 
 /* Which call each thread is at, so that another thread that reads the cancel can find it. */
@@ -52,9 +52,9 @@ struct worker {
     struct guard_trees trees;
     struct inbox inbox; /* under the lock */
     struct replies replies;
-    struct slot slots[THREADS_MAX];
-    struct thread threads[THREADS_MAX];
-    unsigned wanted; /* threads */
+    struct slot slots[SLOTS];
+    struct thread threads[SLOTS];
+    unsigned wanted; /* threads, while no call waits for a lock */
     pthread_mutex_t start_lock;
     atomic_uint running; /* of them; more are started under start_lock */
     unsigned busy;       /* threads at a call; of several, one is always left to hear of cancels */
@@ -112,7 +112,7 @@ static void cancel(struct worker *worker, uint64_t token)
 {
     struct received taken = {.fd = -1};
     pthread_mutex_lock(&worker->lock);
-    for (unsigned i = 0; i < worker->wanted; i++) {
+    for (unsigned i = 0; i < SLOTS; i++) {
         if (worker->slots[i].token == token)
             atomic_store(&worker->slots[i].cancelled, true);
     }
@@ -128,15 +128,6 @@ static void cancel(struct worker *worker, uint64_t token)
     let_go(worker, &taken);
 }
 
-static const struct op *find_op(struct str name)
-{
-    for (size_t i = 0; i < OP_COUNT; i++) {
-        if (str_is(name, op_table[i].name))
-            return &op_table[i];
-    }
-    return NULL;
-}
-
 static void *serve(void *arg);
 
 static bool make_room(struct thread *thread, struct worker *worker, unsigned index)
@@ -150,17 +141,16 @@ static bool make_room(struct thread *thread, struct worker *worker, unsigned ind
     return thread->buffer && thread->chunk;
 }
 
-/* What the gate asks for itself, before others ask and before commands run, is done sooner without them. False:
- * there is no thread that could hear of a cancel; one call later there may be. */
-static bool start_others(struct worker *worker)
+/* Returns how many run then. */
+static unsigned start_threads(struct worker *worker, unsigned wanted)
 {
-    if (atomic_load(&worker->running) == worker->wanted)
-        return true;
+    if (atomic_load(&worker->running) >= wanted)
+        return wanted;
     pthread_mutex_lock(&worker->start_lock);
     pthread_attr_t attr;
     bool more = pthread_attr_init(&attr) == 0;
     bool ready = more && pthread_attr_setstacksize(&attr, STACK_BYTES) == 0;
-    for (unsigned i = atomic_load(&worker->running); ready && i < worker->wanted; i++) {
+    for (unsigned i = atomic_load(&worker->running); ready && i < wanted; i++) {
         pthread_t id;
         struct thread *thread = &worker->threads[i];
         ready = make_room(thread, worker, i) && pthread_create(&id, &attr, serve, thread) == 0;
@@ -169,9 +159,16 @@ static bool start_others(struct worker *worker)
     }
     if (more)
         pthread_attr_destroy(&attr);
-    bool enough = worker->wanted == 1 || atomic_load(&worker->running) > 1;
+    unsigned running = atomic_load(&worker->running);
     pthread_mutex_unlock(&worker->start_lock);
-    return enough;
+    return running;
+}
+
+/* What the gate asks for itself, before others ask and before commands run, is done sooner without them. False:
+ * there is no thread that could hear of a cancel; one call later there may be. */
+static bool start_others(struct worker *worker)
+{
+    return start_threads(worker, worker->wanted) > 1 || worker->wanted == 1;
 }
 
 static int serve_call(struct worker *worker, struct work *w, const struct frame *frame, int body_fd)
@@ -191,7 +188,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
         err_set(&err, ERR_SESSION_BUSY, "the cell cannot start a second thread; try again");
         return replies_error(&worker->replies, frame->token, &err);
     }
-    const struct op *op = find_op(json_str(yyjson_obj_get(root, "op")));
+    const struct op *op = op_find(json_str(yyjson_obj_get(root, "op")));
     CLEANUP(large_body_done) struct large_body large = {0};
     r = op ? 0 : err_set(&err, ERR_INTERNAL, "an operation the worker does not know");
     if (r == 0)
@@ -201,13 +198,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
     struct str body = large.at ? (struct str){large.at, large.n} : frame->body;
     buf_reset(&w->body, BODY_KEEP);
     processor_follow((uint32_t)yyjson_get_uint(yyjson_obj_get(root, "processor")));
-    w->gate = (uint32_t)yyjson_get_uint(yyjson_obj_get(root, "gate"));
-    w->limit = yyjson_get_sint(yyjson_obj_get(root, "limit"));
-    w->body.max = w->limit > 0 && w->limit < (int64_t)BODY_MAX ? (size_t)w->limit : BODY_MAX;
-    w->as_named = yyjson_get_bool(yyjson_obj_get(root, "as_named"));
-    w->slow = false;
-    w->at.fd = -1;
-    w->token = frame->token;
+    work_begin(w, frame->token, root);
     if (body.n > FRAME_BODY_MAX)
         work_slow(w);
 #ifdef SANDGATE_TEST_BROKEN_WORKER
@@ -219,7 +210,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
         return replies_result(w, op, &fields);
 #endif
     if (r == 0 && (r = work_check_cancel(w, &err)) == 0)
-        r = work_ops[op - op_table](w, &request, body, &fields, &err);
+        r = work_result(w, op, work_ops[op - op_table](w, &request, body, &fields, &err), &err);
     if (r < 0) {
         work_name_lost_root(w, &err);
         return replies_error(&worker->replies, frame->token, &err);
@@ -252,14 +243,32 @@ static bool too_many_may_wait(const struct worker *worker)
     return worker->waiting > 0 && worker->may_wait >= (half ? half : 1);
 }
 
-void work_waits(struct work *w, bool waits)
+/* Others go on meanwhile, however few threads were wanted. */
+int work_begin_waiting(struct work *w, struct err *err)
+{
+    struct worker *worker = w->worker;
+    if (!worker)
+        return 0;
+    pthread_mutex_lock(&worker->lock);
+    unsigned needed = ++worker->waiting + SPARE_THREADS;
+    pthread_mutex_unlock(&worker->lock);
+    if (start_threads(worker, needed < SLOTS ? needed : SLOTS) >= needed)
+        return 0;
+    work_end_waiting(w);
+    err_set(err, ERR_SESSION_BUSY,
+            "the folder is locked, and the cell cannot start a thread to wait for it; nothing was "
+            "changed, try again");
+    return err_reason(err, "no_resources");
+}
+
+void work_end_waiting(struct work *w)
 {
     struct worker *worker = w->worker;
     if (!worker)
         return;
     pthread_mutex_lock(&worker->lock);
-    worker->waiting += waits ? 1 : -1u;
-    bool left = !waits && inbox_find(&worker->inbox, false);
+    worker->waiting--;
+    bool left = inbox_find(&worker->inbox, false);
     pthread_mutex_unlock(&worker->lock);
     if (left)
         call_for_help();
@@ -269,7 +278,8 @@ void work_waits(struct work *w, bool waits)
 static bool become_busy(struct worker *worker, struct slot *slot, const struct received *call)
 {
     unsigned running = atomic_load(&worker->running);
-    if (running > 1 && worker->busy + 1 >= running)
+    unsigned most = worker->wanted > 1 ? worker->wanted - 1 : 1;
+    if ((running > 1 && worker->busy + 1 >= running) || worker->busy - worker->waiting >= most)
         return false;
     worker->busy++;
     slot->token = call->frame.token;
@@ -442,7 +452,7 @@ static void *serve(void *arg)
                      .worker = worker,
                      .trees = &worker->trees,
                      .chunk = thread->chunk};
-    buf_init(&w.body, BODY_MAX);
+    buf_init(&w.body, OP_BODY_MAX);
     int r = 0;
     while (r >= 0) {
         struct received call = {.fd = -1};

@@ -189,14 +189,21 @@ static bool is_as_copied(const struct writing *x)
            st.st_ctim.tv_nsec == x->old.st_ctim.tv_nsec;
 }
 
-static int rename_temp(struct writing *x, struct err *err)
+static int rename_temp(struct writing *x, const struct beneath_root *root, struct err *err)
 {
     bool first = x->q->append && !x->exists;
     unsigned flags = x->q->create_only || first ? RENAME_NOREPLACE : 0;
+    struct stat st;
+    bool is_part = beneath_is_git_part(x->place.name) &&
+                   fstatat(x->place.dir, x->place.name, &st, AT_SYMLINK_NOFOLLOW) < 0;
     if (renameat2(x->place.dir, x->temp.name, x->place.dir, x->place.name, flags) < 0)
         return first && errno == EEXIST ? AGAIN : beneath_errno(err, errno, x->path);
     x->temp_exists = false;
     temp_end(&x->temp);
+    if (is_part && beneath_made_git(root, x->place.dir, x->place.name)) {
+        unlinkat(x->place.dir, x->place.name, 0);
+        return beneath_refuse_git(x->path, err);
+    }
     x->done = true;
     return 0;
 }
@@ -213,13 +220,14 @@ static int lock_folder(struct writing *x, const struct folder_lock *held, struct
                    x->path);
 }
 
-static int commit(struct writing *x, const struct folder_lock *held, struct err *err)
+static int commit(struct writing *x, const struct beneath_root *root,
+                  const struct folder_lock *held, struct err *err)
 {
     if (lock_folder(x, held, err) < 0 || (x->q->if_match.p && check_precondition(x, err) < 0))
         return -1;
     if (x->q->append && !is_as_copied(x))
         return AGAIN;
-    int r = rename_temp(x, err);
+    int r = rename_temp(x, root, err);
     folder_lock_done(&x->lock);
     if (r == 0 && x->q->fsync) {
         FD_AT_END int dir = beneath_reopen_dir(x->place.dir);
@@ -256,7 +264,7 @@ static int replace_once(struct writing *x, const struct beneath_root *root, stru
         r = fill_temp(x, content, err);
     if (r == 0)
         r = work_check_cancel(x->w, err);
-    return r == 0 ? commit(x, held, err) : r;
+    return r == 0 ? commit(x, root, held, err) : r;
 }
 
 int work_replace(struct work *w, const struct beneath_root *root, const struct op_write_request *q,

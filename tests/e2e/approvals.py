@@ -12,7 +12,7 @@ import time
 import lib
 from lib import Gate, check, short, wait_until
 
-WATCH_MS = 500
+WATCH_MS = 2000
 
 
 class Place:

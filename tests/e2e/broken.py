@@ -47,7 +47,8 @@ class Suite:
 
     def start(self, **env):
         # The C library fills freed memory, so that what is used after its end shows in the answers.
-        given = {"TOOL_TIMEOUT_SECS": "8" if self.sanitized else "1", "MALLOC_PERTURB_": "165", **env}
+        # A worker that sends without end is to be ended for that, before its time is over.
+        given = {"TOOL_TIMEOUT_SECS": "8" if self.sanitized else "3", "MALLOC_PERTURB_": "165", **env}
         return Gate(self.form, workspace=self.folder, env=given)
 
     def works(self, gate=None):

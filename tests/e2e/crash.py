@@ -282,7 +282,7 @@ def kill_starting(tap, form):
             gate.kill()
             gate.end()
         try:
-            wait_until(lambda: not left(), "no process of theirs", seconds=5)
+            wait_until(lambda: not left(), "no process of theirs")
         finally:
             for pid in left():
                 os.kill(pid, signal.SIGKILL)

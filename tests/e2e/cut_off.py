@@ -4,10 +4,12 @@ it fails. What it made for programs of the user to obey is told and taken out of
 user made, or had before, is left alone.
 """
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
+import time
 
 import lib
 import ran
@@ -81,6 +83,16 @@ class Cut(Project):
         left = [str(p) for p in self.store().glob("*.running/*")]
         check(not left, f"left in the state folder: {left}")
 
+    def replace_indexes(self, content):
+        """Those of markers; None: they are gone. They are links: what they are links to stays as it is."""
+        paths = list(self.store().glob("*.running/*.*"))
+        check(paths, "there are no indexes")
+        for path in paths:
+            path.unlink()
+            if content is not None:
+                self.form.write(path, content)
+        return paths
+
     def recorded(self):
         records = lib.audit_records(self.home / "sandgate")
         return [r["violations"] for r in records if r.get("violations")]
@@ -96,6 +108,65 @@ def killed_gate(form):
     place.check_next()
     place.check_nothing_left()
     check(any(TOLD <= set(v) for v in place.recorded()), f"recorded: {place.recorded()}")
+
+
+def as_before_a_restart(marker):
+    """As if the machine had been started anew since the marker was set."""
+    text = marker.read_bytes()
+    boot = open("/proc/sys/kernel/random/boot_id", "rb").read().strip()
+    check(text.endswith(boot), text)
+    marker.write_bytes(text[:-len(boot)] + b"0" * len(boot))
+    os.utime(marker, (1e9, 1e9))
+
+
+def markers(place):
+    return [p for p in place.store().glob("*.running/*") if "." not in p.name]
+
+
+def restarted(form):
+    """what was made since the machine was started anew is no work of a command that was cut off before"""
+    place = Cut(form, "restarted")
+    with place.gate() as gate:
+        place.start(gate)
+        gate.kill()
+        gate.wait_exit()
+    ran.wait_gone(lib.SECONDS, place.mark)
+    (marker,) = markers(place)
+    as_before_a_restart(marker)
+    place.put(".envrc", "mine\n")
+    with place.gate() as gate:
+        value = gate.call("run_command", command="echo x > .npmrc")["result"]
+        check(whats(value) == ["quarantined:.npmrc"], whats(value))
+        check("cut off" not in gate.said(), gate.said())
+        check(whats(gate.call("run_command", command="true")["result"]) == [], "told later")
+        gate.close_input()
+        check(gate.wait_exit() == 0, gate.said())
+    for path in (".envrc", ".git", ".vscode/tasks.json", "sub/.envrc"):
+        check((place.workspace / path).exists(), f"{path} is gone")
+    place.kept_mine()
+    place.check_nothing_left()
+
+
+def restarted_and_killed(form):
+    """where a command of this start of the machine was cut off, too, nothing can be told apart"""
+    place = Cut(form, "both")
+    for number in range(2):
+        with place.gate() as gate:
+            gate.send("run_command", command=place.line() if number else f"touch up; exec sleep {place.mark}")
+            place.wait_up()
+            gate.kill()
+            gate.wait_exit()
+        ran.wait_gone(lib.SECONDS, place.mark)
+        if number == 0:
+            # Kept aside, so that the second gate does not take it over.
+            (first,) = markers(place)
+            as_before_a_restart(first)
+            aside = first.rename(place.home / "aside")
+            index = [(p, p.rename(place.home / p.name)) for p in place.store().glob(f"*.running/{first.name}.*")]
+    aside.rename(first)
+    for at, kept in index:
+        kept.rename(at)
+    place.check_next()
 
 
 def killed_later(form):
@@ -137,6 +208,7 @@ def killed_one_shots(form):
         process.communicate(timeout=lib.SECONDS)
         done = place.run("--", "true")
         check(done.returncode == 0 and b"sub/.envrc" in done.stderr and b"cut off" in done.stderr, f"{done.stderr}")
+        check(b"made by the command" not in done.stderr and b"made by a command," not in done.stderr, f"{done.stderr}")
         place.check_clean()
 
 
@@ -278,14 +350,13 @@ def nothing_made(form):
 
 def no_index(form):
     """what was there before is not known: all protected names are told and none is moved"""
-    for number, harm in enumerate((lambda p: p.unlink(), lambda p: p.write_bytes(b"x" * 500), lambda p: p.write_bytes(b""))):
+    for number, content in enumerate((None, b"x" * 500, b"")):
         place = Cut(form, f"index{number}")
         with place.gate() as gate:
             place.start(gate)
             gate.kill()
             gate.wait_exit()
-        for path in place.store().glob("*.running/*.*"):
-            harm(path)
+        place.replace_indexes(content)
         with place.gate() as gate:
             told = set(whats(gate.call("run_command", command="true")["result"]))
             wanted = {"cut_off", "unjudged:.git", "unjudged:mine/.envrc", "unjudged:mine/bare", "unjudged:sub/.envrc"}
@@ -294,6 +365,52 @@ def no_index(form):
             check(whats(gate.call("run_command", command="true")["result"]) == [], "told twice")
         check((place.workspace / ".git").exists(), "it was taken out")
         place.kept_mine()
+
+
+def processes_that_live(form):
+    """processes of a dead gate's cell have not ended: a command waits for them, and other calls do not wait with it"""
+    place = Cut(form, "living")
+    with place.gate() as gate:
+        place.start(gate)
+        gate.kill()
+        gate.wait_exit()
+    wait_until(lambda: not ran.marked(place.mark), "the command is gone")
+    other = subprocess.Popen(["sleep", ran.mark()], start_new_session=True)
+    with contextlib.ExitStack() as last, place.gate() as gate:
+        last.callback(other.wait)
+        last.callback(other.kill)
+        noted = f"{other.pid} {int(time.clock_gettime(time.CLOCK_BOOTTIME)) * os.sysconf('SC_CLK_TCK') + 1000}\n"
+        (marker,) = [p for p in place.store().glob("*.running/*") if "." not in p.name]
+        with open(marker, "r+b") as file:
+            file.seek(1)
+            file.write(noted.encode().ljust(48, b"\0"))
+        gate.ok("stat", path=".")
+        call = gate.send("run_command", command="touch began")
+        cancelled = gate.send("run_command", command="touch never", call_id="never")
+        for _ in range(300):
+            gate.ok("stat", path="mine/bare")
+        check(not (place.workspace / "began").exists(), "the command did not wait")
+        gate.send_raw(b'{"cancel":"never"}\n')
+        lib.expect_error(gate.wait(cancelled), "CANCELLED")
+        last.close()
+        place.check_told(gate.wait(call)["result"])
+        check((place.workspace / "began").exists(), "the command did not run")
+        check(not (place.workspace / "never").exists(), "the cancelled command ran")
+
+
+def large_index(form):
+    """an index as large as one may be takes no memory of the gate"""
+    place = Cut(form, "large")
+    with place.gate() as gate:
+        place.start(gate)
+        gate.kill()
+        gate.wait_exit()
+    for path in place.replace_indexes(b""):
+        os.truncate(path, 1 << 30)
+    with place.gate() as gate:
+        told = whats(gate.call("run_command", command="true")["result"])
+        check("cut_off" in told and "unjudged:.git" in told, f"told: {told}")
+        gate.check_memory()
 
 
 def other_rules(form):
@@ -332,6 +449,8 @@ def another_folder(form):
 if __name__ == "__main__":
     ran.main(
         killed_gate,
+        restarted,
+        restarted_and_killed,
         killed_later,
         killed_twice,
         killed_one_shots,
@@ -345,6 +464,8 @@ if __name__ == "__main__":
         resting_gate,
         nothing_made,
         no_index,
+        processes_that_live,
+        large_index,
         other_rules,
         another_folder,
     )

@@ -117,7 +117,23 @@ TRIES = {
     "index junk": ("echo junk > .git/index", [".git/index"]),
     "index removed": ("rm .git/index", [".git/index"]),
     "index as a link": ("rm .git/index; ln -s ../a .git/index", [".git/index"]),
-    "lock": ("touch .git/index.lock .git/HEAD.lock .git/refs/heads/main.lock", []),
+    "locks": ("touch .git/index.lock .git/HEAD.lock .git/refs/heads/main.lock; cp .git/config .git/config.lock",
+              [".git/index.lock", ".git/HEAD.lock", ".git/refs/heads/main.lock", ".git/config.lock"]),
+    "what git makes again": ("echo x > .git/objects/info/commit-graph; mkdir .git/objects/info/commit-graphs; echo x > .git/objects/info/commit-graphs/chain; "
+                             "echo x > .git/objects/pack/multi-pack-index; echo x > .git/objects/info/packs; echo x > .git/info/refs; "
+                             "echo x > .git/gc.log; echo x > .git/gc.pid",
+                             [".git/objects/info/commit-graph", ".git/objects/info/commit-graphs/chain", ".git/objects/pack/multi-pack-index",
+                              ".git/objects/info/packs", ".git/info/refs", ".git/gc.log", ".git/gc.pid"]),
+    "files of a git that was killed": ("echo x > .git/objects/tmp_x; echo x > .git/objects/pack/tmp_pack_x; echo x > .git/objects/pack/.tmp-1-pack-x; "
+                                       "mkdir -p .git/objects/01; echo x > .git/objects/01/tmp_obj_x; echo x > .git/objects/pack/pack-x.keep",
+                                       [".git/objects/tmp_x", ".git/objects/pack/tmp_pack_x", ".git/objects/pack/.tmp-1-pack-x",
+                                        ".git/objects/01/tmp_obj_x", ".git/objects/pack/pack-x.keep"]),
+    "empty folders": ("mkdir -p .git/reftable .git/remotes .git/objects/info/commit-graphs .git/worktrees/new",
+                      [".git/reftable", ".git/remotes", ".git/objects/info/commit-graphs", ".git/worktrees/new"]),
+    "modes": ("chmod 755 .git/description; chmod 700 .git/info", [".git/description", ".git/info"]),
+    "objects written over": ("f=$(ls .git/objects/??/* | head -1); chmod u+w $f; echo forged > $f", [".git/objects/"]),
+    "objects removed": ("rm -rf .git/objects/??", ["git:kept"]),
+    "split by git": ("git update-index --split-index; echo x > n; git add n", [".git/index", ".git/sharedindex."]),
     "pipe": ("mkfifo .git/pipe .git/refs/heads/pipe", [".git/pipe", ".git/refs/heads/pipe"]),
     "forged pack": ("p=.git/objects/pack/pack-$(git rev-parse HEAD); printf 'PACK0000000000000000000000000000000000000000' > $p.pack; cp $p.pack $p.idx",
                     [".pack"]),
@@ -256,6 +272,20 @@ def objects(form):
     place.git("fsck", "--strict")
 
 
+def folders(form):
+    """a folder that the command removed stays, and that is told; those of a rebase go with what is in them"""
+    place = Repository(form, "folders")
+    with form.acting():
+        (place.workspace / ".git/empty/inner").mkdir(parents=True)
+        (place.workspace / ".git/rebase-merge").mkdir()
+    place.put(".git/rebase-merge/unknown", "x")
+    with place.gate() as gate:
+        value = bash(gate, "rm -r .git/empty .git/rebase-merge")
+        check(value["violations"] == [{"call": "git:dropped:.git/empty/inner", "count": 1}], short(value))
+    check((place.workspace / ".git/empty/inner").is_dir(), "it was removed")
+    check(not (place.workspace / ".git/rebase-merge").exists(), "the rebase is still under way")
+
+
 def bounded(form):
     """more than 16 dropped names are counted"""
     place = Repository(form, "bounded")
@@ -263,6 +293,9 @@ def bounded(form):
         value = bash(gate, "for i in $(seq 100); do echo x > .git/hooks/h$i; done; git tag t")
         told = {v["call"]: v["count"] for v in value["violations"]}
         check(told.pop("git:dropped") == 84 and len(told) == 16, short(value))
+        value = bash(gate, "git tag t1; git tag t2; echo junk > .git/HEAD")
+        told = {v["call"]: v["count"] for v in value["violations"]}
+        check(told == {"git:dropped:.git/HEAD": 1, "git:dropped": 2}, f"what goes with HEAD is counted: {short(value)}")
     check(place.git("tag") == "t\n", "the tag")
 
 
@@ -293,4 +326,4 @@ def many(form):
         place.git("-C", name, "log", codes=codes)
 
 
-ran.main(tried, links_there, objects, bounded, secrets, many)
+ran.main(tried, links_there, objects, folders, bounded, secrets, many)

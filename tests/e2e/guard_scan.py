@@ -231,7 +231,7 @@ def own_repository(form):
 
 
 def damaged(form):
-    """an index that is damaged or gone changes nothing but the time it takes"""
+    """while an index is damaged no command starts; one that is gone is made anew"""
     place = Guarded(form, "damaged")
     next_gate(place, ["true"], place.everything)
     indices = [p for p in place.home.rglob("guards-*") if p.is_file()]
@@ -240,6 +240,10 @@ def damaged(form):
     for content in (b"", whole[:50], whole[:-1], whole + b"x", bytes(len(whole)), whole[::-1]):
         indices[0].write_bytes(content)
         with place.gate() as gate:
+            error = gate.refused("PERMISSION_DENIED", "run_command", command="true")
+            check(error["details"]["reason"] == "state_damaged" and str(indices[0]) in error["message"], error)
+            gate.ok("stat", path="sub")
+            indices[0].unlink()
             place.everything(gate)
             bash(gate, "true")
 

@@ -312,8 +312,28 @@ def that_hangs(place):
         check(one.returncode == 1, f"status {one.returncode}, {said}")
         error = json.loads(out)["error"]
         check(error["code"] == "INTERRUPTED" and "not known" in error["message"], error)
+        # It still hangs: each call that comes has its answer, and may be tried again.
+        error = guest.call("read_file", path="a.txt", seconds=60)["error"]
+        check(error["retryable"] is True and "nothing was done" in error["message"], error)
         os.kill(owner.pid, signal.SIGCONT)
         owner.ok("read_file", path="a.txt")
+        guest.ok("read_file", path="a.txt")
+        guest.close_input()
+        check(guest.wait_exit() == 1, "its status tells of calls that were cut off")
+    owner.end()
+
+
+def that_hangs_from_the_start(place):
+    """A guest that comes while the owner is stopped."""
+    owner = place.owner()
+    os.kill(owner.pid, signal.SIGSTOP)
+    with place.guest() as guest:
+        error = guest.call("read_file", path="a.txt", seconds=60)["error"]
+        check(error["retryable"] is True and "nothing was done" in error["message"], error)
+        end(owner, KILL)
+        guest.ok("read_file", path="a.txt")
+        guest.close_input()
+        check(guest.wait_exit() == 1, "its status tells of calls that were cut off")
     owner.end()
 
 
@@ -353,7 +373,8 @@ def without_a_hello(place):
 
 
 CASES = (before_it_accepts, at_any_moment, while_it_runs, while_it_prints, in_a_long_reply, many_in_flight,
-         other_formats, goes_on, blank_lines, never_silent, that_hangs, one_after_the_other, without_a_hello)
+         other_formats, goes_on, blank_lines, never_silent, that_hangs,
+         that_hangs_from_the_start, one_after_the_other, without_a_hello)
 
 
 def in_its_place(case):

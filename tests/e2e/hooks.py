@@ -123,18 +123,18 @@ def late(form):
     """a hook that does not end in time denies, is killed with all that it started, and other calls do not wait"""
     mark = ran.mark()
     deaf = program(form, f"trap '' TERM; sleep {mark} & while :; do sleep {mark}; done")
-    at = place(form, "late", hook(deaf, timeoutMs=300, toolName="write_file"))
+    at = place(form, "late", hook(deaf, timeoutMs=1000, toolName="write_file"))
     with ran.leaves_nothing(form) as gates, at.gate() as gate:
         gates.add(gate)
         began = time.monotonic()
         call = gate.send("write_file", path="file", content="text")
         gate.ok("stat", path=".")
-        check(time.monotonic() - began < 0.3 or lib.SOAK, "a call that no hook is about does not wait")
+        check(not gate.answers, "a call that no hook is about does not wait")
         error = lib.expect_error(gate.wait(call), "POLICY_DENIED")
         took = time.monotonic() - began
-        check("hooks[0] failed: it did not end within 300 ms" in error["message"], error)
-        check(0.3 <= took < 3, f"{took:.2f} s")
-        wait_until(lambda: not ran.marked(mark), "all of it gone", 3)
+        check("hooks[0] failed: it did not end within 1000 ms" in error["message"], error)
+        check(took >= 1, f"{took:.2f} s")
+        wait_until(lambda: not ran.marked(mark), "all of it gone")
         gate.close_input()
         check(gate.wait_exit() == 0, "exit status")
 
@@ -203,11 +203,12 @@ def after(form):
         form,
         "import time\n"
         "call = json.load(sys.stdin)\n"
-        "time.sleep(0.5)\n"
+        # Until the answers have come: if they waited for it, it would be ended by its time limit and tell nothing.
+        "while not os.path.exists(os.path.expanduser('~/go')): time.sleep(0.01)\n"
         "took = isinstance(call['durationMs'], int)\n"
         "open(os.path.expanduser('~/told'), 'a').write(f\"{call['tool']} {call['ok']} {call['code']} {took}; \")",
     )
-    show = program(form, """printf '{"decision":"deny","reason":"told %s"}' "$(cat ~/told)" """)
+    show = program(form, """touch ~/go; printf '{"decision":"deny","reason":"told %s"}' "$(cat ~/told)" """)
     bad = program(form, "echo broken >&2; exit 1")
     at = place(
         form,
@@ -219,9 +220,7 @@ def after(form):
     with ran.leaves_nothing(form) as gates, at.gate() as gate:
         gates.add(gate)
         gate.ok("list_files", path=".")
-        began = time.monotonic()
         gate.ok("write_file", path="new", content="text")
-        check(time.monotonic() - began < 0.45 or lib.SOAK, "the answer did not wait")
         gate.refused("NOT_FOUND", "read_file", path="missing")
 
         def shown():

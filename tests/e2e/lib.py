@@ -23,12 +23,24 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SANDGATE_BUILD", ROOT / "build"))
 BINARY = pathlib.Path(os.environ.get("SANDGATE", BUILD / "sandgate"))
 AM_ROOT = os.geteuid() == 0
-PLAIN_UID = 54321  # nobody's
+# Nobody's. Tests that run at the same time have one each: the kernel counts processes and watches by user.
+PLAIN_UID = 54321 + int(os.environ.get("SANDGATE_TEST_SLOT", "0"))
 # Which sanitizer the program was built with; empty for an ordinary one.
 SANITIZED = os.environ.get("SANDGATE_SANITIZED", "")
 # Generous: what they stand for is "at once", on a busy machine.
 SECONDS = 60 if SANITIZED else 15
 PEAK_MB = 200
+
+
+def give_signals_back():
+    """A shell starts what is in the background with SIGINT ignored, and a gate would inherit that. What has a handler here
+    is as usual in every program that is started."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+
+
+give_signals_back()
 
 
 # --- TAP
@@ -531,8 +543,17 @@ def environment(home, more=None):
     return {key: value for key, value in {**kept, **own, **(more or {})}.items() if value is not None}
 
 
+def without_rest(value):
+    """Long texts and lists cut: checks make their messages even when they hold, and an answer may have megabytes."""
+    if isinstance(value, str):
+        return value[:400]
+    if isinstance(value, list):
+        return [without_rest(one) for one in value[:400]]
+    return {key: without_rest(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
 def short(value):
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    text = value if isinstance(value, str) else json.dumps(without_rest(value), default=str)
     return text if len(text) < 400 else text[:400] + f"… ({len(text)} characters)"
 
 

@@ -92,6 +92,7 @@ def at_the_root(form):
     for name in (".envrc", ".mcp.json", ".claude", ".vscode", ".npmrc", ".bashrc", "workflows"):
         check(name in kept, f"{name} is not in quarantine: {kept}")
     check(any(w == "quarantined:.envrc" for w in whats(value)), f"not told: {whats(value)}")
+    check("sandgate quarantine restore" in value["hint"], lib.short(value))
 
 
 def one_by_one(form):
@@ -153,6 +154,34 @@ def bare_layout(form):
             check((place.workspace / folder / "objects").is_dir(), f"{folder}: objects is gone")
             check(any(w.startswith("quarantined:") for w in whats(value)), f"{folder}: {whats(value)}")
     place.use_git()
+
+
+SOCKET = "import socket; socket.socket(socket.AF_UNIX).bind('{}')"
+
+
+def special_files(form):
+    """a FIFO or a socket with a protected name does not stay where programs would open it"""
+    place = Project(form, "special")
+    made = [".envrc", ".npmrc", ".vscode", "lib/.envrc"]
+    with place.gate() as gate:
+        value = gate.call("run_command", command=f"git init -q lib; mkfifo .envrc .vscode lib/.envrc; {ran.PYTHON} -c \"{SOCKET.format('.npmrc')}\"")["result"]
+        check(value["exit_code"] == 0, lib.short(value))
+        check({f"quarantined:{name}" for name in made} <= set(whats(value)), whats(value))
+    left = [name for name in made if os.path.lexists(place.workspace / name)]
+    check(not left, f"still there: {left}")
+
+
+def closed_workspace(form):
+    """where the workspace itself cannot be looked into, that is what the error says"""
+    for mode in (0o000, 0o600):
+        place = Project(form, f"closed{mode}")
+        place.workspace.chmod(mode)
+        with place.gate() as gate:
+            for tool, arguments in (("run_command", {"command": "true"}), ("read_file", {"path": "a.txt"})):
+                error = gate.refused("PERMISSION_DENIED", tool, **arguments)
+                check("sandgate.json" not in error["message"] and "folder itself" in error["message"], lib.short(error))
+        place.workspace.chmod(0o755)
+        check(place.run("--", "true").returncode == 0, "it does not work again")
 
 
 HIDDEN = [
@@ -295,7 +324,7 @@ def many(form):
     noise = "mkdir n; for i in $(seq 1500); do mkdir n/$i; echo > n/$i/.envrc; done; "
     evil = f"git init -q z; git -C z config core.fsmonitor {place.program}; mkdir z.key; cp -r z/.git z.key/; echo x > .envrc"
     with place.gate() as gate:
-        value = gate.call("run_command", command=noise + evil)["result"]
+        value = gate.call("run_command", seconds=4 * lib.SECONDS, command=noise + evil)["result"]
     told = whats(value)
     for path in (".envrc", "z/.git", "z.key/.git"):
         check(not (place.workspace / path).exists(), f"{path} is still there")
@@ -367,6 +396,8 @@ if __name__ == "__main__":
         many,
         too_many,
         long_names,
+        special_files,
+        closed_workspace,
         run_tells_all,
         run_tells,
     )

@@ -15,7 +15,7 @@ from terminals import Terminal, request_id
 CHOICES = "[o]nce  this [s]ession  [a]lways  [n]o: "
 FEW_CHOICES = "[o]nce  [n]o: "  # where no rule can be made of it
 DENIED = 4  # exit status of a call that nobody approved
-PROMPT_MS = 500
+PROMPT_MS = 2000
 
 
 class Place:

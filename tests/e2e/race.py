@@ -20,7 +20,7 @@ import time
 import lib
 from lib import check
 
-FACTOR = 10 if lib.SOAK else 1
+FACTOR = 20 if lib.SOAK else 1
 IN_FLIGHT = 16
 ENOUGH = -1 if lib.SANITIZED else 20  # of each kind, or the case shows nothing; sanitizers look at what there is
 INSIDE, OUTSIDE = "inside " * 100, "OUTSIDE " * 200
@@ -264,7 +264,7 @@ def test_writes(sides):
         return code
 
     with Exchanging([p for side in sides for p in side.pairs]):
-        counts = run_load(sides, 10 * FACTOR, write_call, judge)
+        counts = run_load(sides, 5 * FACTOR, write_call, judge)
     for side in sides:
         check_written(side, before[side], written[side])
     verdict(counts, sides)
@@ -327,14 +327,14 @@ def running(form, sides):
 def run_form(tap, form):
     native, pkg, state = make_sides(form)
     for name, sides, seconds, call, judge in [
-        ("read", [native, pkg], 20, read_call, judge_read),
-        ("list", [native, pkg], 5, list_call, judge_list),
-        ("stat", [native], 5, stat_call, judge_stat),
-        ("search", [native, pkg], 10, search_call, judge_search),
+        ("read", [native, pkg], 10, read_call, judge_read),
+        ("list", [native, pkg], 3, list_call, judge_list),
+        ("stat", [native], 3, stat_call, judge_stat),
+        ("search", [native, pkg], 5, search_call, judge_search),
     ]:
         with tap.case(f"{form.name}: {seconds * FACTOR} s of {name} show nothing from outside"), running(form, sides):
             test_reads(sides, seconds, call, judge)
-    with tap.case(f"{form.name}: {10 * FACTOR} s of write change nothing outside"), running(form, [native, state]):
+    with tap.case(f"{form.name}: {5 * FACTOR} s of write change nothing outside"), running(form, [native, state]):
         test_writes([native, state])
     with tap.case(f"{form.name}: {10 * FACTOR} s of edit, delete, move, make and recursive list change nothing outside"):
         with running(form, [native]):

@@ -147,7 +147,9 @@ def owners(form):
         for word in (program, link, script):
             for config in ({"audit": {"anchor": [str(word)]}}, {"hooks": [{"event": "tool:before", "command": [str(word)]}]}):
                 worked, said = at.start(config)
-                check(not worked and "could change it" in said and "chmod go-w" in said, f"{name}, {word}: {said}")
+                wanted = f"`{path}` (mode {mode:04o}, "
+                check(not worked and "could change it" in said and wanted in said, f"{name}, {word}: {said}")
+                check(f": chmod go-w {path}" in said, f"{name}, {word}: {said}")
         path.chmod(0o755)
     at.accepted({"audit": {"anchor": [str(link)]}})
     if form.is_root:

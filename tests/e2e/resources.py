@@ -165,7 +165,8 @@ def waiting_commands(form):
     with Limited(place, {"n": 96}) as gate:
         calls = [gate.line("run_command", {"command": "read x <go"}, f"c{i}") for i in range(60)]
         gate.send_raw(b"".join(line for _, line in calls))
-        late = gate.send("run_command", command="echo never", timeout_ms=300)
+        # Long enough that it was tried, and found no room, on a busy machine too.
+        late = gate.send("run_command", command="echo never", timeout_ms=3000)
         error = expect_error(gate.wait(late), "TIMEOUT")
         check("room" in error["message"], error)
         gate.send_raw(b"".join(b'{"cancel":"%s"}\n' % call.encode() for call, _ in calls))
@@ -197,7 +198,7 @@ def waiting_for_git(form):
 def no_room_at_all(form):
     """where no command can ever start, each is told so, with what to do, before its time is over"""
     place = Place(form, "none")
-    with Limited(place, {"n": 42 if form.is_root else 30}) as gate:
+    with Limited(place, {"n": 32 if form.is_root else 26}) as gate:
         calls = [gate.send("run_command", command="echo x", timeout_ms=600000) for _ in range(8)]
         for call in calls:
             error = expect_error(gate.wait(call, seconds=60), BUSY)
@@ -240,7 +241,12 @@ def file_size(form):
 
 def locked_folder(form):
     """writes that wait for the lock of a folder leave threads to reads; those that wait in line can be cancelled"""
-    place = Place(form, "locked")
+    for threads in (1, 2, 3, 4):
+        locked_with(form, threads)
+
+
+def locked_with(form, threads):
+    place = Place(form, f"locked{threads}", {"limits": {"workerThreads": threads}})
     with form.acting():
         (place.workspace / "other").mkdir()
         (place.workspace / "other/x").write_text("x")

@@ -76,7 +76,7 @@ static void check_name(struct str path, unsigned hex)
     for (size_t i = 0; i < ARRAY_LEN(never); i++) {
         size_t n = strlen(never[i]);
         if (path.n >= n && memcmp(path.p, never[i], n) == 0)
-            must(name.kind <= GIT_DERIVED && (name.kind == GIT_DERIVED || !git_may_remove(&name)));
+            must(name.kind == GIT_UNKNOWN && !git_may_remove(&name));
     }
 }
 

@@ -203,13 +203,26 @@ static void test_submodules(void **state)
 static void test_extensions(void **state)
 {
     static const struct row rows[] = {{"a", FILE_MODE, 0}};
-    static const char *const names[] = {"TREE", "link", "IEOT", "EOIE", "sdir", "FSMN", "XXXX"};
+    static const struct {
+        const char *name;
+        bool taken; /* without it */
+        bool stays; /* with it */
+    } names[] = {
+        {"TREE", true, true},    {"REUC", true, true},   {"IEOT", true, false},
+        {"EOIE", true, false},   {"FSMN", true, false},  {"XXXX", true, false},
+        {"link", false, false},  {"sdir", false, false}, {"xxxx", false, false},
+        {"\1xxx", false, false},
+    };
     (void)state;
     BUF_AT_END struct buf plain = make(2, 40, rows, 1, NULL);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        BUF_AT_END struct buf index = make(2, 40, rows, 1, names[i]);
+        BUF_AT_END struct buf index = make(2, 40, rows, 1, names[i].name);
         BUF_AT_END struct buf taken = BUF_INIT(1u << 20);
-        assert_null(git_index_take(buf_str(&index), STR(""), 40, &taken));
+        const char *wrong = git_index_take(buf_str(&index), STR(""), 40, &taken);
+        assert_int_equal(!wrong, names[i].taken);
+        assert_int_equal(!git_index_check(buf_str(&index), 40), names[i].stays);
+        if (wrong)
+            continue;
         assert_int_equal(taken.len, plain.len);
         assert_memory_equal(taken.data, plain.data, plain.len);
         assert_true(git_index_is_same(buf_str(&index), buf_str(&plain), 40));

@@ -48,12 +48,15 @@ static struct op_guarded found(const char *path, enum guarded_kind kind)
 
 static struct op_quarantine_reply quarantine(const struct op_guarded *what)
 {
+    static unsigned number;
+    char tag[16];
     BUF_AT_END struct buf body = BUF_INIT(1 << 16);
     union op_reply reply = {0};
     struct err err = {0};
     op_guarded_add(&body, what);
+    snprintf(tag, sizeof tag, "t%u", number++);
     union op_request q = {.quarantine = {.path = what->path,
-                                         .tag = STR("t"),
+                                         .tag = {tag, strlen(tag)},
                                          .store = 1,
                                          .git = what->kind == GUARDED_GIT,
                                          .closed = what->kind == GUARDED_SECRET}};

@@ -68,6 +68,7 @@ static void hear(void *arg, const struct preview *preview, const struct err *err
 
 static void wait_for_cell(void)
 {
+    heard = false;
     struct call *call = call_new();
     call->tool = &row;
     call->workplace = session_workplace(session);
@@ -114,6 +115,63 @@ static void many_that_cannot_be_sent(void **state)
     config_free(config);
 }
 
+static void add_file(struct buf *list, const char *path)
+{
+    struct statx st;
+    assert_int_equal(statx(AT_FDCWD, "w/d/.envrc", 0, STATX_INO | STATX_BTIME, &st), 0);
+    struct op_guarded entry = {
+        .kind = GUARDED_PROTECTED,
+        .type = TYPE_FILE,
+        .fresh = true,
+        .path = text_str(path),
+        .id = {st.stx_ino, (int64_t)st.stx_btime.tv_sec * 1000000000 + st.stx_btime.tv_nsec}};
+    quarantine_add(list, 0, &entry);
+}
+
+static void wait_for_answer(struct command_after *after)
+{
+    /* It is not to go on with the steps that follow. */
+    after->asking = true;
+    while (!after->answered)
+        turn();
+    after->asking = false;
+}
+
+static void what_stays_is_asked_about_once(void **state)
+{
+    (void)state;
+    struct config *config = config_new();
+    open_session(config);
+    assert_int_equal(mkdir("w/d", 0777), 0);
+    close(open("w/d/.envrc", O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+    wait_for_cell();
+    struct call *call = call_new();
+    call->workplace = session_workplace(session);
+    call->command = command_new(1000);
+    struct command_after *after = &call->command->after;
+    *after = (struct command_after){.fresh = BUF_INIT(1 << 20), .stays = BUF_INIT(1 << 20)};
+    add_file(&after->fresh, "d/.envrc");
+    assert_true(quarantine_after(call));
+    wait_for_answer(after);
+    assert_string_equal(call->command->violations.list[0].what, "created:d/.envrc");
+    /* Something else was moved, so all is looked at again. */
+    after->again = true;
+    after->first_look = 1;
+    assert_false(quarantine_again(call));
+    assert_int_equal(call->command->violations.count, 0);
+    add_file(&after->fresh, "d/.envrc");
+    assert_false(quarantine_after(call));
+    assert_int_equal(call->command->violations.count, 1);
+    assert_string_equal(call->command->violations.list[0].what, "created:d/.envrc");
+    /* The same file under another name is something else. */
+    add_file(&after->fresh, "e/.envrc");
+    assert_true(quarantine_after(call));
+    wait_for_answer(after);
+    call_free(call);
+    close_session();
+    config_free(config);
+}
+
 int main(int argc, char **argv)
 {
     processor_init();
@@ -122,6 +180,8 @@ int main(int argc, char **argv)
         return launcher_main(worker_main);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(many_that_cannot_be_sent, folder_set_up, folder_tear_down),
+        cmocka_unit_test_setup_teardown(what_stays_is_asked_about_once, folder_set_up,
+                                        folder_tear_down),
     };
     return cmocka_run_group_tests_name("session_quarantine", tests, NULL, NULL);
 }

@@ -1,0 +1,287 @@
+#include "session/quarantine_notes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/json_out.h"
+#include "base/mem.h"
+
+#define STORES "workspaces"
+#define NOTES ".quarantine"
+#define CONTENT "/quarantine"
+/* Two paths of control characters are escaped to six times their length. */
+#define NOTE_MAX (64u << 10)
+#define DEPTH_MAX 128
+
+/* No letters that are taken for digits. */
+static const char letters[] = "abcdefghjkmnpqrstuvwxyz23456789";
+
+void quarantine_make_id(char id[QUARANTINE_ID_MAX])
+{
+    unsigned char random[QUARANTINE_ID_MAX - 1] = {0};
+    /* Without random numbers ids are the same, and the second is not taken. */
+    (void)!getrandom(random, sizeof random, 0);
+    for (size_t i = 0; i < sizeof random; i++)
+        id[i] = letters[random[i] % (sizeof letters - 1)];
+    id[sizeof random] = '\0';
+}
+
+static bool is_id(const char *id)
+{
+    size_t n = strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    return n > 0 && n < QUARANTINE_NAME_MAX && id[n] == '\0';
+}
+
+static int open_folder(int dir, const char *path)
+{
+    return openat(dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static void add_bytes(struct json_out *j, const char *key, struct str bytes)
+{
+    jo_key(j, key);
+    jo_bytes(j, bytes);
+}
+
+int quarantine_note_write(const char *store, const char *id, const char *folder, struct str path)
+{
+    char now[CLOCK_TEXT_MAX];
+    BUF_AT_END struct buf text = BUF_INIT(NOTE_MAX);
+    FREE_AT_END char *notes = mem_format("%s" NOTES, store);
+    FREE_AT_END char *name = mem_format("%s/%s", notes, id);
+    struct json_out j = {.out = &text};
+    clock_format_utc(clock_unix_ms(), now);
+    jo_open(&j, '{');
+    add_bytes(&j, "folder", (struct str){folder, strlen(folder)});
+    add_bytes(&j, "path", path);
+    jo_ktext(&j, "time", now);
+    jo_close(&j, '}');
+    if (text.failed)
+        return -ENAMETOOLONG;
+    if (mkdir(notes, 0700) < 0 && errno != EEXIST)
+        return -errno;
+    FD_AT_END int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
+}
+
+void quarantine_note_done(struct quarantine_note *note)
+{
+    free(TAKE_PTR(note->folder));
+    free(TAKE_PTR(note->path));
+    free(TAKE_PTR(note->time));
+    fd_closep(&note->content);
+    fd_closep(&note->notes);
+    fd_closep(&note->lock);
+}
+
+/* `..` in it would lead out of the folder. */
+static bool is_sound(const struct quarantine_note *note)
+{
+    return note->folder && note->folder[0] == '/' && note->path && note->path[0] &&
+           note->path[0] != '/' && note->time;
+}
+
+static bool read_note(struct quarantine_note *note)
+{
+    FREE_AT_END char *text = mem_zero(NOTE_MAX);
+    JSON_AT_END yyjson_doc *doc = NULL;
+    ssize_t n = fd_read_upto(note->lock, text, NOTE_MAX);
+    if (n <= 0 || json_parse(text, (size_t)n, NOTE_MAX, JSON_INTERNAL, &doc, NULL) < 0)
+        return false;
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    const char *folder = yyjson_get_str(yyjson_obj_get(root, "folder"));
+    const char *path = yyjson_get_str(yyjson_obj_get(root, "path"));
+    const char *when = yyjson_get_str(yyjson_obj_get(root, "time"));
+    note->folder = folder ? mem_dup(folder) : NULL;
+    note->path = path ? mem_dup(path) : NULL;
+    note->time = when ? mem_dup(when) : NULL;
+    if (is_sound(note))
+        return true;
+    free(TAKE_PTR(note->folder));
+    free(TAKE_PTR(note->path));
+    free(TAKE_PTR(note->time));
+    return false;
+}
+
+static int open_content(int stores, const char *store)
+{
+    FREE_AT_END char *path = mem_format("%s" CONTENT, store);
+    return open_folder(stores, path);
+}
+
+static int open_notes(int stores, const char *store)
+{
+    FREE_AT_END char *path = mem_format("%s" NOTES, store);
+    return open_folder(stores, path);
+}
+
+/* False: the store has no such entry. */
+static bool open_note(int stores, const char *store, const char *id, struct quarantine_note *ret)
+{
+    *ret = QUARANTINE_NOTE_NONE;
+    snprintf(ret->id, sizeof ret->id, "%s", id);
+    FD_AT_END int all = open_content(stores, store);
+    ret->content = all < 0 ? -1 : open_folder(all, id);
+    ret->notes = open_notes(stores, store);
+    if (ret->notes >= 0)
+        ret->lock = openat(ret->notes, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (ret->lock >= 0 && read_note(ret))
+        return true;
+    if (ret->lock < 0 && ret->content >= 0)
+        ret->lock = fcntl(ret->content, F_DUPFD_CLOEXEC, 0);
+    return ret->content >= 0;
+}
+
+static int only_stores(const struct dirent *d)
+{
+    return !strchr(d->d_name, '.');
+}
+
+static int only_ids(const struct dirent *d)
+{
+    return is_id(d->d_name);
+}
+
+static void free_names(struct dirent **names, int count)
+{
+    for (int i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+/* The names in a folder that pass; -1 with errno. None where there is no folder. */
+static int list(int dir, const char *path, struct dirent ***ret, int (*pass)(const struct dirent *))
+{
+    *ret = NULL;
+    int count = scandirat(dir, path, ret, pass, alphasort);
+    return count < 0 && errno == ENOENT ? 0 : count;
+}
+
+static int failed(struct err *err, const char *what)
+{
+    return err_set(err, err_code_for(errno, ERR_INTERNAL), "%s: %s", what, strerror(errno));
+}
+
+/* Those with a note, or those without. */
+static void each_in(int stores, const char *store, bool noted, quarantine_note_fn fn, void *arg)
+{
+    struct dirent **ids;
+    FREE_AT_END char *folder = mem_format("%s%s", store, noted ? NOTES : CONTENT);
+    int count = list(stores, folder, &ids, only_ids);
+    for (int i = 0; i < count; i++) {
+        CLEANUP(quarantine_note_done) struct quarantine_note note;
+        /* One that is being restored or removed at this moment is not there. */
+        if (open_note(stores, store, ids[i]->d_name, &note) && noted == (note.folder != NULL))
+            fn(arg, &note);
+    }
+    free_names(ids, count);
+}
+
+int quarantine_note_each(int state_fd, quarantine_note_fn fn, void *arg, struct err *err)
+{
+    struct dirent **names;
+    int count = list(state_fd, STORES, &names, only_stores);
+    FD_AT_END int stores = open_folder(state_fd, STORES);
+    if (count < 0 || (count > 0 && stores < 0))
+        return failed(err, "the folder of workspaces");
+    for (int i = 0; i < count; i++) {
+        each_in(stores, names[i]->d_name, true, fn, arg);
+        each_in(stores, names[i]->d_name, false, fn, arg);
+    }
+    free_names(names, count);
+    return 0;
+}
+
+static int not_found(const char *id, struct err *err)
+{
+    return err_set(
+        err, ERR_NOT_FOUND,
+        "there is no entry `%.40s` in quarantine; `sandgate quarantine list` shows those "
+        "there are",
+        id);
+}
+
+int quarantine_note_lock(int state_fd, const char *id, struct quarantine_note *ret, struct err *err)
+{
+    struct dirent **names = NULL;
+    struct stat st;
+    bool found = false;
+    *ret = QUARANTINE_NOTE_NONE;
+    int count = is_id(id) ? list(state_fd, STORES, &names, only_stores) : 0;
+    FD_AT_END int stores = open_folder(state_fd, STORES);
+    for (int i = 0; !found && i < count; i++) {
+        quarantine_note_done(ret);
+        found = open_note(stores, names[i]->d_name, id, ret);
+    }
+    free_names(names, count);
+    if (!found)
+        return not_found(id, err);
+    if (flock(ret->lock, LOCK_EX | LOCK_NB) < 0)
+        return err_set(err, ERR_SESSION_BUSY, "another process restores or removes `%s`", id);
+    /* Somebody may have removed it before it was locked. */
+    return fstat(ret->lock, &st) < 0 || st.st_nlink == 0 ? not_found(id, err) : 0;
+}
+
+/* --- removing */
+
+static int empty(int dir, int depth);
+
+static int remove_child(int dir, const char *name, int depth)
+{
+    if (unlinkat(dir, name, 0) == 0)
+        return 0;
+    if (errno != EISDIR && errno != EPERM)
+        return -errno;
+    /* A copy has the modes of what it is a copy of. */
+    FD_AT_END int look = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (look < 0)
+        return -errno;
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", look);
+    (void)!chmod(self, 0700);
+    FD_AT_END int fd = open_folder(dir, name);
+    int r = fd < 0 ? -errno : empty(fd, depth + 1);
+    return r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : r;
+}
+
+static int empty(int dir, int depth)
+{
+    FD_AT_END int copy = depth < DEPTH_MAX ? open_folder(dir, ".") : -1;
+    DIR *all = copy < 0 ? NULL : fdopendir(copy);
+    int r = all ? 0 : -ELOOP;
+    if (all)
+        copy = -1;
+    for (struct dirent *d; r == 0 && all && (d = readdir(all));) {
+        if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
+            r = remove_child(dir, d->d_name, depth);
+    }
+    if (all)
+        closedir(all);
+    return r;
+}
+
+int quarantine_note_remove(struct quarantine_note *note, struct err *err)
+{
+    int r = 0;
+    if (note->content >= 0) {
+        FD_AT_END int parent = open_folder(note->content, "..");
+        r = parent < 0 ? -errno : empty(note->content, 0);
+        if (r == 0 && unlinkat(parent, note->id, AT_REMOVEDIR) < 0)
+            r = -errno;
+    }
+    if (r == 0 && note->notes >= 0 && unlinkat(note->notes, note->id, 0) < 0 && errno != ENOENT)
+        r = -errno;
+    errno = -r;
+    return r < 0 ? failed(err, "removing it from quarantine") : 0;
+}
