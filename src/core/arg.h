@@ -23,9 +23,10 @@ enum arg_type {
 
 enum arg_flag {
     ARG_REQUIRED = 1,
-    ARG_CONTENT = 2, /* never logged: only its size and hash */
-    ARG_OR_NEXT = 4, /* required, unless the argument behind it in the table is given */
-    ARG_STRICT = 8,  /* objects inside: refuses fields that are not in their table */
+    ARG_CONTENT = 2,   /* never logged: only its size and hash */
+    ARG_OR_NEXT = 4,   /* required, unless the argument behind it in the table is given */
+    ARG_STRICT = 8,    /* objects inside: refuses fields that are not in their table */
+    ARG_ANY_CASE = 16, /* choices: capital letters count as small ones */
 };
 
 /* Largest struct that the table of an inner object may decode into. */
