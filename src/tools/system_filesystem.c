@@ -3,7 +3,7 @@
 #include "base/utf8.h"
 #include "core/call.h"
 #include "tools/all.h"
-#include "tools/encoding.h"
+#include "tools/node_encoding.h"
 #include "tools/file.h"
 
 #define ENTRIES_MAX 10000
@@ -43,13 +43,13 @@ static const struct arg args[] = {
      .type = ARG_CHOICE,
      .flags = ARG_ANY_CASE,
      .offset = offsetof(struct args, encoding),
-     .choices = encoding_choices,
+     .choices = node_encoding_choices,
      .doc = "How the file's bytes are written as `content`."},
 };
 
 static const struct arg result[] = {
     {.name = "content", .type = ARG_STRING},
-    {.name = "encoding", .type = ARG_CHOICE, .choices = encoding_names},
+    {.name = "encoding", .type = ARG_CHOICE, .choices = node_encoding_names},
     {.name = "bytesWritten", .type = ARG_INT},
     {.name = "entries",
      .type = ARG_OBJECTS,
@@ -122,11 +122,11 @@ static int prepare_write(struct call *call, const struct args *a, int64_t max, b
         return err_reason(err, "missing");
     }
     call->request_body = a->content;
-    enum encoding encoding = encoding_of_choice(a->encoding);
-    if (encoding != ENCODING_UTF8) {
+    enum node_encoding encoding = node_encoding_of(a->encoding);
+    if (encoding != NODE_UTF8) {
         buf_done(&call->decoded);
         buf_init(&call->decoded, GROWTH_MAX * a->content.n);
-        if (encoding_read(encoding, a->content, &call->decoded, err) < 0)
+        if (node_encoding_read(encoding, a->content, &call->decoded, err) < 0)
             return -1;
         call->request_body = buf_str(&call->decoded);
     }
@@ -194,15 +194,15 @@ static int prepare(struct call *call, struct err *err)
     }
 }
 
-static void write_content(const struct call *call, enum encoding encoding, struct json_out *j)
+static void write_content(const struct call *call, enum node_encoding encoding, struct json_out *j)
 {
     struct str bytes = buf_str(&call->reply_body);
-    if (encoding == ENCODING_UTF8 || j->redact) {
+    if (encoding == NODE_UTF8 || j->redact) {
         jo_kcontent(j, "content", bytes);
         return;
     }
     BUF_AT_END struct buf text = BUF_INIT(GROWTH_MAX * bytes.n + 4);
-    encoding_write(encoding, bytes, &text);
+    node_encoding_write(encoding, bytes, &text);
     jo_kstr(j, "content", buf_str(&text));
     if (text.failed)
         j->out->failed = true;
@@ -216,9 +216,9 @@ static int shape_read(const struct call *call, const struct args *a, struct json
         return err_set(
             err, ERR_TOO_LARGE, "`%s` has %lld bytes, tools.filesystem.maxFileSize allows %lld",
             call->path.text, (long long)r->size, (long long)call->request.read.max_bytes);
-    enum encoding encoding = encoding_of_choice(a->encoding);
+    enum node_encoding encoding = node_encoding_of(a->encoding);
     write_content(call, encoding, j);
-    jo_ktext(j, "encoding", encoding_names[encoding]);
+    jo_ktext(j, "encoding", node_encoding_names[encoding]);
     jo_kint(j, "size", r->size);
     return 0;
 }

@@ -1,4 +1,4 @@
-#include "tools/encoding.h"
+#include "tools/node_encoding.h"
 
 #include <stdint.h>
 
@@ -10,35 +10,34 @@
 #define LATIN1_MAX 0xff
 #define BMP_MAX 0xffff
 
-const char *const encoding_names[ENCODING_COUNT + 1] = {
-    [ENCODING_UTF8] = "utf8",   [ENCODING_UTF16LE] = "utf16le", [ENCODING_LATIN1] = "latin1",
-    [ENCODING_ASCII] = "ascii", [ENCODING_BASE64] = "base64",   [ENCODING_BASE64URL] = "base64url",
-    [ENCODING_HEX] = "hex",
+const char *const node_encoding_names[NODE_COUNT + 1] = {
+    [NODE_UTF8] = "utf8",   [NODE_UTF16LE] = "utf16le", [NODE_LATIN1] = "latin1",
+    [NODE_ASCII] = "ascii", [NODE_BASE64] = "base64",   [NODE_BASE64URL] = "base64url",
+    [NODE_HEX] = "hex",
 };
 
-const char *const encoding_choices[] = {
+const char *const node_encoding_choices[] = {
     "utf8",   "utf-8", "utf16le", "utf-16le",  "ucs2", "ucs-2", "latin1",
     "binary", "ascii", "base64",  "base64url", "hex",  NULL,
 };
 
-static const enum encoding meanings[] = {
-    ENCODING_UTF8,    ENCODING_UTF8,    ENCODING_UTF16LE,   ENCODING_UTF16LE,
-    ENCODING_UTF16LE, ENCODING_UTF16LE, ENCODING_LATIN1,    ENCODING_LATIN1,
-    ENCODING_ASCII,   ENCODING_BASE64,  ENCODING_BASE64URL, ENCODING_HEX,
+static const enum node_encoding meanings[] = {
+    NODE_UTF8,   NODE_UTF8,   NODE_UTF16LE, NODE_UTF16LE, NODE_UTF16LE,   NODE_UTF16LE,
+    NODE_LATIN1, NODE_LATIN1, NODE_ASCII,   NODE_BASE64,  NODE_BASE64URL, NODE_HEX,
 };
-_Static_assert(ARRAY_LEN(meanings) + 1 == ARRAY_LEN(encoding_choices), "one for each name");
+_Static_assert(ARRAY_LEN(meanings) + 1 == ARRAY_LEN(node_encoding_choices), "one for each name");
 
-enum encoding encoding_of_choice(int64_t choice)
+enum node_encoding node_encoding_of(int64_t choice)
 {
     return meanings[choice];
 }
 
 /* --- text to bytes */
 
-static int not_valid(enum encoding encoding, struct err *err)
+static int not_valid(enum node_encoding encoding, struct err *err)
 {
     return err_field(err, "content", "argument `content` is not valid %s",
-                     encoding_names[encoding]);
+                     node_encoding_names[encoding]);
 }
 
 /* The character that a valid sequence of n bytes stands for. */
@@ -67,24 +66,24 @@ static void add_utf16(struct buf *out, uint32_t c)
 }
 
 /* Node would keep the low byte of what does not fit, which is another text. */
-static int read_characters(enum encoding encoding, struct str text, struct buf *out,
+static int read_characters(enum node_encoding encoding, struct str text, struct buf *out,
                            struct err *err)
 {
-    uint32_t max = encoding == ENCODING_ASCII ? ASCII_MAX : LATIN1_MAX;
+    uint32_t max = encoding == NODE_ASCII ? ASCII_MAX : LATIN1_MAX;
     for (size_t i = 0; i < text.n;) {
         size_t n = utf8_sequence(text.p + i, text.n - i);
         if (n == 0)
             return err_field(err, "content", "argument `content` is not valid text");
         uint32_t c = character(text.p + i, n);
         i += n;
-        if (encoding == ENCODING_UTF16LE)
+        if (encoding == NODE_UTF16LE)
             add_utf16(out, c);
         else if (c <= max)
             buf_add_char(out, (char)c);
         else
             return err_field(err, "content",
                              "argument `content` holds U+%04X, which %s cannot express",
-                             (unsigned)c, encoding_names[encoding]);
+                             (unsigned)c, node_encoding_names[encoding]);
     }
     return 0;
 }
@@ -100,12 +99,12 @@ static int hex_digit(char c)
 static int read_hex(struct str text, struct buf *out, struct err *err)
 {
     if (text.n % 2)
-        return not_valid(ENCODING_HEX, err);
+        return not_valid(NODE_HEX, err);
     for (size_t i = 0; i < text.n; i += 2) {
         int high = hex_digit(text.p[i]);
         int low = hex_digit(text.p[i + 1]);
         if (high < 0 || low < 0)
-            return not_valid(ENCODING_HEX, err);
+            return not_valid(NODE_HEX, err);
         buf_add_char(out, (char)(high << 4 | low));
     }
     return 0;
@@ -118,31 +117,32 @@ static int read_base64url(struct str text, struct buf *out, struct err *err)
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
         if (c == '+' || c == '/')
-            return not_valid(ENCODING_BASE64URL, err);
+            return not_valid(NODE_BASE64URL, err);
         buf_add_char(&plain, (char)(c == '-' ? '+' : c == '_' ? '/' : c));
     }
     while (plain.len % 4)
         buf_add_char(&plain, '=');
     if (plain.failed || base64_decode(out, buf_str(&plain)) == -EINVAL)
-        return not_valid(ENCODING_BASE64URL, err);
+        return not_valid(NODE_BASE64URL, err);
     return 0;
 }
 
-static int read_text(enum encoding encoding, struct str text, struct buf *out, struct err *err)
+static int read_text(enum node_encoding encoding, struct str text, struct buf *out, struct err *err)
 {
     switch (encoding) {
-    case ENCODING_BASE64:
+    case NODE_BASE64:
         return base64_decode(out, text) == -EINVAL ? not_valid(encoding, err) : 0;
-    case ENCODING_BASE64URL:
+    case NODE_BASE64URL:
         return read_base64url(text, out, err);
-    case ENCODING_HEX:
+    case NODE_HEX:
         return read_hex(text, out, err);
     default:
         return read_characters(encoding, text, out, err);
     }
 }
 
-int encoding_read(enum encoding encoding, struct str text, struct buf *out, struct err *err)
+int node_encoding_read(enum node_encoding encoding, struct str text, struct buf *out,
+                       struct err *err)
 {
     if (read_text(encoding, text, out, err) < 0)
         return -1;
@@ -211,23 +211,23 @@ static void write_base64url(struct str bytes, struct buf *out)
     }
 }
 
-void encoding_write(enum encoding encoding, struct str bytes, struct buf *out)
+void node_encoding_write(enum node_encoding encoding, struct str bytes, struct buf *out)
 {
     switch (encoding) {
-    case ENCODING_UTF16LE:
+    case NODE_UTF16LE:
         write_utf16le(bytes, out);
         break;
-    case ENCODING_LATIN1:
+    case NODE_LATIN1:
         write_latin1(bytes, LATIN1_MAX, out);
         break;
-    case ENCODING_ASCII:
+    case NODE_ASCII:
         /* Node's decoder drops the highest bit. */
         write_latin1(bytes, ASCII_MAX, out);
         break;
-    case ENCODING_BASE64:
+    case NODE_BASE64:
         base64_encode(out, bytes.p, bytes.n);
         break;
-    case ENCODING_BASE64URL:
+    case NODE_BASE64URL:
         write_base64url(bytes, out);
         break;
     default:
