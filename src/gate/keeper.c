@@ -199,6 +199,14 @@ int keeper_explain(struct keeper *k, struct call *call, policy_step_fn step, voi
                         : 0;
 }
 
+const struct tool **keeper_offered(struct keeper *k, const struct config *config,
+                                   enum dialect_id dialect, const char *agent)
+{
+    struct err ignored; /* where rules cannot be read nothing runs */
+    const struct policy *policy = policy_of(k, config, &ignored);
+    return policy ? policy_offered(policy, dialect, agent) : mem_zero(sizeof(struct tool *));
+}
+
 int keeper_reset(struct keeper *k, struct err *err)
 {
     return counters_reset(k->db, err);
