@@ -71,6 +71,11 @@ void arg_encode(const struct arg_table *table, const void *in, struct json_out *
 /* What may be logged of an object meant for this table. */
 void arg_redact(const struct arg_table *table, yyjson_val *object, struct json_out *j);
 
+/* The same for an object that is meant for no table, one of a tool that does not exist. What a name stands for is looked
+ * up with `find` (NULL: nobody knows it), so that contents stay out of logs. */
+typedef const struct arg *(*arg_find_fn)(void *self, struct str name);
+void arg_redact_unknown(yyjson_val *object, arg_find_fn find, void *self, struct json_out *j);
+
 void arg_schema(const struct arg_table *table, struct json_out *j);
 /* One line an argument, for `--help`. */
 void arg_help(const struct arg_table *table, struct buf *out);
