@@ -201,7 +201,7 @@ static const struct config_row rows[] = {
     {"approval.default", CONFIG_ENUM, CONFIG_ORDER, .choices = "approve|prompt|deny",
      .env = "SANDGATE_APPROVAL_DEFAULT",
      .doc = "What happens to a call that no rule matches; unset, `approve` for tools that only "
-            "read and `prompt` for the others."},
+            "read and in the dialects sidecar, toolhost and runner, `prompt` for the others."},
     {"approval.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 300000, .min = 1, .max = DAY_MS,
      .doc = "Milliseconds a call waits for an approver before it counts as denied."},
     {"approval.maxWaiting", CONFIG_INT, CONFIG_LOWER, .number = 256, .min = 1, .max = 4096,

@@ -288,5 +288,6 @@ int front_mcp(int argc, char *const *argv)
         return help();
     if (front_gate_options(&o, &go, &state_path, &err) < 0)
         return front_usage_error(&err);
+    go.mcp = true;
     return o.session ? serve_session(&o, &go) : longlived_run(&go, NULL, start, NULL);
 }

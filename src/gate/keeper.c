@@ -26,6 +26,7 @@ struct policy_call keeper_call(const struct keeper *k, const struct call *call)
         .n_roots = command ? at->n_command_roots : at->n_roots,
         .base = command ? at->command_base : at->base,
         .own_hand = k->options.own_hand,
+        .mcp = k->options.mcp,
     };
 }
 

@@ -18,6 +18,7 @@ struct keeper_options {
     const struct config *config; /* the operator's; borrowed */
     struct session *session;
     bool own_hand;       /* a person typed the call: where no rule says otherwise nobody is asked */
+    bool mcp;            /* calls come over MCP */
     bool durable;        /* what was charged survives a power loss */
     struct stats *stats; /* added to the state every now and then; borrowed */
 };

@@ -27,6 +27,7 @@ struct policy_call {
     size_t n_roots;
     const char *base;
     bool own_hand; /* a person typed it: where no rule says otherwise nobody is asked */
+    bool mcp;      /* it came over MCP, whose callers expect to be asked in every dialect */
 };
 
 /* One step on the way to the verdict, for people. */

@@ -363,6 +363,16 @@ def sidecar(suite):
         check(failed == expected, short(failed))
 
 
+def asks(suite):
+    with suite.case("over MCP every dialect asks before something is changed, unless the operator says otherwise"):
+        file = suite.form.write(suite.form.base / "asks.json", json.dumps({"approval": {"timeoutMs": 100}}))
+        with suite.new("--dialect", "sidecar", "--config", file, env={"SANDGATE_APPROVAL_DEFAULT": None}) as server:
+            server.start()
+            error = server.tool_error("write_file", path="asked", content="x")
+            check(error["code"] == "POLICY_DENIED" and "approval.default" in error["message"], short(error))
+            check(not (suite.folder / "asked").exists(), "it was written")
+
+
 def offered(suite):
     config = {"policy": {"enabled": {"move": False}}, "agents": {"reader": {"capabilities": {"command": False}}}}
     file = suite.form.write(suite.form.base / "offered.json", json.dumps(config))
@@ -497,7 +507,7 @@ def main():
     for form in lib.forms():
         suite = Suite(tap, form)
         with suite.server:
-            for part in (beginning, bad_lines, notifications, ids, tools, toolhost, sidecar, offered, long_failure, flow,
+            for part in (beginning, bad_lines, notifications, ids, tools, toolhost, sidecar, asks, offered, long_failure, flow,
                          limits, ending, sessions):
                 part(suite)
     tap.done()
