@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 #include "core/call.h"
+#include "policy/command_rules.h"
 #include "tools/all.h"
 #include "tools/run.h"
 
@@ -103,6 +104,16 @@ static int begin(struct call *call, struct str cwd, struct err *err)
     return -1;
 }
 
+/* By the name that is called, before anybody is asked and anything is charged. What the program really is, the cell
+ * finds out. */
+static int check_denied(const struct config *config, struct str command, struct err *err)
+{
+    struct command_lists lists = {.allow_all = true};
+    if (!config_list(config, "tools.bash.deniedCommands", &lists.denied, &lists.n_denied))
+        return 0;
+    return command_check_program(command, command, &lists, err);
+}
+
 static int prepare(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
@@ -116,7 +127,7 @@ static int prepare(struct call *call, struct err *err)
     }
     if (run_check_text(a->command, err) < 0)
         return -1;
-    if (begin(call, a->cwd, err) < 0)
+    if (check_denied(config, a->command, err) < 0 || begin(call, a->cwd, err) < 0)
         return -1;
     command_add_arg(call->command, a->command);
     yyjson_arr_foreach(a->args, idx, max, item) {
