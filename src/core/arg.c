@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/hash.h"
 
@@ -111,8 +112,11 @@ static int not_a_choice(const struct arg *arg, struct err *err)
 
 static int decode_choice(const struct arg *arg, struct str text, void *out, struct err *err)
 {
+    bool any_case = arg->flags & ARG_ANY_CASE;
     for (int64_t i = 0; arg->choices[i]; i++) {
-        if (str_is(text, arg->choices[i])) {
+        const char *choice = arg->choices[i];
+        if (str_is(text, choice) ||
+            (any_case && strlen(choice) == text.n && strncasecmp(choice, text.p, text.n) == 0)) {
             put_int(out, arg, i);
             return 0;
         }

@@ -23,9 +23,10 @@ enum arg_type {
 
 enum arg_flag {
     ARG_REQUIRED = 1,
-    ARG_CONTENT = 2, /* never logged: only its size and hash */
-    ARG_OR_NEXT = 4, /* required, unless the argument behind it in the table is given */
-    ARG_STRICT = 8,  /* objects inside: refuses fields that are not in their table */
+    ARG_CONTENT = 2,   /* never logged: only its size and hash */
+    ARG_OR_NEXT = 4,   /* required, unless the argument behind it in the table is given */
+    ARG_STRICT = 8,    /* objects inside: refuses fields that are not in their table */
+    ARG_ANY_CASE = 16, /* choices: capital letters count as small ones */
 };
 
 /* Largest struct that the table of an inner object may decode into. */
@@ -69,6 +70,11 @@ void arg_encode(const struct arg_table *table, const void *in, struct json_out *
 
 /* What may be logged of an object meant for this table. */
 void arg_redact(const struct arg_table *table, yyjson_val *object, struct json_out *j);
+
+/* The same for an object that is meant for no table, one of a tool that does not exist. What a name stands for is looked
+ * up with `find` (NULL: nobody knows it), so that contents stay out of logs. */
+typedef const struct arg *(*arg_find_fn)(void *self, struct str name);
+void arg_redact_unknown(yyjson_val *object, arg_find_fn find, void *self, struct json_out *j);
 
 void arg_schema(const struct arg_table *table, struct json_out *j);
 /* One line an argument, for `--help`. */

@@ -8,6 +8,9 @@
 
 #define LOG_STRING_MAX 256
 #define LOG_ITEMS_MAX 20
+/* Of arguments that no tool has. */
+#define LOG_UNKNOWN_MAX 128
+#define LOG_NAME_MAX 64
 
 /* Of any value, sizes and hashes only. */
 static void redact_bytes(struct str text, struct json_out *j)
@@ -83,6 +86,65 @@ void arg_redact(const struct arg_table *table, yyjson_val *object, struct json_o
                                                 : NULL;
         if (val && !yyjson_is_null(val))
             redact_one(&table->args[i], val, j);
+    }
+    jo_close(j, '}');
+}
+
+/* Short text, numbers and the like are told as they are, of all else size and hash. */
+static void redact_value(yyjson_val *val, struct json_out *j)
+{
+    if (yyjson_is_str(val) && yyjson_get_len(val) <= LOG_UNKNOWN_MAX) {
+        jo_logged(j, json_str(val), LOG_UNKNOWN_MAX);
+    } else if (yyjson_is_str(val)) {
+        redact_bytes(json_str(val), j);
+    } else if (yyjson_is_bool(val)) {
+        jo_bool(j, yyjson_get_bool(val));
+    } else if (yyjson_is_int(val)) {
+        jo_int(j, yyjson_get_sint(val));
+    } else if (yyjson_is_ctn(val)) {
+        size_t n = 0;
+        char *text = yyjson_val_write(val, 0, &n);
+        redact_bytes((struct str){text, n}, j);
+        free(text);
+    } else {
+        jo_text(j, yyjson_get_type_desc(val));
+    }
+}
+
+/* Names that cannot stand in a log as keys are left out. */
+static bool is_plain(struct str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        bool letter = ((c | 32) >= 'a' && (c | 32) <= 'z') || (c >= '0' && c <= '9');
+        if (!letter && c != '_' && c != '-' && c != '.')
+            return false;
+    }
+    return name.n > 0 && name.n <= LOG_NAME_MAX;
+}
+
+void arg_redact_unknown(yyjson_val *object, arg_find_fn find, void *self, struct json_out *j)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *key;
+    yyjson_val *val;
+    size_t told = 0;
+    jo_open(j, '{');
+    yyjson_obj_foreach(object, idx, max, key, val) {
+        struct str name = json_str(key);
+        if (!is_plain(name) || told++ >= LOG_ITEMS_MAX)
+            continue;
+        const struct arg *arg = find(self, name);
+        if (arg) {
+            redact_one(arg, val, j);
+            continue;
+        }
+        jo_key_n(j, name.p, name.n);
+        if (redact_is_name(name))
+            jo_text(j, REDACTED);
+        else
+            redact_value(val, j);
     }
     jo_close(j, '}');
 }

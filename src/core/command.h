@@ -7,6 +7,10 @@
 #include "core/path.h"
 #include "core/tool.h"
 
+/* The longest time limit that a call may give a command, unless the operator allows another: what
+ * commands.maxTimeoutMs is by default, and what the schemas of dialects without longer ones say. */
+#define COMMAND_MAX_MS 600000
+
 enum command_end {
     COMMAND_EXIT,
     COMMAND_SIGNAL,

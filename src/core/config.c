@@ -170,6 +170,12 @@ bool config_bool(const struct config *config, const char *path)
     return number_at(config, path, 1u << CONFIG_BOOL) != 0;
 }
 
+bool config_is_set(const struct config *config, const char *path)
+{
+    abort_unless(config_row_find(path), ~0u);
+    return config_map_get(&config->map, path) != NULL;
+}
+
 const char *config_text(const struct config *config, const char *path)
 {
     const struct config_row *row;

@@ -46,6 +46,8 @@ uint64_t config_edition(const struct config *config);
  * with the wrong type, is a programming error and aborts. Unset fields give their default. */
 int64_t config_int(const struct config *config, const char *path);
 bool config_bool(const struct config *config, const char *path);
+/* Whether someone set the field, be it to its default. Not for fields of maps and arrays. */
+bool config_is_set(const struct config *config, const char *path);
 const char *config_text(const struct config *config, const char *path); /* NULL when unset */
 /* Strings of a list; *ret_items is borrowed. False when the list is unset (which may differ from
  * an empty one). */

@@ -1,5 +1,7 @@
 #include "core/config_table.h"
 
+#include "core/command.h"
+
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)
@@ -159,8 +161,8 @@ static const struct config_row rows[] = {
     {"commands.allowChaining", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = false,
      .doc =
          "Lets the sidecar's `run_command` take several commands in one line (`;`, `&&`, `$( )` …)."},
-    {"commands.maxTimeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 600000, .min = 1, .max = DAY_MS,
-     .doc = "The longest time limit a call may give a command."},
+    {"commands.maxTimeoutMs", CONFIG_INT, CONFIG_LOWER, .number = COMMAND_MAX_MS, .min = 1,
+     .max = DAY_MS, .doc = "The longest time limit a call may give a command."},
     {"commands.memory", CONFIG_SIZE, CONFIG_LOWER, .number = 4 * GIB, .min = 16 * MIB, .max = TIB,
      .doc =
          "Memory of a command's processes together; without control groups looked at ten times a "
@@ -199,7 +201,7 @@ static const struct config_row rows[] = {
     {"approval.default", CONFIG_ENUM, CONFIG_ORDER, .choices = "approve|prompt|deny",
      .env = "SANDGATE_APPROVAL_DEFAULT",
      .doc = "What happens to a call that no rule matches; unset, `approve` for tools that only "
-            "read and `prompt` for the others."},
+            "read and in the dialects sidecar, toolhost and runner, `prompt` for the others."},
     {"approval.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 300000, .min = 1, .max = DAY_MS,
      .doc = "Milliseconds a call waits for an approver before it counts as denied."},
     {"approval.maxWaiting", CONFIG_INT, CONFIG_LOWER, .number = 256, .min = 1, .max = 4096,
@@ -282,9 +284,12 @@ static const struct config_row rows[] = {
      .env = "TOOL_RUNTIME",
      .doc = "`wasm` runs tools that come with a manifest; `builtin` lists them but refuses calls."},
     {"runtime.timeoutSecs", CONFIG_INT, CONFIG_LOWER, .number = 30, .min = 1, .max = 86400,
-     .env = "TOOL_TIMEOUT_SECS", .doc = "Seconds a call may take."},
+     .env = "TOOL_TIMEOUT_SECS",
+     .doc =
+         "Seconds a call may take; commands have limits of their own, and this one where it is set."},
     {"runtime.memoryMb", CONFIG_INT, CONFIG_LOWER, .number = 256, .min = 1, .max = 1048576,
-     .env = "TOOL_MEMORY_MB", .doc = "Megabytes of memory a manifest tool may use."},
+     .env = "TOOL_MEMORY_MB",
+     .doc = "Megabytes of memory a manifest tool may use, and a command where it is set."},
     {"runtime.allowDirectNetwork", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = false,
      .env = "TOOL_ALLOW_DIRECT_NETWORK",
      .doc = "Lets tools that ask for it reach the network without the proxy."},

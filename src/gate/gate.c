@@ -205,6 +205,7 @@ static int open_keeper(struct gate *gate, const struct gate_options *o, struct e
         .config = gate->config,
         .session = gate->session,
         .own_hand = o->own_hand,
+        .mcp = o->mcp,
         .stats = gate->record.stats,
         .durable = strcmp(config_text(gate->config, "audit.sync"), "always") == 0,
     };

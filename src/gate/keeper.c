@@ -26,6 +26,7 @@ struct policy_call keeper_call(const struct keeper *k, const struct call *call)
         .n_roots = command ? at->n_command_roots : at->n_roots,
         .base = command ? at->command_base : at->base,
         .own_hand = k->options.own_hand,
+        .mcp = k->options.mcp,
     };
 }
 
@@ -197,6 +198,14 @@ int keeper_explain(struct keeper *k, struct call *call, policy_step_fn step, voi
     }
     return v->n_charges ? counters_look(k->db, v->charges, v->n_charges, clock_unix_ms(), NULL, err)
                         : 0;
+}
+
+const struct tool **keeper_offered(struct keeper *k, const struct config *config,
+                                   enum dialect_id dialect, const char *agent)
+{
+    struct err ignored; /* where rules cannot be read nothing runs */
+    const struct policy *policy = policy_of(k, config, &ignored);
+    return policy ? policy_offered(policy, dialect, agent) : mem_zero(sizeof(struct tool *));
 }
 
 int keeper_reset(struct keeper *k, struct err *err)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "core/registry.h"
 
 #define LINES_MAX (8u << 20)
 #define ANSWER_MAX (64u << 10)
@@ -94,10 +95,27 @@ static void write_who(const struct call *call, struct json_out *j)
         jo_ktext(j, "session", call->workplace->session_id);
 }
 
+/* What a name means in the tools that the dialect has: a misspelt tool's content is content. */
+static const struct arg *find_argument(void *self, struct str name)
+{
+    const struct call *call = self;
+    const struct arg *found = NULL;
+    for (const struct tool *t = NULL; (t = registry_next(call->dialect->id, t));) {
+        for (size_t i = 0; i < t->args.count; i++) {
+            const struct arg *arg = &t->args.args[i];
+            if (str_is(name, arg->name) && (!found || arg->flags & ARG_CONTENT))
+                found = arg;
+        }
+    }
+    return found;
+}
+
 static void write_input(const struct call *call, struct json_out *j)
 {
-    static const struct arg_table none;
-    arg_redact(call->tool ? &call->tool->args : &none, call->arguments, j);
+    if (call->tool)
+        arg_redact(&call->tool->args, call->arguments, j);
+    else
+        arg_redact_unknown(call->arguments, find_argument, (void *)(uintptr_t)call, j);
 }
 
 /* By whose leave it runs. */

@@ -154,6 +154,15 @@ void file_write_stat(const struct call *call, const char *link_key, struct json_
     jo_kbool(j, link_key, r->symlink);
 }
 
+int toolhost_check_match(struct str sha256, struct err *err)
+{
+    if (!sha256.p || hash_is_hex(sha256))
+        return 0;
+    return err_set(err, ERR_PRECONDITION_FAILED,
+                   "ifMatchSha256 is not the file's SHA-256, which has 64 hexadecimal digits: read "
+                   "the file again");
+}
+
 bool toolhost_is_log(const struct call *call)
 {
     return strcmp(call->workplace->roots[call->path.root].name, "@state") == 0 &&

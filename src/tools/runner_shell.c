@@ -27,7 +27,7 @@ static const struct arg args[] = {
      .type = ARG_INT,
      .offset = offsetof(struct args, timeout),
      .min = 1,
-     .max = 86400,
+     .max = COMMAND_MAX_MS / 1000,
      .def = 60,
      .doc = "Seconds after which it is stopped."},
 };

@@ -27,7 +27,7 @@ static const struct arg args[] = {
      .type = ARG_INT,
      .offset = offsetof(struct args, timeout_ms),
      .min = 1,
-     .max = 600000,
+     .max = COMMAND_MAX_MS,
      .def = 30000,
      .doc = "After this long everything it started is stopped."},
 };

@@ -130,6 +130,11 @@ static bool is_temporary(int dir, const char *name)
     return temp_is_in_use(dir, name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0;
 }
 
+static bool is_hidden(const struct walk_rules *rules, const char *name, bool folder)
+{
+    return name[0] == '.' && !rules->hidden && (folder || !rules->hidden_files);
+}
+
 static bool wanted(const struct walk *w, int dir, const char *name, unsigned char type)
 {
     const struct walk_rules *rules = w->rules;
@@ -137,7 +142,7 @@ static bool wanted(const struct walk *w, int dir, const char *name, unsigned cha
         if (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'))
             return false;
         /* With ignore files it can still be one that a rule keeps. */
-        if (!rules->hidden && !w->may_ignore)
+        if (is_hidden(rules, name, type == DT_DIR) && !w->may_ignore)
             return false;
         if (strncmp(name, OP_TEMP_PREFIX, strlen(OP_TEMP_PREFIX)) == 0 && is_temporary(dir, name))
             return false;
@@ -310,7 +315,7 @@ static bool matches(const struct glob *glob, struct str path, bool folder)
 
 static bool is_ignored(struct walk *w, const struct level *level, bool folder)
 {
-    bool hidden = w->path[level->prefix] == '.' && !w->rules->hidden;
+    bool hidden = is_hidden(w->rules, w->path + level->prefix, folder);
     struct str path = {w->path, w->length};
     switch (w->may_ignore ? ignore_files_verdict(&level->ignores, path, folder) : IGNORE_NONE) {
     case IGNORE_DROP:

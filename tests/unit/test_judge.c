@@ -288,7 +288,7 @@ static void first_match(void **state)
            "deny denied_by_rule approval.rules[3]");
     expect(policy, "toolhost:fs.read", "{'path':'@project/x'}", "allow approval.rules[4]");
     expect(policy, "toolhost:fs.write", "{'path':'@project/x','content':''}",
-           "ask approval.default");
+           "allow approval.default");
     expect(policy, "native:write_file", "{'path':'src/x','content':''}", "allow approval.rules[5]");
     expect(policy, "native:write_file", "{'path':'x','content':''}", "ask approval.default");
     struct outcome out = judge(policy, "native:write_file", "{'path':'src/x','content':''}");
