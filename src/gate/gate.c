@@ -163,7 +163,7 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
         return -1;
     set_anchor(gate, &reach);
     bool has_state = o->dialect->id == DIALECT_TOOLHOST && o->state;
-    if (has_state && record_open_execution(&gate->record, m.roots[m.count - 1].host, err) < 0)
+    if (has_state && execution_open(&gate->record.execution, m.roots[m.count - 1].host, err) < 0)
         return -1;
     struct session_options options = {
         .config = gate->config,
