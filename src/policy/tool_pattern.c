@@ -47,13 +47,13 @@ bool tool_pattern_matches(const struct tool_pattern *pattern, const struct tool 
 
 static const struct arg http_args[] = {
     {.name = "method", .type = ARG_STRING, .flags = ARG_REQUIRED},
-    {.name = "url", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "url", .type = ARG_STRING, .flags = ARG_REQUIRED, .use = ARG_URL},
     {.name = "headers", .type = ARG_OBJECT},
     {.name = "body", .type = ARG_STRING, .flags = ARG_CONTENT},
 };
 
 static const struct arg browser_args[] = {
-    {.name = "url", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "url", .type = ARG_STRING, .flags = ARG_REQUIRED, .use = ARG_URL},
     {.name = "waitForSelector", .type = ARG_STRING},
     {.name = "screenshot", .type = ARG_BOOL},
 };
