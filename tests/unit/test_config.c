@@ -247,13 +247,13 @@ static void tells_the_agents_that_something_is_set_for(void **state)
     CONFIG_AT_END struct config *config = loaded(
         "{'agents':{'b.c':{'capabilities':{'command':true,'env':[]},'tools':{'fs':{'maxReadBytes':5}}},"
         "'a':{'capabilities':{'command':false}},'*':{'capabilities':{'network':[]}}}}");
-    assert_int_equal(config_agents(config, add_agent, &all), 0);
+    assert_int_equal(config_keys(config, "agents", add_agent, &all), 0);
     assert_string_equal(buf_text(&all), "* a b.c ");
     must_apply(config,
                "{'agents':{'last':{'capabilities':{'env':[]}},'z':{'capabilities':{'env':[]}}}}",
                CONFIG_OPERATOR);
     buf_reset(&all, 1000);
-    assert_int_equal(config_agents(config, add_agent, &all), 7);
+    assert_int_equal(config_keys(config, "agents", add_agent, &all), 7);
     assert_string_equal(buf_text(&all), "* a b.c last ");
 }
 
