@@ -273,7 +273,9 @@ static const struct config_value *field_at(const struct config *config, const ch
         abort();
     *ret_row = config_array_row(found, (struct str){field, strlen(field)});
     abort_unless(*ret_row, types);
-    return i < found->count ? config_element_get(found, found->elements[i], field) : NULL;
+    size_t at = (size_t)(*ret_row - found->rows);
+    bool set = i < found->count && found->elements[i]->set >> at & 1;
+    return set ? &found->elements[i]->values[at] : NULL;
 }
 
 int64_t config_int_at(const struct config *config, const char *array, size_t i, const char *field)

@@ -99,8 +99,10 @@ static int read_condition(struct allowed_rule *rule, yyjson_val *value, struct e
     if (!json)
         return wrong(rule->name, "condition", "cannot be read", err);
     const struct tool **tools = tool_list();
-    struct condition_place place = {where, &rule->tool, tools};
+    const struct tool **meant = tools_meant(&rule->tool, tools);
+    struct condition_place place = {where, meant};
     rule->condition = condition_new((struct str){json, strlen(json)}, &place, err);
+    free(meant);
     free(tools);
     return rule->condition ? 0 : -1;
 }

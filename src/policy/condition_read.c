@@ -133,8 +133,6 @@ static int check_known(struct reader *r, enum test_kind test, struct field *fiel
     for (size_t i = 0; r->place->tools && r->place->tools[i]; i++) {
         const struct tool *tool = r->place->tools[i];
         const struct arg *arg;
-        if (!tool_pattern_matches(r->place->pattern, tool, tool->name))
-            continue;
         meant = meant ? meant : tool;
         if (!tool_takes(tool, field, &arg))
             continue;

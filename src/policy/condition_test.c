@@ -76,6 +76,7 @@ static enum condition_result matches_glob(const struct test *test, struct facts 
     FREE_AT_END char *copy = mem_copy(text.p, text.n);
     for (char *at = copy; (at = memchr(at, '/', text.n - (size_t)(at - copy)));)
         *at = TEST_SLASH;
+    glob_used(test->glob);
     return yes_if(glob_match(test->glob, (struct str){copy, text.n}));
 }
 

@@ -108,7 +108,7 @@ static int read_glob(struct test *test, yyjson_val *value, struct err *err)
         if (copy[i] == '/')
             copy[i] = TEST_SLASH;
     }
-    test->glob = glob_compile((struct str){copy, text.n}, false, err);
+    test->glob = glob_compile_lean((struct str){copy, text.n}, err);
     return test->glob ? 0 : -1;
 }
 

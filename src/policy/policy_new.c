@@ -12,11 +12,21 @@
 #define KEY_DIGITS 24
 #define MS_PER_SECOND 1000
 
-/* What a policy is made of. */
+/* What a policy is made of. Many rules are about the same tools, mostly one after the other: what the last one meant is
+ * kept. */
 struct policy_source {
     const struct config *config;
     const struct tool *const *tools; /* all there are */
+    struct tool_pattern last;
+    const struct tool **meant; /* by it */
+    bool checked;              /* that there are such tools */
 };
+
+static void policy_source_done(struct policy_source *source)
+{
+    tool_pattern_done(&source->last);
+    free(source->meant);
+}
 
 static int index_of(const char *const *words, const char *word)
 {
@@ -50,26 +60,43 @@ static int read_pattern(struct tool_pattern *ret, const char *name, const char *
     return tool_pattern_read(ret, text, where, err);
 }
 
+static bool is_last(const struct policy_source *source, const char *text)
+{
+    return source->checked && strcmp(source->last.text, text) == 0;
+}
+
 /* The tools that the object `array[i]` is about. */
-static int read_tool(const struct policy_source *source, const char *array, size_t i,
-                     const char *name, struct tool_pattern *ret, struct err *err)
+static int read_tool(struct policy_source *source, const char *array, size_t i, const char *name,
+                     struct tool_pattern *ret, struct err *err)
 {
     const char *text = config_text_at(source->config, array, i, "toolName");
     char where[RULE_NAME_MAX + 16];
-    snprintf(where, sizeof where, "%s.toolName", name);
-    if (tool_pattern_read(ret, text ? text : "", where, err) < 0)
-        return -1;
-    if (config_bool_at(source->config, array, i, "optional"))
+    text = text ? text : "";
+    if (is_last(source, text)) {
+        *ret = tool_pattern_copy(&source->last);
         return 0;
-    return tool_names_check(source->tools, text ? text : "", where, err);
+    }
+    snprintf(where, sizeof where, "%s.toolName", name);
+    if (tool_pattern_read(ret, text, where, err) < 0)
+        return -1;
+    bool optional = config_bool_at(source->config, array, i, "optional");
+    if (!optional && tool_names_check(source->tools, text, where, err) < 0)
+        return -1;
+    policy_source_done(source);
+    source->checked = !optional;
+    source->last = tool_pattern_copy(ret);
+    source->meant = tools_meant(ret, source->tools);
+    return 0;
 }
 
-static int read_condition(struct rule *rule, const char *text, const struct tool *const *tools,
+static int read_condition(struct rule *rule, const char *text, const struct tool *const *meant,
                           struct err *err)
 {
     char where[RULE_NAME_MAX + 16];
-    snprintf(where, sizeof where, "%s.condition", rule->name);
-    struct condition_place place = {where, &rule->tool, tools};
+    const size_t n = strlen(rule->name);
+    memcpy(where, rule->name, n);
+    memcpy(where + n, ".condition", sizeof ".condition");
+    struct condition_place place = {where, meant};
     rule->condition = condition_new((struct str){text, strlen(text)}, &place, err);
     rule->condition_text = mem_dup(text);
     return rule->condition ? 0 : -1;
@@ -89,7 +116,7 @@ static int read_grants(struct rule *rule, const struct config *config, size_t i,
                      path);
 }
 
-static int read_rule(struct rule *rule, const struct policy_source *source, size_t i,
+static int read_rule(struct rule *rule, struct policy_source *source, size_t i,
                      struct err *err)
 {
     static const char array[] = "approval.rules";
@@ -111,10 +138,10 @@ static int read_rule(struct rule *rule, const struct policy_source *source, size
         return -1;
     if (rule->action == RULE_BUDGET)
         rule->key = key_of("rule", (const char *const[]){rule->tool.text, condition}, 2, period);
-    return condition ? read_condition(rule, condition, source->tools, err) : 0;
+    return condition ? read_condition(rule, condition, source->meant, err) : 0;
 }
 
-static int read_rules(struct policy *policy, const struct policy_source *source, struct err *err)
+static int read_rules(struct policy *policy, struct policy_source *source, struct err *err)
 {
     size_t n = config_count(policy->config, "approval.rules");
     size_t regexes = 0;
@@ -131,7 +158,7 @@ static int read_rules(struct policy *policy, const struct policy_source *source,
     return 0;
 }
 
-static int read_budget(struct budget *budget, const struct policy_source *source, size_t i,
+static int read_budget(struct budget *budget, struct policy_source *source, size_t i,
                        struct err *err)
 {
     static const char array[] = "policy.budgets";
@@ -192,7 +219,7 @@ static void tell_apart(struct policy *policy)
     free(sorted);
 }
 
-static int read_budgets(struct policy *policy, const struct policy_source *source, struct err *err)
+static int read_budgets(struct policy *policy, struct policy_source *source, struct err *err)
 {
     size_t n = config_count(policy->config, "policy.budgets");
     policy->budgets = mem_zero((n + 1) * sizeof *policy->budgets);
@@ -204,7 +231,7 @@ static int read_budgets(struct policy *policy, const struct policy_source *sourc
     return 0;
 }
 
-static int read_hooks(struct policy *policy, const struct policy_source *source, struct err *err)
+static int read_hooks(struct policy *policy, struct policy_source *source, struct err *err)
 {
     size_t n = config_count(policy->config, "hooks");
     policy->hooks = mem_zero((n + 1) * sizeof *policy->hooks);
@@ -258,13 +285,14 @@ int policy_new(struct policy **ret_policy, const struct config *config, struct e
     policy->memo = mem_zero(sizeof *policy->memo);
     policy->fallback = read_fallback(config);
     policy->memo->nameless = grants_new(policy->config, NULL, err);
-    struct policy_source source = {policy->config, tools};
+    struct policy_source source = {.config = policy->config, .tools = tools};
     int r = policy->memo->nameless && check_agents(policy, err) == 0 &&
                     tool_names_check_maps(tools, policy->config, err) == 0 &&
                     read_rules(policy, &source, err) == 0 &&
                     read_budgets(policy, &source, err) == 0 && read_hooks(policy, &source, err) == 0
                 ? 0
                 : -1;
+    policy_source_done(&source);
     free(tools);
     if (r == 0)
         *ret_policy = policy;

@@ -19,8 +19,11 @@ static struct condition *make(const char *condition, const struct tool *const *t
                               struct tool_pattern *pattern, struct err *err)
 {
     FREE_AT_END char *text = quoted(condition);
-    struct condition_place place = {"c", pattern, tools};
-    return condition_new(text_str(text), &place, err);
+    const struct tool **meant = tools ? tools_meant(pattern, tools) : NULL;
+    struct condition_place place = {"c", meant};
+    struct condition *made = condition_new(text_str(text), &place, err);
+    free(meant);
+    return made;
 }
 
 static void check_call(const struct policy_call *call, const struct row *row)
