@@ -11,6 +11,7 @@
 #define REGEXES_MAX 256
 #define KEY_DIGITS 24
 #define MS_PER_SECOND 1000
+#define RULES "approval.rules"
 
 /* What a policy is made of. Many rules are about the same tools, mostly one after the other: what the last one meant is
  * kept. */
@@ -98,7 +99,7 @@ static int read_condition(struct rule *rule, const char *text, const struct tool
     memcpy(where + n, ".condition", sizeof ".condition");
     struct condition_place place = {where, meant};
     rule->condition = condition_new((struct str){text, strlen(text)}, &place, err);
-    rule->condition_text = mem_dup(text);
+    rule->condition_text = text;
     return rule->condition ? 0 : -1;
 }
 
@@ -107,7 +108,7 @@ static int read_grants(struct rule *rule, const struct config *config, size_t i,
 {
     const struct str *items;
     size_t count;
-    rule->git = config_list_at(config, "approval.rules", i, "grants", &items, &count) && count > 0;
+    rule->git = config_list_at(config, RULES, i, "grants", &items, &count) && count > 0;
     if (!rule->git || rule->action == RULE_APPROVE)
         return 0;
     char path[RULE_NAME_MAX + 16];
@@ -116,34 +117,42 @@ static int read_grants(struct rule *rule, const struct config *config, size_t i,
                      path);
 }
 
-static int read_rule(struct rule *rule, struct policy_source *source, size_t i,
-                     struct err *err)
+/* What a rule with the action `budget` counts, and how far. */
+static int read_rule_budget(struct rule *rule, const struct config *config, size_t i,
+                            const char *condition, struct err *err)
 {
-    static const char array[] = "approval.rules";
+    const char *period = config_text_at(config, RULES, i, "budgetPeriod");
+    int when = index_of(charge_period_names, period);
+    if (when < 0)
+        return err_field(err, rule->name, "%s: its period is not known", rule->name);
+    rule->period = (enum charge_period)when;
+    rule->limit = config_int_at(config, RULES, i, "budgetLimit");
+    rule->key = key_of("rule", (const char *const[]){rule->tool.text, condition}, 2, period);
+    return 0;
+}
+
+static int read_rule(struct rule *rule, struct policy_source *source, size_t i, struct err *err)
+{
     static const char *const actions[] = {"approve", "deny", "prompt", "budget", NULL};
     const struct config *config = source->config;
-    const char *condition = config_text_at(config, array, i, "condition");
-    const char *period = config_text_at(config, array, i, "budgetPeriod");
-    snprintf(rule->name, sizeof rule->name, "%s[%zu]", array, i);
-    if (read_tool(source, array, i, rule->name, &rule->tool, err) < 0)
+    const char *condition = config_text_at(config, RULES, i, "condition");
+    snprintf(rule->name, sizeof rule->name, "%s[%zu]", RULES, i);
+    if (read_tool(source, RULES, i, rule->name, &rule->tool, err) < 0)
         return -1;
-    int action = index_of(actions, config_text_at(config, array, i, "action"));
-    int when = index_of(charge_period_names, period);
-    if (action < 0 || when < 0)
-        return err_field(err, rule->name, "%s: its action or period is not known", rule->name);
+    int action = index_of(actions, config_text_at(config, RULES, i, "action"));
+    if (action < 0)
+        return err_field(err, rule->name, "%s: its action is not known", rule->name);
     rule->action = (enum rule_action)action;
-    rule->period = (enum charge_period)when;
-    rule->limit = config_int_at(config, array, i, "budgetLimit");
     if (read_grants(rule, config, i, err) < 0)
         return -1;
-    if (rule->action == RULE_BUDGET)
-        rule->key = key_of("rule", (const char *const[]){rule->tool.text, condition}, 2, period);
+    if (rule->action == RULE_BUDGET && read_rule_budget(rule, config, i, condition, err) < 0)
+        return -1;
     return condition ? read_condition(rule, condition, source->meant, err) : 0;
 }
 
 static int read_rules(struct policy *policy, struct policy_source *source, struct err *err)
 {
-    size_t n = config_count(policy->config, "approval.rules");
+    size_t n = config_count(policy->config, RULES);
     size_t regexes = 0;
     policy->rules = mem_zero((n + 1) * sizeof *policy->rules);
     for (size_t i = 0; i < n; i++) {
@@ -320,7 +329,6 @@ void policy_free(struct policy *policy)
         struct rule *rule = &policy->rules[i];
         tool_pattern_done(&rule->tool);
         condition_free(rule->condition);
-        free(rule->condition_text);
         free(rule->key);
     }
     for (size_t i = 0; i < policy->n_budgets; i++) {

@@ -31,7 +31,8 @@ const struct tool *tool_absent(const char *name);
 const struct tool **tool_list(void);
 
 /* Those of `tools` that a pattern means; NULL-ended. The caller frees the array. */
-const struct tool **tools_meant(const struct tool_pattern *pattern, const struct tool *const *tools);
+const struct tool **tools_meant(const struct tool_pattern *pattern,
+                                const struct tool *const *tools);
 
 const struct arg *tool_argument(const struct tool *tool, struct str name);
 
