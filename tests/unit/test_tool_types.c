@@ -495,6 +495,57 @@ static void proposals(void **state)
     }
 }
 
+/* What a call does to the outside stands in the log as text, its contents do not. */
+static void logs(void **state)
+{
+    (void)state;
+    static const struct {
+        const struct tool *tool;
+        const char *arguments;
+        const char *log;
+    } rows[] = {
+        {&odd_run, "{'exec':['git','push','a b'],'where':'src'}",
+         "{'exec':'git push a b','where':'src'}"},
+        {&odd_many, "{'files':['src/a','lib/b']}", "{'files':'src/a lib/b'}"},
+        {&odd_many, "{'files':[]}", "{'files':''}"},
+        {&odd_page, "{'address':'https://example.com/x'}", "{'address':'https://example.com/x'}"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        JSON_AT_END yyjson_doc *doc = parsed(rows[i].arguments);
+        BUF_AT_END struct buf out = BUF_INIT(1 << 16);
+        arg_redact(&rows[i].tool->args, yyjson_doc_get_root(doc), &(struct json_out){.out = &out});
+        FREE_AT_END char *expected = quoted(rows[i].log);
+        assert_string_equal(buf_text(&out), expected);
+    }
+}
+
+static char *log_of(const struct tool *tool, const char *arguments)
+{
+    JSON_AT_END yyjson_doc *doc = parsed(arguments);
+    BUF_AT_END struct buf out = BUF_INIT(1 << 16);
+    arg_redact(&tool->args, yyjson_doc_get_root(doc), &(struct json_out){.out = &out});
+    return mem_dup(buf_text(&out));
+}
+
+static void long_and_secret_logs(void **state)
+{
+    (void)state;
+    FREE_AT_END char *secret = log_of(&odd_run, "{'exec':['x','--password','hunter2hunter2']}");
+    assert_null(strstr(secret, "hunter2"));
+    FREE_AT_END char *mixed = log_of(&odd_many, "{'files':['a',{'b':'778899'}]}");
+    assert_null(strstr(mixed, "778899"));
+    assert_non_null(strstr(mixed, "\"bytes\":"));
+    FREE_AT_END char *line = mem_zero(5001);
+    memset(line, 'a', 5000);
+    FREE_AT_END char *one = mem_format("{'line':'%s'}", line);
+    FREE_AT_END char *two = mem_format("{'exec':['%s','%s']}", line, line);
+    FREE_AT_END char *one_log = log_of(&odd_run, one);
+    FREE_AT_END char *two_log = log_of(&odd_run, two);
+    assert_non_null(strstr(one_log, "{\"line\":{\"cut\":\"aaa"));
+    assert_non_null(strstr(one_log, "aaa\",\"bytes\":5000,\"sha256\":\""));
+    assert_non_null(strstr(two_log, "aaa\",\"bytes\":10007,\"sha256\":\""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,6 +556,8 @@ int main(void)
         cmocka_unit_test_setup(capabilities, use_odd_tools),
         cmocka_unit_test_setup(rules, use_odd_tools),
         cmocka_unit_test_setup(proposals, use_odd_tools),
+        cmocka_unit_test(logs),
+        cmocka_unit_test(long_and_secret_logs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
