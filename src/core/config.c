@@ -15,14 +15,14 @@ static struct config *empty_config(void)
 {
     struct config *config = mem_zero(sizeof *config);
     config->memo = mem_zero(CONFIG_MEMO * sizeof *config->memo);
-    config->edition = ++editions;
+    config->edition = config->values = ++editions;
     return config;
 }
 
 static void forget(struct config *config)
 {
     memset(config->memo, 0, CONFIG_MEMO * sizeof *config->memo);
-    config->edition = ++editions;
+    config->edition = config->values = ++editions;
 }
 
 struct config *config_new(void)
@@ -49,8 +49,7 @@ struct config *config_clone(const struct config *config)
 {
     struct config *copy = empty_config();
     config_map_copy(&copy->map, &config->map);
-    /* The values are the same: what was made of one holds for the other. */
-    copy->edition = config->edition;
+    copy->values = config->values;
     return copy;
 }
 
@@ -66,6 +65,11 @@ void config_free(struct config *config)
 uint64_t config_edition(const struct config *config)
 {
     return config->edition;
+}
+
+uint64_t config_values(const struct config *config)
+{
+    return config->values;
 }
 
 int config_apply(struct config *config, struct str json, const char *source,

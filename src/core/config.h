@@ -41,6 +41,8 @@ int config_apply_env(struct config *config, char *const *environment, struct err
 /* Differs from that of every configuration with other values: what was derived from one is good as long
  * as this is the same. */
 uint64_t config_edition(const struct config *config);
+/* The same for a copy too: for what was derived and borrows nothing from the configuration that it was derived from. */
+uint64_t config_values(const struct config *config);
 
 /* Values by path, `tools.filesystem.maxFileSize`. Asking for a path that is not in the table, or
  * with the wrong type, is a programming error and aborts. Unset fields give their default. */
