@@ -7,6 +7,29 @@
 
 #include "base/hash.h"
 
+unsigned arg_use(const struct arg *arg)
+{
+    if (arg->use == ARG_PLAIN && arg->type == ARG_LIST && arg->items)
+        return arg->items->use;
+    return arg->use;
+}
+
+const struct arg *arg_next(const struct arg_table *table, unsigned uses, const struct arg *after)
+{
+    for (size_t i = after ? (size_t)(after - table->args) + 1 : 0; i < table->count; i++) {
+        unsigned use = arg_use(&table->args[i]);
+        if (use & uses && !(use & ARG_BASE64))
+            return &table->args[i];
+    }
+    return NULL;
+}
+
+const struct arg *arg_in_base64(const struct arg_table *table, const struct arg *arg)
+{
+    const struct arg *next = arg + 1;
+    return next < table->args + table->count && next->use & ARG_BASE64 ? next : NULL;
+}
+
 static void *slot(void *out, const struct arg *arg)
 {
     return (char *)out + arg->offset;

@@ -58,21 +58,19 @@ static void keep_freed_memory(void)
     mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
 
-/* Settings that promise something this version does not do are refused, not ignored. */
-static int check_promises(const struct config *config, struct err *err)
+static void add_idle(void *arg, const char *tool)
 {
-    const char *mode = config_text(config, "workspace.mode");
-    if (mode && strcmp(mode, "host") != 0)
-        return err_field(
-            err, "workspace.mode",
-            "workspace.mode (WORKSPACE_FS_MODE) is %s, which is not available yet: only "
-            "host is",
-            mode);
-    if (config_bool(config, "tools.sandbox.enabled"))
-        return err_field(err, "tools.sandbox.enabled",
-                         "tools.sandbox.enabled is true, but containers are not available yet; the "
-                         "kernel sandbox is always on");
-    return 0;
+    struct buf *names = arg;
+    buf_addf(names, "%stools.%s", names->len ? ", " : "", tool);
+}
+
+static void warn_of_idle(const struct config *config)
+{
+    BUF_AT_END struct buf names = BUF_INIT(256);
+    config_each_idle(config, add_idle, &names);
+    if (names.len)
+        log_warning("%s: this version has no such tool, the settings have no effect",
+                    buf_text(&names));
 }
 
 static void warn(void *arg, const char *message)
@@ -256,7 +254,7 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     gate->config = config_new();
     int r = state_load_config(gate->config, options->config_file, err);
     if (r == 0)
-        r = check_promises(gate->config, err);
+        warn_of_idle(gate->config);
     if (r == 0)
         r = use_redact_names(gate->config, err);
     buf_init(&gate->excludes, STATE_EXCLUDES_MAX);

@@ -49,9 +49,9 @@ void keeper_digest(const struct keeper *k, const struct call *call, char out[HAS
 
 static struct policy *policy_of(struct keeper *k, const struct config *config, struct err *err)
 {
-    uint64_t edition = config_edition(config);
+    uint64_t values = config_values(config);
     for (size_t i = 0; i < POLICIES; i++) {
-        if (k->policies[i].policy && k->policies[i].edition == edition)
+        if (k->policies[i].policy && k->policies[i].values == values)
             return k->policies[i].policy;
     }
     struct policy *made;
@@ -64,7 +64,7 @@ static struct policy *policy_of(struct keeper *k, const struct config *config, s
     size_t at = k->next_policy++ % POLICIES;
     policy_free(k->policies[at].policy);
     k->policies[at].policy = made;
-    k->policies[at].edition = edition;
+    k->policies[at].values = values;
     return made;
 }
 

@@ -272,19 +272,12 @@ static int check_rules(struct judgement *j)
     return apply_fallback(j);
 }
 
-static bool wants_git(struct judgement *j)
-{
-    static const char name[] = "git";
-    return j->facts.tool && tool_argument(j->facts.tool, (struct str){name, sizeof name - 1}) &&
-           yyjson_is_true(facts_argument(&j->facts, name));
-}
-
 /* A command that asks to write to git directories is asked about, unless a rule grants it or a person typed it and no
  * rule asks. */
 static void check_git(struct judgement *j)
 {
     struct verdict *v = j->verdict;
-    v->wants_git = wants_git(j);
+    v->wants_git = facts_wants_git(&j->facts);
     if (!v->wants_git || v->git)
         return;
     if (j->call->own_hand && v->kind == VERDICT_ALLOW) {

@@ -19,18 +19,20 @@ static struct names names_of(const struct tool *tool, const char *name)
     return (struct names){{tool->name, tool->alias}, tool->alias ? 2 : 1};
 }
 
-/* A switch that is set for one of the names counts before that for all tools. */
+/* A switch that is set for one of the names counts before that for all tools. With `?` behind it, it is for the same
+ * tool, which could have been missing. */
 static void read_enabled(struct tool_view *view, const struct config *config,
                          const struct names *names)
 {
+    static const char *const marks[] = {"", "?"};
     bool all = config_bool(config, "policy.enabled.*");
     bool other = false;
-    for (size_t i = 0; i < names->n; i++) {
-        FREE_AT_END char *path = mem_format("policy.enabled.%s", names->all[i]);
+    for (size_t i = 0; i < 2 * names->n; i++) {
+        FREE_AT_END char *path = mem_format("policy.enabled.%s%s", names->all[i / 2], marks[i % 2]);
         if (config_bool(config, path) == all)
             continue;
         other = true;
-        if (all)
+        if (all && !view->disabled)
             view->disabled = mem_dup(path);
     }
     if (!all && !other)

@@ -33,6 +33,7 @@ const struct arg file_lines_args[FILE_LINES_ARGS] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_READS,
      .offset = offsetof(struct file_lines, path),
      .doc = "File to read, relative to the workspace."},
     {.name = "start_line",

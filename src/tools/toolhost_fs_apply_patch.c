@@ -39,6 +39,7 @@ static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_READS | ARG_WRITES,
      .offset = offsetof(struct args, path),
      .doc = "File with front matter: @state/…"},
     {.name = "patch",

@@ -21,6 +21,7 @@ static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_READS,
      .offset = offsetof(struct args, path),
      .doc = "Folder or file to search: @project, @pkg or @state, with a path behind it."},
     {.name = "pattern",

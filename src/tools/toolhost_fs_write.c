@@ -12,6 +12,7 @@ static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_WRITES,
      .offset = offsetof(struct args, path),
      .doc = "File to write: @project/… or @state/…; missing folders are made."},
     {.name = "content",

@@ -703,18 +703,22 @@ static inline void slow_check_files(const struct slow_call *call, yyjson_val *co
     struct slow_path_text root = slow_components("");
     bool covered = true;
     bool bad = false;
+    int seen = 0;
     if (!list)
         return;
     if (call->tool->needs & SLOW_RUNS)
         covered = slow_grant_covers(call, list, root.text, true, false, false);
     for (int i = 0; i < 3 && call->tool->paths[i] && !(call->tool->needs & SLOW_RUNS); i++) {
         struct slow_path_text path = slow_argument_path(call, call->tool->paths[i]);
-        if (path.missing || !covered || bad)
+        /* What is moved is read, where it goes to is not. */
+        if (path.missing || !covered || bad || (reads && strcmp(call->tool->paths[i], "to") == 0))
             continue;
+        seen++;
         bad = path.bad;
         if (!bad)
             covered = slow_grant_covers(call, list, path.text, slow_is_tree(call), lists, reads);
     }
+    bad |= seen == 0 && !(call->tool->needs & SLOW_RUNS);
     if (bad)
         snprintf(rule, 96, "policy.%s", dotted);
     else if (!covered && strcmp(whose, "agents") == 0)
