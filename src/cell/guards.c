@@ -152,7 +152,8 @@ static int open_plain(int root, const char *path)
 
 static bool keeps_content(enum guarded_kind kind)
 {
-    return kind == GUARDED_PROTECTED || kind == GUARDED_GIT || kind == GUARDED_WAY;
+    return kind == GUARDED_PROTECTED || kind == GUARDED_GIT || kind == GUARDED_PART ||
+           kind == GUARDED_WAY;
 }
 
 static const char *hidden_by(mode_t mode)

@@ -283,8 +283,10 @@ enum guarded_kind {
     GUARDED_PROTECTED, /* a folder stands for all in it, save what is secret there */
     GUARDED_SECRET,    /* a folder stands for all in it; so does one that cannot be looked into */
     GUARDED_SOCKET,
-    GUARDED_GIT, /* a git directory, wherever it lies: protected as a whole */
-    GUARDED_WAY, /* a folder that the way to what is protected or secret leads through */
+    GUARDED_GIT,  /* a git directory, wherever it lies: protected as a whole */
+    GUARDED_WAY,  /* a folder that the way to what is protected or secret leads through */
+    GUARDED_PART, /* outside of a git directory, but a link or a file in that leads git to it */
+    GUARDED_KINDS,
 };
 
 /* Which file it is, whatever its name. An inode of 0: not known. */

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "session/way.h"
 
 /* A folder of the last root that stays read-only has to be so by every name it has in the cell. */
 static char *protected_in(const struct session_options *o, size_t i)
@@ -55,13 +56,18 @@ static int hide_from_commands(const struct session_options *o, struct cell_spec 
     return 0;
 }
 
-static void warn_if_inside(const struct cell_spec *spec, const char *shown, const char *real)
+/* A command could put a link to any folder of the host in the place of a folder of its own, and the next gate would show
+ * that. */
+static bool leads_through_root(const struct cell_spec *spec, const char *shown)
 {
     for (size_t i = 0; i < spec->n_roots; i++) {
-        if (path_rest(real, spec->roots[i].host))
-            log_warning("commands.show: %s lies in %s, which commands have as %s: it is not shown",
-                        shown, spec->roots[i].host, spec->roots[i].inside);
+        if (!way_leads_through(shown, spec->roots[i].host))
+            continue;
+        log_warning("commands.show: %s lies in %s, which commands have as %s: it is not shown",
+                    shown, spec->roots[i].host, spec->roots[i].inside);
+        return true;
     }
+    return false;
 }
 
 /* The cell's part that is for commands. */
@@ -80,10 +86,8 @@ static int add_commands(const struct session_options *o, struct cell_spec *ret, 
         FREE_AT_END char *real = realpath(shown[i].p, NULL);
         if (!real)
             log_warning("commands.show: %s: %s", shown[i].p, strerror(errno));
-        else if (spec_add_shown(ret, shown[i].p, err) < 0)
+        else if (!leads_through_root(ret, shown[i].p) && spec_add_shown(ret, shown[i].p, err) < 0)
             return -1;
-        if (real)
-            warn_if_inside(ret, shown[i].p, real);
     }
     return hide_from_commands(o, ret, err);
 }

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "core/guard_pattern.h"
+#include "work/guard_parts.h"
 #include "work/guard_refs.h"
 #include "work/work.h"
 
@@ -162,11 +163,9 @@ static uint8_t remembered(const struct reading *r, int fd, const char *name, str
 
 uint8_t guard_stronger(uint8_t a, uint8_t b)
 {
-    static const uint8_t ranks[] = {[GUARDED_SECRET] = 5,
-                                    [GUARDED_GIT] = 4,
-                                    [GUARDED_PROTECTED] = 3,
-                                    [GUARDED_SOCKET] = 2,
-                                    [GUARDED_WAY] = 1};
+    static const uint8_t ranks[] = {
+        [GUARDED_SECRET] = 6,    [GUARDED_GIT] = 5,    [GUARDED_PART] = 4,
+        [GUARDED_PROTECTED] = 3, [GUARDED_SOCKET] = 2, [GUARDED_WAY] = 1};
     unsigned rank_a = a == TREE_PLAIN ? 0 : ranks[a];
     unsigned rank_b = b == TREE_PLAIN ? 0 : ranks[b];
     return rank_b > rank_a ? b : a;
@@ -252,7 +251,8 @@ static void take_file(struct reading *r, uint32_t folder, int fd, const char *te
         kind = guard_stronger(kind, GUARDED_SOCKET);
     kind = guard_stronger(kind, remembered(r, fd, text, &id));
     /* Should the root look like a bare repository, its parts count. */
-    if (kind == TREE_PLAIN && !(folder == 0 && r->git && tree_is_part_of_git(name)))
+    if (kind == TREE_PLAIN && !(folder == 0 && r->git && tree_is_part_of_git(name)) &&
+        !(r->git && guard_is_lead(r->tree, folder, name, type)))
         return;
     if (id.inode == 0 && folder_stat(fd, text, &st) == 0)
         id = folder_id(&st);

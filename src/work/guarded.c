@@ -131,7 +131,7 @@ static void take_folder(struct collecting *c, uint32_t folder)
 {
     struct tree_folder *f = &c->tree->folders[folder];
     uint8_t kind = kind_of(c, folder);
-    bool covered = kind == GUARDED_GIT || kind == GUARDED_PROTECTED ||
+    bool covered = kind == GUARDED_GIT || kind == GUARDED_PROTECTED || kind == GUARDED_PART ||
                    (f->parent != TREE_NONE && c->tree->folders[f->parent].flags & TREE_COVERED);
     f->flags = (uint16_t)(covered ? f->flags | TREE_COVERED : f->flags & ~TREE_COVERED);
     if (kind == TREE_PLAIN)
