@@ -41,12 +41,13 @@ struct walk_entry {
 struct walk_stats {
     int64_t ignored;    /* entries that an ignore file named */
     int64_t unreadable; /* folders that could not be opened or read, and what is secret */
-    bool cut; /* too deep, too many names in one folder, an error of the disk: not everything was seen */
+    bool
+        cut; /* too deep, too many names in one folder, an error of the disk: not everything was seen */
 };
 
 struct walk;
 
-/* `path` is a folder beneath the root. The rules are borrowed. NULL with an error. */
+/* `path` is a folder beneath the root. Root and rules are borrowed. NULL with an error. */
 struct walk *walk_new(const struct beneath_root *root, const char *path,
                       const struct walk_rules *rules, const atomic_bool *cancelled,
                       struct err *err);
