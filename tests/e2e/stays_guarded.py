@@ -140,5 +140,14 @@ def saved_anew(form):
     place.check_covered()
 
 
+def renamed_workspace(form):
+    """under another path the workspace is still known"""
+    place = Moved(form, "renamed")
+    before = place.workspace
+    place.workspace = before.with_name("renamed-again")
+    os.rename(before, place.workspace)
+    place.check_covered()
+
+
 if __name__ == "__main__":
-    ran.main(every_tool, other_rules, new_exception, saved_anew)
+    ran.main(every_tool, other_rules, new_exception, saved_anew, renamed_workspace)
