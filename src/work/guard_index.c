@@ -268,8 +268,8 @@ static bool read_head(struct str bytes, const char *rules, const struct tree_tim
 {
     if (!copy_head(bytes, ret))
         return false;
-    bool set_back = now->sec < ret->saved.sec ||
-                    (now->sec == ret->saved.sec && now->nsec < ret->saved.nsec);
+    bool set_back = now && (now->sec < ret->saved.sec ||
+                            (now->sec == ret->saved.sec && now->nsec < ret->saved.nsec));
     return ret->version == VERSION && is_complete(bytes, ret) &&
            (!rules || memcmp(ret->rules, rules, HASH_HEX) == 0) && !set_back &&
            has_checksum(bytes, ret);

@@ -15,6 +15,7 @@ struct guarded_item {
     bool dated;    /* not known again, but whether it is new is told by the last list */
     bool made;     /* it appeared while a command ran */
     bool led;      /* followed, and what leads there was made so */
+    bool apart;    /* see tree_known */
     uint64_t seen;
     uint64_t replaced; /* see tree_known */
     uint64_t around;

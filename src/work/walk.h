@@ -48,7 +48,7 @@ struct walk_stats {
 
 struct walk;
 
-/* `path` is a folder beneath the root. The rules are borrowed. NULL with an error. */
+/* `path` is a folder beneath the root. Root and rules are borrowed. NULL with an error. */
 struct walk *walk_new(const struct beneath_root *root, const char *path,
                       const struct walk_rules *rules, const atomic_bool *cancelled,
                       struct err *err);
