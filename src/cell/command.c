@@ -355,8 +355,12 @@ static void guard_and_lock(struct init *init)
 {
     if (init->why.message[0] || init->locked)
         return;
-    init->locked = guards_mount(init->spec, init->guards, &init->why) >= 0 &&
-                   command_lock(init->spec, &init->listener, &init->why) == 0;
+    int r = guards_mount(init->spec, init->guards, &init->why);
+    if (r > 0) {
+        err_set(&init->why, ERR_SESSION_BUSY, RAN_GUARDS_MOVED);
+        err_reason(&init->why, RAN_GUARDS_MOVED);
+    }
+    init->locked = r == 0 && command_lock(init->spec, &init->listener, &init->why) == 0;
 }
 
 /* All guards are mounted. */

@@ -140,6 +140,22 @@ int guard_trees_prepare(struct guard_trees *trees, size_t number, const struct g
     return 0;
 }
 
+int guard_trees_hold(struct work *w, struct guard_trees **ret_held, struct err *err)
+{
+    if (!w->trees)
+        return 0;
+    if (work_take_mutex(w, &w->trees->lock, err) < 0)
+        return -1;
+    *ret_held = w->trees;
+    return 0;
+}
+
+void guard_trees_release(struct guard_trees **held)
+{
+    if (*held)
+        pthread_mutex_unlock(&(*held)->lock);
+}
+
 static bool stat_path(int root, struct str path, struct statx *ret)
 {
     char text[BENEATH_REAL_MAX] = ".";
