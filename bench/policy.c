@@ -25,7 +25,7 @@ struct scene {
 
 static const struct scene scenes[] = {
     {"other_tools", &native_read_file, "{\"path\":\"src/a.c\"}",
-     "{\"toolName\":\"tool_#\",\"action\":\"deny\"}", ""},
+     "{\"toolName\":\"tool_#\",\"action\":\"deny\",\"optional\":true}", ""},
     {"equals", &native_write_file, "{\"path\":\"src/a.c\",\"content\":\"x\"}",
      "{\"toolName\":\"write_file\",\"action\":\"deny\",\"condition\":{\"path\":\"secret/#\"}}", ""},
     {"in", &native_write_file, "{\"path\":\"src/a.c\",\"content\":\"x\"}",
@@ -44,7 +44,7 @@ static const struct scene scenes[] = {
      "{\"toolName\":\"read_file\",\"action\":\"deny\",\"condition\":{\"path\":{\"beneath\":\"secret/#\"}}}",
      ""},
     {"agent_paths", &native_read_file, "{\"path\":\"src/a.c\"}",
-     "{\"toolName\":\"tool_#\",\"action\":\"deny\"}",
+     "{\"toolName\":\"tool_#\",\"action\":\"deny\",\"optional\":true}",
      ",\"agents\":{\"bench\":{\"capabilities\":{\"filesystem\":{\"read\":[\"docs/**\",\"src/**\"]}}}}"},
 };
 

@@ -6,15 +6,19 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import files
 from report import Target, describe_machine, number, publish, table, target_table
 
 BEGIN, END = "<!-- policy:begin -->", "<!-- policy:end -->"
-RULES = [{"toolName": "read_file", "action": "deny", "condition": {"path": f"secret/{n}"}} for n in range(20)]
+ALL_RULES = [{"toolName": "read_file", "action": "deny", "condition": {"path": f"secret/{n}"}} for n in range(2000)]
+RULES = ALL_RULES[:20]
+STARTS = 30
 CONFIGS = {
     "20 rules": {"approval": {"rules": RULES, "default": "approve"}},
     "20 rules, a rate and a budget": {
@@ -30,6 +34,7 @@ class Results:
         self.added = []
         self.judged = []
         self.many = {name: [] for name in CONFIGS}
+        self.starts = []
 
     def medians(self, rounds):
         return {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
@@ -49,6 +54,8 @@ TARGETS = [
     Target("the same for a call that changes something", "x", "<=", 2,
            lambda r: [one["always_writes"] / one["sync"] for one in r.added]),
     Target("2,000 rules / 20, the worst kind of rule", "x", "<=", 2, worst_ratio),
+    Target("start and one call with 2,000 rules / 20, p50", "x", "<=", 1.5,
+           lambda r: [one[2000] / one[20] for one in r.starts]),
     Target("calls a second over stdio, 64 in flight, 20 rules", "", ">=", 15000,
            lambda r: [one["rate"] for one in r.many["20 rules"]]),
     Target("the same with a rate and a budget", "", ">=", 15000,
@@ -67,6 +74,23 @@ def run_many(folder, environment, options, workspace, config, calls):
     return files.run_json_lines(command, environment)[0]
 
 
+def run_starts(folder, environment, options, workspace):
+    """Milliseconds that `sandgate call` takes, the two in turn."""
+    commands = {}
+    for count in (20, 2000):
+        path = folder / f"rules{count}.json"
+        path.write_text(json.dumps({"approval": {"rules": ALL_RULES[:count], "default": "approve"}}), encoding="ascii")
+        path.chmod(0o600)
+        commands[count] = [options.sandgate, "call", "stat", '{"path":"f1k.txt"}', "--workspace", workspace, "--config", path]
+    times = {count: [] for count in commands}
+    for _ in range(STARTS):
+        for count, command in commands.items():
+            begin = time.perf_counter()
+            subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+            times[count].append(1000 * (time.perf_counter() - begin))
+    return {count: statistics.median(all_times) for count, all_times in times.items()}
+
+
 def measure(options, folder):
     results = Results()
     programs = files.build_beside(options.sandgate, ["bench_added", "bench_policy"])
@@ -80,6 +104,7 @@ def measure(options, folder):
         state.mkdir()
         results.added += files.run_json_lines([programs[0], state, str(options.calls)], environment)
         results.judged += files.run_json_lines([programs[1]], environment)
+        results.starts.append(run_starts(folder, environment, options, workspace))
         for name, config in CONFIGS.items():
             results.many[name].append(run_many(folder, environment, options, workspace, config, 10 * options.calls))
         print(f"round {round_number}: {results.added[-1]}", file=sys.stderr)
@@ -101,6 +126,9 @@ def render(results, judged, rounds):
         "",
         *table(["one judgement, ns", "20 rules", "2,000 rules"],
                [[scene.replace("_", " "), number(few), number(many)] for scene, (few, many) in ns.items()]),
+        "",
+        *table(["start and one call, ms", "20 rules", "2,000 rules"],
+               [["`sandgate call stat`", *(number(statistics.median(one[n] for one in results.starts)) for n in (20, 2000))]]),
         "",
         *target_table(judged),
     ]

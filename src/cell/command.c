@@ -221,12 +221,24 @@ static bool makes_descriptor(const char *call)
            strncmp(call, "inotify_init", strlen("inotify_init")) == 0;
 }
 
+/* Only a control group counts what these hold. */
+static bool takes_uncounted_memory(const char *call)
+{
+    static const char *const calls[] = {"memfd_create", "vmsplice", "landlock_create_ruleset",
+                                        "setsockopt"};
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        if (strcmp(call, calls[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool allows(void *self, const char *call, const struct seccomp_data *data)
 {
     struct init *init = self;
     if (strcmp(call, "fallocate") == 0)
         return may_allocate(init, data->args[1], data->args[3]);
-    if (strcmp(call, "memfd_create") == 0 || strcmp(call, "vmsplice") == 0)
+    if (takes_uncounted_memory(call))
         return !init->order.watch_memory;
     if (makes_descriptor(call)) {
         if (init->order.watch_memory)
@@ -343,8 +355,12 @@ static void guard_and_lock(struct init *init)
 {
     if (init->why.message[0] || init->locked)
         return;
-    init->locked = guards_mount(init->spec, init->guards, &init->why) >= 0 &&
-                   command_lock(init->spec, &init->listener, &init->why) == 0;
+    int r = guards_mount(init->spec, init->guards, &init->why);
+    if (r > 0) {
+        err_set(&init->why, ERR_SESSION_BUSY, RAN_GUARDS_MOVED);
+        err_reason(&init->why, RAN_GUARDS_MOVED);
+    }
+    init->locked = r == 0 && command_lock(init->spec, &init->listener, &init->why) == 0;
 }
 
 /* All guards are mounted. */

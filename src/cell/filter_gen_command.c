@@ -126,6 +126,8 @@ static const char *const reported[] = {
     "epoll_create1",
     "inotify_init",
     "inotify_init1",
+    /* Decided by init: a ruleset holds up to 65,536 rules, which only a cgroup counts. */
+    "landlock_create_ruleset",
 };
 
 /* Their arguments lie in memory, where a filter cannot look. Programs then use the older call; for
@@ -215,6 +217,12 @@ static const struct rule rules[] = {
      {NOT(2, 0), NOT(2, IPPROTO_TCP), NOT(2, IPPROTO_UDP), NOT(2, IPPROTO_MPTCP),
       NOT(2, IPPROTO_ICMP), NOT(2, IPPROTO_ICMPV6)}},
     {"socketpair", REPORT, {NOT(0, AF_UNIX)}},
+
+    /* Decided by init: a filter takes much more than its socket is charged for, which only a cgroup counts. */
+    {"setsockopt", REPORT, {IS(1, SOL_SOCKET), IS(2, SO_ATTACH_FILTER)}},
+    {"setsockopt", REPORT, {IS(1, SOL_SOCKET), IS(2, SO_ATTACH_BPF)}},
+    {"setsockopt", REPORT, {IS(1, SOL_SOCKET), IS(2, SO_ATTACH_REUSEPORT_CBPF)}},
+    {"setsockopt", REPORT, {IS(1, SOL_SOCKET), IS(2, SO_ATTACH_REUSEPORT_EBPF)}},
 
     /* Typing into the terminal of someone else, the console's clipboard, line disciplines. */
     {"ioctl", REPORT, {IS(1, TIOCSTI)}},

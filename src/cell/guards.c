@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "cell/covered.h"
 #include "cell/frame.h"
 #include "cell/mounts.h"
 #include "core/op.h"
@@ -34,6 +35,7 @@ void guards_init(struct guards *guards)
         guards->count[i] = 0;
     }
     guards->lists = 0;
+    covered_init(&guards->covered);
 }
 
 void guards_done(struct guards *guards)
@@ -42,6 +44,7 @@ void guards_done(struct guards *guards)
         buf_done(&guards->found[i]);
         free(guards->added[i]);
     }
+    covered_done(&guards->covered);
 }
 
 bool guards_complete(const struct guards *guards, const struct cell_spec *spec)
@@ -152,7 +155,8 @@ static int open_plain(int root, const char *path)
 
 static bool keeps_content(enum guarded_kind kind)
 {
-    return kind == GUARDED_PROTECTED || kind == GUARDED_GIT || kind == GUARDED_WAY;
+    return kind == GUARDED_PROTECTED || kind == GUARDED_GIT || kind == GUARDED_PART ||
+           kind == GUARDED_WAY;
 }
 
 static const char *hidden_by(mode_t mode)
@@ -178,7 +182,8 @@ static bool is_covered(int fd, enum guarded_kind kind)
            major(hidden.st_dev) == st.stx_dev_major && minor(hidden.st_dev) == st.stx_dev_minor;
 }
 
-static int cover(int fd, const struct op_guarded *entry, const char *path, struct err *err)
+static int cover(int fd, const struct op_guarded *entry, const char *path,
+                 const struct op_identity *id, struct covered *covered, struct err *err)
 {
     struct stat st;
     FD_AT_END int tree = -1;
@@ -192,16 +197,19 @@ static int cover(int fd, const struct op_guarded *entry, const char *path, struc
                 : mounts_copy(AT_FDCWD, hidden_by(st.st_mode), path, true, &tree, err);
     if (r < 0)
         return -1;
-    return move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
-               ? failed(err, path)
-               : 0;
+    if (move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+        return failed(err, path);
+    covered_note(covered, tree, id);
+    return 0;
 }
 
 /* Between two looks it may have been replaced once more. */
 #define COVER_TRIES 4
 
-/* 1: there is nothing to cover. */
-static int guard_one(int root, const struct op_guarded *entry, struct err *err)
+/* 1: there is nothing to cover, or it is not the file that the scan found. That is covered all the same: an editor may
+ * have replaced it. */
+static int guard_one(int root, const struct op_guarded *entry, struct covered *covered,
+                     struct err *err)
 {
     FREE_AT_END char *path = mem_copy(entry->path.p, entry->path.n);
     for (int i = 0; i < COVER_TRIES; i++) {
@@ -212,17 +220,23 @@ static int guard_one(int root, const struct op_guarded *entry, struct err *err)
             return 1;
         if (fd < 0)
             return failed(err, path);
-        if (is_covered(fd, entry->kind) || cover(fd, entry, path, err) == 0)
-            return 0;
+        /* Asked of the descriptor that the mount is put on, so that no rename comes in between. */
+        struct op_identity id = covered_identity(covered, fd);
+        int other = covered && entry->id.inode != 0 &&
+                    (id.inode != entry->id.inode || id.born_ns != entry->id.born_ns);
+        if (is_covered(fd, entry->kind))
+            return other;
+        if (cover(fd, entry, path, &id, covered, err) == 0)
+            return other;
         if (errno != ENOENT && errno != EINVAL)
             return -1;
     }
     return failed(err, path);
 }
 
-/* 1: some are not there any more. */
-static int mount_all(const struct cell_spec *spec, const struct guards *guards, uint32_t lists,
-                     bool layered, struct err *err)
+/* 1: some are not there any more, or are other files. `covered` NULL: which files they are is not compared. */
+static int mount_all(const struct cell_spec *spec, const struct guards *guards,
+                     struct covered *covered, uint32_t lists, bool layered, struct err *err)
 {
     int missing = 0;
     for (size_t i = 0; i < spec->n_roots; i++) {
@@ -236,7 +250,7 @@ static int mount_all(const struct cell_spec *spec, const struct guards *guards, 
         for (uint32_t k = 0; op_guarded_next(&rest, &entry) > 0; k++) {
             bool left_alone = (keeps_content(entry.kind) && guards->added[i][k] > lists) ||
                               (layered && entry.kind == GUARDED_GIT);
-            int r = left_alone ? 0 : guard_one(root, &entry, err);
+            int r = left_alone ? 0 : guard_one(root, &entry, covered, err);
             if (r < 0)
                 return -1;
             missing |= r;
@@ -245,9 +259,9 @@ static int mount_all(const struct cell_spec *spec, const struct guards *guards, 
     return missing;
 }
 
-int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err)
+int guards_mount(const struct cell_spec *spec, struct guards *guards, struct err *err)
 {
-    return mount_all(spec, guards, UINT32_MAX, false, err);
+    return mount_all(spec, guards, &guards->covered, UINT32_MAX, false, err);
 }
 
 int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
@@ -260,7 +274,7 @@ int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
         return child < 0 ? -errno : 0;
     struct err err;
     if (setns(running->mounts, CLONE_NEWNS) < 0 ||
-        mount_all(spec, guards, running->lists, running->layered, &err) < 0)
+        mount_all(spec, guards, NULL, running->lists, running->layered, &err) < 0)
         syscall(SYS_pidfd_send_signal, there, SIGKILL, NULL, 0);
     _exit(0);
 }
@@ -281,5 +295,5 @@ int guards_cover_in_layer(int root, const struct op_guarded *entry, struct err *
     struct op_guarded now = *entry;
     if (entry->kind == GUARDED_PROTECTED || entry->kind == GUARDED_GIT)
         now.kind = GUARDED_WAY;
-    return guard_one(root, &now, err) < 0 ? -1 : 0;
+    return guard_one(root, &now, NULL, err) < 0 ? -1 : 0;
 }

@@ -5,6 +5,7 @@
 #define SANDGATE_CELL_GUARDS_H
 
 #include "base/buf.h"
+#include "cell/covered.h"
 #include "cell/spec.h"
 #include "core/op.h"
 
@@ -14,6 +15,7 @@ struct guards {
     uint32_t *added[ROOTS_MAX]; /* of each entry: the list it appeared in */
     uint32_t lists;             /* that were taken so far */
     size_t count[ROOTS_MAX];    /* of entries */
+    struct covered covered;     /* in the mount namespace of this process */
 };
 
 void guards_init(struct guards *guards);
@@ -29,8 +31,9 @@ bool guards_complete(const struct guards *guards, const struct cell_spec *spec);
 
 size_t guards_count(const struct guards *guards);
 
-/* In a mount namespace that a command begins with: covers what is not covered. 0; 1: some of them are not there; -1. */
-int guards_mount(const struct cell_spec *spec, const struct guards *guards, struct err *err);
+/* In a mount namespace that a command begins with: covers what is not covered. 0; 1: some of them are not there, or
+ * another file is; -1. */
+int guards_mount(const struct cell_spec *spec, struct guards *guards, struct err *err);
 
 /* A command that runs. */
 struct guards_running {

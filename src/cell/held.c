@@ -39,13 +39,14 @@ struct ipc_file {
         unsigned column;
         uint64_t bytes; /* for each one that it counts */
     } sums[2];
+    bool undone; /* the second sum is for what each process has to undo */
 };
 
 /* The first line has names of columns, which have no digits and so count nothing. */
 static const struct ipc_file ipc_files[] = {
     {"sysvipc/shm", {{14, 1}, {15, 1}}},
     {"sysvipc/msg", {{3, 1}, {4, MESSAGE_BYTES}}},
-    {"sysvipc/sem", {{3, SEMAPHORE_BYTES}, {3, 0}}},
+    {"sysvipc/sem", {{3, SEMAPHORE_BYTES}, {3, 0}}, .undone = true},
 };
 
 static uint64_t of_line(const struct ipc_file *file, const char *line)
@@ -85,11 +86,18 @@ static uint64_t of_file(int proc_fd, const struct ipc_file *file)
     return sum > OBJECT_BYTES ? sum - OBJECT_BYTES : 0;
 }
 
-uint64_t held_by_ipc(int proc_fd)
+/* What a process is to undo at its end (SEM_UNDO): two bytes for each semaphore of a set, told nowhere. */
+#define UNDO_BYTES 2
+
+uint64_t held_by_ipc(int proc_fd, uint32_t processes)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < ARRAY_LEN(ipc_files); i++)
-        sum += of_file(proc_fd, &ipc_files[i]);
+    for (size_t i = 0; i < ARRAY_LEN(ipc_files); i++) {
+        struct ipc_file file = ipc_files[i];
+        if (file.undone)
+            file.sums[1].bytes = (uint64_t)processes * UNDO_BYTES;
+        sum += of_file(proc_fd, &file);
+    }
     return sum;
 }
 
@@ -142,7 +150,8 @@ static uint64_t of_buffers(const struct rtattr *attr)
     memcpy(v, RTA_DATA(attr), n < sizeof v ? n : sizeof v);
     uint64_t out = v[SK_MEMINFO_WMEM_ALLOC] > v[SK_MEMINFO_WMEM_QUEUED] ? v[SK_MEMINFO_WMEM_ALLOC]
                                                                         : v[SK_MEMINFO_WMEM_QUEUED];
-    return out + v[SK_MEMINFO_RMEM_ALLOC] + v[SK_MEMINFO_FWD_ALLOC] + v[SK_MEMINFO_BACKLOG];
+    return out + v[SK_MEMINFO_RMEM_ALLOC] + v[SK_MEMINFO_FWD_ALLOC] + v[SK_MEMINFO_BACKLOG] +
+           v[SK_MEMINFO_OPTMEM];
 }
 
 static uint64_t of_socket(const struct nlmsghdr *m, size_t fixed, unsigned type)

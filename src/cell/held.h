@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of this process's ipc namespace. `proc_fd` is /proc. */
-uint64_t held_by_ipc(int proc_fd);
+/* Of this process's ipc namespace, in which so many processes may each have to undo what they did to semaphores.
+ * `proc_fd` is /proc. */
+uint64_t held_by_ipc(int proc_fd, uint32_t processes);
 
 /* A socket to ask about sockets, or -errno. To be opened before the command's filter is
  * loaded, which refuses it. */

@@ -151,8 +151,10 @@ static int make_tmpfs(const char *at, struct err *err)
 
 int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err *err)
 {
-    char options[64];
-    snprintf(options, sizeof options, "size=%" PRIu64 ",mode=%s", bytes, mode);
+    char options[96];
+    /* Empty files and attributes take memory too, which `size` does not bound: one KiB for each inode. */
+    snprintf(options, sizeof options, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=%s", bytes,
+             bytes / 1024, mode);
     return mount("sandgate", at, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0
                ? failed(err, "mounting a tmpfs on", at)
                : 0;

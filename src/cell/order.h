@@ -71,6 +71,9 @@ enum ran_kind {
 
 /* The `rule` of a RAN_BUSY: of all that could be missing, it is the command's own limit of processes. */
 #define RAN_PROCESS_LIMIT "process_limit"
+/* The same: something guarded was moved or replaced between the scan that found it and the mounts that cover it. The
+ * launcher's FRAME_ENDED has it as its message. */
+#define RAN_GUARDS_MOVED "guards_moved"
 
 struct ran {
     int64_t kind;

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "cell/command.h"
+#include "cell/order.h"
 #include "cell/report.h"
 
 /* A command's first process. */
@@ -165,6 +166,12 @@ static void start_command(struct runner *w, const struct frame *frame, const str
 {
     if (w->missing || guards_heard(w->listening))
         runner_cover_again(w);
+    /* What is not covered where the scan found it may be open somewhere else. */
+    if (w->missing) {
+        report_send(FRAME_ENDED, frame->token, RAN_GUARDS_MOVED, true);
+        drop_layers(w);
+        return;
+    }
     /* Layers of a command that was never ordered are not this one's. */
     if (w->layers_of && w->layers_of != frame->token) {
         discard_spare(w);

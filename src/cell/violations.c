@@ -124,11 +124,15 @@ static struct refusal refuse_clone(const char *name, uint64_t flags)
     return (struct refusal){EPERM, name, files ? "files" : "namespaces"};
 }
 
-/* What the judge did not allow. A program takes the first two for missing in an older kernel. */
+/* What the judge did not allow. A program takes most of them for missing in an older kernel. */
 static const struct {
     const char *name;
     int error;
-} judged[] = {{"memfd_create", ENOSYS}, {"vmsplice", ENOSYS}, {"fallocate", ENOSPC}};
+} judged[] = {{"memfd_create", ENOSYS},
+              {"vmsplice", ENOSYS},
+              {"landlock_create_ruleset", ENOSYS},
+              {"setsockopt", ENOPROTOOPT},
+              {"fallocate", ENOSPC}};
 
 static struct refusal refuse(const char *name, const struct seccomp_data *data)
 {

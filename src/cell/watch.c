@@ -27,9 +27,10 @@
 #define IO_MAX 512
 #define TID_MAX 16
 /* Each costs about a millisecond for a gigabyte. */
-#define EXACT_MAX 64
-/* Less shared memory than this in one process needs no exact count. */
+#define EXACT_MAX 256
+/* Less memory than this in one process needs no exact count. */
 #define SHARED_SMALL (256u << 10)
+#define ANON_SMALL (1u << 20)
 /* What the kernel holds for each: a stack and a task; an open file; a pipe's pages. Beyond fs.pipe-user-pages-soft, 64 MiB
  * for all of a user, a pipe has two. The number of descriptors is not told, only that of slots for them. */
 #define THREAD_BYTES (24u << 10)
@@ -43,12 +44,27 @@
 /* Events that nobody reads: 16,384 (fs.inotify.max_queued_events) with long names. How many there are is told nowhere. */
 #define INOTIFY_BYTES (8u << 20)
 
+/* An inode of a tmpfs with its name; an attribute takes as many as it has KiB (Linux 6.6, before which there are none). */
+#define INODE_BYTES 1024u
+/* A mapping, by its numbers in the kernel. They are counted in processes that are large enough to have many. */
+#define MAPPING_BYTES 200u
+#define MAPPINGS_FROM (32u << 20)
+/* In one look, which takes some 40 ms then; the other processes are taken to have as many on average. */
+#define MAPPINGS_MAX 150000u
+
+/* Processes of which an exact count may be needed. */
+struct exact {
+    pid_t pid[EXACT_MAX];
+    int n;
+};
+
 struct sums {
     uint64_t private, shared_most, shared_all, written, cancelled;
+    uint64_t anon_listed; /* of `private`, in the processes of `forked`: what a fork shares */
+    uint64_t mappings;
     struct descriptors descriptors;
-    uint32_t processes, looked;
-    pid_t sharing[EXACT_MAX];
-    int n_sharing;
+    uint32_t processes, looked, mapped, unmapped;
+    struct exact sharing, forked;
 };
 
 void watch_init(struct watch *w, int proc_fd, const struct watch_limits *limits)
@@ -179,18 +195,56 @@ static bool read_other_thread(const struct watch *w, const char *pid, char ret_t
     return false;
 }
 
+static void list(struct exact *list, const char *tid)
+{
+    list->pid[list->n++] = (pid_t)strtol(tid, NULL, 10);
+}
+
+static void add_mappings(const struct watch *w, const char *tid, const char *status,
+                         struct sums *sums)
+{
+    char text[4096];
+    char path[64];
+    if (!w->exact_from || watch_field(status, "VmSize:") << 10 < MAPPINGS_FROM)
+        return;
+    if (sums->mappings > MAPPINGS_MAX) {
+        sums->unmapped++;
+        return;
+    }
+    sums->mapped++;
+    snprintf(path, sizeof path, "%.20s/maps", tid);
+    FD_AT_END int fd = openat(w->proc, path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n; fd >= 0 && (n = read(fd, text, sizeof text)) > 0;) {
+        const char *end = text + n;
+        for (const char *at = text; (at = memchr(at, '\n', (size_t)(end - at))); at++)
+            sums->mappings++;
+    }
+}
+
+static uint64_t of_mappings(const struct sums *sums)
+{
+    uint64_t others = sums->mapped ? sums->mappings / sums->mapped * sums->unmapped : 0;
+    return (sums->mappings + others) * MAPPING_BYTES;
+}
+
 /* Of the process by the status of one of its threads, and that thread's number. */
 static void add_memory(struct watch *w, const char *tid, const char *status, struct sums *sums)
 {
-    sums->private += (watch_field(status, "RssAnon:") + watch_field(status, "VmSwap:")) << 10;
+    uint64_t anon = (watch_field(status, "RssAnon:") + watch_field(status, "VmSwap:")) << 10;
+    sums->private += anon;
+    if (anon > ANON_SMALL && sums->forked.n < EXACT_MAX) {
+        list(&sums->forked, tid);
+        sums->anon_listed += anon;
+    }
+    add_mappings(w, tid, status, sums);
     if (w->exact_from)
         sums->private += held_for(status, watch_field(status, "Threads:"));
     uint64_t shared = watch_field(status, "RssShmem:") << 10;
     sums->shared_all += shared;
     if (shared > sums->shared_most)
         sums->shared_most = shared;
-    if (shared > SHARED_SMALL && sums->n_sharing < EXACT_MAX)
-        sums->sharing[sums->n_sharing++] = (pid_t)strtol(tid, NULL, 10);
+    if (shared > SHARED_SMALL && sums->sharing.n < EXACT_MAX)
+        list(&sums->sharing, tid);
     if (w->descriptors)
         descriptors_add(w->proc, tid, w->epoll_max, &sums->descriptors);
 }
@@ -239,46 +293,76 @@ static uint64_t in_tmpfs(const struct watch *w)
     uint64_t used = 0;
     for (int i = 0; i < w->n_tmpfs; i++) {
         struct statfs st;
-        if (fstatfs(w->tmpfs[i], &st) == 0 && st.f_blocks > st.f_bfree)
+        if (fstatfs(w->tmpfs[i], &st) < 0)
+            continue;
+        if (st.f_blocks > st.f_bfree)
             used += (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize;
+        if (st.f_files > st.f_ffree)
+            used += (uint64_t)(st.f_files - st.f_ffree) * INODE_BYTES;
     }
     return used;
 }
 
-/* Each page divided by how many map it, so that the sum has it once. */
-static uint64_t shared_exactly(const struct watch *w, const struct sums *sums)
+/* Each page divided by how many map it, so that the sum has it once. Whoever is not in the list is not in the sum. */
+static uint64_t exactly(const struct watch *w, const struct exact *list, const char *const keys[2])
 {
     char text[STATUS_MAX];
     char pid[16];
-    uint64_t shared = 0;
-    for (int i = 0; i < sums->n_sharing; i++) {
-        snprintf(pid, sizeof pid, "%d", (int)sums->sharing[i]);
+    uint64_t sum = 0;
+    for (int i = 0; i < list->n; i++) {
+        snprintf(pid, sizeof pid, "%d", (int)list->pid[i]);
         if (read_of(w, pid, "smaps_rollup", text, sizeof text))
-            shared += watch_field(text, "Pss_Shmem:") << 10;
+            sum += (watch_field(text, keys[0]) + watch_field(text, keys[1])) << 10;
     }
-    return shared;
+    return sum;
 }
 
 /* A file in tmpfs or a System V segment may be mapped as well; the larger of the two numbers is certainly used. */
 static uint64_t memory_of(const struct watch *w, const struct sums *sums)
 {
-    uint64_t files = in_tmpfs(w) + (w->exact_from ? held_by_ipc(w->proc) : 0);
+    static const char *const keys[] = {"Pss_Shmem:", "-"};
+    uint64_t files = in_tmpfs(w) + (w->exact_from ? held_by_ipc(w->proc, sums->processes) : 0);
     uint64_t shared = files > sums->shared_most ? files : sums->shared_most;
     bool matters = w->exact_from && sums->private + shared <= w->exact_from &&
                    sums->private + files + sums->shared_all > w->exact_from;
-    if (matters && sums->n_sharing > 1) {
-        uint64_t exactly = shared_exactly(w, sums);
-        shared = exactly > shared ? exactly : shared;
+    if (matters && sums->sharing.n > 1) {
+        uint64_t exact = exactly(w, &sums->sharing, keys);
+        shared = exact > shared ? exact : shared;
     }
     return sums->private + shared;
 }
 
-static void take(struct watch *w, struct sums *sums)
+/* After a fork both processes have all pages in their numbers. Counting them once takes longer, so it is done where it
+ * decides: over the limit, and for a peak that is an eighth above what was counted for the last one. */
+static bool needs_exact_private(const struct watch *w, const struct sums *sums, uint64_t memory)
 {
+    bool over = w->exact_from && memory + w->reserved > w->exact_from;
+    bool peak = memory > w->memory_peak && memory > w->rough_peak + w->rough_peak / 8;
+    return sums->forked.n > 1 && (over || peak);
+}
+
+static void take_memory(struct watch *w, struct sums *sums)
+{
+    static const char *const keys[] = {"Pss_Anon:", "SwapPss:"};
     w->memory = memory_of(w, sums);
-    w->processes = sums->processes;
+    if (needs_exact_private(w, sums, w->memory)) {
+        w->rough_peak = w->memory > w->rough_peak ? w->memory : w->rough_peak;
+        uint64_t exact = exactly(w, &sums->forked, keys);
+        if (exact && exact < sums->anon_listed) {
+            sums->private -= sums->anon_listed - exact;
+            w->memory = memory_of(w, sums);
+        }
+    } else if (sums->forked.n > 1 && w->memory <= w->rough_peak + w->rough_peak / 8) {
+        return; /* no higher than what was counted exactly, as far as a rough number tells */
+    }
     if (w->memory > w->memory_peak)
         w->memory_peak = w->memory;
+}
+
+static void take(struct watch *w, struct sums *sums)
+{
+    take_memory(w, sums);
+    w->processes = sums->processes;
     if (w->processes > w->processes_peak)
         w->processes_peak = w->processes;
     if (sums->written > sums->cancelled && sums->written - sums->cancelled > w->written)
@@ -294,7 +378,7 @@ void watch_look(struct watch *w)
     if (w->buffers_enough && !held_by_sockets(w->sockets, w->proc, w->buffers_enough, &w->buffers))
         w->uncounted = true;
     sums.private += w->exact_from ? w->buffers : 0;
-    sums.private += sums.descriptors.epoll_watches * EPOLL_WATCH_BYTES;
+    sums.private += sums.descriptors.epoll_watches * EPOLL_WATCH_BYTES + of_mappings(&sums);
     w->epoll_watches = sums.descriptors.epoll_watches;
     uint64_t queues = sums.descriptors.inotify;
     w->reserved = (queues < USER_LIMITS_INOTIFY ? queues : USER_LIMITS_INOTIFY) * INOTIFY_BYTES;

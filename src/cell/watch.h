@@ -4,8 +4,8 @@
  * once at the end. It allocates nothing and uses openat, read, readlinkat, close, getdents64, lseek, faccessat, fstatfs,
  * getrusage, kill and a netlink socket.
  *
- * Memory is: private pages, shared ones once, files in the command's tmpfs, System V objects, page tables, socket
- * buffers (of all commands of the session, which share a network namespace), and an estimate for threads, descriptors
+ * Memory is: private pages and shared ones, once where that decides, files in the command's tmpfs, System V objects, page tables,
+ * mappings, socket buffers (of all commands of the session, which share a network namespace), and an estimate for threads, descriptors
  * and files in epoll sets. A process that cannot be looked into because it is not dumpable is killed: it would count for nothing.
  *
  * Looking is not holding. Between two looks more can be used; a page of shared anonymous memory that no process has in
@@ -45,6 +45,7 @@ struct watch {
 
     uint64_t memory; /* bytes: what is private, what is shared once, files in tmpfs */
     uint64_t memory_peak;
+    uint64_t rough_peak; /* the highest sum that was replaced by an exact one */
     uint64_t buffers;
     uint64_t epoll_watches;
     uint64_t reserved;  /* bytes that may be held besides; not in the peak */

@@ -3,8 +3,32 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/hash.h"
+
+unsigned arg_use(const struct arg *arg)
+{
+    if (arg->use == ARG_PLAIN && arg->type == ARG_LIST && arg->items)
+        return arg->items->use;
+    return arg->use;
+}
+
+const struct arg *arg_next(const struct arg_table *table, unsigned uses, const struct arg *after)
+{
+    for (size_t i = after ? (size_t)(after - table->args) + 1 : 0; i < table->count; i++) {
+        unsigned use = arg_use(&table->args[i]);
+        if (use & uses && !(use & ARG_BASE64))
+            return &table->args[i];
+    }
+    return NULL;
+}
+
+const struct arg *arg_in_base64(const struct arg_table *table, const struct arg *arg)
+{
+    const struct arg *next = arg + 1;
+    return next < table->args + table->count && next->use & ARG_BASE64 ? next : NULL;
+}
 
 static void *slot(void *out, const struct arg *arg)
 {
@@ -111,8 +135,11 @@ static int not_a_choice(const struct arg *arg, struct err *err)
 
 static int decode_choice(const struct arg *arg, struct str text, void *out, struct err *err)
 {
+    bool any_case = arg->flags & ARG_ANY_CASE;
     for (int64_t i = 0; arg->choices[i]; i++) {
-        if (str_is(text, arg->choices[i])) {
+        const char *choice = arg->choices[i];
+        if (str_is(text, choice) ||
+            (any_case && strlen(choice) == text.n && strncasecmp(choice, text.p, text.n) == 0)) {
             put_int(out, arg, i);
             return 0;
         }

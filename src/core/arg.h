@@ -23,10 +23,35 @@ enum arg_type {
 
 enum arg_flag {
     ARG_REQUIRED = 1,
-    ARG_CONTENT = 2, /* never logged: only its size and hash */
-    ARG_OR_NEXT = 4, /* required, unless the argument behind it in the table is given */
-    ARG_STRICT = 8,  /* objects inside: refuses fields that are not in their table */
+    ARG_CONTENT = 2,   /* never logged: only its size and hash */
+    ARG_OR_NEXT = 4,   /* required, unless the argument behind it in the table is given */
+    ARG_STRICT = 8,    /* objects inside: refuses fields that are not in their table */
+    ARG_ANY_CASE = 16, /* choices: capital letters count as small ones */
 };
+
+/* What an argument's value is to the outside. Policy, questions, proposed rules and the log go by this and never by the
+ * argument's name. Of a list it may stand with the list or with its item. */
+enum arg_use {
+    ARG_PLAIN = 0,
+    ARG_READS = 1,     /* a path: what is there is read, listed or looked at */
+    ARG_WRITES = 2,    /* a path: what is there is made, changed or removed */
+    ARG_FOLDER = 4,    /* a path: the folder that a command works in */
+    ARG_BASE64 = 8,    /* a path in base64, in place of the argument before it in the table */
+    ARG_GLOB = 16,     /* a path that may be a glob; the folder where it begins is worked on */
+    ARG_DEEP = 32,     /* a boolean: whether all that lies beneath the paths is meant */
+    ARG_URL = 64,      /* an address */
+    ARG_DOMAIN = 128,  /* the name of a host, or a list of them */
+    ARG_SHELL = 256,   /* a command as text for a shell */
+    ARG_PROGRAM = 512, /* a program that is started without a shell */
+    ARG_WORDS = 1024,  /* the list of arguments of an ARG_PROGRAM */
+    ARG_ARGV = 2048,   /* the list of a program and its arguments, without a shell */
+    ARG_ENV = 4096,    /* an object: variables of the command */
+    ARG_GIT = 8192,    /* a boolean: whether the command may write to git directories */
+    ARG_NARROWS =
+        16384, /* a boolean or a choice: other values than the default never do more than that */
+};
+#define ARG_ANY_PATH (ARG_READS | ARG_WRITES | ARG_FOLDER)
+#define ARG_ANY_COMMAND (ARG_SHELL | ARG_PROGRAM | ARG_WORDS | ARG_ARGV)
 
 /* Largest struct that the table of an inner object may decode into. */
 #define ARG_ITEM_MAX 128
@@ -38,6 +63,7 @@ struct arg {
     const char *name;
     enum arg_type type;
     unsigned flags;
+    unsigned use; /* enum arg_use */
     size_t offset;
     int64_t min;
     int64_t max; /* 0: no bound */
@@ -69,6 +95,18 @@ void arg_encode(const struct arg_table *table, const void *in, struct json_out *
 
 /* What may be logged of an object meant for this table. */
 void arg_redact(const struct arg_table *table, yyjson_val *object, struct json_out *j);
+
+/* The same for an object that is meant for no table, one of a tool that does not exist. What a name stands for is looked
+ * up with `find` (NULL: nobody knows it), so that contents stay out of logs. */
+typedef const struct arg *(*arg_find_fn)(void *self, struct str name);
+void arg_redact_unknown(yyjson_val *object, arg_find_fn find, void *self, struct json_out *j);
+
+/* Its use, or that of its items. */
+unsigned arg_use(const struct arg *arg);
+/* The next argument of these uses behind `after` (NULL: from the first on), one in base64 never; NULL at the end. */
+const struct arg *arg_next(const struct arg_table *table, unsigned uses, const struct arg *after);
+/* What stands for it in base64, or NULL. */
+const struct arg *arg_in_base64(const struct arg_table *table, const struct arg *arg);
 
 void arg_schema(const struct arg_table *table, struct json_out *j);
 /* One line an argument, for `--help`. */

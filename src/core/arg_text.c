@@ -7,7 +7,14 @@
 #include "core/arg.h"
 
 #define LOG_STRING_MAX 256
+/* Of commands, and of lists of paths and addresses. */
+#define LOG_USED_MAX 4096
+/* Seen behind the cut, so that a secret there is known by its whole. */
+#define LOG_BEHIND 512
 #define LOG_ITEMS_MAX 20
+/* Of arguments that no tool has. */
+#define LOG_UNKNOWN_MAX 128
+#define LOG_NAME_MAX 64
 
 /* Of any value, sizes and hashes only. */
 static void redact_bytes(struct str text, struct json_out *j)
@@ -18,6 +25,62 @@ static void redact_bytes(struct str text, struct json_out *j)
     jo_kint(j, "bytes", (int64_t)text.n);
     jo_ktext(j, "sha256", hex);
     jo_close(j, '}');
+}
+
+static unsigned shown_uses(const struct arg *arg)
+{
+    return arg_use(arg) & (ARG_ANY_PATH | ARG_ANY_COMMAND | ARG_URL | ARG_DOMAIN);
+}
+
+/* A text that is too long is cut, and says so. `whole` is what size and hash are of. */
+static void log_used(struct str text, struct str whole, struct json_out *j)
+{
+    if (text.n <= LOG_USED_MAX) {
+        jo_logged(j, text, LOG_USED_MAX);
+        return;
+    }
+    char hex[HASH_HEX + 1];
+    hash_hex(whole.p, whole.n, hex);
+    jo_open(j, '{');
+    jo_key(j, "cut");
+    jo_logged(j, text, LOG_USED_MAX);
+    jo_kint(j, "bytes", (int64_t)whole.n);
+    jo_ktext(j, "sha256", hex);
+    jo_close(j, '}');
+}
+
+/* A list of texts as one, a blank between them: what a name before a value hides in a command, it hides here too. */
+static void log_words(yyjson_val *list, struct json_out *j)
+{
+    BUF_AT_END struct buf words = BUF_INIT(LOG_USED_MAX + LOG_BEHIND);
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    yyjson_arr_foreach(list, idx, max, item) {
+        size_t room = LOG_USED_MAX + LOG_BEHIND - words.len;
+        size_t n = yyjson_get_len(item);
+        if (room < 2)
+            break;
+        if (idx)
+            buf_add_char(&words, ' ');
+        buf_add(&words, yyjson_get_str(item), n < room - 1 ? n : room - 1);
+    }
+    size_t n = 0;
+    char *whole = words.len > LOG_USED_MAX ? yyjson_val_write(list, 0, &n) : NULL;
+    log_used(buf_str(&words), (struct str){whole, n}, j);
+    free(whole);
+}
+
+static bool all_texts(yyjson_val *list)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    yyjson_arr_foreach(list, idx, max, item) {
+        if (!yyjson_is_str(item))
+            return false;
+    }
+    return yyjson_is_arr(list);
 }
 
 static void redact_inner(const struct arg *arg, yyjson_val *val, struct json_out *j)
@@ -53,6 +116,10 @@ static void redact_one(const struct arg *arg, yyjson_val *val, struct json_out *
         jo_text(j, REDACTED);
         return;
     }
+    if (arg->type == ARG_LIST && shown_uses(arg) && all_texts(val)) {
+        log_words(val, j);
+        return;
+    }
     if (arg->items || arg->type == ARG_OBJECT) {
         redact_inner(arg, val, j);
         return;
@@ -72,7 +139,10 @@ static void redact_one(const struct arg *arg, yyjson_val *val, struct json_out *
         redact_bytes(text, j);
         return;
     }
-    jo_logged(j, text, LOG_STRING_MAX);
+    if (arg_use(arg) & ARG_ANY_COMMAND)
+        log_used(text, text, j);
+    else
+        jo_logged(j, text, LOG_STRING_MAX);
 }
 
 void arg_redact(const struct arg_table *table, yyjson_val *object, struct json_out *j)
@@ -83,6 +153,65 @@ void arg_redact(const struct arg_table *table, yyjson_val *object, struct json_o
                                                 : NULL;
         if (val && !yyjson_is_null(val))
             redact_one(&table->args[i], val, j);
+    }
+    jo_close(j, '}');
+}
+
+/* Short text, numbers and the like are told as they are, of all else size and hash. */
+static void redact_value(yyjson_val *val, struct json_out *j)
+{
+    if (yyjson_is_str(val) && yyjson_get_len(val) <= LOG_UNKNOWN_MAX) {
+        jo_logged(j, json_str(val), LOG_UNKNOWN_MAX);
+    } else if (yyjson_is_str(val)) {
+        redact_bytes(json_str(val), j);
+    } else if (yyjson_is_bool(val)) {
+        jo_bool(j, yyjson_get_bool(val));
+    } else if (yyjson_is_int(val)) {
+        jo_int(j, yyjson_get_sint(val));
+    } else if (yyjson_is_ctn(val)) {
+        size_t n = 0;
+        char *text = yyjson_val_write(val, 0, &n);
+        redact_bytes((struct str){text, n}, j);
+        free(text);
+    } else {
+        jo_text(j, yyjson_get_type_desc(val));
+    }
+}
+
+/* Names that cannot stand in a log as keys are left out. */
+static bool is_plain(struct str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        bool letter = ((c | 32) >= 'a' && (c | 32) <= 'z') || (c >= '0' && c <= '9');
+        if (!letter && c != '_' && c != '-' && c != '.')
+            return false;
+    }
+    return name.n > 0 && name.n <= LOG_NAME_MAX;
+}
+
+void arg_redact_unknown(yyjson_val *object, arg_find_fn find, void *self, struct json_out *j)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *key;
+    yyjson_val *val;
+    size_t told = 0;
+    jo_open(j, '{');
+    yyjson_obj_foreach(object, idx, max, key, val) {
+        struct str name = json_str(key);
+        if (!is_plain(name) || told++ >= LOG_ITEMS_MAX)
+            continue;
+        const struct arg *arg = find(self, name);
+        if (arg) {
+            redact_one(arg, val, j);
+            continue;
+        }
+        jo_key_n(j, name.p, name.n);
+        if (redact_is_name(name))
+            jo_text(j, REDACTED);
+        else
+            redact_value(val, j);
     }
     jo_close(j, '}');
 }

@@ -97,7 +97,7 @@ struct call {
     uint64_t grace_ns; /* how long that is; 0: as usual */
     uint64_t kill_ns;  /* when a cancelled call has had its grace; 0: not cancelled */
     enum err_code cancel_code;
-    char cancel_why[120];
+    char cancel_why[240];
 
     const struct op *op;
     union op_request request;

@@ -6,6 +6,10 @@
 
 #define CALL_RULE_MAX 160
 
+/* What runtime.timeoutSecs and runtime.memoryMb allow every call, in milliseconds and bytes; 0: they are not set. */
+int64_t call_ceiling_ms(const struct config *config);
+int64_t call_ceiling_memory(const struct config *config);
+
 /* The name of the rule that limits it: `policy.resourceLimits.run_command.maxMemory`. */
 void call_limit_rule(const struct call *call, const char *limit, char out[CALL_RULE_MAX]);
 

@@ -64,6 +64,7 @@ void command_renew(struct command **command, size_t max_output)
     old->layers = BUF_INIT(0);
     memcpy(fresh->layer_tag, old->layer_tag, sizeof fresh->layer_tag);
     fresh->git_tries = old->git_tries;
+    fresh->guard_tries = old->guard_tries;
     fresh->delayed_ns = old->delayed_ns;
     command_free(old);
 }

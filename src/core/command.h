@@ -7,6 +7,10 @@
 #include "core/path.h"
 #include "core/tool.h"
 
+/* The longest time limit that a call may give a command, unless the operator allows another: what
+ * commands.maxTimeoutMs is by default, and what the schemas of dialects without longer ones say. */
+#define COMMAND_MAX_MS 600000
+
 enum command_end {
     COMMAND_EXIT,
     COMMAND_SIGNAL,
@@ -96,11 +100,12 @@ struct command {
     int64_t cpu_ms;
     bool watched; /* no control group held its memory and processes: they were looked at */
     struct command_violations violations;
-    uint64_t delayed_ns;             /* when it first could not begin; 0: it never was delayed */
-    unsigned git_tries;              /* times that its layers could not be made */
-    int64_t git_refused;             /* git directories of which nothing was taken over */
-    bool for_others;                 /* the next two are those of one before it, too */
-    int64_t began_ns;                /* clock_file_ns */
+    uint64_t delayed_ns;  /* when it first could not begin; 0: it never was delayed */
+    unsigned guard_tries; /* times that what is guarded was moved while it was prepared */
+    unsigned git_tries;   /* times that its layers could not be made */
+    int64_t git_refused;  /* git directories of which nothing was taken over */
+    bool for_others;      /* the next two are those of one before it, too */
+    int64_t began_ns;     /* clock_file_ns */
     int64_t guards_since[ROOTS_MAX]; /* of each root: the list of guarded files it started with */
     char output_id[SPILL_ID_MAX];    /* "": all of the output is in the streams */
     struct command_after after;

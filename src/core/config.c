@@ -6,20 +6,23 @@
 #include "base/mem.h"
 #include "core/config_store.h"
 
+#define NUMBERS (1u << CONFIG_INT | 1u << CONFIG_SIZE | 1u << CONFIG_CORES)
+#define TEXTS (1u << CONFIG_ENUM | 1u << CONFIG_STRING | 1u << CONFIG_RAW)
+
 static uint64_t editions;
 
 static struct config *empty_config(void)
 {
     struct config *config = mem_zero(sizeof *config);
     config->memo = mem_zero(CONFIG_MEMO * sizeof *config->memo);
-    config->edition = ++editions;
+    config->edition = config->values = ++editions;
     return config;
 }
 
 static void forget(struct config *config)
 {
     memset(config->memo, 0, CONFIG_MEMO * sizeof *config->memo);
-    config->edition = ++editions;
+    config->edition = config->values = ++editions;
 }
 
 struct config *config_new(void)
@@ -46,6 +49,7 @@ struct config *config_clone(const struct config *config)
 {
     struct config *copy = empty_config();
     config_map_copy(&copy->map, &config->map);
+    copy->values = config->values;
     return copy;
 }
 
@@ -61,6 +65,11 @@ void config_free(struct config *config)
 uint64_t config_edition(const struct config *config)
 {
     return config->edition;
+}
+
+uint64_t config_values(const struct config *config)
+{
+    return config->values;
 }
 
 int config_apply(struct config *config, struct str json, const char *source,
@@ -162,7 +171,7 @@ static int64_t number_at(const struct config *config, const char *path, unsigned
 
 int64_t config_int(const struct config *config, const char *path)
 {
-    return number_at(config, path, 1u << CONFIG_INT | 1u << CONFIG_SIZE | 1u << CONFIG_CORES);
+    return number_at(config, path, NUMBERS);
 }
 
 bool config_bool(const struct config *config, const char *path)
@@ -173,8 +182,7 @@ bool config_bool(const struct config *config, const char *path)
 const char *config_text(const struct config *config, const char *path)
 {
     const struct config_row *row;
-    const struct config_value *value = value_at(
-        config, path, 1u << CONFIG_ENUM | 1u << CONFIG_STRING | 1u << CONFIG_RAW, &row);
+    const struct config_value *value = value_at(config, path, TEXTS, &row);
     return value ? value->text : row->text;
 }
 
@@ -198,7 +206,7 @@ int64_t config_agent_int(const struct config *config, const char *agent, const c
 {
     FREE_AT_END char *own = agent_path(agent, path);
     const struct config_row *row = config_row_find(own);
-    abort_unless(row, 1u << CONFIG_INT | 1u << CONFIG_SIZE | 1u << CONFIG_CORES);
+    abort_unless(row, NUMBERS);
     const struct config_value *value = config_map_get(&config->map, own);
     if (!value)
         value = config_map_get(&config->map, row->path);
@@ -218,18 +226,24 @@ bool config_agent_list(const struct config *config, const char *agent, const cha
     return config_list(config, own, ret_items, ret_count);
 }
 
-int config_agents(const struct config *config, int (*each)(void *arg, const char *agent), void *arg)
+static bool is_row_of(const struct config_row *row, const char *map, size_t n)
 {
-    static const char any[] = "agents.*.";
-    const size_t before = strlen("agents.");
+    return row && strncmp(row->path, map, n) == 0 && row->path[n] == '.' && row->path[n + 1] == '*';
+}
+
+int config_keys(const struct config *config, const char *map,
+                int (*each)(void *arg, const char *key), void *arg)
+{
+    const size_t n_map = strlen(map);
     int r = 0;
     FREE_AT_END char *last = NULL;
     for (size_t i = 0; r == 0 && i < config->map.count; i++) {
         const struct config_entry *entry = &config->map.entries[i];
-        if (!entry->row || strncmp(entry->row->path, any, strlen(any)) != 0)
+        if (!is_row_of(entry->row, map, n_map))
             continue;
         /* The name may have dots of its own; what stands behind it is the row's. */
-        size_t behind = strlen(entry->row->path) - strlen("agents.*");
+        size_t before = n_map + 1;
+        size_t behind = strlen(entry->row->path) - before - 1;
         size_t n = strlen(entry->path) - before - behind;
         if (last && strlen(last) == n && memcmp(last, entry->path + before, n) == 0)
             continue;
@@ -240,10 +254,62 @@ int config_agents(const struct config *config, int (*each)(void *arg, const char
     return r;
 }
 
+bool config_is_set(const struct config *config, const char *path)
+{
+    return config_map_get(&config->map, path) != NULL;
+}
+
 size_t config_count(const struct config *config, const char *path)
 {
     const struct config_array *array = config_map_array(&config->map, path);
     if (!array && !config_is_array(path))
         abort();
     return array ? array->count : 0;
+}
+
+/* NULL: the default of *ret_row holds. */
+static const struct config_value *field_at(const struct config *config, const char *array, size_t i,
+                                           const char *field, unsigned types,
+                                           const struct config_row **ret_row)
+{
+    const struct config_array *found = config_map_array(&config->map, array);
+    if (!found)
+        abort();
+    *ret_row = config_array_row(found, (struct str){field, strlen(field)});
+    abort_unless(*ret_row, types);
+    size_t at = (size_t)(*ret_row - found->rows);
+    bool set = i < found->count && found->elements[i]->set >> at & 1;
+    return set ? &found->elements[i]->values[at] : NULL;
+}
+
+int64_t config_int_at(const struct config *config, const char *array, size_t i, const char *field)
+{
+    const struct config_row *row;
+    const struct config_value *value = field_at(config, array, i, field, NUMBERS, &row);
+    return value ? value->number : row->number;
+}
+
+bool config_bool_at(const struct config *config, const char *array, size_t i, const char *field)
+{
+    const struct config_row *row;
+    const struct config_value *value = field_at(config, array, i, field, 1u << CONFIG_BOOL, &row);
+    return (value ? value->number : row->number) != 0;
+}
+
+const char *config_text_at(const struct config *config, const char *array, size_t i,
+                           const char *field)
+{
+    const struct config_row *row;
+    const struct config_value *value = field_at(config, array, i, field, TEXTS, &row);
+    return value ? value->text : row->text;
+}
+
+bool config_list_at(const struct config *config, const char *array, size_t i, const char *field,
+                    const struct str **ret_items, size_t *ret_count)
+{
+    const struct config_row *row;
+    const struct config_value *value = field_at(config, array, i, field, 1u << CONFIG_LIST, &row);
+    *ret_items = value ? value->items : NULL;
+    *ret_count = value ? value->count : 0;
+    return value != NULL;
 }

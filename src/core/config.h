@@ -41,6 +41,8 @@ int config_apply_env(struct config *config, char *const *environment, struct err
 /* Differs from that of every configuration with other values: what was derived from one is good as long
  * as this is the same. */
 uint64_t config_edition(const struct config *config);
+/* The same for a copy too: for what was derived and borrows nothing from the configuration that it was derived from. */
+uint64_t config_values(const struct config *config);
 
 /* Values by path, `tools.filesystem.maxFileSize`. Asking for a path that is not in the table, or
  * with the wrong type, is a programming error and aborts. Unset fields give their default. */
@@ -58,12 +60,29 @@ int64_t config_agent_int(const struct config *config, const char *agent, const c
 bool config_agent_bool(const struct config *config, const char *agent, const char *path);
 bool config_agent_list(const struct config *config, const char *agent, const char *path,
                        const struct str **ret_items, size_t *ret_count);
-/* Calls `each` for all agents that something is set for, until it does not return 0; what it returned last. */
-int config_agents(const struct config *config, int (*each)(void *arg, const char *agent),
-                  void *arg);
+/* Calls `each` for all keys of a map that something is set for (`agents`, `policy.enabled`), until it does not return
+ * 0; what it returned last. */
+int config_keys(const struct config *config, const char *map,
+                int (*each)(void *arg, const char *key), void *arg);
+/* Whether someone set this very field, be it to its default. */
+bool config_is_set(const struct config *config, const char *path);
 /* Objects of an array, `approval.rules`; their fields are `approval.rules[0].action` and so on. Behind the last one
  * fields have their defaults, so that this alone tells where the end is. */
 size_t config_count(const struct config *config, const char *path);
+/* The same values as by the path `ARRAY[i].FIELD`, which is not made: there may be thousands. */
+int64_t config_int_at(const struct config *config, const char *array, size_t i, const char *field);
+bool config_bool_at(const struct config *config, const char *array, size_t i, const char *field);
+const char *config_text_at(const struct config *config, const char *array, size_t i,
+                           const char *field);
+bool config_list_at(const struct config *config, const char *array, size_t i, const char *field,
+                    const struct str **ret_items, size_t *ret_count);
+
+/* Settings that promise what this version does not do are refused: the error's field is the first of them. */
+int config_check_promises(const struct config *config, struct err *err);
+/* Calls `each` for every tool that this version does not have and that something is set for, unless it is switched
+ * off. */
+void config_each_idle(const struct config *config, void (*each)(void *arg, const char *tool),
+                      void *arg);
 
 /* The table as Markdown, for docs/CONFIG.md. */
 void config_write_markdown(struct buf *out);

@@ -73,7 +73,7 @@ const struct config_row *config_array_row(const struct config_array *array, stru
 {
     for (size_t i = 0; i < array->n_rows; i++) {
         const char *name = config_array_field(array, &array->rows[i]);
-        if (strlen(name) == field.n && memcmp(name, field.p, field.n) == 0)
+        if (strncmp(name, field.p, field.n) == 0 && name[field.n] == '\0')
             return &array->rows[i];
     }
     return NULL;

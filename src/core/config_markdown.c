@@ -52,7 +52,12 @@ static void write_default(struct buf *out, const struct config_row *row)
 static void write_allowed(struct buf *out, const struct config_row *row)
 {
     char choices[128];
-    if (row->choices) {
+    if (row->only) {
+        buf_addf(out, "%s%s", row->only[0] ? "only " : "",
+                 row->only[0]               ? row->only
+                 : row->type == CONFIG_LIST ? "only an empty list"
+                                            : "nothing yet");
+    } else if (row->choices) {
         config_choices_text(row, choices, sizeof choices);
         buf_addf(out, "%s", choices);
     } else if (row->type == CONFIG_CORES) {

@@ -2,9 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/spelling.h"
 #include "core/config_table.h"
-
-#define NAME_MAX_COMPARED 48
 
 static bool is_index(const char *text, size_t n)
 {
@@ -94,33 +93,6 @@ bool config_is_array(const char *pattern)
     return next_beneath(pattern, "[].", &row) != NULL;
 }
 
-static size_t smallest(size_t a, size_t b, size_t c)
-{
-    size_t ab = a < b ? a : b;
-    return ab < c ? ab : c;
-}
-
-/* Levenshtein's distance; upper and lower case count as the same letter. */
-static size_t spelling_distance(struct str a, struct str b)
-{
-    size_t line[NAME_MAX_COMPARED + 1];
-    if (a.n > NAME_MAX_COMPARED || b.n > NAME_MAX_COMPARED)
-        return NAME_MAX_COMPARED;
-    for (size_t j = 0; j <= b.n; j++)
-        line[j] = j;
-    for (size_t i = 1; i <= a.n; i++) {
-        size_t diagonal = line[0];
-        line[0] = i;
-        for (size_t j = 1; j <= b.n; j++) {
-            bool same = tolower((unsigned char)a.p[i - 1]) == tolower((unsigned char)b.p[j - 1]);
-            size_t best = smallest(line[j] + 1, line[j - 1] + 1, diagonal + !same);
-            diagonal = line[j];
-            line[j] = best;
-        }
-    }
-    return line[b.n];
-}
-
 /* The next name directly below a pattern; rows that share one stand together in the table. */
 static struct str next_name(const char *pattern, size_t *row, struct str last)
 {
@@ -136,7 +108,7 @@ static struct str next_name(const char *pattern, size_t *row, struct str last)
 struct str config_nearest(const char *pattern, struct str name)
 {
     struct str best = {0};
-    size_t best_distance = name.n / 3 + 1;
+    size_t best_distance = spelling_close(name.n);
     size_t row = 0;
     for (struct str at = next_name(pattern, &row, STR("")); at.p;
          at = next_name(pattern, &row, at)) {

@@ -61,6 +61,7 @@ struct config {
     struct config_map map;
     struct config_memo *memo; /* CONFIG_MEMO of them */
     uint64_t edition;
+    uint64_t values; /* a copy has those of what it was copied from, until it changes */
 };
 
 void config_value_done(struct config_value *value);

@@ -1,5 +1,7 @@
 #include "core/config_table.h"
 
+#include "core/command.h"
+
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)
@@ -53,6 +55,9 @@
     "*.jks *.kdbx id_rsa id_dsa id_ecdsa id_ed25519 .netrc .pgpass .pypirc .git-credentials "      \
     ".aws/credentials .docker/config.json .kube/config .config/gcloud"
 
+#define NO_NETWORK "no tool can reach the network"
+#define NO_MODEL "there is no model gateway"
+
 static const struct config_row rows[] = {
     /* tools: bash */
     {"tools.bash.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
@@ -82,48 +87,66 @@ static const struct config_row rows[] = {
 
     /* tools: http */
     {"tools.http.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
+     .idle = "http",
      .doc = "Offers `http`; without allowed domains it still reaches nothing."},
     {"tools.http.allowedDomains", CONFIG_LIST, CONFIG_SUBSET,
+     .idle = "http",
      .doc = "Domains that may be asked, their subdomains included; `*` is every public one; unset, "
             "none."},
     {"tools.http.blockedDomains", CONFIG_LIST, CONFIG_SUPERSET,
+     .idle = "http",
      .doc = "Domains that are refused even when they are also allowed."},
     {"tools.http.allowedMethods", CONFIG_LIST, CONFIG_SUBSET, .text = "GET POST PUT DELETE",
-     .choices = "GET|POST|PUT|DELETE|HEAD|PATCH", .doc = "Request methods a caller may use."},
+     .choices = "GET|POST|PUT|DELETE|HEAD|PATCH", .idle = "http",
+     .doc = "Request methods a caller may use."},
     {"tools.http.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 30000, .min = 1, .max = DAY_MS,
+     .idle = "http",
      .doc = "Milliseconds for a whole request, redirects included."},
     {"tools.http.maxResponseSize", CONFIG_SIZE, CONFIG_LOWER, .number = MIB, .min = 1,
-     .max = 16 * MIB, .doc = "Bytes kept of a response's body; the rest is cut and marked."},
+     .max = 16 * MIB, .idle = "http",
+     .doc = "Bytes kept of a response's body; the rest is cut and marked."},
 
     /* tools: browser */
     {"tools.browser.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
+     .idle = "browser",
      .doc = "Offers `browser`, which returns a page's title and text."},
     {"tools.browser.mode", CONFIG_ENUM, CONFIG_ORDER, .text = "simple", .choices = "full|simple",
      .alias = "playwright=full",
+     .only = "simple", .lacks = "no browser can be run", .idle = "browser",
      .doc = "`simple` fetches and converts; `full` renders in a real browser and can take "
             "screenshots (`playwright` is taken as another name for it)."},
     {"tools.browser.allowedDomains", CONFIG_LIST, CONFIG_SUBSET,
+     .idle = "browser",
      .doc = "Domains whose pages may be opened, by the rules of `tools.http.allowedDomains`."},
     {"tools.browser.blockedDomains", CONFIG_LIST, CONFIG_SUPERSET,
+     .idle = "browser",
      .doc = "Domains whose pages are refused even when they are also allowed."},
     {"tools.browser.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 30000, .min = 1, .max = DAY_MS,
+     .idle = "browser",
      .doc = "Milliseconds for loading and converting a page."},
     {"tools.browser.maxContentLength", CONFIG_SIZE, CONFIG_LOWER, .number = 100000, .min = 1,
-     .max = 16 * MIB, .doc = "Bytes of a page's text that are returned."},
+     .max = 16 * MIB, .idle = "browser",
+     .doc = "Bytes of a page's text that are returned."},
 
     /* tools: sandbox */
     {"tools.sandbox.enabled", CONFIG_BOOL, CONFIG_NEVER, .number = false,
+     .only = "false", .lacks = "containers are not available",
      .doc = "Runs commands in a container of their own, on top of the kernel sandbox."},
     {"tools.sandbox.image", CONFIG_STRING, CONFIG_NEVER,
+     .idle = "sandbox",
      .doc = "The image such a container starts from."},
     {"tools.sandbox.networkMode", CONFIG_ENUM, CONFIG_ORDER, .text = "none",
      .choices = "bridge|none",
+     .only = "none", .lacks = "containers are not available",
      .doc = "The container's network; `bridge` also needs `runtime.allowDirectNetwork`."},
     {"tools.sandbox.memoryLimit", CONFIG_SIZE, CONFIG_LOWER, .number = 512 * MIB, .min = 6 * MIB,
-     .max = TIB, .doc = "Memory a container may use."},
+     .max = TIB, .idle = "sandbox",
+     .doc = "Memory a container may use."},
     {"tools.sandbox.cpuLimit", CONFIG_CORES, CONFIG_LOWER, .min = 10, .max = 1024000,
+     .idle = "sandbox",
      .doc = "Processor cores a container may use; a fraction is a share of one."},
     {"tools.sandbox.volumeMounts.*", CONFIG_STRING, CONFIG_NEVER,
+     .idle = "sandbox",
      .doc = "A host directory (the key) and the path where the container sees it."},
 
     /* tools: fs */
@@ -147,20 +170,22 @@ static const struct config_row rows[] = {
      .fallback = "policy.capabilities.command",
      .doc = "Whether one agent may start programs, by its id."},
     {"agents.*.capabilities.network", CONFIG_LIST, CONFIG_SUBSET,
-     .fallback = "policy.capabilities.network", .doc = "What one agent may reach, by its id."},
+     .fallback = "policy.capabilities.network", .only = "", .lacks = NO_NETWORK,
+     .doc = "What one agent may reach, by its id."},
     {"agents.*.capabilities.env", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
      .fallback = "policy.capabilities.env",
      .doc = "The variables of one agent's commands, by its id."},
     {"agents.*.capabilities.model_access", CONFIG_BOOL, CONFIG_FALSE_ONLY,
      .fallback = "policy.capabilities.model_access",
+     .only = "false", .lacks = NO_MODEL,
      .doc = "Whether one agent's tools may ask the model, by its id."},
 
     /* commands */
     {"commands.allowChaining", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = false,
      .doc =
          "Lets the sidecar's `run_command` take several commands in one line (`;`, `&&`, `$( )` …)."},
-    {"commands.maxTimeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 600000, .min = 1, .max = DAY_MS,
-     .doc = "The longest time limit a call may give a command."},
+    {"commands.maxTimeoutMs", CONFIG_INT, CONFIG_LOWER, .number = COMMAND_MAX_MS, .min = 1,
+     .max = DAY_MS, .doc = "The longest time limit a call may give a command."},
     {"commands.memory", CONFIG_SIZE, CONFIG_LOWER, .number = 4 * GIB, .min = 16 * MIB, .max = TIB,
      .doc =
          "Memory of a command's processes together; without control groups looked at ten times a "
@@ -199,7 +224,7 @@ static const struct config_row rows[] = {
     {"approval.default", CONFIG_ENUM, CONFIG_ORDER, .choices = "approve|prompt|deny",
      .env = "SANDGATE_APPROVAL_DEFAULT",
      .doc = "What happens to a call that no rule matches; unset, `approve` for tools that only "
-            "read and `prompt` for the others."},
+            "read and in the dialects sidecar, toolhost and runner, `prompt` for the others."},
     {"approval.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 300000, .min = 1, .max = DAY_MS,
      .doc = "Milliseconds a call waits for an approver before it counts as denied."},
     {"approval.maxWaiting", CONFIG_INT, CONFIG_LOWER, .number = 256, .min = 1, .max = 4096,
@@ -220,18 +245,24 @@ static const struct config_row rows[] = {
     {"approval.rules[].grants", CONFIG_LIST, CONFIG_RULE, .choices = "git",
      .doc = "What commands that an `approve` rule matches may do besides: `git`, write to git "
             "directories, see [Git directories](#git-directories)."},
+    {"approval.rules[].optional", CONFIG_BOOL, CONFIG_RULE, .number = false,
+     .doc = "The tool may be missing: without this a name or a glob that means no tool is refused."},
     {"policy.enabled.*", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
      .doc = "Switches one tool, by its name."},
     {"policy.rateLimits.*.maxCalls", CONFIG_INT, CONFIG_LOWER, .min = 1, .max = 1000000000,
      .doc = "Calls of one tool that are let through in any `windowMs`."},
     {"policy.rateLimits.*.windowMs", CONFIG_INT, CONFIG_RAISE, .number = 60000, .min = 1,
      .max = 31 * DAY_MS, .doc = "Milliseconds over which `maxCalls` is counted."},
+    {"policy.rateLimits.*.optional", CONFIG_BOOL, CONFIG_TRUE_ONLY, .number = false,
+     .doc = "The tool may be missing."},
     {"policy.resourceLimits.*.maxDuration", CONFIG_INT, CONFIG_LOWER, .min = 1, .max = DAY_MS,
      .doc = "Milliseconds one call of the tool may take."},
     {"policy.resourceLimits.*.maxMemory", CONFIG_SIZE, CONFIG_LOWER, .min = MIB, .max = TIB,
      .doc = "Memory one call of the tool may use."},
     {"policy.resourceLimits.*.maxCpu", CONFIG_CORES, CONFIG_LOWER, .min = 10, .max = 1024000,
      .doc = "Processor cores one call of the tool may use."},
+    {"policy.resourceLimits.*.optional", CONFIG_BOOL, CONFIG_TRUE_ONLY, .number = false,
+     .doc = "The tool may be missing."},
     {"policy.budgets[].toolName", CONFIG_STRING, CONFIG_ADD, .text = "*",
      .doc =
          "The tools whose calls are counted, as a name or a glob. Every budget that a call falls "
@@ -249,6 +280,8 @@ static const struct config_row rows[] = {
      .max = 1000000000000000, .doc = "How much of the unit may be used in one period."},
     {"policy.budgets[].period", CONFIG_ENUM, CONFIG_ADD, .text = "daily",
      .choices = "daily|weekly|monthly", .doc = "When the budget starts anew, in UTC."},
+    {"policy.budgets[].optional", CONFIG_BOOL, CONFIG_ADD, .number = false,
+     .doc = "The tool may be missing."},
     {"policy.capabilities.filesystem.read", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
      .doc = "Paths that tools may read, as globs (`src/**`); unset, all that a "
             "session has."},
@@ -258,12 +291,14 @@ static const struct config_row rows[] = {
     {"policy.capabilities.command", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
      .doc = "Whether tools may start programs."},
     {"policy.capabilities.network", CONFIG_LIST, CONFIG_SUBSET,
+     .only = "", .lacks = NO_NETWORK,
      .doc =
          "Domains that tools may reach, by the rules of `tools.http.allowedDomains`; unset, none."},
     {"policy.capabilities.env", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
      .doc = "Of the variables that `commands.env` names, those that commands get, as names or "
             "globs; unset, all of them."},
     {"policy.capabilities.model_access", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = false,
+     .only = "false", .lacks = NO_MODEL,
      .doc = "Whether tools may ask the model."},
 
     /* hooks */
@@ -276,24 +311,34 @@ static const struct config_row rows[] = {
      .doc = "The program, by its absolute path, and its arguments; no shell reads them."},
     {"hooks[].timeoutMs", CONFIG_INT, CONFIG_NEVER, .number = 5000, .min = 1, .max = 60000,
      .doc = "Milliseconds after which the program is stopped, which counts as a failure."},
+    {"hooks[].optional", CONFIG_BOOL, CONFIG_NEVER, .number = false,
+     .doc = "The tool may be missing."},
 
     /* the runtime itself */
     {"runtime.tools", CONFIG_ENUM, CONFIG_ORDER, .text = "builtin", .choices = "wasm|builtin",
      .env = "TOOL_RUNTIME",
+     .only = "builtin", .lacks = "tools with a manifest cannot be run",
      .doc = "`wasm` runs tools that come with a manifest; `builtin` lists them but refuses calls."},
     {"runtime.timeoutSecs", CONFIG_INT, CONFIG_LOWER, .number = 30, .min = 1, .max = 86400,
-     .env = "TOOL_TIMEOUT_SECS", .doc = "Seconds a call may take."},
+     .env = "TOOL_TIMEOUT_SECS",
+     .doc =
+         "Seconds a call may take; commands have limits of their own, and this one where it is set."},
     {"runtime.memoryMb", CONFIG_INT, CONFIG_LOWER, .number = 256, .min = 1, .max = 1048576,
-     .env = "TOOL_MEMORY_MB", .doc = "Megabytes of memory a manifest tool may use."},
+     .env = "TOOL_MEMORY_MB",
+     .doc = "Megabytes of memory a manifest tool may use, and a command where it is set."},
     {"runtime.allowDirectNetwork", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = false,
      .env = "TOOL_ALLOW_DIRECT_NETWORK",
+     .only = "false", .lacks = NO_NETWORK,
      .doc = "Lets tools that ask for it reach the network without the proxy."},
     {"workspace.mode", CONFIG_ENUM, CONFIG_NEVER, .choices = "host|overlay|agentfs",
      .env = "WORKSPACE_FS_MODE",
+     .only = "host", .lacks = "no other mode is available",
      .doc = "Where writes land; unset, `host` for one-off commands and `overlay` for servers."},
     {"model.provider", CONFIG_ENUM, CONFIG_NEVER, .choices = "ollama|openai|anthropic",
-     .env = "MODEL_PROVIDER", .doc = "The protocol of the model endpoint."},
+     .env = "MODEL_PROVIDER", .only = "", .lacks = NO_MODEL,
+     .doc = "The protocol of the model endpoint."},
     {"model.baseUrl", CONFIG_STRING, CONFIG_NEVER, .env = "MODEL_BASE_URL",
+     .only = "", .lacks = NO_MODEL,
      .doc = "The address of the model endpoint; unset, the provider's usual one."},
     {"limits.maxRequestBytes", CONFIG_SIZE, CONFIG_NEVER, .number = 32 * MIB, .min = KIB,
      .max = GIB, .doc = "The longest request that is read."},

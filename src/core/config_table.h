@@ -56,6 +56,11 @@ struct config_row {
     const char *fallback; /* the path whose value holds while this one is unset */
     const char *required_where; /* of an array: `field=choice`, objects with that have it */
     const char *env;
+    const char *
+        only; /* the one value that holds in this version, "" for an empty list or none at all; NULL: all do */
+    const char *lacks; /* with `only`: why the others do not, a clause */
+    const char *
+        idle; /* the tool that it is about, which this version does not have: taken without effect */
     const char *doc;
 };
 

@@ -18,6 +18,8 @@ struct dialect {
     void (*open_alone)(const struct call *call, struct json_out *j);
     void (*close_alone)(const struct call *call, struct json_out *j);
     struct arg_table added; /* fields of a result that stands alone, besides its tool's own */
+    /* The schema of a result that stands alone; NULL: an object of the tool's own fields and those. */
+    void (*result_schema)(const struct tool *tool, struct json_out *j);
     /* The answer of a call that failed. */
     void (*fail)(const struct call *call, const struct err *err, struct json_out *j);
     const char *instructions; /* what a model should know of all the tools together */

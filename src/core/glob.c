@@ -5,6 +5,9 @@
 #include "base/mem.h"
 #include "core/glob_program.h"
 
+/* Making a table takes about as long as this many matches without one. */
+#define USED_OFTEN 16
+
 static void add(uint64_t *set, uint32_t node)
 {
     set[node / 64] |= (uint64_t)1 << node % 64;
@@ -218,7 +221,7 @@ static void find_suffix(struct glob *glob, const struct glob_source *source)
         glob->suffix_length += encode(source->instrs[i].value, glob->suffix + glob->suffix_length);
 }
 
-struct glob *glob_compile(struct str pattern, bool anywhere, struct err *err)
+static struct glob *compile(struct str pattern, bool anywhere, bool lean, struct err *err)
 {
     struct glob_source source CLEANUP(glob_source_done) = {0};
     if (glob_parse(pattern, &source, err) < 0)
@@ -227,10 +230,26 @@ struct glob *glob_compile(struct str pattern, bool anywhere, struct err *err)
     if (glob_build(&source, anywhere, glob, err) < 0)
         return NULL;
     glob->ranges = TAKE_PTR(source.ranges);
-    glob->table = glob_table_new(glob);
+    glob->table = lean ? NULL : glob_table_new(glob);
     find_prefix(glob, pattern.n);
     find_suffix(glob, &source);
     return TAKE_PTR(glob);
+}
+
+struct glob *glob_compile(struct str pattern, bool anywhere, struct err *err)
+{
+    return compile(pattern, anywhere, false, err);
+}
+
+struct glob *glob_compile_lean(struct str pattern, struct err *err)
+{
+    return compile(pattern, false, true, err);
+}
+
+void glob_used(struct glob *glob)
+{
+    if (glob->used <= USED_OFTEN && glob->used++ == USED_OFTEN && !glob->table)
+        glob->table = glob_table_new(glob);
 }
 
 void glob_free(struct glob *glob)

@@ -26,6 +26,11 @@ struct glob;
 /* NULL with ERR_INVALID_PATTERN and where it is wrong. With `anywhere`, a pattern that has no `/`
  * but at its end matches at any depth; `./x` keeps x where the pattern is anchored. */
 struct glob *glob_compile(struct str pattern, bool anywhere, struct err *err);
+/* The same without the table that makes matching fast, which is most of the work: for patterns that there may be
+ * thousands of and that are mostly not matched. glob_used makes it once it has been called a few times; unlike all else
+ * here it changes the glob, so that no other thread may use that. */
+struct glob *glob_compile_lean(struct str pattern, struct err *err);
+void glob_used(struct glob *glob);
 void glob_free(struct glob *glob);
 
 /* The path is relative to where the pattern is anchored; the empty one matches nothing. */

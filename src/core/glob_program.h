@@ -97,7 +97,8 @@ struct glob {
     uint32_t start;
     uint32_t words; /* of a set of nodes */
     struct glob_range *ranges;
-    struct glob_table *table; /* or NULL: too many states */
+    struct glob_table *table; /* or NULL: too many states, or not made yet */
+    unsigned used;            /* glob_used */
     bool folders_only;
     char *prefix;
     size_t prefix_length;

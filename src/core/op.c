@@ -5,6 +5,12 @@
 #include "core/path.h"
 
 const char *const file_type_names[] = {"file", "directory", "symlink", "other", NULL};
+const char *const file_kind_names[] = {
+#define FILE_KIND(name, type) type,
+    FILE_KINDS(FILE_KIND)
+#undef FILE_KIND
+        NULL,
+};
 const char *const search_mode_names[] = {"lines", "files", "count", NULL};
 const char *const quarantine_outcome_names[] = {"left",    "moved", "opened",
                                                 "renamed", "other", NULL};
@@ -79,6 +85,10 @@ static const struct arg read_reply[] = {
     COUNT(whole, struct op_read_reply),
     FLAG(truncated, struct op_read_reply),
     FLAG(binary, struct op_read_reply),
+    {.name = "kind",
+     .type = ARG_CHOICE,
+     .choices = file_kind_names,
+     .offset = offsetof(struct op_read_reply, kind)},
 };
 static const struct arg write_request[] = {
     ROOT_AND_PATH(struct op_write_request),
@@ -119,6 +129,7 @@ static const struct arg search_request[] = {
     FLAG(ignore_case, struct op_search_request),
     FLAG(word, struct op_search_request),
     FLAG(hidden, struct op_search_request),
+    FLAG(hidden_files, struct op_search_request),
     FLAG(ignore, struct op_search_request),
     FLAG(modules, struct op_search_request),
     FLAG(no_links, struct op_search_request),

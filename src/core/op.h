@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "core/arg.h"
+#include "core/file_kind.h"
 #include "core/spill.h"
 
 enum op_id {
@@ -61,7 +62,8 @@ struct op_read_reply {
     int64_t end_line; /* last line that is in the body, even in part */
     int64_t whole;    /* bytes of the body up to the end of its last whole line */
     bool truncated;
-    bool binary; /* a NUL in the first 8 KiB */
+    bool binary;  /* a NUL in the first 8 KiB */
+    int64_t kind; /* of a binary file: enum file_kind */
 };
 
 /* The request's body is the content. */
@@ -123,10 +125,11 @@ struct op_search_request {
     struct str exclude; /* neither this nor what is in it, the same way */
     bool literal;       /* the pattern means itself */
     bool ignore_case;
-    bool word;    /* only where no letter, digit or underscore stands beside */
-    bool hidden;  /* also names that begin with a dot */
-    bool ignore;  /* leave out what .gitignore and .ignore files name */
-    bool modules; /* also go into node_modules */
+    bool word;         /* only where no letter, digit or underscore stands beside */
+    bool hidden;       /* also names that begin with a dot */
+    bool hidden_files; /* of those only files, no folders */
+    bool ignore;       /* leave out what .gitignore and .ignore files name */
+    bool modules;      /* also go into node_modules */
     bool no_links;
     int64_t before; /* lines of context */
     int64_t after;
@@ -280,8 +283,10 @@ enum guarded_kind {
     GUARDED_PROTECTED, /* a folder stands for all in it, save what is secret there */
     GUARDED_SECRET,    /* a folder stands for all in it; so does one that cannot be looked into */
     GUARDED_SOCKET,
-    GUARDED_GIT, /* a git directory, wherever it lies: protected as a whole */
-    GUARDED_WAY, /* a folder that the way to what is protected or secret leads through */
+    GUARDED_GIT,  /* a git directory, wherever it lies: protected as a whole */
+    GUARDED_WAY,  /* a folder that the way to what is protected or secret leads through */
+    GUARDED_PART, /* outside of a git directory, but a link or a file in that leads git to it */
+    GUARDED_KINDS,
 };
 
 /* Which file it is, whatever its name. An inode of 0: not known. */

@@ -121,7 +121,7 @@ int op_guarded_next(struct str *rest, struct op_guarded *ret)
         return -1;
     memcpy(&head, rest->p, sizeof head);
     struct str path = {rest->p + sizeof head, head.length};
-    if (head.kind > GUARDED_WAY || head.type > TYPE_OTHER || head.fresh > 3 ||
+    if (head.kind >= GUARDED_KINDS || head.type > TYPE_OTHER || head.fresh > 3 ||
         rest->n - sizeof head < path.n || !op_is_relative_path(path))
         return -1;
     *ret = (struct op_guarded){.kind = (enum guarded_kind)head.kind,

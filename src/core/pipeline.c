@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "core/call_limits.h"
 #include "core/pipeline_parts.h"
 
 #define TICK_MS 25
@@ -29,6 +30,18 @@ static void answer(struct pipeline *p, struct call *call)
     call->answer(call);
 }
 
+static void end_late(struct call *call)
+{
+    char why[sizeof call->cancel_why] = "the call took longer than its time limit";
+    char rule[CALL_RULE_MAX];
+    if (call->verdict.max_ms > 0) {
+        call_limit_rule(call, "maxDuration", rule);
+        snprintf(why, sizeof why, "the call took longer than its time limit, %s (%" PRId64 " ms)", rule,
+                 call->verdict.max_ms);
+    }
+    pipeline_cancel(call, ERR_TIMEOUT, why);
+}
+
 /* A workplace whose settings do not become known in time is begun anew. */
 static void tick_unsettled(struct pipeline *p, uint64_t now)
 {
@@ -38,7 +51,7 @@ static void tick_unsettled(struct pipeline *p, uint64_t now)
     const struct runner *runner = &p->runners[call->tool->runner];
     runner->kill(runner->self, call);
     if (call->state == CALL_UNSETTLED)
-        pipeline_cancel(call, ERR_TIMEOUT, "the call took longer than its time limit");
+        end_late(call);
 }
 
 static void tick(uv_timer_t *timer)
@@ -60,7 +73,7 @@ static void tick(uv_timer_t *timer)
         if (now - call->start_ns > LATE_NS)
             runner->late(runner->self, call);
         if (!call->kill_ns && now >= call->deadline_ns)
-            pipeline_cancel(call, ERR_TIMEOUT, "the call took longer than its time limit");
+            end_late(call);
         else if (!call->kill_ns && call->deadline_ns < next_ns)
             next_ns = call->deadline_ns;
     }

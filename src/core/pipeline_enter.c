@@ -100,12 +100,23 @@ void pipeline_charge_all(struct pipeline *p)
 
 /* --- from a request to its start */
 
+/* A command's time is its preparation's business. */
+static void limit_time(struct call *call)
+{
+    uint64_t end = call->start_ns + (uint64_t)call->verdict.max_ms * 1000000u;
+    if (call->verdict.max_ms > 0 && call->tool->runner != RUN_COMMAND && end < call->deadline_ns)
+        call->deadline_ns = end;
+}
+
 static int judge(struct call *call, struct err *err)
 {
     const struct policy_hook *policy = &call->pipeline->policy;
     call->edition = pipeline_settings_of(call);
     verdict_done(&call->verdict);
-    return policy->judge(policy->self, call, err);
+    if (policy->judge(policy->self, call, err) < 0)
+        return -1;
+    limit_time(call);
+    return 0;
 }
 
 static int prepare(struct call *call, struct err *err)

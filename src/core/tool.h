@@ -36,10 +36,9 @@ enum capability {
 enum tool_flag {
     TOOL_IDEMPOTENT = 1, /* changes something, but the same call again changes nothing more */
     TOOL_ADDS_ONLY = 2,  /* never changes or removes what is there */
-    /* Works on all that lies beneath its paths; where it takes `recursive`, only if that is true. */
+    /* Works on all that lies beneath its paths; where it takes an ARG_DEEP, only if that is true. */
     TOOL_TREE = 4,
-    TOOL_LISTS = 8,      /* tells what lies directly in the folder that it is given */
-    TOOL_GLOB_PATH = 16, /* `path` may be a glob; the folder where it begins is worked on */
+    TOOL_LISTS = 8, /* tells what lies directly in the folder that it is given */
 };
 
 struct tool {

@@ -4,10 +4,10 @@
 
 #include "base/mem.h"
 #include "base/reserve.h"
-#include "core/registry.h"
 #include "dialect/format_row.h"
 
 #define ID_BYTES_MAX 1024ul
+#define AGENT_BYTES_MAX 256
 
 static const struct format *const formats[FORMAT_COUNT] = {
     [FORMAT_TOOL_CALL] = &format_tool_call,
@@ -23,6 +23,7 @@ void request_done(struct request *r)
     free(r->id_json);
     free(r->id);
     free(r->name);
+    free(r->agent);
     *r = (struct request){0};
 }
 
@@ -110,13 +111,40 @@ int format_take_arguments(yyjson_val *call, const char *key, struct request *ret
     return 0;
 }
 
+/* Who calls, where a caller speaks for several agents. */
+static int take_context(yyjson_val *root, struct request *ret, struct err *err)
+{
+    yyjson_val *context = yyjson_obj_get(root, "context");
+    if (!context || yyjson_is_null(context))
+        return 0;
+    if (!yyjson_is_obj(context))
+        return err_field(err, "context", "`context` must be an object");
+    yyjson_val *agent = yyjson_obj_get(context, "agentId");
+    if (!agent || yyjson_is_null(agent))
+        return 0;
+    struct str id = json_str(agent);
+    if (!yyjson_is_str(agent) || id.n == 0 || id.n > AGENT_BYTES_MAX || memchr(id.p, '\0', id.n))
+        return err_field(err, "context.agentId",
+                         "`context.agentId` must be a string of 1 to %d bytes without NUL",
+                         AGENT_BYTES_MAX);
+    ret->agent = mem_copy(id.p, id.n);
+    return 0;
+}
+
 int format_read(enum format_id format, yyjson_doc *doc, struct request *ret, struct err *err)
 {
+    struct err context;
     ret->doc = doc;
     yyjson_val *root = yyjson_doc_get_root(doc);
     if (!yyjson_is_obj(root))
         return err_field(err, "", "a request must be a JSON object");
-    return formats[format]->read(root, ret, err);
+    /* First, because reading may replace the document; told last, when the id is known. */
+    int r = take_context(root, ret, &context);
+    if (formats[format]->read(root, ret, err) < 0)
+        return -1;
+    if (r < 0)
+        *err = context;
+    return r;
 }
 
 void format_scan_id(struct str line, struct request *ret)
@@ -213,13 +241,15 @@ void format_put_tool(const struct tool *tool, const char *name, const char *key,
     arg_schema(&tool->args, j);
 }
 
-void format_list(enum format_id format, const struct dialect *dialect, struct json_out *j)
+void format_list(enum format_id format, const struct tool *const *tools, bool dotted,
+                 struct json_out *j)
 {
     const struct format *row = formats[format];
     jo_open(j, '[');
-    for (const struct tool *t = NULL; (t = registry_next(dialect->id, t));) {
+    for (; *tools; tools++) {
+        const struct tool *t = *tools;
         jo_open(j, '{');
-        row->list(t, row->no_dots && t->alias ? t->alias : t->name, j);
+        row->list(t, row->no_dots && !dotted && t->alias ? t->alias : t->name, j);
         jo_close(j, '}');
     }
     jo_close(j, ']');

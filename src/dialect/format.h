@@ -21,6 +21,7 @@ struct request {
     char *id_json;   /* the caller's id as JSON text, to be given back; NULL: none */
     char *id;        /* the same as plain text */
     char *name;      /* of the tool */
+    char *agent;     /* `context.agentId`; NULL: not said */
     yyjson_doc *doc; /* owns `arguments`; taken over on success */
     yyjson_val *arguments;
     enum request_kind kind;
@@ -62,7 +63,9 @@ void format_write_printed(enum format_id format, const struct request *request,
 void format_write_call(enum format_id format, const char *tool, struct str arguments,
                        struct buf *out);
 
-/* The tools of a dialect as a JSON array. */
-void format_list(enum format_id format, const struct dialect *dialect, struct json_out *j);
+/* A NULL-ended list of tools as a JSON array. Where the API refuses names with dots, tools have their aliases; with
+ * `dotted` their own names all the same, for servers that take them. */
+void format_list(enum format_id format, const struct tool *const *tools, bool dotted,
+                 struct json_out *j);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "core/registry.h"
 
 /* A result may take this part of an answer: as text it is escaped once more, which makes at most two bytes
  * of one, and something stands around both. */
@@ -90,17 +89,18 @@ static void write_output_schema(const struct tool *tool, const struct dialect *d
     if (added)
         memcpy(args + own, dialect->added.args, added * sizeof *args);
     struct arg_table table = {args, own + added, 0};
-    jo_key(j, "outputSchema");
     arg_schema(&table, j);
 }
 
-void mcp_write_tools(const char *id_json, const struct dialect *dialect, struct buf *out)
+void mcp_write_tools(const char *id_json, const struct dialect *dialect,
+                     const struct tool *const *tools, struct buf *out)
 {
     struct json_out j = {.out = out};
     open_message(&j, id_json, "result");
     jo_key(&j, "tools");
     jo_open(&j, '[');
-    for (const struct tool *t = NULL; (t = registry_next(dialect->id, t));) {
+    for (; *tools; tools++) {
+        const struct tool *t = *tools;
         jo_open(&j, '{');
         jo_ktext(&j, "name", t->alias ? t->alias : t->name);
         jo_ktext(&j, "title", t->title);
@@ -108,6 +108,10 @@ void mcp_write_tools(const char *id_json, const struct dialect *dialect, struct 
         jo_key(&j, "inputSchema");
         arg_schema(&t->args, &j);
         if (!dialect->text)
+            jo_key(&j, "outputSchema");
+        if (dialect->result_schema)
+            dialect->result_schema(t, &j);
+        else if (!dialect->text)
             write_output_schema(t, dialect, &j);
         write_annotations(t, &j);
         jo_close(&j, '}');
@@ -140,13 +144,17 @@ static void write_failure(const char *id_json, const struct call *call, struct b
         mcp_write_error(id_json, &error, out);
         return;
     }
-    BUF_AT_END struct buf text = BUF_INIT(FAILURE_MAX);
+    /* What a command printed may stand in it. */
+    size_t share = out->max / RESULT_SHARE;
+    BUF_AT_END struct buf text = BUF_INIT(share > FAILURE_MAX ? share : FAILURE_MAX);
     struct json_out inner = {.out = &text};
     call->dialect->fail(call, &call->err, &inner);
     struct json_out j = {.out = out};
     open_message(&j, id_json, "result");
     open_text(&j);
-    if (call->dialect->text)
+    if (text.failed)
+        jo_text(&j, call->err.message);
+    else if (call->dialect->text)
         jo_raw(&j, buf_str(&text));
     else
         jo_str(&j, buf_str(&text));

@@ -47,7 +47,9 @@ void mcp_write_error(const char *id_json, const struct mcp_error *error, struct 
 void mcp_write_initialized(const char *id_json, const char *version, const struct dialect *dialect,
                            struct buf *out);
 void mcp_write_pong(const char *id_json, struct buf *out);
-void mcp_write_tools(const char *id_json, const struct dialect *dialect, struct buf *out);
+/* `tools` is NULL-ended. */
+void mcp_write_tools(const char *id_json, const struct dialect *dialect,
+                     const struct tool *const *tools, struct buf *out);
 /* Whether a revision has structuredContent. */
 bool mcp_has_structure(const char *version);
 /* The answer of a finished call. Its result stands in it twice, as an object and as text; a long one only as

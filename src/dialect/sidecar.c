@@ -23,15 +23,25 @@ static void close_answer(const struct call *call, struct json_out *j)
     jo_close(j, '}');
 }
 
-static void open_alone(const struct call *call, struct json_out *j)
+/* The envelope of a call that was done. */
+static void write_schema(const struct tool *tool, struct json_out *j)
 {
-    (void)call;
     jo_open(j, '{');
-}
-
-static void close_alone(const struct call *call, struct json_out *j)
-{
-    (void)call;
+    jo_ktext(j, "type", "object");
+    jo_key(j, "properties");
+    jo_open(j, '{');
+    jo_key(j, "success");
+    jo_raw(j, STR("{\"type\":\"boolean\"}"));
+    jo_key(j, "tool");
+    jo_raw(j, STR("{\"type\":\"string\"}"));
+    jo_key(j, "output");
+    arg_schema(&tool->result, j);
+    jo_key(j, "error");
+    jo_raw(j, STR("{\"type\":\"null\"}"));
+    jo_close(j, '}');
+    jo_key(j, "required");
+    jo_raw(j, STR("[\"success\",\"tool\",\"output\",\"error\"]"));
+    jo_kbool(j, "additionalProperties", false);
     jo_close(j, '}');
 }
 
@@ -54,8 +64,7 @@ const struct dialect dialect_sidecar = {
     .name = "sidecar",
     .open = open_answer,
     .close = close_answer,
-    .open_alone = open_alone,
-    .close_alone = close_alone,
+    .result_schema = write_schema,
     .fail = write_failure,
     .instructions =
         "These tools work on one folder, the workspace. Paths are relative to it; nothing outside can "

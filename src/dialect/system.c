@@ -1,5 +1,6 @@
 #include "core/call.h"
 #include "dialect/dialects.h"
+#include "tools/run.h"
 
 static void open_answer(const struct call *call, struct json_out *j)
 {
@@ -40,6 +41,15 @@ static bool is_decision(enum err_code code)
            code == ERR_BUDGET_EXCEEDED;
 }
 
+/* What a program printed before it was stopped. */
+static void write_printed(const struct call *call, struct json_out *j)
+{
+    run_write_stream(call, "stdout", COMMAND_STDOUT, j);
+    run_write_stream(call, "stderr", COMMAND_STDERR, j);
+    jo_kbool(j, "truncated", run_truncated(call));
+    jo_kint(j, "duration", call_duration_ms(call));
+}
+
 static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
 {
     jo_open(j, '{');
@@ -51,6 +61,8 @@ static void write_failure(const struct call *call, const struct err *err, struct
     jo_close(j, '}');
     if (is_decision(err->code))
         write_decision(call, err, j);
+    if (call->command && call->ran && (err->code == ERR_TIMEOUT || run_has_printed(call)))
+        write_printed(call, j);
     jo_close(j, '}');
 }
 

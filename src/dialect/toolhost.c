@@ -3,6 +3,10 @@
 #include "dialect/dialects.h"
 
 #define SHOWN_MAX 512
+/* Where the cell cuts a path in a message, and the longest character at that place. */
+#define PATH_SHOWN 120
+#define UTF8_MAX 4
+#define MESSAGE_MAX 4096
 
 static void open_answer(const struct call *call, struct json_out *j)
 {
@@ -54,17 +58,71 @@ static void write_details(const struct call *call, const struct err *err, struct
     jo_close(j, '}');
 }
 
+/* The call's path in a message, as the caller writes it: with its mount. */
+static void add_with_mount(const struct call *call, struct str path, struct buf *out)
+{
+    buf_add_text(out, call->workplace->roots[call->path.root].name);
+    if (str_is(path, "."))
+        return;
+    buf_add_char(out, '/');
+    buf_add(out, path.p, path.n);
+}
+
+/* What is quoted at the beginning of `text` if it is a path in the call's mount, which messages of the cell write
+ * without it: the call's own, perhaps cut, or where links lead. */
+static struct str quoted_path(const struct call *call, const char *message, const char *text)
+{
+    static const char *const before[] = {"(it is ", "is really "};
+    const char *end = strchr(text + 1, '`');
+    struct str quoted = {text + 1, end ? (size_t)(end - text) - 1 : 0};
+    if (quoted.n == 0)
+        return (struct str){0};
+    size_t n = strlen(call->path.text);
+    bool own = quoted.n <= n && memcmp(quoted.p, call->path.text, quoted.n) == 0 &&
+               (quoted.n == n || quoted.n + UTF8_MAX > PATH_SHOWN);
+    for (size_t i = 0; i < ARRAY_LEN(before); i++) {
+        size_t length = strlen(before[i]);
+        own |= (size_t)(text - message) >= length && memcmp(text - length, before[i], length) == 0;
+    }
+    return own ? quoted : (struct str){0};
+}
+
+static void write_message(const struct call *call, const struct err *err, struct json_out *j)
+{
+    BUF_AT_END struct buf out = BUF_INIT(MESSAGE_MAX);
+    const char *at = err->message;
+    while (call->has_path && *at) {
+        struct str path = *at == '`' ? quoted_path(call, err->message, at) : (struct str){0};
+        buf_add_char(&out, *at++);
+        if (!path.p)
+            continue;
+        add_with_mount(call, path, &out);
+        at += path.n;
+    }
+    buf_add_text(&out, at);
+    jo_kstr(j, "message",
+            out.failed ? (struct str){err->message, strlen(err->message)} : buf_str(&out));
+}
+
+/* What the rules about files refuse is the sandbox's refusal; what the file system refuses is not. */
+static const char *word_of(const struct call *call, const struct err *err)
+{
+    if (err->code == ERR_PERMISSION_DENIED && err->reason[0])
+        return err_row(ERR_POLICY_DENIED)->toolhost;
+    /* A request that is too long itself is no write over the limit. */
+    if (err->code == ERR_TOO_LARGE && !call->tool)
+        return err_row(ERR_INVALID_ARGUMENTS)->toolhost;
+    return err_row(err->code)->toolhost;
+}
+
 static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
 {
     jo_open(j, '{');
     jo_kbool(j, "ok", false);
     jo_key(j, "error");
     jo_open(j, '{');
-    /* A request that is too long itself is no write over the limit. */
-    enum err_code code = err->code == ERR_TOO_LARGE && !call->tool ? ERR_INVALID_ARGUMENTS
-                                                                   : err->code;
-    jo_ktext(j, "code", err_row(code)->toolhost);
-    jo_ktext(j, "message", err->message);
+    jo_ktext(j, "code", word_of(call, err));
+    write_message(call, err, j);
     write_details(call, err, j);
     jo_close(j, '}');
     jo_close(j, '}');

@@ -95,6 +95,8 @@ static void write_hello(const struct options *o, bool once, struct buf *line)
     jo_ktext(&j, "format", o->format ? o->format : "tool_call");
     if (o->agent)
         jo_ktext(&j, "agent", o->agent);
+    if (o->agents)
+        jo_ktext(&j, "agents", o->agents);
     jo_kbool(&j, "once", once);
     jo_kbool(&j, "marks", !once);
     jo_kbool(&j, "beats", true);
@@ -118,7 +120,7 @@ static int say_hello(int fd, const struct options *o, bool once, struct err *err
     struct str said;
     write_hello(o, once, &line);
     if (line.failed)
-        return err_set(err, ERR_INVALID_ARGUMENTS, "the name of the agent is too long");
+        return err_set(err, ERR_INVALID_ARGUMENTS, "the names of the agents are too long");
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (send_all(fd, buf_str(&line)) < 0)
         return 1;

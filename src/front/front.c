@@ -118,7 +118,8 @@ int front_take_session(const struct options *o, bool once, struct named *ret, in
     if (o->workspace || o->project)
         return err_set(err, ERR_INVALID_ARGUMENTS,
                        "a session has its folder: leave --workspace and --project out");
-    if (state_open(&state_fd, err) < 0 || named_load(state_fd, o->session, ret, err) < 0)
+    if (state_open(&state_fd, err) < 0 || named_load(state_fd, o->session, ret, err) < 0 ||
+        named_check_workspace(ret, err) < 0)
         return -1;
     return forward_reach(ret, o, once, ret_owner, err);
 }

@@ -25,6 +25,7 @@ int hello_read(struct str line, const struct dialect *owner, struct hello *ret, 
         return err_set(err, ERR_SESSION_BUSY, "the session is in use by the dialect %s",
                        owner->name);
     ret->agent = mem_dup(yyjson_get_str(yyjson_obj_get(hello, "agent")));
+    ret->agents = mem_dup(yyjson_get_str(yyjson_obj_get(hello, "agents")));
     ret->marks = yyjson_get_bool(yyjson_obj_get(hello, "marks"));
     ret->beats = yyjson_get_bool(yyjson_obj_get(hello, "beats"));
     ret->once = yyjson_get_bool(yyjson_obj_get(hello, "once"));

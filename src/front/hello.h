@@ -1,5 +1,5 @@
 /* How a gate introduces itself to the owner of a session: the first line it sends,
- * {"hello":{"dialect":…,"format":…,"agent":…,"once":…,"marks":…,"beats":…}}. */
+ * {"hello":{"dialect":…,"format":…,"agent":…,"agents":…,"once":…,"marks":…,"beats":…}}. */
 #ifndef SANDGATE_FRONT_HELLO_H
 #define SANDGATE_FRONT_HELLO_H
 
@@ -8,10 +8,11 @@
 struct hello {
     const struct dialect *dialect;
     enum format_id format;
-    char *agent; /* the reader's to free; NULL: none */
-    bool once;   /* one call, and its exit status behind the answer */
-    bool beats;  /* now and then, while calls are on their way, a line that says so */
-    bool marks;  /* before each answer, the number of the line that it answers */
+    char *agent;  /* the reader's to free; NULL: none */
+    char *agents; /* that lines may name; the same */
+    bool once;    /* one call, and its exit status behind the answer */
+    bool beats;   /* now and then, while calls are on their way, a line that says so */
+    bool marks;   /* before each answer, the number of the line that it answers */
 };
 
 /* `owner` is the dialect of the gate that owns the session. */

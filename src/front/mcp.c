@@ -147,6 +147,15 @@ static int check_order(struct mcp *m, const struct mcp_message *message, struct 
     return 0;
 }
 
+static void write_tools(const struct mcp *m, const char *id_json, struct buf *out)
+{
+    const struct gate *gate = m->gate;
+    const struct tool **tools = keeper_offered(
+        gate->keeper, session_workplace(gate->session)->config, gate->dialect->id, gate->agent);
+    mcp_write_tools(id_json, gate->dialect, tools, out);
+    free(tools);
+}
+
 /* Requests that are answered at once. */
 static void answer(struct mcp *m, const struct mcp_message *message)
 {
@@ -158,7 +167,7 @@ static void answer(struct mcp *m, const struct mcp_message *message)
         m->structure = mcp_has_structure(message->version);
         mcp_write_initialized(id_json, message->version, m->gate->dialect, out);
     } else if (message->method == MCP_TOOLS_LIST)
-        mcp_write_tools(id_json, m->gate->dialect, out);
+        write_tools(m, id_json, out);
     else
         mcp_write_pong(id_json, out);
     lines_end_answer(m->lines);
@@ -290,5 +299,6 @@ int front_mcp(int argc, char *const *argv)
         return help();
     if (front_gate_options(&o, &go, &state_path, &err) < 0)
         return front_usage_error(&err);
+    go.mcp = true;
     return o.session ? serve_session(&o, &go) : longlived_run(&go, NULL, start, NULL);
 }

@@ -21,17 +21,22 @@ enum option_set {
     OPTIONS_APPROVER = 1024,  /* --approver */
     OPTIONS_AUDIT = 1 << 14,  /* which records, and how they are written */
     OPTIONS_VERIFY = 1 << 15, /* --anchors */
+    OPTIONS_CALLER = 1 << 16, /* --agent --config */
+    OPTIONS_AGENTS = 1 << 17, /* --agents */
+    OPTIONS_NAMES = 1 << 18,  /* --names */
 };
 
 struct options {
     const char *dialect;
     const char *format;
+    const char *names;
     const char *workspace;
     const char *project;
     const char *pkg;
     const char *state;
     const char *session;
     const char *agent;
+    const char *agents;
     const char *run;
     const char *config;
     bool json;

@@ -9,7 +9,8 @@
 #include "front/longlived.h"
 #include "front/talk.h"
 
-#define OPTIONS (OPTIONS_SHAPE | OPTIONS_PLACE | OPTIONS_IDENTITY | OPTIONS_APPROVER)
+#define OPTIONS                                                                                    \
+    (OPTIONS_SHAPE | OPTIONS_PLACE | OPTIONS_IDENTITY | OPTIONS_APPROVER | OPTIONS_AGENTS)
 
 static int help(void)
 {
@@ -20,6 +21,7 @@ static int help(void)
         "Reads one call a line from standard input and writes one answer a line, in the order "
         "they finish:\n"
         "  {\"id\":\"1\",\"tool_call\":{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}}\n"
+        "With --agents a line may say who calls: \"context\":{\"agentId\":ID} beside the call.\n"
         "{\"cancel\":\"1\"} stops a call. What a command prints comes before its answer, as it is "
         "printed:\n"
         "  {\"id\":\"1\",\"event\":\"output\",\"stream\":\"stdout\",\"data\":\"...\"}\n"
@@ -89,5 +91,6 @@ int front_stdio(int argc, char *const *argv)
         front_gate_options(&o, &go, &state_path, &err) < 0)
         return front_usage_error(&err);
     how.approver = o.approver;
+    how.agents = o.agents;
     return o.session ? serve_session(&o, &go, &how) : longlived_run(&go, NULL, start, &how);
 }

@@ -18,6 +18,7 @@ struct talk {
     const struct dialect *dialect;
     bool forwarded; /* another gate's calls, with its own agent */
     char *agent;
+    char *agents;                   /* that lines may name; NULL: none */
     bool hello;                     /* the first line is still to come and is no call */
     bool once;                      /* the exit status follows the answer */
     bool marks;                     /* the number of its line stands before the answer */
@@ -106,6 +107,34 @@ static bool take_cancel(struct talk *t, yyjson_val *root)
     return true;
 }
 
+static bool is_listed(const char *list, const char *name)
+{
+    for (size_t n; list && *list; list += n + (list[n] == ',')) {
+        n = strcspn(list, ",");
+        if (strlen(name) == n && memcmp(list, name, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A caller speaks only for the agents that the gate was started for: limits and grants depend on them. */
+static int take_agent(const struct talk *t, struct pending *p, struct err *err)
+{
+    const char *named = p->request.agent;
+    const char *own = p->base.call->agent;
+    if (!named || (own && strcmp(own, named) == 0))
+        return 0;
+    if (!is_listed(t->agents, named)) {
+        err_field(err, "context.agentId",
+                  "context.agentId is `%.60s`, which is none of the agents that --agents names: "
+                  "%.200s",
+                  named, t->agents ? t->agents : "none");
+        return err_reason(err, "agent_not_listed");
+    }
+    p->base.call->agent = named;
+    return 0;
+}
+
 static int read_request(struct talk *t, struct str line, struct pending *p, struct err *err)
 {
     yyjson_doc *doc = NULL;
@@ -122,7 +151,7 @@ static int read_request(struct talk *t, struct str line, struct pending *p, stru
     if (p->request.id_json && lines_find(t->lines, p->request.id_json))
         return err_field(err, "id", "a call with the id %.60s is still running",
                          p->request.id_json);
-    return 0;
+    return take_agent(t, p, err);
 }
 
 static void submit(struct talk *t, struct pending *p, int status)
@@ -164,6 +193,7 @@ static void take_hello(struct talk *t, struct str line)
         t->dialect = hello.dialect;
         t->format = hello.format;
         t->agent = hello.agent;
+        t->agents = hello.agents;
         t->once = hello.once;
         t->marks = hello.marks;
         t->beats = hello.beats;
@@ -284,6 +314,7 @@ static void talk_free(void *self)
 {
     struct talk *t = self;
     free(t->agent);
+    free(t->agents);
     free(t);
 }
 
@@ -314,6 +345,7 @@ struct lines *talk_start(struct gate *gate, const struct talk_options *options, 
 {
     struct talk *t = start(gate, in_fd, out_fd, ended, arg);
     t->format = options->format;
+    t->agents = mem_dup(options->agents);
     if (options->approver)
         t->approver = talk_approver_start(gate, t->lines, id_of, t);
     return t->lines;

@@ -8,14 +8,15 @@
 
 struct talk_options {
     enum format_id format;
-    bool approver; /* whoever writes the lines may approve calls that wait */
+    bool approver;      /* whoever writes the lines may approve calls that wait */
+    const char *agents; /* that lines may name, with commas between them; NULL: none */
 };
 
 /* As lines_start. */
 struct lines *talk_start(struct gate *gate, const struct talk_options *options, int in_fd,
                          int out_fd, void (*ended)(void *arg), void *arg);
 /* The same for another gate: the first line is not a call but
- * {"hello":{"dialect","format","agent","once","marks","beats"}}. Nobody approves this way. */
+ * {"hello":{"dialect","format","agent","agents","once","marks","beats"}}. Nobody approves this way. */
 struct lines *talk_start_forwarded(struct gate *gate, int in_fd, int out_fd,
                                    void (*ended)(void *arg), void *arg);
 

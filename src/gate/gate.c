@@ -58,21 +58,19 @@ static void keep_freed_memory(void)
     mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
 
-/* Settings that promise something this version does not do are refused, not ignored. */
-static int check_promises(const struct config *config, struct err *err)
+static void add_idle(void *arg, const char *tool)
 {
-    const char *mode = config_text(config, "workspace.mode");
-    if (mode && strcmp(mode, "host") != 0)
-        return err_field(
-            err, "workspace.mode",
-            "workspace.mode (WORKSPACE_FS_MODE) is %s, which is not available yet: only "
-            "host is",
-            mode);
-    if (config_bool(config, "tools.sandbox.enabled"))
-        return err_field(err, "tools.sandbox.enabled",
-                         "tools.sandbox.enabled is true, but containers are not available yet; the "
-                         "kernel sandbox is always on");
-    return 0;
+    struct buf *names = arg;
+    buf_addf(names, "%stools.%s", names->len ? ", " : "", tool);
+}
+
+static void warn_of_idle(const struct config *config)
+{
+    BUF_AT_END struct buf names = BUF_INIT(256);
+    config_each_idle(config, add_idle, &names);
+    if (names.len)
+        log_warning("%s: this version has no such tool, the settings have no effect",
+                    buf_text(&names));
 }
 
 static void warn(void *arg, const char *message)
@@ -163,7 +161,7 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
         return -1;
     set_anchor(gate, &reach);
     bool has_state = o->dialect->id == DIALECT_TOOLHOST && o->state;
-    if (has_state && record_open_execution(&gate->record, m.roots[m.count - 1].host, err) < 0)
+    if (has_state && execution_open(&gate->record.execution, m.roots[m.count - 1].host, err) < 0)
         return -1;
     struct session_options options = {
         .config = gate->config,
@@ -205,6 +203,7 @@ static int open_keeper(struct gate *gate, const struct gate_options *o, struct e
         .config = gate->config,
         .session = gate->session,
         .own_hand = o->own_hand,
+        .mcp = o->mcp,
         .stats = gate->record.stats,
         .durable = strcmp(config_text(gate->config, "audit.sync"), "always") == 0,
     };
@@ -255,7 +254,7 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     gate->config = config_new();
     int r = state_load_config(gate->config, options->config_file, err);
     if (r == 0)
-        r = check_promises(gate->config, err);
+        warn_of_idle(gate->config);
     if (r == 0)
         r = use_redact_names(gate->config, err);
     buf_init(&gate->excludes, STATE_EXCLUDES_MAX);

@@ -21,6 +21,7 @@ struct gate_options {
     bool commands;       /* some call may run one */
     bool once;           /* there is one call */
     bool own_hand;       /* a person typed it */
+    bool mcp;            /* calls come over MCP */
     bool show_system;    /* tests: the machine's programs and settings are visible in the cell */
 };
 

@@ -26,6 +26,7 @@ struct policy_call keeper_call(const struct keeper *k, const struct call *call)
         .n_roots = command ? at->n_command_roots : at->n_roots,
         .base = command ? at->command_base : at->base,
         .own_hand = k->options.own_hand,
+        .mcp = k->options.mcp,
     };
 }
 
@@ -48,9 +49,9 @@ void keeper_digest(const struct keeper *k, const struct call *call, char out[HAS
 
 static struct policy *policy_of(struct keeper *k, const struct config *config, struct err *err)
 {
-    uint64_t edition = config_edition(config);
+    uint64_t values = config_values(config);
     for (size_t i = 0; i < POLICIES; i++) {
-        if (k->policies[i].policy && k->policies[i].edition == edition)
+        if (k->policies[i].policy && k->policies[i].values == values)
             return k->policies[i].policy;
     }
     struct policy *made;
@@ -63,7 +64,7 @@ static struct policy *policy_of(struct keeper *k, const struct config *config, s
     size_t at = k->next_policy++ % POLICIES;
     policy_free(k->policies[at].policy);
     k->policies[at].policy = made;
-    k->policies[at].edition = edition;
+    k->policies[at].values = values;
     return made;
 }
 
@@ -197,6 +198,14 @@ int keeper_explain(struct keeper *k, struct call *call, policy_step_fn step, voi
     }
     return v->n_charges ? counters_look(k->db, v->charges, v->n_charges, clock_unix_ms(), NULL, err)
                         : 0;
+}
+
+const struct tool **keeper_offered(struct keeper *k, const struct config *config,
+                                   enum dialect_id dialect, const char *agent)
+{
+    struct err ignored; /* where rules cannot be read nothing runs */
+    const struct policy *policy = policy_of(k, config, &ignored);
+    return policy ? policy_offered(policy, dialect, agent) : mem_zero(sizeof(struct tool *));
 }
 
 int keeper_reset(struct keeper *k, struct err *err)

@@ -18,6 +18,7 @@ struct keeper_options {
     const struct config *config; /* the operator's; borrowed */
     struct session *session;
     bool own_hand;       /* a person typed the call: where no rule says otherwise nobody is asked */
+    bool mcp;            /* calls come over MCP */
     bool durable;        /* what was charged survives a power loss */
     struct stats *stats; /* added to the state every now and then; borrowed */
 };
@@ -36,6 +37,9 @@ struct policy_hook keeper_hook(struct keeper *keeper);
  * denied. call->tool may be NULL, call->name then says which one is meant. */
 int keeper_explain(struct keeper *keeper, struct call *call, policy_step_fn step, void *arg,
                    struct err *err);
+/* As policy_offered, by the settings that hold now. Free it. */
+const struct tool **keeper_offered(struct keeper *keeper, const struct config *config,
+                                   enum dialect_id dialect, const char *agent);
 /* Forgets all that was counted, for the operator. */
 int keeper_reset(struct keeper *keeper, struct err *err);
 /* A call has ended and is recorded: for hooks that want to know. */

@@ -24,7 +24,7 @@ struct keeper {
     struct audit *audit;
     struct hooks *hooks; /* NULL: none */
     struct {
-        uint64_t edition;
+        uint64_t values; /* of the settings */
         struct policy *policy;
     } policies[POLICIES];
     size_t next_policy; /* to be replaced */

@@ -54,10 +54,14 @@ static int add_allowed(struct places *m, const struct str *allowed, size_t count
                              "tools.filesystem.allowedDirectories: `%s` is not an absolute path",
                              path);
     }
-    if (m->count == 0)
-        return err_field(err, "tools.filesystem.allowedDirectories",
-                         "none of tools.filesystem.allowedDirectories can be used");
     return 0;
+}
+
+/* Where none of the folders exists, `filesystem` refuses every path (system_filesystem.c). A cell needs a folder all
+ * the same, and the workspace's own settings are to count. */
+static int add_workspace_unused(struct places *m, struct err *err)
+{
+    return m->count ? 0 : add_mount(m, m->base, m->base, m->base, false, err);
 }
 
 /* Where the workspace lies in one of the folders, that one is the first, and its own settings count. */
@@ -93,7 +97,7 @@ static int choose_allowed(const struct gate_options *o, const struct config *con
     if (!m->base)
         return err_set(err, ERR_NOT_FOUND, "folder `%s` for the workspace: %s", workspace,
                        strerror(errno));
-    if (add_allowed(m, allowed, count, writable, err) < 0)
+    if (add_allowed(m, allowed, count, writable, err) < 0 || add_workspace_unused(m, err) < 0)
         return -1;
     find_settings(m);
     return 0;
@@ -141,9 +145,6 @@ static int add_allowed_for_commands(struct places *m, const struct str *allowed,
         else if (add_for_commands(m, path, path, real, true, err) < 0)
             return -1;
     }
-    if (m->n_commands == 0)
-        return err_field(err, "tools.bash.allowedDirectories",
-                         "none of tools.bash.allowedDirectories can be used");
     return 0;
 }
 

@@ -1,15 +1,5 @@
 #include "gate/record.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include "base/fd.h"
-
-#define LINES_MAX (8u << 20)
 #define ANSWER_MAX (64u << 10)
 #define NAME_MAX_LOGGED 100
 /* Of a record, which has room for more: what does not fit is counted. */
@@ -17,57 +7,13 @@
 
 void record_init(struct record *r, struct audit *audit, enum audit_sync sync)
 {
-    *r = (struct record){.audit = audit, .execution_fd = -1, .sync = sync};
-    buf_init(&r->execution, LINES_MAX);
+    *r = (struct record){.audit = audit, .sync = sync};
+    execution_init(&r->execution);
 }
 
 void record_done(struct record *r)
 {
-    fd_closep(&r->execution_fd);
-    buf_done(&r->execution);
-}
-
-static int open_plain(int dir, const char *path, int flags, mode_t mode)
-{
-    struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
-                           .mode = mode,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
-}
-
-/* The folder belongs to whoever owns the run, also when root's gate made it. */
-static void give_to_owner(int fd, const struct stat *owner)
-{
-    if (geteuid() == 0 && fchown(fd, owner->st_uid, owner->st_gid) < 0)
-        return; /* root keeps it: still readable by its owner */
-}
-
-int record_open_execution(struct record *r, const char *state_mount, struct err *err)
-{
-    FD_AT_END int mount = open(state_mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct stat owner;
-    struct stat st;
-    if (mount < 0 || fstat(mount, &owner) < 0)
-        return err_set(err, ERR_NOT_FOUND, "the run's state folder %s: %s", state_mount,
-                       strerror(errno));
-    bool made = mkdirat(mount, "logs", 0755) == 0;
-    FD_AT_END int logs = open_plain(mount, "logs", O_RDONLY | O_DIRECTORY, 0);
-    FD_AT_END int fd = -1;
-    if (logs >= 0) {
-        if (made)
-            give_to_owner(logs, &owner);
-        fd = open_plain(logs, "execution.jsonl", O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0644);
-    }
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set(err, ERR_INTERNAL, "%s/logs/execution.jsonl: %s", state_mount,
-                       errno == ELOOP ? "is or lies behind a symbolic link" : strerror(errno));
-    if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
-        return err_set(err, ERR_INTERNAL,
-                       "%s/logs/execution.jsonl is not a plain file with one name", state_mount);
-    if (st.st_size == 0)
-        give_to_owner(fd, &owner);
-    r->execution_fd = TAKE_FD(fd);
-    return 0;
+    execution_done(&r->execution);
 }
 
 /* Callers name tools as they like, at any length. */
@@ -94,10 +40,27 @@ static void write_who(const struct call *call, struct json_out *j)
         jo_ktext(j, "session", call->workplace->session_id);
 }
 
+/* What a name means in the tools that the dialect has: a misspelt tool's content is content. */
+static const struct arg *find_argument(void *self, struct str name)
+{
+    const struct call *call = self;
+    const struct arg *found = NULL;
+    for (const struct tool *t = NULL; (t = registry_next(call->dialect->id, t));) {
+        for (size_t i = 0; i < t->args.count; i++) {
+            const struct arg *arg = &t->args.args[i];
+            if (str_is(name, arg->name) && (!found || arg->flags & ARG_CONTENT))
+                found = arg;
+        }
+    }
+    return found;
+}
+
 static void write_input(const struct call *call, struct json_out *j)
 {
-    static const struct arg_table none;
-    arg_redact(call->tool ? &call->tool->args : &none, call->arguments, j);
+    if (call->tool)
+        arg_redact(&call->tool->args, call->arguments, j);
+    else
+        arg_redact_unknown(call->arguments, find_argument, (void *)(uintptr_t)call, j);
 }
 
 /* By whose leave it runs. */
@@ -151,11 +114,7 @@ static void write_output(struct call *call, struct json_out *j)
 static void add_execution_line(struct record *r, struct call *call)
 {
     char ts[CLOCK_TEXT_MAX];
-    const size_t before = r->execution.len;
-    /* Only lines of calls that were done are kept until there is room; the audit log has the others. */
-    if (!call->ran && r->full)
-        return;
-    struct json_out j = {.out = &r->execution, .hide = true};
+    struct json_out j = {.out = execution_begin(&r->execution, call->ran), .hide = true};
     clock_format_utc(clock_unix_ms(), ts);
     jo_open(&j, '{');
     jo_kown(&j, "ts", ts);
@@ -169,12 +128,7 @@ static void add_execution_line(struct record *r, struct call *call)
     write_output(call, &j);
     jo_kint(&j, "durationMs", call_duration_ms(call));
     jo_close(&j, '}');
-    buf_add_char(&r->execution, '\n');
-    if (r->execution.failed) {
-        r->execution.len = before;
-        r->execution.failed = false;
-        r->lost = true;
-    }
+    execution_end(&r->execution);
 }
 
 /* Of those that are not named, how many there are of each kind. */
@@ -246,75 +200,19 @@ static void outcome(void *self, struct call *call)
     jo_kown(j, "tier", call_tier(call));
     jo_kint(j, "durationMs", call_duration_ms(call));
     audit_end(r->audit);
-    if (r->execution_fd >= 0)
+    if (r->execution.fd >= 0)
         add_execution_line(r, call);
     stats_call(r->stats, call);
     if (r->keeper)
         keeper_after(r->keeper, call);
 }
 
-/* Whether the log ends in the middle of a line: another gate of the run may have died, or had no room. */
-static bool ends_torn(int fd)
-{
-    struct stat st;
-    char last;
-    return fstat(fd, &st) == 0 && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 &&
-           last != '\n';
-}
-
-/* Removes `n` bytes, half a line of ours, from the end. Where another gate has written behind them they stay, and
- * its line ended them. */
-static void cut_half_line(int fd, size_t n)
-{
-    struct stat st;
-    off_t end = lseek(fd, 0, SEEK_CUR); /* O_APPEND: where our last write ended */
-    if (n > 0 && end >= (off_t)n && fstat(fd, &st) == 0 && st.st_size == end &&
-        ftruncate(fd, end - (off_t)n) < 0)
-        return; /* the next line begins with an end of line then */
-}
-
-/* Writes whole lines; those that find no room are kept for the next time. */
-static int write_execution(struct record *r)
-{
-    size_t done = 0;
-    int error = ends_torn(r->execution_fd) ? -fd_write_all(r->execution_fd, "\n", 1) : 0;
-    while (done < r->execution.len && error == 0) {
-        ssize_t n = write(r->execution_fd, r->execution.data + done, r->execution.len - done);
-        if (n >= 0)
-            done += (size_t)n;
-        else if (errno != EINTR)
-            error = errno;
-    }
-    if (error) {
-        const char *end = done ? memrchr(r->execution.data, '\n', done) : NULL;
-        size_t whole = end ? (size_t)(end - r->execution.data) + 1 : 0;
-        cut_half_line(r->execution_fd, done - whole);
-        done = whole;
-    }
-    buf_consume(&r->execution, done);
-    if (r->execution.len == 0)
-        buf_reset(&r->execution, 64u << 10);
-    return -error;
-}
-
-/* As long as a line waits for room, no call starts. */
 static int flush(void *self, struct err *err)
 {
     struct record *r = self;
     if (audit_flush(r->audit, err) < 0)
         return -1;
-    int w = r->execution.len > 0 ? write_execution(r) : 0;
-    r->full = w < 0;
-    if (w < 0)
-        return err_set(err, err_is_full(-w) ? ERR_DISK_FULL : ERR_INTERNAL,
-                       "the run's log `@state/logs/execution.jsonl` cannot be written (%s): calls "
-                       "are refused until it can",
-                       strerror(-w));
-    if (!r->lost)
-        return 0;
-    r->lost = false;
-    return err_set(err, ERR_INTERNAL,
-                   "more lines for the run's log than there was room for: some are lost");
+    return execution_flush(&r->execution, err);
 }
 
 static void wait_durable(void *self, void (*done)(void *arg, int status), void *arg)

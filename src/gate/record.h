@@ -4,6 +4,7 @@
 #define SANDGATE_GATE_RECORD_H
 
 #include "core/pipeline.h"
+#include "gate/execution.h"
 #include "gate/keeper.h"
 #include "store/audit.h"
 #include "store/stats.h"
@@ -12,17 +13,12 @@ struct record {
     struct audit *audit;
     struct keeper *keeper; /* hears of each call that has ended; may be NULL */
     struct stats *stats;   /* the same */
-    int execution_fd;      /* -1: no toolhost run */
-    bool full;             /* the last line could not be written */
-    bool lost;             /* lines for which there was no room */
-    struct buf execution;  /* lines to be written; kept while they cannot be */
+    struct execution execution;
     enum audit_sync sync;
 };
 
 void record_init(struct record *record, struct audit *audit, enum audit_sync sync);
 void record_done(struct record *record);
-/* Opens `<state mount>/logs/execution.jsonl` for the gate alone, never through a link. */
-int record_open_execution(struct record *record, const char *state_mount, struct err *err);
 struct recorder record_recorder(struct record *record);
 
 #endif

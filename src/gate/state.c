@@ -220,7 +220,9 @@ int state_load_config(struct config *config, const char *file, struct err *err)
     if (path ? load_file(config, path, true, err) < 0
              : usual && load_file(config, usual, false, err) < 0)
         return -1;
-    return config_apply_env(config, environ, err);
+    if (config_apply_env(config, environ, err) < 0)
+        return -1;
+    return config_check_promises(config, err);
 }
 
 int state_read_excludes(const struct config *config, struct buf *out, struct err *err)

@@ -13,27 +13,40 @@
 #define PATH_CHARS "_@%+=,./-"
 #define WORD_CHARS PATH_CHARS ":"
 
-static const struct arg *find_arg(const struct call *call, const char *name)
+/* NULL for one that was not given. */
+static yyjson_val *given(const struct call *call, const struct arg *arg)
 {
-    const struct arg_table *table = &call->tool->args;
-    for (size_t i = 0; i < table->count; i++) {
-        if (strcmp(table->args[i].name, name) == 0)
-            return &table->args[i];
-    }
-    return NULL;
-}
-
-/* NULL for one that was not given or that the tool does not look at. */
-static yyjson_val *given(const struct call *call, const char *name)
-{
-    yyjson_val *value = find_arg(call, name) ? yyjson_obj_get(call->arguments, name) : NULL;
+    yyjson_val *value = arg ? yyjson_obj_get(call->arguments, arg->name) : NULL;
     return yyjson_is_null(value) ? NULL : value;
 }
 
-static struct str given_text(const struct call *call, const char *name)
+static const struct arg *first_of(const struct call *call, unsigned uses)
 {
-    yyjson_val *value = given(call, name);
+    return arg_next(&call->tool->args, uses, NULL);
+}
+
+static struct str given_text(const struct call *call, const struct arg *arg)
+{
+    yyjson_val *value = given(call, arg);
     return yyjson_is_str(value) ? json_str(value) : (struct str){NULL, 0};
+}
+
+/* It says what is done, or to what, besides paths, addresses and commands. */
+static bool says_what(const struct arg *arg)
+{
+    return arg->flags & ARG_REQUIRED && !(arg->flags & ARG_CONTENT) && arg->use == ARG_PLAIN &&
+           (arg->type == ARG_CHOICE || arg->type == ARG_STRING);
+}
+
+/* The first text that is never logged: what is written. */
+static const struct arg *content_of(const struct call *call)
+{
+    const struct arg_table *table = &call->tool->args;
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->args[i].type == ARG_STRING && table->args[i].flags & ARG_CONTENT)
+            return &table->args[i];
+    }
+    return NULL;
 }
 
 static bool all_plain(struct str word, const char *plain)
@@ -97,11 +110,11 @@ static void add_json(struct buf *out, yyjson_val *value)
 }
 
 /* A path, or the bytes that its base64 stands for. */
-static void add_path(const struct call *call, const char *name, const char *b64, struct buf *out)
+static void add_path(const struct call *call, const struct arg *arg, struct buf *out)
 {
     BUF_AT_END struct buf bytes = BUF_INIT(PATH_TEXT_MAX);
-    struct str encoded = given_text(call, b64);
-    struct str text = given_text(call, name);
+    struct str encoded = given_text(call, arg_in_base64(&call->tool->args, arg));
+    struct str text = given_text(call, arg);
     if (encoded.p && base64_decode(&bytes, encoded) == 0)
         text = buf_str(&bytes);
     else if (!text.p)
@@ -114,9 +127,7 @@ static void add_path(const struct call *call, const char *name, const char *b64,
 static void write_folder(const struct call *call, struct buf *out)
 {
     BUF_AT_END struct buf raw = BUF_INIT(RAW_MAX);
-    struct str cwd = given_text(call, "cwd");
-    if (!cwd.p)
-        cwd = given_text(call, "working_directory");
+    struct str cwd = given_text(call, first_of(call, ARG_FOLDER));
     if (!cwd.p)
         return;
     add_word(&raw, cwd, PATH_CHARS);
@@ -126,17 +137,31 @@ static void write_folder(const struct call *call, struct buf *out)
 
 static void add_command(const struct call *call, struct buf *raw)
 {
-    struct str command = given_text(call, "command");
-    if (command.p && find_arg(call, "args")) /* one program, without a shell */
-        add_word(raw, command, WORD_CHARS);
-    else if (command.p)
+    struct str command = given_text(call, first_of(call, ARG_SHELL));
+    struct str program = given_text(call, first_of(call, ARG_PROGRAM));
+    if (command.p)
         buf_add(raw, command.p, command.n);
-    add_words(raw, given(call, command.p ? "args" : "argv"));
+    else if (program.p)
+        add_word(raw, program, WORD_CHARS);
+    if (!command.p)
+        add_words(raw, given(call, first_of(call, ARG_WORDS | ARG_ARGV)));
+}
+
+/* Whether a choice says that the content is written so. */
+static bool is_base64(const struct call *call)
+{
+    const struct arg_table *table = &call->tool->args;
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->args[i].type == ARG_CHOICE &&
+            str_is(given_text(call, &table->args[i]), "base64"))
+            return true;
+    }
+    return false;
 }
 
 static size_t content_bytes(const struct call *call, struct str content)
 {
-    if (!str_is(given_text(call, "encoding"), "base64"))
+    if (!is_base64(call))
         return content.n;
     size_t padding = 0;
     while (padding < 2 && padding < content.n && content.p[content.n - 1 - padding] == '=')
@@ -148,55 +173,63 @@ static size_t content_bytes(const struct call *call, struct str content)
 static void add_manner(const struct call *call, struct buf *raw)
 {
     const char *before = " (";
-    struct str content = given_text(call, "content");
+    struct str content = given_text(call, content_of(call));
     if (content.p) {
         buf_addf(raw, "%s%zu bytes", before, content_bytes(call, content));
         before = ", ";
     }
-    yyjson_val *edits = given(call, "edits");
-    if (edits) {
-        buf_addf(raw, "%s%zu edits", before, yyjson_arr_size(edits));
-        before = ", ";
-    }
     const struct arg_table *table = &call->tool->args;
     for (size_t i = 0; i < table->count; i++) {
-        if (!yyjson_is_true(given(call, table->args[i].name)))
+        yyjson_val *value = given(call, &table->args[i]);
+        if (value && table->args[i].type == ARG_OBJECTS)
+            buf_addf(raw, "%s%zu %s", before, yyjson_arr_size(value), table->args[i].name);
+        else if (yyjson_is_true(value))
+            buf_addf(raw, "%s%s", before, table->args[i].name);
+        else
             continue;
-        buf_addf(raw, "%s%s", before, table->args[i].name);
         before = ", ";
     }
     if (*before == ',')
         buf_add_char(raw, ')');
 }
 
+/* `write `, `pattern in `. */
+static void add_what(const struct call *call, struct buf *raw)
+{
+    const struct arg_table *table = &call->tool->args;
+    for (size_t i = 0; i < table->count; i++) {
+        struct str text = given_text(call, &table->args[i]);
+        if (!text.p || !says_what(&table->args[i]))
+            continue;
+        add_word(raw, text, PATH_CHARS);
+        buf_add_text(raw, table->args[i].type == ARG_CHOICE ? " " : " in ");
+    }
+}
+
+/* Those in lists and objects stand among the rest. */
 static void add_file(const struct call *call, struct buf *raw)
 {
-    struct str operation = given_text(call, "operation");
-    struct str pattern = given_text(call, "pattern");
-    if (operation.p) {
-        add_word(raw, operation, PATH_CHARS);
-        buf_add_char(raw, ' ');
-    }
-    if (pattern.p) {
-        add_word(raw, pattern, PATH_CHARS);
-        buf_add_text(raw, " in ");
-    }
-    if (find_arg(call, "from")) {
-        add_path(call, "from", "from_b64", raw);
-        buf_add_text(raw, " -> ");
-        add_path(call, "to", "to_b64", raw);
-    } else {
-        add_path(call, "path", "path_b64", raw);
+    const char *between = "";
+    add_what(call, raw);
+    for (const struct arg *a = NULL; (a = arg_next(&call->tool->args, ARG_ANY_PATH, a));) {
+        if (a->type != ARG_STRING)
+            continue;
+        buf_add_text(raw, between);
+        add_path(call, a, raw);
+        between = " -> ";
     }
     add_manner(call, raw);
 }
 
 static void add_page(const struct call *call, struct buf *raw)
 {
-    struct str method = given_text(call, "method");
-    struct str url = given_text(call, "url");
-    if (find_arg(call, "method")) {
-        add_word(raw, method.p ? method : STR("GET"), PATH_CHARS);
+    struct str url = given_text(call, first_of(call, ARG_URL));
+    const struct arg_table *table = &call->tool->args;
+    for (size_t i = 0; i < table->count; i++) {
+        struct str text = given_text(call, &table->args[i]);
+        if (!text.p || !says_what(&table->args[i]))
+            continue;
+        add_word(raw, text, PATH_CHARS);
         buf_add_char(raw, ' ');
     }
     buf_add(raw, url.p, url.n);
@@ -208,9 +241,10 @@ static enum kind kind_of(const struct call *call)
 {
     if (call->tool->runner == RUN_COMMAND)
         return KIND_COMMAND;
-    if (given_text(call, "url").p)
+    if (given_text(call, first_of(call, ARG_URL)).p)
         return KIND_PAGE;
-    return find_arg(call, "path") || find_arg(call, "from") ? KIND_FILE : KIND_OTHER;
+    const struct arg *path = first_of(call, ARG_ANY_PATH);
+    return path && path->type == ARG_STRING ? KIND_FILE : KIND_OTHER;
 }
 
 static void write_line(const struct call *call, struct buf *out)
@@ -219,7 +253,7 @@ static void write_line(const struct call *call, struct buf *out)
     enum kind kind = kind_of(call);
     buf_add_text(out, call->tool->name);
     if (kind == KIND_COMMAND) {
-        if (yyjson_is_true(given(call, "git")))
+        if (yyjson_is_true(given(call, first_of(call, ARG_GIT))))
             buf_add_text(out, " (may write to the repository's git directory)");
         write_folder(call, out);
         add_command(call, &raw);
@@ -240,21 +274,21 @@ static void write_line(const struct call *call, struct buf *out)
 /* --- the rest */
 
 /* Stands in the line already. */
-static bool in_line(enum kind kind, const struct arg *arg, yyjson_val *value)
+static bool in_line(const struct call *call, enum kind kind, const struct arg *arg,
+                    yyjson_val *value)
 {
-    static const char *const names[][10] = {
-        [KIND_COMMAND] = {"command", "argv", "args", "cwd", "working_directory", "git"},
-        [KIND_FILE] = {"path", "path_b64", "from", "from_b64", "to", "to_b64", "operation",
-                       "pattern", "content"},
-        [KIND_PAGE] = {"url", "method"},
+    static const unsigned uses[] = {
+        [KIND_COMMAND] = ARG_ANY_COMMAND | ARG_FOLDER | ARG_GIT,
+        [KIND_FILE] = ARG_ANY_PATH,
+        [KIND_PAGE] = ARG_URL,
     };
-    if (kind == KIND_OTHER || (kind == KIND_FILE && yyjson_is_true(value)))
+    if (kind == KIND_OTHER)
         return true;
-    for (size_t i = 0; i < ARRAY_LEN(names[kind]) && names[kind][i]; i++) {
-        if (strcmp(names[kind][i], arg->name) == 0)
-            return true;
-    }
-    return false;
+    if (arg->type == ARG_LIST && kind == KIND_FILE)
+        return false;
+    if (kind == KIND_FILE && (yyjson_is_true(value) || arg == content_of(call)))
+        return true;
+    return arg->use & uses[kind] || (kind != KIND_COMMAND && says_what(arg));
 }
 
 /* Set in, so that none of its lines looks like one of ours. */
@@ -296,7 +330,7 @@ static void write_rest(const struct arg *arg, yyjson_val *value, struct buf *out
         write_text(arg->name, json_str(value), out);
         return;
     }
-    if (arg->type == ARG_OBJECT && strcmp(arg->name, "env") == 0) {
+    if (arg->use & ARG_ENV) {
         write_entries(arg->name, value, out);
         return;
     }
@@ -316,8 +350,8 @@ static void write_detail(const struct call *call, struct buf *out)
     const struct arg_table *table = &call->tool->args;
     enum kind kind = kind_of(call);
     for (size_t i = 0; i < table->count; i++) {
-        yyjson_val *value = given(call, table->args[i].name);
-        if (value && !in_line(kind, &table->args[i], value))
+        yyjson_val *value = given(call, &table->args[i]);
+        if (value && !in_line(call, kind, &table->args[i], value))
             write_rest(&table->args[i], value, out);
     }
 }

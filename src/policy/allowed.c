@@ -99,8 +99,10 @@ static int read_condition(struct allowed_rule *rule, yyjson_val *value, struct e
     if (!json)
         return wrong(rule->name, "condition", "cannot be read", err);
     const struct tool **tools = tool_list();
-    struct condition_place place = {where, &rule->tool, tools};
+    const struct tool **meant = tools_meant(&rule->tool, tools);
+    struct condition_place place = {where, meant};
     rule->condition = condition_new((struct str){json, strlen(json)}, &place, err);
+    free(meant);
     free(tools);
     return rule->condition ? 0 : -1;
 }
@@ -108,7 +110,7 @@ static int read_condition(struct allowed_rule *rule, yyjson_val *value, struct e
 static bool looks_at_path(const struct node *node)
 {
     if (node->test)
-        return node->test->kind == TEST_BENEATH || node->test->field.place != PLACE_NONE;
+        return node->test->kind == TEST_BENEATH || node->test->field.kind == FIELD_PATH;
     for (size_t i = 0; i < node->n_parts; i++) {
         if (looks_at_path(&node->parts[i]))
             return true;
@@ -176,7 +178,7 @@ const char *allowed_find(const struct allowed *allowed, const struct policy_call
 {
     FACTS_AT_END struct facts facts;
     facts_init(&facts, call);
-    bool git = yyjson_is_true(facts_argument(&facts, "git"));
+    bool git = facts_wants_git(&facts);
     for (size_t i = 0; i < allowed->n; i++) {
         const struct allowed_rule *rule = &allowed->all[i];
         if (rule->git != git || !is_same(rule->dialect, dialect) ||

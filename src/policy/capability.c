@@ -169,22 +169,31 @@ static int unclear(const struct check *check, const char *field)
     return err_reason(check->err, "rule_cannot_be_kept");
 }
 
-static int check_place(const struct check *check, const struct grant_list *list, const char *field,
-                       enum place_id id)
+struct file_check {
+    const struct check *check;
+    const struct grant_list *list;
+    const char *field;
+    size_t seen;
+};
+
+static int check_place(void *data, const struct arg *arg, const struct place *place)
 {
-    const struct place *place = facts_place(check->facts, id);
+    struct file_check *files = data;
+    const struct check *check = files->check;
+    (void)arg;
     if (place->state == PLACE_MISSING)
         return 0;
+    files->seen++;
     if (place->state != PLACE_KNOWN)
-        return unclear(check, field);
-    bool reads = list == &check->grants->read;
-    if (list_covers(list, place, reads, check->facts->flags & TOOL_LISTS))
+        return unclear(check, files->field);
+    bool reads = files->list == &check->grants->read;
+    if (list_covers(files->list, place, reads, check->facts->flags & TOOL_LISTS))
         return 0;
     char what[160];
     char granted[160];
     snprintf(what, sizeof what, " for %s`%.120s`", place->tree ? "all beneath " : "", place->text);
-    write_granted(list, granted, sizeof granted);
-    return deny(check, field, list->own, what, granted);
+    write_granted(files->list, granted, sizeof granted);
+    return deny(check, files->field, files->list->own, what, granted);
 }
 
 static bool covers_folder(const struct check *check, const struct grant_list *list,
@@ -214,17 +223,21 @@ static int check_command_files(const struct check *check, const struct grant_lis
                 granted);
 }
 
-static int check_files(const struct check *check, const struct grant_list *list, const char *field)
+static int check_files(const struct check *check, const struct grant_list *list, const char *field,
+                       unsigned use)
 {
+    struct file_check files = {check, list, field, 0};
     if (!list->limited)
         return 0;
     if (check->facts->needs & CAP_COMMAND)
         return check_command_files(check, list, field);
-    for (int id = PLACE_PATH; id <= PLACE_TO; id++) {
-        if (check_place(check, list, field, (enum place_id)id) < 0)
-            return -1;
-    }
-    return 0;
+    if (facts_each_path(check->facts, use, check_place, &files) < 0)
+        return -1;
+    if (files.seen > 0)
+        return 0;
+    /* It works on files and no argument says which. */
+    snprintf(check->facts->why, sizeof check->facts->why, "the call names no path");
+    return unclear(check, field);
 }
 
 /* --- the network */
@@ -281,16 +294,47 @@ static int check_domain(const struct check *check, struct str text, bool bare)
     return deny(check, FIELD_NETWORK, check->grants->network_own, what, granted);
 }
 
+static int check_host(const struct check *check, yyjson_val *val, bool bare)
+{
+    if (yyjson_is_str(val))
+        return check_domain(check, json_str(val), bare);
+    snprintf(check->facts->why, sizeof check->facts->why, "the address is not a text");
+    return unclear(check, FIELD_NETWORK);
+}
+
+/* An address, or each of a list of them; *seen counts them. */
+static int check_hosts(const struct check *check, const struct arg *arg, size_t *seen)
+{
+    yyjson_val *val = facts_value_of(check->facts, arg);
+    bool bare = arg_use(arg) & ARG_DOMAIN;
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    if (val && !yyjson_is_arr(val)) {
+        ++*seen;
+        return check_host(check, val, bare);
+    }
+    yyjson_arr_foreach(val, idx, max, item) {
+        ++*seen;
+        if (check_host(check, item, bare) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int check_network(const struct check *check)
 {
-    yyjson_val *url = facts_argument(check->facts, "url");
+    const struct arg_table *table = check->facts->tool ? &check->facts->tool->args : NULL;
+    size_t seen = 0;
     size_t n;
     if (!(check->facts->needs & CAP_NETWORK))
         return 0;
-    if (yyjson_is_str(url))
-        return check_domain(check, json_str(url), false);
+    for (const struct arg *a = NULL; (a = arg_next(table, ARG_URL | ARG_DOMAIN, a));) {
+        if (check_hosts(check, a, &seen) < 0)
+            return -1;
+    }
     granted_domains(check, &n);
-    return n ? 0 : deny(check, FIELD_NETWORK, check->grants->network_own, "", "nothing");
+    return seen || n ? 0 : deny(check, FIELD_NETWORK, check->grants->network_own, "", "nothing");
 }
 
 int grants_check(const struct grants *grants, const struct config *config, struct facts *facts,
@@ -302,9 +346,10 @@ int grants_check(const struct grants *grants, const struct config *config, struc
                     "false");
     if (facts->needs & CAP_MODEL && !grants->model)
         return deny(&check, FIELD_MODEL, config_bool(config, "policy." FIELD_MODEL), "", "false");
-    if (facts->needs & CAP_FS_READ && check_files(&check, &grants->read, FIELD_READ) < 0)
+    if (facts->needs & CAP_FS_READ && check_files(&check, &grants->read, FIELD_READ, ARG_READS) < 0)
         return -1;
-    if (facts->needs & CAP_FS_WRITE && check_files(&check, &grants->write, FIELD_WRITE) < 0)
+    if (facts->needs & CAP_FS_WRITE &&
+        check_files(&check, &grants->write, FIELD_WRITE, ARG_WRITES) < 0)
         return -1;
     return check_network(&check);
 }

@@ -87,7 +87,7 @@ static bool is_key(const struct test *test)
     if (test->kind == TEST_PROGRAM)
         return true;
     if (test->kind == TEST_BENEATH)
-        return test->field.place != PLACE_NONE && relative_paths(test);
+        return test->field.kind == FIELD_PATH && test->field.n_parts == 1 && relative_paths(test);
     return (test->kind == TEST_EQUALS || test->kind == TEST_IN) && test->field.n_parts == 1 &&
            all_text(test) && relative_paths(test);
 }

@@ -91,10 +91,9 @@ struct condition {
 };
 
 /* `where` is the condition's own path in messages, `approval.rules[3].condition`; `tools` (NULL-ended; may be NULL) are
- * those whose arguments are known: a condition on one that no tool meant by `pattern` has is an error. */
+ * those that the rule means: a condition on an argument that none of them has is an error. */
 struct condition_place {
     const char *where;
-    const struct tool_pattern *pattern;
     const struct tool *const *tools;
 };
 struct condition *condition_new(struct str json, const struct condition_place *place,

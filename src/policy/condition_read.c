@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/spelling.h"
 #include "policy/condition.h"
 
 #define WHERE_MAX 4096
-#define WORD_MAX 24
 
 struct reader {
     struct condition *condition;
@@ -42,37 +42,14 @@ static size_t enter(struct reader *r, struct str name)
     return before;
 }
 
-/* Letters that have to be added, left out or changed. */
-static size_t distance(struct str a, const char *b)
-{
-    size_t line[WORD_MAX + 1];
-    size_t n = strlen(b);
-    if (a.n > WORD_MAX || n > WORD_MAX)
-        return WORD_MAX;
-    for (size_t j = 0; j <= n; j++)
-        line[j] = j;
-    for (size_t i = 1; i <= a.n; i++) {
-        size_t diagonal = line[0];
-        line[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t change = diagonal + (tolower((unsigned char)a.p[i - 1]) !=
-                                        tolower((unsigned char)b[j - 1]));
-            size_t leave = (line[j] < line[j - 1] ? line[j] : line[j - 1]) + 1;
-            diagonal = line[j];
-            line[j] = change < leave ? change : leave;
-        }
-    }
-    return line[n];
-}
-
 static int unknown_test(struct reader *r, struct str name)
 {
     const char *best = NULL;
-    size_t least = name.n / 3 + 2;
+    size_t least = spelling_close(name.n) + 1;
     char known[200] = "";
     size_t used = 0;
     for (size_t i = 0; i < TEST_COUNT; i++) {
-        size_t d = distance(name, test_names[i]);
+        size_t d = spelling_distance(name, (struct str){test_names[i], strlen(test_names[i])});
         if (d < least) {
             least = d;
             best = test_names[i];
@@ -116,32 +93,69 @@ static void list_arguments(const struct tool *tool, char *out, size_t size)
                                  tool->args.args[i].name);
 }
 
-static int check_known(struct reader *r, const struct field *field)
+static void read_kind(const struct arg *arg, struct field *field)
 {
-    const struct tool *meant = NULL;
-    for (size_t i = 0; r->place->tools && r->place->tools[i]; i++) {
-        const struct tool *tool = r->place->tools[i];
-        if (!tool_pattern_matches(r->place->pattern, tool, tool->name))
-            continue;
-        if (tool_takes(tool, field))
-            return 0;
-        meant = meant ? meant : tool;
-    }
-    if (!meant)
-        return 0;
+    unsigned use = arg ? arg_use(arg) : ARG_PLAIN;
+    field->kind = use & ARG_ANY_PATH      ? FIELD_PATH
+                  : use & ARG_ANY_COMMAND ? FIELD_COMMAND
+                  : use & ARG_DOMAIN      ? FIELD_DOMAIN
+                                          : FIELD_PLAIN;
+    field->shell = use & ARG_SHELL;
+}
+
+/* Of a tool that is not known, only the test says what the argument has to be. */
+static void guess_kind(enum test_kind test, struct field *field)
+{
+    field->kind = test == TEST_BENEATH   ? FIELD_PATH
+                  : test == TEST_PROGRAM ? FIELD_COMMAND
+                                         : FIELD_PLAIN;
+}
+
+static int refuse_two_kinds(struct reader *r, const struct tool *a, const struct tool *b)
+{
+    return fail(r, "`%.60s` and `%.60s` take different things by this name: write a rule for each",
+                a->name, b->name);
+}
+
+static int refuse_unknown(struct reader *r, const struct tool *meant)
+{
     char known[160] = "";
     list_arguments(meant, known, sizeof known);
     return fail(r, "no tool that the rule is about has this argument; `%s` takes %s", meant->name,
                 known);
 }
 
+/* Finds what the tools that are meant take by this name. */
+static int check_known(struct reader *r, enum test_kind test, struct field *field)
+{
+    const struct tool *meant = NULL;
+    const struct tool *taking = NULL;
+    for (size_t i = 0; r->place->tools && r->place->tools[i]; i++) {
+        const struct tool *tool = r->place->tools[i];
+        const struct arg *arg;
+        meant = meant ? meant : tool;
+        if (!tool_takes(tool, field, &arg))
+            continue;
+        if (arg && arg->use & ARG_BASE64)
+            return fail(r, "a test of `%s` sees this one too: use that", arg[-1].name);
+        struct field other = *field;
+        read_kind(arg, &other);
+        if (taking && other.kind != field->kind)
+            return refuse_two_kinds(r, taking, tool);
+        other.shell |= field->shell;
+        *field = other;
+        taking = tool;
+    }
+    if (!meant)
+        guess_kind(test, field);
+    return meant && !taking ? refuse_unknown(r, meant) : 0;
+}
+
 static int read_field(struct reader *r, struct str name, struct field *ret)
 {
-    struct field field = {.place = PLACE_NONE};
+    struct field field = {.kind = FIELD_PLAIN};
     if (name.n == 0 || name.n > 256 || memchr(name.p, '\0', name.n))
         return fail(r, "an argument's name has 1 to 256 bytes");
-    if (name.n > 4 && memcmp(name.p + name.n - 4, "_b64", 4) == 0)
-        return fail(r, "a test of the argument without _b64 sees this one too: use that");
     char *copy = mem_copy(name.p, name.n);
     const char *at = copy;
     const char *dot;
@@ -156,10 +170,6 @@ static int read_field(struct reader *r, struct str name, struct field *ret)
         field.parts[field.n_parts++] = (struct str){at, n};
         at += n + (dot != NULL);
     } while (dot);
-    for (int i = 0; i < PLACE_COUNT; i++) {
-        if (strcmp(copy, place_names[i]) == 0)
-            field.place = (enum place_id)i;
-    }
     field.name = copy;
     *ret = field;
     return 0;
@@ -174,7 +184,7 @@ static int add_test(struct reader *r, struct str name, enum test_kind kind, yyjs
     part->kind = NODE_TEST;
     part->test = mem_zero(sizeof *part->test);
     part->test->kind = kind;
-    if (read_field(r, name, &part->test->field) < 0 || check_known(r, &part->test->field) < 0)
+    if (read_field(r, name, &part->test->field) < 0 || check_known(r, kind, &part->test->field) < 0)
         return -1;
     r->condition->n_regexes += kind == TEST_REGEX;
     struct err why;

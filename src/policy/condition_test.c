@@ -76,6 +76,7 @@ static enum condition_result matches_glob(const struct test *test, struct facts 
     FREE_AT_END char *copy = mem_copy(text.p, text.n);
     for (char *at = copy; (at = memchr(at, '/', text.n - (size_t)(at - copy)));)
         *at = TEST_SLASH;
+    glob_used(test->glob);
     return yes_if(glob_match(test->glob, (struct str){copy, text.n}));
 }
 
@@ -106,8 +107,7 @@ static enum condition_result is_in_domain(const struct test *test, struct facts 
 {
     char host[DOMAIN_MAX];
     struct err err;
-    /* This one holds names of hosts, not addresses. */
-    bool bare = strcmp(test->field.name, "network") == 0;
+    bool bare = test->field.kind == FIELD_DOMAIN;
     if ((bare ? domain_read(text, host, &err) : domain_of_url(text, host, &err)) < 0) {
         char why[160];
         snprintf(why, sizeof why, "cannot be read as a URL: %.120s", err.message);
@@ -171,8 +171,8 @@ static enum condition_result judge_place(const struct test *test, struct facts *
     return named == CONDITION_NO && place->tree ? CONDITION_PARTLY : named;
 }
 
-static enum condition_result judge_beneath(const struct test *test, struct facts *facts,
-                                           struct str text)
+static enum condition_result judge_path(const struct test *test, struct facts *facts,
+                                        struct str text)
 {
     struct place place = {.state = PLACE_UNREAD};
     facts->looked_at_path = true;
@@ -195,12 +195,22 @@ static enum condition_result judge_text(const struct test *test, struct facts *f
     if (test->kind == TEST_REGEX)
         return matches_regex(test, facts, text);
     return test->kind == TEST_DOMAIN ? is_in_domain(test, facts, text)
-                                     : judge_beneath(test, facts, text);
+                                     : judge_path(test, facts, text);
+}
+
+static bool reads_path(const struct test *test)
+{
+    return test->field.kind == FIELD_PATH &&
+           (test->kind == TEST_EQUALS || test->kind == TEST_IN || test->kind == TEST_GLOB ||
+            test->kind == TEST_REGEX || test->kind == TEST_BENEATH);
 }
 
 static enum condition_result judge_scalar(const struct test *test, struct facts *facts,
                                           yyjson_val *val)
 {
+    if (reads_path(test))
+        return yyjson_is_str(val) ? judge_path(test, facts, json_str(val))
+                                  : unclear(test, facts, "is not a text");
     switch (test->kind) {
     case TEST_EQUALS:
         return yes_if(same_scalar(test->value, val));
@@ -258,8 +268,7 @@ static enum condition_result judge_value(const struct test *test, struct facts *
 /* Words without a shell, seen as if they were written for one: good enough to say no. */
 static enum condition_result judge_words(const struct test *test, struct facts *facts)
 {
-    FREE_AT_END char *words = strcmp(test->field.name, "command") == 0 ? facts_joined_words(facts)
-                                                                       : NULL;
+    FREE_AT_END char *words = test->field.shell ? facts_joined_words(facts) : NULL;
     if (!words)
         return CONDITION_NO;
     yyjson_val room = {0};
@@ -276,10 +285,11 @@ enum condition_result test_judge(const struct test *test, struct facts *facts)
         return test_programs(test, facts);
     if (!facts_takes(facts, &test->field))
         return CONDITION_NO;
-    bool as_path = test->kind == TEST_EQUALS || test->kind == TEST_IN || test->kind == TEST_GLOB ||
-                   test->kind == TEST_REGEX || test->kind == TEST_BENEATH;
-    if (test->field.place != PLACE_NONE && as_path)
-        return judge_place(test, facts, facts_place(facts, test->field.place));
+    const struct place *place = reads_path(test) && test->field.n_parts == 1
+                                    ? facts_place_named(facts, test->field.parts[0])
+                                    : NULL;
+    if (place)
+        return judge_place(test, facts, place);
     yyjson_val room;
     yyjson_val *val = facts_value(facts, test->field.parts[0], &room);
     return val ? judge_value(test, facts, val, 1) : judge_words(test, facts);

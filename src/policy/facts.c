@@ -12,14 +12,12 @@
 /* More than a request holds. */
 #define WORDS_MAX ((size_t)1 << 30)
 
-const char *const place_names[] = {"path", "from", "to", "cwd", "working_directory", NULL};
-
 static bool works_on_tree(const struct facts *facts)
 {
     if (!(facts->flags & TOOL_TREE))
         return false;
-    return !tool_argument(facts->tool, STR("recursive")) ||
-           yyjson_get_bool(facts_argument(facts, "recursive"));
+    return !arg_next(&facts->tool->args, ARG_DEEP, NULL) ||
+           yyjson_get_bool(facts_used(facts, ARG_DEEP));
 }
 
 void facts_init(struct facts *facts, const struct policy_call *call)
@@ -35,7 +33,7 @@ void facts_init(struct facts *facts, const struct policy_call *call)
 
 void facts_done(struct facts *facts)
 {
-    for (size_t i = 0; i < PLACE_COUNT; i++)
+    for (size_t i = 0; i < PLACES_MAX; i++)
         place_done(&facts->places[i]);
     if (facts->command)
         command_pairs_done(&facts->command->pairs);
@@ -43,44 +41,51 @@ void facts_done(struct facts *facts)
     facts->command = NULL;
 }
 
-/* Inner objects that are not described may have any fields. */
-static bool has_inner(const struct arg *arg, const struct field *field)
+static const struct arg *find_inner(const struct arg *arg, struct str name)
 {
-    for (size_t i = 1; i < field->n_parts; i++) {
-        if (arg->type != ARG_OBJECT && arg->type != ARG_OBJECTS)
-            return false;
-        if (!arg->items)
-            return true;
-        const struct arg *inner = NULL;
-        for (size_t k = 0; k < arg->n_items && !inner; k++) {
-            if (str_is(field->parts[i], arg->items[k].name))
-                inner = &arg->items[k];
-        }
-        if (!inner)
-            return false;
-        arg = inner;
+    for (size_t i = 0; i < arg->n_items; i++) {
+        if (str_is(name, arg->items[i].name))
+            return &arg->items[i];
     }
-    return true;
+    return NULL;
 }
 
-bool tool_takes(const struct tool *tool, const struct field *field)
+bool tool_takes(const struct tool *tool, const struct field *field, const struct arg **ret_arg)
 {
     const struct arg *arg = tool_argument(tool, field->parts[0]);
-    return arg && has_inner(arg, field);
+    for (size_t i = 1; arg && i < field->n_parts; i++) {
+        if (arg->type != ARG_OBJECT && arg->type != ARG_OBJECTS)
+            return false;
+        if (!arg->items) {
+            *ret_arg = NULL;
+            return true;
+        }
+        arg = find_inner(arg, field->parts[i]);
+    }
+    *ret_arg = arg;
+    return arg != NULL;
 }
 
 bool facts_takes(const struct facts *facts, const struct field *field)
 {
-    return !facts->tool || tool_takes(facts->tool, field);
+    const struct arg *arg;
+    return !facts->tool || tool_takes(facts->tool, field, &arg);
 }
 
-yyjson_val *facts_argument(const struct facts *facts, const char *name)
+yyjson_val *facts_value_of(const struct facts *facts, const struct arg *arg)
 {
-    yyjson_val *val = yyjson_obj_get(facts->call->arguments, name);
-    if (!val || yyjson_is_null(val))
-        return NULL;
-    return !facts->tool || tool_argument(facts->tool, (struct str){name, strlen(name)}) ? val
-                                                                                        : NULL;
+    yyjson_val *val = arg ? yyjson_obj_get(facts->call->arguments, arg->name) : NULL;
+    return yyjson_is_null(val) ? NULL : val;
+}
+
+yyjson_val *facts_used(const struct facts *facts, unsigned uses)
+{
+    return facts->tool ? facts_value_of(facts, arg_next(&facts->tool->args, uses, NULL)) : NULL;
+}
+
+bool facts_wants_git(const struct facts *facts)
+{
+    return yyjson_is_true(facts_used(facts, ARG_GIT));
 }
 
 yyjson_val *facts_value(const struct facts *facts, struct str name, yyjson_val *room)
@@ -103,14 +108,10 @@ yyjson_val *facts_value(const struct facts *facts, struct str name, yyjson_val *
     return room;
 }
 
-/* The argument that holds a path in base64 in place of this one. */
-static yyjson_val *in_base64(const struct facts *facts, const char *name)
+/* What is given in base64 in place of this argument. */
+static yyjson_val *in_base64(const struct facts *facts, const struct arg *arg)
 {
-    char other[64];
-    int n = snprintf(other, sizeof other, "%s_b64", name);
-    bool known = n > 0 && (size_t)n < sizeof other &&
-                 (!facts->tool || tool_argument(facts->tool, (struct str){other, (size_t)n}));
-    return known ? facts_argument(facts, other) : NULL;
+    return arg ? facts_value_of(facts, arg_in_base64(&facts->tool->args, arg)) : NULL;
 }
 
 static yyjson_val *within(yyjson_val *val, struct str name)
@@ -134,7 +135,7 @@ bool facts_given(const struct facts *facts, const struct field *field)
         val = within(val, field->parts[i]);
     if (val && !yyjson_is_null(val))
         return true;
-    return field->place != PLACE_NONE && in_base64(facts, field->name);
+    return field->n_parts == 1 && in_base64(facts, tool_argument(facts->tool, field->parts[0]));
 }
 
 static bool is_mounted(const struct facts *facts)
@@ -166,59 +167,153 @@ static struct str before_glob(struct str pattern)
     return (struct str){pattern.p, folder};
 }
 
-static int read_text(struct facts *facts, enum place_id id, struct str text)
+static int read_text(struct facts *facts, const struct arg *arg, struct str text,
+                     struct place *place)
 {
-    struct place *place = &facts->places[id];
-    bool glob = id == PLACE_PATH && facts->flags & TOOL_GLOB_PATH && glob_is_pattern(text);
+    bool glob = arg_use(arg) & ARG_GLOB && glob_is_pattern(text);
     struct str folder = glob ? before_glob(text) : text;
     int r = facts_read_place(facts, folder, place);
-    if (id == PLACE_CWD || id == PLACE_WORKING_DIRECTORY)
+    if (arg_use(arg) & ARG_FOLDER)
         place->tree = false;
     if (glob && memchr(text.p + folder.n, '/', text.n - folder.n))
         place->tree = true;
     return r;
 }
 
-static int read_base64(struct facts *facts, enum place_id id, yyjson_val *val)
+static int read_base64(struct facts *facts, const struct arg *arg, yyjson_val *val,
+                       struct place *place)
 {
     BUF_AT_END struct buf decoded = BUF_INIT(PATH_TEXT_MAX);
     if (base64_decode(&decoded, json_str(val)) == 0)
-        return read_text(facts, id, buf_str(&decoded));
-    snprintf(facts->why, sizeof facts->why, "`%s_b64` is not the base64 of a path",
-             place_names[id]);
+        return read_text(facts, arg, buf_str(&decoded), place);
+    snprintf(facts->why, sizeof facts->why, "`%.60s` is not the base64 of a path",
+             arg_in_base64(&facts->tool->args, arg)->name);
     return -1;
 }
 
-static int read_place(struct facts *facts, enum place_id id)
+static int not_a_text(struct facts *facts, const struct arg *arg)
 {
-    const char *name = place_names[id];
-    yyjson_val *encoded = in_base64(facts, name);
-    yyjson_val *val = facts_argument(facts, name);
+    snprintf(facts->why, sizeof facts->why, "`%.60s` is not a text", arg->name);
+    return -1;
+}
+
+static int read_place(struct facts *facts, const struct arg *arg, struct place *place)
+{
+    yyjson_val *encoded = in_base64(facts, arg);
+    yyjson_val *val = facts_value_of(facts, arg);
     if (encoded && yyjson_is_str(encoded))
-        return read_base64(facts, id, encoded);
+        return read_base64(facts, arg, encoded, place);
     if (val && !encoded && yyjson_is_str(val))
-        return read_text(facts, id, json_str(val));
-    if (val || encoded) {
-        snprintf(facts->why, sizeof facts->why, "`%s` is not a text", name);
-        return -1;
-    }
-    const struct arg *arg = tool_argument(facts->tool, (struct str){name, strlen(name)});
-    if (arg && !(arg->flags & (ARG_REQUIRED | ARG_OR_NEXT)))
-        return read_text(facts, id, STR("."));
-    facts->places[id].state = PLACE_MISSING;
+        return read_text(facts, arg, json_str(val), place);
+    if (val || encoded)
+        return not_a_text(facts, arg);
+    if (!(arg->flags & (ARG_REQUIRED | ARG_OR_NEXT)))
+        return read_text(facts, arg, STR("."), place);
+    place->state = PLACE_MISSING;
     return 0;
 }
 
-const struct place *facts_place(struct facts *facts, enum place_id id)
+/* The tables are checked to have no more of them than there is room for. */
+static struct place *slot_for(struct facts *facts, const struct arg *arg)
 {
-    struct place *place = &facts->places[id];
-    if (place->state == PLACE_UNREAD && read_place(facts, id) < 0)
+    size_t slot = 0;
+    const struct arg_table *table = &facts->tool->args;
+    for (const struct arg *a = NULL; (a = arg_next(table, ARG_ANY_PATH, a)) && a < arg;)
+        slot += a->type == ARG_STRING;
+    return &facts->places[slot < PLACES_MAX ? slot : PLACES_MAX - 1];
+}
+
+const struct place *facts_place(struct facts *facts, const struct arg *arg)
+{
+    struct place *place = slot_for(facts, arg);
+    if (place->state == PLACE_UNREAD && read_place(facts, arg, place) < 0)
         place->state = PLACE_UNCLEAR;
     else if (place->state == PLACE_UNCLEAR)
-        snprintf(facts->why, sizeof facts->why, "`%s` cannot be read as a path", place_names[id]);
+        snprintf(facts->why, sizeof facts->why, "`%.60s` cannot be read as a path", arg->name);
     facts->looked_at_path |= place->state != PLACE_MISSING;
     return place;
 }
+
+const struct place *facts_place_named(struct facts *facts, struct str name)
+{
+    const struct arg *arg = tool_argument(facts->tool, name);
+    return arg && arg->type == ARG_STRING && arg->use & ARG_ANY_PATH ? facts_place(facts, arg)
+                                                                     : NULL;
+}
+
+/* --- every path, however deep */
+
+struct path_walk {
+    struct facts *facts;
+    unsigned uses;
+    facts_path_fn each;
+    void *data;
+};
+
+static int walk_text(struct path_walk *walk, const struct arg *arg, yyjson_val *val)
+{
+    struct place place = {.state = PLACE_UNREAD};
+    bool known = yyjson_is_str(val) ? read_text(walk->facts, arg, json_str(val), &place) == 0
+                                    : not_a_text(walk->facts, arg) == 0;
+    if (!known)
+        place.state = PLACE_UNCLEAR;
+    walk->facts->looked_at_path = true;
+    int r = walk->each(walk->data, arg, &place);
+    place_done(&place);
+    return r;
+}
+
+static int walk_object(struct path_walk *walk, const struct arg *items, size_t n,
+                       yyjson_val *object);
+
+static int walk_value(struct path_walk *walk, const struct arg *arg, yyjson_val *val)
+{
+    int r = 0;
+    if (!val || yyjson_is_null(val))
+        return 0;
+    if (yyjson_is_arr(val)) {
+        size_t idx;
+        size_t max;
+        yyjson_val *item;
+        yyjson_arr_foreach(val, idx, max, item) {
+            r = r ? r : walk_value(walk, arg, item);
+        }
+        return r;
+    }
+    if (arg_use(arg) & walk->uses)
+        return walk_text(walk, arg, val);
+    const struct arg *inner = arg->type == ARG_LIST ? arg->items : arg;
+    bool described = inner && inner->items &&
+                     (inner->type == ARG_OBJECT || inner->type == ARG_OBJECTS);
+    return described ? walk_object(walk, inner->items, inner->n_items, val) : 0;
+}
+
+static int walk_object(struct path_walk *walk, const struct arg *items, size_t n,
+                       yyjson_val *object)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = walk_value(walk, &items[i], yyjson_obj_get(object, items[i].name));
+    return r;
+}
+
+int facts_each_path(struct facts *facts, unsigned uses, facts_path_fn each, void *data)
+{
+    struct path_walk walk = {facts, uses, each, data};
+    int r = 0;
+    for (size_t i = 0; facts->tool && r == 0 && i < facts->tool->args.count; i++) {
+        const struct arg *arg = &facts->tool->args.args[i];
+        if (arg->use & ARG_BASE64)
+            continue;
+        if (arg->type == ARG_STRING)
+            r = arg->use & uses ? each(data, arg, facts_place(facts, arg)) : 0;
+        else
+            r = walk_value(&walk, arg, facts_value_of(facts, arg));
+    }
+    return r;
+}
+
+/* --- commands */
 
 /* One word for a shell, whatever is in it. */
 static void add_quoted(struct buf *out, struct str word)
@@ -244,49 +339,53 @@ static void add_words(struct buf *out, yyjson_val *words)
     }
 }
 
-/* Whether the tool takes this argument; of one that is not known, whether it is there. */
-static bool takes(const struct facts *facts, const char *name)
-{
-    return facts->tool ? tool_argument(facts->tool, (struct str){name, strlen(name)}) != NULL
-                       : facts_argument(facts, name) != NULL;
-}
-
 static bool is_empty(yyjson_val *val)
 {
     return !val || (yyjson_is_ctn(val) && unsafe_yyjson_get_len(val) == 0);
 }
 
+static bool all_texts(yyjson_val *words)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    yyjson_arr_foreach(words, idx, max, item) {
+        if (!yyjson_is_str(item))
+            return false;
+    }
+    return !words || yyjson_is_arr(words);
+}
+
 static int read_pairs(const struct facts *facts, struct facts_command *command)
 {
-    yyjson_val *text = facts_argument(facts, "command");
-    yyjson_val *words = takes(facts, "argv") ? facts_argument(facts, "argv") : NULL;
+    yyjson_val *text = facts_used(facts, ARG_SHELL);
+    yyjson_val *program = facts_used(facts, ARG_PROGRAM);
+    yyjson_val *words = facts_used(facts, program ? ARG_WORDS : ARG_ARGV);
     BUF_AT_END struct buf quoted = BUF_INIT(SHELL_TEXT_MAX + 1);
     struct err err = {.message = "it is too long"};
     command->state = COMMAND_MISSING;
-    if (!text && !words)
+    if (!text && !program && !words)
         return 0;
-    command->state = COMMAND_UNCLEAR;
-    if ((text && !yyjson_is_str(text)) || (words && !yyjson_is_arr(words))) {
+    if ((text && !yyjson_is_str(text)) || (program && !yyjson_is_str(program)) ||
+        !all_texts(words)) {
+        command->state = COMMAND_UNCLEAR;
         snprintf(command->why, sizeof command->why, "the command is not a text");
         return -1;
     }
-    bool vector = words != NULL;
-    if (takes(facts, "args")) {
-        add_quoted(&quoted, json_str(text));
-        add_words(&quoted, facts_argument(facts, "args"));
-        vector = true;
-    } else if (words) {
-        add_words(&quoted, words);
-    }
+    bool vector = program || words;
+    if (program)
+        add_quoted(&quoted, json_str(program));
+    add_words(&quoted, words);
     if (quoted.failed ||
         command_pairs_read(vector ? buf_str(&quoted) : json_str(text), &command->pairs, &err) < 0) {
         snprintf(command->why, sizeof command->why, "the command cannot be read: %.160s",
                  err.message);
+        command->state = COMMAND_UNCLEAR;
         return -1;
     }
-    command->whole = command->pairs.understood && (!text || !words) &&
-                     is_empty(facts_argument(facts, "env")) &&
-                     is_empty(facts_argument(facts, "network"));
+    command->whole = command->pairs.understood && !(text && vector) &&
+                     is_empty(facts_used(facts, ARG_ENV)) &&
+                     is_empty(facts_used(facts, ARG_DOMAIN | ARG_URL));
     command->state = COMMAND_KNOWN;
     return 0;
 }
@@ -304,8 +403,8 @@ const struct facts_command *facts_command(struct facts *facts)
 
 char *facts_joined_words(const struct facts *facts)
 {
-    yyjson_val *words = takes(facts, "argv") ? facts_argument(facts, "argv") : NULL;
-    if (!yyjson_is_arr(words) || facts_argument(facts, "command"))
+    yyjson_val *words = facts_used(facts, ARG_ARGV);
+    if (!yyjson_is_arr(words) || facts_used(facts, ARG_SHELL))
         return NULL;
     BUF_AT_END struct buf out = BUF_INIT(WORDS_MAX);
     size_t idx;

@@ -218,6 +218,15 @@ static int try_rule(struct judgement *j, const struct rule *rule, int *ret)
     return 0;
 }
 
+/* These dialects have no answer for a call that waits: without rules the sandbox alone is their boundary. */
+static bool knows_no_approval(const struct judgement *j)
+{
+    const struct tool *tool = j->facts.tool;
+    return tool && !j->call->mcp &&
+           (tool->dialect == DIALECT_SIDECAR || tool->dialect == DIALECT_TOOLHOST ||
+            tool->dialect == DIALECT_RUNNER);
+}
+
 static int apply_fallback(struct judgement *j)
 {
     static const char name[] = "approval.default";
@@ -226,9 +235,11 @@ static int apply_fallback(struct judgement *j)
     const char *why = "";
     if (action < 0) {
         bool reads = j->facts.tool && !(j->facts.needs & changes);
-        action = reads || j->call->own_hand ? RULE_APPROVE : RULE_PROMPT;
+        bool plain = knows_no_approval(j);
+        action = reads || j->call->own_hand || plain ? RULE_APPROVE : RULE_PROMPT;
         why = reads               ? "not set, and the call only reads"
               : j->call->own_hand ? "not set, and a person typed it"
+              : plain             ? "not set, and callers of this dialect do not expect to be asked"
                                   : "not set, and the call may change something";
     }
     if (action == RULE_DENY) {
@@ -275,19 +286,12 @@ static int check_rules(struct judgement *j)
     return apply_fallback(j);
 }
 
-static bool wants_git(struct judgement *j)
-{
-    static const char name[] = "git";
-    return j->facts.tool && tool_argument(j->facts.tool, (struct str){name, sizeof name - 1}) &&
-           yyjson_is_true(facts_argument(&j->facts, name));
-}
-
 /* A command that asks to write to git directories is asked about, unless a rule grants it or a person typed it and no
  * rule asks. */
 static void check_git(struct judgement *j)
 {
     struct verdict *v = j->verdict;
-    v->wants_git = wants_git(j);
+    v->wants_git = facts_wants_git(&j->facts);
     if (!v->wants_git || v->git)
         return;
     if (j->call->own_hand && v->kind == VERDICT_ALLOW) {

@@ -27,6 +27,7 @@ struct policy_call {
     size_t n_roots;
     const char *base;
     bool own_hand; /* a person typed it: where no rule says otherwise nobody is asked */
+    bool mcp;      /* it came over MCP, whose callers expect to be asked in every dialect */
 };
 
 /* One step on the way to the verdict, for people. */
@@ -42,6 +43,11 @@ typedef void (*policy_step_fn)(void *arg, const struct policy_step *step);
  * rule and what is allowed instead. `ret` is to be given to verdict_done either way. `step` may be NULL. */
 int policy_judge(const struct policy *policy, const struct policy_call *call, struct verdict *ret,
                  policy_step_fn step, void *arg, struct err *err);
+
+/* The tools of a dialect that are switched on and of which some call could stay within what the agent (NULL: one without
+ * a name) is granted: NULL-ended; free it. */
+const struct tool **policy_offered(const struct policy *policy, enum dialect_id dialect,
+                                   const char *agent);
 
 /* --- rules that a person made when asked. They answer a question that the policy would ask; they never undo a
  * denial. As JSON: {"toolName", "condition"?, "dialect"?, "workspace"?, "agent"?, "grants"?}, and nothing else. Only

@@ -16,7 +16,7 @@ static void read_end(struct path_glob *glob, struct str text)
     if (slash == 0 || (!glob->deep && !glob->shallow))
         return;
     struct err ignored;
-    glob->folder = glob_compile((struct str){text.p, slash - 1}, false, &ignored);
+    glob->folder = glob_compile_lean((struct str){text.p, slash - 1}, &ignored);
     if (!glob->folder || glob_folders_only(glob->folder))
         glob->deep = glob->shallow = false;
 }
@@ -26,7 +26,7 @@ int path_glob_read(struct path_glob *ret, struct str text, struct err *err)
     struct path_glob glob = {.absolute = text.n && text.p[0] == '/'};
     if (glob.absolute)
         text = (struct str){text.p + 1, text.n - 1};
-    glob.glob = glob_compile(text, false, err);
+    glob.glob = glob_compile_lean(text, err);
     if (!glob.glob)
         return -1;
     read_end(&glob, text);
@@ -68,6 +68,7 @@ static bool covers(const struct path_glob *glob, struct str path, bool direct)
         return glob->deep || is_root(path);
     if (is_root(path))
         return false;
+    glob_used(glob->folder);
     if (glob_match(glob->folder, path))
         return true;
     for (size_t n = path.n; glob->deep && n > 0; n--) {
@@ -80,6 +81,7 @@ static bool covers(const struct path_glob *glob, struct str path, bool direct)
 bool path_glob_matches(const struct path_glob *glob, const struct place *place)
 {
     bool found = false;
+    glob_used(glob->glob);
     for (int host = 0; host <= glob->absolute && !found; host++) {
         char *owned;
         struct str path = text_for(glob, place, host, &owned);

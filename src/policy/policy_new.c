@@ -5,24 +5,28 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "policy/policy_parts.h"
+#include "policy/tool_names.h"
 
 /* A workspace may bring some, and each takes memory. */
 #define REGEXES_MAX 256
 #define KEY_DIGITS 24
 #define MS_PER_SECOND 1000
+#define RULES "approval.rules"
 
-static const char *text_at(const struct config *config, const char *array, size_t i,
-                           const char *field)
-{
-    FREE_AT_END char *path = mem_format("%s[%zu].%s", array, i, field);
-    return config_text(config, path);
-}
+/* What a policy is made of. Many rules are about the same tools, mostly one after the other: what the last one meant is
+ * kept. */
+struct policy_source {
+    const struct config *config;
+    const struct tool *const *tools; /* all there are */
+    struct tool_pattern last;
+    const struct tool **meant; /* by it */
+    bool checked;              /* that there are such tools */
+};
 
-static int64_t number_at(const struct config *config, const char *array, size_t i,
-                         const char *field)
+static void policy_source_done(struct policy_source *source)
 {
-    FREE_AT_END char *path = mem_format("%s[%zu].%s", array, i, field);
-    return config_int(config, path);
+    tool_pattern_done(&source->last);
+    free(source->meant);
 }
 
 static int index_of(const char *const *words, const char *word)
@@ -57,14 +61,45 @@ static int read_pattern(struct tool_pattern *ret, const char *name, const char *
     return tool_pattern_read(ret, text, where, err);
 }
 
-static int read_condition(struct rule *rule, const char *text, const struct tool **tools,
+static bool is_last(const struct policy_source *source, const char *text)
+{
+    return source->checked && strcmp(source->last.text, text) == 0;
+}
+
+/* The tools that the object `array[i]` is about. */
+static int read_tool(struct policy_source *source, const char *array, size_t i, const char *name,
+                     struct tool_pattern *ret, struct err *err)
+{
+    const char *text = config_text_at(source->config, array, i, "toolName");
+    char where[RULE_NAME_MAX + 16];
+    text = text ? text : "";
+    if (is_last(source, text)) {
+        *ret = tool_pattern_copy(&source->last);
+        return 0;
+    }
+    snprintf(where, sizeof where, "%s.toolName", name);
+    if (tool_pattern_read(ret, text, where, err) < 0)
+        return -1;
+    bool optional = config_bool_at(source->config, array, i, "optional");
+    if (!optional && tool_names_check(source->tools, text, where, err) < 0)
+        return -1;
+    policy_source_done(source);
+    source->checked = !optional;
+    source->last = tool_pattern_copy(ret);
+    source->meant = tools_meant(ret, source->tools);
+    return 0;
+}
+
+static int read_condition(struct rule *rule, const char *text, const struct tool *const *meant,
                           struct err *err)
 {
     char where[RULE_NAME_MAX + 16];
-    snprintf(where, sizeof where, "%s.condition", rule->name);
-    struct condition_place place = {where, &rule->tool, tools};
+    const size_t n = strlen(rule->name);
+    memcpy(where, rule->name, n);
+    memcpy(where + n, ".condition", sizeof ".condition");
+    struct condition_place place = {where, meant};
     rule->condition = condition_new((struct str){text, strlen(text)}, &place, err);
-    rule->condition_text = mem_dup(text);
+    rule->condition_text = text;
     return rule->condition ? 0 : -1;
 }
 
@@ -73,47 +108,56 @@ static int read_grants(struct rule *rule, const struct config *config, size_t i,
 {
     const struct str *items;
     size_t count;
-    FREE_AT_END char *path = mem_format("approval.rules[%zu].grants", i);
-    rule->git = config_list(config, path, &items, &count) && count > 0;
-    if (rule->git && rule->action != RULE_APPROVE)
-        return err_field(err, path, "%s: only a rule with the action `approve` can grant something",
-                         path);
+    rule->git = config_list_at(config, RULES, i, "grants", &items, &count) && count > 0;
+    if (!rule->git || rule->action == RULE_APPROVE)
+        return 0;
+    char path[RULE_NAME_MAX + 16];
+    snprintf(path, sizeof path, "%s.grants", rule->name);
+    return err_field(err, path, "%s: only a rule with the action `approve` can grant something",
+                     path);
+}
+
+/* What a rule with the action `budget` counts, and how far. */
+static int read_rule_budget(struct rule *rule, const struct config *config, size_t i,
+                            const char *condition, struct err *err)
+{
+    const char *period = config_text_at(config, RULES, i, "budgetPeriod");
+    int when = index_of(charge_period_names, period);
+    if (when < 0)
+        return err_field(err, rule->name, "%s: its period is not known", rule->name);
+    rule->period = (enum charge_period)when;
+    rule->limit = config_int_at(config, RULES, i, "budgetLimit");
+    rule->key = key_of("rule", (const char *const[]){rule->tool.text, condition}, 2, period);
     return 0;
 }
 
-static int read_rule(struct rule *rule, const struct config *config, size_t i,
-                     const struct tool **tools, struct err *err)
+static int read_rule(struct rule *rule, struct policy_source *source, size_t i, struct err *err)
 {
-    static const char array[] = "approval.rules";
     static const char *const actions[] = {"approve", "deny", "prompt", "budget", NULL};
-    const char *tool = text_at(config, array, i, "toolName");
-    const char *condition = text_at(config, array, i, "condition");
-    const char *period = text_at(config, array, i, "budgetPeriod");
-    snprintf(rule->name, sizeof rule->name, "%s[%zu]", array, i);
-    if (read_pattern(&rule->tool, rule->name, "toolName", tool ? tool : "", err) < 0)
+    const struct config *config = source->config;
+    const char *condition = config_text_at(config, RULES, i, "condition");
+    snprintf(rule->name, sizeof rule->name, "%s[%zu]", RULES, i);
+    if (read_tool(source, RULES, i, rule->name, &rule->tool, err) < 0)
         return -1;
-    int action = index_of(actions, text_at(config, array, i, "action"));
-    int when = index_of(charge_period_names, period);
-    if (action < 0 || when < 0)
-        return err_field(err, rule->name, "%s: its action or period is not known", rule->name);
+    int action = index_of(actions, config_text_at(config, RULES, i, "action"));
+    if (action < 0)
+        return err_field(err, rule->name, "%s: its action is not known", rule->name);
     rule->action = (enum rule_action)action;
-    rule->period = (enum charge_period)when;
-    rule->limit = number_at(config, array, i, "budgetLimit");
     if (read_grants(rule, config, i, err) < 0)
         return -1;
-    if (rule->action == RULE_BUDGET)
-        rule->key = key_of("rule", (const char *const[]){tool, condition}, 2, period);
-    return condition ? read_condition(rule, condition, tools, err) : 0;
+    if (rule->action == RULE_BUDGET && read_rule_budget(rule, config, i, condition, err) < 0)
+        return -1;
+    return condition ? read_condition(rule, condition, source->meant, err) : 0;
 }
 
-static int read_rules(struct policy *policy, const struct tool **tools, struct err *err)
+static int read_rules(struct policy *policy, struct policy_source *source, struct err *err)
 {
-    size_t n = config_count(policy->config, "approval.rules");
+    size_t n = config_count(policy->config, RULES);
     size_t regexes = 0;
     policy->rules = mem_zero((n + 1) * sizeof *policy->rules);
     for (size_t i = 0; i < n; i++) {
         struct rule *rule = &policy->rules[policy->n_rules++];
-        if (read_rule(rule, policy->config, i, tools, err) < 0)
+        if (read_rule(rule, source, i, err) < 0)
             return -1;
         regexes += rule->condition ? rule->condition->n_regexes : 0;
         if (regexes > REGEXES_MAX)
@@ -123,18 +167,18 @@ static int read_rules(struct policy *policy, const struct tool **tools, struct e
     return 0;
 }
 
-static int read_budget(struct budget *budget, const struct config *config, size_t i,
+static int read_budget(struct budget *budget, struct policy_source *source, size_t i,
                        struct err *err)
 {
     static const char array[] = "policy.budgets";
     static const char *const pers[] = {"all", "agent", "session", NULL};
-    const char *tool = text_at(config, array, i, "toolName");
-    const char *agent = text_at(config, array, i, "agent");
-    const char *unit = text_at(config, array, i, "unit");
-    const char *period = text_at(config, array, i, "period");
-    const char *per = text_at(config, array, i, "per");
+    const struct config *config = source->config;
+    const char *agent = config_text_at(config, array, i, "agent");
+    const char *unit = config_text_at(config, array, i, "unit");
+    const char *period = config_text_at(config, array, i, "period");
+    const char *per = config_text_at(config, array, i, "per");
     snprintf(budget->name, sizeof budget->name, "%s[%zu]", array, i);
-    if (read_pattern(&budget->tool, budget->name, "toolName", tool ? tool : "*", err) < 0 ||
+    if (read_tool(source, array, i, budget->name, &budget->tool, err) < 0 ||
         (agent && read_pattern(&budget->agent, budget->name, "agent", agent, err) < 0))
         return -1;
     int units = index_of(charge_unit_names, unit);
@@ -146,11 +190,12 @@ static int read_budget(struct budget *budget, const struct config *config, size_
     budget->unit = (enum charge_unit)units;
     budget->period = (enum charge_period)when;
     budget->per = (enum budget_per)who;
-    budget->limit = number_at(config, array, i, "limit");
+    budget->limit = config_int_at(config, array, i, "limit");
     if (budget->unit == CHARGE_MS &&
         __builtin_mul_overflow(budget->limit, MS_PER_SECOND, &budget->limit))
         budget->limit = INT64_MAX;
-    budget->key = key_of("budget", (const char *const[]){tool, agent, per, unit}, 4, period);
+    budget->key = key_of("budget", (const char *const[]){budget->tool.text, agent, per, unit}, 4,
+                         period);
     return 0;
 }
 
@@ -183,29 +228,30 @@ static void tell_apart(struct policy *policy)
     free(sorted);
 }
 
-static int read_budgets(struct policy *policy, struct err *err)
+static int read_budgets(struct policy *policy, struct policy_source *source, struct err *err)
 {
     size_t n = config_count(policy->config, "policy.budgets");
     policy->budgets = mem_zero((n + 1) * sizeof *policy->budgets);
     for (size_t i = 0; i < n; i++) {
-        if (read_budget(&policy->budgets[policy->n_budgets++], policy->config, i, err) < 0)
+        if (read_budget(&policy->budgets[policy->n_budgets++], source, i, err) < 0)
             return -1;
     }
     tell_apart(policy);
     return 0;
 }
 
-static int read_hooks(struct policy *policy, struct err *err)
+static int read_hooks(struct policy *policy, struct policy_source *source, struct err *err)
 {
     size_t n = config_count(policy->config, "hooks");
     policy->hooks = mem_zero((n + 1) * sizeof *policy->hooks);
     for (size_t i = 0; i < n; i++) {
         struct hook_rule *hook = &policy->hooks[policy->n_hooks];
-        const char *event = text_at(policy->config, "hooks", i, "event");
-        const char *tool = text_at(policy->config, "hooks", i, "toolName");
+        const char *event = config_text_at(policy->config, "hooks", i, "event");
         snprintf(hook->name, sizeof hook->name, "hooks[%zu]", i);
-        if (read_pattern(&hook->tool, hook->name, "toolName", tool ? tool : "*", err) < 0)
+        if (read_tool(source, "hooks", i, hook->name, &hook->tool, err) < 0) {
+            tool_pattern_done(&hook->tool);
             return -1;
+        }
         if (event && strcmp(event, "tool:before") == 0)
             policy->n_hooks++;
         else
@@ -231,7 +277,7 @@ static int check_agent(void *arg, const char *agent)
 static int check_agents(const struct policy *policy, struct err *err)
 {
     struct checked checked = {policy->config, err};
-    return config_agents(policy->config, check_agent, &checked);
+    return config_keys(policy->config, "agents", check_agent, &checked);
 }
 
 static int read_fallback(const struct config *config)
@@ -248,11 +294,14 @@ int policy_new(struct policy **ret_policy, const struct config *config, struct e
     policy->memo = mem_zero(sizeof *policy->memo);
     policy->fallback = read_fallback(config);
     policy->memo->nameless = grants_new(policy->config, NULL, err);
+    struct policy_source source = {.config = policy->config, .tools = tools};
     int r = policy->memo->nameless && check_agents(policy, err) == 0 &&
-                    read_rules(policy, tools, err) == 0 && read_budgets(policy, err) == 0 &&
-                    read_hooks(policy, err) == 0
+                    tool_names_check_maps(tools, policy->config, err) == 0 &&
+                    read_rules(policy, &source, err) == 0 &&
+                    read_budgets(policy, &source, err) == 0 && read_hooks(policy, &source, err) == 0
                 ? 0
                 : -1;
+    policy_source_done(&source);
     free(tools);
     if (r == 0)
         *ret_policy = policy;
@@ -280,7 +329,6 @@ void policy_free(struct policy *policy)
         struct rule *rule = &policy->rules[i];
         tool_pattern_done(&rule->tool);
         condition_free(rule->condition);
-        free(rule->condition_text);
         free(rule->key);
     }
     for (size_t i = 0; i < policy->n_budgets; i++) {

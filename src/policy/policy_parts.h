@@ -15,7 +15,7 @@ struct rule {
     struct tool_pattern tool;
     enum rule_action action;
     struct condition *condition; /* NULL: it is about every call */
-    char *condition_text;        /* for messages; NULL as above */
+    const char *condition_text;  /* for messages, in the configuration; NULL as above */
     char *key;                   /* RULE_BUDGET: its counter */
     int64_t limit;
     enum charge_period period;

@@ -7,11 +7,6 @@
 #include "policy/domain.h"
 #include "policy/tool_pattern.h"
 
-static bool takes(const struct facts *facts, const char *name)
-{
-    return tool_argument(facts->tool, (struct str){name, strlen(name)}) != NULL;
-}
-
 static void write_folder(const struct place *place, struct json_out *j)
 {
     const char *slash = strrchr(place->text, '/');
@@ -29,64 +24,95 @@ static bool is_at_root(const struct place *place)
     return !strchr(own ? place->rest : place->text, '/');
 }
 
-/* Of a tree that is taken away the rule is about just that. */
-static bool propose_place(struct facts *facts, enum place_id id, bool exact, struct json_out *j)
+struct proposal {
+    struct facts *facts;
+    struct json_out *j;
+    bool exact; /* of a tree that is taken away the rule is about just that */
+    bool any;
+};
+
+/* One of several paths in a list or an object has no name of its own that a rule could use. */
+static int propose_place(void *data, const struct arg *arg, const struct place *place)
 {
-    const struct place *place = facts_place(facts, id);
+    struct proposal *p = data;
     if (place->state == PLACE_MISSING)
-        return true;
-    if (place->state != PLACE_KNOWN || !utf8_valid(place->text, strlen(place->text)))
-        return false;
-    jo_key(j, place_names[id]);
-    if (exact || is_at_root(place))
-        jo_text(j, place->text);
+        return 0;
+    if (place->state != PLACE_KNOWN || !utf8_valid(place->text, strlen(place->text)) ||
+        tool_argument(p->facts->tool, (struct str){arg->name, strlen(arg->name)}) != arg ||
+        arg->type != ARG_STRING)
+        return -1;
+    jo_key(p->j, arg->name);
+    if (p->exact || is_at_root(place))
+        jo_text(p->j, place->text);
     else
-        write_folder(place, j);
-    return true;
+        write_folder(place, p->j);
+    p->any = true;
+    return 0;
 }
 
-/* What makes a call do more than the same without, and what made this one do less. */
-static void propose_switches(const struct facts *facts, struct json_out *j)
+static bool is_default(const struct arg *arg, yyjson_val *val)
 {
-    static const char *const switches[] = {"recursive", "overwrite"};
-    static const char *const brakes[] = {"dry_run", "create_only", "append"};
-    for (size_t i = 0; facts->needs & CAP_FS_WRITE && i < ARRAY_LEN(switches); i++) {
-        if (takes(facts, switches[i]))
-            jo_kbool(j, switches[i], yyjson_get_bool(facts_argument(facts, switches[i])));
+    if (!val)
+        return true;
+    return arg->type == ARG_BOOL ? yyjson_get_bool(val) == (arg->def != 0)
+                                 : str_is(json_str(val), arg->choices[arg->def]);
+}
+
+/* What a call does besides its paths is as it was: each switch and choice that can make more of it, and those that made
+ * this one do less. */
+static void propose_manner(const struct facts *facts, struct json_out *j)
+{
+    const struct arg_table *table = &facts->tool->args;
+    for (size_t i = 0; facts->tool->capabilities & CAP_FS_WRITE && i < table->count; i++) {
+        const struct arg *arg = &table->args[i];
+        yyjson_val *val = facts_value_of(facts, arg);
+        if ((arg->type != ARG_BOOL && arg->type != ARG_CHOICE) ||
+            (arg->use & ARG_NARROWS && is_default(arg, val)))
+            continue;
+        if (arg->type == ARG_BOOL)
+            jo_kbool(j, arg->name, val ? yyjson_get_bool(val) : arg->def != 0);
+        else
+            jo_kstr(j, arg->name,
+                    val ? json_str(val)
+                        : (struct str){arg->choices[arg->def], strlen(arg->choices[arg->def])});
     }
-    for (size_t i = 0; i < ARRAY_LEN(brakes); i++) {
-        if (takes(facts, brakes[i]) && yyjson_is_true(facts_argument(facts, brakes[i])))
-            jo_kbool(j, brakes[i], true);
-    }
-    yyjson_val *operation = takes(facts, "operation") ? facts_argument(facts, "operation") : NULL;
-    if (yyjson_is_str(operation))
-        jo_kstr(j, "operation", json_str(operation));
 }
 
 static bool propose_files(struct facts *facts, struct json_out *j)
 {
-    bool any = false;
-    bool exact = facts->tree && facts->needs & CAP_FS_WRITE && takes(facts, "recursive");
-    propose_switches(facts, j);
-    for (int id = PLACE_PATH; id <= PLACE_TO; id++) {
-        if (!propose_place(facts, (enum place_id)id, exact, j))
-            return false;
-        any |= facts->places[id].state == PLACE_KNOWN;
+    struct proposal p = {
+        .facts = facts,
+        .j = j,
+        .exact = facts->tree && facts->needs & CAP_FS_WRITE &&
+                 arg_next(&facts->tool->args, ARG_DEEP, NULL),
+    };
+    propose_manner(facts, j);
+    return facts_each_path(facts, ARG_READS | ARG_WRITES, propose_place, &p) == 0 && p.any;
+}
+
+/* How the address is asked, its method for one, has to be the same. */
+static void propose_required(const struct facts *facts, struct json_out *j)
+{
+    const struct arg_table *table = &facts->tool->args;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct arg *arg = &table->args[i];
+        yyjson_val *val = facts_value_of(facts, arg);
+        if (arg->flags & ARG_REQUIRED && !(arg->flags & ARG_CONTENT) && arg->use == ARG_PLAIN &&
+            yyjson_is_str(val))
+            jo_kstr(j, arg->name, json_str(val));
     }
-    return any;
 }
 
 static bool propose_page(struct facts *facts, struct json_out *j)
 {
-    yyjson_val *url = facts_argument(facts, "url");
-    yyjson_val *method = facts_argument(facts, "method");
+    const struct arg *url = arg_next(&facts->tool->args, ARG_URL, NULL);
+    yyjson_val *val = facts_value_of(facts, url);
     char host[DOMAIN_MAX];
     struct err ignored;
-    if (!yyjson_is_str(url) || domain_of_url(json_str(url), host, &ignored) < 0)
+    if (!yyjson_is_str(val) || domain_of_url(json_str(val), host, &ignored) < 0)
         return false;
-    if (yyjson_is_str(method))
-        jo_kstr(j, "method", json_str(method));
-    jo_key(j, "url");
+    propose_required(facts, j);
+    jo_key(j, url->name);
     jo_open(j, '{');
     jo_ktext(j, "domain", host);
     jo_close(j, '}');
@@ -119,7 +145,7 @@ bool propose_rule(const struct policy_call *call, const char *dialect, const cha
         jo_ktext(&j, "workspace", workspace);
     if (call->agent)
         jo_ktext(&j, "agent", call->agent);
-    if (takes(&facts, "git") && yyjson_is_true(facts_argument(&facts, "git"))) {
+    if (facts_wants_git(&facts)) {
         jo_key(&j, "grants");
         jo_open(&j, '[');
         jo_text(&j, "git");

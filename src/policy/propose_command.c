@@ -89,9 +89,10 @@ static bool all_known(const struct facts_command *command)
     return command->state == COMMAND_KNOWN && command->pairs.n > 0;
 }
 
-static void write_programs(const struct facts_command *command, struct json_out *j)
+static void write_programs(const struct facts_command *command, const struct tool *tool,
+                           struct json_out *j)
 {
-    jo_key(j, "command");
+    jo_key(j, arg_next(&tool->args, ARG_ANY_COMMAND, NULL)->name);
     jo_open(j, '{');
     jo_key(j, "program");
     jo_open(j, '[');
@@ -105,11 +106,6 @@ static void write_programs(const struct facts_command *command, struct json_out 
     jo_close(j, '}');
 }
 
-static bool takes(const struct facts *facts, const char *name)
-{
-    return tool_argument(facts->tool, (struct str){name, strlen(name)}) != NULL;
-}
-
 static void write_absent(struct json_out *j, const char *name)
 {
     jo_key(j, name);
@@ -118,18 +114,11 @@ static void write_absent(struct json_out *j, const char *name)
     jo_close(j, '}');
 }
 
-static bool write_folder(struct facts *facts, enum place_id id, struct json_out *j)
+static bool write_folder(struct facts *facts, const struct arg *arg, struct json_out *j)
 {
-    const char *name = place_names[id];
-    if (!takes(facts, name))
-        return true;
-    if (!facts_argument(facts, name)) {
-        write_absent(j, name);
-        return true;
-    }
-    const struct place *place = facts_place(facts, id);
+    const struct place *place = facts_place(facts, arg);
     if (place->state == PLACE_KNOWN)
-        jo_ktext(j, name, place->text);
+        jo_ktext(j, arg->name, place->text);
     return place->state == PLACE_KNOWN;
 }
 
@@ -154,39 +143,42 @@ static bool write_words(yyjson_val *words, const char *name, struct json_out *j)
     return true;
 }
 
-static bool wants_git(const struct facts *facts)
+/* Numbers only limit a command. */
+static bool write_same(struct facts *facts, const struct arg *arg, struct json_out *j)
 {
-    return takes(facts, "git") && yyjson_is_true(facts_argument(facts, "git"));
+    yyjson_val *val = facts_value_of(facts, arg);
+    unsigned use = arg_use(arg);
+    if (arg->type == ARG_INT)
+        return true;
+    if (arg->type == ARG_BOOL) {
+        bool on = val ? yyjson_get_bool(val) : arg->def != 0;
+        if (on != (arg->def != 0) || !(use & (ARG_GIT | ARG_NARROWS)))
+            jo_kbool(j, arg->name, on);
+        return true;
+    }
+    if (!val) {
+        write_absent(j, arg->name);
+        return true;
+    }
+    if (use & ARG_FOLDER)
+        return write_folder(facts, arg, j);
+    if (use & (ARG_WORDS | ARG_ARGV))
+        return write_words(val, arg->name, j);
+    if (!(use & (ARG_SHELL | ARG_PROGRAM)) || yyjson_get_len(val) > TEXT_MAX)
+        return false;
+    jo_kstr(j, arg->name, json_str(val));
+    return true;
 }
 
 /* The very same once more: where it runs, and that nothing else is handed to it, is part of it. */
 static bool write_exact(struct facts *facts, struct json_out *j)
 {
-    static const char *const others[] = {"env", "stdin", "network"};
-    static const char *const vectors[] = {"args", "argv"};
-    yyjson_val *text = facts_argument(facts, "command");
-    if (yyjson_get_len(text) > TEXT_MAX)
-        return false;
-    if (yyjson_is_str(text))
-        jo_kstr(j, "command", json_str(text));
-    for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
-        yyjson_val *words = facts_argument(facts, vectors[i]);
-        if (!takes(facts, vectors[i]))
-            continue;
-        if (!words && (i == 0 || text))
-            write_absent(j, vectors[i]);
-        else if (!write_words(words, vectors[i], j))
+    const struct arg_table *table = &facts->tool->args;
+    for (size_t i = 0; i < table->count; i++) {
+        if (!write_same(facts, &table->args[i], j))
             return false;
     }
-    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-        if (facts_argument(facts, others[i]))
-            return false;
-        if (takes(facts, others[i]))
-            write_absent(j, others[i]);
-    }
-    if (wants_git(facts))
-        jo_kbool(j, "git", true);
-    return write_folder(facts, PLACE_CWD, j) && write_folder(facts, PLACE_WORKING_DIRECTORY, j);
+    return true;
 }
 
 bool propose_command(struct facts *facts, struct json_out *j)
@@ -194,8 +186,8 @@ bool propose_command(struct facts *facts, struct json_out *j)
     const struct facts_command *command = facts_command(facts);
     if (!all_known(command))
         return false;
-    if (!wants_git(facts) && all_can_be_named(command)) {
-        write_programs(command, j);
+    if (!facts_wants_git(facts) && all_can_be_named(command)) {
+        write_programs(command, facts->tool, j);
         return true;
     }
     return write_exact(facts, j);

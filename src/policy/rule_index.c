@@ -76,9 +76,9 @@ static void add_keys(struct rule_group *group, const struct test *test, uint32_t
 
 static struct rule_group *group_for(struct rule_index *index, const struct test *test)
 {
-    enum group_kind kind = test->kind == TEST_PROGRAM        ? GROUP_PROGRAM
-                           : test->field.place != PLACE_NONE ? GROUP_PATH
-                                                             : GROUP_TEXT;
+    enum group_kind kind = test->kind == TEST_PROGRAM       ? GROUP_PROGRAM
+                           : test->field.kind == FIELD_PATH ? GROUP_PATH
+                                                            : GROUP_TEXT;
     for (size_t i = 0; i < index->n_groups; i++) {
         struct rule_group *group = &index->groups[i];
         if (group->kind == kind &&
@@ -184,7 +184,7 @@ static void find_text(struct rule_walk *walk, const struct rule_group *group,
     yyjson_val *val = facts_value(facts, group->field->parts[0], &room);
     if (yyjson_is_str(val)) {
         add_found(walk, group, hash_of(yyjson_get_str(val), yyjson_get_len(val)));
-    } else if (yyjson_is_arr(val) || (!val && strcmp(group->field->name, "command") == 0)) {
+    } else if (yyjson_is_arr(val) || (!val && group->field->shell)) {
         size_t n = yyjson_arr_size(val);
         size_t idx;
         size_t max;
@@ -216,10 +216,11 @@ static void find_folders(struct rule_walk *walk, const struct rule_group *group,
 
 static void find_path(struct rule_walk *walk, const struct rule_group *group, struct facts *facts)
 {
-    const struct place *place = facts_place(facts, group->field->place);
-    if (place->state == PLACE_MISSING)
+    const struct place *place = facts_place_named(facts, group->field->parts[0]);
+    if (place && place->state == PLACE_MISSING)
         return;
-    if (place->state != PLACE_KNOWN || place->tree) {
+    /* Each item of a list is a path of its own. */
+    if (!place || place->state != PLACE_KNOWN || place->tree) {
         add_list(walk, group->all, group->n_all);
         return;
     }

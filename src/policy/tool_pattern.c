@@ -5,6 +5,19 @@
 #include "base/mem.h"
 #include "core/registry.h"
 
+struct tool_glob {
+    size_t refs;
+    struct glob *glob;
+};
+
+static void tool_glob_unref(struct tool_glob *shared)
+{
+    if (!shared || --shared->refs)
+        return;
+    glob_free(shared->glob);
+    free(shared);
+}
+
 int tool_pattern_read(struct tool_pattern *ret, const char *text, const char *field,
                       struct err *err)
 {
@@ -12,26 +25,36 @@ int tool_pattern_read(struct tool_pattern *ret, const char *text, const char *fi
     struct tool_pattern pattern = {.all = strcmp(text, "*") == 0};
     if (!pattern.all && glob_is_pattern(whole)) {
         struct err why;
-        pattern.glob = glob_compile(whole, false, &why);
-        if (!pattern.glob)
+        struct glob *glob = glob_compile(whole, false, &why);
+        if (!glob)
             return err_field(err, field, "%s: %.300s", field, why.message);
+        pattern.glob = mem_zero(sizeof *pattern.glob);
+        *pattern.glob = (struct tool_glob){1, glob};
     }
     pattern.text = mem_dup(text);
     *ret = pattern;
     return 0;
 }
 
+struct tool_pattern tool_pattern_copy(const struct tool_pattern *pattern)
+{
+    struct tool_pattern copy = {mem_dup(pattern->text), pattern->glob, pattern->all};
+    if (copy.glob)
+        copy.glob->refs++;
+    return copy;
+}
+
 void tool_pattern_done(struct tool_pattern *pattern)
 {
     free(pattern->text);
-    glob_free(pattern->glob);
+    tool_glob_unref(pattern->glob);
     *pattern = (struct tool_pattern){0};
 }
 
 static bool matches(const struct tool_pattern *pattern, const char *name)
 {
     if (pattern->glob)
-        return glob_match(pattern->glob, (struct str){name, strlen(name)});
+        return glob_match(pattern->glob->glob, (struct str){name, strlen(name)});
     return strcmp(pattern->text, name) == 0;
 }
 
@@ -47,13 +70,13 @@ bool tool_pattern_matches(const struct tool_pattern *pattern, const struct tool 
 
 static const struct arg http_args[] = {
     {.name = "method", .type = ARG_STRING, .flags = ARG_REQUIRED},
-    {.name = "url", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "url", .type = ARG_STRING, .flags = ARG_REQUIRED, .use = ARG_URL},
     {.name = "headers", .type = ARG_OBJECT},
     {.name = "body", .type = ARG_STRING, .flags = ARG_CONTENT},
 };
 
 static const struct arg browser_args[] = {
-    {.name = "url", .type = ARG_STRING, .flags = ARG_REQUIRED},
+    {.name = "url", .type = ARG_STRING, .flags = ARG_REQUIRED, .use = ARG_URL},
     {.name = "waitForSelector", .type = ARG_STRING},
     {.name = "screenshot", .type = ARG_BOOL},
 };
@@ -94,6 +117,20 @@ const struct tool **tool_list(void)
     for (size_t i = 0; i < ARRAY_LEN(absent); i++)
         list[n++] = &absent[i];
     return list;
+}
+
+const struct tool **tools_meant(const struct tool_pattern *pattern, const struct tool *const *tools)
+{
+    size_t n = 0;
+    while (tools[n])
+        n++;
+    const struct tool **meant = mem_zero((n + 1) * sizeof(struct tool *));
+    n = 0;
+    for (size_t i = 0; tools[i]; i++) {
+        if (tool_pattern_matches(pattern, tools[i], tools[i]->name))
+            meant[n++] = tools[i];
+    }
+    return meant;
 }
 
 const struct arg *tool_argument(const struct tool *tool, struct str name)

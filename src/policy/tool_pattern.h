@@ -6,15 +6,18 @@
 #include "core/glob.h"
 #include "core/tool.h"
 
+struct tool_glob;
 struct tool_pattern {
     char *text;
-    struct glob *glob; /* NULL: the text is a name */
-    bool all;          /* `*` */
+    struct tool_glob *glob; /* NULL: the text is a name. Copies share it */
+    bool all;               /* `*` */
 };
 
 /* -1: `field` is what the error is about. */
 int tool_pattern_read(struct tool_pattern *ret, const char *text, const char *field,
                       struct err *err);
+/* Another of the same text. */
+struct tool_pattern tool_pattern_copy(const struct tool_pattern *pattern);
 void tool_pattern_done(struct tool_pattern *pattern);
 
 /* `tool` may be NULL: then only the name counts. */
@@ -26,6 +29,10 @@ const struct tool *tool_absent(const char *name);
 
 /* All tools that rules may be about, those not yet there included; NULL-ended. The caller frees the array. */
 const struct tool **tool_list(void);
+
+/* Those of `tools` that a pattern means; NULL-ended. The caller frees the array. */
+const struct tool **tools_meant(const struct tool_pattern *pattern,
+                                const struct tool *const *tools);
 
 const struct arg *tool_argument(const struct tool *tool, struct str name);
 

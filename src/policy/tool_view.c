@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/call_limits.h"
 #include "policy/policy_parts.h"
 
 /* The tool's names, as keys of a map in the configuration. */
@@ -18,18 +19,20 @@ static struct names names_of(const struct tool *tool, const char *name)
     return (struct names){{tool->name, tool->alias}, tool->alias ? 2 : 1};
 }
 
-/* A switch that is set for one of the names counts before that for all tools. */
+/* A switch that is set for one of the names counts before that for all tools. With `?` behind it, it is for the same
+ * tool, which could have been missing. */
 static void read_enabled(struct tool_view *view, const struct config *config,
                          const struct names *names)
 {
+    static const char *const marks[] = {"", "?"};
     bool all = config_bool(config, "policy.enabled.*");
     bool other = false;
-    for (size_t i = 0; i < names->n; i++) {
-        FREE_AT_END char *path = mem_format("policy.enabled.%s", names->all[i]);
+    for (size_t i = 0; i < 2 * names->n; i++) {
+        FREE_AT_END char *path = mem_format("policy.enabled.%s%s", names->all[i / 2], marks[i % 2]);
         if (config_bool(config, path) == all)
             continue;
         other = true;
-        if (all)
+        if (all && !view->disabled)
             view->disabled = mem_dup(path);
     }
     if (!all && !other)
@@ -105,6 +108,18 @@ static void read_limits(struct tool_view *view, const struct config *config,
         view->limits = mem_format("policy.resourceLimits.%s", names->all[0]);
 }
 
+/* Memory is a command's own; calls of other tools share a process. */
+static void read_ceilings(struct tool_view *view, const struct config *config,
+                          const struct tool *tool)
+{
+    int64_t ms = call_ceiling_ms(config);
+    int64_t memory = tool && tool->runner == RUN_COMMAND ? call_ceiling_memory(config) : 0;
+    view->max_ms = least(view->max_ms, ms);
+    view->max_memory = least(view->max_memory, memory);
+    if (!view->limits && (ms || memory))
+        view->limits = mem_dup("runtime");
+}
+
 static void read_budgets(struct tool_view *view, const struct policy *policy,
                          const struct tool *tool)
 {
@@ -127,6 +142,7 @@ struct tool_view *tool_view_new(const struct policy *policy, const struct tool *
     read_switch(view, policy->config, row);
     read_rates(view, policy->config, &names);
     read_limits(view, policy->config, &names);
+    read_ceilings(view, policy->config, row);
     read_budgets(view, policy, row);
     for (size_t i = 0; i < policy->n_hooks; i++)
         view->hooks |= tool_pattern_matches(&policy->hooks[i].tool, row, name);

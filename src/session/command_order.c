@@ -137,7 +137,9 @@ bool command_same_limits(const struct limits_want *a, const struct limits_want *
 
 struct limits_want command_limits(const struct config *config, const struct verdict *verdict)
 {
-    int64_t memory = config_int(config, "commands.memory");
+    /* Also without a verdict: a group is made before its command is known. */
+    int64_t memory = call_limit_lower(config_int(config, "commands.memory"),
+                                      call_ceiling_memory(config));
     int64_t cpus = config_int(config, "commands.cpus");
     if (verdict) {
         memory = call_limit_lower(memory, verdict->max_memory);

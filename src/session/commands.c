@@ -288,6 +288,8 @@ static void take_end(struct running *r, struct str message, bool busy)
         return;
     }
     err_set(&err, ERR_SESSION_BUSY, "%.*s", (int)(message.n < 100 ? message.n : 100), message.p);
+    if (str_is(message, RAN_GUARDS_MOVED))
+        err_reason(&err, RAN_GUARDS_MOVED);
     not_begun(r, &err);
 }
 

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "session/way.h"
 
 /* A folder of the last root that stays read-only has to be so by every name it has in the cell. */
 static char *protected_in(const struct session_options *o, size_t i)
@@ -55,13 +56,18 @@ static int hide_from_commands(const struct session_options *o, struct cell_spec 
     return 0;
 }
 
-static void warn_if_inside(const struct cell_spec *spec, const char *shown, const char *real)
+/* A command could put a link to any folder of the host in the place of a folder of its own, and the next gate would show
+ * that. */
+static bool leads_through_root(const struct cell_spec *spec, const char *shown)
 {
     for (size_t i = 0; i < spec->n_roots; i++) {
-        if (path_rest(real, spec->roots[i].host))
-            log_warning("commands.show: %s lies in %s, which commands have as %s: it is not shown",
-                        shown, spec->roots[i].host, spec->roots[i].inside);
+        if (!way_leads_through(shown, spec->roots[i].host))
+            continue;
+        log_warning("commands.show: %s lies in %s, which commands have as %s: it is not shown",
+                    shown, spec->roots[i].host, spec->roots[i].inside);
+        return true;
     }
+    return false;
 }
 
 /* The cell's part that is for commands. */
@@ -80,10 +86,8 @@ static int add_commands(const struct session_options *o, struct cell_spec *ret, 
         FREE_AT_END char *real = realpath(shown[i].p, NULL);
         if (!real)
             log_warning("commands.show: %s: %s", shown[i].p, strerror(errno));
-        else if (spec_add_shown(ret, shown[i].p, err) < 0)
+        else if (!leads_through_root(ret, shown[i].p) && spec_add_shown(ret, shown[i].p, err) < 0)
             return -1;
-        if (real)
-            warn_if_inside(ret, shown[i].p, real);
     }
     return hide_from_commands(o, ret, err);
 }
@@ -92,9 +96,55 @@ static int add_commands(const struct session_options *o, struct cell_spec *ret, 
 /* Half a hash is enough to tell workspaces apart. */
 #define STORE_ID_MAX (HASH_HEX / 2)
 
-/* A workspace is known by its path, and by the user who works in it: a store belongs to that user. */
-static void store_id(const struct cell_spec *spec, char id[STORE_ID_MAX + 1])
+/* A link in the folder of stores: from which folder the workspace is to the name of its store. */
+#define ROOT_NAME_MAX 80
+
+/* False: the file system has no times of birth, and a number alone may be another folder's by now. */
+static bool root_name(const struct cell_spec *spec, char name[ROOT_NAME_MAX])
 {
+    struct statx st;
+    if (statx(AT_FDCWD, spec->roots[0].host, 0, STATX_INO | STATX_BTIME, &st) < 0 ||
+        !(st.stx_mask & STATX_BTIME))
+        return false;
+    snprintf(name, ROOT_NAME_MAX, "root.%u.%llx.%llx.%x", spec->uid, (unsigned long long)st.stx_ino,
+             (unsigned long long)st.stx_btime.tv_sec, st.stx_btime.tv_nsec);
+    return true;
+}
+
+static bool is_store_id(const char *id, size_t n)
+{
+    return n == STORE_ID_MAX && strspn(id, "0123456789abcdef") == n;
+}
+
+/* The store that the workspace had under another path. */
+static bool find_renamed(int stores, const struct cell_spec *spec, char id[STORE_ID_MAX + 1])
+{
+    char name[ROOT_NAME_MAX];
+    char text[STORE_ID_MAX + 2] = "";
+    struct stat st;
+    ssize_t n = root_name(spec, name) ? readlinkat(stores, name, text, sizeof text - 1) : -1;
+    if (n < 0 || !is_store_id(text, (size_t)n) ||
+        fstatat(stores, text, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+        return false;
+    memcpy(id, text, STORE_ID_MAX + 1);
+    return true;
+}
+
+/* Where that fails, the store is found by the path. */
+static void note_root(int stores, const struct cell_spec *spec, const char *id)
+{
+    char name[ROOT_NAME_MAX];
+    if (root_name(spec, name) && symlinkat(id, stores, name) < 0 && errno != EEXIST)
+        log_warning("the store of %s cannot be found again if that folder is renamed: %s",
+                    spec->roots[0].host, strerror(errno));
+}
+
+/* A workspace is known by which folder it is, or else by its path, and by the user who works in it: a store belongs to that
+ * user. */
+static void store_id(int stores, const struct cell_spec *spec, char id[STORE_ID_MAX + 1])
+{
+    if (find_renamed(stores, spec, id))
+        return;
     char hex[HASH_HEX + 1];
     FREE_AT_END char *text = mem_format("%u:%s", spec->uid, spec->roots[0].host);
     hash_hex(text, strlen(text), hex);
@@ -125,13 +175,16 @@ static int unusable(const struct session_options *o, struct err *err)
 static int add_store(const struct session_options *o, struct cell_spec *spec, struct err *err)
 {
     char id[STORE_ID_MAX + 1];
-    store_id(spec, id);
     if (mkdirat(o->state_fd, STORES, 0700) < 0 && errno != EEXIST)
         return unusable(o, err);
     FD_AT_END int stores = openat(o->state_fd, STORES,
                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (stores < 0 || make_store(stores, id, spec) < 0)
+    if (stores < 0)
         return unusable(o, err);
+    store_id(stores, spec, id);
+    if (make_store(stores, id, spec) < 0)
+        return unusable(o, err);
+    note_root(stores, spec, id);
     FREE_AT_END char *path = mem_format("%s/" STORES "/%s", o->state, id);
     return spec_add_store(spec, path, err);
 }
@@ -141,14 +194,13 @@ static int add_store(const struct session_options *o, struct cell_spec *spec, st
 static bool had_store(const struct session_options *o, const struct cell_spec *spec)
 {
     struct stat st;
-    char path[sizeof STORES + 1 + STORE_ID_MAX];
     char id[STORE_ID_MAX + 1];
-    if (fstatat(o->state_fd, STORES, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    FD_AT_END int stores = openat(o->state_fd, STORES,
+                                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (stores < 0)
         return errno != ENOENT;
-    store_id(spec, id);
-    snprintf(path, sizeof path, STORES "/%s", id);
-    return !S_ISDIR(st.st_mode) || fstatat(o->state_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-           errno != ENOENT;
+    store_id(stores, spec, id);
+    return fstatat(stores, id, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
 int make_spec(const struct session_options *options, struct cell_spec *ret, struct err *err)

@@ -19,6 +19,7 @@
 #define FOLDER "sessions"
 #define RECORD "session.json"
 #define LOCK "lock"
+#define IDENTITY_MAX 96
 /* A path of control characters is escaped to six times its length. */
 #define RECORD_MAX (32u << 10)
 
@@ -54,16 +55,34 @@ static int make_id(char id[NAMED_ID_MAX], struct err *err)
     return 0;
 }
 
+/* Which folder it is, whatever its path: an agent that works in a folder around it can replace it. */
+static bool identify(const char *workspace, char out[IDENTITY_MAX])
+{
+    struct statx st;
+    if (statx(AT_FDCWD, workspace, AT_SYMLINK_NOFOLLOW, STATX_TYPE | STATX_INO | STATX_BTIME, &st) <
+            0 ||
+        !S_ISDIR(st.stx_mode))
+        return false;
+    bool born = st.stx_mask & STATX_BTIME;
+    snprintf(out, IDENTITY_MAX, "%llu.%lld.%u", (unsigned long long)st.stx_ino,
+             born ? (long long)st.stx_btime.tv_sec : 0, born ? st.stx_btime.tv_nsec : 0);
+    return true;
+}
+
 static int write_record(int dir, const char *id, const char *workspace, struct err *err)
 {
+    char identity[IDENTITY_MAX];
     char created[CLOCK_TEXT_MAX];
     BUF_AT_END struct buf text = BUF_INIT(RECORD_MAX);
     struct json_out j = {.out = &text};
     clock_format_utc(clock_unix_ms(), created);
+    if (!identify(workspace, identity))
+        return failed(err, "the session's workspace");
     jo_open(&j, '{');
     jo_ktext(&j, "id", id);
     jo_key(&j, "workspace");
     jo_bytes(&j, (struct str){workspace, strlen(workspace)});
+    jo_ktext(&j, "identity", identity);
     jo_ktext(&j, "mode", "host");
     jo_ktext(&j, "created", created);
     jo_close(&j, '}');
@@ -108,6 +127,7 @@ static int read_record(struct named *named, struct err *err)
     if (n > 0 && json_parse(text, (size_t)n, sizeof text, JSON_INTERNAL, &doc, NULL) == 0) {
         yyjson_val *root = yyjson_doc_get_root(doc);
         named->workspace = mem_dup(yyjson_get_str(yyjson_obj_get(root, "workspace")));
+        named->identity = mem_dup(yyjson_get_str(yyjson_obj_get(root, "identity")));
         named->created = mem_dup(yyjson_get_str(yyjson_obj_get(root, "created")));
     }
     if (!named->workspace || !named->created)
@@ -137,8 +157,26 @@ void named_done(struct named *named)
 {
     free(TAKE_PTR(named->workspace));
     free(TAKE_PTR(named->created));
+    free(TAKE_PTR(named->identity));
     fd_closep(&named->dir_fd);
     fd_closep(&named->lock_fd);
+}
+
+int named_check_workspace(const struct named *named, struct err *err)
+{
+    char now[IDENTITY_MAX];
+    FREE_AT_END char *real = realpath(named->workspace, NULL);
+    if (!real)
+        return 0; /* the gate says what is wrong with it */
+    if (strcmp(real, named->workspace) == 0 &&
+        (!named->identity || (identify(real, now) && strcmp(now, named->identity) == 0)))
+        return 0;
+    err_set(err, ERR_PERMISSION_DENIED,
+            "the workspace of session %s, %s, is not the folder that the session was made for: it "
+            "was replaced, or a folder on the way to it is a link now; check it, then discard the "
+            "session and create another",
+            named->id, named->workspace);
+    return err_reason(err, "workspace_replaced");
 }
 
 int named_lock(struct named *named, struct err *err)

@@ -12,6 +12,7 @@ struct named {
     char id[NAMED_ID_MAX];
     char *workspace;
     char *created;
+    char *identity; /* of the workspace; NULL in records that have none */
     int dir_fd;
     int lock_fd; /* >= 0: this process owns it */
 };
@@ -19,6 +20,8 @@ struct named {
 /* Makes a session of the folder and prints nothing; `id` is its new name. */
 int named_create(int state_fd, const char *workspace, char id[NAMED_ID_MAX], struct err *err);
 int named_load(int state_fd, const char *id, struct named *ret, struct err *err);
+/* Whether its workspace is still the folder that it was made for, reached without links. */
+int named_check_workspace(const struct named *named, struct err *err);
 void named_done(struct named *named);
 
 /* 1: this process owns the session now; 0: another one does; -1 with an error. */

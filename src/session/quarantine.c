@@ -61,12 +61,20 @@ static bool next_fresh(struct command_after *after, struct fresh *ret)
     return false;
 }
 
-/* Where something else was found once, it is left alone: a later scan takes that for what the command made. */
-static bool is_other(const struct command_after *after, struct str path)
+/* Where something else was found once, that is left alone: a later scan takes it for what the command made. What was
+ * looked for there is not: it may only have been moved away and back. */
+static bool is_other(const struct command_after *after, const struct fresh *fresh)
 {
-    for (size_t at = 0; at < after->others.len; at += strlen(after->others.data + at) + 1) {
-        if (str_is(path, after->others.data + at))
-            return true;
+    struct op_guarded was;
+    for (struct str rest = buf_str(&after->others); rest.n;) {
+        bool same_root = (unsigned char)rest.p[0] == fresh->root;
+        rest = (struct str){rest.p + 1, rest.n - 1};
+        if (op_guarded_next(&rest, &was) <= 0)
+            return false;
+        if (same_root && was.path.n == fresh->entry.path.n &&
+            memcmp(was.path.p, fresh->entry.path.p, was.path.n) == 0)
+            return was.id.inode != fresh->entry.id.inode ||
+                   was.id.born_ns != fresh->entry.id.born_ns;
     }
     return false;
 }
@@ -186,6 +194,22 @@ static void take_inside(struct command_after *after, const struct call *own)
     }
 }
 
+/* It was moved since the scan found it, by a call or by another command. */
+static bool is_gone(const struct call *own)
+{
+    if (own->failed)
+        return own->err.code == ERR_NOT_FOUND || own->err.code == ERR_NOT_A_DIRECTORY;
+    return own->reply.quarantine.outcome == QUARANTINE_OTHER;
+}
+
+static void note_other(struct command_after *after, const struct call *own)
+{
+    struct str rest = buf_str(&own->packed);
+    struct op_guarded entry;
+    if (op_guarded_next(&rest, &entry) > 0)
+        quarantine_add(&after->others, own->path.root, &entry);
+}
+
 /* One that holds others is asked about again: only the worker finds those. So is one that could not be moved for lack of
  * something. */
 static void note_left(struct command_after *after, const struct call *own)
@@ -195,7 +219,8 @@ static void note_left(struct command_after *after, const struct call *own)
     unsigned char hash[HASH_BYTES];
     struct op_guarded entry;
     bool told = strcmp(kind_of(own), "created:") == 0;
-    bool may_change = own->failed ? own->err.code == ERR_SESSION_BUSY : own->reply_body.len > 0;
+    bool may_change = own->failed ? own->err.code == ERR_SESSION_BUSY || is_gone(own)
+                                  : own->reply_body.len > 0;
     if (!told || may_change || op_guarded_next(&rest, &entry) <= 0)
         return;
     hash_entry(own->path.root,
@@ -212,9 +237,9 @@ static void moved(struct call *own)
     struct call *call = own->front;
     struct command_after *after = &call->command->after;
     int64_t outcome = own->failed ? QUARANTINE_LEFT : own->reply.quarantine.outcome;
-    after->again |= outcome != QUARANTINE_LEFT && outcome != QUARANTINE_OTHER;
+    after->again |= outcome != QUARANTINE_LEFT || is_gone(own);
     if (outcome == QUARANTINE_OTHER)
-        buf_add(&after->others, own->path.text, strlen(own->path.text) + 1);
+        note_other(after, own);
     if (outcome == QUARANTINE_LEFT)
         note_left(after, own);
     tell((const struct session *)own->workplace, own);
@@ -290,7 +315,7 @@ bool quarantine_after(struct call *call)
     struct command_after *after = &call->command->after;
     struct fresh fresh;
     while (next_fresh(after, &fresh)) {
-        if (is_other(after, fresh.entry.path))
+        if (is_other(after, &fresh))
             continue;
         if (!s->cell || s->state != OPEN || spec_store(&s->spec) >= ROOTS_MAX ||
             was_left(after, &fresh))

@@ -44,7 +44,7 @@ static int make_file(struct str bytes, struct err *err)
     return TAKE_FD(fd);
 }
 
-/* Which of them are fresh, and which files they are, is of no interest to the launcher. */
+/* Which of them are fresh is of no interest to the launcher. */
 static int tell(struct session *s, size_t root, struct str found, struct err *err)
 {
     BUF_AT_END struct buf body = BUF_INIT(LIST_BYTES_MAX);
@@ -52,7 +52,6 @@ static int tell(struct session *s, size_t root, struct str found, struct err *er
     struct op_guarded entry;
     for (struct str rest = found; op_guarded_next(&rest, &entry) > 0;) {
         entry.fresh = entry.replaced = false;
-        entry.id = (struct op_identity){0};
         op_guarded_add(&body, &entry);
     }
     if (body.failed)

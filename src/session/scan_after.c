@@ -11,7 +11,8 @@
 bool scan_is_protected(const struct op_guarded *entry)
 {
     bool closed = entry->kind == GUARDED_SECRET && entry->type == TYPE_DIRECTORY;
-    return entry->kind == GUARDED_GIT || entry->kind == GUARDED_PROTECTED || closed;
+    return entry->kind == GUARDED_GIT || entry->kind == GUARDED_PROTECTED ||
+           entry->kind == GUARDED_PART || closed;
 }
 
 bool scan_is_of_interest(const struct op_guarded *entry)
@@ -51,7 +52,8 @@ static void take_fresh(struct call *call, size_t root, const struct op_guarded *
 static void take_replaced(struct call *call, const struct op_guarded *entry)
 {
     if (call->command->after.rounds == 0 &&
-        (entry->kind == GUARDED_PROTECTED || entry->kind == GUARDED_GIT))
+        (entry->kind == GUARDED_PROTECTED || entry->kind == GUARDED_GIT ||
+         entry->kind == GUARDED_PART))
         command_add_violation(call->command, "replaced:", entry->path, 1);
 }
 

@@ -24,10 +24,33 @@ static bool is_hopeless(const struct session *s, const struct err *why)
     return strcmp(why->reason, RAN_PROCESS_LIMIT) == 0 && !commands_hold_any(s->commands);
 }
 
+/* How often a command is prepared anew because somebody moves what is guarded meanwhile. */
+#define GUARD_TRIES 16
+
+/* Covered is what a scan found, where it found it: there has to be another scan. */
+static void scan_anew(struct session *s, struct call *call)
+{
+    struct err err;
+    s->scanned_ns = 0;
+    if (call->command->guard_tries++ < GUARD_TRIES) {
+        session_go_on(s, call);
+        return;
+    }
+    err_set(&err, ERR_SESSION_BUSY,
+            "the command was not started: secret or protected files, or folders around them, were "
+            "moved each time it was prepared; try again when nothing moves them");
+    err_reason(&err, RAN_GUARDS_MOVED);
+    command_after(call, &err);
+}
+
 static void command_delayed(void *arg, struct call *call, const struct err *why)
 {
     struct session *s = arg;
     struct err err;
+    if (strcmp(why->reason, RAN_GUARDS_MOVED) == 0) {
+        scan_anew(s, call);
+        return;
+    }
     if (is_hopeless(s, why)) {
         err_set(&err, ERR_PROCESS_LIMIT,
                 "the command was not started (%.100s): its sandbox has more processes than "

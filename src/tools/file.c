@@ -33,6 +33,7 @@ const struct arg file_lines_args[FILE_LINES_ARGS] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_READS,
      .offset = offsetof(struct file_lines, path),
      .doc = "File to read, relative to the workspace."},
     {.name = "start_line",
@@ -152,6 +153,15 @@ void file_write_stat(const struct call *call, const char *link_key, struct json_
     jo_ktext(j, "mode", mode);
     jo_ktext(j, "mtime", mtime);
     jo_kbool(j, link_key, r->symlink);
+}
+
+int toolhost_check_match(struct str sha256, struct err *err)
+{
+    if (!sha256.p || hash_is_hex(sha256))
+        return 0;
+    return err_set(err, ERR_PRECONDITION_FAILED,
+                   "ifMatchSha256 is not the file's SHA-256, which has 64 hexadecimal digits: read "
+                   "the file again");
 }
 
 bool toolhost_is_log(const struct call *call)

@@ -37,6 +37,8 @@ void file_write_change(const struct call *call, struct json_out *j);
 /* type, size, mode, mtime and whether it is a link. */
 void file_write_stat(const struct call *call, const char *link_key, struct json_out *j);
 
+/* toolhost: a text that is no SHA-256 is that of no file. NULL: none is asked for. */
+int toolhost_check_match(struct str sha256, struct err *err);
 /* toolhost: is call->path in @state/logs, and how much may be written. */
 bool toolhost_is_log(const struct call *call);
 int64_t toolhost_write_limit(const struct call *call);

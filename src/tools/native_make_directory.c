@@ -10,10 +10,12 @@ static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_OR_NEXT,
+     .use = ARG_WRITES,
      .offset = offsetof(struct args, path),
      .doc = "Folder to make, relative to the workspace; missing ones above it are made too."},
     {.name = "path_b64",
      .type = ARG_STRING,
+     .use = ARG_WRITES | ARG_BASE64,
      .offset = offsetof(struct args, path_b64),
      .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
 };

@@ -20,16 +20,18 @@ struct args {
 };
 
 static const struct arg word = {.name = "word", .type = ARG_STRING};
-static const struct arg domain = {.name = "domain", .type = ARG_STRING};
+static const struct arg domain = {.name = "domain", .type = ARG_STRING, .use = ARG_DOMAIN};
 
 static const struct arg args[] = {
     {.name = "command",
      .type = ARG_STRING,
      .flags = ARG_OR_NEXT,
+     .use = ARG_SHELL,
      .offset = offsetof(struct args, command),
      .doc = "A command line for bash, with all that bash understands."},
     {.name = "argv",
      .type = ARG_LIST,
+     .use = ARG_ARGV,
      .offset = offsetof(struct args, argv),
      .items = &word,
      .min = 1,
@@ -37,10 +39,12 @@ static const struct arg args[] = {
      .doc = "In place of `command`: one program and its arguments, without a shell."},
     {.name = "cwd",
      .type = ARG_STRING,
+     .use = ARG_FOLDER,
      .offset = offsetof(struct args, cwd),
      .doc = "Working directory, relative to the workspace."},
     {.name = "env",
      .type = ARG_OBJECT,
+     .use = ARG_ENV,
      .offset = offsetof(struct args, env),
      .doc = "Environment variables for it: names and their texts."},
     {.name = "stdin",
@@ -73,6 +77,7 @@ static const struct arg args[] = {
          "else."},
     {.name = "git",
      .type = ARG_BOOL,
+     .use = ARG_GIT,
      .offset = offsetof(struct args, git),
      .doc = "Whether it may write to git directories, which are read-only otherwise: for commit, "
             "checkout, merge, fetch and the like. Has to be approved. Configuration and hooks stay "

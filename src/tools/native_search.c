@@ -30,11 +30,13 @@ static const struct arg args[] = {
             "^import .*react, (?i)todo|fixme. Linear time; no look-around, no back-references."},
     {.name = "path",
      .type = ARG_STRING,
+     .use = ARG_READS,
      .offset = offsetof(struct args, path),
      .doc = "Folder or file to search, relative to the workspace; the workspace itself when left "
             "out."},
     {.name = "path_b64",
      .type = ARG_STRING,
+     .use = ARG_READS | ARG_BASE64,
      .offset = offsetof(struct args, path_b64),
      .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
     {.name = "literal",

@@ -12,10 +12,12 @@ static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_OR_NEXT,
+     .use = ARG_READS,
      .offset = offsetof(struct args, path),
      .doc = "File or folder, relative to the workspace."},
     {.name = "path_b64",
      .type = ARG_STRING,
+     .use = ARG_READS | ARG_BASE64,
      .offset = offsetof(struct args, path_b64),
      .doc = "Base64 of the path, in place of `path`, for names that are not UTF-8."},
 };

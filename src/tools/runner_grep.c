@@ -21,6 +21,7 @@ static const struct arg args[] = {
      .doc = "Regular expression to look for in each line. No look-around, no back-references."},
     {.name = "path",
      .type = ARG_STRING,
+     .use = ARG_READS,
      .offset = offsetof(struct args, path),
      .doc = "Folder or file to search, relative to the workspace; the workspace itself when left "
             "out."},

@@ -15,11 +15,13 @@ struct args {
 static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
+     .use = ARG_READS | ARG_GLOB,
      .offset = offsetof(struct args, path),
      .doc = "Folder to list, relative to the workspace, or a glob such as src/**/*.ts; the "
             "workspace itself when left out."},
     {.name = "recursive",
      .type = ARG_BOOL,
+     .use = ARG_DEEP,
      .offset = offsetof(struct args, recursive),
      .doc = "Also list what is inside the folders."},
     {.name = "include_hidden",
@@ -120,7 +122,7 @@ const struct tool runner_list_files = {
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
-    .flags = TOOL_TREE | TOOL_LISTS | TOOL_GLOB_PATH,
+    .flags = TOOL_TREE | TOOL_LISTS,
     .runner = RUN_WORKER,
     .prepare = prepare,
     .shape = shape,

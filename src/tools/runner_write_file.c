@@ -15,6 +15,7 @@ static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_WRITES,
      .offset = offsetof(struct args, path),
      .doc = "File to write, relative to the workspace; missing folders are made."},
     {.name = "content",
@@ -24,6 +25,7 @@ static const struct arg args[] = {
      .doc = "What the file is to contain."},
     {.name = "append",
      .type = ARG_BOOL,
+     .use = ARG_NARROWS,
      .offset = offsetof(struct args, append),
      .doc = "Add to the end instead of replacing."},
 };

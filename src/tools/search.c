@@ -122,7 +122,7 @@ static void write_before(const struct search_walk *walk, bool once, struct json_
 {
     struct str at = walk->window;
     struct found line;
-    while (found_next(&at, &line) > 0 && line.number < walk->match.number) {
+    while (!j->out->failed && found_next(&at, &line) > 0 && line.number < walk->match.number) {
         bool taken = walk->previous && line.number - walk->previous <= walk->after;
         if (!once || !taken)
             search_write_line(j, &line);
@@ -133,7 +133,7 @@ static void write_after(const struct search_walk *walk, bool once, struct json_o
 {
     struct str at = walk->rest;
     struct found line;
-    while (found_next(&at, &line) > 0 && line.kind != FOUND_FILE &&
+    while (!j->out->failed && found_next(&at, &line) > 0 && line.kind != FOUND_FILE &&
            line.number - walk->match.number <= walk->after) {
         if (once && line.kind == FOUND_MATCH)
             return;

@@ -12,6 +12,7 @@ struct args {
 static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
+     .use = ARG_READS,
      .offset = offsetof(struct args, path),
      .doc = "Folder to list, relative to the workspace; the workspace itself when left out."},
     {.name = "pattern",

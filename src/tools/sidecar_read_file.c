@@ -21,7 +21,7 @@ static const struct arg result[] = {
     {.name = "total_lines", .type = ARG_INT, .doc = "Of a file of at most 1 GiB."},
     {.name = "binary", .type = ARG_BOOL},
     {.name = "size", .type = ARG_INT},
-    {.name = "type", .type = ARG_STRING},
+    {.name = "type", .type = ARG_STRING, .doc = "Of a binary file, as a media type."},
 };
 
 static bool is_window(const struct file_lines *a)
@@ -61,7 +61,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     if (r->binary) {
         jo_kbool(j, "binary", true);
         jo_kint(j, "size", r->size);
-        jo_ktext(j, "type", "binary");
+        jo_ktext(j, "type", file_kind_names[r->kind]);
         call_write_path(call, j, "path");
         return 0;
     }
@@ -88,8 +88,8 @@ const struct tool sidecar_read_file = {
     .title = "Read a file",
     .description =
         "Reads a text file of the workspace; each line comes with its number and a tab before "
-        "it. For a file over 1 MB give start_line and end_line. Of a binary file only its "
-        "size is told.",
+        "it. For a file over 1 MB give start_line and end_line. Of a binary file only size and "
+        "type are told.",
     .args = ARG_TABLE(file_lines_args, struct file_lines),
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,

@@ -11,6 +11,7 @@ static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_WRITES,
      .offset = offsetof(struct args, path),
      .doc = "File to write, relative to the workspace; missing folders are made."},
     {.name = "content",

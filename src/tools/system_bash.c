@@ -1,8 +1,14 @@
+#include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "core/call.h"
+#include "policy/command_rules.h"
 #include "tools/all.h"
 #include "tools/run.h"
+
+/* Of a path in a message. */
+#define CWD_SHOWN 120
 
 struct args {
     struct str command;
@@ -16,16 +22,19 @@ static const struct arg args[] = {
     {.name = "command",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_PROGRAM,
      .offset = offsetof(struct args, command),
      .doc = "One program, by its name or path. There is no shell: `ls -l` is not a program."},
     {.name = "args",
      .type = ARG_LIST,
+     .use = ARG_WORDS,
      .offset = offsetof(struct args, args),
      .items = &word,
      .max = 4096,
      .doc = "Its arguments, each as it is."},
     {.name = "cwd",
      .type = ARG_STRING,
+     .use = ARG_FOLDER,
      .offset = offsetof(struct args, cwd),
      .doc = "Working directory: relative to the workspace, or absolute in an allowed folder."},
 };
@@ -62,6 +71,52 @@ static int64_t time_limit(const struct config *config)
     return own < most ? own : most;
 }
 
+static int begin_in(struct call *call, struct str cwd, struct err *err)
+{
+    const struct config *config = call->workplace->config;
+    return run_prepare(call, cwd, config_int(config, "tools.bash.maxOutputBytes"),
+                       time_limit(config), err) < 0
+               ? -1
+               : check_folder(call, err);
+}
+
+/* `command_base` is set where the folders are not simply the workspace. */
+static int begin(struct call *call, struct str cwd, struct err *err)
+{
+    const struct workplace *at = call->workplace;
+    if (at->n_command_roots == 0) {
+        err_set(err, ERR_POLICY_DENIED,
+                "the tool `bash` is denied: no folder of tools.bash.allowedDirectories exists");
+        return err_reason(err, "not_allowed");
+    }
+    if (begin_in(call, cwd, err) == 0)
+        return 0;
+    if (err->code != ERR_PATH_OUTSIDE_WORKSPACE || !at->command_base)
+        return -1;
+    for (size_t i = 0; !cwd.p && i < at->n_command_roots; i++) {
+        const char *folder = at->command_roots[i].inside;
+        if (begin_in(call, (struct str){folder, strlen(folder)}, err) == 0)
+            return 0;
+    }
+    if (strcmp(err->reason, "not_allowed") != 0)
+        snprintf(
+            err->message, sizeof err->message,
+            "cwd `%.*s` is in no folder of tools.bash.allowedDirectories; the first is `%.200s`",
+            (int)utf8_cut(cwd.p, cwd.n < CWD_SHOWN ? cwd.n : CWD_SHOWN), cwd.p,
+            at->command_roots[0].inside);
+    return -1;
+}
+
+/* By the name that is called, before anybody is asked and anything is charged. What the program really is, the cell
+ * finds out. */
+static int check_denied(const struct config *config, struct str command, struct err *err)
+{
+    struct command_lists lists = {.allow_all = true};
+    if (!config_list(config, "tools.bash.deniedCommands", &lists.denied, &lists.n_denied))
+        return 0;
+    return command_check_program(command, command, &lists, err);
+}
+
 static int prepare(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
@@ -75,9 +130,7 @@ static int prepare(struct call *call, struct err *err)
     }
     if (run_check_text(a->command, err) < 0)
         return -1;
-    if (run_prepare(call, a->cwd, config_int(config, "tools.bash.maxOutputBytes"),
-                    time_limit(config), err) < 0 ||
-        check_folder(call, err) < 0)
+    if (check_denied(config, a->command, err) < 0 || begin(call, a->cwd, err) < 0)
         return -1;
     command_add_arg(call->command, a->command);
     yyjson_arr_foreach(a->args, idx, max, item) {

@@ -1,14 +1,19 @@
-#include "base/base64.h"
+#include <stdio.h>
+
+#include "base/utf8.h"
 #include "core/call.h"
 #include "tools/all.h"
+#include "tools/node_encoding.h"
 #include "tools/file.h"
 
 #define ENTRIES_MAX 10000
+/* Of a path in a message. */
+#define PATH_SHOWN 120
+/* Bytes that one byte becomes at most, as text or out of it. */
+#define GROWTH_MAX 2
 
 enum { READ, WRITE, LIST, STAT, DELETE };
 static const char *const operations[] = {"read", "write", "list", "stat", "delete", NULL};
-enum { UTF8, BASE64 };
-static const char *const encodings[] = {"utf8", "base64", NULL};
 
 struct args {
     int64_t operation;
@@ -27,6 +32,7 @@ static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_READS | ARG_WRITES,
      .offset = offsetof(struct args, path),
      .doc = "File or folder: relative to the workspace, or absolute in an allowed folder."},
     {.name = "content",
@@ -36,15 +42,16 @@ static const struct arg args[] = {
      .doc = "For write: what the file is to contain."},
     {.name = "encoding",
      .type = ARG_CHOICE,
+     .flags = ARG_ANY_CASE,
+     .use = ARG_NARROWS,
      .offset = offsetof(struct args, encoding),
-     .choices = encodings,
-     .def = UTF8,
-     .doc = "How the content is written."},
+     .choices = node_encoding_choices,
+     .doc = "How the file's bytes are written as `content`."},
 };
 
 static const struct arg result[] = {
     {.name = "content", .type = ARG_STRING},
-    {.name = "encoding", .type = ARG_CHOICE, .choices = encodings},
+    {.name = "encoding", .type = ARG_CHOICE, .choices = node_encoding_names},
     {.name = "bytesWritten", .type = ARG_INT},
     {.name = "entries",
      .type = ARG_OBJECTS,
@@ -81,8 +88,21 @@ static int check_allowed(const struct call *call, bool *no_links, struct err *er
     if (found)
         return 0;
     err_set(err, ERR_PATH_OUTSIDE_WORKSPACE,
-            "`%s` is in no folder of tools.filesystem.allowedDirectories", call->path.text);
+            "`%.200s` is in no existing folder of tools.filesystem.allowedDirectories",
+            call->path.text);
     return err_reason(err, "not_allowed");
+}
+
+/* `base` is set where a list of folders takes the workspace's place. */
+static int take_path(struct call *call, struct str path, struct err *err)
+{
+    if (call_take_path(call, path, (struct str){0}, err) == 0)
+        return 0;
+    if (err->code == ERR_PATH_OUTSIDE_WORKSPACE && call->workplace->base)
+        snprintf(err->message, sizeof err->message,
+                 "path `%.*s` is in no existing folder of tools.filesystem.allowedDirectories",
+                 (int)utf8_cut(path.p, path.n < PATH_SHOWN ? path.n : PATH_SHOWN), path.p);
+    return -1;
 }
 
 static int check_writable(const struct call *call, struct err *err)
@@ -104,11 +124,12 @@ static int prepare_write(struct call *call, const struct args *a, int64_t max, b
         return err_reason(err, "missing");
     }
     call->request_body = a->content;
-    if (a->encoding == BASE64) {
+    enum node_encoding encoding = node_encoding_of(a->encoding);
+    if (encoding != NODE_UTF8) {
         buf_done(&call->decoded);
-        buf_init(&call->decoded, a->content.n);
-        if (base64_decode(&call->decoded, a->content) < 0)
-            return err_field(err, "content", "argument `content` is not valid base64");
+        buf_init(&call->decoded, GROWTH_MAX * a->content.n);
+        if (node_encoding_read(encoding, a->content, &call->decoded, err) < 0)
+            return -1;
         call->request_body = buf_str(&call->decoded);
     }
     if ((int64_t)call->request_body.n > max)
@@ -137,8 +158,7 @@ static int prepare(struct call *call, struct err *err)
                 "the tool `filesystem` is switched off by tools.filesystem.enabled");
         return err_reason(err, "tool_disabled");
     }
-    if (call_take_path(call, a->path, (struct str){0}, err) < 0 ||
-        check_allowed(call, &no_links, err) < 0)
+    if (take_path(call, a->path, err) < 0 || check_allowed(call, &no_links, err) < 0)
         return -1;
     int64_t root = (int64_t)call->path.root;
     struct str path = call_path_text(call);
@@ -176,6 +196,20 @@ static int prepare(struct call *call, struct err *err)
     }
 }
 
+static void write_content(const struct call *call, enum node_encoding encoding, struct json_out *j)
+{
+    struct str bytes = buf_str(&call->reply_body);
+    if (encoding == NODE_UTF8 || j->redact) {
+        jo_kcontent(j, "content", bytes);
+        return;
+    }
+    BUF_AT_END struct buf text = BUF_INIT(GROWTH_MAX * bytes.n + 4);
+    node_encoding_write(encoding, bytes, &text);
+    jo_kstr(j, "content", buf_str(&text));
+    if (text.failed)
+        j->out->failed = true;
+}
+
 static int shape_read(const struct call *call, const struct args *a, struct json_out *j,
                       struct err *err)
 {
@@ -184,13 +218,9 @@ static int shape_read(const struct call *call, const struct args *a, struct json
         return err_set(
             err, ERR_TOO_LARGE, "`%s` has %lld bytes, tools.filesystem.maxFileSize allows %lld",
             call->path.text, (long long)r->size, (long long)call->request.read.max_bytes);
-    if (a->encoding == BASE64 && !j->redact) {
-        jo_key(j, "content");
-        jo_base64(j, buf_str(&call->reply_body));
-    } else {
-        jo_kcontent(j, "content", buf_str(&call->reply_body));
-    }
-    jo_ktext(j, "encoding", encodings[a->encoding]);
+    enum node_encoding encoding = node_encoding_of(a->encoding);
+    write_content(call, encoding, j);
+    jo_ktext(j, "encoding", node_encoding_names[encoding]);
     jo_kint(j, "size", r->size);
     return 0;
 }

@@ -30,7 +30,7 @@ static const struct arg patch_fields[] = {
      .doc = "stepsCompleted.append, variables.set, decisionLog.append, artifacts.append, "
             "currentNodeId.set, updatedAt.set"},
     {.name = "ifMatchSha256",
-     .type = ARG_SHA256,
+     .type = ARG_STRING,
      .offset = offsetof(struct patch, if_match),
      .doc = "Change the file only if its SHA-256 still is this one."},
 };
@@ -39,6 +39,7 @@ static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_READS | ARG_WRITES,
      .offset = offsetof(struct args, path),
      .doc = "File with front matter: @state/…"},
     {.name = "patch",
@@ -146,7 +147,8 @@ static int prepare(struct call *call, struct err *err)
             return err_reason(err, "read_only_mount");
         return err_reason(err, toolhost_is_log(call) ? "protected_logs" : "patch_outside_state");
     }
-    if (arg_decode(&table, false, a->patch, &patch, err) < 0)
+    if (arg_decode(&table, false, a->patch, &patch, err) < 0 ||
+        toolhost_check_match(patch.if_match, err) < 0)
         return -1;
     struct json_out j = {.out = &call->packed};
     if (translate(patch.update, &j, err) < 0)

@@ -11,6 +11,7 @@ static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_READS,
      .offset = offsetof(struct args, path),
      .doc = "Folder to list: @project, @pkg or @state, with a path behind it."},
 };

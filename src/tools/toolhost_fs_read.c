@@ -12,6 +12,7 @@ static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_READS,
      .offset = offsetof(struct args, path),
      .doc = "File to read: @project/…, @pkg/… or @state/…"},
     {.name = "startLine",

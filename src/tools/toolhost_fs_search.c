@@ -1,9 +1,13 @@
+#include "base/mem.h"
 #include "core/call.h"
+#include "core/glob.h"
 #include "tools/all.h"
 #include "tools/search.h"
 
-#define CONTEXT_MAX 20
-#define MATCHES_MAX 1000
+/* More is not refused, but no more is returned. */
+#define CONTEXT_MAX 10000
+#define MATCHES_MAX 10000
+#define LOG_FILE "logs/execution.jsonl"
 
 struct args {
     struct str path;
@@ -17,6 +21,7 @@ static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_READS,
      .offset = offsetof(struct args, path),
      .doc = "Folder or file to search: @project, @pkg or @state, with a path behind it."},
     {.name = "pattern",
@@ -29,20 +34,17 @@ static const struct arg args[] = {
     {.name = "before",
      .type = ARG_INT,
      .offset = offsetof(struct args, before),
-     .max = CONTEXT_MAX,
      .def = 1,
      .doc = "Lines to show before each match."},
     {.name = "after",
      .type = ARG_INT,
      .offset = offsetof(struct args, after),
-     .max = CONTEXT_MAX,
      .def = 1,
      .doc = "Lines to show behind each match."},
     {.name = "maxMatches",
      .type = ARG_INT,
      .offset = offsetof(struct args, max_matches),
      .min = 1,
-     .max = MATCHES_MAX,
      .def = 50,
      .doc = "Most matches to return."},
 };
@@ -119,24 +121,64 @@ static int take_pattern(struct str text, struct op_search_request *wanted, struc
     return take_flags(flags, wanted, err);
 }
 
+/* A path as a glob that means just it, from where the search begins. */
+static void add_as_glob(const char *path, struct buf *out)
+{
+    buf_add_text(out, "./");
+    for (; *path; path++) {
+        if (strchr("\\*?[]{},", *path))
+            buf_add_char(out, '\\');
+        buf_add_char(out, *path);
+    }
+}
+
+/* The run's own log holds what was searched for. Where @state lies in another mount, it is there as well. */
+static struct str own_log(struct call *call)
+{
+    const struct workplace *at = call->workplace;
+    const char *within = path_is_root(&call->path) ? "" : call->path.text;
+    FREE_AT_END char *start = mem_format("%s/%s", at->roots[call->path.root].host, within);
+    buf_done(&call->packed);
+    buf_init(&call->packed, GLOB_TEXT_MAX - 1);
+    for (size_t i = 0; i < at->n_roots; i++) {
+        FREE_AT_END char *log = mem_format("%s/" LOG_FILE, at->roots[i].host);
+        const char *rest = strcmp(at->roots[i].name, "@state") == 0 ? path_rest(log, start) : NULL;
+        if (rest && *rest)
+            add_as_glob(rest, &call->packed);
+    }
+    return call->packed.len && !call->packed.failed ? buf_str(&call->packed) : (struct str){0};
+}
+
+static int64_t at_most(int64_t number, int64_t most)
+{
+    return number < most ? number : most;
+}
+
 static int prepare(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     struct op_search_request wanted = {
-        .before = a->before,
-        .after = a->after,
-        .max_matches = a->max_matches,
+        .before = at_most(a->before, CONTEXT_MAX),
+        .after = at_most(a->after, CONTEXT_MAX),
+        .max_matches = at_most(a->max_matches, MATCHES_MAX),
+        .hidden_files = true,
         .mode = SEARCH_LINES,
     };
-    if (take_pattern(a->pattern, &wanted, err) < 0)
+    if (take_pattern(a->pattern, &wanted, err) < 0 ||
+        search_prepare(call, a->path, (struct str){0}, &wanted, "", err) < 0)
         return -1;
-    return search_prepare(call, a->path, (struct str){0}, &wanted, "", err);
+    call->request.search.exclude = own_log(call);
+    return 0;
 }
 
-static void write_matches(const struct call *call, struct json_out *j)
+/* The same lines may be context of many matches. False: there was no room for all of them. */
+static bool write_matches(const struct call *call, struct json_out *j)
 {
     SEARCH_AT_END struct search_walk walk = search_begin(call);
-    while (search_next(&walk)) {
+    size_t most = j->out->len + (size_t)config_int(call->workplace->config, "limits.maxReplyBytes");
+    while (!j->out->failed && search_next(&walk)) {
+        if (j->out->len > most)
+            return false;
         jo_open(j, '{');
         jo_kstr(j, "path", buf_str(&walk.path));
         jo_kint(j, "line", walk.match.number);
@@ -145,6 +187,7 @@ static void write_matches(const struct call *call, struct json_out *j)
         search_write_context(&walk, false, j);
         jo_close(j, '}');
     }
+    return true;
 }
 
 /* The worker's numbers may be any. */
@@ -172,12 +215,13 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct op_search_reply *r = &call->reply.search;
+    bool all = true;
     call_write_path(call, j, "path");
     if (jo_karray(j, "matches", (size_t)r->matches)) {
-        write_matches(call, j);
+        all = write_matches(call, j);
         jo_close(j, ']');
     }
-    jo_kbool(j, "truncated", r->truncated);
+    jo_kbool(j, "truncated", r->truncated || !all);
     write_stats(call, j);
     return 0;
 }
@@ -190,8 +234,8 @@ const struct tool toolhost_fs_search = {
     .description =
         "Searches the lines of the text files in a folder of @project, @pkg or @state, and in the "
         "folders inside, for a text or a /regular expression/. Returns each line that matches "
-        "with its path, its number and the lines around it. Names that begin with a dot, "
-        "node_modules and binary files are left out. When truncated is true, search a folder "
+        "with its path, its number and the lines around it. Folders whose name begins with a "
+        "dot, node_modules and binary files are left out. When truncated is true, search a folder "
         "inside or make the pattern longer.",
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),

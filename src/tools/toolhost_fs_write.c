@@ -12,6 +12,7 @@ static const struct arg args[] = {
     {.name = "path",
      .type = ARG_STRING,
      .flags = ARG_REQUIRED,
+     .use = ARG_WRITES,
      .offset = offsetof(struct args, path),
      .doc = "File to write: @project/… or @state/…; missing folders are made."},
     {.name = "content",
@@ -20,7 +21,7 @@ static const struct arg args[] = {
      .offset = offsetof(struct args, content),
      .doc = "What the file is to contain."},
     {.name = "ifMatchSha256",
-     .type = ARG_SHA256,
+     .type = ARG_STRING,
      .offset = offsetof(struct args, if_match),
      .doc = "Write only if the file's SHA-256 still is this one."},
 };
@@ -51,7 +52,8 @@ static int prepare(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     const struct config *config = call->workplace->config;
-    if (call_take_path(call, a->path, (struct str){0}, err) < 0 || check_place(call, err) < 0)
+    if (call_take_path(call, a->path, (struct str){0}, err) < 0 || check_place(call, err) < 0 ||
+        toolhost_check_match(a->if_match, err) < 0)
         return -1;
     int64_t limit = toolhost_write_limit(call);
     if ((int64_t)a->content.n > limit)

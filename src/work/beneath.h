@@ -89,6 +89,10 @@ static inline void beneath_place_close(struct beneath_place *place)
  * root itself is no such place. Nothing is refused yet: beneath_judge does that, once it is known what it is. */
 int beneath_entry(const struct beneath_root *root, const char *path, struct beneath_place *ret,
                   struct beneath_real *ret_real, struct err *err);
+/* What the rules say of a path that is relative to the root and has no links: by its name, and by what earlier scans found
+ * the file to be. Every operation asks here, whether it opens one path or walks through a folder. */
+enum guard_verdict beneath_verdict(const struct beneath_root *root, struct str path, bool is_folder,
+                                   const char **ret_rule);
 /* Refuses by the rules of the root what is not to be used so. */
 int beneath_judge(const struct beneath_root *root, const char *path, struct beneath_real *real,
                   unsigned flags, struct err *err);

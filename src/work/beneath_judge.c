@@ -13,17 +13,18 @@ static bool counts(enum guard_verdict verdict, unsigned flags)
 }
 
 /* A command can move a folder to where an exception holds, and back. What was guarded before stays so for tools. */
-static void judge_moved(const struct beneath_root *root, struct beneath_real *real, bool is_folder)
+enum guard_verdict beneath_verdict(const struct beneath_root *root, struct str path, bool is_folder,
+                                   const char **ret_rule)
 {
     const char *rule;
-    struct str path = {real->text, strlen(real->text)};
-    if (!root->trees || !root->guard)
-        return;
-    enum guard_verdict verdict = guard_judge_elsewhere(root->guard, path, is_folder, &rule);
-    if (verdict == GUARD_OPEN || !guard_trees_know(root, path))
-        return;
-    real->verdict = verdict;
-    real->rule = rule;
+    enum guard_verdict verdict = guard_judge(root->guard, path, is_folder, ret_rule);
+    if (verdict == GUARD_SECRET || !root->trees || !root->guard)
+        return verdict;
+    enum guard_verdict before = guard_judge_elsewhere(root->guard, path, is_folder, &rule);
+    if (before <= verdict || !guard_trees_know(root, path))
+        return verdict;
+    *ret_rule = rule;
+    return before;
 }
 
 bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *real, unsigned flags)
@@ -31,13 +32,11 @@ bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *re
     struct str path = {real->text, strlen(real->text)};
     real->holds = false;
     real->error = 0;
-    real->verdict = guard_judge(root->guard, path, flags & BENEATH_FOLDER, &real->rule);
+    real->verdict = beneath_verdict(root, path, flags & BENEATH_FOLDER, &real->rule);
     if (real->link_verdict > real->verdict) {
         real->verdict = real->link_verdict;
         real->rule = real->link_rule;
     }
-    if (real->verdict == GUARD_OPEN)
-        judge_moved(root, real, flags & BENEATH_FOLDER);
     if (real->verdict == GUARD_OPEN && flags & BENEATH_CARRIES) {
         real->verdict = guard_holds(root->guard, path, &real->rule);
         real->holds = true;

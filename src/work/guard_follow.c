@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "work/beneath_walk.h"
 #include "work/guard_follow.h"
+#include "work/guard_parts.h"
 #include "work/guard_read.h"
 #include "work/work.h"
 
@@ -56,7 +57,8 @@ static bool is_covered(const struct following *f, struct str path, uint8_t kind)
         const struct guarded_item *around = guarded_find(f->list, (struct str){path.p, n});
         if (around && (around->kind == GUARDED_SECRET ||
                        (kind != GUARDED_SECRET &&
-                        (around->kind == GUARDED_PROTECTED || around->kind == GUARDED_GIT))))
+                        (around->kind == GUARDED_GIT || around->kind == GUARDED_PART ||
+                         (around->kind == GUARDED_PROTECTED && kind != GUARDED_PART)))))
             return true;
     }
     return false;
@@ -126,8 +128,7 @@ void follow_link(struct following *f, struct str link, uint8_t kind)
     follow_add(f, target, kind, &st);
 }
 
-/* The first line of a small file; false where there is none. */
-static bool read_line(int dir, const char *name, char text[PATH_TEXT_MAX])
+bool follow_read_line(int dir, const char *name, char text[PATH_TEXT_MAX])
 {
     FD_AT_END int fd = beneath_open_child_file(dir, name);
     ssize_t n = fd < 0 ? -1 : fd_read_upto(fd, text, PATH_TEXT_MAX - 1);
@@ -138,8 +139,7 @@ static bool read_line(int dir, const char *name, char text[PATH_TEXT_MAX])
     return text[0] != '\0';
 }
 
-/* A path as it stands in a file of `folder`. False: it leads out of the root. */
-static bool locate(const struct following *f, struct str folder, const char *text,
+bool follow_locate(const struct following *f, struct str folder, const char *text,
                    char path[PATH_TEXT_MAX])
 {
     struct str all = {text, strlen(text)};
@@ -157,15 +157,14 @@ static bool locate(const struct following *f, struct str folder, const char *tex
     return n < PATH_TEXT_MAX;
 }
 
-static void follow_git_directory(struct following *f, struct str folder, const char *text,
-                                 bool common)
+void follow_git_directory(struct following *f, struct str folder, const char *text, bool common)
 {
     char path[PATH_TEXT_MAX];
     char plain[PATH_TEXT_MAX];
     char line[PATH_TEXT_MAX];
     size_t n;
     struct statx st;
-    if (!locate(f, folder, text, path))
+    if (!follow_locate(f, folder, text, path))
         return;
     FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
     if (fd < 0 || n == 0 || !S_ISDIR(st.stx_mode))
@@ -173,8 +172,11 @@ static void follow_git_directory(struct following *f, struct str folder, const c
     struct str target = {plain, n};
     if (!lies_in(folder, target) && !(folder.n == target.n && memcmp(folder.p, plain, n) == 0))
         follow_add(f, target, GUARDED_GIT, &st);
-    if (common && read_line(fd, "commondir", line))
+    if (common && follow_read_line(fd, "commondir", line))
         follow_git_directory(f, target, line, false);
+    /* A common directory needs no HEAD, so it may be no git directory by what is in it. */
+    if (!common)
+        follow_parts(f, target, false);
 }
 
 static void follow_git_file(struct following *f, struct str path)
@@ -189,7 +191,7 @@ static void follow_git_file(struct following *f, struct str path)
                                        0);
     char own[8] = {0};
     memcpy(own, path.p + path.n - name, name);
-    if (fd < 0 || !read_line(fd, own, line) ||
+    if (fd < 0 || !follow_read_line(fd, own, line) ||
         strncmp(line, GIT_FILE_PREFIX, strlen(GIT_FILE_PREFIX)) != 0)
         return;
     const char *text = line + strlen(GIT_FILE_PREFIX);
@@ -233,7 +235,7 @@ static void keep_file(struct tree *t, uint32_t folder, struct str name,
 
 void guarded_keep_followed(struct tree *t, const struct guarded_list *list)
 {
-    t->links = false;
+    t->links = list->leads;
     for (uint32_t i = 0; i < list->count; i++) {
         const struct guarded_item *item = &list->items[i];
         struct str path = guarded_path(list, item);
@@ -264,10 +266,12 @@ static void follow_one(struct following *f, bool git, const struct guarded_item 
         follow_link(f, path, item->kind);
     else if (git && is_git_file(item, path))
         follow_git_file(f, path);
+    else if (git && item->kind == GUARDED_GIT && item->type == TYPE_DIRECTORY && !item->made)
+        follow_parts(f, path, true);
 }
 
-int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,
-                   struct guarded_list *list)
+int guarded_follow(const struct beneath_root *root, const struct tree *tree,
+                   const struct follow_limits *limits, struct guarded_list *list)
 {
     static _Thread_local struct following f;
     f.root = *root;
@@ -276,12 +280,18 @@ int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,
     f.guard = root->guard;
     f.root.no_links = f.root.as_named = false;
     f.list = list;
+    f.tree = tree;
+    f.ran_ns = limits->ran_ns;
     guarded_init(&f.more);
     for (uint32_t i = 0; i < list->count && f.more.count <= FOLLOWED_MAX; i++)
-        follow_one(&f, git, &list->items[i]);
+        follow_one(&f, limits->git, &list->items[i]);
+    f.made = false;
+    /* The root is not covered as a whole, and no entry of the list. */
+    if (limits->git && (tree->folders[0].flags & TREE_GIT) == TREE_GIT)
+        follow_parts(&f, STR(""), true);
     for (uint32_t i = 0; i < f.more.count; i++)
         guarded_add(list, &f.more.items[i], guarded_path(&f.more, &f.more.items[i]));
     guarded_done(&f.more);
     guarded_sort(list);
-    return list->count > max || list->paths.failed ? -E2BIG : 0;
+    return list->count > limits->max || list->paths.failed ? -E2BIG : 0;
 }

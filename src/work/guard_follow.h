@@ -12,7 +12,9 @@ struct following {
     struct guarded_list *list;
     struct guarded_list more;
     struct beneath_real real;
-    bool made; /* what is followed at the moment was made by a command */
+    const struct tree *tree;
+    int64_t ran_ns; /* since when commands run; 0: none do */
+    bool made;      /* what is followed at the moment was made by a command */
 };
 
 /* Adds an entry to what is guarded. */
@@ -20,6 +22,13 @@ void follow_add(struct following *f, struct str path, uint8_t kind, const struct
 /* Opens what a path leads to in the end, and where that is: *ret_n is 0 for the root. -1 where it cannot be said. */
 int follow_open(struct following *f, const char *path, char plain[PATH_TEXT_MAX], size_t *ret_n,
                 struct statx *ret_st);
+/* The first line of a small file; false where there is none. */
+bool follow_read_line(int dir, const char *name, char text[PATH_TEXT_MAX]);
+/* A path as it stands in a file of `folder`. False: it leads out of the root. */
+bool follow_locate(const struct following *f, struct str folder, const char *text,
+                   char path[PATH_TEXT_MAX]);
+/* The git directory that a text in a file of `folder` names; `common`: and the one that its `commondir` names. */
+void follow_git_directory(struct following *f, struct str folder, const char *text, bool common);
 /* What an entry with this path and kind leads to, where it is a link. */
 void follow_link(struct following *f, struct str link, uint8_t kind);
 /* The same for a link that stands for a folder on the way to what the rules name. */

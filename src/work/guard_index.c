@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 #define MAGIC 0x5849473156454753u /* another order of bytes reads as another number */
-#define VERSION 2u
+#define VERSION 3u
 
 struct head {
     uint64_t magic;
@@ -154,7 +154,7 @@ static bool is_name(const struct tree *t, uint32_t at, uint8_t n)
 
 static bool is_kind(uint8_t kind)
 {
-    return kind <= GUARDED_WAY || kind == TREE_PLAIN;
+    return kind < GUARDED_KINDS || kind == TREE_PLAIN;
 }
 
 /* Also puts it into its parent's list: from the last to the first, so that the order stays. */
@@ -220,7 +220,7 @@ static bool take_all(struct tree *t, struct tree_known *known, uint32_t n_known)
             return false;
     }
     for (uint32_t i = 0; i < n_known; i++) {
-        if (known[i].kind > GUARDED_WAY || known[i].type > TYPE_OTHER)
+        if (known[i].kind >= GUARDED_KINDS || known[i].type > TYPE_OTHER)
             return false;
         known[i].seen = known[i].replaced = 0;
     }
@@ -268,8 +268,8 @@ static bool read_head(struct str bytes, const char *rules, const struct tree_tim
 {
     if (!copy_head(bytes, ret))
         return false;
-    bool set_back = now->sec < ret->saved.sec ||
-                    (now->sec == ret->saved.sec && now->nsec < ret->saved.nsec);
+    bool set_back = now && (now->sec < ret->saved.sec ||
+                            (now->sec == ret->saved.sec && now->nsec < ret->saved.nsec));
     return ret->version == VERSION && is_complete(bytes, ret) &&
            (!rules || memcmp(ret->rules, rules, HASH_HEX) == 0) && !set_back &&
            has_checksum(bytes, ret);

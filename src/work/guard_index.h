@@ -13,7 +13,7 @@ int index_write(const struct tree *tree, const char *rules, const struct tree_ti
 /* Puts the checksum right. */
 void index_seal(struct buf *index);
 /* False: they are damaged, were written for other rules or by another version, or the clock was set back since. Then
- * `ret` is as it was. `rules` NULL: any. */
+ * `ret` is as it was. `rules` NULL: any; `now` NULL: at any time. */
 bool index_read(struct str bytes, const char *rules, const struct tree_time *now, struct tree *ret);
 /* Whether they are as they were written, for whatever rules and by whatever version. */
 bool index_is_whole(struct str bytes);

@@ -13,6 +13,8 @@
 
 #include "base/mem.h"
 #include "core/guard_pattern.h"
+#include "work/guard_known.h"
+#include "work/guard_parts.h"
 #include "work/guard_refs.h"
 #include "work/work.h"
 
@@ -149,24 +151,28 @@ static uint8_t judge(const struct reading *r, struct str path, struct str name, 
 }
 
 /* The kind of one that was guarded where it was before. */
-static uint8_t remembered(const struct reading *r, int fd, const char *name, struct tree_id *ret_id)
+static uint8_t remembered(const struct reading *r, uint32_t folder, int fd, const char *name,
+                          struct tree_id *ret_id)
 {
     struct statx st;
+    struct str path = {r->path, strlen(r->path)};
     uint64_t hash = tree_hash(r->tree, (struct str){name, strlen(name)});
     if (!tree_knows_name(r->tree, hash) || folder_stat(fd, name, &st) < 0)
         return TREE_PLAIN;
     *ret_id = folder_id(&st);
-    uint32_t at = tree_find_id(r->tree, hash, ret_id);
-    return at == TREE_NONE || r->tree->known[at].led ? TREE_PLAIN : r->tree->known[at].kind;
+    return guard_known_kind(r->tree, r->guard,
+                            &(struct guard_known){.path = path,
+                                                  .name = hash,
+                                                  .id = *ret_id,
+                                                  .around = r->tree->folders[folder].id.inode,
+                                                  .is_folder = S_ISDIR(st.stx_mode)});
 }
 
 uint8_t guard_stronger(uint8_t a, uint8_t b)
 {
-    static const uint8_t ranks[] = {[GUARDED_SECRET] = 5,
-                                    [GUARDED_GIT] = 4,
-                                    [GUARDED_PROTECTED] = 3,
-                                    [GUARDED_SOCKET] = 2,
-                                    [GUARDED_WAY] = 1};
+    static const uint8_t ranks[] = {
+        [GUARDED_SECRET] = 6,    [GUARDED_GIT] = 5,    [GUARDED_PART] = 4,
+        [GUARDED_PROTECTED] = 3, [GUARDED_SOCKET] = 2, [GUARDED_WAY] = 1};
     unsigned rank_a = a == TREE_PLAIN ? 0 : ranks[a];
     unsigned rank_b = b == TREE_PLAIN ? 0 : ranks[b];
     return rank_b > rank_a ? b : a;
@@ -217,8 +223,10 @@ static void take_folder(struct reading *r, uint32_t folder, int fd, const char *
     if (kind == GUARDED_SECRET && guard_is_ref(r, folder, fd, text, true))
         kind = TREE_PLAIN;
     bool open_git = r->git && kind != GUARDED_GIT && is_git_name(name);
-    kind = guard_stronger(kind, remembered(r, fd, text, &id));
+    uint8_t by_rule = kind;
+    kind = guard_stronger(kind, remembered(r, folder, fd, text, &id));
     struct tree_folder *f = &t->folders[at];
+    f->apart = kind != by_rule;
     bool was_secret = f->kind == GUARDED_SECRET;
     r->changed |= kind != TREE_PLAIN || f->kind != TREE_PLAIN;
     f->kind = kind;
@@ -250,14 +258,17 @@ static void take_file(struct reading *r, uint32_t folder, int fd, const char *te
         kind = TREE_PLAIN;
     if (type == DT_SOCK)
         kind = guard_stronger(kind, GUARDED_SOCKET);
-    kind = guard_stronger(kind, remembered(r, fd, text, &id));
+    uint8_t by_rule = kind;
+    kind = guard_stronger(kind, remembered(r, folder, fd, text, &id));
     /* Should the root look like a bare repository, its parts count. */
-    if (kind == TREE_PLAIN && !(folder == 0 && r->git && tree_is_part_of_git(name)))
+    if (kind == TREE_PLAIN && !(folder == 0 && r->git && tree_is_part_of_git(name)) &&
+        !(r->git && guard_is_lead(r->tree, folder, name, type)))
         return;
     if (id.inode == 0 && folder_stat(fd, text, &st) == 0)
         id = folder_id(&st);
     struct tree_mark *mark = tree_add_mark(r->tree, folder, name);
     mark->kind = kind;
+    mark->apart = kind != by_rule;
     mark->type = (uint8_t)work_file_type(DTTOIF(type));
     mark->id = id;
     r->changed = true;

@@ -252,7 +252,9 @@ static int collect(struct scan *s, uint32_t max)
         if (error == 0)
             guarded_mark_made(&at->tree, s->root->fd, made_since(s), &found);
         if (error == 0)
-            error = guarded_follow(s->root, s->reading.git, max, &found);
+            error = guarded_follow(s->root, &at->tree,
+                                   &(struct follow_limits){s->reading.git, max, made_since(s)},
+                                   &found);
         if (error < 0) {
             guarded_done(&found);
             return error;

@@ -60,8 +60,9 @@ struct tree_folder {
     uint16_t flags;
     uint16_t path_n;
     uint8_t name_n;
-    uint8_t kind; /* enum guarded_kind, or TREE_PLAIN */
-    uint8_t unused[6];
+    uint8_t kind;  /* enum guarded_kind, or TREE_PLAIN */
+    uint8_t apart; /* see tree_known */
+    uint8_t unused[5];
 };
 
 /* A name in a folder that is not a folder. */
@@ -71,8 +72,9 @@ struct tree_mark {
     uint32_t name;
     uint8_t name_n;
     uint8_t kind;
-    uint8_t type; /* enum file_type */
-    uint8_t unused[5];
+    uint8_t type;  /* enum file_type */
+    uint8_t apart; /* see tree_known */
+    uint8_t unused[4];
 };
 
 /* A guarded file or folder that was there at the last scan. By its identity and its own name it is found again where
@@ -85,10 +87,13 @@ struct tree_known {
     uint64_t replaced; /* the generation in which this one took the place of another */
     uint64_t around;   /* the inode of its folder */
     uint8_t kind;
-    uint8_t type; /* enum file_type */
-    uint8_t made; /* it appeared while a command ran */
-    uint8_t led;  /* guarded only while something that was made so leads to it */
-    uint8_t unused[4];
+    uint8_t type;  /* enum file_type */
+    uint8_t made;  /* it appeared while a command ran */
+    uint8_t led;   /* guarded only while something that was made so leads to it */
+    uint8_t apart; /* no rule names it where it is: it is guarded because it was before */
+    uint8_t
+        carried; /* from an index for other rules: those that hold now decide whether it stays guarded */
+    uint8_t unused[2];
 };
 
 struct tree_table {

@@ -13,6 +13,7 @@
 #include "core/guard_pattern.h"
 #include "work/beneath_walk.h"
 #include "work/guard_index.h"
+#include "work/guard_known.h"
 #include "work/guard_read.h"
 #include "work/work.h"
 
@@ -56,9 +57,10 @@ static int read_whole(int fd, struct buf *ret)
     return n < 0 ? (int)n : 0;
 }
 
-/* 1: there is one that can be used, 0: there is none, or only one for other rules or by another version, -errno. One that
- * is damaged is not taken for none: it may know of secrets that no rule names where they are now. */
-static int load(struct guard_root *at, int store, size_t number)
+/* 1: there is one that can be used, 0: there is none, one by another version, or one for other rules or from a time that is
+ * yet to come (*ret_other); -errno. One that is damaged is not taken for none: it may know of secrets that no rule names
+ * where they are now. */
+static int load(struct guard_root *at, int store, size_t number, struct tree *ret_other)
 {
     char name[64];
     struct tree_time time = tree_now();
@@ -74,6 +76,8 @@ static int load(struct guard_root *at, int store, size_t number)
         return error;
     if (index_read(buf_str(&bytes), at->rules, &time, &at->tree))
         return 1;
+    if (index_read(buf_str(&bytes), NULL, NULL, ret_other))
+        return 0;
     return index_is_whole(buf_str(&bytes)) ? 0 : -EBADMSG;
 }
 
@@ -110,39 +114,77 @@ int guard_trees_prepare(struct guard_trees *trees, size_t number, const struct g
     struct guard_root *at = &trees->roots[number];
     const char *rules = guard_id(guard);
     uint64_t seed = 0;
+    CLEANUP(tree_done) struct tree before = {0};
     if (at->tree.n_folders && strcmp(at->rules, rules) == 0)
         return 0;
     snprintf(at->rules, sizeof at->rules, "%s", rules);
     guard_watch_done(&at->watch);
-    int loaded = load(at, trees->store, number);
+    int loaded = load(at, trees->store, number, &before);
     at->compared = loaded > 0;
     at->unsaved = !at->compared;
     if (loaded > 0)
         return 0;
+    if (loaded == 0 && trees->store < 0) {
+        before = at->tree;
+        at->tree = (struct tree){0};
+    }
     tree_done(&at->tree);
     if (loaded < 0)
         return loaded;
     if (getrandom(&seed, sizeof seed, 0) < 0)
         seed = (uint64_t)tree_now().nsec;
     tree_init(&at->tree, seed);
+    if (before.n_known)
+        guard_known_carry(&at->tree, &before);
     tree_add_folder(&at->tree, TREE_NONE, STR(""));
     return 0;
 }
 
-static bool knows(const struct tree *tree, int root, struct str path, struct str name)
+int guard_trees_hold(struct work *w, struct guard_trees **ret_held, struct err *err)
 {
-    char text[BENEATH_REAL_MAX];
-    struct statx st;
-    uint64_t hash = tree_hash(tree, name);
-    if (!tree_knows_name(tree, hash) || path.n >= sizeof text)
+    if (!w->trees)
+        return 0;
+    if (work_take_mutex(w, &w->trees->lock, err) < 0)
+        return -1;
+    *ret_held = w->trees;
+    return 0;
+}
+
+void guard_trees_release(struct guard_trees **held)
+{
+    if (*held)
+        pthread_mutex_unlock(&(*held)->lock);
+}
+
+static bool stat_path(int root, struct str path, struct statx *ret)
+{
+    char text[BENEATH_REAL_MAX] = ".";
+    if (path.n >= sizeof text)
         return false;
-    memcpy(text, path.p, path.n);
-    text[path.n] = '\0';
+    if (path.n) {
+        memcpy(text, path.p, path.n);
+        text[path.n] = '\0';
+    }
     FD_AT_END int fd = beneath_open_at(root, text, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
-    if (fd < 0 || folder_stat(fd, "", &st) < 0)
+    return fd >= 0 && folder_stat(fd, "", ret) == 0;
+}
+
+static bool knows(const struct beneath_root *root, const struct tree *tree, struct str path,
+                  struct str name)
+{
+    struct statx st;
+    struct statx around;
+    uint64_t hash = tree_hash(tree, name);
+    struct str folder = {path.p, path.n - name.n - (path.n > name.n)};
+    if (!tree_knows_name(tree, hash) || !stat_path(root->fd, path, &st) ||
+        !stat_path(root->fd, folder, &around))
         return false;
-    struct tree_id id = folder_id(&st);
-    return tree_find_id(tree, hash, &id) != TREE_NONE;
+    return guard_known_kind(tree, root->guard,
+                            &(struct guard_known){.path = path,
+                                                  .name = hash,
+                                                  .id = folder_id(&st),
+                                                  .around = around.stx_ino,
+                                                  .is_folder = S_ISDIR(st.stx_mode)}) != TREE_PLAIN;
 }
 
 /* A scan may have it for seconds. Whoever is cancelled meanwhile leaves without it. */
@@ -168,7 +210,7 @@ bool guard_trees_know(const struct beneath_root *root, struct str path)
     known = guard_trees_prepare(root->trees, root->number, root->guard) < 0;
     for (size_t next = 0; !known && guard_next_name(path, &next, &name);) {
         size_t n = (size_t)(name.p + name.n - path.p);
-        known = knows(&at->tree, root->fd, (struct str){path.p, n}, name);
+        known = knows(root, &at->tree, (struct str){path.p, n}, name);
     }
     pthread_mutex_unlock(&root->trees->lock);
     return known;

@@ -41,6 +41,11 @@ int guard_trees_prepare(struct guard_trees *trees, size_t number, const struct g
 /* Whoever reads it meanwhile finds the old one or the new one. -errno. */
 int guard_trees_save(struct guard_root *root, int store, size_t number);
 
+/* A folder is about to be renamed. While a scan looks through the root it would miss one that goes from where it has not
+ * looked to where it has, so this waits for scans, and scans for the rename. -1: the call was cancelled meanwhile. */
+int guard_trees_hold(struct work *w, struct guard_trees **ret_held, struct err *err);
+void guard_trees_release(struct guard_trees **held);
+
 /* Whether a path (relative to the root, without links) is or lies in something that a scan found to be guarded, wherever
  * that was then. True also where that cannot be known: the call is cancelled while it waits (work.gave_up), or what
  * was saved is damaged. */

@@ -131,7 +131,7 @@ static void take_folder(struct collecting *c, uint32_t folder)
 {
     struct tree_folder *f = &c->tree->folders[folder];
     uint8_t kind = kind_of(c, folder);
-    bool covered = kind == GUARDED_GIT || kind == GUARDED_PROTECTED ||
+    bool covered = kind == GUARDED_GIT || kind == GUARDED_PROTECTED || kind == GUARDED_PART ||
                    (f->parent != TREE_NONE && c->tree->folders[f->parent].flags & TREE_COVERED);
     f->flags = (uint16_t)(covered ? f->flags | TREE_COVERED : f->flags & ~TREE_COVERED);
     if (kind == TREE_PLAIN)
@@ -144,6 +144,7 @@ static void take_folder(struct collecting *c, uint32_t folder)
         .type = TYPE_DIRECTORY,
         .known = kind != GUARDED_WAY && !closed && !layout,
         .dated = closed || layout,
+        .apart = f->apart,
         .id = f->id,
         .around = f->parent == TREE_NONE ? 0 : c->tree->folders[f->parent].id.inode,
     };
@@ -165,6 +166,7 @@ static void take_mark(struct collecting *c, uint32_t folder, const struct tree_m
         .kind = mark->kind == TREE_PLAIN ? GUARDED_PROTECTED : mark->kind,
         .type = mark->type,
         .known = mark->kind != GUARDED_SOCKET,
+        .apart = mark->apart,
         .id = mark->id,
         .around = f->id.inode,
     };
@@ -253,7 +255,8 @@ static struct tree_known known_of(const struct tree *t, const struct guarded_lis
                                .kind = item->kind,
                                .type = item->type,
                                .made = item->made,
-                               .led = item->led};
+                               .led = item->led,
+                               .apart = item->apart};
 }
 
 static bool is_since(int root, struct str path, int64_t ran_ns)
@@ -284,7 +287,9 @@ void guarded_mark_made(const struct tree *t, int root, int64_t ran_ns, struct gu
 static struct tree_known without_path(const struct tree_known *known)
 {
     struct tree_known lost = *known;
-    lost.path = 0;
+    /* Where it was under other rules tells whether it was moved since. */
+    if (!known->carried)
+        lost.path = 0;
     return lost;
 }
 
@@ -297,6 +302,13 @@ static uint32_t keep_lost(const struct tree *t, const struct tree *now, struct t
             to[count + lost++] = without_path(&t->known[i]);
     }
     return count + lost;
+}
+
+/* Where it is counts as well: what replaces it there is known by its path (guard_known.h). */
+static bool is_as_before(const struct tree *t, const struct tree_known *k)
+{
+    uint32_t at = tree_find_known(t, k);
+    return at != TREE_NONE && t->known[at].path == k->path && t->known[at].apart == k->apart;
 }
 
 bool guarded_remember(struct tree *t, struct guarded_list *list, uint64_t generation)
@@ -316,7 +328,7 @@ bool guarded_remember(struct tree *t, struct guarded_list *list, uint64_t genera
     for (uint32_t i = 0; i < list->count; i++) {
         if (!list->items[i].known)
             continue;
-        same = same && tree_find_known(t, &known[next]) != TREE_NONE;
+        same = same && is_as_before(t, &known[next]);
         date(t, &now, &known[next], generation, complete);
         list->items[i].seen = known[next].seen;
         list->items[i].replaced = known[next++].replaced;

@@ -15,6 +15,7 @@ struct guarded_item {
     bool dated;    /* not known again, but whether it is new is told by the last list */
     bool made;     /* it appeared while a command ran */
     bool led;      /* followed, and what leads there was made so */
+    bool apart;    /* see tree_known */
     uint64_t seen;
     uint64_t replaced; /* see tree_known */
     uint64_t around;
@@ -25,6 +26,7 @@ struct guarded_item {
 struct guarded_list {
     struct guarded_item *items;
     uint32_t count;
+    bool leads; /* something in a git directory leads elsewhere */
     struct buf paths;
 };
 
@@ -37,11 +39,17 @@ int guarded_collect(struct tree *tree, bool git, uint32_t max, struct guarded_li
  * and have changed since then. Neither the time of birth nor that of change can be set; a rename moves the latter. */
 void guarded_mark_made(const struct tree *tree, int root, int64_t ran_ns,
                        struct guarded_list *list);
-/* Adds where links with guarded names lead, and where `.git` files point. The list is sorted again. A link with a secret
+struct follow_limits {
+    bool git; /* the rules protect git directories */
+    uint32_t max;
+    int64_t ran_ns; /* as for guarded_mark_made */
+};
+/* Adds where links with guarded names lead, where `.git` files point, and what git directories lead to
+ * (guard_parts.h). The list is sorted again. A link with a secret
  * name that a command made is not followed: what it leads to could be read before, or is the command's own, so hiding it
  * would keep nothing secret, and a command could hide a git directory or the sources from all later ones. */
-int guarded_follow(const struct beneath_root *root, bool git, uint32_t max,
-                   struct guarded_list *list);
+int guarded_follow(const struct beneath_root *root, const struct tree *tree,
+                   const struct follow_limits *limits, struct guarded_list *list);
 /* Notes in the tree what was followed: it stays guarded when the link that led there is gone, since a command can remove
  * a link. What a command made leads only as long as it is there. */
 void guarded_keep_followed(struct tree *tree, const struct guarded_list *list);

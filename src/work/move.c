@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "work/folder_lock.h"
+#include "work/guard_trees.h"
 #include "work/work.h"
 
 #define TRIES 8
@@ -85,6 +86,9 @@ static int move_to(struct work *w, const struct beneath_root *root, const struct
     if (*ret_there && old.st_dev == now.st_dev && old.st_ino == now.st_ino)
         return err_field(err, "to", "`%s` and `%s` are the same file", q->path.p, q->to.p);
     unsigned flags = q->overwrite ? 0 : RENAME_NOREPLACE;
+    CLEANUP(guard_trees_release) struct guard_trees *still = NULL;
+    if (S_ISDIR(now.st_mode) && guard_trees_hold(w, &still, err) < 0)
+        return -1;
     if (renameat2(from->dir, from->name, to->dir, to->name, flags) == 0)
         return *ret_there ? 0 : check_moved(root, q, from, to, err);
     int error = errno;

@@ -332,6 +332,14 @@ static int go_to_head(struct beneath_place *place, struct op_guarded *was)
     return 0;
 }
 
+/* A common directory needs no HEAD: it goes as a whole. */
+static bool has_head(const struct beneath_place *place)
+{
+    struct statx st;
+    FD_AT_END int dir = beneath_open_child(place->dir, place->name);
+    return dir < 0 || folder_stat(dir, "HEAD", &st) != -ENOENT;
+}
+
 /* 1: it may stay, 0: it is to go, -errno. Then `place` and `was` are what is to go. */
 static int is_to_stay(const struct beneath_root *root, const struct op_quarantine_request *q,
                       struct beneath_place *place, struct op_guarded *was)
@@ -339,11 +347,14 @@ static int is_to_stay(const struct beneath_root *root, const struct op_quarantin
     struct stat st;
     bool link = fstatat(place->dir, place->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                 S_ISLNK(st.st_mode);
+    /* The user's git reads it as a part of a git directory, whatever it is called. */
+    if (was->kind == GUARDED_PART)
+        return 0;
     if (!q->git)
         return !is_at_a_root(root, q->path.p, link);
     if (is_plain_repository(place))
         return 1;
-    return strcmp(place->name, ".git") == 0 ? 0 : go_to_head(place, was);
+    return strcmp(place->name, ".git") == 0 || !has_head(place) ? 0 : go_to_head(place, was);
 }
 
 /* The place of an entry, or of the root itself. */

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "work/file_kind.h"
 #include "work/work.h"
 
 #define BINARY_LOOK 8192
@@ -21,6 +22,7 @@ struct reading {
     bool hashed;
     bool ended; /* the end was seen */
     bool binary;
+    enum file_kind kind; /* looked at only where a binary file is not read */
     struct hash hash;
     int64_t first; /* window, 1-based */
     int64_t last;  /* INT64_MAX: to the end */
@@ -175,6 +177,13 @@ static void take(struct reading *r, const char *p, size_t n)
         hash_add(&r->hash, p, n);
 }
 
+static void look_at_beginning(struct reading *r, struct str beginning)
+{
+    r->binary = memchr(beginning.p, '\0', beginning.n) != NULL;
+    if (r->binary && r->q->text_only)
+        r->kind = file_kind_of(beginning);
+}
+
 static int read_through(struct reading *r, int fd, const char *path, struct err *err)
 {
     struct work *w = r->w;
@@ -197,7 +206,7 @@ static int read_through(struct reading *r, int fd, const char *path, struct err 
             break;
         }
         if (done == 0)
-            r->binary = memchr(chunk, '\0', n < BINARY_LOOK ? (size_t)n : BINARY_LOOK) != NULL;
+            look_at_beginning(r, (struct str){chunk, n < BINARY_LOOK ? (size_t)n : BINARY_LOOK});
         if (!r->binary || !r->q->text_only)
             take(r, chunk, (size_t)n);
         done += n;
@@ -252,6 +261,7 @@ int work_read(struct work *w, const union op_request *request, struct str body,
         .whole = r.truncated ? r.whole : r.kept,
         .truncated = r.truncated,
         .binary = r.binary,
+        .kind = r.kind,
     };
     if (r.hashed && !skipped) {
         hash_end_hex(&r.hash, w->sha256);

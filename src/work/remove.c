@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "work/folder_lock.h"
+#include "work/guard_trees.h"
 #include "work/subtree.h"
 #include "work/temps.h"
 #include "work/work.h"
@@ -166,7 +167,9 @@ static int rename_away(struct work *w, const struct op_delete_request *q,
                        const struct beneath_place *place, struct temp *temp, struct err *err)
 {
     FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
-    if (folder_lock_take(w, place->dir, q->path.p, &lock, err) < 0)
+    CLEANUP(guard_trees_release) struct guard_trees *still = NULL;
+    if (folder_lock_take(w, place->dir, q->path.p, &lock, err) < 0 ||
+        guard_trees_hold(w, &still, err) < 0)
         return -1;
     for (unsigned i = 0; i < TEMP_TRIES; i++) {
         temp_begin(temp, place->dir, q->tag, TEMP_FOLDER, i);
@@ -184,7 +187,9 @@ static bool put_back(struct work *w, const struct beneath_place *place, const ch
 {
     FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
     struct err ignored;
+    CLEANUP(guard_trees_release) struct guard_trees *still = NULL;
     (void)folder_lock_take(w, place->dir, temp, &lock, &ignored);
+    (void)guard_trees_hold(w, &still, &ignored);
     return renameat2(place->dir, temp, place->dir, place->name, RENAME_NOREPLACE) == 0;
 }
 

@@ -16,6 +16,10 @@
 #define WINDOW (64u << 10)
 #define STEP_MIN (4u << 10)
 #define STEP_NS 4000000u
+/* Of lines that may become context before a match, so much is kept. */
+#define CONTEXT_BYTES ((size_t)1 << 20)
+/* For more lines than these the buffer grows with them: with most of it kept, each read would bring little. */
+#define FEW_LINES 20
 /* Before a match in a line that is cut. */
 #define SHOWN_BEFORE 256
 
@@ -196,7 +200,8 @@ static void search_window(struct file *f)
 static size_t roll(struct file *f, size_t filled)
 {
     struct scan *s = f->scan;
-    size_t keep = go_back(f, f->text.n, s->q->before, f->done);
+    size_t least = f->text.n > CONTEXT_BYTES ? f->text.n - CONTEXT_BYTES : 0;
+    size_t keep = go_back(f, f->text.n, s->q->before, f->done > least ? f->done : least);
     if (s->q->mode == SEARCH_LINES)
         number_of(f, keep);
     memmove(s->buf, s->buf + keep, filled - keep);
@@ -204,6 +209,10 @@ static size_t roll(struct file *f, size_t filled)
     f->from = f->text.n - keep;
     f->done = f->done > keep ? f->done - keep : 0;
     f->kinds = finder_kinds(s->buf, filled - keep);
+    if (s->q->before > FEW_LINES && f->from > s->cap / 2) {
+        s->cap *= 2;
+        s->buf = mem_grow(s->buf, s->cap, 1);
+    }
     return filled - keep;
 }
 

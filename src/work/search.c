@@ -366,6 +366,7 @@ static int prepare(struct search *s, struct str excludes, struct err *err)
     struct matcher_options options = {q->pattern, q->literal, q->ignore_case, q->word};
     s->rules = (struct walk_rules){.recursive = true,
                                    .hidden = q->hidden,
+                                   .hidden_files = q->hidden_files,
                                    .ignore = q->ignore,
                                    .modules = q->modules,
                                    .files_only = true,

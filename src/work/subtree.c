@@ -70,18 +70,6 @@ void subtree_leave(struct subtree *s)
         drop_name(&s->moved);
 }
 
-/* What is guarded at neither place by the rules may be by what it is: then it is so wherever it is moved. */
-static bool is_known(const struct subtree *s, bool is_folder, enum guard_verdict *ret,
-                     const char **ret_rule)
-{
-    struct str path = buf_str(&s->path);
-    enum guard_verdict verdict = guard_judge_elsewhere(s->root.guard, path, is_folder, ret_rule);
-    if (verdict == GUARD_OPEN || !s->root.trees || !guard_trees_know(&s->root, path))
-        return false;
-    *ret = verdict;
-    return true;
-}
-
 bool subtree_keeps(struct subtree *s, const char *name, bool is_folder, bool *ret_same)
 {
     const struct guard *guard = s->root.guard;
@@ -92,10 +80,12 @@ bool subtree_keeps(struct subtree *s, const char *name, bool is_folder, bool *re
     if (!guard_may_name(guard, (struct str){name, strlen(name)}))
         return false;
     subtree_enter(s, name);
-    s->verdict = guard_judge(guard, buf_str(&s->path), is_folder, &s->rule);
+    enum guard_verdict by_name = guard_judge(guard, buf_str(&s->path), is_folder, &s->rule);
+    s->verdict = beneath_verdict(&s->root, buf_str(&s->path), is_folder, &s->rule);
     if (s->moves)
         after = guard_judge(guard, buf_str(&s->moved), is_folder, &there);
-    if (s->verdict == GUARD_OPEN && is_known(s, is_folder, &s->verdict, &s->rule) && s->moves)
+    /* What is guarded by what it is stays so wherever it is moved. */
+    if (s->moves && s->verdict != by_name)
         after = s->verdict;
     *ret_same = s->moves && after == s->verdict && after != GUARD_OPEN;
     if (s->verdict != after || (*ret_same && s->crosses) || s->path.failed || s->moved.failed) {

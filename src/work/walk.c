@@ -46,7 +46,7 @@ struct level {
 
 struct walk {
     const struct walk_rules *rules;
-    const struct guard *guard; /* or NULL */
+    const struct beneath_root *root; /* its rules hold; NULL: what is secret is shown too */
     const atomic_bool *cancelled;
     struct walk_stats stats;
     struct level *levels;
@@ -130,6 +130,11 @@ static bool is_temporary(int dir, const char *name)
     return temp_is_in_use(dir, name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0;
 }
 
+static bool is_hidden(const struct walk_rules *rules, const char *name, bool folder)
+{
+    return name[0] == '.' && !rules->hidden && (folder || !rules->hidden_files);
+}
+
 static bool wanted(const struct walk *w, int dir, const char *name, unsigned char type)
 {
     const struct walk_rules *rules = w->rules;
@@ -137,7 +142,7 @@ static bool wanted(const struct walk *w, int dir, const char *name, unsigned cha
         if (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'))
             return false;
         /* With ignore files it can still be one that a rule keeps. */
-        if (!rules->hidden && !w->may_ignore)
+        if (is_hidden(rules, name, type == DT_DIR) && !w->may_ignore)
             return false;
         if (strncmp(name, OP_TEMP_PREFIX, strlen(OP_TEMP_PREFIX)) == 0 && is_temporary(dir, name))
             return false;
@@ -310,7 +315,7 @@ static bool matches(const struct glob *glob, struct str path, bool folder)
 
 static bool is_ignored(struct walk *w, const struct level *level, bool folder)
 {
-    bool hidden = w->path[level->prefix] == '.' && !w->rules->hidden;
+    bool hidden = is_hidden(w->rules, w->path + level->prefix, folder);
     struct str path = {w->path, w->length};
     switch (w->may_ignore ? ignore_files_verdict(&level->ignores, path, folder) : IGNORE_NONE) {
     case IGNORE_DROP:
@@ -329,13 +334,13 @@ static bool is_secret(struct walk *w, const struct level *level, bool folder)
     char text[BENEATH_REAL_MAX + PATH_TEXT_MAX];
     const char *rule;
     struct str name = {w->path + level->prefix, w->length - level->prefix};
-    if (!guard_may_name(w->guard, name))
+    if (!guard_may_name(w->root->guard, name))
         return false;
     bool at_root = strcmp(w->real.text, ".") == 0;
     int n = snprintf(text, sizeof text, "%s%s%s", at_root ? "" : w->real.text, at_root ? "" : "/",
                      w->path + w->begin);
     struct str path = {text, (size_t)n};
-    return guard_judge(w->guard, path, folder, &rule) == GUARD_SECRET;
+    return beneath_verdict(w->root, path, folder, &rule) == GUARD_SECRET;
 }
 
 /* True with an entry; w->into says whether its folder comes next, even where it is no entry. */
@@ -355,7 +360,7 @@ static bool visit(struct walk *w, const struct level *level, const struct item *
         return false;
     if ((rules->exclude && matches(rules->exclude, path, folder)) || is_ignored(w, level, folder))
         return false;
-    if (w->guard && is_secret(w, level, folder)) {
+    if (w->root && is_secret(w, level, folder)) {
         w->stats.unreadable++;
         return false;
     }
@@ -428,8 +433,7 @@ static int begin(struct walk *w, const struct beneath_root *root, const char *pa
     int error = 0;
     if (beneath_open_real(root, path, O_RDONLY | O_DIRECTORY, &fd, &w->real, err) < 0)
         return -1;
-    if (w->guard &&
-        beneath_judge(root, path, &w->real, BENEATH_FOLDER | BENEATH_ONLY_READ, err) < 0)
+    if (w->root && beneath_judge(root, path, &w->real, BENEATH_FOLDER | BENEATH_ONLY_READ, err) < 0)
         return -1;
     set_begin(w, path);
     if (w->rules->ignore && read_parents(w, root, err) < 0)
@@ -444,7 +448,7 @@ struct walk *walk_new(const struct beneath_root *root, const char *path,
 {
     struct walk *w = mem_zero(sizeof *w);
     w->rules = rules;
-    w->guard = rules->readable ? root->guard : NULL;
+    w->root = rules->readable && root->guard ? root : NULL;
     w->cancelled = cancelled;
     w->names = BUF_INIT(NAMES_MAX);
     w->items = BUF_INIT(NAMES_MAX);

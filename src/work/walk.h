@@ -11,6 +11,7 @@
 struct walk_rules {
     bool recursive;
     bool hidden;          /* also names that begin with a dot; never `.git` when `ignore` is set */
+    bool hidden_files;    /* of those only files, no folders */
     bool ignore;          /* leave out what .gitignore, .ignore, .git/info/exclude name */
     bool modules;         /* also go into folders named node_modules and .git */
     bool skip_links;      /* symbolic links are not handed out */
@@ -41,12 +42,13 @@ struct walk_entry {
 struct walk_stats {
     int64_t ignored;    /* entries that an ignore file named */
     int64_t unreadable; /* folders that could not be opened or read, and what is secret */
-    bool cut; /* too deep, too many names in one folder, an error of the disk: not everything was seen */
+    bool
+        cut; /* too deep, too many names in one folder, an error of the disk: not everything was seen */
 };
 
 struct walk;
 
-/* `path` is a folder beneath the root. The rules are borrowed. NULL with an error. */
+/* `path` is a folder beneath the root. Root and rules are borrowed. NULL with an error. */
 struct walk *walk_new(const struct beneath_root *root, const char *path,
                       const struct walk_rules *rules, const atomic_bool *cancelled,
                       struct err *err);

@@ -71,6 +71,14 @@ def decision_of(error):
     return {"decision": {"allowed": False, "reason": error["message"]}} if error["code"] in REFUSALS else {}
 
 
+def printed_of(outcome):
+    """What stands beside the error of a program that was stopped: nothing was printed where the case does not say."""
+    if outcome["error"]["code"] != "TIMEOUT":
+        return outcome.get("printed", {})
+    nothing = {"stdout": "", "stderr": "", "truncated": False, "duration": {"$type": "integer"}}
+    return {**nothing, **outcome.get("printed", {})}
+
+
 def refused(dialect, case, outcome):
     error = outcome["error"]
     if dialect == "runner":
@@ -79,7 +87,7 @@ def refused(dialect, case, outcome):
         return {"success": False, "tool": case.get("tool"), "output": None, "error": error}
     if dialect == "system":
         said = {"decision": outcome["decision"]} if "decision" in outcome else decision_of(error)
-        return {"success": False, "error": error, **said}
+        return {"success": False, "error": error, **said, **printed_of(outcome)}
     usual = {"details": {}, "retryable": False, "retry_after_ms": None} if dialect == "native" else {"details": {}}
     return {"ok": False, "error": {**usual, **error}}
 

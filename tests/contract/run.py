@@ -32,7 +32,7 @@ PROGRAM = os.environ.get("SANDGATE") or str(HERE.parents[1] / "build" / "sandgat
 JOBS = 2 * len(os.sched_getaffinity(0))
 KEYS = set(
     "name dialect format front files config agent mounts options env cwd id tool arguments lines answers together cut"
-    " result error decision argv stdin stdout stderr status after then records records_lack audit audit_lacks"
+    " result error decision printed argv stdin stdout stderr status after then records records_lack audit audit_lacks"
     " beyond_schema".split()
 )
 # What people are told where nobody else is asked.

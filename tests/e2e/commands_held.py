@@ -178,6 +178,26 @@ for i in range(8):
         ctypes.CDLL(None).syscall({"x86_64": 60}.get(os.uname().machine, 93), 0)  # exit, of this thread
 """,
 }
+# Without control groups these count, too. Each takes a little more than the limit.
+WATCHED["empty files in /tmp"] = "import os\nfor i in range(160000): os.mknod(f'/tmp/{i}')"
+WATCHED["mappings"] = """
+import ctypes, os
+c = ctypes.CDLL(None)
+c.mmap.restype = ctypes.c_void_p
+for i in range(16):
+    if os.fork() == 0:
+        for k in range(60000): c.mmap(None, ctypes.c_size_t(4096), k % 2, 0x22, -1, 0)
+        break
+"""
+WATCHED["what processes undo at semaphores"] = IPC + """
+import os
+sets = [c.semget(0, 32000, 0o1600) for i in range(8)]
+for i in range(250):
+    if os.fork() == 0:
+        for s in sets:
+            c.semop(s, ctypes.byref((ctypes.c_short * 3)(0, 1, 0x1000)), 1)
+        break
+"""
 MEMFD = """
 import os
 for i in range(9):
@@ -232,6 +252,52 @@ def refused(form):
             value = gate.call("run_command", argv=[PYTHON, "-c", code + "print(r, os.strerror(ctypes.get_errno()))"])["result"]
             check(value["stdout"] == f"-1 {error}\n", f"{number}: {short(value)}")
             check(value["violations"] == violations, f"{number}: {short(value)}")
+
+
+ATTACH = """
+import ctypes, os, socket
+c = ctypes.CDLL(None, use_errno=True)
+code = (ctypes.c_ushort * 4)(6, 0, 0, 0)  # BPF_RET
+class Program(ctypes.Structure):
+    _fields_ = [("n", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+program = Program(1, ctypes.addressof(code))
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+for option in (26, 51):
+    r = c.setsockopt(s.fileno(), 1, option, ctypes.byref(program), ctypes.sizeof(program))
+    print(option, r, os.strerror(ctypes.get_errno()) if r else "")
+print(c.syscall(444, None, 0, 1) > 0)
+"""
+
+
+def uncounted(form):
+    """memory: socket filters and Landlock rulesets cannot be had where nothing would count them"""
+    with Place(form, "uncounted").gate() as gate:
+        bash(gate, "true")
+        value = gate.call("run_command", argv=[PYTHON, "-c", ATTACH])["result"]
+        if ran.control_groups({gate.pid}):
+            check(value["stdout"].startswith("26 0 \n") and value["stdout"].endswith("True\n"), short(value))
+        else:
+            missing = "Protocol not available"
+            check(value["stdout"] == f"26 -1 {missing}\n51 -1 {missing}\nFalse\n", short(value))
+            calls = {v["call"]: v["count"] for v in value["violations"]}
+            check(calls == {"setsockopt": 2, "landlock_create_ruleset": 1}, short(value))
+
+
+def forked(form):
+    """memory: pages that processes share after a fork count once, for the limit and in peak_memory"""
+    code = """
+import os, time
+kept = bytes(1) * (60 << 20)
+for i in range(5):
+    if os.fork() == 0:
+        time.sleep(1)
+        os._exit(0)
+for i in range(5): os.wait()
+"""
+    with Place(form, "forked", {"commands": {"memory": f"{LIMIT}m"}}).gate() as gate:
+        value = gate.call("run_command", argv=[PYTHON, "-c", code], seconds=40)["result"]
+        check(value["ended_by"] == "exit", short(value))
+        check(value["peak_memory"] < LIMIT * MIB, f"peak_memory: {value['peak_memory']}")
 
 
 @contextlib.contextmanager
@@ -364,4 +430,4 @@ def hidden(form):
 
 if __name__ == "__main__":
     lib.own_mounts()
-    ran.main(memory, memfd, refused, ungrouped, told, allocated, allocated_otherwise, shared, hidden)
+    ran.main(memory, memfd, refused, uncounted, forked, ungrouped, told, allocated, allocated_otherwise, shared, hidden)

@@ -372,9 +372,27 @@ def without_a_hello(place):
     owner.end()
 
 
+def names_its_agents(place):
+    """A guest speaks for the agents that it was started for, whatever the owner was started with."""
+
+    def asked(gate, agent):
+        call = {"name": "read_file", "arguments": {"path": "a.txt"}}
+        gate.send_raw(json.dumps({"id": agent, "context": {"agentId": agent}, "tool_call": call}).encode() + b"\n")
+        return gate.any_answer()["result"]
+
+    owner = place.owner()
+    with place.guest("--agents", "one,two") as guest:
+        check(asked(guest, "one")["ok"] and asked(guest, "two")["ok"], "an agent of its own")
+        check(asked(guest, "three")["error"]["details"]["field"] == "context.agentId", "another agent")
+    check(asked(owner, "one")["error"]["details"]["field"] == "context.agentId", "an agent of the guest")
+    owner.end()
+    log = b"".join(file.read_bytes() for file in (place.home / "sandgate" / "audit").glob("*.jsonl"))
+    check(log.count(b'"agent":"one"') == 1 and log.count(b'"agent":"two"') == 1, "the records")
+
+
 CASES = (before_it_accepts, at_any_moment, while_it_runs, while_it_prints, in_a_long_reply, many_in_flight,
          other_formats, goes_on, blank_lines, never_silent, that_hangs,
-         that_hangs_from_the_start, one_after_the_other, without_a_hello)
+         that_hangs_from_the_start, one_after_the_other, without_a_hello, names_its_agents)
 
 
 def in_its_place(case):

@@ -342,6 +342,61 @@ def toolhost(suite):
         check(server.tool_error("fs_read", path="@project/../x")["code"] == "E_SANDBOX_VIOLATION", "a path out")
 
 
+def sidecar(suite):
+    with suite.case("the sidecar's envelope is around results and failures"), suite.new("--dialect", "sidecar") as server:
+        server.start()
+        listed = {tool["name"]: tool for tool in server.ask("tools/list")["result"]["tools"]}
+        for name, arguments in [
+            ("read_file", {"path": "good"}),
+            ("list_directory", {}),
+            ("search_files", {"pattern": "good"}),
+            ("run_command", {"command": "echo out"}),
+        ]:
+            found = server.content(name, **arguments)
+            jsonschema.validate(found, listed[name]["outputSchema"])
+            check(found["success"] is True and found["tool"] == name and found["error"] is None, short(found))
+        check(found["output"]["stdout"] == "out\n", short(found))
+        result = server.tool("read_file", path="missing")["result"]
+        failed = json.loads(result["content"][0]["text"])
+        check(result["isError"] is True and failed["error"].pop("message"), short(result))
+        expected = {"success": False, "tool": "read_file", "output": None, "error": {"code": "NOT_FOUND"}}
+        check(failed == expected, short(failed))
+
+
+def asks(suite):
+    with suite.case("over MCP every dialect asks before something is changed, unless the operator says otherwise"):
+        file = suite.form.write(suite.form.base / "asks.json", json.dumps({"approval": {"timeoutMs": 100}}))
+        with suite.new("--dialect", "sidecar", "--config", file, env={"SANDGATE_APPROVAL_DEFAULT": None}) as server:
+            server.start()
+            error = server.tool_error("write_file", path="asked", content="x")
+            check(error["code"] == "POLICY_DENIED" and "approval.default" in error["message"], short(error))
+            check(not (suite.folder / "asked").exists(), "it was written")
+
+
+def offered(suite):
+    config = {"policy": {"enabled": {"move": False}}, "agents": {"reader": {"capabilities": {"command": False}}}}
+    file = suite.form.write(suite.form.base / "offered.json", json.dumps(config))
+    for options, missing in ((("--config", file), {"move"}),
+                             (("--config", file, "--agent", "reader"), {"move", "run_command"})):
+        with suite.case(f"the list has only what is left to the caller, without {sorted(missing)}"):
+            everything = {tool["name"] for tool in suite.server.ask("tools/list")["result"]["tools"]}
+            with suite.new(*options) as server:
+                server.start()
+                listed = {tool["name"] for tool in server.ask("tools/list")["result"]["tools"]}
+                check(everything - listed == missing and listed < everything, short(sorted(listed)))
+                check(server.tool_error("move", **{"from": "good", "to": "b"})["code"] == "POLICY_DENIED", "a call")
+
+
+def long_failure(suite):
+    with suite.case("a failure with much that was printed is whole"), suite.new("--dialect", "runner") as server:
+        server.start()
+        command = "head -c 90000 /dev/zero | tr '\\0' '\\001'; sleep 20"
+        result = server.tool("shell", command=command, timeout=1)["result"]
+        text = result["content"][0]["text"]
+        check(result["isError"] is True and text.startswith("Error: command timed out"), short(text))
+        check(text.count("\x01") == 90000, f"{text.count(chr(1))} of 90000")
+
+
 # --- many, long, cancelled, ended
 
 
@@ -452,7 +507,8 @@ def main():
     for form in lib.forms():
         suite = Suite(tap, form)
         with suite.server:
-            for part in (beginning, bad_lines, notifications, ids, tools, toolhost, flow, limits, ending, sessions):
+            for part in (beginning, bad_lines, notifications, ids, tools, toolhost, sidecar, asks, offered, long_failure, flow,
+                         limits, ending, sessions):
                 part(suite)
     tap.done()
 

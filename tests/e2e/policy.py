@@ -378,6 +378,37 @@ def workspace_tightens(form):
         gate.refused("BUDGET_EXCEEDED", "stat", path="a")
 
 
+MISSPELT = {
+    "approval.rules[1].toolName": {"approval": {"rules": [{"toolName": "stat", "action": "deny"},
+                                                          {"toolName": "bassh", "action": "deny"}]}},
+    "approval.rules[0].toolName": {"approval": {"rules": [{"toolName": "{bash,serach}", "action": "deny"}]}},
+    "policy.budgets[0].toolName": {"policy": {"budgets": [{"toolName": "bas", "unit": "calls", "limit": 1}]}},
+    "policy.rateLimits.bashh": {"policy": {"rateLimits": {"bashh": {"maxCalls": 1}}}},
+    "policy.resourceLimits.Bash": {"policy": {"resourceLimits": {"Bash": {"maxDuration": 1}}}},
+    "policy.enabled.bah": {"policy": {"enabled": {"bah": False}}},
+    "hooks[0].toolName": {"hooks": [{"event": "tool:after", "toolName": "bash*h", "command": ["/bin/true"]}]},
+}
+PROMISES = {"TOOL_RUNTIME": "wasm", "TOOL_ALLOW_DIRECT_NETWORK": "1", "MODEL_BASE_URL": "http://127.0.0.1:1",
+            "MODEL_PROVIDER": "ollama", "WORKSPACE_FS_MODE": "agentfs"}
+
+
+def misspelt_and_promised(form):
+    """a tool that no dialect has and a setting with nothing behind it: nothing starts, and the message says where"""
+    for number, (field, config) in enumerate(MISSPELT.items()):
+        place = Place(form, f"misspelt{number}", {"approval": {"default": "approve"}, **config})
+        done = place.run("call", "write_file", '{"path": "a", "content": "x"}')
+        check(done.returncode == 2 and field in done.stderr.decode(), f"{field}: {done}")
+        check(not (place.workspace / "a").exists(), field)
+    place = Place(form, "promised", {"approval": {"default": "approve"}})
+    for name, value in PROMISES.items():
+        done = form.run(place.home, "call", "write_file", '{"path": "a", "content": "x"}', "--config", place.config,
+                        "--workspace", place.workspace, env={**UNSET, name: value})
+        check(done.returncode == 2 and name in done.stderr.decode(), f"{name}: {done}")
+        check(not (place.workspace / "a").exists(), name)
+    done = place.run("call", "write_file", '{"path": "a", "content": "x"}')
+    check(done.returncode == 0 and (place.workspace / "a").exists(), done)
+
+
 def nothing_set(form):
     """without any configuration reading runs, and everything that changes something asks"""
     place = Place(form, "nothing", {"approval": {"timeoutMs": 300}})
@@ -399,7 +430,7 @@ def nothing_set(form):
 
 CASES = [in_a_child(example), exact_over_two_gates, retry_after_is_exact, bytes_and_seconds,
          reading_is_not_writing, commands_write_what_is_left, where_commands_run, spent_is_spent, capabilities, rules_with_conditions, workspace_tightens,
-         nothing_set]
+         misspelt_and_promised, nothing_set]
 
 
 if __name__ == "__main__":

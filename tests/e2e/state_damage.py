@@ -119,7 +119,7 @@ def give_away(path):
 
 
 def remove(path):
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink()

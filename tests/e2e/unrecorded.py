@@ -3,6 +3,7 @@
 before they do anything, and the logs stay readable. Prints TAP."""
 
 import contextlib
+import fcntl
 import json
 import os
 import subprocess
@@ -108,7 +109,77 @@ def half_a_line(form):
     check(json.loads(lines[2])["toolName"] == "fs.write", lines[2])
 
 
-CASES = [a_command_that_was_done, in_a_child(a_full_run), half_a_line]
+def refused_when_there_is_room_again(form):
+    """a refused call has its line, also when the calls before it found no room"""
+    lib.own_mounts()
+    project, state = form.folder("room/project"), form.folder("room/state")
+    if lib.AM_ROOT:
+        os.chown(project, form.uid or lib.PLAIN_UID, form.uid or lib.PLAIN_UID)
+    with lib.tmpfs(form, state, "64k"), Gate(form, "--dialect", "toolhost", "--project", project, "--state", state,
+                                             state=form.folder("room/home", 0o700)) as gate:
+        log = state / "logs/execution.jsonl"
+        fill(state / "filler")
+        while gate.call("fs.write", path="@project/f", content="x")["ok"]:
+            pass
+        os.unlink(state / "filler")
+        lib.expect_error(gate.call("no_such_tool"), "E_SCHEMA_VALIDATION")
+        check(read_log(log)[-1]["toolName"] == "no_such_tool", f"its line is missing: {read_log(log)[-1]}")
+
+
+def locked_log(form):
+    """while another process has the log locked a call that was done says that it is not recorded, and no line is lost"""
+    project, state = form.folder("locked/project"), form.folder("locked/state")
+    options = ("--dialect", "toolhost", "--project", project, "--state", state)
+    with Gate(form, *options, state=form.folder("locked/home", 0o700)) as gate:
+        log = state / "logs/execution.jsonl"
+        gate.ok("fs.list", path="@project")
+        with form.acting(), open(log, "rb") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            error = lib.expect_error(gate.call("fs.write", path="@project/f", content="x"), "E_INTERNAL")
+            check("was done" in error["message"] and "locked" in error["message"], error)
+            check(len(read_log(log)) == 1, "a line was written beside another writer")
+            error = lib.expect_error(gate.call("fs.write", path="@project/g", content="x"), "E_INTERNAL")
+            check("locked" in error["message"] and not (project / "g").exists(), error)
+        gate.ok("fs.list", path="@project")
+    paths = [line["input"]["path"] for line in read_log(log)]
+    check(paths.count("@project/f") == 1 and len(paths) >= 3, paths)
+
+
+def several_gates_on_a_full_disk(form):
+    """four gates write to one log while its disk fills up and empties: whole lines, one for each call that was done"""
+    lib.own_mounts()
+    project, state = form.folder("many/project"), form.folder("many/state")
+    if lib.AM_ROOT:
+        os.chown(project, form.uid or lib.PLAIN_UID, form.uid or lib.PLAIN_UID)
+    options = ("--dialect", "toolhost", "--project", project, "--state", state)
+    with lib.tmpfs(form, state, "1m"), contextlib.ExitStack() as stack:
+        gates = [stack.enter_context(Gate(form, *options, state=form.folder(f"many/home{i}", 0o700))) for i in range(4)]
+        recorded = set()
+        for turn in range(60):
+            # It is full for every second turn, and becomes so while calls run.
+            sent = [(g, g.send(*call, call_id=f"{turn}-{n}-{i}", **args)) for i, g in enumerate(gates)
+                    for n, (call, args) in enumerate([(("fs.write",), {"path": f"@project/f{i}", "content": "x"}),
+                                                      (("no_such_tool",), {}), (("fs.list",), {"path": "@project"})] * 2)]
+            if turn % 2:
+                (state / "filler").unlink(missing_ok=True)
+            else:
+                fill(state / "filler")
+            for gate, call in sent:
+                result = gate.wait(call)
+                if result["ok"] or "execution.jsonl" not in result["error"]["message"]:
+                    recorded.add(call)
+        (state / "filler").unlink(missing_ok=True)
+        for i, gate in enumerate(gates):
+            last = gate.wait(gate.send("fs.list", call_id=f"last-{i}", path="@project"))
+            check(last["ok"], f"no call after there was room again: {last}")
+        lines = [line["toolCallId"] for line in read_log(state / "logs/execution.jsonl")]
+    missing = recorded - set(lines)
+    check(not missing, f"{len(missing)} of {len(recorded)} calls have no line")
+    check(len(lines) == len(set(lines)), "a call has two lines")
+
+
+CASES = [a_command_that_was_done, in_a_child(a_full_run), half_a_line, in_a_child(refused_when_there_is_room_again),
+         locked_log, in_a_child(several_gates_on_a_full_disk)]
 
 
 if __name__ == "__main__":

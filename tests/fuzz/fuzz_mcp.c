@@ -65,7 +65,7 @@ static void check_understood(struct mcp_message *m, yyjson_val *id)
         mcp_write_initialized(m->request.id_json, m->version, &dialect_native, &out);
         break;
     case MCP_TOOLS_LIST:
-        mcp_write_tools(m->request.id_json, &dialect_native, &out);
+        mcp_write_tools(m->request.id_json, &dialect_native, tools_all, &out);
         break;
     case MCP_PING:
         mcp_write_pong(m->request.id_json, &out);

@@ -54,7 +54,7 @@ def difference(files, listed, kind, where):
         yield f"{where} names {name}, but there is no {kind}/{name}.c"
 
 
-SHARED_BY_TOOLS = {"file", "run", "search"}
+SHARED_BY_TOOLS = {"file", "node_encoding", "run", "search"}
 
 
 def unlisted_tools():

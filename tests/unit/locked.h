@@ -129,7 +129,8 @@ static inline bool locked_allows(void *self, const char *call, const struct secc
     (void)self;
     (void)data;
     return strncmp(call, "epoll_create", strlen("epoll_create")) == 0 ||
-           strncmp(call, "inotify_init", strlen("inotify_init")) == 0;
+           strncmp(call, "inotify_init", strlen("inotify_init")) == 0 ||
+           strcmp(call, "landlock_create_ruleset") == 0; /* as where a control group counts */
 }
 
 /* Answers until the process has ended. */

@@ -703,18 +703,22 @@ static inline void slow_check_files(const struct slow_call *call, yyjson_val *co
     struct slow_path_text root = slow_components("");
     bool covered = true;
     bool bad = false;
+    int seen = 0;
     if (!list)
         return;
     if (call->tool->needs & SLOW_RUNS)
         covered = slow_grant_covers(call, list, root.text, true, false, false);
     for (int i = 0; i < 3 && call->tool->paths[i] && !(call->tool->needs & SLOW_RUNS); i++) {
         struct slow_path_text path = slow_argument_path(call, call->tool->paths[i]);
-        if (path.missing || !covered || bad)
+        /* What is moved is read, where it goes to is not. */
+        if (path.missing || !covered || bad || (reads && strcmp(call->tool->paths[i], "to") == 0))
             continue;
+        seen++;
         bad = path.bad;
         if (!bad)
             covered = slow_grant_covers(call, list, path.text, slow_is_tree(call), lists, reads);
     }
+    bad |= seen == 0 && !(call->tool->needs & SLOW_RUNS);
     if (bad)
         snprintf(rule, 96, "policy.%s", dotted);
     else if (!covered && strcmp(whose, "agents") == 0)
@@ -790,7 +794,10 @@ static inline void slow_decide(const struct slow_call *call, yyjson_val *config,
     bool lists;
     yyjson_val *otherwise = yyjson_ptr_get(config, "/approval/default");
     const char *action = yyjson_get_str(otherwise);
-    bool quiet = !(slow_needs(call, &lists) & ~SLOW_READS) || call->own_hand;
+    const char *dialect = call->tool->dialect ? call->tool->dialect : "";
+    bool plain = strcmp(dialect, "sidecar") == 0 || strcmp(dialect, "toolhost") == 0 ||
+                 strcmp(dialect, "runner") == 0;
+    bool quiet = !(slow_needs(call, &lists) & ~SLOW_READS) || call->own_hand || plain;
     snprintf(ret->rule, sizeof ret->rule, "approval.default");
     ret->kind = !otherwise                       ? (quiet ? "allow" : "ask")
                 : strcmp(action, "approve") == 0 ? "allow"

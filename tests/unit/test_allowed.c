@@ -111,7 +111,7 @@ struct row {
 #define RUN "native:run_command"
 #define ALONE "'env':{'exists':false},'stdin':{'exists':false},'network':{'exists':false}"
 #define EXACT(text)                                                                                \
-    "{'command':'" text "','argv':{'exists':false}," ALONE ",'cwd':{'exists':false}}"
+    "{'command':'" text "','argv':{'exists':false},'cwd':{'exists':false}," ALONE "}"
 
 static const struct row offers[] = {
     {RUN, "{'command':'git commit -m x && npm test'}",
@@ -144,7 +144,7 @@ static const struct row offers[] = {
     {RUN, "{'command':'unheard_of x'}", EXACT("unheard_of x")},
     {RUN, "{'command':'ls && python x'}", EXACT("ls && python x")},
     {RUN, "{'command':'python x','cwd':'./a/'}",
-     "{'command':'python x','argv':{'exists':false}," ALONE ",'cwd':'a'}"},
+     "{'command':'python x','argv':{'exists':false},'cwd':'a'," ALONE "}"},
     {RUN, "{'command':'$X'}", NULL},
     {RUN, "{'command':'sh -c $X'}", NULL},
     {RUN, "{'command':'echo \\\"'}", NULL},
@@ -153,7 +153,8 @@ static const struct row offers[] = {
     {RUN, "{'command':'ls','env':{'A':'b'}}", NULL},
     {RUN, "{'argv':['git','push','--force']}", "{'command':{'program':['git push']}}"},
     {RUN, "{'argv':['python','-c','x']}",
-     "{'argv':{'equals':['python','-c','x']}," ALONE ",'cwd':{'exists':false}}"},
+     "{'command':{'exists':false},'argv':{'equals':['python','-c','x']},'cwd':{'exists':false}," ALONE
+     "}"},
     {"system:bash", "{'command':'git','args':['push']}", "{'command':{'program':['git push']}}"},
     {"system:bash", "{'command':'ls'}", "{'command':{'program':['ls']}}"},
     {"system:bash", "{'command':'rm','args':['x']}",

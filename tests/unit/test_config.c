@@ -247,13 +247,13 @@ static void tells_the_agents_that_something_is_set_for(void **state)
     CONFIG_AT_END struct config *config = loaded(
         "{'agents':{'b.c':{'capabilities':{'command':true,'env':[]},'tools':{'fs':{'maxReadBytes':5}}},"
         "'a':{'capabilities':{'command':false}},'*':{'capabilities':{'network':[]}}}}");
-    assert_int_equal(config_agents(config, add_agent, &all), 0);
+    assert_int_equal(config_keys(config, "agents", add_agent, &all), 0);
     assert_string_equal(buf_text(&all), "* a b.c ");
     must_apply(config,
                "{'agents':{'last':{'capabilities':{'env':[]}},'z':{'capabilities':{'env':[]}}}}",
                CONFIG_OPERATOR);
     buf_reset(&all, 1000);
-    assert_int_equal(config_agents(config, add_agent, &all), 7);
+    assert_int_equal(config_keys(config, "agents", add_agent, &all), 7);
     assert_string_equal(buf_text(&all), "* a b.c last ");
 }
 
@@ -344,6 +344,17 @@ static void wrong_questions_abort(void **state)
     assert_aborts(count_no_array);
 }
 
+static void a_copy_has_the_same_values_until_it_changes(void **state)
+{
+    (void)state;
+    CONFIG_AT_END struct config *config = loaded("{'tools':{'bash':{'timeoutMs':5}}}");
+    CONFIG_AT_END struct config *copy = config_clone(config);
+    assert_true(config_values(copy) == config_values(config));
+    assert_true(config_edition(copy) != config_edition(config));
+    must_apply(copy, "{'tools':{'bash':{'timeoutMs':4}}}", CONFIG_WORKSPACE);
+    assert_true(config_values(copy) != config_values(config));
+}
+
 static void documents_agree_with_the_table(void **state)
 {
     (void)state;
@@ -379,6 +390,7 @@ int main(void)
         cmocka_unit_test(agents_have_their_own_capabilities),
         cmocka_unit_test(tells_the_agents_that_something_is_set_for),
         cmocka_unit_test(wrong_questions_abort),
+        cmocka_unit_test(a_copy_has_the_same_values_until_it_changes),
         cmocka_unit_test(documents_agree_with_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

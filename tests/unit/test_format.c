@@ -552,13 +552,19 @@ static void tools_are_listed_in_each_format(void **state)
     static const struct dialect *const dialects[] = {&dialect_native, &dialect_toolhost};
     registry_use(tools_all);
     for (size_t d = 0; d < ARRAY_LEN(dialects); d++) {
+        const struct tool *tools[32] = {NULL};
+        for (size_t n = 0; n < ARRAY_LEN(tools) - 1; n++) {
+            tools[n] = registry_next(dialects[d]->id, n ? tools[n - 1] : NULL);
+            if (!tools[n])
+                break;
+        }
         for (int format = 0; format < FORMAT_COUNT; format++) {
             bool nested = format == FORMAT_OPENAI || format == FORMAT_OLLAMA;
             bool dots = format == FORMAT_TOOL_CALL || format == FORMAT_OLLAMA;
             const char *schema = nested || format == FORMAT_OPENAI_RESPONSES ? "parameters"
                                                                              : "input_schema";
             BUF_AT_END struct buf out = BUF_INIT(1u << 20);
-            format_list((enum format_id)format, dialects[d], &(struct json_out){.out = &out});
+            format_list((enum format_id)format, tools, false, &(struct json_out){.out = &out});
             JSON_AT_END yyjson_doc *doc = parsed_bytes(buf_str(&out), JSON_STRICT);
             yyjson_val *item = yyjson_arr_get_first(yyjson_doc_get_root(doc));
             size_t listed = 0;

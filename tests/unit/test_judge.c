@@ -141,14 +141,14 @@ static void switched_off(void **state)
 {
     (void)state;
     struct policy *policy = make_policy(
-        "{'policy':{'enabled':{'fs_read':false,'stat':false,'whatever':false}},"
+        "{'policy':{'enabled':{'fs_read':false,'stat':false,'whatever?':false}},"
         "'tools':{'bash':{'enabled':false},'http':{'enabled':false}}}");
     expect(policy, "toolhost:fs.read", "{'path':'@project/x'}",
            "deny tool_disabled policy.enabled.fs_read");
     expect(policy, "native:stat", "{'path':'x'}", "deny tool_disabled policy.enabled.stat");
     expect(policy, "system:bash", "{'command':'x'}", "deny tool_disabled tools.bash.enabled");
     expect(policy, "http", "{'url':'https://a.org'}", "deny tool_disabled tools.http.enabled");
-    expect(policy, "whatever", "{}", "deny tool_disabled policy.enabled.whatever");
+    expect(policy, "whatever", "{}", "deny tool_disabled policy.enabled.whatever?");
     expect(policy, "native:read_file", "{'path':'x'}", "allow approval.default");
     policy_free(policy);
     /* One tool is switched on where all are off, by either name. */
@@ -288,7 +288,7 @@ static void first_match(void **state)
            "deny denied_by_rule approval.rules[3]");
     expect(policy, "toolhost:fs.read", "{'path':'@project/x'}", "allow approval.rules[4]");
     expect(policy, "toolhost:fs.write", "{'path':'@project/x','content':''}",
-           "ask approval.default");
+           "allow approval.default");
     expect(policy, "native:write_file", "{'path':'src/x','content':''}", "allow approval.rules[5]");
     expect(policy, "native:write_file", "{'path':'x','content':''}", "ask approval.default");
     struct outcome out = judge(policy, "native:write_file", "{'path':'src/x','content':''}");
@@ -356,7 +356,7 @@ static void counter_stays(void **state)
     (void)state;
     static const char *const rules[] = {
         "{'approval':{'rules':[{'toolName':'stat','action':'budget','budgetLimit':5}]}}",
-        ("{'approval':{'rules':[{'toolName':'x','action':'deny'},{'toolName':'stat','action':'budget',"
+        ("{'approval':{'rules':[{'toolName':'move','action':'deny'},{'toolName':'stat','action':'budget',"
          "'budgetLimit':9,'budgetPeriod':'daily'}]}}"),
         "{'approval':{'rules':[{'toolName':'stat','action':'budget','budgetLimit':5,'budgetPeriod':'weekly'}]}}",
         "{'approval':{'rules':[{'toolName':'stat','action':'budget','budgetLimit':5,'condition':{'path':'x'}}]}}",
@@ -375,6 +375,31 @@ static void counter_stays(void **state)
     assert_string_not_equal(keys[0], keys[3]);
 }
 
+/* Tools that may be missing, and names that mean several. */
+static void taken(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "{'approval':{'rules':[{'toolName':'later','action':'deny','optional':true}]}}",
+        "{'approval':{'rules':[{'toolName':'later_*','action':'deny','optional':true,'condition':{"
+        "'place':{'beneath':'src'}}}]}}",
+        "{'policy':{'budgets':[{'toolName':'later','unit':'calls','limit':1,'optional':true}]}}",
+        "{'hooks':[{'event':'tool:before','toolName':'later','command':['/x'],'optional':true}]}",
+        "{'policy':{'enabled':{'later?':false,'stat?':false,'*':true}}}",
+        "{'policy':{'rateLimits':{'later':{'maxCalls':1,'optional':true},'*':{'maxCalls':9}}}}",
+        "{'policy':{'resourceLimits':{'later.x':{'maxDuration':1,'optional':true}}}}",
+        "{'approval':{'rules':[{'toolName':'{fs.{read,write},stat,time?now}','action':'deny'}]}}",
+        "{'approval':{'rules':[{'toolName':'fs_read','action':'deny'},{'toolName':'*_file','action':"
+        "'deny'},{'toolName':'http','action':'deny'},{'toolName':'browser','action':'deny'}]}}",
+        "{'policy':{'budgets':[{'agent':'nobody','unit':'calls','limit':1}]}}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        policy_free(make_policy(rows[i]));
+    struct policy *policy = make_policy("{'policy':{'enabled':{'stat?':false}}}");
+    expect(policy, "native:stat", "{'path':'x'}", "deny tool_disabled policy.enabled.stat?");
+    policy_free(policy);
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -383,7 +408,7 @@ static void refused(void **state)
         const char *field;
         const char *message;
     } rows[] = {
-        {"{'approval':{'rules':[{'toolName':'x','action':'deny'},{'toolName':'*','action':'deny',"
+        {"{'approval':{'rules':[{'toolName':'move','action':'deny'},{'toolName':'*','action':'deny',"
          "'condition':{'path':{'benaeth':'x'}}}]}}",
          "approval.rules[1].condition.path.benaeth",
          "approval.rules[1].condition.path.benaeth: unknown test; did you mean beneath?"},
@@ -398,6 +423,37 @@ static void refused(void **state)
          "agents.broken.capabilities.filesystem.read[0]", "no `]` closes this"},
         {"{'hooks':[{'event':'tool:before','toolName':'[','command':['/x']}]}", "hooks[0].toolName",
          "hooks[0].toolName: "},
+        {"{'approval':{'rules':[{'toolName':'stat','action':'deny'},{'toolName':'bassh','action':"
+         "'deny'}]}}",
+         "approval.rules[1].toolName", "no tool is called `bassh`; did you mean `bash`?"},
+        {"{'approval':{'rules':[{'toolName':'Bash','action':'deny'}]}}",
+         "approval.rules[0].toolName", "did you mean `bash`?"},
+        {"{'approval':{'rules':[{'toolName':'bash ','action':'deny'}]}}",
+         "approval.rules[0].toolName", "did you mean `bash`?"},
+        {"{'approval':{'rules':[{'toolName':'fs.raed','action':'deny'}]}}",
+         "approval.rules[0].toolName", "did you mean `fs.read`?"},
+        {"{'approval':{'rules':[{'toolName':'fz.*','action':'deny'}]}}",
+         "approval.rules[0].toolName", "no tool matches `fz.*`"},
+        {"{'approval':{'rules':[{'toolName':'{write_file,edit_fil}','action':'deny'}]}}",
+         "approval.rules[0].toolName", "no tool is called `edit_fil`; did you mean `edit_file`?"},
+        {"{'approval':{'rules':[{'toolName':'{fs.{read,wirte},stat}','action':'deny'}]}}",
+         "approval.rules[0].toolName", "no tool is called `fs.wirte`; did you mean `fs.write`?"},
+        {"{'approval':{'rules':[{'toolName':'{*_file,run_*,*_fiel}','action':'deny'}]}}",
+         "approval.rules[0].toolName", "no tool matches `*_fiel`"},
+        {"{'policy':{'budgets':[{'toolName':'run_comand','unit':'calls','limit':1}]}}",
+         "policy.budgets[0].toolName", "did you mean `run_command`?"},
+        {"{'hooks':[{'event':'tool:after','toolName':'wriet_file','command':['/x']}]}",
+         "hooks[0].toolName", "did you mean `write_file`?"},
+        {"{'policy':{'enabled':{'serach':false}}}", "policy.enabled.serach",
+         "did you mean `search`?"},
+        {"{'policy':{'enabled':{'fs.*':false}}}", "policy.enabled.fs.*", "no tool matches `fs.*`"},
+        {"{'policy':{'enabled':{'mine?':false,'mine':false}}}", "policy.enabled.mine", "mine"},
+        {"{'policy':{'enabled':{'stat':false,'stat?':true}}}", "policy.enabled.stat?",
+         "named twice"},
+        {"{'policy':{'rateLimits':{'fs.reed':{'maxCalls':1}}}}", "policy.rateLimits.fs.reed",
+         "did you mean `fs.read`?"},
+        {"{'policy':{'resourceLimits':{'bsh':{'maxDuration':1}}}}", "policy.resourceLimits.bsh",
+         "did you mean `bash`?"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         FREE_AT_END char *text = quoted(rows[i].json);
@@ -471,11 +527,17 @@ static void many_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(example),           cmocka_unit_test(defaults),
-        cmocka_unit_test(switched_off),      cmocka_unit_test(granted_paths),
-        cmocka_unit_test(granted_to_agents), cmocka_unit_test(first_match),
-        cmocka_unit_test(counted),           cmocka_unit_test(counter_stays),
-        cmocka_unit_test(refused),           cmocka_unit_test(explained),
+        cmocka_unit_test(example),
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(switched_off),
+        cmocka_unit_test(granted_paths),
+        cmocka_unit_test(granted_to_agents),
+        cmocka_unit_test(first_match),
+        cmocka_unit_test(counted),
+        cmocka_unit_test(counter_stays),
+        cmocka_unit_test(taken),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(explained),
         cmocka_unit_test(many_names),
     };
     return cmocka_run_group_tests(tests, use_tools, NULL);

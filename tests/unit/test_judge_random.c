@@ -239,7 +239,7 @@ static struct policy *policy_of(struct str text)
 
 static void make_rule(struct buf *out)
 {
-    buf_addf(out, "{\"toolName\":\"%s\",\"action\":\"%s\",\"budgetLimit\":5",
+    buf_addf(out, "{\"toolName\":\"%s\",\"action\":\"%s\",\"budgetLimit\":5,\"optional\":true",
              PICK("*", "*", "read_file", "*_file", "run_command", "fs.*", "fs_read", "bash",
                   "filesystem", "http", "{delete,move}", "search", "list_files", "other",
                   "time?now", "*e*"),
@@ -309,7 +309,7 @@ static void add_config(struct buf *out)
     add_grants(out);
     if (one_in(4))
         buf_addf(out, ",\"enabled\":{\"%s\":%s}",
-                 PICK("fs_read", "bash", "search", "other", "time.now"), PICK("true", "false"));
+                 PICK("fs_read", "bash", "search", "http", "time.now"), PICK("true", "false"));
     buf_add_text(out, "},\"agents\":{\"bob\":{\"capabilities\":");
     add_grants(out);
     buf_add_text(out, "}}}");

@@ -446,6 +446,8 @@ static void expected_sizes_have_a_bound(void **state)
 
 int main(void)
 {
+    struct config *config = config_new();
+    in_mounts.config = in_workspace.config = config;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sidecar_has_files_lines_and_texts),
         cmocka_unit_test(runner_has_lines_as_grep_prints_them),
@@ -463,5 +465,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_searched_for_is_refused),
         cmocka_unit_test(expected_sizes_have_a_bound),
     };
-    return cmocka_run_group_tests_name("search_tools", tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("search_tools", tests, NULL, NULL);
+    config_free(config);
+    return failed;
 }

@@ -1,0 +1,204 @@
+#include "work/guard_parts.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "work/beneath_walk.h"
+#include "work/guard_read.h"
+
+#define LISTING_BYTES (32u << 10)
+/* Of a folder that stands for `hooks` or the like. */
+#define LISTED_MAX 4096u
+#define ALTERNATES_MAX (64u << 10)
+
+static const char *const link_names[] = {"HEAD",      "config",      "config.worktree",
+                                         "commondir", "packed-refs", "remotes",
+                                         "branches",  "index",       "shallow"};
+/* Each may be a link itself, and so may all that is in it. */
+static const char *const folder_names[] = {"hooks", "info",    "objects",  "refs",
+                                           "logs",  "modules", "worktrees"};
+
+static bool is_one_of(struct str name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (str_is(name, names[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_folder_name(struct str name)
+{
+    return is_one_of(name, folder_names, ARRAY_LEN(folder_names));
+}
+
+static struct str name_of(const struct tree *t, uint32_t folder)
+{
+    return tree_name(t, t->folders[folder].name, t->folders[folder].name_n);
+}
+
+static bool is_link_lead(const struct tree *t, uint32_t folder, struct str name)
+{
+    if (is_folder_name(name) || is_one_of(name, link_names, ARRAY_LEN(link_names)))
+        return true;
+    for (uint32_t at = folder; at != TREE_NONE; at = t->folders[at].parent) {
+        if (is_folder_name(name_of(t, at)))
+            return true;
+    }
+    return false;
+}
+
+bool guard_is_lead(const struct tree *t, uint32_t folder, struct str name, unsigned char type)
+{
+    if (type == DT_LNK)
+        return is_link_lead(t, folder, name);
+    return type == DT_REG && (str_is(name, "commondir") ||
+                              (str_is(name, "alternates") && str_is(name_of(t, folder), "info")));
+}
+
+/* A link that somebody made while commands ran: none of these can write in a git directory, so it is the user's, and what
+ * it leads to is guarded from the next command on. */
+static bool is_new(const struct following *f, const char *path)
+{
+    struct statx st;
+    FD_AT_END int fd = beneath_open_at(f->root.fd, path, O_PATH | O_NOFOLLOW, 0, 0);
+    return f->ran_ns > 0 && (fd < 0 || folder_stat(fd, "", &st) < 0 ||
+                             st.stx_ctime.tv_sec * 1000000000 + st.stx_ctime.tv_nsec >= f->ran_ns);
+}
+
+/* Links in a folder that stands for `hooks` or the like. */
+static void follow_listed(struct following *f, struct str folder, int fd)
+{
+    char path[PATH_TEXT_MAX];
+    FD_AT_END int dir = beneath_reopen_dir(fd);
+    FREE_AT_END char *listing = mem_zero(LISTING_BYTES);
+    unsigned seen = 0;
+    for (ssize_t n; dir >= 0 && (n = getdents64(dir, listing, LISTING_BYTES)) > 0;) {
+        for (ssize_t at = 0; at < n && seen < LISTED_MAX; seen++) {
+            const struct dirent64 *d = (const void *)(listing + at);
+            at += d->d_reclen;
+            int length = snprintf(path, sizeof path, "%.*s/%s", (int)folder.n, folder.p, d->d_name);
+            if (d->d_type == DT_LNK && length < (int)sizeof path)
+                follow_link(f, (struct str){path, (size_t)length}, GUARDED_PART);
+        }
+    }
+}
+
+static void follow_part_link(struct following *f, const char *path)
+{
+    char plain[PATH_TEXT_MAX];
+    size_t n;
+    struct statx st;
+    if (is_new(f, path))
+        return;
+    follow_link(f, (struct str){path, strlen(path)}, GUARDED_PART);
+    FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
+    if (fd >= 0 && n > 0 && S_ISDIR(st.stx_mode))
+        follow_listed(f, (struct str){plain, n}, fd);
+}
+
+/* Folders of objects, one a line, relative to `objects`. */
+static void follow_alternates(struct following *f, struct str objects, int info)
+{
+    char path[PATH_TEXT_MAX];
+    char plain[PATH_TEXT_MAX];
+    size_t n;
+    struct statx st;
+    FREE_AT_END char *text = mem_zero(ALTERNATES_MAX);
+    FD_AT_END int file = beneath_open_child_file(info, "alternates");
+    if (file < 0 || fd_read_upto(file, text, ALTERNATES_MAX - 1) <= 0)
+        return;
+    for (char *line = text, *next; *line; line = next) {
+        next = line + strcspn(line, "\n");
+        if (*next)
+            *next++ = '\0';
+        if (!*line || !follow_locate(f, objects, line, path))
+            continue;
+        FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
+        if (fd >= 0 && n > 0 && S_ISDIR(st.stx_mode))
+            follow_add(f, (struct str){plain, n}, GUARDED_PART, &st);
+    }
+}
+
+static struct str parent_of(struct str path)
+{
+    const char *slash = memrchr(path.p, '/', path.n);
+    return (struct str){path.p, slash ? (size_t)(slash - path.p) : 0};
+}
+
+static void follow_text(struct following *f, struct str folder, const char *name, bool common)
+{
+    char path[PATH_TEXT_MAX];
+    char line[PATH_TEXT_MAX];
+    memcpy(path, folder.p, folder.n);
+    path[folder.n] = '\0';
+    FD_AT_END int fd = beneath_open_at(f->root.fd, folder.n ? path : ".", O_PATH | O_DIRECTORY, 0,
+                                       0);
+    if (fd < 0)
+        return;
+    if (strcmp(name, "alternates") == 0)
+        follow_alternates(f, parent_of(folder), fd);
+    else if (common && follow_read_line(fd, "commondir", line))
+        follow_git_directory(f, folder, line, false);
+}
+
+static void follow_marks(struct following *f, uint32_t folder, bool common)
+{
+    const struct tree *t = f->tree;
+    char path[PATH_TEXT_MAX];
+    for (uint32_t at = t->folders[folder].marks; at != TREE_NONE; at = t->marks[at].next) {
+        const struct tree_mark *mark = &t->marks[at];
+        struct str name = tree_name(t, mark->name, mark->name_n);
+        unsigned char type = mark->type == TYPE_SYMLINK ? DT_LNK
+                             : mark->type == TYPE_FILE  ? DT_REG
+                                                        : DT_UNKNOWN;
+        if (!guard_is_lead(t, folder, name, type))
+            continue;
+        f->list->leads = true;
+        size_t n = tree_path(t, folder, path);
+        size_t own = n + (n > 0);
+        snprintf(path + n, sizeof path - n, "%s%.*s", n ? "/" : "", (int)name.n, name.p);
+        if (type == DT_LNK)
+            follow_part_link(f, path);
+        else
+            follow_text(f, (struct str){path, n}, path + own, common);
+    }
+}
+
+/* A folder and all in it. */
+static void follow_all_marks(struct following *f, uint32_t top, bool common)
+{
+    const struct tree *t = f->tree;
+    uint32_t at = top;
+    for (;;) {
+        follow_marks(f, at, common);
+        if (t->folders[at].first != TREE_NONE) {
+            at = t->folders[at].first;
+            continue;
+        }
+        while (at != top && t->folders[at].next == TREE_NONE)
+            at = t->folders[at].parent;
+        if (at == top)
+            return;
+        at = t->folders[at].next;
+    }
+}
+
+void follow_parts(struct following *f, struct str path, bool common)
+{
+    const struct tree *t = f->tree;
+    uint32_t folder = tree_find(t, path);
+    if (folder == TREE_NONE)
+        return;
+    follow_marks(f, folder, common);
+    for (uint32_t at = t->folders[folder].first; at != TREE_NONE; at = t->folders[at].next) {
+        if (is_folder_name(name_of(t, at)))
+            follow_all_marks(f, at, common);
+    }
+}
