@@ -339,7 +339,7 @@ static int judge(struct judgement *j)
         return -1;
     size_t before = j->verdict->n_charges;
     charges_add_limits(j->policy, j->view, j->call, j->verdict);
-    j->verdict->max_ms = j->view->max_ms;
+    j->verdict->max_ms = j->call->own_hand ? j->view->own_hand_ms : j->view->max_ms;
     j->verdict->max_memory = j->view->max_memory;
     j->verdict->max_cpu_millis = j->view->max_cpu_millis;
     j->verdict->hooks = j->view->hooks;

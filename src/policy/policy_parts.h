@@ -145,6 +145,7 @@ struct tool_view {
     uint32_t *budgets;
     size_t n_budgets;
     int64_t max_ms;
+    int64_t own_hand_ms; /* the same for what a person typed, which runtime.timeoutSecs is not about */
     int64_t max_memory;
     int64_t max_cpu_millis;
     char *limits; /* `policy.resourceLimits.bash`; NULL: there are none */

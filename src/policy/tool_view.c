@@ -114,6 +114,7 @@ static void read_ceilings(struct tool_view *view, const struct config *config,
 {
     int64_t ms = call_ceiling_ms(config);
     int64_t memory = tool && tool->runner == RUN_COMMAND ? call_ceiling_memory(config) : 0;
+    view->own_hand_ms = view->max_ms;
     view->max_ms = least(view->max_ms, ms);
     view->max_memory = least(view->max_memory, memory);
     if (!view->limits && (ms || memory))
