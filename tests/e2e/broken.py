@@ -194,12 +194,22 @@ def descriptors(suite):
             if not AM_ROOT:  # undumpable, so that its own user may not look
                 check(not readable(pid, "fd"), "its own user can look at its descriptors")
                 continue
-            found = []
-            for name in os.listdir(f"/proc/{pid}/fd"):
-                target = os.readlink(f"/proc/{pid}/fd/{name}")
-                is_folder = target.startswith("/") and stat.S_ISDIR(os.stat(f"/proc/{pid}/fd/{name}").st_mode)
-                found.append("folder" if is_folder else target.split(":[")[0] if target[:6] == "socket" else target)
-            check(sorted(found) == sorted(expected), f"{found}, expected {expected}")
+            # The launcher goes on setting up while the worker serves.
+            wait_until(lambda pid=pid, expected=expected: sorted(kinds_of(pid)) == sorted(expected),
+                       f"{kinds_of(pid)}, expected {expected}")
+
+
+def kinds_of(pid):
+    """What its descriptors are."""
+    found = []
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            target = os.readlink(f"/proc/{pid}/fd/{name}")
+            is_folder = target.startswith("/") and stat.S_ISDIR(os.stat(f"/proc/{pid}/fd/{name}").st_mode)
+        except FileNotFoundError:
+            target, is_folder = "closed", False
+        found.append("folder" if is_folder else target.split(":[")[0] if target[:6] == "socket" else target)
+    return found
 
 
 def readable(pid, what):
