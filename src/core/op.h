@@ -148,6 +148,7 @@ struct op_search_reply {
     int64_t unreadable;
     int64_t long_lines; /* files that were left at a line that is too long */
     bool truncated;
+    bool unseen; /* some folders were not searched, see walk_stats */
 };
 
 struct op_stat_request {
