@@ -84,6 +84,7 @@ static const struct arg read_reply[] = {
     COUNT(end_line, struct op_read_reply),
     COUNT(whole, struct op_read_reply),
     FLAG(truncated, struct op_read_reply),
+    FLAG(shrank, struct op_read_reply),
     FLAG(binary, struct op_read_reply),
     {.name = "kind",
      .type = ARG_CHOICE,
