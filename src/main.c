@@ -87,18 +87,27 @@ static int check_stack(void)
     return -1;
 }
 
+/* Else the log or the state folder becomes standard output. Writing to what stands in for that fails, so that a lost
+ * answer is noticed. */
+static int fill_standard_descriptors(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        int mode = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", mode) != fd /* NOLINT(android-cloexec-open) */)
+            return -1;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     processor_init();
     if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
         return launcher_main(worker_main);
     signal(SIGABRT, tell_abort);
-    /* Else the log or the state folder becomes standard output. */
-    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) < 0 &&
-            open("/dev/null", O_RDWR) != fd /* NOLINT(android-cloexec-open) */)
-            return EXIT_USAGE;
-    }
+    if (fill_standard_descriptors() < 0)
+        return EXIT_USAGE;
     sanitized_open_report();
     registry_use(tools_all);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)

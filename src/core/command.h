@@ -125,6 +125,8 @@ void command_add_violation(struct command *command, const char *kind, struct str
 void command_forget_violations(struct command *command, const char *kind);
 /* Those that an answer does not name. */
 int64_t command_violations_unshown(const struct command *command);
+/* Names them at the end of the message of a call that failed, as many as there is room for. */
+void command_tell_violations(const struct command *command, char *message, size_t size);
 int command_add_env(struct command *command, struct str name, struct str value);
 /* The command line of a shell. */
 int command_use_shell(struct command *command, struct str line);

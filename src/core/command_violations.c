@@ -5,6 +5,8 @@
 #include "base/utf8.h"
 #include "core/command.h"
 
+#define VIOLATIONS_MORE "; more violations: see the audit record"
+
 /* The gravest first. */
 const char *const command_violation_kinds[COMMAND_VIOLATION_KINDS + 1] = {
     "cut_off",           "git:replaced",
@@ -101,4 +103,20 @@ int64_t command_violations_unshown(const struct command *command)
     for (size_t i = 0; i < COMMAND_VIOLATION_KINDS; i++)
         count += all->more[i];
     return count;
+}
+
+void command_tell_violations(const struct command *command, char *message, size_t size)
+{
+    const struct command_violations *all = &command->violations;
+    size_t n = strlen(message);
+    size_t told = 0;
+    for (; told < all->count; told++) {
+        const char *before = told ? ", " : "; violations: ";
+        const char *what = all->list[told].what;
+        if (n + strlen(before) + strlen(what) + sizeof VIOLATIONS_MORE > size)
+            break;
+        n += (size_t)snprintf(message + n, size - n, "%s%s", before, what);
+    }
+    if (told < all->count || command_violations_unshown(command))
+        snprintf(message + n, size - n, VIOLATIONS_MORE);
 }

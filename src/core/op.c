@@ -84,6 +84,7 @@ static const struct arg read_reply[] = {
     COUNT(end_line, struct op_read_reply),
     COUNT(whole, struct op_read_reply),
     FLAG(truncated, struct op_read_reply),
+    FLAG(shrank, struct op_read_reply),
     FLAG(binary, struct op_read_reply),
     {.name = "kind",
      .type = ARG_CHOICE,
@@ -148,6 +149,7 @@ static const struct arg search_reply[] = {
     COUNT(bytes, struct op_search_reply),      COUNT(binary, struct op_search_reply),
     COUNT(ignored, struct op_search_reply),    COUNT(unreadable, struct op_search_reply),
     COUNT(long_lines, struct op_search_reply), FLAG(truncated, struct op_search_reply),
+    FLAG(unseen, struct op_search_reply),
 };
 static const struct arg stat_request[] = {
     ROOT_AND_PATH(struct op_stat_request),

@@ -55,13 +55,14 @@ struct op_read_request {
 
 /* The body is the content, cut at max_bytes. Where a file is not read to its end, no more is read than that takes. */
 struct op_read_reply {
-    int64_t size;        /* of the whole file when it was opened */
+    int64_t size; /* of the whole file when it was opened; how much was read where that was wrong */
     struct str sha256;   /* of a whole file that was to be hashed */
     int64_t total_lines; /* ARG_ABSENT: the end was not seen */
     int64_t start_line;
     int64_t end_line; /* last line that is in the body, even in part */
     int64_t whole;    /* bytes of the body up to the end of its last whole line */
     bool truncated;
+    bool shrank;  /* it ended before the size it was opened with: sha256 may be missing */
     bool binary;  /* a NUL in the first 8 KiB */
     int64_t kind; /* of a binary file: enum file_kind */
 };
@@ -148,6 +149,7 @@ struct op_search_reply {
     int64_t unreadable;
     int64_t long_lines; /* files that were left at a line that is too long */
     bool truncated;
+    bool unseen; /* some folders were not searched, see walk_stats */
 };
 
 struct op_stat_request {

@@ -36,8 +36,8 @@ static void end_late(struct call *call)
     char rule[CALL_RULE_MAX];
     if (call->verdict.max_ms > 0) {
         call_limit_rule(call, "maxDuration", rule);
-        snprintf(why, sizeof why, "the call took longer than its time limit, %s (%" PRId64 " ms)", rule,
-                 call->verdict.max_ms);
+        snprintf(why, sizeof why, "the call took longer than its time limit, %s (%" PRId64 " ms)",
+                 rule, call->verdict.max_ms);
     }
     pipeline_cancel(call, ERR_TIMEOUT, why);
 }
@@ -291,6 +291,8 @@ void pipeline_finish(struct call *call, const struct err *err)
             call->err = *err;
         if (call->kill_ns && (err->code == ERR_CANCELLED || err->code == ERR_INTERRUPTED))
             err_set(&call->err, call->cancel_code, "%s", call->cancel_why);
+        if (call->command)
+            command_tell_violations(call->command, call->err.message, sizeof call->err.message);
     }
     settle(call);
     p->recorder.outcome(p->recorder.self, call);

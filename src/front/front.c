@@ -28,11 +28,17 @@ int front_usage_error(const struct err *err)
 
 static int output_error; /* that the first failed write to standard output had */
 
+void front_output_failed(int error)
+{
+    if (!output_error)
+        output_error = error;
+}
+
 static int put(struct str text)
 {
     int r = fd_write_all(STDOUT_FILENO, text.p, text.n);
-    if (r < 0 && !output_error)
-        output_error = -r;
+    if (r < 0)
+        front_output_failed(-r);
     return r;
 }
 

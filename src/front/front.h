@@ -48,6 +48,8 @@ int front_usage_error(const struct err *err);
 
 /* On standard output. Where that is a terminal, what would do more than draw on it is left out (base/terminal.h). */
 int front_put(struct str text);
+/* For a write to standard output that was not made with front_put: front_end says why it failed. */
+void front_output_failed(int error);
 /* The exit status of a subcommand that ended with `status`: an error where not all of its output was written. */
 int front_end(int status);
 /* One answer on standard output, with a line break. A string, which some dialects answer with, is printed

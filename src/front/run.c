@@ -32,7 +32,8 @@ struct run {
     uv_signal_t term;
     uv_signal_t hangup;
     int status;
-    bool cut; /* nobody reads our output */
+    bool cut;  /* its output cannot be passed on */
+    bool lost; /* for another reason than that nobody reads it */
     struct {
         bool filtered; /* it goes to a terminal */
         struct terminal terminal;
@@ -64,10 +65,14 @@ static void print(struct call *call, enum command_stream stream, struct str byte
     struct run *run = call->front;
     int fd = stream == COMMAND_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
     struct str passed = filtered(run, stream, bytes);
-    if (fd_write_all(fd, passed.p, passed.n) == 0 || run->cut)
+    int r = fd_write_all(fd, passed.p, passed.n);
+    if (r == 0 || run->cut)
         return;
     run->cut = true;
-    pipeline_cancel(call, ERR_CANCELLED, "nobody reads its output");
+    run->lost = r != -EPIPE;
+    if (fd == STDOUT_FILENO)
+        front_output_failed(-r);
+    pipeline_cancel(call, ERR_CANCELLED, "its output cannot be passed on");
 }
 
 static int failed_status(const struct err *err)
@@ -168,6 +173,8 @@ static void answered(struct call *call)
     if (call->failed) {
         if (call->err.code != ERR_CANCELLED)
             log_error("%s", call->err.message);
+        else if (command)
+            tell_violations(command, false);
         run->status = failed_status(&call->err);
     } else {
         if (command->ended_by != COMMAND_EXIT && command->ended_by != COMMAND_SIGNAL)
@@ -177,6 +184,8 @@ static void answered(struct call *call)
         tell_violations(command, run->status != 0);
         tell_dropped(command);
     }
+    if (run->lost)
+        run->status = EXIT_TOOL_ERROR;
     run->call = NULL;
     uv_stop(&run->gate.loop);
     call_free(call);

@@ -159,7 +159,7 @@ static void write_violations(const struct call *call, struct json_out *j)
         return;
     memcpy(more, all->more, sizeof more);
     BUF_AT_END struct buf list = BUF_INIT(2 * VIOLATIONS_BYTES);
-    struct json_out l = {.out = &list};
+    struct json_out l = {.out = &list, .hide = true};
     jo_open(&l, '[');
     for (size_t i = 0; i < all->count; i++) {
         if (list.len < VIOLATIONS_BYTES)

@@ -129,8 +129,9 @@ static bool read_makes_sense(const struct call *call)
     bool whole = r->size <= q->whole_max && !(q->text_only && r->binary);
     bool counted = r->total_lines != ARG_ABSENT;
     bool hashed = whole && q->hash_max > 0 && r->size <= q->hash_max;
-    return r->whole <= n && n <= q->max_bytes && (r->sha256.p != NULL) == hashed &&
-           (counted || !whole) && (!counted || r->end_line - 1 <= r->total_lines);
+    bool hash_fits = r->sha256.p ? hashed : !hashed || r->shrank;
+    return r->whole <= n && n <= q->max_bytes && hash_fits && (counted || !whole) &&
+           (!counted || r->end_line - 1 <= r->total_lines);
 }
 
 static bool list_makes_sense(const struct call *call)

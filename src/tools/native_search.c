@@ -258,6 +258,18 @@ static void write_stats(const struct call *call, struct json_out *j)
     jo_close(j, '}');
 }
 
+static const char *const hints[SEARCH_CUTS] = {
+    [SEARCH_CUT_COUNT] =
+        "there is more: narrow the search with path, include or a longer pattern, look first where "
+        "matches are with mode files or count, or raise max_results",
+    [SEARCH_CUT_FOLDERS] =
+        "some folders lie too deep, hold too many names or cannot be read, and were not searched: "
+        "search a folder inside with path",
+    [SEARCH_CUT_SIZE] =
+        "there is more than fits one answer: narrow the search with path, include or a longer "
+        "pattern, ask for fewer lines with before and after, or use mode files or count",
+};
+
 static int shape(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
@@ -268,9 +280,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     }
     jo_kbool(j, "truncated", r->truncated);
     if (r->truncated)
-        jo_ktext(j, "hint",
-                 "there is more: narrow the search with path, include or a longer pattern, look "
-                 "first where matches are with mode files or count, or raise max_results");
+        jo_ktext(j, "hint", hints[search_cut(call)]);
     write_stats(call, j);
     return 0;
 }

@@ -1,5 +1,7 @@
 #include "tools/run.h"
 
+#include <inttypes.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -146,15 +148,32 @@ void run_end_line(struct buf *text)
         buf_add_char(text, '\n');
 }
 
+/* For dialects whose answers have no place for them but the output. */
+static void add_violations(const struct command *command, struct buf *text)
+{
+    int64_t more = command_violations_unshown(command);
+    for (size_t i = 0; i < command->violations.count && i < COMMAND_VIOLATIONS_SHOWN; i++) {
+        const struct command_violation *v = &command->violations.list[i];
+        run_end_line(text);
+        buf_addf(text, "[violation: %s", v->what);
+        if (v->count > 1)
+            buf_addf(text, " (%" PRId64 " times)", v->count);
+        buf_add_text(text, "]\n");
+    }
+    if (more)
+        buf_addf(text, "[more violations: %" PRId64 "]\n", more);
+}
+
 void run_add_printed(const struct call *call, struct buf *text)
 {
     const struct output *streams = call->command->streams;
     output_text(&streams[COMMAND_STDOUT], text);
-    if (streams[COMMAND_STDERR].total == 0)
-        return;
-    run_end_line(text);
-    buf_add_text(text, "[stderr]\n");
-    output_text(&streams[COMMAND_STDERR], text);
+    if (streams[COMMAND_STDERR].total) {
+        run_end_line(text);
+        buf_add_text(text, "[stderr]\n");
+        output_text(&streams[COMMAND_STDERR], text);
+    }
+    add_violations(call->command, text);
 }
 
 void run_write_stream(const struct call *call, const char *key, enum command_stream stream,
@@ -162,15 +181,20 @@ void run_write_stream(const struct call *call, const char *key, enum command_str
 {
     const struct output *output = &call->command->streams[stream];
     char limit[RUN_WORDS_MAX];
+    bool limited = run_limit_words(call, limit);
     jo_key(j, key);
-    if (stream != COMMAND_STDERR || j->redact || !run_limit_words(call, limit)) {
+    if (stream != COMMAND_STDERR || j->redact ||
+        (!limited && call->command->violations.count == 0)) {
         output_write_json(output, j);
         return;
     }
-    BUF_AT_END struct buf text = BUF_INIT(call->command->max_output + 4096);
+    BUF_AT_END struct buf text = BUF_INIT(call->command->max_output + RUN_ADDED_MAX);
     output_text(output, &text);
-    run_end_line(&text);
-    buf_addf(&text, "[the command was ended: %s]\n", limit);
+    if (limited) {
+        run_end_line(&text);
+        buf_addf(&text, "[the command was ended: %s]\n", limit);
+    }
+    add_violations(call->command, &text);
     jo_str(j, buf_str(&text));
 }
 

@@ -18,7 +18,9 @@ int run_check_size(const struct call *call, struct err *err);
 
 /* What a dialect without `signal` says: 128 and the signal's number, as shells do. */
 int64_t run_exit_code(const struct call *call);
-/* One stream as text. Where a limit ended the command, standard error says so. */
+/* What is added to the output: the limit that ended the command, and its violations. */
+#define RUN_ADDED_MAX (32u << 10)
+/* One stream as text. Standard error ends with the limit that ended the command, and its violations. */
 void run_write_stream(const struct call *call, const char *key, enum command_stream stream,
                       struct json_out *j);
 bool run_truncated(const struct call *call);
@@ -30,7 +32,7 @@ bool run_duration_rule(const struct call *call, char out[RUN_WORDS_MAX]);
 enum err_code run_limit_code(const struct call *call);
 
 bool run_has_printed(const struct call *call);
-/* Both streams as one text: standard error behind a line that says so. */
+/* Both streams as one text: standard error behind a line that says so, and the violations. */
 void run_add_printed(const struct call *call, struct buf *text);
 /* So that what comes next begins a line. */
 void run_end_line(struct buf *text);

@@ -67,6 +67,24 @@ static int prepare(struct call *call, struct err *err)
                           err);
 }
 
+static void add_cut(const struct call *call, struct buf *text)
+{
+    static const char *const words[SEARCH_CUTS] = {
+        [SEARCH_CUT_COUNT] = "raise max_results, or narrow the search with path or include",
+        [SEARCH_CUT_FOLDERS] =
+            "some folders lie too deep, hold too many names or cannot be read, and were not "
+            "searched: search a folder inside with path",
+        [SEARCH_CUT_SIZE] = "more does not fit one answer: narrow the search with path or include",
+    };
+    enum search_cut cut = search_cut(call);
+    if (cut == SEARCH_CUT_NOT)
+        return;
+    buf_add_text(text, "\n[truncated: ");
+    if (cut != SEARCH_CUT_FOLDERS)
+        buf_addf(text, "only the first %" PRId64 " are shown; ", call->reply.search.matches);
+    buf_addf(text, "%s]", words[cut]);
+}
+
 static int shape(const struct call *call, struct json_out *j, struct err *err)
 {
     const struct op_search_reply *r = &call->reply.search;
@@ -81,11 +99,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     }
     if (r->matches == 0)
         buf_add_text(&text, "No matches found");
-    if (r->truncated)
-        buf_addf(&text,
-                 "\n[truncated: only the first %" PRId64
-                 " are shown; raise max_results, or narrow the search with path or include]",
-                 r->matches);
+    add_cut(call, &text);
     if (text.failed)
         return err_set(err, ERR_OUTPUT_LIMIT, "the matches are too long; lower max_results");
     jo_content(j, buf_str(&text));

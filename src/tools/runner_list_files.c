@@ -103,7 +103,10 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     }
     if (r->count == 0)
         buf_add_text(&text, "No files found");
-    if (r->truncated)
+    if (r->truncated && r->count < call->request.list.max_entries)
+        buf_add_text(&text, "\n[truncated: some folders lie too deep or hold too much to be listed "
+                            "from here; list a folder inside]");
+    else if (r->truncated)
         buf_addf(&text, "\n[truncated: only the first %" PRId64 " are shown; raise max_results]",
                  r->count);
     if (text.failed)

@@ -65,7 +65,7 @@ static int judge(const struct call *call, struct err *err)
 static int shape(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
-    BUF_AT_END struct buf text = BUF_INIT(2 * call->command->max_output + 8192);
+    BUF_AT_END struct buf text = BUF_INIT(2 * call->command->max_output + RUN_ADDED_MAX);
     run_add_printed(call, &text);
     if (run_exit_code(call) != 0) {
         run_end_line(&text);

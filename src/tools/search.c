@@ -40,6 +40,16 @@ static void add_prefix(const struct call *call, struct buf *path)
     buf_add_text(path, call->path.text);
 }
 
+enum search_cut search_cut(const struct call *call)
+{
+    const struct op_search_reply *r = &call->reply.search;
+    if (!r->truncated)
+        return SEARCH_CUT_NOT;
+    if (r->matches >= call->request.search.max_matches)
+        return SEARCH_CUT_COUNT;
+    return r->unseen ? SEARCH_CUT_FOLDERS : SEARCH_CUT_SIZE;
+}
+
 struct search_walk search_begin(const struct call *call)
 {
     struct search_walk walk = {

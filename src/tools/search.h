@@ -26,6 +26,16 @@ struct search_walk {
     size_t prefix;   /* of it, the same for all */
 };
 
+/* Why not everything is in the reply. */
+enum search_cut {
+    SEARCH_CUT_NOT,
+    SEARCH_CUT_COUNT,   /* as many matches as were asked for */
+    SEARCH_CUT_FOLDERS, /* too deep, too many names in one, or an error of the disk */
+    SEARCH_CUT_SIZE,    /* as many bytes as an answer may have */
+    SEARCH_CUTS,
+};
+enum search_cut search_cut(const struct call *call);
+
 struct search_walk search_begin(const struct call *call);
 void search_done(struct search_walk *walk);
 bool search_next(struct search_walk *walk);

@@ -14,7 +14,8 @@
 #define DIFF_MAX (200u << 10)
 #define SLOW_BYTES (64u << 10)
 
-typedef int (*change_fn)(struct str before, struct str what, struct buf *after, struct err *err);
+typedef int (*change_fn)(const struct work *w, struct str before, struct str what,
+                         struct buf *after, struct err *err);
 
 static int read_whole(struct work *w, const struct beneath_root *root,
                       const struct op_change_request *q, struct buf *ret, struct err *err)
@@ -63,7 +64,8 @@ static int write_back(struct work *w, const struct beneath_root *root,
     return work_replace(w, root, &request, after, held, &written, err);
 }
 
-static int apply_edits(struct str before, struct str what, struct buf *after, struct err *err)
+static int apply_edits(const struct work *w, struct str before, struct str what, struct buf *after,
+                       struct err *err)
 {
     FREE_AT_END struct op_edit *edits = mem_zero(EDIT_COUNT_MAX * sizeof *edits);
     size_t n = 0;
@@ -72,11 +74,13 @@ static int apply_edits(struct str before, struct str what, struct buf *after, st
         n++;
     if (r < 0 || what.n > 0)
         return err_set(err, ERR_INTERNAL, "edits that are not well formed");
-    return edit_apply(before, edits, n, after, err);
+    return edit_apply(w, before, edits, n, after, err);
 }
 
-static int apply_update(struct str before, struct str what, struct buf *after, struct err *err)
+static int apply_update(const struct work *w, struct str before, struct str what, struct buf *after,
+                        struct err *err)
 {
+    (void)w;
     JSON_AT_END yyjson_doc *doc = NULL;
     int r = json_parse(what.p, what.n, what.n, JSON_STRICT, &doc, NULL);
     if (r == -ENOMEM)
@@ -110,7 +114,7 @@ int work_change(struct work *w, const struct op_change_request *q, bool frontmat
     /* A thousand edits of a large file take seconds. */
     if (before.n > SLOW_BYTES || what.n > SLOW_BYTES)
         work_slow(w);
-    if (fn(before, what, &ret->after, err) < 0)
+    if (fn(w, before, what, &ret->after, err) < 0)
         return -1;
     ret->same = before.n == ret->after.len &&
                 (before.n == 0 || memcmp(before.p, ret->after.data, before.n) == 0);

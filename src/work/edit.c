@@ -4,17 +4,22 @@
 
 #include "base/utf8.h"
 #include "work/encoding.h"
+#include "work/line_ends.h"
 #include "work/nearest.h"
+#include "work/work.h"
 
 #define LINES_NAMED 5
 /* More places than this are not counted. */
 #define PLACES_MAX 1000
-#define NONE SIZE_MAX
+#define NONE LINE_ENDS_NONE
+/* Replaced between two looks for a cancel: well under a millisecond. */
+#define REPLACED_AT_ONCE 1024
 
 #define UNKNOWN (-2)
 
 /* The file before the first edit. What has to be told from all of it is told once. */
 struct whole {
+    const struct work *w;
     struct str text;
     bool utf16; /* text is UTF-8 made of it */
     size_t max;
@@ -84,30 +89,10 @@ static size_t search(struct str hay, struct str needle, size_t from)
     return at ? (size_t)(at - hay.p) : NONE;
 }
 
-/* The line end at or behind `from`, or NONE; *ret_crlf when it is `\r\n`. */
-static size_t next_end(struct str text, size_t from, bool *ret_crlf)
-{
-    const char *at = from < text.n ? memchr(text.p + from, '\n', text.n - from) : NULL;
-    if (!at)
-        return NONE;
-    *ret_crlf = at > text.p && at[-1] == '\r';
-    return (size_t)(at - text.p);
-}
-
-/* Above 0 when more lines end with `\r\n` than with `\n` alone, below when fewer. */
-static int crlf_lead(struct str text)
-{
-    size_t counts[2] = {0, 0};
-    bool crlf = false;
-    for (size_t at = 0; (at = next_end(text, at, &crlf)) != NONE; at++)
-        counts[crlf]++;
-    return (counts[1] > counts[0]) - (counts[1] < counts[0]);
-}
-
 static int file_lead(struct whole *file)
 {
     if (file->lead == UNKNOWN)
-        file->lead = crlf_lead(file->text);
+        file->lead = line_ends_lead(file->text);
     return file->lead;
 }
 
@@ -123,39 +108,6 @@ static bool file_is_single_byte(struct whole *file)
     if (file->single_byte == UNKNOWN)
         file->single_byte = !file_is_utf8(file) && encoding_is_single_byte(file->text);
     return file->single_byte;
-}
-
-static bool has_newline(struct str text)
-{
-    return text.n && memchr(text.p, '\n', text.n);
-}
-
-static void fold_ends(struct str text, struct buf *out)
-{
-    size_t done = 0;
-    bool crlf = false;
-    buf_reserve(out, text.n);
-    for (size_t at = 0; (at = next_end(text, at, &crlf)) != NONE; at++) {
-        if (!crlf)
-            continue;
-        buf_add(out, text.p + done, at - 1 - done);
-        done = at;
-    }
-    buf_add(out, text.p + done, text.n - done);
-}
-
-static void add_crlf(struct str text, struct buf *out)
-{
-    size_t done = 0;
-    bool crlf = false;
-    for (size_t at = 0; (at = next_end(text, at, &crlf)) != NONE; at++) {
-        if (crlf)
-            continue;
-        buf_add(out, text.p + done, at - done);
-        buf_add_char(out, '\r');
-        done = at;
-    }
-    buf_add(out, text.p + done, text.n - done);
 }
 
 /* True when the needle's first `\n` is the second half of a `\r\n` somewhere. Replacing from there
@@ -177,12 +129,12 @@ static bool find_text(struct job *job, struct str needle, struct found *ret)
     ret->first = search(job->text, needle, 0);
     if (ret->first != NONE && !splits_crlf(job->text, needle))
         return true;
-    if (!has_newline(needle))
+    if (!line_ends_any(needle))
         return false;
     if (job->folded.len == 0)
-        fold_ends(job->text, &job->folded);
+        line_ends_fold(job->text, &job->folded);
     buf_reset(&job->needle, SIZE_MAX);
-    fold_ends(needle, &job->needle);
+    line_ends_fold(needle, &job->needle);
     *ret = (struct found){.hay = buf_str(&job->folded), .needle = buf_str(&job->needle)};
     ret->folded = true;
     ret->first = search(ret->hay, ret->needle, 0);
@@ -212,7 +164,7 @@ static bool find(struct job *job, struct found *ret)
 static size_t line_of(struct str text, size_t at, size_t known_at, size_t known_line)
 {
     bool crlf;
-    for (size_t i = known_at; (i = next_end(text, i, &crlf)) < at; i++)
+    for (size_t i = known_at; (i = line_ends_next(text, i, &crlf)) < at; i++)
         known_line++;
     return known_line;
 }
@@ -263,21 +215,6 @@ static int not_found(const struct job *job, struct err *err)
     return named(job, err, "not_found");
 }
 
-/* The place in text that is `n` bytes of folded text behind `at`. */
-static size_t unfold(struct str text, size_t at, size_t n)
-{
-    while (n > 0) {
-        size_t left = text.n - at < n ? text.n - at : n;
-        const char *cr = left ? memchr(text.p + at, '\r', left) : NULL;
-        if (!cr)
-            return at + left;
-        n -= (size_t)(cr - (text.p + at)) + 1;
-        at = (size_t)(cr - text.p) + 1;
-        at += at < text.n && text.p[at] == '\n';
-    }
-    return at;
-}
-
 /* What to insert for each of the two line ends, and whether the file has more of `\r\n`. */
 struct insertion {
     struct str as_is;
@@ -310,10 +247,10 @@ static int make_insertion(struct job *job, const struct found *f, struct inserti
         text = buf_str(&job->new_latin1);
     }
     *ret = (struct insertion){.as_is = text, .crlf = text};
-    if (!has_newline(text) || (!f->folded && has_newline(f->needle)))
+    if (!line_ends_any(text) || (!f->folded && line_ends_any(f->needle)))
         return 0;
     buf_init(&job->new_crlf, 2 * text.n);
-    add_crlf(text, &job->new_crlf);
+    line_ends_add_crlf(text, &job->new_crlf);
     ret->crlf = buf_str(&job->new_crlf);
     ret->lead = file_lead(job->file);
     return 0;
@@ -321,19 +258,29 @@ static int make_insertion(struct job *job, const struct found *f, struct inserti
 
 static struct str choose(const struct insertion *ins, const struct found *f, struct str matched)
 {
-    int lead = f->folded && has_newline(ins->as_is) ? crlf_lead(matched) : 0;
+    int lead = f->folded && line_ends_any(ins->as_is) ? line_ends_lead(matched) : 0;
     return (lead ? lead : ins->lead) > 0 ? ins->crlf : ins->as_is;
 }
 
-static void replace(const struct job *job, const struct found *f, const struct insertion *ins,
-                    struct buf *out)
+/* -1: the call was cancelled. */
+static int check_cancel(const struct job *job, struct err *err)
+{
+    return job->file->w ? work_check_cancel(job->file->w, err) : 0;
+}
+
+static int replace(const struct job *job, const struct found *f, const struct insertion *ins,
+                   struct buf *out, struct err *err)
 {
     struct str text = job->text;
     size_t done = 0; /* of text */
     size_t seen = 0; /* of hay */
+    size_t count = 0;
     for (size_t at = f->first; at != NONE && !out->failed;) {
-        size_t first = f->folded ? unfold(text, done, at - seen) : at;
-        size_t behind = f->folded ? unfold(text, first, f->needle.n) : first + f->needle.n;
+        if (++count % REPLACED_AT_ONCE == 0 && check_cancel(job, err) < 0)
+            return -1;
+        size_t first = f->folded ? line_ends_unfold(text, done, at - seen) : at;
+        size_t behind = f->folded ? line_ends_unfold(text, first, f->needle.n)
+                                  : first + f->needle.n;
         struct str with = choose(ins, f, (struct str){text.p + first, behind - first});
         buf_add(out, text.p + done, first - done);
         buf_add(out, with.p, with.n);
@@ -342,6 +289,7 @@ static void replace(const struct job *job, const struct found *f, const struct i
         at = job->edit->all ? search(f->hay, f->needle, seen) : NONE;
     }
     buf_add(out, text.p + done, text.n - done);
+    return 0;
 }
 
 static int check(const struct job *job, struct err *err)
@@ -408,8 +356,7 @@ static int apply_one(struct job *job, struct buf *out, struct err *err)
         return ambiguous(job, &found, second, err);
     if (make_insertion(job, &found, &ins, err) < 0)
         return -1;
-    replace(job, &found, &ins, out);
-    return 0;
+    return replace(job, &found, &ins, out, err);
 }
 
 /* Leaves the edited text in *text, which points into one of the two buffers then. */
@@ -421,7 +368,7 @@ static int apply_all(struct whole *file, struct str *text, const struct op_edit 
         struct job job = {.file = file, .text = *text, .edit = &edits[i], .index = i};
         struct buf *out = &buffers[i % 2];
         buf_reset(out, SIZE_MAX);
-        if (apply_one(&job, out, err) < 0)
+        if (check_cancel(&job, err) < 0 || apply_one(&job, out, err) < 0)
             return -1;
         const struct buf *failed = out->failed ? out : failed_of(&job);
         if (failed)
@@ -476,14 +423,15 @@ static int edit_bytes(struct whole *file, const struct op_edit *edits, size_t n,
     return out->failed ? too_large(&last, out, err) : 0;
 }
 
-int edit_apply(struct str file, const struct op_edit *edits, size_t n, struct buf *out,
-               struct err *err)
+int edit_apply(const struct work *w, struct str file, const struct op_edit *edits, size_t n,
+               struct buf *out, struct err *err)
 {
     if (n > EDIT_COUNT_MAX)
         return err_field(err, "edits", "%zu edits are given, at most %d are allowed", n,
                          EDIT_COUNT_MAX);
     size_t before = out->len;
     struct whole whole = {
+        .w = w,
         .text = file.n ? file : STR(""),
         .max = out->max,
         .lead = UNKNOWN,

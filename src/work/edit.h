@@ -11,6 +11,8 @@
 
 #define EDIT_COUNT_MAX 1000
 
+struct work;
+
 /* Applies the edits one after the other and adds the outcome to `out`, all of it or nothing.
  *
  * Texts are UTF-8 with `\n`. They are looked for as they are; then with each `\n` standing for `\r\n`
@@ -18,8 +20,9 @@
  * of UTF-16 is searched in that encoding. What is inserted takes the encoding and the line ends of
  * what it replaces.
  *
- * NO_MATCH has the reason `not_found` or `ambiguous`, and err->field names the edit: `edits[2]`. */
-int edit_apply(struct str file, const struct op_edit *edits, size_t n, struct buf *out,
-               struct err *err);
+ * NO_MATCH has the reason `not_found` or `ambiguous`, and err->field names the edit: `edits[2]`. CANCELLED once the call that `w` works
+ * at is to stop; NULL: nothing stops it. */
+int edit_apply(const struct work *w, struct str file, const struct op_edit *edits, size_t n,
+               struct buf *out, struct err *err);
 
 #endif

@@ -12,12 +12,17 @@
 /* Larger than this, another thread takes the next call meanwhile. */
 #define SLOW_BYTES (256 << 10)
 
+/* A file that does not tell its size has to end within this. */
+#define UNSIZED_MAX (16 << 20)
+
 /* One pass over the file, or over as much of it as is asked for: hash, line count and the wanted window together.
  * Content goes out to the gate as soon as a frame is full. */
 struct reading {
     struct work *w;
     const struct op_read_request *q;
     int64_t size;
+    bool unsized;    /* it is not empty, but says so: a file of procfs, or of FUSE */
+    bool shrank;     /* it ended before its size */
     bool whole_file; /* read to its end */
     bool hashed;
     bool ended; /* the end was seen */
@@ -156,6 +161,8 @@ static bool is_window(const struct reading *r)
  * not hold us. */
 static int64_t end_of(const struct reading *r)
 {
+    if (r->unsized)
+        return UNSIZED_MAX;
     int64_t prefix = r->max > BINARY_LOOK ? r->max : BINARY_LOOK;
     return r->whole_file || is_window(r) || r->size < prefix ? r->size : prefix;
 }
@@ -211,13 +218,37 @@ static int read_through(struct reading *r, int fd, const char *path, struct err 
             take(r, chunk, (size_t)n);
         done += n;
     }
-    r->ended |= done >= r->size;
+    if (r->unsized && !r->ended && !is_enough(r))
+        return err_set(
+            err, ERR_TOO_LARGE,
+            "`%s` does not tell its size and has more than the %d bytes that are read of "
+            "such a file",
+            path, UNSIZED_MAX);
+    r->shrank = r->ended && done < r->size;
+    r->ended |= !r->unsized && done >= r->size;
     r->truncated |= end < r->size && done >= end;
+    if (r->unsized || r->shrank)
+        r->size = done;
     if (r->over)
         return err_set(err, ERR_OUTPUT_LIMIT,
                        "`%s` has more than the %lld bytes that an answer may carry; ask for less",
                        path, (long long)w->limit);
     return 0;
+}
+
+/* 0 is also what files say whose content is made when they are read. */
+static bool is_unsized(int fd, struct stat *st)
+{
+    char byte;
+    if (st->st_size > 0 || pread(fd, &byte, 1, 0) == 0)
+        return false;
+    /* It may have been written since it was opened. */
+    return fstat(fd, st) < 0 || st->st_size == 0;
+}
+
+static bool is_hashed(const struct op_read_request *q, int64_t size)
+{
+    return q->hash_max > 0 && size <= q->hash_max && size <= q->whole_max;
 }
 
 int work_read(struct work *w, const union op_request *request, struct str body,
@@ -232,22 +263,24 @@ int work_read(struct work *w, const union op_request *request, struct str body,
         w->at.guard = NULL;
     if (!root || beneath_open_file(root, q->path.p, &fd, &st, err) < 0)
         return -1;
+    bool unsized = is_unsized(fd, &st);
     struct reading r = {
         .w = w,
         .q = q,
         .size = st.st_size,
-        .whole_file = st.st_size <= q->whole_max,
-        .hashed = q->hash_max > 0 && st.st_size <= q->hash_max && st.st_size <= q->whole_max,
+        .unsized = unsized,
+        .whole_file = unsized || st.st_size <= q->whole_max,
+        .hashed = is_hashed(q, st.st_size),
         .first = q->start_line == ARG_ABSENT ? 1 : q->start_line,
         .last = q->end_line == ARG_ABSENT ? INT64_MAX : q->end_line,
         .max = q->max_bytes,
         .line = 1,
         .at_start = true,
     };
-    if (end_of(&r) > SLOW_BYTES) {
+    if (end_of(&r) > SLOW_BYTES)
         work_slow(w);
+    if (end_of(&r) > SLOW_BYTES && !unsized)
         work_take_shelf(w);
-    }
     if (r.hashed)
         hash_begin(&r.hash);
     if (read_through(&r, fd, q->path.p, err) < 0)
@@ -260,10 +293,11 @@ int work_read(struct work *w, const union op_request *request, struct str body,
         .end_line = r.end,
         .whole = r.truncated ? r.whole : r.kept,
         .truncated = r.truncated,
+        .shrank = r.shrank,
         .binary = r.binary,
         .kind = r.kind,
     };
-    if (r.hashed && !skipped) {
+    if (r.hashed && is_hashed(q, r.size) && !skipped) {
         hash_end_hex(&r.hash, w->sha256);
         reply->read.sha256 = (struct str){w->sha256, HASH_HEX};
     }

@@ -318,6 +318,7 @@ static int search_folder(struct search *s, const struct beneath_root *root, stru
     s->reply.ignored = stats->ignored;
     s->reply.unreadable += stats->unreadable;
     s->reply.truncated = s->reply.truncated || stats->cut;
+    s->reply.unseen = stats->cut;
     if (!s->failed)
         return 0;
     *err = s->err;

@@ -425,7 +425,14 @@ def large_files(suite):
         suite.sparse("shrinks", GIB)
         suite.start_long_read(gate, "shrinks")
         os.truncate(suite.path("shrinks"), 1000)
-        check(gate.wait("long")["ok"], "it failed")
+        result = gate.wait("long")
+        check(result["ok"], "it failed")
+        digest = hashlib.sha256()
+        mebibytes, rest = divmod(result["result"]["bytes"], 1 << 20)
+        for _ in range(mebibytes):
+            digest.update(bytes(1 << 20))
+        digest.update(bytes(rest))
+        check(digest.hexdigest() == result["result"]["sha256"], "the hash is not of as many bytes as are told")
     with suite.case("cancelling a long read") as gate:
         suite.sparse("64g", 64 * GIB)
         suite.start_long_read(gate, "64g")

@@ -142,6 +142,18 @@ def closed_output(form):
         check(time.monotonic() - began < 4, "at once")
 
 
+def full_output(form):
+    """output that cannot be written is an error of its own, whatever the command's status"""
+    place = Place(form, "full")
+    for line in ("echo x", "echo x; exit 3", f"echo x; sleep {ran.mark()}"):
+        for where in (">/dev/full", ">&-"):
+            words = place.popen_arguments("--", "sh", "-c", line)
+            process = subprocess.run(["sh", "-c", f'exec "$@" {where}', "sh", *words], capture_output=True, check=False,
+                                     timeout=lib.SECONDS, env=lib.environment(place.home), cwd="/", **form.identity())
+            check(process.returncode == 1, f"{line} {where}: {process.returncode} {process.stderr}")
+            check(b"standard output cannot be written" in process.stderr, f"{line} {where}: {process.stderr}")
+
+
 def interrupted(form):
     """Ctrl-C: the command gets SIGTERM, its last words come through, and all is gone"""
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -242,6 +254,7 @@ if __name__ == "__main__":
         no_descriptors,
         large_output,
         closed_output,
+        full_output,
         interrupted,
         interrupted_twice,
         killed,

@@ -131,6 +131,28 @@ def cancel(form):
         gate.wait_exit()
 
 
+def cancelled_edit(form):
+    """a long edit hears a cancel: the worker goes on, and a command beside it is not harmed"""
+    place = Place(form, "edit")
+    place.put("large", "a" * 30_000_000)
+    there = {"old_text": "a" * 100, "new_text": "a" * 99 + "b", "all": True}
+    back = {"old_text": "b", "new_text": "a", "all": True}
+    with place.gate() as gate:
+        worker = ran.worker(gate)
+        m = mark()
+        other = gate.send("run_command", command=f"until [ -e end ]; do sleep 0.05; done; echo unharmed {m}")
+        wait_until(lambda: marked(m), "the command runs")
+        ids = [gate.send("edit_file", path="large", edits=[there, back] * 400, dry_run=dry) for dry in (True, False)]
+        # Reading and hashing the file takes less, all of the edits far more.
+        wait_until(lambda: lib.cpu_ticks(worker) > 50, "it is at the edits")
+        gate.send_raw(b"".join(b'{"cancel":"%s"}\n' % i.encode() for i in ids))
+        for number in ids:
+            lib.expect_error(gate.wait(number), "CANCELLED")
+        place.put("end")
+        check(ended(gate.wait(other))["stdout"] == f"unharmed {m}\n", "the other command")
+        check(ran.worker(gate) == worker, "the worker was ended")
+
+
 def next_call(form):
     """the call after a time limit works at once, and one limit does not touch another command"""
     place = Place(form, "next")
@@ -345,6 +367,7 @@ if __name__ == "__main__":
     ran.main(
         timeout,
         cancel,
+        cancelled_edit,
         next_call,
         leaves_behind,
         gate_killed,

@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str file = {s.n ? (const char *)s.p : "", s.n};
     /* With a ceiling near the size of the file, now and then. */
     BUF_AT_END struct buf out = BUF_INIT(flags & 128 ? size : 1 << 20);
-    if (edit_apply(file, edits, n, &out, &err) < 0) {
+    if (edit_apply(NULL, file, edits, n, &out, &err) < 0) {
         must(out.len == 0);
         check_error(&err, n);
         return 0;

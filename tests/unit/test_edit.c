@@ -2,6 +2,7 @@
 
 #include "base/utf8.h"
 #include "work/edit.h"
+#include "work/work.h"
 
 static struct buf out;
 static struct err err;
@@ -16,7 +17,7 @@ static int apply(struct str file, const struct op_edit *edits, size_t n)
 {
     buf_reset(&out, 0);
     err = (struct err){.code = ERR_COUNT};
-    int r = edit_apply(file, edits, n, &out, &err);
+    int r = edit_apply(NULL, file, edits, n, &out, &err);
     if (r == 0)
         assert_int_equal(err.code, ERR_COUNT);
     else
@@ -309,6 +310,21 @@ static void stays_below_the_ceiling(void **state)
                    "a\0b\0c\0"));
 }
 
+static void hears_a_cancel(void **state)
+{
+    (void)state;
+    atomic_bool cancelled = true;
+    const struct work work = {.cancelled = &cancelled};
+    const struct op_edit edit = EDIT("b", "x", false);
+    buf_reset(&out, 0);
+    assert_int_equal(edit_apply(&work, STR("abc"), &edit, 1, &out, &err), -1);
+    assert_int_equal(err.code, ERR_CANCELLED);
+    assert_int_equal(out.len, 0);
+    atomic_store(&cancelled, false);
+    assert_int_equal(edit_apply(&work, STR("abc"), &edit, 1, &out, &err), 0);
+    assert_int_equal(out.len, 3);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -339,6 +355,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(names_the_nearest_lines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cuts_long_texts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stays_below_the_ceiling, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hears_a_cancel, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("edit", tests, NULL, NULL);
 }

@@ -164,7 +164,7 @@ static void one_round(unsigned round)
     add_end(&s, &expected);
     struct op_edit edit = {buf_str(&old_text), {with.text, with.n_text}, random_below(2)};
     struct err err;
-    if (edit_apply(buf_str(&file), &edit, 1, &out, &err) < 0)
+    if (edit_apply(NULL, buf_str(&file), &edit, 1, &out, &err) < 0)
         fail_msg("round %u, kind %d, ends %d: %s", round, s.kind, s.ends, err.message);
     if (out.len != expected.len || memcmp(out.data, expected.data, out.len) != 0)
         fail_msg("round %u, kind %d, ends %d: other bytes", round, s.kind, s.ends);
@@ -194,7 +194,7 @@ static void counts_as_the_slow_way_does(void **state)
         struct err err;
         BUF_AT_END struct buf out = BUF_INIT(1000);
         size_t count = occurrences((struct str){file, n}, edit.old_text);
-        int r = edit_apply((struct str){file, n}, &edit, 1, &out, &err);
+        int r = edit_apply(NULL, (struct str){file, n}, &edit, 1, &out, &err);
         assert_int_equal(r, count == 1 ? 0 : -1);
         if (r < 0)
             assert_string_equal(err.reason, count ? "ambiguous" : "not_found");

@@ -142,11 +142,57 @@ static void no_more_than_is_asked_for(void **state)
     assert_true(reply.read.binary && work.body.len == 0);
 }
 
+/* A whole file of the system, whose size is not what fstat says, against reading it to its end. */
+static void compare_odd_size(const char *folder_path, const char *name, int64_t max_bytes)
+{
+    static char expected[1 << 16];
+    char path[200];
+    char sha256[HASH_HEX + 1];
+    snprintf(path, sizeof path, "%s/%s", folder_path, name);
+    FD_AT_END int file = open(path, O_RDONLY | O_CLOEXEC);
+    FD_AT_END int dir = open(folder_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    assert_true(file >= 0 && dir >= 0 && fstat(file, &st) == 0);
+    ssize_t n = fd_read_upto(file, expected, sizeof expected);
+    assert_true(n > 0 && n < (ssize_t)sizeof expected && n != st.st_size);
+    size_t kept = n < max_bytes ? (size_t)n : (size_t)max_bytes;
+    const struct beneath_root system = {dir, "/workspace", folder_path, false};
+    work.roots = &system;
+    union op_request request = {.read = {.path = text(name),
+                                         .start_line = ARG_ABSENT,
+                                         .end_line = ARG_ABSENT,
+                                         .max_bytes = max_bytes,
+                                         .whole_max = 1 << 20,
+                                         .hash_max = 1 << 20}};
+    union op_reply reply = {0};
+    struct err err;
+    buf_reset(&work.body, SIZE_MAX);
+    if (work_read(&work, &request, STR(""), &reply, &err) < 0)
+        fail_msg("%s: %s", path, err.message);
+    hash_hex(expected, (size_t)n, sha256);
+    assert_int_equal(reply.read.size, n);
+    assert_int_equal(work.body.len, kept);
+    assert_memory_equal(work.body.data, expected, kept);
+    assert_int_equal(reply.read.truncated, kept < (size_t)n);
+    assert_int_equal(reply.read.shrank, n < st.st_size);
+    assert_true(reply.read.total_lines > 0);
+    assert_true(reply.read.sha256.p && memcmp(reply.read.sha256.p, sha256, HASH_HEX) == 0);
+}
+
+static void files_that_tell_a_wrong_size(void **state)
+{
+    (void)state;
+    compare_odd_size("/proc", "filesystems", 1 << 16);
+    compare_odd_size("/proc", "filesystems", 10);
+    compare_odd_size("/sys/devices/system/cpu", "online", 1 << 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORK_TEST(windows),
         WORK_TEST(no_more_than_is_asked_for),
+        WORK_TEST(files_that_tell_a_wrong_size),
     };
     return cmocka_run_group_tests_name("read", tests, NULL, NULL);
 }

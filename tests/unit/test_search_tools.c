@@ -135,10 +135,42 @@ static void runner_has_lines_as_grep_prints_them(void **state)
     add_file(call, "b", 1);
     add_lines(call, LINES("m2 x"));
     expect_text(call, "'src/a:1:x\\nsrc/a:7:y:x\\nsrc/b:2:x'");
-    call->reply.search.truncated = true;
-    FREE_AT_END char *cut = answer(call, false);
-    assert_non_null(strstr(cut, "src/b:2:x\\n[truncated: only the first 3 are shown; raise"));
     call_free(call);
+}
+
+/* Cut in each of the ways there are. */
+static void expect_cut(const struct tool *tool, const char *by_count, const char *by_folders,
+                       const char *by_size)
+{
+    const struct {
+        int64_t max;
+        bool unseen;
+        const char *told;
+    } rows[] = {
+        {1, false, by_count}, {1, true, by_count}, {2, true, by_folders}, {2, false, by_size}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct call *call = prepared(tool, "{'pattern':'x'}");
+        call->request.search.max_matches = rows[i].max;
+        add_file(call, "a", 1);
+        add_lines(call, LINES("m1 x"));
+        call->reply.search.truncated = true;
+        call->reply.search.unseen = rows[i].unseen;
+        FREE_AT_END char *told = answer(call, false);
+        if (!strstr(told, rows[i].told))
+            fail_msg("`%s` is not in: %s", rows[i].told, told);
+        assert_true((strstr(told, "raise max_results") != NULL) == (rows[i].told == by_count));
+        call_free(call);
+    }
+}
+
+static void tells_why_it_was_cut(void **state)
+{
+    (void)state;
+    expect_cut(&runner_grep, "a:1:x\\n[truncated: only the first 1 are shown; raise max_results",
+               "a:1:x\\n[truncated: some folders lie too deep",
+               "a:1:x\\n[truncated: only the first 1 are shown; more does not fit one answer");
+    expect_cut(&native_search, "there is more: narrow the search", "some folders lie too deep",
+               "there is more than fits one answer");
 }
 
 /* The path is the file itself: nothing is put behind it. */
@@ -451,6 +483,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sidecar_has_files_lines_and_texts),
         cmocka_unit_test(runner_has_lines_as_grep_prints_them),
+        cmocka_unit_test(tells_why_it_was_cut),
         cmocka_unit_test(a_file_is_searched_by_its_own_path),
         cmocka_unit_test(toolhost_paths_begin_with_the_mount),
         cmocka_unit_test(toolhost_context_is_each_matchs_own),
