@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""File tools move folders while a command is prepared, while it runs, and while the gate looks at what it left. No cover is
+missed, nothing secret is read, and no repository of a command's own stays.
+"""
+
+import json
+
+import lib
+import ran
+from lib import check
+from ran import PYTHON, Place
+
+ROUNDS = 60 if lib.SOAK else 8
+SECRET = "KEY=only the user knows"
+KEPT = {".env": SECRET + "\n", ".envrc": "good\n", ".git/config": "[core]\n\tbare = false\n", ".git/HEAD": "ref: refs/heads/m\n"}
+FOLDERS = ("q", "r")
+# Moves that are sent before a command and behind it.
+BESIDE = ((20, 200), (0, 1), (0, 7), (0, 1))
+
+# Tries all names until it is told to end, and once more then. Prints what succeeded.
+ATTACK = """
+import json, os
+got = []
+def attempt(what, path, flags):
+    try:
+        fd = os.open(path, flags, 0o755)
+    except OSError:
+        return
+    if what == "read" and b"only the user" not in os.read(fd, 100):
+        return
+    if what != "read":
+        os.write(fd, b"evil")
+    got.append(f"{what} {path}")
+open("up", "w").close()
+last = False
+while not last:
+    last = os.path.exists("stop")
+    for d in ("q", "r"):
+        attempt("read", d + "/.env", os.O_RDONLY)
+        for name in (".envrc", ".git/config", ".git/HEAD"):
+            attempt("write", d + "/" + name, os.O_WRONLY | os.O_APPEND)
+        attempt("make", d + "/.git/hook", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+print(json.dumps(sorted(set(got))[:8]))
+"""
+
+
+def moves(gate, one, other, count):
+    """Sends moves there and back, without waiting for an answer."""
+    ways = ({"from": one, "to": other}, {"from": other, "to": one})
+    return [gate.send("move", **ways[i % 2]) for i in range(count)]
+
+
+def wait_all(gate, calls):
+    """How many of the moves were made."""
+    return sum(gate.wait(call, 4 * lib.SECONDS)["ok"] for call in calls)
+
+
+def user_repository(form, name):
+    place = Place(form, name)
+    place.put("attack.py", ATTACK)
+    return place
+
+
+def fill(place):
+    for path, text in KEPT.items():
+        place.put(f"q/{path}", text)
+
+
+def attack(place, gate, before, beside):
+    """A command that tries everything beside moves. Returns how many of them were made, and whether it was started."""
+    calls = moves(gate, "q", "r", before)
+    command = gate.send("run_command", command=f"{PYTHON} attack.py")
+    calls += moves(gate, "q", "r", beside)
+    made = wait_all(gate, calls)
+    place.put("stop")
+    answer = gate.wait(command, 4 * lib.SECONDS)
+    if not answer["ok"]:
+        check(answer["error"]["details"]["reason"] == "guards_moved", lib.short(answer))
+        check(not (place.workspace / "up").exists(), "it ran")
+    else:
+        check(json.loads(answer["result"]["stdout"]) == [], lib.short(answer))
+    at = [place.workspace / d for d in FOLDERS if (place.workspace / d).exists()]
+    check(len(at) == 1, f"{at}")
+    for path, text in KEPT.items():
+        check((at[0] / path).read_text() == text, f"{path} has changed")
+    check(not (at[0] / ".git/hook").exists(), "a file was made in the user's .git")
+    return made, answer["ok"]
+
+
+def first_command(form):
+    """a folder that is moved beside a gate's first command stays guarded in it"""
+    started = 0
+    for number in range(ROUNDS):
+        place = user_repository(form, f"first{number}")
+        fill(place)
+        with place.gate() as gate:
+            if number % 2:
+                gate.ok("stat", path="q")
+            made, ran_at_all = attack(place, gate, *BESIDE[number % len(BESIDE)])
+            check(made > 0, "nothing was moved")
+            started += ran_at_all
+            # Nothing moves any more: the next command starts.
+            (place.workspace / "up").unlink(missing_ok=True)
+            check(attack(place, gate, 0, 0)[1], "a command was not started though nothing was moved")
+    check(started > 0, "no command was started")
+
+
+def warm_gate(form):
+    """the same of a repository that the user makes between two commands"""
+    for number in range(ROUNDS):
+        place = user_repository(form, f"warm{number}")
+        with place.gate() as gate:
+            for _ in range(2):
+                gate.ok("run_command", command="true")
+            fill(place)
+            made, _ = attack(place, gate, 0, 7 if number % 2 else 1)
+            check(made > 0, "nothing was moved")
+
+
+def looks_like_git(folder):
+    return (folder / ".git/HEAD").exists()
+
+
+def after_a_command(form):
+    """a repository with a configuration that runs programs does not stay, wherever it is moved while the gate looks"""
+    for number in range(2 * ROUNDS):
+        place = Place(form, f"after{number}")
+        for i in range(200):
+            place.put(f"m/{i}/k/x")
+        for path in ("a0/keep", "z9/keep"):
+            place.put(path)
+        line = ("mkdir a0/x && git init -q a0/x && git -C a0/x config core.fsmonitor 'touch ran; false' && touch up; "
+                "until [ -e stop ]; do :; done; for i in m/*/k; do echo > $i/f; done")
+        with place.gate() as gate:
+            gate.ok("run_command", command="true")
+            command = gate.send("run_command", command=line)
+            lib.wait_until((place.workspace / "up").exists, "it runs")
+            calls = moves(gate, "a0/x", "z9/x", 40)
+            place.put("stop")
+            calls += moves(gate, "a0/x", "z9/x", 400)
+            answer = gate.wait(command, 4 * lib.SECONDS)
+            made = wait_all(gate, calls)
+            check(answer["ok"] and made > 0, f"{made} moves: {lib.short(answer)}")
+            gate.ok("run_command", command="true")
+        left = [f for f in ("a0/x", "z9/x") if looks_like_git(place.workspace / f)]
+        check(not left, f"{left} stayed: {lib.short(answer)}")
+
+
+ran.main(first_command, warm_gate, after_a_command)
