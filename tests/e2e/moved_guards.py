@@ -3,7 +3,11 @@
 missed, nothing secret is read, and no repository of a command's own stays.
 """
 
+import contextlib
+import fcntl
 import json
+import os
+import select
 
 import lib
 import ran
@@ -146,4 +150,86 @@ def after_a_command(form):
         check(not left, f"{left} stayed: {lib.short(answer)}")
 
 
-ran.main(first_command, warm_gate, after_a_command)
+IN_OPEN = 0x20
+
+
+@contextlib.contextmanager
+def held(folder):
+    """Calls that change something in the folder wait meanwhile, as they do for another gate's call. Yields a function that
+    waits until one of them has opened the folder to lock it, or a file in it: its path is judged then."""
+    fd = os.open(folder, os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    events = lib.libc.inotify_init1(os.O_CLOEXEC)
+    check(lib.libc.inotify_add_watch(events, os.fsencode(folder), IN_OPEN) >= 0, "inotify_add_watch")
+
+    def wait_for_call():
+        check(select.select([events], [], [], lib.SECONDS)[0], "no call has opened the folder")
+
+    try:
+        yield wait_for_call
+    finally:
+        os.close(events)
+        os.close(fd)
+
+
+LATE = (
+    ("write_file", {"path": "node_modules/proj/.envrc", "content": "evil"}),
+    ("write_file", {"path": "node_modules/proj/.mcp.json", "content": "evil"}),
+    ("write_file", {"path": "node_modules/proj/.envrc", "content": "evil", "append": True}),
+    ("write_file", {"path": "node_modules/link/.envrc", "content": "evil"}),
+    ("move", {"from": "node_modules/proj/file", "to": "node_modules/proj/.envrc"}),
+    ("move", {"from": "other", "to": "node_modules/proj/.envrc"}),
+)
+
+
+def late_changes(form):
+    """a change that waits while a command moves its folder out of an exception is not made there"""
+    for number, (tool, arguments) in enumerate(LATE):
+        place = Place(form, f"late{number}")
+        for path in ("proj/.git/HEAD", "proj/file", "node_modules/keep", "other"):
+            place.put(path)
+        form.link(place.workspace / "node_modules/link", "proj")
+        with place.gate() as gate:
+            gate.ok("run_command", command="mv proj node_modules/proj")
+            folder = place.workspace / "node_modules/proj"
+            with held(folder) as wait_for_call:
+                call = gate.send(tool, **arguments)
+                wait_for_call()
+                value = gate.ok("run_command", command="mv node_modules/proj proj")
+            answer = gate.wait(call)
+            new = [n for n in (".envrc", ".mcp.json") if (place.workspace / "proj" / n).exists()]
+            check(not new, f"{tool} made {new} in what was moved: {lib.short(answer)} {lib.short(value)}")
+            check((place.workspace / "proj/file").exists(), f"{tool}: {lib.short(answer)}")
+
+
+LATE_PARTS = (
+    ("write_file", {"path": "src/config", "content": "evil"}),
+    ("write_file", {"path": "src/hooks", "content": "evil"}),
+    ("move", {"from": "other", "to": "src/config"}),
+    ("delete", {"path": "src/kept"}),
+    ("delete", {"path": "src/folder", "recursive": True}),
+)
+
+
+def late_parts(form):
+    """nor is one in a folder that becomes a git directory meanwhile"""
+    for number, (tool, arguments) in enumerate(LATE_PARTS):
+        place = Place(form, f"part{number}")
+        place.put("src/kept")
+        place.put("src/folder/x")
+        place.put("other", "evil")
+        with place.gate() as gate:
+            gate.ok("run_command", command="true")
+            folder = place.workspace / "src"
+            with held(folder) as wait_for_call:
+                call = gate.send(tool, **arguments)
+                wait_for_call()
+                # By the user: what a command makes would be taken away.
+                for path in ("src/HEAD", "src/objects/x", "src/refs/x"):
+                    place.put(path)
+            answer = gate.wait(call)
+            check(not answer["ok"] and answer["error"]["details"]["reason"] == "protected", f"{tool}: {lib.short(answer)}")
+            check((folder / "kept").exists() and (folder / "folder/x").exists() and not (folder / "config").exists(), f"{tool}: {lib.short(answer)}")
+
+
+ran.main(first_command, warm_gate, after_a_command, late_changes, late_parts)
