@@ -232,4 +232,19 @@ def late_parts(form):
             check((folder / "kept").exists() and (folder / "folder/x").exists() and not (folder / "config").exists(), f"{tool}: {lib.short(answer)}")
 
 
-ran.main(first_command, warm_gate, after_a_command, late_changes, late_parts)
+def late_head(form):
+    """nor is HEAD written where file tools make the other parts of a git directory meanwhile"""
+    place = Place(form, "head")
+    place.put("src/config", "evil")
+    with place.gate() as gate:
+        with held(place.workspace / "src") as wait_for_call:
+            call = gate.send("write_file", path="src/HEAD", content="ref: refs/heads/m\n")
+            wait_for_call()
+            for name in ("objects", "refs"):
+                gate.ok("make_directory", path=f"src/{name}")
+        answer = gate.wait(call)
+        check(not answer["ok"] and answer["error"]["details"]["reason"] == "protected", lib.short(answer))
+        check(not (place.workspace / "src/HEAD").exists(), "there is a git directory")
+
+
+ran.main(first_command, warm_gate, after_a_command, late_changes, late_parts, late_head)
