@@ -350,17 +350,23 @@ static int enter_groups(const struct frame_fds *groups, struct err *err)
     return 0;
 }
 
+/* What is not covered where the scan found it may be open somewhere else: the command is not started then. */
+static int cover_all(struct init *init)
+{
+    int r = guards_mount(init->spec, init->guards, &init->why);
+    if (r <= 0)
+        return r;
+    err_set(&init->why, ERR_SESSION_BUSY, RAN_GUARDS_MOVED);
+    return err_reason(&init->why, RAN_GUARDS_MOVED);
+}
+
 /* The last thing that needs a capability. */
 static void guard_and_lock(struct init *init)
 {
     if (init->why.message[0] || init->locked)
         return;
-    int r = guards_mount(init->spec, init->guards, &init->why);
-    if (r > 0) {
-        err_set(&init->why, ERR_SESSION_BUSY, RAN_GUARDS_MOVED);
-        err_reason(&init->why, RAN_GUARDS_MOVED);
-    }
-    init->locked = r == 0 && command_lock(init->spec, &init->listener, &init->why) == 0;
+    init->locked = cover_all(init) == 0 &&
+                   command_lock(init->spec, &init->listener, &init->why) == 0;
 }
 
 /* All guards are mounted. */
@@ -392,7 +398,7 @@ static int add_layers(struct init *init, const struct layers *layers, bool cover
 {
     if (!guards_complete(init->guards, init->spec))
         return err_set(&init->why, ERR_SANDBOX_UNAVAILABLE, "what is guarded is not known");
-    if (!covered && guards_mount(init->spec, init->guards, &init->why) < 0)
+    if (!covered && cover_all(init) < 0)
         return -1;
     return layers_mount(init->spec, init->guards, layers, &init->why);
 }

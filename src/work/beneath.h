@@ -78,6 +78,15 @@ int beneath_place(const struct beneath_root *root, const char *path, unsigned fl
 /* The same, and where it is. */
 int beneath_place_real(const struct beneath_root *root, const char *path, unsigned flags,
                        struct beneath_place *ret, struct beneath_real *ret_real, struct err *err);
+/* To be asked again just before a change is made in `dir`, the folder of `real` (see beneath_real). 0; 1: that folder was
+ * moved since; -1: it is refused now. */
+int beneath_still(const struct beneath_root *root, const char *path, const char *real, int dir,
+                  struct err *err);
+/* To be called before beneath_still. A path that the rules guard in other folders is changed only while no scan runs: either
+ * the scan after a command finds the change, or the change finds that the command has moved the folder. Ordinary paths do
+ * not wait. `held` is for guard_trees_release. */
+int beneath_hold(struct work *w, const struct beneath_root *root, const char *real,
+                 struct guard_trees **held, struct err *err);
 /* Ends with a place: closes it, and removes the folders that were made for it unless it was used. */
 void beneath_place_done(struct beneath_place *place, bool used);
 static inline void beneath_place_close(struct beneath_place *place)

@@ -65,10 +65,27 @@ static int check_moved(const struct beneath_root *root, const struct op_move_req
     return beneath_refuse_git(q->to.p, err);
 }
 
-/* 0, -1, or 1 when the folder that it was to go to is gone. */
+/* Both were judged before this call waited for their folders. 1: that of `to` was moved. */
+static int check_places(struct work *w, const struct beneath_root *root,
+                        const struct op_move_request *q, const struct beneath_place *from,
+                        const struct beneath_place *to, const struct tree_op *op,
+                        struct guard_trees **held, struct err *err)
+{
+    if (beneath_hold(w, op->root, op->real, held, err) < 0 ||
+        beneath_hold(w, root, op->to, held, err) < 0)
+        return -1;
+    int r = beneath_still(op->root, q->path.p, op->real, from->dir, err);
+    if (r > 0)
+        return err_set(err, ERR_CONFLICT, "the folder of `%s` has just been moved: try again",
+                       q->path.p);
+    return r < 0 ? -1 : beneath_still(root, q->to.p, op->to, to->dir, err);
+}
+
+/* 0, -1, or 1 when the folder that it was to go to is gone or was moved. */
 static int move_to(struct work *w, const struct beneath_root *root, const struct op_move_request *q,
                    const struct beneath_place *from, const struct beneath_place *to,
-                   const struct stat *st, bool *ret_there, struct err *err)
+                   const struct tree_op *op, const struct stat *st, bool *ret_there,
+                   struct err *err)
 {
     FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
     struct stat now;
@@ -89,6 +106,9 @@ static int move_to(struct work *w, const struct beneath_root *root, const struct
     CLEANUP(guard_trees_release) struct guard_trees *still = NULL;
     if (S_ISDIR(now.st_mode) && guard_trees_hold(w, &still, err) < 0)
         return -1;
+    int moved = check_places(w, root, q, from, to, op, &still, err);
+    if (moved != 0)
+        return moved;
     if (renameat2(from->dir, from->name, to->dir, to->name, flags) == 0)
         return *ret_there ? 0 : check_moved(root, q, from, to, err);
     int error = errno;
@@ -133,7 +153,7 @@ int work_move(struct work *w, const union op_request *request, struct str body,
         const struct tree_op op = {&from_root, q->path.p, real.text, to_real.text};
         r = check_folder(w, &from, &op, &st, err);
         if (r == 0)
-            r = move_to(w, root, q, &from, &to, &st, &there, err);
+            r = move_to(w, root, q, &from, &to, &op, &st, &there, err);
         beneath_place_done(&to, r == 0);
     }
     if (r != 0)
@@ -142,11 +162,18 @@ int work_move(struct work *w, const union op_request *request, struct str body,
     return 0;
 }
 
-/* 0, -1, or 1 when the folder that it was to be made in is gone. */
-static int make_folder(const struct beneath_root *root, const struct op_mkdir_request *q,
-                       const struct beneath_place *place, bool *ret_created, struct err *err)
+/* 0, -1, or 1 when the folder that it was to be made in is gone or was moved. */
+static int make_folder(struct work *w, const struct beneath_root *root,
+                       const struct op_mkdir_request *q, const struct beneath_place *place,
+                       const char *real, bool *ret_created, struct err *err)
 {
     struct stat st;
+    CLEANUP(guard_trees_release) struct guard_trees *held = NULL;
+    if (beneath_hold(w, root, real, &held, err) < 0)
+        return -1;
+    int r = beneath_still(root, q->path.p, real, place->dir, err);
+    if (r != 0)
+        return r;
     *ret_created = mkdirat(place->dir, place->name, 0777) == 0;
     if (*ret_created && beneath_made_git(root, place->dir, place->name)) {
         unlinkat(place->dir, place->name, AT_REMOVEDIR);
@@ -170,6 +197,7 @@ int work_mkdir(struct work *w, const union op_request *request, struct str body,
     const struct beneath_root *root = work_writable_root(w, q->root, false, q->path.p, err);
     FD_AT_END int there = -1;
     struct beneath_place place = {.dir = -1};
+    struct beneath_real real;
     struct err unused;
     if (!root)
         return -1;
@@ -178,9 +206,10 @@ int work_mkdir(struct work *w, const union op_request *request, struct str body,
         return 0;
     int r = 1;
     for (int i = 0; r > 0 && i < TRIES; i++) {
-        if (beneath_place(root, q->path.p, BENEATH_PARENTS | BENEATH_FOLDER, &place, err) < 0)
+        if (beneath_place_real(root, q->path.p, BENEATH_PARENTS | BENEATH_FOLDER, &place, &real,
+                               err) < 0)
             return -1;
-        r = make_folder(root, q, &place, &reply->mkdir.created, err);
+        r = make_folder(w, root, q, &place, real.text, &reply->mkdir.created, err);
         beneath_place_done(&place, r == 0);
     }
     return r > 0 ? beneath_errno(err, ENOENT, q->path.p) : r;

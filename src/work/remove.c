@@ -163,13 +163,25 @@ int work_remove_tree_since(struct work *w, int dir, const char *name, int64_t si
     return remove_tree(w, dir, name, NULL, since_ns, count);
 }
 
+/* It was judged before this call waited for its folder. */
+static int check_still(struct work *w, const struct op_delete_request *q,
+                       const struct beneath_place *place, const char *real, struct err *err)
+{
+    int r = beneath_still(&w->at, q->path.p, real, place->dir, err);
+    if (r > 0)
+        return err_set(err, ERR_CONFLICT, "the folder of `%s` has just been moved: try again",
+                       q->path.p);
+    return r;
+}
+
 static int rename_away(struct work *w, const struct op_delete_request *q,
-                       const struct beneath_place *place, struct temp *temp, struct err *err)
+                       const struct beneath_place *place, const char *real, struct temp *temp,
+                       struct err *err)
 {
     FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
     CLEANUP(guard_trees_release) struct guard_trees *still = NULL;
     if (folder_lock_take(w, place->dir, q->path.p, &lock, err) < 0 ||
-        guard_trees_hold(w, &still, err) < 0)
+        guard_trees_hold(w, &still, err) < 0 || check_still(w, q, place, real, err) < 0)
         return -1;
     for (unsigned i = 0; i < TEMP_TRIES; i++) {
         temp_begin(temp, place->dir, q->tag, TEMP_FOLDER, i);
@@ -211,7 +223,7 @@ static int remove_folder(struct work *w, const struct op_delete_request *q,
     struct temp temp;
     const struct tree_op op = {.root = &w->at, .path = q->path.p, .real = real};
     work_slow(w);
-    if (work_check_tree(w, place, &op, err) < 0 || rename_away(w, q, place, &temp, err) < 0)
+    if (work_check_tree(w, place, &op, err) < 0 || rename_away(w, q, place, real, &temp, err) < 0)
         return -1;
     CLEANUP(subtree_done) struct subtree rules;
     subtree_init(&rules, &w->at, real, NULL);
@@ -248,10 +260,13 @@ int work_entry_to_delete(struct work *w, const struct op_delete_request *q,
 
 /* Not while another call has read the file in order to replace it: that would bring it back. */
 static int remove_one(struct work *w, const struct op_delete_request *q,
-                      const struct beneath_place *place, const struct stat *st, struct err *err)
+                      const struct beneath_place *place, const char *real, const struct stat *st,
+                      struct err *err)
 {
     FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
-    if (folder_lock_take(w, place->dir, q->path.p, &lock, err) < 0)
+    CLEANUP(guard_trees_release) struct guard_trees *held = NULL;
+    if (folder_lock_take(w, place->dir, q->path.p, &lock, err) < 0 ||
+        beneath_hold(w, &w->at, real, &held, err) < 0 || check_still(w, q, place, real, err) < 0)
         return -1;
     if (unlinkat(place->dir, place->name, S_ISDIR(st->st_mode) ? AT_REMOVEDIR : 0) < 0)
         return beneath_errno(err, errno, q->path.p);
@@ -270,7 +285,7 @@ int work_delete(struct work *w, const union op_request *request, struct str body
         return -1;
     int64_t count = 0;
     if (!S_ISDIR(st.st_mode) || !q->recursive) {
-        if (remove_one(w, q, &place, &st, err) < 0)
+        if (remove_one(w, q, &place, real.text, &st, err) < 0)
             return -1;
         count = 1;
     } else if (remove_folder(w, q, &place, real.text, &count, err) < 0) {

@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "work/folder_lock.h"
+#include "work/guard_trees.h"
 #include "work/subtree.h"
 #include "work/temps.h"
 #include "work/work.h"
@@ -24,6 +25,7 @@ struct writing {
     const struct op_write_request *q;
     const char *path;
     struct beneath_place place;
+    struct beneath_real real;
     struct stat old; /* of the file that is replaced */
     bool exists;
     int fd;
@@ -208,6 +210,16 @@ static int rename_temp(struct writing *x, const struct beneath_root *root, struc
     return 0;
 }
 
+/* Writing took its time. Whoever moved the folder meanwhile may have moved it to where other rules hold. */
+static int rename_if_still(struct writing *x, const struct beneath_root *root, struct err *err)
+{
+    CLEANUP(guard_trees_release) struct guard_trees *held = NULL;
+    if (beneath_hold(x->w, root, x->real.text, &held, err) < 0)
+        return -1;
+    int r = beneath_still(root, x->path, x->real.text, x->place.dir, err);
+    return r == 0 ? rename_temp(x, root, err) : r < 0 ? -1 : AGAIN;
+}
+
 static int lock_folder(struct writing *x, const struct folder_lock *held, struct err *err)
 {
     if (x->lock.mutex[0])
@@ -227,7 +239,7 @@ static int commit(struct writing *x, const struct beneath_root *root,
         return -1;
     if (x->q->append && !is_as_copied(x))
         return AGAIN;
-    int r = rename_temp(x, root, err);
+    int r = rename_if_still(x, root, err);
     folder_lock_done(&x->lock);
     if (r == 0 && x->q->fsync) {
         FD_AT_END int dir = beneath_reopen_dir(x->place.dir);
@@ -242,7 +254,8 @@ static int find_place(struct writing *x, const struct beneath_root *root, unsign
                       struct err *err)
 {
     bool may_make = !x->q->if_match.p;
-    int r = beneath_place(root, x->path, flags | (may_make ? BENEATH_PARENTS : 0), &x->place, err);
+    int r = beneath_place_real(root, x->path, flags | (may_make ? BENEATH_PARENTS : 0), &x->place,
+                               &x->real, err);
     if (r < 0 && !may_make && err->code == ERR_NOT_FOUND)
         return work_not_expected(err, x->path, NULL);
     return r;
