@@ -92,6 +92,16 @@ static void hide(const struct redact_text *t, const struct redact_span *span, st
         p->done = span->to;
 }
 
+/* What stands between the place where a secret was found and the secret can be one, too: `set -x NAME value`. */
+static void hide_between(const struct redact_text *t, size_t from, size_t to, struct progress *p)
+{
+    struct redact_span span;
+    for (; from < to; from++) {
+        if (at_place(t, from, &span) && span.from < to)
+            hide(t, &span, p);
+    }
+}
+
 bool redact(struct str text, size_t shown, struct buf *out)
 {
     if (shown > text.n)
@@ -107,6 +117,7 @@ bool redact(struct str text, size_t shown, struct buf *out)
             continue;
         if (span.from >= shown)
             break;
+        hide_between(&t, i + 1, span.from, &p);
         hide(&t, &span, &p);
         /* `password=Bearer …`: the end of what is hidden may be the beginning of more. */
         if (p.done > i + LOOK_BACK)

@@ -4,12 +4,14 @@
 /* How far before an option its command is looked for. */
 #define COMMAND_MAX 256
 #define CLUSTER_MAX 8
+/* How far into `user:x` its separator is looked for. */
+#define PAIR_MAX 512
 #define NAME_FIELD_MAX 128
 
 enum given {
     AS_WORD,     /* `-p x` or `-px` */
     AS_ATTACHED, /* only `-px` */
-    BEHIND,      /* `-u user:x`, behind the separator */
+    AS_PAIR,     /* `-u user:x`, with the separator in it */
 };
 
 /* One option of a command, or of all whose name begins so (`*`), or of those with this subcommand. */
@@ -22,16 +24,16 @@ struct command_option {
 };
 
 static const struct command_option options[] = {
-    {"curl", 'u', "user", BEHIND, ':'},
-    {"curl", 'U', "proxy-user", BEHIND, ':'},
-    {"http", 'a', "auth", BEHIND, ':'},
-    {"https", 'a', "auth", BEHIND, ':'},
-    {"xh", 'a', "auth", BEHIND, ':'},
-    {"ab", 'A', NULL, BEHIND, ':'},
-    {"ab", 'P', NULL, BEHIND, ':'},
-    {"lftp", 'u', "user", BEHIND, ','},
-    {"smbclient", 'U', "user", BEHIND, '%'},
-    {"rpcclient", 'U', "user", BEHIND, '%'},
+    {"curl", 'u', "user", AS_PAIR, ':'},
+    {"curl", 'U', "proxy-user", AS_PAIR, ':'},
+    {"http", 'a', "auth", AS_PAIR, ':'},
+    {"https", 'a', "auth", AS_PAIR, ':'},
+    {"xh", 'a', "auth", AS_PAIR, ':'},
+    {"ab", 'A', NULL, AS_PAIR, ':'},
+    {"ab", 'P', NULL, AS_PAIR, ':'},
+    {"lftp", 'u', "user", AS_PAIR, ','},
+    {"smbclient", 'U', "user", AS_PAIR, '%'},
+    {"rpcclient", 'U', "user", AS_PAIR, '%'},
     {"sshpass", 'p', NULL, AS_WORD, 0},
     {"login", 'p', NULL, AS_WORD, 0}, /* docker login, podman login, az login */
     {"mongo*", 'p', NULL, AS_WORD, 0},
@@ -101,7 +103,7 @@ static size_t letter_value(const struct redact_text *t, size_t at, const struct 
     size_t next = redact_argument(t, i + 1);
     if (next)
         return o->given == AS_ATTACHED ? 0 : next;
-    return first || o->given == BEHIND ? i + 1 : 0;
+    return first || o->given == AS_PAIR ? i + 1 : 0;
 }
 
 static size_t name_value(const struct redact_text *t, size_t at, const struct command_option *o)
@@ -116,18 +118,13 @@ static size_t name_value(const struct redact_text *t, size_t at, const struct co
 static bool option_value(const struct redact_text *t, size_t value, const struct command_option *o,
                          struct redact_span *ret)
 {
-    if (!redact_value(t, value, ret))
+    struct redact_text near = *t;
+    near.n = t->n - value < PAIR_MAX ? t->n : value + PAIR_MAX;
+    if (o->given == AS_PAIR && (!redact_value(&near, value, ret) ||
+                                !memchr(t->p + ret->from, o->separator, ret->to - ret->from)))
         return false;
-    if (o->given != BEHIND)
-        return t->p[ret->from] != '-';
-    const char *at = memchr(t->p + ret->from, o->separator, ret->to - ret->from);
-    size_t from = at ? (size_t)(at - t->p) + 1 : ret->to;
-    /* `user:$PASSWORD` */
-    struct redact_span rest;
-    if (from >= ret->to || !redact_value(t, from, &rest))
-        return false;
-    ret->from = from;
-    return true;
+    /* All of a pair: of two parts the first can be the key as well. */
+    return redact_value(t, value, ret);
 }
 
 bool redact_command_option(const struct redact_text *t, size_t at, struct redact_span *ret)
@@ -229,5 +226,5 @@ bool redact_setter(const struct redact_text *t, size_t at, struct redact_span *r
     size_t value = name.n && redact_is_name(name) ? redact_argument(t, end) : 0;
     if (!value || (word.n == 3 && word.p[0] == 's' && !is_set(t, word, has_options, name)))
         return false;
-    return redact_value(t, value, ret) && t->p[ret->from] != '-';
+    return redact_value(t, value, ret);
 }

@@ -52,7 +52,8 @@ bool redact_setter(const struct redact_text *t, size_t at, struct redact_span *r
 /* At the sign of `${NAME:=x}`. True where it is one, with an empty span where there is nothing to hide. */
 bool redact_in_default(const struct redact_text *t, size_t at, struct redact_span *ret);
 
-/* The word at `at` or behind blanks, with its quoted parts. False: there is none, or it says nothing. */
+/* The word at `at` or behind blanks, with its quoted parts. False: there is none, it says nothing, or it is an
+ * option. */
 bool redact_value(const struct redact_text *t, size_t at, struct redact_span *ret);
 /* Where the next word of a shell or the next item of a list begins; 0: not behind this one. */
 size_t redact_argument(const struct redact_text *t, size_t end);

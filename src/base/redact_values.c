@@ -413,7 +413,8 @@ bool redact_assigned(const struct redact_text *t, size_t at, struct redact_span 
 bool redact_value(const struct redact_text *t, size_t at, struct redact_span *ret)
 {
     struct value v;
-    if (!find_value(t, at, &v) || (!v.quote && says_nothing(v.text) && !goes_on(t, &v)))
+    if (!find_value(t, at, &v) || (!v.quote && v.text.p[0] == '-') ||
+        (!v.quote && says_nothing(v.text) && !goes_on(t, &v)))
         return false;
     *ret = span_of(t, &v);
     return true;
@@ -440,7 +441,7 @@ bool redact_option(const struct redact_text *t, size_t at, struct redact_span *r
     if (end == from || !redact_option_name((struct str){t->p + from, end - from}))
         return false;
     size_t value = redact_argument(t, end);
-    return value && redact_value(t, value, ret) && t->p[ret->from] != '-';
+    return value && redact_value(t, value, ret);
 }
 
 /* Where the value of `${NAME:=value}` ends: at its bracket or at the line's end. */

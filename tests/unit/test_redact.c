@@ -183,6 +183,7 @@ static const char *const hidden[][2] = {
     {"set -x MY_TOKEN x", "set -x MY_TOKEN " R},
     {"set -g --export MY_TOKEN 'x y'", "set -g --export MY_TOKEN '" R "'"},
     {"aws configure set aws_secret_access_key x", "aws configure set aws_secret_access_key " R},
+    {"set -x ghp_" A36 "/MY_TOKEN x", "set -x " R "/MY_TOKEN " R},
     {"ENV MY_TOKEN x", "ENV MY_TOKEN " R},
     /* headers */
     {"Authorization: Digest username=\"u\", response=\"x\"", "Authorization: Digest " R},
@@ -193,9 +194,9 @@ static const char *const hidden[][2] = {
     {"-H 'Authorization: Bearer '\"x\" -v", "-H 'Authorization: Bearer " R " -v"},
     {"X-Auth-Token: word", "X-Auth-Token: " R},
     /* options of commands */
-    {"curl -u user:x http://h", "curl -u user:" R " http://h"},
-    {"curl -sSuuser:x http://h", "curl -sSuuser:" R " http://h"},
-    {"curl --user 'user:x y' http://h", "curl --user 'user:" R "' http://h"},
+    {"curl -u user:x http://h", "curl -u " R " http://h"},
+    {"curl -sSuuser:x http://h", "curl -sSu" R " http://h"},
+    {"curl --user 'user:x y' http://h", "curl --user '" R "' http://h"},
     {"/usr/bin/sshpass -p x ssh h", "/usr/bin/sshpass -p " R " ssh h"},
     {"sshpass -px ssh h", "sshpass -p" R " ssh h"},
     {"docker login -u a -p x r", "docker login -u a -p " R " r"},
@@ -410,6 +411,8 @@ static void time_is_linear(void **state)
                                         "pass=a\\\"",
                                         "${TOKEN:-",
                                         "curl -u ",
+                                        ",curl,-u,x",
+                                        ",sshpass,-p,-",
                                         "set -x TOKEN ",
                                         "pass=( ",
                                         "authorization: a=\" "};
