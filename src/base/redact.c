@@ -8,23 +8,35 @@
 #define LOOK_BACK 64
 
 /* Where something can be found. These are few in most texts, and each shape has one of them. */
-enum place { PLACE_NONE, PLACE_SHAPE, PLACE_SIGN, PLACE_DASH };
+enum place { PLACE_NONE, PLACE_SHAPE, PLACE_SIGN, PLACE_DASH, PLACE_PLUS, PLACE_BEHIND };
 
 static const unsigned char places[256] = {
-    ['_'] = PLACE_SHAPE, ['.'] = PLACE_SHAPE, ['I'] = PLACE_SHAPE, ['J'] = PLACE_SHAPE,
-    ['B'] = PLACE_SHAPE, ['='] = PLACE_SIGN,  [':'] = PLACE_SIGN,  ['-'] = PLACE_DASH,
+    ['_'] = PLACE_SHAPE, ['.'] = PLACE_SHAPE,  ['I'] = PLACE_SHAPE,   ['J'] = PLACE_SHAPE,
+    ['B'] = PLACE_SHAPE, ['='] = PLACE_SIGN,   [':'] = PLACE_SIGN,    ['-'] = PLACE_DASH,
+    ['+'] = PLACE_PLUS,  [' '] = PLACE_BEHIND, ['\t'] = PLACE_BEHIND, ['('] = PLACE_BEHIND,
 };
+
+static bool in_default(const struct redact_text *t, size_t i, struct redact_span *ret)
+{
+    return redact_in_default(t, i, ret) && ret->to > ret->from;
+}
 
 static bool at_sign(const struct redact_text *t, size_t i, struct redact_span *ret)
 {
-    return (t->p[i] == ':' && redact_userinfo(t, i, ret)) || redact_assigned(t, i, ret);
+    if (t->p[i] == ':' && redact_userinfo(t, i, ret))
+        return true;
+    return redact_in_default(t, i, ret) ? ret->to > ret->from : redact_assigned(t, i, ret);
 }
 
 static bool at_dash(const struct redact_text *t, size_t i, struct redact_span *ret)
 {
     bool two = t->n - i > 2 && t->p[i + 1] == '-' && (i == 0 || t->p[i - 1] != '-');
-    return two ? redact_option(t, i, ret) || redact_private_key(t, i, ret)
-               : redact_shape(t, i, ret);
+    if (two && redact_private_key(t, i, ret))
+        return true;
+    bool begins = t->n - i > 2 && (i == 0 || (!redact_is_alnum(t->p[i - 1]) && t->p[i - 1] != '-'));
+    if (begins && (redact_option(t, i, ret) || redact_command_option(t, i, ret)))
+        return true;
+    return !two && (redact_shape(t, i, ret) || in_default(t, i, ret));
 }
 
 static bool at_place(const struct redact_text *t, size_t i, struct redact_span *ret)
@@ -38,6 +50,10 @@ static bool at_place(const struct redact_text *t, size_t i, struct redact_span *
         return at_sign(t, i, ret);
     case PLACE_DASH:
         return at_dash(t, i, ret);
+    case PLACE_PLUS:
+        return in_default(t, i, ret);
+    case PLACE_BEHIND:
+        return redact_setter(t, i, ret);
     case PLACE_NONE:
         break;
     }
@@ -76,6 +92,16 @@ static void hide(const struct redact_text *t, const struct redact_span *span, st
         p->done = span->to;
 }
 
+/* What stands between the place where a secret was found and the secret can be one, too: `set -x NAME value`. */
+static void hide_between(const struct redact_text *t, size_t from, size_t to, struct progress *p)
+{
+    struct redact_span span;
+    for (; from < to; from++) {
+        if (at_place(t, from, &span) && span.from < to)
+            hide(t, &span, p);
+    }
+}
+
 bool redact(struct str text, size_t shown, struct buf *out)
 {
     if (shown > text.n)
@@ -91,6 +117,7 @@ bool redact(struct str text, size_t shown, struct buf *out)
             continue;
         if (span.from >= shown)
             break;
+        hide_between(&t, i + 1, span.from, &p);
         hide(&t, &span, &p);
         /* `password=Bearer …`: the end of what is hidden may be the beginning of more. */
         if (p.done > i + LOOK_BACK)

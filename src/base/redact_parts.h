@@ -30,6 +30,8 @@ static inline bool redact_is_alnum(char c)
 }
 
 enum redact_name redact_name_kind(struct str name);
+/* A shorter name is plain. */
+size_t redact_name_min(void);
 /* Whether an option of this name has a secret behind it. */
 bool redact_option_name(struct str name);
 
@@ -41,7 +43,19 @@ bool redact_private_key(const struct redact_text *t, size_t at, struct redact_sp
 bool redact_userinfo(const struct redact_text *t, size_t at, struct redact_span *ret);
 /* At `=` or `:`. */
 bool redact_assigned(const struct redact_text *t, size_t at, struct redact_span *ret);
-/* At `--`. */
+/* At `--name`, or at the dash of `-name`. */
 bool redact_option(const struct redact_text *t, size_t at, struct redact_span *ret);
+/* At a dash: an option that has a secret behind it because of the command, as `curl -u user:x`. */
+bool redact_command_option(const struct redact_text *t, size_t at, struct redact_span *ret);
+/* At the blank or bracket behind `setenv`, `set` and the like, of `setenv NAME x`. */
+bool redact_setter(const struct redact_text *t, size_t at, struct redact_span *ret);
+/* At the sign of `${NAME:=x}`. True where it is one, with an empty span where there is nothing to hide. */
+bool redact_in_default(const struct redact_text *t, size_t at, struct redact_span *ret);
+
+/* The word at `at` or behind blanks, with its quoted parts. False: there is none, it says nothing, or it is an
+ * option. */
+bool redact_value(const struct redact_text *t, size_t at, struct redact_span *ret);
+/* Where the next word of a shell or the next item of a list begins; 0: not behind this one. */
+size_t redact_argument(const struct redact_text *t, size_t end);
 
 #endif

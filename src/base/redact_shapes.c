@@ -23,44 +23,45 @@ struct shape {
     size_t min;     /* of it */
     bool random;    /* with a digit or a capital in it: the prefix alone could be a word */
     bool exact_end; /* exactly `min`, and then something else */
+    bool word_end;  /* a word can end like the prefix: `task-`, `disk_test_` */
 };
 
 static const struct shape shapes[] = {
-    {STR_INIT("sk-"), 2, SET_URL, 20, true, false},
-    {STR_INIT("sk_live_"), 7, SET_NAME, 10, false, false},
-    {STR_INIT("sk_test_"), 7, SET_NAME, 10, false, false},
-    {STR_INIT("rk_live_"), 7, SET_NAME, 10, false, false},
-    {STR_INIT("rk_test_"), 7, SET_NAME, 10, false, false},
-    {STR_INIT("whsec_"), 5, SET_NAME, 20, true, false},
-    {STR_INIT("ghp_"), 3, SET_NAME, 10, true, false},
-    {STR_INIT("gho_"), 3, SET_NAME, 10, true, false},
-    {STR_INIT("ghu_"), 3, SET_NAME, 10, true, false},
-    {STR_INIT("ghs_"), 3, SET_NAME, 10, true, false},
-    {STR_INIT("ghr_"), 3, SET_NAME, 10, true, false},
-    {STR_INIT("github_pat_"), 10, SET_NAME, 10, true, false},
-    {STR_INIT("glpat-"), 5, SET_URL | SET_DOT, 10, true, false},
-    {STR_INIT("gldt-"), 4, SET_URL | SET_DOT, 10, true, false},
-    {STR_INIT("glrt-"), 4, SET_URL | SET_DOT, 10, true, false},
-    {STR_INIT("xoxa-"), 4, SET_URL, 8, true, false},
-    {STR_INIT("xoxb-"), 4, SET_URL, 8, true, false},
-    {STR_INIT("xoxp-"), 4, SET_URL, 8, true, false},
-    {STR_INIT("xoxr-"), 4, SET_URL, 8, true, false},
-    {STR_INIT("xoxs-"), 4, SET_URL, 8, true, false},
-    {STR_INIT("xapp-"), 4, SET_URL, 8, true, false},
-    {STR_INIT("AKIA"), 2, SET_ALNUM, 16, false, true},
-    {STR_INIT("ASIA"), 2, SET_ALNUM, 16, false, true},
-    {STR_INIT("AIza"), 1, SET_URL, 30, false, false},
-    {STR_INIT("GOCSPX-"), 6, SET_URL, 20, false, false},
-    {STR_INIT("ya29."), 4, SET_URL, 20, true, false},
-    {STR_INIT("npm_"), 3, SET_ALNUM, 20, true, false},
-    {STR_INIT("pypi-"), 4, SET_URL, 32, true, false},
-    {STR_INIT("hf_"), 2, SET_ALNUM, 20, true, false},
-    {STR_INIT("hvs."), 3, SET_URL, 20, true, false},
-    {STR_INIT("SG."), 2, SET_URL | SET_DOT, 32, true, false},
-    {STR_INIT("dckr_pat_"), 8, SET_URL, 10, true, false},
-    {STR_INIT("dop_v1_"), 6, SET_ALNUM, 20, true, false},
-    {STR_INIT("shpat_"), 5, SET_ALNUM, 20, true, false},
-    {STR_INIT("AGE-SECRET-KEY-"), 14, SET_ALNUM, 20, false, false},
+    {STR_INIT("sk-"), 2, SET_URL, 20, true, false, true},
+    {STR_INIT("sk_live_"), 7, SET_NAME, 10, false, false, true},
+    {STR_INIT("sk_test_"), 7, SET_NAME, 10, false, false, true},
+    {STR_INIT("rk_live_"), 7, SET_NAME, 10, false, false, true},
+    {STR_INIT("rk_test_"), 7, SET_NAME, 10, false, false, true},
+    {STR_INIT("whsec_"), 5, SET_NAME, 20, true, false, false},
+    {STR_INIT("ghp_"), 3, SET_NAME, 10, true, false, false},
+    {STR_INIT("gho_"), 3, SET_NAME, 10, true, false, false},
+    {STR_INIT("ghu_"), 3, SET_NAME, 10, true, false, false},
+    {STR_INIT("ghs_"), 3, SET_NAME, 10, true, false, false},
+    {STR_INIT("ghr_"), 3, SET_NAME, 10, true, false, false},
+    {STR_INIT("github_pat_"), 10, SET_NAME, 10, true, false, false},
+    {STR_INIT("glpat-"), 5, SET_URL | SET_DOT, 10, true, false, false},
+    {STR_INIT("gldt-"), 4, SET_URL | SET_DOT, 10, true, false, false},
+    {STR_INIT("glrt-"), 4, SET_URL | SET_DOT, 10, true, false, false},
+    {STR_INIT("xoxa-"), 4, SET_URL, 8, true, false, false},
+    {STR_INIT("xoxb-"), 4, SET_URL, 8, true, false, false},
+    {STR_INIT("xoxp-"), 4, SET_URL, 8, true, false, false},
+    {STR_INIT("xoxr-"), 4, SET_URL, 8, true, false, false},
+    {STR_INIT("xoxs-"), 4, SET_URL, 8, true, false, false},
+    {STR_INIT("xapp-"), 4, SET_URL, 8, true, false, false},
+    {STR_INIT("AKIA"), 2, SET_ALNUM, 16, false, true, false},
+    {STR_INIT("ASIA"), 2, SET_ALNUM, 16, false, true, false},
+    {STR_INIT("AIza"), 1, SET_URL, 30, false, false, false},
+    {STR_INIT("GOCSPX-"), 6, SET_URL, 20, false, false, false},
+    {STR_INIT("ya29."), 4, SET_URL, 20, true, false, false},
+    {STR_INIT("npm_"), 3, SET_ALNUM, 20, true, false, true},
+    {STR_INIT("pypi-"), 4, SET_URL, 32, true, false, true},
+    {STR_INIT("hf_"), 2, SET_ALNUM, 20, true, false, true},
+    {STR_INIT("hvs."), 3, SET_URL, 20, true, false, false},
+    {STR_INIT("SG."), 2, SET_URL | SET_DOT, 32, true, false, true},
+    {STR_INIT("dckr_pat_"), 8, SET_URL, 10, true, false, false},
+    {STR_INIT("dop_v1_"), 6, SET_ALNUM, 20, true, false, false},
+    {STR_INIT("shpat_"), 5, SET_ALNUM, 20, true, false, false},
+    {STR_INIT("AGE-SECRET-KEY-"), 14, SET_ALNUM, 20, false, false, false},
 };
 
 static bool in_set(char c, unsigned set)
@@ -93,6 +94,24 @@ static bool looks_made(const struct redact_text *t, size_t at, unsigned set, siz
     return false;
 }
 
+/* A run of 16 letters and digits with a digit, a capital and a small letter: no words with dashes between. */
+static bool looks_random(const struct redact_text *t, size_t at)
+{
+    enum { DIGIT = 1, CAPITAL = 2, SMALL = 4, ALL = 7 };
+    unsigned seen = 0;
+    size_t run = 0;
+    for (size_t i = at; i < t->n && i - at < DECIDED_BY && in_set(t->p[i], SET_URL); i++) {
+        char c = t->p[i];
+        bool joins = !redact_is_alnum(c);
+        unsigned kind = c <= '9' ? DIGIT : c <= 'Z' ? CAPITAL : SMALL;
+        seen = joins ? 0 : seen | kind;
+        run = joins ? 0 : run + 1;
+        if (run >= 16 && seen == ALL)
+            return true;
+    }
+    return false;
+}
+
 static bool fits(const struct redact_text *t, size_t at, const struct shape *shape, size_t *ret_end)
 {
     size_t n = shape->prefix.n;
@@ -110,9 +129,13 @@ static bool fits(const struct redact_text *t, size_t at, const struct shape *sha
 /* Three parts with dots between, the first of them the beginning of a JSON object in base64. */
 static bool is_web_token(const struct redact_text *t, size_t at, size_t *ret_end)
 {
-    /* Runs that began further left were looked at already. */
-    if (t->n - at < 16 || memcmp(t->p + at, "eyJ", 3) != 0 ||
-        (at && in_set(t->p[at - 1], SET_URL | SET_DOT)))
+    if (t->n - at < 16 || memcmp(t->p + at, "eyJ", 3) != 0)
+        return false;
+    /* Only near the beginning of a run: a look from each place of it to its end would take too long. */
+    size_t before = 0;
+    while (before < 16 && before < at && in_set(t->p[at - before - 1], SET_URL | SET_DOT))
+        before++;
+    if (before == 16)
         return false;
     size_t first = run_end(t, at, SET_URL);
     if (first - at < 10 || first + 1 >= t->n || t->p[first] != '.')
@@ -153,7 +176,10 @@ static bool fits_around(const struct redact_text *t, size_t at, const struct sha
         return false;
     size_t from = at - anchor;
     ret->from = from;
-    return (from == 0 || !redact_is_alnum(t->p[from - 1])) && fits(t, from, shape, &ret->to);
+    if (!fits(t, from, shape, &ret->to))
+        return false;
+    bool in_word = from && redact_is_alnum(t->p[from - 1]);
+    return !in_word || !shape->word_end || looks_random(t, from + shape->prefix.n);
 }
 
 bool redact_shape(const struct redact_text *t, size_t at, struct redact_span *ret)

@@ -19,6 +19,9 @@ static const char *const secrets[] = {
     " https://u:" RANDOM "@h ",
     " PASSWORD=" RANDOM " ",
     " --token " RANDOM " ",
+    " zghp_" RANDOM " ",
+    " PASSWORD+=" RANDOM " ",
+    " PASSWORD[0]=" RANDOM " ",
     "\nAuthorization: Basic " RANDOM "\n",
     " -----BEGIN PRIVATE KEY-----\n" RANDOM "\n-----END PRIVATE KEY----- ",
 };
