@@ -47,6 +47,16 @@ static void check_call(struct mcp_message *m, yyjson_val *id)
     call_free(call);
 }
 
+static void write_list(const char *id_json, struct buf *out)
+{
+    const struct tool *tools[ARRAY_LEN(tools_all)];
+    size_t n = 0;
+    for (const struct tool *t = NULL; (t = registry_next(DIALECT_NATIVE, t));)
+        tools[n++] = t;
+    tools[n] = NULL;
+    mcp_write_tools(id_json, &dialect_native, tools, out);
+}
+
 static void check_understood(struct mcp_message *m, yyjson_val *id)
 {
     BUF_AT_END struct buf out = BUF_INIT(ANSWER_MAX);
@@ -65,7 +75,7 @@ static void check_understood(struct mcp_message *m, yyjson_val *id)
         mcp_write_initialized(m->request.id_json, m->version, &dialect_native, &out);
         break;
     case MCP_TOOLS_LIST:
-        mcp_write_tools(m->request.id_json, &dialect_native, tools_all, &out);
+        write_list(m->request.id_json, &out);
         break;
     case MCP_PING:
         mcp_write_pong(m->request.id_json, &out);

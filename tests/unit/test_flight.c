@@ -198,7 +198,7 @@ static void good_replies_are_taken(void **state)
         {"{'count':0,'generation':1}", STR_INIT(IDENTITY "\1\0\1\0\0a"), FLIGHT_BROKEN},
         {"{'count':1,'generation':1,'same':true}", STR_INIT(IDENTITY "\1\0\1\0\0a"), FLIGHT_BROKEN},
         {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\2\0\1\0\0.."), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\1\0\5\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\1\0\6\0\0a"), FLIGHT_BROKEN},
         {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\1\0\1\0\2a"), FLIGHT_DONE},
         {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\1\0\1\0\4a"), FLIGHT_BROKEN},
         {"{'count':1,'generation':1}", STR_INIT("\1\0\1\0\0a"), FLIGHT_BROKEN},

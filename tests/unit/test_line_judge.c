@@ -324,6 +324,7 @@ static void make_world(void)
     ssize_t n = readlink("/proc/self/exe", stub, sizeof stub - 16);
     assert_true(n > 0);
     stub[n] = '\0';
+    *strrchr(stub, '/') = '\0';
     strcpy(strrchr(stub, '/'), "/line_stub");
     const char *tmp = getenv("TMPDIR");
     snprintf(world, sizeof world, "%s/judge", tmp ? tmp : "/tmp");
