@@ -19,7 +19,6 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
-#include "cell/covered.h"
 #include "cell/frame.h"
 #include "cell/mounts.h"
 #include "core/op.h"
@@ -35,7 +34,6 @@ void guards_init(struct guards *guards)
         guards->count[i] = 0;
     }
     guards->lists = 0;
-    covered_init(&guards->covered);
 }
 
 void guards_done(struct guards *guards)
@@ -44,7 +42,6 @@ void guards_done(struct guards *guards)
         buf_done(&guards->found[i]);
         free(guards->added[i]);
     }
-    covered_done(&guards->covered);
 }
 
 bool guards_complete(const struct guards *guards, const struct cell_spec *spec)
@@ -164,26 +161,50 @@ static const char *hidden_by(mode_t mode)
     return S_ISDIR(mode) ? PLAN_HIDDEN_FOLDER : PLAN_HIDDEN_FILE;
 }
 
+/* A cover lies there that hides a file. */
+static bool is_hidden(const struct statx *st)
+{
+    struct stat hidden;
+    return st->stx_attributes & STATX_ATTR_MOUNT_ROOT &&
+           stat(hidden_by(st->stx_mode), &hidden) == 0 && hidden.st_ino == st->stx_ino &&
+           major(hidden.st_dev) == st->stx_dev_major && minor(hidden.st_dev) == st->stx_dev_minor;
+}
+
+static bool look(int fd, struct statx *ret)
+{
+    return statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_TYPE | STATX_INO, ret) == 0;
+}
+
 /* A mount may lie there for another reason: a folder that was only kept in its place has to be read-only now, or
  * cannot be read any more. */
 static bool is_covered(int fd, enum guarded_kind kind)
 {
     struct statx st;
-    struct stat hidden;
     struct statfs fs;
-    if (statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_TYPE | STATX_INO, &st) < 0 ||
-        !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+    if (!look(fd, &st) || !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
         return false;
     if (kind == GUARDED_WAY)
         return true;
     if (keeps_content(kind))
         return fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY);
-    return stat(hidden_by(st.stx_mode), &hidden) == 0 && hidden.st_ino == st.stx_ino &&
-           major(hidden.st_dev) == st.stx_dev_major && minor(hidden.st_dev) == st.stx_dev_minor;
+    return is_hidden(&st);
 }
 
-static int cover(int fd, const struct op_guarded *entry, const char *path,
-                 const struct op_identity *id, struct covered *covered, struct err *err)
+/* Asked of the descriptor that the mount is put on, so that no rename comes in between. A mount goes where its file goes and
+ * ends with it: a folder that is laid over itself is the one that it was, and a cover that hides a file is proof enough. */
+static bool is_other(int fd, const struct op_guarded *entry)
+{
+    struct statx st;
+    const unsigned mask = STATX_TYPE | STATX_INO | STATX_BTIME;
+    if (entry->id.inode == 0 || statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, mask, &st) < 0 ||
+        is_hidden(&st))
+        return false;
+    uint64_t born = (uint64_t)st.stx_btime.tv_sec * 1000000000u + (uint64_t)st.stx_btime.tv_nsec;
+    return st.stx_ino != entry->id.inode ||
+           (st.stx_mask & STATX_BTIME ? (int64_t)born : 0) != entry->id.born_ns;
+}
+
+static int cover(int fd, const struct op_guarded *entry, const char *path, struct err *err)
 {
     struct stat st;
     FD_AT_END int tree = -1;
@@ -199,8 +220,21 @@ static int cover(int fd, const struct op_guarded *entry, const char *path,
         return -1;
     if (move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
         return failed(err, path);
-    covered_note(covered, tree, id);
     return 0;
+}
+
+/* A folder that could not be read was hidden as a whole, and stays so in this namespace: nothing in it is left to cover. */
+static bool is_in_hidden(int root, const char *path)
+{
+    FREE_AT_END char *around = mem_dup(path);
+    for (char *slash; (slash = strrchr(around, '/'));) {
+        struct statx st;
+        *slash = '\0';
+        FD_AT_END int fd = open_plain(root, around);
+        if (fd >= 0)
+            return look(fd, &st) && is_hidden(&st);
+    }
+    return false;
 }
 
 /* Between two looks it may have been replaced once more. */
@@ -208,8 +242,7 @@ static int cover(int fd, const struct op_guarded *entry, const char *path,
 
 /* 1: there is nothing to cover, or it is not the file that the scan found. That is covered all the same: an editor may
  * have replaced it. */
-static int guard_one(int root, const struct op_guarded *entry, struct covered *covered,
-                     struct err *err)
+static int guard_one(int root, const struct op_guarded *entry, bool compared, struct err *err)
 {
     FREE_AT_END char *path = mem_copy(entry->path.p, entry->path.n);
     for (int i = 0; i < COVER_TRIES; i++) {
@@ -217,16 +250,13 @@ static int guard_one(int root, const struct op_guarded *entry, struct covered *c
         if (fd < 0 && errno == EAGAIN)
             continue;
         if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
-            return 1;
+            return !is_in_hidden(root, path);
         if (fd < 0)
             return failed(err, path);
-        /* Asked of the descriptor that the mount is put on, so that no rename comes in between. */
-        struct op_identity id = covered_identity(covered, fd);
-        int other = covered && entry->id.inode != 0 &&
-                    (id.inode != entry->id.inode || id.born_ns != entry->id.born_ns);
+        int other = compared && is_other(fd, entry);
         if (is_covered(fd, entry->kind))
             return other;
-        if (cover(fd, entry, path, &id, covered, err) == 0)
+        if (cover(fd, entry, path, err) == 0)
             return other;
         if (errno != ENOENT && errno != EINVAL)
             return -1;
@@ -234,9 +264,9 @@ static int guard_one(int root, const struct op_guarded *entry, struct covered *c
     return failed(err, path);
 }
 
-/* 1: some are not there any more, or are other files. `covered` NULL: which files they are is not compared. */
-static int mount_all(const struct cell_spec *spec, const struct guards *guards,
-                     struct covered *covered, uint32_t lists, bool layered, struct err *err)
+/* 1: some are not there any more, or are other files. Which files they are is looked at where that is asked for. */
+static int mount_all(const struct cell_spec *spec, const struct guards *guards, bool compared,
+                     uint32_t lists, bool layered, struct err *err)
 {
     int missing = 0;
     for (size_t i = 0; i < spec->n_roots; i++) {
@@ -250,7 +280,7 @@ static int mount_all(const struct cell_spec *spec, const struct guards *guards,
         for (uint32_t k = 0; op_guarded_next(&rest, &entry) > 0; k++) {
             bool left_alone = (keeps_content(entry.kind) && guards->added[i][k] > lists) ||
                               (layered && entry.kind == GUARDED_GIT);
-            int r = left_alone ? 0 : guard_one(root, &entry, covered, err);
+            int r = left_alone ? 0 : guard_one(root, &entry, compared, err);
             if (r < 0)
                 return -1;
             missing |= r;
@@ -261,7 +291,7 @@ static int mount_all(const struct cell_spec *spec, const struct guards *guards,
 
 int guards_mount(const struct cell_spec *spec, struct guards *guards, struct err *err)
 {
-    return mount_all(spec, guards, &guards->covered, UINT32_MAX, false, err);
+    return mount_all(spec, guards, true, UINT32_MAX, false, err);
 }
 
 int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
@@ -274,7 +304,7 @@ int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
         return child < 0 ? -errno : 0;
     struct err err;
     if (setns(running->mounts, CLONE_NEWNS) < 0 ||
-        mount_all(spec, guards, NULL, running->lists, running->layered, &err) < 0)
+        mount_all(spec, guards, false, running->lists, running->layered, &err) < 0)
         syscall(SYS_pidfd_send_signal, there, SIGKILL, NULL, 0);
     _exit(0);
 }
@@ -295,5 +325,5 @@ int guards_cover_in_layer(int root, const struct op_guarded *entry, struct err *
     struct op_guarded now = *entry;
     if (entry->kind == GUARDED_PROTECTED || entry->kind == GUARDED_GIT)
         now.kind = GUARDED_WAY;
-    return guard_one(root, &now, NULL, err) < 0 ? -1 : 0;
+    return guard_one(root, &now, false, err) < 0 ? -1 : 0;
 }

@@ -5,7 +5,6 @@
 #define SANDGATE_CELL_GUARDS_H
 
 #include "base/buf.h"
-#include "cell/covered.h"
 #include "cell/spec.h"
 #include "core/op.h"
 
@@ -15,7 +14,6 @@ struct guards {
     uint32_t *added[ROOTS_MAX]; /* of each entry: the list it appeared in */
     uint32_t lists;             /* that were taken so far */
     size_t count[ROOTS_MAX];    /* of entries */
-    struct covered covered;     /* in the mount namespace of this process */
 };
 
 void guards_init(struct guards *guards);

@@ -35,7 +35,9 @@ class Guarded(Place):
         self.put("a.txt", "one\n")
 
     def tell(self, gate, line, **more):
-        value = gate.call("run_command", command=line, **more)["result"]
+        answer = gate.call("run_command", command=line, **more)
+        check(answer["ok"], f"{line}: {answer}")
+        value = answer["result"]
         check(SECRET not in value["stdout"] + value["stderr"], f"`{line}` told the secret: {lib.short(value)}")
         return value
 
@@ -173,7 +175,7 @@ def created(form):
             ("mkdir d; echo x > d/.envrc", ["created:d/.envrc"]),
             ("mkdir e; echo x > e/.envrc; git init -q e", ["created:e/.git", "quarantined:e/.envrc"]),
             ("mkdir -p f/.git/hooks; echo x > f/.git/hooks/post-commit", ["quarantined:f/.git"]),
-            ("mkdir w; echo 'gitdir: ../m' > w/.git; mkdir m", ["quarantined:w/.git"]),
+            ("mkdir w; echo 'gitdir: ../m' > w/.git; mkdir m", ["quarantined:m", "quarantined:w/.git"]),
             ("mv new newer; mkdir y; touch y/z", []),
             ("echo x > y/.env", []),
             ("exit 1", []),
