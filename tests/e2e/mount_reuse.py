@@ -57,7 +57,8 @@ def fresh(form):
         for turn in range(1, TIMES):
             look(gate)
             wait_kept(gate)
-            check(kept(gate) <= 2, f"{kept(gate)} are kept after {turn}")
+            # At most four rest; one belongs to the command that is ready, and one the launcher opens for a moment.
+            check(kept(gate) <= 6, f"{kept(gate)} are kept after {turn}")
 
 
 def covered(form):
