@@ -2,6 +2,7 @@
 """Where many files are guarded, a command may get the mounts that one before it had: it finds nothing of that one's, and
 everything that has to be covered."""
 
+import contextlib
 import os
 
 import lib
@@ -35,7 +36,11 @@ def look(gate):
 def kept(gate):
     """Mount namespaces that wait for a command."""
     folder = f"/proc/{ran.launcher(gate)}/fd"
-    return sum(os.readlink(f"{folder}/{name}").startswith("mnt:") for name in os.listdir(folder))
+    found = 0
+    for name in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            found += os.readlink(f"{folder}/{name}").startswith("mnt:")
+    return found
 
 
 def wait_kept(gate):
