@@ -77,6 +77,9 @@ static bool is_name(struct str list, struct str given)
 {
     const char *equals = memchr(given.p, '=', given.n);
     size_t n = equals ? (size_t)(equals - given.p) : given.n;
+    /* The list has a blank before each name, and no name has one in it. */
+    if (memchr(given.p, ' ', n))
+        return false;
     for (const char *at = list.p;
          n && (at = memmem(at, list.n - (size_t)(at - list.p), given.p, n)); at++) {
         if (at[-1] == ' ')

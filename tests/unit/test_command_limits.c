@@ -252,6 +252,8 @@ static void pairs(void **state)
         {"git push --rece='touch a' .", "git:push?"},
         {"git push --e='touch a' .", "git:push?"},
         {"git fetch $x", "git:fetch?"},
+        {"git log --outp=x", "git:log?"},
+        {"git log '-- output '", "git:log"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         COMMAND_PAIRS_AT_END struct command_pairs found = {.n = 0};
