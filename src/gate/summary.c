@@ -193,8 +193,8 @@ static void add_manner(const struct call *call, struct buf *raw)
         buf_add_char(raw, ')');
 }
 
-/* `write `, `pattern in `. */
-static void add_what(const struct call *call, struct buf *raw)
+/* `write `, `pattern in `; a text is joined to what follows by `joint`. */
+static void add_what(const struct call *call, const char *joint, struct buf *raw)
 {
     const struct arg_table *table = &call->tool->args;
     for (size_t i = 0; i < table->count; i++) {
@@ -202,7 +202,7 @@ static void add_what(const struct call *call, struct buf *raw)
         if (!text.p || !says_what(&table->args[i]))
             continue;
         add_word(raw, text, PATH_CHARS);
-        buf_add_text(raw, table->args[i].type == ARG_CHOICE ? " " : " in ");
+        buf_add_text(raw, table->args[i].type == ARG_CHOICE ? " " : joint);
     }
 }
 
@@ -210,7 +210,7 @@ static void add_what(const struct call *call, struct buf *raw)
 static void add_file(const struct call *call, struct buf *raw)
 {
     const char *between = "";
-    add_what(call, raw);
+    add_what(call, " in ", raw);
     for (const struct arg *a = NULL; (a = arg_next(&call->tool->args, ARG_ANY_PATH, a));) {
         if (a->type != ARG_STRING)
             continue;
@@ -224,14 +224,7 @@ static void add_file(const struct call *call, struct buf *raw)
 static void add_page(const struct call *call, struct buf *raw)
 {
     struct str url = given_text(call, first_of(call, ARG_URL));
-    const struct arg_table *table = &call->tool->args;
-    for (size_t i = 0; i < table->count; i++) {
-        struct str text = given_text(call, &table->args[i]);
-        if (!text.p || !says_what(&table->args[i]))
-            continue;
-        add_word(raw, text, PATH_CHARS);
-        buf_add_char(raw, ' ');
-    }
+    add_what(call, " ", raw);
     buf_add(raw, url.p, url.n);
 }
 
