@@ -3,6 +3,7 @@
 BUILD ?= build
 BUILD_ASAN ?= build-asan
 BUILD_TSAN ?= build-tsan
+BUILD_MUTANTS ?= build-mutants
 PREFIX ?= /usr/local
 DESTDIR ?=
 # The system's own Python where there is one: the packages that the tests need are installed for that.
@@ -10,7 +11,7 @@ PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 RUN_TESTS = $(PYTHON) tests/run.py --build $(BUILD)
 
 .PHONY: build demo test test-unit test-sandbox test-asan soak bench lint format install clean
-.PHONY: build-all build-all-asan build-tsan test-tsan test-faults
+.PHONY: build-all build-all-asan build-tsan test-tsan test-faults mutants
 
 build:
 	@scripts/setup.sh build
@@ -26,14 +27,14 @@ build-all:
 build-all-asan:
 	@scripts/setup.sh test
 	@test -f $(BUILD_ASAN)/build.ninja || meson setup $(BUILD_ASAN) \
-		-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false -Dtest_broken_worker=true
+		-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false
 	@ninja -C $(BUILD_ASAN)
 
 build-tsan:
 	@scripts/setup.sh test
 	@test -f $(BUILD_TSAN)/build.ninja || meson setup $(BUILD_TSAN) \
-		-Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Dtest_broken_worker=true
-	@ninja -C $(BUILD_TSAN) sandgate
+		-Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false
+	@ninja -C $(BUILD_TSAN) sandgate tests/broken/sandgate-broken
 
 demo: build
 	SANDGATE=$(abspath $(BUILD)/sandgate) scripts/demo.sh
@@ -57,6 +58,11 @@ test-tsan: build-tsan
 # System calls that fail, each kind with each error at several moments.
 test-faults: build-all
 	$(RUN_TESTS) sandbox -k faults --soak
+
+# Each security decision of tests/mutants/table.txt made weaker: a test has to fail.
+mutants:
+	@scripts/setup.sh test
+	$(PYTHON) tests/mutants/run.py --work $(BUILD_MUTANTS)
 
 soak: build-all test-asan
 	scripts/setup.sh fuzz
@@ -90,4 +96,4 @@ install: build
 	DESTDIR=$(DESTDIR) meson install -C $(BUILD)
 
 clean:
-	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN) build-lint-gcc build-lint-clang build-fuzz
+	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN) $(BUILD_MUTANTS) build-lint-gcc build-lint-clang build-fuzz

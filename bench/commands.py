@@ -24,6 +24,8 @@ ARGUMENTS = json.dumps({"argv": [TRUE]}, separators=(",", ":"))
 REQUEST = '{"id":"1","tool_call":{"name":"run_command","arguments":%s}}' % ARGUMENTS
 EXPECTED = '"exit_code":0'
 RESIDENT_MB = 500
+# No command is to pay for what another is denied.
+DENY_RULE = {"toolName": "run_command", "action": "deny", "condition": {"command": {"program": "git"}}}
 DEPTHS = (8, 16)
 MANY = {"gate": "Sandgate", "spawn": "posix_spawn"}
 # What the kernel asks for new namespaces alone; only root makes them without one for users as well.
@@ -92,6 +94,11 @@ def own_ways(sandgate, workspace):
     place = ["--workspace", workspace]
     yield "spawn", Way("posix_spawn, no sandbox", "spawn", [TRUE])
     yield "warm", Way("`sandgate stdio`, warm cell, call to answer", "warm", [sandgate, "stdio", *place])
+    denied = workspace.parent / "denied.json"
+    denied.write_text(json.dumps({"approval": {"default": "approve", "rules": [DENY_RULE]}}))
+    denied.chmod(0o600)
+    yield "denied", Way("the same with a rule that denies another program", "warm",
+                        [sandgate, "stdio", *place, "--config", denied])
     yield "cell", Way("`sandgate stdio`, new cell, call to answer", "cell", [sandgate, "stdio", *place])
     yield "fresh", Way("`sandgate stdio`, start to first answer", "fresh", [sandgate, "stdio", *place])
     yield "spawn_rested", Way(f"posix_spawn, after {REST_MS} ms of rest", "spawn", [TRUE], RESTED)
@@ -161,6 +168,7 @@ def make_targets(ways):
     targets = [
         way_target("warm cell: call to answer / posix_spawn", "<=", 2.4, "warm", "spawn"),
         way_target("the same after a rest", "<=", 2.4, "warm_rested", "spawn_rested"),
+        way_target("warm cell: a program denied / none", "<=", 1.1, "denied", "warm"),
         way_target("warm cell: bubblewrap / call to answer", ">=", 3, "bwrap", "warm"),
         way_target("warm cell: `codex sandbox` / call to answer", ">=", 25, "codex", "warm"),
         way_target("warm cell: `srt` / call to answer", ">=", 120, "srt", "warm"),

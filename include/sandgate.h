@@ -31,14 +31,14 @@ extern "C" {
 struct sandgate;
 
 /* A call that waits until someone says that it may run. Texts are UTF-8 without NULs and without control characters,
- * but for the line ends in `detail`. Later versions may add fields. */
+ * but for line ends and tabs in `detail`. Later versions may add fields. */
 struct sandgate_approval {
     const char *request_id; /* what it is answered by */
     uint64_t id;            /* the call; 0: another program's, over the same session */
     const char *tool;
     const char *rule;       /* why it is asked */
     const char *summary;    /* what would be done, in one line */
-    const char *detail;     /* more of it, a diff for example; may be empty */
+    const char *detail;     /* all the rest of it, a diff for example; may be empty, or long */
     const char *expires_at; /* when it counts as denied: `2026-11-15T23:01:29.226Z` */
     /* The rule that SANDGATE_ALWAYS writes, to be shown before; NULL: none can be made, and only SANDGATE_ONCE works. */
     const char *proposal;

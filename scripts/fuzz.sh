@@ -56,7 +56,7 @@ make_target() { # name
     clang -std=gnu17 -D_GNU_SOURCE -g -O1 -fno-omit-frame-pointer -Isrc -Iinclude -isystem .deps/rure/include $(yyjson --cflags) \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
         "tests/fuzz/fuzz_$1.c" -o "$BUILD/fuzz_$1" \
-        $BUILD/src/libsandgate.a $BUILD/src/client/libsandgate-client.a $(yyjson --libs) \
+        $BUILD/src/libsandgate.a $BUILD/clients/c/libsandgate-client.a $(yyjson --libs) \
         .deps/rure/lib/librure.a $(pkg-config --libs libuv libcrypto libfyaml sqlite3) -lpthread -ldl -lm
 }
 

@@ -1,8 +1,10 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -91,23 +93,46 @@ static int check_stack(void)
  * answer is noticed. */
 static int fill_standard_descriptors(void)
 {
+    static const char text[] =
+        "sandgate: standard input, output or error is closed, and /dev/null cannot be opened\n";
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
         int mode = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
-        if (fcntl(fd, F_GETFD) < 0 &&
-            open("/dev/null", mode) != fd /* NOLINT(android-cloexec-open) */)
-            return -1;
+        bool closed = fcntl(fd, F_GETFD) < 0 && errno == EBADF;
+        if (!closed || open("/dev/null", mode) == fd /* NOLINT(android-cloexec-open) */)
+            continue;
+        (void)!write(STDERR_FILENO, text, sizeof text - 1);
+        return -1;
     }
     return 0;
+}
+
+/* A umask that takes rights from the owner would leave a state folder that no later gate can open. */
+static void keep_owner_rights(void)
+{
+    mode_t mask = umask(022);
+    umask(mask & ~(mode_t)0700);
+}
+
+/* A mask is inherited: a gate whose starter blocked SIGTERM could not be ended by it. */
+static void unblock_signals(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 int main(int argc, char **argv)
 {
     processor_init();
+    /* A file over the limit is an error like any other, in a cell too; programs that are started have it as usual. */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc == 1 && strcmp(argv[0], CELL_ARGV0) == 0)
         return launcher_main(worker_main);
+    unblock_signals();
     signal(SIGABRT, tell_abort);
     if (fill_standard_descriptors() < 0)
         return EXIT_USAGE;
+    keep_owner_rights();
     sanitized_open_report();
     registry_use(tools_all);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)

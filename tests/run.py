@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests and counts their results.
 
-    tests/run.py [unit] [sandbox] [sanitized] [--build DIR] [-k PATTERN] [-j N] [--soak]
+    tests/run.py [unit] [sandbox] [sanitized] [--build DIR] [-k PATTERN]... [-j N] [--soak]
 
 A test is a program that prints TAP on stdout. Where they are found:
     unit      BUILD/tests/unit/* (cmocka), tests/lint/*.py, tests/contract/run.py
@@ -42,6 +42,7 @@ SOAK_FACTOR = 20
 SANITIZED_FACTOR = 3
 SHOWN_BYTES = 1 << 20
 SLOWEST_SHOWN = 15
+FAILURE_LINES = 40  # of each failed test, repeated at the end
 MUST_WORK = os.environ.get("SANDGATE_MUST_WORK") == "1"
 # Per build, by a word of `sandgate --version`: those that let many calls, cells and commands meet.
 SANITIZED_TESTS = {
@@ -362,6 +363,13 @@ def run(test, soak):
 
 
 def report(test, outcome):
+    report_counts(test, outcome)
+    if outcome.output:
+        print("".join(f"    | {line}\n" for line in outcome.output.splitlines()), end="")
+    sys.stdout.flush()
+
+
+def report_counts(test, outcome):
     counts = f"{outcome.passed} passed"
     if outcome.failed:
         counts += f", {outcome.failed} FAILED"
@@ -372,9 +380,26 @@ def report(test, outcome):
         print(f"    skipped: {skip}")
     for problem in outcome.problems:
         print(f"    {problem}")
-    if outcome.output:
-        print("".join(f"    | {line}\n" for line in outcome.output.splitlines()), end="")
-    sys.stdout.flush()
+
+
+def failed_cases(output):
+    """The lines of each failed case: its result and the comments behind it."""
+    lines = []
+    in_failure = False
+    for line in output.splitlines():
+        in_failure = line.startswith("not ok") or (in_failure and line.startswith("#"))
+        if in_failure:
+            lines.append(line)
+    return lines
+
+
+def report_failures(outcomes):
+    """Once more at the end, where a log that was cut still shows them."""
+    for test, outcome in outcomes:
+        if outcome.failed:
+            report_counts(test, outcome)
+            lines = failed_cases(outcome.output) or outcome.output.splitlines()[-FAILURE_LINES:]
+            print("".join(f"    | {line}\n" for line in lines[:FAILURE_LINES]), end="")
 
 
 def run_all(tests, jobs, soak):
@@ -403,7 +428,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("lanes", nargs="*", metavar="unit|sandbox|sanitized", help="default: the first two")
     parser.add_argument("--build", default="build", help="the build folder (default: build)")
-    parser.add_argument("-k", default="*", metavar="PATTERN", help="only tests whose name contains or globs this")
+    parser.add_argument("-k", action="append", metavar="PATTERN",
+                        help="only tests whose name contains or globs this; more than one: any of these")
     parser.add_argument("-j", type=int, metavar="N", help="at once (default: one more than there are cores)")
     parser.add_argument("--soak", action="store_true", help="long: SANDGATE_SOAK=1, 20 times the time limit")
     arguments = parser.parse_args()
@@ -411,6 +437,10 @@ def parse_arguments():
         if lane not in LANES:
             parser.error(f"no such lane: {lane}")
     return arguments
+
+
+def is_chosen(name, patterns):
+    return not patterns or any(pattern in name or fnmatch.fnmatch(name, pattern) for pattern in patterns)
 
 
 def interrupt(_signal, _frame):
@@ -436,7 +466,7 @@ def main():
     for slot in range(jobs):
         free_slots.put(slot)
     tests = in_order(test for lane in lanes for test in LANES[lane](build))
-    tests = [t for t in tests if arguments.k in t.name or fnmatch.fnmatch(t.name, arguments.k)]
+    tests = [test for test in tests if is_chosen(test.name, arguments.k)]
     alone = [test for test in tests if said_in_head(test, "alone")]
     results = run_all([test for test in tests if test not in alone], jobs, arguments.soak)
     results += run_all(alone, 1, arguments.soak)
@@ -446,6 +476,7 @@ def main():
     skipped = 0 if MUST_WORK else sum(len(o.skipped) for o in outcomes)
     if len(results) > SLOWEST_SHOWN:
         report_slowest(results)
+        report_failures(results)
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0
 

@@ -100,11 +100,21 @@ void buf_consume(struct buf *b, size_t n)
     b->len -= n;
 }
 
+void buf_cut(struct buf *b, size_t len)
+{
+    b->len = len;
+    b->failed = b->no_memory = false;
+}
+
+void buf_fail_as(struct buf *b, const struct buf *other)
+{
+    b->failed |= other->failed;
+    b->no_memory |= other->no_memory;
+}
+
 void buf_reset(struct buf *b, size_t keep)
 {
-    b->len = 0;
-    b->failed = false;
-    b->no_memory = false;
+    buf_cut(b, 0);
     if (b->cap > keep) {
         free(b->data);
         b->data = NULL;

@@ -36,6 +36,10 @@ int buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Drops the first n bytes. */
 void buf_consume(struct buf *b, size_t n);
+/* Drops what is behind the first `len` bytes, and a failure to add more. */
+void buf_cut(struct buf *b, size_t len);
+/* What was to be added has failed in another. */
+void buf_fail_as(struct buf *b, const struct buf *other);
 /* Empties it; gives memory back when more than `keep` bytes are held. */
 void buf_reset(struct buf *b, size_t keep);
 /* The contents with a NUL behind them; valid until the next change. NULL when that fails. */

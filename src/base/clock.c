@@ -42,7 +42,11 @@ void clock_format_utc(int64_t unix_ms, char out[CLOCK_TEXT_MAX])
     unsigned day;
     civil_from_days(days, &year, &month, &day);
     char *at = out;
-    at = put(at, (unsigned)year % 10000u, 4, '-');
+    bool four = year >= 0 && year <= 9999;
+    if (!four)
+        *at++ = year < 0 ? '-' : '+';
+    int64_t digits = year < 0 ? -year : year;
+    at = put(at, (unsigned)digits, four ? 4 : digits <= 999999 ? 6 : 9, '-');
     at = put(at, month, 2, '-');
     at = put(at, day, 2, 'T');
     at = put(at, (unsigned)(rest / 3600), 2, ':');

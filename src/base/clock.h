@@ -32,7 +32,8 @@ static inline int64_t clock_file_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* RFC 3339 in UTC with milliseconds, `2024-05-01T12:00:00.123Z`. */
+/* RFC 3339 in UTC with milliseconds, `2024-05-01T12:00:00.123Z`. It has no years but 0 to 9999; others have a sign and six
+ * or nine digits as in ISO 8601 and ECMAScript, `+010000-01-01T00:00:00.000Z`. */
 void clock_format_utc(int64_t unix_ms, char out[CLOCK_TEXT_MAX]);
 /* The same read back; seconds, their fraction and the time may be missing, and a space may stand for the T. */
 bool clock_parse_utc(struct str text, int64_t *ret_unix_ms);

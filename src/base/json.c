@@ -13,6 +13,8 @@
 #define VALUES_MAX (32u << 20)
 /* Objects up to this many keys are compared pair by pair, larger ones sorted. */
 #define PAIRWISE_KEYS 16
+/* Millions of keys would keep the gate from all else for seconds. */
+#define KEYS_MAX 65536
 
 struct ceiling {
     size_t used;
@@ -139,6 +141,8 @@ static int check_value(yyjson_val *val, unsigned depth, struct json_error *error
         }
         return 0;
     }
+    if (yyjson_obj_size(val) > KEYS_MAX)
+        return fail(error, 0, "an object has more than 65,536 keys", "");
     struct str twice;
     int duplicate = find_duplicate(val, &twice);
     if (duplicate < 0)

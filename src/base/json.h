@@ -35,7 +35,8 @@ void json_doc_freep(yyjson_doc **doc);
 
 static inline struct str json_str(yyjson_val *val)
 {
-    return (struct str){yyjson_get_str(val), yyjson_get_len(val)};
+    /* Arrays and objects have a length too. */
+    return (struct str){yyjson_get_str(val), yyjson_is_str(val) ? yyjson_get_len(val) : 0};
 }
 
 static inline bool str_is(struct str s, const char *text)

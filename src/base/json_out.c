@@ -76,6 +76,11 @@ static size_t escape_one(const char *p, size_t n, bool any_bytes, char **to, boo
         return 1;
     }
     size_t whole = any_bytes ? 1 : utf8_sequence(p, n);
+    /* U+0080 to U+009F: terminals take some of them for the beginning of a sequence. */
+    if (whole == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0) {
+        *to = escape_ascii(*to, (unsigned char)p[1]);
+        return whole;
+    }
     if (whole) {
         memcpy(*to, p, whole);
         *to += whole;
@@ -388,8 +393,7 @@ void jo_ktext_escaped(struct json_out *j, const char *key, const struct json_tex
     }
     buf_add_char(j->out, '"');
     j->replaced |= text->replaced || (text->carried && !leave_out);
-    if (text->out.failed)
-        j->out->failed = true;
+    buf_fail_as(j->out, &text->out);
 }
 
 void jo_content(struct json_out *j, struct str s)

@@ -182,9 +182,3 @@ uint32_t processor_for_call(bool alone)
     processor_follow(here);
     return here;
 }
-
-bool processor_in_turns(void)
-{
-    /* Calls of other kinds may have come since. */
-    return here && clock_mono_ns() - last_ns < GAP_NS;
-}

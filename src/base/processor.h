@@ -1,10 +1,9 @@
 /* Keeps gate and worker on the caller's processor while calls come one at a time and close together.
  *
  * Then the three work in turns, never at once, and waking the next one on a processor that sleeps costs more than all
- * the work. The caller is not ours to hold: where the kernel moves it, two wakes of four are saved, and a third where
- * the gate stays awake for the short time in which such a caller sends the next call. With several calls in flight, or
- * a long answer, they can work at once and are let go, and so they are while others keep all processors busy. Other
- * threads call processor_any, since a new thread inherits where its maker may run. */
+ * the work. The caller is not ours to hold: where the kernel moves it, two wakes of four are saved. With several
+ * calls in flight, or a long answer, they can work at once and are let go, and so they are while others keep all processors
+ * busy. Other threads call processor_any, since a new thread inherits where its maker may run. */
 #ifndef SANDGATE_BASE_PROCESSOR_H
 #define SANDGATE_BASE_PROCESSOR_H
 
@@ -26,9 +25,6 @@ void processor_part(void);
 void processor_stay(uint32_t processor);
 /* The gate: where it runs, for the worker to avoid; 0 where all processors are busy. Then nobody is held anywhere. */
 uint32_t processor_here(void);
-
-/* The gate: calls come one at a time and close together. */
-bool processor_in_turns(void);
 
 /* The calling thread. */
 void processor_follow(uint32_t processor);

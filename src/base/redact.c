@@ -53,7 +53,7 @@ static bool at_place(const struct redact_text *t, size_t i, struct redact_span *
     case PLACE_PLUS:
         return in_default(t, i, ret);
     case PLACE_BEHIND:
-        return redact_setter(t, i, ret);
+        return redact_setter(t, i, ret) || redact_behind_word(t, i, ret);
     case PLACE_NONE:
         break;
     }
@@ -63,7 +63,7 @@ static bool at_place(const struct redact_text *t, size_t i, struct redact_span *
 /* AKIA or ASIA, by the letter that is rare in most texts. */
 static bool has_aws_key(const struct redact_text *t)
 {
-    const char *end = t->p + t->n;
+    const char *end = t->n ? t->p + t->n : t->p;
     for (const char *at = t->p; at && at < end; at = at ? at + 1 : NULL) {
         at = memchr(at, 'I', (size_t)(end - at));
         if (at && at - t->p >= 2 && end - at >= 2 &&
@@ -75,21 +75,44 @@ static bool has_aws_key(const struct redact_text *t)
 
 /* What is written, and of what is read how much is done with. */
 struct progress {
-    struct buf *out;
-    size_t done; /* written or hidden */
+    struct buf *out;    /* the text without its secrets; NULL: not wanted */
+    struct buf *ranges; /* struct redact_range of each secret; NULL: not wanted */
+    size_t done;        /* written or hidden */
     bool any;
 };
+
+static void add_secret(const struct redact_text *t, const struct redact_span *span,
+                       struct progress *p)
+{
+    if (p->out) {
+        buf_add(p->out, t->p + p->done, span->from - p->done);
+        buf_add_text(p->out, REDACTED);
+    }
+    if (p->ranges)
+        buf_add(p->ranges, &(struct redact_range){span->from, span->to},
+                sizeof(struct redact_range));
+}
+
+static void end_secret(struct progress *p)
+{
+    struct redact_range last;
+    if (!p->ranges || p->ranges->failed)
+        return;
+    char *at = p->ranges->data + p->ranges->len - sizeof last;
+    memcpy(&last, at, sizeof last);
+    last.to = p->done;
+    memcpy(at, &last, sizeof last);
+}
 
 static void hide(const struct redact_text *t, const struct redact_span *span, struct progress *p)
 {
     /* A second one within a hidden place, or next to it, only makes that larger. */
-    if (!p->any || span->from > p->done) {
-        buf_add(p->out, t->p + p->done, span->from - p->done);
-        buf_add_text(p->out, REDACTED);
-    }
+    if (!p->any || span->from > p->done)
+        add_secret(t, span, p);
     p->any = true;
     if (span->to > p->done)
         p->done = span->to;
+    end_secret(p);
 }
 
 /* What stands between the place where a secret was found and the secret can be one, too: `set -x NAME value`. */
@@ -102,28 +125,37 @@ static void hide_between(const struct redact_text *t, size_t from, size_t to, st
     }
 }
 
-bool redact(struct str text, size_t shown, struct buf *out)
+static bool walk(struct str text, size_t shown, struct progress *p)
 {
-    if (shown > text.n)
-        shown = text.n;
     struct redact_text t = {.p = text.p, .n = text.n, .cut = text.n - shown > LOOK_AHEAD};
     if (t.cut)
         t.n = shown + LOOK_AHEAD;
     t.aws = has_aws_key(&t);
-    struct progress p = {.out = out};
     for (size_t i = 0; i < shown; i++) {
         struct redact_span span;
         if ((!t.aws && places[(unsigned char)t.p[i]] == PLACE_NONE) || !at_place(&t, i, &span))
             continue;
         if (span.from >= shown)
             break;
-        hide_between(&t, i + 1, span.from, &p);
-        hide(&t, &span, &p);
+        hide_between(&t, i + 1, span.from, p);
+        hide(&t, &span, p);
         /* `password=Bearer …`: the end of what is hidden may be the beginning of more. */
-        if (p.done > i + LOOK_BACK)
-            i = p.done - LOOK_BACK;
+        if (p->done > i + LOOK_BACK)
+            i = p->done - LOOK_BACK;
     }
-    if (p.any && p.done < shown)
-        buf_add(out, t.p + p.done, shown - p.done);
+    return p->any;
+}
+
+bool redact(struct str text, size_t shown, struct buf *out)
+{
+    struct progress p = {.out = out};
+    shown = shown < text.n ? shown : text.n;
+    if (walk(text, shown, &p) && p.done < shown)
+        buf_add(out, text.p + p.done, shown - p.done);
     return p.any;
+}
+
+bool redact_find(struct str text, struct buf *ranges)
+{
+    return walk(text, text.n, &(struct progress){.ranges = ranges});
 }

@@ -23,6 +23,17 @@ bool redact_is_name(struct str name);
  * False: there is none, and nothing was written. What lies behind `shown` is looked at as far as it tells what
  * stands before. At most REDACT_OUT_MAX(n) bytes are written. */
 bool redact(struct str text, size_t shown, struct buf *out);
+/* Of a list of words (an argv): where in `word` a secret begins that goes to its end, or its length. `before` are the words
+ * before it, each with a blank behind it; `last` is where the last of them begins. Finds what redact() cannot in the words
+ * put together, because a blank or a quote in one of them would end it. */
+size_t redact_in_word(struct str before, size_t last, struct str word);
 #define REDACT_OUT_MAX(n) (4 * (n) + 16)
+
+/* Where the secrets of a text are, as an array of ranges in their order. False: there is none. */
+struct redact_range {
+    size_t from;
+    size_t to;
+};
+bool redact_find(struct str text, struct buf *ranges);
 
 #endif

@@ -7,6 +7,8 @@
 /* How far into `user:x` its separator is looked for. */
 #define PAIR_MAX 512
 #define NAME_FIELD_MAX 128
+/* Options and their values between `config` and its key. */
+#define CONFIG_WORDS_MAX 6
 
 enum given {
     AS_WORD,     /* `-p x` or `-px` */
@@ -24,28 +26,19 @@ struct command_option {
 };
 
 static const struct command_option options[] = {
-    {"curl", 'u', "user", AS_PAIR, ':'},
-    {"curl", 'U', "proxy-user", AS_PAIR, ':'},
-    {"http", 'a', "auth", AS_PAIR, ':'},
-    {"https", 'a', "auth", AS_PAIR, ':'},
-    {"xh", 'a', "auth", AS_PAIR, ':'},
-    {"ab", 'A', NULL, AS_PAIR, ':'},
-    {"ab", 'P', NULL, AS_PAIR, ':'},
-    {"lftp", 'u', "user", AS_PAIR, ','},
-    {"smbclient", 'U', "user", AS_PAIR, '%'},
-    {"rpcclient", 'U', "user", AS_PAIR, '%'},
-    {"sshpass", 'p', NULL, AS_WORD, 0},
+    {"curl", 'u', "user", AS_PAIR, ':'},      {"curl", 'U', "proxy-user", AS_PAIR, ':'},
+    {"curl", 'b', "cookie", AS_PAIR, '='},    {"http", 'a', "auth", AS_PAIR, ':'},
+    {"https", 'a', "auth", AS_PAIR, ':'},     {"xh", 'a', "auth", AS_PAIR, ':'},
+    {"ab", 'A', NULL, AS_PAIR, ':'},          {"ab", 'P', NULL, AS_PAIR, ':'},
+    {"lftp", 'u', "user", AS_PAIR, ','},      {"smbclient", 'U', "user", AS_PAIR, '%'},
+    {"rpcclient", 'U', "user", AS_PAIR, '%'}, {"curl", '\0', "oauth2-bearer", AS_WORD, 0},
+    {"twine", 'p', NULL, AS_WORD, 0},         {"sshpass", 'p', NULL, AS_WORD, 0},
     {"login", 'p', NULL, AS_WORD, 0}, /* docker login, podman login, az login */
-    {"mongo*", 'p', NULL, AS_WORD, 0},
-    {"mysql*", 'p', NULL, AS_ATTACHED, 0},
-    {"mariadb*", 'p', NULL, AS_ATTACHED, 0},
-    {"redis-cli", 'a', NULL, AS_WORD, 0},
-    {"ldap*", 'w', NULL, AS_WORD, 0},
-    {"zip", 'P', NULL, AS_WORD, 0},
-    {"unzip", 'P', NULL, AS_WORD, 0},
-    {"7z*", 'p', NULL, AS_ATTACHED, 0},
-    {"sqlcmd", 'P', NULL, AS_WORD, 0},
-    {"ipmitool", 'P', NULL, AS_WORD, 0},
+    {"mongo*", 'p', NULL, AS_WORD, 0},        {"mysql*", 'p', NULL, AS_ATTACHED, 0},
+    {"mariadb*", 'p', NULL, AS_ATTACHED, 0},  {"redis-cli", 'a', NULL, AS_WORD, 0},
+    {"ldap*", 'w', NULL, AS_WORD, 0},         {"zip", 'P', NULL, AS_WORD, 0},
+    {"unzip", 'P', NULL, AS_WORD, 0},         {"7z*", 'p', NULL, AS_ATTACHED, 0},
+    {"sqlcmd", 'P', NULL, AS_WORD, 0},        {"ipmitool", 'P', NULL, AS_WORD, 0},
 };
 
 static bool is_blank(char c)
@@ -139,6 +132,53 @@ bool redact_command_option(const struct redact_text *t, size_t at, struct redact
     return false;
 }
 
+bool redact_behind_word(const struct redact_text *t, size_t at, struct redact_span *ret)
+{
+    static const struct {
+        const char *word;
+        const char *command;
+    } rows[] = {{"login", "vault"},
+                {"AUTH", "redis-cli"},
+                {"auth", "redis-cli"},
+                {"password", "mysqladmin"},
+                {"login", "cargo"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        size_t n = strlen(rows[i].word);
+        if (at > n && memcmp(t->p + at - n, rows[i].word, n) == 0 && is_blank(t->p[at - n - 1]) &&
+            has_command(t, at - n, rows[i].command))
+            return redact_value(t, at, ret);
+    }
+    return false;
+}
+
+#define PRINTED_MAX 1024
+
+/* Behind the bracket that closes the one before `at`, as far as is looked. */
+static size_t bracket_end(const struct redact_text *t, size_t at)
+{
+    size_t limit = t->n - at < PRINTED_MAX ? t->n : at + PRINTED_MAX;
+    for (size_t depth = 1; at < limit && depth; at++) {
+        depth += t->p[at] == '(';
+        depth -= t->p[at] == ')';
+    }
+    while (at < t->n && ((unsigned char)t->p[at] & 0xc0) == 0x80)
+        at++;
+    return at;
+}
+
+size_t redact_printed(const struct redact_text *t, size_t from)
+{
+    static const char *const printers[] = {"echo ", "printf ", "<<<"};
+    if (t->n - from < 4 || t->p[from] != '$' || t->p[from + 1] != '(')
+        return 0;
+    size_t end = bracket_end(t, from + 2);
+    for (size_t i = 0; i < ARRAY_LEN(printers); i++) {
+        if (memmem(t->p + from, end - from, printers[i], strlen(printers[i])))
+            return end;
+    }
+    return 0;
+}
+
 /* --- variables */
 
 /* The word that ends before `at`. */
@@ -198,7 +238,7 @@ static bool is_set(const struct redact_text *t, struct str word, bool has_option
 
 static bool is_setter(struct str word)
 {
-    static const char *const words[] = {"set", "setenv", "putenv", "setx", "ENV"};
+    static const char *const words[] = {"set", "setenv", "putenv", "setx", "ENV", "config"};
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         if (is_command(word, words[i]))
             return true;
@@ -206,9 +246,26 @@ static bool is_setter(struct str word)
     return false;
 }
 
+/* `git config --global --file x section.token value`: the key has a dot in it. */
+static bool config_value(const struct redact_text *t, size_t at, struct redact_span *ret)
+{
+    for (size_t words = 0; at && at < t->n && words < CONFIG_WORDS_MAX; words++) {
+        at += t->p[at] == '"' || t->p[at] == '\'';
+        size_t end = at;
+        while (end < t->n && end - at < NAME_FIELD_MAX && is_field_char(t->p[end]))
+            end++;
+        struct str field = {t->p + at, end - at};
+        struct str name = last_part(field);
+        at = redact_argument(t, end);
+        if (at && name.n && name.n < field.n && field.p[0] != '-' && redact_is_name(name))
+            return redact_value(t, at, ret);
+    }
+    return false;
+}
+
 bool redact_setter(const struct redact_text *t, size_t at, struct redact_span *ret)
 {
-    if (at < 3 || !strchr("tvxV", t->p[at - 1]))
+    if (at < 3 || !strchr("tvxVg", t->p[at - 1]))
         return false;
     struct str word = word_before(t, at);
     if (!is_setter(word))
@@ -223,6 +280,8 @@ bool redact_setter(const struct redact_text *t, size_t at, struct redact_span *r
     while (end < t->n && end - begin < NAME_FIELD_MAX && is_field_char(t->p[end]))
         end++;
     struct str name = last_part((struct str){t->p + begin, end - begin});
+    if (is_command(word, "config"))
+        return config_value(t, from, ret);
     size_t value = name.n && redact_is_name(name) ? redact_argument(t, end) : 0;
     if (!value || (word.n == 3 && word.p[0] == 's' && !is_set(t, word, has_options, name)))
         return false;

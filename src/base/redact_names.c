@@ -79,8 +79,9 @@ static enum redact_name kind_of_token(const char *behind)
 /* What a word at one place of a name makes of it. */
 static enum redact_name kind_of_word(const char *at)
 {
-    static const char *const words[] = {"password",  "passwd",     "passphrase", "apikey",
-                                        "accesskey", "privatekey", "credential", "secret"};
+    static const char *const words[] = {"password",   "passwd",      "passphrase", "apikey",
+                                        "accesskey",  "privatekey",  "credential", "secret",
+                                        "accountkey", "amzsignature"};
     if (!strchr("pacst", *at))
         return NAME_PLAIN;
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
@@ -134,12 +135,13 @@ bool redact_is_name(struct str name)
 
 bool redact_option_name(struct str name)
 {
-    static const char *const ends[] = {"password", "passwd",  "passphrase", "token",
-                                       "secret",   "apikey",  "storepass",  "keypass",
-                                       "passin",   "passout", NULL};
+    static const char *const ends[] = {
+        "password",  "passwd",     "passphrase",  "token",        "secret",      "apikey",
+        "storepass", "keypass",    "passin",      "passout",      "accesskey",   "privatekey",
+        "secretkey", "credential", "credentials", "secretstring", "secretvalue", NULL};
     char squeezed[REDACT_NAME_MAX];
     /* By their last letters most are told apart. */
-    if (n_own_names == 0 && (name.n < 4 || !strchr("densty", name.p[name.n - 1] | 0x20)))
+    if (n_own_names == 0 && (name.n < 4 || !strchr("deglnsty", name.p[name.n - 1] | 0x20)))
         return false;
     if (is_pass(name))
         return true;

@@ -4,6 +4,7 @@
 /* What is decided about a run of characters is decided by as many of them: `sk-sk-sk-…` takes no longer than other
  * text. */
 #define DECIDED_BY 64
+#define AUTHORITY_MAX 512
 
 enum set {
     SET_ALNUM = 1,
@@ -61,6 +62,8 @@ static const struct shape shapes[] = {
     {STR_INIT("dckr_pat_"), 8, SET_URL, 10, true, false, false},
     {STR_INIT("dop_v1_"), 6, SET_ALNUM, 20, true, false, false},
     {STR_INIT("shpat_"), 5, SET_ALNUM, 20, true, false, false},
+    {STR_INIT("hooks.slack.com/services/"), 5, SET_URL | SET_BASE64, 20, true, false, false},
+    {STR_INIT("discord.com/api/webhooks/"), 7, SET_URL | SET_BASE64, 20, true, false, false},
     {STR_INIT("AGE-SECRET-KEY-"), 14, SET_ALNUM, 20, false, false, false},
 };
 
@@ -260,7 +263,33 @@ static size_t authority_behind(const struct redact_text *t, size_t colon)
     return colon + 2 + (t->p[colon + 2] == '/');
 }
 
-/* All of it: of two parts the first can be the key as well. A user's name alone stays unless it looks like one. */
+/* `host:80`, or `host:` */
+static bool ends_with_port(const struct redact_text *t, size_t end)
+{
+    while (end && t->p[end - 1] >= '0' && t->p[end - 1] <= '9')
+        end--;
+    return end == 0 || t->p[end - 1] == ':';
+}
+
+/* What stands behind the colon is no port but a password, in which `/`, `?` and `#` were not encoded. */
+static size_t behind_signs(const struct redact_text *t, size_t at, size_t *ret_last)
+{
+    size_t limit = t->n - at < AUTHORITY_MAX ? t->n : at + AUTHORITY_MAX;
+    for (; at < limit && (!ends_authority(t->p[at]) || strchr("/?#", t->p[at])); at++) {
+        if (t->p[at] == '@')
+            *ret_last = at;
+    }
+    return at;
+}
+
+static bool is_web(const struct redact_text *t, size_t colon)
+{
+    return (colon >= 4 && memcmp(t->p + colon - 4, "http", 4) == 0) ||
+           (colon >= 5 && memcmp(t->p + colon - 5, "https", 5) == 0);
+}
+
+/* All of it: of two parts the first can be the key as well. One alone is a key in addresses of the web; elsewhere
+ * (`ssh://git@host`) it stays unless it looks like one. */
 bool redact_userinfo(const struct redact_text *t, size_t at, struct redact_span *ret)
 {
     size_t from = authority_behind(t, at);
@@ -274,8 +303,11 @@ bool redact_userinfo(const struct redact_text *t, size_t at, struct redact_span 
             last = i;
         colon |= t->p[i] == ':' && !last;
     }
+    if (colon && !last && !ends_with_port(t, i))
+        i = behind_signs(t, i, &last);
     if (i == t->n && t->cut && !last && colon)
         last = i;
     *ret = (struct redact_span){from, last};
-    return last > from && (colon || looks_made(t, from, SET_URL | SET_DOT, 20, true));
+    return last > from &&
+           (colon || is_web(t, at) || looks_made(t, from, SET_URL | SET_DOT, 20, true));
 }

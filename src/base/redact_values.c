@@ -146,42 +146,6 @@ static bool has_digit(struct str s)
     return false;
 }
 
-/* `$NAME`, `${NAME}`, `$(command)`: what the shell will put there is not in the text. */
-static bool is_reference(struct str s)
-{
-    if (s.n < 3 || s.p[0] != '$')
-        return false;
-    if (s.p[1] == '(')
-        return true;
-    bool braces = s.p[1] == '{' && s.p[s.n - 1] == '}';
-    for (size_t i = 1 + braces; i < s.n - braces; i++) {
-        if (!(s.p[i] >= 'A' && s.p[i] <= 'Z') && s.p[i] != '_')
-            return false;
-    }
-    return true;
-}
-
-/* Without what closes the list or object that it stands in. */
-static struct str bare(struct str s)
-{
-    while (s.n && strchr(",;)]}", s.p[s.n - 1]))
-        s.n--;
-    return s;
-}
-
-static bool says_nothing(struct str text)
-{
-    static const char *const words[] = {"null",      "none", "true",   "false", "nil",
-                                        "undefined", "str",  "string", "bytes", "redacted"};
-    struct str s = bare(text);
-    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        if (s.n == strlen(words[i]) && strncasecmp(s.p, words[i], s.n) == 0)
-            return true;
-    }
-    return s.n == 0 || (s.n + 1 == sizeof REDACTED - 1 && memcmp(s.p, REDACTED, s.n) == 0) ||
-           is_reference(text);
-}
-
 /* Where a value begins, and as much of it as decides. */
 struct value {
     size_t from;
@@ -210,13 +174,11 @@ static size_t skip_empty(const struct redact_text *t, size_t at)
 /* What stands at `at`, behind blanks. False: nothing does. */
 static bool find_value(const struct redact_text *t, size_t at, struct value *ret)
 {
-    size_t limit = at + BETWEEN_MAX;
     size_t begin = at;
-    while (at < t->n && at < limit && is_blank(t->p[at]))
-        at++;
+    at = redact_gap(t, at);
     bool apart = at > begin;
     at = at < t->n ? skip_empty(t, at) : at;
-    limit = at + BETWEEN_MAX;
+    size_t limit = at + BETWEEN_MAX;
     size_t quote = at;
     while (quote < t->n && quote < limit && t->p[quote] == '\\')
         quote++;
@@ -252,7 +214,8 @@ static struct redact_span span_of(const struct redact_text *t, const struct valu
 {
     if (v->quote)
         return quoted_span(t, v);
-    size_t to = word_end(t, v->from);
+    size_t printed = redact_printed(t, v->from);
+    size_t to = printed ? printed : word_end(t, v->from);
     return (struct redact_span){v->from, to > v->from ? to : v->from + v->text.n};
 }
 
@@ -327,40 +290,48 @@ static char quote_around(const struct redact_text *t, struct str name)
     return quoted && !closed && !escaped ? name.p[-1] : 0;
 }
 
-/* The word before a header's secret tells how it is made: it may stay. */
-static void keep_scheme(const struct redact_text *t, struct redact_span *span)
-{
-    size_t i = span->from;
-    while (i < span->to && i - span->from < 12 && redact_is_alnum(t->p[i]))
-        i++;
-    if (i > span->from && i + 1 < span->to && t->p[i] == ' ')
-        span->from = i + 1;
-}
-
 /* `$NAME"rest"`: a word that goes on with a quoted part. */
 static bool goes_on(const struct redact_text *t, const struct value *v)
 {
     size_t end = v->from + v->text.n;
-    return bare(v->text).n && t->n - end > 1 && is_quote(t->p[end]) && !ends_word(t->p[end + 1]) &&
-           word_end(t, end) > end;
+    return redact_bare(v->text).n && t->n - end > 1 && is_quote(t->p[end]) &&
+           !ends_word(t->p[end + 1]) && word_end(t, end) > end;
+}
+
+/* Neither a value nor a command that prints one. */
+static bool is_empty(const struct redact_text *t, const struct value *v)
+{
+    return !v->quote && redact_says_nothing(v->text) && !redact_printed(t, v->from);
 }
 
 static bool is_secret(const struct redact_text *t, enum redact_name kind, char sign,
                       const struct value *v)
 {
-    if (!v->quote && says_nothing(v->text) && (sign != '=' || !goes_on(t, v)))
+    if (is_empty(t, v) && (sign != '=' || !goes_on(t, v)))
         return false;
-    if (kind == NAME_COUNTS && is_number(bare(v->text)))
+    if (kind == NAME_COUNTS && is_number(redact_bare(v->text)))
         return false;
     /* `unexpected token: end of input` */
     return kind != NAME_WEAK || sign != ':' || v->quote || has_digit(v->text);
 }
 
-/* `name: value`; without the blank it is as often a path, a line number or a ratio. */
-static bool is_pair(const struct redact_text *t, struct str name, char next)
+/* `name: value`; without the blank it is as often a path, a line number, a ratio or part of a longer name. */
+static bool is_pair(const struct redact_text *t, struct str name, size_t at)
 {
-    bool in_path = name.p > t->p && name.p[-1] == '/';
-    return !in_path && (is_blank(next) || is_quote(next) || next == '\\');
+    char before = name.p > t->p ? name.p[-1] : 0;
+    char next = t->p[at];
+    size_t at_name = (size_t)(name.p - t->p);
+    bool option = at_name == 1 || (at_name > 1 && (is_blank(name.p[-2]) || is_quote(name.p[-2])));
+    if (before == '/' && !option)
+        return false;
+    if (is_blank(next) || is_quote(next) || next == '\\')
+        return true;
+    size_t n = 0;
+    while (at + n < t->n && n < PEEK && !ends_word(t->p[at + n]))
+        n++;
+    struct str value = redact_bare((struct str){t->p + at, n});
+    return before != ':' && !is_one_of(next, "/:=@$,;)]}>") && redact_option_name(name) &&
+           !is_number(value);
 }
 
 /* A header that was hidden before, perhaps without the quote that closed it. */
@@ -373,6 +344,51 @@ static bool is_hidden(const struct redact_text *t, const struct redact_span *spa
     return end == t->n || is_quote(t->p[end]) || ends_word(t->p[end]);
 }
 
+/* `-H "name: a` and the lines that go on with it. */
+static size_t header_end(const struct redact_text *t, size_t at, struct str name)
+{
+    char outer = quote_around(t, name);
+    size_t end = line_end(t, at, outer);
+    for (size_t line; (line = redact_folded(t, end, name, outer)) != 0;)
+        end = line_end(t, line, outer);
+    return end;
+}
+
+/* `'NAME=a b'` is one word of a shell, unless a shell reads it as commands. An operator ends it even so: what it is for may
+ * not be known, and a command behind it must not be hidden. */
+static size_t around_end(const struct redact_text *t, struct str name,
+                         const struct redact_span *span)
+{
+    char outer = quote_around(t, name);
+    size_t quote = (size_t)(name.p - t->p) - 1;
+    if (!outer || redact_is_script(t, quote))
+        return span->to;
+    struct redact_text near = *t;
+    near.n = t->n - span->from < LIST_MAX ? t->n : span->from + LIST_MAX;
+    size_t end = quoted_end(&near, span->from, outer, false);
+    if (end == near.n || end <= span->to)
+        return span->to;
+    return redact_operator(t, span->to, end);
+}
+
+/* Nothing but blanks and a dash stands before it in its line. */
+static bool begins_line(const struct redact_text *t, struct str name)
+{
+    const char *at = name.p;
+    while (at > t->p && (is_blank(at[-1]) || at[-1] == '-') && name.p - at < LIST_MAX)
+        at--;
+    return at == t->p || ends_line(at[-1]);
+}
+
+/* `name: a b` has its value up to the end of the line, or to what a shell would end it at. */
+static size_t field_end(const struct redact_text *t, size_t at)
+{
+    size_t end = at;
+    for (; at < t->n && !ends_line(t->p[at]) && (is_blank(t->p[at]) || !ends_word(t->p[at])); at++)
+        end = is_blank(t->p[at]) ? end : at + 1;
+    return end;
+}
+
 static struct redact_span assigned_span(const struct redact_text *t, enum redact_name kind,
                                         struct str name, char sign, const struct value *v)
 {
@@ -383,10 +399,15 @@ static struct redact_span assigned_span(const struct redact_text *t, enum redact
     /* Of a field's quoted value the end is known: no shell reads it. */
     if (sign == ':' && v->quote && kind != NAME_LINE)
         span = (struct redact_span){v->from, quoted_end(t, v->from, v->quote, v->escaped)};
+    bool field = sign == ':' && v->apart && kind == NAME_SECRET;
+    if ((sign == '=' || field) && !v->quote)
+        span.to = around_end(t, name, &span);
+    if (field && !v->quote && begins_line(t, name))
+        span.to = field_end(t, span.to);
     if (kind == NAME_LINE && !v->quote)
-        span.to = line_end(t, v->from, quote_around(t, name));
+        span.to = header_end(t, v->from, name);
     if (kind == NAME_LINE)
-        keep_scheme(t, &span);
+        redact_keep_scheme(t, &span);
     return span;
 }
 
@@ -398,7 +419,9 @@ bool redact_assigned(const struct redact_text *t, size_t at, struct redact_span 
         return false;
     enum redact_name kind = kind_before(t, at, &name);
     char next = t->p[at + 1];
-    if (kind == NAME_PLAIN || (sign == ':' && kind != NAME_LINE && !is_pair(t, name, next)))
+    if (kind != NAME_PLAIN && sign == ':' && redact_below(t, at, kind, name, ret))
+        return true;
+    if (kind == NAME_PLAIN || (sign == ':' && kind != NAME_LINE && !is_pair(t, name, at + 1)))
         return false;
     size_t longer = sign == '=' && (next == '=' || next == '>');
     longer += longer && at + 2 < t->n && t->p[at + 2] == '=';
@@ -414,22 +437,10 @@ bool redact_value(const struct redact_text *t, size_t at, struct redact_span *re
 {
     struct value v;
     if (!find_value(t, at, &v) || (!v.quote && v.text.p[0] == '-') ||
-        (!v.quote && says_nothing(v.text) && !goes_on(t, &v)))
+        (is_empty(t, &v) && !goes_on(t, &v)))
         return false;
     *ret = span_of(t, &v);
     return true;
-}
-
-size_t redact_argument(const struct redact_text *t, size_t end)
-{
-    size_t i = end;
-    while (i < t->n && i - end < 2 && (t->p[i] == '\\' || is_quote(t->p[i])))
-        i++;
-    size_t behind = i;
-    while (i < t->n && i - behind < BETWEEN_MAX &&
-           (is_blank(t->p[i]) || t->p[i] == ',' || t->p[i] == '\n'))
-        i++;
-    return i == behind ? 0 : i;
 }
 
 bool redact_option(const struct redact_text *t, size_t at, struct redact_span *ret)
@@ -472,7 +483,7 @@ bool redact_in_default(const struct redact_text *t, size_t at, struct redact_spa
     if (!known || !redact_is_name((struct str){t->p + from, end - from}))
         return true;
     size_t to = default_end(t, value);
-    if (to > value && !says_nothing((struct str){t->p + value, to - value}))
+    if (to > value && !redact_says_nothing((struct str){t->p + value, to - value}))
         ret->to = to;
     return true;
 }

@@ -17,9 +17,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *kept;     /* under the lock, and so are the next two */
 static size_t n_kept;  /* whole pages */
 static size_t n_whole; /* what it was to begin with */
-static size_t room = SIZE_MAX;
 static atomic_bool used;
-static _Thread_local size_t most = RESERVE_SMALL;
+static _Thread_local struct reserve_use current = {RESERVE_SMALL, NULL};
 
 static void *take(size_t bytes)
 {
@@ -39,7 +38,7 @@ void reserve_make(size_t bytes)
 {
     size_t data = limit_of(RLIMIT_DATA);
     size_t all = limit_of(RLIMIT_AS);
-    room = data < all ? data : all;
+    size_t room = data < all ? data : all;
     /* libc takes 64 MiB of address space for each thread's own heap. */
     if (room != SIZE_MAX)
         mallopt(M_ARENA_MAX, 1);
@@ -54,6 +53,16 @@ void reserve_make(size_t bytes)
     n_whole = n;
     atomic_store(&used, !kept);
     pthread_mutex_unlock(&lock);
+}
+
+/* Address space of `n` bytes becomes one of `more` bytes more. */
+static bool extend(char **at, size_t n, size_t more)
+{
+    void *now = *at ? mremap(*at, n, n + more, MREMAP_MAYMOVE) : take(more);
+    if (!now || now == MAP_FAILED)
+        return false;
+    *at = now;
+    return true;
 }
 
 /* What the allocator keeps for later. */
@@ -71,10 +80,8 @@ static bool take_back(void)
 {
     if (n_kept >= n_whole)
         return true;
-    void *at = kept ? mremap(kept, n_kept, n_whole, MREMAP_MAYMOVE) : take(n_whole);
-    if (!at || at == MAP_FAILED)
+    if (!extend(&kept, n_kept, n_whole - n_kept))
         return false;
-    kept = at;
     n_kept = n_whole;
     return true;
 }
@@ -100,48 +107,65 @@ bool reserve_was_used(void)
     return atomic_load(&used);
 }
 
-size_t reserve_room(void)
+bool pledge_add(struct pledge *pledge, size_t bytes)
 {
-    return room;
+    size_t more = (bytes + PAGE - 1) & ~(PAGE - 1);
+    pthread_mutex_lock(&lock);
+    bool had = extend(&pledge->at, pledge->n, more) ||
+               (trim() && extend(&pledge->at, pledge->n, more));
+    if (had)
+        pledge->n += more;
+    pthread_mutex_unlock(&lock);
+    return had;
 }
 
-bool reserve_probe(size_t bytes)
+void pledge_end(struct pledge *pledge)
 {
-    void *at = take(bytes);
-    return at && munmap(at, bytes) == 0;
+    if (pledge->at)
+        munmap(pledge->at, pledge->n);
+    *pledge = (struct pledge){0};
 }
 
-size_t reserve_open(void)
+struct reserve_use reserve_open(struct pledge *pledge)
 {
-    size_t before = most;
-    most = SIZE_MAX;
+    struct reserve_use before = current;
+    current = (struct reserve_use){SIZE_MAX, pledge};
     return before;
 }
 
-void reserve_close(const size_t *before)
+void reserve_close(const struct reserve_use *before)
 {
-    most = *before;
-}
-
-/* True: the allocation is worth another try. Others may have given something back meanwhile, or this did. */
-static bool give_back(size_t bytes)
-{
-    if (bytes > most || bytes > SIZE_MAX / 2)
-        return false;
-    size_t n = (bytes + SLACK + PAGE - 1) & ~(PAGE - 1);
-    pthread_mutex_lock(&lock);
-    if (n > n_kept)
-        n = n_kept;
-    if (n && munmap(kept + n_kept - n, n) == 0) {
-        n_kept -= n;
-        kept = n_kept ? kept : NULL;
-        atomic_store(&used, true);
-    }
-    pthread_mutex_unlock(&lock);
-    return true;
+    current = *before;
 }
 
 #ifdef SANDGATE_RESERVE
+/* Under the lock. False: there was nothing left. */
+static bool give(char **at, size_t *n, size_t bytes)
+{
+    size_t part = bytes < *n ? bytes : *n;
+    if (part == 0 || munmap(*at + *n - part, part) < 0)
+        return false;
+    *n -= part;
+    *at = *n ? *at : NULL;
+    return true;
+}
+
+/* Whether something was given back to the system. */
+static bool give_back(size_t bytes)
+{
+    if (bytes > current.most || bytes > SIZE_MAX / 2)
+        return false;
+    size_t n = (bytes + SLACK + PAGE - 1) & ~(PAGE - 1);
+    pthread_mutex_lock(&lock);
+    bool given = current.pledge && give(&current.pledge->at, &current.pledge->n, n);
+    if (!given && give(&kept, &n_kept, n)) {
+        given = true;
+        atomic_store(&used, true);
+    }
+    pthread_mutex_unlock(&lock);
+    return given;
+}
+
 /* The linker leads all calls of these functions here (--wrap), those of the libraries that are linked in, too. */
 /* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 void *__real_malloc(size_t size);
@@ -153,31 +177,46 @@ void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 int __wrap_posix_memalign(void **ret, size_t align, size_t size);
 
+/* Another thread may be quicker with what was given back, so that once may not be enough. At the end it is tried again
+ * all the same: others may have given something back meanwhile. */
+#define UNTIL_SERVED(served, bytes, attempt)                                                       \
+    do {                                                                                           \
+        while (!(served) && give_back(bytes))                                                      \
+            attempt;                                                                               \
+        if (!(served) && (bytes) <= current.most)                                                  \
+            attempt;                                                                               \
+    } while (0)
+
 void *__wrap_malloc(size_t size)
 {
     void *p = __real_malloc(size);
-    return p || !give_back(size) ? p : __real_malloc(size);
+    UNTIL_SERVED(p, size, p = __real_malloc(size));
+    return p;
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
     void *p = __real_calloc(count, size);
     size_t bytes;
-    if (p || __builtin_mul_overflow(count, size, &bytes) || !give_back(bytes))
+    if (p || __builtin_mul_overflow(count, size, &bytes))
         return p;
-    return __real_calloc(count, size);
+    UNTIL_SERVED(p, bytes, p = __real_calloc(count, size));
+    return p;
 }
 
 void *__wrap_realloc(void *old, size_t size)
 {
     void *p = __real_realloc(old, size);
-    return p || size == 0 || !give_back(size) ? p : __real_realloc(old, size);
+    if (size > 0)
+        UNTIL_SERVED(p, size, p = __real_realloc(old, size));
+    return p;
 }
 
 int __wrap_posix_memalign(void **ret, size_t align, size_t size)
 {
     int r = __real_posix_memalign(ret, align, size);
-    return r == 0 || !give_back(size) ? r : __real_posix_memalign(ret, align, size);
+    UNTIL_SERVED(r == 0, size, r = __real_posix_memalign(ret, align, size));
+    return r;
 }
 /* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 #endif

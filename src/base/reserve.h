@@ -24,17 +24,27 @@ bool reserve_is_whole(void);
 /* Whether some of it is missing now. Safe in a signal handler. */
 bool reserve_was_used(void);
 
-/* The limit of memory that this process had when the reserve was made; SIZE_MAX: none. */
-size_t reserve_room(void);
+/* Memory set aside in the same way for one purpose, by whoever knows what that may need at most. Starts as {0}. */
+struct pledge {
+    char *at;
+    size_t n;
+};
+/* Adds so many bytes to it. False: they cannot be had, and nothing was added. */
+bool pledge_add(struct pledge *pledge, size_t bytes);
+void pledge_end(struct pledge *pledge);
 
-/* Whether there is this much memory besides, at the moment. */
-bool reserve_probe(size_t bytes);
+/* Until reserve_close, allocations of this thread may use the reserve whatever their size, and `pledge` before it.
+ * Several threads may use the same one. */
+struct reserve_use {
+    size_t most;
+    struct pledge *pledge;
+};
+struct reserve_use reserve_open(struct pledge *pledge);
+void reserve_close(const struct reserve_use *before);
 
-/* Until reserve_close with what this returned, allocations of this thread may use it whatever their size. */
-size_t reserve_open(void);
-void reserve_close(const size_t *before);
-
-#define RESERVE_OPEN_HERE                                                                          \
-    __attribute__((cleanup(reserve_close), unused)) const size_t reserve_before = reserve_open()
+#define RESERVE_OPEN_WITH(pledge)                                                                  \
+    __attribute__((cleanup(reserve_close), unused))                                                \
+    const struct reserve_use reserve_before = reserve_open(pledge)
+#define RESERVE_OPEN_HERE RESERVE_OPEN_WITH(NULL)
 
 #endif

@@ -8,9 +8,12 @@
 
 /* Marks on one character: more are stacked over the lines around it. */
 #define MARKS_MAX 2
-/* A run of spaces that is shown as it is; lines of text have their indentation. */
-#define SPACES_IN_LINE 8
-#define SPACES_IN_LINES 64
+/* Columns of a run of blanks that is shown as it is; lines of a text have their indentation. */
+#define BLANKS_IN_LINE 8
+#define BLANKS_IN_TEXT 64
+#define TAB_COLUMNS 8
+/* What may stand before each line of a text. */
+#define MARGIN_MAX 8
 /* Above, planes hold nothing but tags and private use. */
 #define LAST_SHOWN 0x3ffff
 #define MARK_MAX 40 /* `\[N bytes left out]` */
@@ -57,17 +60,36 @@ static uint32_t decode(const char *p, size_t n)
     return c;
 }
 
+/* By hand, since a hostile text can have millions of these. */
+static char *put_number(char *at, size_t number, unsigned base)
+{
+    char digits[24];
+    size_t n = 0;
+    do {
+        digits[n++] = "0123456789abcdef"[number % base];
+    } while ((number /= base));
+    while (n)
+        *at++ = digits[--n];
+    return at;
+}
+
+static void write_byte(struct unit *u, unsigned char c)
+{
+    char *at = stpcpy(u->name, c < 0x10 ? "\\x0" : "\\x");
+    *put_number(at, c, 16) = '\0';
+}
+
 static void write_name(struct unit *u, uint32_t c)
 {
     static const char letters[] = "\n\t\r\x1b\\";
     static const char named[] = "ntre\\";
-    const char *letter = c ? strchr(letters, (int)c) : NULL;
-    if (c < 0x80 && letter)
-        snprintf(u->name, sizeof u->name, "\\%c", named[letter - letters]);
+    const char *letter = c && c < 0x80 ? strchr(letters, (int)c) : NULL;
+    if (letter)
+        memcpy(u->name, (char[]){'\\', named[letter - letters], '\0'}, 3);
     else if (c < 0x80)
-        snprintf(u->name, sizeof u->name, "\\x%02x", (unsigned)c);
+        write_byte(u, (unsigned char)c);
     else
-        snprintf(u->name, sizeof u->name, "\\u{%x}", (unsigned)c);
+        stpcpy(put_number(stpcpy(u->name, "\\u{"), c, 16), "}");
 }
 
 static size_t with_marks(const char *p, size_t at, size_t n)
@@ -89,18 +111,48 @@ static size_t count_spaces(const char *p, size_t n)
     return i;
 }
 
-/* What stands at p. It depends on nothing before, so that reading may begin anywhere. */
-static struct unit next_unit(const char *p, size_t n, size_t max_spaces)
+/* Spaces and tabs, as many as take at most `max` columns and one more. */
+static size_t count_blanks(const char *p, size_t n, size_t max, size_t *ret_columns)
+{
+    bool tabs = max > BLANKS_IN_LINE;
+    size_t i = 0;
+    *ret_columns = 0;
+    for (; i < n && *ret_columns <= max && (p[i] == ' ' || (tabs && p[i] == '\t')); i++)
+        *ret_columns += p[i] == ' ' ? 1 : TAB_COLUMNS;
+    return i;
+}
+
+static void write_spaces(struct unit *u)
+{
+    stpcpy(put_number(stpcpy(u->name, "\\["), u->n, 10), u->n == 1 ? " space]" : " spaces]");
+}
+
+/* A run of blanks, as it is; of one that is too long the first spaces or the first tab, written out. */
+static struct unit next_blanks(const char *p, size_t n, size_t max_blanks)
+{
+    struct unit u = {0};
+    size_t columns;
+    u.n = count_blanks(p, n, max_blanks, &columns);
+    if (columns <= max_blanks)
+        return u;
+    u.n = p[0] == ' ' ? count_spaces(p, n) : 1;
+    if (p[0] == ' ')
+        write_spaces(&u);
+    else
+        write_name(&u, '\t');
+    return u;
+}
+
+/* What stands at p. It depends on nothing before, so that reading may begin anywhere. Tabs are blanks in a text only. */
+static struct unit next_unit(const char *p, size_t n, size_t max_blanks)
 {
     struct unit u = {.n = utf8_sequence(p, n)};
     uint32_t c = u.n ? decode(p, u.n) : 0;
     if (u.n == 0) {
         u.n = 1;
-        snprintf(u.name, sizeof u.name, "\\x%02x", (unsigned)(unsigned char)p[0]);
-    } else if (c == ' ') {
-        u.n = count_spaces(p, n);
-        if (u.n > max_spaces)
-            snprintf(u.name, sizeof u.name, "\\[%zu spaces]", u.n);
+        write_byte(&u, (unsigned char)p[0]);
+    } else if (c == ' ' || (max_blanks > BLANKS_IN_LINE && c == '\t')) {
+        u = next_blanks(p, n, max_blanks);
     } else if (c == '\\' || is_hidden(c) || is_mark(c)) {
         write_name(&u, c);
     } else {
@@ -110,12 +162,21 @@ static struct unit next_unit(const char *p, size_t n, size_t max_spaces)
     return u;
 }
 
+/* Visible ASCII that stands for itself. Its last character may have marks behind it: then it is left to next_unit. */
+static size_t count_plain(const char *p, size_t n)
+{
+    size_t i = 0;
+    while (i < n && p[i] > ' ' && p[i] < 0x7f && p[i] != '\\')
+        i++;
+    return i && i < n && (unsigned char)p[i] >= 0x80 ? i - 1 : i;
+}
+
 /* Writes what fits into `max` bytes; how much of the text that was. */
-static size_t write_head(struct buf *out, struct str text, size_t max, size_t max_spaces)
+static size_t write_head(struct buf *out, struct str text, size_t max)
 {
     size_t at = 0;
     for (size_t used = 0; at < text.n;) {
-        struct unit u = next_unit(text.p + at, text.n - at, max_spaces);
+        struct unit u = next_unit(text.p + at, text.n - at, BLANKS_IN_LINE);
         if (used + u.written > max)
             break;
         if (out && u.name[0])
@@ -129,7 +190,7 @@ static size_t write_head(struct buf *out, struct str text, size_t max, size_t ma
 }
 
 /* Where the longest end begins that fits into `max` bytes, not before `from`. */
-static size_t find_tail(struct str text, size_t from, size_t max, size_t max_spaces)
+static size_t find_tail(struct str text, size_t from, size_t max)
 {
     size_t at = text.n - from > max ? text.n - max : from;
     while (at < text.n && at > from && ((unsigned char)text.p[at] & 0xc0) == 0x80 &&
@@ -137,37 +198,32 @@ static size_t find_tail(struct str text, size_t from, size_t max, size_t max_spa
         at++;
     size_t used = 0;
     for (size_t i = at; i < text.n;) {
-        struct unit u = next_unit(text.p + i, text.n - i, max_spaces);
+        struct unit u = next_unit(text.p + i, text.n - i, BLANKS_IN_LINE);
         used += u.written;
         i += u.n;
     }
     while (used > max) {
-        struct unit u = next_unit(text.p + at, text.n - at, max_spaces);
+        struct unit u = next_unit(text.p + at, text.n - at, BLANKS_IN_LINE);
         used -= u.written;
         at += u.n;
     }
     return at;
 }
 
-static void write_line(struct buf *out, struct str text, size_t max, size_t max_spaces)
+void shown_line(struct str text, size_t max, struct buf *out)
 {
     max = max < SHOWN_MIN ? SHOWN_MIN : max;
     /* Looked at first: it may fit. */
-    if (write_head(NULL, text, max, max_spaces) == text.n) {
-        write_head(out, text, max, max_spaces);
+    if (write_head(NULL, text, max) == text.n) {
+        write_head(out, text, max);
         return;
     }
     size_t room = max - MARK_MAX;
     size_t tail_room = room / 3 < 4 ? 4 : room / 3;
-    size_t head = write_head(out, text, room - tail_room, max_spaces);
-    size_t tail = find_tail(text, head, tail_room, max_spaces);
+    size_t head = write_head(out, text, room - tail_room);
+    size_t tail = find_tail(text, head, tail_room);
     buf_addf(out, "\\[%zu bytes left out]", tail - head);
-    write_head(out, (struct str){text.p + tail, text.n - tail}, tail_room, max_spaces);
-}
-
-void shown_line(struct str text, size_t max, struct buf *out)
-{
-    write_line(out, text, max, SPACES_IN_LINE);
+    write_head(out, (struct str){text.p + tail, text.n - tail}, tail_room);
 }
 
 /* The next line, without its end; false: there is none. */
@@ -183,27 +239,50 @@ static bool next_line(struct str *rest, struct str *line)
     return true;
 }
 
-void shown_lines(struct str text, size_t max_lines, struct buf *out)
+/* Blanks that nothing follows, which nobody sees. */
+static void add_trailing(struct str blanks, struct buf *out)
+{
+    for (size_t at = 0; at < blanks.n;) {
+        struct unit u = {.n = count_spaces(blanks.p + at, blanks.n - at)};
+        if (u.n)
+            write_spaces(&u);
+        else
+            write_name(&u, '\t');
+        buf_add_text(out, u.name);
+        at += u.n ? u.n : 1;
+    }
+}
+
+static void add_text_line(struct str line, struct buf *out)
+{
+    size_t end = line.n;
+    while (end && (line.p[end - 1] == ' ' || line.p[end - 1] == '\t'))
+        end--;
+    /* In a diff the first character is none of the line. */
+    if (end == 0 && line.n && line.p[0] == ' ')
+        end = 1;
+    for (size_t at = 0; at < end;) {
+        size_t plain = count_plain(line.p + at, end - at);
+        buf_add(out, line.p + at, plain);
+        at += plain;
+        if (at == end)
+            break;
+        struct unit u = next_unit(line.p + at, end - at, BLANKS_IN_TEXT);
+        if (u.name[0])
+            buf_add_text(out, u.name);
+        else
+            buf_add(out, line.p + at, u.n);
+        at += u.n;
+    }
+    add_trailing((struct str){line.p + end, line.n - end}, out);
+}
+
+void shown_text(struct str text, const char *margin, struct buf *out)
 {
     struct str line;
-    size_t total = 0;
-    for (struct str rest = text; next_line(&rest, &line);)
-        total++;
-    max_lines = max_lines < 3 ? 3 : max_lines;
-    bool all = total <= max_lines;
-    /* One of them is the mark's. */
-    size_t tail = all ? 0 : max_lines < 4 ? 1 : (max_lines - 1) / 3;
-    size_t head = all ? total : max_lines - 1 - tail;
-    size_t bytes = 0;
-    struct str rest = text;
-    for (size_t i = 0; next_line(&rest, &line); i++) {
-        if (i >= head && i < total - tail) {
-            bytes += line.n + 1;
-            continue;
-        }
-        if (i > 0 && i == total - tail)
-            buf_addf(out, "\\[%zu lines, %zu bytes left out]\n", total - head - tail, bytes);
-        write_line(out, line, SHOWN_LINE_MAX, SPACES_IN_LINES);
+    while (!out->failed && next_line(&text, &line)) {
+        buf_add_text(out, margin);
+        add_text_line(line, out);
         buf_add_char(out, '\n');
     }
 }
@@ -211,8 +290,11 @@ void shown_lines(struct str text, size_t max_lines, struct buf *out)
 bool shown_is_fit(struct str text, bool lines)
 {
     for (size_t at = 0; at < text.n;) {
+        at += count_plain(text.p + at, text.n - at);
+        if (at == text.n)
+            break;
         struct unit u = next_unit(text.p + at, text.n - at,
-                                  lines ? SPACES_IN_LINES : SPACES_IN_LINE);
+                                  lines ? BLANKS_IN_TEXT + MARGIN_MAX : BLANKS_IN_LINE);
         char c = text.p[at];
         if (u.name[0] && c != '\\' && !(lines && c == '\n'))
             return false;

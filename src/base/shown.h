@@ -9,19 +9,17 @@
 
 #include "base/buf.h"
 
-/* Of each of several lines. */
-#define SHOWN_LINE_MAX 400
 /* Less than this is taken as this: the beginning, the end and the mark between them need room. */
 #define SHOWN_MIN 64
 
 /* One line of at most `max` bytes. */
 void shown_line(struct str text, size_t max, struct buf *out);
-/* Line breaks stay, each line has at most SHOWN_LINE_MAX bytes, and of more than `max_lines` those in the middle are left out:
- * `\[12 lines, 340 bytes left out]`. Each line has its end. */
-void shown_lines(struct str text, size_t max_lines, struct buf *out);
+/* Line breaks and tabs stay and nothing is left out. Each line has `margin` before it, and its end; blanks at its end are
+ * written out, since nobody could see them. */
+void shown_text(struct str text, const char *margin, struct buf *out);
 
-/* Whether it can be printed as it is: nothing in it that the above would not have written. `lines`: line breaks are
- * fine. */
+/* Whether it can be printed as it is: nothing in it that the above would not have written. `lines`: line breaks and
+ * tabs are fine. */
 bool shown_is_fit(struct str text, bool lines);
 
 #endif

@@ -114,6 +114,7 @@ static void hold(struct terminal *t, unsigned c)
 
 static void pass(struct terminal *t, const char *before, struct buf *out)
 {
+    t->passed = true;
     buf_add_text(out, before);
     buf_add(out, t->sequence, t->n);
 }
@@ -132,8 +133,9 @@ static void escape(struct terminal *t, unsigned c, struct buf *out)
         begin(t, DESIGNATE);
         hold(t, c);
     } else if (passes_escape(c)) {
-        buf_add_char(out, ESC);
-        buf_add_char(out, (char)c);
+        hold(t, c);
+        pass(t, "\x1b", out);
+        begin(t, TEXT);
     }
 }
 

@@ -1,7 +1,8 @@
 /* Keeps a program's output from doing more to a terminal than to draw on it.
  *
- * Text, colours and cursor movement pass. What sets the clipboard, the title or another state of the terminal, or makes
- * it answer as if the user had typed, is left out: strings (OSC, DCS, APC, PM, SOS), reports, window operations,
+ * Text, colours, cursor movement and what drawing needs pass: margins, character sets, insert mode, line feed mode,
+ * wrapping, the cursor, the second screen. These stay set; base/screen_reset.h takes them back. What sets the clipboard,
+ * the title or another state, or makes the terminal answer as if the user had typed, is left out: strings (OSC, DCS, APC, PM, SOS), reports, window operations,
  * printing, keyboard and mouse modes, resets. The rules are a list of what passes. The 8-bit forms count, as bytes
  * and as UTF-8, and characters of UTF-8 stay whole. Output is filtered in pieces of any size; nothing of a sequence is
  * written before all of it is known, so two streams on one terminal cannot complete each other's. */
@@ -20,6 +21,7 @@ struct terminal {
     uint8_t utf8_n;      /* bytes held of a character */
     uint8_t utf8_length; /* that it has */
     bool bel_ends;       /* the string at hand */
+    bool passed;         /* a sequence has passed: it may have set something that stays */
     uint8_t n;           /* bytes held of a sequence; more than fit: it does not pass */
     char utf8[4];
     char sequence[TERMINAL_SEQUENCE_MAX];

@@ -10,27 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "cell/mountinfo.h"
 #include "cell/plan.h"
-
-#define MOUNTINFO "/proc/self/mountinfo"
-#define MOUNTINFO_MAX (8u << 20)
-
-/* A line of mountinfo: "36 25 8:1 ROOT POINT …". The device and the path in its file system are the same for all names
- * that a folder has. */
-struct line {
-    uint64_t id;
-    char *device;
-    char *root;
-    char *point;
-};
-
-struct lines {
-    struct line *all;
-    size_t n;
-};
 
 static int failed(struct err *err, const char *what, const char *path)
 {
@@ -38,60 +21,9 @@ static int failed(struct err *err, const char *what, const char *path)
                    strerror(errno));
 }
 
-/* A space, a tab, a line end and a backslash are written as \ooo. */
-static void unescape(char *text)
-{
-    char *out = text;
-    for (const char *at = text; *at; out++) {
-        bool octal = at[0] == '\\' && at[1] && at[2] && at[3];
-        *out = octal ? (char)(((at[1] & 3) << 6) | ((at[2] & 7) << 3) | (at[3] & 7)) : *at;
-        at += octal ? 4 : 1;
-    }
-    *out = '\0';
-}
-
-static bool read_line(char *text, struct line *ret)
-{
-    char *next = text;
-    char *field[5];
-    for (size_t i = 0; i < ARRAY_LEN(field); i++) {
-        field[i] = strsep(&next, " ");
-        if (!field[i])
-            return false;
-    }
-    *ret = (struct line){strtoull(field[0], NULL, 10), field[2], field[3], field[4]};
-    unescape(ret->root);
-    unescape(ret->point);
-    return true;
-}
-
-/* The lines point into `text`. */
-static int read_lines(struct buf *text, struct lines *ret, struct err *err)
-{
-    FD_AT_END int fd = open(MOUNTINFO, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : 1;
-    while (n > 0) {
-        if (buf_reserve(text, 4096) < 0)
-            return err_set(err, ERR_SANDBOX_UNAVAILABLE, "there are too many mounts");
-        n = read(fd, text->data + text->len, text->cap - text->len);
-        text->len += n > 0 ? (size_t)n : 0;
-    }
-    if (n < 0 || buf_add_char(text, '\0') < 0)
-        return failed(err, "reading", MOUNTINFO);
-    char *next = text->data;
-    for (char *at; (at = strsep(&next, "\n"));) {
-        struct line line;
-        if (!read_line(at, &line))
-            continue;
-        ret->all = mem_grow(ret->all, ret->n + 1, sizeof *ret->all);
-        ret->all[ret->n++] = line;
-    }
-    return 0;
-}
-
 /* The mount that a folder of the cell is. */
-static int find_own(const struct lines *lines, const char *inside, const struct line **ret,
-                    struct err *err)
+static int find_own(const struct mountinfo *lines, const char *inside,
+                    const struct mountinfo_line **ret, struct err *err)
 {
     struct statx st;
     if (statx(AT_FDCWD, inside, 0, STATX_MNT_ID, &st) < 0)
@@ -141,7 +73,7 @@ static bool is_needed(const char *point)
 }
 
 /* Such a folder is empty here but for what commands have of it. */
-static bool holds_own(const struct line *const *own, size_t n, const char *path)
+static bool holds_own(const struct mountinfo_line *const *own, size_t n, const char *path)
 {
     for (size_t i = 0; i < n; i++) {
         if (path_rest(own[i]->point, path))
@@ -150,7 +82,7 @@ static bool holds_own(const struct line *const *own, size_t n, const char *path)
     return false;
 }
 
-static bool is_in_own(const struct line *const *own, size_t n, const char *path)
+static bool is_in_own(const struct mountinfo_line *const *own, size_t n, const char *path)
 {
     for (size_t i = 0; i < n; i++) {
         if (path_rest(path, own[i]->point))
@@ -160,7 +92,7 @@ static bool is_in_own(const struct line *const *own, size_t n, const char *path)
 }
 
 /* Where `folder` is seen through `other`, which is no part of it; NULL: nowhere. */
-static char *seen_through(const struct line *folder, const struct line *other)
+static char *seen_through(const struct mountinfo_line *folder, const struct mountinfo_line *other)
 {
     if (strcmp(folder->device, other->device) != 0)
         return NULL;
@@ -171,11 +103,11 @@ static char *seen_through(const struct line *folder, const struct line *other)
                 : NULL;
 }
 
-static int cover_others(const struct lines *lines, const struct line *const *own, size_t n,
-                        struct err *err)
+static int cover_others(const struct mountinfo *lines, const struct mountinfo_line *const *own,
+                        size_t n, struct err *err)
 {
     for (size_t k = 0; k < lines->n; k++) {
-        const struct line *other = &lines->all[k];
+        const struct mountinfo_line *other = &lines->all[k];
         for (size_t i = 0; i < n && !is_in_own(own, n, other->point); i++) {
             FREE_AT_END char *path = seen_through(own[i], other);
             /* At its own path a folder is what is seen there already. */
@@ -188,11 +120,14 @@ static int cover_others(const struct lines *lines, const struct line *const *own
 
 int aliases_cover(const struct cell_spec *spec, struct err *err)
 {
-    BUF_AT_END struct buf text = BUF_INIT(MOUNTINFO_MAX);
-    struct lines lines = {0};
-    const struct line *own[ROOTS_MAX];
+    struct mountinfo lines;
+    const struct mountinfo_line *own[ROOTS_MAX];
     size_t n = 0;
-    int r = read_lines(&text, &lines, err);
+    int r = mountinfo_read(-1, &lines);
+    if (r < 0) {
+        errno = -r;
+        r = failed(err, "reading", "/proc/self/mountinfo");
+    }
     for (size_t i = 0; r == 0 && i < spec->n_roots; i++) {
         if (spec->roots[i].commands)
             r = find_own(&lines, spec->roots[i].inside, &own[n++], err);
@@ -203,6 +138,6 @@ int aliases_cover(const struct cell_spec *spec, struct err *err)
         if (!holds_own(own, n, spec->hidden[i]) && !is_in_own(own, n, spec->hidden[i]))
             r = cover(spec->hidden[i], err);
     }
-    free(lines.all);
+    mountinfo_done(&lines);
     return r;
 }

@@ -37,6 +37,7 @@ struct cell {
     unsigned open_handles;
     pid_t group;
     bool ready;
+    bool deaf;  /* the worker's end of the work socket is closed: the launcher tells why */
     bool dying; /* no more frames; `dead` is due */
     bool told;
     bool freed;
@@ -233,10 +234,11 @@ static void take_message(struct cell *cell, const struct frame *frame)
     }
 }
 
-/* A message the socket has no room for now: it goes once there is. */
-static bool is_full(int r)
+/* A message the socket has no room for now, or that there is no memory to receive: it is tried again in a later turn of
+ * the loop, and nothing is lost. */
+static bool is_full(ssize_t r)
 {
-    return r < 0 && err_is_shortage(-r);
+    return r < 0 && err_is_shortage((int)-r);
 }
 
 static void on_control(uv_poll_t *handle, int status, int events);
@@ -276,25 +278,33 @@ static void on_control(uv_poll_t *handle, int status, int events)
         else if (r == 1)
             take_message(cell, &frame);
     }
+    if (is_full(r))
+        return;
     /* What cannot be had here is told. Whoever dies without a word had no memory or process left, or was killed. */
-    if (r != -EAGAIN && !cell->ready && !cell->why[0])
+    if (!cell->ready && !cell->why[0])
         cell->was_short = true;
-    if (r != -EAGAIN)
-        cell_kill(cell, cell->ready ? "the cell ended" : "the cell ended before it was ready");
+    cell_kill(cell, cell->ready ? "the cell ended" : "the cell ended before it was ready");
 }
 
 static void update_interest(struct cell *cell);
 
+/* Whether the worker has the message. One that is gone takes none: what is queued is given back when the launcher has told
+ * why, or is gone itself. Until then it is not known whether another cell would fare better. */
+static bool send_work(struct cell *cell, struct str message, int fd)
+{
+    int r = message_send(cell->work_fd, message, fd);
+    if (r == -EPIPE || r == -ECONNRESET)
+        cell->deaf = true;
+    else if (r < 0 && !is_full(r))
+        cell_kill(cell, "the cell no longer takes calls");
+    return r >= 0;
+}
+
 static void send_queued(struct cell *cell)
 {
     for (struct queued_message *m; (m = cell->calls.first);) {
-        int r = message_send(cell->work_fd, (struct str){m->bytes, m->n}, m->fd);
-        if (is_full(r))
+        if (!send_work(cell, (struct str){m->bytes, m->n}, m->fd))
             break;
-        if (r < 0) {
-            cell_kill(cell, "the cell no longer takes calls");
-            return;
-        }
         message_queue_drop(&cell->calls);
     }
     update_interest(cell);
@@ -325,16 +335,19 @@ static void on_work(uv_poll_t *handle, int status, int events)
     }
     if (r == -EPROTO)
         cell_kill(cell, "the cell broke the protocol and was ended");
-    else if (r == 0 || r == -ECONNRESET)
-        /* The launcher's own account of the death comes on the control socket, if it lives. */
-        uv_poll_stop(handle);
-    else if (r < 0 && r != -EAGAIN)
+    else if (r < 0 && r != -ECONNRESET && !is_full(r))
         cell_kill(cell, "answers from the cell could not be received");
+    else if (r == 0 || r == -ECONNRESET) {
+        /* The launcher's own account of the death comes on the control socket, if it lives. */
+        cell->deaf = true;
+        uv_poll_stop(handle);
+    }
 }
 
 static void update_interest(struct cell *cell)
 {
-    uv_poll_start(&cell->work, UV_READABLE | (cell->calls.first ? UV_WRITABLE : 0), on_work);
+    if (!cell->deaf && !cell->dying)
+        uv_poll_start(&cell->work, UV_READABLE | (cell->calls.first ? UV_WRITABLE : 0), on_work);
 }
 
 /* Sends the frames of `out` as one message, or queues it. */
@@ -342,13 +355,11 @@ static void flush_one(struct cell *cell, int fd_to_pass)
 {
     FD_AT_END int fd = fd_to_pass;
     struct str message = buf_str(&cell->out);
-    int r = cell->calls.first ? -EAGAIN : message_send(cell->work_fd, message, fd);
-    if (is_full(r)) {
+    if (cell->calls.first || !send_work(cell, message, fd)) {
+        if (cell->dying)
+            return;
         message_queue_add(&cell->calls, message, TAKE_FD(fd));
         update_interest(cell);
-    } else if (r < 0) {
-        cell_kill(cell, "the cell no longer takes calls");
-        return;
     }
     buf_reset(&cell->out, MESSAGE_KEEP);
 }

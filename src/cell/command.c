@@ -8,8 +8,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -30,6 +28,7 @@
 #include "cell/order.h"
 #include "cell/program.h"
 #include "cell/rlimits.h"
+#include "cell/stub.h"
 #include "cell/violations.h"
 #include "cell/watch.h"
 
@@ -39,6 +38,7 @@
 struct init {
     const struct cell_spec *spec;
     struct guards *guards;
+    const struct denied *denied;
     bool locked;
     struct err why; /* it is not */
     struct order order;
@@ -53,6 +53,7 @@ struct init {
     struct violations violations;
     struct watch watch;
     struct ran ran;
+    char where[PATH_TEXT_MAX]; /* the command's folder, without links */
 };
 
 static int failed(struct err *err, const char *what)
@@ -248,6 +249,15 @@ static bool allows(void *self, const char *call, const struct seccomp_data *data
     return false;
 }
 
+/* A stub that was started in the place of a denied program. */
+static const char *names_stub(void *self, const char *call, const struct seccomp_data *data)
+{
+    const struct init *init = self;
+    return strcmp(call, "ptrace") == 0 && data->args[0] == STUB_MARK
+               ? denied_name(init->denied, data->args[1])
+               : NULL;
+}
+
 static int ms_until(uint64_t end)
 {
     uint64_t now = clock_mono_ns();
@@ -269,9 +279,10 @@ static void serve(struct init *init)
         struct signalfd_siginfo info;
         if (fds[1].revents && read(init->signals, &info, sizeof info) > 0)
             reap(init, WNOHANG);
-        if (fds[2].revents & POLLIN)
-            violations_take(init->listener, &init->violations,
-                            &(struct violations_judge){allows, init});
+        if (fds[2].revents & POLLIN &&
+            !violations_take(init->listener, &init->violations,
+                             &(struct violations_judge){allows, names_stub, init}))
+            fd_closep(&init->listener);
         if (fds[0].revents)
             take_stop();
         if (watched && clock_mono_ns() >= next) {
@@ -284,7 +295,8 @@ static void serve(struct init *init)
 static int start_program(struct init *init)
 {
     struct err err;
-    int r = folder_enter(init->order.cwd, init->order.beneath, init->order.as_named);
+    int r = folder_enter(&init->order, init->where);
+    init->ran.folder = (struct str){r > 0 ? init->where : NULL, r > 0 ? strlen(init->where) : 0};
     if (r < 0) {
         init->ran.error = -r;
         err_set(&err, ERR_NOT_FOUND, "working directory: %s", strerror(-r));
@@ -385,12 +397,12 @@ static int wait_for_order(struct init *init)
             return obey(init, &frame);
         if (frame.type != FRAME_GUARDS || init->locked || init->fds.lost ||
             guards_take(init->guards, &frame, init->fds.n ? init->fds.fd[0] : -1) < 0)
-            return 1;
+            return COMMAND_NOT_BEGUN;
         frame_fds_close(&init->fds);
         if (guards_complete(init->guards, init->spec))
             guard_and_lock(init);
     }
-    return 1;
+    return COMMAND_NOT_BEGUN;
 }
 
 /* A layer stands on what covers its git directory. */
@@ -411,28 +423,34 @@ static int send_mounts(void)
     return fd < 0 ? -1 : frame_send_fds(SOCKET_FD, &(struct frame){.type = FRAME_READY}, &fds);
 }
 
-/* A namespace that has rested lacks only what is this command's own. */
-static int make_view(struct init *init, bool covered, bool rested, const struct layers *layers)
+/* A namespace that has rested (no `points`) lacks only what is this command's own. */
+static int make_view(struct init *init, bool covered, int64_t points, const struct layers *layers)
 {
-    if (rested)
+    if (!points)
         return command_mount_again(&init->why);
-    if (command_mount(init->spec, &init->why) < 0)
+    if (command_mount(init->spec, points, &init->why) < 0)
         return -1;
     if (layers_any(layers) && add_layers(init, layers, covered) < 0)
         return -1;
     return command_leave_store(init->spec, &init->why);
 }
 
-static int run(const struct cell_spec *spec, struct guards *guards, bool covered, bool rested,
-               const struct frame_fds *groups, const struct layers *layers)
+static int run(const struct cell_spec *spec, struct guards *guards, const struct denied *denied,
+               bool covered, int64_t points, const struct frame_fds *groups,
+               const struct layers *layers)
 {
     static struct init init;
     sigset_t child;
-    init = (struct init){.spec = spec, .guards = guards, .listener = -1, .sockets = -1};
-    int r = enter_groups(groups, &init.why);
+    init = (struct init){.spec = spec,
+                         .guards = guards,
+                         .denied = denied,
+                         .why = denied->why,
+                         .listener = -1,
+                         .sockets = -1};
+    int r = init.why.message[0] ? -1 : enter_groups(groups, &init.why);
     /* Nothing of the launcher's goes along: not its control socket, not other commands' sockets. */
     if (close_range(SOCKET_FD + 1, ~0U, 0) < 0 || send_mounts() < 0)
-        return 1;
+        return COMMAND_NOT_BEGUN;
     sanitized_enter_cell();
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
@@ -446,7 +464,7 @@ static int run(const struct cell_spec *spec, struct guards *guards, bool covered
         r = err_set(&init.why, ERR_SESSION_BUSY, "counting memory of sockets: %s",
                     strerror(-init.sockets));
     if (r == 0)
-        make_view(&init, covered, rested, layers);
+        make_view(&init, covered, points, layers);
     if (covered)
         lock_only(&init);
     else if (guards_complete(guards, spec))
@@ -454,8 +472,9 @@ static int run(const struct cell_spec *spec, struct guards *guards, bool covered
     return wait_for_order(&init);
 }
 
-pid_t command_make(const struct cell_spec *spec, struct guards *guards, bool covered, int rested,
-                   const struct frame_fds *groups, const struct layers *layers, int *ret_socket)
+pid_t command_make(const struct cell_spec *spec, struct guards *guards, const struct denied *denied,
+                   bool covered, int rested, int64_t points, const struct frame_fds *groups,
+                   const struct layers *layers, int *ret_socket)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -466,8 +485,8 @@ pid_t command_make(const struct cell_spec *spec, struct guards *guards, bool cov
         if (rested >= 0 && setns(rested, CLONE_NEWNS) < 0)
             _exit(COMMAND_NOT_BEGUN);
         if (pair[1] != SOCKET_FD && dup3(pair[1], SOCKET_FD, O_CLOEXEC) < 0)
-            _exit(1);
-        _exit(run(spec, guards, covered, rested >= 0, groups, layers));
+            _exit(COMMAND_NOT_BEGUN);
+        _exit(run(spec, guards, denied, covered, rested >= 0 ? 0 : points, groups, layers));
     }
     int error = errno;
     close(pair[1]);

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include "cell/denied.h"
 #include "cell/frame.h"
 #include "cell/guards.h"
 #include "cell/layers.h"
@@ -13,10 +14,11 @@
 /* Makes one, in these control groups. If `covered`, all guards are mounted in this process's own namespace, which it
  * begins with, and it locks itself at once. If not, FRAME_GUARDS for the roots that are left have to follow on
  * *ret_socket first. `rested`: a mount namespace to be used instead of a new one, -1 for none; all guards are mounted in
- * it. With layers all guards have to be known. It sends a FRAME_READY with its mount namespace, takes a
+ * it. `points`: its set of mount points. With layers all guards have to be known. It sends a FRAME_READY with its mount namespace, takes a
  * FRAME_RUN, and after that FRAME_STOPs. Its pid, or -errno. It ends with status 0 when it has sent its own account. */
-#define COMMAND_NOT_BEGUN 75 /* its status where it had no room for the descriptors of its order */
-pid_t command_make(const struct cell_spec *spec, struct guards *guards, bool covered, int rested,
-                   const struct frame_fds *groups, const struct layers *layers, int *ret_socket);
+#define COMMAND_NOT_BEGUN 75 /* its status where it has not obeyed an order: it had no room for descriptors */
+pid_t command_make(const struct cell_spec *spec, struct guards *guards, const struct denied *denied,
+                   bool covered, int rested, int64_t points, const struct frame_fds *groups,
+                   const struct layers *layers, int *ret_socket);
 
 #endif

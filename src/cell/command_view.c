@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "cell/leaves.h"
 #include "cell/lock.h"
-#include "cell/mounts.h"
+#include "cell/points.h"
 
 /* Each holds what nobody reads, and the machine has 4,096 for all. */
 #define TERMINALS_MAX "256"
@@ -78,18 +79,23 @@ int command_mount_again(struct err *err)
     return 0;
 }
 
-int command_mount(const struct cell_spec *spec, struct err *err)
+int command_mount(const struct cell_spec *spec, int64_t points, struct err *err)
 {
     if (!has_own_tmp(spec) && make_tmp(spec, false, err) < 0)
+        return -1;
+    if (points_use(spec, points, "/", err) < 0)
         return -1;
     return command_mount_again(err);
 }
 
-int command_unmount(const struct cell_spec *spec, struct err *err)
+int command_unmount(const struct cell_spec *spec, int64_t points, struct err *err)
 {
     if (umount2("/dev/pts", MNT_DETACH) < 0 || umount2("/proc", MNT_DETACH) < 0)
         return failed(err, "unmounting what a command had");
-    return has_own_tmp(spec) ? 0 : make_tmp(spec, true, err);
+    if (has_own_tmp(spec))
+        return 0;
+    /* Folders that lie in /tmp were moved without their points, which went with the old one. */
+    return make_tmp(spec, true, err) < 0 ? -1 : points_use(spec, points, "/tmp", err);
 }
 
 struct rules {
@@ -126,6 +132,7 @@ int command_lock(const struct cell_spec *spec, int *ret_listener, struct err *er
         if (!is_hidden(spec, i))
             allow(&rules, spec->roots[i].inside, spec->roots[i].writable);
     }
+    leaves_prepare();
     int r = lock_command(rules.all, rules.n, ret_listener, err);
     for (size_t i = 0; i < rules.n; i++)
         fd_closep(&rules.all[i].folder);

@@ -12,6 +12,7 @@
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdbool.h>
@@ -40,10 +41,19 @@
 #define CLONE_NEWTIME 0x80
 #endif
 
+#ifndef PR_FUTEX_HASH
+#define PR_FUTEX_HASH 78
+#endif
+#ifndef TCP_MD5SIG_EXT
+#define TCP_MD5SIG_EXT 38
+#endif
+#define POLL_MAX 4096 /* a power of two */
+
 #define ALLOW SECCOMP_RET_ALLOW
 #define REPORT SECCOMP_RET_USER_NOTIF /* refused by init, which counts it: cell/violations.h */
 #define ABSENT (SECCOMP_RET_ERRNO | ENOSYS)
-#define NOTHING SECCOMP_RET_ERRNO /* told that it was done */
+#define NOTHING SECCOMP_RET_ERRNO            /* told that it was done */
+#define UNKNOWN (SECCOMP_RET_ERRNO | EINVAL) /* as a kernel that does not have it */
 
 /* Refused whatever the arguments. */
 static const char *const reported[] = {
@@ -224,6 +234,13 @@ static const struct rule rules[] = {
     {"setsockopt", REPORT, {IS(1, SOL_SOCKET), IS(2, SO_ATTACH_REUSEPORT_CBPF)}},
     {"setsockopt", REPORT, {IS(1, SOL_SOCKET), IS(2, SO_ATTACH_REUSEPORT_EBPF)}},
 
+    /* Keys, up to a fixed size a socket that no limit here changes. */
+    {"setsockopt", UNKNOWN, {IS(1, IPPROTO_TCP), IS(2, TCP_MD5SIG)}},
+    {"setsockopt", UNKNOWN, {IS(1, IPPROTO_TCP), IS(2, TCP_MD5SIG_EXT)}},
+    /* The kernel keeps 72 bytes for each entry while a thread waits, and nobody counts them. */
+    {"poll", UNKNOWN, {ANY(1, ~(uint32_t)(POLL_MAX - 1))}},
+    {"ppoll", UNKNOWN, {ANY(1, ~(uint32_t)(POLL_MAX - 1))}},
+
     /* Typing into the terminal of someone else, the console's clipboard, line disciplines. */
     {"ioctl", REPORT, {IS(1, TIOCSTI)}},
     {"ioctl", REPORT, {IS(1, TIOCLINUX)}},
@@ -244,6 +261,8 @@ static const struct rule rules[] = {
     {"setpriority", REPORT, {IS(0, PRIO_PROCESS), IS(1, 1)}},
 
     {"prctl", REPORT, {IS(0, PR_SET_MM)}},
+    /* One call takes as much kernel memory as it asks for. */
+    {"prctl", UNKNOWN, {IS(0, PR_FUTEX_HASH)}},
     /* Nobody is traced in here, and the first process has to see what each one uses. */
     {"prctl", NOTHING, {IS(0, PR_SET_DUMPABLE)}},
     {"personality", ALLOW, {IS(0, UINT32_MAX)}}, /* asks, changes nothing */

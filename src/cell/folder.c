@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "core/path.h"
 
 #define LINKS_MAX 40
 
@@ -85,22 +84,33 @@ static NOINLINE bool leads_out(const char *cwd, const char *beneath)
     return false;
 }
 
-int folder_enter(struct str cwd, struct str beneath, bool as_named)
+static int go_to(struct str cwd, struct str beneath, char where[PATH_TEXT_MAX])
 {
     if (cwd.n == 0 || cwd.p[0] != '/' || cwd.n >= PATH_TEXT_MAX)
         return -EINVAL;
-    char where[PATH_TEXT_MAX];
     FREE_AT_END char *path = mem_copy(cwd.p, cwd.n);
     FREE_AT_END char *in = mem_copy(beneath.p, beneath.n);
     if (chdir(path) < 0) {
         int error = errno;
         return path_beneath(cwd, in) && leads_out(path, in) ? -EXDEV : -error;
     }
-    if (!getcwd(where, sizeof where))
+    if (!getcwd(where, PATH_TEXT_MAX))
         return errno == ENOENT ? -ESTALE
                                : -EXDEV; /* removed since the cell was made, or out of its sight */
     if (!path_beneath((struct str){where, strlen(where)}, in))
         return -EXDEV;
     tidy(path);
-    return as_named && strcmp(path, where) != 0 ? -EMLINK : 0;
+    return strcmp(path, where) != 0 ? FOLDER_ELSEWHERE : 0;
+}
+
+int folder_enter(const struct order *order, char where[PATH_TEXT_MAX])
+{
+    struct str pinned = order->pinned;
+    int r = go_to(order->cwd, order->beneath, where);
+    if (r < 0)
+        return r;
+    if (r == FOLDER_ELSEWHERE && order->as_named)
+        return -EMLINK;
+    bool same = pinned.n == strlen(where) && memcmp(pinned.p ? pinned.p : "", where, pinned.n) == 0;
+    return pinned.p && !same ? -EREMCHG : r;
 }

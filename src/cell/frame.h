@@ -46,6 +46,8 @@ enum frame_type {
     FRAME_SHELVED, /* as FRAME_CHUNK; body: where the piece lies on the shelf */
     /* gate to launcher, right before a FRAME_RUN */
     FRAME_LAYERS, /* that command may write to git directories; head: {"tag":…}; body: packed, see op_layer_next */
+    /* gate to launcher, before a FRAME_GROUP or FRAME_RUN */
+    FRAME_DENIED, /* programs that commands must not start, from now on; body: cell/denied.h */
     FRAME_TYPE_END
 };
 

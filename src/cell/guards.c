@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -19,6 +20,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "cell/denied.h"
 #include "cell/frame.h"
 #include "cell/mounts.h"
 #include "core/op.h"
@@ -264,7 +266,30 @@ static int guard_one(int root, const struct op_guarded *entry, bool compared, st
     return failed(err, path);
 }
 
-/* 1: some are not there any more, or are other files. Which files they are is looked at where that is asked for. */
+/* Both are paths in one root. */
+static bool begins_with(struct str path, struct str with)
+{
+    return path.n >= with.n && memcmp(path.p, with.p, with.n) == 0;
+}
+
+/* A command that runs may be in a folder that is about to be covered, and stays beneath the cover: what is hidden in the
+ * folder is hidden there first, and then in the copy that covers it. `rest` are the entries behind the folder's. */
+static int hide_beneath(int root, const struct op_guarded *folder, struct str rest, struct err *err)
+{
+    FREE_AT_END char *path = mem_copy(folder->path.p, folder->path.n);
+    FD_AT_END int fd = open_plain(root, path);
+    struct op_guarded entry;
+    if (fd < 0 || is_covered(fd, folder->kind))
+        return 0;
+    while (op_guarded_next(&rest, &entry) > 0 && begins_with(entry.path, folder->path)) {
+        bool inside = entry.path.n > folder->path.n && entry.path.p[folder->path.n] == '/';
+        if (inside && !keeps_content(entry.kind) && guard_one(root, &entry, false, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* 1: some are not there any more, or are other files. `compared`: that is looked at. If not, commands run there. */
 static int mount_all(const struct cell_spec *spec, const struct guards *guards, bool compared,
                      uint32_t lists, bool layered, struct err *err)
 {
@@ -280,6 +305,9 @@ static int mount_all(const struct cell_spec *spec, const struct guards *guards, 
         for (uint32_t k = 0; op_guarded_next(&rest, &entry) > 0; k++) {
             bool left_alone = (keeps_content(entry.kind) && guards->added[i][k] > lists) ||
                               (layered && entry.kind == GUARDED_GIT);
+            if (!compared && !left_alone && keeps_content(entry.kind) &&
+                hide_beneath(root, &entry, rest, err) < 0)
+                return -1;
             int r = left_alone ? 0 : guard_one(root, &entry, compared, err);
             if (r < 0)
                 return -1;
@@ -295,7 +323,7 @@ int guards_mount(const struct cell_spec *spec, struct guards *guards, struct err
 }
 
 int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
-                    const struct guards_running *running)
+                    struct denied *denied, const struct guards_running *running)
 {
     /* Opened here, where it is not waited for yet: later the number may be another process's. */
     FD_AT_END int there = (int)syscall(SYS_pidfd_open, running->pid, 0);
@@ -303,7 +331,10 @@ int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
     if (child != 0)
         return child < 0 ? -errno : 0;
     struct err err;
-    if (setns(running->mounts, CLONE_NEWNS) < 0 ||
+    /* The one there is of another namespace of processes. */
+    denied->proc = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (denied->proc < 0 || setns(running->mounts, CLONE_NEWNS) < 0 ||
+        denied_cover(denied, spec) < 0 ||
         mount_all(spec, guards, false, running->lists, running->layered, &err) < 0)
         syscall(SYS_pidfd_send_signal, there, SIGKILL, NULL, 0);
     _exit(0);
@@ -312,6 +343,13 @@ int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
 int guards_listen(void)
 {
     return open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+}
+
+int guards_listen_in(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mountinfo", (int)pid);
+    return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 bool guards_heard(int listening)

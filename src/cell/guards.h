@@ -34,17 +34,18 @@ size_t guards_count(const struct guards *guards);
 int guards_mount(const struct cell_spec *spec, struct guards *guards, struct err *err);
 
 /* A command that runs. */
+struct denied;
 struct guards_running {
     pid_t pid;
     int mounts;     /* its mount namespace */
     uint32_t lists; /* guards.lists when it started */
     bool layered;   /* its git directories are layers */
 };
-/* The same in its mount namespace, by a child of this process that nobody has to wait for. What would be protected and
- * appeared since it started is left alone: it may be making a repository just now. Where it fails, the command is
- * killed. */
+/* The same, for denied programs too, in its mount namespace, by a child of this process that nobody has to wait for.
+ * `denied` is the list that the command began with. What would be protected and appeared since it started is left
+ * alone: it may be making a repository just now. Where it fails, the command is killed. */
 int guards_mount_in(const struct cell_spec *spec, const struct guards *guards,
-                    const struct guards_running *running);
+                    struct denied *denied, const struct guards_running *running);
 
 /* One that lies in a git directory over which a layer was just mounted, so that it is not covered any more. What is
  * protected there may be written, since that goes to the layer. */
@@ -53,6 +54,8 @@ int guards_cover_in_layer(int root, const struct op_guarded *entry, struct err *
 /* Hears of mounts that go away in this process's mount namespace: somebody on the host has replaced what they covered.
  * -1 with errno. */
 int guards_listen(void);
+/* The same in the mount namespace of a child. */
+int guards_listen_in(pid_t pid);
 /* Whether any mount came or went since this was last asked. */
 bool guards_heard(int listening);
 

@@ -1,6 +1,7 @@
 #include "cell/landlock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/landlock.h>
 #include <stdint.h>
 #include <string.h>
@@ -71,6 +72,25 @@ static uint64_t rights(const struct landlock_rule *rule)
     return fs;
 }
 
+static int failed(struct err *err, const char *what)
+{
+    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s", what,
+                   strerror(errno));
+}
+
+static int allow(int ruleset, int folder, uint64_t fs, struct err *err)
+{
+    struct landlock_path_beneath_attr beneath = {.allowed_access = fs, .parent_fd = folder};
+    return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) < 0
+               ? failed(err, "Landlock rule")
+               : 0;
+}
+
+static int enter(int ruleset, struct err *err)
+{
+    return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? failed(err, "Landlock") : 0;
+}
+
 int landlock_restrict(const struct landlock_rule *rules, size_t count, bool tcp, struct err *err)
 {
     int abi = landlock_abi();
@@ -84,17 +104,20 @@ int landlock_restrict(const struct landlock_rule *rules, size_t count, bool tcp,
         set.net = 0;
     FD_AT_END int fd = (int)syscall(SYS_landlock_create_ruleset, &set, ruleset_size(abi), 0);
     if (fd < 0)
-        return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "Landlock rules: %s",
-                       strerror(errno));
+        return failed(err, "Landlock rules");
     for (size_t i = 0; i < count; i++) {
-        struct landlock_path_beneath_attr beneath = {.allowed_access = rights(&rules[i]) & set.fs,
-                                                     .parent_fd = rules[i].folder};
-        if (syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) < 0)
-            return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "Landlock rule: %s",
-                           strerror(errno));
+        if (allow(fd, rules[i].folder, rights(&rules[i]) & set.fs, err) < 0)
+            return -1;
     }
-    if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
-        return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "Landlock: %s",
-                       strerror(errno));
-    return 0;
+    return enter(fd, err);
+}
+
+int landlock_stay_connected(struct err *err)
+{
+    uint64_t fs = handled(landlock_abi()).fs;
+    FD_AT_END int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    FD_AT_END int fd = root < 0 ? -1 : (int)syscall(SYS_landlock_create_ruleset, &fs, sizeof fs, 0);
+    if (fd < 0)
+        return failed(err, "Landlock rules");
+    return allow(fd, root, fs, err) < 0 ? -1 : enter(fd, err);
 }

@@ -17,5 +17,9 @@ int landlock_abi(void);
 /* From here on this thread and all it starts can use only what lies beneath the folders and, where the
  * kernel knows how, no abstract socket and no process outside and, unless `tcp`, no TCP port. */
 int landlock_restrict(const struct landlock_rule *rules, size_t count, bool tcp, struct err *err);
+/* From here on a file is opened, made, changed in length, renamed or removed only where mounts connect it to this
+ * process's root. The kernel looks for rules from a file upwards and ends at a mount that was taken off: with a
+ * descriptor from a mount namespace that has ended, whose covers are gone, none is found. */
+int landlock_stay_connected(struct err *err);
 
 #endif

@@ -113,11 +113,14 @@ static int watch(struct watched *w)
     for (;;) {
         struct pollfd fds[] = {{CELL_CONTROL_FD, POLLIN, 0},
                                {w->signals, POLLIN, 0},
-                               {w->runner.listening, POLLPRI, 0}};
+                               {w->runner.listening, POLLPRI, 0},
+                               {w->runner.listening_in, POLLIN, 0}};
         if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
             return 1;
         if (fds[2].revents)
             runner_cover_again(&w->runner);
+        else if (fds[3].revents)
+            runner_cover_running(&w->runner);
         if (fds[0].revents && take_order(&w->runner) <= 0)
             return 0;
         struct signalfd_siginfo info;

@@ -137,7 +137,7 @@ int lock_command(const struct landlock_rule *rules, size_t count, int *ret_liste
                  struct err *err)
 {
     /* Its network namespace has only a loopback: every port there is its own. */
-    if (confine(rules, count, true, err) < 0)
+    if (confine(rules, count, true, err) < 0 || landlock_stay_connected(err) < 0)
         return -1;
     return filter_command_calls(ret_listener, err);
 }

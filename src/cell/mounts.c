@@ -160,7 +160,7 @@ int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err 
                : 0;
 }
 
-static bool is_within_another(const struct mounts_kept *kept, size_t which)
+bool mounts_is_within_another(const struct mounts_kept *kept, size_t which)
 {
     for (size_t i = 0; i < kept->n; i++) {
         const char *rest = i == which ? NULL : path_rest(kept->path[which], kept->path[i]);
@@ -198,13 +198,39 @@ int mounts_scratch_around(const char *at, bool old, uint64_t bytes, const char *
     if (mounts_scratch(MOUNTS_STAGE, bytes, mode, err) < 0)
         return -1;
     for (size_t i = 0; i < kept->n; i++) {
-        if (!is_within_another(kept, i) && move_to_stage(kept->path[i], at, err) < 0)
+        if (!mounts_is_within_another(kept, i) && move_to_stage(kept->path[i], at, err) < 0)
             return -1;
     }
     if (remove_old(at, old, err) < 0)
         return -1;
     return move_mount(AT_FDCWD, MOUNTS_STAGE, AT_FDCWD, at, 0) < 0 ? failed(err, "mounting", at)
                                                                    : 0;
+}
+
+static int set_readonly(int folder, bool readonly)
+{
+    struct mount_attr attr = {.attr_set = readonly ? MOUNT_ATTR_RDONLY : 0,
+                              .attr_clr = readonly ? 0 : MOUNT_ATTR_RDONLY};
+    return mount_setattr(folder, "", AT_EMPTY_PATH, &attr, sizeof attr);
+}
+
+int mounts_sealed(const char *at, const char *options)
+{
+    if (mount("sandgate", at, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+        return -1;
+    FD_AT_END int folder = open(at, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0 && set_readonly(folder, true) == 0)
+        return 0;
+    int error = errno;
+    umount2(at, MNT_DETACH);
+    errno = error;
+    return -1;
+}
+
+int mounts_open_writable(const char *at)
+{
+    FD_AT_END int folder = open_tree(AT_FDCWD, at, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    return folder < 0 || set_readonly(folder, false) < 0 ? -1 : TAKE_FD(folder);
 }
 
 static int make_file(const char *path, struct err *err)

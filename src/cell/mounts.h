@@ -50,8 +50,15 @@ struct mounts_kept {
     const char *path[ROOTS_MAX + SHOWN_MAX];
     size_t n;
 };
+/* What lies in another one, or is one that came before. */
+bool mounts_is_within_another(const struct mounts_kept *kept, size_t which);
 int mounts_scratch_around(const char *at, bool old, uint64_t bytes, const char *mode,
                           const struct mounts_kept *kept, struct err *err);
+
+/* An empty file system at a folder that is read-only there. -1 with errno. */
+int mounts_sealed(const char *at, const char *options);
+/* A second mount of it, which has no path: the one that commands see is never writable. -1 with errno. */
+int mounts_open_writable(const char *at);
 
 /* Refuses a tree that is not the directory the gate meant. */
 int mounts_check_identity(int tree, const struct cell_root *root, struct err *err);

@@ -15,25 +15,17 @@
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 static const struct arg order_fields[] = {
-    FIELD(order, ARG_STRING, cwd, ARG_REQUIRED),
-    FIELD(order, ARG_STRING, beneath, ARG_REQUIRED),
-    FIELD(order, ARG_BOOL, as_named, 0),
-    FIELD(order, ARG_BOOL, has_stdin, 0),
-    FIELD(order, ARG_INT, n_args, ARG_REQUIRED),
-    FIELD(order, ARG_INT, n_env, ARG_REQUIRED),
-    FIELD(order, ARG_BOOL, listed, 0),
-    FIELD(order, ARG_BOOL, allow_all, 0),
-    FIELD(order, ARG_INT, n_allowed, 0),
-    FIELD(order, ARG_INT, n_denied, 0),
-    FIELD(order, ARG_INT, data, 0),
-    FIELD(order, ARG_INT, processes, 0),
-    FIELD(order, ARG_INT, files, 0),
-    FIELD(order, ARG_INT, file_size, 0),
-    FIELD(order, ARG_INT, cpu_seconds, 0),
-    FIELD(order, ARG_INT, watch_memory, 0),
-    FIELD(order, ARG_INT, watch_buffers, 0),
-    FIELD(order, ARG_INT, watch_processes, 0),
-    FIELD(order, ARG_INT, watch_written, 0),
+    FIELD(order, ARG_STRING, cwd, ARG_REQUIRED), FIELD(order, ARG_STRING, beneath, ARG_REQUIRED),
+    FIELD(order, ARG_BOOL, as_named, 0),         FIELD(order, ARG_STRING, pinned, 0),
+    FIELD(order, ARG_BOOL, has_stdin, 0),        FIELD(order, ARG_INT, n_args, ARG_REQUIRED),
+    FIELD(order, ARG_INT, n_env, ARG_REQUIRED),  FIELD(order, ARG_BOOL, listed, 0),
+    FIELD(order, ARG_BOOL, allow_all, 0),        FIELD(order, ARG_INT, n_allowed, 0),
+    FIELD(order, ARG_INT, n_denied, 0),          FIELD(order, ARG_BOOL, only_leaves, 0),
+    FIELD(order, ARG_INT, n_leaves, 0),          FIELD(order, ARG_INT, data, 0),
+    FIELD(order, ARG_INT, processes, 0),         FIELD(order, ARG_INT, files, 0),
+    FIELD(order, ARG_INT, file_size, 0),         FIELD(order, ARG_INT, cpu_seconds, 0),
+    FIELD(order, ARG_INT, watch_memory, 0),      FIELD(order, ARG_INT, watch_buffers, 0),
+    FIELD(order, ARG_INT, watch_processes, 0),   FIELD(order, ARG_INT, watch_written, 0),
 };
 static const struct arg_table order_table = ARG_TABLE(order_fields, struct order);
 
@@ -101,7 +93,8 @@ static size_t count_strings(struct str all)
 
 int order_vectors(const struct order *order, struct order_vectors *ret)
 {
-    const int64_t counts[] = {order->n_args, order->n_env, order->n_allowed, order->n_denied};
+    const int64_t counts[] = {order->n_args, order->n_env, order->n_allowed, order->n_denied,
+                              order->n_leaves};
     size_t total = 0;
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
         if (counts[i] < 0 || counts[i] > (int64_t)order->strings.n)
@@ -115,6 +108,7 @@ int order_vectors(const struct order *order, struct order_vectors *ret)
     ret->env = take_vector(&rest, (size_t)order->n_env);
     ret->allowed = take_strs(&rest, (size_t)order->n_allowed);
     ret->denied = take_strs(&rest, (size_t)order->n_denied);
+    ret->leaves = take_strs(&rest, (size_t)order->n_leaves);
     return 0;
 }
 
@@ -145,6 +139,7 @@ static const struct arg ran_fields[] = {
     {.name = "error", .type = ARG_INT, .offset = offsetof(struct ran, error), .max = 4095},
     FIELD(ran, ARG_STRING, message, 0),
     FIELD(ran, ARG_STRING, rule, 0),
+    FIELD(ran, ARG_STRING, folder, 0),
     FIELD(ran, ARG_INT, user_ms, 0),
     FIELD(ran, ARG_INT, system_ms, 0),
     FIELD(ran, ARG_INT, peak_memory, 0),
@@ -169,6 +164,8 @@ void ran_write(const struct ran *ran, struct str violations, struct json_out *j)
         jo_kstr(j, "message", ran->message);
     if (ran->rule.p)
         jo_kstr(j, "rule", ran->rule);
+    if (ran->folder.p)
+        jo_kstr(j, "folder", ran->folder);
     jo_kint(j, "user_ms", ran->user_ms);
     jo_kint(j, "system_ms", ran->system_ms);
     jo_kint(j, "peak_memory", ran->peak_memory);

@@ -6,6 +6,7 @@
 #include "cell/frame.h"
 #include "cell/violations.h"
 #include "core/arg.h"
+#include "core/path.h"
 
 /* Where the descriptors of a FRAME_RUN stand. */
 enum order_fd {
@@ -20,6 +21,7 @@ struct order {
     struct str cwd;     /* absolute, in the cell */
     struct str beneath; /* it has to lie in this folder once links are followed */
     bool as_named;      /* and there must be no links on the way to it */
+    struct str pinned;  /* absolute: where it has to be then; p is NULL: anywhere beneath */
     bool has_stdin;
     int64_t n_args;
     int64_t n_env;
@@ -27,6 +29,8 @@ struct order {
     bool allow_all;
     int64_t n_allowed;
     int64_t n_denied;
+    bool only_leaves; /* nothing but these programs may be started */
+    int64_t n_leaves;
     int64_t data; /* bytes of private memory of each process */
     int64_t processes;
     int64_t files;
@@ -37,7 +41,7 @@ struct order {
     int64_t watch_buffers;
     int64_t watch_processes;
     int64_t watch_written;
-    /* Arguments, environment, allowed and denied programs, in this order, a NUL behind each. */
+    /* Arguments, environment, allowed and denied programs, leaves, in this order, a NUL behind each. */
     struct str strings;
 };
 
@@ -51,6 +55,7 @@ struct order_vectors {
     char **env;
     struct str *allowed;
     struct str *denied;
+    struct str *leaves;
 };
 /* Takes from `order`, which must outlive it. -1 when there are not as many as announced. */
 int order_vectors(const struct order *order, struct order_vectors *ret);
@@ -81,6 +86,7 @@ struct ran {
     int64_t error;  /* RAN_NO_FOLDER, RAN_NO_PROGRAM: the errno */
     struct str message;
     struct str rule;
+    struct str folder; /* absolute, in the cell: where it ran; p is NULL: in the one it was given */
     int64_t user_ms;
     int64_t system_ms;
     int64_t peak_memory; /* bytes, of the largest process or of all together, where that is known */
@@ -90,7 +96,8 @@ struct ran {
 
 /* An account has at most this many bytes: each text has its own ceiling, and a character of it takes at most six where
  * it is escaped. What is left is for the names of the fields and their numbers. */
-#define RAN_TEXT_MAX (sizeof((struct err *)0)->message + sizeof((struct err *)0)->reason)
+#define RAN_TEXT_MAX                                                                               \
+    (sizeof((struct err *)0)->message + sizeof((struct err *)0)->reason + PATH_TEXT_MAX)
 #define RAN_VIOLATION_BYTES (6 * VIOLATION_NAME_MAX + 64)
 #define RAN_BYTES_MAX (1024 + 6 * RAN_TEXT_MAX + ((size_t)VIOLATIONS_MAX + 1) * RAN_VIOLATION_BYTES)
 

@@ -220,6 +220,8 @@ static void make_for_commands(struct plan *plan, const struct for_commands *c)
             make_link(plan, links[i][0], links[i][1]);
     }
     make_folder(plan, "var/hidden");
+    make_folder(plan, PLAN_DENIED);
+    make_folder(plan, PLAN_POINTS);
     add(plan, STEP_FILE)->to = mem_dup(relative(PLAN_HIDDEN_FILE));
     add(plan, STEP_CLOSED)->to = mem_dup(relative(PLAN_HIDDEN_FOLDER));
     name_user(plan, c->spec);

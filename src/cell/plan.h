@@ -66,6 +66,10 @@ struct place {
 /* What covers secrets: nobody may read them. */
 #define PLAN_HIDDEN_FILE "/var/hidden/file"
 #define PLAN_HIDDEN_FOLDER "/var/hidden/folder"
+/* Stubs for denied programs are mounted there (cell/denied.h). */
+#define PLAN_DENIED "/var/denied"
+/* Where the folders of commands are mounted (cell/points.h). */
+#define PLAN_POINTS "/var/points"
 extern const char *const plan_system_paths[];
 
 /* `places` is what commands see of the machine. `staging` is an existing folder of the host

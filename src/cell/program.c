@@ -12,9 +12,12 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cell/leaves.h"
 #include "policy/command_rules.h"
 
 #define NAME_SHOWN 120
+/* PATH has few folders, and a list names a program once or twice. */
+#define ALLOWED_FILES_MAX 128
 
 static const char *variable(char *const *env, const char *name)
 {
@@ -51,23 +54,70 @@ static int find(const char *name, char *const *env, char found[PATH_MAX])
     return -1;
 }
 
+/* The files that the allowed entries of this name lead to: a path itself, a name in each folder of PATH. */
+struct allowed_files {
+    struct str all[ALLOWED_FILES_MAX];
+    size_t n;
+};
+
+static void add_file(struct allowed_files *files, const char *path)
+{
+    char *real = files->n < ALLOWED_FILES_MAX ? realpath(path, NULL) : NULL;
+    if (real)
+        files->all[files->n++] = (struct str){real, strlen(real)};
+}
+
+static void add_found(struct allowed_files *files, const char *path, const char *name)
+{
+    char file[PATH_MAX];
+    while (path && *path) {
+        size_t n = strcspn(path, ":");
+        int length = snprintf(file, PATH_MAX, "%.*s/%s", (int)n, path, name);
+        if (path[0] == '/' && length < PATH_MAX)
+            add_file(files, file);
+        path += n + (path[n] == ':');
+    }
+}
+
+static void find_allowed(const struct order *o, const struct order_vectors *v, struct str called,
+                         struct allowed_files *ret)
+{
+    ret->n = 0;
+    for (size_t i = 0; i < (size_t)o->n_allowed; i++) {
+        const char *entry = v->allowed[i].p;
+        if (!command_names_program(v->allowed[i], called))
+            continue;
+        if (strchr(entry, '/'))
+            add_file(ret, entry);
+        else
+            add_found(ret, variable(v->env, "PATH"), entry);
+    }
+}
+
 static int check_lists(const struct order *o, const struct order_vectors *v, const char *found,
                        struct err *err)
 {
     char resolved[PATH_MAX];
+    struct allowed_files files;
+    struct str called = {found, strlen(found)};
     if (!o->listed)
         return 0;
     if (!realpath(found, resolved))
         return err_set(err, ERR_NOT_FOUND, "%s: %s", found, strerror(errno));
+    find_allowed(o, v, called, &files);
     const struct command_lists lists = {
         .allow_all = o->allow_all,
         .allowed = v->allowed,
         .n_allowed = (size_t)o->n_allowed,
         .denied = v->denied,
         .n_denied = (size_t)o->n_denied,
+        .files = files.all,
+        .n_files = files.n,
     };
-    return command_check_program((struct str){found, strlen(found)},
-                                 (struct str){resolved, strlen(resolved)}, &lists, err);
+    int r = command_check_program(called, (struct str){resolved, strlen(resolved)}, &lists, err);
+    for (size_t i = 0; i < files.n; i++)
+        free((char *)(uintptr_t)files.all[i].p);
+    return r;
 }
 
 /* The soft limit is set where the command's others are (command.c): the hard one only here, see limit_is_why. */
@@ -82,7 +132,7 @@ static int lower_hard_limit(const struct order *order)
     return setrlimit(RLIMIT_NPROC, &limit);
 }
 
-/* Not posix_spawn, which asks for the disposition of all 64 signals: none is ignored or caught in a cell. The child
+/* Not posix_spawn, which asks for the disposition of all 64 signals: in a cell only SIGXFSZ is ignored, and none is caught. The child
  * shares this process's memory until it runs the program. */
 static int spawn(const char *path, const struct order *order, const struct order_vectors *v,
                  pid_t *ret_pid)
@@ -93,9 +143,10 @@ static int spawn(const char *path, const struct order *order, const struct order
     /* NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork): plain system calls */
     pid_t pid = vfork();
     if (pid == 0) {
+        signal(SIGXFSZ, SIG_DFL);
         sigprocmask(SIG_SETMASK, &none, NULL);
         setsid();
-        if (lower_hard_limit(order) == 0)
+        if (lower_hard_limit(order) == 0 && (!order->only_leaves || leaves_enter() == 0))
             execve(path, v->args, v->env);
         error = errno;
         _exit(127);
@@ -140,6 +191,9 @@ enum ran_kind program_start(const struct order *order, const struct order_vector
     }
     if (check_lists(order, vectors, found, err) < 0)
         return err->code == ERR_NOT_FOUND ? RAN_NOT_FOUND : RAN_REFUSED;
+    if (order->only_leaves && leaves_allow(found, vectors->leaves, (size_t)order->n_leaves,
+                                           variable(vectors->env, "PATH"), err) < 0)
+        return RAN_FAILED;
     int r = spawn(found, order, vectors, ret_pid);
     if (r == 0)
         return RAN_ENDED;

@@ -7,39 +7,33 @@
 #include "base/fd.h"
 #include "cell/command_view.h"
 
-static void clear(struct rested *rested)
+int rested_keep(struct rested *rested, const struct cell_spec *spec, int *mounts, int64_t points)
 {
-    while (rested->n)
-        close(rested->mounts[--rested->n]);
-}
-
-static void expect(struct rested *rested, uint64_t covers)
-{
-    if (rested->covers != covers)
-        clear(rested);
-    rested->covers = covers;
-}
-
-int rested_keep(struct rested *rested, const struct cell_spec *spec, int mounts, uint64_t covers)
-{
-    FD_AT_END int kept = mounts;
     struct err err;
-    expect(rested, covers);
     FD_AT_END int own = rested->n < RESTED_MAX ? open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC)
                                                : -1;
-    if (own < 0 || setns(kept, CLONE_NEWNS) < 0)
+    if (own < 0 || setns(*mounts, CLONE_NEWNS) < 0)
         return 0;
     /* Now, and not when it is needed: what the command left in its /tmp is memory. */
-    int r = command_unmount(spec, &err);
+    int r = command_unmount(spec, points, &err);
     if (setns(own, CLONE_NEWNS) < 0)
         return -1;
-    if (r == 0)
-        rested->mounts[rested->n++] = TAKE_FD(kept);
-    return 0;
+    if (r < 0)
+        return 0;
+    rested->all[rested->n++] = (struct rested_one){TAKE_FD(*mounts), points};
+    return 1;
 }
 
-int rested_take(struct rested *rested, uint64_t covers)
+struct rested_one rested_take(struct rested *rested)
 {
-    expect(rested, covers);
-    return rested->n ? rested->mounts[--rested->n] : -1;
+    return rested->n ? rested->all[--rested->n] : (struct rested_one){.mounts = -1};
+}
+
+void rested_clear(struct rested *rested, struct points *points)
+{
+    while (rested->n) {
+        struct rested_one one = rested_take(rested);
+        points_remove(points, one.points);
+        close(one.mounts);
+    }
 }

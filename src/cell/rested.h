@@ -4,26 +4,26 @@
 #ifndef SANDGATE_CELL_RESTED_H
 #define SANDGATE_CELL_RESTED_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "cell/spec.h"
+#include "cell/points.h"
 
 /* A spare's, and one for each of a few commands that run side by side. */
 #define RESTED_MAX 4
 
-struct rested {
-    int mounts[RESTED_MAX];
-    size_t n;
-    uint64_t covers; /* they all have these: see rested_take */
+struct rested_one {
+    int mounts; /* -1: there is none */
+    int64_t points;
 };
 
-/* Takes over the namespace. It has what was covered at `covers`. 0: it is kept, or closed; -1: this process is in
- * another mount namespace than before and has to end. */
-int rested_keep(struct rested *rested, const struct cell_spec *spec, int mounts, uint64_t covers);
+struct rested {
+    struct rested_one all[RESTED_MAX];
+    size_t n;
+};
 
-/* One that has what is covered now; -1: there is none. */
-int rested_take(struct rested *rested, uint64_t covers);
+/* 1: the namespace, whose covers are the current ones, is kept, and its points with it; 0: it is not; -1: this process is in another mount namespace than before and has to end. */
+int rested_keep(struct rested *rested, const struct cell_spec *spec, int *mounts, int64_t points);
+struct rested_one rested_take(struct rested *rested);
+/* Something is covered that these do not cover. At once: a command that runs may have a descriptor of a folder that is
+ * mounted there. */
+void rested_clear(struct rested *rested, struct points *points);
 
 #endif

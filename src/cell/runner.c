@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,19 +19,28 @@ struct first {
     uint64_t token; /* 0: it waits for its order, or was discarded */
     pid_t pid;
     int socket;
-    int mounts;      /* its mount namespace; -1: not asked for yet */
-    bool heard;      /* of its mount namespace, or that it cannot be had */
-    uint32_t lists;  /* of guards, that were known when it started */
-    bool layered;    /* its git directories are layers */
-    uint64_t covers; /* runner.covers when it was made; 0: not all of it was mounted */
+    int mounts;            /* its mount namespace; -1: not asked for yet */
+    bool heard;            /* of its mount namespace, or that it cannot be had */
+    uint32_t lists;        /* of guards, that were known when it started */
+    bool layered;          /* its git directories are layers */
+    int64_t points;        /* its set of mount points */
+    uint64_t covers;       /* runner.covers when it was made; 0: not all of it was mounted */
+    struct denied *denied; /* the list it began with */
+    int listening; /* to its mounts, where that list is no longer the current one; else -1 */
 };
 
 int runner_init(struct runner *w, const struct cell_spec *spec)
 {
-    *w = (struct runner){.spec = spec, .listening = -1};
+    *w = (struct runner){.spec = spec, .denied = denied_new(), .listening = -1, .listening_in = -1};
     guards_init(&w->guards);
     layers_init(&w->layers);
-    return spec->commands && (w->listening = guards_listen()) < 0 ? -1 : 0;
+    if (!spec->commands)
+        return 0;
+    if (points_init(&w->points, spec) < 0)
+        return -1;
+    w->listening = guards_listen();
+    w->listening_in = epoll_create1(EPOLL_CLOEXEC);
+    return w->listening < 0 || w->listening_in < 0 ? -1 : 0;
 }
 
 static struct first *find_first(struct runner *w, uint64_t token)
@@ -51,6 +61,12 @@ static struct first *find_spare(struct runner *w)
     return NULL;
 }
 
+static void count_cover(struct runner *w)
+{
+    w->covers++;
+    rested_clear(&w->rested, &w->points);
+}
+
 /* Each round may make mounts, which are heard of as well; the last one has found everything covered. */
 #define COVER_ROUNDS 8
 
@@ -60,10 +76,12 @@ static bool cover(struct runner *w)
 {
     struct err err;
     bool known = guards_complete(&w->guards, w->spec);
-    for (int i = 0; known && i < COVER_ROUNDS && (guards_heard(w->listening) || w->unmounted);
-         i++) {
-        int r = guards_mount(w->spec, &w->guards, &err);
-        w->covers++;
+    for (int i = 0;
+         i < COVER_ROUNDS && (guards_heard(w->listening) || (known && w->unmounted)); i++) {
+        int r = known ? guards_mount(w->spec, &w->guards, &err) : -1;
+        /* Where that fails, the command is refused by its first process. */
+        denied_cover(w->denied, w->spec);
+        count_cover(w);
         w->unmounted = r < 0;
         w->missing = r > 0;
     }
@@ -72,15 +90,25 @@ static bool cover(struct runner *w)
 
 static int make_spare(struct runner *w)
 {
-    struct first first = {.token = 0, .mounts = -1};
+    struct first first = {.token = 0, .mounts = -1, .listening = -1};
     bool covered = cover(w);
     first.covers = covered ? w->covers : 0;
-    FD_AT_END int rested = covered && !layers_any(&w->layers) ? rested_take(&w->rested, w->covers)
-                                                              : -1;
-    first.pid = command_make(w->spec, &w->guards, covered, rested, &w->groups, &w->layers,
-                             &first.socket);
-    if (first.pid < 0)
+    struct rested_one rested = {.mounts = -1};
+    if (covered && !layers_any(&w->layers))
+        rested = rested_take(&w->rested);
+    FD_AT_END int mounts = rested.mounts;
+    first.points = mounts < 0 ? points_make(&w->points) : rested.points;
+    if (first.points < 0)
+        return (int)first.points;
+    if (w->denied->why.message[0])
+        denied_cover(w->denied, w->spec);
+    first.pid = command_make(w->spec, &w->guards, w->denied, covered, mounts, first.points,
+                             &w->groups, &w->layers, &first.socket);
+    if (first.pid < 0) {
+        points_remove(&w->points, first.points);
         return (int)first.pid;
+    }
+    first.denied = denied_ref(w->denied);
     w->firsts = mem_grow(w->firsts, w->n_firsts + 1, sizeof *w->firsts);
     w->firsts[w->n_firsts++] = first;
     w->spare = first.pid;
@@ -123,17 +151,32 @@ static int mounts_of(struct first *first)
     return first->mounts;
 }
 
-/* In the commands that run, too. What could not be covered is not let run on. */
-static void cover_running(struct runner *w)
+/* The launcher's own namespace has the covers of the current list only. */
+static int listen_in(struct runner *w, struct first *first)
 {
-    w->covers++;
+    if (first->denied == w->denied || first->denied->files.n == 0 || first->listening >= 0)
+        return 0;
+    first->listening = guards_listen_in(first->pid);
+    return first->listening < 0 ? -1
+                                : epoll_ctl(w->listening_in, EPOLL_CTL_ADD, first->listening,
+                                            &(struct epoll_event){.events = EPOLLPRI});
+}
+
+static int cover_in(struct runner *w, struct first *first)
+{
+    struct guards_running running = {first->pid, mounts_of(first), first->lists, first->layered};
+    if (running.mounts < 0 || listen_in(w, first) < 0)
+        return -1;
+    return guards_mount_in(w->spec, &w->guards, first->denied, &running);
+}
+
+/* In the commands that run, too. What could not be covered is not let run on. */
+void runner_cover_running(struct runner *w)
+{
+    count_cover(w);
     for (size_t i = 0; i < w->n_firsts; i++) {
         struct first *first = &w->firsts[i];
-        if (!first->token)
-            continue;
-        struct guards_running running = {first->pid, mounts_of(first), first->lists,
-                                         first->layered};
-        if (running.mounts < 0 || guards_mount_in(w->spec, &w->guards, &running) < 0)
+        if (first->token && cover_in(w, first) < 0)
             kill(first->pid, SIGKILL);
     }
 }
@@ -150,7 +193,7 @@ static void replace_spare(struct runner *w)
 void runner_cover_again(struct runner *w)
 {
     w->unmounted = true;
-    cover_running(w);
+    runner_cover_running(w);
     cover(w);
     replace_spare(w);
 }
@@ -164,7 +207,7 @@ static void drop_layers(struct runner *w)
 /* Groups that are not there were lost on the way, as the order's own descriptors may be. */
 static void start_command(struct runner *w, const struct frame *frame, const struct frame_fds *fds)
 {
-    if (w->missing || guards_heard(w->listening))
+    if (w->missing || guards_heard(w->listening) || denied_returned(w->denied))
         runner_cover_again(w);
     /* What is not covered where the scan found it may be open somewhere else. */
     if (w->missing) {
@@ -206,6 +249,18 @@ static void take_layers(struct runner *w, const struct frame *frame)
     w->layers_of = frame->token;
 }
 
+/* The spare has a copy of the mounts as they were. Commands that run keep the list that they began with. */
+static void take_denied(struct runner *w, const struct frame *frame)
+{
+    if (!denied_take(&w->denied, w->spec, frame->body))
+        return;
+    /* These mounts are heard of as well, and whatever else was: all guards are looked at now in the commands that run,
+     * and here before the next one. */
+    w->unmounted |= guards_heard(w->listening);
+    runner_cover_running(w);
+    replace_spare(w);
+}
+
 /* A spare that is not locked yet takes the list itself, and locks itself when it has all. */
 static int take_guards(struct runner *w, const struct frame *frame, const struct frame_fds *fds)
 {
@@ -219,7 +274,7 @@ static int take_guards(struct runner *w, const struct frame *frame, const struct
     bool told = spare && !w->spare_locked && frame_send_fds(spare->socket, frame, fds) == 0;
     if (told)
         w->spare_locked = guards_complete(&w->guards, w->spec);
-    cover_running(w);
+    runner_cover_running(w);
     cover(w);
     if (!told)
         replace_spare(w);
@@ -237,6 +292,8 @@ int runner_take(struct runner *w, const struct frame *frame, struct frame_fds *f
         return -1;
     else if (frame->type == FRAME_LAYERS)
         take_layers(w, frame);
+    else if (frame->type == FRAME_DENIED)
+        take_denied(w, frame);
     else if (frame->type == FRAME_STOP && first)
         frame_send_fds(first->socket, frame, NULL);
     else if (frame->type == FRAME_KILL && first)
@@ -263,17 +320,24 @@ int runner_bury(struct runner *w, pid_t pid, int status)
         if (first->pid != pid)
             continue;
         int r = may_rest(w, first, status)
-                    ? rested_keep(&w->rested, w->spec, TAKE_FD(first->mounts), first->covers)
+                    ? rested_keep(&w->rested, w->spec, &first->mounts, first->points)
                     : 0;
+        /* Before the last descriptor of the namespace is closed: its end would take the covers off. */
+        if (r == 0)
+            points_remove(&w->points, first->points);
         close(first->socket);
         fd_closep(&first->mounts);
+        if (first->listening >= 0)
+            epoll_ctl(w->listening_in, EPOLL_CTL_DEL, first->listening, NULL);
+        fd_closep(&first->listening);
+        denied_unref(first->denied);
         if (first->token && status != 0)
             report_send(FRAME_ENDED, first->token,
                         WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
                                             : "it ended without its account",
                         WIFEXITED(status) && WEXITSTATUS(status) == COMMAND_NOT_BEGUN);
         *first = w->firsts[--w->n_firsts];
-        return r;
+        return r < 0 ? -1 : 0;
     }
     return 0;
 }

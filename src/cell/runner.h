@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include "cell/denied.h"
 #include "cell/frame.h"
 #include "cell/guards.h"
 #include "cell/layers.h"
@@ -17,9 +18,12 @@ struct runner {
     struct first *firsts;
     size_t n_firsts;
     struct guards guards;
-    int listening;   /* to mounts that go away */
-    bool unmounted;  /* guards were told that are not mounted yet */
-    bool missing;    /* some were not there to be covered: they may be back */
+    struct denied *denied; /* the current list: new commands get it */
+    int listening;         /* to mounts that go away */
+    int listening_in; /* an epoll: the same in namespaces of commands that have another list of denied programs */
+    bool unmounted; /* guards were told that are not mounted yet */
+    bool missing;   /* some were not there to be covered: they may be back */
+    struct points points;
     uint64_t covers; /* goes up whenever a mount namespace may lack a cover that others have */
     struct rested rested;
     pid_t spare; /* waits for its order; 0: there is none */
@@ -40,6 +44,8 @@ int runner_take(struct runner *w, const struct frame *frame, struct frame_fds *f
 /* Something that was covered has been replaced on the host, and the mount went with it, in every command's mount
  * namespace. */
 void runner_cover_again(struct runner *w);
+/* The same where listening_in has heard it: in the commands' namespaces only. */
+void runner_cover_running(struct runner *w);
 
 /* A child has ended, and with it all that was in its pid namespace. -1: the cell cannot go on. */
 int runner_bury(struct runner *w, pid_t pid, int status);

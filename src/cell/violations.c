@@ -14,6 +14,8 @@
 #include "base/utf8.h"
 #include "cell/space.h"
 
+#define SEND_TRIES 4 /* a signal makes one fail */
+
 static const struct {
     int nr;
     const char *name;
@@ -218,7 +220,17 @@ static void count(struct violations *v, const struct refusal *refusal)
     violations_count(v, call);
 }
 
-void violations_take(int listener, struct violations *v, const struct violations_judge *judge)
+/* True also for ENOENT: it may have died meanwhile, and there is nobody to tell. */
+static bool send_answer(int listener, void *answer)
+{
+    for (int i = 0; i < SEND_TRIES; i++) {
+        if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, answer) == 0 || errno == ENOENT)
+            return true;
+    }
+    return false;
+}
+
+bool violations_take(int listener, struct violations *v, const struct violations_judge *judge)
 {
     /* A later kernel's structures may be longer, and it wants zeros where it writes. */
     union {
@@ -231,20 +243,23 @@ void violations_take(int listener, struct violations *v, const struct violations
     } give;
     memset(&got, 0, sizeof got);
     memset(&give, 0, sizeof give);
-    /* ENOENT: whoever called has died. */
+    /* ENOENT: whoever called has died. After any other error poll tells of the call again. */
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &got) < 0)
-        return;
+        return true;
     const char *name = call_name(got.call.data.nr);
     give.answer.id = got.call.id;
     if (judge && judge->allows(judge->self, name, &got.call.data)) {
         give.answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     } else {
-        struct refusal refusal = refuse(name, &got.call.data);
+        const char *denied = judge && judge->denied
+                                 ? judge->denied(judge->self, name, &got.call.data)
+                                 : NULL;
+        struct refusal refusal = denied ? (struct refusal){EPERM, "denied", denied}
+                                        : refuse(name, &got.call.data);
         count(v, &refusal);
         give.answer.error = -refusal.error;
     }
-    /* It may have died meanwhile: there is nobody to tell. */
-    (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &give);
+    return send_answer(listener, &give);
 }
 
 static void write_row(struct json_out *j, const char *call, uint32_t times)

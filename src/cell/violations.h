@@ -30,13 +30,16 @@ struct violations {
  * does it. */
 struct violations_judge {
     bool (*allows)(void *self, const char *call, const struct seccomp_data *data);
+    /* Of a refused call: the denied program that it tells of, or NULL. It is counted as `denied:PROGRAM`. */
+    const char *(*denied)(void *self, const char *call, const struct seccomp_data *data);
     void *self;
 };
 
 /* Takes one call from the listener that lock_command gave, refuses it, counts it; or lets it go on, where the judge
  * allows that. To be called when poll says that there is one: then it does not wait, even if the caller has died
- * since. */
-void violations_take(int listener, struct violations *v, const struct violations_judge *judge);
+ * since. False: the call cannot be answered, and its caller would wait for good; when the listener is closed the kernel
+ * refuses it, and all others. */
+bool violations_take(int listener, struct violations *v, const struct violations_judge *judge);
 /* Something else that was not as it should be. */
 void violations_count(struct violations *v, const char *name);
 /* [{"call":"mount","count":3},…]; those beyond the first names are one row, `other`. */

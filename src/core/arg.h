@@ -49,6 +49,7 @@ enum arg_use {
     ARG_GIT = 8192,    /* a boolean: whether the command may write to git directories */
     ARG_NARROWS =
         16384, /* a boolean or a choice: other values than the default never do more than that */
+    ARG_INPUT = 32768, /* what a command reads from its standard input */
 };
 #define ARG_ANY_PATH (ARG_READS | ARG_WRITES | ARG_FOLDER)
 #define ARG_ANY_COMMAND (ARG_SHELL | ARG_PROGRAM | ARG_WORDS | ARG_ARGV)
@@ -93,8 +94,9 @@ int arg_decode(const struct arg_table *table, bool strict, yyjson_val *object, v
 /* Writes the fields of `in` that are set, strings byte for byte. */
 void arg_encode(const struct arg_table *table, const void *in, struct json_out *j);
 
-/* What may be logged of an object meant for this table. */
-void arg_redact(const struct arg_table *table, yyjson_val *object, struct json_out *j);
+/* What may be logged of an object meant for this table; arguments of the uses `without` are left out. */
+void arg_redact(const struct arg_table *table, yyjson_val *object, unsigned without,
+                struct json_out *j);
 
 /* The same for an object that is meant for no table, one of a tool that does not exist. What a name stands for is looked
  * up with `find` (NULL: nobody knows it), so that contents stay out of logs. */

@@ -3,14 +3,11 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/mem.h"
 #include "base/redact.h"
 #include "core/arg.h"
+#include "core/logged.h"
 
-#define LOG_STRING_MAX 256
-/* Of commands, and of lists of paths and addresses. */
-#define LOG_USED_MAX 4096
-/* Seen behind the cut, so that a secret there is known by its whole. */
-#define LOG_BEHIND 512
 #define LOG_ITEMS_MAX 20
 /* Of arguments that no tool has. */
 #define LOG_UNKNOWN_MAX 128
@@ -27,49 +24,8 @@ static void redact_bytes(struct str text, struct json_out *j)
     jo_close(j, '}');
 }
 
-static unsigned shown_uses(const struct arg *arg)
-{
-    return arg_use(arg) & (ARG_ANY_PATH | ARG_ANY_COMMAND | ARG_URL | ARG_DOMAIN);
-}
-
-/* A text that is too long is cut, and says so. `whole` is what size and hash are of. */
-static void log_used(struct str text, struct str whole, struct json_out *j)
-{
-    if (text.n <= LOG_USED_MAX) {
-        jo_logged(j, text, LOG_USED_MAX);
-        return;
-    }
-    char hex[HASH_HEX + 1];
-    hash_hex(whole.p, whole.n, hex);
-    jo_open(j, '{');
-    jo_key(j, "cut");
-    jo_logged(j, text, LOG_USED_MAX);
-    jo_kint(j, "bytes", (int64_t)whole.n);
-    jo_ktext(j, "sha256", hex);
-    jo_close(j, '}');
-}
-
-/* A list of texts as one, a blank between them: what a name before a value hides in a command, it hides here too. */
-static void log_words(yyjson_val *list, struct json_out *j)
-{
-    BUF_AT_END struct buf words = BUF_INIT(LOG_USED_MAX + LOG_BEHIND);
-    size_t idx;
-    size_t max;
-    yyjson_val *item;
-    yyjson_arr_foreach(list, idx, max, item) {
-        size_t room = LOG_USED_MAX + LOG_BEHIND - words.len;
-        size_t n = yyjson_get_len(item);
-        if (room < 2)
-            break;
-        if (idx)
-            buf_add_char(&words, ' ');
-        buf_add(&words, yyjson_get_str(item), n < room - 1 ? n : room - 1);
-    }
-    size_t n = 0;
-    char *whole = words.len > LOG_USED_MAX ? yyjson_val_write(list, 0, &n) : NULL;
-    log_used(buf_str(&words), (struct str){whole, n}, j);
-    free(whole);
-}
+/* Lists of these are written as words, each in full. */
+#define WORD_USES (ARG_ANY_PATH | ARG_ANY_COMMAND | ARG_URL | ARG_DOMAIN)
 
 static bool all_texts(yyjson_val *list)
 {
@@ -83,17 +39,39 @@ static bool all_texts(yyjson_val *list)
     return yyjson_is_arr(list);
 }
 
-static void redact_inner(const struct arg *arg, yyjson_val *val, struct json_out *j)
+/* The texts of a list, or the keys of an object. */
+static void log_words(yyjson_val *val, struct logged *l)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    yyjson_val *value;
+    FREE_AT_END struct str *words = mem_grow(NULL, unsafe_yyjson_get_len(val) + 1, sizeof *words);
+    if (yyjson_is_obj(val)) {
+        yyjson_obj_foreach(val, idx, max, item, value)
+            words[idx] = json_str(item);
+    } else {
+        yyjson_arr_foreach(val, idx, max, item)
+            words[idx] = json_str(item);
+    }
+    logged_words(l, words, max);
+}
+
+static void redact_table(const struct arg_table *table, yyjson_val *object, unsigned without,
+                         struct logged *l);
+
+static void redact_inner(const struct arg *arg, yyjson_val *val, struct logged *l)
 {
     struct arg_table table = {arg->items, arg->n_items, 0};
+    struct json_out *j = l->j;
     bool known = arg->items && arg->type != ARG_LIST;
     if (yyjson_is_obj(val) && known) {
-        arg_redact(&table, val, j);
+        redact_table(&table, val, 0, l);
         return;
     }
     if (!yyjson_is_arr(val) || !known) {
         size_t n = 0;
-        char *text = yyjson_val_write(val, 0, &n);
+        char *text = yyjson_val_write(val, YYJSON_WRITE_ALLOW_INVALID_UNICODE, &n);
         redact_bytes((struct str){text, n}, j);
         free(text);
         return;
@@ -104,57 +82,61 @@ static void redact_inner(const struct arg *arg, yyjson_val *val, struct json_out
     jo_open(j, '[');
     yyjson_arr_foreach(val, idx, max, item) {
         if (idx < LOG_ITEMS_MAX)
-            arg_redact(&table, item, j);
+            redact_table(&table, item, 0, l);
     }
     jo_close(j, ']');
 }
 
-static void redact_one(const struct arg *arg, yyjson_val *val, struct json_out *j)
+static void redact_text(const struct arg *arg, struct str text, struct logged *l)
 {
-    jo_key(j, arg->name);
-    if (redact_is_name((struct str){arg->name, strlen(arg->name)})) {
-        jo_text(j, REDACTED);
-        return;
-    }
-    if (arg->type == ARG_LIST && shown_uses(arg) && all_texts(val)) {
-        log_words(val, j);
-        return;
-    }
-    if (arg->items || arg->type == ARG_OBJECT) {
-        redact_inner(arg, val, j);
-        return;
-    }
-    if (!yyjson_is_str(val)) {
-        bool content = arg->flags & ARG_CONTENT;
-        if (!content && yyjson_is_bool(val))
-            jo_bool(j, yyjson_get_bool(val));
-        else if (!content && yyjson_is_int(val))
-            jo_int(j, yyjson_get_sint(val));
-        else
-            jo_text(j, yyjson_get_type_desc(val));
-        return;
-    }
-    struct str text = json_str(val);
-    if (arg->flags & ARG_CONTENT) {
-        redact_bytes(text, j);
-        return;
-    }
-    if (arg_use(arg) & ARG_ANY_COMMAND)
-        log_used(text, text, j);
+    if (arg->use & ARG_INPUT)
+        logged_input(l, text);
+    else if (arg->flags & ARG_CONTENT)
+        redact_bytes(text, l->j);
     else
-        jo_logged(j, text, LOG_STRING_MAX);
+        logged_text(l, text);
 }
 
-void arg_redact(const struct arg_table *table, yyjson_val *object, struct json_out *j)
+static void redact_one(const struct arg *arg, yyjson_val *val, struct logged *l)
 {
-    jo_open(j, '{');
+    struct json_out *j = l->j;
+    bool content = arg->flags & ARG_CONTENT;
+    jo_key(j, arg->name);
+    if (redact_is_name((struct str){arg->name, strlen(arg->name)}))
+        jo_text(j, REDACTED);
+    else if (arg->type == ARG_LIST && arg_use(arg) & WORD_USES && all_texts(val))
+        log_words(val, l);
+    else if (arg->use & ARG_ENV && yyjson_is_obj(val))
+        log_words(val, l);
+    else if (arg->items || arg->type == ARG_OBJECT)
+        redact_inner(arg, val, l);
+    else if (yyjson_is_str(val))
+        redact_text(arg, json_str(val), l);
+    else if (!content && yyjson_is_bool(val))
+        jo_bool(j, yyjson_get_bool(val));
+    else if (!content && yyjson_is_int(val))
+        jo_int(j, yyjson_get_sint(val));
+    else
+        jo_text(j, yyjson_get_type_desc(val));
+}
+
+static void redact_table(const struct arg_table *table, yyjson_val *object, unsigned without,
+                         struct logged *l)
+{
+    jo_open(l->j, '{');
     for (size_t i = 0; i < table->count; i++) {
-        yyjson_val *val = yyjson_is_obj(object) ? yyjson_obj_get(object, table->args[i].name)
-                                                : NULL;
-        if (val && !yyjson_is_null(val))
-            redact_one(&table->args[i], val, j);
+        const struct arg *arg = &table->args[i];
+        yyjson_val *val = yyjson_is_obj(object) ? yyjson_obj_get(object, arg->name) : NULL;
+        if (val && !yyjson_is_null(val) && !(arg_use(arg) & without))
+            redact_one(arg, val, l);
     }
-    jo_close(j, '}');
+    jo_close(l->j, '}');
+}
+
+void arg_redact(const struct arg_table *table, yyjson_val *object, unsigned without,
+                struct json_out *j)
+{
+    redact_table(table, object, without, &(struct logged){j, LOGGED_MAX});
 }
 
 /* Short text, numbers and the like are told as they are, of all else size and hash. */
@@ -170,7 +152,7 @@ static void redact_value(yyjson_val *val, struct json_out *j)
         jo_int(j, yyjson_get_sint(val));
     } else if (yyjson_is_ctn(val)) {
         size_t n = 0;
-        char *text = yyjson_val_write(val, 0, &n);
+        char *text = yyjson_val_write(val, YYJSON_WRITE_ALLOW_INVALID_UNICODE, &n);
         redact_bytes((struct str){text, n}, j);
         free(text);
     } else {
@@ -197,6 +179,7 @@ void arg_redact_unknown(yyjson_val *object, arg_find_fn find, void *self, struct
     yyjson_val *key;
     yyjson_val *val;
     size_t told = 0;
+    struct logged l = {j, LOGGED_MAX};
     jo_open(j, '{');
     yyjson_obj_foreach(object, idx, max, key, val) {
         struct str name = json_str(key);
@@ -204,7 +187,7 @@ void arg_redact_unknown(yyjson_val *object, arg_find_fn find, void *self, struct
             continue;
         const struct arg *arg = find(self, name);
         if (arg) {
-            redact_one(arg, val, j);
+            redact_one(arg, val, &l);
             continue;
         }
         jo_key_n(j, name.p, name.n);

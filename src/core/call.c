@@ -10,6 +10,8 @@
 #define DIFF_EXPECTED ((size_t)256 << 10)
 /* Hardly any search finds as much as it may. */
 #define SEARCH_EXPECTED ((size_t)2 << 20)
+/* Escaping makes at most so many bytes of one. */
+#define ESCAPED_MAX ((size_t)6)
 
 struct call *call_new(void)
 {
@@ -21,6 +23,13 @@ struct call *call_new(void)
     buf_init(&call->packed, 0);
     buf_init(&call->reply_body, 0);
     return call;
+}
+
+void call_pin_done(struct call_pin *pin)
+{
+    free(pin->real);
+    free(pin->real_to);
+    free(pin->folder);
 }
 
 void call_free(struct call *call)
@@ -36,6 +45,7 @@ void call_free(struct call *call)
     buf_done(&call->text.out);
     command_free(call->command);
     verdict_done(&call->verdict);
+    call_pin_done(&call->pin);
     free(call->approved_by);
     free(call->note);
     free(call->id);
@@ -55,16 +65,23 @@ size_t call_expected_bytes(const struct call *call)
     const size_t small = 4096;
     const size_t entry = 300;
     if (call->command)
-        return small + 2 * call->command->max_output;
-    if (call->op == &op_table[OP_READ])
-        return small + (size_t)call->request.read.max_bytes;
-    if (call->op == &op_table[OP_LIST])
+        return small + 2 * call->command->max_output; /* few print what has to be escaped */
+    if (!call->op)
+        return small + ESCAPED_MAX * call->reply_body.len; /* there already: of no operation */
+    switch (call->op->body) {
+    case OP_BODY_NONE:
+        break;
+    case OP_BODY_CONTENT:
+        return small + ESCAPED_MAX * (size_t)call->request.read.max_bytes;
+    case OP_BODY_ENTRIES:
         return small + entry * (size_t)call->request.list.max_entries;
-    if (call->op == &op_table[OP_SEARCH])
+    case OP_BODY_MATCHES:
         return small + search_expected(&call->request.search);
-    if (call->op && call->op->has_body)
+    case OP_BODY_DIFF:
+    case OP_BODY_LIST:
         return small + DIFF_EXPECTED;
-    return small + call->reply_body.len; /* of a tool that needs no operation: there already */
+    }
+    return small;
 }
 
 size_t call_body_bytes(const struct call *call)
@@ -89,6 +106,29 @@ int64_t call_duration_ms(const struct call *call)
     return (int64_t)((call->end_ns - call->start_ns) / 1000000u);
 }
 
+void call_fail_answer(struct call *call, bool no_memory, size_t max)
+{
+    bool changes = call->tool && (call->tool->capabilities & ~(unsigned)CAP_FS_READ);
+    if (no_memory && changes)
+        err_set(&call->err, ERR_INTERNAL,
+                "the call was done, but there is not enough memory for its answer; check what it "
+                "did before repeating it");
+    else if (no_memory)
+        err_no_memory(&call->err);
+    else
+        err_set(&call->err, ERR_OUTPUT_LIMIT,
+                "the answer is larger than %zu bytes; ask for less at once", max);
+    call->failed = true;
+}
+
+void call_forget_body(struct call *call)
+{
+    buf_done(&call->reply_body);
+    buf_done(&call->text.out);
+    for (size_t i = 0; call->command && i < COMMAND_STREAMS; i++)
+        output_done(&call->command->streams[i]);
+}
+
 static int write_success(struct call *call, struct json_out *j, bool alone)
 {
     const struct dialect *dialect = call->dialect;
@@ -107,11 +147,9 @@ static int write_success(struct call *call, struct json_out *j, bool alone)
     if (r == 0 && !out->failed)
         return 0;
     if (r == 0)
-        err_set(&call->err, ERR_OUTPUT_LIMIT,
-                "the answer is larger than %zu bytes; ask for less at once", out->max);
+        call_fail_answer(call, out->no_memory, out->max - mark);
     call->failed = true;
-    out->len = mark;
-    out->failed = false;
+    buf_cut(out, mark);
     j->comma = comma;
     return -1;
 }
@@ -170,6 +208,27 @@ void call_write_path(const struct call *call, struct json_out *j, const char *ke
             ? mem_dup(call->workplace->roots[call->path.root].name)
             : mem_format("%s/%s", call->workplace->roots[call->path.root].name, text.p);
     jo_ktext(j, key, alias);
+}
+
+static const struct root *root_of(const struct call *call, size_t root)
+{
+    const struct workplace *at = call->workplace;
+    return call->command ? &at->command_roots[root] : &at->roots[root];
+}
+
+char *call_real_path(const struct call *call, size_t root, struct str named, struct str real)
+{
+    BUF_AT_END struct buf path = BUF_INIT(2 * PATH_TEXT_MAX);
+    if (!real.p || base64_decode(&path, real) < 0)
+        return NULL;
+    const char *text = buf_text(&path);
+    if (!text || (path.len == named.n && memcmp(text, named.p, named.n) == 0))
+        return NULL;
+    if (call->dialect->id == DIALECT_TOOLHOST)
+        return mem_format("%s/%s", root_of(call, root)->name, text);
+    const struct workplace *at = call->workplace;
+    bool absolute = call->command ? at->command_base : at->base;
+    return absolute ? mem_format("%s/%s", root_of(call, root)->inside, text) : mem_dup(text);
 }
 
 struct str call_path_text(const struct call *call)

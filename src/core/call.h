@@ -10,6 +10,7 @@
 #include "core/dialect.h"
 #include "core/op.h"
 #include "core/path.h"
+#include "core/runner.h"
 #include "core/tool.h"
 #include "core/verdict.h"
 
@@ -50,6 +51,9 @@ struct call_pin {
     bool set;
     bool existed;
     char sha256[HASH_HEX + 1];
+    char *real;    /* where its path led: see op_real; NULL: not known */
+    char *real_to; /* the same of the second one */
+    char *folder;  /* of a command: the absolute path in the cell */
 };
 
 struct call {
@@ -119,10 +123,11 @@ struct call {
     union op_reply reply;
     struct buf reply_body;
     uint32_t shelved;      /* where on the shelf the last part of it ended; 0: none lay there */
+    bool reply_lost;       /* the gate had no memory for a part of it */
     bool as_text;          /* the reply's body is wanted as JSON text, made while it comes in */
     struct json_text text; /* where it then goes */
 
-    struct command *command; /* RUN_COMMAND */
+    struct command *command; /* of a tool that runs programs */
     bool pass_on;            /* its output is only handed to `output`, and it may take its time */
     int input_fd;            /* its standard input; borrowed; -1: what `command` says */
 
@@ -132,6 +137,8 @@ struct call {
     /* Last, because it is large: of a new call's only the beginning is emptied. */
     struct path path; /* where the dialect's path argument leads, once parsed */
 };
+
+void call_pin_done(struct call_pin *pin);
 
 struct call *call_new(void);
 /* The call must not be in the pipeline. */
@@ -146,6 +153,9 @@ int call_take_path(struct call *call, struct str text, struct str b64, struct er
 int call_decode_path(struct str b64, const char *field, struct buf *out, struct err *err);
 /* The path as the dialect writes it in answers: `src/a.c`, `@project/src/a.c`. */
 void call_write_path(const struct call *call, struct json_out *j, const char *key);
+/* Where a path of the call leads, as a person reads it: `real` as in op_real, the root as in struct path. NULL where it is
+ * `named` itself, or not known. To be freed. */
+char *call_real_path(const struct call *call, size_t root, struct str named, struct str real);
 /* call->path for an operation's request. */
 struct str call_path_text(const struct call *call);
 
@@ -160,6 +170,10 @@ int64_t call_duration_ms(const struct call *call);
 /* How much of the reply's body has come. */
 size_t call_body_bytes(const struct call *call);
 
+/* It was done, and its answer cannot be written: for want of memory, or because it would be over `max` bytes. */
+void call_fail_answer(struct call *call, bool no_memory, size_t max);
+/* Gives back what came for an answer that is not written; of what a command printed its length stays known. */
+void call_forget_body(struct call *call);
 /* The whole answer in the dialect's shape. */
 void call_write_answer(struct call *call, struct json_out *j);
 /* Of a call that succeeded only the result, as the dialect writes it alone. -1: nothing was written, the

@@ -69,7 +69,7 @@ int call_limit_denied(const struct call *call, const char *limit, const char *wh
 int call_limits_check(const struct call *call, struct err *err)
 {
     const struct verdict *v = &call->verdict;
-    if (call->tool->runner == RUN_COMMAND)
+    if (tool_runs_programs(call->tool))
         return 0;
     if (v->max_memory > 0)
         return call_limit_denied(call, "maxMemory",

@@ -47,6 +47,7 @@ void command_free(struct command *command)
     buf_done(&command->after.closed);
     buf_done(&command->after.others);
     buf_done(&command->after.stays);
+    free(command->folder);
     free(command->violations.list);
     for (size_t i = 0; i < COMMAND_STREAMS; i++)
         output_done(&command->streams[i]);

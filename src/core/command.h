@@ -37,7 +37,7 @@ struct command_violation {
  * COMMAND_VIOLATIONS_MAX the gravest are kept, and the others are counted by their kind. */
 #define COMMAND_VIOLATIONS_SHOWN 64
 #define COMMAND_VIOLATIONS_MAX 1000
-#define COMMAND_VIOLATION_KINDS 14
+#define COMMAND_VIOLATION_KINDS 17
 struct command_violations {
     struct command_violation *list; /* the gravest first, else in the order they came */
     size_t count;
@@ -64,12 +64,23 @@ struct command_after {
     size_t first_look;   /* the step that looks for them */
     unsigned rounds;     /* times that it was taken again */
     bool again;          /* it is to be */
+    bool full;           /* the quarantine is */
     bool scan_failed;    /* of one root at least */
+    bool scan_unsure;    /* the same: what was made may not have been found */
     bool left;           /* to the next command: what it made could not be found out or told */
     unsigned scans;      /* on their way */
     uint64_t scan_began_ns;
-    bool failed; /* with `err` */
+    bool not_taken; /* it ran to its end, and what it wrote to git directories was not taken over */
+    bool failed;    /* with `err` */
     struct err err;
+};
+
+/* Limits that are weaker without control groups, and how: memory and processes are looked at every 100 ms, so that more can
+ * be used in between; the processors are not limited at all. */
+enum command_weak {
+    COMMAND_WEAK_MEMORY = 1 << 0,
+    COMMAND_WEAK_PROCESSES = 1 << 1,
+    COMMAND_WEAK_CPUS = 1 << 2,
 };
 
 struct command {
@@ -92,13 +103,16 @@ struct command {
     bool passed_on; /* nothing is kept: whoever asked takes the output as it comes */
 
     /* What became of it. */
+    bool begun;   /* its program was started */
+    char *folder; /* absolute, in the cell: where it ran; NULL: in `cwd`, or not known */
+    bool ended;   /* how is known: the fields below */
     struct output streams[COMMAND_STREAMS];
     enum command_end ended_by;
     int64_t exit_code; /* ARG_ABSENT: a signal ended it */
     int64_t signal;
     int64_t peak_memory; /* bytes */
     int64_t cpu_ms;
-    bool watched; /* no control group held its memory and processes: they were looked at */
+    unsigned weaker; /* limits that no control group held: bits of enum command_weak */
     struct command_violations violations;
     uint64_t delayed_ns;  /* when it first could not begin; 0: it never was delayed */
     unsigned guard_tries; /* times that what is guarded was moved while it was prepared */

@@ -9,13 +9,23 @@
 
 /* The gravest first. */
 const char *const command_violation_kinds[COMMAND_VIOLATION_KINDS + 1] = {
-    "cut_off",           "git:replaced",
-    "scan:failed",       "quarantined:",
-    "repository:",       "git:dropped",
-    "unjudged:",         "replaced:",
-    "unchecked:",        "created:",
-    "opened:",           "git:kept",
-    "sockets:uncounted", "",
+    "cut_off",
+    "git:replaced",
+    "scan:failed",
+    "scan:unsure",
+    "quarantine:full",
+    "quarantined:",
+    "repository:",
+    "git:dropped",
+    "unjudged:",
+    "replaced:",
+    "unchecked:",
+    "created:",
+    "opened:",
+    "git:unread:",
+    "git:kept",
+    "sockets:uncounted",
+    "",
 };
 
 static unsigned rank_of(const char *what)

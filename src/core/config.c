@@ -72,6 +72,34 @@ uint64_t config_values(const struct config *config)
     return config->values;
 }
 
+static bool has_only_exceptions(const struct config_value *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].p[0] != '!')
+            return false;
+    }
+    return list->count > 0;
+}
+
+/* A list of patterns that are all exceptions would be one that covers nothing: it is meant to stand behind the one that
+ * holds. */
+static void add_exceptions(struct config_map *changes, const struct config_map *now)
+{
+    for (size_t i = 0; i < changes->count; i++) {
+        struct config_entry *entry = &changes->entries[i];
+        const struct config_value *holds = config_map_get(now, entry->path);
+        if (!entry->row->patterns || !holds || !has_only_exceptions(&entry->value))
+            continue;
+        struct config_value both = {0};
+        for (size_t k = 0; k < holds->count; k++)
+            config_value_add_item(&both, holds->items[k]);
+        for (size_t k = 0; k < entry->value.count; k++)
+            config_value_add_item(&both, entry->value.items[k]);
+        config_value_done(&entry->value);
+        entry->value = both;
+    }
+}
+
 int config_apply(struct config *config, struct str json, const char *source,
                  enum config_trust trust, config_ignored_fn ignored, void *arg, struct err *err)
 {
@@ -83,6 +111,8 @@ int config_apply(struct config *config, struct str json, const char *source,
     if (workspace) {
         config_changes_tighten(&changes, &config->map, ignored, arg);
         config_tighten_own(&config->map, &changes);
+    } else {
+        add_exceptions(&changes, &config->map);
     }
     config_map_merge(&config->map, &changes);
     forget(config);
@@ -280,6 +310,12 @@ static const struct config_value *field_at(const struct config *config, const ch
     size_t at = (size_t)(*ret_row - found->rows);
     bool set = i < found->count && found->elements[i]->set >> at & 1;
     return set ? &found->elements[i]->values[at] : NULL;
+}
+
+bool config_is_set_at(const struct config *config, const char *array, size_t i, const char *field)
+{
+    const struct config_row *row;
+    return field_at(config, array, i, field, ~0u, &row) != NULL;
 }
 
 int64_t config_int_at(const struct config *config, const char *array, size_t i, const char *field)

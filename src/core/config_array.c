@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "core/config_store.h"
 
@@ -72,8 +73,7 @@ const char *config_array_field(const struct config_array *array, const struct co
 const struct config_row *config_array_row(const struct config_array *array, struct str field)
 {
     for (size_t i = 0; i < array->n_rows; i++) {
-        const char *name = config_array_field(array, &array->rows[i]);
-        if (strncmp(name, field.p, field.n) == 0 && name[field.n] == '\0')
+        if (str_is(field, config_array_field(array, &array->rows[i])))
             return &array->rows[i];
     }
     return NULL;

@@ -329,6 +329,11 @@ int config_changes_load(struct config_map *changes, struct str json, size_t max_
 {
     JSON_AT_END yyjson_doc *doc = NULL;
     struct json_error why = {0};
+    if (json.n == 0)
+        return err_set(
+            err, ERR_INVALID_ARGUMENTS,
+            "%.100s: it is empty, or no file; a configuration is a JSON object, {} at least",
+            source);
     if (json_parse(json.p, json.n, max_bytes, JSON_STRICT, &doc, &why) < 0)
         return refuse_damaged(json, source, &why, err);
     struct loader loader = {changes, source, BUF_INIT(2 * max_bytes), err};

@@ -45,7 +45,7 @@
     ".git .gitmodules .githooks .husky .pre-commit-config.yaml .pre-commit-config.yml "            \
     "lefthook.yml lefthook.yaml .lefthook.yml .lefthook.yaml .lefthook .hg/hgrc .jj/repo"
 /* Installed packages bring many of these along, and nobody works in there. That does not hold for git directories. */
-#define PROTECTED_EXCEPT "!node_modules !site-packages "
+#define PROTECTED_EXCEPT "!node_modules/ !site-packages/ "
 #define PROTECTED                                                                                  \
     PROTECTED_SHELLS PROTECTED_EDITORS PROTECTED_AGENTS PROTECTED_CI PROTECTED_EXCEPT PROTECTED_GIT
 /* Names that mean a secret nearly always: not certificates, not `.npmrc`. */
@@ -65,7 +65,8 @@ static const struct config_row rows[] = {
     {"tools.bash.allowedCommands", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
      .doc = "The only programs `bash` starts; unset, every program that is not denied."},
     {"tools.bash.deniedCommands", CONFIG_LIST, CONFIG_SUPERSET,
-     .doc = "Programs `bash` never starts, even when they are also allowed."},
+     .doc = "Programs that neither `bash` nor anything it starts can run, even when they are also "
+            "allowed."},
     {"tools.bash.allowedDirectories", CONFIG_LIST, CONFIG_SUBSET,
      .doc = "Where a program's working directory may lie; unset, the workspace."},
     {"tools.bash.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 30000, .min = 1, .max = DAY_MS,
@@ -86,67 +87,54 @@ static const struct config_row rows[] = {
      .doc = "Follows symbolic links that stay inside an allowed directory."},
 
     /* tools: http */
-    {"tools.http.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
-     .idle = "http",
+    {"tools.http.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true, .idle = "http",
      .doc = "Offers `http`; without allowed domains it still reaches nothing."},
-    {"tools.http.allowedDomains", CONFIG_LIST, CONFIG_SUBSET,
-     .idle = "http",
+    {"tools.http.allowedDomains", CONFIG_LIST, CONFIG_SUBSET, .idle = "http",
      .doc = "Domains that may be asked, their subdomains included; `*` is every public one; unset, "
             "none."},
-    {"tools.http.blockedDomains", CONFIG_LIST, CONFIG_SUPERSET,
-     .idle = "http",
+    {"tools.http.blockedDomains", CONFIG_LIST, CONFIG_SUPERSET, .idle = "http",
      .doc = "Domains that are refused even when they are also allowed."},
     {"tools.http.allowedMethods", CONFIG_LIST, CONFIG_SUBSET, .text = "GET POST PUT DELETE",
      .choices = "GET|POST|PUT|DELETE|HEAD|PATCH", .idle = "http",
      .doc = "Request methods a caller may use."},
     {"tools.http.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 30000, .min = 1, .max = DAY_MS,
-     .idle = "http",
-     .doc = "Milliseconds for a whole request, redirects included."},
+     .idle = "http", .doc = "Milliseconds for a whole request, redirects included."},
     {"tools.http.maxResponseSize", CONFIG_SIZE, CONFIG_LOWER, .number = MIB, .min = 1,
      .max = 16 * MIB, .idle = "http",
      .doc = "Bytes kept of a response's body; the rest is cut and marked."},
 
     /* tools: browser */
-    {"tools.browser.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
-     .idle = "browser",
+    {"tools.browser.enabled", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true, .idle = "browser",
      .doc = "Offers `browser`, which returns a page's title and text."},
     {"tools.browser.mode", CONFIG_ENUM, CONFIG_ORDER, .text = "simple", .choices = "full|simple",
-     .alias = "playwright=full",
-     .only = "simple", .lacks = "no browser can be run", .idle = "browser",
+     .alias = "playwright=full", .only = "simple", .lacks = "no browser can be run",
+     .idle = "browser",
      .doc = "`simple` fetches and converts; `full` renders in a real browser and can take "
             "screenshots (`playwright` is taken as another name for it)."},
-    {"tools.browser.allowedDomains", CONFIG_LIST, CONFIG_SUBSET,
-     .idle = "browser",
+    {"tools.browser.allowedDomains", CONFIG_LIST, CONFIG_SUBSET, .idle = "browser",
      .doc = "Domains whose pages may be opened, by the rules of `tools.http.allowedDomains`."},
-    {"tools.browser.blockedDomains", CONFIG_LIST, CONFIG_SUPERSET,
-     .idle = "browser",
+    {"tools.browser.blockedDomains", CONFIG_LIST, CONFIG_SUPERSET, .idle = "browser",
      .doc = "Domains whose pages are refused even when they are also allowed."},
     {"tools.browser.timeoutMs", CONFIG_INT, CONFIG_LOWER, .number = 30000, .min = 1, .max = DAY_MS,
-     .idle = "browser",
-     .doc = "Milliseconds for loading and converting a page."},
+     .idle = "browser", .doc = "Milliseconds for loading and converting a page."},
     {"tools.browser.maxContentLength", CONFIG_SIZE, CONFIG_LOWER, .number = 100000, .min = 1,
-     .max = 16 * MIB, .idle = "browser",
-     .doc = "Bytes of a page's text that are returned."},
+     .max = 16 * MIB, .idle = "browser", .doc = "Bytes of a page's text that are returned."},
 
     /* tools: sandbox */
-    {"tools.sandbox.enabled", CONFIG_BOOL, CONFIG_NEVER, .number = false,
-     .only = "false", .lacks = "containers are not available",
+    {"tools.sandbox.enabled", CONFIG_BOOL, CONFIG_NEVER, .number = false, .only = "false",
+     .lacks = "containers are not available",
      .doc = "Runs commands in a container of their own, on top of the kernel sandbox."},
-    {"tools.sandbox.image", CONFIG_STRING, CONFIG_NEVER,
-     .idle = "sandbox",
+    {"tools.sandbox.image", CONFIG_STRING, CONFIG_NEVER, .idle = "sandbox",
      .doc = "The image such a container starts from."},
     {"tools.sandbox.networkMode", CONFIG_ENUM, CONFIG_ORDER, .text = "none",
-     .choices = "bridge|none",
-     .only = "none", .lacks = "containers are not available",
+     .choices = "bridge|none", .only = "none", .lacks = "containers are not available",
      .doc = "The container's network; `bridge` also needs `runtime.allowDirectNetwork`."},
     {"tools.sandbox.memoryLimit", CONFIG_SIZE, CONFIG_LOWER, .number = 512 * MIB, .min = 6 * MIB,
-     .max = TIB, .idle = "sandbox",
-     .doc = "Memory a container may use."},
+     .max = TIB, .idle = "sandbox", .doc = "Memory a container may use."},
     {"tools.sandbox.cpuLimit", CONFIG_CORES, CONFIG_LOWER, .min = 10, .max = 1024000,
      .idle = "sandbox",
      .doc = "Processor cores a container may use; a fraction is a share of one."},
-    {"tools.sandbox.volumeMounts.*", CONFIG_STRING, CONFIG_NEVER,
-     .idle = "sandbox",
+    {"tools.sandbox.volumeMounts.*", CONFIG_STRING, CONFIG_NEVER, .idle = "sandbox",
      .doc = "A host directory (the key) and the path where the container sees it."},
 
     /* tools: fs */
@@ -176,8 +164,7 @@ static const struct config_row rows[] = {
      .fallback = "policy.capabilities.env",
      .doc = "The variables of one agent's commands, by its id."},
     {"agents.*.capabilities.model_access", CONFIG_BOOL, CONFIG_FALSE_ONLY,
-     .fallback = "policy.capabilities.model_access",
-     .only = "false", .lacks = NO_MODEL,
+     .fallback = "policy.capabilities.model_access", .only = "false", .lacks = NO_MODEL,
      .doc = "Whether one agent's tools may ask the model, by its id."},
 
     /* commands */
@@ -218,7 +205,8 @@ static const struct config_row rows[] = {
             "toolchains in a home, for example. The workspace and Sandgate's state are not seen "
             "through them."},
     {"commands.path", CONFIG_LIST, CONFIG_NEVER,
-     .doc = "Folders that stand before the system's in the PATH of commands."},
+     .doc = "Folders that stand before the system's in the PATH of commands, by absolute paths and "
+            "not in the workspace: rules know programs by their names."},
 
     /* approval, policy */
     {"approval.default", CONFIG_ENUM, CONFIG_ORDER, .choices = "approve|prompt|deny",
@@ -246,7 +234,8 @@ static const struct config_row rows[] = {
      .doc = "What commands that an `approve` rule matches may do besides: `git`, write to git "
             "directories, see [Git directories](#git-directories)."},
     {"approval.rules[].optional", CONFIG_BOOL, CONFIG_RULE, .number = false,
-     .doc = "The tool may be missing: without this a name or a glob that means no tool is refused."},
+     .doc =
+         "The tool may be missing: without this a name or a glob that means no tool is refused."},
     {"policy.enabled.*", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
      .doc = "Switches one tool, by its name."},
     {"policy.rateLimits.*.maxCalls", CONFIG_INT, CONFIG_LOWER, .min = 1, .max = 1000000000,
@@ -290,16 +279,14 @@ static const struct config_row rows[] = {
             "a session has."},
     {"policy.capabilities.command", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = true,
      .doc = "Whether tools may start programs."},
-    {"policy.capabilities.network", CONFIG_LIST, CONFIG_SUBSET,
-     .only = "", .lacks = NO_NETWORK,
+    {"policy.capabilities.network", CONFIG_LIST, CONFIG_SUBSET, .only = "", .lacks = NO_NETWORK,
      .doc =
          "Domains that tools may reach, by the rules of `tools.http.allowedDomains`; unset, none."},
     {"policy.capabilities.env", CONFIG_LIST, CONFIG_SUBSET, .unset_is_all = true,
      .doc = "Of the variables that `commands.env` names, those that commands get, as names or "
             "globs; unset, all of them."},
     {"policy.capabilities.model_access", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = false,
-     .only = "false", .lacks = NO_MODEL,
-     .doc = "Whether tools may ask the model."},
+     .only = "false", .lacks = NO_MODEL, .doc = "Whether tools may ask the model."},
 
     /* hooks */
     {"hooks[].event", CONFIG_ENUM, CONFIG_NEVER, .required = true,
@@ -316,8 +303,7 @@ static const struct config_row rows[] = {
 
     /* the runtime itself */
     {"runtime.tools", CONFIG_ENUM, CONFIG_ORDER, .text = "builtin", .choices = "wasm|builtin",
-     .env = "TOOL_RUNTIME",
-     .only = "builtin", .lacks = "tools with a manifest cannot be run",
+     .env = "TOOL_RUNTIME", .only = "builtin", .lacks = "tools with a manifest cannot be run",
      .doc = "`wasm` runs tools that come with a manifest; `builtin` lists them but refuses calls."},
     {"runtime.timeoutSecs", CONFIG_INT, CONFIG_LOWER, .number = 30, .min = 1, .max = 86400,
      .env = "TOOL_TIMEOUT_SECS",
@@ -327,18 +313,16 @@ static const struct config_row rows[] = {
      .env = "TOOL_MEMORY_MB",
      .doc = "Megabytes of memory a manifest tool may use, and a command where it is set."},
     {"runtime.allowDirectNetwork", CONFIG_BOOL, CONFIG_FALSE_ONLY, .number = false,
-     .env = "TOOL_ALLOW_DIRECT_NETWORK",
-     .only = "false", .lacks = NO_NETWORK,
+     .env = "TOOL_ALLOW_DIRECT_NETWORK", .only = "false", .lacks = NO_NETWORK,
      .doc = "Lets tools that ask for it reach the network without the proxy."},
     {"workspace.mode", CONFIG_ENUM, CONFIG_NEVER, .choices = "host|overlay|agentfs",
-     .env = "WORKSPACE_FS_MODE",
-     .only = "host", .lacks = "no other mode is available",
+     .env = "WORKSPACE_FS_MODE", .only = "host", .lacks = "no other mode is available",
      .doc = "Where writes land; unset, `host` for one-off commands and `overlay` for servers."},
     {"model.provider", CONFIG_ENUM, CONFIG_NEVER, .choices = "ollama|openai|anthropic",
      .env = "MODEL_PROVIDER", .only = "", .lacks = NO_MODEL,
      .doc = "The protocol of the model endpoint."},
-    {"model.baseUrl", CONFIG_STRING, CONFIG_NEVER, .env = "MODEL_BASE_URL",
-     .only = "", .lacks = NO_MODEL,
+    {"model.baseUrl", CONFIG_STRING, CONFIG_NEVER, .env = "MODEL_BASE_URL", .only = "",
+     .lacks = NO_MODEL,
      .doc = "The address of the model endpoint; unset, the provider's usual one."},
     {"limits.maxRequestBytes", CONFIG_SIZE, CONFIG_NEVER, .number = 32 * MIB, .min = KIB,
      .max = GIB, .doc = "The longest request that is read."},

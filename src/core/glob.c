@@ -87,8 +87,9 @@ void glob_move(const struct glob *glob, const uint64_t *set, uint32_t c, uint64_
 }
 
 /* The row of the table after `text`. */
-static uint32_t follow_table(const struct glob_table *t, struct str text)
+static uint32_t follow_table(const struct glob *glob, struct str text)
 {
+    const struct glob_table *t = glob->table;
     uint32_t row = t->start;
     for (size_t i = 0; i < text.n && row;) {
         unsigned char byte = (unsigned char)text.p[i];
@@ -98,7 +99,8 @@ static uint32_t follow_table(const struct glob_table *t, struct str text)
             i++;
         } else {
             size_t length;
-            class = glob_table_class(t, glob_character(text.p + i, text.n - i, &length));
+            class = glob_table_class(t,
+                                     glob_character(glob->bytes, text.p + i, text.n - i, &length));
             i += length;
         }
         row = t->cells[row + class];
@@ -126,7 +128,8 @@ static bool follow_nodes(const struct glob *glob, struct str text, bool beneath)
     glob_close(glob, now);
     for (size_t i = 0; i < text.n + beneath;) {
         size_t length = 1;
-        uint32_t c = i < text.n ? glob_character(text.p + i, text.n - i, &length) : '/';
+        uint32_t c = i < text.n ? glob_character(glob->bytes, text.p + i, text.n - i, &length)
+                                : '/';
         i += length;
         glob_move(glob, now, c, next);
         if (is_empty(glob, next))
@@ -154,7 +157,7 @@ bool glob_match(const struct glob *glob, struct str path)
         return false;
     if (memcmp(path.p + path.n - glob->suffix_length, glob->suffix, glob->suffix_length) != 0)
         return false;
-    return t ? t->cells[follow_table(t, path) + t->width - 1] : follow_nodes(glob, path, false);
+    return t ? t->cells[follow_table(glob, path) + t->width - 1] : follow_nodes(glob, path, false);
 }
 
 bool glob_may_match_beneath(const struct glob *glob, struct str folder)
@@ -163,7 +166,7 @@ bool glob_may_match_beneath(const struct glob *glob, struct str folder)
     folder = without_slash(folder);
     if (folder.n == 0 || (folder.n == 1 && folder.p[0] == '.'))
         return true;
-    return t ? t->cells[follow_table(t, folder) + t->ascii['/']] != 0
+    return t ? t->cells[follow_table(glob, folder) + t->ascii['/']] != 0
              : follow_nodes(glob, folder, true);
 }
 
@@ -221,16 +224,23 @@ static void find_suffix(struct glob *glob, const struct glob_source *source)
         glob->suffix_length += encode(source->instrs[i].value, glob->suffix + glob->suffix_length);
 }
 
-static struct glob *compile(struct str pattern, bool anywhere, bool lean, struct err *err)
+struct how {
+    bool anywhere;
+    bool lean;
+    bool bytes;
+};
+
+static struct glob *compile(struct str pattern, struct how how, struct err *err)
 {
-    struct glob_source source CLEANUP(glob_source_done) = {0};
+    struct glob_source source CLEANUP(glob_source_done) = {.bytes = how.bytes};
     if (glob_parse(pattern, &source, err) < 0)
         return NULL;
     GLOB_AT_END struct glob *glob = mem_zero(sizeof *glob);
-    if (glob_build(&source, anywhere, glob, err) < 0)
+    if (glob_build(&source, how.anywhere, glob, err) < 0)
         return NULL;
+    glob->bytes = how.bytes;
     glob->ranges = TAKE_PTR(source.ranges);
-    glob->table = lean ? NULL : glob_table_new(glob);
+    glob->table = how.lean ? NULL : glob_table_new(glob);
     find_prefix(glob, pattern.n);
     find_suffix(glob, &source);
     return TAKE_PTR(glob);
@@ -238,12 +248,17 @@ static struct glob *compile(struct str pattern, bool anywhere, bool lean, struct
 
 struct glob *glob_compile(struct str pattern, bool anywhere, struct err *err)
 {
-    return compile(pattern, anywhere, false, err);
+    return compile(pattern, (struct how){.anywhere = anywhere}, err);
 }
 
 struct glob *glob_compile_lean(struct str pattern, struct err *err)
 {
-    return compile(pattern, false, true, err);
+    return compile(pattern, (struct how){.lean = true}, err);
+}
+
+struct glob *glob_compile_bytes(struct str pattern, struct err *err)
+{
+    return compile(pattern, (struct how){.bytes = true}, err);
 }
 
 void glob_used(struct glob *glob)

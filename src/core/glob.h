@@ -31,6 +31,8 @@ struct glob *glob_compile(struct str pattern, bool anywhere, struct err *err);
  * here it changes the glob, so that no other thread may use that. */
 struct glob *glob_compile_lean(struct str pattern, struct err *err);
 void glob_used(struct glob *glob);
+/* The same as git and ripgrep read it in ignore files: `?` and a set stand for one byte, whatever it is a part of. */
+struct glob *glob_compile_bytes(struct str pattern, struct err *err);
 void glob_free(struct glob *glob);
 
 /* The path is relative to where the pattern is anchored; the empty one matches nothing. */

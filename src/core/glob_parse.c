@@ -53,7 +53,7 @@ static void add_star(struct parser *p)
 static void add_character(struct parser *p)
 {
     size_t length;
-    uint32_t c = glob_character(p->text.p + p->at, p->text.n - p->at, &length);
+    uint32_t c = glob_character(p->out->bytes, p->text.p + p->at, p->text.n - p->at, &length);
     add(p, c == '/' ? GLOB_SLASH : GLOB_CHAR)->value = c;
     p->at += length;
 }
@@ -107,15 +107,16 @@ static int close_brace(struct parser *p)
 }
 
 /* One end of a range; `at` is moved behind it. False at the end of the text. */
-static bool read_end(struct str text, size_t *at, uint32_t *ret)
+static bool read_end(const struct parser *p, size_t *at, uint32_t *ret)
 {
+    struct str text = p->text;
     size_t length;
     size_t i = *at;
     if (i < text.n && text.p[i] == '\\')
         i++;
     if (i >= text.n)
         return false;
-    *ret = glob_character(text.p + i, text.n - i, &length);
+    *ret = glob_character(p->out->bytes, text.p + i, text.n - i, &length);
     *at = i + length;
     return true;
 }
@@ -132,13 +133,13 @@ static int read_range(struct parser *p, size_t *at, struct glob_range *ret)
     if (text.p[from] == '[' && is_named_class((struct str){text.p + from, text.n - from}))
         return glob_fail(p->err, text, from,
                          "named classes are not known; write ranges, `[a-z0-9]`");
-    if (!read_end(text, at, &ret->low))
+    if (!read_end(p, at, &ret->low))
         return glob_fail(p->err, text, p->at, "no `]` closes this; write `\\[` for the character");
     ret->high = ret->low;
     if (*at + 1 >= text.n || text.p[*at] != '-' || text.p[*at + 1] == ']')
         return 0;
     ++*at;
-    if (!read_end(text, at, &ret->high))
+    if (!read_end(p, at, &ret->high))
         return glob_fail(p->err, text, p->at, "no `]` closes this; write `\\[` for the character");
     return ret->high >= ret->low
                ? 0

@@ -46,6 +46,7 @@ struct glob_instr {
 
 struct glob_source {
     struct str text;
+    bool bytes; /* each byte is a character */
     struct glob_instr *instrs;
     uint32_t count;
     struct glob_range *ranges;
@@ -92,6 +93,7 @@ struct glob_table {
 };
 
 struct glob {
+    bool bytes; /* each byte of a path is a character */
     struct glob_node *nodes;
     uint32_t count;
     uint32_t start;
@@ -107,10 +109,10 @@ struct glob {
 };
 
 /* The character at `p`, of n > 0 bytes. */
-static inline uint32_t glob_character(const char *p, size_t n, size_t *ret_length)
+static inline uint32_t glob_character(bool bytes, const char *p, size_t n, size_t *ret_length)
 {
     const unsigned char *u = (const unsigned char *)p;
-    size_t length = utf8_sequence(p, n);
+    size_t length = bytes ? u[0] < 0x80 : utf8_sequence(p, n);
     *ret_length = length ? length : 1;
     switch (length) {
     case 0:

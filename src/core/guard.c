@@ -65,7 +65,7 @@ static bool has_git_file(const struct guard *g, bool secret, bool anchored)
 {
     for (uint32_t i = 0; i < g->count; i++) {
         const struct rule *rule = &g->rules[i];
-        if (rule->pattern.no_folder && rule->secret == secret &&
+        if (rule->pattern.no_folder && !rule->pattern.except && rule->secret == secret &&
             (!rule->pattern.anchored || anchored))
             return true;
     }
@@ -221,6 +221,7 @@ struct covering {
     const struct guard *guard;
     struct str path;
     bool is_folder;
+    bool is_link;
     bool no_exceptions;
     uint32_t last[2];
     bool any;                       /* `tried` is in use */
@@ -238,6 +239,13 @@ static bool is_first_try(struct covering *c, uint32_t index)
     return first;
 }
 
+/* A link may stand for a folder. */
+static bool covers(const struct covering *c, const struct guard_pattern *p)
+{
+    return guard_pattern_covers(p, c->path, c->is_folder) ||
+           (c->is_link && !p->except && guard_pattern_covers(p, c->path, true));
+}
+
 static void try_rule(struct covering *c, uint32_t index, struct str name)
 {
     const struct rule *rule = &c->guard->rules[index];
@@ -245,7 +253,7 @@ static void try_rule(struct covering *c, uint32_t index, struct str name)
     if (c->no_exceptions && rule->pattern.except)
         return;
     if ((*last == NONE || index > *last) && guard_part_matches(last_part(rule), name) &&
-        is_first_try(c, index) && guard_pattern_covers(&rule->pattern, c->path, c->is_folder))
+        is_first_try(c, index) && covers(c, &rule->pattern))
         *last = index;
 }
 
@@ -262,8 +270,10 @@ static enum guard_verdict verdict_of(const struct covering *c, const char **ret_
     return GUARD_OPEN;
 }
 
-static enum guard_verdict judge(const struct guard *g, struct str path, bool is_folder,
-                                bool no_exceptions, const char **ret_rule)
+enum { AS_FOLDER = 1, AS_LINK = 2, NO_EXCEPTIONS = 4 };
+
+static enum guard_verdict judge(const struct guard *g, struct str path, unsigned how,
+                                const char **ret_rule)
 {
     struct covering c;
     struct str name;
@@ -271,8 +281,9 @@ static enum guard_verdict judge(const struct guard *g, struct str path, bool is_
         return GUARD_OPEN;
     c.guard = g;
     c.path = path;
-    c.is_folder = is_folder;
-    c.no_exceptions = no_exceptions;
+    c.is_folder = how & AS_FOLDER;
+    c.is_link = how & AS_LINK;
+    c.no_exceptions = how & NO_EXCEPTIONS;
     c.last[0] = c.last[1] = NONE;
     c.any = false; /* the rest is not cleared before it is needed */
     for (size_t at = 0; guard_next_name(path, &at, &name);) {
@@ -287,14 +298,20 @@ static enum guard_verdict judge(const struct guard *g, struct str path, bool is_
 enum guard_verdict guard_judge(const struct guard *g, struct str path, bool is_folder,
                                const char **ret_rule)
 {
-    return judge(g, path, is_folder, false, ret_rule);
+    return judge(g, path, is_folder ? AS_FOLDER : 0, ret_rule);
+}
+
+enum guard_verdict guard_judge_link(const struct guard *g, struct str path, const char **ret_rule)
+{
+    return judge(g, path, AS_LINK, ret_rule);
 }
 
 enum guard_verdict guard_judge_elsewhere(const struct guard *g, struct str path, bool is_folder,
                                          const char **ret_rule)
 {
     struct str name;
-    enum guard_verdict verdict = judge(g, path, is_folder, true, ret_rule);
+    enum guard_verdict verdict = judge(g, path, (is_folder ? AS_FOLDER : 0) | NO_EXCEPTIONS,
+                                       ret_rule);
     if (verdict == GUARD_OPEN)
         return GUARD_OPEN;
     for (size_t at = 0; guard_next_name(path, &at, &name) && at < path.n;) {

@@ -36,6 +36,9 @@ bool guard_protects_git(const struct guard *guard);
  * From any thread. */
 enum guard_verdict guard_judge(const struct guard *guard, struct str path, bool is_folder,
                                const char **ret_rule);
+/* The same of a link, which may lead to a file or to a folder. */
+enum guard_verdict guard_judge_link(const struct guard *guard, struct str path,
+                                    const char **ret_rule);
 /* What it would say of an open path elsewhere: without the exceptions for folders that the path lies in. An exception for
  * its own name holds anywhere. */
 enum guard_verdict guard_judge_elsewhere(const struct guard *guard, struct str path, bool is_folder,

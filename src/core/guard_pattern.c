@@ -175,6 +175,7 @@ static int read_parts(struct guard_pattern *p, struct err *err)
         p->parts[p->count++].kind = GUARD_DEEP;
     /* At the end it stands for whatever is there. */
     struct guard_part *last = &p->parts[p->count - 1];
+    p->no_folder = p->except && !p->folders && last->kind != GUARD_DEEP;
     if (last->kind == GUARD_DEEP)
         *last = (struct guard_part){.kind = GUARD_AROUND, .head = STR(""), .tail = STR("")};
     return 0;

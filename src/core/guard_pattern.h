@@ -3,7 +3,8 @@
  *   name, a/b    at any depth; what lies beneath is meant too
  *   /name        only at the root
  *   name/        only a folder, and what lies beneath it
- *   !name        an exception from the rules before it
+ *   !name        an exception from the rules before it, for what is not a folder: a folder can get that name
+ *   !name/       one for a folder and what lies beneath it; and so is `!name/` with two stars behind it
  *
  * Within a component the globs of core/glob.h, without a slash in braces; `**` is any number of them.
  * Letters of ASCII are the same in either case: on some file systems `.GIT` is `.git`. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/op_check.h"
 #include "core/path.h"
 
 const char *const file_type_names[] = {"file", "directory", "symlink", "other", NULL};
@@ -14,7 +15,9 @@ const char *const file_kind_names[] = {
 const char *const search_mode_names[] = {"lines", "files", "count", NULL};
 const char *const quarantine_outcome_names[] = {"left",    "moved", "opened",
                                                 "renamed", "other", NULL};
-const char *const preview_of_names[] = {"write", "edit", "frontmatter", "delete", NULL};
+const char *const preview_of_names[] = {"write", "edit",  "frontmatter", "delete",
+                                        "move",  "mkdir", "folder",      "read",
+                                        "list",  "stat",  "search",      NULL};
 
 #define ROOT_AND_PATH(type_)                                                                       \
     {.name = "root",                                                                               \
@@ -42,6 +45,11 @@ const char *const preview_of_names[] = {"write", "edit", "frontmatter", "delete"
 #define TEXT(field, type_)                                                                         \
     {                                                                                              \
         .name = #field, .type = ARG_STRING, .offset = offsetof(type_, field)                       \
+    }
+#define REAL_PATHS(type_)                                                                          \
+    {.name = "real", .type = ARG_STRING, .offset = offsetof(type_, real.path)},                    \
+    {                                                                                              \
+        .name = "real_to", .type = ARG_STRING, .offset = offsetof(type_, real.to)                  \
     }
 #define FILE_TYPE(type_)                                                                           \
     {                                                                                              \
@@ -102,6 +110,7 @@ static const struct arg write_request[] = {
     FLAG(no_links, struct op_write_request),
 };
 static const struct arg write_reply[] = {
+    REAL_PATHS(struct op_write_reply),
     COUNT(bytes, struct op_write_reply),
     SHA256(sha256, struct op_write_reply),
     FLAG(created, struct op_write_reply),
@@ -177,6 +186,7 @@ static const struct arg change_request[] = {
     FLAG(fsync, struct op_change_request),
 };
 static const struct arg change_reply[] = {
+    REAL_PATHS(struct op_change_reply),
     COUNT(bytes, struct op_change_reply),
     SHA256(sha256_before, struct op_change_reply),
     SHA256(sha256_after, struct op_change_reply),
@@ -189,6 +199,7 @@ static const struct arg delete_request[] = {
     FLAG(no_links, struct op_delete_request),
 };
 static const struct arg delete_reply[] = {
+    REAL_PATHS(struct op_delete_reply),
     FILE_TYPE(struct op_delete_reply),
     COUNT(count, struct op_delete_reply),
 };
@@ -206,8 +217,10 @@ static const struct arg move_request[] = {
      .min = 1,
      .max = PATH_TEXT_MAX - 1},
     FLAG(overwrite, struct op_move_request),
+    {.name = "expected", .type = ARG_SHA256, .offset = offsetof(struct op_move_request, expected)},
 };
 static const struct arg move_reply[] = {
+    REAL_PATHS(struct op_move_reply),
     FILE_TYPE(struct op_move_reply),
     FLAG(replaced, struct op_move_reply),
 };
@@ -215,6 +228,7 @@ static const struct arg mkdir_request[] = {
     ROOT_AND_PATH(struct op_mkdir_request),
 };
 static const struct arg mkdir_reply[] = {
+    REAL_PATHS(struct op_mkdir_reply),
     FLAG(created, struct op_mkdir_reply),
 };
 static const struct arg sweep_request[] = {
@@ -237,12 +251,25 @@ static const struct arg scan_request[] = {
     COUNT(since, struct op_scan_request),       FLAG(watch, struct op_scan_request),
     COUNT(ran_ns, struct op_scan_request),      COUNT(max_entries, struct op_scan_request),
     COUNT(max_guarded, struct op_scan_request), COUNT(index_ns, struct op_scan_request),
+    FLAG(settled, struct op_scan_request),      FLAG(reopen, struct op_scan_request),
+    FLAG(others, struct op_scan_request),
 };
 static const struct arg scan_reply[] = {
-    COUNT(count, struct op_scan_reply),
-    COUNT(generation, struct op_scan_reply),
-    FLAG(same, struct op_scan_reply),
-    FLAG(compared, struct op_scan_reply),
+    COUNT(count, struct op_scan_reply),    COUNT(generation, struct op_scan_reply),
+    FLAG(same, struct op_scan_reply),      FLAG(compared, struct op_scan_reply),
+    COUNT(vanished, struct op_scan_reply), COUNT(outward, struct op_scan_reply),
+    FLAG(opened, struct op_scan_reply),    FLAG(unsure, struct op_scan_reply),
+    COUNT(unread, struct op_scan_reply),
+};
+
+static const struct arg leads_request[] = {
+    ROOT_AND_PATH(struct op_leads_request),
+    FLAG(take, struct op_leads_request),
+    FLAG(again, struct op_leads_request),
+    FLAG(too_long, struct op_leads_request),
+};
+static const struct arg leads_reply[] = {
+    COUNT(count, struct op_leads_reply),
 };
 
 static const struct arg preview_request[] = {
@@ -261,10 +288,23 @@ static const struct arg preview_request[] = {
     FLAG(append, struct op_preview_request),
     FLAG(dry_run, struct op_preview_request),
     FLAG(recursive, struct op_preview_request),
+    {.name = "to_root",
+     .type = ARG_INT,
+     .offset = offsetof(struct op_preview_request, to_root),
+     .max = ROOTS_MAX - 1},
+    {.name = "to",
+     .type = ARG_STRING,
+     .offset = offsetof(struct op_preview_request, to),
+     .max = PATH_TEXT_MAX - 1},
 };
 static const struct arg preview_reply[] = {
+    REAL_PATHS(struct op_preview_reply),
     FLAG(exists, struct op_preview_reply),
     FILE_TYPE(struct op_preview_reply),
+    {.name = "moved",
+     .type = ARG_CHOICE,
+     .choices = file_type_names,
+     .offset = offsetof(struct op_preview_reply, moved)},
     {.name = "sha256_before",
      .type = ARG_SHA256,
      .offset = offsetof(struct op_preview_reply, sha256_before)},
@@ -275,7 +315,7 @@ static const struct arg preview_reply[] = {
      .flags = ARG_REQUIRED,
      .offset = offsetof(struct op_preview_reply, entries),
      .max = OP_PREVIEW_ENTRIES_MAX},
-    FLAG(binary, struct op_preview_reply),
+    FLAG(decoded, struct op_preview_reply),
     FLAG(cut, struct op_preview_reply),
 };
 
@@ -300,6 +340,8 @@ static const struct arg quarantine_reply[] = {
     FLAG(repository, struct op_quarantine_reply),
     FLAG(unchecked, struct op_quarantine_reply),
     FLAG(head, struct op_quarantine_reply),
+    FLAG(full, struct op_quarantine_reply),
+    FLAG(rest, struct op_quarantine_reply),
     {.name = "number", .type = ARG_INT, .offset = offsetof(struct op_quarantine_reply, number)},
 };
 
@@ -322,31 +364,21 @@ static const struct arg git_import_reply[] = {
     COUNT(refused, struct op_git_import_reply),
 };
 
-#define OP_ROW(name_, fields, writes_, has_body_)                                                  \
-    {                                                                                              \
-        name_, ARG_TABLE(fields##_request, struct op_##fields##_request),                          \
-            ARG_TABLE(fields##_reply, struct op_##fields##_reply), writes_, has_body_              \
-    }
+#define OP_ROW(id_, name_, fields_, temp_, waits_, real_, body_, written_, preview_, check_)       \
+    [OP_##id_] = {                                                                                 \
+        .name = #name_,                                                                            \
+        .request = ARG_TABLE(fields_##_request, struct op_##fields_##_request),                    \
+        .reply = ARG_TABLE(fields_##_reply, struct op_##fields_##_reply),                          \
+        .writes = temp_,                                                                           \
+        .waits = waits_,                                                                           \
+        .real = real_,                                                                             \
+        .body = OP_BODY_##body_,                                                                   \
+        .written = OP_WRITES_##written_,                                                           \
+        .preview = PREVIEW_##preview_,                                                             \
+        .check = op_check_##check_,                                                                \
+    },
 
-const struct op op_table[OP_COUNT] = {
-    [OP_READ] = OP_ROW("read", read, false, true),
-    [OP_WRITE] = OP_ROW("write", write, true, false),
-    [OP_LIST] = OP_ROW("list", list, false, true),
-    [OP_STAT] = OP_ROW("stat", stat, false, false),
-    [OP_SEARCH] = OP_ROW("search", search, false, true),
-    [OP_EDIT] = OP_ROW("edit", change, true, true),
-    [OP_FRONTMATTER] = OP_ROW("frontmatter", change, true, true),
-    [OP_DELETE] = OP_ROW("delete", delete, true, false),
-    [OP_MOVE] = OP_ROW("move", move, false, false),
-    [OP_MKDIR] = OP_ROW("mkdir", mkdir, false, false),
-    [OP_SWEEP] = OP_ROW("sweep", sweep, false, false),
-    [OP_RULES] = OP_ROW("rules", rules, false, false),
-    [OP_SCAN] = OP_ROW("scan", scan, false, true),
-    [OP_PREVIEW] = OP_ROW("preview", preview, false, true),
-    [OP_QUARANTINE] = OP_ROW("quarantine", quarantine, false, true),
-    [OP_GIT_BEGIN] = OP_ROW("git_begin", git_begin, false, false),
-    [OP_GIT_IMPORT] = OP_ROW("git_import", git_import, false, true),
-};
+const struct op op_table[OP_COUNT] = {OP_LIST(OP_ROW)};
 
 const struct op *op_find(struct str name)
 {

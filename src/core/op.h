@@ -7,27 +7,15 @@
 
 #include "core/arg.h"
 #include "core/file_kind.h"
+#include "core/op_list.h"
+#include "core/op_preview.h"
 #include "core/spill.h"
 
 enum op_id {
-    OP_READ,
-    OP_WRITE,
-    OP_LIST,
-    OP_STAT,
-    OP_SEARCH,
-    OP_EDIT,
-    OP_FRONTMATTER,
-    OP_DELETE,
-    OP_MOVE,
-    OP_MKDIR,
-    OP_SWEEP,
-    OP_RULES,
-    OP_SCAN,
-    OP_PREVIEW,
-    OP_QUARANTINE,
-    OP_GIT_BEGIN,
-    OP_GIT_IMPORT,
-    OP_COUNT
+#define OP_ID(id, ...) OP_##id,
+    OP_LIST(OP_ID)
+#undef OP_ID
+        OP_COUNT
 };
 
 enum file_type { TYPE_FILE, TYPE_DIRECTORY, TYPE_SYMLINK, TYPE_OTHER };
@@ -81,6 +69,7 @@ struct op_write_request {
 };
 
 struct op_write_reply {
+    struct op_real real;
     int64_t bytes; /* of the file as it now is */
     struct str sha256;
     bool created;
@@ -180,6 +169,7 @@ struct op_change_request {
 
 /* The body is a unified diff. */
 struct op_change_reply {
+    struct op_real real;
     int64_t bytes; /* of the file as it now is */
     struct str sha256_before;
     struct str sha256_after;
@@ -202,6 +192,7 @@ struct op_delete_request {
 };
 
 struct op_delete_reply {
+    struct op_real real;
     int64_t type;  /* enum file_type */
     int64_t count; /* of entries, with all that was inside */
 };
@@ -212,9 +203,11 @@ struct op_move_request {
     int64_t to_root;
     struct str to;
     bool overwrite;
+    struct str expected; /* of a preview: sha256_before; p is NULL: whatever is at both ends */
 };
 
 struct op_move_reply {
+    struct op_real real;
     int64_t type; /* enum file_type */
     bool replaced;
 };
@@ -225,6 +218,7 @@ struct op_mkdir_request {
 };
 
 struct op_mkdir_reply {
+    struct op_real real;
     bool created;
 };
 
@@ -250,21 +244,21 @@ struct op_rules_reply {
     int64_t count;
 };
 
-/* Looks for what the rules name, for git directories and for sockets, before and after something is started that does
- * not ask the worker. What has not changed since the last scan is not read again. The request's body is empty or an index
- * of this root (work/guard_index.h): then what that does not know is new in this scan. If the index was made with other
- * rules, only what was also born since `index_ns` is. */
+/* Looks for what the rules name, for git directories and for sockets, before and after a command. What has not changed
+ * since the last scan is not read again. The request's body is empty or an index of this root (work/guard_index.h): then
+ * what that does not know is new in this scan. With other rules, only what was also born since `index_ns` is. */
 struct op_scan_request {
     int64_t root;
     struct str path; /* of no meaning: it is the whole root */
     int64_t known;   /* the generation of the list that the gate has; 0: none */
     int64_t since;   /* what appeared in a later one is fresh */
     bool watch;      /* first begins to watch all folders, so that later scans are quick */
-    int64_t
-        ran_ns; /* when commands began that may have run since the last scan: clock_file_ns; 0: none have */
-    int64_t max_entries;
-    int64_t max_guarded;
+    int64_t ran_ns;  /* since when commands may have run (clock_file_ns); 0: none have */
+    int64_t max_entries, max_guarded;
     int64_t index_ns; /* when the index was the last one; 0: it is not to be compared with one */
+    bool settled;     /* no command runs that could move folders while they are looked through */
+    bool reopen;      /* a command ran: a root that it closed to its owner is opened again */
+    bool others;      /* other commands run, and may move folders meanwhile */
 };
 
 /* The body is packed, read with op_guarded_next: a folder stands before what is in it. */
@@ -273,6 +267,11 @@ struct op_scan_reply {
     int64_t generation; /* of the list; it changes with it */
     bool same;          /* the gate has it, and nothing in it is fresh: the body is empty */
     bool compared;      /* with the index in the request's body, and its rules are the same */
+    int64_t vanished;   /* guarded files that are gone with their folders */
+    int64_t outward;    /* leads that the gate is to follow: see OP_LEADS */
+    bool opened;        /* the root was closed to its owner, and was opened again */
+    bool unsure;        /* folders were moved meanwhile: something may not have been found */
+    int64_t unread;     /* a setting whose program cannot be told (git_setting_number); 0: none */
 };
 
 /* The most that a scan lists: entries, and bytes of their paths. */
@@ -306,37 +305,21 @@ struct op_guarded {
     struct op_identity id;
 };
 
-/* What another operation would do, without doing it: it fails where that would, as far as can be told without writing.
- * The fields and the body are those of the operation it is asked about. */
-enum preview_of { PREVIEW_WRITE, PREVIEW_EDIT, PREVIEW_FRONTMATTER, PREVIEW_DELETE };
-extern const char *const preview_of_names[];
-
-#define OP_PREVIEW_DIFF_MAX (64 << 10)
-#define OP_PREVIEW_ENTRIES_MAX 10000
-
-struct op_preview_request {
+/* Names that guard what they lead to, such as links in a git directory, may lead out of the root and back: by `..`, by
+ * another name of the folder, by a link elsewhere. Only the gate sees what lies outside. With `take` the worker tells what it
+ * cannot follow: the reply's body is packed, read with op_lead_next. Otherwise the request's body is what comes back into
+ * this root, packed in the same way; the next scan follows it. With `too_long` the gate could not follow all that it took:
+ * the next scan fails, and the one after it tells them again. */
+struct op_leads_request {
     int64_t root;
     struct str path;
-    int64_t of; /* enum preview_of */
-    struct str if_match;
-    int64_t max_bytes;
-    bool no_links;
-    bool create_only;
-    bool append;
-    bool dry_run;
-    bool recursive;
+    bool take;
+    bool again;    /* take those, too, that were taken before */
+    bool too_long; /* they cannot be followed */
 };
 
-/* The body is a unified diff; that of a file in UTF-16 is UTF-8. */
-struct op_preview_reply {
-    bool exists;
-    int64_t type;             /* enum file_type, of what is there */
-    struct str sha256_before; /* of a file that is there; not of one to be deleted */
-    int64_t bytes_before;     /* of a file; so is the next */
-    int64_t bytes_after;
-    int64_t entries; /* to be deleted, with all that is inside */
-    bool binary;     /* before or after, or the encoding changes: there is no diff */
-    bool cut;        /* the diff is longer, or the file too large for one; there are more entries */
+struct op_leads_reply {
+    int64_t count;
 };
 
 /* Takes what a command has made out of the project, where programs of the user would obey it (work/quarantine.c). */
@@ -363,13 +346,14 @@ struct op_quarantine_request {
     int64_t since_ns; /* when the command began: clock_file_ns */
 };
 
-/* The body is packed op_guarded: of a folder that stays, though scans do not look into it, the git directories in it and
- * the folders that cannot be looked into. */
+/* The body is packed op_guarded: the git directories and closed folders in a folder that stays and is not scanned. */
 struct op_quarantine_reply {
     int64_t outcome; /* enum quarantine_outcome */
     bool repository; /* a git directory in it has too long a path to be named */
     bool unchecked;  /* not all of it was looked through */
     bool head;       /* not the folder was taken, but HEAD in it */
+    bool full;       /* there was no room for it in the store */
+    bool rest;       /* it was copied, and some of it could not be removed */
     int64_t number;  /* of OP_QUARANTINE_ASIDE */
 };
 
@@ -432,6 +416,7 @@ union op_request {
     struct op_sweep_request sweep;
     struct op_rules_request rules;
     struct op_scan_request scan;
+    struct op_leads_request leads;
     struct op_preview_request preview;
     struct op_quarantine_request quarantine;
     struct op_git_begin_request git_begin;
@@ -439,6 +424,7 @@ union op_request {
 };
 
 union op_reply {
+    struct op_real real;
     struct op_read_reply read;
     struct op_write_reply write;
     struct op_list_reply list;
@@ -451,6 +437,7 @@ union op_reply {
     struct op_sweep_reply sweep;
     struct op_rules_reply rules;
     struct op_scan_reply scan;
+    struct op_leads_reply leads;
     struct op_preview_reply preview;
     struct op_quarantine_reply quarantine;
     struct op_git_begin_reply git_begin;
@@ -460,12 +447,19 @@ union op_reply {
     struct spill_page output;
 };
 
+struct call;
 struct op {
     const char *name;
     struct arg_table request;
     struct arg_table reply;
-    bool writes;   /* may leave a temporary file behind when it is cut off */
-    bool has_body; /* the reply's; none is taken where there is none */
+    bool writes; /* may leave a temporary file behind when it is cut off */
+    bool waits;  /* perhaps, for the lock of a folder */
+    bool real;   /* the reply begins with op_real */
+    enum op_body body;
+    enum op_written written;
+    enum preview_of preview;
+    bool (*check)(
+        const struct call *call); /* how the fields and the body of a reply fit together */
 };
 
 extern const struct op op_table[OP_COUNT];
@@ -475,26 +469,6 @@ const struct op *op_find(struct str name);
 /* Temporary files begin with this, then the tag. Listings leave them out. */
 #define OP_TEMP_PREFIX ".sgt-"
 
-/* A name, or names with single slashes between them. */
-bool op_is_relative_path(struct str path);
-
-/* Packed entries of a list's body. op_entry_next returns 1 with an entry, 0 at the end, -1 when the
- * bytes are not well formed. */
-void op_entry_add(struct buf *body, const struct op_entry *entry);
-int op_entry_next(struct str *rest, struct op_entry *ret);
-
-/* Packed edits of a change's request, the same way. */
-void op_edit_add(struct buf *body, const struct op_edit *edit);
-int op_edit_next(struct str *rest, struct op_edit *ret);
-
-/* What a scan found, the same way. */
-void op_guarded_add(struct buf *body, const struct op_guarded *found);
-int op_guarded_next(struct str *rest, struct op_guarded *ret);
-
-/* Git directories, the same way. */
-void op_layer_add(struct buf *body, const struct op_layer *layer);
-int op_layer_next(struct str *rest, struct op_layer *ret);
-/* Letters, digits and dashes: it is the name of a folder. */
-bool op_is_layer_tag(struct str tag);
+#include "core/op_packed.h"
 
 #endif

@@ -135,6 +135,37 @@ int op_guarded_next(struct str *rest, struct op_guarded *ret)
     return 1;
 }
 
+/* Packed: length (2), kind (1), text. */
+struct packed_lead {
+    uint16_t length;
+    uint8_t kind;
+} __attribute__((packed));
+
+void op_lead_add(struct buf *body, const struct op_lead *lead)
+{
+    struct packed_lead head = {(uint16_t)lead->text.n, (uint8_t)lead->kind};
+    buf_add(body, &head, sizeof head);
+    buf_add(body, lead->text.p, lead->text.n);
+}
+
+int op_lead_next(struct str *rest, struct op_lead *ret)
+{
+    struct packed_lead head;
+    if (rest->n == 0)
+        return 0;
+    if (rest->n < sizeof head)
+        return -1;
+    memcpy(&head, rest->p, sizeof head);
+    struct str text = {rest->p + sizeof head, head.length};
+    if (head.kind >= GUARDED_KINDS || text.n == 0 || text.n >= PATH_TEXT_MAX ||
+        rest->n - sizeof head < text.n || memchr(text.p, '\0', text.n))
+        return -1;
+    *ret = (struct op_lead){(enum guarded_kind)head.kind, text};
+    rest->p += sizeof head + text.n;
+    rest->n -= sizeof head + text.n;
+    return 1;
+}
+
 /* Packed: path length (2), root (1), path. */
 struct packed_layer {
     uint16_t length;

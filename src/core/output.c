@@ -32,7 +32,7 @@ static struct str fill(struct buf *b, struct str bytes)
     size_t n = bytes.n < b->max - b->len ? bytes.n : b->max - b->len;
     if (n && buf_reserve(b, n) < 0) {
         /* No memory: what there is has to do, as if the cap had been lower. */
-        b->failed = false;
+        buf_cut(b, b->len);
         b->max = b->cap;
         n = b->cap - b->len;
     }
@@ -162,7 +162,7 @@ void output_text(const struct output *o, struct buf *out)
     BUF_AT_END struct buf bytes = BUF_INIT(0);
     assemble(o, &bytes);
     struct str s = buf_str(&bytes);
-    out->failed |= bytes.failed;
+    buf_fail_as(out, &bytes);
     if (utf8_valid(s.p, s.n)) {
         buf_add(out, s.p, s.n);
         return;
@@ -186,5 +186,5 @@ void output_write_json(const struct output *o, struct json_out *j)
     BUF_AT_END struct buf bytes = BUF_INIT(0);
     assemble(o, &bytes);
     jo_str(j, buf_str(&bytes));
-    j->out->failed |= bytes.failed;
+    buf_fail_as(j->out, &bytes);
 }

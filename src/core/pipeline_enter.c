@@ -1,8 +1,11 @@
 /* From a request to its record: registry, arguments, verdict, approval, cost. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/mem.h"
 #include "base/reserve.h"
+#include "core/denials.h"
 #include "core/pipeline_parts.h"
 
 /* Another process that has the books is given this long. */
@@ -31,7 +34,7 @@ static void begin(struct call *call)
     struct pipeline *p = call->pipeline;
     struct err err;
     /* Builtin work is done by its preparation, and so not any earlier. */
-    if (call->tool->runner == RUN_BUILTIN) {
+    if (runner_kinds[call->tool->runner].in_prepare) {
         if (call->tool->prepare(call, &err) < 0) {
             pipeline_finish(call, &err);
             return;
@@ -104,7 +107,7 @@ void pipeline_charge_all(struct pipeline *p)
 static void limit_time(struct call *call)
 {
     uint64_t end = call->start_ns + (uint64_t)call->verdict.max_ms * 1000000u;
-    if (call->verdict.max_ms > 0 && call->tool->runner != RUN_COMMAND && end < call->deadline_ns)
+    if (call->verdict.max_ms > 0 && !tool_runs_programs(call->tool) && end < call->deadline_ns)
         call->deadline_ns = end;
 }
 
@@ -121,7 +124,7 @@ static int judge(struct call *call, struct err *err)
 
 static int prepare(struct call *call, struct err *err)
 {
-    return call->tool->runner == RUN_BUILTIN ? 0 : call->tool->prepare(call, err);
+    return runner_kinds[call->tool->runner].in_prepare ? 0 : call->tool->prepare(call, err);
 }
 
 int pipeline_recheck(struct call *call, struct err *err)
@@ -138,6 +141,14 @@ int pipeline_recheck(struct call *call, struct err *err)
                 call->verdict.rule);
     /* A rule about paths that holds now has to hold for what is opened. */
     paid.as_named |= call->verdict.as_named;
+    denials_unref(paid.denied);
+    paid.denied = TAKE_PTR(call->verdict.denied);
+    /* A person who was asked by a hook, which the settings know nothing of, approved more than the rule. */
+    if (!call->approved) {
+        free(paid.leaves);
+        paid.leaves = TAKE_PTR(call->verdict.leaves);
+        paid.leaves_n = call->verdict.leaves_n;
+    }
     verdict_done(&call->verdict);
     call->verdict = paid;
     if (r < 0 || asks || call->tool->prepare(call, err) < 0)

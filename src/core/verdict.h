@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct denials;
+
 /* Of several that hold for a call, the last in this order wins. */
 enum verdict_kind { VERDICT_ALLOW, VERDICT_ASK, VERDICT_DENY };
 
@@ -52,8 +54,14 @@ struct verdict {
     int64_t max_cpu_millis;
     struct charge *charges;
     size_t n_charges;
+    /* Of a command: the only programs that it may start, a NUL behind each; NULL: any. */
+    char *leaves;
+    size_t leaves_n;        /* bytes */
+    struct denials *denied; /* of a command: programs that it must not start; NULL: none */
 };
 
+/* Someone has to be asked. What a person approves is not limited to the programs of a rule. */
+void verdict_ask(struct verdict *verdict);
 void verdict_done(struct verdict *verdict);
 
 #endif

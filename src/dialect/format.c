@@ -47,6 +47,9 @@ char *format_id_json(yyjson_val *id)
 {
     if (yyjson_is_uint(id))
         return mem_format("%llu", (unsigned long long)yyjson_get_uint(id));
+    /* Only `-0` is a signed zero here, and it has to come back as it was. */
+    if (yyjson_is_sint(id) && yyjson_get_sint(id) == 0)
+        return mem_dup("-0");
     if (yyjson_is_sint(id))
         return mem_format("%lld", (long long)yyjson_get_sint(id));
     if (!yyjson_is_str(id) || yyjson_get_len(id) > ID_BYTES_MAX)
@@ -177,26 +180,12 @@ void format_put_answer(struct call *call, const char *key, struct json_out *j)
     BUF_AT_END struct buf answer = BUF_INIT(j->out->max);
     struct json_out inner = {.out = &answer};
     call_write_answer(call, &inner);
+    buf_fail_as(j->out, &answer);
     jo_key(j, key);
     if (answer.len && answer.data[0] == '"')
         jo_raw(j, buf_str(&answer));
     else
         jo_str(j, buf_str(&answer));
-}
-
-static void fail_answer(struct call *call, bool no_memory, size_t max)
-{
-    bool changes = call->tool && (call->tool->capabilities & ~(unsigned)CAP_FS_READ);
-    if (no_memory && changes)
-        err_set(&call->err, ERR_INTERNAL,
-                "the call was done, but there is not enough memory for its answer; check what it "
-                "did before repeating it");
-    else if (no_memory)
-        err_no_memory(&call->err);
-    else /* what fits as it is may not fit as a string inside another */
-        err_set(&call->err, ERR_OUTPUT_LIMIT,
-                "the answer is larger than %zu bytes; ask for less at once", max);
-    call->failed = true;
 }
 
 void format_write(enum format_id format, const struct request *r, struct call *call, bool bare,
@@ -206,10 +195,10 @@ void format_write(enum format_id format, const struct request *r, struct call *c
     formats[format]->write(r, call, bare, &(struct json_out){.out = out});
     if (!out->failed || (call->failed && !out->no_memory))
         return;
-    if (!call->failed)
-        fail_answer(call, out->no_memory, out->max - mark);
-    out->len = mark;
-    out->failed = out->no_memory = false;
+    if (!call->failed) /* what fits as it is may not fit as a string inside another */
+        call_fail_answer(call, out->no_memory, out->max - mark);
+    buf_cut(out, mark);
+    call_forget_body(call);
     RESERVE_OPEN_HERE;
     formats[format]->write(r, call, bare, &(struct json_out){.out = out});
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/reserve.h"
 #include "base/utf8.h"
 
 /* A result may take this part of an answer: as text it is escaped once more, which makes at most two bytes
@@ -223,10 +224,17 @@ void mcp_write_result(const char *id_json, struct call *call, bool structure, st
     size_t mark = out->len;
     int r = structure && !call->dialect->text ? write_structure(id_json, call, &j)
                                               : write_text(id_json, call, &j);
-    if (r == 0)
+    if (r == 0 && !out->failed)
         return;
-    out->len = mark;
-    out->failed = false;
+    if (!call->failed)
+        call_fail_answer(call, out->no_memory, out->max - mark);
+    buf_cut(out, mark);
+    write_failure(id_json, call, out);
+    if (!out->no_memory)
+        return;
+    buf_cut(out, mark);
+    call_forget_body(call);
+    RESERVE_OPEN_HERE;
     write_failure(id_json, call, out);
 }
 

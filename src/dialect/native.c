@@ -1,5 +1,7 @@
 #include "core/call.h"
+#include "core/command.h"
 #include "dialect/dialects.h"
+#include "tools/run.h"
 
 static void write_duration(const struct call *call, struct json_out *j)
 {
@@ -43,6 +45,19 @@ static bool may_work_later(const struct err *err)
     return err_row(err->code)->retryable || err->retry_after_ms > 0;
 }
 
+/* Of a command that ran, where the error is what came after it. */
+static void write_printed(const struct call *call, struct json_out *j)
+{
+    const struct command *command = call->command;
+    if (command->exit_code != ARG_ABSENT)
+        jo_kint(j, "exit_code", command->exit_code);
+    for (size_t i = 0; i < COMMAND_STREAMS; i++) {
+        jo_key(j, command_stream_names[i]);
+        output_write_json(&command->streams[i], j);
+    }
+    jo_kbool(j, "truncated", run_truncated(call));
+}
+
 static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
 {
     const struct err_row *row = err_row(err->code);
@@ -60,6 +75,8 @@ static void write_failure(const struct call *call, const struct err *err, struct
         jo_ktext(j, "reason", err->reason);
     if (call->approval_id[0])
         jo_ktext(j, "request_id", call->approval_id);
+    if (call->command && call->command->after.not_taken)
+        write_printed(call, j);
     write_duration(call, j);
     jo_close(j, '}');
     jo_kbool(j, "retryable", may_work_later(err));

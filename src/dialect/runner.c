@@ -30,7 +30,7 @@ static const char *expected_type(const struct call *call, const char *field)
 /* The path as the caller wrote it. */
 static char *path_said(const struct call *call)
 {
-    bool command = call->tool && call->tool->runner == RUN_COMMAND;
+    bool command = tool_runs_programs(call->tool);
     const char *name = command ? "working_directory" : "path";
     yyjson_val *path = yyjson_is_obj(call->arguments) ? yyjson_obj_get(call->arguments, name)
                                                       : NULL;

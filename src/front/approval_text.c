@@ -6,13 +6,11 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/shell_word.h"
 #include "base/shown.h"
-#include "base/utf8.h"
 
-#define LABEL_WIDTH 13 /* `  what     | ` */
-#define WIDTH_MIN 40
 #define FIELD_MAX 200
-#define WHOLE_LINE_MAX (64u << 10)
+#define SUMMARY_MAX (32u << 10)
 
 static struct str text_of(const char *text)
 {
@@ -28,63 +26,19 @@ static void add_fit(struct str text, size_t max, struct buf *out)
         shown_line(text, max, out);
 }
 
-/* How many bytes fit into the columns. Whatever is not ASCII may be two columns wide. */
-static size_t fitting(struct str text, size_t columns)
+void approval_text_excerpt(const struct approval *a, const struct approval_style *style, size_t max,
+                           struct approval_seen *ret, struct buf *out)
 {
-    size_t at = 0;
-    for (size_t used = 0; at < text.n;) {
-        size_t n = utf8_sequence(text.p + at, text.n - at);
-        used += n == 1 ? 1 : 2;
-        if (used > columns)
-            break;
-        at += n ? n : 1;
-    }
-    return at;
-}
-
-static void add_labelled(const char *label, struct str text, size_t width, struct buf *out)
-{
-    BUF_AT_END struct buf fit = BUF_INIT(WHOLE_LINE_MAX);
-    add_fit(text, WHOLE_LINE_MAX / 2, &fit);
-    struct str rest = buf_str(&fit);
-    size_t columns = (width < WIDTH_MIN ? WIDTH_MIN : width) - LABEL_WIDTH;
-    do {
-        size_t n = fitting(rest, columns);
-        buf_addf(out, "  %-8s | ", label);
-        buf_add(out, rest.p, n);
-        buf_add_char(out, '\n');
-        rest = (struct str){rest.p + n, rest.n - n};
-        label = "";
-    } while (rest.n);
-}
-
-static struct str take_line(struct str *rest)
-{
-    const char *end = memchr(rest->p, '\n', rest->n);
-    struct str line = {rest->p, end ? (size_t)(end - rest->p) : rest->n};
-    size_t n = line.n + (end != NULL);
-    *rest = (struct str){rest->p + n, rest->n - n};
-    return line;
-}
-
-/* Several lines; of more than `max` (0: all) those in the middle are left out. */
-static void add_lines(const char *id, struct str text, size_t max, size_t width, struct buf *out)
-{
-    size_t total = 0;
-    for (struct str rest = text; rest.n; take_line(&rest))
-        total++;
-    bool all = max == 0 || total <= max;
-    size_t head = all ? total : max - max / 4;
-    size_t tail = all ? 0 : max / 4;
-    struct str rest = text;
-    for (size_t i = 0; rest.n; i++) {
-        struct str line = take_line(&rest);
-        if (i < head || i >= total - tail)
-            add_labelled("", line, width, out);
-        else if (i == head)
-            buf_addf(out, "  (%zu more lines; `sandgate approvals %s` shows all)\n",
-                     total - head - tail, id);
-    }
+    size_t total = approval_rows_count(a, style);
+    /* The end is shown too: that is where something would be hidden. */
+    size_t tail = total > max ? max / 4 : 0;
+    size_t head = total > max ? max - tail : total;
+    *ret = (struct approval_seen){.total = total, .head = head, .tail = tail};
+    approval_rows_add(a, style, 0, head, out);
+    if (head == total)
+        return;
+    buf_addf(out, "  (%zu lines are not shown here)\n", total - head - tail);
+    approval_rows_add(a, style, total - tail, tail, out);
 }
 
 void approval_text_time(int64_t ms, struct buf *out)
@@ -127,10 +81,20 @@ void approval_text_state(const struct approval *a, struct buf *out)
     }
 }
 
+/* Quoted where it could be taken for several, or for none. */
 static void add_column(const char *text, struct buf *out)
 {
+    BUF_AT_END struct buf word = BUF_INIT(SIZE_MAX);
     buf_add_text(out, "  ");
-    add_fit(text ? text_of(text) : STR("-"), FIELD_MAX, out);
+    if (!text) {
+        buf_add_char(out, '-');
+        return;
+    }
+    if (strcmp(text, "-") == 0)
+        buf_add_text(&word, "'-'");
+    else
+        shell_word(text_of(text), &word);
+    add_fit(buf_str(&word), FIELD_MAX, out);
 }
 
 void approval_text_line(const struct approval *a, bool all, int64_t now_ms, struct buf *out)
@@ -145,22 +109,8 @@ void approval_text_line(const struct approval *a, bool all, int64_t now_ms, stru
     add_column(a->agent, out);
     add_column(session_of(a), out);
     buf_add_text(out, "  ");
-    add_fit(text_of(a->summary), WHOLE_LINE_MAX / 2, out);
+    add_fit(text_of(a->summary), SUMMARY_MAX, out);
     buf_add_char(out, '\n');
-}
-
-void approval_text_block(const struct approval *a, size_t width, size_t max_lines, struct buf *out)
-{
-    add_labelled("what", text_of(a->summary), width, out);
-    add_labelled("why", text_of(a->rule), width, out);
-    if (a->agent)
-        add_labelled("agent", text_of(a->agent), width, out);
-    if (session_of(a))
-        add_labelled("session", text_of(a->session), width, out);
-    if (a->workspace)
-        add_labelled("in", text_of(a->workspace), width, out);
-    if (a->detail && a->detail[0])
-        add_lines(a->id, text_of(a->detail), max_lines, width, out);
 }
 
 /* NULL: it cannot be read. */
@@ -172,10 +122,10 @@ static char *lay_out(struct str rule)
     return yyjson_write(doc, YYJSON_WRITE_PRETTY_TWO_SPACES, NULL);
 }
 
-void approval_text_rule(struct str rule, size_t width, struct buf *out)
+void approval_text_rule(struct str rule, const struct approval_style *style, struct buf *out)
 {
     FREE_AT_END char *pretty = lay_out(rule);
-    add_lines("", pretty ? text_of(pretty) : rule, 0, width, out);
+    approval_rows_text(pretty ? text_of(pretty) : rule, style, out);
 }
 
 void approval_text_proposal(struct str rule, struct buf *out)

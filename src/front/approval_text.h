@@ -1,17 +1,24 @@
-/* A call that waits, as people and programs read it. What comes from the call stands behind a bar, each line of it:
- * nothing in it can look like words of ours. */
+/* A call that waits, as people and programs read it. */
 #ifndef SANDGATE_FRONT_APPROVAL_TEXT_H
 #define SANDGATE_FRONT_APPROVAL_TEXT_H
 
 #include "base/json_out.h"
+#include "front/approval_rows.h"
 #include "store/approvals.h"
 
 /* `sandgate approvals`: one line. `all`: with what became of it. */
 void approval_text_line(const struct approval *a, bool all, int64_t now_ms, struct buf *out);
-/* What, why, for whom, where, and the detail: `max_lines` of it (0: all). Lines are broken to fit `width`. */
-void approval_text_block(const struct approval *a, size_t width, size_t max_lines, struct buf *out);
+/* Which rows of a call someone has seen: those at the beginning and those at the end. */
+struct approval_seen {
+    size_t total;
+    size_t head;
+    size_t tail;
+};
+/* All rows of it, or of more than `max` those at the beginning and at the end. */
+void approval_text_excerpt(const struct approval *a, const struct approval_style *style, size_t max,
+                           struct approval_seen *ret, struct buf *out);
 /* A rule in JSON, on several lines. */
-void approval_text_rule(struct str rule, size_t width, struct buf *out);
+void approval_text_rule(struct str rule, const struct approval_style *style, struct buf *out);
 /* The same as lines that can be printed as they are. */
 void approval_text_proposal(struct str rule, struct buf *out);
 /* `waiting`, `approved by alice on /dev/pts/3`, `nobody answered in time`. */

@@ -1,8 +1,8 @@
 /* `sandgate approvals`: the calls that wait for a yes, what became of others, and the rules approved for always. */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,11 +13,13 @@
 #include "base/shown.h"
 #include "front/approval_text.h"
 #include "front/front.h"
+#include "front/prompt_parts.h"
+#include "front/watch.h"
 #include "gate/remember.h"
 #include "gate/state.h"
 
 #define OPTIONS (OPTIONS_LISTING | OPTIONS_WAITING)
-#define OUT_MAX ((size_t)64 << 20)
+#define OUT_MAX ((size_t)1 << 30)
 #define WATCH_MS 100
 
 struct listing {
@@ -53,6 +55,7 @@ static int list(struct db *db, const struct options *o, struct buf *out, struct 
 
 struct watching {
     const struct options *o;
+    struct db *db;
     struct buf out;
     char (*seen)[APPROVAL_ID_MAX]; /* those that waited the last time */
     size_t n_seen;
@@ -60,7 +63,19 @@ struct watching {
     size_t n_now;
 };
 
-static int watch_one(void *arg, const struct approval *a)
+/* One that is gone by now is not told of. */
+static void add_whole(struct watching *w, const char *id)
+{
+    CLEANUP(approval_done) struct approval a = {0};
+    struct err err;
+    struct json_out j = {.out = &w->out};
+    if (approvals_get(w->db, id, &a, &err) < 0 || a.state != APPROVAL_WAITING)
+        return;
+    approval_text_json(&a, true, &j);
+    buf_add_char(&w->out, '\n');
+}
+
+static int tell_new(void *arg, const struct approval *a)
 {
     struct watching *w = arg;
     w->now = mem_grow(w->now, w->n_now + 1, sizeof *w->now);
@@ -69,13 +84,10 @@ static int watch_one(void *arg, const struct approval *a)
         if (strcmp(w->seen[i], a->id) == 0)
             return 0;
     }
-    struct json_out j = {.out = &w->out};
-    if (w->o->json) {
-        approval_text_json(a, true, &j);
-        buf_add_char(&w->out, '\n');
-    } else {
+    if (w->o->json)
+        add_whole(w, a->id);
+    else
         approval_text_line(a, false, clock_unix_ms(), &w->out);
-    }
     return 0;
 }
 
@@ -83,7 +95,7 @@ static int watch_one(void *arg, const struct approval *a)
 static int watch_turn(struct db *db, struct watching *w, struct err *err)
 {
     w->n_now = 0;
-    if (approvals_each(db, true, watch_one, w, err) < 0) {
+    if (approvals_each(db, true, tell_new, w, err) < 0) {
         w->out.len = 0;
         return strcmp(err->reason, "state_locked") == 0 ? 1 : -1;
     }
@@ -100,7 +112,7 @@ static int watch_turn(struct db *db, struct watching *w, struct err *err)
 /* Until a signal ends it. */
 static int watch(struct db *db, const struct options *o, struct err *err)
 {
-    struct watching w = {.o = o, .out = BUF_INIT(OUT_MAX)};
+    struct watching w = {.o = o, .db = db, .out = BUF_INIT(OUT_MAX)};
     unsigned version = 0;
     for (int r = 1; r >= 0;) {
         unsigned now = db_version(db);
@@ -119,12 +131,6 @@ static int watch(struct db *db, const struct options *o, struct err *err)
 
 /* --- one of them */
 
-static size_t terminal_width(void)
-{
-    struct winsize size;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 100;
-}
-
 static void add_field(const char *label, const char *text, struct buf *out)
 {
     buf_addf(out, "%s: ", label);
@@ -135,6 +141,7 @@ static void add_field(const char *label, const char *text, struct buf *out)
 static void show_text(const struct approval *a, struct buf *out)
 {
     char asked[CLOCK_TEXT_MAX];
+    struct approval_style style = terminal_style_of(STDOUT_FILENO);
     clock_format_utc(a->asked_ms, asked);
     buf_addf(out, "%s  ", a->id);
     approval_text_state(a, out);
@@ -146,11 +153,11 @@ static void show_text(const struct approval *a, struct buf *out)
     buf_addf(out, "\nasked: %s\n", asked);
     add_field("tool", a->tool, out);
     add_field("dialect", a->dialect, out);
-    approval_text_block(a, terminal_width(), 0, out);
+    approval_rows_add(a, &style, 0, SIZE_MAX, out);
     if (!a->proposal)
         return;
     buf_add_text(out, "for always this rule would be written:\n");
-    approval_text_rule((struct str){a->proposal, strlen(a->proposal)}, terminal_width(), out);
+    approval_text_rule((struct str){a->proposal, strlen(a->proposal)}, &style, out);
 }
 
 static int show(struct db *db, const struct options *o, struct buf *out, struct err *err)
@@ -237,8 +244,9 @@ static int forget(const struct options *o, struct buf *out, struct err *err)
     /* The one that is shown here, even if another process changes the list meanwhile. */
     if (r < 0 || remember_forget(wanted.number, expected, err) < 0)
         return -1;
+    struct approval_style style = terminal_style_of(STDOUT_FILENO);
     buf_add_text(out, "forgotten:\n");
-    approval_text_rule(expected, terminal_width(), out);
+    approval_text_rule(expected, &style, out);
     return 0;
 }
 
@@ -250,8 +258,8 @@ static void help(struct buf *out)
         "       sandgate approvals rules\n"
         "       sandgate approvals forget NUMBER\n\n"
         "Lists the calls that wait for a yes: id, age, tool, agent, session, what it is. With an id "
-        "it shows\neverything of one. `rules` are those approved for always, `forget` takes one "
-        "back.\n\n");
+        "it shows\neverything of one. On a terminal --watch asks about each call as it comes and "
+        "takes the answer.\n`rules` are those approved for always, `forget` takes one back.\n\n");
     options_help(OPTIONS, out);
 }
 
@@ -266,6 +274,8 @@ static int run(const struct options *o, struct buf *out, struct err *err)
         return forget(o, out, err);
     if (state_open(&state_fd, err) < 0 || db_open(&db, state_fd, true, err) < 0)
         return -1;
+    if (o->watch && !o->json && watch_is_possible())
+        return watch_all(db, err);
     if (o->watch)
         return watch(db, o, err);
     return o->n_words ? show(db, o, out, err) : list(db, o, out, err);
@@ -283,6 +293,10 @@ int front_approvals(int argc, char *const *argv)
     } else if (run(&o, &out, &err) < 0) {
         log_error("%s", err.message);
         return err.code == ERR_INVALID_ARGUMENTS ? EXIT_USAGE : EXIT_TOOL_ERROR;
+    }
+    if (out.failed) {
+        log_error("there is no room for all of it, so nothing is shown");
+        return EXIT_TOOL_ERROR;
     }
     return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }

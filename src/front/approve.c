@@ -1,5 +1,6 @@
 /* `sandgate approve ID` and `sandgate deny ID`: a person's word about a call that waits, from any terminal. */
 #include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
@@ -9,11 +10,15 @@
 #include "base/mem.h"
 #include "front/approval_text.h"
 #include "front/front.h"
+#include "front/prompt_parts.h"
+#include "front/watch.h"
 #include "front/who.h"
+#include "gate/decide.h"
 #include "gate/remember.h"
 #include "gate/state.h"
 
-#define TEXT_WIDTH 100
+#define OUT_MAX ((size_t)1 << 30)
+#define DENIED_ROWS 12
 
 struct verb {
     const char *name;
@@ -28,9 +33,10 @@ static const struct verb approve = {
     "/approve",
     OPTIONS_SCOPE,
     true,
-    "usage: sandgate approve ID [--session|--always [--yes]]\n\n"
-    "Lets a call run that waits for a yes. `sandgate approvals` lists those that wait, "
-    "`sandgate approvals ID`\nshows everything of one. Exits with 1 when it waits no more.\n\n",
+    "usage: sandgate approve ID [--session|--always] [--yes]\n\n"
+    "Lets a call run that waits for a yes, and shows it. `sandgate approvals` lists those that "
+    "wait,\n`sandgate approvals ID` shows everything of one. On a terminal a call that does not "
+    "fit on it is\nshown first and asked about. Exits with 1 when it waits no more.\n\n",
 };
 static const struct verb deny = {
     "deny",
@@ -83,21 +89,41 @@ static int confirm(void)
     }
 }
 
-/* Shows the rule, asks, writes it. 1: done, 0: not wanted. */
-static int write_rule(const struct approval *a, const struct options *o, const char *by,
-                      struct err *err)
+/* Shows the rule and asks. 1: it is to be written, 0: it is not. */
+static int confirm_rule(const struct approval *a, const struct options *o, struct err *err)
 {
     BUF_AT_END struct buf out = BUF_INIT(1u << 20);
     struct str rule = {a->proposal, strlen(a->proposal)};
     buf_add_text(&out, "this rule is for always, in approved.json of the configuration folder:\n");
-    approval_text_rule(rule, TEXT_WIDTH, &out);
+    struct approval_style style = terminal_style_of(STDOUT_FILENO);
+    approval_text_rule(rule, &style, &out);
     if (front_put(buf_str(&out)) < 0)
         return err_set(err, ERR_INTERNAL, "the rule could not be shown, so nothing was done");
     int answer = o->yes ? 1 : confirm();
     if (answer < 0)
         return err_set(err, ERR_INVALID_ARGUMENTS,
                        "there is no terminal to ask on: --yes writes the rule without asking");
-    return answer == 1 && remember_add(rule, by, err) < 0 ? -1 : answer;
+    return answer;
+}
+
+/* What was approved is shown whole, what was denied only as far as it takes to know it again. */
+static void tell(const struct approval *a, bool yes)
+{
+    struct approval_seen seen;
+    BUF_AT_END struct buf out = BUF_INIT(OUT_MAX);
+    struct approval_style style = terminal_style_of(STDOUT_FILENO);
+    buf_addf(&out, "%s  ", a->id);
+    approval_text_state(a, &out);
+    buf_add_char(&out, '\n');
+    approval_text_excerpt(a, &style, yes ? SIZE_MAX : DENIED_ROWS, &seen, &out);
+    front_put(buf_str(&out));
+}
+
+/* One that is longer than the terminal is asked about there: a name alone does not tell what it does. */
+static int ask_here(struct db *db, const char *id, struct err *err)
+{
+    int r = watch_one(db, id, err);
+    return r == 1 ? err_set(err, ERR_CONFLICT, "it was not approved here") : r;
 }
 
 static int decide(struct db *db, const struct verb *verb, const char *id, const struct options *o,
@@ -115,22 +141,22 @@ static int decide(struct db *db, const struct verb *verb, const char *id, const 
     if (approvals_get(db, id, &a, err) < 0)
         return -1;
     bool waits = a.state == APPROVAL_WAITING; /* else approvals_decide says what became of it */
-    if (waits && decision.scope != APPROVE_ONCE && !a.proposal)
+    if (waits && !decide_offers(&a, decision.scope))
         return err_set(err, ERR_NOT_FOUND,
-                       "no rule can be made of this call: it can only be approved once");
-    int r = waits && o->always ? write_rule(&a, o, by, err) : 1;
+                       a.proposal
+                           ? "the session of this call ends with it: it can be approved "
+                             "once or for always"
+                           : "no rule can be made of this call: it can only be approved once");
+    if (waits && verb->yes && !o->yes && watch_is_long(&a))
+        return ask_here(db, id, err);
+    int r = waits && o->always ? confirm_rule(&a, o, err) : 1;
     if (r == 0)
         return err_set(err, ERR_CONFLICT, "nothing was changed: the call still waits");
-    if (r < 0 || approvals_decide(db, id, &decision, err) < 0)
+    if (r < 0 || decide_approval(db, id, &decision, REMEMBER_WAIT, err) < 0)
         return -1;
-    BUF_AT_END struct buf out = BUF_INIT(1u << 20);
     a.state = verb->yes ? APPROVAL_APPROVED : APPROVAL_DENIED;
     a.scope = decision.scope;
-    buf_addf(&out, "%s  ", a.id);
-    approval_text_state(&a, &out);
-    buf_add_char(&out, '\n');
-    approval_text_block(&a, TEXT_WIDTH, 1, &out);
-    front_put(buf_str(&out));
+    tell(&a, verb->yes);
     return 0;
 }
 

@@ -97,10 +97,22 @@ static void release_last(struct showing *s)
 
 static void warn_damaged(const struct audit_reader *reader, uint64_t *told)
 {
-    uint64_t damaged = audit_reader_damaged(reader);
+    uint64_t damaged = audit_reader_gaps(reader)->damaged;
     if (damaged > *told)
         log_warning("%" PRIu64 " lines of the audit log are damaged and left out", damaged - *told);
     *told = damaged;
+}
+
+/* -1 where something was left out. */
+static int check_gaps(const struct audit_reader *reader, struct err *err)
+{
+    const struct audit_gaps *gaps = audit_reader_gaps(reader);
+    if (gaps->unread == 0)
+        return 0;
+    return err_set(err, ERR_INTERNAL,
+                   "not all of the audit log could be read, and what is missing is left out: `%s`: "
+                   "%s",
+                   gaps->name, strerror(gaps->error));
 }
 
 struct source {
@@ -159,6 +171,7 @@ static int show(int state_fd, struct showing *s, struct err *err)
         release_last(s);
         flush(s);
         warn_damaged(source.reader, &source.told);
+        r = check_gaps(source.reader, err);
     }
     source_done(&source);
     return r;
@@ -171,13 +184,19 @@ static int tail(int state_fd, struct showing *s, struct err *err)
     int r = read_what_is_there(s, state_fd, false, &source, err);
     if (r == 0)
         release_last(s);
+    bool whole = true;
     while (r == 0 && !s->failed) {
         flush(s);
         warn_damaged(source.reader, &source.told);
+        if (whole && check_gaps(source.reader, err) < 0)
+            log_warning("%s", err->message);
+        whole = audit_reader_gaps(source.reader)->unread == 0;
         if (!audit_reader_wait(source.reader, WAIT_MS, STDOUT_FILENO))
             break;
         read_all(s, &source, false);
     }
+    if (r == 0)
+        r = check_gaps(source.reader, err);
     source_done(&source);
     return r;
 }
@@ -220,9 +239,12 @@ static int begin(struct showing *s, const struct options *o, size_t usual_last, 
     buf_init(&s->out, OUT_MAX);
     s->style.colours = wants_colours();
     s->style.terminal = isatty(STDOUT_FILENO);
+    s->style.whole = o->call != NULL;
     if (!s->writer || parse_last(o->last, usual_last, &s->last, err) < 0 ||
         audit_filter_init(&s->filter, o, err) < 0)
         return -1;
+    if (s->writer->head)
+        buf_add_text(&s->out, s->writer->head);
     /* Who names a kind wants the records of that kind. */
     s->filter.joined = s->writer->joined && !o->kind;
     s->filter.brief = s->writer->brief && !o->kind;

@@ -23,7 +23,7 @@ static enum level level_of(const struct audit_item *item)
 {
     if (audit_is_fault(item))
         return LEVEL_ERROR;
-    return audit_is_failure(item) ? LEVEL_WARNING : LEVEL_INFO;
+    return audit_item_failed(item) ? LEVEL_WARNING : LEVEL_INFO;
 }
 
 /* What others have a name for; every other field is ours, by its own name. */
@@ -54,6 +54,8 @@ static void make_name(struct str field, bool journal, char ret[NAME_MAX_BYTES])
             ret[n++] = '_';
         if (letter)
             ret[n++] = (char)(journal ? c & ~0x20 : c | 0x20);
+        else if (c == '.' && !journal)
+            ret[n++] = c;
         else
             ret[n++] = (char)(c >= '0' && c <= '9' ? c : '_');
     }
@@ -73,8 +75,36 @@ static void find_name(struct str field, bool journal, char ret[NAME_MAX_BYTES])
 
 typedef void (*field_fn)(void *arg, const char *name, yyjson_val *val);
 
+struct fields {
+    bool journal;
+    field_fn fn;
+    void *arg;
+};
+
+/* What a command was and how it ended are told field by field: `sandgate.end.exit_code`, `SANDGATE_END_EXIT_CODE`. */
+static bool has_parts(struct str field, yyjson_val *val)
+{
+    return yyjson_is_obj(val) && (str_is(field, "command") || str_is(field, "end"));
+}
+
+static void each_part(const struct fields *f, struct str field, yyjson_val *object)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *key;
+    yyjson_val *val;
+    yyjson_obj_foreach(object, idx, max, key, val) {
+        char name[NAME_MAX_BYTES];
+        char both[NAME_MAX_BYTES];
+        snprintf(both, sizeof both, "%.*s.%.*s", (int)field.n, field.p,
+                 (int)(yyjson_get_len(key) < 32 ? yyjson_get_len(key) : 32), yyjson_get_str(key));
+        make_name((struct str){both, strlen(both)}, f->journal, name);
+        f->fn(f->arg, name, val);
+    }
+}
+
 /* All fields of the record, then those that only the intent has. */
-static void each_field(const struct audit_item *item, bool journal, field_fn fn, void *arg)
+static void each_field(const struct audit_item *item, const struct fields *f)
 {
     yyjson_val *objects[] = {item->record, item->intent};
     for (size_t i = 0; i < ARRAY_LEN(objects) && objects[i]; i++) {
@@ -87,9 +117,13 @@ static void each_field(const struct audit_item *item, bool journal, field_fn fn,
             if (str_is(field, "ts") || yyjson_is_null(val) ||
                 (i && yyjson_obj_getn(item->record, field.p, field.n)))
                 continue;
+            if (has_parts(field, val)) {
+                each_part(f, field, val);
+                continue;
+            }
             char name[NAME_MAX_BYTES];
-            find_name(field, journal, name);
-            fn(arg, name, val);
+            find_name(field, f->journal, name);
+            f->fn(f->arg, name, val);
         }
     }
 }
@@ -159,7 +193,7 @@ static void otel_attributes(const struct audit_item *item, struct json_out *j)
     jo_open(j, '[');
     if (audit_item_is_call(item))
         otel_text(j, "gen_ai.operation.name", STR("execute_tool"));
-    each_field(item, false, otel_field, j);
+    each_field(item, &(struct fields){false, otel_field, j});
     jo_close(j, ']');
 }
 
@@ -284,6 +318,6 @@ void audit_write_journal(const struct audit_item *item, const struct audit_style
     journal_field(&to, "MESSAGE", buf_str(&title));
     buf_addf(out, "PRIORITY=%s\n", priorities[level_of(item)]);
     buf_add_text(out, "SYSLOG_IDENTIFIER=sandgate\n");
-    each_field(item, true, journal_value, &to);
+    each_field(item, &(struct fields){true, journal_value, &to});
     buf_add_char(out, '\n');
 }

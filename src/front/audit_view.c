@@ -51,6 +51,17 @@ bool audit_item_is_call(const struct audit_item *item)
     return kind.n > 5 && memcmp(kind.p, "call.", 5) == 0;
 }
 
+bool audit_item_failed(const struct audit_item *item)
+{
+    yyjson_val *ok = yyjson_obj_get(item->record, "ok");
+    yyjson_val *end = yyjson_obj_get(item->record, "end");
+    if (yyjson_is_obj(end) && (!yyjson_equals_str(yyjson_obj_get(end, "by"), "exit") ||
+                               yyjson_get_sint(yyjson_obj_get(end, "exitCode")) != 0))
+        return true;
+    return (yyjson_is_bool(ok) && !yyjson_get_bool(ok)) ||
+           str_is(audit_item_text(item, "kind"), "call.interrupted");
+}
+
 /* --- filter */
 
 static bool is_or_any(const struct audit_item *item, const char *field, const char *wanted)
@@ -62,13 +73,6 @@ static bool begins_or_any(struct str text, const char *wanted)
 {
     size_t n = wanted ? strlen(wanted) : 0;
     return n == 0 || (text.n >= n && memcmp(text.p, wanted, n) == 0);
-}
-
-static bool has_failed(const struct audit_item *item)
-{
-    yyjson_val *ok = yyjson_obj_get(item->record, "ok");
-    return (yyjson_is_bool(ok) && !yyjson_get_bool(ok)) ||
-           str_is(audit_item_text(item, "kind"), "call.interrupted");
 }
 
 static bool is_brief(const struct audit_item *item)
@@ -89,7 +93,7 @@ static bool is_wanted(const struct audit_filter *f, const struct audit_item *ite
     if ((f->tool && !glob_match(f->tool, audit_item_text(item, "tool"))) ||
         (f->kind && !glob_match(f->kind, audit_item_text(item, "kind"))))
         return false;
-    return (!f->failed || has_failed(item)) && (!f->brief || is_brief(item));
+    return (!f->failed || audit_item_failed(item)) && (!f->brief || is_brief(item));
 }
 
 static void show(struct audit_view *view, const struct audit_item *item)

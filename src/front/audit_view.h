@@ -19,6 +19,8 @@ struct str audit_item_text(const struct audit_item *item, const char *field);
 yyjson_val *audit_item_field(const struct audit_item *item, const char *field);
 /* `call.outcome` and its like: the end of a call, or one that has none yet. */
 bool audit_item_is_call(const struct audit_item *item);
+/* A call that failed or was refused, or whose command did: any end but the exit code 0. */
+bool audit_item_failed(const struct audit_item *item);
 
 struct audit_filter {
     const char *gate; /* or the beginning of it */

@@ -5,8 +5,11 @@
 
 #include "base/clock.h"
 #include "base/shown.h"
+#include "front/audit_command.h"
 
 #define INPUT_SHOWN 160
+/* More than any record has. */
+#define INPUT_WHOLE ((size_t)64 << 20)
 #define NAME_SHOWN 64
 
 static void write_json(const struct audit_item *item, const struct audit_style *style,
@@ -18,10 +21,11 @@ static void write_json(const struct audit_item *item, const struct audit_style *
 }
 
 static const struct audit_writer writers[] = {
-    {"text", true, true, audit_write_text},
-    {"json", false, false, write_json},
-    {"otel", true, false, audit_write_otel},
-    {"journald", true, false, audit_write_journal},
+    {"text", true, true, NULL, audit_write_text},
+    {"json", false, false, NULL, write_json},
+    {"sh", true, true, audit_script_head, audit_write_script},
+    {"otel", true, false, NULL, audit_write_otel},
+    {"journald", true, false, NULL, audit_write_journal},
 };
 
 const struct audit_writer *audit_writer_find(const char *name, struct err *err)
@@ -31,34 +35,50 @@ const struct audit_writer *audit_writer_find(const char *name, struct err *err)
             return &writers[i];
     }
     err_set(err, ERR_INVALID_ARGUMENTS,
-            "--as is `%.40s`: it must be one of text, json, otel, journald", name);
+            "--as is `%.40s`: it must be one of text, json, sh, otel, journald", name);
     return NULL;
-}
-
-bool audit_is_failure(const struct audit_item *item)
-{
-    yyjson_val *ok = yyjson_obj_get(item->record, "ok");
-    return (yyjson_is_bool(ok) && !yyjson_get_bool(ok)) ||
-           str_is(audit_item_text(item, "kind"), "call.interrupted");
 }
 
 bool audit_is_fault(const struct audit_item *item)
 {
     int code = err_code_from_name(audit_item_text(item, "code"));
     return str_is(audit_item_text(item, "kind"), "call.interrupted") ||
-           (audit_is_failure(item) && code >= 0 && err_row((enum err_code)code)->kind == KIND_OURS);
+           (audit_item_failed(item) && code >= 0 &&
+            err_row((enum err_code)code)->kind == KIND_OURS);
 }
 
-/* What became of a call, in a word. */
-static struct str result_of(const struct audit_item *item)
+/* How its command ended, where the call itself did not fail. */
+static void write_end(yyjson_val *end, struct buf *out)
+{
+    yyjson_val *by = yyjson_obj_get(end, "by");
+    int64_t code = yyjson_get_sint(yyjson_obj_get(end, "exitCode"));
+    int64_t signal = yyjson_get_sint(yyjson_obj_get(end, "signal"));
+    if (yyjson_equals_str(by, "exit") && code == 0)
+        buf_add_text(out, "ok");
+    else if (yyjson_equals_str(by, "exit"))
+        buf_addf(out, "exit %" PRId64, code);
+    else if (yyjson_equals_str(by, "signal"))
+        buf_addf(out, "signal %" PRId64, signal);
+    else
+        shown_line(yyjson_is_str(by) ? json_str(by) : STR("failed"), NAME_SHOWN, out);
+}
+
+void audit_write_result(const struct audit_item *item, struct buf *out)
 {
     struct str kind = audit_item_text(item, "kind");
     struct str code = audit_item_text(item, "code");
+    yyjson_val *ok = yyjson_obj_get(item->record, "ok");
+    yyjson_val *end = yyjson_obj_get(item->record, "end");
     if (str_is(kind, "call.intent"))
-        return STR("no outcome");
-    if (str_is(kind, "call.interrupted") && code.n == 0)
-        return STR("INTERRUPTED");
-    return audit_is_failure(item) ? code.n ? code : STR("failed") : STR("ok");
+        buf_add_text(out, "no outcome");
+    else if (str_is(kind, "call.interrupted") && code.n == 0)
+        buf_add_text(out, "INTERRUPTED");
+    else if (yyjson_is_obj(end) && yyjson_get_bool(ok))
+        write_end(end, out);
+    else if (audit_item_failed(item))
+        shown_line(code.n ? code : STR("failed"), NAME_SHOWN, out);
+    else
+        buf_add_text(out, "ok");
 }
 
 void audit_write_title(const struct audit_item *item, struct buf *out)
@@ -69,7 +89,7 @@ void audit_write_title(const struct audit_item *item, struct buf *out)
     shown_line(name.n ? name : STR("?"), NAME_SHOWN, out);
     if (call) {
         buf_add_text(out, ": ");
-        shown_line(result_of(item), NAME_SHOWN, out);
+        audit_write_result(item, out);
     }
     if (message.n) {
         buf_add_text(out, ": ");
@@ -128,6 +148,22 @@ static void add_value(yyjson_val *val, size_t max, struct buf *out)
     free(text);
 }
 
+/* Before the input, which could imitate it. */
+static void add_real(const struct audit_item *item, struct buf *out)
+{
+    struct str real = audit_item_text(item, "real");
+    struct str to = audit_item_text(item, "realTo");
+    if (!real.n && !to.n)
+        return;
+    buf_add_text(out, "(leads to ");
+    shown_line(real, INPUT_WHOLE, out);
+    if (to.n) {
+        buf_add_text(out, " -> ");
+        shown_line(to, INPUT_WHOLE, out);
+    }
+    buf_add_text(out, ") ");
+}
+
 /* Of a record that is not of a call, all but what every record has. */
 static void add_fields(const struct audit_item *item, struct buf *out)
 {
@@ -164,15 +200,21 @@ void audit_write_text(const struct audit_item *item, const struct audit_style *s
         return;
     }
     struct str tool = audit_item_text(item, "tool");
+    BUF_AT_END struct buf result = BUF_INIT(4096);
+    bool unknown = str_is(audit_item_text(item, "kind"), "call.intent");
     add_coloured(out, style, "1", tool.n ? tool : STR("?"), 18);
     add_who(item, style, out);
-    bool unknown = str_is(audit_item_text(item, "kind"), "call.intent");
+    audit_write_result(item, &result);
     add_coloured(out, style,
-                 unknown                  ? "33"
-                 : audit_is_failure(item) ? "31"
-                                          : "32",
-                 result_of(item), 10);
+                 unknown                   ? "33"
+                 : audit_item_failed(item) ? "31"
+                                           : "32",
+                 buf_str(&result), 10);
     add_duration(item, out);
-    add_value(audit_item_field(item, "input"), INPUT_SHOWN, out);
+    add_real(item, out);
+    if (!audit_write_command(item, style->whole ? SIZE_MAX : INPUT_SHOWN, out))
+        add_value(audit_item_field(item, "input"), style->whole ? INPUT_WHOLE : INPUT_SHOWN, out);
     buf_add_char(out, '\n');
+    if (style->whole)
+        audit_write_details(item, out);
 }

@@ -11,6 +11,7 @@
 #include "dialect/format.h"
 #include "front/forward.h"
 #include "front/front.h"
+#include "front/interrupt.h"
 #include "front/notice.h"
 #include "front/prompt.h"
 
@@ -21,6 +22,7 @@
 struct one_call {
     enum format_id format;
     struct request request;
+    struct call *call; /* NULL: not begun, or answered */
     bool answered;
     int status;
 };
@@ -34,6 +36,7 @@ static void print_answer(struct call *call)
     if (front_print(buf_str(&out)) < 0)
         one->status = EXIT_TOOL_ERROR;
     one->answered = true;
+    one->call = NULL;
     if (call->pipeline)
         uv_stop(call->pipeline->loop);
     call_free(call);
@@ -59,7 +62,7 @@ static int read_arguments(const char *word, size_t max, struct buf *out, struct 
 
 static void submit(struct gate *gate, const char *tool, struct str arguments, struct one_call *one)
 {
-    struct call *call = gate_call_new(gate);
+    struct call *call = one->call = gate_call_new(gate);
     struct json_error why;
     call->name = mem_dup(tool);
     call->front = one;
@@ -112,6 +115,10 @@ static int run_here(const struct gate_options *go, const char *tool, struct str 
     struct err err;
     if (gate_open(&gate, go, &err) < 0)
         return front_usage_error(&err);
+    struct interrupt interrupt = {0};
+    /* Only what a command made has to be looked at before this process ends. */
+    if (go->commands)
+        interrupt_start(&interrupt, &gate.loop, &one->call);
     struct prompt *prompt = prompt_start(&gate);
     struct notice notice;
     notice_start(&notice, &gate);
@@ -120,6 +127,7 @@ static int run_here(const struct gate_options *go, const char *tool, struct str 
         uv_run(&gate.loop, UV_RUN_DEFAULT);
     notice_stop(&notice);
     prompt_stop(prompt);
+    interrupt_stop(&interrupt);
     gate_close(&gate);
     return one->status;
 }
@@ -183,7 +191,7 @@ int front_call(int argc, char *const *argv)
     /* A cell for commands takes longer to make. */
     const struct tool *tool = registry_find(go.dialect->id,
                                             (struct str){o.words[0], strlen(o.words[0])}, &err);
-    go.commands = tool && tool->runner == RUN_COMMAND;
+    go.commands = tool_runs_programs(tool);
     go.once = !o.session;
     if (o.session)
         return run_in_session(&o, &go, buf_str(&text), &one);

@@ -94,6 +94,7 @@ static void on_beat(uv_timer_t *timer)
             continue;
         if (!lines_beat(c->lines) && now - c->since_ns > HELLO_NS)
             stop_silent(c);
+        lines_check_reader(c->lines);
     }
     forward_flush(f);
 }
@@ -114,6 +115,28 @@ static bool make_place(struct forward *f)
     return f->count < CONNECTIONS_MAX;
 }
 
+/* No place is about to be free. */
+static bool is_full(const struct forward *f)
+{
+    for (const struct connection *c = f->connections; c; c = c->next) {
+        if (c->ended || c->stopped || !lines_beat(c->lines))
+            return false;
+    }
+    return true;
+}
+
+/* Without a word it would look as if the owner were ending, and be tried again at once. */
+static void tell_full(int fd)
+{
+    char line[128];
+    int n = snprintf(
+        line, sizeof line,
+        "{\"error\":\"the session has %d guests, as many as it takes; try again when one "
+        "has ended\",\"full\":true}\n",
+        CONNECTIONS_MAX);
+    (void)!send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 static void on_connection(uv_poll_t *poll, int status, int events)
 {
     (void)status;
@@ -123,8 +146,13 @@ static void on_connection(uv_poll_t *poll, int status, int events)
     if (fd < 0 && (errno == EMFILE || errno == ENFILE))
         turn_away(f);
     FD_AT_END int out = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (out < 0 || !same_user(fd) || !make_place(f))
+    if (out < 0 || !same_user(fd))
         return;
+    if (!make_place(f)) {
+        if (is_full(f))
+            tell_full(fd);
+        return;
+    }
     struct connection *c = mem_zero(sizeof *c);
     c->forward = f;
     c->since_ns = clock_mono_ns();

@@ -23,6 +23,8 @@ void forward_close(struct forward *forward);
 
 /* The reason of an error: the session has an owner that may answer later. */
 #define FORWARD_SILENT "owner_silent"
+/* Or has no place for another guest. */
+#define FORWARD_FULL "owner_full"
 
 /* Other side: takes the session, or connects to its owner. 1: this process owns it; 0: *ret_socket
  * leads to the owner; -1: SESSION_BUSY or another error. */
@@ -34,7 +36,8 @@ int forward_reach(struct named *named, const struct options *options, bool once,
 int guest_relay(int socket, enum format_id format, const struct dialect *dialect, bool *ret_again);
 /* The owner cannot be reached: answers the calls that standard input has by now, or waits for one to come. The exit
  * status; *ret_again: the owner is to be tried again. */
-int guest_refuse(enum format_id format, const struct dialect *dialect, bool *ret_again);
+int guest_refuse(enum format_id format, const struct dialect *dialect, const struct err *full,
+                 bool *ret_again);
 /* Passes one call on and prints its answer: 0 with the exit status; 1: the owner ended before it had the call; -1 with
  * INTERRUPTED: it ended before it answered. */
 int forward_one(int socket, enum format_id format, const char *tool, struct str arguments,

@@ -122,8 +122,11 @@ static int say_hello(int fd, const struct options *o, bool once, struct err *err
     if (line.failed)
         return err_set(err, ERR_INVALID_ARGUMENTS, "the names of the agents are too long");
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (send_all(fd, buf_str(&line)) < 0)
-        return 1;
+    /* One that has no place for us may have said so and gone. */
+    int r = send_all(fd, buf_str(&line));
+    if (r < 0 && r != -EPIPE && r != -ECONNRESET)
+        return err_set(err, ERR_SESSION_BUSY, "the session's owner cannot be reached: %s",
+                       strerror(-r));
     errno = 0;
     if (read_line(&from, &said) < 0)
         return errno == EAGAIN ? no_answer(err) : 1;
@@ -133,8 +136,10 @@ static int say_hello(int fd, const struct options *o, bool once, struct err *err
         return no_answer(err);
     yyjson_val *root = yyjson_doc_get_root(doc);
     const char *refusal = yyjson_get_str(yyjson_obj_get(root, "error"));
-    if (refusal)
-        return err_set(err, ERR_SESSION_BUSY, "%s", refusal);
+    if (refusal) {
+        err_set(err, ERR_SESSION_BUSY, "%s", refusal);
+        return yyjson_get_bool(yyjson_obj_get(root, "full")) ? err_reason(err, FORWARD_FULL) : -1;
+    }
     if ((!once && !yyjson_get_bool(yyjson_obj_get(root, "marks"))) ||
         !yyjson_get_bool(yyjson_obj_get(root, "beats")))
         return err_set(err, ERR_SESSION_BUSY,

@@ -1,4 +1,4 @@
-/* Where a session's owner listens, and how it marks its answers. */
+/* Where a session's owner listens, how it marks its answers, and what a guest asks for beside calls. */
 #ifndef SANDGATE_FRONT_FORWARD_PATH_H
 #define SANDGATE_FRONT_FORWARD_PATH_H
 
@@ -22,6 +22,9 @@
 #define FORWARD_HANGS                                                                              \
     "the session's owner does not answer any more; whether the call was done is not known, look "  \
     "before repeating it"
+
+/* A guest's line: its calls are to be cancelled, and nothing more comes. */
+#define FORWARD_STOP "{\"stop\":true}"
 
 /* Through the open folder: the path of a state folder may be longer than a socket's address. */
 static inline void forward_address(int dir_fd, struct sockaddr_un *ret)

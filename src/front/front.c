@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/fd.h"
+#include "base/screen_reset.h"
 #include "base/terminal.h"
 #include "dialect/dialects.h"
 #include "front/forward.h"
@@ -46,8 +47,12 @@ int front_put(struct str text)
 {
     if (!isatty(STDOUT_FILENO))
         return put(text);
-    BUF_AT_END struct buf out = BUF_INIT(2 * text.n + TERMINAL_SEQUENCE_MAX);
-    terminal_filter(&(struct terminal){0}, text, &out);
+    const char *reset = screen_reset_behind_output();
+    struct terminal terminal = {0};
+    BUF_AT_END struct buf out = BUF_INIT(2 * text.n + TERMINAL_SEQUENCE_MAX + strlen(reset));
+    terminal_filter(&terminal, text, &out);
+    if (terminal.passed)
+        buf_add_text(&out, reset);
     return put(buf_str(&out));
 }
 

@@ -2,7 +2,6 @@
  * can. */
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +14,7 @@
 #include "front/forward_path.h"
 #include "front/front.h"
 #include "front/guest_calls.h"
+#include "front/guest_stop.h"
 
 #define CHUNK (64u << 10)
 #define ANSWER_MAX ((size_t)1 << 30)
@@ -25,6 +25,8 @@
 /* For all of that together: a caller that never pauses is not read for ever. */
 #define REST_ALL_MS 10000
 #define REST_BYTES ((uint64_t)64 << 20)
+/* Who is told to stop does not wait for ever for a reader that does not read. */
+#define STOP_GRACE_MS 3000
 
 struct guest {
     int sock;
@@ -35,6 +37,7 @@ struct guest {
     size_t up_at;
     size_t up_n;
     uint64_t sent;
+    bool mid_line;  /* the owner has a part of one */
     bool up_over;   /* the caller has no more */
     bool up_broken; /* the owner takes no more */
     /* From the owner. An answer goes on once it is whole: what is cut off is answered here. */
@@ -48,6 +51,9 @@ struct guest {
     bool down_over;
     bool failed; /* something that was told on standard error */
     bool torn;   /* the rest of a line was not awaited: it would be read as a line of its own */
+    struct guest_stop stop;
+    bool stopping;     /* a signal came: nothing more is read, and the owner was asked to cancel */
+    uint64_t last_one; /* then: the last line that the owner has all of */
 };
 
 static void fail(struct guest *g, const char *what)
@@ -73,14 +79,39 @@ static void read_up(struct guest *g)
         guest_calls_take_end(&g->calls);
 }
 
+/* Nothing to tell of: calls that it leaves behind are answered. */
+static bool is_owner_gone(int error)
+{
+    return error == EPIPE || error == ECONNRESET;
+}
+
 static void write_up(struct guest *g)
 {
     ssize_t n = send(g->sock, g->up + g->up_at, g->up_n - g->up_at, MSG_NOSIGNAL);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
+    if (n < 0 && !is_owner_gone(errno))
+        fail(g, "passing calls on to the session's owner");
     g->up_broken = n < 0;
-    g->up_at += n > 0 ? (size_t)n : 0;
-    g->sent += n > 0 ? (uint64_t)n : 0;
+    if (n <= 0)
+        return;
+    g->up_at += (size_t)n;
+    g->sent += (uint64_t)n;
+    g->mid_line = g->up[g->up_at - 1] != '\n';
+    /* Of a line that is still on its way the owner says nothing: it takes it. */
+    if (!g->calls.first)
+        g->heard_ns = clock_mono_ns();
+}
+
+/* What the owner does not have yet it will not get. A part of a line becomes one that is no call. */
+static void ask_to_stop(struct guest *g)
+{
+    g->stopping = g->up_over = true;
+    g->last_one = guest_calls_reached(&g->calls, g->sent);
+    int n = snprintf(g->up, sizeof g->up, "%s%s\n", g->mid_line ? "\x01\n" : "", FORWARD_STOP);
+    g->up_at = 0;
+    g->up_n = (size_t)n;
+    g->heard_ns = clock_mono_ns();
 }
 
 /* A mark stands before each answer, and alone for a line that has none. */
@@ -102,9 +133,12 @@ static void take_line(struct guest *g, const char *text, size_t n)
         take_mark(g, text, n);
         return;
     }
-    buf_add(&g->out, text, n);
-    buf_add_char(&g->out, '\n');
-    if (g->answering)
+    bool nobodys = g->stopping && g->answering > g->last_one;
+    if (!nobodys) {
+        buf_add(&g->out, text, n);
+        buf_add_char(&g->out, '\n');
+    }
+    if (g->answering && !nobodys)
         guest_calls_answered(&g->calls, g->answering);
     g->answering = 0;
 }
@@ -115,6 +149,8 @@ static void read_down(struct guest *g)
     ssize_t n = recv(g->sock, bytes, sizeof bytes, 0);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
+    if (n < 0 && !is_owner_gone(errno))
+        fail(g, "listening to the session's owner");
     g->down_over = n <= 0;
     g->heard_ns = clock_mono_ns();
     const char *at = bytes;
@@ -130,13 +166,24 @@ static void read_down(struct guest *g)
     }
 }
 
+/* Whoever closed the pipe wants no answers. */
+static void tell_unwritten(struct guest *g, int error)
+{
+    errno = error;
+    if (error != EPIPE)
+        fail(g, "writing answers");
+}
+
 static bool write_out(struct guest *g)
 {
     /* A pipe that can be written to takes this much at once. */
     size_t left = g->out.len - g->out_at;
     ssize_t n = write(STDOUT_FILENO, g->out.data + g->out_at, left < PIPE_BUF ? left : PIPE_BUF);
-    if (n < 0 && errno != EINTR && errno != EAGAIN)
+    /* What the machine lacks for a moment it may have when the pipe is looked at again. */
+    if (n < 0 && errno != EINTR && !err_is_shortage(errno)) {
+        tell_unwritten(g, errno);
         return false;
+    }
     g->out_at += n > 0 ? (size_t)n : 0;
     if (g->out_at == g->out.len) {
         buf_reset(&g->out, KEPT);
@@ -148,19 +195,30 @@ static bool write_out(struct guest *g)
 /* How long to wait for the owner, which says something now and then while calls are on their way; -1: for ever. */
 static int silence(const struct guest *g)
 {
-    if (!g->calls.first || g->down_over)
+    bool waits = g->calls.first || g->up_at < g->up_n;
+    if (!waits || g->down_over)
         return -1;
     uint64_t ms = (clock_mono_ns() - g->heard_ns) / 1000000;
     return ms < FORWARD_SILENCE_MS ? (int)(FORWARD_SILENCE_MS - ms) : 0;
+}
+
+/* While the caller takes no answers, the owner is not listened to. */
+static int wait_ms(const struct guest *g)
+{
+    if (g->out.len == 0)
+        return silence(g);
+    return g->stopping ? STOP_GRACE_MS : -1;
 }
 
 /* Until the owner has ended and all that it said is passed on; false when nobody reads that. */
 static bool relay(struct guest *g)
 {
     for (bool shut = false;;) {
+        if (guest_stop_asked() && !g->stopping)
+            ask_to_stop(g);
         bool up_full = g->up_at < g->up_n && !g->up_broken;
         bool out_full = g->out.len > 0;
-        if (g->down_over && !out_full)
+        if ((g->down_over || (g->stopping && !g->calls.first)) && !out_full)
             return true;
         if (g->up_over && !up_full && !shut) {
             shut = true; /* answers may still come */
@@ -176,8 +234,9 @@ static bool relay(struct guest *g)
              (short)((up_full ? POLLOUT : 0) | (out_full ? 0 : POLLIN)), 0},
             {out_full ? STDOUT_FILENO : -1, POLLOUT, 0},
         };
-        /* While the caller takes no answers, the owner is not listened to. */
-        int ready = poll(fds, sizeof fds / sizeof *fds, out_full ? -1 : silence(g));
+        int ready = guest_stop_poll(&g->stop, fds, ARRAY_LEN(fds), wait_ms(g));
+        if (out_full && ready == 0)
+            return false;
         if (out_full)
             g->heard_ns = clock_mono_ns();
         if (ready == 0 && silence(g) == 0)
@@ -206,7 +265,7 @@ static int patience(const struct guest *g, uint64_t end_ns, bool answered)
 
 static bool may_read_on(const struct guest *g, uint64_t end_ns, uint64_t end_bytes)
 {
-    return !g->up_over && (g->goodbye || guest_calls_in_line(&g->calls)) &&
+    return !g->up_over && !guest_stop_asked() && (g->goodbye || guest_calls_in_line(&g->calls)) &&
            clock_mono_ns() < end_ns && g->calls.bytes < end_bytes;
 }
 
@@ -215,11 +274,23 @@ static bool may_read_on(const struct guest *g, uint64_t end_ns, uint64_t end_byt
 static void read_rest(struct guest *g, uint64_t end_ns, uint64_t end_bytes, bool answered)
 {
     struct pollfd in = {STDIN_FILENO, POLLIN, 0};
-    while (may_read_on(g, end_ns, end_bytes) && poll(&in, 1, patience(g, end_ns, answered)) > 0)
+    while (may_read_on(g, end_ns, end_bytes) &&
+           guest_stop_poll(&g->stop, &in, 1, patience(g, end_ns, answered)) > 0)
         read_up(g);
     g->torn = !g->up_over && guest_calls_in_line(&g->calls);
     if (!g->up_over)
         guest_calls_take_end(&g->calls);
+}
+
+static bool write_all_out(struct guest *g)
+{
+    while (g->out.len) {
+        struct pollfd out = {STDOUT_FILENO, POLLOUT, 0};
+        int ready = guest_stop_poll(&g->stop, &out, 1, guest_stop_asked() ? STOP_GRACE_MS : -1);
+        if (ready == 0 || (ready > 0 && !write_out(g)))
+            return false;
+    }
+    return true;
 }
 
 /* Answers what the owner did not, and what callers write when they read that. False when nobody reads. */
@@ -231,10 +302,8 @@ static bool answer_rest(struct guest *g, size_t *ret_cut)
     for (bool more = true, answered = false; more; answered = true) {
         read_rest(g, end_ns, end_bytes, answered);
         size_t cut = guest_calls_interrupt(&g->calls, g->sent, g->hangs, &g->out);
-        bool written = fd_write_all(STDOUT_FILENO, g->out.data, g->out.len) == 0;
-        buf_reset(&g->out, KEPT);
         *ret_cut += cut;
-        if (!written)
+        if (!write_all_out(g))
             return false;
         more = cut > 0 && g->goodbye && !g->torn && may_read_on(g, end_ns, end_bytes);
     }
@@ -245,19 +314,23 @@ int guest_relay(int sock, enum format_id format, const struct dialect *dialect, 
 {
     *ret_again = false;
     struct guest *g = calloc(1, sizeof *g);
-    if (!g)
+    if (!g) {
+        log_error("not enough memory to pass calls on");
         return EXIT_TOOL_ERROR;
+    }
     g->sock = sock;
     g->partial = g->out = BUF_INIT(ANSWER_MAX);
     guest_calls_init(&g->calls, format, dialect);
     fd_set_nonblock(sock);
+    guest_stop_begin(&g->stop);
     int status = EXIT_TOOL_ERROR;
     if (relay(g)) {
         size_t cut;
         bool written = answer_rest(g, &cut);
         status = written && cut == 0 && !g->failed ? EXIT_OK : EXIT_TOOL_ERROR;
-        *ret_again = written && !g->goodbye && !g->up_over && !g->torn;
+        *ret_again = written && !g->goodbye && !g->up_over && !g->torn && !guest_stop_asked();
     }
+    guest_stop_end(&g->stop);
     guest_calls_done(&g->calls);
     buf_done(&g->partial);
     buf_done(&g->out);

@@ -110,6 +110,15 @@ bool guest_calls_in_line(const struct guest_calls *c)
     return c->line.len || c->cut;
 }
 
+uint64_t guest_calls_reached(const struct guest_calls *c, uint64_t sent)
+{
+    for (const struct guest_call *call = c->first; call; call = call->next) {
+        if (call->end > sent)
+            return call->number - 1;
+    }
+    return c->taken;
+}
+
 void guest_calls_answered(struct guest_calls *c, uint64_t number)
 {
     for (struct guest_call **at = &c->first; *at; at = &(*at)->next) {
@@ -136,28 +145,44 @@ static const char *why(bool reached, bool hangs)
                    : "the session's owner ended before this call reached it: nothing was done";
 }
 
-static void answer(const struct guest_calls *c, const struct guest_call *call, const char *message,
-                   struct buf *out)
+static void answer(const struct guest_calls *c, const struct guest_call *call,
+                   const struct err *err, struct buf *out)
 {
-    struct err err;
-    err_set(&err, ERR_INTERRUPTED, "%s", message);
-    struct call *failed = front_failed_call(c->dialect, call->request.name, &err);
+    struct call *failed = front_failed_call(c->dialect, call->request.name, err);
     format_write(c->format, &call->request, failed, false, out);
     buf_add_char(out, '\n');
     call_free(failed);
 }
 
+/* The first of those that are left, with an answer unless it is to have none. */
+static size_t drop_first(struct guest_calls *c, const struct err *err, struct buf *out)
+{
+    struct guest_call *call = c->first;
+    bool answered = !call->silent;
+    if (answered)
+        answer(c, call, err, out);
+    c->first = call->next;
+    if (!c->first)
+        c->end = &c->first;
+    call_done(call);
+    return answered;
+}
+
 size_t guest_calls_interrupt(struct guest_calls *c, uint64_t sent, bool hangs, struct buf *out)
 {
     size_t count = 0;
-    for (struct guest_call *call; (call = c->first);) {
-        if (!call->silent) {
-            answer(c, call, why(call->end <= sent, hangs), out);
-            count++;
-        }
-        c->first = call->next;
-        call_done(call);
+    while (c->first) {
+        struct err err;
+        err_set(&err, ERR_INTERRUPTED, "%s", why(c->first->end <= sent, hangs));
+        count += drop_first(c, &err, out);
     }
-    c->end = &c->first;
+    return count;
+}
+
+size_t guest_calls_refuse(struct guest_calls *c, const struct err *err, struct buf *out)
+{
+    size_t count = 0;
+    while (c->first)
+        count += drop_first(c, err, out);
     return count;
 }

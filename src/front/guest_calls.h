@@ -28,10 +28,14 @@ void guest_calls_take(struct guest_calls *calls, struct str bytes);
 void guest_calls_take_end(struct guest_calls *calls);
 /* The line with this number, from 1, was dealt with. */
 void guest_calls_answered(struct guest_calls *calls, uint64_t number);
+/* The number of the last line that lies whole in the first `sent` bytes. */
+uint64_t guest_calls_reached(const struct guest_calls *calls, uint64_t sent);
 /* Part of a line is there. */
 bool guest_calls_in_line(const struct guest_calls *calls);
 /* Answers all that are left and returns how many these were. `sent`: so many bytes reached the owner, so what lies
  * behind them was not begun. `hangs`: it has not ended. */
 size_t guest_calls_interrupt(struct guest_calls *calls, uint64_t sent, bool hangs, struct buf *out);
+/* The same with an error of one's own: none of them was sent. */
+size_t guest_calls_refuse(struct guest_calls *calls, const struct err *err, struct buf *out);
 
 #endif

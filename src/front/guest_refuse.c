@@ -1,7 +1,6 @@
-/* A guest whose session has an owner that does not answer: each call gets an error that may be tried again, and the
- * owner is asked anew for each that comes. */
+/* A guest whose session has an owner that does not answer, or has no place for it: each call gets an error that may be
+ * tried again, and the owner is asked anew for each that comes. */
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,55 +9,77 @@
 #include "front/forward.h"
 #include "front/front.h"
 #include "front/guest_calls.h"
+#include "front/guest_stop.h"
 
+#define TAKEN_MAX (1u << 20)
 #define CHUNK (64u << 10)
 #define ANSWERS_MAX ((size_t)1 << 30)
 
-static bool has_input(int timeout_ms)
+static bool has_input(const struct guest_stop *stop, int timeout_ms)
 {
     struct pollfd in = {STDIN_FILENO, POLLIN, 0};
-    return poll(&in, 1, timeout_ms) > 0;
+    return guest_stop_poll(stop, &in, 1, timeout_ms) > 0;
 }
 
 /* Answers what is whole. False when nobody reads that. */
-static bool answer(struct guest_calls *calls, size_t *refused)
+static bool answer(struct guest_calls *calls, const struct err *full, size_t *refused)
 {
     BUF_AT_END struct buf out = BUF_INIT(ANSWERS_MAX);
-    *refused += guest_calls_interrupt(calls, 0, true, &out);
+    *refused += full ? guest_calls_refuse(calls, full, &out)
+                     : guest_calls_interrupt(calls, 0, true, &out);
     return !out.failed && fd_write_all(STDOUT_FILENO, out.data, out.len) == 0;
 }
 
-/* All that is there by now, to the end of a line. False at the end of the input, or when nobody reads answers. */
-static bool refuse_calls(struct guest_calls *calls, size_t *refused)
+/* All that is there by now, to the end of a line. What comes behind the first answer is asked of the owner anew: its caller
+ * may know that it has ended. False at the end of the input, or when nobody reads answers. */
+static bool refuse_calls(const struct guest_stop *stop, struct guest_calls *calls,
+                         const struct err *full, size_t *refused)
 {
     static char bytes[CHUNK];
+    size_t taken = 0;
+    ssize_t n = 1;
     do {
-        ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
-        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        if (!has_input(stop, -1) && guest_stop_asked())
+            break;
+        n = read(STDIN_FILENO, bytes, sizeof bytes);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
+            n = 1;
             continue;
+        }
         if (n < 0)
             log_error("reading calls: %s", strerror(errno));
         if (n > 0)
             guest_calls_take(calls, (struct str){bytes, (size_t)n});
         else
             guest_calls_take_end(calls);
-        if (!answer(calls, refused) || n <= 0)
-            return false;
-    } while (guest_calls_in_line(calls) || has_input(0));
-    return true;
+        taken += sizeof bytes;
+    } while (n > 0 && (guest_calls_in_line(calls) || (taken < TAKEN_MAX && has_input(stop, 0))));
+    return answer(calls, full, refused) && n > 0;
 }
 
-int guest_refuse(enum format_id format, const struct dialect *dialect, bool *ret_again)
+/* With signals noted. */
+static int refuse(const struct guest_stop *stop, struct guest_calls *calls, const struct err *full,
+                  bool *ret_again)
+{
+    size_t refused = 0;
+    /* Whoever asks for nothing needs no answer; the owner may be there again when a call comes. */
+    if (has_input(stop, 0))
+        *ret_again = refuse_calls(stop, calls, full, &refused);
+    else
+        has_input(stop, -1);
+    *ret_again &= !guest_stop_asked();
+    return refused ? EXIT_TOOL_ERROR : EXIT_OK;
+}
+
+int guest_refuse(enum format_id format, const struct dialect *dialect, const struct err *full,
+                 bool *ret_again)
 {
     *ret_again = true;
-    /* Whoever asks for nothing needs no answer; the owner may be there again when a call comes. */
-    if (!has_input(0)) {
-        has_input(-1);
-        return EXIT_OK;
-    }
+    struct guest_stop stop;
     CLEANUP(guest_calls_done) struct guest_calls calls;
     guest_calls_init(&calls, format, dialect);
-    size_t refused = 0;
-    *ret_again = refuse_calls(&calls, &refused);
-    return refused ? EXIT_TOOL_ERROR : EXIT_OK;
+    guest_stop_begin(&stop);
+    int status = refuse(&stop, &calls, full, ret_again);
+    guest_stop_end(&stop);
+    return status;
 }

@@ -5,6 +5,13 @@
 
 #define HELLO_MAX 4096
 
+/* Who is not understood would have the rights of the owner's agent. */
+static bool is_text_or_none(yyjson_val *val)
+{
+    return !val || yyjson_is_null(val) ||
+           (yyjson_is_str(val) && strlen(yyjson_get_str(val)) == yyjson_get_len(val));
+}
+
 int hello_read(struct str line, const struct dialect *owner, struct hello *ret, struct err *err)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
@@ -24,6 +31,9 @@ int hello_read(struct str line, const struct dialect *owner, struct hello *ret, 
     if (own_folders && ret->dialect != owner)
         return err_set(err, ERR_SESSION_BUSY, "the session is in use by the dialect %s",
                        owner->name);
+    if (!is_text_or_none(yyjson_obj_get(hello, "agent")) ||
+        !is_text_or_none(yyjson_obj_get(hello, "agents")))
+        return err_field(err, "hello", "`agent` and `agents` of a hello are strings");
     ret->agent = mem_dup(yyjson_get_str(yyjson_obj_get(hello, "agent")));
     ret->agents = mem_dup(yyjson_get_str(yyjson_obj_get(hello, "agents")));
     ret->marks = yyjson_get_bool(yyjson_obj_get(hello, "marks"));

@@ -8,108 +8,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/awake.h"
 #include "base/fd.h"
 #include "base/mem.h"
-#include "base/processor.h"
-#include "base/reserve.h"
-#include "front/lines_ids.h"
+#include "front/lines_parts.h"
 
-#define CHUNK (64u << 10)
-/* Buffers up to this size are kept for the next answer. */
-#define OUT_KEEP (2u << 20)
 #define PIPE_BYTES (512 << 10)
-/* With this much unsent or on its way, no more calls are taken until the other side has taken answers. */
-#define EXPECTED_MAX ((size_t)64 << 20)
-/* With this much unsent, lines that may be left out are. */
-#define UNSENT_MAX ((size_t)4 << 20)
 /* Escaping makes at most six bytes of one. */
 #define ANSWER_GROWTH ((size_t)6)
-/* Longer than a caller takes to be woken and to answer an answer. */
-#define AWAKE_NS 30000u
-
-struct lines {
-    struct gate *gate;
-    const struct lines_user *user;
-    void *self;
-    int out_fd;
-    size_t max_request;
-    size_t max_answer;
-    size_t max_in_flight;
-    void (*ended)(void *arg);
-    void *arg;
-
-    union {
-        uv_handle_t handle;
-        uv_stream_t stream;
-        uv_pipe_t pipe;
-        uv_tty_t tty;
-        uv_idle_t idle; /* a regular file is read a piece a turn */
-    } in;
-    bool in_file;
-    bool in_pipe; /* or a socket: reading it never waits */
-    int in_fd;
-    bool reading;
-    bool input_ended; /* nothing more comes, though lines may be held */
-    bool input_over;
-    bool gone;    /* nobody reads the answers any more */
-    int in_error; /* that reading or writing ended with; 0 or an errno */
-    int out_error;
-    bool told;
-    char chunk[CHUNK];
-    struct buf partial; /* a line that is not complete */
-    struct buf held;    /* lines that were read but have to wait */
-    bool skipping;      /* the rest of a line that was too long */
-    struct awake awake; /* for the next line */
-    struct lines_ids ids;
-
-    struct lines_call *calls;
-    struct buf out;
-    uv_poll_t writable;
-    bool write_waits;
-    bool out_polls; /* out_fd can be waited for */
-};
-
-static bool must_wait(const struct lines *l)
-{
-    return pipeline_in_flight(&l->gate->pipeline) >= l->max_in_flight ||
-           l->gate->pipeline.expected + l->out.len > EXPECTED_MAX;
-}
 
 static void maybe_end(struct lines *l)
 {
-    bool unsent = l->out.len > 0 && !l->gone;
+    bool unsent = lines_unsent(l) > 0 && !l->gone;
     if (!l->input_over || l->calls || unsent || l->partial.len || l->held.len || l->told)
         return;
     l->told = true;
     l->ended(l->arg);
 }
 
-struct buf *lines_begin_answer(struct lines *l)
-{
-    if (l->gone)
-        return NULL;
-    l->out.max = l->out.len + l->max_answer;
-    return &l->out;
-}
-
-void lines_end_answer(struct lines *l)
-{
-    RESERVE_OPEN_HERE;
-    l->out.max = l->out.len + 1;
-    buf_add_char(&l->out, '\n');
-    if (l->out.no_memory)
-        abort(); /* half an answer is none, and would spoil the next */
-}
-
-bool lines_has_room(const struct lines *l)
-{
-    return l->out.len < UNSENT_MAX;
-}
-
 bool lines_beat(struct lines *l)
 {
     return !l->user->beat || l->user->beat(l->self);
+}
+
+bool lines_hold_back(const struct lines *l)
+{
+    return l->held.len || (!l->reading && !l->input_ended && !l->input_over);
 }
 
 struct lines_call *lines_calls(const struct lines *l)
@@ -196,7 +119,7 @@ static void complete_line(struct lines *l, const char *text, size_t n)
 static void take_text(struct lines *l, const char *text, size_t n)
 {
     while (n > 0) {
-        if (must_wait(l) && !l->input_over) {
+        if (lines_must_wait(l) && !l->input_over) {
             buf_must_add(&l->held, text, n); /* what is lost would never be answered */
             return;
         }
@@ -215,7 +138,7 @@ static void take_text(struct lines *l, const char *text, size_t n)
 /* Takes up the lines that had to wait, as far as there is room now. */
 static void take_held(struct lines *l)
 {
-    if (l->held.len == 0 || must_wait(l))
+    if (l->held.len == 0 || lines_must_wait(l))
         return;
     struct buf held = l->held;
     buf_init(&l->held, held.max);
@@ -257,7 +180,7 @@ static void give_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 static void take_chunk(struct lines *l, size_t n)
 {
     take_text(l, l->chunk, n);
-    if (must_wait(l))
+    if (lines_must_wait(l))
         stop_reading(l);
 }
 
@@ -271,20 +194,6 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     }
     l->in_error = n == UV_EOF || n == UV_ECONNRESET ? 0 : (int)-n;
     end_of_input(l);
-}
-
-/* Stays awake for the next line where that is likely to be near. The end and errors are left to the loop. */
-static void read_ahead(struct lines *l)
-{
-    if (!processor_in_turns() || !awake_begin(&l->awake, AWAKE_NS))
-        return;
-    ssize_t n;
-    do
-        n = read(l->in_fd, l->chunk, sizeof l->chunk);
-    while (n < 0 && errno == EAGAIN && awake_goes_on(&l->awake));
-    awake_end(&l->awake, n > 0);
-    if (n > 0)
-        take_chunk(l, (size_t)n);
 }
 
 static void read_file(uv_idle_t *idle)
@@ -322,10 +231,10 @@ void lines_stop(struct lines *l, const char *why)
         pipeline_cancel(c->call, ERR_CANCELLED, why);
 }
 
-static void other_side_gone(struct lines *l)
+void lines_lose_reader(struct lines *l)
 {
     l->gone = true;
-    l->out.len = 0;
+    lines_forget_unsent(l);
     lines_stop(l, "the caller is gone");
 }
 
@@ -337,44 +246,8 @@ int lines_error(const struct lines *l, const char **ret_what)
 
 void lines_give_up(struct lines *l)
 {
-    if (l->input_over && l->out.len)
-        other_side_gone(l);
-}
-
-static void on_writable(uv_poll_t *poll, int status, int events)
-{
-    (void)status;
-    (void)events;
-    struct lines *l = poll->data;
-    uv_poll_stop(poll);
-    l->write_waits = false;
-    lines_flush(l);
-}
-
-static void send_out(struct lines *l)
-{
-    size_t sent = 0;
-    while (sent < l->out.len) {
-        ssize_t n = write(l->out_fd, l->out.data + sent, l->out.len - sent);
-        if (n >= 0) {
-            sent += (size_t)n;
-        } else if (errno == EAGAIN && l->out_polls) {
-            uv_poll_start(&l->writable, UV_WRITABLE, on_writable);
-            l->write_waits = true;
-            break;
-        } else if (errno == EAGAIN) {
-            /* The loop could not be told to watch it. */
-            (void)!poll(&(struct pollfd){l->out_fd, POLLOUT, 0}, 1, -1);
-        } else if (errno != EINTR) {
-            l->out_error = errno == EPIPE || errno == ECONNRESET ? 0 : errno;
-            other_side_gone(l);
-            return;
-        }
-    }
-    if (sent == l->out.len)
-        buf_reset(&l->out, OUT_KEEP);
-    else
-        buf_consume(&l->out, sent);
+    if (l->input_over && lines_unsent(l))
+        lines_lose_reader(l);
 }
 
 static void on_closed(uv_poll_t *poll, int status, int events)
@@ -382,7 +255,7 @@ static void on_closed(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     uv_poll_stop(poll);
-    other_side_gone(poll->data);
+    lines_lose_reader(poll->data);
 }
 
 /* Who has closed both ends has died: nobody will take what running calls bring. Only that is reported here; who
@@ -398,17 +271,14 @@ void lines_flush(struct lines *l)
 {
     if (l->user->before_send)
         l->user->before_send(l->self);
-    bool answered = l->out.len && !l->write_waits && !l->gone;
-    if (answered)
-        send_out(l);
+    if (lines_unsent(l) && !l->write_waits && !l->gone)
+        lines_send(l);
     watch_for_end(l);
     take_held(l);
     if (l->held.len == 0 && l->input_ended && !l->input_over)
         end_of_input(l);
-    if (l->held.len == 0 && !must_wait(l))
+    if (l->held.len == 0 && !lines_must_wait(l))
         start_reading(l);
-    if (answered && l->reading && l->in_pipe && pipeline_in_flight(&l->gate->pipeline) == 0)
-        read_ahead(l);
     maybe_end(l);
 }
 
@@ -460,7 +330,7 @@ struct lines *lines_start(struct gate *gate, const struct lines_user *user, void
     buf_init(&l->partial, l->max_request);
     buf_init(&l->held, CHUNK);
     buf_init(&l->out, l->max_answer);
-    awake_reset(&l->awake);
+    l->sealed_end = &l->sealed;
     open_input(l);
     refuse_unusable(l);
     uv_handle_type out = uv_guess_handle(out_fd);
@@ -487,7 +357,7 @@ static void closed(uv_handle_t *handle)
         fd_closep(&l->in_fd);
     buf_done(&l->partial);
     buf_done(&l->held);
-    buf_done(&l->out);
+    lines_forget_unsent(l);
     l->user->free(l->self);
     free(l);
 }

@@ -62,11 +62,17 @@ int lines_error(const struct lines *lines, const char **ret_what);
 void lines_free(struct lines *lines);
 /* Sends what was answered; a pipeline's `settled` hook leads here. */
 void lines_flush(struct lines *lines);
+/* The other side is a guest of the session. To be called before the loop runs. */
+void lines_are_a_guests(struct lines *lines);
+/* Now and then, for guests: gives one up whose answers take the room of others and are not read. */
+void lines_check_reader(struct lines *lines);
 
 /* For users. Submits c->call, whose `answer` and `front` are set, and c->id_json. */
 void lines_submit(struct lines *lines, struct lines_call *c);
 /* The call is answered: it no longer counts. The user frees both. */
 void lines_drop(struct lines_call *c);
+/* Whether lines wait that were not taken yet, or none are read. */
+bool lines_hold_back(const struct lines *lines);
 /* The calls on their way, newest first. */
 struct lines_call *lines_calls(const struct lines *lines);
 /* The one on its way that the caller gave this name, or NULL. */

@@ -23,8 +23,7 @@ static void skip(struct live *live, enum command_stream stream, size_t more)
 {
     struct buf *held = &live->streams[stream].held;
     live->streams[stream].skipped += held->len + more;
-    held->len = 0;
-    held->failed = false;
+    buf_cut(held, 0);
 }
 
 static bool write_piece(struct live *live, const struct printed *printed)
@@ -36,8 +35,7 @@ static bool write_piece(struct live *live, const struct printed *printed)
     if (!live->tell(live->arg, printed, out))
         return true;
     if (out->failed) {
-        out->len = mark;
-        out->failed = false;
+        buf_cut(out, mark);
         return false;
     }
     lines_end_answer(live->lines);

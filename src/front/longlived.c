@@ -19,6 +19,7 @@ struct longlived {
     uv_timer_t grace;
     uv_signal_t interrupt;
     uv_signal_t hangup;
+    uv_signal_t quit;
     bool ended; /* standard input is at its end and answered */
     bool over;
 };
@@ -115,6 +116,8 @@ int longlived_run(const struct gate_options *options, const struct named *named,
     watch(s, &s->interrupt, SIGINT);
     if (!front_ignores(SIGHUP))
         watch(s, &s->hangup, SIGHUP);
+    if (!front_ignores(SIGQUIT))
+        watch(s, &s->quit, SIGQUIT);
     while (!s->over)
         uv_run(&s->gate.loop, UV_RUN_DEFAULT);
     s->gate.pipeline.settled = NULL;
@@ -129,6 +132,8 @@ int longlived_run(const struct gate_options *options, const struct named *named,
         uv_close((uv_handle_t *)&s->interrupt, NULL);
     if (s->hangup.data)
         uv_close((uv_handle_t *)&s->hangup, NULL);
+    if (s->quit.data)
+        uv_close((uv_handle_t *)&s->quit, NULL);
     gate_close(&s->gate);
     return status;
 }

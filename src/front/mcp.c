@@ -87,8 +87,11 @@ static void asked(struct keeper_listener *self, const struct approval *approval)
             continue;
         struct buf *out = lines_begin_answer(m->lines);
         BUF_AT_END struct buf text = BUF_INIT(4096);
-        buf_addf(&text, "waits for approval: `sandgate approve %s` or `sandgate deny %s`",
-                 approval->id, approval->id);
+        buf_addf(
+            &text,
+            "waits for approval: `sandgate approve %s` or `sandgate deny %s`; `sandgate approvals "
+            "%s` shows all of it",
+            approval->id, approval->id, approval->id);
         if (out) {
             mcp_write_progress(p->progress_json, ++p->bytes, buf_str(&text), out);
             lines_end_answer(m->lines);

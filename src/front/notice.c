@@ -6,8 +6,9 @@ static void asked(struct keeper_listener *self, const struct approval *approval)
 {
     const struct notice *notice = (const struct notice *)self;
     if (!keeper_can_ask(notice->keeper))
-        log_warning("a call waits for approval: %s; `sandgate approve %s` or `sandgate deny %s`",
-                    approval->summary, approval->id, approval->id);
+        log_warning("a call waits for approval: %s; `sandgate approvals %s` shows all of it; "
+                    "`sandgate approve %s` or `sandgate deny %s`",
+                    approval->summary, approval->id, approval->id, approval->id);
 }
 
 static void over(struct keeper_listener *self, const struct approval *approval)

@@ -4,12 +4,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "front/approval_text.h"
-#include "front/prompt_parts.h"
+#include "base/screen_reset.h"
+#include "front/dialogue.h"
 #include "front/who.h"
 #include "gate/keeper.h"
 
-#define DETAIL_LINES 40
 #define TEXT_MAX (1u << 20)
 /* How often a terminal that cannot be had is tried again. */
 #define RETRY_MS 200
@@ -22,16 +21,16 @@ struct question {
 
 enum prompt_step {
     PROMPT_IDLE,
-    PROMPT_TURN,    /* the terminal is someone else's for now */
-    PROMPT_CHOICE,  /* once, session, always, no */
-    PROMPT_CONFIRM, /* whether to write the rule */
-    PROMPT_SAID,    /* decided here; the keeper tells when it is over */
+    PROMPT_TURN, /* the terminal is someone else's for now */
+    PROMPT_ASKS,
+    PROMPT_SAID, /* decided here; the keeper tells when it is over */
 };
 
 struct prompt {
     struct keeper_listener listener; /* first: the keeper knows the prompt by it */
     struct keeper *keeper;
     struct terminal terminal;
+    struct dialogue dialogue; /* PROMPT_ASKS: about the first */
     struct question *first;
     enum prompt_step step;
     uv_poll_t poll;
@@ -82,34 +81,17 @@ static void try_later(struct prompt *p)
     uv_timer_start(&p->retry, on_retry, RETRY_MS, 0);
 }
 
-/* The line that is answered. What was typed before it stood there is no answer. */
-static void put_choice(struct prompt *p)
-{
-    const struct approval *a = &p->first->approval;
-    terminal_forget_input(&p->terminal);
-    p->step = PROMPT_CHOICE;
-    if (!say(p, a->proposal ? "[o]nce  this [s]ession  [a]lways  [n]o: " : "[o]nce  [n]o: "))
-        try_later(p);
-}
-
 static void put_question(struct prompt *p)
 {
-    const struct approval *a = &p->first->approval;
-    BUF_AT_END struct buf out = BUF_INIT(TEXT_MAX);
-    if (!terminal_take(&p->terminal)) {
+    const char *reset = screen_reset_before_question();
+    if (!terminal_take(&p->terminal) ||
+        !terminal_say(&p->terminal, (struct str){reset, strlen(reset)}) ||
+        dialogue_begin(&p->dialogue, &p->terminal, &p->first->approval) == DIALOGUE_UNSHOWN) {
         try_later(p);
         return;
     }
-    buf_addf(&out, "\nsandgate: a call waits for your yes (%s, ", a->id);
-    approval_text_time(a->expires_ms - clock_unix_ms(), &out);
-    buf_add_text(&out, " left)\n");
-    approval_text_block(a, terminal_width(&p->terminal), DETAIL_LINES, &out);
-    if (out.failed || !terminal_say(&p->terminal, buf_str(&out))) {
-        try_later(p);
-        return;
-    }
+    p->step = PROMPT_ASKS;
     uv_poll_start(&p->poll, UV_READABLE, on_input);
-    put_choice(p);
 }
 
 static void on_retry(uv_timer_t *timer)
@@ -117,21 +99,6 @@ static void on_retry(uv_timer_t *timer)
     struct prompt *p = timer->data;
     if (p->first && p->step == PROMPT_TURN)
         put_question(p);
-}
-
-/* Shows the rule that would be written. */
-static void put_confirmation(struct prompt *p)
-{
-    const char *rule = p->first->approval.proposal;
-    BUF_AT_END struct buf out = BUF_INIT(TEXT_MAX);
-    buf_add_text(&out,
-                 "this rule would be for always, in approved.json of the configuration folder:\n");
-    approval_text_rule((struct str){rule, strlen(rule)}, terminal_width(&p->terminal), &out);
-    buf_add_text(&out, "write it? [y/n]: ");
-    terminal_forget_input(&p->terminal);
-    p->step = PROMPT_CONFIRM;
-    if (out.failed || !terminal_say(&p->terminal, buf_str(&out)))
-        try_later(p);
 }
 
 /* --- answers */
@@ -144,81 +111,23 @@ static void stop_asking(struct prompt *p)
     p->step = PROMPT_IDLE;
 }
 
-static void decide(struct prompt *p, bool yes, enum approval_scope scope)
+static void decide(struct prompt *p, struct approval_decision *decision)
 {
     struct err err;
     FREE_AT_END char *who = who_decides(NULL);
-    struct approval_decision decision = {.yes = yes, .scope = scope, .by = who};
-    if (keeper_decide(p->keeper, p->first->approval.id, &decision, &err) < 0) {
+    decision->by = who;
+    if (keeper_decide(p->keeper, p->first->approval.id, decision, &err) < 0) {
         FREE_AT_END char *text = mem_format("sandgate: %s\n", err.message);
         say(p, text);
         /* Of one that waits no more the keeper tells. */
         if (err.code != ERR_CONFLICT && err.code != ERR_NOT_FOUND) {
-            put_choice(p);
+            if (dialogue_again(&p->dialogue) == DIALOGUE_UNSHOWN)
+                try_later(p);
             return;
         }
     }
     stop_asking(p);
     p->step = PROMPT_SAID;
-}
-
-struct choice {
-    const char *letter;
-    const char *word;
-    bool yes;
-    enum approval_scope scope;
-};
-
-static const struct choice choices[] = {
-    {"n", "no", false, APPROVE_ONCE},
-    {"o", "once", true, APPROVE_ONCE},
-    {"s", "session", true, APPROVE_SESSION},
-    {"a", "always", true, APPROVE_ALWAYS},
-};
-
-static bool is_line(const struct prompt *p, const char *text)
-{
-    return p->terminal.n == strlen(text) && memcmp(p->terminal.line, text, p->terminal.n) == 0;
-}
-
-static const struct choice *find_choice(const struct prompt *p)
-{
-    const struct approval *a = &p->first->approval;
-    FREE_AT_END char *approve = mem_format("/approve %s", a->id);
-    FREE_AT_END char *deny = mem_format("/deny %s", a->id);
-    if (is_line(p, deny))
-        return &choices[0];
-    if (is_line(p, approve))
-        return &choices[1];
-    for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
-        if ((is_line(p, choices[i].letter) || is_line(p, choices[i].word)) &&
-            (choices[i].scope == APPROVE_ONCE || a->proposal))
-            return &choices[i];
-    }
-    return NULL;
-}
-
-static void take_choice(struct prompt *p)
-{
-    const struct choice *choice = find_choice(p);
-    if (!choice)
-        put_choice(p);
-    else if (choice->scope == APPROVE_ALWAYS)
-        put_confirmation(p);
-    else
-        decide(p, choice->yes, choice->scope);
-}
-
-static void take_line(struct prompt *p)
-{
-    if (p->step == PROMPT_CHOICE)
-        take_choice(p);
-    else if (is_line(p, "y") || is_line(p, "yes"))
-        decide(p, true, APPROVE_ALWAYS);
-    else if (is_line(p, "n") || is_line(p, "no"))
-        put_choice(p);
-    else
-        put_confirmation(p);
 }
 
 static void on_input(uv_poll_t *poll, int status, int events)
@@ -231,22 +140,21 @@ static void on_input(uv_poll_t *poll, int status, int events)
         try_later(p);
         return;
     }
-    switch (terminal_read(&p->terminal)) {
-    case INPUT_NONE:
-        return;
-    case INPUT_LINE:
-        take_line(p);
+    struct approval_decision decision = {.yes = false, .scope = APPROVE_ONCE};
+    switch (dialogue_take(&p->dialogue, &decision)) {
+    case DIALOGUE_ASKS:
         break;
-    case INPUT_SEVERAL:
-        say(p, "sandgate: that was more than one line at once; type the answer\n");
-        put_choice(p);
+    case DIALOGUE_UNSHOWN:
+        try_later(p);
         break;
-    case INPUT_END:
+    case DIALOGUE_DECIDED:
+        decide(p, &decision);
+        break;
+    case DIALOGUE_END:
         say(p, "\n");
-        decide(p, false, APPROVE_ONCE);
+        decide(p, &decision);
         break;
     }
-    p->terminal.n = 0;
 }
 
 /* --- what the keeper tells */

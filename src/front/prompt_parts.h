@@ -1,8 +1,9 @@
-/* The prompt from the inside: prompt.c asks and listens, prompt_terminal.c reads and writes. */
+/* The terminal that questions are asked on: prompt.c, watch.c and approve.c use it, dialogue.c talks. */
 #ifndef SANDGATE_FRONT_PROMPT_PARTS_H
 #define SANDGATE_FRONT_PROMPT_PARTS_H
 
 #include "base/buf.h"
+#include "front/approval_rows.h"
 
 #define PROMPT_LINE_MAX 128 /* of an answer */
 
@@ -16,7 +17,9 @@ struct terminal {
 
 bool terminal_open(struct terminal *t);
 void terminal_close(struct terminal *t);
-size_t terminal_width(const struct terminal *t);
+size_t terminal_height(const struct terminal *t);
+/* Its width, and whether it shows colours: NO_COLOR and TERM=dumb say no. */
+struct approval_style terminal_style(const struct terminal *t);
 /* Nobody else asks here until terminal_release. False: someone does, or the shell has the terminal. */
 bool terminal_take(struct terminal *t);
 void terminal_release(struct terminal *t);
@@ -34,5 +37,9 @@ enum terminal_input {
     INPUT_END,
 };
 enum terminal_input terminal_read(struct terminal *t);
+/* Whether the line that was read is this, in upper or lower case. */
+bool terminal_is_line(const struct terminal *t, const char *text);
+/* As terminal_style, for any descriptor; one that is no terminal has no colours and a usual width. */
+struct approval_style terminal_style_of(int fd);
 
 #endif

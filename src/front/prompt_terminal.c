@@ -1,7 +1,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -11,6 +13,8 @@
 #include "front/prompt_parts.h"
 
 #define USUAL_WIDTH 80
+#define USUAL_HEIGHT 24
+#define PAPER_WIDTH 100 /* of what is no terminal */
 /* For a terminal that is stopped (Ctrl-S): the loop has other things to do. */
 #define SAY_MS 500
 
@@ -36,10 +40,37 @@ void terminal_close(struct terminal *t)
     fd_closep(&t->lock_fd);
 }
 
-size_t terminal_width(const struct terminal *t)
+static bool wants_colours(int fd)
+{
+    const char *none = getenv("NO_COLOR");
+    const char *kind = getenv("TERM");
+    return isatty(fd) && !(none && *none) && !(kind && strcmp(kind, "dumb") == 0);
+}
+
+struct approval_style terminal_style_of(int fd)
 {
     struct winsize size;
-    return ioctl(t->fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : USUAL_WIDTH;
+    bool known = ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col;
+    return (struct approval_style){.width = known        ? size.ws_col
+                                            : isatty(fd) ? USUAL_WIDTH
+                                                         : PAPER_WIDTH,
+                                   .colours = wants_colours(fd)};
+}
+
+struct approval_style terminal_style(const struct terminal *t)
+{
+    return terminal_style_of(t->fd);
+}
+
+size_t terminal_height(const struct terminal *t)
+{
+    struct winsize size;
+    return ioctl(t->fd, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row : USUAL_HEIGHT;
+}
+
+bool terminal_is_line(const struct terminal *t, const char *text)
+{
+    return t->n == strlen(text) && strncasecmp(t->line, text, t->n) == 0;
 }
 
 bool terminal_is_ours(const struct terminal *t)

@@ -75,13 +75,12 @@ static int list(int state_fd, const struct options *o, struct buf *out, struct e
         return err_set(err, ERR_INVALID_ARGUMENTS, "`quarantine list` takes no id");
     if (o->json)
         jo_open(&l.j, '[');
-    if (quarantine_note_each(state_fd, list_one, &l, err) < 0)
-        return -1;
+    int r = quarantine_note_each(state_fd, list_one, &l, err);
     if (o->json) {
         jo_close(&l.j, ']');
         buf_add_char(out, '\n');
     }
-    return 0;
+    return r;
 }
 
 static int find(int state_fd, const struct options *o, struct quarantine_note *ret, struct err *err)
@@ -173,6 +172,7 @@ int front_quarantine(int argc, char *const *argv)
         if (!verb || state_open(&state_fd, &err) < 0)
             return front_usage_error(&err);
         if (verb->run(state_fd, &o, &out, &err) < 0) {
+            (void)front_put(buf_str(&out)); /* what could be listed */
             log_error("%s", err.message);
             return err.code == ERR_INVALID_ARGUMENTS ? EXIT_USAGE : EXIT_TOOL_ERROR;
         }

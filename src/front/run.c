@@ -10,9 +10,11 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/screen_reset.h"
 #include "base/terminal.h"
 #include "dialect/dialects.h"
 #include "front/front.h"
+#include "front/interrupt.h"
 #include "front/notice.h"
 #include "front/prompt.h"
 
@@ -28,9 +30,7 @@
 struct run {
     struct gate gate;
     struct call *call; /* NULL: it is answered */
-    uv_signal_t interrupt;
-    uv_signal_t term;
-    uv_signal_t hangup;
+    struct interrupt interrupt;
     int status;
     bool cut;  /* its output cannot be passed on */
     bool lost; /* for another reason than that nobody reads it */
@@ -58,6 +58,20 @@ static struct str filtered(struct run *run, enum command_stream stream, struct s
     buf_reset(out, FILTERED_KEPT);
     terminal_filter(&run->streams[stream].terminal, bytes, out);
     return buf_str(out);
+}
+
+/* What the command set on a terminal ends with it. */
+static void reset_terminals(struct run *run)
+{
+    static const int fds[COMMAND_STREAMS] = {
+        [COMMAND_STDOUT] = STDOUT_FILENO,
+        [COMMAND_STDERR] = STDERR_FILENO,
+    };
+    const char *reset = screen_reset_behind_output();
+    for (size_t i = 0; i < COMMAND_STREAMS; i++) {
+        if (run->streams[i].terminal.passed)
+            (void)fd_write_all(fds[i], reset, strlen(reset));
+    }
 }
 
 static void print(struct call *call, enum command_stream stream, struct str bytes)
@@ -95,6 +109,7 @@ static bool is_dropped(const struct command_violation *v)
 static bool is_logged(const struct command_violation *v)
 {
     return strcmp(v->what, "cut_off") == 0 || strcmp(v->what, "git:kept") == 0 ||
+           strcmp(v->what, "scan:failed") == 0 || strcmp(v->what, "scan:unsure") == 0 ||
            strncmp(v->what, "quarantined:", strlen("quarantined:")) == 0;
 }
 
@@ -128,13 +143,17 @@ static const char *words_for(const struct command_violation *v, bool cut_off, co
         const char *
             cut_off; /* where others may have made it since a command was cut off; NULL: the same */
     } rows[] = {
-        {"scan:failed", "what the command made could not be looked through", NULL},
         {"repository:", "a git repository is hidden in what the command made",
          "a git repository is hidden in what was made since a command was cut off"},
         {"replaced:", "replaced by something else and left in its place", NULL},
         {"unchecked:", "made by the command, and too large to be looked through",
          "made since a command was cut off, and too large to be looked through"},
         {"unjudged:", "this may have been made by a command that was cut off", NULL},
+        {"git:unread:",
+         "git runs a program that its configuration does not name in its text; if that "
+         "lies in the workspace, add it to files.protected",
+         NULL},
+        {"opened:", "closed by the command, and opened again to look into it", NULL},
         {"created:", "made by the command, and programs may obey it",
          "made since a command was cut off, by it or by somebody else, and programs may obey it"},
     };
@@ -170,6 +189,7 @@ static void answered(struct call *call)
 {
     struct run *run = call->front;
     const struct command *command = call->command;
+    reset_terminals(run);
     if (call->failed) {
         if (call->err.code != ERR_CANCELLED)
             log_error("%s", call->err.message);
@@ -191,27 +211,6 @@ static void answered(struct call *call)
     call_free(call);
 }
 
-static void on_signal(uv_signal_t *handle, int signum)
-{
-    struct run *run = handle->data;
-    if (!run->call)
-        return;
-    /* Who asks twice does not want to wait. A terminal that is closed may hang up more than once. */
-    if (run->call->kill_ns && signum != SIGHUP)
-        run->call->kill_ns = 1;
-    pipeline_cancel(run->call, ERR_CANCELLED, "interrupted");
-}
-
-static void watch(struct run *run, uv_signal_t *handle, int signum)
-{
-    /* Where that fails, the signal ends this process at once, and the kernel all that it started. */
-    if (uv_signal_init(&run->gate.loop, handle) < 0)
-        return;
-    handle->data = run;
-    (void)uv_signal_start(handle, on_signal, signum);
-    uv_unref((uv_handle_t *)handle);
-}
-
 static int make_arguments(const struct options *o, struct call *call, struct err *err)
 {
     BUF_AT_END struct buf text = BUF_INIT(1u << 20);
@@ -221,14 +220,18 @@ static int make_arguments(const struct options *o, struct call *call, struct err
     jo_key(&j, "argv");
     jo_open(&j, '[');
     for (int i = 0; i < o->n_rest; i++)
-        jo_text(&j, o->rest[i]);
+        jo_bytes(&j, (struct str){o->rest[i], strlen(o->rest[i])});
     jo_close(&j, ']');
-    if (o->cwd)
-        jo_ktext(&j, "cwd", o->cwd);
+    if (o->cwd) {
+        jo_key(&j, "cwd");
+        jo_bytes(&j, (struct str){o->cwd, strlen(o->cwd)});
+    }
     if (o->git)
         jo_kbool(&j, "git", true);
     jo_close(&j, '}');
-    if (text.failed || json_parse(text.data, text.len, text.len, JSON_STRICT, &call->doc, &why) < 0)
+    /* Words of a command line are any bytes. */
+    if (text.failed ||
+        json_parse(text.data, text.len, text.len, JSON_INTERNAL, &call->doc, &why) < 0)
         return err_set(err, ERR_INVALID_ARGUMENTS, "the command is too long");
     call->arguments = yyjson_doc_get_root(call->doc);
     return 0;
@@ -248,10 +251,7 @@ static int run_command(const struct options *o, const struct gate_options *go)
     choose_filters(&run, o->raw);
     if (gate_open(&run.gate, go, &err) < 0)
         return front_usage_error(&err);
-    watch(&run, &run.interrupt, SIGINT);
-    watch(&run, &run.term, SIGTERM);
-    if (!front_ignores(SIGHUP))
-        watch(&run, &run.hangup, SIGHUP);
+    interrupt_start(&run.interrupt, &run.gate.loop, &run.call);
     struct prompt *prompt = prompt_start(&run.gate);
     struct notice notice;
     notice_start(&notice, &run.gate);
@@ -269,12 +269,7 @@ static int run_command(const struct options *o, const struct gate_options *go)
         uv_run(&run.gate.loop, UV_RUN_DEFAULT);
     notice_stop(&notice);
     prompt_stop(prompt);
-    if (run.interrupt.data)
-        uv_close((uv_handle_t *)&run.interrupt, NULL);
-    if (run.term.data)
-        uv_close((uv_handle_t *)&run.term, NULL);
-    if (run.hangup.data)
-        uv_close((uv_handle_t *)&run.hangup, NULL);
+    interrupt_stop(&run.interrupt);
     gate_close(&run.gate);
     for (size_t i = 0; i < COMMAND_STREAMS; i++)
         buf_done(&run.streams[i].out);

@@ -22,6 +22,10 @@ struct listing {
 static void list_one(void *arg, const struct named *named, bool owned)
 {
     struct listing *l = arg;
+    if (!l->json && named->damaged) {
+        buf_addf(l->out, "%s  damaged%s\n", named->id, owned ? "  in use" : "");
+        return;
+    }
     if (!l->json) {
         buf_addf(l->out, "%s  ", named->id);
         shown_line((struct str){named->created, strlen(named->created)}, CREATED_SHOWN, l->out);
@@ -36,6 +40,8 @@ static void list_one(void *arg, const struct named *named, bool owned)
     jo_ktext(&l->j, "mode", "host");
     jo_ktext(&l->j, "created", named->created);
     jo_kbool(&l->j, "in_use", owned);
+    if (named->damaged)
+        jo_kbool(&l->j, "damaged", true);
     jo_close(&l->j, '}');
 }
 
@@ -54,13 +60,12 @@ static int list(int state_fd, const struct options *o, struct buf *out, struct e
     struct listing l = {o->json, out, {.out = out}};
     if (o->json)
         jo_open(&l.j, '[');
-    if (named_each(state_fd, list_one, &l, err) < 0)
-        return -1;
+    int r = named_each(state_fd, list_one, &l, err);
     if (o->json) {
         jo_close(&l.j, ']');
         buf_add_char(out, '\n');
     }
-    return 0;
+    return r;
 }
 
 static int show(int state_fd, const struct options *o, struct buf *out, struct err *err)
@@ -132,6 +137,7 @@ int front_session(int argc, char *const *argv)
         if (!verb || state_open(&state_fd, &err) < 0)
             return front_usage_error(&err);
         if (verb->run(state_fd, &o, &out, &err) < 0) {
+            (void)front_put(buf_str(&out)); /* what could be listed */
             log_error("%s", err.message);
             return err.code == ERR_INVALID_ARGUMENTS ? EXIT_USAGE : EXIT_TOOL_ERROR;
         }

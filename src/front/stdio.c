@@ -55,7 +55,9 @@ static int serve_once(const struct options *o, struct gate_options *go,
         r = -1;
     }
     if (r < 0 && err.code == ERR_SESSION_BUSY && strcmp(err.reason, FORWARD_SILENT) == 0)
-        return guest_refuse(how->format, go->dialect, ret_again);
+        return guest_refuse(how->format, go->dialect, NULL, ret_again);
+    if (r < 0 && strcmp(err.reason, FORWARD_FULL) == 0)
+        return guest_refuse(how->format, go->dialect, &err, ret_again);
     if (r < 0)
         return front_usage_error(&err);
     if (r == 0)

@@ -243,6 +243,10 @@ static void take(void *self, struct str line)
         take_hello(t, line);
         return;
     }
+    if (t->marks && str_is(line, FORWARD_STOP)) {
+        lines_stop(t->lines, "the caller is shutting down");
+        return;
+    }
     t->taken++;
     if (line.n > 10 && line.n < 4096 &&
         memmem(line.p, line.n < 64 ? line.n : 64, "\"cancel\"", 8)) {
@@ -295,7 +299,8 @@ static void stopped(void *self)
 static bool beat(void *self)
 {
     struct talk *t = self;
-    bool due = t->beats && lines_calls(t->lines) && lines_has_room(t->lines);
+    bool waits = lines_calls(t->lines) || lines_hold_back(t->lines);
+    bool due = t->beats && waits && lines_has_room(t->lines);
     struct buf *out = due ? lines_begin_answer(t->lines) : NULL;
     if (out) {
         buf_addf(out, "%c%c", FORWARD_MARK, FORWARD_BEAT);
@@ -357,5 +362,6 @@ struct lines *talk_start_forwarded(struct gate *gate, int in_fd, int out_fd,
     struct talk *t = start(gate, in_fd, out_fd, ended, arg);
     t->hello = true;
     t->forwarded = true;
+    lines_are_a_guests(t->lines);
     return t->lines;
 }

@@ -13,6 +13,8 @@
 #define WORD_LINE_MAX 4096
 /* More than any rule takes, laid out for people. */
 #define PROPOSAL_MAX (256u << 10)
+/* Of the detail in one event; client/event.h has room for that. */
+#define DETAIL_MAX ((size_t)16 << 20)
 
 struct talk_approver {
     struct keeper_listener listener; /* first: the keeper knows the approver by it */
@@ -120,6 +122,32 @@ static void refuse(struct talk_approver *t, const char *id, const char *why)
     end(t, &j);
 }
 
+/* How much of the detail has room in an event: escaped it can be twice as long, and there is more to say. */
+static size_t detail_room(const struct buf *out)
+{
+    size_t room = (out->max - out->len) / 4;
+    return room < DETAIL_MAX ? room : DETAIL_MAX;
+}
+
+/* Whole lines of it, and of more than `max` bytes a last one that says so. */
+static void add_detail(const struct approval *a, size_t max, struct json_out *j)
+{
+    BUF_AT_END struct buf text = BUF_INIT(DETAIL_MAX + 256);
+    size_t total = strlen(a->detail);
+    size_t n = max;
+    jo_key(j, "detail");
+    if (total <= max) {
+        jo_str(j, (struct str){a->detail, total});
+        return;
+    }
+    while (n && a->detail[n - 1] != '\n')
+        n--;
+    buf_add(&text, a->detail, n);
+    buf_addf(&text, "\\[%zu bytes are not here: `sandgate approvals %s` shows all]\n", total - n,
+             a->id);
+    jo_str(j, buf_str(&text));
+}
+
 static void asked(struct keeper_listener *self, const struct approval *a)
 {
     struct talk_approver *t = (struct talk_approver *)self;
@@ -129,7 +157,9 @@ static void asked(struct keeper_listener *self, const struct approval *a)
     const char *id = t->id_of(t->arg, a->call);
     if (!begin(t, "approval", &j))
         return;
-    if (a->proposal)
+    size_t max = detail_room(j.out);
+    /* A rule is not offered to who has not seen everything. */
+    if (a->proposal && strlen(a->detail) <= max)
         approval_text_proposal((struct str){a->proposal, strlen(a->proposal)}, &proposal);
     clock_format_utc(a->expires_ms, expires);
     jo_ktext(&j, "requestId", a->id);
@@ -137,7 +167,7 @@ static void asked(struct keeper_listener *self, const struct approval *a)
     jo_raw(&j, id ? (struct str){id, strlen(id)} : STR("null"));
     jo_ktext(&j, "tool", a->tool);
     jo_ktext(&j, "summary", a->summary);
-    jo_ktext(&j, "detail", a->detail);
+    add_detail(a, max, &j);
     jo_ktext(&j, "rule", a->rule);
     jo_ktext(&j, "proposal", proposal.len ? buf_text(&proposal) : NULL);
     jo_ktext(&j, "expiresAt", expires);

@@ -21,6 +21,7 @@
 #include "gate/reach.h"
 #include "gate/state.h"
 
+#define LOOP_FDS 4
 #define GATE_RESERVE ((size_t)2 << 20)
 
 static void on_child(uv_signal_t *handle, int signum)
@@ -143,7 +144,7 @@ static void set_anchor(struct gate *gate, const struct reach *reach)
 
 static int open_session(struct gate *gate, const struct gate_options *o, struct err *err)
 {
-    CLEANUP(places_done) struct places m = {0};
+    CLEANUP(places_done) struct places m = {.state_fd = gate->state_fd};
     FREE_AT_END char *state = state_path();
     if (places_choose(o, gate->config, &m, err) < 0)
         return -1;
@@ -203,6 +204,7 @@ static int open_keeper(struct gate *gate, const struct gate_options *o, struct e
         .config = gate->config,
         .session = gate->session,
         .own_hand = o->own_hand,
+        .once = o->once,
         .mcp = o->mcp,
         .stats = gate->record.stats,
         .durable = strcmp(config_text(gate->config, "audit.sync"), "always") == 0,
@@ -236,9 +238,14 @@ static void wire(struct gate *gate)
     p->recorder = record_recorder(&gate->record);
     /* Builtin work is done when a call is prepared; the session only sees to it that the workspace's own
      * settings are known by then. */
-    p->runners[RUN_BUILTIN] = session_runner();
-    p->runners[RUN_WORKER] = session_runner();
-    p->runners[RUN_COMMAND] = session_runner();
+    for (size_t i = 0; i < RUN_COUNT; i++)
+        p->runners[i] = session_runner();
+}
+
+/* libuv ends the process where there is no descriptor for its pipe of signals. */
+static int start_loop(uv_loop_t *loop)
+{
+    return fd_has_room(LOOP_FDS) ? uv_loop_init(loop) : UV_EMFILE;
 }
 
 int gate_open(struct gate *gate, const struct gate_options *options, struct err *err)
@@ -248,8 +255,6 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     keep_freed_memory();
     reserve_make(GATE_RESERVE);
     signal(SIGPIPE, SIG_IGN);
-    /* A file over the limit is an error like any other here. */
-    signal(SIGXFSZ, SIG_IGN);
     cell_prepare();
     gate->config = config_new();
     int r = state_load_config(gate->config, options->config_file, err);
@@ -264,7 +269,7 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
         r = state_open(&gate->state_fd, err);
     if (r == 0)
         epoll_full_use();
-    int looped = r == 0 ? uv_loop_init(&gate->loop) : 0;
+    int looped = r == 0 ? start_loop(&gate->loop) : 0;
     if (looped < 0)
         r = err_set(err, err_code_for(-looped, ERR_INTERNAL), "starting the event loop: %s",
                     uv_strerror(looped));

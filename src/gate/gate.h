@@ -38,6 +38,7 @@ struct gate {
     char *anchor_home;
     struct record record;
     struct pipeline pipeline;
+    size_t unsent; /* bytes of answers that guests of the session have not taken */
     struct session *session;
     struct keeper *keeper;
     uv_signal_t child_signal;

@@ -6,6 +6,8 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/redact.h"
+#include "gate/hook_note.h"
 #include "base/utf8.h"
 
 static const char *const decisions[] = {
@@ -81,8 +83,12 @@ static int take_note(yyjson_val *val, struct hook_answer *ret, struct err *err)
     FREE_AT_END char *text = yyjson_val_write(val, 0, &n);
     if (!text || n > HOOK_NOTE_MAX)
         return err_set(err, ERR_BAD_OUTPUT, "its `note` is longer than %d bytes", HOOK_NOTE_MAX);
+    BUF_AT_END struct buf safe = BUF_INIT(REDACT_OUT_MAX(HOOK_NOTE_MAX) + 64);
+    hook_note_write(val, &safe);
+    if (safe.failed)
+        return err_set(err, ERR_BAD_OUTPUT, "its `note` is too long without its secrets");
     free(ret->note);
-    ret->note = TAKE_PTR(text);
+    ret->note = mem_copy(safe.data, safe.len);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "core/logged.h"
 
 /* Of a field's place, as a JSON pointer; more is left out. */
 #define PLACE_MAX 512
@@ -53,7 +54,7 @@ static void write_text(struct writer *w, struct str text)
         buf_add(&w->cuts, &cut, sizeof cut);
         text.n = utf8_cut(text.p, HOOK_TEXT_MAX);
     }
-    jo_str(w->j, text);
+    logged_exact(w->j, text);
 }
 
 static void write_number(yyjson_val *val, struct json_out *j)

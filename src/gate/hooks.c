@@ -24,6 +24,7 @@ static struct job *job_new(struct hooks *h, const struct call *call, bool after)
     struct job *job = mem_zero(sizeof *job);
     job->owner = h;
     job->after = after;
+    memcpy(job->uid, call->uid, sizeof job->uid);
     job->left = hook_list_match(&h->list, after, call->tool, call->name);
     buf_init(&job->input, HOOK_INPUT_MAX);
     *h->last = job;
@@ -96,6 +97,7 @@ static void answered(struct call *call)
     size_t i = first_left(job);
     HOOK_ANSWER_AT_END struct hook_answer one = {0};
     hook_run_end(&job->run, call, i, &h->list.all[i], &one);
+    hook_record(job, call, &one);
     if (job->after && one.kind == VERDICT_DENY && !job->forgotten)
         log_warning("%s", one.reason);
     call_free(call);
@@ -191,6 +193,12 @@ void hooks_forget(struct hooks *h, void *arg)
 }
 
 /* --- beginning and end */
+
+void hooks_use_audit(struct hooks *h, struct audit *audit)
+{
+    if (h)
+        h->audit = audit;
+}
 
 static void forget_all(struct hooks *h, bool told_too)
 {

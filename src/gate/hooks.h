@@ -10,6 +10,7 @@
 #include "core/call.h"
 #include "gate/hook_answer.h"
 
+struct audit;
 struct hooks;
 
 /* *ret is NULL where none is configured. Fails for a program that is missing, cannot be run, or could be changed by
@@ -17,6 +18,8 @@ struct hooks;
  * not seen by them, whatever commands.show shows: an agent's program would answer for theirs. */
 int hooks_new(struct hooks **ret, uv_loop_t *loop, const struct config *config, int state_fd,
               const struct workplace *hidden, struct err *err);
+/* Where their runs are recorded, for as long as they live. Accepts NULL hooks. */
+void hooks_use_audit(struct hooks *hooks, struct audit *audit);
 /* Those who are still asked are killed; those who are told of a call have a moment to end. Runs the loop for that, so
  * not from one of its callbacks. Accepts NULL. */
 void hooks_free(struct hooks *hooks);

@@ -19,6 +19,7 @@ struct job {
     struct hooks *owner;
     void (*done)(void *arg, const struct hook_answer *answer);
     void *arg;
+    char uid[CALL_UID_MAX]; /* of that call */
     bool after;
     bool forgotten; /* `done` is not called, or not any more */
     bool over;      /* nobody else is asked */
@@ -30,7 +31,8 @@ struct job {
 };
 
 struct hooks {
-    uv_loop_t *loop; /* NULL: not begun, or closed */
+    uv_loop_t *loop;     /* NULL: not begun, or closed */
+    struct audit *audit; /* NULL: there is none yet */
     struct hook_list list;
     struct config *config; /* of their cell */
     struct session *session;
@@ -45,7 +47,7 @@ struct hooks {
     bool closing;
 };
 
-/* Their cell, and the pipeline that leads to it: nothing is judged or recorded there. */
+/* Their cell, and the pipeline that leads to it: nothing is judged there, and what is recorded is hook_record's. */
 int hook_session_new(struct hooks *h, uv_loop_t *loop, const struct config *config, int state_fd,
                      const struct workplace *hidden, struct err *err);
 void hook_pipeline_init(struct hooks *h);
@@ -55,5 +57,7 @@ struct call *hook_run_begin(struct hook_run *run, const struct hook *hook, struc
 /* What the program said, by what it printed and how it ended; anything but an answer denies. */
 void hook_run_end(struct hook_run *run, const struct call *call, size_t number,
                   const struct hook *hook, struct hook_answer *ret);
+/* Records that the program ran, how it ended and what was taken for its answer. */
+void hook_record(const struct job *job, const struct call *call, const struct hook_answer *answer);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/call_limits.h"
+#include "gate/explain_exec.h"
 #include "gate/keeper_parts.h"
 #include "gate/remember.h"
 #include "gate/summary.h"
@@ -15,7 +16,7 @@
 struct policy_call keeper_call(const struct keeper *k, const struct call *call)
 {
     const struct workplace *at = call->workplace;
-    bool command = call->tool && call->tool->runner == RUN_COMMAND;
+    bool command = tool_runs_programs(call->tool);
     return (struct policy_call){
         .tool = call->tool,
         .name = call->tool ? call->tool->name : call->name,
@@ -47,6 +48,14 @@ void keeper_digest(const struct keeper *k, const struct call *call, char out[HAS
 
 /* --- judging */
 
+static void warn_of_unreached(void *arg, const char *rule, const char *earlier)
+{
+    (void)arg;
+    log_warning("%s has no effect: %s is about the same tools, has no condition and comes first; "
+                "change their order",
+                rule, earlier);
+}
+
 static struct policy *policy_of(struct keeper *k, const struct config *config, struct err *err)
 {
     uint64_t values = config_values(config);
@@ -61,6 +70,7 @@ static struct policy *policy_of(struct keeper *k, const struct config *config, s
         err_reason(err, "rule_cannot_be_kept");
         return NULL;
     }
+    policy_each_unreached(made, warn_of_unreached, NULL);
     size_t at = k->next_policy++ % POLICIES;
     policy_free(k->policies[at].policy);
     k->policies[at].policy = made;
@@ -117,6 +127,7 @@ static void lift(struct keeper *k, struct call *call, const struct policy_call *
     call->verdict.kind = VERDICT_ALLOW;
     call->verdict.git |= call->verdict.wants_git;
     call->verdict.as_named |= allowed_by_path(k->allowed, name);
+    allowed_limit(k->allowed, name, pc, &call->verdict);
     snprintf(call->verdict.rule, sizeof call->verdict.rule, "%s", name);
 }
 
@@ -184,7 +195,11 @@ int keeper_explain(struct keeper *k, struct call *call, policy_step_fn step, voi
 {
     const struct policy *policy = policy_of(k, call->workplace->config, err);
     struct policy_call pc = keeper_call(k, call);
-    if (!policy || policy_judge(policy, &pc, &call->verdict, step, arg, err) < 0)
+    if (!policy)
+        return -1;
+    int r = policy_judge(policy, &pc, &call->verdict, step, arg, err);
+    explain_exec(policy, call, step, arg);
+    if (r < 0)
         return -1;
     struct verdict *v = &call->verdict;
     if (v->kind == VERDICT_ASK) {
@@ -269,6 +284,7 @@ struct db *keeper_db(struct keeper *k)
 void keeper_use_audit(struct keeper *k, struct audit *audit)
 {
     k->audit = audit;
+    hooks_use_audit(k->hooks, audit);
 }
 
 static void closed(uv_handle_t *handle)

@@ -19,6 +19,7 @@ struct keeper_options {
     struct session *session;
     bool own_hand;       /* a person typed the call: where no rule says otherwise nobody is asked */
     bool mcp;            /* calls come over MCP */
+    bool once;           /* there is one call, and its session ends with it */
     bool durable;        /* what was charged survives a power loss */
     struct stats *stats; /* added to the state every now and then; borrowed */
 };

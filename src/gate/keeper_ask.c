@@ -6,17 +6,19 @@
 #include "base/mem.h"
 #include "base/redact.h"
 #include "base/shown.h"
+#include "gate/decide.h"
 #include "gate/keeper_parts.h"
-#include "gate/remember.h"
 #include "gate/summary.h"
-#include "session/preview.h"
+#include "gate/summary_preview.h"
 
 /* How soon an answer that was given elsewhere is heard. */
 #define POLL_MS 50
 #define LOCK_PATIENCE_NS 5000000000u
 #define SUMMARY_MAX 4096
-#define DETAIL_MAX (96u << 10)
-#define DETAIL_LINES 400
+/* Each byte of a request becomes at most four. */
+#define DETAIL_MAX ((size_t)192 << 20)
+/* Of all calls of a gate that wait: they lie in state.db. */
+#define DETAILS_MAX ((size_t)512 << 20)
 
 enum ask_step { ASK_HOOKS, ASK_PREVIEW, ASK_STATE, ASK_WAITING };
 
@@ -30,6 +32,8 @@ struct ask {
     struct approval approval;
     struct buf summary;
     struct buf detail;
+    size_t detail_bytes; /* that are in state.db */
+    bool cut;            /* not everything is shown */
     struct buf proposal;
     char session[96];
     char digest[HASH_HEX + 1];
@@ -73,12 +77,16 @@ static void record(struct keeper *k, const struct ask *ask, const char *kind)
         return;
     struct json_out *j = audit_begin(k->audit, kind, ask->call->uid);
     jo_ktext(j, "approval", a->id);
+    jo_ktext(j, "tool", a->tool);
+    if (ask->call->agent)
+        jo_ktext(j, "agent", ask->call->agent);
+    if (ask->call->workplace->session_id[0])
+        jo_ktext(j, "session", ask->call->workplace->session_id);
     if (a->state == APPROVAL_WAITING) {
         BUF_AT_END struct buf safe = BUF_INIT(REDACT_OUT_MAX(SUMMARY_MAX));
         struct str summary = {a->summary, strlen(a->summary)};
         if (redact(summary, summary.n, &safe))
             summary = buf_str(&safe);
-        jo_ktext(j, "tool", a->tool);
         jo_ktext(j, "rule", a->rule);
         jo_kstr(j, "summary", summary);
         jo_kint(j, "expiresMs", a->expires_ms);
@@ -111,7 +119,8 @@ static void approved(struct ask *ask, const struct approval *now)
     ask->approval.state = APPROVAL_APPROVED;
     ask->approval.scope = now->scope;
     ask->approval.decided_by = now->decided_by;
-    if (now->scope != APPROVE_ONCE && ask->approval.proposal) {
+    /* A rule for always stands in approved.json, from where it can be taken back. */
+    if (now->scope == APPROVE_SESSION && ask->approval.proposal) {
         k->allowed_version = 0; /* our own change does not show as one */
         allowances_add(k->db, ask->session, call->agent, call->dialect->name,
                        ask->approval.proposal, now->decided_by ? now->decided_by : "", &err);
@@ -156,7 +165,7 @@ static bool look_at(struct ask *ask)
     struct keeper *k = ask->keeper;
     struct err err;
     struct approval now = {0};
-    if (approvals_get(k->db, ask->approval.id, &now, &err) < 0) {
+    if (approvals_look(k->db, ask->approval.id, &now, &err) < 0) {
         if (strcmp(err.reason, "state_locked") == 0)
             return false;
         over(ask);
@@ -202,29 +211,10 @@ void keeper_poll(uv_timer_t *timer)
     }
 }
 
-/* For a yes that reaches further than one call there has to be a rule that says how far. */
-static int keep_rule(struct keeper *k, const char *id, const struct approval_decision *decision,
-                     struct err *err)
-{
-    struct approval it = {0};
-    int r = approvals_get(k->db, id, &it, err);
-    if (r == 0 && it.state == APPROVAL_WAITING) {
-        if (!it.proposal)
-            r = err_set(err, ERR_INVALID_ARGUMENTS,
-                        "no rule could be made of this call: approve it once");
-        else if (decision->scope == APPROVE_ALWAYS)
-            r = remember_add((struct str){it.proposal, strlen(it.proposal)}, decision->by, err);
-    } /* else approvals_decide says what became of it */
-    approval_done(&it);
-    return r;
-}
-
 int keeper_decide(struct keeper *k, const char *id, const struct approval_decision *decision,
                   struct err *err)
 {
-    if (decision->yes && decision->scope != APPROVE_ONCE && keep_rule(k, id, decision, err) < 0)
-        return -1;
-    if (approvals_decide(k->db, id, decision, err) < 0)
+    if (decide_approval(k->db, id, decision, REMEMBER_AT_ONCE, err) < 0)
         return -1;
     /* Ours would see it at the next poll: now is better, but not from within a listener. */
     k->seen = 0;
@@ -258,6 +248,9 @@ static void put_question(struct ask *ask)
         next = l->next;
         l->asked(l, a);
     }
+    /* It can be long, and from now on it is in state.db. */
+    a->detail = "";
+    buf_reset(&ask->detail, 0);
 }
 
 static void describe(struct ask *ask)
@@ -269,7 +262,8 @@ static void describe(struct ask *ask)
     const char *workspace = call->workplace->roots[0].host;
     keeper_session_key(k, call, ask->session, sizeof ask->session);
     keeper_digest(k, call, ask->digest);
-    bool rule = propose_rule(&pc, call->dialect->name, workspace, &ask->proposal);
+    /* What nobody could read whole is no ground for a rule. */
+    bool rule = !ask->cut && propose_rule(&pc, call->dialect->name, workspace, &ask->proposal);
     const struct verdict *v = &call->verdict;
     snprintf(ask->why, sizeof ask->why, "%s%s%s", v->rule, v->why[0] ? ": " : "", v->why);
     *a = (struct approval){
@@ -279,7 +273,7 @@ static void describe(struct ask *ask)
         .tool = call->tool->name,
         .dialect = call->dialect->name,
         .agent = call->agent,
-        .session = ask->session,
+        .session = k->options.once ? NULL : ask->session,
         .workspace = workspace,
         .digest = ask->digest,
         .rule = ask->why,
@@ -289,38 +283,53 @@ static void describe(struct ask *ask)
     };
 }
 
+/* What is stored of all calls that wait in this gate. */
+static size_t stored_bytes(const struct keeper *k)
+{
+    size_t sum = 0;
+    for (const struct ask *ask = k->asks; ask; ask = ask->next)
+        sum += ask->detail_bytes;
+    return sum;
+}
+
 static void ready_to_ask(struct ask *ask)
 {
+    struct err err;
+    if (ask->detail.failed) {
+        ask->cut = true;
+        summary_too_long(ask->call, &ask->detail);
+    }
+    ask->detail_bytes = ask->detail.len;
+    if (ask->detail.failed || stored_bytes(ask->keeper) > DETAILS_MAX) {
+        err_set(&err, ERR_POLICY_DENIED,
+                "calls that wait for approval have more than %zu MiB of text (with this one): wait "
+                "for their answers",
+                DETAILS_MAX >> 20);
+        err_reason(&err, "too_many_waiting");
+        refuse(ask, &err);
+        return;
+    }
     describe(ask);
     ask->step = ASK_STATE;
     ask->give_up_ns = clock_mono_ns() + LOCK_PATIENCE_NS;
     put_question(ask);
 }
 
-static void add_preview(struct ask *ask, const struct preview *preview)
-{
-    if (preview->diff.n)
-        shown_lines(preview->diff, DETAIL_LINES, &ask->detail);
-    else if (preview->binary)
-        buf_addf(&ask->detail, "(binary: %lld bytes become %lld)\n",
-                 (long long)preview->bytes_before, (long long)preview->bytes_after);
-    if (preview->entries > 1)
-        buf_addf(&ask->detail, "(%lld%s entries)\n", (long long)preview->entries,
-                 preview->cut ? " or more" : "");
-    else if (preview->cut)
-        buf_add_text(&ask->detail, "(there is more of it)\n");
-}
-
 static void previewed(void *arg, const struct preview *preview, const struct err *err)
 {
     struct ask *ask = arg;
-    if (err) {
-        /* What would fail is not worth a question. */
+    const struct call *call = ask->call;
+    bool changes = !call->op || call->op->real;
+    /* What would fail is not worth a question; but of a call that looks, the answer is for later. */
+    if (err && (changes || keeper_files_refuse(err))) {
         refuse(ask, err);
         return;
     }
-    preview_pin(ask->call, preview->sha256, preview->exists);
-    add_preview(ask, preview);
+    if (changes)
+        preview_pin(ask->call, preview);
+    ask->cut = !summary_write(call, &ask->summary, &ask->detail);
+    if (changes)
+        ask->cut |= !summary_preview(call, preview, &ask->detail);
     ready_to_ask(ask);
 }
 
@@ -343,11 +352,14 @@ static void ask_person(struct ask *ask)
         refuse(ask, &err);
         return;
     }
-    summary_write(call, &ask->summary, &ask->detail);
     if (preview_is_possible(call)) {
         ask->step = ASK_PREVIEW;
         session_preview(k->options.session, call, previewed, ask);
     } else {
+        /* Where it leads cannot be shown: then no link may be on the way. */
+        call->verdict.as_named |= call->command && !path_is_root(&call->path);
+        ask->cut = !summary_write(call, &ask->summary, &ask->detail);
+        summary_content(call, &ask->detail);
         ready_to_ask(ask);
     }
 }
@@ -367,13 +379,11 @@ static void hooks_said(void *arg, const struct hook_answer *answer)
         return;
     }
     if (answer->kind == VERDICT_ASK) {
-        call->verdict.kind = VERDICT_ASK;
+        verdict_ask(&call->verdict);
         snprintf(call->verdict.rule, sizeof call->verdict.rule, "%s", answer->rule);
         if (answer->reason[0])
-            shown_line((struct str){answer->reason, strlen(answer->reason)}, SUMMARY_MAX,
-                       &ask->detail);
-        if (ask->detail.len)
-            buf_add_char(&ask->detail, '\n');
+            shown_text((struct str){answer->reason, strlen(answer->reason)},
+                       "hook: ", &ask->detail);
     }
     if (call->verdict.kind == VERDICT_ASK) {
         ask_person(ask);
@@ -413,7 +423,7 @@ static void give_up(struct ask *ask)
     struct approval now = {0};
     ask->approval.state = APPROVAL_CANCELLED;
     if (approvals_end(k->db, ask->approval.id, APPROVAL_CANCELLED, &ignored) == 0 &&
-        approvals_get(k->db, ask->approval.id, &now, &ignored) == 0) {
+        approvals_look(k->db, ask->approval.id, &now, &ignored) == 0) {
         ask->approval.state = now.state;
         ask->approval.scope = now.scope;
         ask->approval.decided_by = now.decided_by;

@@ -1,5 +1,6 @@
 /* What calls cost: taken before they run, and given back where they used less. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "gate/keeper_parts.h"
@@ -56,6 +57,24 @@ int keeper_close_books(void *self, struct err *err)
     return 0;
 }
 
+static enum op_written written_by(const struct call *call)
+{
+    return call->op ? call->op->written : OP_WRITES_NOTHING;
+}
+
+static int64_t most_written(const struct call *call)
+{
+    switch (written_by(call)) {
+    case OP_WRITES_CONTENT:
+        return (int64_t)call->request_body.n;
+    case OP_WRITES_CHANGE:
+        return call->request.change.dry_run ? 0 : call->request.change.max_bytes;
+    case OP_WRITES_NOTHING:
+        break;
+    }
+    return 0;
+}
+
 /* The most that the call can use of a budget, as it is prepared. */
 static int64_t most(const struct call *call, enum charge_unit unit)
 {
@@ -65,11 +84,7 @@ static int64_t most(const struct call *call, enum charge_unit unit)
     case CHARGE_BYTES_WRITTEN:
         if (call->command)
             return config_int(call->workplace->config, "commands.diskWrites");
-        if (call->op == &op_table[OP_WRITE])
-            return (int64_t)call->request_body.n;
-        if (call->op == &op_table[OP_EDIT] || call->op == &op_table[OP_FRONTMATTER])
-            return call->request.change.dry_run ? 0 : call->request.change.max_bytes;
-        return 0;
+        return most_written(call);
     case CHARGE_MS:
         return call->deadline_ns == UINT64_MAX
                    ? INT64_MAX
@@ -90,7 +105,7 @@ static void hold_to(struct call *call, const struct charge *charge)
         if (call->command)
             call->command->budget = charge->rule;
     } else if (charge->unit == CHARGE_BYTES_WRITTEN) {
-        bool changes = call->op == &op_table[OP_EDIT] || call->op == &op_table[OP_FRONTMATTER];
+        bool changes = written_by(call) == OP_WRITES_CHANGE;
         if (most(call, charge->unit) == 0)
             return;
         if (changes && charge->amount < call->request.change.max_bytes)
@@ -110,8 +125,8 @@ void keeper_restrain(void *self, struct call *call)
 /* What a call writes is known before; of all else it gets what is left. */
 static bool takes_the_rest(const struct call *call, enum charge_unit unit)
 {
-    return unit == CHARGE_MS || (unit == CHARGE_BYTES_WRITTEN && call->op != &op_table[OP_WRITE] &&
-                                 most(call, unit) > 0);
+    return unit == CHARGE_MS || (unit == CHARGE_BYTES_WRITTEN &&
+                                 written_by(call) != OP_WRITES_CONTENT && most(call, unit) > 0);
 }
 
 static int set_amounts(struct keeper *k, struct call *call, struct err *err)
@@ -181,8 +196,30 @@ int keeper_charge(void *self, struct call *call, struct err *err)
 
 /* --- after a call */
 
+bool keeper_files_refuse(const struct err *err)
+{
+    static const char *const reasons[] = {"secret", "protected", "other_path",
+                                          "symlink_not_followed"};
+    if (err->code == ERR_PATH_OUTSIDE_WORKSPACE || err->code == ERR_SYMLINK_OUTSIDE_WORKSPACE)
+        return true;
+    for (size_t i = 0; err->code == ERR_PERMISSION_DENIED && i < ARRAY_LEN(reasons); i++) {
+        if (strcmp(err->reason, reasons[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Nothing of it ran: the rules for files stand before the first byte. */
+static bool was_refused(const struct call *call)
+{
+    return call->failed && !call->cut_off && !(call->command && call->command->begun) &&
+           keeper_files_refuse(&call->err);
+}
+
 static int64_t used_of(const struct call *call, const struct charge *charge)
 {
+    if (was_refused(call))
+        return 0;
     if (charge->unit == CHARGE_MS)
         return (int64_t)((call->end_ns - call->start_ns + 999999) / 1000000);
     if (charge->unit != CHARGE_BYTES_WRITTEN)
@@ -193,7 +230,7 @@ static int64_t used_of(const struct call *call, const struct charge *charge)
         return charge->amount;
     if (call->failed)
         return 0;
-    return call->op == &op_table[OP_WRITE] ? charge->amount : call->reply.change.bytes;
+    return written_by(call) == OP_WRITES_CONTENT ? charge->amount : call->reply.change.bytes;
 }
 
 static void settle_some(struct keeper *k, int wait_ms)

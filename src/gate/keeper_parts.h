@@ -70,6 +70,8 @@ void keeper_settle(void *self, struct call *call);
 void keeper_sum_later(struct keeper *k);
 /* What is left, waiting for others up to half a second. */
 void keeper_settle_all(struct keeper *k);
+/* Whether this error is a rule for files: nothing was done, whatever the call was. */
+bool keeper_files_refuse(const struct err *err);
 /* Whether the call could be charged now; nothing is taken. */
 int keeper_look(struct keeper *k, struct call *call, struct err *err);
 

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "session/agent_link.h"
 
 void places_done(struct places *m)
 {
@@ -21,6 +22,8 @@ void places_done(struct places *m)
 static int add_mount(struct places *m, const char *name, const char *inside, const char *host,
                      bool writable, struct err *err)
 {
+    if (agent_link_check(m->state_fd, host, err) < 0)
+        return -1;
     char *real = realpath(host, NULL);
     if (!real)
         return err_set(err, ERR_NOT_FOUND, "folder `%s` for %s: %s", host, name, strerror(errno));
@@ -35,6 +38,8 @@ static int add_allowed(struct places *m, const struct str *allowed, size_t count
 {
     for (size_t i = 0; i < count; i++) {
         const char *path = allowed[i].p;
+        if (path[0] == '/' && agent_link_check(m->state_fd, path, err) < 0)
+            return -1;
         FREE_AT_END char *real = realpath(path, NULL);
         if (!real) {
             log_warning("tools.filesystem.allowedDirectories: %s: %s", path, strerror(errno));
@@ -93,6 +98,8 @@ static int choose_allowed(const struct gate_options *o, const struct config *con
         m->settings = ".";
         return add_mount(m, "workspace", "/workspace", workspace, writable, err);
     }
+    if (agent_link_check(m->state_fd, workspace, err) < 0)
+        return -1;
     m->base = realpath(workspace, NULL);
     if (!m->base)
         return err_set(err, ERR_NOT_FOUND, "folder `%s` for the workspace: %s", workspace,
@@ -138,6 +145,8 @@ static int add_allowed_for_commands(struct places *m, const struct str *allowed,
 {
     for (size_t i = 0; i < count; i++) {
         const char *path = allowed[i].p;
+        if (path[0] == '/' && agent_link_check(m->state_fd, path, err) < 0)
+            return -1;
         FREE_AT_END char *real = path[0] == '/' ? realpath(path, NULL) : NULL;
         if (!real)
             log_warning("tools.bash.allowedDirectories: %s: %s", path,

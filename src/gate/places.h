@@ -5,6 +5,7 @@
 #include "gate/gate.h"
 
 struct places {
+    int state_fd;
     struct root roots[ROOTS_MAX]; /* for file tools */
     char *hosts[ROOTS_MAX];
     size_t count;

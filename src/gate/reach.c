@@ -30,6 +30,7 @@ void reach_init(struct reach *ret, const struct places *places)
         if (!root->writable || stat(root->host, &st) < 0)
             continue;
         ret->folders[ret->n].host = root->host;
+        ret->folders[ret->n].inside = root->inside;
         ret->folders[ret->n].device = st.st_dev;
         ret->folders[ret->n++].inode = st.st_ino;
     }
@@ -182,6 +183,37 @@ static int check_command(const struct reach *reach, const struct config *config,
     return count ? check_program(reach, field, words[0].p, err) : 0;
 }
 
+static bool is_inside(const struct reach *reach, const char *path)
+{
+    for (size_t i = 0; i < reach->n; i++) {
+        if (path_rest(path, reach->folders[i].inside))
+            return true;
+    }
+    return false;
+}
+
+/* Rules know programs by their names: none of these may be an agent's. */
+static int check_search_path(const struct reach *reach, const struct config *config,
+                             struct err *err)
+{
+    static const char field[] = "commands.path";
+    const struct str *folders;
+    size_t count = 0;
+    if (!config_list(config, field, &folders, &count))
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *path = folders[i].p;
+        if (path[0] != '/' || strchr(path, ':'))
+            return err_field(err, field, "%s: `%.200s` is not the absolute path of one folder",
+                             field, path);
+        if (is_inside(reach, path))
+            return reach_refuse(field, path, "the workspace", err);
+        if (check_path(reach, field, path, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int reach_check(const struct reach *reach, const struct config *config, const char *config_file,
                 struct err *err)
 {
@@ -189,6 +221,8 @@ int reach_check(const struct reach *reach, const struct config *config, const ch
     size_t n_own = state_own_files(config_file, own);
     const char *excludes = config_text(config, "files.excludesFile");
     int r = check_command(reach, config, "audit.anchor", err);
+    if (r == 0)
+        r = check_search_path(reach, config, err);
     for (size_t i = 0; r == 0 && i < config_count(config, "hooks"); i++) {
         char field[64];
         snprintf(field, sizeof field, "hooks[%zu].command", i);

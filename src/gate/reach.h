@@ -10,6 +10,7 @@
 struct reach {
     struct {
         const char *host;
+        const char *inside;
         dev_t device;
         ino_t inode;
     } folders[2 * ROOTS_MAX];

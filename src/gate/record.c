@@ -1,7 +1,11 @@
 #include "gate/record.h"
 
+#include "base/mem.h"
+#include "core/logged.h"
+#include "gate/record_command.h"
+
 #define ANSWER_MAX (64u << 10)
-#define NAME_MAX_LOGGED 100
+#define NAME_MAX_LOGGED 256
 /* Of a record, which has room for more: what does not fit is counted. */
 #define VIOLATIONS_BYTES ((size_t)128 << 10)
 
@@ -24,8 +28,8 @@ static void write_tool(const struct call *call, const char *key, struct json_out
         return;
     }
     const char *name = call->name ? call->name : "";
-    size_t n = strlen(name);
-    jo_kstr(j, key, (struct str){name, n > NAME_MAX_LOGGED ? NAME_MAX_LOGGED : n});
+    jo_key(j, key);
+    logged_name(j, (struct str){name, strlen(name)}, NAME_MAX_LOGGED);
 }
 
 static void write_who(const struct call *call, struct json_out *j)
@@ -55,10 +59,11 @@ static const struct arg *find_argument(void *self, struct str name)
     return found;
 }
 
-static void write_input(const struct call *call, struct json_out *j)
+/* `without`: the uses of arguments that stand elsewhere in the record. */
+static void write_input(const struct call *call, unsigned without, struct json_out *j)
 {
     if (call->tool)
-        arg_redact(&call->tool->args, call->arguments, j);
+        arg_redact(&call->tool->args, call->arguments, without, j);
     else
         arg_redact_unknown(call->arguments, find_argument, (void *)(uintptr_t)call, j);
 }
@@ -86,14 +91,47 @@ static void write_leave(const struct call *call, struct json_out *j)
     }
 }
 
+static void write_real_path(const struct call *call, const char *key, size_t root, struct str named,
+                            struct str real, struct json_out *j)
+{
+    FREE_AT_END char *path = call_real_path(call, root, named, real);
+    if (path)
+        jo_ktext(j, key, path);
+}
+
+/* The files that its paths led to, where links or `..` were on the way. */
+static void write_real(const struct call *call, const struct op_real *real, struct json_out *j)
+{
+    write_real_path(call, "real", call->path.root, call_path_text(call), real->path, j);
+    if (call->op == &op_table[OP_MOVE])
+        write_real_path(call, "realTo", (size_t)call->request.move.to_root, call->request.move.to,
+                        real->to, j);
+}
+
+static struct str pinned_text(const char *real)
+{
+    return (struct str){real, real ? strlen(real) : 0};
+}
+
+/* What was asked for. */
+static void write_asked(const struct call *call, struct json_out *j)
+{
+    write_who(call, j);
+    write_leave(call, j);
+    bool command = record_command(call, j);
+    if (call->op)
+        write_real(call,
+                   &(struct op_real){pinned_text(call->pin.real), pinned_text(call->pin.real_to)},
+                   j);
+    jo_key(j, "input");
+    write_input(call, command ? RECORD_COMMAND_USES : 0, j);
+}
+
 static void intent(void *self, const struct call *call)
 {
     struct record *r = self;
     struct json_out *j = audit_begin(r->audit, "call.intent", call->uid);
-    write_who(call, j);
-    write_leave(call, j);
-    jo_key(j, "input");
-    write_input(call, j);
+    write_asked(call, j);
     audit_end(r->audit);
 }
 
@@ -123,7 +161,7 @@ static void add_execution_line(struct record *r, struct call *call)
     write_tool(call, "toolName", &j);
     jo_ktext(&j, "agentId", call->agent);
     jo_key(&j, "input");
-    write_input(call, &j);
+    write_input(call, 0, &j);
     jo_key(&j, "output");
     write_output(call, &j);
     jo_kint(&j, "durationMs", call_duration_ms(call));
@@ -180,12 +218,8 @@ static void outcome(void *self, struct call *call)
     bool refused = call->state < CALL_RECORDED;
     struct json_out *j = audit_begin(r->audit, refused ? "call.refused" : "call.outcome",
                                      call->uid);
-    if (refused) {
-        write_who(call, j);
-        write_leave(call, j);
-        jo_key(j, "input");
-        write_input(call, j);
-    }
+    if (refused)
+        write_asked(call, j);
     jo_kbool(j, "ok", !call->failed);
     if (call->failed) {
         jo_kown(j, "code", err_row(call->err.code)->name);
@@ -196,6 +230,10 @@ static void outcome(void *self, struct call *call)
         jo_kint(j, "bytes",
                 (int64_t)(call->op->writes ? call->request_body.n : call_body_bytes(call)));
     }
+    if (!refused && !call->failed && call->op && call->op->real)
+        write_real(call, &call->reply.real, j);
+    if (!refused && tool_runs_programs(call->tool))
+        record_end(call, j);
     write_violations(call, j);
     jo_kown(j, "tier", call_tier(call));
     jo_kint(j, "durationMs", call_duration_ms(call));

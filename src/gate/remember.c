@@ -212,18 +212,25 @@ int64_t remember_mark(void)
 
 /* --- writing */
 
-static int take_lock(int folder, int *ret_fd, struct err *err)
+static int is_locked(struct err *err)
+{
+    err_set(err, ERR_SESSION_BUSY,
+            "`" NAME "` in the configuration folder is being changed by another process; try "
+            "again");
+    return err_reason(err, "approved_locked");
+}
+
+static int take_lock(int folder, enum remember_wait wait, int *ret_fd, struct err *err)
 {
     FD_AT_END int fd = openat(folder, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int most = wait == REMEMBER_WAIT ? LOCK_WAIT_MS : 0;
     if (fd < 0)
         return failed(err, "locking");
     for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; waited += LOCK_RETRY_MS) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return failed(err, "locking");
-        if (waited >= LOCK_WAIT_MS)
-            return err_set(err, ERR_INTERNAL,
-                           "`" NAME "` in the configuration folder is being changed by another "
-                           "process that does not end; try again");
+        if (waited >= most)
+            return is_locked(err);
         nanosleep(&(struct timespec){.tv_nsec = LOCK_RETRY_MS * 1000000L}, NULL);
     }
     *ret_fd = TAKE_FD(fd);
@@ -304,10 +311,11 @@ static int append(int folder, yyjson_doc *doc, yyjson_val *rule, const char *by,
 }
 
 /* Opens, locks and reads. */
-static int begin(int *ret_folder, int *ret_lock, yyjson_doc **ret_doc, struct err *err)
+static int begin(enum remember_wait wait, int *ret_folder, int *ret_lock, yyjson_doc **ret_doc,
+                 struct err *err)
 {
     return state_open_config(true, ret_folder, err) < 0 ||
-                   take_lock(*ret_folder, ret_lock, err) < 0 ||
+                   take_lock(*ret_folder, wait, ret_lock, err) < 0 ||
                    read_rules(*ret_folder, ret_doc, err) < 0
                ? -1
                : 0;
@@ -323,7 +331,7 @@ static int parse_rule(struct str text, yyjson_doc **ret_doc, struct err *err)
     return 0;
 }
 
-int remember_add(struct str rule, const char *by, struct err *err)
+int remember_add(struct str rule, const char *by, enum remember_wait wait, struct err *err)
 {
     size_t idx;
     size_t max;
@@ -332,7 +340,7 @@ int remember_add(struct str rule, const char *by, struct err *err)
     FD_AT_END int lock = -1;
     JSON_AT_END yyjson_doc *doc = NULL;
     JSON_AT_END yyjson_doc *fresh = NULL;
-    if (parse_rule(rule, &fresh, err) < 0 || begin(&folder, &lock, &doc, err) < 0)
+    if (parse_rule(rule, &fresh, err) < 0 || begin(wait, &folder, &lock, &doc, err) < 0)
         return -1;
     yyjson_arr_foreach(rules_of(doc), idx, max, known) {
         if (is_same(known, yyjson_doc_get_root(fresh)))
@@ -347,7 +355,8 @@ int remember_forget(size_t number, struct str rule, struct err *err)
     FD_AT_END int lock = -1;
     JSON_AT_END yyjson_doc *doc = NULL;
     JSON_AT_END yyjson_doc *expected = NULL;
-    if ((rule.p && parse_rule(rule, &expected, err) < 0) || begin(&folder, &lock, &doc, err) < 0)
+    if ((rule.p && parse_rule(rule, &expected, err) < 0) ||
+        begin(REMEMBER_WAIT, &folder, &lock, &doc, err) < 0)
         return -1;
     yyjson_val *found = yyjson_arr_get(rules_of(doc), number);
     if (!found || (expected && !is_same(found, yyjson_doc_get_root(expected))))

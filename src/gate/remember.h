@@ -25,9 +25,15 @@ int remember_load(void (*each)(void *arg, struct str rule, const char *name), vo
 /* Differs from the last answer when the file may have been changed; 0: there is none. */
 int64_t remember_mark(void);
 
+/* What to do while another process changes the file, which takes a moment. */
+enum remember_wait {
+    REMEMBER_AT_ONCE, /* for whoever has a loop to run: ERR_SESSION_BUSY, reason `approved_locked` */
+    REMEMBER_WAIT,    /* for up to 2 s, then the same */
+};
+
 /* On disk when it returns. One that is there already is not written again. */
-int remember_add(struct str rule, const char *by, struct err *err);
-/* By the number that remember_each gives, and only if that rule is still this one (`rule.p` NULL: whichever it is). */
+int remember_add(struct str rule, const char *by, enum remember_wait wait, struct err *err);
+/* By the number that remember_each gives, and only if that rule is still this one (`rule.p` NULL: whichever it is). Waits. */
 int remember_forget(size_t number, struct str rule, struct err *err);
 
 #endif

@@ -1,15 +1,19 @@
 #include "gate/summary.h"
 
 #include <inttypes.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/base64.h"
 #include "base/mem.h"
+#include "base/shell_word.h"
 #include "base/shown.h"
+#include "base/utf8.h"
 
-/* Of the text before it is cut: more than any command may have. */
-#define RAW_MAX ((size_t)16 << 20)
+/* Of the text before it is shown: more than any call may have. */
+#define RAW_MAX ((size_t)1 << 30)
 #define CWD_MAX 300
+#define SHORTENED_MAX 300
 #define PATH_CHARS "_@%+=,./-"
 #define WORD_CHARS PATH_CHARS ":"
 
@@ -76,15 +80,13 @@ static void add_word(struct buf *out, struct str word, const char *plain)
         buf_add(out, word.p, word.n);
         return;
     }
-    bool doubled = holds_one_of(word, "'") && !holds_one_of(word, "\"\\$`!");
-    char quote = doubled ? '"' : '\'';
-    buf_add_char(out, quote);
-    for (size_t i = 0; i < word.n; i++) {
-        if (word.p[i] == '\'' && !doubled)
-            buf_add_text(out, "'\\'");
-        buf_add_char(out, word.p[i]);
+    if (!holds_one_of(word, "'") || holds_one_of(word, "\"\\$`!")) {
+        shell_quoted(word, out);
+        return;
     }
-    buf_add_char(out, quote);
+    buf_add_char(out, '"');
+    buf_add(out, word.p, word.n);
+    buf_add_char(out, '"');
 }
 
 static void add_words(struct buf *out, yyjson_val *list)
@@ -102,7 +104,7 @@ static void add_words(struct buf *out, yyjson_val *list)
 static void add_json(struct buf *out, yyjson_val *value)
 {
     size_t n = 0;
-    FREE_AT_END char *text = yyjson_val_write(value, YYJSON_WRITE_NOFLAG, &n);
+    FREE_AT_END char *text = yyjson_val_write(value, YYJSON_WRITE_ALLOW_INVALID_UNICODE, &n);
     if (text)
         buf_add(out, text, n);
     else
@@ -122,17 +124,55 @@ static void add_path(const struct call *call, const struct arg *arg, struct buf 
     add_word(out, text, PATH_CHARS);
 }
 
+/* ` (leads to src/main.c)`: what a path names is not what is changed. */
+static void add_real(const struct call *call, size_t root, struct str named, const char *real,
+                     struct buf *out)
+{
+    struct str encoded = {real, real ? strlen(real) : 0};
+    FREE_AT_END char *path = call_real_path(call, root, named, encoded);
+    if (!path)
+        return;
+    buf_add_text(out, " (leads to ");
+    add_word(out, (struct str){path, strlen(path)}, PATH_CHARS);
+    buf_add_char(out, ')');
+}
+
+/* Set in, so that none of its lines looks like one of ours. */
+static void write_text(const char *name, struct str text, struct buf *out)
+{
+    buf_addf(out, "%s (%zu bytes):\n", name, text.n);
+    shown_text(text, "    ", out);
+}
+
 /* --- the line */
 
-static void write_folder(const struct call *call, struct buf *out)
+/* One line. Of more than `max` bytes only a little stands there, and `detail` gets all of it under `name`; also of what
+ * has several lines, which is easier to read there. */
+static void add_shortened(struct str text, size_t max, const char *name, struct buf *line,
+                          struct buf *detail)
+{
+    BUF_AT_END struct buf whole = BUF_INIT(RAW_MAX);
+    shown_line(text, SIZE_MAX, &whole);
+    bool fits = whole.len <= max && !whole.failed;
+    if (fits)
+        buf_add(line, whole.data, whole.len);
+    else
+        shown_line(text, SHORTENED_MAX, line);
+    if (!fits || (text.n && memchr(text.p, '\n', text.n)))
+        write_text(name, text, detail);
+}
+
+static void write_folder(const struct call *call, struct buf *line, struct buf *detail)
 {
     BUF_AT_END struct buf raw = BUF_INIT(RAW_MAX);
-    struct str cwd = given_text(call, first_of(call, ARG_FOLDER));
+    const struct arg *arg = first_of(call, ARG_FOLDER);
+    struct str cwd = given_text(call, arg);
     if (!cwd.p)
         return;
     add_word(&raw, cwd, PATH_CHARS);
-    buf_add_text(out, " in ");
-    shown_line(buf_str(&raw), CWD_MAX, out);
+    add_real(call, call->path.root, call_path_text(call), call->pin.real, &raw);
+    buf_add_text(line, " in ");
+    add_shortened(buf_str(&raw), CWD_MAX, arg->name, line, detail);
 }
 
 static void add_command(const struct call *call, struct buf *raw)
@@ -216,6 +256,11 @@ static void add_file(const struct call *call, struct buf *raw)
             continue;
         buf_add_text(raw, between);
         add_path(call, a, raw);
+        if (*between == '\0')
+            add_real(call, call->path.root, call_path_text(call), call->pin.real, raw);
+        else if (call->op == &op_table[OP_MOVE])
+            add_real(call, (size_t)call->request.move.to_root, call->request.move.to,
+                     call->pin.real_to, raw);
         between = " -> ";
     }
     add_manner(call, raw);
@@ -232,7 +277,7 @@ enum kind { KIND_COMMAND, KIND_FILE, KIND_PAGE, KIND_OTHER };
 
 static enum kind kind_of(const struct call *call)
 {
-    if (call->tool->runner == RUN_COMMAND)
+    if (tool_runs_programs(call->tool))
         return KIND_COMMAND;
     if (given_text(call, first_of(call, ARG_URL)).p)
         return KIND_PAGE;
@@ -240,15 +285,50 @@ static enum kind kind_of(const struct call *call)
     return path && path->type == ARG_STRING ? KIND_FILE : KIND_OTHER;
 }
 
-static void write_line(const struct call *call, struct buf *out)
+static uint32_t code_point(const char *p, size_t n)
+{
+    uint32_t c = (unsigned char)p[0] & (0xffu >> (n + 1));
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | ((unsigned char)p[i] & 0x3f);
+    return c;
+}
+
+#define FOREIGN_SHOWN 8
+
+/* Many letters look like those of ASCII: the name of a program or a file may be another than it seems. */
+static void note_foreign(struct str raw, struct buf *detail)
+{
+    uint32_t told[FOREIGN_SHOWN];
+    size_t n = 0;
+    for (size_t at = 0, length; at < raw.n; at += length) {
+        length = utf8_sequence(raw.p + at, raw.n - at);
+        uint32_t c = length > 1 ? code_point(raw.p + at, length) : 0;
+        length += length == 0;
+        size_t i = 0;
+        while (i < n && told[i] != c)
+            i++;
+        if (!c || i < n)
+            continue;
+        if (n == FOREIGN_SHOWN) {
+            buf_add_text(detail, " and others");
+            break;
+        }
+        buf_addf(detail, "%s U+%04" PRIX32, n ? "" : "(not ASCII:", c);
+        told[n++] = c;
+    }
+    if (n)
+        buf_add_text(detail, ")\n");
+}
+
+static bool write_line(const struct call *call, struct buf *line, struct buf *detail)
 {
     BUF_AT_END struct buf raw = BUF_INIT(RAW_MAX);
     enum kind kind = kind_of(call);
-    buf_add_text(out, call->tool->name);
+    buf_add_text(line, call->tool->name);
     if (kind == KIND_COMMAND) {
         if (yyjson_is_true(given(call, first_of(call, ARG_GIT))))
-            buf_add_text(out, " (may write to the repository's git directory)");
-        write_folder(call, out);
+            buf_add_text(line, " (may write to the repository's git directory)");
+        write_folder(call, line, detail);
         add_command(call, &raw);
     } else if (kind == KIND_FILE) {
         add_file(call, &raw);
@@ -258,10 +338,11 @@ static void write_line(const struct call *call, struct buf *out)
         add_json(&raw, call->arguments);
     }
     if (raw.len)
-        buf_add_text(out, ": ");
-    shown_line(buf_str(&raw), SUMMARY_LINE_MAX, out);
-    if (raw.failed)
-        buf_add_text(out, "\\[the rest is too long to be shown]");
+        buf_add_text(line, ": ");
+    add_shortened(buf_str(&raw), SUMMARY_LINE_MAX,
+                  kind == KIND_COMMAND ? "whole command" : "whole call", line, detail);
+    note_foreign(buf_str(&raw), detail);
+    return !raw.failed;
 }
 
 /* --- the rest */
@@ -284,21 +365,6 @@ static bool in_line(const struct call *call, enum kind kind, const struct arg *a
     return arg->use & uses[kind] || (kind != KIND_COMMAND && says_what(arg));
 }
 
-/* Set in, so that none of its lines looks like one of ours. */
-static void write_text(const char *name, struct str text, struct buf *out)
-{
-    BUF_AT_END struct buf lines = BUF_INIT(RAW_MAX);
-    buf_addf(out, "%s (%zu bytes):\n", name, text.n);
-    shown_lines(text, SUMMARY_DETAIL_LINES, &lines);
-    for (size_t at = 0; at < lines.len;) {
-        const char *end = memchr(lines.data + at, '\n', lines.len - at);
-        size_t n = (size_t)(end - lines.data) + 1 - at;
-        buf_add_text(out, "    ");
-        buf_add(out, lines.data + at, n);
-        at += n;
-    }
-}
-
 static void write_entries(const char *name, yyjson_val *object, struct buf *out)
 {
     size_t idx;
@@ -311,7 +377,7 @@ static void write_entries(const char *name, yyjson_val *object, struct buf *out)
         buf_add_char(&raw, '=');
         add_word(&raw, json_str(value), WORD_CHARS);
         buf_addf(out, "%s: ", name);
-        shown_line(buf_str(&raw), SHOWN_LINE_MAX, out);
+        shown_line(buf_str(&raw), SIZE_MAX, out);
         buf_add_char(out, '\n');
     }
 }
@@ -334,7 +400,7 @@ static void write_rest(const struct arg *arg, yyjson_val *value, struct buf *out
     else
         add_json(&raw, value);
     buf_addf(out, "%s: ", arg->name);
-    shown_line(buf_str(&raw), SHOWN_LINE_MAX, out);
+    shown_line(buf_str(&raw), SIZE_MAX, out);
     buf_add_char(out, '\n');
 }
 
@@ -349,8 +415,50 @@ static void write_detail(const struct call *call, struct buf *out)
     }
 }
 
-void summary_write(const struct call *call, struct buf *line, struct buf *detail)
+bool summary_write(const struct call *call, struct buf *line, struct buf *detail)
 {
-    write_line(call, line);
+    bool whole = write_line(call, line, detail);
     write_detail(call, detail);
+    return whole && !line->failed && !detail->failed;
+}
+
+static void add_hash(struct str bytes, struct buf *out)
+{
+    char hex[HASH_HEX + 1];
+    struct hash hash;
+    hash_begin(&hash);
+    hash_add(&hash, bytes.p, bytes.n);
+    hash_end_hex(&hash, hex);
+    buf_addf(out, "%zu bytes, sha256 %s\n", bytes.n, hex);
+}
+
+void summary_content(const struct call *call, struct buf *detail)
+{
+    const struct arg *arg = content_of(call);
+    struct str content = given_text(call, arg);
+    BUF_AT_END struct buf bytes = BUF_INIT(RAW_MAX);
+    if (!content.p)
+        return;
+    if (is_base64(call) && base64_decode(&bytes, content) == 0)
+        content = buf_str(&bytes);
+    buf_addf(detail, "%s: ", arg->name);
+    add_hash(content, detail);
+    write_text(arg->name, content, detail);
+}
+
+void summary_too_long(const struct call *call, struct buf *detail)
+{
+    BUF_AT_END struct buf json = BUF_INIT(RAW_MAX);
+    size_t shown = detail->len;
+    while (shown && detail->data[shown - 1] != '\n')
+        shown--;
+    detail->len = shown;
+    detail->failed = false;
+    detail->max += 512;
+    add_json(&json, call->arguments);
+    buf_addf(detail,
+             "\\[the rest of this text is not shown, it is too long: these are the first "
+             "%zu bytes of it]\nall arguments of the call: ",
+             shown);
+    add_hash(buf_str(&json), detail);
 }

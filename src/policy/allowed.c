@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "policy/condition.h"
 #include "policy/judge.h"
+#include "policy/leaves.h"
 
 #define RULE_TEXT_MAX (128u << 10)
 
@@ -173,6 +174,12 @@ static bool is_same(const char *wanted, const char *given)
     return !wanted || (given && strcmp(wanted, given) == 0);
 }
 
+/* A yes for a call without an agent is for those only. */
+static bool is_same_agent(const char *wanted, const char *given)
+{
+    return wanted ? is_same(wanted, given) : !given;
+}
+
 const char *allowed_find(const struct allowed *allowed, const struct policy_call *call,
                          const char *dialect, const char *workspace)
 {
@@ -182,13 +189,24 @@ const char *allowed_find(const struct allowed *allowed, const struct policy_call
     for (size_t i = 0; i < allowed->n; i++) {
         const struct allowed_rule *rule = &allowed->all[i];
         if (rule->git != git || !is_same(rule->dialect, dialect) ||
-            !is_same(rule->workspace, workspace) || !is_same(rule->agent, call->agent) ||
+            !is_same(rule->workspace, workspace) || !is_same_agent(rule->agent, call->agent) ||
             !tool_pattern_matches(&rule->tool, facts.tool, call->name))
             continue;
         if (!rule->condition || condition_judge(rule->condition, &facts) == CONDITION_YES)
             return rule->name;
     }
     return NULL;
+}
+
+void allowed_limit(const struct allowed *allowed, const char *found, const struct policy_call *call,
+                   struct verdict *verdict)
+{
+    FACTS_AT_END struct facts facts;
+    facts_init(&facts, call);
+    for (size_t i = 0; i < allowed->n; i++) {
+        if (allowed->all[i].name == found)
+            leaves_limit(allowed->all[i].condition, &facts, verdict);
+    }
 }
 
 bool allowed_by_path(const struct allowed *allowed, const char *found)

@@ -6,140 +6,46 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "policy/command_names.h"
 #include "policy/command_uses.h"
 #include "policy/program_options.h"
+#include "policy/subcommand.h"
 
-/* Programs whose first word says what they do. */
-static const struct program {
-    const char *name;
-    const char
-        *values; /* options before it that take the next word, a blank before and behind each */
-    const char *deeper; /* first words that need a second; `*` for all */
-    const char *flags;  /* options before it that do not, and change nothing about what it does */
-} programs[] = {
-    {"apt", NULL, NULL},
-    {"apt-get", NULL, NULL},
-    {"aws", " --profile --region --output --endpoint-url ", "*"},
-    {"brew", NULL, " services "},
-    {"bun", " --cwd ", " run pm "},
-    {"bundle", NULL, " exec config "},
-    {"cargo", " --config -C -Z --color ", NULL, " -q -v --locked --offline --frozen "},
-    {"composer", " -d --working-dir ", NULL},
-    {"conda", NULL, " env config "},
-    {"deno", NULL, " task "},
-    {"docker", " -c --context -H --host -l --log-level --config ",
-     " builder buildx compose config container context image network system volume "},
-    {"dotnet", NULL, " tool nuget "},
-    {"gh", " -R --repo ", "*"},
-    {"git", " -C -c --git-dir --work-tree --namespace --exec-path --super-prefix ",
-     " bisect config notes reflog remote stash submodule worktree ",
-     " -P --no-pager --no-optional-locks --literal-pathspecs "},
-    {"go", " -C ", " mod tool work "},
-    {"gradle", NULL, NULL},
-    {"helm", NULL, " repo "},
-    {"just", " -f --justfile -d --working-directory ", NULL},
-    {"kubectl", " -n --namespace --context --kubeconfig ", " config rollout "},
-    {"make", " -C -f -I -o -W --directory --file --makefile ", NULL,
-     " -j -j1 -j2 -j4 -j8 -j16 -k -s -B -n --silent --keep-going "},
-    {"meson", NULL, NULL},
-    {"mvn", " -f -s -P ", NULL},
-    {"npm", " --prefix -w --workspace ", " config exec pkg run run-script ", " -s --silent "},
-    {"npx", " -p --package ", NULL},
-    {"pip", NULL, " config "},
-    {"pip3", NULL, " config "},
-    {"pnpm", " -C --dir --filter ", " exec run "},
-    {"podman", NULL, " container image network system volume "},
-    {"poetry", " -C --directory ", " env run "},
-    {"rustup", NULL, " component target toolchain run "},
-    {"svn", NULL, NULL},
-    {"systemctl", NULL, NULL},
-    {"terraform", NULL, " state workspace "},
-    {"uv", " --directory --project ", " pip run tool "},
-    {"yarn", " --cwd ", " run workspace "},
-};
-
-static const struct program *find_program(struct str name)
+/* The words behind the first of the subcommand that are no options. */
+static char *later_words(const struct command_view *view, size_t at)
 {
-    for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
-        if (command_is(name, programs[i].name))
-            return &programs[i];
-    }
-    return NULL;
-}
-
-static bool word_is_fixed(const struct command_view *view, const struct shell_word *word)
-{
-    bool from_find = view->n_found && word->text.n && memmem(word->text.p, word->text.n, "{}", 2);
-    return shell_word_known(word) && !from_find;
-}
-
-/* An option that is not known may take the next word, and that would not be what it does then. */
-static bool is_flag(const struct program *program, struct str option)
-{
-    return command_in_list(program->flags, option) ||
-           command_in_list(" --help --quiet --verbose --version ", option);
-}
-
-/* Goes to the next word that is no option. */
-static size_t skip_options(const struct command_view *view, const struct program *program, size_t i,
-                           bool *exact)
-{
-    bool known = true;
-    for (; i < view->n; i++) {
+    BUF_AT_END struct buf text = BUF_INIT((size_t)4 * SHELL_TEXT_MAX);
+    buf_add_char(&text, ' ');
+    for (size_t i = at + 1; i < view->n; i++) {
         struct str word = view->words[i].text;
-        if (word.n < 2 || word.p[0] != '-')
-            break;
-        bool value = command_in_list(program->values, word);
-        if (value || memchr(word.p, '=', word.n) || !word_is_fixed(view, &view->words[i]))
-            *exact = false;
-        known &= is_flag(program, word);
-        i += value;
-    }
-    if (i >= view->n)
-        return view->n;
-    *exact &= known;
-    return i;
-}
-
-static bool goes_deeper(const struct program *program, struct str first)
-{
-    return program->deeper &&
-           (program->deeper[0] == '*' || command_in_list(program->deeper, first));
-}
-
-static void read_subcommand(const struct command_view *view, const struct program *program,
-                            struct buf *ret, bool *exact)
-{
-    size_t i = 0;
-    bool deeper = true;
-    for (unsigned words = 0; words < 2 && deeper; words++) {
-        i = skip_options(view, program, i + 1, exact);
-        if (i == view->n) {
-            *exact &= !view->more_words;
-            return;
+        if (!word_is_fixed(view, &view->words[i]))
+            buf_add_text(&text, "* ");
+        else if (word.n && word.p[0] != '-') {
+            buf_add(&text, word.p, word.n);
+            buf_add_char(&text, ' ');
         }
-        const struct shell_word *word = &view->words[i];
-        if (!word_is_fixed(view, word)) {
-            *exact = false;
-            return;
-        }
-        if (ret->len)
-            buf_add_char(ret, ' ');
-        buf_add(ret, word->text.p, word->text.n);
-        deeper = goes_deeper(program, word->text);
     }
+    if (view->more_words)
+        buf_add_text(&text, "* ");
+    return mem_copy(buf_str(&text).p, buf_str(&text).n);
 }
 
 static bool same(const struct command_pair *a, const struct command_pair *b)
 {
     return a->exact == b->exact && a->exact_subcommand == b->exact_subcommand &&
-           strcmp(a->program, b->program) == 0 && strcmp(a->subcommand, b->subcommand) == 0;
+           a->certain == b->certain && a->certain_subcommand == b->certain_subcommand &&
+           a->known == b->known && !a->or_else && !b->or_else && !a->starts && !b->starts &&
+           !a->moved && !b->moved && strcmp(a->program, b->program) == 0 &&
+           strcmp(a->subcommand, b->subcommand) == 0;
 }
 
 static void free_pair(struct command_pair *pair)
 {
     free(pair->program);
     free(pair->subcommand);
+    free(pair->or_else);
+    free(pair->starts);
+    free(pair->moved);
 }
 
 static int add_pair(struct command_pairs *pairs, struct command_pair pair, struct err *err)
@@ -172,6 +78,68 @@ static int add_starter(struct command_pairs *pairs, struct str name, struct err 
     return 0;
 }
 
+/* An operand of `test` that is known only when it runs can be no operator here: one word alone, behind an operator that is
+ * known, or on either side of one. */
+static bool operands_are_plain(const struct command_view *view)
+{
+    static const char between[] = " = == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef ";
+    const struct shell_word *words = view->words + 1;
+    size_t n = view->n - 1;
+    if (command_is(view->words[0].text, "[") && n--)
+        if (!command_is(words[n].text, "]"))
+            return false;
+    if (n > 1 && command_is(words[0].text, "!") && shell_word_known(&words[0])) {
+        words++;
+        n--;
+    }
+    if (n == 3)
+        return shell_word_known(&words[1]) && command_in_list(between, words[1].text);
+    return n < 2 || (n == 2 && shell_word_known(&words[0]));
+}
+
+static bool test_evaluates(const struct command_view *view)
+{
+    bool known = true;
+    for (size_t i = 1; i < view->n; i++) {
+        const struct shell_word *word = &view->words[i];
+        if (word->flags & SHELL_SPLITS || command_is(word->text, "-v") ||
+            command_is(word->text, "-R"))
+            return true;
+        known &= shell_word_known(word);
+    }
+    return view->more_words || (!known && !operands_are_plain(view));
+}
+
+/* A conversion `%n` of the format: bash writes a number to the variable that its argument names, PATH for one. */
+static bool format_assigns(struct str format)
+{
+    for (size_t i = 0; i < format.n; i++) {
+        if (format.p[i] != '%')
+            continue;
+        i++;
+        while (i < format.n && strchr("#'-+ 0123456789.*$hjlLtzqw", format.p[i]))
+            i++;
+        /* `%(...)T` shows a time. */
+        const char *end = i < format.n && format.p[i] == '('
+                              ? memchr(format.p + i, ')', format.n - i)
+                              : NULL;
+        i = end ? (size_t)(end - format.p) + 1 : i;
+        if (i < format.n && format.p[i] == 'n')
+            return true;
+    }
+    return false;
+}
+
+/* An option may name a variable too. */
+static bool printf_assigns(const struct command_view *view)
+{
+    if (view->n < 2)
+        return false;
+    struct str format = view->words[1].text;
+    return !shell_word_known(&view->words[1]) || (format.n && format.p[0] == '-') ||
+           format_assigns(format);
+}
+
 /* Of the shell's own some run commands that stand in the names of variables (`printf -v 'a[$(date)]'`), read them from
  * elsewhere, or change what another name means. */
 static bool reads_more(const struct command_view *view, struct str name)
@@ -180,48 +148,146 @@ static bool reads_more(const struct command_view *view, struct str name)
         " (( [[ . alias bind compgen complete declare enable export getopts hash let local mapfile "
         "read readarray readonly set shopt source typeset unset wait ";
     if (command_is(name, "printf"))
-        return view->n > 1 && (!shell_word_known(&view->words[1]) ||
-                               (view->words[1].text.n && view->words[1].text.p[0] == '-'));
+        return printf_assigns(view);
     if (!command_is(name, "test") && !command_is(name, "["))
         return command_in_list(always, name);
-    for (size_t i = 1; i < view->n; i++) {
-        const struct shell_word *word = &view->words[i];
-        if (!shell_word_known(word) || command_is(word->text, "-v") || command_is(word->text, "-R"))
-            return true;
+    return test_evaluates(view);
+}
+
+/* Whether it may start what its words name: an option does, or nothing is known about it. An option may also bring in
+ * another target. */
+static bool may_start_words(const struct program_use *use, struct str name, bool fault)
+{
+    if (fault && program_has_targets(program_find(name)))
+        return true;
+    return command_names_any(use->view) && (fault || !program_is_listed(name));
+}
+
+/* What a rule about a subcommand has to look at besides the subcommand itself. */
+static void note_others(const struct program_use *use, struct command_pair *pair, bool fault)
+{
+    char room[COMMAND_NAME_MAX];
+    struct str name = program_name(use, room);
+    pair->unread = command_is_unread(name);
+    if (!use->sure)
+        pair->or_else = later_words(use->view, use->at);
+    if (pair->unread || may_start_words(use, name, fault))
+        pair->starts = command_names_read(use->view);
+}
+
+/* Which approvals hold for a use of a line that is understood. */
+static void judge_options(struct command_pairs *pairs, const struct program_use *use,
+                          struct command_pair *pair, bool understood)
+{
+    char room[PROGRAM_FAULT_MAX];
+    bool evaluates = reads_more(use->view, use->view->words[0].text);
+    const char *fault = evaluates ? "a builtin that may evaluate its arguments"
+                                  : program_fault(use, room);
+    enum program_runs runs = fault ? RUNS_NONE : program_runs(use, room);
+    if (runs)
+        fault = room;
+    note_others(use, pair, fault);
+    if (!understood)
+        return;
+    if (fault) {
+        if (!pairs->why[0])
+            snprintf(pairs->why, sizeof pairs->why, "%s", fault);
+        pair->exact = false;
+        pair->exact_subcommand &= runs == RUNS_NAMED;
+        pair->certain &= !evaluates;
+        pair->certain_subcommand &= !evaluates;
+        return;
     }
-    return false;
+    const char *unknown = program_unknown(use, room);
+    pair->known = !unknown && pair->exact_subcommand;
+    if (unknown && !pairs->unknown[0])
+        snprintf(pairs->unknown, sizeof pairs->unknown, "%s", unknown);
+}
+
+/* One use of a program as it is read, before it is a pair for each of its targets. */
+struct reading {
+    const struct command_view *view;
+    struct str name;               /* without folder; n is 0 where it is not known */
+    const struct program *program; /* may be NULL */
+    struct str moved;
+    bool exact; /* the line is understood */
+};
+
+/* These run what the settings of the folder's repository say; of a relative path it is another file. */
+static bool depends_on_folder(const struct reading *r)
+{
+    struct str word = r->view->words[0].text;
+    if (command_in_list(" git gh hg ", r->name) ||
+        (r->name.n > 4 && memcmp(r->name.p, "git-", 4) == 0))
+        return true;
+    return r->name.n && word.p[0] != '/' && memchr(word.p, '/', word.n);
+}
+
+/* The pair for one subcommand or target, which is text that may be empty. */
+static int add_one(struct command_pairs *pairs, const struct reading *r,
+                   const struct subcommand *sub, struct err *err)
+{
+    const struct shell_word *first = &r->view->words[0];
+    struct str text = buf_str(&sub->text);
+    struct command_pair pair = {
+        .program = r->name.n ? mem_copy(first->text.p, first->text.n) : mem_dup(""),
+        .subcommand = mem_copy(text.p, text.n),
+        .exact = r->exact,
+        .exact_subcommand = r->exact && sub->exact,
+        .certain = r->exact,
+        .certain_subcommand = r->exact && sub->sure,
+        .alias = program_may_be_alias(r->name, text),
+        .here = depends_on_folder(r),
+    };
+    if (pair.here && r->moved.n)
+        pair.moved = mem_copy(r->moved.p, r->moved.n);
+    struct program_use use = {r->view, text, sub->at, sub->sure, sub->last};
+    if (r->name.n)
+        judge_options(pairs, &use, &pair, r->exact);
+    return add_pair(pairs, pair, err);
+}
+
+static int add_targets(struct command_pairs *pairs, const struct reading *r, struct err *err)
+{
+    struct targets targets;
+    targets_read(r->view, r->program, &targets);
+    for (size_t i = 0; i < targets.n; i++) {
+        struct str word = r->view->words[targets.at[i]].text;
+        struct subcommand sub = {BUF_INIT(SHELL_TEXT_MAX), targets.at[i], true, targets.exact};
+        buf_add(&sub.text, word.p, word.n);
+        int added = add_one(pairs, r, &sub, err);
+        buf_done(&sub.text);
+        if (added < 0)
+            return -1;
+    }
+    struct subcommand other = {.at = r->view->n, .sure = !targets.open, .exact = !targets.open};
+    return targets.n && !targets.open ? 0 : add_one(pairs, r, &other, err);
 }
 
 /* `exact` is what is known so far. */
-static int add_program(struct command_pairs *pairs, const struct command_view *view, bool exact,
-                       struct err *err)
+static int add_program(struct command_pairs *pairs, const struct command_view *view,
+                       struct str moved, bool exact, struct err *err)
 {
     char room[COMMAND_NAME_MAX];
-    char fault[PROGRAM_FAULT_MAX];
     const struct shell_word *first = &view->words[0];
-    bool known = word_is_fixed(view, first);
-    const struct program *program = known ? find_program(command_name(first, room)) : NULL;
-    BUF_AT_END struct buf subcommand = BUF_INIT(SHELL_TEXT_MAX);
-    bool exact_subcommand = true;
-    if (program)
-        read_subcommand(view, program, &subcommand, &exact_subcommand);
-    const char *against = exact ? program_fault(view, buf_str(&subcommand), fault) : NULL;
-    if (exact && !against && reads_more(view, first->text))
-        against = "a builtin that may evaluate its arguments";
-    if (against && !pairs->why[0])
-        snprintf(pairs->why, sizeof pairs->why, "%s", against);
-    struct command_pair pair = {
-        .program = known ? mem_copy(first->text.p, first->text.n) : mem_dup(""),
-        .subcommand = mem_copy(buf_str(&subcommand).p, subcommand.len),
-        .exact = exact && !against,
-        .exact_subcommand = exact && !against && exact_subcommand,
-    };
-    return add_pair(pairs, pair, err);
+    struct reading r = {.view = view, .moved = moved, .exact = exact};
+    if (word_is_fixed(view, first))
+        r.name = command_name(first, room);
+    r.program = program_find(r.name);
+    if (program_has_targets(r.program))
+        return add_targets(pairs, &r, err);
+    struct subcommand sub = {BUF_INIT(SHELL_TEXT_MAX), view->n, true, true};
+    if (r.program)
+        subcommand_read(view, r.program, &sub);
+    int added = add_one(pairs, &r, &sub, err);
+    buf_done(&sub.text);
+    return added;
 }
 
 /* --- a line that is understood */
 
-static int add_use(struct command_pairs *pairs, const struct command_use *use, struct err *err)
+static int add_use(struct command_pairs *pairs, const struct command_use *use, const char *root,
+                   struct err *err)
 {
     char room[COMMAND_NAME_MAX];
     FREE_AT_END struct shell_word *words = mem_grow(NULL, use->n, sizeof *words);
@@ -229,19 +295,25 @@ static int add_use(struct command_pairs *pairs, const struct command_use *use, s
         unsigned flags = command_use_flags(use, i);
         words[i] = (struct shell_word){use->words[i].text,
                                        (flags & PLAIN_VARIES ? SHELL_EXPANDS : 0) |
-                                           (flags & PLAIN_ANY ? SHELL_PATTERN : 0)};
+                                           (flags & PLAIN_ANY ? SHELL_PATTERN : 0) |
+                                           (flags & PLAIN_SPLITS ? SHELL_SPLITS : 0)};
     }
-    struct command_view view = {.words = words, .n = use->n, .more_words = use->more_words};
+    struct command_view view = {.words = words,
+                                .n = use->n,
+                                .more_words = use->more_words,
+                                .input = use->input,
+                                .root = root};
     if (use->starts)
         return add_starter(pairs, command_name(&words[0], room), err);
-    return add_program(pairs, &view, true, err);
+    return add_program(pairs, &view, use->moved, true, err);
 }
 
-static int add_uses(struct command_pairs *pairs, const struct command_uses *uses, struct err *err)
+static int add_uses(struct command_pairs *pairs, const struct command_uses *uses, const char *root,
+                    struct err *err)
 {
     pairs->understood = true;
     for (size_t i = 0; i < uses->n; i++) {
-        if (add_use(pairs, &uses->all[i], err) < 0)
+        if (add_use(pairs, &uses->all[i], root, err) < 0)
             return -1;
     }
     return 0;
@@ -256,24 +328,26 @@ static int visit(void *self, const struct command_view *view, struct err *err)
     bool finds = command_is(command_name(&view->words[0], room), "find");
     if (view->wraps && add_starter(self, command_name(&view->words[0], room), err) < 0)
         return -1;
-    return view->wraps && !finds ? 0 : add_program(self, view, false, err);
+    return view->wraps && !finds ? 0 : add_program(self, view, (struct str){0}, false, err);
 }
 
-static int read_pairs(struct str text, struct command_pairs *pairs, struct err *err)
+static int read_pairs(struct str text, const struct command_around *around,
+                      struct command_pairs *pairs, struct err *err)
 {
     static const struct command_visitor visitor = {NULL, visit};
     COMMAND_USES_AT_END struct command_uses uses = {0};
     struct plain_fault why = {0};
-    if (command_uses_read(text, &uses, &why) == 0)
-        return add_uses(pairs, &uses, err);
+    if (command_uses_read(text, around, &uses, &why) == 0)
+        return add_uses(pairs, &uses, around->root, err);
     snprintf(pairs->why, sizeof pairs->why, "byte %zu: %s", why.at + 1, why.construct);
     return command_walk(text, &visitor, pairs, err);
 }
 
-int command_pairs_read(struct str text, struct command_pairs *ret, struct err *err)
+int command_pairs_read(struct str text, const struct command_around *around,
+                       struct command_pairs *ret, struct err *err)
 {
     *ret = (struct command_pairs){0};
-    int r = read_pairs(text, ret, err);
+    int r = read_pairs(text, around, ret, err);
     if (r < 0)
         command_pairs_done(ret);
     return r;

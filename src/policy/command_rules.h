@@ -45,20 +45,32 @@ extern const struct command_rules command_rules_sidecar;
 int command_check(struct str text, const struct command_rules *rules, struct err *err);
 
 /* For a program that is started without a shell. An entry with a `/` is a whole path, any other a name without
- * folder. Denied entries are held against the path as it was found and the one with every symbolic link
- * resolved; allowed ones only against the latter, so that a link of an allowed name opens nothing. Where a
- * system's own command is a link (awk, python3), whoever calls this adds what the listed name resolves to.
- * The rules are `denied:ENTRY` and `allowed`. */
+ * folder. Denied entries are compared with the path that was found and with the file it leads to, all links resolved.
+ * Of allowed ones both must pass: the name that was called has to be that of an entry, and the file one that this
+ * entry leads to (`files`), so that neither a link nor a program of the workspace passes under an allowed name.
+ * The rules are `denied:ENTRY` and `allowed`; the message says which of the two failed. */
 struct command_lists {
     bool allow_all; /* the list of allowed ones is unset */
     const struct str *allowed;
     size_t n_allowed;
     const struct str *denied;
     size_t n_denied;
+    const struct str *files; /* what the allowed entries of that name lead to, links resolved */
+    size_t n_files;
 };
 
-int command_check_program(struct str found, struct str resolved, const struct command_lists *lists,
+/* Characters that no name of a program has in a rule or in a list. */
+#define COMMAND_NAME_NEVER "*?;\"'|&<>$()`\\{}"
+
+/* Whether an entry can name a program: no options or patterns, and no folder. */
+bool command_entry_is_program(struct str entry);
+
+/* By the name alone, before any file is looked at. */
+int command_check_name(struct str called, const struct command_lists *lists, struct err *err);
+int command_check_program(struct str called, struct str resolved, const struct command_lists *lists,
                           struct err *err);
+/* Whether they agree in their last part. */
+bool command_names_program(struct str entry, struct str called);
 
 /* What a command line runs, as an approval rule would say it: `git` `commit`, `npm` `run test`, `ls` ``. */
 struct command_pair {
@@ -68,6 +80,29 @@ struct command_pair {
      * other programs, write files or read another configuration. */
     bool exact;
     bool exact_subcommand; /* and so does one of the subcommand */
+    /* The same without a look at the options: they only leave no doubt which program and subcommand this is. */
+    bool certain;
+    bool certain_subcommand;
+    bool known; /* exact, and each option is in the table of harmless ones */
+    /* NULL, or an option before the subcommand may take it as its value: the words behind, one of which is the subcommand
+     * then. A blank before and behind each; `*` for one that is known only
+     * when it runs. */
+    char *or_else;
+    bool alias;  /* the subcommand may be a name that the user has given to another */
+    bool unread; /* it starts others in a way that is not read */
+    /* NULL, or it may start what its words name: command_names.h. */
+    char *starts;
+    bool
+        here; /* the folder that it works in decides what it runs: git, and a program by a relative path */
+    char
+        *moved; /* `here`: NULL, or the word that may have it work elsewhere than the call begins */
+};
+
+/* Which options an approval of a program holds with. */
+enum command_options {
+    COMMAND_OPTIONS_CHECKED, /* all but those that are known to do more than the program does by itself */
+    COMMAND_OPTIONS_ANY,
+    COMMAND_OPTIONS_KNOWN, /* only those that are known to be harmless */
 };
 
 #define COMMAND_PAIRS_MAX 64
@@ -81,11 +116,19 @@ struct command_pairs {
     size_t n_starters;
     /* All of the line is understood: it is no more than these programs. */
     bool understood;
-    char why[160]; /* it is not, or why the first pair that is not exact is not */
+    char why[160];     /* it is not, or why the first pair that is not exact is not */
+    char unknown[160]; /* why the first pair that is exact but not known is not */
+};
+
+/* What a command finds when it begins. */
+struct command_around {
+    const char *root; /* the workspace as commands see it; NULL: not known */
+    bool input;       /* something comes over its standard input */
 };
 
 /* Every pair once, in the order in which they begin. -1 when the text cannot be read or has too many. */
-int command_pairs_read(struct str text, struct command_pairs *ret, struct err *err);
+int command_pairs_read(struct str text, const struct command_around *around,
+                       struct command_pairs *ret, struct err *err);
 void command_pairs_done(struct command_pairs *pairs);
 
 #define COMMAND_PAIRS_AT_END CLEANUP(command_pairs_done)

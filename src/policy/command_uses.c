@@ -10,6 +10,7 @@ static const struct starter {
     const char *flags;  /* a blank before and behind each */
     const char *values; /* those that take a value: the next word, or behind `=` or the letter */
     unsigned operands;  /* before the program */
+    const char *optional; /* those that take a value only behind `=` */
 } starters[] = {
     {"nohup", NULL, NULL, 0},
     {"nice", NULL, " -n --adjustment ", 0},
@@ -18,7 +19,7 @@ static const struct starter {
     {"stdbuf", NULL, " -i -o -e --input --output --error ", 0},
     {"setsid", " -w --wait ", NULL, 0},
     {"xargs", " -0 -r -t -x --null --no-run-if-empty --verbose --exit ",
-     " -n -P -L -s -d -I --max-args --max-procs --max-lines --max-chars --delimiter ", 0},
+     " -n -P -L -s -d -I --max-args --max-procs --max-chars --delimiter ", 0, " --max-lines "},
     {"command", NULL, NULL, 0},
 };
 
@@ -37,10 +38,17 @@ static const char changes[] =
     "history jobs let local logout mapfile popd pushd read readarray readonly return set shift shopt "
     "suspend times typeset ulimit umask unalias unset wait ";
 
+bool command_is_unread(struct str name)
+{
+    return command_in_list(unread, name);
+}
+
 struct finder {
     struct command_uses *out;
     struct plain_fault *why;
-    size_t at; /* of the command in the line itself */
+    const struct command_around *around;
+    size_t at;        /* of the command in the line itself */
+    struct str moved; /* the last word that a `cd` had; n is 0 for none */
 };
 
 static int read_use(struct finder *f, struct command_use use);
@@ -57,7 +65,7 @@ unsigned command_use_flags(const struct command_use *use, size_t word)
     struct str text = use->words[word].text;
     unsigned flags = use->words[word].flags;
     if (use->replaced.n && text.n && memmem(text.p, text.n, use->replaced.p, use->replaced.n))
-        flags |= use->path ? PLAIN_VARIES : PLAIN_VARIES | PLAIN_ANY;
+        flags |= PLAIN_VARIES | (use->path ? 0 : PLAIN_ANY) | (use->many ? PLAIN_SPLITS : 0);
     return flags;
 }
 
@@ -70,8 +78,28 @@ static int add_use(struct finder *f, const struct command_use *use)
 {
     if (f->out->n == COMMAND_USES_MAX)
         return fault(f, "more than 64 commands");
-    f->out->all[f->out->n++] = *use;
+    struct command_use *added = &f->out->all[f->out->n++];
+    *added = *use;
+    if (!added->moved.n)
+        added->moved = f->moved;
     return 0;
+}
+
+bool command_is_here(struct str folder, const char *root)
+{
+    while (folder.n > 1 && folder.p[folder.n - 1] == '/')
+        folder.n--;
+    return command_is(folder, ".") || (root && command_is(folder, root));
+}
+
+/* Whether a `cd` succeeds, and whether it is for what follows or for a subshell, is not looked at: behind it nothing is
+ * known to be where the line began, unless that is where it leads. */
+static void note_move(struct finder *f, const struct command_use *use)
+{
+    struct str to = use->words[use->n - 1].text;
+    if (use->n == 2 && !use->more_words && is_fixed(use, 1) && command_is_here(to, f->around->root))
+        return;
+    f->moved = use->n > 1 && to.n ? to : use->words[0].text;
 }
 
 static struct command_use behind(const struct command_use *use, size_t at)
@@ -84,7 +112,7 @@ static struct command_use behind(const struct command_use *use, size_t at)
 
 /* --- texts for a shell */
 
-static int read_line(struct finder *f, struct str text)
+static int read_line(struct finder *f, struct str text, bool input)
 {
     if (f->out->n_lines_ == COMMAND_LINES_MAX)
         return fault(f, "more than 7 texts for shells");
@@ -94,9 +122,13 @@ static int read_line(struct finder *f, struct str text)
     if (plain_read(text, line, f->why) < 0)
         return outer ? -1 : fault(f, f->why->construct);
     for (size_t i = 0; i < line->n; i++) {
-        struct command_use use = {.words = line->commands[i].words, .n = line->commands[i].n};
+        struct command_use use = {.words = line->commands[i].words,
+                                  .n = line->commands[i].n,
+                                  .input = input || line->commands[i].input};
         if (outer)
             f->at = line->commands[i].at;
+        if (use.n == 0)
+            return fault(f, "a redirection without a program");
         if (read_use(f, use) < 0)
             return -1;
     }
@@ -138,9 +170,13 @@ static int read_shell(struct finder *f, const struct command_use *use)
                                : add_use(f, use);
     if (i >= use->n || use->more_words || !is_fixed(use, i))
         return fault(f, "a shell whose commands are known only when it runs");
+    /* Other shells read `ls &>x rm` as two commands. */
+    struct str line = use->words[i].text;
+    if (!command_is(use->words[0].text, "bash") && line.n && memmem(line.p, line.n, "&>", 2))
+        return fault(f, "`&>` in a text for a shell that is not bash");
     struct command_use whole = *use;
     whole.starts = true;
-    return add_use(f, &whole) < 0 ? -1 : read_line(f, use->words[i].text);
+    return add_use(f, &whole) < 0 ? -1 : read_line(f, line, use->input);
 }
 
 /* --- find */
@@ -148,6 +184,10 @@ static int read_shell(struct finder *f, const struct command_use *use)
 /* Then what it finds begins with one of them, and is no option. */
 static bool starts_are_fixed(const struct command_use *use)
 {
+    for (size_t i = 1; i < use->n; i++) {
+        if (command_is(use->words[i].text, "-files0-from"))
+            return false;
+    }
     for (size_t i = 1; i < use->n && use->words[i].text.n && !strchr("(!", use->words[i].text.p[0]);
          i++) {
         if (command_use_flags(use, i) & PLAIN_ANY)
@@ -158,6 +198,19 @@ static bool starts_are_fixed(const struct command_use *use)
     return true;
 }
 
+/* Where the command ends that stands behind the `-exec` at `i`. */
+static size_t exec_end(const struct command_use *use, size_t i)
+{
+    bool plus = command_find_takes_plus(use->words[i].text);
+    for (size_t end = i + 1; end < use->n; end++) {
+        struct str word = use->words[end].text;
+        if (command_is(word, ";") ||
+            (plus && command_is(word, "+") && command_is(use->words[end - 1].text, "{}")))
+            return end;
+    }
+    return use->n;
+}
+
 static int read_find(struct finder *f, const struct command_use *use)
 {
     if (add_use(f, use) < 0)
@@ -165,15 +218,14 @@ static int read_find(struct finder *f, const struct command_use *use)
     for (size_t i = 1; i < use->n; i++) {
         if (!command_in_list(" -exec -execdir -ok -okdir ", use->words[i].text))
             continue;
-        size_t end = i + 1;
-        while (
-            end < use->n && !command_is(use->words[end].text, ";") &&
-            !(command_is(use->words[end].text, "+") && command_is(use->words[end - 1].text, "{}")))
-            end++;
+        size_t end = exec_end(use, i);
         struct command_use inner = behind(use, i + 1);
         inner.n = end - i - 1;
         inner.replaced = STR("{}");
         inner.path = starts_are_fixed(use);
+        inner.many = end < use->n && command_is(use->words[end].text, "+");
+        if (command_in_list(" -execdir -okdir ", use->words[i].text))
+            inner.moved = use->words[i].text;
         if (end == use->n || inner.n == 0 || use->more_words || use->replaced.n)
             return fault(f, "a `-exec` without its end");
         if (read_use(f, inner) < 0)
@@ -189,24 +241,37 @@ static size_t option_length(const struct starter *starter, const struct command_
 {
     struct str word = use->words[i].text;
     const char *equals = word.n > 2 && word.p[1] == '-' ? memchr(word.p, '=', word.n) : NULL;
-    if (command_in_list(starter->flags, word))
+    struct str name = {word.p, equals ? (size_t)(equals - word.p) : word.n};
+    if (command_in_list(starter->flags, word) || command_in_list(starter->optional, name))
         return 1;
     if (equals)
-        return command_in_list(starter->values, (struct str){word.p, (size_t)(equals - word.p)});
+        return command_in_list(starter->values, name);
     if (command_in_list(starter->values, word))
         return 2;
     bool attached = word.n > 2 && word.p[1] != '-';
     return attached && command_in_list(starter->values, (struct str){word.p, 2});
 }
 
-/* What xargs puts its words in place of. */
+static bool begins(struct str word, const char *with)
+{
+    size_t n = strlen(with);
+    return word.n >= n && memcmp(word.p, with, n) == 0;
+}
+
+/* What xargs puts its words in place of. A number of words or lines behind that takes it back. */
 static void note_replaced(const struct command_use *use, size_t i, struct command_use *inner)
 {
     struct str word = use->words[i].text;
-    if (!command_is(use->words[0].text, "xargs") || word.n < 2 || memcmp(word.p, "-I", 2) != 0)
+    if (!command_is(use->words[0].text, "xargs"))
         return;
-    inner->replaced = word.n > 2 ? (struct str){word.p + 2, word.n - 2} : use->words[i + 1].text;
-    inner->more_words = false;
+    if (begins(word, "-I")) {
+        inner->replaced = word.n > 2 ? (struct str){word.p + 2, word.n - 2}
+                                     : use->words[i + 1].text;
+        inner->more_words = use->more_words;
+    } else if (begins(word, "-n") || begins(word, "-L") || begins(word, "--max-args") ||
+               begins(word, "--max-lines")) {
+        inner->more_words = true;
+    }
 }
 
 static int read_starter(struct finder *f, const struct starter *starter,
@@ -264,7 +329,7 @@ static int read_use(struct finder *f, struct command_use use)
     struct str bare = slash ? (struct str){slash + 1, name.n - (size_t)(slash + 1 - name.p)} : name;
     /* By itself it lists variables. */
     bool lists = command_is(name, "env") && use.n == 1 && !use.more_words;
-    if (!lists && command_in_list(unread, bare))
+    if (!lists && command_is_unread(bare))
         return fault(f, "a program that starts others in a way that is not read");
     if (command_in_list(changes, bare))
         return fault(f, "a builtin that changes what other words mean");
@@ -277,14 +342,17 @@ static int read_use(struct finder *f, struct command_use use)
         return read_starter(f, starter, &use);
     if (shell)
         return read_shell(f, &use);
+    if (command_is(bare, "cd"))
+        note_move(f, &use);
     return find ? read_find(f, &use) : add_use(f, &use);
 }
 
-int command_uses_read(struct str text, struct command_uses *ret, struct plain_fault *why)
+int command_uses_read(struct str text, const struct command_around *around,
+                      struct command_uses *ret, struct plain_fault *why)
 {
     *ret = (struct command_uses){0};
-    struct finder finder = {.out = ret, .why = why};
-    int r = read_line(&finder, text);
+    struct finder finder = {.out = ret, .why = why, .around = around};
+    int r = read_line(&finder, text, around->input);
     if (r < 0)
         command_uses_done(ret);
     return r;

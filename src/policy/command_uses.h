@@ -4,6 +4,7 @@
 #ifndef SANDGATE_POLICY_COMMAND_USES_H
 #define SANDGATE_POLICY_COMMAND_USES_H
 
+#include "policy/command_rules.h"
 #include "policy/plain_line.h"
 
 #define COMMAND_USES_MAX 64
@@ -14,8 +15,11 @@ struct command_use {
     size_t n;
     struct str replaced; /* stands for something that is known only when it runs; n is 0 for none */
     bool path;           /* and that begins like a path */
+    bool many;           /* and that may be several words */
     bool more_words;     /* xargs adds some */
     bool starts;         /* it only starts the one that follows */
+    bool input;          /* its standard input may hold something */
+    struct str moved;    /* a word that may have put it into another folder; n is 0 for none */
 };
 
 struct command_uses {
@@ -28,8 +32,15 @@ struct command_uses {
 };
 
 /* -1 when some of it is not understood. `why->at` is meant for the line itself. */
-int command_uses_read(struct str text, struct command_uses *ret, struct plain_fault *why);
+int command_uses_read(struct str text, const struct command_around *around,
+                      struct command_uses *ret, struct plain_fault *why);
 void command_uses_done(struct command_uses *uses);
+
+/* A program that starts others, or reads commands, in a way that is not read. By its name without folder. */
+bool command_is_unread(struct str name);
+
+/* Whether a folder, as it is written, is that in which a command begins at the workspace. */
+bool command_is_here(struct str folder, const char *root);
 
 /* The flags of a word, what is put into it counted. */
 unsigned command_use_flags(const struct command_use *use, size_t word);

@@ -88,15 +88,21 @@ static bool is_exec(struct str word)
     return command_in_list(" -exec -execdir -ok -okdir ", word);
 }
 
-/* The words behind -exec up to its `;`, or the `+` behind `{}`. */
+bool command_find_takes_plus(struct str word)
+{
+    return command_in_list(" -exec -execdir ", word);
+}
+
+/* The words behind -exec, which is the first one, up to its `;`, or the `+` behind `{}`. */
 static size_t exec_length(const struct shell_word *words, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    bool plus = command_find_takes_plus(words[0].text);
+    for (size_t i = 1; i < n; i++) {
         if (command_is(words[i].text, ";") ||
-            (i && command_is(words[i].text, "+") && command_is(words[i - 1].text, "{}")))
-            return i;
+            (plus && command_is(words[i].text, "+") && command_is(words[i - 1].text, "{}")))
+            return i - 1;
     }
-    return n;
+    return n - 1;
 }
 
 static int walk_find(struct walk *walk, const struct command_view *view)
@@ -117,7 +123,7 @@ static int walk_find(struct walk *walk, const struct command_view *view)
         if (!is_exec(view->words[i].text))
             continue;
         inner.words = view->words + i + 1;
-        inner.n = exec_length(inner.words, view->n - i - 1);
+        inner.n = exec_length(view->words + i, view->n - i);
         if (inner.n && walk_command(walk, inner) < 0)
             return -1;
         i += inner.n;

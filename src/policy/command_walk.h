@@ -10,8 +10,10 @@ struct command_view {
     const struct shell_word *words; /* the program first */
     size_t n;                       /* at least 1 */
     bool wraps;                     /* it starts what is visited next */
-    bool unsure;     /* variables are set for it, or its text is known only when it runs */
-    bool more_words; /* xargs adds some */
+    bool unsure;      /* variables are set for it, or its text is known only when it runs */
+    bool more_words;  /* xargs adds some */
+    bool input;       /* its standard input may hold something */
+    const char *root; /* command_around.root */
     const struct shell_word *found; /* where find starts, for what stands as `{}` */
     size_t n_found;                 /* at least 1 if it is find that runs this */
 };
@@ -55,6 +57,9 @@ struct command_wrap {
     char text; /* the letter of an option whose value is split into words, and its long name */
     const char *text_name;
 };
+
+/* Whether `{} +` ends the command behind this word of find; for -ok and -okdir only `;` does. */
+bool command_find_takes_plus(struct str word);
 
 const struct command_wrap *command_wrap_find(struct str name);
 

@@ -11,6 +11,7 @@
  *   exists true|false               whether the argument is given
  *   beneath "dir" or [...]          of a path: that folder or something in it
  *   program "git" or ["git commit"] of a command: what it runs
+ *   options "any" or "known"        beside `program`: which options its programs may have; see command_rules.h
  *   domain "example.com" or [...]   of a URL: its host, subdomains included
  *
  * An argument that is left out counts as what the tool then takes; where there is nothing like that, no test but
@@ -58,6 +59,7 @@ struct program_rule {
     char *program;
     const char *name; /* without its folder; in `program` */
     char *subcommand; /* "": any */
+    bool target;      /* the subcommand is a target, of which a use may have several */
 };
 
 struct test {
@@ -68,6 +70,8 @@ struct test {
     size_t n_paths;
     struct program_rule *programs;
     size_t n_programs;
+    enum command_options options;
+    bool own_folder; /* TEST_PROGRAM: the condition also says in which folder */
     char **domains;
     size_t n_domains;
     struct glob *glob;
@@ -112,7 +116,10 @@ const struct test *condition_key(const struct condition *condition);
  * text has that came as JSON. */
 #define TEST_SLASH ((char)0xff)
 
+/* NULL, or what the argument is that such a test with this value never holds for: "is a number: use less". */
+const char *test_kind_fault(enum test_kind kind, const struct arg *arg, yyjson_val *value);
 int test_read(struct test *test, yyjson_val *value, struct err *err);
+int test_read_options(struct test *test, yyjson_val *value, struct err *err);
 void test_done(struct test *test);
 enum condition_result test_judge(const struct test *test, struct facts *facts);
 enum condition_result test_programs(const struct test *test, struct facts *facts);

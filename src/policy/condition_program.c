@@ -2,7 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "policy/command_names.h"
 #include "policy/condition.h"
+#include "policy/subcommand.h"
 
 /* `stash pop` begins with `stash`, not with `sta`. */
 static bool begins_with(const char *words, const char *first)
@@ -17,28 +20,121 @@ static const char *without_folder(const char *program)
     return slash ? slash + 1 : program;
 }
 
-static enum condition_result compare(const struct program_rule *rule,
-                                     const struct command_pair *pair)
+/* Whether an approval with these options would hold for all of this use. */
+static bool is_exact(enum command_options options, const struct command_pair *pair, bool subcommand)
 {
+    switch (options) {
+    case COMMAND_OPTIONS_ANY:
+        return subcommand ? pair->certain_subcommand : pair->certain;
+    case COMMAND_OPTIONS_KNOWN:
+        return pair->known;
+    case COMMAND_OPTIONS_CHECKED:
+        break;
+    }
+    return subcommand ? pair->exact_subcommand : pair->exact;
+}
+
+static bool may_be_later(const struct program_rule *rule, const struct command_pair *pair)
+{
+    if (!pair->or_else)
+        return false;
+    FREE_AT_END char *words = mem_format(" %s ", rule->subcommand);
+    return strstr(pair->or_else, words) || strstr(pair->or_else, " * ");
+}
+
+/* `git-push` is `git push`, by whatever folder. */
+static bool is_dashed(const struct program_rule *rule, const char *program)
+{
+    size_t n = strlen(rule->name);
+    if (strncmp(program, rule->name, n) != 0 || program[n] != '-' || !*rule->subcommand)
+        return false;
+    return begins_with(program + n + 1, rule->subcommand) ||
+           begins_with(rule->subcommand, program + n + 1);
+}
+
+/* What the words of a use name may be started by it. A program that is known to start others may start any; of others this
+ * counts for subcommands only, since a program that is denied wholly is also denied when it starts. */
+static bool may_start(const struct program_rule *rule, const struct command_pair *pair, bool own)
+{
+    if (!pair->starts || (!pair->unread && !*rule->subcommand))
+        return false;
+    if (pair->unread && strstr(pair->starts, " * "))
+        return true;
+    return command_names_hold(pair->starts, own && rule->target ? "" : rule->name,
+                              rule->subcommand);
+}
+
+static bool is_subcommand(const struct program_rule *rule, const struct command_pair *pair)
+{
+    if (rule->target)
+        return strcmp(pair->subcommand, rule->subcommand) == 0;
+    return begins_with(pair->subcommand, rule->subcommand);
+}
+
+static bool is_relative(const char *program)
+{
+    return program[0] != '/' && strchr(program, '/');
+}
+
+/* Two paths from the workspace, the second one from a folder of it. */
+static bool is_same_file(const char *wanted, const char *folder, const char *given)
+{
+    FREE_AT_END char *whole = mem_format("%s/%s", folder ? folder : ".", given);
+    struct rule_path a = {0};
+    struct rule_path b = {0};
+    struct err ignored;
+    bool same = rule_path_read(&a, (struct str){wanted, strlen(wanted)}, &ignored) == 0 &&
+                rule_path_read(&b, (struct str){whole, strlen(whole)}, &ignored) == 0 &&
+                strcmp(a.text, b.text) == 0;
+    rule_path_done(&a);
+    rule_path_done(&b);
+    return same;
+}
+
+/* Whether it is the rule's very program, and works in the folder that an approval is for: the workspace, or the one that
+ * the rule names. */
+static bool is_approved_file(const struct test *test, const struct program_rule *rule,
+                             const struct command_pair *pair, const char *folder)
+{
+    bool literal = strcmp(rule->program, pair->program) == 0;
+    if (!pair->here)
+        return literal;
+    if (pair->moved)
+        return false;
+    if (literal && (!folder || test->own_folder))
+        return true;
+    return is_relative(rule->program) && is_relative(pair->program) &&
+           is_same_file(rule->program, test->own_folder ? NULL : folder, pair->program);
+}
+
+static enum condition_result compare(const struct test *test, const struct program_rule *rule,
+                                     const struct command_pair *pair, const char *folder)
+{
+    const char *name = without_folder(pair->program);
     if (pair->program[0] == '\0')
         return CONDITION_PARTLY;
-    if (strcmp(rule->name, without_folder(pair->program)) != 0)
-        return CONDITION_NO;
-    bool exact = rule->subcommand[0] ? pair->exact_subcommand : pair->exact;
-    if (begins_with(pair->subcommand, rule->subcommand))
-        return exact && strcmp(rule->program, pair->program) == 0 ? CONDITION_YES
-                                                                  : CONDITION_PARTLY;
+    if (strcmp(rule->name, name) != 0)
+        return is_dashed(rule, name) || may_start(rule, pair, false) ? CONDITION_PARTLY
+                                                                     : CONDITION_NO;
+    bool exact = is_exact(test->options, pair, rule->subcommand[0]);
+    if (is_subcommand(rule, pair))
+        return exact && is_approved_file(test, rule, pair, folder) ? CONDITION_YES
+                                                                   : CONDITION_PARTLY;
+    if (pair->alias || may_be_later(rule, pair) || may_start(rule, pair, true) ||
+        subcommand_may_be(rule->name, pair->subcommand, rule->subcommand))
+        return CONDITION_PARTLY;
     /* What follows is not known. */
     return !pair->exact_subcommand && begins_with(rule->subcommand, pair->subcommand)
                ? CONDITION_PARTLY
                : CONDITION_NO;
 }
 
-static enum condition_result best_of(const struct test *test, const struct command_pair *pair)
+static enum condition_result best_of(const struct test *test, const struct command_pair *pair,
+                                     const char *folder)
 {
     enum condition_result best = CONDITION_NO;
     for (size_t i = 0; i < test->n_programs && best != CONDITION_YES; i++) {
-        enum condition_result one = compare(&test->programs[i], pair);
+        enum condition_result one = compare(test, &test->programs[i], pair, folder);
         best = one > best ? one : best;
     }
     return best;
@@ -56,6 +152,12 @@ static bool names_starter(const struct test *test, const struct command_pairs *p
     return false;
 }
 
+static bool is_elsewhere(const struct test *test, const struct command_pair *pair,
+                         const char *folder)
+{
+    return pair->here && (pair->moved || (folder && !test->own_folder));
+}
+
 /* The first reason why not all of the command is what the rule names. */
 static void note_rest(const struct test *test, const struct facts_command *command,
                       struct facts *facts)
@@ -69,12 +171,17 @@ static void note_rest(const struct test *test, const struct facts_command *comma
     }
     for (size_t i = 0; i < pairs->n; i++) {
         const struct command_pair *pair = &pairs->all[i];
-        if (best_of(test, pair) == CONDITION_YES)
+        if (best_of(test, pair, command->folder) == CONDITION_YES)
             continue;
         const char *gap = pair->subcommand[0] ? " " : "";
-        if (!pair->exact)
+        if (test->options == COMMAND_OPTIONS_ANY ? !pair->certain : !pair->exact)
             snprintf(out, room, "%s", pairs->why);
-        else if (!pair->exact_subcommand)
+        else if (test->options == COMMAND_OPTIONS_KNOWN && !pair->known && pairs->unknown[0])
+            snprintf(out, room, "%s", pairs->unknown);
+        else if (is_elsewhere(test, pair, command->folder))
+            snprintf(out, room, "`%.50s` works in another folder than it is approved for: `%.60s`",
+                     pair->program, pair->moved ? pair->moved : command->folder);
+        else if (!is_exact(test->options, pair, true))
             snprintf(out, room, "options before `%.40s %.40s` that are not known", pair->program,
                      pair->subcommand);
         else
@@ -83,6 +190,35 @@ static void note_rest(const struct test *test, const struct facts_command *comma
         return;
     }
     snprintf(out, room, "the call sets variables or asks for the network");
+}
+
+static bool is_named(const struct program_rule *rule, const struct command_pair *pair)
+{
+    return strcmp(rule->name, without_folder(pair->program)) == 0 && is_subcommand(rule, pair);
+}
+
+/* Why a rule holds in part that is about none of the programs as they are written. */
+static void note_doubt(const struct test *test, const struct facts_command *command,
+                       struct facts *facts)
+{
+    const struct command_pairs *pairs = &command->pairs;
+    facts->doubt[0] = '\0';
+    for (size_t i = 0; i < pairs->n; i++) {
+        for (size_t k = 0; k < test->n_programs; k++) {
+            const struct command_pair *pair = &pairs->all[i];
+            const struct program_rule *rule = &test->programs[k];
+            if (is_named(rule, pair)) {
+                facts->doubt[0] = '\0';
+                return;
+            }
+            if (facts->doubt[0] || compare(test, rule, pair, command->folder) == CONDITION_NO)
+                continue;
+            snprintf(facts->doubt, sizeof facts->doubt, "`%.40s%s%.30s` may run `%.40s%s%.30s`",
+                     pair->program[0] ? pair->program : "a program that is known only when it runs",
+                     pair->subcommand[0] ? " " : "", pair->subcommand, rule->program,
+                     rule->subcommand[0] ? " " : "", rule->subcommand);
+        }
+    }
 }
 
 enum condition_result test_programs(const struct test *test, struct facts *facts)
@@ -96,11 +232,13 @@ enum condition_result test_programs(const struct test *test, struct facts *facts
     bool some = names_starter(test, pairs);
     bool all = pairs->n > 0 && command->whole;
     for (size_t i = 0; i < pairs->n; i++) {
-        enum condition_result one = best_of(test, &pairs->all[i]);
+        enum condition_result one = best_of(test, &pairs->all[i], command->folder);
         some |= one != CONDITION_NO;
         all &= one == CONDITION_YES;
     }
-    if (!all && some)
+    if (!all && some) {
         note_rest(test, command, facts);
+        note_doubt(test, command, facts);
+    }
     return all ? CONDITION_YES : some ? CONDITION_PARTLY : CONDITION_NO;
 }

@@ -101,6 +101,7 @@ static void read_kind(const struct arg *arg, struct field *field)
                   : use & ARG_DOMAIN      ? FIELD_DOMAIN
                                           : FIELD_PLAIN;
     field->shell = use & ARG_SHELL;
+    field->folder = use & ARG_FOLDER;
 }
 
 /* Of a tool that is not known, only the test says what the argument has to be. */
@@ -126,8 +127,10 @@ static int refuse_unknown(struct reader *r, const struct tool *meant)
 }
 
 /* Finds what the tools that are meant take by this name. */
-static int check_known(struct reader *r, enum test_kind test, struct field *field)
+static int check_known(struct reader *r, enum test_kind test, yyjson_val *value,
+                       struct field *field)
 {
+    const char *fault = NULL;
     const struct tool *meant = NULL;
     const struct tool *taking = NULL;
     for (size_t i = 0; r->place->tools && r->place->tools[i]; i++) {
@@ -142,12 +145,17 @@ static int check_known(struct reader *r, enum test_kind test, struct field *fiel
         read_kind(arg, &other);
         if (taking && other.kind != field->kind)
             return refuse_two_kinds(r, taking, tool);
+        /* One tool that it can hold for is enough. */
+        if (arg && (!taking || fault))
+            fault = test_kind_fault(test, arg, value);
         other.shell |= field->shell;
         *field = other;
         taking = tool;
     }
     if (!meant)
         guess_kind(test, field);
+    if (fault)
+        return fail(r, "this test can never hold: `%.60s` %s", field->name, fault);
     return meant && !taking ? refuse_unknown(r, meant) : 0;
 }
 
@@ -184,7 +192,8 @@ static int add_test(struct reader *r, struct str name, enum test_kind kind, yyjs
     part->kind = NODE_TEST;
     part->test = mem_zero(sizeof *part->test);
     part->test->kind = kind;
-    if (read_field(r, name, &part->test->field) < 0 || check_known(r, kind, &part->test->field) < 0)
+    if (read_field(r, name, &part->test->field) < 0 ||
+        check_known(r, kind, value, &part->test->field) < 0)
         return -1;
     r->condition->n_regexes += kind == TEST_REGEX;
     struct err why;
@@ -193,8 +202,26 @@ static int add_test(struct reader *r, struct str name, enum test_kind kind, yyjs
     return 0;
 }
 
+/* `options` is no test of its own: it belongs to the `program` beside it. */
+static int read_options(struct reader *r, yyjson_val *value, struct node *all, size_t from)
+{
+    struct err why;
+    for (size_t i = from; value && i < all->n_parts; i++) {
+        struct test *test = all->parts[i].test;
+        if (test->kind != TEST_PROGRAM)
+            continue;
+        size_t before = enter(r, STR("options"));
+        if (test_read_options(test, value, &why) < 0)
+            return fail(r, "%.280s", why.message);
+        r->where.len = before;
+        return 0;
+    }
+    return value ? fail(r, "`options` is about `program`, which is missing here") : 0;
+}
+
 static int read_tests(struct reader *r, struct str name, yyjson_val *tests, struct node *all)
 {
+    size_t from = all->n_parts;
     size_t idx;
     size_t max;
     yyjson_val *key;
@@ -203,6 +230,8 @@ static int read_tests(struct reader *r, struct str name, yyjson_val *tests, stru
         return fail(r, "there is no test; {\"exists\": true} asks only whether it is given");
     yyjson_obj_foreach(tests, idx, max, key, value) {
         struct str word = json_str(key);
+        if (str_is(word, "options"))
+            continue;
         size_t before = enter(r, word);
         int kind = find_test(word);
         if (kind < 0)
@@ -211,7 +240,7 @@ static int read_tests(struct reader *r, struct str name, yyjson_val *tests, stru
             return -1;
         r->where.len = before;
     }
-    return 0;
+    return read_options(r, yyjson_obj_get(tests, "options"), all, from);
 }
 
 static int read_argument(struct reader *r, struct str name, yyjson_val *value, struct node *all)
@@ -277,6 +306,27 @@ static int read_object(struct reader *r, yyjson_val *object, struct node *ret)
     return 0;
 }
 
+/* --- where commands begin */
+
+static bool says_folder(const struct node *node)
+{
+    if (node->kind == NODE_TEST)
+        return node->test->field.folder && node->test->kind != TEST_EXISTS;
+    for (size_t i = 0; node->kind == NODE_ALL && i < node->n_parts; i++) {
+        if (says_folder(&node->parts[i]))
+            return true;
+    }
+    return false;
+}
+
+static void note_folder(struct node *node)
+{
+    if (node->kind == NODE_TEST)
+        node->test->own_folder = true;
+    for (size_t i = 0; i < node->n_parts; i++)
+        note_folder(&node->parts[i]);
+}
+
 struct condition *condition_new(struct str json, const struct condition_place *place,
                                 struct err *err)
 {
@@ -291,6 +341,8 @@ struct condition *condition_new(struct str json, const struct condition_place *p
     else
         r = read_object(&reader, yyjson_doc_get_root(condition->doc), &condition->root);
     buf_done(&reader.where);
+    if (r == 0 && says_folder(&condition->root))
+        note_folder(&condition->root);
     if (r == 0)
         return condition;
     condition_free(condition);

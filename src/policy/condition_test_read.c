@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "policy/condition.h"
 #include "policy/domain.h"
+#include "policy/subcommand.h"
 
 #define ITEMS_MAX 1024
 #define PROGRAM_TEXT_MAX 512
@@ -48,9 +49,48 @@ static int each_text(struct test *test, yyjson_val *value,
     return 0;
 }
 
+/* Blanks that are none to a shell, and marks that show nothing, in UTF-8: U+2000 to 200F, 2028 to 202F, 2060 to 206F. */
+static bool is_hidden_mark(const unsigned char p[3])
+{
+    if (p[0] != 0xe2)
+        return false;
+    return (p[1] == 0x80 && (p[2] <= 0x8f || (p[2] >= 0xa8 && p[2] <= 0xaf))) ||
+           (p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf);
+}
+
+static bool has_hidden(struct str text)
+{
+    static const char *const others[] = {"\xc2\xa0", "\xc2\xad", "\xe3\x80\x80", "\xef\xbb\xbf"};
+    const unsigned char *p = (const unsigned char *)text.p;
+    for (size_t i = 0; i < text.n; i++) {
+        if (p[i] < ' ' || p[i] == 0x7f || (i + 2 < text.n && is_hidden_mark(p + i)))
+            return true;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        if (text.n && memmem(text.p, text.n, others[i], strlen(others[i])))
+            return true;
+    }
+    return false;
+}
+
+/* They are compared letter by letter. */
+static const char *path_fault(struct str text)
+{
+    if (text.n && memchr(text.p, '*', text.n))
+        return "is a path, not a pattern: name the folder with `beneath`, or use `glob`";
+    if (text.n && (text.p[0] == '$' || (text.p[0] == '~' && (text.n == 1 || text.p[1] == '/'))))
+        return "is not read by a shell: write the whole path, or one from the workspace";
+    if (text.n && (text.p[0] == ' ' || text.p[text.n - 1] == ' ' || has_hidden(text)))
+        return "has blanks at its ends, or characters that are not seen";
+    return NULL;
+}
+
 static int add_path(struct test *test, struct str text, struct err *err)
 {
     struct rule_path path;
+    const char *fault = path_fault(text);
+    if (fault)
+        return wrong(err, fault);
     if (rule_path_read(&path, text, err) < 0)
         return -1;
     test->paths = mem_grow(test->paths, test->n_paths + 1, sizeof *test->paths);
@@ -101,6 +141,9 @@ static int read_glob(struct test *test, yyjson_val *value, struct err *err)
     if (!yyjson_is_str(value))
         return wrong(err, "must be a pattern such as \"*.md\"");
     struct str text = json_str(value);
+    if (test->field.kind == FIELD_PATH && text.n > 1 && text.p[text.n - 1] == '/')
+        return wrong(err, "never matches, since no path ends in `/`: for all in a folder write "
+                          "\"src/**\"");
     if (test->field.kind == FIELD_PATH)
         return path_glob_read(&test->path_glob, text, err);
     FREE_AT_END char *copy = mem_copy(text.p, text.n);
@@ -145,6 +188,48 @@ static int read_regex(struct test *test, yyjson_val *value, struct err *err)
     return r;
 }
 
+/* A rule about anything else is about nothing: no command has such a program. */
+static bool names_program(struct str words)
+{
+    const char *blank = memchr(words.p, ' ', words.n);
+    size_t first = blank ? (size_t)(blank - words.p) : words.n;
+    bool divided = first > 1 && memchr(words.p, ':', first);
+    for (size_t i = 0; i < words.n; i++) {
+        bool option = words.p[i] == '-' && (i == 0 || words.p[i - 1] == ' ');
+        if (option || words.p[i] == ',' || strchr(COMMAND_NAME_NEVER, words.p[i]))
+            return false;
+    }
+    return !divided && !has_hidden(words);
+}
+
+/* A rule about words that are not looked at would never hold. */
+static int check_subcommand(struct program_rule *rule, struct err *err)
+{
+    const struct program *program = program_find((struct str){rule->name, strlen(rule->name)});
+    struct str first = {rule->subcommand, strcspn(rule->subcommand, " ")};
+    const char *second = rule->subcommand[first.n] ? rule->subcommand + first.n + 1 : NULL;
+    const char *third = second ? strchr(second, ' ') : NULL;
+    rule->target = program_has_targets(program);
+    if (!program)
+        return err_set(
+            err, ERR_INVALID_ARGUMENTS,
+            "`%.60s` has no subcommands that rules know: name the program alone, \"%.60s\"",
+            rule->name, rule->program);
+    if (second && rule->target)
+        return err_set(err, ERR_INVALID_ARGUMENTS,
+                       "name each target by itself: \"%.60s %.*s\", \"%.60s %.60s\"", rule->program,
+                       (int)first.n, first.p, rule->program, second);
+    if (third || (second && program_words_max(program, first) < 2))
+        return err_set(err, ERR_INVALID_ARGUMENTS,
+                       "what follows the subcommand is not looked at: name \"%.60s %.*s\"",
+                       rule->program,
+                       (int)(third && program_words_max(program, first) == 2
+                                 ? (size_t)(third - rule->subcommand)
+                                 : first.n),
+                       rule->subcommand);
+    return 0;
+}
+
 static int add_program(struct test *test, struct str text, struct err *err)
 {
     BUF_AT_END struct buf words = BUF_INIT(PROGRAM_TEXT_MAX);
@@ -156,6 +241,10 @@ static int add_program(struct test *test, struct str text, struct err *err)
     }
     if (words.len == 0 || text.n >= PROGRAM_TEXT_MAX || memchr(text.p, '\0', text.n))
         return wrong(err, "must be a program such as \"git\", or one with its subcommand");
+    if (!names_program(buf_str(&words)))
+        return wrong(err,
+                     "must be a program such as \"git\", or one with its subcommand, \"git push\": "
+                     "no options, patterns or quotes, and a list for several");
     const char *blank = memchr(words.data, ' ', words.len);
     size_t n = blank ? (size_t)(blank - words.data) : words.len;
     size_t rest = blank ? n + 1 : n;
@@ -166,8 +255,11 @@ static int add_program(struct test *test, struct str text, struct err *err)
     const char *slash = strrchr(rule.program, '/');
     rule.name = slash ? slash + 1 : rule.program;
     test->programs = mem_grow(test->programs, test->n_programs + 1, sizeof *test->programs);
-    test->programs[test->n_programs++] = rule;
-    return *rule.name ? 0 : wrong(err, "must be a program, not a folder");
+    struct program_rule *added = &test->programs[test->n_programs++];
+    *added = rule;
+    if (!*rule.name)
+        return wrong(err, "must be a program, not a folder");
+    return *rule.subcommand ? check_subcommand(added, err) : 0;
 }
 
 static int read_program(struct test *test, yyjson_val *value, struct err *err)
@@ -176,6 +268,15 @@ static int read_program(struct test *test, yyjson_val *value, struct err *err)
         return wrong(err,
                      "no program is started with this argument: use the one that is a command");
     return each_text(test, value, add_program, err);
+}
+
+int test_read_options(struct test *test, yyjson_val *value, struct err *err)
+{
+    bool any = yyjson_equals_str(value, "any");
+    if (!any && !yyjson_equals_str(value, "known"))
+        return wrong(err, "must be \"any\" or \"known\"; leave it out for the usual check");
+    test->options = any ? COMMAND_OPTIONS_ANY : COMMAND_OPTIONS_KNOWN;
+    return 0;
 }
 
 static int add_domain(struct test *test, struct str text, struct err *err)

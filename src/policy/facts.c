@@ -5,6 +5,7 @@
 
 #include "base/base64.h"
 #include "base/mem.h"
+#include "base/shell_word.h"
 #include "core/glob.h"
 #include "policy/shell_words.h"
 #include "policy/tool_pattern.h"
@@ -35,8 +36,10 @@ void facts_done(struct facts *facts)
 {
     for (size_t i = 0; i < PLACES_MAX; i++)
         place_done(&facts->places[i]);
-    if (facts->command)
+    if (facts->command) {
         command_pairs_done(&facts->command->pairs);
+        free(facts->command->folder);
+    }
     free(facts->command);
     facts->command = NULL;
 }
@@ -316,17 +319,11 @@ int facts_each_path(struct facts *facts, unsigned uses, facts_path_fn each, void
 /* --- commands */
 
 /* One word for a shell, whatever is in it. */
-static void add_quoted(struct buf *out, struct str word)
+static void add_word(struct buf *out, struct str word)
 {
     if (out->len)
         buf_add_char(out, ' ');
-    buf_add_char(out, '\'');
-    for (size_t i = 0; i < word.n; i++) {
-        if (word.p[i] == '\'')
-            buf_add_text(out, "'\\'");
-        buf_add_char(out, word.p[i]);
-    }
-    buf_add_char(out, '\'');
+    shell_quoted(word, out);
 }
 
 static void add_words(struct buf *out, yyjson_val *words)
@@ -335,7 +332,7 @@ static void add_words(struct buf *out, yyjson_val *words)
     size_t max;
     yyjson_val *item;
     yyjson_arr_foreach(words, idx, max, item) {
-        add_quoted(out, json_str(item));
+        add_word(out, json_str(item));
     }
 }
 
@@ -356,8 +353,37 @@ static bool all_texts(yyjson_val *words)
     return !words || yyjson_is_arr(words);
 }
 
-static int read_pairs(const struct facts *facts, struct facts_command *command)
+/* The workspace as commands see it. */
+static char *root_inside(struct facts *facts)
 {
+    struct place place = {.state = PLACE_UNREAD};
+    char *root = facts_read_place(facts, STR("."), &place) == 0 ? place_absolute(&place, false)
+                                                                : NULL;
+    place_done(&place);
+    return root;
+}
+
+static char *begins_in(struct facts *facts)
+{
+    struct place place = {.state = PLACE_UNREAD};
+    yyjson_val *val = facts_used(facts, ARG_FOLDER);
+    struct str text = json_str(val);
+    if (!val)
+        return NULL;
+    char *folder = yyjson_is_str(val) && facts_read_place(facts, text, &place) == 0
+                       ? mem_dup(place.text)
+                       : mem_copy(text.p ? text.p : "", text.n);
+    place_done(&place);
+    if (strcmp(folder, ".") != 0)
+        return folder;
+    free(folder);
+    return NULL;
+}
+
+static int read_pairs(struct facts *facts, struct facts_command *command)
+{
+    FREE_AT_END char *root = root_inside(facts);
+    const struct command_around around = {root, facts_used(facts, ARG_INPUT) != NULL};
     yyjson_val *text = facts_used(facts, ARG_SHELL);
     yyjson_val *program = facts_used(facts, ARG_PROGRAM);
     yyjson_val *words = facts_used(facts, program ? ARG_WORDS : ARG_ARGV);
@@ -374,10 +400,10 @@ static int read_pairs(const struct facts *facts, struct facts_command *command)
     }
     bool vector = program || words;
     if (program)
-        add_quoted(&quoted, json_str(program));
+        add_word(&quoted, json_str(program));
     add_words(&quoted, words);
-    if (quoted.failed ||
-        command_pairs_read(vector ? buf_str(&quoted) : json_str(text), &command->pairs, &err) < 0) {
+    if (quoted.failed || command_pairs_read(vector ? buf_str(&quoted) : json_str(text), &around,
+                                            &command->pairs, &err) < 0) {
         snprintf(command->why, sizeof command->why, "the command cannot be read: %.160s",
                  err.message);
         command->state = COMMAND_UNCLEAR;
@@ -386,6 +412,7 @@ static int read_pairs(const struct facts *facts, struct facts_command *command)
     command->whole = command->pairs.understood && !(text && vector) &&
                      is_empty(facts_used(facts, ARG_ENV)) &&
                      is_empty(facts_used(facts, ARG_DOMAIN | ARG_URL));
+    command->folder = begins_in(facts);
     command->state = COMMAND_KNOWN;
     return 0;
 }
@@ -413,7 +440,7 @@ char *facts_joined_words(const struct facts *facts)
     yyjson_arr_foreach(words, idx, max, item) {
         if (idx)
             buf_add_char(&out, ' ');
-        buf_add(&out, yyjson_is_str(item) ? yyjson_get_str(item) : "", yyjson_get_len(item));
+        buf_add(&out, json_str(item).p, json_str(item).n);
     }
     return mem_copy(buf_str(&out).p, out.len);
 }

@@ -21,7 +21,8 @@ struct field {
     struct str parts[FIELD_PARTS_MAX]; /* in `name` */
     size_t n_parts;
     enum field_kind kind; /* the same for all tools that the rule is about */
-    bool shell; /* FIELD_COMMAND: it is a text for a shell, in place of which words may be given */
+    bool shell;  /* FIELD_COMMAND: it is a text for a shell, in place of which words may be given */
+    bool folder; /* FIELD_PATH: the one that a command begins in */
 };
 
 /* Arguments of one tool that are paths, those in base64 and those within lists or objects not counted. */
@@ -36,7 +37,8 @@ enum command_state {
 struct facts_command {
     enum command_state state;
     struct command_pairs pairs;
-    bool whole;    /* nothing but the programs decides what is done */
+    bool whole;   /* nothing but the programs decides what is done */
+    char *folder; /* NULL: it begins at the workspace; else where, as rules write it, or as given */
     char why[200]; /* it is unclear */
 };
 
@@ -51,6 +53,7 @@ struct facts {
     struct facts_command *command;
     char why[256];    /* what a rule could not tell */
     char partly[200]; /* of a command: what a rule does not hold for; the last that was looked at */
+    char doubt[160];  /* of a command: what it may run of that which the last rule is about */
 };
 
 void facts_init(struct facts *facts, const struct policy_call *call);

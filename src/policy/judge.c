@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/denials.h"
+#include "policy/leaves.h"
 #include "policy/policy_parts.h"
 
 /* One judgement. */
@@ -143,8 +145,9 @@ static int deny_by_rule(struct judgement *j, const struct rule *rule)
     if (rule->condition_text)
         err_set(j->err, ERR_POLICY_DENIED,
                 "the tool `%.100s` is denied by the rule %s with these arguments: it is about "
-                "calls with %.200s; do without, or ask the operator",
-                tool_name(j), rule->name, rule->condition_text);
+                "calls with %.200s%s%s; do without, or ask the operator",
+                tool_name(j), rule->name, rule->condition_text, j->facts.doubt[0] ? ", and " : "",
+                j->facts.doubt);
     else
         err_set(j->err, ERR_POLICY_DENIED,
                 "the tool `%.100s` is denied by the rule %s; use another tool, or ask the operator",
@@ -169,7 +172,7 @@ static int apply(struct judgement *j, const struct rule *rule)
         return deny_by_rule(j, rule);
     case RULE_PROMPT:
         decided_by(j, VERDICT_ASK, rule->name);
-        report(j, rule->name, "asks", "");
+        report(j, rule->name, "asks", j->facts.doubt);
         return 0;
     case RULE_BUDGET:
         charges_add_rule(rule, j->verdict);
@@ -181,7 +184,11 @@ static int apply(struct judgement *j, const struct rule *rule)
     }
     decided_by(j, VERDICT_ALLOW, rule->name);
     j->verdict->git = rule->git && j->facts.needs & CAP_COMMAND;
-    report(j, rule->name, "allows", j->verdict->git ? "and grants git" : "");
+    bool leaves = leaves_limit(rule->condition, &j->facts, j->verdict);
+    report(j, rule->name, "allows",
+           j->verdict->git ? "and grants git"
+           : leaves        ? "these programs start no others, and nothing else can be started"
+                           : "");
     return 0;
 }
 
@@ -201,6 +208,7 @@ static void note_part(struct judgement *j, const struct rule *rule)
 /* 1: it decided; 0: it is not about the call. */
 static int try_rule(struct judgement *j, const struct rule *rule, int *ret)
 {
+    j->facts.doubt[0] = '\0';
     enum condition_result result = rule->condition ? condition_judge(rule->condition, &j->facts)
                                                    : CONDITION_YES;
     if (result == CONDITION_ERROR) {
@@ -299,7 +307,7 @@ static void check_git(struct judgement *j)
         report(j, "git", "allows", "a person typed it");
         return;
     }
-    v->kind = VERDICT_ASK;
+    verdict_ask(v);
     v->why[0] = '\0';
     report(j, "git", "asks",
            "the call asks to write to git directories, which no rule grants that matches it");
@@ -325,9 +333,22 @@ static void report_limits(const struct judgement *j, size_t from)
         report(j, "hooks", "asks", "a program is run before the call and may refuse it");
 }
 
+/* A denial that would hold for the text of commands only, because of their number, is none that can be kept. */
+static int check_denied(struct judgement *j)
+{
+    if (!j->view->denied_many)
+        return 0;
+    decided_by(j, VERDICT_DENY, "approval.rules");
+    err_set(j->err, ERR_POLICY_DENIED,
+            "the tool `%.100s` is denied: the programs that approval.rules denies take more than "
+            "%u bytes",
+            tool_name(j), DENIALS_BYTES_MAX);
+    return deny(j, "rule_cannot_be_kept");
+}
+
 static int judge(struct judgement *j)
 {
-    if (check_enabled(j) < 0)
+    if (check_enabled(j) < 0 || check_denied(j) < 0)
         return -1;
     facts_init(&j->facts, j->call);
     int r = check_grants(j) < 0 || check_rules(j) < 0 ? -1 : 0;
@@ -343,6 +364,7 @@ static int judge(struct judgement *j)
     j->verdict->max_memory = j->view->max_memory;
     j->verdict->max_cpu_millis = j->view->max_cpu_millis;
     j->verdict->hooks = j->view->hooks;
+    j->verdict->denied = denials_ref(j->view->denied);
     report_limits(j, before);
     return 0;
 }

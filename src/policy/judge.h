@@ -15,6 +15,9 @@ struct policy;
 /* -1: the error's field is the path of what is wrong, its message says what is allowed. */
 int policy_new(struct policy **ret_policy, const struct config *config, struct err *err);
 void policy_free(struct policy *policy);
+/* Calls `each` for every rule that decides nothing, since an earlier one without a condition is about the same tools. */
+typedef void (*policy_unreached_fn)(void *arg, const char *rule, const char *earlier);
+void policy_each_unreached(const struct policy *policy, policy_unreached_fn each, void *arg);
 
 /* What is judged. */
 struct policy_call {
@@ -63,6 +66,10 @@ const char *allowed_find(const struct allowed *allowed, const struct policy_call
                          const char *dialect, const char *workspace);
 /* Whether the one that allowed_find named looks at a path: verdict.as_named is to be set then. */
 bool allowed_by_path(const struct allowed *allowed, const char *found);
+
+/* Limits the verdict to the command's programs where that one approves these and they start no others. */
+void allowed_limit(const struct allowed *allowed, const char *found, const struct policy_call *call,
+                   struct verdict *verdict);
 
 /* The narrowest rule that would still be of use: for a command its programs with their subcommands, each part of a
  * compound one; for a file the folder it is in; for a page its domain. False: there is none, each call is to be asked

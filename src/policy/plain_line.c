@@ -158,10 +158,9 @@ static int read_redirection(struct plain_reader *r, struct plain_command *comman
 {
     size_t at = r->at;
     bool both = begins_with(r, at, "&>");
-    if (begins_with(r, at, "<<")) {
-        command->reads_text = true;
+    command->input |= plain_peek(r, 0) == '<';
+    if (begins_with(r, at, "<<"))
         return read_heredoc_start(r, at);
-    }
     if (plain_peek(r, 0) == '<')
         return read_input(r, at);
     size_t behind = at + (both ? 2 : 1);
@@ -259,6 +258,7 @@ static int read_words(struct plain_reader *r, struct plain_command *command, uns
 static int read_subshell(struct plain_reader *r)
 {
     size_t from = r->at;
+    size_t first = r->out->n;
     if (plain_peek(r, 1) == '(')
         return plain_fault_at(r, from, "arithmetic");
     if (r->depth == PLAIN_NESTING_MAX)
@@ -279,6 +279,8 @@ static int read_subshell(struct plain_reader *r)
             return plain_fault_at(r, r->at, "a here-document for a subshell");
         if (read_redirection(r, &none) < 0)
             return -1;
+        for (size_t i = first; none.input && i < r->out->n; i++)
+            r->out->commands[i].input = true;
         skip_blanks(r);
     }
     return plain_is_meta(plain_peek(r, 0)) && plain_peek(r, 0) != '('
@@ -298,6 +300,7 @@ static int read_command(struct plain_reader *r)
         return plain_fault_at(r, r->at, "more than 64 commands");
     unsigned number = (unsigned)r->out->n++;
     r->out->commands[number].at = r->at;
+    r->out->commands[number].input = r->piped;
     return read_words(r, &r->out->commands[number], number);
 }
 
@@ -348,6 +351,8 @@ static int read_operator(struct plain_reader *r)
     bool joins = (c == '&' && next == '&') || (c == '|' && next == '|') ||
                  (c == '|' && next != '&');
     if (joins) {
+        /* What follows a pipe may be a subshell, and where that ends is not kept. */
+        r->piped |= c == '|' && next != '|';
         r->at += c == next ? 2 : 1;
         return skip_lines(r) < 0 ? -1 : 1;
     }
@@ -430,7 +435,10 @@ int plain_read(struct str text, struct plain_line *ret, struct plain_fault *why)
     *ret = (struct plain_line){.text_ = BUF_INIT(PLAIN_TEXT_MAX * 2)};
     struct plain_reader reader = {
         .text = text, .out = ret, .why = why, .building = BUF_INIT(PLAIN_TEXT_MAX * 2)};
-    int r = read_all(&reader);
+    const char *nul = text.n ? memchr(text.p, '\0', text.n) : NULL;
+    int r = nul ? -1 : read_all(&reader);
+    if (nul)
+        *why = (struct plain_fault){(size_t)(nul - text.p), "a NUL byte"};
     buf_done(&reader.building);
     if (r < 0)
         plain_done(ret);

@@ -21,6 +21,7 @@ enum plain_flag {
         1, /* the value is known only when it runs; expansions stand in it as they are written */
     PLAIN_ANY = 2,    /* it may become any word, options included, or several */
     PLAIN_QUOTED = 4, /* some of it was quoted or escaped */
+    PLAIN_SPLITS = 8, /* it may become several words, or none */
 };
 
 struct plain_word {
@@ -32,8 +33,8 @@ struct plain_word {
 struct plain_command {
     const struct plain_word *words; /* the program first; its value is known */
     size_t n;
-    size_t at;       /* byte of the text */
-    bool reads_text; /* the here-document is its standard input */
+    size_t at;  /* byte of the text */
+    bool input; /* its standard input is a pipe, a file or a here-document, or may be */
 };
 
 struct plain_line {

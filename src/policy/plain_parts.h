@@ -16,6 +16,7 @@ struct plain_reader {
     struct str
         ends;      /* the delimiter of a here-document whose text is still to come; p may be NULL */
     bool had_text; /* there was one */
+    bool piped;    /* there was a pipe */
 };
 
 int plain_fault_at(struct plain_reader *r, size_t at, const char *construct);

@@ -32,6 +32,8 @@ static void varies(const struct plain_reader *r, struct word *word)
     word->flags |= PLAIN_VARIES;
     if (!word->quoted || first)
         word->flags |= PLAIN_ANY;
+    if (!word->quoted)
+        word->flags |= PLAIN_SPLITS;
 }
 
 static int read_substitution(struct plain_reader *r, struct word *word)
@@ -130,7 +132,7 @@ static int read_single(struct plain_reader *r)
 static int read_pattern(struct plain_reader *r, struct word *word)
 {
     bool first = r->building.len == word->from || r->building.data[word->from] == '-';
-    word->flags |= PLAIN_VARIES | (first ? PLAIN_ANY : 0);
+    word->flags |= PLAIN_VARIES | PLAIN_SPLITS | (first ? PLAIN_ANY : 0);
     buf_add_char(&r->building, plain_peek(r, 0));
     r->at++;
     return 0;
@@ -158,7 +160,7 @@ static const char *name_of(char c)
     }
 }
 
-/* `[`, `]`, `!` and `{}` by themselves, and `~` before a `/`: what they mean is fixed. */
+/* `[`, `]`, `!`, `!=` and `{}` by themselves, and `~` before a `/`: what they mean is fixed. */
 static size_t lone_length(const struct plain_reader *r, const struct word *word)
 {
     char c = plain_peek(r, 0);
@@ -169,6 +171,8 @@ static size_t lone_length(const struct plain_reader *r, const struct word *word)
     if (c == '~' && !first && !(word->flags & PLAIN_QUOTED) &&
         (plain_is_letter(r->text.p[r->at - 1]) || plain_is_digit(r->text.p[r->at - 1])))
         return 1;
+    if (first && c == '!' && plain_peek(r, 1) == '=' && plain_is_meta(plain_peek(r, 2)))
+        return 2;
     if (first && (c == '[' || c == ']' || c == '!') && plain_is_meta(plain_peek(r, 1)))
         return 1;
     return first && c == '~' && (plain_peek(r, 1) == '/' || plain_is_meta(plain_peek(r, 1))) ? 1
@@ -237,6 +241,17 @@ int plain_read_word(struct plain_reader *r, unsigned command)
     return 0;
 }
 
+/* bash opens connections by these names. */
+static bool names_network(const struct plain_reader *r, const struct word *word)
+{
+    static const char *const names[] = {"/dev/tcp/", "/dev/udp/"};
+    size_t n = strlen(names[0]);
+    if (r->building.failed || r->building.len - word->from < n)
+        return false;
+    const char *text = r->building.data + word->from;
+    return memcmp(text, names[0], n) == 0 || memcmp(text, names[1], n) == 0;
+}
+
 int plain_pass_word(struct plain_reader *r, const char *otherwise)
 {
     size_t at = r->at;
@@ -245,7 +260,10 @@ int plain_pass_word(struct plain_reader *r, const char *otherwise)
         if (read_piece(r, &word) < 0)
             return -1;
     }
+    bool network = names_network(r, &word);
     if (!r->building.failed)
         r->building.len = word.from;
+    if (network)
+        return plain_fault_at(r, at, "a redirection from the network");
     return word.flags & PLAIN_VARIES ? plain_fault_at(r, at, otherwise) : 0;
 }

@@ -4,6 +4,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "core/glob.h"
+#include "policy/command_rules.h"
 #include "policy/policy_parts.h"
 #include "policy/tool_names.h"
 
@@ -103,18 +105,49 @@ static int read_condition(struct rule *rule, const char *text, const struct tool
     return rule->condition ? 0 : -1;
 }
 
+/* A tool that is not known may run commands. */
+static bool some_run_commands(const struct tool *const *meant)
+{
+    for (size_t i = 0; meant && meant[i]; i++) {
+        if (meant[i]->capabilities & CAP_COMMAND)
+            return true;
+    }
+    return !meant || !meant[0];
+}
+
 /* Only `git` is known, which the table of settings sees to. */
-static int read_grants(struct rule *rule, const struct config *config, size_t i, struct err *err)
+static int read_grants(struct rule *rule, const struct policy_source *source, size_t i,
+                       struct err *err)
 {
     const struct str *items;
     size_t count;
-    rule->git = config_list_at(config, RULES, i, "grants", &items, &count) && count > 0;
-    if (!rule->git || rule->action == RULE_APPROVE)
+    rule->git = config_list_at(source->config, RULES, i, "grants", &items, &count) && count > 0;
+    if (!rule->git || (rule->action == RULE_APPROVE && some_run_commands(source->meant)))
         return 0;
     char path[RULE_NAME_MAX + 16];
     snprintf(path, sizeof path, "%s.grants", rule->name);
+    if (rule->action == RULE_APPROVE)
+        return err_field(err, path, "%s: `%.100s` runs no commands: leave it out", path,
+                         rule->tool.text);
     return err_field(err, path, "%s: only a rule with the action `approve` can grant something",
                      path);
+}
+
+/* What only a rule with the action `budget` counts by. */
+static int refuse_budget(const struct rule *rule, const struct config *config, size_t i,
+                         struct err *err)
+{
+    static const char *const fields[] = {"budgetLimit", "budgetPeriod"};
+    for (size_t k = 0; k < ARRAY_LEN(fields); k++) {
+        char path[RULE_NAME_MAX + 16];
+        if (!config_is_set_at(config, RULES, i, fields[k]))
+            continue;
+        snprintf(path, sizeof path, "%s.%s", rule->name, fields[k]);
+        return err_field(err, path,
+                         "%s: counts only with \"action\": \"budget\": write that, or leave it out",
+                         path);
+    }
+    return 0;
 }
 
 /* What a rule with the action `budget` counts, and how far. */
@@ -143,7 +176,8 @@ static int read_rule(struct rule *rule, struct policy_source *source, size_t i, 
     if (action < 0)
         return err_field(err, rule->name, "%s: its action is not known", rule->name);
     rule->action = (enum rule_action)action;
-    if (read_grants(rule, config, i, err) < 0)
+    if (read_grants(rule, source, i, err) < 0 ||
+        (rule->action != RULE_BUDGET && refuse_budget(rule, config, i, err) < 0))
         return -1;
     if (rule->action == RULE_BUDGET && read_rule_budget(rule, config, i, condition, err) < 0)
         return -1;
@@ -269,6 +303,13 @@ struct checked {
 static int check_agent(void *arg, const char *agent)
 {
     struct checked *checked = arg;
+    if (strcmp(agent, "*") != 0 && glob_is_pattern((struct str){agent, strlen(agent)})) {
+        FREE_AT_END char *field = mem_format("agents.%.100s", agent);
+        return err_field(checked->err, field,
+                         "%s: agents are found by their whole name here, and `*` is for all: write "
+                         "each name",
+                         field);
+    }
     struct grants *grants = grants_new(checked->config, agent, checked->err);
     grants_free(grants);
     return grants ? 0 : -1;
@@ -278,6 +319,53 @@ static int check_agents(const struct policy *policy, struct err *err)
 {
     struct checked checked = {policy->config, err};
     return config_keys(policy->config, "agents", check_agent, &checked);
+}
+
+/* An entry with options or patterns in it would deny or allow nothing. */
+static int check_programs(const struct config *config, const char *key, struct err *err)
+{
+    const struct str *items;
+    size_t n;
+    if (!config_list(config, key, &items, &n))
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        if (command_entry_is_program(items[i]))
+            continue;
+        FREE_AT_END char *entry = mem_format("%s[%zu]", key, i);
+        return err_field(err, entry,
+                         "%s: `%.60s` is no program: write its name (\"rm\") or whole path, "
+                         "without options and patterns; for some uses of a program write a rule "
+                         "with {\"command\": {\"program\": \"git push\"}}",
+                         entry, items[i].p);
+    }
+    return 0;
+}
+
+static int check_program_lists(const struct config *config, struct err *err)
+{
+    if (check_programs(config, "tools.bash.allowedCommands", err) < 0)
+        return -1;
+    return check_programs(config, "tools.bash.deniedCommands", err);
+}
+
+/* Whether every call that this pattern means is meant by the other one. */
+static bool is_within(const struct tool_pattern *pattern, const struct tool_pattern *other)
+{
+    return other->all || strcmp(pattern->text, other->text) == 0 ||
+           (!pattern->glob && tool_pattern_matches(other, NULL, pattern->text));
+}
+
+void policy_each_unreached(const struct policy *policy, policy_unreached_fn each, void *arg)
+{
+    for (size_t i = 1; i < policy->n_rules; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (policy->rules[k].condition ||
+                !is_within(&policy->rules[i].tool, &policy->rules[k].tool))
+                continue;
+            each(arg, policy->rules[i].name, policy->rules[k].name);
+            break;
+        }
+    }
 }
 
 static int read_fallback(const struct config *config)
@@ -296,6 +384,7 @@ int policy_new(struct policy **ret_policy, const struct config *config, struct e
     policy->memo->nameless = grants_new(policy->config, NULL, err);
     struct policy_source source = {.config = policy->config, .tools = tools};
     int r = policy->memo->nameless && check_agents(policy, err) == 0 &&
+                    check_program_lists(policy->config, err) == 0 &&
                     tool_names_check_maps(tools, policy->config, err) == 0 &&
                     read_rules(policy, &source, err) == 0 &&
                     read_budgets(policy, &source, err) == 0 && read_hooks(policy, &source, err) == 0

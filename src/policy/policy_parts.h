@@ -145,12 +145,15 @@ struct tool_view {
     uint32_t *budgets;
     size_t n_budgets;
     int64_t max_ms;
-    int64_t own_hand_ms; /* the same for what a person typed, which runtime.timeoutSecs is not about */
+    int64_t
+        own_hand_ms; /* the same for what a person typed, which runtime.timeoutSecs is not about */
     int64_t max_memory;
     int64_t max_cpu_millis;
     char *limits; /* `policy.resourceLimits.bash`; NULL: there are none */
     bool hooks;
-    bool passing; /* there are too many others: it is gone when the call was judged */
+    struct denials *denied; /* programs that its commands must not start; NULL: none */
+    bool denied_many;       /* there are more than a list holds */
+    bool passing;           /* there are too many others: it is gone when the call was judged */
 };
 
 struct hook_rule {

@@ -128,6 +128,18 @@ static bool propose_condition(struct facts *facts, struct json_out *j)
     return facts->needs & (CAP_FS_READ | CAP_FS_WRITE) && propose_files(facts, j);
 }
 
+/* A call that does not fit its tool's table may have values that no rule can name. */
+static bool matches_own_call(const struct policy_call *call, const char *dialect,
+                             const char *workspace, struct str rule)
+{
+    struct err ignored;
+    struct allowed *allowed = allowed_new();
+    bool found = allowed_add(allowed, rule, "proposed", &ignored) == 0 &&
+                 allowed_find(allowed, call, dialect, workspace);
+    allowed_free(allowed);
+    return found;
+}
+
 bool propose_rule(const struct policy_call *call, const char *dialect, const char *workspace,
                   struct buf *out)
 {
@@ -156,7 +168,8 @@ bool propose_rule(const struct policy_call *call, const char *dialect, const cha
     bool found = propose_condition(&facts, &j);
     jo_close(&j, '}');
     jo_close(&j, '}');
-    if (found && !out->failed)
+    struct str rule = {out->data + before, out->len - before};
+    if (found && !out->failed && matches_own_call(call, dialect, workspace, rule))
         return true;
     out->len = before;
     out->failed = false;

@@ -3,78 +3,19 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/command_walk.h"
 #include "policy/propose.h"
 #include "policy/tool_pattern.h"
 
 #define TEXT_MAX 4096
 
-/* Programs that do the same whatever their arguments are: look at files, build, test or format the project. All that
- * runs code or commands it is given, writes where it is told or reaches out is not among them. */
-static const char harmless[] =
-    " [ basename black cal cargo-clippy cat cd cksum clang-format cmp column comm ctest cut date df diff "
-    "dirname du echo egrep eslint expr false fgrep file flake8 fold gofmt grep groups head hexdump hostname "
-    "id isort jest join ls md5sum mkdir mypy ninja nl nproc od paste phpunit prettier printf pwd pylint "
-    "pyright pytest readlink realpath rev rspec ruff rustfmt seq sha1sum sha256sum sha512sum shellcheck "
-    "sleep stat strings sum tac tail test touch tr true tsc tsort tty type uname uptime vitest wc "
-    "which whoami yes ";
-
-/* Subcommands that take a command or a program to run, or that change what other subcommands do. */
-static const struct runs {
-    const char *program;
-    const char *subcommands; /* a blank before and behind each; NULL: all */
-} runs[] = {
-    {"aws", NULL},
-    {"bun", " x create "},
-    {"bundle", " exec config "},
-    {"composer", " exec config global "},
-    {"conda", " run config "},
-    {"deno", " eval run install "},
-    {"docker", " run exec build compose buildx container context "},
-    {"gh", " alias api config extension "},
-    {"git", " archive bisect clone config difftool filter-branch grep ls-remote mergetool rebase "
-            "send-email submodule "},
-    {"go", " run tool env "},
-    {"helm", NULL},
-    {"kubectl", NULL},
-    {"npm", " exec x config explore pkg "},
-    {"npx", NULL},
-    {"pip", " config "},
-    {"pip3", " config "},
-    {"pnpm", " exec dlx config "},
-    {"podman", " run exec build container "},
-    {"poetry", " run config "},
-    {"rustup", " run "},
-    {"svn", NULL},
-    {"systemctl", NULL},
-    {"terraform", " console "},
-    {"uv", " run tool "},
-    {"yarn", " exec dlx config node "},
-};
-
-static bool subcommand_runs(const struct command_pair *pair)
-{
-    struct str first = {pair->subcommand, strcspn(pair->subcommand, " ")};
-    for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
-        if (strcmp(runs[i].program, pair->program) == 0)
-            return !runs[i].subcommands || command_in_list(runs[i].subcommands, first);
-    }
-    return false;
-}
-
-static bool can_be_named(const struct command_pair *pair)
-{
-    if (!pair->exact_subcommand || strpbrk(pair->program, "/ \t\n") || strpbrk(pair->subcommand, "\t\n"))
-        return false;
-    if (pair->subcommand[0] == '\0')
-        return command_in_list(harmless, (struct str){pair->program, strlen(pair->program)});
-    return !subcommand_runs(pair);
-}
-
+/* A rule by the names of programs holds for other arguments too. It is offered only where each option that it will accept
+ * is known to be harmless. */
 static bool all_can_be_named(const struct facts_command *command)
 {
     for (size_t i = 0; i < command->pairs.n; i++) {
-        if (!can_be_named(&command->pairs.all[i]))
+        const struct command_pair *pair = &command->pairs.all[i];
+        bool elsewhere = pair->here && (pair->moved || command->folder);
+        if (!pair->known || elsewhere || strchr(pair->program, '/'))
             return false;
     }
     return command->whole && command->pairs.n > 0;
@@ -103,6 +44,7 @@ static void write_programs(const struct facts_command *command, const struct too
         jo_text(j, text);
     }
     jo_close(j, ']');
+    jo_ktext(j, "options", "known");
     jo_close(j, '}');
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "policy/policy_parts.h"
+#include "policy/subcommand.h"
 
 /* An argument with more items is looked at rule by rule. */
 #define ITEMS_LOOKED_UP 8
@@ -236,7 +237,13 @@ static void find_pair(struct rule_walk *walk, const struct rule_group *group,
 {
     const char *slash = strrchr(pair->program, '/');
     const char *name = slash ? slash + 1 : pair->program;
-    if (!pair->exact_subcommand) {
+    struct str whole = {name, strlen(name)};
+    /* Subcommands of other programs may be meant, or other ones of this. */
+    if (pair->starts || strchr(name, '-')) {
+        add_list(walk, group->all, group->n_all);
+        return;
+    }
+    if (!pair->exact_subcommand || (pair->subcommand[0] && program_writes_loosely(whole))) {
         add_found(walk, group, hash_of_any(name));
         return;
     }

@@ -42,6 +42,7 @@ enum shell_word_flag {
     SHELL_PATTERN = 2, /* * ? [ ] or {a,b} unquoted: may become other words */
     SHELL_QUOTED = 4,  /* some of it was quoted or escaped */
     SHELL_ASSIGNS = 8, /* NAME=value before the program */
+    SHELL_SPLITS = 16, /* set by command_pairs.c alone: may become several words, or none */
 };
 
 struct shell_word {

@@ -196,10 +196,24 @@ static int check_switch(void *arg, const char *name)
     return 0;
 }
 
+/* Without a number of calls there is no limit. */
+static int check_rate(const struct map_check *check, const char *name)
+{
+    FREE_AT_END char *field = mem_format("%s.%s", check->map, name);
+    FREE_AT_END char *calls = mem_format("%s.maxCalls", field);
+    if (config_is_set(check->config, calls) ||
+        config_is_set(check->config, "policy.rateLimits.*.maxCalls"))
+        return 0;
+    return err_field(check->err, field, "%.120s: set `maxCalls`, without which nothing is limited",
+                     field);
+}
+
 static int check_limit(void *arg, const char *name)
 {
     struct map_check *check = arg;
     FREE_AT_END char *optional = mem_format("%s.%s.optional", check->map, name);
+    if (strcmp(check->map, "policy.rateLimits") == 0 && check_rate(check, name) < 0)
+        return -1;
     if (strcmp(name, "*") == 0 || is_known_name(check->tools, name) ||
         config_bool(check->config, optional))
         return 0;

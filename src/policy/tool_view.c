@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "core/call_limits.h"
+#include "policy/exec_denied.h"
 #include "policy/policy_parts.h"
 
 /* The tool's names, as keys of a map in the configuration. */
@@ -113,7 +114,7 @@ static void read_ceilings(struct tool_view *view, const struct config *config,
                           const struct tool *tool)
 {
     int64_t ms = call_ceiling_ms(config);
-    int64_t memory = tool && tool->runner == RUN_COMMAND ? call_ceiling_memory(config) : 0;
+    int64_t memory = tool_runs_programs(tool) ? call_ceiling_memory(config) : 0;
     view->own_hand_ms = view->max_ms;
     view->max_ms = least(view->max_ms, ms);
     view->max_memory = least(view->max_memory, memory);
@@ -147,6 +148,7 @@ struct tool_view *tool_view_new(const struct policy *policy, const struct tool *
     read_budgets(view, policy, row);
     for (size_t i = 0; i < policy->n_hooks; i++)
         view->hooks |= tool_pattern_matches(&policy->hooks[i].tool, row, name);
+    view->denied = exec_denied(policy, tool, &view->denied_many);
     rule_index_init(&view->index, policy->rules, policy->n_rules, row, name);
     return view;
 }
@@ -160,6 +162,7 @@ void tool_view_free(struct tool_view *view)
         free(view->rates[i].key);
     }
     rule_index_done(&view->index);
+    denials_unref(view->denied);
     free(view->budgets);
     free(view->limits);
     free(view->disabled);

@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/mem.h"
 
 /* A shell whose last command was ended that way says so by its exit code. */
 static bool is_ended_by_signal(const struct command *command, const struct ran *ran, int signal)
@@ -70,6 +73,7 @@ int command_read_account(int fd, struct buf *account, struct frame *ret)
 void command_take_end(struct command *command, const struct ran *ran, bool stopped,
                       const struct limit_group *group)
 {
+    command->ended = true;
     command->ended_by = why_ended(command, ran, stopped, group);
     if (WIFEXITED(ran->status))
         command->exit_code = WEXITSTATUS(ran->status);
@@ -77,5 +81,9 @@ void command_take_end(struct command *command, const struct ran *ran, bool stopp
         command->signal = WTERMSIG(ran->status);
     command->peak_memory = ran->peak_memory;
     command->cpu_ms = ran->user_ms + ran->system_ms;
+    if (ran->folder.p) {
+        free(command->folder);
+        command->folder = mem_copy(ran->folder.p, ran->folder.n);
+    }
     take_violations(command, ran->violations);
 }

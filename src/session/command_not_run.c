@@ -37,6 +37,13 @@ static void name_folder(const struct ran *ran, struct err *err)
         err_reason(err, "other_path");
         return;
     }
+    if (ran->error == EREMCHG) {
+        err_set(err, ERR_CONFLICT,
+                "the working directory leads elsewhere than when the user was asked about the "
+                "command: nothing was run");
+        err_reason(err, "leads_elsewhere");
+        return;
+    }
     if (ran->error == ESTALE) {
         err_set(err, ERR_NOT_FOUND,
                 "the working directory, or the workspace it lies in, was removed since the gate "

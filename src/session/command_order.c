@@ -1,6 +1,7 @@
 #include "session/command_order.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,16 +43,21 @@ static void put(struct env *env, const char *name, const char *value)
     env->count++;
 }
 
-static void put_path(struct env *env, const struct config *config)
+void command_path(const struct config *config, struct buf *out)
 {
     const struct str *folders;
     size_t count;
-    BUF_AT_END struct buf path = BUF_INIT(64u << 10);
     if (config_list(config, "commands.path", &folders, &count)) {
         for (size_t i = 0; i < count; i++)
-            buf_addf(&path, "%.*s:", (int)folders[i].n, folders[i].p);
+            buf_addf(out, "%.*s:", (int)folders[i].n, folders[i].p);
     }
-    buf_add_text(&path, PATH_OF_SYSTEM);
+    buf_add_text(out, PATH_OF_SYSTEM);
+}
+
+static void put_path(struct env *env, const struct config *config)
+{
+    BUF_AT_END struct buf path = BUF_INIT(64u << 10);
+    command_path(config, &path);
     put(env, "PATH", buf_text(&path));
 }
 
@@ -76,6 +82,18 @@ static bool is_named(const struct str *names, size_t count, const char *name)
 }
 
 /* Of the gate's own environment only what the operator's list names, and of that what the agent may have. */
+/* How the names of variables begin that hold settings of git. */
+#define GIT_SETTINGS "GIT_CONFIG_"
+
+static bool only_reads_git(const struct verdict *verdict)
+{
+    for (size_t i = 0; i < verdict->leaves_n; i += strlen(verdict->leaves + i) + 1) {
+        if (strcmp(verdict->leaves + i, "git") == 0)
+            return true;
+    }
+    return false;
+}
+
 static void put_allowed(struct env *env, const struct call *call)
 {
     const struct config *config = call->workplace->config;
@@ -84,6 +102,7 @@ static void put_allowed(struct env *env, const struct call *call)
     size_t count;
     size_t n_granted;
     bool lang = false;
+    bool settings = only_reads_git(&call->verdict);
     bool all = !config_agent_list(config, call->agent, "capabilities.env", &granted, &n_granted);
     if (!config_list(config, "commands.env", &names, &count))
         count = 0;
@@ -93,11 +112,33 @@ static void put_allowed(struct env *env, const struct call *call)
         if ((*at)[n] != '=' || is_own(*at) || !is_named(names, count, name) ||
             !(all || is_named(granted, n_granted, name)))
             continue;
+        /* Of two variables of one name the second would count. */
+        if (settings && strncmp(name, GIT_SETTINGS, strlen(GIT_SETTINGS)) == 0)
+            continue;
         put(env, name, *at + n + 1);
         lang |= strcmp(name, "LANG") == 0;
     }
     if (!lang)
         put(env, "LANG", "C.UTF-8");
+}
+
+/* Stronger than the settings of a repository: git that only reads starts none of these, and takes no folder for a
+ * repository by what is in it. */
+static void put_git_settings(struct env *env)
+{
+    static const char *const settings[][2] = {{"core.fsmonitor", "false"},
+                                              {"core.hooksPath", "/dev/null"},
+                                              {"core.pager", "cat"},
+                                              {"safe.bareRepository", "explicit"}};
+    char name[32];
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
+        snprintf(name, sizeof name, GIT_SETTINGS "KEY_%zu", i);
+        put(env, name, settings[i][0]);
+        snprintf(name, sizeof name, GIT_SETTINGS "VALUE_%zu", i);
+        put(env, name, settings[i][1]);
+    }
+    snprintf(name, sizeof name, "%zu", ARRAY_LEN(settings));
+    put(env, GIT_SETTINGS "COUNT", name);
 }
 
 static int64_t put_environment(const struct call *call, struct buf *out)
@@ -112,6 +153,8 @@ static int64_t put_environment(const struct call *call, struct buf *out)
     put(&env, "TMPDIR", "/tmp");
     put(&env, "TERM", "dumb");
     put(&env, "SANDGATE", call_tier(call));
+    if (only_reads_git(&call->verdict))
+        put_git_settings(&env);
     put_allowed(&env, call);
     buf_add(out, call->command->env.data, call->command->env.len);
     return env.count;
@@ -128,6 +171,15 @@ static int64_t put_list(const struct config *config, const char *path, struct bu
         buf_add_char(out, '\0');
     }
     return (int64_t)count;
+}
+
+static int64_t put_leaves(const struct verdict *verdict, struct buf *out)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < verdict->leaves_n; i++)
+        count += verdict->leaves[i] == '\0';
+    buf_add(out, verdict->leaves, verdict->leaves_n);
+    return count;
 }
 
 bool command_same_limits(const struct limits_want *a, const struct limits_want *b)
@@ -178,6 +230,12 @@ static void set_limits(const struct call *call, const struct limits *groups, str
     }
 }
 
+static struct str pinned_folder(const struct call *call)
+{
+    const char *folder = call->pin.folder;
+    return (struct str){folder, folder ? strlen(folder) : 0};
+}
+
 int command_order(const struct call *call, const struct limits *groups, struct buf *strings,
                   struct order *ret, struct err *err)
 {
@@ -186,6 +244,7 @@ int command_order(const struct call *call, const struct limits *groups, struct b
     *ret = (struct order){.cwd = command->cwd,
                           .beneath = {command->beneath, strlen(command->beneath)},
                           .as_named = call->verdict.as_named,
+                          .pinned = pinned_folder(call),
                           .has_stdin = command->input.p || call->input_fd >= 0,
                           .n_args = command->n_args,
                           .listed = command->listed};
@@ -196,6 +255,10 @@ int command_order(const struct call *call, const struct limits *groups, struct b
         ret->n_allowed = put_list(config, "tools.bash.allowedCommands", strings, &set);
         ret->allow_all = !set;
         ret->n_denied = put_list(config, "tools.bash.deniedCommands", strings, &set);
+    }
+    if (call->verdict.leaves) {
+        ret->only_leaves = true;
+        ret->n_leaves = put_leaves(&call->verdict, strings);
     }
     set_limits(call, groups, ret);
     if (strings->failed || command->args.failed || command->env.failed)

@@ -14,4 +14,7 @@ bool command_same_limits(const struct limits_want *a, const struct limits_want *
 /* What is asked of control groups; with a verdict, for a call that has it. */
 struct limits_want command_limits(const struct config *config, const struct verdict *verdict);
 
+/* The PATH of commands. */
+void command_path(const struct config *config, struct buf *out);
+
 #endif

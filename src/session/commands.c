@@ -14,6 +14,7 @@
 #include "core/call_limits.h"
 #include "core/command.h"
 #include "session/command_after.h"
+#include "session/command_denied.h"
 #include "session/command_end.h"
 #include "session/command_groups.h"
 #include "session/command_not_run.h"
@@ -50,6 +51,7 @@ struct commands {
     struct running *all;
     uint64_t next_token;
     struct command_groups groups;
+    struct command_denied denied;
     bool once; /* there will be no other command */
 };
 
@@ -73,6 +75,7 @@ void commands_free(struct commands *c)
     for (struct running *r = c->all; r; r = r->next)
         r->owner = NULL;
     command_groups_done(&c->groups);
+    command_denied_forget(&c->denied);
     free(c);
 }
 
@@ -221,6 +224,7 @@ static void delay(struct running *r, const struct err *err)
 
 static void not_begun(struct running *r, const struct err *err)
 {
+    r->call->command->begun = false;
     if (err->code == ERR_SESSION_BUSY && !r->stopped)
         delay(r, err);
     else
@@ -316,6 +320,7 @@ void commands_ended(struct commands *c, const struct frame *frame)
 void commands_cell_died(struct commands *c, const struct err *err)
 {
     c->groups.ready_in = NULL;
+    command_denied_forget(&c->denied);
     for (struct running *r = c->all, *next; r; r = next) {
         next = r->next;
         if (r->call)
@@ -346,6 +351,18 @@ bool commands_kill(struct commands *c, struct cell *cell, struct call *call)
     return tell(c, cell, call, FRAME_KILL);
 }
 
+/* What is weaker than it would be with control groups. */
+static unsigned weaker_limits(const struct running *r, const struct order *order)
+{
+    const struct config *config = r->call->workplace->config;
+    const struct limits *groups = r->group ? r->owner->groups.limits : NULL;
+    int64_t cpus = command_limits(config, &r->call->verdict).cpu_millis;
+    bool cpus_held = cpus <= 0 || (groups && limits_by_group(groups, LIMIT_CPU));
+    return (order->watch_memory ? COMMAND_WEAK_MEMORY : 0u) |
+           (order->watch_processes ? COMMAND_WEAK_PROCESSES : 0u) |
+           (cpus_held ? 0u : COMMAND_WEAK_CPUS);
+}
+
 static int send_order(struct running *r, struct cell *cell, const struct frame_fds *away,
                       struct err *err)
 {
@@ -356,7 +373,7 @@ static int send_order(struct running *r, struct cell *cell, const struct frame_f
     if (command_order(r->call, r->group ? r->owner->groups.limits : NULL, &strings, &order, err) <
         0)
         return -1;
-    r->call->command->watched = order.watch_memory || order.watch_processes;
+    r->call->command->weaker = weaker_limits(r, &order);
     if (order_frame(&order, &head, &frame) < 0)
         return err_set(err, ERR_TOO_LARGE, "the command is too long for one call");
     if (r->call->command->layers.len && git_turn_send(r->call->command, r->token, cell, err) < 0)
@@ -365,10 +382,12 @@ static int send_order(struct running *r, struct cell *cell, const struct frame_f
     return cell_order(cell, &frame, away, err);
 }
 
-int commands_prepare(struct commands *c, struct cell *cell, const struct config *config,
-                     struct err *err)
+int commands_prepare(struct commands *c, struct cell *cell, const struct call *call,
+                     const struct config *config, struct err *err)
 {
     struct limits_want want = command_limits(config, NULL);
+    if (command_denied_tell(&c->denied, cell, call, err) < 0)
+        return -1;
     return command_groups_prepare(&c->groups, cell, &want, err);
 }
 
@@ -417,7 +436,8 @@ static int begin(struct running *r, struct cell *cell, struct err *err)
     FRAME_FDS_AT_END struct frame_fds away = {0};
     _Static_assert(HANDLES == COMMAND_PIPES, "as many pipes as handles");
     if (command_pipes(r->call, !commands_hold_any(c), r->fds, &away, err) < 0 ||
-        watch(r, err) < 0 || command_groups_prepare(&c->groups, cell, &want, err) < 0)
+        watch(r, err) < 0 || command_denied_tell(&c->denied, cell, r->call, err) < 0 ||
+        command_groups_prepare(&c->groups, cell, &want, err) < 0)
         return -1;
     r->group = command_groups_take(&c->groups);
     if (check_cpu(r, err) == 0 && send_order(r, cell, &away, err) == 0)
@@ -442,10 +462,10 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
         not_begun(r, &err);
         return;
     }
-    r->begun = true;
+    r->begun = call->command->begun = true;
     /* While it runs. */
     if (!c->once)
-        commands_prepare(c, cell, call->workplace->config, &err);
+        commands_prepare(c, cell, call, call->workplace->config, &err);
 }
 
 bool commands_hold_any(const struct commands *c)

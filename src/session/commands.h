@@ -23,9 +23,10 @@ struct commands *commands_new(uv_loop_t *loop, const char *tag, bool once,
 /* Accepts NULL. None may be under way. */
 void commands_free(struct commands *commands);
 
-/* Has the next command's first process made, if that was not done. A failure is told when there is a command. */
-int commands_prepare(struct commands *commands, struct cell *cell, const struct config *config,
-                     struct err *err);
+/* Has the next command's first process made, if that was not done, for a call like this one. A failure is told when
+ * there is a command. */
+int commands_prepare(struct commands *commands, struct cell *cell, const struct call *call,
+                     const struct config *config, struct err *err);
 /* Takes a prepared call until pipeline_finish. */
 void commands_start(struct commands *commands, struct cell *cell, struct call *call);
 /* Whether one is under way. */

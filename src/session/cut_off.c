@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/command.h"
@@ -16,6 +17,7 @@
 /* The kernel kills the processes of a cell behind its gate; that takes a moment. */
 #define DEATH_NS 10000000000u
 #define DEATH_LOOK_MS 5
+#define SPARE_FDS 8
 
 void cut_off_init(struct cut_off *c)
 {
@@ -44,6 +46,9 @@ void cut_off_settle(struct session *s)
         return;
     s->cut_off.marked = false;
     marker_rest(&s->cut_off.marker);
+    /* It is kept for the next command where other work does not need its descriptors. */
+    if (!fd_has_room(SPARE_FDS))
+        marker_give_back(&s->cut_off.marker);
 }
 
 static void closed(uv_handle_t *timer)

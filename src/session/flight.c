@@ -9,7 +9,8 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
-#include "core/found.h"
+#include "base/reserve.h"
+#include "core/op_check.h"
 
 void flight_init(struct flight *f)
 {
@@ -109,6 +110,10 @@ int flight_frame(const struct call *call, uint32_t processor, struct buf *head, 
         jo_kbool(&j, "quick", true);
     if (call->verdict.as_named)
         jo_kbool(&j, "as_named", true);
+    if (call->pin.real)
+        jo_ktext(&j, "pinned", call->pin.real);
+    if (call->pin.real_to)
+        jo_ktext(&j, "pinned_to", call->pin.real_to);
     jo_key(&j, "args");
     arg_encode(&call->op->request, &call->request, &j);
     jo_close(&j, '}');
@@ -121,157 +126,37 @@ int flight_frame(const struct call *call, uint32_t processor, struct buf *head, 
     return make_body_file(call->request_body, ret_body_fd, err);
 }
 
-static bool read_makes_sense(const struct call *call)
+/* Heads are small, and without one it is not known what became of the call. */
+static int parse_head(const struct frame *frame, yyjson_doc **ret_doc)
 {
-    const struct op_read_request *q = &call->request.read;
-    const struct op_read_reply *r = &call->reply.read;
-    int64_t n = (int64_t)call_body_bytes(call);
-    bool whole = r->size <= q->whole_max && !(q->text_only && r->binary);
-    bool counted = r->total_lines != ARG_ABSENT;
-    bool hashed = whole && q->hash_max > 0 && r->size <= q->hash_max;
-    bool hash_fits = r->sha256.p ? hashed : !hashed || r->shrank;
-    return r->whole <= n && n <= q->max_bytes && hash_fits && (counted || !whole) &&
-           (!counted || r->end_line - 1 <= r->total_lines);
+    RESERVE_OPEN_HERE;
+    return json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_STRICT, ret_doc, NULL);
 }
 
-static bool list_makes_sense(const struct call *call)
+/* The worker did its part, and keeps to the rules: only this call is lost. */
+static enum flight_result no_memory(const struct call *call, struct err *err)
 {
-    struct str rest = buf_str(&call->reply_body);
-    struct op_entry entry;
-    int64_t count = 0;
-    int r;
-    while ((r = op_entry_next(&rest, &entry)) > 0) {
-        if (!call->request.list.recursive && memchr(entry.name.p, '/', entry.name.n))
-            return false;
-        count++;
-    }
-    return r == 0 && count <= call->reply.list.count &&
-           call->reply.list.count <= call->request.list.max_entries;
+    if (call->op->writes)
+        err_set(err, ERR_INTERRUPTED,
+                "not enough memory for the answer; the change was made or not, look before "
+                "repeating it");
+    else
+        err_no_memory(err);
+    return FLIGHT_FAILED;
 }
 
-/* Inside the line, one behind the other. */
-static bool spans_make_sense(const struct found *found)
+static enum flight_result take_reply(struct call *call, const struct frame *frame, struct err *err)
 {
-    uint64_t length = (uint64_t)found->cut_before + found->text.n;
-    uint32_t from = 0;
-    for (size_t i = 0; i < found->n_spans; i++) {
-        struct found_span span = found_span(found, i);
-        if (span.start < from || span.end < span.start ||
-            (span.end > length && span.end - length > (uint64_t)found->cut_after))
-            return false;
-        from = span.end;
-    }
-    return found->n_spans == 0 || found->kind == FOUND_MATCH;
-}
-
-/* `line` is that of the record before it in the same file, or -1 where there is no file yet. */
-static bool found_makes_sense(const struct op_search_request *request, const struct found *found,
-                              int64_t line)
-{
-    if (!spans_make_sense(found))
-        return false;
-    if (found->kind == FOUND_FILE)
-        return found->cut_before == 0 && found->cut_after == 0;
-    if (found->kind == FOUND_CONTEXT && request->before == 0 && request->after == 0)
-        return false;
-    return request->mode == SEARCH_LINES && line >= 0 && found->number > line;
-}
-
-static bool search_makes_sense(const struct call *call)
-{
-    const struct op_search_request *request = &call->request.search;
-    enum found_kind counted = request->mode == SEARCH_LINES ? FOUND_MATCH : FOUND_FILE;
-    struct str rest = buf_str(&call->reply_body);
-    struct found found;
-    int64_t count = 0;
-    int64_t line = -1;
-    int r;
-    while ((r = found_next(&rest, &found)) > 0) {
-        if (!found_makes_sense(request, &found, line))
-            return false;
-        line = found.kind == FOUND_FILE ? 0 : found.number;
-        count += found.kind == counted;
-    }
-    return r == 0 && count == call->reply.search.matches && count <= request->max_matches;
-}
-
-static bool scan_makes_sense(const struct call *call)
-{
-    struct str rest = buf_str(&call->reply_body);
-    struct op_guarded found;
-    int64_t count = 0;
-    int r;
-    while ((r = op_guarded_next(&rest, &found)) > 0)
-        count++;
-    return r == 0 && count == call->reply.scan.count && count <= call->request.scan.max_guarded &&
-           (count == 0 || !call->reply.scan.same);
-}
-
-static bool preview_makes_sense(const struct call *call)
-{
-    const struct op_preview_reply *r = &call->reply.preview;
-    size_t n = call_body_bytes(call);
-    if (call->request.preview.of == PREVIEW_DELETE)
-        return r->exists && !r->sha256_before.p && r->entries > 0 && n == 0;
-    return r->exists == (r->sha256_before.p != NULL) && r->type == TYPE_FILE && r->entries == 0 &&
-           n <= OP_PREVIEW_DIFF_MAX && (n == 0 || !r->binary);
-}
-
-static bool quarantine_makes_sense(const struct call *call)
-{
-    struct str rest = buf_str(&call->reply_body);
-    struct op_guarded found;
-    int r;
-    while ((r = op_guarded_next(&rest, &found)) > 0) {
-        if (found.kind == GUARDED_SOCKET || found.kind == GUARDED_WAY)
-            return false;
-    }
-    return r == 0;
-}
-
-static bool import_makes_sense(const struct call *call)
-{
-    struct str rest = buf_str(&call->reply_body);
-    struct op_layer name;
-    int64_t count = 0;
-    int r;
-    while ((r = op_layer_next(&rest, &name)) > 0)
-        count++;
-    return r == 0 && count <= OP_DROPPED_MAX && count <= call->reply.git_import.dropped;
-}
-
-/* What the field tables cannot say: how the fields and the body fit together. */
-static bool reply_makes_sense(const struct call *call)
-{
-    if (call->op == &op_table[OP_READ])
-        return read_makes_sense(call);
-    if (call->op == &op_table[OP_LIST])
-        return list_makes_sense(call);
-    if (call->op == &op_table[OP_SEARCH])
-        return search_makes_sense(call);
-    if (call->op == &op_table[OP_SCAN])
-        return scan_makes_sense(call);
-    if (call->op == &op_table[OP_PREVIEW])
-        return preview_makes_sense(call);
-    if (call->op == &op_table[OP_QUARANTINE])
-        return quarantine_makes_sense(call);
-    if (call->op == &op_table[OP_GIT_IMPORT])
-        return import_makes_sense(call);
-    return call_body_bytes(call) == 0 || call->op->has_body;
-}
-
-static enum flight_result take_reply(struct call *call, const struct frame *frame)
-{
-    struct err err;
+    struct err wrong;
     yyjson_doc_free(TAKE_PTR(call->reply_doc));
-    if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_STRICT, &call->reply_doc,
-                   NULL) < 0)
-        return FLIGHT_BROKEN;
+    int r = call->reply_lost ? -ENOMEM : parse_head(frame, &call->reply_doc);
+    if (r < 0)
+        return r == -ENOMEM ? no_memory(call, err) : FLIGHT_BROKEN;
     yyjson_val *root = yyjson_doc_get_root(call->reply_doc);
     call->reply = (union op_reply){0};
-    if (!root || arg_decode(&call->op->reply, true, root, &call->reply, &err) < 0)
+    if (!root || arg_decode(&call->op->reply, true, root, &call->reply, &wrong) < 0)
         return FLIGHT_BROKEN;
-    return reply_makes_sense(call) ? FLIGHT_DONE : FLIGHT_BROKEN;
+    return op_check_reply(call) ? FLIGHT_DONE : FLIGHT_BROKEN;
 }
 
 /* What can be wrong with a file. A worker has no say in policy, and a cell that is gone is noticed. */
@@ -304,11 +189,13 @@ static bool worker_may_say(enum err_code code)
     }
 }
 
-static enum flight_result take_error(const struct frame *frame, struct err *err)
+static enum flight_result take_error(const struct call *call, const struct frame *frame,
+                                     struct err *err)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
-    if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_STRICT, &doc, NULL) < 0)
-        return FLIGHT_BROKEN;
+    int r = parse_head(frame, &doc);
+    if (r < 0)
+        return r == -ENOMEM ? no_memory(call, err) : FLIGHT_BROKEN;
     yyjson_val *root = yyjson_doc_get_root(doc);
     int code = err_code_from_name(json_str(yyjson_obj_get(root, "code")));
     const char *message = yyjson_get_str(yyjson_obj_get(root, "message"));
@@ -322,14 +209,30 @@ static enum flight_result take_error(const struct frame *frame, struct err *err)
     return FLIGHT_FAILED;
 }
 
-static int take_body(struct call *call, struct str body)
+static int add_to_body(struct call *call, struct str body)
 {
     if (!call->as_text)
         return buf_add(&call->reply_body, body.p, body.n);
     if (call->text.bytes + body.n > call->reply_body.max)
-        return -1;
+        return -ENOBUFS;
     json_text_add(&call->text, body);
-    return call->text.out.failed ? -1 : 0;
+    if (!call->text.out.failed)
+        return 0;
+    return call->text.out.no_memory ? -ENOMEM : -ENOBUFS;
+}
+
+/* -1: it is more than the worker may send. Where there is no memory the rest is passed over. */
+static int take_body(struct call *call, struct str body)
+{
+    if (call->reply_lost)
+        return 0;
+    int r = add_to_body(call, body);
+    if (r != -ENOMEM)
+        return r < 0 ? -1 : 0;
+    call->reply_lost = true;
+    buf_done(&call->reply_body);
+    buf_done(&call->text.out);
+    return 0;
 }
 
 static int take_shelved(struct call *call, struct str body, const struct shelf *shelf)
@@ -353,10 +256,10 @@ enum flight_result flight_take(struct call *call, const struct frame *frame,
     if (frame->type == FRAME_SHELVED)
         return take_shelved(call, frame->body, shelf) < 0 ? FLIGHT_BROKEN : FLIGHT_MORE;
     if (frame->type == FRAME_ERROR && frame->body.n == 0)
-        return take_error(frame, err);
+        return take_error(call, frame, err);
     if (frame->type != FRAME_RESULT && frame->type != FRAME_CHUNK)
         return FLIGHT_BROKEN;
     if (take_body(call, frame->body) < 0)
         return FLIGHT_BROKEN;
-    return frame->type == FRAME_CHUNK ? FLIGHT_MORE : take_reply(call, frame);
+    return frame->type == FRAME_CHUNK ? FLIGHT_MORE : take_reply(call, frame, err);
 }

@@ -327,7 +327,7 @@ static void imported(struct call *own)
     if (!own->failed) {
         take_dropped(call->command, own);
     } else if (!after->failed) {
-        after->failed = true;
+        after->failed = after->not_taken = true;
         after->err = own->err;
         /* By a code that says that it may be tried again. */
         if (strcmp(own->err.reason, "git_locked") == 0)

@@ -92,22 +92,30 @@ static int add_commands(const struct session_options *o, struct cell_spec *ret, 
     return hide_from_commands(o, ret, err);
 }
 
-#define STORES "workspaces"
+#define STORES MAKE_SPEC_STORES
 /* Half a hash is enough to tell workspaces apart. */
 #define STORE_ID_MAX (HASH_HEX / 2)
 
 /* A link in the folder of stores: from which folder the workspace is to the name of its store. */
-#define ROOT_NAME_MAX 80
+#define ROOT_NAME_MAX (MAKE_SPEC_ROOT_MAX + 16)
 
-/* False: the file system has no times of birth, and a number alone may be another folder's by now. */
-static bool root_name(const struct cell_spec *spec, char name[ROOT_NAME_MAX])
+bool make_spec_root_suffix(const char *folder, char suffix[MAKE_SPEC_ROOT_MAX])
 {
     struct statx st;
-    if (statx(AT_FDCWD, spec->roots[0].host, 0, STATX_INO | STATX_BTIME, &st) < 0 ||
+    if (statx(AT_FDCWD, folder, 0, STATX_INO | STATX_BTIME, &st) < 0 ||
         !(st.stx_mask & STATX_BTIME))
         return false;
-    snprintf(name, ROOT_NAME_MAX, "root.%u.%llx.%llx.%x", spec->uid, (unsigned long long)st.stx_ino,
+    snprintf(suffix, MAKE_SPEC_ROOT_MAX, ".%llx.%llx.%x", (unsigned long long)st.stx_ino,
              (unsigned long long)st.stx_btime.tv_sec, st.stx_btime.tv_nsec);
+    return true;
+}
+
+static bool root_name(const struct cell_spec *spec, char name[ROOT_NAME_MAX])
+{
+    char suffix[MAKE_SPEC_ROOT_MAX];
+    if (!make_spec_root_suffix(spec->roots[0].host, suffix))
+        return false;
+    snprintf(name, ROOT_NAME_MAX, "root.%u%s", spec->uid, suffix);
     return true;
 }
 

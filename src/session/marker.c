@@ -175,10 +175,8 @@ int marker_set(struct marker *m, const char *tag, const bool roots[ROOTS_MAX], p
     /* Somebody may have removed the folder. */
     for (int i = 0; r < 0 && i < 2; i++) {
         r = try_set(m, tag, roots, group);
-        if (r < 0) {
-            marker_remove(m);
-            fd_closep(&m->folder);
-        }
+        if (r < 0)
+            marker_give_back(m);
     }
     return r;
 }
@@ -227,6 +225,12 @@ void marker_remove(struct marker *m)
         remove_files(m->folder, m->tag);
     }
     fd_closep(&m->fd);
+}
+
+void marker_give_back(struct marker *m)
+{
+    marker_remove(m);
+    fd_closep(&m->folder);
 }
 
 static int64_t time_of(int fd)
@@ -335,6 +339,32 @@ int marker_take_over(struct marker *m, bool needed, bool *ret_dying)
     }
     closedir(dir);
     return error < 0 ? error : taken;
+}
+
+static bool is_set(int folder, const char *name)
+{
+    char state = RUNNING;
+    FD_AT_END int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return errno != ENOENT;
+    return pread(fd, &state, 1, 0) != 1 || state != RESTING;
+}
+
+bool marker_others_run(struct marker *m)
+{
+    bool any = false;
+    int error = open_folder(m, false);
+    if (error < 0)
+        return error != -ENOENT;
+    int copy = openat(m->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir)
+        return true;
+    for (struct dirent *d; !any && (d = readdir(dir));)
+        any = !strchr(d->d_name, '.') && !(m->fd >= 0 && strcmp(d->d_name, m->tag) == 0) &&
+              is_set(m->folder, d->d_name);
+    closedir(dir);
+    return any;
 }
 
 int marker_open_index(const struct marker *m, size_t root)

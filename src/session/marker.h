@@ -40,12 +40,16 @@ void marker_set_group(struct marker *marker, pid_t group);
 void marker_rest(const struct marker *marker);
 /* The same, and removes its files. */
 void marker_remove(struct marker *marker);
+/* The same, and keeps nothing open. */
+void marker_give_back(struct marker *marker);
 /* Takes over the oldest set marker of the gates that are dead and removes their others: the oldest index tells of all that
  * was made since. `needed`: one's own is kept if it is older than those. 1: another one was taken over, 0, or -errno:
  * there may be one that cannot be read, so it is not known what is to be judged.
  * One whose cell has living processes is left as it is, and *ret_dying becomes true: the caller has to look again later.
  * `ret_dying` NULL: it is taken all the same. */
 int marker_take_over(struct marker *marker, bool needed, bool *ret_dying);
+/* Whether a command of another gate may run: its marker is set. */
+bool marker_others_run(struct marker *marker);
 
 /* When it was set, as files are dated. */
 int64_t marker_time_ns(const struct marker *marker);

@@ -19,6 +19,8 @@
 #define FOLDER "sessions"
 #define RECORD "session.json"
 #define LOCK "lock"
+/* The reason of an error: nobody can tell yet whether the session is being made, or was left so. */
+#define NO_RECORD "no_record"
 #define IDENTITY_MAX 96
 /* A path of control characters is escaped to six times its length. */
 #define RECORD_MAX (32u << 10)
@@ -31,8 +33,7 @@ static bool valid_id(const char *id)
 
 static int failed(struct err *err, const char *what)
 {
-    return err_set(err, err_is_full(errno) ? ERR_DISK_FULL : ERR_INTERNAL, "%s: %s", what,
-                   strerror(errno));
+    return err_set(err, err_code_for_file(errno), "%s: %s", what, strerror(errno));
 }
 
 static int open_folder(int state_fd, const char *path, bool make)
@@ -123,6 +124,10 @@ static int read_record(struct named *named, struct err *err)
     char text[RECORD_MAX];
     FD_AT_END int fd = openat(named->dir_fd, RECORD, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     ssize_t n = fd < 0 ? -errno : fd_read_upto(fd, text, sizeof text);
+    if (n < 0 && n != -ENOENT && n != -ELOOP) {
+        errno = (int)-n;
+        return failed(err, "the record of the session");
+    }
     JSON_AT_END yyjson_doc *doc = NULL;
     if (n > 0 && json_parse(text, (size_t)n, sizeof text, JSON_INTERNAL, &doc, NULL) == 0) {
         yyjson_val *root = yyjson_doc_get_root(doc);
@@ -130,12 +135,17 @@ static int read_record(struct named *named, struct err *err)
         named->identity = mem_dup(yyjson_get_str(yyjson_obj_get(root, "identity")));
         named->created = mem_dup(yyjson_get_str(yyjson_obj_get(root, "created")));
     }
-    if (!named->workspace || !named->created)
-        return err_set(err, ERR_INTERNAL, "the record of session %s is damaged", named->id);
-    return 0;
+    if (named->workspace && named->created)
+        return 0;
+    free(TAKE_PTR(named->workspace));
+    free(TAKE_PTR(named->created));
+    named->damaged = true;
+    err_set(err, ERR_INTERNAL, "the record of session %s is damaged: `sandgate session discard %s`",
+            named->id, named->id);
+    return err_reason(err, n == -ENOENT ? NO_RECORD : "");
 }
 
-int named_load(int state_fd, const char *id, struct named *ret, struct err *err)
+static int open_named(int state_fd, const char *id, struct named *ret, struct err *err)
 {
     *ret = (struct named){.dir_fd = -1, .lock_fd = -1};
     FD_AT_END int all = open_folder(state_fd, FOLDER, false);
@@ -143,11 +153,18 @@ int named_load(int state_fd, const char *id, struct named *ret, struct err *err)
         snprintf(ret->id, sizeof ret->id, "%s", id);
         ret->dir_fd = open_folder(all, id, false);
     }
-    if (ret->dir_fd < 0)
-        return err_set(err, ERR_SESSION_NOT_FOUND,
-                       "there is no session `%.40s`; `sandgate session list` shows those there are",
-                       id);
-    if (read_record(ret, err) == 0)
+    if (ret->dir_fd >= 0)
+        return 0;
+    if (valid_id(id) && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+        return failed(err, "the session's folder");
+    return err_set(err, ERR_SESSION_NOT_FOUND,
+                   "there is no session `%.40s`; `sandgate session list` shows those there are",
+                   id);
+}
+
+int named_load(int state_fd, const char *id, struct named *ret, struct err *err)
+{
+    if (open_named(state_fd, id, ret, err) == 0 && read_record(ret, err) == 0)
         return 0;
     named_done(ret);
     return -1;
@@ -193,7 +210,7 @@ int named_lock(struct named *named, struct err *err)
 int named_remove(int state_fd, const char *id, struct err *err)
 {
     CLEANUP(named_done) struct named named;
-    if (named_load(state_fd, id, &named, err) < 0)
+    if (open_named(state_fd, id, &named, err) < 0)
         return -1;
     int r = named_lock(&named, err);
     if (r == 0)
@@ -212,22 +229,37 @@ static int only_names(const struct dirent *d)
     return valid_id(d->d_name);
 }
 
+/* One that is being made or removed at this moment is not there. */
+static int each_one(int state_fd, const char *id, named_fn fn, void *arg, struct err *err)
+{
+    CLEANUP(named_done) struct named named;
+    if (open_named(state_fd, id, &named, err) < 0)
+        return err->code == ERR_SESSION_NOT_FOUND ? 0 : -1;
+    if (read_record(&named, err) < 0 && (!named.damaged || strcmp(err->reason, NO_RECORD) == 0))
+        return named.damaged ? 0 : -1;
+    int locked = named_lock(&named, err);
+    if (locked < 0 && err->code == ERR_SESSION_BUSY)
+        return -1;
+    fn(arg, &named, locked == 0);
+    return 0;
+}
+
 int named_each(int state_fd, named_fn fn, void *arg, struct err *err)
 {
     struct dirent **names = NULL;
+    struct err why;
+    int r = 0;
     int count = scandirat(state_fd, FOLDER, &names, only_names, alphasort);
     if (count < 0 && errno == ENOENT)
         return 0;
     if (count < 0)
         return failed(err, "the folder of sessions");
     for (int i = 0; i < count; i++) {
-        CLEANUP(named_done) struct named named;
-        struct err ignored;
-        /* One that is being made or removed at this moment is not there. */
-        if (named_load(state_fd, names[i]->d_name, &named, &ignored) == 0)
-            fn(arg, &named, named_lock(&named, &ignored) == 0);
+        if (each_one(state_fd, names[i]->d_name, fn, arg, &why) < 0)
+            r = err_set(err, why.code, "session %s is left out: %.200s", names[i]->d_name,
+                        why.message);
         free(names[i]);
     }
     free(names);
-    return 0;
+    return r;
 }

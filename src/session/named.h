@@ -13,6 +13,7 @@ struct named {
     char *workspace;
     char *created;
     char *identity; /* of the workspace; NULL in records that have none */
+    bool damaged;   /* its record: the three above are NULL */
     int dir_fd;
     int lock_fd; /* >= 0: this process owns it */
 };
@@ -26,11 +27,11 @@ void named_done(struct named *named);
 
 /* 1: this process owns the session now; 0: another one does; -1 with an error. */
 int named_lock(struct named *named, struct err *err);
-/* Forgets a session that nobody owns. Files of its workspace stay. */
+/* Forgets a session that nobody owns, also one whose record is damaged. Files of its workspace stay. */
 int named_remove(int state_fd, const char *id, struct err *err);
 
 typedef void (*named_fn)(void *arg, const struct named *named, bool owned);
-/* All sessions, in order of their names. */
+/* All sessions, in order of their names, damaged ones too. -1, after the others, where one could not be opened. */
 int named_each(int state_fd, named_fn fn, void *arg, struct err *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/mem.h"
 #include "session/session_parts.h"
 
@@ -19,29 +20,39 @@ struct preview_ask {
     unsigned deaths;
 };
 
-static int kind_of(const struct call *call)
+/* The worker's root that is the one of a command; n_roots: it has none. */
+static size_t worker_root(const struct call *call)
 {
-    if (call->op == &op_table[OP_WRITE])
-        return PREVIEW_WRITE;
-    if (call->op == &op_table[OP_EDIT])
-        return PREVIEW_EDIT;
-    if (call->op == &op_table[OP_FRONTMATTER])
-        return PREVIEW_FRONTMATTER;
-    return call->op == &op_table[OP_DELETE] ? PREVIEW_DELETE : -1;
+    const struct workplace *at = call->workplace;
+    const char *host = at->command_roots[call->path.root].host;
+    size_t i = 0;
+    while (i < at->n_roots && strcmp(at->roots[i].host, host) != 0)
+        i++;
+    return i;
+}
+
+static bool is_command_in_folder(const struct call *call)
+{
+    return tool_runs_programs(call->tool) && call->command && !path_is_root(&call->path);
 }
 
 bool preview_is_possible(const struct call *call)
 {
-    return call->tool->runner == RUN_WORKER && call->op && kind_of(call) >= 0;
+    if (is_command_in_folder(call))
+        return worker_root(call) < call->workplace->n_roots;
+    return call->op && call->op->preview != PREVIEW_NONE;
 }
 
-static struct op_preview_request request_of(const struct call *call, struct str path)
+static struct op_preview_request request_of(const struct call *call, size_t root, struct str path)
 {
-    struct op_preview_request q = {
-        .root = (int64_t)call->path.root, .path = path, .of = kind_of(call)};
+    struct op_preview_request q = {.root = (int64_t)root,
+                                   .path = path,
+                                   .of = is_command_in_folder(call) ? PREVIEW_FOLDER
+                                                                    : call->op->preview};
     const struct op_write_request *write = &call->request.write;
     const struct op_change_request *change = &call->request.change;
     const struct op_delete_request *delete = &call->request.delete;
+    const struct op_move_request *move = &call->request.move;
     switch (q.of) {
     case PREVIEW_WRITE:
         q.if_match = write->if_match;
@@ -53,6 +64,26 @@ static struct op_preview_request request_of(const struct call *call, struct str 
     case PREVIEW_DELETE:
         q.no_links = delete->no_links;
         q.recursive = delete->recursive;
+        break;
+    case PREVIEW_MOVE:
+        q.to_root = move->to_root;
+        q.to = move->to;
+        q.create_only = !move->overwrite;
+        break;
+    case PREVIEW_MKDIR:
+    case PREVIEW_FOLDER:
+        break;
+    case PREVIEW_READ:
+        q.no_links = call->request.read.no_links;
+        break;
+    case PREVIEW_LIST:
+        q.no_links = call->request.list.no_links;
+        break;
+    case PREVIEW_STAT:
+        q.no_links = call->request.stat.no_links;
+        break;
+    case PREVIEW_SEARCH:
+        q.no_links = call->request.search.no_links;
         break;
     default:
         q.if_match = change->if_match;
@@ -95,11 +126,13 @@ static void previewed(struct call *own)
     } else {
         const struct preview preview = {.exists = r->exists,
                                         .type = (enum file_type)r->type,
+                                        .moved = (enum file_type)r->moved,
                                         .sha256 = r->sha256_before.p ? r->sha256_before.p : "",
+                                        .real = r->real,
                                         .bytes_before = r->bytes_before,
                                         .bytes_after = r->bytes_after,
                                         .entries = r->entries,
-                                        .binary = r->binary,
+                                        .decoded = r->decoded,
                                         .cut = r->cut,
                                         .diff = buf_str(&own->reply_body)};
         tell(s, ask, &preview, NULL);
@@ -110,9 +143,10 @@ static void previewed(struct call *own)
 static void send_ask(struct session *s, struct preview_ask *ask)
 {
     const struct call *call = ask->call;
-    struct call *own = session_own_call(s, OP_PREVIEW, call->path.root, call->path.text, previewed);
+    size_t root = is_command_in_folder(call) ? worker_root(call) : call->path.root;
+    struct call *own = session_own_call(s, OP_PREVIEW, root, call->path.text, previewed);
     own->awaited = true;
-    own->request.preview = request_of(call, call_path_text(own));
+    own->request.preview = request_of(call, root, call_path_text(own));
     own->request_body = call->request_body;
     own->verdict.as_named = call->verdict.as_named;
     own->front = ask;
@@ -200,21 +234,43 @@ void preview_forget_all(struct session *s)
         session_preview_cancel(s, s->previews->arg);
 }
 
-void preview_pin(struct call *call, const char *sha256_before, bool existed)
+static void pin_folder(struct call *call, struct str real)
 {
-    call->pin.set = true;
-    call->pin.existed = existed;
-    snprintf(call->pin.sha256, sizeof call->pin.sha256, "%s", existed ? sha256_before : "");
-    preview_apply_pin(call);
+    BUF_AT_END struct buf path = BUF_INIT(3 * (size_t)PATH_TEXT_MAX);
+    const char *inside = call->workplace->command_roots[call->path.root].inside;
+    base64_decode(&path, real);
+    const char *text = buf_text(&path);
+    call->pin.folder = strcmp(text, ".") == 0 ? mem_dup(inside) : mem_format("%s/%s", inside, text);
+}
+
+static char *copy_real(struct str real)
+{
+    return real.p ? mem_copy(real.p, real.n) : NULL;
+}
+
+void preview_pin(struct call *call, const struct preview *preview)
+{
+    struct call_pin *pin = &call->pin;
+    call_pin_done(pin);
+    *pin = (struct call_pin){.set = true, .existed = preview->exists};
+    snprintf(pin->sha256, sizeof pin->sha256, "%s", preview->sha256);
+    pin->real = copy_real(preview->real.path);
+    pin->real_to = copy_real(preview->real.to);
+    if (is_command_in_folder(call))
+        pin_folder(call, preview->real.path);
+    else
+        preview_apply_pin(call);
 }
 
 void preview_apply_pin(struct call *call)
 {
     struct str hash = {call->pin.sha256, strlen(call->pin.sha256)};
-    int kind = call->pin.set ? kind_of(call) : -1;
+    enum preview_of kind = call->pin.set && call->op ? call->op->preview : PREVIEW_NONE;
     struct str *expected = NULL;
     if (kind == PREVIEW_EDIT || kind == PREVIEW_FRONTMATTER)
         expected = &call->request.change.if_match;
+    else if (kind == PREVIEW_MOVE)
+        expected = &call->request.move.expected;
     else if (kind == PREVIEW_WRITE && call->pin.existed)
         expected = &call->request.write.if_match;
     else if (kind == PREVIEW_WRITE)

@@ -136,7 +136,8 @@ static void tell_moved(const struct session *s, const struct call *own, const ch
     const char *folder = s->spec.roots[own->path.root].host;
     struct str id = own->request.quarantine.tag;
     FREE_AT_END char *name = mem_copy(id.p, id.n);
-    int r = quarantine_note_write(store, name, folder, (struct str){path, strlen(path)});
+    int r = quarantine_note_write(store, name, folder, s->spec.roots[own->path.root].inode,
+                                  (struct str){path, strlen(path)});
     if (r == 0)
         log_warning("%s/%s %s and could run code later: moved to quarantine. To get it back: "
                     "sandgate quarantine restore %s",
@@ -154,8 +155,25 @@ static void tell_renamed(const struct session *s, const struct call *own, const 
     const char *slash = strrchr(path, '/');
     const char *folder = s->spec.roots[own->path.root].host;
     snprintf(aside, sizeof aside, OP_QUARANTINE_ASIDE, own->reply.quarantine.number);
-    log_warning("%s/%s %s and could run code later: renamed to %s/%.*s%s", folder, path, made,
-                folder, slash ? (int)(slash + 1 - path) : 0, path, aside);
+    int before = slash ? (int)(slash + 1 - path) : 0;
+    if (own->reply.quarantine.rest)
+        log_warning("%s/%s: what could not be removed of it is left as %s/%.*s%s", folder, path,
+                    folder, before, path, aside);
+    else
+        log_warning("%s/%s %s and could run code later: renamed to %s/%.*s%s, because it cannot "
+                    "be moved to quarantine",
+                    folder, path, made, folder, before, path, aside);
+}
+
+/* Once for a command; until somebody makes room, all that it makes stays in the workspace under another name. */
+static void tell_full(const struct session *s, struct command *command)
+{
+    if (!command->after.full)
+        log_warning("the quarantine of %s is full (1 GiB or 200,000 files): look through it with "
+                    "`sandgate quarantine list` and make room with `sandgate quarantine remove`",
+                    s->spec.roots[0].host);
+    command->after.full = true;
+    command_add_violation(command, "quarantine:full", STR(""), 1);
 }
 
 /* The user is told where it went: an answer has no room for that, and its reader no access. */
@@ -174,8 +192,10 @@ static void tell(const struct session *s, const struct call *own)
         log_warning("%s", own->err.message);
     if (!own->failed && outcome == QUARANTINE_MOVED)
         tell_moved(s, own, path, made);
-    if (!own->failed && outcome == QUARANTINE_RENAMED)
+    if (!own->failed && (outcome == QUARANTINE_RENAMED || own->reply.quarantine.rest))
         tell_renamed(s, own, path, made);
+    if (!own->failed && own->reply.quarantine.full)
+        tell_full(s, call->command);
 }
 
 /* What is in a folder that scans do not look into. */
@@ -285,8 +305,12 @@ static bool ask_worker(struct session *s, struct call *call, const struct fresh 
 bool quarantine_again(struct call *call)
 {
     struct command_after *after = &call->command->after;
-    if (!after->again || !after->first_look || ++after->rounds == ROUNDS_MAX)
+    if (!after->again || !after->first_look)
         return false;
+    if (++after->rounds == ROUNDS_MAX) {
+        command_add_violation(call->command, "scan:unsure", STR(""), 1);
+        return false;
+    }
     after->again = false;
     after->step = after->first_look;
     memset(after->seen_to, 0, sizeof after->seen_to);
@@ -323,7 +347,10 @@ bool quarantine_after(struct call *call)
         else if (ask_worker(s, call, &fresh))
             return true;
     }
-    if (is_lost(after))
+    if (is_lost(after)) {
+        log_warning("a command made more than can be looked through: check what is new in %s",
+                    s->spec.roots[0].host);
         command_add_violation(call->command, "scan:failed", STR(""), 1);
+    }
     return false;
 }

@@ -54,7 +54,8 @@ static void add_bytes(struct json_out *j, const char *key, struct str bytes)
     jo_bytes(j, bytes);
 }
 
-int quarantine_note_write(const char *store, const char *id, const char *folder, struct str path)
+int quarantine_note_write(const char *store, const char *id, const char *folder, uint64_t inode,
+                          struct str path)
 {
     char now[CLOCK_TEXT_MAX];
     BUF_AT_END struct buf text = BUF_INIT(NOTE_MAX);
@@ -65,6 +66,7 @@ int quarantine_note_write(const char *store, const char *id, const char *folder,
     jo_open(&j, '{');
     add_bytes(&j, "folder", (struct str){folder, strlen(folder)});
     add_bytes(&j, "path", path);
+    jo_kint(&j, "inode", (int64_t)inode);
     jo_ktext(&j, "time", now);
     jo_close(&j, '}');
     if (text.failed)
@@ -103,6 +105,7 @@ static bool read_note(struct quarantine_note *note)
     const char *folder = yyjson_get_str(yyjson_obj_get(root, "folder"));
     const char *path = yyjson_get_str(yyjson_obj_get(root, "path"));
     const char *when = yyjson_get_str(yyjson_obj_get(root, "time"));
+    note->inode = (uint64_t)yyjson_get_sint(yyjson_obj_get(root, "inode"));
     note->folder = folder ? mem_dup(folder) : NULL;
     note->path = path ? mem_dup(path) : NULL;
     note->time = when ? mem_dup(when) : NULL;
@@ -126,16 +129,31 @@ static int open_notes(int stores, const char *store)
     return open_folder(stores, path);
 }
 
-/* False: the store has no such entry. */
-static bool open_note(int stores, const char *store, const char *id, struct quarantine_note *ret)
+/* What is not there is none. Why another cannot be opened is noted; of `content` only what may be otherwise later:
+ * who looks at the list may want to remove it. */
+static int noting(int fd, bool content, int *error)
+{
+    bool gone = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+    if (fd < 0 && (content ? err_is_shortage(errno) : !gone))
+        *error = errno;
+    return fd;
+}
+
+/* False: the store has no such entry, or it cannot be opened (*ret_error, else 0). */
+static bool open_note(int stores, const char *store, const char *id, struct quarantine_note *ret,
+                      int *ret_error)
 {
     *ret = QUARANTINE_NOTE_NONE;
+    *ret_error = 0;
     snprintf(ret->id, sizeof ret->id, "%s", id);
-    FD_AT_END int all = open_content(stores, store);
-    ret->content = all < 0 ? -1 : open_folder(all, id);
-    ret->notes = open_notes(stores, store);
+    FD_AT_END int all = noting(open_content(stores, store), true, ret_error);
+    ret->content = all < 0 ? -1 : noting(open_folder(all, id), true, ret_error);
+    ret->notes = noting(open_notes(stores, store), false, ret_error);
     if (ret->notes >= 0)
-        ret->lock = openat(ret->notes, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        ret->lock = noting(openat(ret->notes, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
+                           false, ret_error);
+    if (*ret_error)
+        return false;
     if (ret->lock >= 0 && read_note(ret))
         return true;
     if (ret->lock < 0 && ret->content >= 0)
@@ -174,18 +192,28 @@ static int failed(struct err *err, const char *what)
 }
 
 /* Those with a note, or those without. */
-static void each_in(int stores, const char *store, bool noted, quarantine_note_fn fn, void *arg)
+static int each_in(int stores, const char *store, bool noted, quarantine_note_fn fn, void *arg,
+                   struct err *err)
 {
+    int error;
+    int r = 0;
     struct dirent **ids;
     FREE_AT_END char *folder = mem_format("%s%s", store, noted ? NOTES : CONTENT);
     int count = list(stores, folder, &ids, only_ids);
+    if (count < 0)
+        return failed(err, "entries are left out: a folder of the quarantine");
     for (int i = 0; i < count; i++) {
         CLEANUP(quarantine_note_done) struct quarantine_note note;
         /* One that is being restored or removed at this moment is not there. */
-        if (open_note(stores, store, ids[i]->d_name, &note) && noted == (note.folder != NULL))
+        bool is = open_note(stores, store, ids[i]->d_name, &note, &error);
+        if (is && noted == (note.folder != NULL))
             fn(arg, &note);
+        errno = error;
+        if (error)
+            r = failed(err, "an entry is left out");
     }
     free_names(ids, count);
+    return r;
 }
 
 int quarantine_note_each(int state_fd, quarantine_note_fn fn, void *arg, struct err *err)
@@ -195,12 +223,13 @@ int quarantine_note_each(int state_fd, quarantine_note_fn fn, void *arg, struct 
     FD_AT_END int stores = open_folder(state_fd, STORES);
     if (count < 0 || (count > 0 && stores < 0))
         return failed(err, "the folder of workspaces");
+    int r = 0;
     for (int i = 0; i < count; i++) {
-        each_in(stores, names[i]->d_name, true, fn, arg);
-        each_in(stores, names[i]->d_name, false, fn, arg);
+        r |= each_in(stores, names[i]->d_name, true, fn, arg, err);
+        r |= each_in(stores, names[i]->d_name, false, fn, arg, err);
     }
     free_names(names, count);
-    return 0;
+    return r;
 }
 
 static int not_found(const char *id, struct err *err)
@@ -217,14 +246,18 @@ int quarantine_note_lock(int state_fd, const char *id, struct quarantine_note *r
     struct dirent **names = NULL;
     struct stat st;
     bool found = false;
+    int error = 0;
     *ret = QUARANTINE_NOTE_NONE;
     int count = is_id(id) ? list(state_fd, STORES, &names, only_stores) : 0;
     FD_AT_END int stores = open_folder(state_fd, STORES);
-    for (int i = 0; !found && i < count; i++) {
+    for (int i = 0; !found && !error && i < count; i++) {
         quarantine_note_done(ret);
-        found = open_note(stores, names[i]->d_name, id, ret);
+        found = open_note(stores, names[i]->d_name, id, ret, &error);
     }
     free_names(names, count);
+    errno = error;
+    if (error)
+        return failed(err, "the entry cannot be opened");
     if (!found)
         return not_found(id, err);
     if (flock(ret->lock, LOCK_EX | LOCK_NB) < 0)

@@ -168,10 +168,14 @@ static int open_parent(const struct quarantine_note *note, const char **ret_name
     const char *slash = strrchr(note->path, '/');
     FREE_AT_END char *parent = slash ? mem_copy(note->path, (size_t)(slash - note->path))
                                      : mem_dup(".");
+    struct stat st;
     FD_AT_END int folder = open(note->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     *ret_name = slash ? slash + 1 : note->path;
-    if (folder < 0)
+    if (folder < 0 || fstat(folder, &st) < 0)
         return -errno;
+    /* An agent that works in a folder around it may have put another one, or a link, in its place. */
+    if (note->inode && note->inode != st.st_ino)
+        return -ESTALE;
     int fd = open_beneath(folder, parent, O_RDONLY | O_DIRECTORY);
     return fd < 0 ? -errno : fd;
 }
@@ -182,6 +186,12 @@ static int refuse(const struct quarantine_note *note, int error, struct err *err
         return err_set(err, ERR_ALREADY_EXISTS,
                        "%s/%s exists: move it away first. Nothing was restored", note->folder,
                        note->path);
+    if (error == ESTALE)
+        return err_set(err, ERR_CONFLICT,
+                       "%s is another folder now than the one that %s was taken from: put that one "
+                       "back, or copy from where `sandgate quarantine list` shows it. Nothing was "
+                       "restored",
+                       note->folder, note->path);
     return err_set(err, err_code_for(error, ERR_INTERNAL), "restoring %s/%s: %s", note->folder,
                    note->path, strerror(error));
 }

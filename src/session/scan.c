@@ -8,8 +8,10 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "cell/order.h"
 #include "core/command.h"
 #include "session/commands.h"
+#include "session/leads.h"
 #include "session/session_parts.h"
 
 /* More than any workspace has that a person works in. */
@@ -21,6 +23,8 @@
 /* How often is looked beside a command: not so often that it takes a good part of a processor. */
 #define BESIDE_MS 100
 #define BESIDE_SHARE 20
+/* How often is looked for what was guarded and cannot be found, while another gate's commands run. */
+#define VANISHED_TRIES 16
 
 /* Scans beside commands, by a timer. */
 struct beside {
@@ -109,10 +113,63 @@ int scan_take(struct session *s, struct call *call, struct err *err)
     return 0;
 }
 
+bool scan_is_settled(struct session *s)
+{
+    return !commands_any(s->commands) && !marker_others_run(&s->cut_off.marker);
+}
+
+static void send_scans(struct session *s, bool settled);
+
+/* What was guarded is gone with its folder, or a command of another gate moved that to where this scan had looked before.
+ * The launcher's covers go along with what is moved, so that only the first list of a cell counts. True: it goes on when
+ * that is known. */
+static bool look_for_vanished(struct session *s)
+{
+    struct err err;
+    bool vanished = s->scan_vanished;
+    s->scan_vanished = false;
+    if (s->scan_failed)
+        return false;
+    if (!vanished) {
+        s->scan_tries = 0;
+        s->scan_unsure = false;
+        return false;
+    }
+    bool settled = scan_is_settled(s);
+    if (!settled && s->scan_listed)
+        return false;
+    s->scan_unsure = true;
+    if (s->scan_tries++ < VANISHED_TRIES) {
+        send_scans(s, settled);
+        return true;
+    }
+    s->scan_tries = 0;
+    s->scanned_ns = 0;
+    err_set(&err, ERR_SESSION_BUSY,
+            "the command was not started: secret or protected files cannot be found where they "
+            "were, and a command of another gate may be moving them; try again when it has ended");
+    err_reason(&err, RAN_GUARDS_MOVED);
+    session_fail_waiting(s, &err);
+    return true;
+}
+
+/* True: the folders are scanned again when it is known where these lead. */
+static bool follow_outward(struct session *s)
+{
+    if (!s->scan_outward || s->scan_failed)
+        return false;
+    s->scan_outward = false;
+    leads_follow(s);
+    return true;
+}
+
 static void scanned(struct call *call)
 {
     struct session *s = (struct session *)call->workplace;
     struct err err;
+    s->scan_listed &= s->guards_known[call->path.root] > 0;
+    s->scan_vanished |= !call->failed && call->reply.scan.vanished > 0;
+    s->scan_outward |= !call->failed && (call->reply.scan.outward > 0 || s->leads_lost);
     bool failed = scan_take(s, call, &err) < 0;
     if (!failed)
         cut_off_take(s, call);
@@ -127,7 +184,7 @@ static void scanned(struct call *call)
             session_fail_waiting(s, &err);
         return;
     }
-    if (s->scans > 0)
+    if (s->scans > 0 || follow_outward(s) || look_for_vanished(s))
         return;
     /* That of another root does not make up for it. */
     if (!s->scan_failed) {
@@ -139,10 +196,8 @@ static void scanned(struct call *call)
     session_send_waiting(s);
 }
 
-void scan_start(struct session *s)
+static void send_scans(struct session *s, bool settled)
 {
-    if (s->scans)
-        return;
     s->scan_failed = false;
     s->scan_began_ns = clock_mono_ns();
     cut_off_begin(s);
@@ -152,16 +207,25 @@ void scan_start(struct session *s)
         if (!s->spec.roots[i].commands)
             continue;
         struct call *call = scan_call(s, i, s->guards_known[i], scanned);
+        call->request.scan.settled = settled;
         cut_off_compare(s, call);
         session_send(s, call);
     }
 }
 
+void scan_start(struct session *s)
+{
+    if (s->scans || s->leads)
+        return;
+    s->scan_listed = !s->scan_unsure;
+    send_scans(s, false);
+}
+
 /* What somebody put there before a command was asked for is covered when it starts. */
 bool scan_is_old(const struct session *s, const struct call *call)
 {
-    return s->cut_off.pending || !s->scanned_ns || s->scanned_from_ns < call->start_ns ||
-           clock_mono_ns() - s->scanned_ns > OLD_NS;
+    return s->cut_off.pending || s->scan_outward || s->leads || s->leads_lost || !s->scanned_ns ||
+           s->scanned_from_ns < call->start_ns || clock_mono_ns() - s->scanned_ns > OLD_NS;
 }
 
 void scan_ended(struct session *s, uint64_t began_ns)
@@ -241,6 +305,7 @@ void scan_forget(struct session *s)
     cut_off_cell_died(s);
     s->scans = 0;
     s->scanned_ns = 0;
+    s->leads_lost = false;
     memset(s->guards_known, 0, sizeof s->guards_known);
     if (s->beside)
         s->beside->watched = false;

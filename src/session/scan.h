@@ -22,6 +22,9 @@ struct call *scan_call(struct session *session, size_t root, int64_t since,
 /* Tells the launcher where something has changed. */
 int scan_take(struct session *session, struct call *call, struct err *err);
 
+/* Nothing moves folders while they are looked through, as far as gates know. */
+bool scan_is_settled(struct session *session);
+
 /* Programs of the user obey it, or it cannot be looked into. */
 bool scan_is_protected(const struct op_guarded *entry);
 /* Where a command has made it, that is told. */

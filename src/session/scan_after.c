@@ -1,7 +1,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
 #include "core/command.h"
+#include "core/git_settings.h"
 #include "session/command_after.h"
 #include "session/commands.h"
 #include "session/quarantine.h"
@@ -67,7 +70,7 @@ static bool is_untold(const struct command_after *after)
 static void leave_to_next(struct session *s, const struct call *call)
 {
     struct command *command = call->command;
-    if (!command->after.scan_failed && !is_untold(&command->after)) {
+    if (!command->after.scan_failed && !command->after.scan_unsure && !is_untold(&command->after)) {
         s->unjudged &= !command->for_others && !command->after.left;
         return;
     }
@@ -78,13 +81,37 @@ static void leave_to_next(struct session *s, const struct call *call)
     memcpy(s->unjudged_since, command->guards_since, sizeof s->unjudged_since);
 }
 
+/* Once in a session. */
+static void tell_unread(struct session *s, struct command *command, int64_t unread)
+{
+    FREE_AT_END char *name = git_setting_name(unread);
+    if (!name || s->unread_told == unread)
+        return;
+    s->unread_told = unread;
+    command_add_violation(command, "git:unread:", (struct str){name, strlen(name)}, 1);
+}
+
+/* Another command moved folders, and did not stop. If it is one of this session, it is judged for all since it began. */
+static void take_unsure(const struct session *s, struct command *command)
+{
+    if (!command->after.scan_unsure)
+        log_warning(
+            "another command moved folders while what a command made was looked for: something "
+            "may not have been found, and is looked for again when another one ends");
+    command_add_violation(command, "scan:unsure", STR(""), 1);
+    command->after.scan_unsure |= !commands_any(s->commands);
+}
+
 static void scanned(struct call *scan)
 {
     struct call *call = scan->front;
     struct session *s = (struct session *)scan->workplace;
     struct op_guarded entry;
     struct err err;
+    s->scan_outward |= !scan->failed && scan->reply.scan.outward > 0;
     bool failed = scan_take(s, scan, &err) < 0;
+    if (!scan->failed && scan->reply.scan.opened)
+        command_add_violation(call->command, "opened:", STR("."), 1);
     for (struct str rest = buf_str(&scan->reply_body);
          !scan->failed && op_guarded_next(&rest, &entry) > 0;) {
         if (entry.fresh)
@@ -92,8 +119,16 @@ static void scanned(struct call *scan)
         else if (entry.replaced)
             take_replaced(call, &entry);
     }
+    if (!scan->failed)
+        tell_unread(s, call->command, scan->reply.scan.unread);
+    if (!scan->failed && scan->reply.scan.unsure)
+        take_unsure(s, call->command);
     /* The next command hears why, and does not start. */
     if (failed) {
+        if (!call->command->after.scan_failed)
+            log_warning(
+                "what a command made could not be looked through, and may still be there: %s",
+                err.message);
         s->scanned_ns = 0;
         call->command->after.scan_failed = true;
         command_add_violation(call->command, "scan:failed", STR(""), 1);
@@ -130,6 +165,8 @@ bool scan_after_command(struct call *call)
         struct call *scan = scan_call(s, i, call->command->guards_since[i], scanned);
         scan->front = call;
         scan->awaited = true;
+        scan->request.scan.reopen = true;
+        scan->request.scan.others = !scan_is_settled(s);
         /* A command can make more than can be covered; what it made is to be found all the same. */
         scan->request.scan.max_guarded = OP_SCAN_FOUND_MAX;
         scan->reply_max = OP_BODY_MAX;

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "base/processor.h"
-#include "core/call_limits.h"
 #include "session/command_after.h"
 #include "session/commands.h"
 #include "session/preview.h"
@@ -77,7 +76,8 @@ void session_send(struct session *s, struct call *call)
     int body_fd = -1;
     struct frame frame;
     call->shelved = 0;
-    buf_init(&call->reply_body, !call->op->has_body ? 0
+    call->reply_lost = false;
+    buf_init(&call->reply_body, call->op->body == OP_BODY_NONE ? 0
                                 : call->reply_max
                                     ? call->reply_max
                                     : (size_t)config_int(s->config, "limits.maxReplyBytes"));
@@ -114,27 +114,6 @@ void session_send(struct session *s, struct call *call)
     if (call->op->writes)
         sweep_forget(&s->sweeps[call->path.root], call->noted_in);
     session_wait(s, call);
-}
-
-void session_start(struct session *s, struct call *call)
-{
-    struct err err;
-    if (call_limits_check(call, &err) < 0) {
-        session_end_waiting(s, call, &err);
-        return;
-    }
-    if (call->tool->runner == RUN_BUILTIN) {
-        pipeline_finish(call, NULL);
-        return;
-    }
-    if (call->tool->runner == RUN_COMMAND) {
-        session_start_command(s, call);
-        return;
-    }
-    preview_apply_pin(call);
-    if (call->op->writes)
-        call->request.writing.tag = (struct str){s->cell_tag, strlen(s->cell_tag)};
-    session_send(s, call);
 }
 
 void session_go_on(struct session *s, struct call *call)
@@ -250,7 +229,7 @@ static void send_rules(struct session *s, const struct config *config)
     struct call *call = session_own_call(s, OP_RULES, 0, ".", came);
     call->request.rules = (struct op_rules_request){.path = call_path_text(call)};
     call->quick = true;
-    settings_pack_rules(config, &s->rules);
+    settings_pack_rules(config, buf_str(&s->own_rules), &s->rules);
     call->request_body = buf_str(&s->rules);
     s->to_come++;
     session_send(s, call);
@@ -287,7 +266,7 @@ static void came(struct call *call)
     }
     if (--s->to_come > 0)
         return;
-    if (settings_pack_rules(s->config, &s->rules))
+    if (settings_pack_rules(s->config, buf_str(&s->own_rules), &s->rules))
         send_rules(s, s->config);
     else
         opened(s);
@@ -442,9 +421,7 @@ static void expect(void *self, struct call *call)
         not_settled(s, &err);
         return;
     }
-    /* Made ready while the cell starts. */
-    if (call->tool->runner == RUN_COMMAND)
-        commands_prepare(s->commands, s->cell, s->operator_config, &err);
+    session_make_ready(s, call);
 }
 
 static void run(void *self, struct call *call)
@@ -460,9 +437,7 @@ static void run(void *self, struct call *call)
         session_start(s, call);
         return;
     }
-    /* Made ready while the cell starts. */
-    if (call->tool->runner == RUN_COMMAND)
-        commands_prepare(s->commands, s->cell, s->operator_config, &err);
+    session_make_ready(s, call);
     session_wait(s, call);
 }
 

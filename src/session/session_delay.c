@@ -32,6 +32,8 @@ static void scan_anew(struct session *s, struct call *call)
 {
     struct err err;
     s->scanned_ns = 0;
+    /* The launcher did not cover all of it. */
+    s->scan_unsure = true;
     if (call->command->guard_tries++ < GUARD_TRIES) {
         session_go_on(s, call);
         return;

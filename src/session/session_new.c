@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "session/commands.h"
 #include "session/make_spec.h"
+#include "session/own_rules.h"
 #include "session/preview.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
@@ -14,6 +15,8 @@
 
 /* So many commands' worth of output is kept. */
 #define SPILLS_TOTAL 8
+/* 64 paths. */
+#define OWN_RULES_MAX ((size_t)512 << 10)
 
 static void session_freep(struct session **s)
 {
@@ -32,6 +35,15 @@ static void free_root(const struct root *r)
     free((void *)(uintptr_t)r->host);
 }
 
+/* NULL: the session has none. */
+static char *settings_path(const char *folder)
+{
+    if (!folder)
+        return NULL;
+    return strcmp(folder, ".") == 0 ? mem_dup(SETTINGS_FILE)
+                                    : mem_format("%s/" SETTINGS_FILE, folder);
+}
+
 int session_new(struct session **ret_session, uv_loop_t *loop,
                 const struct session_options *options, struct err *err)
 {
@@ -43,10 +55,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     s->id = mem_dup(options->id);
     s->base = mem_dup(options->base);
     s->command_base = mem_dup(options->command_base);
-    if (options->settings)
-        s->settings = strcmp(options->settings, ".") == 0
-                          ? mem_dup(SETTINGS_FILE)
-                          : mem_format("%s/" SETTINGS_FILE, options->settings);
+    s->settings = settings_path(options->settings);
     if (s->settings && strlen(s->settings) >= PATH_TEXT_MAX)
         return err_set(err, ERR_INVALID_ARGUMENTS,
                        "the path of the workspace is too long: its " SETTINGS_FILE
@@ -74,6 +83,8 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
         s->command_roots[i] = copy_root(&options->command_roots[i]);
     if (make_spec(options, &s->spec, err) < 0)
         return -1;
+    buf_init(&s->own_rules, OWN_RULES_MAX);
+    own_rules_add(&s->spec, &s->own_rules);
     cut_off_use_store(s);
     s->workplace = (struct workplace){
         .unsettled = true,
@@ -122,6 +133,7 @@ void session_free(struct session *s)
     spec_done(&s->spec);
     config_free(s->config);
     buf_done(&s->rules);
+    buf_done(&s->own_rules);
     free(s->id);
     free(s->base);
     free(s->command_base);

@@ -38,6 +38,7 @@ struct session {
     struct pipeline *pipeline; /* whose calls wait for the settings; NULL: none did */
     unsigned failures;         /* of cells to open, one after the other */
     struct buf rules;          /* about files, as the cell was last sent them */
+    struct buf own_rules;      /* of those, what nobody configured */
     struct cell *cell;
     struct shelving shelving;
     struct flight flight;
@@ -51,8 +52,16 @@ struct session {
     bool once;               /* there is one call */
     unsigned scans;          /* on their way */
     bool scan_failed;        /* one of this round */
+    bool scan_outward;       /* one of this round found leads out of its root */
+    unsigned leads;          /* calls under way that follow these */
+    bool leads_lost;         /* one of them failed: they are to be followed again */
+    bool scan_vanished;      /* one of this round did not find what was guarded before */
+    bool scan_listed;        /* the launcher had a list of all roots before this round */
+    bool scan_unsure;        /* the launcher may lack covers for what a list of this cell lacks */
+    unsigned scan_tries;     /* rounds that were repeated for that */
     int64_t ran_ns; /* when the first command began since the last scan behind one; 0: none did */
-    bool unjudged;  /* what the last command made was not found out */
+    int64_t unread_told; /* see op_scan_reply */
+    bool unjudged;       /* what the last command made was not found out */
     int64_t unjudged_ns; /* when that command began */
     int64_t unjudged_since[ROOTS_MAX];
     uint64_t scan_began_ns;          /* those on their way */
@@ -72,8 +81,8 @@ struct call *session_own_call(struct session *s, enum op_id op, size_t root, con
 void session_send(struct session *s, struct call *call);
 /* Has a call of the pipeline done by the open cell. */
 void session_start(struct session *s, struct call *call);
-/* The same of a command, which waits for scans first. */
-void session_start_command(struct session *s, struct call *call);
+/* What can be done for it while the cell starts. */
+void session_make_ready(struct session *s, struct call *call);
 /* A command for which everything is prepared: from now on it may change files. */
 void session_run_command(struct session *s, struct call *call);
 /* A prepared call that had to wait for others: now, or when there is a cell. */

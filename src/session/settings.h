@@ -13,8 +13,8 @@
 struct config *settings_lay_over(const struct config *operator_config, const struct call *read,
                                  bool expected, struct err *err);
 
-/* `files.protected` and `files.secret` for a worker, in the place of what `rules` held. Whether they are
- * others. */
-bool settings_pack_rules(const struct config *config, struct buf *rules);
+/* `files.protected`, `files.secret` and the session's own rules (own_rules.h) for a worker, in the place of what `rules`
+ * held. Whether they are others. */
+bool settings_pack_rules(const struct config *config, struct str own, struct buf *rules);
 
 #endif

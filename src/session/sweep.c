@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -19,9 +18,8 @@
 /* A note file is emptied at a quiet moment once it is this large. */
 #define EMPTY_AT (64u << 10)
 #define NOTES_MAX (4u << 20)
-#define SECOND "+" /* behind the name of the second file */
-#define OPEN_TRIES 2000
-#define OPEN_PAUSE_NS 1000000
+#define SECOND '+' /* the name of a file goes on with this and a number, unless that is 0 */
+#define OPEN_TRIES 64
 
 static int open_folder(int state_fd, bool make)
 {
@@ -38,28 +36,33 @@ void sweep_init(struct sweep *s, int state_fd, uint64_t device, uint64_t inode, 
         s->files[i].fd = -1;
 }
 
-static void file_name(const struct sweep *s, int file, char name[sizeof s->name + 1])
+#define NAME_BYTES (sizeof(((struct sweep *)0)->name) + 12)
+
+static void file_name(const struct sweep *s, unsigned number, char name[NAME_BYTES])
 {
-    snprintf(name, sizeof s->name + 1, "%s%s", s->name, file == 0 ? "" : SECOND);
+    if (number == 0)
+        snprintf(name, NAME_BYTES, "%s", s->name);
+    else
+        snprintf(name, NAME_BYTES, "%s%c%u", s->name, SECOND, number);
 }
 
 void sweep_done(struct sweep *s)
 {
     FD_AT_END int folder = -1;
     for (int i = 0; i < SWEEP_FILES; i++) {
-        char name[sizeof s->name + 1];
+        char name[NAME_BYTES];
         if (s->files[i].fd < 0)
             continue;
         if (folder < 0)
             folder = open_folder(s->state_fd, false);
-        file_name(s, i, name);
+        file_name(s, s->files[i].number, name);
         if (folder >= 0)
             unlinkat(folder, name, 0);
         fd_closep(&s->files[i].fd);
     }
 }
 
-/* 1 with the lock, 0 when someone swept the new file away before it was locked, -1. */
+/* 1 with the lock, 0 when another gate collects that file or has removed it before it was locked, -1. */
 static int try_open(const char *name, int folder, int *ret_fd)
 {
     struct stat mine;
@@ -79,23 +82,24 @@ static int try_open(const char *name, int folder, int *ret_fd)
     return 1;
 }
 
+/* A file that another gate is collecting is about to go; the next name is free. So nothing here waits: it runs on the
+ * gate's loop. */
 static int open_notes(struct sweep *s, struct err *err)
 {
-    char name[sizeof s->name + 1];
+    char name[NAME_BYTES];
+    struct sweep_file *file = &s->files[s->current];
     FD_AT_END int folder = open_folder(s->state_fd, true);
     int r = folder < 0 ? -1 : 0;
-    file_name(s, s->current, name);
-    for (int i = 0; r == 0 && i < OPEN_TRIES; i++) {
-        r = try_open(name, folder, &s->files[s->current].fd);
-        /* Another gate is just collecting: that takes a moment. */
-        if (r == 0)
-            nanosleep(&(struct timespec){.tv_nsec = OPEN_PAUSE_NS}, NULL);
+    for (unsigned i = 0; r == 0 && i < OPEN_TRIES; i++) {
+        file->number = (unsigned)s->current + i * SWEEP_FILES;
+        file_name(s, file->number, name);
+        r = try_open(name, folder, &file->fd);
     }
     if (r > 0)
         return 0;
     return err_set(err, r == 0 ? ERR_SESSION_BUSY : err_code_for_file(errno),
                    "the state folder cannot be written: %s",
-                   r == 0 ? "a file in it keeps vanishing" : strerror(errno));
+                   r == 0 ? "other gates keep removing files in it; try again" : strerror(errno));
 }
 
 static void empty(struct sweep_file *file)
@@ -172,7 +176,7 @@ void sweep_collect(int state_fd, uint64_t device, uint64_t inode, sweep_found_fn
             continue;
         char tag[sizeof d->d_name];
         snprintf(tag, sizeof tag, "%s", d->d_name + n);
-        tag[strcspn(tag, SECOND)] = '\0';
+        tag[strcspn(tag, (char[]){SECOND, '\0'})] = '\0';
         read_notes(fd, tag, found, arg);
         unlinkat(dirfd(dir), d->d_name, 0);
     }

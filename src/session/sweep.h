@@ -1,7 +1,7 @@
 /* A note of every write under way, kept in the state folder, so that the temporary file of a write
  * that was cut off can be found and removed later, by this gate or the next.
  *
- * Two files for each folder and gate, `<state>/sweep/<device>-<inode>-<tag>` and the same with a `+`,
+ * Two files for each folder and gate, `<state>/sweep/<device>-<inode>-<tag>` and the same with a `+` and a number,
  * locked while their gate lives, one JSON string a line. When one is long, notes go to the other until
  * nothing that the first one names is under way any more: it is emptied then. */
 #ifndef SANDGATE_SESSION_SWEEP_H
@@ -15,7 +15,8 @@
 #define SWEEP_FILES 2
 
 struct sweep_file {
-    int fd; /* -1 until the first note */
+    int fd;          /* -1 until the first note */
+    unsigned number; /* at the end of its name */
     unsigned under_way;
     uint64_t bytes;
 };

@@ -14,6 +14,8 @@ struct way {
     char at[PATH_MAX];   /* without links; "": the root of the machine */
     char rest[PATH_MAX]; /* still to go */
     int links;
+    way_link_fn fn; /* NULL: nobody is told of links */
+    void *arg;
 };
 
 /* False: the paths are too long, or there are too many links. */
@@ -46,26 +48,50 @@ static bool take_name(struct way *w, const char *name, size_t length)
         return errno == EINVAL || errno == ENOENT || errno == ENOTDIR;
     target[got] = '\0';
     w->at[n] = '\0';
+    if (w->fn)
+        w->fn(w->arg, w->at[0] ? w->at : "/");
     return take_link(w, target);
+}
+
+/* The next name of the way: 1, 0 behind the last, -1 where it cannot be told. */
+static int step(struct way *w)
+{
+    char name[NAME_MAX + 1];
+    size_t skip = strspn(w->rest, "/");
+    size_t length = strcspn(w->rest + skip, "/");
+    if (length == 0)
+        return 0;
+    if (length > NAME_MAX)
+        return -1;
+    memcpy(name, w->rest + skip, length);
+    memmove(w->rest, w->rest + skip + length, strlen(w->rest + skip + length) + 1);
+    bool dot = length == 1 && name[0] == '.';
+    return dot || take_name(w, name, length) ? 1 : -1;
+}
+
+static bool begin(struct way *w, const char *path)
+{
+    return path[0] == '/' && snprintf(w->rest, sizeof w->rest, "%s", path) < (int)sizeof w->rest;
 }
 
 bool way_leads_through(const char *path, const char *folder)
 {
     struct way w = {.at = ""};
-    if (path[0] != '/' || snprintf(w.rest, sizeof w.rest, "%s", path) >= (int)sizeof w.rest)
-        return true;
-    for (;;) {
-        char name[NAME_MAX + 1];
-        size_t skip = strspn(w.rest, "/");
-        size_t length = strcspn(w.rest + skip, "/");
-        if (length == 0)
-            return false;
-        if (length > NAME_MAX || path_rest(w.at[0] ? w.at : "/", folder))
+    int r = begin(&w, path) ? 1 : -1;
+    while (r > 0) {
+        bool more = w.rest[strspn(w.rest, "/")] != '\0';
+        if (more && path_rest(w.at[0] ? w.at : "/", folder))
             return true;
-        memcpy(name, w.rest + skip, length);
-        memmove(w.rest, w.rest + skip + length, strlen(w.rest + skip + length) + 1);
-        bool dot = length == 1 && name[0] == '.';
-        if (!dot && !take_name(&w, name, length))
-            return true;
+        r = step(&w);
     }
+    return r < 0;
+}
+
+bool way_each_link(const char *path, way_link_fn fn, void *arg)
+{
+    struct way w = {.at = "", .fn = fn, .arg = arg};
+    int r = begin(&w, path) ? 1 : -1;
+    while (r > 0)
+        r = step(&w);
+    return r == 0;
 }

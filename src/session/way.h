@@ -8,4 +8,8 @@
  * path. True also where that cannot be told. */
 bool way_leads_through(const char *path, const char *folder);
 
+/* Calls fn for the folder of each link that is followed to reach an absolute path. False: not all of them can be told. */
+typedef void (*way_link_fn)(void *arg, const char *folder);
+bool way_each_link(const char *path, way_link_fn fn, void *arg);
+
 #endif

@@ -6,23 +6,17 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/redact.h"
+#include "store/approvals_parts.h"
 #include "store/owner.h"
 
 const char *const approval_state_names[] = {"waiting",   "approved",  "used", "denied",
                                             "timed_out", "cancelled", "gone", NULL};
 const char *const approval_scope_names[] = {"once", "session", "always", NULL};
 
-/* The gate itself says when a call waited for too long; from then on others say it. */
-#define GRACE_MS 10000
 #define KEEP_OVER 1000
-#define KEEP_DETAILS 50 /* they can be long */
-/* At most so many rows are put right or removed in one transaction. */
-#define ROWS_MAX 64
 
-/* The order of the columns in `text_fields`, behind the numbers. */
-#define COLUMNS                                                                                     \
-    "id, state, scope, asked_ms, expires_ms, decided_ms, decided_by, gate, call, caller_id, tool, " \
-    "dialect, agent, session, workspace, digest, rule, proposal, summary, detail"
+/* Columns behind the numbers, in the order of `text_fields`. */
 #define FIRST_TEXT 6
 
 static const size_t text_fields[] = {
@@ -40,13 +34,13 @@ static const char **text_field(struct approval *approval, size_t i)
     return (const char **)(void *)((char *)approval + text_fields[i]);
 }
 
-static int begin(struct db *db, struct err *err)
+int approvals_begin(struct db *db, struct err *err)
 {
     return db_begin(db, DB_WAIT_MS, err) == 0 ? 0 : -1;
 }
 
 /* Commits when all went well so far. */
-static int finish(struct db *db, int r, struct err *err)
+int approvals_finish(struct db *db, int r, struct err *err)
 {
     if (r >= 0)
         return db_commit(db, err) < 0 ? -1 : r;
@@ -105,7 +99,7 @@ static int copy_row(sqlite3_stmt *s, struct approval *ret, struct err *err)
 }
 
 /* 1; 0: there is none; -1. */
-static int read_row(struct db *db, sqlite3_stmt *s, struct approval *ret, struct err *err)
+int approvals_read_row(struct db *db, sqlite3_stmt *s, struct approval *ret, struct err *err)
 {
     int step = db_step(s);
     int r = 0;
@@ -119,9 +113,10 @@ static int read_row(struct db *db, sqlite3_stmt *s, struct approval *ret, struct
 
 static int find(struct db *db, const char *id, struct approval *ret, struct err *err)
 {
-    sqlite3_stmt *s = db_statement(db, "SELECT " COLUMNS " FROM approval WHERE id = ?");
+    sqlite3_stmt *s = db_statement(db,
+                                   "SELECT " APPROVAL_COLUMNS_LIGHT " FROM approval WHERE id = ?");
     bind_text(s, 1, id);
-    return read_row(db, s, ret, err);
+    return approvals_read_row(db, s, ret, err);
 }
 
 /* What somebody typed may be anything. */
@@ -136,9 +131,17 @@ static int not_found(const char *id, struct err *err)
     return err_reason(err, "no_such_approval");
 }
 
-int approvals_get(struct db *db, const char *id, struct approval *ret, struct err *err)
+int approvals_look(struct db *db, const char *id, struct approval *ret, struct err *err)
 {
     int r = find(db, id, ret, err);
+    return r == 0 ? not_found(id, err) : r < 0 ? -1 : 0;
+}
+
+int approvals_get(struct db *db, const char *id, struct approval *ret, struct err *err)
+{
+    sqlite3_stmt *s = db_statement(db, "SELECT " APPROVAL_COLUMNS " FROM approval WHERE id = ?");
+    bind_text(s, 1, id);
+    int r = approvals_read_row(db, s, ret, err);
     return r == 0 ? not_found(id, err) : r < 0 ? -1 : 0;
 }
 
@@ -159,10 +162,10 @@ static int make_id(char id[APPROVAL_ID_MAX], struct err *err)
 
 static int remove_old(struct db *db, struct err *err)
 {
+    /* Earlier versions kept some. */
     sqlite3_stmt *s = db_statement(
-        db, "UPDATE approval SET detail = '' WHERE detail <> '' AND seq IN (SELECT seq FROM "
-            "approval WHERE state <> 'waiting' ORDER BY decided_ms DESC LIMIT -1 OFFSET ?)");
-    sqlite3_bind_int(s, 1, KEEP_DETAILS);
+        db, "UPDATE approval SET detail = '', proposal = NULL WHERE state <> 'waiting' AND detail "
+            "<> ''");
     if (change(db, s, err) < 0)
         return -1;
     s = db_statement(
@@ -214,8 +217,6 @@ static int ask(struct db *db, struct approval *approval, const char *owner, stru
     }
 }
 
-static int put_right(struct db *db, bool all, struct err *err);
-
 int approvals_ask(struct db *db, struct approval *approval, struct err *err)
 {
     char owner[OWNER_MAX];
@@ -224,8 +225,8 @@ int approvals_ask(struct db *db, struct approval *approval, struct err *err)
                        "/proc does not tell about this process, so nobody can be "
                        "asked: a yes could not find its call");
     /* Where nobody ever looks at the list, those of dead gates would gather. */
-    if (put_right(db, false, err) < 0 || begin(db, err) < 0 ||
-        finish(db, ask(db, approval, owner, err), err) < 0)
+    if (approvals_put_right(db, false, err) < 0 || approvals_begin(db, err) < 0 ||
+        approvals_finish(db, ask(db, approval, owner, err), err) < 0)
         return -1;
     approval->state = APPROVAL_WAITING;
     return 0;
@@ -233,18 +234,42 @@ int approvals_ask(struct db *db, struct approval *approval, struct err *err)
 
 /* --- the end of waiting */
 
-static int set_state(struct db *db, const char *id, enum approval_state state, const char *scope,
-                     const char *by, struct err *err)
+/* What stays of the line after the answer: secrets in it were for the approver alone. */
+static int redact_summary(struct db *db, const char *id, struct err *err)
+{
+    sqlite3_stmt *s = db_statement(db, "SELECT summary FROM approval WHERE id = ?");
+    bind_text(s, 1, id);
+    int step = db_step(s);
+    const char *text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
+    struct str summary = {text ? text : "", text ? strlen(text) : 0};
+    BUF_AT_END struct buf safe = BUF_INIT(REDACT_OUT_MAX(summary.n));
+    bool found = redact(summary, summary.n, &safe);
+    sqlite3_reset(s);
+    if (step != SQLITE_ROW && step != SQLITE_DONE)
+        return db_error(db, err);
+    if (!found)
+        return 0;
+    s = db_statement(db, "UPDATE approval SET summary = ? WHERE id = ?");
+    bind_text(s, 1, buf_text(&safe) ? buf_text(&safe) : REDACTED);
+    bind_text(s, 2, id);
+    return change(db, s, err) < 0 ? -1 : 0;
+}
+
+/* Only what a list of past questions needs is kept. */
+int approvals_set_state(struct db *db, const char *id, enum approval_state state, const char *scope,
+                        const char *by, struct err *err)
 {
     sqlite3_stmt *s = db_statement(
-        db, "UPDATE approval SET state = ?, scope = ?, decided_ms = ?, decided_by = ? WHERE id = ? "
-            "AND state = 'waiting'");
+        db,
+        "UPDATE approval SET state = ?, scope = ?, decided_ms = ?, decided_by = ?, detail = '', "
+        "proposal = NULL WHERE id = ? AND state = 'waiting'");
     bind_text(s, 1, approval_state_names[state]);
     bind_text(s, 2, scope);
     sqlite3_bind_int64(s, 3, clock_unix_ms());
     bind_text(s, 4, by);
     bind_text(s, 5, id);
-    return change(db, s, err);
+    int n = change(db, s, err);
+    return n > 0 && redact_summary(db, id, err) < 0 ? -1 : n;
 }
 
 static int tell(const struct approval *a, const char *reason, struct err *err)
@@ -295,28 +320,30 @@ static int decide(struct db *db, struct approval *a, const struct approval_decis
         a->decided_ms = clock_unix_ms();
         return tell(a, "approval_gone", err);
     }
-    int r = set_state(db, a->id, decision->yes ? APPROVAL_APPROVED : APPROVAL_DENIED,
-                      decision->yes ? approval_scope_names[decision->scope] : NULL, decision->by,
-                      err);
-    return r == 0 ? db_damaged(err) : r;
+    int r = approvals_set_state(db, a->id, decision->yes ? APPROVAL_APPROVED : APPROVAL_DENIED,
+                                decision->yes ? approval_scope_names[decision->scope] : NULL,
+                                decision->by, err);
+    if (r <= 0)
+        return r == 0 ? db_damaged(err) : r;
+    return decision->with && decision->with(decision->with_arg, err) < 0 ? -1 : r;
 }
 
 int approvals_decide(struct db *db, const char *id, const struct approval_decision *decision,
                      struct err *err)
 {
     CLEANUP(approval_done) struct approval a = {0};
-    if (begin(db, err) < 0)
+    if (approvals_begin(db, err) < 0)
         return -1;
     int r = find(db, id, &a, err);
     r = r < 0 ? -1 : r == 0 ? not_found(id, err) : decide(db, &a, decision, err);
-    return finish(db, r, err) < 0 ? -1 : 0;
+    return approvals_finish(db, r, err) < 0 ? -1 : 0;
 }
 
 int approvals_end(struct db *db, const char *id, enum approval_state state, struct err *err)
 {
-    if (begin(db, err) < 0)
+    if (approvals_begin(db, err) < 0)
         return -1;
-    return finish(db, set_state(db, id, state, NULL, NULL, err), err);
+    return approvals_finish(db, approvals_set_state(db, id, state, NULL, NULL, err), err);
 }
 
 int approvals_use(struct db *db, const char *id, const char *digest, struct err *err)
@@ -345,123 +372,4 @@ int approvals_use(struct db *db, const char *id, const char *digest, struct err 
     return err_reason(err, r == 0                         ? "not_asked"
                            : a.state == APPROVAL_APPROVED ? "other_call"
                                                           : approval_state_names[a.state]);
-}
-
-/* --- all of them */
-
-/* A page of calls that wait, and which of them do in vain. */
-struct page {
-    struct {
-        char id[APPROVAL_ID_MAX];
-        enum approval_state state; /* what it is to become; WAITING: it is in order */
-    } rows[ROWS_MAX];
-    size_t n;
-    size_t wrong;
-    int64_t last; /* the last one's seq */
-};
-
-static enum approval_state state_now(const char *self, const char *owner, int64_t expires_ms,
-                                     int64_t now_ms)
-{
-    if (!owner_lives(self, owner))
-        return APPROVAL_GONE;
-    return now_ms - GRACE_MS >= expires_ms ? APPROVAL_TIMED_OUT : APPROVAL_WAITING;
-}
-
-static int read_page(struct db *db, struct page *page, struct err *err)
-{
-    char self[OWNER_MAX] = "";
-    (void)owner_self(self);
-    int64_t now_ms = clock_unix_ms();
-    sqlite3_stmt *s = db_statement(db, "SELECT seq, id, owner, expires_ms FROM approval INDEXED BY "
-                                       "approval_waiting WHERE state = 'waiting' AND seq > ? ORDER "
-                                       "BY seq LIMIT ?");
-    sqlite3_bind_int64(s, 1, page->last);
-    sqlite3_bind_int(s, 2, ROWS_MAX);
-    page->n = page->wrong = 0;
-    int r;
-    while ((r = db_step(s)) == SQLITE_ROW && page->n < ROWS_MAX) {
-        const char *id = (const char *)sqlite3_column_text(s, 1);
-        const char *owner = (const char *)sqlite3_column_text(s, 2);
-        page->last = sqlite3_column_int64(s, 0);
-        snprintf(page->rows[page->n].id, APPROVAL_ID_MAX, "%s", id ? id : "");
-        page->rows[page->n].state = state_now(self, owner ? owner : "", sqlite3_column_int64(s, 3),
-                                              now_ms);
-        page->wrong += page->rows[page->n++].state != APPROVAL_WAITING;
-    }
-    if (r != SQLITE_DONE && r != SQLITE_ROW)
-        db_error(db, err);
-    sqlite3_reset(s);
-    return r != SQLITE_DONE && r != SQLITE_ROW ? -1 : 0;
-}
-
-static int correct(struct db *db, const struct page *page, struct err *err)
-{
-    for (size_t i = 0; i < page->n; i++) {
-        if (page->rows[i].state != APPROVAL_WAITING &&
-            set_state(db, page->rows[i].id, page->rows[i].state, NULL, NULL, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* The lock is taken only when there is something to write: a dead gate stays dead. */
-static int put_right(struct db *db, bool all, struct err *err)
-{
-    struct page page = {.last = INT64_MIN};
-    do {
-        if (read_page(db, &page, err) < 0)
-            return -1;
-        if (page.wrong && (begin(db, err) < 0 || finish(db, correct(db, &page, err), err) < 0))
-            return -1;
-    } while (all && page.n == ROWS_MAX);
-    return 0;
-}
-
-struct list {
-    int64_t *seq;
-    size_t n;
-};
-
-static void list_done(struct list *list)
-{
-    free(list->seq);
-}
-
-static int read_list(struct db *db, bool waiting, struct list *list, struct err *err)
-{
-    sqlite3_stmt *s = db_statement(
-        db, waiting ? "SELECT seq FROM approval WHERE state = 'waiting' ORDER BY seq"
-                    : "SELECT seq FROM approval ORDER BY seq");
-    int r;
-    while ((r = db_step(s)) == SQLITE_ROW) {
-        list->seq = mem_grow(list->seq, list->n + 1, sizeof *list->seq);
-        list->seq[list->n++] = sqlite3_column_int64(s, 0);
-    }
-    if (r != SQLITE_DONE)
-        db_error(db, err);
-    sqlite3_reset(s);
-    return r == SQLITE_DONE ? 0 : -1;
-}
-
-/* Each is read when its turn comes, and nothing is open while it is visited: that may take as long as a person does. */
-int approvals_each(struct db *db, bool waiting,
-                   int (*visit)(void *arg, const struct approval *approval), void *arg,
-                   struct err *err)
-{
-    CLEANUP(list_done) struct list list = {0};
-    if (put_right(db, true, err) < 0 || read_list(db, waiting, &list, err) < 0)
-        return -1;
-    int go_on = 0;
-    for (size_t i = 0; i < list.n && go_on == 0; i++) {
-        CLEANUP(approval_done) struct approval a = {0};
-        sqlite3_stmt *s = db_statement(db, "SELECT " COLUMNS " FROM approval WHERE seq = ?");
-        sqlite3_bind_int64(s, 1, list.seq[i]);
-        int r = read_row(db, s, &a, err);
-        if (r < 0)
-            return -1;
-        if (r > 0 && (!waiting || a.state == APPROVAL_WAITING))
-            go_on = visit(arg, &a) < 0 ? -1 : 0;
-    }
-    return 0;
 }

@@ -30,13 +30,15 @@ struct approval {
     const char *caller_id; /* the caller's own; may be NULL */
     const char *tool;
     const char *dialect;
-    const char *agent; /* may be NULL */
-    const char *session;
+    const char *agent;     /* may be NULL */
+    const char *session;   /* may be NULL: it ends with the call */
     const char *workspace; /* the host's path; may be NULL */
     const char *digest;    /* of tool, arguments, session and agent */
     const char *rule;      /* why it is asked */
     const char *summary;   /* one line, fit for a terminal */
-    const char *detail;    /* more of it, a diff for example; lines fit for a terminal; "" : none */
+    const char
+        *detail; /* all the rest of it, a diff for example; lines fit for a terminal; "": none, or
+                            * it waits no more: then it is removed */
     const char
         *proposal; /* the rule that `always` would write, as JSON; may be NULL: there is none */
     int64_t asked_ms;
@@ -55,6 +57,9 @@ struct approval_decision {
     bool yes;
     enum approval_scope scope;
     const char *by; /* who and where: `alice on /dev/pts/3`, `alice by sandgate approve` */
+    /* NULL, or what has to be done with it. It is called when nobody else can decide any more; -1: nothing is decided. */
+    int (*with)(void *arg, struct err *err);
+    void *with_arg;
 };
 /* From any process. One that is not waiting any more, is too old, or whose gate is dead is not changed: -1, with
  * ERR_NOT_FOUND or ERR_CONFLICT and what became of it. */
@@ -67,11 +72,13 @@ int approvals_end(struct db *db, const char *id, enum approval_state state, stru
  * else. */
 int approvals_use(struct db *db, const char *id, const char *digest, struct err *err);
 
-/* Copies it, with what became of it: state, scope, decided_by. `*ret` is to be given to approval_done. */
+/* Copies it, with what became of it: state, scope, decided_by. `*ret` is to be given to approval_done. approvals_look
+ * leaves the detail out, which can be long. */
+int approvals_look(struct db *db, const char *id, struct approval *ret, struct err *err);
 int approvals_get(struct db *db, const char *id, struct approval *ret, struct err *err);
 void approval_done(struct approval *approval);
 /* All that wait, or all that are known, oldest first. Those whose gate is dead are marked as gone before. The visitor's
- * approval is borrowed, and the visitor may use the database; -1 from it ends the walk, which is no failure. */
+ * approval is borrowed and without its detail, and the visitor may use the database; -1 from it ends the walk, which is no failure. */
 int approvals_each(struct db *db, bool waiting,
                    int (*visit)(void *arg, const struct approval *approval), void *arg,
                    struct err *err);

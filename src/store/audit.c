@@ -26,7 +26,7 @@
 #define SLOTS_MAX 1000
 #define TRIES_MAX 1000
 #define CALL_MAX 256
-#define PENDING_MAX (8u << 20)
+#define PENDING_MAX (32u << 20)
 #define PENDING_KEPT (1u << 20)
 
 /* --- slots */
@@ -200,6 +200,12 @@ int audit_write_ended(struct audit *a)
             a->safe = a->written;
     }
     return r;
+}
+
+void audit_write_out(struct audit *a)
+{
+    if (!a->sync_error)
+        audit_write_ended(a);
 }
 
 int audit_flush(struct audit *a, struct err *err)

@@ -55,6 +55,9 @@ void audit_end(struct audit *audit);
  * stay pending and the next flush tries again. The same while `state.db` does not take the chain's head. */
 int audit_flush(struct audit *audit, struct err *err);
 
+/* Writes what it can of the records so far; what fails is told by the next flush. For records on which no call waits. */
+void audit_write_out(struct audit *audit);
+
 /* ALWAYS: `done` runs once everything flushed so far is on disk; calls share an fdatasync that runs
  * off the loop. Other modes: `done` runs at once. */
 void audit_wait_synced(struct audit *audit, audit_synced_fn done, void *arg);

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 
 /* No record is longer, its newline included: recovery can read back whatever a gate wrote. */
-#define AUDIT_RECORD_MAX (256u << 10)
+#define AUDIT_RECORD_MAX (2u << 20)
 #define CHAIN_TAIL 74
 /* What stands for the hash of a record before the first one of all. */
 #define CHAIN_NONE "0000000000000000000000000000000000000000000000000000000000000000"

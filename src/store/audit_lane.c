@@ -11,10 +11,11 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "store/audit_chain.h"
 
 #define READ_BYTES (64u << 10)
 /* Some more than any record has. */
-#define LINE_MAX_BYTES (260u << 10)
+#define LINE_MAX_BYTES (AUDIT_RECORD_MAX + 4096)
 
 int audit_lane_slot(const char *name)
 {
@@ -32,6 +33,16 @@ int audit_lane_slot(const char *name)
     return slot;
 }
 
+void audit_gap_add(struct audit_gaps *gaps, const char *name, int error)
+{
+    if (error == ENOENT)
+        return;
+    if (gaps->unread++ > 0)
+        return;
+    snprintf(gaps->name, sizeof gaps->name, "%.63s", name);
+    gaps->error = error;
+}
+
 /* --- which file */
 
 struct found {
@@ -39,10 +50,12 @@ struct found {
     off_t size;
 };
 
-static DIR *open_list(int dir)
+static DIR *open_list(const struct audit_lane *lane)
 {
-    int again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int again = openat(lane->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = again < 0 ? NULL : fdopendir(again);
+    if (!folder)
+        audit_gap_add(lane->gaps, "audit", errno);
     if (!folder && again >= 0)
         close(again);
     return folder;
@@ -53,7 +66,7 @@ static bool neighbour(const struct audit_lane *lane, const char *name, bool late
                       struct found *ret)
 {
     ret->name[0] = '\0';
-    DIR *folder = open_list(lane->dir);
+    DIR *folder = open_list(lane);
     for (struct dirent *d; folder && (d = readdir(folder));) {
         if (audit_lane_slot(d->d_name) != (int)lane->slot)
             continue;
@@ -75,10 +88,26 @@ static bool open_file(struct audit_lane *lane, const char *name, off_t from)
 {
     struct stat st;
     FD_AT_END int fd = openat(lane->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || lseek(fd, from, SEEK_SET) < 0)
+    if (fd < 0 || fstat(fd, &st) < 0 || (!S_ISREG(st.st_mode) && (errno = EINVAL)) ||
+        lseek(fd, from, SEEK_SET) < 0) {
+        audit_gap_add(lane->gaps, name, errno);
         return false;
+    }
     fd_closep(&lane->fd);
     lane->fd = TAKE_FD(fd);
+    lane->device = st.st_dev;
+    lane->inode = st.st_ino;
+    snprintf(lane->name, sizeof lane->name, "%s", name);
+    return true;
+}
+
+/* Takes a file that cannot be opened as read to its end; false where there is none. */
+static bool pass_over(struct audit_lane *lane, const char *name)
+{
+    struct stat st;
+    if (fstatat(lane->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    fd_closep(&lane->fd);
     lane->device = st.st_dev;
     lane->inode = st.st_ino;
     snprintf(lane->name, sizeof lane->name, "%s", name);
@@ -92,7 +121,7 @@ static void find_own_name(struct audit_lane *lane)
     if (fstatat(lane->dir, lane->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == lane->inode &&
         st.st_dev == lane->device)
         return;
-    DIR *folder = open_list(lane->dir);
+    DIR *folder = open_list(lane);
     for (struct dirent *d; folder && (d = readdir(folder));) {
         if (audit_lane_slot(d->d_name) != (int)lane->slot ||
             fstatat(lane->dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
@@ -134,18 +163,20 @@ static void open_window(struct audit_lane *lane, uint64_t window)
     off_t from = have > window ? (off_t)(have - window) : 0;
     lane->truncated = from > 0 || neighbour(lane, at.name, false, &before);
     lane->skipping = lane->own_skip = from > 0;
-    open_file(lane, at.name, from);
+    if (!open_file(lane, at.name, from))
+        pass_over(lane, at.name);
 }
 
-struct audit_lane *audit_lane_new(int dir, unsigned slot, int64_t from_ms, uint64_t window)
+struct audit_lane *audit_lane_new(int dir, unsigned slot, const struct audit_read_options *options,
+                                  struct audit_gaps *gaps)
 {
     struct audit_lane *lane = mem_zero(sizeof *lane);
-    *lane = (struct audit_lane){.dir = dir, .slot = slot, .fd = -1};
+    *lane = (struct audit_lane){.dir = dir, .gaps = gaps, .slot = slot, .fd = -1};
     buf_init(&lane->data, LINE_MAX_BYTES + 2 * READ_BYTES);
-    if (from_ms != INT64_MIN)
-        clock_format_utc(from_ms, lane->from);
-    if (window)
-        open_window(lane, window);
+    if (options->from_ms != INT64_MIN)
+        clock_format_utc(options->from_ms, lane->from);
+    if (options->window)
+        open_window(lane, options->window);
     return lane;
 }
 
@@ -216,26 +247,32 @@ static bool read_more(struct audit_lane *lane)
         lane->skipping = true;
         data->len = lane->looked = 0;
     }
-    if (lane->fd < 0 || buf_reserve(data, READ_BYTES) < 0)
+    if (lane->fd < 0)
         return false;
+    if (buf_reserve(data, READ_BYTES) < 0) {
+        audit_gap_add(lane->gaps, lane->name, ENOMEM);
+        return false;
+    }
     ssize_t n;
     do
         n = read(lane->fd, data->data + data->len, READ_BYTES);
     while (n < 0 && errno == EINTR);
     if (n > 0)
         data->len += (size_t)n;
+    else if (n < 0)
+        audit_gap_add(lane->gaps, lane->name, errno);
     return n > 0;
 }
 
 /* Half a line at the end of a file that nobody writes to any more. */
-static void forget_rest(struct audit_lane *lane, uint64_t *damaged)
+static void forget_rest(struct audit_lane *lane)
 {
-    *damaged += lane->data.len > lane->used || (lane->skipping && !lane->own_skip);
+    lane->gaps->damaged += lane->data.len > lane->used || (lane->skipping && !lane->own_skip);
     lane->data.len = lane->used = lane->looked = 0;
     lane->skipping = lane->own_skip = false;
 }
 
-bool audit_lane_load(struct audit_lane *lane, uint64_t *damaged)
+bool audit_lane_load(struct audit_lane *lane)
 {
     struct str line;
     struct found next;
@@ -250,7 +287,7 @@ bool audit_lane_load(struct audit_lane *lane, uint64_t *damaged)
                 lane->has_head = lane->begun = true;
                 return true;
             }
-            *damaged += !(skip && own);
+            lane->gaps->damaged += !(skip && own);
         }
         if (read_more(lane))
             continue;
@@ -258,11 +295,11 @@ bool audit_lane_load(struct audit_lane *lane, uint64_t *damaged)
         /* Once there is another, nobody writes to ours: what came before that is read first. */
         if (more && read_more(lane))
             continue;
-        if (!more || !open_file(lane, next.name, 0)) {
+        if (!more || (!open_file(lane, next.name, 0) && !pass_over(lane, next.name))) {
             lane->dry = true;
             return false;
         }
-        forget_rest(lane, damaged);
+        forget_rest(lane);
     }
 }
 

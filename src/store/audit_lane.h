@@ -12,7 +12,8 @@
 #define AUDIT_NAME_MAX 64
 
 struct audit_lane {
-    int dir; /* borrowed */
+    int dir;                 /* borrowed */
+    struct audit_gaps *gaps; /* borrowed */
     unsigned slot;
     char name[AUDIT_NAME_MAX]; /* the file's when it was opened */
     int fd;
@@ -35,10 +36,13 @@ struct audit_lane {
 /* The slot of a file's name, or -1. */
 int audit_lane_slot(const char *name);
 
-struct audit_lane *audit_lane_new(int dir, unsigned slot, int64_t from_ms, uint64_t window);
+struct audit_lane *audit_lane_new(int dir, unsigned slot, const struct audit_read_options *options,
+                                  struct audit_gaps *gaps);
 void audit_lane_free(struct audit_lane *lane);
-/* The next record into `head`; false: none at the moment, and `dry` is set. Adds to *damaged. */
-bool audit_lane_load(struct audit_lane *lane, uint64_t *damaged);
+/* The next record into `head`; false: none at the moment, and `dry` is set. */
+bool audit_lane_load(struct audit_lane *lane);
+/* Notes that a file or folder, or the rest of it, could not be read. One that is gone leaves no gap. */
+void audit_gap_add(struct audit_gaps *gaps, const char *name, int error);
 /* The head is done with. */
 void audit_lane_drop(struct audit_lane *lane);
 

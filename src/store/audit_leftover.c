@@ -12,6 +12,8 @@
 /* Gates list their open calls every 128 KiB, or behind the records of one turn. */
 #define BLOCK_BYTES (192u << 10)
 /* Of a search for a head, which is rarely far from the end. */
+#define SHORT_BYTES ((size_t)64 << 10)
+#define LONGEST_BYTES ((size_t)AUDIT_RECORD_MAX + CHAIN_TAIL + 2)
 #define SEARCH_BYTES (256u << 10)
 /* By which the part looked at grows: what was read in vain is then a small share of the whole. */
 #define SPAN_FACTOR 8
@@ -132,17 +134,41 @@ static off_t find_hash(int fd, const char hash[HASH_HEX + 1], off_t end)
     return 0;
 }
 
-/* Marks the row of the record that ends there, if that follows the one before it. */
-static int match_at(struct leftover *left, int fd, off_t end)
+/* The last bytes up to `end`, at most `most` of them. -errno. */
+static int read_end(int fd, off_t end, size_t most, char **ret_bytes, off_t *ret_from)
 {
-    const off_t most = AUDIT_RECORD_MAX + CHAIN_TAIL + 2;
-    CLEANUP(leftover_done) struct leftover part = {.rows = left->rows};
-    FREE_AT_END char *bytes = mem_grow(NULL, (size_t)most, 1);
-    off_t from = end > most ? end - most : 0;
+    FREE_AT_END char *bytes = malloc(most);
+    off_t from = end > (off_t)most ? end - (off_t)most : 0;
+    if (!bytes)
+        return -ENOMEM;
     ssize_t got = audit_read_at(fd, bytes, (size_t)(end - from), from);
     if (got < 0 || got != end - from)
         return got < 0 ? (int)got : -EIO;
-    const char *newline = memrchr(bytes, '\n', (size_t)got - 1);
+    *ret_bytes = TAKE_PTR(bytes);
+    *ret_from = from;
+    return 0;
+}
+
+/* Marks the row of the record that ends there, if that follows the one before it. */
+static int match_at(struct leftover *left, int fd, off_t end)
+{
+    static const size_t sizes[] = {SHORT_BYTES, LONGEST_BYTES};
+    CLEANUP(leftover_done) struct leftover part = {.rows = left->rows};
+    FREE_AT_END char *bytes = NULL;
+    const char *newline = NULL;
+    off_t from = 1;
+    size_t got = 0;
+    bool whole = false;
+    /* Most records are short. */
+    for (size_t i = 0; !whole && i < ARRAY_LEN(sizes); i++) {
+        free(TAKE_PTR(bytes));
+        int r = read_end(fd, end, sizes[i], &bytes, &from);
+        if (r < 0)
+            return r;
+        got = (size_t)(end - from);
+        newline = memrchr(bytes, '\n', got - 1);
+        whole = from == 0 || (newline && newline - bytes > CHAIN_TAIL);
+    }
     const char *start = newline ? newline + 1 : bytes;
     struct audit_line line = {.text = {start, (size_t)(bytes + got - 1 - start)},
                               .at = from + (start - bytes),
@@ -248,6 +274,26 @@ int leftover_read(struct leftover *left, int fd, off_t size, int dir, const char
     return read_rotated(&earlier, rotated);
 }
 
+/* What a reader of the log would take for one: a line that was cut has no bracket at its end. */
+static bool is_like_record(struct str text)
+{
+    const struct str key = STR("\"kind\":");
+    return text.n > 1 && text.p[0] == '{' && text.p[text.n - 1] == '}' &&
+           memmem(text.p, text.n, key.p, key.n);
+}
+
+static bool has_record(int fd, off_t from)
+{
+    struct audit_lines lines;
+    struct audit_line line;
+    bool found = false;
+    audit_lines_init(&lines, fd, from);
+    while (!found && audit_lines_next(&lines, &line) > 0)
+        found = audit_line_whole(&line) && is_like_record(line.text);
+    audit_lines_done(&lines);
+    return found;
+}
+
 int audit_torn_read(int fd, off_t from, struct audit_torn *ret)
 {
     struct stat st;
@@ -272,5 +318,6 @@ int audit_torn_read(int fd, off_t from, struct audit_torn *ret)
         at += got;
     }
     hash_end_hex(&h, ret->sha256);
+    ret->records = has_record(fd, from);
     return 0;
 }

@@ -33,7 +33,8 @@ void leftover_done(struct leftover *left);
 struct audit_torn {
     int64_t bytes; /* without a newline at the very end; -1: nothing stands there */
     char sha256[HASH_HEX + 1];
-    bool open; /* the file does not end with a newline */
+    bool open;    /* the file does not end with a newline */
+    bool records; /* whole records are in it */
 };
 int audit_torn_read(int fd, off_t from, struct audit_torn *ret);
 

@@ -21,7 +21,6 @@ ssize_t audit_read_at(int fd, void *bytes, size_t n, off_t at)
 void audit_lines_init(struct audit_lines *l, int fd, off_t from)
 {
     *l = (struct audit_lines){.fd = fd, .at = from, .read_to = from};
-    l->bytes = mem_grow(NULL, AUDIT_RECORD_MAX + BLOCK_BYTES, 1);
 }
 
 void audit_lines_done(struct audit_lines *l)
@@ -30,11 +29,28 @@ void audit_lines_done(struct audit_lines *l)
     l->bytes = NULL;
 }
 
+/* For another block. Few lines are nearly as long as they may be. */
+static int make_room(struct audit_lines *l)
+{
+    if (l->end + BLOCK_BYTES <= l->room)
+        return 0;
+    size_t room = 2 * (l->end + BLOCK_BYTES);
+    char *bytes = realloc(l->bytes, room);
+    if (!bytes)
+        return -ENOMEM;
+    l->bytes = bytes;
+    l->room = room;
+    return 0;
+}
+
 static int read_on(struct audit_lines *l)
 {
     l->end -= l->start;
-    memmove(l->bytes, l->bytes + l->start, l->end);
+    if (l->end)
+        memmove(l->bytes, l->bytes + l->start, l->end);
     l->start = 0;
+    if (make_room(l) < 0)
+        return -ENOMEM;
     ssize_t got = audit_read_at(l->fd, l->bytes + l->end, BLOCK_BYTES, l->read_to);
     if (got < 0)
         return (int)got;
@@ -65,8 +81,9 @@ int audit_lines_next(struct audit_lines *l, struct audit_line *ret)
 {
     for (;;) {
         size_t held = l->end - l->start;
-        const char *at = l->bytes + l->start;
-        const char *newline = memchr(at + l->looked, '\n', held - l->looked);
+        const char *at = l->bytes ? l->bytes + l->start : NULL;
+        const char *newline = held > l->looked ? memchr(at + l->looked, '\n', held - l->looked)
+                                               : NULL;
         if (newline || held >= AUDIT_RECORD_MAX || (l->over && held > 0)) {
             give(l, newline, ret);
             return 1;

@@ -22,6 +22,7 @@ struct audit_lines {
     off_t at;      /* of what comes next */
     off_t read_to; /* where the file is read on */
     char *bytes;
+    size_t room;
     size_t start;
     size_t end;
     size_t looked; /* of what is held, without a newline */

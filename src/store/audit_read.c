@@ -27,7 +27,7 @@ struct audit_reader {
     size_t slots[AUDIT_LANES_MAX];             /* those that there are */
     size_t n;
     struct audit_lane *last; /* what was returned is its */
-    uint64_t damaged;
+    struct audit_gaps gaps;
     int64_t complete_from;
 };
 
@@ -48,7 +48,7 @@ static void add_lane(struct audit_reader *r, unsigned slot)
 {
     if (slot >= AUDIT_LANES_MAX || r->lanes[slot])
         return;
-    r->lanes[slot] = audit_lane_new(r->dir, slot, r->options.from_ms, r->options.window);
+    r->lanes[slot] = audit_lane_new(r->dir, slot, &r->options, &r->gaps);
     r->slots[r->n++] = slot;
 }
 
@@ -61,6 +61,8 @@ static void look(struct audit_reader *r)
         r->lanes[r->slots[i]]->dry = false;
     int again = r->dir < 0 ? -1 : openat(r->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = again < 0 ? NULL : fdopendir(again);
+    if (!folder)
+        audit_gap_add(&r->gaps, "audit", errno);
     for (struct dirent *d; folder && (d = readdir(folder));) {
         int slot = audit_lane_slot(d->d_name);
         if (slot >= 0)
@@ -82,9 +84,9 @@ int audit_reader_new(struct audit_reader **ret, int state_fd,
                                .options = *options,
                                .complete_from = INT64_MIN};
     look(r);
-    if (r->dir < 0 && errno != ENOENT) {
+    if (r->dir < 0 && r->gaps.unread) {
         err_set(err, ERR_INTERNAL, "`audit` in the state folder cannot be read: %s",
-                strerror(errno));
+                strerror(r->gaps.error));
         audit_reader_free(r);
         return -1;
     }
@@ -108,7 +110,7 @@ void audit_reader_free(struct audit_reader *r)
 static bool load(struct audit_reader *r, struct audit_lane *lane)
 {
     bool first = !lane->begun;
-    bool is = audit_lane_load(lane, &r->damaged);
+    bool is = audit_lane_load(lane);
     if (is && first && lane->truncated && lane->head.at_ms > r->complete_from)
         r->complete_from = lane->head.at_ms;
     return is;
@@ -156,9 +158,9 @@ bool audit_reader_wait(struct audit_reader *r, int timeout_ms, int output_fd)
     return !(fds[0].revents & (POLLERR | POLLNVAL));
 }
 
-uint64_t audit_reader_damaged(const struct audit_reader *r)
+const struct audit_gaps *audit_reader_gaps(const struct audit_reader *r)
 {
-    return r->damaged;
+    return &r->gaps;
 }
 
 int64_t audit_reader_complete_from(const struct audit_reader *r)

@@ -15,6 +15,14 @@ struct audit_read_options {
     uint64_t window; /* of each slot at most about as many bytes, the last ones; 0: all */
 };
 
+/* What is missing from what was read. */
+struct audit_gaps {
+    uint64_t damaged; /* lines that are no records */
+    uint64_t unread;  /* times that a file could not be read, or not to its end */
+    char name[64];    /* the first of those, */
+    int error;        /* and its errno */
+};
+
 /* Valid until the next call. */
 struct audit_entry {
     struct str line; /* as it stands in the file, without its end */
@@ -33,8 +41,8 @@ bool audit_reader_next(struct audit_reader *reader, struct audit_entry *ret);
 /* Waits until there may be more, at most timeout_ms; false once nobody reads `output_fd` any more. */
 bool audit_reader_wait(struct audit_reader *reader, int timeout_ms, int output_fd);
 
-/* Lines so far that are no records. */
-uint64_t audit_reader_damaged(const struct audit_reader *reader);
+/* So far. */
+const struct audit_gaps *audit_reader_gaps(const struct audit_reader *reader);
 /* With a window, once the first record was read: from this time on nothing is missing; INT64_MIN: it holds all. */
 int64_t audit_reader_complete_from(const struct audit_reader *reader);
 

@@ -184,8 +184,9 @@ static int complete(int fd, struct leftover *left, const struct audit_recovery *
     clock_format_utc(clock_unix_ms(), w.ts);
     if (torn.open)
         buf_add_char(&out, '\n');
-    /* What is known to be missing is not excused as torn. */
-    if (torn.bytes >= 0 && !known->lost)
+    /* What is known to be missing is not excused as torn, nor are records that somebody added behind the end of a gate. */
+    bool added = left->stopped && torn.records;
+    if (torn.bytes >= 0 && !known->lost && !added)
         w.torn = &torn;
     if (!left->stopped || torn.bytes >= 0 || known->unknown)
         write_missing(&w, how->by, known);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 
 /* --- lines that do not follow */
 
@@ -180,6 +181,7 @@ static void take(struct verifier *v, const struct audit_line *line, const struct
     v->seen = true;
     v->loose = false;
     v->rotated = str_is(r->kind, "log.rotated");
+    v->stopped = str_is(r->kind, "gate.stop");
     v->link = LINK_KNOWN;
     chain_copy(v->hash, r->hash);
     chain_copy(v->before, r->hash);
@@ -298,11 +300,27 @@ void verify_begin_file(struct verifier *v, const char *name)
     v->report->files++;
 }
 
+/* Who stopped writes no more, and who begins behind it has noted that before. */
+static bool may_be_unfinished(struct verifier *v)
+{
+    FREE_AT_END struct head_rows *now = mem_zero(sizeof *now);
+    struct err ignored;
+    if (!v->stopped || !v->has_heads)
+        return true;
+    bool read = audit_heads_read(&v->heads, v->slot, NULL, now, &ignored) == 0;
+    for (size_t i = 0; i < now->n; i++) {
+        const struct chain_head *head = &now->rows[i].head;
+        if (head->seq == 0 && memcmp(head->hash, v->hash, HASH_HEX) == 0)
+            return true;
+    }
+    return !read;
+}
+
 void verify_end_file(struct verifier *v, bool is_rotated)
 {
     struct region *g = &v->region;
     /* A line without its end, and perhaps the beginning of what its recovery writes. */
-    if (g->open && !g->record && g->ends <= 1 && !is_rotated) {
+    if (g->open && !g->record && g->ends <= 1 && !is_rotated && may_be_unfinished(v)) {
         verify_tell(v, VERIFY_NOTE, &g->place, v->gate, 0,
                     "the last line is not finished: its gate is writing it, or was killed and is "
                     "not recovered yet");

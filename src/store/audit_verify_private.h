@@ -67,6 +67,7 @@ struct verifier {
     int64_t seq;
     int64_t at_ms;                   /* of the last record; 0: it does not say */
     bool rotated;                    /* the last record is a `log.rotated` */
+    bool stopped;                    /* it is a `gate.stop` */
     bool loose;                      /* something was wrong just before: no word about seq */
     bool seen;                       /* a record of the slot */
     char previous[ROTATED_NAME_MAX]; /* file of the slot; empty: none */

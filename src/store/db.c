@@ -280,8 +280,10 @@ static int prepare(struct db *db, bool durable, struct err *err)
     sqlite3_busy_timeout(db->handle, OPEN_WAIT_MS);
     sqlite3_wal_hook(db->handle, committed, db);
     int current = check_version(db, err);
+    /* The text of a call that was asked about may hold secrets, and be long. */
     if (current < 0 ||
-        run(db, durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err) < 0)
+        run(db, durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err) < 0 ||
+        run(db, "PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 16777216", err) < 0)
         return -1;
     if (!current) {
         if (db_begin(db, OPEN_WAIT_MS, err) != 0)

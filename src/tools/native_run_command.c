@@ -50,6 +50,7 @@ static const struct arg args[] = {
     {.name = "stdin",
      .type = ARG_STRING,
      .flags = ARG_CONTENT,
+     .use = ARG_INPUT,
      .offset = offsetof(struct args, input),
      .doc = "What it reads from its standard input; without, there is nothing to read."},
     {.name = "timeout_ms",
@@ -111,8 +112,14 @@ static const struct arg result[] = {
      .doc = "What the sandbox refused it, and how often."},
     {.name = "limits",
      .type = ARG_STRING,
-     .doc = "`watched` where no control group holds memory and processes: they are looked at ten "
-            "times a second, and more can be used in between."},
+     .doc = "`watched` where no control group can be used, so that the limits in `weaker` are."},
+    {.name = "weaker",
+     .type = ARG_LIST,
+     .items = &word,
+     .max = 3,
+     .doc =
+         "`memory:watched` and `processes:watched`: looked at ten times a second, and more can be "
+         "used in between. `cpus:none`: not limited."},
     {.name = "hint", .type = ARG_STRING},
 };
 
@@ -275,6 +282,28 @@ static void write_violations(const struct command *command, struct json_out *j)
     jo_close(j, ']');
 }
 
+static void write_weaker(unsigned weaker, struct json_out *j)
+{
+    static const struct {
+        enum command_weak bit;
+        const char *word;
+    } words[] = {
+        {COMMAND_WEAK_MEMORY, "memory:watched"},
+        {COMMAND_WEAK_PROCESSES, "processes:watched"},
+        {COMMAND_WEAK_CPUS, "cpus:none"},
+    };
+    if (!weaker)
+        return;
+    jo_ktext(j, "limits", "watched");
+    jo_key(j, "weaker");
+    jo_open(j, '[');
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (weaker & words[i].bit)
+            jo_text(j, words[i].word);
+    }
+    jo_close(j, ']');
+}
+
 static int shape(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
@@ -291,8 +320,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     jo_kint(j, "peak_memory", command->peak_memory);
     jo_kint(j, "cpu_ms", command->cpu_ms);
     write_violations(command, j);
-    if (command->watched)
-        jo_ktext(j, "limits", "watched");
+    write_weaker(command->weaker, j);
     write_hint(call, j);
     return 0;
 }

@@ -1,5 +1,6 @@
 #include <inttypes.h>
 
+#include "base/shown.h"
 #include "core/call.h"
 #include "tools/all.h"
 #include "tools/search.h"
@@ -85,6 +86,15 @@ static void add_cut(const struct call *call, struct buf *text)
     buf_addf(text, "%s]", words[cut]);
 }
 
+/* One match a line: a name with a line break would be read as two. */
+static void add_path(struct buf *text, struct str path)
+{
+    if (memchr(path.p, '\n', path.n) || memchr(path.p, '\r', path.n))
+        shown_line(path, PATH_TEXT_MAX, text);
+    else
+        buf_add(text, path.p, path.n);
+}
+
 static int shape(const struct call *call, struct json_out *j, struct err *err)
 {
     const struct op_search_reply *r = &call->reply.search;
@@ -93,7 +103,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     while (search_next(&walk)) {
         if (text.len)
             buf_add_char(&text, '\n');
-        buf_add(&text, walk.path.data, walk.path.len);
+        add_path(&text, buf_str(&walk.path));
         buf_addf(&text, ":%" PRId64 ":", walk.match.number);
         search_add_line(&text, &walk.match);
     }

@@ -50,8 +50,7 @@ static void write_numbered(const struct op_read_reply *r, struct str rest, struc
         rest = (struct str){rest.p + n, rest.n - n};
     }
     jo_kcontent(j, "content", buf_str(&text));
-    if (text.failed)
-        j->out->failed = true;
+    buf_fail_as(j->out, &text);
 }
 
 static int shape(const struct call *call, struct json_out *j, struct err *err)

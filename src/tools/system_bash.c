@@ -107,14 +107,16 @@ static int begin(struct call *call, struct str cwd, struct err *err)
     return -1;
 }
 
-/* By the name that is called, before anybody is asked and anything is charged. What the program really is, the cell
+/* By the name that is called, before anybody is asked and anything is charged. Which file it leads to, the cell
  * finds out. */
-static int check_denied(const struct config *config, struct str command, struct err *err)
+static int check_lists(const struct config *config, struct str command, struct err *err)
 {
-    struct command_lists lists = {.allow_all = true};
+    struct command_lists lists = {0};
+    lists.allow_all = !config_list(config, "tools.bash.allowedCommands", &lists.allowed,
+                                   &lists.n_allowed);
     if (!config_list(config, "tools.bash.deniedCommands", &lists.denied, &lists.n_denied))
-        return 0;
-    return command_check_program(command, command, &lists, err);
+        lists.n_denied = 0;
+    return command_check_name(command, &lists, err);
 }
 
 static int prepare(struct call *call, struct err *err)
@@ -130,7 +132,7 @@ static int prepare(struct call *call, struct err *err)
     }
     if (run_check_text(a->command, err) < 0)
         return -1;
-    if (check_denied(config, a->command, err) < 0 || begin(call, a->cwd, err) < 0)
+    if (check_lists(config, a->command, err) < 0 || begin(call, a->cwd, err) < 0)
         return -1;
     command_add_arg(call->command, a->command);
     yyjson_arr_foreach(a->args, idx, max, item) {

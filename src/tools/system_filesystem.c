@@ -206,8 +206,7 @@ static void write_content(const struct call *call, enum node_encoding encoding, 
     BUF_AT_END struct buf text = BUF_INIT(GROWTH_MAX * bytes.n + 4);
     node_encoding_write(encoding, bytes, &text);
     jo_kstr(j, "content", buf_str(&text));
-    if (text.failed)
-        j->out->failed = true;
+    buf_fail_as(j->out, &text);
 }
 
 static int shape_read(const struct call *call, const struct args *a, struct json_out *j,

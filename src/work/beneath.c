@@ -2,9 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/openat2.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -66,8 +64,10 @@ static const struct {
     {EROFS, ERR_READ_ONLY, "", " is in a part that cannot be written", "read_only"},
     {ENOSPC, ERR_DISK_FULL, "no space left for ", "; nothing was changed", NULL},
     {EDQUOT, ERR_DISK_FULL, "no space left for ", "; nothing was changed", NULL},
-    {EFBIG, ERR_TOO_LARGE, "", " would be larger than files may be", NULL},
+    {EFBIG, ERR_DISK_FULL, "",
+     " would be larger than files may be (RLIMIT_FSIZE, `ulimit -f`); nothing was changed", NULL},
     {EBUSY, ERR_READ_ONLY, "", " is or holds a folder that is kept in its place", "read_only"},
+    {ESTALE, ERR_CONFLICT, "the folder of ", " keeps being moved: try again", "moved"},
     {ENOTEMPTY, ERR_CONFLICT, "the folder ", " is not empty", "not_empty"},
 };
 
@@ -82,6 +82,8 @@ static int shortage_errno(struct err *err, int error, int n, const char *path)
 
 int beneath_errno(struct err *err, int error, const char *path)
 {
+    if (!path[0])
+        path = "."; /* the root itself */
     int n = (int)utf8_cut(path, strnlen(path, SHOWN));
     if (error == ENOLINK || error == ELOOP || error == EMLINK || error == EXDEV)
         return link_errno(err, error, n, path);
@@ -246,8 +248,10 @@ static int open_file(const struct beneath_root *root, const char *path, unsigned
         return beneath_errno(err, errno, path);
     if (!S_ISREG(ret_stat->st_mode))
         return not_regular(err, ret_stat->st_mode, path);
-    if (beneath_is_refused(root, &real, flags))
+    if (beneath_is_refused(root, &real, -1, flags))
         return beneath_refuse(&real, path, err);
+    if (beneath_still_file(root, path, real.text, fd, flags, err) < 0)
+        return -1;
     *ret_fd = TAKE_FD(fd);
     return 0;
 }
@@ -323,9 +327,13 @@ static int try_walk(const struct beneath_root *root, const char *path, unsigned 
 {
     struct beneath_walk w;
     int r = beneath_walk_to(&w, root, path, flags, real);
-    *ret_refused = r < 0 ? w.refused : beneath_is_refused(root, real, flags);
+    bool named = r == 0 && strcmp(w.name, ".") != 0;
+    *ret_refused = r < 0 ? w.refused
+                         : beneath_is_refused(root, real, named ? w.dirs[w.depth] : -1, flags);
+    if (r == 0 && !*ret_refused && real->moved)
+        r = -ESTALE;
     FD_AT_END int dir = -1;
-    if (r == 0 && strcmp(w.name, ".") == 0)
+    if (r == 0 && !named)
         r = -EISDIR;
     if (r == 0 && !*ret_refused) {
         dir = fcntl(w.dirs[w.depth], F_DUPFD_CLOEXEC, 0);
@@ -352,7 +360,7 @@ static int place_by_walk(const struct beneath_root *root, const char *path, unsi
     for (int i = 0; i < RETRIES; i++) {
         r = try_walk(root, path, flags, ret, real, &refused);
         /* Another call that failed removed a folder that it had made: it is made again. */
-        if (r != -ENOENT || refused || !makes)
+        if (refused || !(r == -ESTALE || (r == -ENOENT && makes)))
             break;
     }
     if (refused)
@@ -409,10 +417,12 @@ int beneath_place_real(const struct beneath_root *root, const char *path, unsign
         if (dir >= 0 && (missing ? errno == ENOENT : !S_ISLNK(st.st_mode))) {
             ret_real->text = path;
             ret_real->link_verdict = GUARD_OPEN;
-            if (beneath_is_refused(root, ret_real, flags))
+            if (beneath_is_refused(root, ret_real, dir, flags))
                 return beneath_refuse(ret_real, path, err);
-            ret->dir = TAKE_FD(dir);
-            return 0;
+            if (!ret_real->moved) {
+                ret->dir = TAKE_FD(dir);
+                return 0;
+            }
         }
     }
     return place_by_walk(root, path, flags, ret, ret_real, err);

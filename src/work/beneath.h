@@ -38,6 +38,7 @@ struct beneath_real {
     const char *rule;
     bool holds; /* the rule is about something in the folder */
     int error;  /* errno: it is refused because what decides could not be looked at */
+    bool moved; /* it is not refused, and not there any more */
     char buffer[BENEATH_REAL_MAX];
 };
 
@@ -79,10 +80,10 @@ int beneath_place(const struct beneath_root *root, const char *path, unsigned fl
 int beneath_place_real(const struct beneath_root *root, const char *path, unsigned flags,
                        struct beneath_place *ret, struct beneath_real *ret_real, struct err *err);
 /* To be asked again just before a change is made in `dir`, the folder of `real` (see beneath_real). 0; 1: that folder was
- * moved since; -1: it is refused now. */
+ * moved since; -1: it is refused now. The answer is about `dir` itself, wherever it is moved from here on. */
 int beneath_still(const struct beneath_root *root, const char *path, const char *real, int dir,
-                  struct err *err);
-/* To be called before beneath_still. A path that the rules guard in other folders is changed only while no scan runs: either
+                  unsigned flags, struct err *err);
+/* To be called before beneath_still, in any case. A path that the rules guard in other folders is changed only while no scan runs: either
  * the scan after a command finds the change, or the change finds that the command has moved the folder. Ordinary paths do
  * not wait. `held` is for guard_trees_release. */
 int beneath_hold(struct work *w, const struct beneath_root *root, const char *real,
@@ -99,9 +100,10 @@ static inline void beneath_place_close(struct beneath_place *place)
 int beneath_entry(const struct beneath_root *root, const char *path, struct beneath_place *ret,
                   struct beneath_real *ret_real, struct err *err);
 /* What the rules say of a path that is relative to the root and has no links: by its name, and by what earlier scans found
- * the file to be. Every operation asks here, whether it opens one path or walks through a folder. */
-enum guard_verdict beneath_verdict(const struct beneath_root *root, struct str path, bool is_folder,
-                                   const char **ret_rule);
+ * the file to be. Every operation asks here, whether it opens one path or walks through a folder. `dir` is the folder of the
+ * entry where it is open, and what is around that was judged before; -1: all on the way is looked up. */
+enum guard_verdict beneath_verdict(const struct beneath_root *root, struct str path, int dir,
+                                   bool is_folder, const char **ret_rule);
 /* Refuses by the rules of the root what is not to be used so. */
 int beneath_judge(const struct beneath_root *root, const char *path, struct beneath_real *real,
                   unsigned flags, struct err *err);

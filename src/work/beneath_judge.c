@@ -3,36 +3,54 @@
 
 #include "base/utf8.h"
 #include "work/beneath_walk.h"
+#include "work/git_leads.h"
 #include "work/guard_trees.h"
 
 #define SHOWN 100
 
-static bool counts(enum guard_verdict verdict, unsigned flags)
+bool beneath_counts(enum guard_verdict verdict, unsigned flags)
 {
     return verdict == GUARD_SECRET || (verdict == GUARD_PROTECTED && !(flags & BENEATH_ONLY_READ));
 }
 
 /* A command can move a folder to where an exception holds, and back. What was guarded before stays so for tools. */
-enum guard_verdict beneath_verdict(const struct beneath_root *root, struct str path, bool is_folder,
-                                   const char **ret_rule)
+enum guard_verdict beneath_verdict(const struct beneath_root *root, struct str path, int dir,
+                                   bool is_folder, const char **ret_rule)
 {
     const char *rule;
     enum guard_verdict verdict = guard_judge(root->guard, path, is_folder, ret_rule);
     if (verdict == GUARD_SECRET || !root->trees || !root->guard)
         return verdict;
     enum guard_verdict before = guard_judge_elsewhere(root->guard, path, is_folder, &rule);
-    if (before <= verdict || !guard_trees_know(root, path))
+    if (before <= verdict || !guard_trees_know(root, path, dir))
         return verdict;
     *ret_rule = rule;
     return before;
 }
 
-bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *real, unsigned flags)
+static bool is_in_git(const struct beneath_root *root, struct beneath_real *real, int dir,
+                      unsigned flags)
+{
+    struct beneath_look look = {.root = root,
+                                .path = real->text,
+                                .dir = dir,
+                                .file = -1,
+                                .git = true,
+                                .carries = flags & BENEATH_CARRIES};
+    enum beneath_found found = beneath_look(&look);
+    real->error = look.error;
+    real->moved = found == BENEATH_MOVED;
+    return found == BENEATH_GUARDED;
+}
+
+bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *real, int dir,
+                        unsigned flags)
 {
     struct str path = {real->text, strlen(real->text)};
     real->holds = false;
     real->error = 0;
-    real->verdict = beneath_verdict(root, path, flags & BENEATH_FOLDER, &real->rule);
+    real->moved = false;
+    real->verdict = beneath_verdict(root, path, -1, flags & BENEATH_FOLDER, &real->rule);
     if (real->link_verdict > real->verdict) {
         real->verdict = real->link_verdict;
         real->rule = real->link_rule;
@@ -43,12 +61,13 @@ bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *re
     }
     if (real->verdict == GUARD_OPEN && !(flags & BENEATH_ONLY_READ) &&
         guard_protects_git(root->guard) &&
-        beneath_is_in_git(root, real->text, flags & BENEATH_CARRIES, &real->error)) {
+        (is_in_git(root, real, dir, flags) ||
+         beneath_is_led_to(root, real->text, flags & BENEATH_CARRIES, &real->error))) {
         real->verdict = GUARD_PROTECTED;
         real->rule = ".git";
         real->holds = false;
     }
-    return counts(real->verdict, flags);
+    return beneath_counts(real->verdict, flags);
 }
 
 int beneath_refuse(const struct beneath_real *real, const char *path, struct err *err)
@@ -110,5 +129,5 @@ unsigned beneath_kind(mode_t mode)
 int beneath_judge(const struct beneath_root *root, const char *path, struct beneath_real *real,
                   unsigned flags, struct err *err)
 {
-    return beneath_is_refused(root, real, flags) ? beneath_refuse(real, path, err) : 0;
+    return beneath_is_refused(root, real, -1, flags) ? beneath_refuse(real, path, err) : 0;
 }

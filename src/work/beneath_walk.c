@@ -11,6 +11,27 @@
 
 #include "base/fd.h"
 
+static _Thread_local int lack;
+
+void beneath_note_lack(int error)
+{
+    /* openat2 says EAGAIN when something was renamed meanwhile: whoever can be told so tries again. */
+    if (error == EIO || (err_is_shortage(error) && error != EAGAIN))
+        lack = error;
+}
+
+bool beneath_lacks(void)
+{
+    return lack != 0;
+}
+
+int beneath_take_lack(void)
+{
+    int error = lack;
+    lack = 0;
+    return error;
+}
+
 int beneath_open_at(int dir, const char *path, int flags, mode_t mode, uint64_t resolve)
 {
     struct open_how how = {
@@ -19,7 +40,10 @@ int beneath_open_at(int dir, const char *path, int flags, mode_t mode, uint64_t 
         .mode = mode,
         .resolve = resolve | RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
-    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+    int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+    if (fd < 0)
+        beneath_note_lack(errno);
+    return fd;
 }
 
 /* `..` goes back along folders already open, and so does what is known of the way. */
@@ -122,15 +146,13 @@ static int add_rest(struct beneath_walk *w, struct beneath_real *out)
 
 static void judge_name(struct beneath_walk *w, const char *text)
 {
-    for (int folder = 0; folder < 2; folder++) {
-        const char *rule;
-        struct str path = {text, strlen(text)};
-        enum guard_verdict verdict = guard_judge(w->root->guard, path, folder, &rule);
-        if (verdict <= w->real->link_verdict)
-            continue;
-        w->real->link_verdict = verdict;
-        w->real->link_rule = rule;
-    }
+    const char *rule;
+    struct str path = {text, strlen(text)};
+    enum guard_verdict verdict = guard_judge_link(w->root->guard, path, &rule);
+    if (verdict <= w->real->link_verdict)
+        return;
+    w->real->link_verdict = verdict;
+    w->real->link_rule = rule;
 }
 
 static int judge_rest(struct beneath_walk *w)
@@ -216,8 +238,10 @@ static int may_make(struct beneath_walk *w)
     r = add_rest(w, &target);
     if (r < 0)
         return r;
-    w->refused = beneath_is_refused(w->root, w->real, BENEATH_FOLDER);
-    if (!w->refused && beneath_is_refused(w->root, &target, w->flags)) {
+    w->refused = beneath_is_refused(w->root, w->real, w->dirs[w->depth], BENEATH_FOLDER);
+    if (!w->refused && w->real->moved)
+        return -ESTALE;
+    if (!w->refused && beneath_is_refused(w->root, &target, -1, w->flags)) {
         w->refused = true;
         *w->real = target;
         w->real->text = w->real->buffer;
@@ -286,6 +310,18 @@ static int make(struct beneath_walk *w, int parent)
     return 0;
 }
 
+/* The rest is missing, so that no link can be in it: where it would be is known. */
+static int end_look(struct beneath_walk *w)
+{
+    struct beneath_real whole;
+    int r = add_rest(w, &whole);
+    if (r < 0)
+        return r;
+    memcpy(w->real->buffer, whole.buffer, strlen(whole.text) + 1);
+    w->rest[0] = '\0';
+    return -ENOENT;
+}
+
 static int make_and_enter(struct beneath_walk *w)
 {
     int parent = w->dirs[w->depth];
@@ -296,7 +332,7 @@ static int make_and_enter(struct beneath_walk *w)
     if (r < 0)
         return r;
     if (w->flags & BENEATH_LOOK)
-        return beneath_may_fill(parent) < 0 ? -errno : -ENOENT;
+        return beneath_may_fill(parent) < 0 ? -errno : end_look(w);
     r = make(w, parent);
     if (r < 0)
         return r;

@@ -10,6 +10,12 @@
 
 /* openat2, never out of `dir`. -1 with errno. */
 int beneath_open_at(int dir, const char *path, int flags, mode_t mode, uint64_t resolve);
+/* Whoever looks for guarded things at many places must not take one for absent that could not be opened or read for want of
+ * descriptors or memory. beneath_open_at notes such errors, others are noted by hand; they are kept for each thread until
+ * they are taken. 0: there was none. */
+void beneath_note_lack(int error);
+int beneath_take_lack(void);
+bool beneath_lacks(void);
 
 struct beneath_walk {
     const struct beneath_root *root;
@@ -40,17 +46,41 @@ bool beneath_walk_from_link(const struct beneath_walk *w);
 void beneath_walk_unmake(struct beneath_walk *w);
 
 /* What the rules say about a path and the links on the way there, into real->verdict and real->rule. True when
- * it is not to be used so. */
-bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *real, unsigned flags);
+ * it is not to be used so. `dir` is as for beneath_look; real->moved: it is not the folder of this path any more. */
+bool beneath_counts(enum guard_verdict verdict, unsigned flags);
+bool beneath_is_refused(const struct beneath_root *root, struct beneath_real *real, int dir,
+                        unsigned flags);
 /* The error for that, said about the path as it was given. */
 int beneath_refuse(const struct beneath_real *real, const char *path, struct err *err);
 /* The error where a path has to be what it names and is not. */
 int beneath_refuse_other(const struct beneath_root *root, const char *path, struct err *err);
 
-/* Whether what is done at `path` (relative to the root, without links) would be done in a git directory, or make its
- * folder one. `carries`: whether it is one itself, too. Where that cannot be told for want of descriptors or memory the
- * answer is true, and *ret_error the errno. */
-bool beneath_is_in_git(const struct beneath_root *root, const char *path, bool carries,
-                       int *ret_error);
+/* Whether a folder is a git directory, or would be with `next` in it. */
+bool beneath_is_git_directory(int dir, struct str next);
+
+/* What is known of the folder in which something is to be done. Folders can be renamed at any time, so a path that is
+ * looked up twice may lead to two places. Here each folder on the way is opened in the one before, and all that is asked
+ * is asked of these open folders; the last one has to be `dir`. A command cannot take out what lies in something that
+ * is guarded: whoever holds a folder of that finds it on the way, wherever the way leads. */
+struct beneath_look {
+    const struct beneath_root *root;
+    const char *path; /* relative to the root, without links */
+    int dir;          /* in which it is; -1: whatever is there now */
+    int file;         /* what is there; -1: whatever is */
+    bool git;         /* git directories count, and what they lead to */
+    bool carries;     /* what is there must not be a git directory itself */
+    bool known;       /* nor be known from a scan (guard_trees_know). The lock is held */
+    bool was_known;   /* and it is */
+    int error;        /* errno: it counts as guarded because it could not be looked at */
+};
+enum beneath_found {
+    BENEATH_FREE,
+    BENEATH_GUARDED, /* it is in a git directory or in what one leads to, or would make its folder a git directory */
+    BENEATH_MOVED, /* another folder is there, or none */
+};
+enum beneath_found beneath_look(struct beneath_look *look);
+/* Whether a file that was opened by this path may be used so, by what scans have found it to be. 0 or -1. */
+int beneath_still_file(const struct beneath_root *root, const char *path, const char *real, int fd,
+                       unsigned flags, struct err *err);
 
 #endif

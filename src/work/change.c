@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
@@ -9,13 +8,28 @@
 #include "work/edit.h"
 #include "work/folder_lock.h"
 #include "work/frontmatter.h"
-#include "work/work.h"
+#include "work/to_end.h"
 
 #define DIFF_MAX (200u << 10)
 #define SLOW_BYTES (64u << 10)
 
 typedef int (*change_fn)(const struct work *w, struct str before, struct str what,
                          struct buf *after, struct err *err);
+
+struct whole {
+    struct buf *bytes;
+    const char *path;
+};
+
+static int take_whole(void *arg, struct str bytes, struct err *err)
+{
+    const struct whole *whole = arg;
+    if (buf_add(whole->bytes, bytes.p, bytes.n) == 0)
+        return 0;
+    return whole->bytes->no_memory
+               ? err_no_memory(err)
+               : err_set(err, ERR_TOO_LARGE, "`%s` is too large to be changed", whole->path);
+}
 
 static int read_whole(struct work *w, const struct beneath_root *root,
                       const struct op_change_request *q, struct buf *ret, struct err *err)
@@ -27,22 +41,12 @@ static int read_whole(struct work *w, const struct beneath_root *root,
     if (st.st_size > q->max_bytes)
         return err_set(err, ERR_TOO_LARGE, "`%s` has %lld bytes, at most %lld can be changed",
                        q->path.p, (long long)st.st_size, (long long)q->max_bytes);
-    while ((int64_t)ret->len < st.st_size) {
-        if (work_check_cancel(w, err) < 0)
-            return -1;
-        ssize_t n = read(fd, w->chunk, WORK_CHUNK);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return beneath_errno(err, errno, q->path.p);
-        if (n == 0)
-            break;
-        if (buf_add(ret, w->chunk, (size_t)n) < 0)
-            return ret->no_memory
-                       ? err_no_memory(err)
-                       : err_set(err, ERR_TOO_LARGE, "`%s` is too large to be changed", q->path.p);
-    }
-    return 0;
+    int r = work_read_to_end(w, fd, q->path.p, q->max_bytes, take_whole,
+                             &(struct whole){ret, q->path.p}, err);
+    return r <= 0 ? r
+                  : err_set(err, ERR_TOO_LARGE,
+                            "`%s` has more than the %lld bytes that can be changed", q->path.p,
+                            (long long)q->max_bytes);
 }
 
 static int write_back(struct work *w, const struct beneath_root *root,

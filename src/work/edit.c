@@ -24,6 +24,7 @@ struct whole {
     bool utf16; /* text is UTF-8 made of it */
     size_t max;
     int lead;
+    int only_lf;
     int utf8;
     int single_byte;
 };
@@ -37,7 +38,8 @@ struct job {
     struct buf folded;     /* text with `\n` for every `\r\n` */
     struct buf needle;     /* what is searched for, where it is not old_text itself */
     struct buf new_latin1; /* new_text, where the file is Latin-1 */
-    struct buf new_crlf;   /* the same with `\r\n` for bare `\n` */
+    struct buf new_lf;   /* the same with `\n` for `\r\n`, where the file has no other line ends */
+    struct buf new_crlf; /* the same with `\r\n` for bare `\n` */
 };
 
 /* Where and how old_text was found. */
@@ -54,6 +56,7 @@ static void job_done(struct job *job)
     buf_done(&job->folded);
     buf_done(&job->needle);
     buf_done(&job->new_latin1);
+    buf_done(&job->new_lf);
     buf_done(&job->new_crlf);
 }
 
@@ -94,6 +97,13 @@ static int file_lead(struct whole *file)
     if (file->lead == UNKNOWN)
         file->lead = line_ends_lead(file->text);
     return file->lead;
+}
+
+static bool file_is_only_lf(struct whole *file)
+{
+    if (file->only_lf == UNKNOWN)
+        file->only_lf = line_ends_all(file->text, false);
+    return file->only_lf;
 }
 
 static bool file_is_utf8(struct whole *file)
@@ -230,6 +240,25 @@ static bool wants_latin1(const struct job *job, const struct found *f, struct st
     return f->latin1 || (encoding_is_ascii(job->edit->old_text) && file_is_single_byte(job->file));
 }
 
+/* New text gets the line ends of what it replaces or else of the file, so that no file comes to have both kinds. */
+static void choose_ends(struct job *job, const struct found *f, struct str text,
+                        struct insertion *ret)
+{
+    bool has_ends = !f->folded && line_ends_any(f->needle);
+    if (file_is_only_lf(job->file)) {
+        buf_init(&job->new_lf, text.n);
+        line_ends_fold(text, &job->new_lf);
+        ret->as_is = ret->crlf = buf_str(&job->new_lf);
+        return;
+    }
+    if (has_ends && !line_ends_all(f->needle, true))
+        return;
+    buf_init(&job->new_crlf, 2 * text.n);
+    line_ends_add_crlf(text, &job->new_crlf);
+    ret->crlf = buf_str(&job->new_crlf);
+    ret->lead = has_ends ? 1 : file_lead(job->file);
+}
+
 static int make_insertion(struct job *job, const struct found *f, struct insertion *ret,
                           struct err *err)
 {
@@ -247,12 +276,9 @@ static int make_insertion(struct job *job, const struct found *f, struct inserti
         text = buf_str(&job->new_latin1);
     }
     *ret = (struct insertion){.as_is = text, .crlf = text};
-    if (!line_ends_any(text) || (!f->folded && line_ends_any(f->needle)))
-        return 0;
-    buf_init(&job->new_crlf, 2 * text.n);
-    line_ends_add_crlf(text, &job->new_crlf);
-    ret->crlf = buf_str(&job->new_crlf);
-    ret->lead = file_lead(job->file);
+    /* An edit that changes nothing but line ends means just that. */
+    if (line_ends_any(text) && !line_ends_same(job->edit->old_text, job->edit->new_text))
+        choose_ends(job, f, text, ret);
     return 0;
 }
 
@@ -327,7 +353,8 @@ static int fill(const struct job *job, struct buf *out, struct err *err)
 /* One of its buffers that there was no room for; NULL: none. */
 static const struct buf *failed_of(const struct job *job)
 {
-    const struct buf *all[] = {&job->folded, &job->needle, &job->new_latin1, &job->new_crlf};
+    const struct buf *all[] = {&job->folded, &job->needle, &job->new_latin1, &job->new_lf,
+                               &job->new_crlf};
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         if (all[i]->failed)
             return all[i];
@@ -435,6 +462,7 @@ int edit_apply(const struct work *w, struct str file, const struct op_edit *edit
         .text = file.n ? file : STR(""),
         .max = out->max,
         .lead = UNKNOWN,
+        .only_lf = UNKNOWN,
         .utf8 = UNKNOWN,
         .single_byte = UNKNOWN,
     };

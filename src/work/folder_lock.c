@@ -38,6 +38,26 @@ static void end_waiting(struct work **waiting)
         work_end_waiting(*waiting);
 }
 
+/* ThreadSanitizer's runtime does not know pthread_mutex_clocklock, and would take the mutex for one that nobody holds. */
+static int lock_within(pthread_mutex_t *mutex, int64_t ns)
+{
+#ifdef __SANITIZE_THREAD__
+    const clockid_t clock = CLOCK_REALTIME;
+#else
+    const clockid_t clock = CLOCK_MONOTONIC;
+#endif
+    struct timespec until;
+    clock_gettime(clock, &until);
+    until.tv_nsec += ns;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+#ifdef __SANITIZE_THREAD__
+    return pthread_mutex_timedlock(mutex, &until);
+#else
+    return pthread_mutex_clocklock(mutex, clock, &until);
+#endif
+}
+
 int work_take_mutex(struct work *w, pthread_mutex_t *mutex, struct err *err)
 {
     if (pthread_mutex_trylock(mutex) == 0)
@@ -46,12 +66,7 @@ int work_take_mutex(struct work *w, pthread_mutex_t *mutex, struct err *err)
         return -1;
     CLEANUP(end_waiting) struct work *waiting = w;
     for (int64_t wait = SOON_NS;; wait = LOOK_NS) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += wait;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        if (pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until) == 0)
+        if (lock_within(mutex, wait) == 0)
             return 0;
         if (work_check_cancel(w, err) < 0)
             return -1;

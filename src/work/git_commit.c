@@ -188,6 +188,23 @@ static int lock_one(struct git_import *im, struct git_layer *layer, struct git_c
     return r < 0 ? failed(err, r, layer, c) : 0;
 }
 
+static bool is_link(const struct git_layer *layer, const char *path)
+{
+    struct stat st;
+    return git_file_stat(layer->git, path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Nobody changed it, and it fails each time: nothing is read or written through links in a git directory. */
+static int refuse_link(const struct git_layer *layer, const char *path, struct err *err)
+{
+    err_set(err, ERR_PERMISSION_DENIED,
+            "`%s/%s` is a link, and git directories are not written through links. Nothing that "
+            "the command wrote to git directories was taken over; replace the link by the file "
+            "that it leads to, or run git outside of Sandgate",
+            layer->path, path);
+    return err_reason(err, "git_link");
+}
+
 static int compare(struct git_import *im, struct git_layer *layer, struct git_change *c,
                    struct err *err)
 {
@@ -198,6 +215,10 @@ static int compare(struct git_import *im, struct git_layer *layer, struct git_ch
         (git_base_holds(&layer->base, layer->git, c->path) &&
          (c->kind != GIT_REF || git_base_holds(&layer->base, layer->git, packed))))
         return 0;
+    if (is_link(layer, c->path))
+        return refuse_link(layer, c->path, err);
+    if (c->kind == GIT_REF && is_link(layer, packed))
+        return refuse_link(layer, packed, err);
     err_set(err, ERR_CONFLICT,
             "`%s/%s` was changed by someone else while the command ran. Nothing that the command "
             "wrote to git directories was taken over; look at the repository and run it again",

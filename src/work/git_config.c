@@ -119,7 +119,8 @@ static bool is_plain_value(struct str key, struct str value)
 {
     if (memchr(value.p, '"', value.n) || memchr(value.p, '\\', value.n))
         return false;
-    return !same_word(key, "url") ||
+    bool address = same_word(key, "url") || same_word(key, "remote");
+    return !address ||
            (value.n && value.p[0] != '-' && !memmem(value.p, value.n, "::", 2));
 }
 

@@ -1,6 +1,5 @@
 #include "work/git_files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -11,9 +10,9 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "work/beneath_walk.h"
+#include "work/dir_entries.h"
 #include "work/work.h"
 
-#define LISTING_BYTES (32u << 10)
 #define COMPARED_BYTES (64u << 10)
 #define NAMES_MAX ((size_t)64 << 20)
 
@@ -102,17 +101,11 @@ int git_file_list(int dir, struct buf *out)
     FD_AT_END int fd = open_at(dir, ".", O_RDONLY | O_DIRECTORY);
     if (fd < 0)
         return fd;
-    FREE_AT_END char *listing = mem_zero(LISTING_BYTES);
-    for (ssize_t got; (got = getdents64(fd, listing, LISTING_BYTES)) != 0;) {
-        if (got < 0)
-            return -errno;
-        for (ssize_t at = 0; at < got;) {
-            const struct dirent64 *d = (const void *)(listing + at);
-            at += d->d_reclen;
-            if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
-                buf_add(out, d->d_name, strlen(d->d_name) + 1);
-        }
-    }
+    DIR_ENTRIES_AT_END struct dir_entries in = {.dir = fd};
+    for (const struct dirent64 *d; (d = dir_entries_next(&in));)
+        buf_add(out, d->d_name, strlen(d->d_name) + 1);
+    if (in.error)
+        return -in.error;
     return out->failed ? -E2BIG : 0;
 }
 

@@ -11,6 +11,7 @@
 #include "work/beneath_walk.h"
 #include "work/git_files.h"
 #include "work/git_layers.h"
+#include "work/guard_reopen.h"
 
 #define CONFIG_MAX ((size_t)1 << 20)
 #define NAMES_MAX ((size_t)1 << 20)
@@ -188,6 +189,7 @@ int work_git_import(struct work *w, const union op_request *request, struct str 
     if (layers < 0 || git_layers_check(q->tag, err) < 0)
         return -1;
     work_slow(w);
+    guard_reopen_all(w->trees);
     FREE_AT_END char *tag = mem_copy(q->tag.p, q->tag.n);
     struct git_import *im = mem_zero(sizeof *im);
     *im = (struct git_import){.w = w, .q = q, .reply = &reply->git_import, .folder = -1};

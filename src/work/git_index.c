@@ -17,6 +17,8 @@
 #define DEPTH_MAX 2048
 
 enum { FLAG_EXTENDED = 0x4000, FLAG_STAGE = 0x3000, FLAG_LENGTH = 0x0fff };
+/* Of the second flags, those to skip in the work tree and to add later. Git dies at any other. */
+enum { MORE_FLAGS_KNOWN = 0x6000 };
 enum { MODE_FILE = 0100644, MODE_PROGRAM = 0100755, MODE_LINK = 0120000, MODE_SUBMODULE = 0160000 };
 
 struct reader {
@@ -133,9 +135,13 @@ static int next_entry(struct reader *r, struct entry *ret)
     const char *at = r->bytes.p + r->at;
     unsigned flags = number(at + fixed - 4) & 0xffff;
     r->at += fixed;
-    if (flags & FLAG_EXTENDED)
+    if (flags & FLAG_EXTENDED) {
+        unsigned more = number(at + fixed - 2) & 0xffff;
         r->at += 2;
-    if ((flags & FLAG_EXTENDED && r->version < 3) || !read_name(r, flags, begin))
+        if (r->version < 3 || more & ~(unsigned)MORE_FLAGS_KNOWN)
+            return -1;
+    }
+    if (!read_name(r, flags, begin))
         return -1;
     *ret = (struct entry){number(at + MODE_AT), (flags & FLAG_STAGE) >> 12, {r->name, r->name_n}};
     return 1;

@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "work/beneath_walk.h"
+#include "work/git_leads.h"
 #include "work/guard_follow.h"
 #include "work/guard_parts.h"
 #include "work/guard_read.h"
@@ -15,6 +16,7 @@
 
 /* With more than that no command starts. */
 #define FOLLOWED_MAX 20000u
+#define MISSING_MAX 4096u
 #define GIT_FILE_PREFIX "gitdir: "
 
 /* Without `.` and `..`, which are taken as text: there is no link in it. False: it leads out. */
@@ -104,12 +106,40 @@ int follow_open(struct following *f, const char *path, char plain[PATH_TEXT_MAX]
 {
     struct err err;
     int fd = -1;
-    if (beneath_open_real(&f->root, path, O_PATH, &fd, &f->real, &err) < 0)
+    if (path[0] == '/' || beneath_open_real(&f->root, path, O_PATH, &fd, &f->real, &err) < 0)
         return -1;
     if (folder_stat(fd, "", ret_st) == 0 && make_plain(f->real.text, plain, ret_n))
         return fd;
     close(fd);
     return -1;
+}
+
+static bool is_git_name(struct str path)
+{
+    static const char name[] = ".git";
+    const size_t n = sizeof name - 1;
+    return path.n >= n && strncasecmp(path.p + path.n - n, name, n) == 0 &&
+           (path.n == n || path.p[path.n - n - 1] == '/');
+}
+
+/* What a command made leads nowhere that a user meant. */
+void follow_missing(struct following *f, const char *path, uint8_t kind)
+{
+    char where[PATH_TEXT_MAX];
+    struct guarded_item item = {.kind = GUARDED_PART, .type = TYPE_OTHER};
+    bool git = kind == GUARDED_PART || kind == GUARDED_GIT;
+    if (!git_leads_where(&f->root, path, where)) {
+        if (!f->made && outward_note(f->outward, (enum guarded_kind)kind, path) && path[0] != '/')
+            follow_way_out(f, path, kind);
+        return;
+    }
+    struct str target = {where, strlen(where)};
+    if (!git || str_is(target, ".") || guarded_find(f->missing, target))
+        return;
+    if (f->missing->count >= MISSING_MAX)
+        f->error = -E2BIG;
+    else
+        guarded_insert(f->missing, &item, target);
 }
 
 void follow_link(struct following *f, struct str link, uint8_t kind)
@@ -121,17 +151,26 @@ void follow_link(struct following *f, struct str link, uint8_t kind)
     memcpy(path, link.p, link.n);
     path[link.n] = '\0';
     FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
+    /* A folder that a link called .git leads to need not be a git directory yet. */
+    if (fd < 0 || is_git_name(link))
+        follow_missing(f, path, is_git_name(link) ? GUARDED_GIT : kind);
     struct str target = {plain, n};
     /* A folder around the link is more than anybody meant. */
     if (fd < 0 || n == 0 || S_ISLNK(st.stx_mode) || lies_in(link, target))
         return;
+    bool is_new = !is_covered(f, target, kind) && !guarded_find(f->list, target) &&
+                  !guarded_find(&f->more, target);
     follow_add(f, target, kind, &st);
+    if (is_new && S_ISDIR(st.stx_mode) && (kind == GUARDED_SECRET || kind == GUARDED_PROTECTED))
+        follow_inside(f, target, kind);
 }
 
 bool follow_read_line(int dir, const char *name, char text[PATH_TEXT_MAX])
 {
     FD_AT_END int fd = beneath_open_child_file(dir, name);
     ssize_t n = fd < 0 ? -1 : fd_read_upto(fd, text, PATH_TEXT_MAX - 1);
+    if (fd >= 0 && n < 0)
+        beneath_note_lack(-(int)n);
     if (n <= 0)
         return false;
     text[n] = '\0';
@@ -142,19 +181,7 @@ bool follow_read_line(int dir, const char *name, char text[PATH_TEXT_MAX])
 bool follow_locate(const struct following *f, struct str folder, const char *text,
                    char path[PATH_TEXT_MAX])
 {
-    struct str all = {text, strlen(text)};
-    if (text[0] == '/') {
-        const char *prefix = path_beneath(all, f->root.inside) ? f->root.inside : f->root.host;
-        if (!path_beneath(all, prefix))
-            return false;
-        text += path_prefix_length(prefix);
-        while (*text == '/')
-            text++;
-        folder.n = 0;
-    }
-    int n = snprintf(path, PATH_TEXT_MAX, "%.*s%s%s", (int)folder.n, folder.p, folder.n ? "/" : "",
-                     *text ? text : ".");
-    return n < PATH_TEXT_MAX;
+    return git_leads_locate(&f->root, folder, text, path);
 }
 
 void follow_git_directory(struct following *f, struct str folder, const char *text, bool common)
@@ -167,6 +194,8 @@ void follow_git_directory(struct following *f, struct str folder, const char *te
     if (!follow_locate(f, folder, text, path))
         return;
     FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
+    if (fd < 0)
+        follow_missing(f, path, GUARDED_GIT);
     if (fd < 0 || n == 0 || !S_ISDIR(st.stx_mode))
         return;
     struct str target = {plain, n};
@@ -177,6 +206,23 @@ void follow_git_directory(struct following *f, struct str folder, const char *te
     /* A common directory needs no HEAD, so it may be no git directory by what is in it. */
     if (!common)
         follow_parts(f, target, false);
+}
+
+/* What the configuration of the git directory that a `.git` file names, and of its common directory, leads to in the
+ * folder of that file. */
+static void follow_settings_of(struct following *f, struct str around, const char *text)
+{
+    char git[PATH_TEXT_MAX];
+    char line[PATH_TEXT_MAX];
+    if (!follow_locate(f, around, text, git))
+        return;
+    follow_settings(f, (struct str){git, strlen(git)}, around);
+    FD_AT_END int fd = beneath_open_at(f->root.fd, git, O_PATH | O_DIRECTORY, 0, 0);
+    if (fd < 0 || !follow_read_line(fd, "commondir", line))
+        return;
+    char common[PATH_TEXT_MAX];
+    if (follow_locate(f, (struct str){git, strlen(git)}, line, common))
+        follow_settings(f, (struct str){common, strlen(common)}, around);
 }
 
 static void follow_git_file(struct following *f, struct str path)
@@ -197,15 +243,12 @@ static void follow_git_file(struct following *f, struct str path)
     const char *text = line + strlen(GIT_FILE_PREFIX);
     text += strspn(text, " ");
     follow_git_directory(f, around, text, true);
+    follow_settings_of(f, around, text);
 }
 
 static bool is_git_file(const struct guarded_item *item, struct str path)
 {
-    static const char name[] = ".git";
-    const size_t n = sizeof name - 1;
-    return item->kind == GUARDED_PROTECTED && item->type == TYPE_FILE && path.n >= n &&
-           strncasecmp(path.p + path.n - n, name, n) == 0 &&
-           (path.n == n || path.p[path.n - n - 1] == '/');
+    return item->kind == GUARDED_PROTECTED && item->type == TYPE_FILE && is_git_name(path);
 }
 
 static void keep_folder(struct tree *t, uint32_t folder, uint8_t kind)
@@ -268,6 +311,9 @@ static void follow_one(struct following *f, bool git, const struct guarded_item 
         follow_git_file(f, path);
     else if (git && item->kind == GUARDED_GIT && item->type == TYPE_DIRECTORY && !item->made)
         follow_parts(f, path, true);
+    else if (item->type == TYPE_DIRECTORY && !item->made &&
+             (item->kind == GUARDED_PROTECTED || item->kind == GUARDED_SECRET))
+        follow_inside(f, path, item->kind);
 }
 
 int guarded_follow(const struct beneath_root *root, const struct tree *tree,
@@ -282,10 +328,17 @@ int guarded_follow(const struct beneath_root *root, const struct tree *tree,
     f.list = list;
     f.tree = tree;
     f.ran_ns = limits->ran_ns;
+    f.missing = limits->missing;
     guarded_init(&f.more);
+    f.outward = limits->outward;
+    outward_begin(f.outward, limits->ran_ns == 0);
+    f.inside = 0;
+    f.depth = f.error = 0;
+    beneath_take_lack();
     for (uint32_t i = 0; i < list->count && f.more.count <= FOLLOWED_MAX; i++)
         follow_one(&f, limits->git, &list->items[i]);
     f.made = false;
+    follow_back(&f);
     /* The root is not covered as a whole, and no entry of the list. */
     if (limits->git && (tree->folders[0].flags & TREE_GIT) == TREE_GIT)
         follow_parts(&f, STR(""), true);
@@ -293,5 +346,9 @@ int guarded_follow(const struct beneath_root *root, const struct tree *tree,
         guarded_add(list, &f.more.items[i], guarded_path(&f.more, &f.more.items[i]));
     guarded_done(&f.more);
     guarded_sort(list);
-    return list->count > limits->max || list->paths.failed ? -E2BIG : 0;
+    int error = outward_end(f.outward);
+    int lack = beneath_take_lack();
+    if (list->count > limits->max || list->paths.failed)
+        return -E2BIG;
+    return error < 0 ? error : f.error < 0 ? f.error : -lack;
 }

@@ -4,6 +4,7 @@
 
 #include <linux/stat.h>
 
+#include "work/guard_outward.h"
 #include "work/guarded.h"
 
 struct following {
@@ -11,6 +12,11 @@ struct following {
     const struct guard *guard;
     struct guarded_list *list;
     struct guarded_list more;
+    struct guarded_list *missing;
+    struct guard_outward *outward;
+    uint32_t inside; /* entries of folders that are guarded as a whole */
+    int depth;       /* of such folders that lead to each other */
+    int error;
     struct beneath_real real;
     const struct tree *tree;
     int64_t ran_ns; /* since when commands run; 0: none do */
@@ -22,6 +28,15 @@ void follow_add(struct following *f, struct str path, uint8_t kind, const struct
 /* Opens what a path leads to in the end, and where that is: *ret_n is 0 for the root. -1 where it cannot be said. */
 int follow_open(struct following *f, const char *path, char plain[PATH_TEXT_MAX], size_t *ret_n,
                 struct statx *ret_st);
+/* Notes where a path would lead that is not there: tools do not make what git reads. Where it leads out of the root, the
+ * gate is to say whether it comes back. */
+void follow_missing(struct following *f, const char *path, uint8_t kind);
+/* Adds the link by which a path leads out of the root: somebody put it there while commands ran. */
+void follow_way_out(struct following *f, const char *path, uint8_t kind);
+/* Links in a folder that is guarded as a whole. */
+void follow_inside(struct following *f, struct str folder, uint8_t kind);
+/* What comes back into the root from outside. */
+void follow_back(struct following *f);
 /* The first line of a small file; false where there is none. */
 bool follow_read_line(int dir, const char *name, char text[PATH_TEXT_MAX]);
 /* A path as it stands in a file of `folder`. False: it leads out of the root. */

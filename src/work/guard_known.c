@@ -1,7 +1,13 @@
 #include "work/guard_known.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/mem.h"
 #include "core/guard_pattern.h"
+
+/* Each is looked for in the whole tree; with more than that, the folders are read instead. */
+#define LOOKED_FOR_MAX 64
 
 /* An editor saves by renaming: the new file stands where the known one was, in the same folder. A command cannot do that,
  * since the known one is a mount for it, and moving the folder moves the known one along. */
@@ -60,4 +66,77 @@ void guard_known_carry(struct tree *t, struct tree *from)
         known[i].carried = 1;
     t->seed = from->seed;
     tree_set_known(t, known, count);
+}
+
+/* A later scan than the own one has found it again. */
+static bool is_found_again(const struct tree_known *mine, const struct tree_known *theirs)
+{
+    return mine->path == 0 && theirs->path != 0;
+}
+
+bool guard_known_merge(struct tree *t, const struct tree *other, bool carried)
+{
+    uint32_t count = t->n_known;
+    bool any = false;
+    struct tree_known *known = mem_grow(NULL, (size_t)count + other->n_known + 1, sizeof *known);
+    if (count)
+        memcpy(known, t->known, count * sizeof *known);
+    for (uint32_t i = 0; i < other->n_known; i++) {
+        const struct tree_known *theirs = &other->known[i];
+        uint32_t at = tree_find_known(t, theirs);
+        if (at != TREE_NONE && !is_found_again(&t->known[at], theirs))
+            continue;
+        any = true;
+        struct tree_known *to = at == TREE_NONE ? &known[count++] : &known[at];
+        uint64_t seen = at == TREE_NONE ? TREE_UNSEEN : to->seen;
+        *to = *theirs;
+        to->carried |= carried;
+        to->seen = seen;
+        to->replaced = 0;
+        to->sought = 0;
+    }
+    if (any)
+        tree_set_known(t, known, count);
+    else
+        free(known);
+    return any;
+}
+
+static bool is_guarded(const struct tree *t, const struct tree_known *k)
+{
+    for (uint32_t i = 0; i < t->n_folders; i++) {
+        const struct tree_folder *f = &t->folders[i];
+        if (f->flags & TREE_FREE)
+            continue;
+        if (f->kind != TREE_PLAIN && tree_same_id(&f->id, &k->id))
+            return true;
+        for (uint32_t m = f->marks; m != TREE_NONE; m = t->marks[m].next) {
+            if (t->marks[m].kind != TREE_PLAIN && tree_same_id(&t->marks[m].id, &k->id))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool guard_known_all_guarded(const struct tree *t)
+{
+    unsigned looked = 0;
+    for (uint32_t i = 0; i < t->n_known; i++) {
+        if (t->known[i].seen != TREE_UNSEEN || t->known[i].sought)
+            continue;
+        if (++looked > LOOKED_FOR_MAX || !is_guarded(t, &t->known[i]))
+            return false;
+    }
+    return true;
+}
+
+void guard_known_seek(struct tree *t)
+{
+    for (uint32_t i = 0; i < t->n_known; i++)
+        t->known[i].sought = 1;
+    for (uint32_t i = 0; i < t->n_folders; i++) {
+        struct tree_folder *f = &t->folders[i];
+        if (f->kind != GUARDED_SECRET && !(f->flags & (TREE_FREE | TREE_CLOSED | TREE_TOO_LONG)))
+            f->flags |= TREE_READ;
+    }
 }

@@ -19,5 +19,13 @@ uint8_t guard_known_kind(const struct tree *tree, const struct guard *guard,
                          const struct guard_known *file);
 /* Takes over what `from` knows, which was made for other rules. */
 void guard_known_carry(struct tree *tree, struct tree *from);
+/* Adds what `other` knows in the same workspace. `carried`: it was made for other rules. True: something was not known.
+ * Whoever finds it says when it appeared, as if it had not been known: what a command has made is told by its own gate
+ * also where another one has seen it first. */
+bool guard_known_merge(struct tree *tree, const struct tree *other, bool carried);
+/* Whether all that was added so is guarded in the tree where it is now. */
+bool guard_known_all_guarded(const struct tree *tree);
+/* Has the next scan read all folders, so that what was added is found wherever it is. */
+void guard_known_seek(struct tree *tree);
 
 #endif

@@ -1,18 +1,20 @@
 #include "work/guard_parts.h"
 
-#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "work/beneath_walk.h"
+#include "work/dir_entries.h"
+#include "work/git_leads.h"
 #include "work/guard_read.h"
 
-#define LISTING_BYTES (32u << 10)
 /* Of a folder that stands for `hooks` or the like. */
 #define LISTED_MAX 4096u
 #define ALTERNATES_MAX (64u << 10)
@@ -54,11 +56,16 @@ static bool is_link_lead(const struct tree *t, uint32_t folder, struct str name)
     return false;
 }
 
+static bool is_config_name(struct str name)
+{
+    return str_is(name, "config") || str_is(name, "config.worktree");
+}
+
 bool guard_is_lead(const struct tree *t, uint32_t folder, struct str name, unsigned char type)
 {
     if (type == DT_LNK)
         return is_link_lead(t, folder, name);
-    return type == DT_REG && (str_is(name, "commondir") ||
+    return type == DT_REG && (str_is(name, "commondir") || is_config_name(name) ||
                               (str_is(name, "alternates") && str_is(name_of(t, folder), "info")));
 }
 
@@ -68,8 +75,9 @@ static bool is_new(const struct following *f, const char *path)
 {
     struct statx st;
     FD_AT_END int fd = beneath_open_at(f->root.fd, path, O_PATH | O_NOFOLLOW, 0, 0);
-    return f->ran_ns > 0 && (fd < 0 || folder_stat(fd, "", &st) < 0 ||
-                             st.stx_ctime.tv_sec * 1000000000 + st.stx_ctime.tv_nsec >= f->ran_ns);
+    return f->ran_ns > 0 &&
+           (fd < 0 || folder_stat(fd, "", &st) < 0 ||
+            tree_time_latest(st.stx_ctime.tv_sec, st.stx_ctime.tv_nsec) >= f->ran_ns);
 }
 
 /* Links in a folder that stands for `hooks` or the like. */
@@ -77,16 +85,19 @@ static void follow_listed(struct following *f, struct str folder, int fd)
 {
     char path[PATH_TEXT_MAX];
     FD_AT_END int dir = beneath_reopen_dir(fd);
-    FREE_AT_END char *listing = mem_zero(LISTING_BYTES);
+    DIR_ENTRIES_AT_END struct dir_entries in = {.dir = dir};
     unsigned seen = 0;
-    for (ssize_t n; dir >= 0 && (n = getdents64(dir, listing, LISTING_BYTES)) > 0;) {
-        for (ssize_t at = 0; at < n && seen < LISTED_MAX; seen++) {
-            const struct dirent64 *d = (const void *)(listing + at);
-            at += d->d_reclen;
-            int length = snprintf(path, sizeof path, "%.*s/%s", (int)folder.n, folder.p, d->d_name);
-            if (d->d_type == DT_LNK && length < (int)sizeof path)
-                follow_link(f, (struct str){path, (size_t)length}, GUARDED_PART);
+    if (dir < 0)
+        beneath_note_lack(errno);
+    for (const struct dirent64 *d; dir >= 0 && (d = dir_entries_next(&in));) {
+        if (++seen > LISTED_MAX) {
+            f->error = -E2BIG;
+            return;
         }
+        int length = snprintf(path, sizeof path, "%.*s/%s", (int)folder.n, folder.p, d->d_name);
+        unsigned char type = folder_entry_type(dir, d->d_name, d->d_type);
+        if ((type == DT_LNK || type == DT_UNKNOWN) && length < (int)sizeof path)
+            follow_link(f, (struct str){path, (size_t)length}, GUARDED_PART);
     }
 }
 
@@ -112,7 +123,12 @@ static void follow_alternates(struct following *f, struct str objects, int info)
     struct statx st;
     FREE_AT_END char *text = mem_zero(ALTERNATES_MAX);
     FD_AT_END int file = beneath_open_child_file(info, "alternates");
-    if (file < 0 || fd_read_upto(file, text, ALTERNATES_MAX - 1) <= 0)
+    ssize_t length = file < 0 ? 0 : fd_read_upto(file, text, ALTERNATES_MAX - 1);
+    if (length < 0)
+        beneath_note_lack(-(int)length);
+    else if (length == ALTERNATES_MAX - 1)
+        f->error = -EFBIG;
+    if (length <= 0)
         return;
     for (char *line = text, *next; *line; line = next) {
         next = line + strcspn(line, "\n");
@@ -121,6 +137,8 @@ static void follow_alternates(struct following *f, struct str objects, int info)
         if (!*line || !follow_locate(f, objects, line, path))
             continue;
         FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
+        if (fd < 0)
+            follow_missing(f, path, GUARDED_PART);
         if (fd >= 0 && n > 0 && S_ISDIR(st.stx_mode))
             follow_add(f, (struct str){plain, n}, GUARDED_PART, &st);
     }
@@ -166,7 +184,7 @@ static void follow_marks(struct following *f, uint32_t folder, bool common)
         snprintf(path + n, sizeof path - n, "%s%.*s", n ? "/" : "", (int)name.n, name.p);
         if (type == DT_LNK)
             follow_part_link(f, path);
-        else
+        else if (!is_config_name(name))
             follow_text(f, (struct str){path, n}, path + own, common);
     }
 }
@@ -190,6 +208,50 @@ static void follow_all_marks(struct following *f, uint32_t top, bool common)
     }
 }
 
+/* The folder of a git directory that is called .git; another one is its own. */
+static struct str work_tree_of(struct str git)
+{
+    static const char name[] = ".git";
+    const size_t n = sizeof name - 1;
+    bool named = git.n >= n && strncasecmp(git.p + git.n - n, name, n) == 0 &&
+                 (git.n == n || git.p[git.n - n - 1] == '/');
+    return named ? parent_of(git) : git;
+}
+
+void follow_part(struct following *f, struct str git, const char *path)
+{
+    char plain[PATH_TEXT_MAX];
+    size_t n;
+    struct statx st;
+    FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
+    if (fd < 0)
+        follow_missing(f, path, GUARDED_PART);
+    /* A folder around the git directory is more than anybody meant. */
+    if (fd < 0 || n == 0 || path_beneath(git, plain))
+        return;
+    follow_add(f, (struct str){plain, n}, GUARDED_PART, &st);
+    if (S_ISDIR(st.stx_mode))
+        follow_listed(f, (struct str){plain, n}, fd);
+}
+
+struct leading {
+    struct following *f;
+    struct str git;
+};
+
+static void take_lead(void *arg, const char *path)
+{
+    const struct leading *l = arg;
+    follow_part(l->f, l->git, path);
+}
+
+void follow_settings(struct following *f, struct str git, struct str tree)
+{
+    struct leading l = {f, git};
+    if (git_leads_settings(&f->root, git, tree, take_lead, &l, &f->list->unread) & GIT_LEADS_CUT)
+        f->error = -EFBIG;
+}
+
 void follow_parts(struct following *f, struct str path, bool common)
 {
     const struct tree *t = f->tree;
@@ -197,6 +259,7 @@ void follow_parts(struct following *f, struct str path, bool common)
     if (folder == TREE_NONE)
         return;
     follow_marks(f, folder, common);
+    follow_settings(f, path, work_tree_of(path));
     for (uint32_t at = t->folders[folder].first; at != TREE_NONE; at = t->folders[at].next) {
         if (is_folder_name(name_of(t, at)))
             follow_all_marks(f, at, common);

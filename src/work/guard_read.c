@@ -18,10 +18,6 @@
 #include "work/guard_refs.h"
 #include "work/work.h"
 
-/* The clock of a file system is coarse: what changed so shortly before it was looked at may have changed again since,
- * and its time tells nothing. */
-#define COARSE_NS 20000000
-
 #define CIFS_MAGIC 0xff534d42u
 #define SMB2_MAGIC 0xfe534d42u
 #define CEPH_MAGIC 0x00c36400u
@@ -36,6 +32,14 @@ int folder_stat(int dir, const char *name, struct statx *ret)
     return statx(dir, name, flags, mask, ret) < 0 ? -errno : 0;
 }
 
+unsigned char folder_entry_type(int dir, const char *name, unsigned char listed)
+{
+    struct statx st;
+    if (listed != DT_UNKNOWN)
+        return listed;
+    return folder_stat(dir, name, &st) < 0 ? DT_UNKNOWN : IFTODT(st.stx_mode);
+}
+
 struct tree_id folder_id(const struct statx *st)
 {
     struct tree_id id = {.inode = st->stx_ino};
@@ -44,20 +48,35 @@ struct tree_id folder_id(const struct statx *st)
     return id;
 }
 
+static bool is_one_of(int fd, const uint32_t *types, size_t n)
+{
+    struct statfs fs;
+    if (fstatfs(fd, &fs) < 0)
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        if ((uint32_t)fs.f_type == types[i])
+            return true;
+    }
+    return false;
+}
+
 /* Another machine, or a program, decides what its times are. */
 static bool is_foreign(int fd)
 {
     static const uint32_t types[] = {NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC, CIFS_MAGIC, SMB2_MAGIC,
                                      CODA_SUPER_MAGIC, AFS_SUPER_MAGIC, V9FS_MAGIC, CEPH_MAGIC,
                                      FUSE_MAGIC,       GFS2_MAGIC,      OCFS2_MAGIC};
-    struct statfs fs;
-    if (fstatfs(fd, &fs) < 0)
-        return true;
-    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        if ((uint32_t)fs.f_type == types[i])
-            return true;
-    }
-    return false;
+    return is_one_of(fd, types, ARRAY_LEN(types));
+}
+
+/* The kernel's own view of processes and devices, mounted in the workspace: it changes while it is read, so that no scan of
+ * it is ever complete, and it shows what is outside of the cell. */
+static bool is_of_kernel(int fd)
+{
+    static const uint32_t types[] = {PROC_SUPER_MAGIC,   SYSFS_MAGIC,      DEBUGFS_MAGIC,
+                                     TRACEFS_MAGIC,      SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,
+                                     CGROUP2_SUPER_MAGIC};
+    return is_one_of(fd, types, ARRAY_LEN(types));
 }
 
 static void set_flag(struct reading *r, uint32_t folder, unsigned flag, bool on)
@@ -81,13 +100,10 @@ static bool take_stat(struct reading *r, uint32_t folder, const struct statx *st
     struct tree_id id = folder_id(st);
     bool other = !tree_same_id(&id, &f->id);
     struct tree_time changed = {st->stx_ctime.tv_sec, st->stx_ctime.tv_nsec};
-    int64_t age = before->tv_sec - changed.sec > 2 ? COARSE_NS
-                                                   : (before->tv_sec - changed.sec) * 1000000000 +
-                                                         before->tv_nsec - changed.nsec;
     if (other)
         f->watch = -1;
     f->id = id;
-    f->changed = age < COARSE_NS || changed.sec == 0 ? (struct tree_time){0} : changed;
+    f->changed = tree_time_is_new(&changed, before) ? (struct tree_time){0} : changed;
     return other;
 }
 
@@ -134,17 +150,20 @@ static bool is_git_name(struct str name)
            guard_small(name.p[2]) == 'i' && guard_small(name.p[3]) == 't';
 }
 
-static uint8_t judge(const struct reading *r, struct str path, struct str name, bool is_folder)
+static uint8_t judge(const struct reading *r, struct str path, struct str name, unsigned char type)
 {
     const char *rule;
     enum guard_verdict verdict = GUARD_OPEN;
+    bool is_folder = type == DT_DIR;
     if (guard_may_name(r->guard, name))
-        verdict = guard_judge(r->guard, path, is_folder, &rule);
+        verdict = type == DT_LNK ? guard_judge_link(r->guard, path, &rule)
+                                 : guard_judge(r->guard, path, is_folder, &rule);
     if (verdict == GUARD_SECRET)
         return GUARDED_SECRET;
     if (verdict == GUARD_PROTECTED)
         return is_folder && is_git_name(name) ? GUARDED_GIT : GUARDED_PROTECTED;
-    if (is_folder && guard_may_hold(r->guard, name) &&
+    /* A link may stand for a folder on the way to what a rule names. */
+    if ((is_folder || type == DT_LNK) && guard_may_hold(r->guard, name) &&
         guard_holds(r->guard, path, &rule) != GUARD_OPEN)
         return GUARDED_WAY;
     return TREE_PLAIN;
@@ -176,13 +195,6 @@ uint8_t guard_stronger(uint8_t a, uint8_t b)
     unsigned rank_a = a == TREE_PLAIN ? 0 : ranks[a];
     unsigned rank_b = b == TREE_PLAIN ? 0 : ranks[b];
     return rank_b > rank_a ? b : a;
-}
-
-/* A link may stand for a file or a folder, also for one on the way to what a rule names. */
-static uint8_t judge_link(const struct reading *r, struct str path, struct str name)
-{
-    uint8_t kind = guard_stronger(judge(r, path, name, false), judge(r, path, name, true));
-    return kind == GUARDED_GIT ? GUARDED_PROTECTED : kind;
 }
 
 /* Whether another folder has taken the name of one that is known. Its own watch may tell nothing: that one can live on,
@@ -219,7 +231,7 @@ static void take_folder(struct reading *r, uint32_t folder, int fd, const char *
             set_flag(r, at, TREE_READ, true);
     }
     struct tree_id id = t->folders[at].id;
-    uint8_t kind = judge(r, (struct str){r->path, n}, name, true);
+    uint8_t kind = judge(r, (struct str){r->path, n}, name, DT_DIR);
     if (kind == GUARDED_SECRET && guard_is_ref(r, folder, fd, text, true))
         kind = TREE_PLAIN;
     bool open_git = r->git && kind != GUARDED_GIT && is_git_name(name);
@@ -253,7 +265,7 @@ static void take_file(struct reading *r, uint32_t folder, int fd, const char *te
     struct statx st;
     struct tree_id id = {0};
     struct str path = {r->path, strlen(r->path)};
-    uint8_t kind = type == DT_LNK ? judge_link(r, path, name) : judge(r, path, name, false);
+    uint8_t kind = judge(r, path, name, type);
     if (kind == GUARDED_SECRET && type == DT_REG && guard_is_ref(r, folder, fd, text, false))
         kind = TREE_PLAIN;
     if (type == DT_SOCK)
@@ -347,7 +359,7 @@ static void drop_gone(struct reading *r, uint32_t *list, uint32_t count)
             continue;
         f->next = TREE_NONE;
         tree_drop_folder(t, list[i]);
-        r->changed = true;
+        r->changed = r->lost = true;
     }
 }
 
@@ -393,12 +405,11 @@ int folder_read(struct reading *r, uint32_t folder, int fd)
         tree_empty_folder(t, folder);
         r->changed = true;
     }
-    if (!can_reach(fd, &st))
-        return folder == 0 ? -EACCES : folder_close(r, folder);
     uint32_t parent = t->folders[folder].parent;
-    bool foreign = parent == TREE_NONE || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT)
-                       ? is_foreign(fd)
-                       : t->folders[parent].flags & TREE_FOREIGN;
+    bool is_mount = parent == TREE_NONE || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+    if (!can_reach(fd, &st) || (is_mount && is_of_kernel(fd)))
+        return folder == 0 ? -EACCES : folder_close(r, folder);
+    bool foreign = is_mount ? is_foreign(fd) : t->folders[parent].flags & TREE_FOREIGN;
     /* A link may lead through it, or by a name in it that means nothing where it is. */
     r->changed |= t->folders[folder].marks != TREE_NONE || t->links;
     unsigned git = t->folders[folder].flags & TREE_GIT;

@@ -14,6 +14,8 @@ struct reading {
     char *chunk;      /* WORK_CHUNK bytes */
     bool git;         /* the rules protect git directories */
     bool changed;     /* what is guarded may have */
+    bool lost;        /* a folder was not found where it was */
+    bool moved;       /* one was renamed, as far as that was heard */
     uint64_t folders; /* read so far */
     uint64_t max_entries;
     uint32_t *old; /* a table of the folders that were there before */
@@ -36,6 +38,8 @@ void reading_done(struct reading *r);
 int folder_open(const struct tree *tree, int root, uint32_t folder, char *path, int flags);
 /* Without following a link, and without asking a server for times. */
 int folder_stat(int dir, const char *name, struct statx *ret);
+/* The type of an entry as in d_type, which not every file system tells. DT_UNKNOWN: it cannot be found out. */
+unsigned char folder_entry_type(int dir, const char *name, unsigned char listed);
 struct tree_id folder_id(const struct statx *st);
 
 /* Of two kinds (enum guarded_kind, or TREE_PLAIN) the one that covers more. */

@@ -1,135 +1,21 @@
 /* OP_SCAN: what is guarded in a root, for the launcher. */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/mem.h"
-#include "core/guard_pattern.h"
-#include "work/beneath_walk.h"
 #include "work/guard_index.h"
+#include "work/guard_known.h"
 #include "work/guard_read.h"
+#include "work/guard_refresh.h"
+#include "work/guard_reopen.h"
+#include "work/guard_saved.h"
 #include "work/guard_trees.h"
 #include "work/work.h"
 
 /* So many folders read since the index was saved are worth saving it again. */
 #define SAVE_FOLDERS 64u
-/* Watches that are added in one go, before a scan that waits gets its turn. */
-#define WATCH_BATCH 256u
-#define DIRTY_MAX ((size_t)64 << 20)
-/* New folders are watched and then read again, in which there may be new ones. */
-#define WATCH_ROUNDS 64
-
-struct scan {
-    struct guard_root *at;
-    const struct beneath_root *root;
-    struct reading reading;
-    size_t number; /* of the root */
-    int store;
-    bool comparing;         /* with the baseline, not with the last scan */
-    struct tree *baseline;  /* what is not in it is new; NULL: nothing can be told to be new */
-    int64_t baseline_ns;    /* when it was the last one */
-    bool baseline_is_alike; /* it was made with the same rules */
-    int64_t ran_ns;         /* since when commands may have run; 0: none have */
-    bool store_failed;      /* the error is of the store, not of the root */
-};
-
-/* Times from before the clock was set back say nothing. */
-static void check_clock(struct scan *s)
-{
-    struct guard_root *at = s->at;
-    struct tree_time t = tree_now();
-    bool set_back = t.sec < at->clock.sec || (t.sec == at->clock.sec && t.nsec < at->clock.nsec);
-    for (uint32_t i = 0; set_back && i < at->tree.n_folders; i++)
-        at->tree.folders[i].changed = (struct tree_time){0};
-    at->clock = t;
-}
-
-static int update_some(struct scan *s, const struct buf *folders)
-{
-    int error = 0;
-    for (size_t i = 0; error == 0 && i + sizeof(uint32_t) <= folders->len; i += sizeof(uint32_t)) {
-        uint32_t at;
-        memcpy(&at, folders->data + i, sizeof at);
-        unsigned flags = s->at->tree.folders[at].flags;
-        if (flags & TREE_READ && !(flags & TREE_FREE))
-            error = folders_update(&s->reading, at);
-    }
-    return error;
-}
-
-static int watch_new(struct scan *s)
-{
-    struct guard_root *at = s->at;
-    int error = 0;
-    for (int i = 0; error == 0 && at->watch.fd >= 0; i++) {
-        BUF_AT_END struct buf fresh = BUF_INIT(DIRTY_MAX);
-        guard_watch_add(&at->watch, &at->tree, s->root->fd, UINT32_MAX, &fresh);
-        if (fresh.len == 0)
-            return 0;
-        error = fresh.failed ? -ENOMEM : update_some(s, &fresh);
-        /* Somebody makes folders faster than they are read. */
-        if (i == WATCH_ROUNDS)
-            at->watch.complete = false;
-        if (i == WATCH_ROUNDS)
-            return error;
-    }
-    return error;
-}
-
-static int update_all(struct scan *s)
-{
-    BUF_AT_END struct buf dirty = BUF_INIT(DIRTY_MAX);
-    int error = folders_check(&s->reading, &dirty);
-    if (error == 0 && dirty.failed)
-        error = -ENOMEM;
-    return error < 0 ? error : update_some(s, &dirty);
-}
-
-static int update(struct scan *s)
-{
-    struct guard_watch *watch = &s->at->watch;
-    check_clock(s);
-    if (!watch->complete || watch->fd < 0)
-        return update_all(s);
-    BUF_AT_END struct buf dirty = BUF_INIT(DIRTY_MAX);
-    int error = guard_watch_take(watch, &s->at->tree, &dirty) ? update_some(s, &dirty)
-                                                              : update_all(s);
-    if (error == 0 && s->reading.folders > 0)
-        error = watch_new(s);
-    /* Events that were taken are gone: the next scan looks at all folders. */
-    if (error < 0)
-        watch->complete = false;
-    return error;
-}
-
-/* Until every folder is watched; then all are looked at once more, since some may have changed before that. */
-static int watch_all(struct scan *s, pthread_mutex_t *lock)
-{
-    struct guard_watch *watch = &s->at->watch;
-    while (!watch->failed && !watch->complete &&
-           !guard_watch_add(watch, &s->at->tree, s->root->fd, WATCH_BATCH, NULL)) {
-        pthread_mutex_unlock(lock);
-        const struct timespec moment = {.tv_nsec = 200000};
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL);
-        pthread_mutex_lock(lock);
-    }
-    if (watch->failed || watch->complete)
-        return 0;
-    BUF_AT_END struct buf unused = BUF_INIT(DIRTY_MAX);
-    guard_watch_take(watch, &s->at->tree, &unused);
-    int error = update_all(s);
-    watch->complete = error == 0;
-    if (error == 0 && (error = watch_new(s)) < 0)
-        watch->complete = false;
-    return error;
-}
+/* How often is looked again because another gate has saved something meanwhile. */
+#define SHARED_ROUNDS 4
 
 static bool is_same_list(const struct guarded_list *a, const struct guarded_list *b)
 {
@@ -195,7 +81,7 @@ static int compare_with_baseline(struct scan *s, struct guarded_list *found, uin
     guarded_init(&before);
     int error = s->baseline ? guarded_collect(s->baseline, s->reading.git, max, &before) : 0;
     if (error == 0 && s->baseline) {
-        guarded_remember(s->baseline, found, s->at->generation);
+        guarded_remember(s->baseline, found, s->at->generation, true);
         date_by_id(&before, found, s->at->generation);
     }
     guarded_done(&before);
@@ -243,18 +129,22 @@ static int64_t made_since(const struct scan *s)
 static int collect(struct scan *s, uint32_t max)
 {
     struct guard_root *at = s->at;
-    if (s->reading.changed || at->stale || at->generation == 0 || s->comparing) {
+    if (s->reading.changed || at->stale || at->generation == 0 || s->comparing ||
+        (s->settled && at->tree.vanished)) {
         struct guarded_list found;
+        CLEANUP(guarded_done) struct guarded_list missing = {0};
         bool first = at->generation == 0 && !at->stale;
         at->stale = true;
         guarded_init(&found);
+        guarded_init(&missing);
         int error = guarded_collect(&at->tree, s->reading.git, max, &found);
         if (error == 0)
             guarded_mark_made(&at->tree, s->root->fd, made_since(s), &found);
         if (error == 0)
-            error = guarded_follow(s->root, &at->tree,
-                                   &(struct follow_limits){s->reading.git, max, made_since(s)},
-                                   &found);
+            error = guarded_follow(
+                s->root, &at->tree,
+                &(struct follow_limits){s->reading.git, max, made_since(s), &missing, &at->outward},
+                &found);
         if (error < 0) {
             guarded_done(&found);
             return error;
@@ -263,7 +153,7 @@ static int collect(struct scan *s, uint32_t max)
         bool same = at->generation > 0 && is_same_list(&at->found, &found);
         at->generation += !same;
         uint64_t seen = at->compared ? at->generation : 0;
-        at->unsaved |= guarded_remember(&at->tree, &found, seen);
+        at->unsaved |= guarded_remember(&at->tree, &found, seen, s->settled);
         /* The first list of a worker has none before it: if nothing changed, it is the one that was saved. */
         if (date_by_id(&at->found, &found, seen) && (!first || s->reading.changed))
             at->unsaved = true;
@@ -276,6 +166,7 @@ static int collect(struct scan *s, uint32_t max)
         guarded_done(&at->found);
         at->found = found;
         at->stale = false;
+        guard_trees_note_leads(s->trees, s->number, &at->found, &missing);
     }
     at->reread += s->reading.folders;
     tree_tidy(&at->tree);
@@ -283,7 +174,7 @@ static int collect(struct scan *s, uint32_t max)
     if (at->found.count > max)
         return -E2BIG;
     bool worth_it = at->reread > SAVE_FOLDERS && at->reread > at->tree.n_folders / 32;
-    int error = at->unsaved || worth_it ? guard_trees_save(s->at, s->store, s->number) : 0;
+    int error = at->unsaved || worth_it ? guard_saved_write(s->at, s->store, s->number) : 0;
     s->store_failed = error < 0;
     return error;
 }
@@ -296,6 +187,9 @@ static void answer(struct work *w, const struct guard_root *at, const struct op_
         any_fresh |= at->found.items[i].seen > (uint64_t)q->since ||
                      at->found.items[i].replaced > (uint64_t)q->since;
     reply->generation = (int64_t)at->generation;
+    reply->outward = at->outward.untold.count;
+    reply->vanished = at->tree.vanished;
+    reply->unread = at->found.unread;
     reply->same = !any_fresh && (uint64_t)q->known == at->generation;
     for (uint32_t i = 0; !reply->same && i < at->found.count; i++) {
         const struct guarded_item *item = &at->found.items[i];
@@ -354,6 +248,11 @@ static int failed(struct err *err, int error, const struct beneath_root *root,
                        "no command can start: more than %lld files in %s are secret or protected; "
                        "remove some, or change files.secret or files.protected",
                        (long long)q->max_guarded, root->host);
+    if (error == -EFBIG)
+        return err_set(err, ERR_TOO_LARGE,
+                       "no command can start: a git configuration in %s has more than 1 MiB, or "
+                       "includes more than 64 others, so the programs that it names are not known",
+                       root->host);
     return err_set(err, err_code_for(-error, ERR_INTERNAL),
                    "looking for secret and protected files in %s: %s", root->host,
                    strerror(-error));
@@ -369,6 +268,18 @@ static void use_baseline(struct scan *s, struct str bytes, struct tree *baseline
         s->baseline = baseline;
 }
 
+/* What is collected may tell that something has to be read again. */
+static int collect_again(struct scan *s, uint32_t max_guarded)
+{
+    int error = collect(s, max_guarded);
+    for (int i = 0; error == 0 && s->at->look_again && i < SHARED_ROUNDS; i++) {
+        error = refresh(s);
+        if (error == 0)
+            error = collect(s, max_guarded);
+    }
+    return error;
+}
+
 int work_scan(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err)
 {
@@ -377,13 +288,17 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
     if (!root)
         return -1;
     struct guard_root *at = &w->trees->roots[q->root];
-    struct scan s = {.at = at,
+    struct scan s = {.trees = w->trees,
+                     .at = at,
                      .root = root,
                      .number = (size_t)q->root,
                      .store = w->trees->store,
                      .comparing = q->index_ns > 0,
                      .baseline_ns = q->index_ns,
                      .ran_ns = q->ran_ns,
+                     .settled = q->settled,
+                     .others = q->others,
+                     .thorough = q->reopen,
                      .reading = {.tree = &at->tree,
                                  .root = root->fd,
                                  .guard = w->guard,
@@ -396,20 +311,31 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
     int error = guard_trees_prepare(w->trees, s.number, w->guard);
     s.store_failed = error < 0;
     if (error == 0)
-        error = q->watch ? watch_all(&s, &w->trees->lock) : update(&s);
+        error = q->watch ? refresh_and_watch(&s, &w->trees->lock) : refresh(&s);
+    if (error == -EACCES && q->reopen && guard_reopen(at))
+        error = refresh(&s);
+    if (error == 0)
+        guard_reopen_prepare(at, root->fd);
     bool reading = error < 0;
     at->stale |= reading;
     if (error == 0 && s.comparing && body.n)
         use_baseline(&s, body, &baseline);
     if (error == 0)
-        error = collect(&s, (uint32_t)q->max_guarded);
+        error = collect_again(&s, (uint32_t)q->max_guarded);
     if (error == 0)
         answer(w, at, q, &reply->scan);
+    else if (error == -EMLINK)
+        outward_refuse(&at->outward, root->host, err);
     reply->scan.compared = s.baseline && s.baseline_is_alike;
+    reply->scan.unsure = s.unsure;
+    reply->scan.opened = q->reopen && at->opened;
+    at->opened &= !q->reopen || error < 0;
     pthread_mutex_unlock(&w->trees->lock);
     reading_done(&s.reading);
     if (s.store_failed)
         return index_failed(err, error, w, s.number);
+    if (error == -EMLINK)
+        return -1;
     if (error < 0)
         return failed(err, error, root, q, reading);
     if (w->body.failed)

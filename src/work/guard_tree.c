@@ -11,6 +11,31 @@
 #define NAMES_OF_ONE 512
 #define NAMES_UNUSED_MAX ((size_t)1 << 20)
 
+#define COARSE_NS 20000000
+/* Some file systems keep whole seconds, or every second one. */
+#define COARSEST_NS 2000000000
+
+bool tree_time_is_new(const struct tree_time *changed, const struct timespec *looked)
+{
+    int64_t coarse = changed->nsec == 0 ? COARSEST_NS : COARSE_NS;
+    /* A damaged disk may name any time: no difference is taken before the two are known to be close. */
+    if (changed->sec == 0 || changed->sec > looked->tv_sec)
+        return true;
+    if (changed->sec < looked->tv_sec - 3)
+        return false;
+    int64_t age = (looked->tv_sec - changed->sec) * 1000000000 + looked->tv_nsec - changed->nsec;
+    return age < coarse;
+}
+
+int64_t tree_time_latest(int64_t sec, uint32_t nsec)
+{
+    int64_t ns;
+    if (__builtin_mul_overflow(sec, 1000000000, &ns) ||
+        __builtin_add_overflow(ns, nsec ? nsec : COARSEST_NS - 1, &ns))
+        return sec < 0 ? INT64_MIN : INT64_MAX;
+    return ns;
+}
+
 struct tree_time tree_now(void)
 {
     struct timespec at;

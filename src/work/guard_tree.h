@@ -16,6 +16,8 @@
 #define TREE_NONE UINT32_MAX
 /* Not guarded itself. */
 #define TREE_PLAIN 0xffu
+/* Another gate has found it; here it appears when a scan finds it. */
+#define TREE_UNSEEN UINT64_MAX
 /* The longest path of a folder that is looked into: any name in it still makes a path. */
 #define TREE_PATH_MAX (PATH_TEXT_MAX - PATH_NAME_MAX - 2)
 
@@ -24,6 +26,11 @@ struct tree_time {
     int64_t nsec;
 };
 struct tree_time tree_now(void);
+/* The clock of a file system is coarse: what changed so shortly before it was looked at may have changed again since,
+ * and its time tells nothing. */
+bool tree_time_is_new(const struct tree_time *changed, const struct timespec *looked);
+/* The last moment, in nanoseconds, that this time of a file may stand for. */
+int64_t tree_time_latest(int64_t sec, uint32_t nsec);
 
 /* Which file it is, whatever its name. File systems without a time of birth have zeros there. */
 struct tree_id {
@@ -80,10 +87,10 @@ struct tree_mark {
 /* A guarded file or folder that was there at the last scan. By its identity and its own name it is found again where
  * a folder around it was moved, and the rules no longer name it. */
 struct tree_known {
-    uint64_t path;
+    uint64_t path; /* 0: it was not found */
     uint64_t name;
     struct tree_id id;
-    uint64_t seen;     /* the generation it appeared in */
+    uint64_t seen;     /* the generation it appeared in, or TREE_UNSEEN */
     uint64_t replaced; /* the generation in which this one took the place of another */
     uint64_t around;   /* the inode of its folder */
     uint8_t kind;
@@ -93,7 +100,8 @@ struct tree_known {
     uint8_t apart; /* no rule names it where it is: it is guarded because it was before */
     uint8_t
         carried; /* from an index for other rules: those that hold now decide whether it stays guarded */
-    uint8_t unused[2];
+    uint8_t sought; /* unseen, and all folders were read for it */
+    uint8_t unused;
 };
 
 struct tree_table {
@@ -117,8 +125,9 @@ struct tree {
     struct tree_table by_path;
     uint64_t seed; /* of its hashes: nobody outside can make two paths look alike */
     uint64_t entries;
-    uint32_t closed; /* folders that cannot be looked into */
-    bool links;      /* some of what is guarded leads elsewhere, through any folder */
+    uint32_t closed;   /* folders that cannot be looked into */
+    bool links;        /* some of what is guarded leads elsewhere, through any folder */
+    uint32_t vanished; /* known ones that the last scan did not find, nor the folder around them */
 };
 
 /* `tree` is all zeros, or was given to tree_done. */

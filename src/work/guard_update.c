@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/fd.h"
 #include "work/guard_read.h"
@@ -35,6 +36,8 @@ static void drop(struct reading *r, uint32_t folder)
 static int close_unopened(struct reading *r, uint32_t folder)
 {
     struct statx st;
+    struct timespec before;
+    clock_gettime(CLOCK_REALTIME, &before);
     if (folder == 0)
         return -EACCES;
     FD_AT_END int fd = folder_open(r->tree, r->root, folder, r->path, O_PATH);
@@ -42,7 +45,9 @@ static int close_unopened(struct reading *r, uint32_t folder)
     f->changed = (struct tree_time){0};
     if (fd >= 0 && folder_stat(fd, "", &st) == 0) {
         f->id = folder_id(&st);
-        f->changed = (struct tree_time){st.stx_ctime.tv_sec, st.stx_ctime.tv_nsec};
+        struct tree_time changed = {st.stx_ctime.tv_sec, st.stx_ctime.tv_nsec};
+        if (!tree_time_is_new(&changed, &before))
+            f->changed = changed;
     }
     return folder_close(r, folder);
 }
@@ -53,6 +58,7 @@ static int visit(struct reading *r, uint32_t folder)
     FD_AT_END int fd = folder_open(r->tree, r->root, folder, r->path, O_RDONLY);
     int error = fd < 0 ? fd : folder_read(r, folder, fd);
     if (folder > 0 && fd < 0 && is_gone(error)) {
+        r->lost = true;
         drop(r, folder);
         return 1;
     }

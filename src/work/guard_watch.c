@@ -64,6 +64,18 @@ static int add_here(int inotify, int fd)
     return watch < 0 ? -error : watch;
 }
 
+/* A folder has one watch, and may be in the tree twice while it is moved. The place that it was in before is watched and
+ * read anew if it comes back. */
+static void give_away(struct guard_watch *w, struct tree *t, int watch)
+{
+    uint32_t before = (uint32_t)watch < w->room ? w->folders[watch] : TREE_NONE;
+    if (before >= t->n_folders || t->folders[before].watch != watch ||
+        t->folders[before].flags & TREE_FREE)
+        return;
+    t->folders[before].watch = -1;
+    w->missed = true;
+}
+
 /* What cannot be watched because it is not there will be missing when its parent is read. */
 static int add_one(struct guard_watch *w, struct tree *t, int root, uint32_t folder)
 {
@@ -77,6 +89,7 @@ static int add_one(struct guard_watch *w, struct tree *t, int root, uint32_t fol
                                                                                             : watch;
     if ((uint32_t)watch >= WATCHES_MAX)
         return -ENOSPC;
+    give_away(w, t, watch);
     t->folders[folder].watch = watch;
     note(w, (uint32_t)watch, folder);
     return 0;
@@ -96,6 +109,7 @@ bool guard_watch_add(struct guard_watch *w, struct tree *t, int root, uint32_t m
         if (w->fd < 0)
             give_up(w);
     }
+    w->missed = false;
     for (uint32_t i = 0; !w->failed && i < t->n_folders; i++) {
         if (!is_to_watch(&t->folders[i]))
             continue;
@@ -109,6 +123,7 @@ bool guard_watch_add(struct guard_watch *w, struct tree *t, int root, uint32_t m
             t->folders[i].flags |= TREE_READ;
             buf_add(ret, &i, sizeof i);
         }
+        w->missed |= !w->failed && t->folders[i].watch < 0;
     }
     return true;
 }
@@ -137,11 +152,14 @@ bool guard_watch_take(struct guard_watch *w, struct tree *t, struct buf *ret)
 {
     _Alignas(struct inotify_event) char buffer[16 << 10];
     ssize_t n;
+    w->moved = false;
     while ((n = read(w->fd, buffer, sizeof buffer)) > 0) {
         for (char *at = buffer; at < buffer + n;) {
             const struct inotify_event *event = (const void *)at;
             if (event->mask & IN_Q_OVERFLOW)
                 return false;
+            w->moved |= (event->mask & IN_ISDIR && event->mask & (IN_MOVED_FROM | IN_MOVED_TO)) ||
+                        event->mask & IN_MOVE_SELF;
             take_event(w, t, event, ret);
             at += sizeof *event + event->len;
         }

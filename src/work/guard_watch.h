@@ -9,6 +9,9 @@ struct guard_watch {
     int fd;            /* -1: none */
     bool complete;     /* every folder is watched, and was looked at since */
     bool failed;       /* there are too many folders, or it cannot be had */
+    bool moved;        /* a folder was renamed: set with the events that were taken last */
+    bool missed;       /* one could not be watched, because it was not there */
+    bool stirred;      /* one of that happened since folders were last looked at by their times */
     uint32_t *folders; /* by the number of their watch */
     uint32_t room;
 };

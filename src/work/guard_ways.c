@@ -1,6 +1,5 @@
 /* A link that stands for a folder on the way to what the rules name: `.cargo` as a link to `p`, where a rule names
  * `.cargo/config.toml`. What `p/config.toml` is called says nothing; its path through the link does. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,12 +7,11 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "base/mem.h"
+#include "work/dir_entries.h"
 #include "work/guard_follow.h"
 #include "work/guard_read.h"
 #include "work/work.h"
 
-#define LISTING_BYTES (32u << 10)
 /* Folders and links in one another: no rule spells out that many. */
 #define DEPTH_MAX 8
 /* Of one link. A folder with more is covered as a whole. */
@@ -70,9 +68,9 @@ static void take_entry(struct way *w, int dir, const char *name, const struct na
     if (folder_stat(dir, name, &st) < 0)
         return;
     bool link = S_ISLNK(st.stx_mode);
-    enum guard_verdict verdict = guard_judge(w->f->guard, named, S_ISDIR(st.stx_mode), &rule);
-    if (link && verdict == GUARD_OPEN)
-        verdict = guard_judge(w->f->guard, named, true, &rule);
+    enum guard_verdict verdict = link
+                                     ? guard_judge_link(w->f->guard, named, &rule)
+                                     : guard_judge(w->f->guard, named, S_ISDIR(st.stx_mode), &rule);
     if (verdict != GUARD_OPEN) {
         take_guarded(w, at, verdict == GUARD_SECRET ? GUARDED_SECRET : GUARDED_PROTECTED, &st);
         return;
@@ -92,21 +90,17 @@ static bool join(char out[PATH_TEXT_MAX], const char *folder, const char *name)
 
 static void walk_folder(struct way *w, const char *real, const char *named, int fd)
 {
-    FREE_AT_END char *listing = mem_zero(LISTING_BYTES);
+    DIR_ENTRIES_AT_END struct dir_entries in = {.dir = fd};
     struct names at;
-    for (ssize_t got; (got = getdents64(fd, listing, LISTING_BYTES)) > 0;) {
-        for (ssize_t next = 0; next < got;) {
-            const struct dirent64 *d = (const void *)(listing + next);
-            next += d->d_reclen;
-            if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
-                continue;
-            if (w->entries++ > ENTRIES_MAX)
-                return;
-            struct str name = {d->d_name, strlen(d->d_name)};
-            if ((guard_may_name(w->f->guard, name) || guard_may_hold(w->f->guard, name)) &&
-                join(at.real, real, d->d_name) && join(at.named, named, d->d_name))
-                take_entry(w, fd, d->d_name, &at);
+    for (const struct dirent64 *d; (d = dir_entries_next(&in));) {
+        if (w->entries++ > ENTRIES_MAX) {
+            w->f->error = -E2BIG;
+            return;
         }
+        struct str name = {d->d_name, strlen(d->d_name)};
+        if ((guard_may_name(w->f->guard, name) || guard_may_hold(w->f->guard, name)) &&
+            join(at.real, real, d->d_name) && join(at.named, named, d->d_name))
+            take_entry(w, fd, d->d_name, &at);
     }
 }
 

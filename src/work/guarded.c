@@ -14,6 +14,8 @@
 
 /* Of those that are remembered though they were not found: they may lie in folders that cannot be read. */
 #define LOST_MAX 20000u
+/* From so many on, all that was not found counts as vanished. */
+#define VANISHED_MAX 64u
 
 void guarded_init(struct guarded_list *list)
 {
@@ -223,7 +225,8 @@ static void date(const struct tree *t, const struct tree *now, struct tree_known
     bool follows = at == TREE_NONE && complete && is_successor(t, now, k);
     if (follows)
         at = tree_find_path(t, k->path);
-    k->seen = at == TREE_NONE ? generation : t->known[at].seen;
+    bool unseen = at == TREE_NONE || t->known[at].seen == TREE_UNSEEN;
+    k->seen = unseen ? generation : t->known[at].seen;
     k->replaced = follows ? generation : at == TREE_NONE ? 0 : t->known[at].replaced;
 }
 
@@ -259,15 +262,36 @@ static struct tree_known known_of(const struct tree *t, const struct guarded_lis
                                .apart = item->apart};
 }
 
-static bool is_since(int root, struct str path, int64_t ran_ns)
+static bool stat_item(int root, struct str path, struct statx *ret)
 {
     char text[PATH_TEXT_MAX];
-    struct statx st;
     memcpy(text, path.p, path.n);
     text[path.n] = '\0';
     FD_AT_END int fd = beneath_open_at(root, text, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS);
-    return fd < 0 || folder_stat(fd, "", &st) < 0 ||
-           st.stx_ctime.tv_sec * 1000000000 + st.stx_ctime.tv_nsec >= ran_ns;
+    return fd >= 0 && folder_stat(fd, "", ret) == 0;
+}
+
+static bool is_since(int root, struct str path, int64_t ran_ns)
+{
+    struct statx st;
+    return !stat_item(root, path, &st) ||
+           tree_time_latest(st.stx_ctime.tv_sec, st.stx_ctime.tv_nsec) >= ran_ns;
+}
+
+bool guarded_is_stale(const struct guarded_list *list, int root)
+{
+    struct statx st;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct guarded_item *item = &list->items[i];
+        if (!item->followed && item->kind != GUARDED_PART)
+            continue;
+        if (!stat_item(root, guarded_path(list, item), &st))
+            return true;
+        struct tree_id id = folder_id(&st);
+        if (!tree_same_id(&id, &item->id))
+            return true;
+    }
+    return false;
 }
 
 void guarded_mark_made(const struct tree *t, int root, int64_t ran_ns, struct guarded_list *list)
@@ -293,13 +317,60 @@ static struct tree_known without_path(const struct tree_known *known)
     return lost;
 }
 
-static uint32_t keep_lost(const struct tree *t, const struct tree *now, struct tree_known *to,
-                          uint32_t count)
+/* The inodes of all folders of a tree, in order. */
+struct inodes {
+    uint64_t *list; /* NULL: nobody has asked yet */
+    size_t count;
+};
+
+static void inodes_done(struct inodes *i)
+{
+    free(i->list);
+}
+
+static int compare_inodes(const void *a, const void *b)
+{
+    uint64_t one = *(const uint64_t *)a;
+    uint64_t other = *(const uint64_t *)b;
+    return (one > other) - (one < other);
+}
+
+static bool has_folder(const struct tree *t, struct inodes *inodes, uint64_t inode)
+{
+    if (!inodes->list) {
+        inodes->list = mem_grow(NULL, (size_t)t->n_folders + 1, sizeof *inodes->list);
+        for (uint32_t i = 0; i < t->n_folders; i++) {
+            if (!(t->folders[i].flags & TREE_FREE))
+                inodes->list[inodes->count++] = t->folders[i].id.inode;
+        }
+        qsort(inodes->list, inodes->count, sizeof *inodes->list, compare_inodes);
+    }
+    return bsearch(&inode, inodes->list, inodes->count, sizeof inode, compare_inodes);
+}
+
+/* Links can be removed by a command, and where other rules hold, what is not found may only be open. */
+static bool is_vanished(const struct tree *t, struct inodes *inodes, const struct tree_known *k)
+{
+    return k->path != 0 && k->around != 0 && !k->carried && !k->led && k->type != TYPE_SYMLINK &&
+           !has_folder(t, inodes, k->around) && !tree_holds(t, k->name, &k->id);
+}
+
+/* *ret_same becomes false where one is lost that was not. */
+static uint32_t keep_lost(struct tree *t, const struct tree *now, struct tree_known *to,
+                          uint32_t count, bool settled, bool *ret_same)
 {
     uint32_t lost = 0;
+    CLEANUP(inodes_done) struct inodes inodes = {0};
+    t->vanished = 0;
     for (uint32_t i = 0; i < t->n_known && lost < LOST_MAX; i++) {
-        if (tree_find_id(now, t->known[i].name, &t->known[i].id) == TREE_NONE)
-            to[count + lost++] = without_path(&t->known[i]);
+        const struct tree_known *k = &t->known[i];
+        if (tree_find_id(now, k->name, &k->id) != TREE_NONE)
+            continue;
+        /* Each is looked for in the whole tree. */
+        bool vanished = !settled && (t->vanished >= VANISHED_MAX || is_vanished(t, &inodes, k));
+        t->vanished += vanished;
+        to[count + lost] = vanished ? *k : without_path(k);
+        *ret_same &= to[count + lost++].path == k->path;
     }
     return count + lost;
 }
@@ -311,7 +382,7 @@ static bool is_as_before(const struct tree *t, const struct tree_known *k)
     return at != TREE_NONE && t->known[at].path == k->path && t->known[at].apart == k->apart;
 }
 
-bool guarded_remember(struct tree *t, struct guarded_list *list, uint64_t generation)
+bool guarded_remember(struct tree *t, struct guarded_list *list, uint64_t generation, bool settled)
 {
     struct tree now = {.seed = t->seed};
     size_t room = (size_t)list->count + t->n_known + 1;
@@ -333,7 +404,7 @@ bool guarded_remember(struct tree *t, struct guarded_list *list, uint64_t genera
         list->items[i].seen = known[next].seen;
         list->items[i].replaced = known[next++].replaced;
     }
-    count = keep_lost(t, &now, known, count);
+    count = keep_lost(t, &now, known, count, settled, &same);
     same = same && count == t->n_known;
     now.known = NULL;
     tree_done(&now);

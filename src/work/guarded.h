@@ -26,7 +26,8 @@ struct guarded_item {
 struct guarded_list {
     struct guarded_item *items;
     uint32_t count;
-    bool leads; /* something in a git directory leads elsewhere */
+    bool leads;     /* something in a git directory leads elsewhere */
+    int64_t unread; /* a setting of one whose program cannot be told; 0: none */
     struct buf paths;
 };
 
@@ -42,20 +43,31 @@ void guarded_mark_made(const struct tree *tree, int root, int64_t ran_ns,
 struct follow_limits {
     bool git; /* the rules protect git directories */
     uint32_t max;
-    int64_t ran_ns; /* as for guarded_mark_made */
+    int64_t ran_ns;               /* as for guarded_mark_made */
+    struct guarded_list *missing; /* gets what git directories lead to and is not there */
+    struct guard_outward *outward;
 };
 /* Adds where links with guarded names lead, where `.git` files point, and what git directories lead to
  * (guard_parts.h). The list is sorted again. A link with a secret
  * name that a command made is not followed: what it leads to could be read before, or is the command's own, so hiding it
- * would keep nothing secret, and a command could hide a git directory or the sources from all later ones. */
+ * would keep nothing secret, and a command could hide a git directory or the sources from all later ones. -E2BIG: more
+ * than `max`; -EMLINK: too many lead out of the root. */
 int guarded_follow(const struct beneath_root *root, const struct tree *tree,
                    const struct follow_limits *limits, struct guarded_list *list);
+/* Whether something else is at the path of what was followed. A scan follows after it has read the folders, and notes in
+ * them what it found: where these are exchanged in between and back again, none has changed at the next one. */
+bool guarded_is_stale(const struct guarded_list *list, int root);
 /* Notes in the tree what was followed: it stays guarded when the link that led there is gone, since a command can remove
  * a link. What a command made leads only as long as it is there. */
 void guarded_keep_followed(struct tree *tree, const struct guarded_list *list);
 /* Compares it with what the tree knows. New ones get `generation`, and the tree knows them from then on. False: they
- * are the same files as before. */
-bool guarded_remember(struct tree *tree, struct guarded_list *list, uint64_t generation);
+ * are the same files as before.
+ *
+ * A command of another gate can move a folder from where a scan has not looked yet to where it has, so that the scan does not
+ * find it. Unless `settled`, a known file that is gone together with its folder therefore keeps its path, and the tree
+ * counts it (`vanished`): what a command cannot do is take a covered file out of its folder. */
+bool guarded_remember(struct tree *tree, struct guarded_list *list, uint64_t generation,
+                      bool settled);
 
 struct str guarded_path(const struct guarded_list *list, const struct guarded_item *item);
 /* The item with just this path, or NULL. */

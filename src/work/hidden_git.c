@@ -1,6 +1,5 @@
 #include "work/hidden_git.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -9,11 +8,11 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "work/dir_entries.h"
 #include "work/guard_read.h"
 
 #define ENTRIES_MAX 200000
 #define DEPTH_MAX 64
-#define LISTING_BYTES (32u << 10)
 
 struct look {
     struct work *w;
@@ -75,23 +74,6 @@ static void look_at(struct look *look, int dir, const char *name)
     look->path[n] = '\0';
 }
 
-static int look_at_listed(struct look *look, int dir, const char *listing, ssize_t n,
-                          struct layout *layout)
-{
-    struct err err;
-    for (ssize_t at = 0; at < n;) {
-        const struct dirent64 *d = (const void *)(listing + at);
-        at += d->d_reclen;
-        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
-            continue;
-        if (++look->entries > ENTRIES_MAX || work_check_cancel(look->w, &err) < 0)
-            return -1;
-        note_part(layout, d->d_name);
-        look_at(look, dir, d->d_name);
-    }
-    return 0;
-}
-
 static void look_into(struct look *look, int parent, const char *name)
 {
     FD_AT_END int dir = look->depth < DEPTH_MAX ? beneath_open_child(parent, name) : -1;
@@ -104,15 +86,17 @@ static void look_into(struct look *look, int parent, const char *name)
             look->ret->unchecked = true;
         return;
     }
-    FREE_AT_END char *listing = mem_zero(LISTING_BYTES);
-    ssize_t n;
+    DIR_ENTRIES_AT_END struct dir_entries in = {.dir = dir};
+    const struct dirent64 *d;
+    struct err err;
     look->depth++;
-    while ((n = getdents64(dir, listing, LISTING_BYTES)) > 0) {
-        if (look_at_listed(look, dir, listing, n, &layout) < 0)
-            break;
+    while ((d = dir_entries_next(&in)) && ++look->entries <= ENTRIES_MAX &&
+           work_check_cancel(look->w, &err) == 0) {
+        note_part(&layout, d->d_name);
+        look_at(look, dir, d->d_name);
     }
     look->depth--;
-    look->ret->unchecked |= n != 0;
+    look->ret->unchecked |= d || in.error;
     if (layout.head && layout.objects && layout.refs)
         tell(look, parent, name, GUARDED_GIT);
 }

@@ -1,10 +1,13 @@
 #include "work/ignore.h"
 
+#include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/reserve.h"
 #include "work/ignore_line.h"
 
 #define GLOB_BYTES (16 << 10)
@@ -31,6 +34,7 @@ struct ignore {
     uint32_t mask;
     uint32_t *rest;
     uint32_t rest_count;
+    bool no_memory; /* for all of it */
 };
 
 struct subject {
@@ -135,17 +139,25 @@ static void add_rule(struct ignore *ignore, const struct ignore_line *line)
     if (line->kind == IGNORE_GLOB) {
         if (ignore->globs == IGNORE_GLOBS_MAX)
             return;
-        rule.glob = glob_compile((struct str){line->pattern, line->pattern_n}, false, &err);
+        rule.glob = glob_compile_bytes((struct str){line->pattern, line->pattern_n}, &err);
         if (!rule.glob)
             return;
         ignore->globs++;
     }
-    buf_add(&ignore->text, line->plain, line->plain_n);
+    uint32_t count = ignore->count + 1;
+    struct rule *rules = ignore->rules;
     /* Doubled each time a power of two is reached. */
-    uint32_t count = ++ignore->count;
     if ((count & (count - 1)) == 0)
-        ignore->rules = mem_grow(ignore->rules, (size_t)count * 2, sizeof *ignore->rules);
-    ignore->rules[count] = rule;
+        rules = realloc(rules, (size_t)count * 2 * sizeof *rules);
+    if (!rules || buf_add(&ignore->text, line->plain, line->plain_n) < 0) {
+        ignore->no_memory = true;
+        ignore->rules = rules ? rules : ignore->rules;
+        glob_free(rule.glob);
+        return;
+    }
+    ignore->rules = rules;
+    ignore->count = count;
+    rules[count] = rule;
 }
 
 static bool is_hashed(const struct ignore *ignore, const struct rule *rule)
@@ -156,14 +168,16 @@ static bool is_hashed(const struct ignore *ignore, const struct rule *rule)
     return rule->kind == IGNORE_NAME || rule->kind == IGNORE_PATH;
 }
 
-static void make_index(struct ignore *ignore)
+static int make_index(struct ignore *ignore)
 {
     uint32_t size = 16;
     while (size < 2 * ignore->count)
         size *= 2;
     ignore->mask = size - 1;
-    ignore->heads = mem_zero(size * sizeof *ignore->heads);
-    ignore->rest = mem_grow(NULL, ignore->count, sizeof *ignore->rest);
+    ignore->heads = calloc(size, sizeof *ignore->heads);
+    ignore->rest = malloc(ignore->count * sizeof *ignore->rest);
+    if (!ignore->heads || !ignore->rest)
+        return -ENOMEM;
     for (uint32_t i = 1; i <= ignore->count; i++) {
         struct rule *rule = &ignore->rules[i];
         if (!is_hashed(ignore, rule)) {
@@ -175,6 +189,7 @@ static void make_index(struct ignore *ignore)
         rule->next = *head;
         *head = i;
     }
+    return 0;
 }
 
 static struct str take_line(struct str *rest)
@@ -201,16 +216,17 @@ struct ignore *ignore_new(struct str text)
     }
     if (text.n >= 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0)
         text = (struct str){text.p + 3, text.n - 3};
-    while (text.n && ignore->count < IGNORE_RULES_MAX) {
+    while (text.n && ignore->count < IGNORE_RULES_MAX && !ignore->no_memory) {
         if (ignore_line_read(take_line(&text), &line))
             add_rule(ignore, &line);
+        ignore->no_memory |= !reserve_is_whole(); /* compiling a glob may need the rest */
     }
-    if (!ignore->count) {
-        ignore_free(ignore);
-        return NULL;
-    }
-    make_index(ignore);
-    return ignore;
+    bool made = !ignore->no_memory && (!ignore->count || make_index(ignore) == 0);
+    if (made && ignore->count)
+        return ignore;
+    ignore_free(ignore);
+    errno = made ? 0 : ENOMEM;
+    return NULL;
 }
 
 void ignore_free(struct ignore *ignore)

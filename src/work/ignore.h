@@ -25,7 +25,7 @@ enum ignore_verdict {
 
 struct ignore;
 
-/* NULL when no rule is in the text. */
+/* NULL with errno 0: no rule is in the text; or ENOMEM. */
 struct ignore *ignore_new(struct str text);
 void ignore_free(struct ignore *ignore);
 

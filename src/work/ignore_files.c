@@ -1,6 +1,8 @@
 #include "work/ignore_files.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
@@ -20,16 +22,17 @@ void ignore_reader_done(struct ignore_reader *reader)
     free(TAKE_PTR(reader->text));
 }
 
-static void push(struct ignore_files *files, struct ignore_reader *reader, enum ignore_file kind,
-                 struct str text, size_t from)
+static int push(struct ignore_files *files, struct ignore_reader *reader, enum ignore_file kind,
+                struct str text, size_t from)
 {
     struct ignore *rules = ignore_new(text);
     if (!rules)
-        return;
+        return -errno;
     struct ignore_scope *scope = mem_zero(sizeof *scope);
     *scope = (struct ignore_scope){files->last[kind], rules, from};
     files->last[kind] = scope;
     reader->held += ignore_size(rules);
+    return 0;
 }
 
 /* It is not there, is no file, or may not be read: git goes on without it too. */
@@ -37,6 +40,24 @@ static bool is_none(int error)
 {
     return beneath_is_gone(error) || error == EINVAL || error == ENXIO || error == EACCES ||
            error == EPERM;
+}
+
+/* For a whole file. Of one that is too long there is one byte more than is used: so it can be told that it is cut. */
+static int make_room(struct ignore_reader *reader, int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    size_t whole = (size_t)st.st_size;
+    size_t size = (whole < IGNORE_TEXT_MAX ? whole : IGNORE_TEXT_MAX) + 1;
+    if (size <= reader->room)
+        return 0;
+    char *text = realloc(reader->text, size);
+    if (!text)
+        return -ENOMEM;
+    reader->text = text;
+    reader->room = size;
+    return 0;
 }
 
 static int push_file(struct ignore_files *files, struct ignore_reader *reader,
@@ -47,13 +68,11 @@ static int push_file(struct ignore_files *files, struct ignore_reader *reader,
     FD_AT_END int fd = beneath_open_child_file(folder, name);
     if (fd < 0)
         return is_none(errno) ? 0 : -errno;
-    /* One more than is used: a text that is cut can be told from one that ends there. */
-    if (!reader->text)
-        reader->text = mem_grow(NULL, IGNORE_TEXT_MAX + 1, 1);
-    ssize_t n = fd_read_upto(fd, reader->text, IGNORE_TEXT_MAX + 1);
-    if (n > 0)
-        push(files, reader, kind, (struct str){reader->text, (size_t)n}, from);
-    return n < 0 ? (int)n : 0;
+    int r = make_room(reader, fd);
+    ssize_t n = r < 0 ? r : fd_read_upto(fd, reader->text, reader->room);
+    if (n <= 0)
+        return (int)n;
+    return push(files, reader, kind, (struct str){reader->text, (size_t)n}, from);
 }
 
 static int push_exclude(struct ignore_files *files, struct ignore_reader *reader, int folder,
@@ -79,9 +98,9 @@ int ignore_files_read(struct ignore_files *files, struct ignore_reader *reader, 
     return own ? own : git ? git : exclude;
 }
 
-void ignore_files_give(struct ignore_files *files, struct ignore_reader *reader, struct str text)
+int ignore_files_give(struct ignore_files *files, struct ignore_reader *reader, struct str text)
 {
-    push(files, reader, IGNORE_FILE_GIVEN, text, 0);
+    return push(files, reader, IGNORE_FILE_GIVEN, text, 0);
 }
 
 void ignore_files_drop(struct ignore_files *files, struct ignore_reader *reader,

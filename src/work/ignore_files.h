@@ -30,6 +30,7 @@ struct ignore_files {
 /* What reading them needs, one for all. */
 struct ignore_reader {
     char *text;
+    size_t room; /* in it */
     size_t held; /* bytes of the rules at hand; too many, and no further files are read */
 };
 
@@ -40,7 +41,8 @@ void ignore_reader_done(struct ignore_reader *reader);
 /* 0, or -errno where one is there and could not be read. */
 int ignore_files_read(struct ignore_files *files, struct ignore_reader *reader, int folder,
                       unsigned found, size_t from);
-void ignore_files_give(struct ignore_files *files, struct ignore_reader *reader, struct str text);
+/* 0 or -ENOMEM. */
+int ignore_files_give(struct ignore_files *files, struct ignore_reader *reader, struct str text);
 /* Takes away what came in after `around` was copied. */
 void ignore_files_drop(struct ignore_files *files, struct ignore_reader *reader,
                        const struct ignore_files *around);

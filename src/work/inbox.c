@@ -8,20 +8,15 @@
 /* The gate writes the name of the operation first. Whoever is taken for another only waits longer, or holds a thread. */
 bool received_may_wait(const struct received *call)
 {
-    static const enum op_id waiting[] = {OP_WRITE, OP_EDIT, OP_FRONTMATTER, OP_DELETE, OP_MOVE};
     static const char before[] = "{\"op\":\"";
     const size_t begin = sizeof before - 1;
     struct str head = call->frame.head;
     if (head.n < begin || memcmp(head.p, before, begin) != 0)
         return false;
     const char *name = head.p + begin;
-    const size_t left = head.n - begin;
-    for (size_t i = 0; i < ARRAY_LEN(waiting); i++) {
-        size_t n = strlen(op_table[waiting[i]].name);
-        if (n < left && memcmp(name, op_table[waiting[i]].name, n) == 0 && name[n] == '"')
-            return true;
-    }
-    return false;
+    const char *end = memchr(name, '"', head.n - begin);
+    const struct op *op = end ? op_find((struct str){name, (size_t)(end - name)}) : NULL;
+    return op && op->waits;
 }
 
 bool inbox_put(struct inbox *inbox, const struct received *call)

@@ -25,6 +25,36 @@ bool line_ends_any(struct str text)
     return text.n && memchr(text.p, '\n', text.n);
 }
 
+bool line_ends_all(struct str text, bool crlf)
+{
+    size_t count = 0;
+    bool is_crlf = false;
+    for (size_t at = 0; (at = line_ends_next(text, at, &is_crlf)) != LINE_ENDS_NONE; at++) {
+        if (is_crlf != crlf)
+            return false;
+        count++;
+    }
+    return count > 0;
+}
+
+static bool is_crlf_at(struct str text, size_t at)
+{
+    return at + 1 < text.n && text.p[at] == '\r' && text.p[at + 1] == '\n';
+}
+
+bool line_ends_same(struct str a, struct str b)
+{
+    size_t i = 0;
+    size_t k = 0;
+    while (i < a.n && k < b.n) {
+        i += is_crlf_at(a, i);
+        k += is_crlf_at(b, k);
+        if (a.p[i++] != b.p[k++])
+            return false;
+    }
+    return i == a.n && k == b.n;
+}
+
 void line_ends_fold(struct str text, struct buf *out)
 {
     size_t done = 0;

@@ -14,6 +14,10 @@ size_t line_ends_next(struct str text, size_t from, bool *ret_crlf);
 bool line_ends_any(struct str text);
 /* Above 0 when more lines end with `\r\n` than with `\n` alone, below when fewer. */
 int line_ends_lead(struct str text);
+/* Whether there are line ends, and each is of this kind. */
+bool line_ends_all(struct str text, bool crlf);
+/* Whether two texts differ in the kinds of their line ends at most. */
+bool line_ends_same(struct str a, struct str b);
 /* Adds the text with `\n` for every `\r\n`. */
 void line_ends_fold(struct str text, struct buf *out);
 /* Adds the text with `\r\n` for every bare `\n`. */

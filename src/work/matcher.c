@@ -1,21 +1,15 @@
 #include "work/matcher.h"
 
-#include <rure.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/reserve.h"
+#include "work/engine.h"
 #include "work/finder.h"
 #include "work/finder_set.h"
 #include "work/pattern.h"
 
-/* What a compiled pattern may take, and what it may build while it runs, for each thread. */
-#define COMPILED_MAX (10u << 20)
-#define CACHE_MAX (32u << 20)
-/* Where memory is limited: parts of the limit. */
-#define COMPILED_SHARE 64
-#define CACHE_SHARE 256
 /* A required text shorter than this is on too many lines to be worth looking for. */
 #define REQUIRED_MIN 3
 /* Where so many lines with a required text did not match, and they are that close to each other on average, the engine
@@ -36,6 +30,7 @@ struct matcher {
     struct pattern pattern;
     struct finder finder;   /* for one text */
     struct finder_set *set; /* for several; else NULL */
+    struct engine_memory memory;
     rure *engine;
     rure *ascii_engine; /* for ASCII text; NULL: the same */
     enum way way;
@@ -55,53 +50,23 @@ void matcher_free(struct matcher *m)
         rure_free(m->engine);
     if (m->ascii_engine)
         rure_free(m->ascii_engine);
+    engine_memory_done(&m->memory);
     pattern_done(&m->pattern);
     free(m->set);
     free(m);
 }
 
-/* A part of the memory that this process may have, where that is less than usual. */
-static size_t at_most(size_t usual, size_t part)
-{
-    size_t share = reserve_room() / part;
-    return share < usual ? share : usual;
-}
-
-/* Compiling takes a multiple of what the compiled pattern may take, and Rust ends the process where memory runs out. So
- * half of a limited memory has to be free, and no less than this. */
-#define COMPILING_MIN ((size_t)64 << 20)
-
-static bool may_compile(void)
-{
-    size_t room = reserve_room();
-    size_t needed = room / 2 > COMPILING_MIN ? room / 2 : COMPILING_MIN;
-    return room / COMPILED_SHARE >= COMPILED_MAX || reserve_probe(needed);
-}
-
-static rure *compile_text(struct str text, bool ignore_case, rure_error *error)
-{
-    RESERVE_OPEN_HERE; /* Rust ends the process where an allocation fails */
-    rure_options *options = rure_options_new();
-    rure_options_size_limit(options, at_most(COMPILED_MAX, COMPILED_SHARE));
-    rure_options_dfa_size_limit(options, at_most(CACHE_MAX, CACHE_SHARE));
-    uint32_t flags = RURE_FLAG_UNICODE | RURE_FLAG_MULTI | (ignore_case ? RURE_FLAG_CASEI : 0);
-    rure *engine = rure_compile((const uint8_t *)text.p, text.n, flags, options, error);
-    rure_options_free(options);
-    return engine;
-}
-
 /* The engine's own message is several lines, the last of which says what is wrong. */
-static int refuse(struct err *err, rure_error *error)
+static int refuse(const struct matcher *m, rure_error *error, struct err *err)
 {
-    const char *message = rure_error_message(error);
-    bool too_large = strstr(message, "size limit");
-    if (too_large && at_most(COMPILED_MAX, COMPILED_SHARE) < COMPILED_MAX)
+    if (m->memory.lacks)
         return err_no_memory(err);
-    if (too_large)
+    if (m->memory.too_large)
         return err_set(
             err, ERR_INVALID_PATTERN,
             "the pattern gets too large when it is compiled: shorten it, or lower the counts of "
             "its repetitions");
+    const char *message = rure_error_message(error);
     const char *what = strstr(message, "error: ");
     for (const char *next = what; next; next = strstr(next + 1, "error: "))
         what = next;
@@ -110,7 +75,17 @@ static int refuse(struct err *err, rure_error *error)
                    (int)strcspn(what, "\n"), what);
 }
 
-static rure *compile_wrapped(const struct matcher *m, const struct matcher_options *options,
+/* Without a word about what is wrong: only memory.lacks counts. */
+static rure *compile_text(struct matcher *m, struct str text, bool ignore_case)
+{
+    RESERVE_OPEN_HERE;
+    rure_error *error = rure_error_new();
+    rure *engine = engine_compile(&m->memory, text, ignore_case, error);
+    rure_error_free(error);
+    return engine;
+}
+
+static rure *compile_wrapped(struct matcher *m, const struct matcher_options *options,
                              struct str text, const char *end)
 {
     BUF_AT_END struct buf wrapped = BUF_INIT(text.n + 64);
@@ -121,26 +96,25 @@ static rure *compile_wrapped(const struct matcher *m, const struct matcher_optio
     buf_add(&wrapped, text.p, text.n);
     if (options->word)
         buf_addf(&wrapped, "%s)\\b{end-half}", end);
-    return compile_text(buf_str(&wrapped), options->ignore_case, NULL);
+    return compile_text(m, buf_str(&wrapped), options->ignore_case);
 }
 
-static rure *compile(const struct matcher *m, const struct matcher_options *options,
-                     struct str text)
+static rure *compile(struct matcher *m, const struct matcher_options *options, struct str text)
 {
     rure *engine = compile_wrapped(m, options, text, "");
     /* A comment at its end would take our bracket in. */
-    if (!engine && m->pattern.verbose)
+    if (!engine && m->pattern.verbose && !m->memory.lacks)
         engine = compile_wrapped(m, options, text, "\n");
     return engine;
 }
 
 /* What a model wrote has to be right by itself: not only between our brackets, and not only as we write it. */
-static int check(const struct matcher_options *options, struct err *err)
+static int check(struct matcher *m, const struct matcher_options *options, struct err *err)
 {
     RESERVE_OPEN_HERE;
     rure_error *error = rure_error_new();
-    rure *engine = compile_text(options->pattern, options->ignore_case, error);
-    int r = engine ? 0 : refuse(err, error);
+    rure *engine = engine_compile(&m->memory, options->pattern, options->ignore_case, error);
+    int r = engine ? 0 : refuse(m, error, err);
     if (engine)
         rure_free(engine);
     rure_error_free(error);
@@ -153,11 +127,15 @@ static int compile_engines(struct matcher *m, const struct matcher_options *opti
     struct pattern *p = &m->pattern;
     if (!p->by_line)
         m->engine = compile(m, options, buf_str(&p->text[PATTERN_WHOLE]));
+    if (!m->engine && m->memory.lacks)
+        return err_no_memory(err);
     if (!m->engine) {
-        if (!options->literal && check(options, err) < 0)
+        if (!options->literal && check(m, options, err) < 0)
             return -1;
         p->by_line = true;
         m->engine = compile(m, options, options->pattern);
+        if (!m->engine && m->memory.lacks)
+            return err_no_memory(err);
         if (!m->engine)
             return err_set(err, ERR_INVALID_PATTERN,
                            "the pattern is nested too deep, or gets too large when it is compiled");
@@ -182,18 +160,17 @@ static bool all_beyond_ascii(const struct texts *texts)
 }
 
 /* The engine would look at every byte of a text that cannot match. */
-static bool is_beyond_ascii(const struct matcher *m, const struct matcher_options *options)
+static bool is_beyond_ascii(struct matcher *m, const struct matcher_options *options)
 {
     char every[128];
     if (!options->ignore_case && !m->pattern.folds && all_beyond_ascii(&m->pattern.texts))
         return true;
-    if (m->pattern.set.len == 0)
+    if (m->pattern.set.len == 0 || !m->engine)
         return false;
-    RESERVE_OPEN_HERE;
+    RESERVE_OPEN_WITH(&m->memory.pledge);
     for (int i = 0; i < 128; i++)
         every[i] = (char)i;
-    rure *set = compile_text(buf_str(&m->pattern.set), options->ignore_case || m->pattern.folds,
-                             NULL);
+    rure *set = compile_text(m, buf_str(&m->pattern.set), options->ignore_case || m->pattern.folds);
     bool none = set && !rure_is_match(set, (const uint8_t *)every, sizeof every, 0);
     if (set)
         rure_free(set);
@@ -259,8 +236,8 @@ struct matcher *matcher_new(const struct matcher_options *options, struct err *e
         choose_way(m, options);
     /* A plain text needs an engine only where case is ignored beyond ASCII. */
     bool engine = m->way != WAY_LITERAL || m->fold_ascii;
-    if (r == 0 && engine && !may_compile())
-        r = err_no_memory(err);
+    if (r == 0 && engine)
+        r = engine_memory_take(&m->memory, options->threads ? options->threads : 1, err);
     if (r < 0 || (engine && compile_engines(m, options, err) < 0)) {
         matcher_free(m);
         return NULL;
@@ -270,6 +247,17 @@ struct matcher *matcher_new(const struct matcher_options *options, struct err *e
     m->edges = m->pattern.edges || options->word;
     m->not_ascii = is_beyond_ascii(m, options);
     return m;
+}
+
+/* Threads share it under the lock of base/reserve.c; a matcher does not change otherwise. */
+static struct pledge *pledge_of(const struct matcher *m)
+{
+    return (struct pledge *)(uintptr_t)&m->memory.pledge;
+}
+
+unsigned matcher_threads(const struct matcher *m)
+{
+    return m->engine ? m->memory.threads : UINT_MAX;
 }
 
 static rure *engine_for(const struct matcher *m, const struct matcher_text *text)
@@ -362,7 +350,7 @@ bool matcher_next(const struct matcher *m, const struct matcher_text *text, size
 {
     if (from >= text->n || (text->ascii && m->not_ascii))
         return false;
-    RESERVE_OPEN_HERE;
+    RESERVE_OPEN_WITH(pledge_of(m));
     bool by_text = m->way <= WAY_REQUIRED;
     if (by_text && (text->ascii || !m->fold_ascii))
         return next_by_text(m, text, from, ret);
@@ -384,7 +372,7 @@ size_t matcher_spans(const struct matcher *m, const struct matcher_text *text,
             spans[count++] = (struct found_span){(uint32_t)at, (uint32_t)(at + m->finder.text.n)};
         return count;
     }
-    RESERVE_OPEN_HERE;
+    RESERVE_OPEN_WITH(pledge_of(m));
     /* Not with rure_iter: it looks for an empty match anew from every byte before it, each time one call deeper. */
     rure *engine = engine_for(m, text);
     size_t last = SIZE_MAX; /* where the match before ended: an empty one right there is none */

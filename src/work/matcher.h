@@ -14,12 +14,16 @@ struct matcher_options {
     struct str pattern;
     bool literal;
     bool ignore_case;
-    bool word; /* matches only where no letter, digit or underscore stands beside */
+    bool word;        /* matches only where no letter, digit or underscore stands beside */
+    unsigned threads; /* that would use it at once; 0: one */
 };
 
-/* Compiling is bounded in memory and so in time. NULL with ERR_INVALID_PATTERN. */
+/* Compiling is bounded in memory and so in time. NULL with ERR_INVALID_PATTERN, or ERR_SESSION_BUSY where what it may need
+ * cannot be had. */
 struct matcher *matcher_new(const struct matcher_options *options, struct err *err);
 void matcher_free(struct matcher *matcher);
+/* So many may use it at once, which can be fewer than were asked for. */
+unsigned matcher_threads(const struct matcher *matcher);
 
 /* A text of whole lines; only the last may lack its end. */
 struct matcher_text {

@@ -48,10 +48,46 @@ static int find_entry(struct work *w, const struct op_move_request *q, struct be
     FD_AT_END int dir = TAKE_FD(from->dir);
     if (fstatat(dir, from->name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
         return beneath_errno(err, errno, q->path.p);
-    if (beneath_judge(root, q->path.p, ret_real, beneath_kind(ret_stat->st_mode), err) < 0)
+    if (beneath_judge(root, q->path.p, ret_real, beneath_kind(ret_stat->st_mode), err) < 0 ||
+        work_note_real(w, WORK_PATH, q->path.p, ret_real->text, err) < 0)
         return -1;
     from->dir = TAKE_FD(dir);
     return 0;
+}
+
+static void add_identity(struct hash *hash, const struct stat *st)
+{
+    const int64_t of_file[] = {st->st_size, st->st_mtim.tv_sec, st->st_mtim.tv_nsec};
+    const uint64_t of_any[] = {st->st_mode & S_IFMT, st->st_dev, st->st_ino};
+    hash_add(hash, of_any, sizeof of_any);
+    /* What is in a folder may change. */
+    if (!S_ISDIR(st->st_mode))
+        hash_add(hash, of_file, sizeof of_file);
+}
+
+/* Tells apart what is at both ends of a move; `to` is NULL where nothing is. */
+static void hash_ends(const struct stat *from, const struct stat *to, char out[HASH_HEX + 1])
+{
+    struct hash hash;
+    hash_begin(&hash);
+    add_identity(&hash, from);
+    if (to)
+        add_identity(&hash, to);
+    hash_end_hex(&hash, out);
+}
+
+static int check_ends(const struct op_move_request *q, const struct stat *from,
+                      const struct stat *to, struct err *err)
+{
+    char now[HASH_HEX + 1];
+    hash_ends(from, to, now);
+    if (!q->expected.p || hash_hex_equal(q->expected, now))
+        return 0;
+    return err_set(
+        err, ERR_CONFLICT,
+        "what is at `%s` or at `%s` is not what it was when the user was asked about this "
+        "call: nothing was moved",
+        q->path.p, q->to.p);
 }
 
 static int check_moved(const struct beneath_root *root, const struct op_move_request *q,
@@ -68,17 +104,17 @@ static int check_moved(const struct beneath_root *root, const struct op_move_req
 /* Both were judged before this call waited for their folders. 1: that of `to` was moved. */
 static int check_places(struct work *w, const struct beneath_root *root,
                         const struct op_move_request *q, const struct beneath_place *from,
-                        const struct beneath_place *to, const struct tree_op *op,
+                        const struct beneath_place *to, const struct tree_op *op, unsigned flags,
                         struct guard_trees **held, struct err *err)
 {
     if (beneath_hold(w, op->root, op->real, held, err) < 0 ||
         beneath_hold(w, root, op->to, held, err) < 0)
         return -1;
-    int r = beneath_still(op->root, q->path.p, op->real, from->dir, err);
+    int r = beneath_still(op->root, q->path.p, op->real, from->dir, flags, err);
     if (r > 0)
         return err_set(err, ERR_CONFLICT, "the folder of `%s` has just been moved: try again",
                        q->path.p);
-    return r < 0 ? -1 : beneath_still(root, q->to.p, op->to, to->dir, err);
+    return r < 0 ? -1 : beneath_still(root, q->to.p, op->to, to->dir, 0, err);
 }
 
 /* 0, -1, or 1 when the folder that it was to go to is gone or was moved. */
@@ -102,11 +138,14 @@ static int move_to(struct work *w, const struct beneath_root *root, const struct
         return beneath_errno(err, errno, q->to.p);
     if (*ret_there && old.st_dev == now.st_dev && old.st_ino == now.st_ino)
         return err_field(err, "to", "`%s` and `%s` are the same file", q->path.p, q->to.p);
-    unsigned flags = q->overwrite ? 0 : RENAME_NOREPLACE;
+    if (check_ends(q, &now, *ret_there ? &old : NULL, err) < 0)
+        return -1;
+    /* What appears from now on was not asked about either. */
+    unsigned flags = q->overwrite && !(q->expected.p && !*ret_there) ? 0 : RENAME_NOREPLACE;
     CLEANUP(guard_trees_release) struct guard_trees *still = NULL;
     if (S_ISDIR(now.st_mode) && guard_trees_hold(w, &still, err) < 0)
         return -1;
-    int moved = check_places(w, root, q, from, to, op, &still, err);
+    int moved = check_places(w, root, q, from, to, op, beneath_kind(now.st_mode), &still, err);
     if (moved != 0)
         return moved;
     if (renameat2(from->dir, from->name, to->dir, to->name, flags) == 0)
@@ -151,14 +190,57 @@ int work_move(struct work *w, const union op_request *request, struct str body,
         if (beneath_place_real(root, q->to.p, flags, &to, &to_real, err) < 0)
             return -1;
         const struct tree_op op = {&from_root, q->path.p, real.text, to_real.text};
-        r = check_folder(w, &from, &op, &st, err);
+        r = work_note_real(w, WORK_TO, q->to.p, to_real.text, err);
+        if (r == 0)
+            r = check_folder(w, &from, &op, &st, err);
         if (r == 0)
             r = move_to(w, root, q, &from, &to, &op, &st, &there, err);
         beneath_place_done(&to, r == 0);
     }
     if (r != 0)
         return r < 0 ? -1 : beneath_errno(err, ENOENT, q->to.p);
-    reply->move = (struct op_move_reply){work_file_type(st.st_mode), there};
+    reply->move = (struct op_move_reply){.type = work_file_type(st.st_mode), .replaced = there};
+    return 0;
+}
+
+static void take_type(const struct stat *st, struct op_preview_reply *reply)
+{
+    reply->exists = true;
+    reply->type = work_file_type(st->st_mode);
+    reply->bytes_before = S_ISREG(st->st_mode) ? st->st_size : 0;
+}
+
+int work_look_move(struct work *w, const struct op_move_request *q, struct op_preview_reply *reply,
+                   struct err *err)
+{
+    BENEATH_PLACE_AT_END struct beneath_place from = {.dir = -1};
+    BENEATH_PLACE_AT_END struct beneath_place to = {.dir = -1};
+    struct beneath_real real;
+    struct beneath_real to_real;
+    struct stat st;
+    struct stat old;
+    if (find_entry(w, q, &from, &real, &st, err) < 0)
+        return -1;
+    if (is_into_itself(q, &st))
+        return cannot_move(err, EINVAL, q);
+    const struct beneath_root from_root = w->at;
+    const struct beneath_root *root = work_writable_root(w, q->to_root, false, q->to.p, err);
+    unsigned flags = BENEATH_PARENTS | BENEATH_LOOK | beneath_kind(st.st_mode);
+    if (!root || beneath_place_real(root, q->to.p, flags, &to, &to_real, err) < 0 ||
+        work_note_real(w, WORK_TO, q->to.p, to_real.text, err) < 0)
+        return -1;
+    const struct tree_op op = {&from_root, q->path.p, real.text, to_real.text};
+    if (check_folder(w, &from, &op, &st, err) < 0)
+        return -1;
+    bool there = to.dir >= 0 && fstatat(to.dir, to.name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+    if (there && !q->overwrite)
+        return beneath_errno(err, EEXIST, q->to.p);
+    if (there)
+        take_type(&old, reply);
+    hash_ends(&st, there ? &old : NULL, w->sha256_before);
+    reply->sha256_before = (struct str){w->sha256_before, HASH_HEX};
+    reply->moved = work_file_type(st.st_mode);
+    reply->bytes_after = S_ISREG(st.st_mode) ? st.st_size : 0;
     return 0;
 }
 
@@ -171,7 +253,7 @@ static int make_folder(struct work *w, const struct beneath_root *root,
     CLEANUP(guard_trees_release) struct guard_trees *held = NULL;
     if (beneath_hold(w, root, real, &held, err) < 0)
         return -1;
-    int r = beneath_still(root, q->path.p, real, place->dir, err);
+    int r = beneath_still(root, q->path.p, real, place->dir, 0, err);
     if (r != 0)
         return r;
     *ret_created = mkdirat(place->dir, place->name, 0777) == 0;
@@ -209,8 +291,29 @@ int work_mkdir(struct work *w, const union op_request *request, struct str body,
         if (beneath_place_real(root, q->path.p, BENEATH_PARENTS | BENEATH_FOLDER, &place, &real,
                                err) < 0)
             return -1;
-        r = make_folder(w, root, q, &place, real.text, &reply->mkdir.created, err);
+        r = work_note_real(w, WORK_PATH, q->path.p, real.text, err);
+        if (r == 0)
+            r = make_folder(w, root, q, &place, real.text, &reply->mkdir.created, err);
         beneath_place_done(&place, r == 0);
     }
     return r > 0 ? beneath_errno(err, ENOENT, q->path.p) : r;
+}
+
+int work_look_mkdir(struct work *w, const struct op_mkdir_request *q,
+                    struct op_preview_reply *reply, struct err *err)
+{
+    const struct beneath_root *root = work_writable_root(w, q->root, false, q->path.p, err);
+    FD_AT_END int there = -1;
+    BENEATH_PLACE_AT_END struct beneath_place place = {.dir = -1};
+    struct beneath_real real;
+    struct err unused;
+    unsigned flags = BENEATH_PARENTS | BENEATH_FOLDER | BENEATH_LOOK;
+    if (!root)
+        return -1;
+    reply->type = TYPE_DIRECTORY;
+    reply->exists = beneath_open_real(root, q->path.p, O_PATH | O_DIRECTORY, &there, &real,
+                                      &unused) == 0;
+    if (!reply->exists && beneath_place_real(root, q->path.p, flags, &place, &real, err) < 0)
+        return -1;
+    return work_note_real(w, WORK_PATH, q->path.p, real.text, err);
 }

@@ -1,26 +1,22 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "work/encoding.h"
+#include "work/to_end.h"
 #include "work/walk.h"
-#include "work/work.h"
 
 /* Of a larger file only the hash is told. */
 #define TEXT_MAX (32u << 20)
 #define SLOW_BYTES (64u << 10)
 
-/* As text of which a diff can be shown; UTF-16 goes through `room`. False: it is binary. */
-static bool as_text(struct str bytes, struct buf *room, struct str *ret)
+/* UTF-16 as text, through `room`. False: some of its bytes would not show. */
+static bool decode(struct str bytes, struct buf *room)
 {
     enum encoding encoding = encoding_of(bytes);
-    if (encoding != ENCODING_BYTES) {
-        encoding_from_utf16(bytes, encoding, room);
-        bytes = buf_str(room);
-    }
-    *ret = bytes;
-    return !room->failed && (bytes.n == 0 || !memchr(bytes.p, '\0', bytes.n));
+    return bytes.n % 2 == 0 && encoding_from_utf16(bytes, encoding, room) == 0 && !room->failed;
 }
 
 static bool is_same(struct str a, struct str b)
@@ -28,14 +24,20 @@ static bool is_same(struct str a, struct str b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+/* Whether both are UTF-16, or one is and the other empty. */
+static bool are_utf16(struct str before, struct str after)
+{
+    enum encoding encoding = encoding_of(after.n ? after : before);
+    return encoding != ENCODING_BYTES && (!before.n || !after.n || encoding_of(before) == encoding);
+}
+
+/* Bytes of every kind have a diff: those that are no text are written out where it is shown. */
 static void compare(struct work *w, struct str before, struct str after, const char *path,
                     struct op_preview_reply *reply)
 {
     /* Three bytes for two is the most that UTF-16 grows. */
     BUF_AT_END struct buf old_room = BUF_INIT(2 * before.n + 2);
     BUF_AT_END struct buf new_room = BUF_INIT(2 * after.n + 2);
-    struct str old_text;
-    struct str new_text;
     reply->bytes_before = (int64_t)before.n;
     reply->bytes_after = (int64_t)after.n;
     if (is_same(before, after))
@@ -46,37 +48,44 @@ static void compare(struct work *w, struct str before, struct str after, const c
     }
     if (before.n + after.n > SLOW_BYTES)
         work_slow(w);
-    bool other = before.n && after.n && encoding_of(before) != encoding_of(after);
-    if (!other && as_text(before, &old_room, &old_text) && as_text(after, &new_room, &new_text))
-        reply->cut = work_diff(w, old_text, new_text, path, OP_PREVIEW_DIFF_MAX);
-    /* What no text shows, as an odd byte behind UTF-16, is a change all the same. */
-    reply->binary = w->body.len == 0 && !reply->cut;
+    reply->decoded = are_utf16(before, after) && decode(before, &old_room) &&
+                     decode(after, &new_room);
+    if (reply->decoded)
+        reply->cut = work_diff(w, buf_str(&old_room), buf_str(&new_room), path,
+                               OP_PREVIEW_DIFF_MAX);
+    else
+        reply->cut = work_diff(w, before, after, path, OP_PREVIEW_DIFF_MAX);
+}
+
+struct old {
+    struct hash hash;
+    struct buf *text;
+    int64_t bytes;
+};
+
+static int take_old(void *arg, struct str bytes, struct err *err)
+{
+    struct old *old = arg;
+    (void)err;
+    hash_add(&old->hash, bytes.p, bytes.n);
+    buf_add(old->text, bytes.p, bytes.n);
+    old->bytes += (int64_t)bytes.n;
+    return 0;
 }
 
 /* All of it into the hash; only its beginning into `text` where it is too large, and text->failed then. */
 static int read_old(struct work *w, int fd, int64_t size, const char *path, struct buf *text,
                     int64_t *ret_bytes, struct err *err)
 {
-    struct hash hash;
-    int64_t done = 0;
-    hash_begin(&hash);
+    struct old old = {.text = text};
+    hash_begin(&old.hash);
     if (size > (int64_t)SLOW_BYTES)
         work_slow(w);
-    while (done < size) {
-        if (work_check_cancel(w, err) < 0)
-            return -1;
-        size_t want = size - done < (int64_t)WORK_CHUNK ? (size_t)(size - done) : WORK_CHUNK;
-        ssize_t n = fd_read_upto(fd, w->chunk, want);
-        if (n < 0)
-            return beneath_errno(err, (int)-n, path);
-        if (n == 0)
-            break;
-        hash_add(&hash, w->chunk, (size_t)n);
-        buf_add(text, w->chunk, (size_t)n);
-        done += n;
-    }
-    hash_end_hex(&hash, w->sha256_before);
-    *ret_bytes = done;
+    int r = work_read_to_end(w, fd, path, work_growth_max(size), take_old, &old, err);
+    if (r != 0)
+        return r < 0 ? -1 : work_grows(err, path);
+    hash_end_hex(&old.hash, w->sha256_before);
+    *ret_bytes = old.bytes;
     return 0;
 }
 
@@ -182,6 +191,53 @@ static int preview_delete(struct work *w, const struct op_preview_request *q,
     return !q->recursive && reply->entries > 1 ? beneath_errno(err, ENOTEMPTY, q->path.p) : 0;
 }
 
+/* The folder of a command, which is only entered. */
+static int preview_folder(struct work *w, const struct op_preview_request *q,
+                          struct op_preview_reply *reply, struct err *err)
+{
+    const struct beneath_root *root = work_root(w, q->root, false, err);
+    FD_AT_END int fd = -1;
+    struct beneath_real real;
+    if (!root || beneath_open_real(root, q->path.p, O_PATH | O_DIRECTORY, &fd, &real, err) < 0)
+        return -1;
+    reply->exists = true;
+    reply->type = TYPE_DIRECTORY;
+    return work_note_real(w, WORK_PATH, q->path.p, real.text, err);
+}
+
+static int preview_move(struct work *w, const struct op_preview_request *q,
+                        struct op_preview_reply *reply, struct err *err)
+{
+    const struct op_move_request move = {.root = q->root,
+                                         .path = q->path,
+                                         .to_root = q->to_root,
+                                         .to = q->to,
+                                         .overwrite = !q->create_only};
+    return work_look_move(w, &move, reply, err);
+}
+
+/* Opens what would be read. */
+static int preview_look(struct work *w, const struct op_preview_request *q, struct err *err)
+{
+    const struct beneath_root *root = work_root(w, q->root, q->no_links, err);
+    FD_AT_END int any = -1;
+    FD_AT_END int file = -1;
+    struct stat st;
+    if (!root || beneath_open(root, q->path.p, O_PATH, &any, err) < 0)
+        return -1;
+    if (fstat(any, &st) < 0)
+        return beneath_errno(err, errno, q->path.p);
+    return S_ISREG(st.st_mode) ? beneath_open_file(root, q->path.p, &file, &st, err) : 0;
+}
+
+static int preview_stat(struct work *w, const struct op_preview_request *q, struct err *err)
+{
+    union op_request request = {
+        .stat = {.root = q->root, .path = q->path, .no_links = q->no_links}};
+    union op_reply ignored;
+    return work_stat(w, &request, (struct str){NULL, 0}, &ignored, err);
+}
+
 int work_preview(struct work *w, const union op_request *request, struct str body,
                  union op_reply *reply, struct err *err)
 {
@@ -189,6 +245,17 @@ int work_preview(struct work *w, const union op_request *request, struct str bod
     reply->preview = (struct op_preview_reply){.type = TYPE_FILE};
     if (q->of == PREVIEW_DELETE)
         return preview_delete(w, q, &reply->preview, err);
+    if (q->of == PREVIEW_MOVE)
+        return preview_move(w, q, &reply->preview, err);
+    if (q->of == PREVIEW_MKDIR)
+        return work_look_mkdir(w, &(struct op_mkdir_request){q->root, q->path}, &reply->preview,
+                               err);
+    if (q->of == PREVIEW_STAT)
+        return preview_stat(w, q, err);
+    if (q->of >= PREVIEW_READ)
+        return preview_look(w, q, err);
+    if (q->of == PREVIEW_FOLDER)
+        return preview_folder(w, q, &reply->preview, err);
     int r = q->of == PREVIEW_WRITE ? preview_write(w, q, body, &reply->preview, err)
                                    : preview_change(w, q, body, &reply->preview, err);
     if (r == 0 && reply->preview.exists)

@@ -18,6 +18,8 @@
 #include "work/git_plain.h"
 #include "work/guard_read.h"
 #include "work/hidden_git.h"
+#include "work/quarantine_modes.h"
+#include "work/quarantine_room.h"
 #include "work/work.h"
 
 #define FOLDER "quarantine"
@@ -33,7 +35,16 @@ struct copying {
     int64_t since_ns; /* what is older was not made by the command */
     int64_t entries;
     int64_t bytes;
+    struct quarantine_room room;
+    bool full; /* there was no room for it */
 };
+
+/* -EFBIG where there is more than one entry may have, or than there is room for. */
+static int check_room(struct copying *c)
+{
+    c->full = c->bytes > c->room.bytes || c->entries > c->room.entries;
+    return c->full || c->bytes > COPY_BYTES_MAX || c->entries > COPY_ENTRIES_MAX ? -EFBIG : 0;
+}
 
 static int copy_bytes(struct copying *c, int from, int to)
 {
@@ -42,9 +53,9 @@ static int copy_bytes(struct copying *c, int from, int to)
         if (n <= 0)
             return n < 0 ? -errno : 0;
         c->bytes += n;
-        if (c->bytes > COPY_BYTES_MAX)
-            return -EFBIG;
-        int r = fd_write_all(to, c->w->chunk, (size_t)n);
+        int r = check_room(c);
+        if (r == 0)
+            r = fd_write_all(to, c->w->chunk, (size_t)n);
         if (r < 0)
             return r;
     }
@@ -57,7 +68,7 @@ static int keep_mode(int from, int to)
     if (fstat(from, &st) < 0)
         return -errno;
     const struct timespec times[] = {st.st_atim, st.st_mtim};
-    return fchmod(to, st.st_mode & 0777) < 0 || futimens(to, times) < 0 ? -errno : 0;
+    return fchmod(to, quarantine_mode(&st)) < 0 || futimens(to, times) < 0 ? -errno : 0;
 }
 
 static int copy_file(struct copying *c, int from, const char *name, int to, const char *as)
@@ -123,7 +134,8 @@ static int copy_entry(struct copying *c, int from, const char *name, int to, con
 {
     struct statx st;
     struct err err;
-    if (++c->entries > COPY_ENTRIES_MAX || depth > COPY_DEPTH_MAX)
+    c->entries++;
+    if (check_room(c) < 0 || depth > COPY_DEPTH_MAX)
         return -EFBIG;
     if (work_check_cancel(c->w, &err) < 0)
         return -ECANCELED;
@@ -138,15 +150,18 @@ static int copy_entry(struct copying *c, int from, const char *name, int to, con
     return S_ISREG(st.stx_mode) ? copy_file(c, from, name, to, as) : 0;
 }
 
-/* A folder of its own in the store for each, so that names never meet. */
-static int open_shelter(const struct beneath_root *store, struct str tag, int *ret_fd)
+static int open_quarantine(const struct beneath_root *store)
 {
-    char name[64];
     if (mkdirat(store->fd, FOLDER, 0700) < 0 && errno != EEXIST)
         return -errno;
-    FD_AT_END int folder = beneath_open_child(store->fd, FOLDER);
-    if (folder < 0)
-        return -errno;
+    int folder = beneath_open_child(store->fd, FOLDER);
+    return folder < 0 ? -errno : folder;
+}
+
+/* A folder of its own for each, so that names never meet. */
+static int open_shelter(int folder, struct str tag, int *ret_fd)
+{
+    char name[64];
     snprintf(name, sizeof name, "%.*s", (int)tag.n, tag.p);
     if (mkdirat(folder, name, 0700) < 0)
         return -errno;
@@ -217,23 +232,49 @@ static int rename_aside(const struct beneath_place *place, const struct op_guard
     return renameat2(place->dir, name, place->dir, place->name, RENAME_NOREPLACE) < 0 ? -errno : 1;
 }
 
+/* A copy that is not whole is of no use to anyone. */
+static void drop_shelter(struct copying *c, int folder, int shelter,
+                         const struct op_quarantine_request *q, const char *name)
+{
+    int64_t removed = 0;
+    FREE_AT_END char *tag = mem_copy(q->tag.p, q->tag.n);
+    work_remove_tree_since(c->w, shelter, name, 0, &removed);
+    (void)!unlinkat(folder, tag, AT_REMOVEDIR);
+}
+
+/* Into a folder of its own in the quarantine that is open as `folder`. */
+static int copy_out(struct copying *c, int folder, const struct op_quarantine_request *q,
+                    const struct beneath_place *place, const char *aside)
+{
+    FD_AT_END int shelter = -1;
+    int r = open_shelter(folder, q->tag, &shelter);
+    if (r == 0)
+        r = copy_entry(c, place->dir, aside, shelter, place->name, 0);
+    if (r < 0 && shelter >= 0)
+        drop_shelter(c, folder, shelter, q, place->name);
+    return r;
+}
+
 /* From the name that it was given aside. What cannot be copied as a whole stays there. */
 static enum quarantine_outcome move_out(struct work *w, const struct beneath_root *store,
                                         const struct op_quarantine_request *q,
-                                        const struct beneath_place *place, const char *aside)
+                                        const struct beneath_place *place, const char *aside,
+                                        struct op_quarantine_reply *ret)
 {
-    FD_AT_END int shelter = -1;
     struct copying c = {.w = w, .since_ns = q->since_ns};
     int64_t removed = 0;
-    int r = open_shelter(store, q->tag, &shelter);
-    if (r == 0)
-        r = copy_entry(&c, place->dir, aside, shelter, place->name, 0);
-    /* A copy that is not whole is of no use to anyone. */
-    if (r < 0 && shelter >= 0)
-        work_remove_tree(w, shelter, place->name, NULL, &removed);
-    if (r == 0)
-        r = work_remove_tree_since(w, place->dir, aside, q->since_ns, &removed);
-    return r < 0 ? QUARANTINE_RENAMED : QUARANTINE_MOVED;
+    FD_AT_END int folder = open_quarantine(store);
+    if (folder < 0)
+        return QUARANTINE_RENAMED;
+    c.room = quarantine_room(folder);
+    c.full = c.room.bytes <= 0 || c.room.entries <= 1;
+    int r = c.full ? -EFBIG : copy_out(&c, folder, q, place, aside);
+    ret->full = c.full;
+    if (r < 0)
+        return QUARANTINE_RENAMED;
+    quarantine_room_take(folder, &(struct quarantine_room){c.bytes, c.entries + 1});
+    ret->rest = work_remove_tree_since(w, place->dir, aside, q->since_ns, &removed) < 0;
+    return QUARANTINE_MOVED;
 }
 
 static size_t count_names(struct str path)
@@ -377,8 +418,10 @@ static int open_folder(const struct beneath_place *place, struct op_quarantine_r
         return beneath_errno(err, errno, path);
     mode_t mode = (st.st_mode & 0777) | 0700;
     if (S_ISDIR(st.st_mode) && (st.st_mode & 0777) != mode &&
-        fchmodat(place->dir, place->name, mode, 0) == 0)
+        fchmodat(place->dir, place->name, mode, 0) == 0) {
         ret->outcome = QUARANTINE_OPENED;
+        quarantine_note_mode(&st, mode);
+    }
     return 0;
 }
 
@@ -394,7 +437,7 @@ static int take_out(struct work *w, const struct op_quarantine_request *q,
                        aside);
     if (r < 0)
         return beneath_errno(err, -r, q->path.p);
-    ret->outcome = r == 1 ? QUARANTINE_OTHER : move_out(w, store, q, place, aside);
+    ret->outcome = r == 1 ? QUARANTINE_OTHER : move_out(w, store, q, place, aside, ret);
     return 0;
 }
 

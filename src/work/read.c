@@ -303,25 +303,3 @@ int work_read(struct work *w, const union op_request *request, struct str body,
     }
     return 0;
 }
-
-int work_hash_file(struct work *w, int fd, int64_t size, const char *path, char out[HASH_HEX + 1],
-                   struct err *err)
-{
-    struct hash h;
-    hash_begin(&h);
-    for (int64_t done = 0; done < size;) {
-        if (work_check_cancel(w, err) < 0)
-            return -1;
-        ssize_t n = read(fd, w->chunk, WORK_CHUNK);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return beneath_errno(err, errno, path);
-        if (n == 0)
-            break;
-        hash_add(&h, w->chunk, (size_t)n);
-        done += n;
-    }
-    hash_end_hex(&h, out);
-    return 0;
-}

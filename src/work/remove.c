@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "work/folder_lock.h"
 #include "work/guard_trees.h"
 #include "work/subtree.h"
@@ -18,6 +20,7 @@
 #define DEPTH_MAX 254
 #define LISTING_BYTES (32u << 10)
 #define TEMP_TRIES 16
+#define SHOWN 120
 
 /* Folders on the way down; the last is being emptied. */
 struct descent {
@@ -63,20 +66,23 @@ static int enter(struct descent *d, int parent, const char *name)
     snprintf(d->folders[d->depth++].name, PATH_NAME_MAX + 1, "%s", name);
     if (is_too_old(d, fd, ""))
         return -ESTALE;
+    /* A command may have made it read-only. */
+    if (!d->rules)
+        (void)!fchmod(fd, 0700);
     return d->rules && subtree_keeps_git(d->rules, fd) ? -EBUSY : 0;
 }
 
 /* A command may have moved something in since the folder was looked through. The name that is judged is the name that
  * is removed. */
-static bool is_kept(struct descent *d, const char *name, bool is_folder)
+static bool is_kept(struct descent *d, int dir, const char *name, bool is_folder)
 {
     bool same;
-    return d->rules && subtree_keeps(d->rules, name, is_folder, &same);
+    return d->rules && subtree_keeps(d->rules, dir, name, is_folder, &same);
 }
 
 static int enter_entry(struct descent *d, int parent, const char *name)
 {
-    if (is_kept(d, name, true))
+    if (is_kept(d, parent, name, true))
         return -EBUSY;
     if (d->rules)
         subtree_enter(d->rules, name);
@@ -104,7 +110,7 @@ static int empty_folder(struct work *w, struct descent *d, int64_t *count)
             if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
                 continue;
             bool folder = entry->d_type == DT_DIR;
-            if (!folder && is_kept(d, entry->d_name, false))
+            if (!folder && is_kept(d, fd, entry->d_name, false))
                 return -EBUSY;
             if (!folder && is_too_old(d, fd, entry->d_name))
                 return -ESTALE;
@@ -165,44 +171,92 @@ int work_remove_tree_since(struct work *w, int dir, const char *name, int64_t si
 
 /* It was judged before this call waited for its folder. */
 static int check_still(struct work *w, const struct op_delete_request *q,
-                       const struct beneath_place *place, const char *real, struct err *err)
+                       const struct beneath_place *place, const char *real, mode_t mode,
+                       struct err *err)
 {
-    int r = beneath_still(&w->at, q->path.p, real, place->dir, err);
+    int r = beneath_still(&w->at, q->path.p, real, place->dir, beneath_kind(mode), err);
     if (r > 0)
         return err_set(err, ERR_CONFLICT, "the folder of `%s` has just been moved: try again",
                        q->path.p);
     return r;
 }
 
+/* What a folder is called that cannot have its own name back. No sweep takes it for a left-over. */
+struct left {
+    char name[PATH_NAME_MAX + 1]; /* "": it is gone, or has its name */
+};
+
+/* Under its own name again, or, where something else has that by now, under a new one that says where it is from. */
+static void give_back(const struct beneath_place *place, const char *temp, struct left *left)
+{
+    left->name[0] = '\0';
+    int r = renameat2(place->dir, temp, place->dir, place->name, RENAME_NOREPLACE);
+    for (int i = 0; r < 0 && errno == EEXIST && i < TEMP_TRIES; i++) {
+        uint32_t number = (uint32_t)i;
+        (void)!getrandom(&number, sizeof number, GRND_NONBLOCK);
+        snprintf(left->name, sizeof left->name, "%.*s.left-%08x",
+                 (int)utf8_cut(place->name, strnlen(place->name, SHOWN)), place->name, number);
+        r = renameat2(place->dir, temp, place->dir, left->name, RENAME_NOREPLACE);
+    }
+    if (r < 0)
+        snprintf(left->name, sizeof left->name, "%s", errno == ENOENT ? "" : temp);
+}
+
+static bool is_same_entry(int dir, const char *name, const struct stat *st)
+{
+    struct stat now;
+    return fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && now.st_dev == st->st_dev &&
+           now.st_ino == st->st_ino;
+}
+
+static int not_the_same(const struct op_delete_request *q, const struct left *left, struct err *err)
+{
+    return err_set(err, ERR_CONFLICT, "%s%s%s`%s` has just been replaced: try again",
+                   left->name[0] ? "what was there for a moment is left beside it as `" : "",
+                   left->name, left->name[0] ? "`: " : "", q->path.p);
+}
+
+/* A rename goes by the name, under which another folder may be by now: that is seen afterwards, and put back. */
 static int rename_away(struct work *w, const struct op_delete_request *q,
-                       const struct beneath_place *place, const char *real, struct temp *temp,
-                       struct err *err)
+                       const struct beneath_place *place, const char *real, const struct stat *st,
+                       struct temp *temp, struct err *err)
 {
     FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
     CLEANUP(guard_trees_release) struct guard_trees *still = NULL;
     if (folder_lock_take(w, place->dir, q->path.p, &lock, err) < 0 ||
-        guard_trees_hold(w, &still, err) < 0 || check_still(w, q, place, real, err) < 0)
+        guard_trees_hold(w, &still, err) < 0 ||
+        check_still(w, q, place, real, st->st_mode, err) < 0)
         return -1;
+    struct left left = {""};
+    if (!is_same_entry(place->dir, place->name, st))
+        return not_the_same(q, &left, err);
     for (unsigned i = 0; i < TEMP_TRIES; i++) {
         temp_begin(temp, place->dir, q->tag, TEMP_FOLDER, i);
-        if (renameat2(place->dir, place->name, place->dir, temp->name, RENAME_NOREPLACE) == 0)
+        int r = renameat2(place->dir, place->name, place->dir, temp->name, RENAME_NOREPLACE);
+        int error = errno;
+        if (r == 0 && is_same_entry(place->dir, temp->name, st))
             return 0;
+        if (r == 0)
+            give_back(place, temp->name, &left);
         temp_end(temp);
-        if (errno != EEXIST)
-            break;
+        if (r == 0)
+            return not_the_same(q, &left, err);
+        if (error != EEXIST)
+            return beneath_errno(err, error, q->path.p);
     }
-    return beneath_errno(err, errno, q->path.p);
+    return beneath_errno(err, EEXIST, q->path.p);
 }
 
 /* Without the lock too: a cancelled call does not get it, and under its own name the folder is not lost. */
-static bool put_back(struct work *w, const struct beneath_place *place, const char *temp)
+static void put_back(struct work *w, const struct beneath_place *place, const char *temp,
+                     struct left *left)
 {
     FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
     struct err ignored;
     CLEANUP(guard_trees_release) struct guard_trees *still = NULL;
     (void)folder_lock_take(w, place->dir, temp, &lock, &ignored);
     (void)guard_trees_hold(w, &still, &ignored);
-    return renameat2(place->dir, temp, place->dir, place->name, RENAME_NOREPLACE) == 0;
+    give_back(place, temp, left);
 }
 
 static int cannot_remove(const struct op_delete_request *q, int error, struct err *err)
@@ -217,18 +271,21 @@ static int cannot_remove(const struct op_delete_request *q, int error, struct er
 /* Out of the way in one step under a name that the next sweep knows, and only then emptied: whatever
  * happens, nobody meets half a folder under its own name. What cannot be removed is put back. */
 static int remove_folder(struct work *w, const struct op_delete_request *q,
-                         const struct beneath_place *place, const char *real, int64_t *count,
-                         struct err *err)
+                         const struct beneath_place *place, const char *real, const struct stat *st,
+                         int64_t *count, struct err *err)
 {
     struct temp temp;
+    struct left left;
     const struct tree_op op = {.root = &w->at, .path = q->path.p, .real = real};
     work_slow(w);
-    if (work_check_tree(w, place, &op, err) < 0 || rename_away(w, q, place, real, &temp, err) < 0)
+    if (work_check_tree(w, place, &op, err) < 0 ||
+        rename_away(w, q, place, real, st, &temp, err) < 0)
         return -1;
     CLEANUP(subtree_done) struct subtree rules;
     subtree_init(&rules, &w->at, real, NULL);
     int r = work_remove_tree(w, place->dir, temp.name, &rules, count);
-    bool back = r < 0 && put_back(w, place, temp.name);
+    if (r < 0)
+        put_back(w, place, temp.name, &left);
     temp_end(&temp);
     if (r == 0)
         return 0;
@@ -238,7 +295,7 @@ static int remove_folder(struct work *w, const struct op_delete_request *q,
     else
         cannot_remove(q, -r, &why);
     err_set(err, why.code, "%.300s; %lld entries of it had been removed%s%s", why.message,
-            (long long)*count, back ? "" : ", and the rest is left as ", back ? "" : temp.name);
+            (long long)*count, left.name[0] ? ", and the rest is left as " : "", left.name);
     return err_reason(err, why.reason);
 }
 
@@ -252,7 +309,8 @@ int work_entry_to_delete(struct work *w, const struct op_delete_request *q,
     FD_AT_END int dir = TAKE_FD(place->dir);
     if (fstatat(dir, place->name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
         return beneath_errno(err, errno, q->path.p);
-    if (beneath_judge(root, q->path.p, ret_real, beneath_kind(ret_stat->st_mode), err) < 0)
+    if (beneath_judge(root, q->path.p, ret_real, beneath_kind(ret_stat->st_mode), err) < 0 ||
+        work_note_real(w, WORK_PATH, q->path.p, ret_real->text, err) < 0)
         return -1;
     place->dir = TAKE_FD(dir);
     return 0;
@@ -266,7 +324,8 @@ static int remove_one(struct work *w, const struct op_delete_request *q,
     FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
     CLEANUP(guard_trees_release) struct guard_trees *held = NULL;
     if (folder_lock_take(w, place->dir, q->path.p, &lock, err) < 0 ||
-        beneath_hold(w, &w->at, real, &held, err) < 0 || check_still(w, q, place, real, err) < 0)
+        beneath_hold(w, &w->at, real, &held, err) < 0 ||
+        check_still(w, q, place, real, st->st_mode, err) < 0)
         return -1;
     if (unlinkat(place->dir, place->name, S_ISDIR(st->st_mode) ? AT_REMOVEDIR : 0) < 0)
         return beneath_errno(err, errno, q->path.p);
@@ -288,9 +347,9 @@ int work_delete(struct work *w, const union op_request *request, struct str body
         if (remove_one(w, q, &place, real.text, &st, err) < 0)
             return -1;
         count = 1;
-    } else if (remove_folder(w, q, &place, real.text, &count, err) < 0) {
+    } else if (remove_folder(w, q, &place, real.text, &st, &count, err) < 0) {
         return -1;
     }
-    reply->delete = (struct op_delete_reply){work_file_type(st.st_mode), count};
+    reply->delete = (struct op_delete_reply){.type = work_file_type(st.st_mode), .count = count};
     return 0;
 }

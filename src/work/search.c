@@ -23,6 +23,8 @@
  * what a worker may use. */
 #define THREADS_MAX 7
 #define STACK_BYTES (256u << 10)
+/* What an error names of a path. */
+#define SHOWN_PATH 256
 
 struct item {
     struct walk_folder *folder;
@@ -131,6 +133,7 @@ static bool take_batch(struct search *s, struct batch *b)
 struct missed {
     int64_t unreadable;
     int shortage; /* errno: the machine lacked something, so the answer would not be the same the next time */
+    char path[SHOWN_PATH]; /* of the file that it lacked it for */
 };
 
 static void search_item(struct scan *scan, const struct batch *b, const struct item *item,
@@ -140,9 +143,10 @@ static void search_item(struct scan *scan, const struct batch *b, const struct i
     struct str path = {b->names.data + item->path, item->path_length};
     int r = fd < 0 ? -errno : scan_file(scan, fd, item->folder->reads_whole, path);
     /* Gone since it was listed, or no file any more: then it is not there. */
-    if (r < 0 && err_is_shortage(-r))
+    if (r < 0 && err_is_shortage(-r)) {
         missed->shortage = -r;
-    else if (r < 0 && !beneath_is_gone(-r) && r != -ESPIPE && r != -EISDIR && r != -ENXIO)
+        snprintf(missed->path, sizeof missed->path, "%.*s", (int)path.n, path.p);
+    } else if (r < 0 && !beneath_is_gone(-r) && r != -ESPIPE && r != -EISDIR && r != -ENXIO)
         missed->unreadable++;
 }
 
@@ -209,6 +213,23 @@ static void give_batch(struct search *s, struct batch *b)
     pthread_cond_broadcast(&s->moved);
 }
 
+/* Names the file, or what was searched where it is not known. */
+static void fail_for_shortage(struct search *s, const struct missed *missed)
+{
+    const char *top = s->q->path.p;
+    const char *file = missed->path;
+    char path[2 * SHOWN_PATH];
+    struct err err;
+    if (!file[0])
+        snprintf(path, sizeof path, "%s", top);
+    else if (!top[0] || strcmp(top, ".") == 0)
+        snprintf(path, sizeof path, "%s", file);
+    else
+        snprintf(path, sizeof path, "%s/%s", top, file);
+    beneath_errno(&err, missed->shortage, path);
+    fail(s, &err);
+}
+
 static void give_counts(struct search *s, const struct scan *scan, const struct missed *missed)
 {
     s->reply.files += scan->files;
@@ -216,9 +237,8 @@ static void give_counts(struct search *s, const struct scan *scan, const struct 
     s->reply.binary += scan->binary;
     s->reply.long_lines += scan->long_lines;
     s->reply.unreadable += missed->unreadable;
-    struct err err;
-    if (missed->shortage && beneath_errno(&err, missed->shortage, s->q->path.p) < 0)
-        fail(s, &err);
+    if (missed->shortage)
+        fail_for_shortage(s, missed);
 }
 
 static void search_batch(struct scan *scan, struct batch *b, struct missed *missed)
@@ -284,16 +304,22 @@ static void *help(void *arg)
     return NULL;
 }
 
+/* Together with the one that was asked. */
+static unsigned most_threads(const struct op_search_request *q)
+{
+    unsigned most = processor_count() < THREADS_MAX + 1 ? processor_count() : THREADS_MAX + 1;
+    return q->threads > 0 && (uint64_t)q->threads < most ? (unsigned)q->threads : most;
+}
+
 static unsigned start_threads(struct search *s, pthread_t *threads)
 {
-    unsigned wanted = processor_count() - 1;
-    if (s->q->threads > 0 && (uint64_t)s->q->threads <= wanted)
-        wanted = (unsigned)s->q->threads - 1;
+    unsigned most = most_threads(s->q);
+    unsigned may = matcher_threads(s->matcher);
     unsigned n = 0;
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    while (n < wanted && n < THREADS_MAX && pthread_create(&threads[n], &attr, help, s) == 0)
+    while (n + 1 < most && n + 1 < may && pthread_create(&threads[n], &attr, help, s) == 0)
         n++;
     pthread_attr_destroy(&attr);
     return n;
@@ -364,7 +390,8 @@ static void search_done(struct search *s)
 static int prepare(struct search *s, struct str excludes, struct err *err)
 {
     const struct op_search_request *q = s->q;
-    struct matcher_options options = {q->pattern, q->literal, q->ignore_case, q->word};
+    struct matcher_options options = {q->pattern, q->literal, q->ignore_case, q->word,
+                                      most_threads(q)};
     s->rules = (struct walk_rules){.recursive = true,
                                    .hidden = q->hidden,
                                    .hidden_files = q->hidden_files,

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/utf8.h"
+#include "work/beneath_walk.h"
 #include "work/guard_trees.h"
 
 #define SHOWN 100
@@ -34,6 +35,7 @@ void subtree_init(struct subtree *s, const struct beneath_root *root, const char
     buf_add(&s->path, path, strlen(path));
     if (to)
         buf_add(&s->moved, to, strlen(to));
+    s->leads = !to && root->trees && guard_protects_git(root->guard) && guard_trees_has_leads(root);
     s->crosses = to && (is_pinned(root, path) || is_pinned(root, to));
 }
 
@@ -70,18 +72,38 @@ void subtree_leave(struct subtree *s)
         drop_name(&s->moved);
 }
 
-bool subtree_keeps(struct subtree *s, const char *name, bool is_folder, bool *ret_same)
+static bool is_lead(const struct subtree *s, int dir, const char *name)
+{
+    struct statx st;
+    if (!s->leads || folder_stat(dir, name, &st) < 0)
+        return false;
+    struct tree_id id = folder_id(&st);
+    return guard_trees_is_lead(&s->root, &id);
+}
+
+static bool keep_for_git(struct subtree *s)
+{
+    s->verdict = GUARD_PROTECTED;
+    s->rule = ".git";
+    return true;
+}
+
+bool subtree_keeps(struct subtree *s, int dir, const char *name, bool is_folder, bool *ret_same)
 {
     const struct guard *guard = s->root.guard;
     const char *there = NULL;
     enum guard_verdict after = GUARD_OPEN;
     *ret_same = false;
+    if (is_lead(s, dir, name)) {
+        subtree_enter(s, name);
+        return keep_for_git(s);
+    }
     /* No rule ends with this name: what was found of the folder holds for it. */
     if (!guard_may_name(guard, (struct str){name, strlen(name)}))
         return false;
     subtree_enter(s, name);
     enum guard_verdict by_name = guard_judge(guard, buf_str(&s->path), is_folder, &s->rule);
-    s->verdict = beneath_verdict(&s->root, buf_str(&s->path), is_folder, &s->rule);
+    s->verdict = beneath_verdict(&s->root, buf_str(&s->path), dir, is_folder, &s->rule);
     if (s->moves)
         after = guard_judge(guard, buf_str(&s->moved), is_folder, &there);
     /* What is guarded by what it is stays so wherever it is moved. */
@@ -98,21 +120,15 @@ bool subtree_keeps(struct subtree *s, const char *name, bool is_folder, bool *re
     return false;
 }
 
-static bool has(int dir, const char *name)
-{
-    struct stat st;
-    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-/* As in beneath_git.c. HEAD first: few folders have one. A git directory that is moved is one wherever it is. */
+/* A git directory that is moved is one wherever it is. */
 bool subtree_keeps_git(struct subtree *s, int fd)
 {
-    if ((s->moves && !s->crosses) || !guard_protects_git(s->root.guard) || !has(fd, "HEAD") ||
-        !(has(fd, "commondir") || (has(fd, "objects") && has(fd, "refs"))))
+    if (is_lead(s, fd, ""))
+        return keep_for_git(s);
+    if ((s->moves && !s->crosses) || !guard_protects_git(s->root.guard) ||
+        !beneath_is_git_directory(fd, (struct str){0}))
         return false;
-    s->verdict = GUARD_PROTECTED;
-    s->rule = ".git";
-    return true;
+    return keep_for_git(s);
 }
 
 int subtree_refuse(const struct subtree *s, const char *path, struct err *err)

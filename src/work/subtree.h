@@ -10,6 +10,7 @@ struct subtree {
     struct beneath_root root; /* without a guard nothing is refused */
     struct buf path;          /* of the folder at hand, without links; once refused, of the entry */
     bool moves;
+    bool leads; /* something is a lead by what it is (guard_trees_is_lead) */
     bool
         crosses; /* it is moved into or out of a folder that commands see through a mount of its own */
     struct buf moved; /* where that folder is going to be */
@@ -24,9 +25,9 @@ void subtree_done(struct subtree *s);
 void subtree_enter(struct subtree *s, const char *name);
 void subtree_leave(struct subtree *s);
 
-/* Whether an entry of the folder at hand must stay: when removing, any that is guarded; when moving, one about which
+/* Whether an entry of the folder at hand, open as `dir`, must stay: when removing, any that is guarded; when moving, one about which
  * the rules say something else at its new place. *ret_same: that holds for all that is in it, there is no need to look. */
-bool subtree_keeps(struct subtree *s, const char *name, bool is_folder, bool *ret_same);
+bool subtree_keeps(struct subtree *s, int dir, const char *name, bool is_folder, bool *ret_same);
 /* Whether the folder at hand, open as `fd`, is a git directory that is to be removed. */
 bool subtree_keeps_git(struct subtree *s, int fd);
 /* The error for what was kept, said about the path as it was given. */

@@ -58,7 +58,7 @@ static int look(struct search *s, int dir, const struct dirent64 *entry, bool *r
                 : look_for_mount(dir, entry->d_name, ret_folder);
     if (r < 0 || (r == FOUND_MOUNT && !s->tree.moves))
         return r;
-    if (subtree_keeps(&s->tree, entry->d_name, *ret_folder, &same))
+    if (subtree_keeps(&s->tree, dir, entry->d_name, *ret_folder, &same))
         return FOUND_GUARDED;
     *ret_folder = *ret_folder && !same;
     return FOUND_NOTHING;
@@ -99,8 +99,9 @@ static int read_on(struct search *s)
 {
     int depth = s->depth;
     int fd = s->folders[depth - 1].fd;
+    /* A folder that has just been removed has no such place any more. */
     if (lseek(fd, s->folders[depth - 1].next, SEEK_SET) < 0)
-        return -errno;
+        return errno == EINVAL ? -ENOENT : -errno;
     ssize_t got = getdents64(fd, s->listing, LISTING_BYTES);
     if (got < 0)
         return -errno;

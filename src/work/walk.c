@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/reserve.h"
 #include "core/op.h"
 #include "work/ignore_files.h"
 #include "work/temps.h"
@@ -83,11 +84,12 @@ const struct walk_stats *walk_stats(const struct walk *walk)
     return &walk->stats;
 }
 
-static int check_cancel(const struct walk *w, struct err *err)
+static int check_go_on(const struct walk *w, struct err *err)
 {
-    if (!atomic_load_explicit(w->cancelled, memory_order_relaxed))
-        return 0;
-    return err_set(err, ERR_CANCELLED, "the call was cancelled");
+    if (atomic_load_explicit(w->cancelled, memory_order_relaxed))
+        return err_set(err, ERR_CANCELLED, "the call was cancelled");
+    /* Many small things become much, and others need the rest. */
+    return reserve_is_whole() ? 0 : err_no_memory(err);
 }
 
 /* What cannot be looked at is passed over, and that is told. Where the machine lacks something the walk ends: what it
@@ -96,8 +98,10 @@ static int pass_over(struct walk *w, int error, struct err *err)
 {
     if (error == 0 || beneath_is_gone(error))
         return 0;
-    if (err_is_shortage(error))
+    if (err_is_shortage(error)) {
+        w->path[w->length] = '\0'; /* the rest of a longer one may stand there */
         return beneath_errno(err, error, w->path);
+    }
     w->stats.unreadable++;
     w->stats.cut |= error != EACCES && error != EPERM;
     return 0;
@@ -209,7 +213,7 @@ static int read_names(struct walk *w, const struct level *level, unsigned *found
 {
     int fd = level->folder->fd;
     for (;;) {
-        if (check_cancel(w, err) < 0)
+        if (check_go_on(w, err) < 0)
             return -1;
         ssize_t got = getdents64(fd, w->entries, ENTRIES_BYTES);
         if (got <= 0) {
@@ -340,7 +344,7 @@ static bool is_secret(struct walk *w, const struct level *level, bool folder)
     int n = snprintf(text, sizeof text, "%s%s%s", at_root ? "" : w->real.text, at_root ? "" : "/",
                      w->path + w->begin);
     struct str path = {text, (size_t)n};
-    return beneath_verdict(w->root, path, folder, &rule) == GUARD_SECRET;
+    return beneath_verdict(w->root, path, level->folder->fd, folder, &rule) == GUARD_SECRET;
 }
 
 /* True with an entry; w->into says whether its folder comes next, even where it is no entry. */
@@ -372,7 +376,7 @@ static bool visit(struct walk *w, const struct level *level, const struct item *
 int walk_next(struct walk *w, struct walk_entry *ret, struct err *err)
 {
     for (;;) {
-        if (check_cancel(w, err) < 0 || (w->into && go_into(w, err) < 0))
+        if (check_go_on(w, err) < 0 || (w->into && go_into(w, err) < 0))
             return -1;
         if (w->depth == 0)
             return 0;
@@ -459,10 +463,9 @@ struct walk *walk_new(const struct beneath_root *root, const char *path,
         walk_free(w);
         return NULL;
     }
-    if (rules->excludes.n)
-        ignore_files_give(&w->ignores, &w->reader, rules->excludes);
+    int given = rules->excludes.n ? ignore_files_give(&w->ignores, &w->reader, rules->excludes) : 0;
     w->may_ignore = rules->ignore || w->ignores.last[IGNORE_FILE_GIVEN];
-    if (begin(w, root, path, err) < 0) {
+    if ((given < 0 && err_no_memory(err) < 0) || begin(w, root, path, err) < 0) {
         walk_free(w);
         return NULL;
     }

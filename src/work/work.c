@@ -2,7 +2,10 @@
 
 #include <sys/stat.h>
 
+#include "base/base64.h"
 #include "base/reserve.h"
+
+#define REAL_BYTES_MAX ((size_t)2 * BENEATH_REAL_MAX)
 
 const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links, struct err *err)
 {
@@ -39,8 +42,58 @@ void work_begin(struct work *w, uint64_t token, yyjson_val *head)
     w->body.max = limited ? (size_t)w->limit : OP_BODY_MAX;
     w->as_named = yyjson_get_bool(yyjson_obj_get(head, "as_named"));
     w->slow = w->gave_up = false;
+    for (int i = 0; i < WORK_ENDS; i++) {
+        yyjson_val *pinned = yyjson_obj_get(head, i == WORK_TO ? "pinned_to" : "pinned");
+        w->pinned[i] = yyjson_is_str(pinned) ? json_str(pinned) : (struct str){NULL, 0};
+        w->real[i].len = 0;
+        w->elsewhere[i] = false;
+    }
     w->at.fd = -1;
     w->token = token;
+}
+
+static bool is_pinned_to(const struct work *w, enum work_end end)
+{
+    struct str real = buf_str(&w->real[end]);
+    return real.n == w->pinned[end].n && memcmp(real.p, w->pinned[end].p, real.n) == 0;
+}
+
+int work_note_real(struct work *w, enum work_end end, const char *path, const char *real,
+                   struct err *err)
+{
+    struct buf *out = &w->real[end];
+    out->max = REAL_BYTES_MAX;
+    out->len = 0;
+    out->failed = false;
+    base64_encode(out, real, strlen(real));
+    w->elsewhere[end] = strcmp(path, real) != 0;
+    if (out->failed)
+        return err_no_memory(err);
+    if (!w->pinned[end].p || is_pinned_to(w, end))
+        return 0;
+    err_set(err, ERR_CONFLICT,
+            "`%s` leads elsewhere than when the user was asked about it: nothing was changed; look "
+            "at what it is now before trying again",
+            path);
+    return err_reason(err, "leads_elsewhere");
+}
+
+void work_tell_real(const struct work *w, const struct op *op, union op_reply *reply)
+{
+    bool always = op == &op_table[OP_PREVIEW];
+    if (!op->real)
+        return;
+    if (w->real[WORK_PATH].len && (always || w->elsewhere[WORK_PATH]))
+        reply->real.path = buf_str(&w->real[WORK_PATH]);
+    if (w->real[WORK_TO].len && (always || w->elsewhere[WORK_TO]))
+        reply->real.to = buf_str(&w->real[WORK_TO]);
+}
+
+void work_done(struct work *w)
+{
+    buf_done(&w->body);
+    for (int i = 0; i < WORK_ENDS; i++)
+        buf_done(&w->real[i]);
 }
 
 int work_check_cancel(const struct work *w, struct err *err)

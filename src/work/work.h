@@ -18,6 +18,9 @@
 struct folder_lock;
 struct subtree;
 
+/* The paths of a call: a move has both. */
+enum work_end { WORK_PATH, WORK_TO, WORK_ENDS };
+
 /* The gate bounds what it asks for; this is only so that no mistake can grow without end. */
 
 /* One thread's own things, reused from call to call. */
@@ -41,6 +44,9 @@ struct work {
     char *shelf;   /* memory that the gate reads from, while this call has it; NULL: it has not */
     bool shelved;  /* something lies there for the gate */
     bool as_named; /* what it opens has to be what its paths name */
+    struct buf real[WORK_ENDS];   /* base64 of where its paths lead; empty: not known yet */
+    bool elsewhere[WORK_ENDS];    /* that is not where they say */
+    struct str pinned[WORK_ENDS]; /* what `real` has to be; p is NULL: anything */
     bool
         gave_up; /* it was cancelled while it waited for a scan: what the rules said since is not known */
 };
@@ -73,6 +79,8 @@ int work_sweep(struct work *w, const union op_request *request, struct str body,
                union op_reply *reply, struct err *err);
 int work_scan(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err);
+int work_leads(struct work *w, const union op_request *request, struct str body,
+               union op_reply *reply, struct err *err);
 int work_preview(struct work *w, const union op_request *request, struct str body,
                  union op_reply *reply, struct err *err);
 int work_quarantine(struct work *w, const union op_request *request, struct str body,
@@ -86,6 +94,8 @@ int work_git_import(struct work *w, const union op_request *request, struct str 
 
 /* The rules for all calls that are taken up from now on. */
 void work_use_guard(struct work *w, struct guard *guard);
+/* Gives back what its calls left in it. */
+void work_done(struct work *w);
 /* For a call whose frame has this head. */
 void work_begin(struct work *w, uint64_t token, yyjson_val *head);
 /* To be called by an operation that is going to take more than a moment. */
@@ -105,6 +115,11 @@ const struct beneath_root *work_root(struct work *w, int64_t root, bool no_links
 /* The same, to be written in. */
 const struct beneath_root *work_writable_root(struct work *w, int64_t root, bool no_links,
                                               const char *path, struct err *err);
+/* Notes where a path of the call leads. -1 with CONFLICT: not to where it led when someone was asked about the call. */
+int work_note_real(struct work *w, enum work_end end, const char *path, const char *real,
+                   struct err *err);
+/* Puts that into a reply: of a preview always, else where it is not what the path says. */
+void work_tell_real(const struct work *w, const struct op *op, union op_reply *reply);
 enum file_type work_file_type(mode_t mode);
 /* Writes a file as OP_WRITE does; w->sha256 is what it then has. `held` is the lock of its folder where the caller has
  * that already (work/folder_lock.h), or NULL. */
@@ -142,9 +157,15 @@ int work_remove_tree(struct work *w, int dir, const char *name, struct subtree *
 /* A command can move what is the user's into a folder of its making. A time of birth cannot be set; where there is none,
  * anything may be older. */
 bool work_is_older(const struct statx *st, int64_t since_ns);
-/* The same of what was born since then; -ESTALE at the first that is older, which stays with all that is around it. */
+/* The same of what was born since then (0: of any age), whatever its mode; -ESTALE at the first that is older, which stays
+ * with all that is around it. */
 int work_remove_tree_since(struct work *w, int dir, const char *name, int64_t since_ns,
                            int64_t *count);
+/* Whether a move would be done, or a folder be made, as far as can be told: where it leads to and what is there. */
+int work_look_move(struct work *w, const struct op_move_request *q, struct op_preview_reply *reply,
+                   struct err *err);
+int work_look_mkdir(struct work *w, const struct op_mkdir_request *q,
+                    struct op_preview_reply *reply, struct err *err);
 /* A folder that is removed, or moved, with all that is in it. */
 struct tree_op {
     const struct beneath_root *root;
@@ -161,8 +182,5 @@ int work_check_cancel(const struct work *w, struct err *err);
 int work_take_mutex(struct work *w, pthread_mutex_t *mutex, struct err *err);
 /* What an operation that gave up is answered with, in place of its own result `r`. */
 int work_result(const struct work *w, const struct op *op, int r, struct err *err);
-/* Hashes the first `size` bytes of an open file. */
-int work_hash_file(struct work *w, int fd, int64_t size, const char *path, char out[HASH_HEX + 1],
-                   struct err *err);
 
 #endif

@@ -16,9 +16,6 @@
 #include "work/inbox.h"
 #include "work/replies.h"
 #include "work/work.h"
-#ifdef SANDGATE_TEST_BROKEN_WORKER
-#include "work/broken.h"
-#endif
 
 #define THREADS_MAX 33
 /* For each call that waits for a lock another thread goes on, and one always receives. */
@@ -215,6 +212,7 @@ static int serve_call(struct worker *worker, struct work *w, const struct frame 
         work_name_lost_root(w, &err);
         return replies_error(&worker->replies, frame->token, &err);
     }
+    work_tell_real(w, op, &fields);
     return replies_result(w, op, &fields);
 }
 
@@ -468,7 +466,7 @@ static void *serve(void *arg)
      * process's end anyway. */
     if (r < 0 && thread->index > 0)
         _exit(1);
-    buf_done(&w.body);
+    work_done(&w);
     free(TAKE_PTR(thread->chunk));
     free(TAKE_PTR(thread->buffer));
     return NULL;
@@ -477,12 +475,12 @@ static void *serve(void *arg)
 int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, struct shelf shelf)
 {
     static struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                                   .start_lock = PTHREAD_MUTEX_INITIALIZER};
+                                   .start_lock = PTHREAD_MUTEX_INITIALIZER,
+                                   .help_fd = CELL_HELP_FD};
     if (!make_room(&worker.threads[0], &worker, 0))
         return 1;
     worker.fd = work_fd;
     replies_init(&worker.replies, work_fd, shelf);
-    worker.help_fd = CELL_HELP_FD;
     worker.n_roots = spec->n_roots;
     for (size_t i = 0; i < spec->n_roots; i++)
         worker.roots[i] = (struct beneath_root){roots[i], spec->roots[i].inside,
@@ -493,8 +491,7 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, str
     atomic_store(&worker.running, 1);
     serve(&worker.threads[0]);
     replies_done(&worker.replies);
-    pthread_mutex_lock(&worker.lock);
-    guard_unref(TAKE_PTR(worker.guard));
-    pthread_mutex_unlock(&worker.lock);
+    work_use_guard(&(struct work){.worker = &worker}, NULL);
+    guard_trees_leave(&worker.trees, spec->threads);
     return 0;
 }

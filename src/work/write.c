@@ -11,7 +11,7 @@
 #include "work/guard_trees.h"
 #include "work/subtree.h"
 #include "work/temps.h"
-#include "work/work.h"
+#include "work/to_end.h"
 
 #define TEMP_TRIES 16
 /* How often a file may be replaced by others while something is appended to it. */
@@ -109,35 +109,36 @@ static int open_old(const struct writing *x, int *ret_fd, struct stat *ret_stat,
     return 0;
 }
 
+static int take_old(void *arg, struct str bytes, struct err *err)
+{
+    return put(arg, bytes.p, bytes.n, err);
+}
+
 static int copy_old(struct writing *x, struct err *err)
 {
     FD_AT_END int old = -1;
     struct stat st = {0};
     if (open_old(x, &old, &st, err) < 0)
         return err->code == ERR_NOT_FOUND || err->code == ERR_CONFLICT ? AGAIN : -1;
-    for (int64_t done = 0; done < st.st_size;) {
-        if (work_check_cancel(x->w, err) < 0)
-            return -1;
-        ssize_t n = fd_read_upto(old, x->w->chunk, WORK_CHUNK);
-        if (n < 0)
-            return beneath_errno(err, (int)-n, x->path);
-        if (n == 0)
-            break;
-        if (put(x, x->w->chunk, (size_t)n, err) < 0)
-            return -1;
-        done += n;
-    }
-    return 0;
+    int r = work_read_to_end(x->w, old, x->path, x->q->max_bytes, take_old, x, err);
+    return r <= 0 ? r
+                  : err_set(err, ERR_TOO_LARGE,
+                            "`%s` has more than the %lld bytes that can be written", x->path,
+                            (long long)x->q->max_bytes);
 }
 
-static int check_size(const struct writing *x, size_t bytes, struct err *err)
+static int check_total(const struct writing *x, int64_t before, size_t bytes, struct err *err)
 {
-    int64_t before = x->q->append && x->exists ? x->old.st_size : 0;
     int64_t total = before + (int64_t)bytes;
     if (total <= x->q->max_bytes)
         return 0;
     return err_set(err, ERR_TOO_LARGE, "`%s` would have %lld bytes, at most %lld can be written",
                    x->path, (long long)total, (long long)x->q->max_bytes);
+}
+
+static int check_size(const struct writing *x, size_t bytes, struct err *err)
+{
+    return check_total(x, x->q->append && x->exists ? x->old.st_size : 0, bytes, err);
 }
 
 static int fill_temp(struct writing *x, struct str content, struct err *err)
@@ -148,7 +149,8 @@ static int fill_temp(struct writing *x, struct str content, struct err *err)
     int r = x->q->append && x->exists ? copy_old(x, err) : 0;
     if (r != 0)
         return r;
-    if (put(x, content.p, content.n, err) < 0)
+    /* The old file may be longer than it says. */
+    if (check_total(x, x->bytes, content.n, err) < 0 || put(x, content.p, content.n, err) < 0)
         return -1;
     if (x->exists && fchmod(x->fd, x->old.st_mode & 0777) < 0)
         return beneath_errno(err, errno, x->path);
@@ -216,7 +218,7 @@ static int rename_if_still(struct writing *x, const struct beneath_root *root, s
     CLEANUP(guard_trees_release) struct guard_trees *held = NULL;
     if (beneath_hold(x->w, root, x->real.text, &held, err) < 0)
         return -1;
-    int r = beneath_still(root, x->path, x->real.text, x->place.dir, err);
+    int r = beneath_still(root, x->path, x->real.text, x->place.dir, 0, err);
     return r == 0 ? rename_temp(x, root, err) : r < 0 ? -1 : AGAIN;
 }
 
@@ -258,7 +260,7 @@ static int find_place(struct writing *x, const struct beneath_root *root, unsign
                                &x->real, err);
     if (r < 0 && !may_make && err->code == ERR_NOT_FOUND)
         return work_not_expected(err, x->path, NULL);
-    return r;
+    return r < 0 ? -1 : work_note_real(x->w, WORK_PATH, x->path, x->real.text, err);
 }
 
 /* 0, -1, or AGAIN, when nothing was done. */
@@ -292,7 +294,8 @@ int work_replace(struct work *w, const struct beneath_root *root, const struct o
         if (r == AGAIN)
             continue;
         hash_end_hex(&x.hash, w->sha256);
-        *reply = (struct op_write_reply){x.bytes, {w->sha256, HASH_HEX}, !x.exists};
+        *reply = (struct op_write_reply){
+            .bytes = x.bytes, .sha256 = {w->sha256, HASH_HEX}, .created = !x.exists};
         return 0;
     }
     return err_set(err, ERR_CONFLICT, "`%s` keeps being changed by others: try again", q->path.p);

@@ -19,6 +19,7 @@ ANSWERS = {
 RUN_FACTS = ("tier", "duration_ms")
 # Depends on the machine: there where a command ran without control groups.
 LIMITS = "limits"
+WEAKER = "weaker"
 DIALECTS = ("native", "sidecar", "system", "toolhost", "runner")
 # What the policy answers, and how a message names the rule that it was.
 REFUSALS = ("POLICY_DENIED", "CAPABILITY_DENIED", "RATE_LIMITED", "BUDGET_EXCEEDED")
@@ -131,7 +132,9 @@ def without_run_facts(dialect, inner):
         raise Failed(f"tier and duration_ms: {problems}")
     if holder.get(LIMITS, "watched") != "watched":
         raise Failed(f"limits: {shown(holder[LIMITS])}")
-    left = {key: value for key, value in holder.items() if key not in (*RUN_FACTS, LIMITS)}
+    if (LIMITS in holder) != bool(holder.get(WEAKER)):
+        raise Failed(f"limits without what is weaker, or the other way round: {shown(holder)}")
+    left = {key: value for key, value in holder.items() if key not in (*RUN_FACTS, LIMITS, WEAKER)}
     if inner["ok"]:
         return {**inner, "result": left}
     return {**inner, "error": {**inner["error"], "details": left}}

@@ -90,6 +90,8 @@ def told_and_approved(place):
             check(gate.wait(call)["ok"] and path.exists(), line)
             end = over(gate, event["requestId"])
             check(end["state"] == "approved" and end["by"].endswith(" by stdio --approver"), short(end))
+            again = place.run("approve", event["requestId"])
+            check(again.returncode != 0 and b"has been let through" in again.stderr, f"a yes is used up: {again}")
 
 
 def for_the_session(place):
@@ -158,6 +160,7 @@ def wrong_words(place):
         call = gate.send("run_command", command="touch wrong")
         request = asked(gate, call)["requestId"]
         for line in (
+            '{"approve":["x"]}', '{"deny":{"a":1}}', '{"approve":[1,2,3]}',
             '{"approve":"zzzzzz"}', "/approve zzzzzz", "/approve", "/deny ", '{"deny":""}', '{"approve":7}',
             '{"approve":"ID","scope":"forever"}', '{"deny":"ID","scope":"once"}', '{"approve":"../ID"}', "/approve ID ID",
         ):  # fmt: skip
@@ -250,7 +253,7 @@ def listing(place):
         check(found["state"] == "waiting" and found["agent"] == "re\u202eviewer" and found["session"] is None, short(found))
         check(found["summary"] == "run_command in .: echo a" and found["decided_by"] is None, short(found))
         line = place.run("approvals").stdout.decode()
-        check(re.fullmatch(found["id"] + r"  \d+ s  run_command  re\\u\{202e\}viewer  -  run_command in \.: echo a\n", line), line)
+        check(re.fullmatch(found["id"] + r"  \d+ s  run_command  \$'re\\xe2\\x80\\xaeviewer'  -  run_command in \.: echo a\n", line), line)
         whole = json.loads(place.run("approvals", found["id"], "--json").stdout)
         check(whole["detail"] == "env: A='b c'\n" and whole["rule"] == "approval.rules[0]", short(whole))
         text = place.run("approvals", found["id"]).stdout.decode()
@@ -259,6 +262,13 @@ def listing(place):
             check('"toolName"' in text, text)
         check(place.run("deny", found["id"]).returncode == 0, "deny")
     check(place.run("approvals").stdout == b"", "something waits")
+    for agent, shown in (("bob", "bob"), ("bob  -  run_command: ls", "'bob  -  run_command: ls'"), ("-", "'-'"), ("it's", "'it'\\''s'")):
+        with place.gate("--agent", agent) as gate:
+            gate.send("run_command", command="echo a")
+            found = place.waiting()[0]
+            line = place.run("approvals").stdout.decode()
+            check(f"  run_command  {shown}  -  run_command: echo a\n" in line, line)
+            check(place.run("deny", found["id"]).returncode == 0, "deny")
     line = place.run("approvals", "--all").stdout.decode()
     check(re.search(rf"^{found['id']}  .* s  denied by .* by sandgate deny  run_command  ", line, re.M), line)
 
@@ -295,10 +305,18 @@ def always_as_it_was_shown(place):
         event = asked(gate, call)
         gate.send_raw(json.dumps({"approve": event["requestId"], "scope": "always"}).encode() + b"\n")
         check(gate.wait(call)["ok"], "not approved")
-    rules = json.loads(place.run("approvals", "rules", "--json").stdout)
-    shown = json.loads(event["proposal"])
-    check(len(rules) == 1 and shown == rules[0]["rule"], f"{short(shown)} was shown, {short(rules)} is kept")
-    check(place.run("approvals", "forget", "0").returncode == 0, "forget")
+        rules = json.loads(place.run("approvals", "rules", "--json").stdout)
+        shown = json.loads(event["proposal"])
+        check(len(rules) == 1 and shown == rules[0]["rule"], f"{short(shown)} was shown, {short(rules)} is kept")
+        check(gate.ok("run_command", command="touch shown")["exit_code"] == 0, "it is for always")
+        check(place.run("approvals", "forget", "0").returncode == 0, "forget")
+        call = gate.send("run_command", command="touch shown")
+        event = asked(gate, call)
+        gate.send_raw(json.dumps({"deny": event["requestId"]}).encode() + b"\n")
+        lib.expect_error(gate.wait(call), "APPROVAL_DENIED")
+    shown = place.run("audit", "show", "--tool", "run_command", "--json").stdout.splitlines()
+    states = [record.get("state") for record in map(json.loads, shown) if record["kind"] == "approval.decided"]
+    check("approved" in states and "denied" in states, f"answers in the log of one tool: {states}")
 
 
 def always_without_terminal(place):

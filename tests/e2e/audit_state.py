@@ -211,6 +211,33 @@ def a_new_folder_is_whole(form):
     place.whole()
 
 
+def behind_a_stop(form):
+    """Whatever stands behind a gate that stopped, unless another gate began there."""
+    place = Place(form, "stop")
+    place.call()
+    whole = place.log.read_bytes()
+    for more in (b"\n", b" ", b"x", b"x\n", b"\0" * 100, b"\0\n", b"{}\n", b'{"ts":"20', whole[:40]):
+        place.log.write_bytes(whole + more)
+        place.broken(repr(more[:20]))
+        check(b"not finished" not in form.run(place.home, "audit", "verify").stdout, f"{more[:20]!r} is taken for a gate's")
+    place.log.write_bytes(whole)
+    place.whole()
+
+
+def records_behind_a_stop(form):
+    place = Place(form, "forged")
+    place.call()
+    last = json.loads(place.log.read_bytes().splitlines()[-1])
+    for kind in ("call.intent", "call.outcome"):
+        record = {"ts": last["ts"], "seq": last["seq"] + 1, "gate": last["gate"], "kind": kind, "call": "feed-1", "hash": "0" * 64}
+        with open(place.log, "ab") as log:
+            log.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+    place.broken("at once")
+    for _ in range(2):
+        place.call()
+        place.broken("after another gate")
+
+
 def killed_gates(form):
     """At any moment from the start on, alone and beside others."""
     place = Place(form, "killed")
@@ -238,6 +265,8 @@ CASES = [
     ("a slot that nobody used since", second_slot),
     ("people are told once", told_at_once),
     ("a new folder", a_new_folder_is_whole),
+    ("what was added behind a gate that stopped", behind_a_stop),
+    ("records that no gate wrote, behind one that stopped", records_behind_a_stop),
     ("gates that are killed leave no finding", killed_gates),
 ]
 

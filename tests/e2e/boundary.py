@@ -245,8 +245,37 @@ def tightened_from_the_first_call_on(form):
     check(not (folder / "made").exists(), "it was written")
 
 
+def settings_that_cannot_be_used(form):
+    """A workspace that cannot say what it forbids: nothing runs in it, not even what only reads."""
+    folder = form.folder("unusable")
+    settings = folder / "sandgate.json"
+    form.write(folder / "f", "x")
+
+    def denied(what):
+        with Gate(form, workspace=folder) as gate:
+            for tool, arguments in (("write_file", {"path": "made", "content": "x"}), ("read_file", {"path": "f"})):
+                error = gate.refused("POLICY_DENIED", tool, **arguments)
+                check(error["details"]["reason"] == "workspace_settings", f"{what}: {error}")
+        check(not (folder / "made").exists(), f"{what}: it was written")
+
+    for what, text in (("cut off", '{"policy":{"enabled":{"write_file":fal'), ("no object", "[]"),
+                       ("too large", " " * (2 << 20) + "{}"), ("of another type", '{"policy":1}')):
+        form.write(settings, text)
+        denied(what)
+        settings.unlink()
+    form.link(settings, "nowhere")
+    denied("a link that leads nowhere")
+    settings.unlink()
+    form.folder("unusable/sandgate.json")
+    denied("a folder")
+    settings.rmdir()
+    with Gate(form, workspace=folder) as gate:
+        gate.ok("read_file", path="f")
+
+
 CASES = [
     tightened_from_the_first_call_on,
+    settings_that_cannot_be_used,
     closed_descriptors,
     log_within_the_project,
     log_behind_a_link,

@@ -145,7 +145,7 @@ class Installed:
 
 
 def sources():
-    return sorted((lib.ROOT / "src/client").glob("*.c"))
+    return sorted((lib.ROOT / "clients/c").glob("*.c"))
 
 
 def compilers():

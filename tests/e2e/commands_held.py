@@ -208,7 +208,7 @@ for i in range(9):
 
 def python(gate, code):
     argv = [PYTHON, "-c", code + "\nimport time\ntime.sleep(30)"]
-    result = gate.call("run_command", argv=argv, timeout_ms=25000, seconds=40)
+    result = gate.call("run_command", argv=argv, timeout_ms=150000, seconds=180)
     check(result.get("ok"), short(result))
     return result["result"]
 
@@ -314,7 +314,9 @@ def ungrouped(form):
     """memory: the same for root where there are no control groups, and the answer says so"""
     config = {"commands": {"memory": f"{LIMIT}m", "openFiles": 10000}}
     with no_groups(), Place(form, "ungrouped", config).gate() as gate:
-        check(bash(gate, "true")["limits"] == "watched", "the answer")
+        value = bash(gate, "true")
+        check(value["limits"] == "watched", short(value))
+        check(value["weaker"] == ["memory:watched", "processes:watched"], short(value))
         names = ("System V segments, not attached", "unix streams", "pipes", "files in epoll sets")
         for name, code in {**{name: HOGS[name] for name in names}, **WATCHED}.items():
             value = python(gate, code)
@@ -327,8 +329,13 @@ def told(form):
     """limits: an answer says where memory and processes are only looked at"""
     with Place(form, "told").gate() as gate:
         value = bash(gate, "true")
-        expected = None if ran.control_groups({gate.pid}) else "watched"
-        check(value.get("limits") == expected, short(value))
+        grouped = ran.control_groups({gate.pid})
+        check(value.get("limits") == (None if grouped else "watched"), short(value))
+        check(value.get("weaker") == (None if grouped else ["memory:watched", "processes:watched"]), short(value))
+    with Place(form, "told-cpus", {"commands": {"cpus": 0.5}}).gate() as gate:
+        value = bash(gate, "true")
+        every = ["memory:watched", "processes:watched", "cpus:none"]
+        check(value.get("weaker") == (None if ran.control_groups({gate.pid}) else every), short(value))
 
 
 ALLOCATE = {

@@ -70,6 +70,27 @@ def options(form):
     check(b"usage: sandgate run" in shown and b"--cwd" in shown and b"127" in shown, shown)
 
 
+def any_bytes(form):
+    """words and folders that are not UTF-8 are passed, and repeated from the log, byte for byte"""
+    for number, tail in enumerate((b"\xff", b"\xfe", "\ufffd".encode())):
+        name = os.fsdecode(b"n" + tail)
+        place = Place(form, "bytes%d" % number, workspace=form.folder("bytes-" + name))
+        for word in (b"n\xff", b"n\xfe", "n\ufffd".encode()):
+            form.write(place.workspace / os.fsdecode(word), "")
+        form.folder(f"bytes-{name}/d{name}")
+        done(place, 0, "--", "rm", name)
+        left = {os.fsencode(p.name) for p in place.workspace.iterdir()}
+        check(b"n" + tail not in left and len(left) == 3, left)
+        printed = done(place, 0, "--cwd", "d" + name, "--", "touch", "t")
+        check((place.workspace / ("d" + name) / "t").exists(), printed)
+        script = form.run(place.home, "audit", "show", "--as", "sh").stdout
+        (place.workspace / ("d" + name) / "t").unlink()
+        form.write(place.workspace / name, "")
+        subprocess.run(["bash"], input=script, check=True)
+        check((place.workspace / ("d" + name) / "t").exists(), script)
+        check(not (place.workspace / name).exists(), script)
+
+
 def no_time_limit(form):
     """neither the call's time limit nor that of the configuration ends it"""
     place = Place(form, "time", {"commands": {"maxTimeoutMs": 60_000}, "runtime": {"timeoutSecs": 1}})
@@ -249,6 +270,7 @@ if __name__ == "__main__":
     ran.main(
         statuses,
         options,
+        any_bytes,
         no_time_limit,
         standard_input,
         no_descriptors,

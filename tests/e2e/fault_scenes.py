@@ -134,6 +134,18 @@ def command(run):
 
 
 @scene
+def denied_program(run):
+    """No failure leaves a denied program where it can be started."""
+    run.write("way", "#!/bin/sh\ntouch made\n").chmod(0o755)
+    rule = {"toolName": "run_command", "action": "deny", "condition": {"command": {"program": "touch"}}}
+    run.configure({"approval": {"default": "approve", "rules": [rule]}})
+    run.start()
+    run.ask("run_command", {"command": "./way"}, ran(126, ""))
+    run.ask("run_command", {"command": "./way"}, ran(126, ""))
+    run.after = lambda: check(not (run.workspace / "made").exists(), "a denied program was started")
+
+
+@scene
 def failing_command(run):
     run.start()
     run.ask("run_command", {"command": "echo no; exit 3"}, ran(3, "no\n"))

@@ -2,8 +2,11 @@
 """File operations at their edges: what is refused leaves nothing, mounts are not crossed, large files are not read for
 nothing, nothing is hidden, and settings that cannot be read stop everything."""
 
+import fcntl
 import json
 import os
+import signal
+import subprocess
 
 import lib
 from lib import Gate, check
@@ -110,6 +113,22 @@ def mounts(form):
         gate.ok("delete", path="d", recursive=True)
         gate.ok("delete", path="file", recursive=True)
     check(names(folder) == [], f"left: {names(folder)}")
+
+
+def kernel_files(form):
+    """The machine's /proc is mounted in the workspace: commands run, and see nothing of it."""
+    folder = form.folder("kernel")
+    proc = form.folder("kernel/proc")
+    if form.is_root:  # procfs knows no mapping of owners, which a folder of root's would need
+        os.chown(folder, lib.PLAIN_UID, lib.PLAIN_UID)
+    lib.kernel(lib.libc.mount(b"proc", os.fsencode(proc), b"proc", 0, None), "mounting procfs")
+    try:
+        with Gate(form, workspace=folder) as gate:
+            for _ in range(2):
+                value = gate.ok("run_command", command="echo x >f; cat f; cat proc/version; ls proc; true")
+                check(value["stdout"] == "x\n" and "Permission denied" in value["stderr"], value)
+    finally:
+        lib.libc.umount2(os.fsencode(proc), 2)
 
 
 # --- owners
@@ -290,16 +309,63 @@ def operator_settings(form):
         check(done.returncode != 0 and b"configuration" in done.stdout + done.stderr, f"{link}: {done}")
 
 
+def strange_umask(form):
+    """A umask that takes all rights away: the state folder can be used, now and later."""
+    home = form.folder("umask-top") / "home"
+    workspace = form.folder("umask-ws")
+    for umask in (0o777, 0o777, 0o022):
+        done = subprocess.run(
+            [str(form.binary), "call", "write_file", '{"path":"f","content":"x"}', "--workspace", str(workspace)],
+            env=lib.environment(home), umask=umask, capture_output=True, check=False, timeout=lib.SECONDS, cwd="/",
+            **form.identity(),
+        )
+        check(done.returncode == 0 and json.loads(done.stdout)["ok"], f"with {umask:o}: {done.stdout} {done.stderr}")
+    check((workspace / "f").stat().st_mode & 0o777 == 0o600, oct((workspace / "f").stat().st_mode))
+
+
+def leased(form):
+    """A search that meets a file which another program holds a lease on names that file."""
+    folder = form.folder("leased")
+    form.folder("leased/sub")
+    path = form.write(folder / "sub/held", "needle\n")
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)  # that somebody wants to open it
+    try:
+        with open(path, "r+b") as file, Gate(form, workspace=folder) as gate:
+            with form.acting():
+                fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+            for where in ({}, {"path": "sub"}):
+                error = gate.refused("SESSION_BUSY", "search", pattern="needle", **where)
+                check("`sub/held`" in error["message"], error)
+            error = gate.refused("SESSION_BUSY", "read_file", path="sub/held")
+            check("`sub/held`" in error["message"], error)
+    finally:
+        signal.signal(signal.SIGIO, before)
+
+
+def answered_ids(form):
+    """An id comes back as it was."""
+    workspace = form.folder("ids-ws")
+    ids = [b"-0", b"0", b"-1", b"18446744073709551615", b'"-0"']
+    lines = b"".join(b'{"id":%s,"tool_call":{"name":"time.now","arguments":{}}}\n' % i for i in ids)
+    done = form.run(form.folder("ids-home", 0o700), "stdio", "--workspace", workspace, stdin=lines)
+    answers = done.stdout.splitlines()
+    check([a.split(b",")[0] for a in answers] == [b'{"id":' + i for i in ids], done.stdout)
+
+
 CASES = [
     ("a call that is refused makes no folder", refused_writes),
     ("nor does one on a full disk", disk_is_full),
     ("calls that fail beside calls that succeed", side_by_side),
     ("what is mounted is not deleted", mounts),
+    ("a view of the kernel's in the workspace", kernel_files),
     ("files of an owner whom the cell does not know", third_owner),
     ("names like temporary ones are shown", temporary_names),
     ("reads of large files", large_reads),
     ("settings of the workspace that cannot be read", settings),
     ("a configuration that is a link to nothing", operator_settings),
+    ("a umask without rights for the owner", strange_umask),
+    ("files with a lease", leased),
+    ("ids of calls", answered_ids),
 ]
 
 

@@ -146,7 +146,8 @@ def not_in_the_worker(place):
             for pid in (gate.launcher(), gate.worker()):
                 open_now = [f"/proc/{pid}/fd/{fd}" for fd in os.listdir(f"/proc/{pid}/fd")]
                 folders = [os.readlink(fd) for fd in open_now if os.path.isdir(fd)]
-                expected = 2 if pid == gate.worker() else 0  # the workspace and its store
+                # The worker has the workspace, once more for scans, and its store; the launcher the commands' mount points.
+                expected = 3 if pid == gate.worker() else 1
                 check(len(folders) == expected, f"{folders}")
 
 

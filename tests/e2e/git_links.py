@@ -3,6 +3,7 @@
 what they put in its place is taken out before the user's git reads it.
 """
 
+import json
 import shlex
 import subprocess
 
@@ -145,4 +146,19 @@ def open_files(form):
         check(not told(answer), lib.short(answer))
 
 
-ran.main(refused, taken, later, open_files)
+def through_links(form):
+    """with the grant, a file of the git directory that is a link is not written through, and the answer says so"""
+    place = Workplace(form, "through", "git pack-refs --all; mkdir st; mv .git/packed-refs st/p; ln -s ../st/p .git/packed-refs")
+    place.options[1].write_text(json.dumps(repository.GRANTED))
+    before = place.git("rev-parse", "HEAD")
+    with place.gate() as gate:
+        answer = gate.call("run_command", command="echo printed; echo x >> a; git commit -qam more", git=True)
+    lib.expect_error(answer, "PERMISSION_DENIED")
+    check("`.git/packed-refs` is a link" in answer["error"]["message"], lib.short(answer))
+    details = answer["error"]["details"]
+    check(details["stdout"] == "printed\n" and details["exit_code"] == 0, "what the command printed is not told")
+    check(place.git("rev-parse", "HEAD") == before, "HEAD moved")
+
+
+if __name__ == "__main__":
+    ran.main(through_links, refused, taken, later, open_files)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Guests of a session whose owner is killed, at many moments: every call is answered once, nobody hangs, and nobody
 exits with 0 without an answer."""
-# timeout: 300
+# timeout: 500
 
 import contextlib
 import json
@@ -337,6 +337,54 @@ def that_hangs_from_the_start(place):
     owner.end()
 
 
+def that_hangs_in_a_line(place):
+    """A line that the socket has no room for, while the owner is stopped: it is answered, and was not begun."""
+    owner = place.owner()
+    guests = [place.guest() for _ in range(2)]
+    for guest in guests:
+        guest.ok("read_file", path="a.txt")
+    os.kill(owner.pid, signal.SIGSTOP)
+    lines = [guest.line("write_file", {"path": "w", "content": "x" * (LONG * (1 + 2 * i))}) for i, guest in enumerate(guests)]
+    # What a pipe holds: the guest reads on when it has given up.
+    writers = [threading.Thread(target=guest.send_raw, args=(line, 90)) for guest, (_, line) in zip(guests, lines)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    for guest, (call, _) in zip(guests, lines):
+        error = guest.wait(call, seconds=90)["error"]
+        check(error["code"] == "INTERRUPTED" and "nothing was done" in error["message"], error)
+    os.kill(owner.pid, signal.SIGCONT)
+    check(not (place.workspace / "w").exists(), "a call that did not reach its owner was done")
+    for gate in (*guests, owner):
+        gate.end()
+
+
+def told_to_stop(place):
+    """A signal ends a guest as it ends an owner: what runs is cancelled and answered, then it exits with 0."""
+    owner = place.owner()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        for rest in (b"", b'{"id":"part","tool_call":{"name":"write_file","arguments":{"path":"part","content":""}}}'):
+            with place.guest() as guest:
+                guest.ok("read_file", path="a.txt")
+                before = place.intents()
+                call = guest.send("run_command", command="sleep 60; echo late > late")
+                wait_until(lambda: place.intents() == before + 1, "the owner has the call")
+                guest.send_raw(rest)  # no line: it has no end
+                os.kill(guest.pid, number)
+                answers = guest.drain()
+                check([a["id"] for a in answers] == [call], f"{number}: {answers}")
+                check(answers[0]["result"]["error"]["code"] == "CANCELLED", f"{number}: {answers}")
+                check(guest.process.wait(lib.SECONDS) == 0, f"{number}: {guest.said()}")
+        with place.guest() as guest:
+            guest.ok("read_file", path="a.txt")
+            os.kill(guest.pid, number)
+            check(guest.process.wait(lib.SECONDS) == 0, f"{number}, without a call: {guest.said()}")
+    owner.ok("read_file", path="a.txt")
+    check(not (place.workspace / "part").exists() and not (place.workspace / "late").exists(), "what was cancelled was done")
+    owner.end()
+
+
 def one_after_the_other(place):
     """A caller that writes a call when it reads an answer, while the owner ends well: each of its calls is answered."""
     for _ in range(5):
@@ -372,6 +420,25 @@ def without_a_hello(place):
     owner.end()
 
 
+def one_too_many(place):
+    """The 65th guest is told that there are 64, for each call, and has its place once another has ended."""
+    owner = place.owner()
+    with contextlib.ExitStack() as stack:
+        guests = [stack.enter_context(place.guest()) for _ in range(64)]
+        for guest in guests:
+            guest.ok("read_file", path="a.txt")
+        late = stack.enter_context(place.guest())
+        for _ in range(2):
+            error = late.refused("SESSION_BUSY", "read_file", path="a.txt")
+            check("64 guests" in error["message"] and error["retryable"], error)
+        out, said = place.call("read_file", {"path": "a.txt"}).communicate(timeout=lib.SECONDS)
+        error = lib.expect_error(json.loads(out), "SESSION_BUSY")
+        check("64 guests" in error["message"], f"{error}, {said}")
+        guests[0].end()
+        wait_until(lambda: late.call("read_file", path="a.txt")["ok"], "a place")
+    owner.end()
+
+
 def names_its_agents(place):
     """A guest speaks for the agents that it was started for, whatever the owner was started with."""
 
@@ -392,7 +459,7 @@ def names_its_agents(place):
 
 CASES = (before_it_accepts, at_any_moment, while_it_runs, while_it_prints, in_a_long_reply, many_in_flight,
          other_formats, goes_on, blank_lines, never_silent, that_hangs,
-         that_hangs_from_the_start, one_after_the_other, without_a_hello, names_its_agents)
+         that_hangs_from_the_start, that_hangs_in_a_line, told_to_stop, one_after_the_other, without_a_hello, one_too_many, names_its_agents)
 
 
 def in_its_place(case):

@@ -65,7 +65,7 @@ RULES = {
             "default": "approve",
             "rules": [
                 {"toolName": "*", "action": "deny", "condition": {"path": "no/such"}},
-                {"toolName": "*", "action": "deny", "condition": {"path": "/no/such/**"}},
+                {"toolName": "*", "action": "deny", "condition": {"path": {"glob": "/no/such/**"}}},
                 {"toolName": "*", "action": "deny", "condition": {"cwd": "no/such"}},
             ],
         }

@@ -142,6 +142,38 @@ def new_repositories(form):
     place.use_git()
 
 
+# Folders of a git directory in which a second one could lie.
+INSIDE = ["refs/heads/a", "refs/a/b/c", "refs/tags", "logs/a", "logs/refs/heads/a", "objects/zz", "objects/ab", "objects/ab/x",
+          "objects/pack/x", "objects/info/x", "info/x", "hooks/x.sample", "branches/x", "x"]
+
+
+def inside_a_plain_one(form):
+    """a repository in the folders of one that looks plain is not left there"""
+    place = Project(form, "inside")
+    with place.gate() as gate:
+        for number, folder in enumerate(INSIDE):
+            for bare in (True, False):
+                name = f"lib{number}{bare}"
+                at = f"{name}/.git/{folder}"
+                config = f"printf '[core]\\nbare = false\\nworktree = .\\nfsmonitor = {place.program}\\n' > {at}/{'' if bare else '.git/'}config"
+                link = f"link{number}{bare}"
+                value = gate.call("run_command", command=f"git init -q {name}; git init -q {'--bare ' * bare}{at}; {config}; ln -s {at} {link}")["result"]
+                check(value["exit_code"] == 0 and f"quarantined:{name}/.git" in whats(value), f"{folder}: {lib.short(value)}")
+                check(not (place.workspace / at).exists(), f"{at} is still there")
+    place.use_git()
+
+
+def used_repositories(form):
+    """a new repository stays plain when git has worked in it, and so does a clone that shares its objects"""
+    place = Project(form, "used")
+    used = ("git init -q used; cd used; echo 1 > f; git add f; git commit -qm 1; git branch a/objects; git tag -am x v1; git pack-refs --all; "
+            "git gc -q; echo 2 > f; git commit -qam 2; git stash list; git checkout -qb b/c; git clone -q . ../copy")
+    with place.gate() as gate:
+        value = gate.call("run_command", command=used, env={**GIT, "EMAIL": "me@example"})["result"]
+        check({"created:used/.git", "created:copy/.git"} <= set(whats(value)) and value["exit_code"] == 0, lib.short(value))
+    place.use_git()
+
+
 def bare_layout(form):
     """a folder that git takes for a repository by what is in it is none when the answer comes"""
     place = Project(form, "bare", repository=False)
@@ -389,6 +421,8 @@ if __name__ == "__main__":
         one_by_one,
         in_a_repository_below,
         new_repositories,
+        inside_a_plain_one,
+        used_repositories,
         bare_layout,
         hidden,
         by_commands,

@@ -54,6 +54,11 @@ def wait_kept(gate):
     check(kept(gate) > 0, "one is kept")
 
 
+def points(gate):
+    """Mount points of folders: each namespace has one for the workspace."""
+    return int(bash(gate, "ls /var/points | wc -l")["stdout"])
+
+
 def fresh(form):
     """nothing of an earlier command is left, and the mounts are those of one"""
     place = make(form, "fresh")
@@ -64,6 +69,7 @@ def fresh(form):
             wait_kept(gate)
             # At most four rest; one belongs to the command that is ready, and one the launcher opens for a moment.
             check(kept(gate) <= 6, f"{kept(gate)} are kept after {turn}")
+        check(1 <= points(gate) <= 6, f"{points(gate)} mount points are left")
 
 
 def covered(form):

@@ -358,6 +358,23 @@ def rules_with_conditions(form):
         check(not list((place.workspace / "locked").iterdir()), "something was written")
 
 
+def options_of_programs(form):
+    """an approved program does no more than it does by itself, unless the rule says so"""
+    def rule(*programs, **more):
+        return {"toolName": "run_command", "action": "approve", "condition": {"command": {"program": programs, **more}}}
+    place = Place(form, "options", {"approval": {"rules": [rule("sort", "sed", "ls"), rule("shuf", options="any")], "default": "deny"}})
+    form.write(place.workspace / "a", "b\na\n")
+    with place.gate() as gate:
+        check(gate.ok("run_command", command="sort a | sed -n 1p")["stdout"] == "a\n", "not sorted")
+        for command in ("sort -o made a", "sort --outp=made a", "sed 'w made' a", "sed '1e touch made' a", "ls; sort -romade a"):
+            gate.refused("POLICY_DENIED", "run_command", command=command)
+        check(not (place.workspace / "made").exists(), "something was written")
+        gate.ok("run_command", command="shuf -o made a")
+        check((place.workspace / "made").exists(), "any option was approved")
+    steps = place.explain("run_command", '{"command": "sort -o made a"}')
+    check("`-o` of `sort` writes a file" in json.dumps(steps), steps)
+
+
 def workspace_tightens(form):
     """a workspace's own rule that asks is kept from the first call on, and cannot loosen"""
     place = Place(form, "tightens", {"approval": {"default": "approve"}})
@@ -426,8 +443,65 @@ def nothing_set(form):
     check(done.returncode == 0 and (place.workspace / "b").exists(), "who types a command himself is not asked")
 
 
-CASES = [in_a_child(example), exact_over_two_gates, retry_after_is_exact, bytes_and_seconds,
-         reading_is_not_writing, commands_write_what_is_left, where_commands_run, spent_is_spent, capabilities, rules_with_conditions, workspace_tightens,
+# What the rules for files refuse, whatever anyone answers.
+REFUSED = [
+    ("read_file", {"path": ".env"}, "PERMISSION_DENIED"),
+    ("read_file", {"path": "out"}, "SYMLINK_OUTSIDE_WORKSPACE"),
+    ("read_file", {"path": "../x"}, "PATH_OUTSIDE_WORKSPACE"),
+    ("search", {"pattern": "x", "path": ".env"}, "PERMISSION_DENIED"),
+    ("search", {"pattern": "x", "path": "outside"}, "SYMLINK_OUTSIDE_WORKSPACE"),
+    ("list_files", {"path": "outside"}, "SYMLINK_OUTSIDE_WORKSPACE"),
+    ("stat", {"path": "out"}, "SYMLINK_OUTSIDE_WORKSPACE"),
+    ("write_file", {"path": ".envrc", "content": "x"}, "PERMISSION_DENIED"),
+    ("write_file", {"path": "out", "content": "x"}, "SYMLINK_OUTSIDE_WORKSPACE"),
+    ("make_directory", {"path": ".git/x"}, "PERMISSION_DENIED"),
+    ("move", {"from": "a", "to": ".envrc"}, "PERMISSION_DENIED"),
+    ("move", {"from": ".env", "to": "e"}, "PERMISSION_DENIED"),
+    ("delete", {"path": ".env"}, "PERMISSION_DENIED"),
+    ("run_command", {"command": "ls", "cwd": "outside"}, "SYMLINK_OUTSIDE_WORKSPACE"),
+]
+ALLOWED = {"read_file": {"path": "a"}, "search": {"pattern": "x", "path": "a"}, "list_files": {"path": "."}, "stat": {"path": "a"},
+           "write_file": {"path": "b", "content": "x"}, "make_directory": {"path": "d"}, "move": {"from": "a", "to": "c"},
+           "delete": {"path": "a"}, "run_command": {"command": "true"}}  # fmt: skip
+
+
+def fill_for_refusals(place):
+    for name in ("a", ".env"):
+        place.form.write(place.workspace / name, "x\n")
+    place.form.link(place.workspace / "out", "/etc/hostname")
+    place.form.link(place.workspace / "outside", "/etc")
+
+
+def refused_and_not_asked(form):
+    """nobody is asked about what the rules for files refuse; of what only fails, someone is"""
+    place = Place(form, "not-asked", {"approval": {"default": "prompt", "timeoutMs": 300}})
+    fill_for_refusals(place)
+    with place.gate() as gate:
+        for tool, args, code in REFUSED:
+            gate.refused(code, tool, **args)
+        gate.refused("APPROVAL_TIMEOUT", "read_file", path="not-there")
+        gate.refused("APPROVAL_TIMEOUT", "read_file", path="a")
+
+
+def refused_and_not_charged(form):
+    """what the rules for files refuse costs nothing"""
+    tools = sorted(ALLOWED)
+    budgets = [{"toolName": tool, "unit": "calls", "limit": 1} for tool in tools]
+    for number, tool in enumerate(tools):
+        place = Place(form, f"not-charged{number}", {"approval": {"default": "approve"}, "policy": {"budgets": budgets}})
+        fill_for_refusals(place)
+        with place.gate() as gate:
+            for _ in range(2):
+                for name, args, code in REFUSED:
+                    if name == tool:
+                        gate.refused(code, name, **args)
+            gate.ok(tool, **ALLOWED[tool])
+            gate.refused("BUDGET_EXCEEDED", tool, **ALLOWED[tool])
+
+
+CASES = [refused_and_not_asked, refused_and_not_charged, in_a_child(example), exact_over_two_gates, retry_after_is_exact, bytes_and_seconds,
+         reading_is_not_writing, commands_write_what_is_left, where_commands_run, spent_is_spent, capabilities, rules_with_conditions, options_of_programs,
+         workspace_tightens,
          misspelt_and_promised, nothing_set]
 
 

@@ -12,8 +12,9 @@ import lib
 from lib import check, short, wait_until
 from terminals import Terminal, request_id
 
-CHOICES = "[o]nce  this [s]ession  [a]lways  [n]o: "
-FEW_CHOICES = "[o]nce  [n]o: "  # where no rule can be made of it
+CHOICES = "[y]es  [a]lways  [n]o  [v]iew  [?]: "
+SESSION_CHOICES = "[y]es  this [s]ession  [a]lways  [n]o  [v]iew  [?]: "
+FEW_CHOICES = "[y]es  [n]o  [v]iew  [?]: "  # where no rule can be made of it
 DENIED = 4  # exit status of a call that nobody approved
 PROMPT_MS = 2000
 
@@ -76,7 +77,7 @@ def once(place):
         text = asked(terminal)
         check("what     | run_command: touch once\r\n" in text, text)
         check("why      | approval.rules[0]\r\n" in text, text)
-        check(re.search(r"(4 min \d+|5 min 0) s left", text) and str(place.workspace) in text.replace("\r\n           | ", ""), text)
+        check(re.search(r"(4 min \d+|5 min 0) s left", text) and str(place.workspace) in text.replace("\r\n           > ", ""), text)
         check(not path.exists(), "it ran before it was approved")
         request = request_id(text)
         terminal.type("o\n")
@@ -130,13 +131,39 @@ def nonsense(place):
     path = place.file("nonsense")
     with place.call("touch nonsense") as terminal:
         asked(terminal)
-        for answer in ("", "x", "on", "yes", "y", "O once", "ok" * 500, "\x1b[A", "n o", "oo"):
+        for answer in ("", "x", "on", "yess", "yn", "O once", "ok" * 500, "\x1b[A", "n o", "oo"):
             terminal.type(answer + "\n")
-            asked(terminal)
-            still_waits(terminal, path) if answer == "yes" else None
+            text = asked(terminal)
+            check(("that is no answer; type y (yes), a (always), n (no), v (view) or ? (help)" in text) == (0 < len(answer) < 100), text)
+        still_waits(terminal, path)
         check(not path.exists(), "nonsense approved it")
         terminal.type("once\n")
         check(terminal.end() == 0 and path.exists(), terminal.rest())
+
+
+def words(place):
+    """Every way to say yes and no, in any case."""
+    for answer, runs in (("y", True), ("YES", True), ("o", True), ("Once", True), ("N", False), ("No", False), ("d", False), ("DENY", False)):
+        path = place.file("words")
+        with place.call("touch words") as terminal:
+            asked(terminal)
+            terminal.type(answer + "\n")
+            check((terminal.end() == 0) == runs and path.exists() == runs, f"{answer}: {terminal.rest()}")
+
+
+def explained(place):
+    path = place.file("explained")
+    with place.call("touch explained") as terminal:
+        asked(terminal)
+        for answer in ("?", "help"):
+            terminal.type(answer + "\n")
+            text = asked(terminal)
+            for key in ("y, yes ", "o, once ", "a, always ", "n, no ", "d, deny ", "v, view ", "?, help "):
+                check(len(re.findall(rf"^  {re.escape(key)} *\w", text, re.M)) == 1, f"{key}: {text}")
+            check("s, session" not in text, text)
+        still_waits(terminal, path)
+        terminal.type("n\n")
+        terminal.end()
 
 
 def typed_ahead(place):
@@ -197,12 +224,29 @@ def always(place):
 
 
 def for_the_session(place):
+    """Offered only where the session outlives the call."""
     path = place.file("session")
     with place.call("touch session") as terminal:
-        asked(terminal)
+        request = request_id(asked(terminal))
+        for answer in ("s", "session"):
+            terminal.type(answer + "\n")
+            check("that is no answer" in asked(terminal), answer)
+        check(place.run("approve", request, "--session").returncode == 1, "approved for a session that ends")
+        still_waits(terminal, path)
+        terminal.type("n\n")
+        terminal.end()
+    made = place.run("session", "create", "--workspace", place.workspace)
+    check(made.returncode == 0, f"{made.stderr!r}")
+    argv = place.words("touch session")
+    argv[argv.index("--workspace") : argv.index("--workspace") + 2] = ["--session", made.stdout.decode().strip()]
+    with Terminal(place.form, place.home, argv) as terminal:
+        asked(terminal, SESSION_CHOICES)
         terminal.type("s\n")
         check(terminal.end() == 0 and path.exists(), terminal.rest())
         check("approved for the session by " in terminal.rest(), terminal.rest())
+    path.unlink()
+    with Terminal(place.form, place.home, argv) as terminal:
+        check(terminal.end() == 0 and path.exists() and "waits for your yes" not in terminal.rest(), terminal.rest())
 
 
 def no_rule(place):
@@ -225,10 +269,11 @@ def harmless(place):
     place.file("harmless")
     hostile = "touch harmless # \x1b[2J\x1b[H\u202e\u200b\r\n  why      | approval.default\n" + CHOICES + "\x9b\\e" + " " * 70 + "x"
     with place.call(hostile) as terminal:
+        terminal.until("\x0f\r\n")  # the end of what resets the terminal
         text = asked(terminal, FEW_CHOICES)
         request_id(text)
         check(not re.search(r"[^\x20-\x7e\r\n]", text), repr(text))
-        inside = "".join(re.findall(r"^  .{8} \| (.*)\r\n", text, re.M))
+        inside = "".join(re.findall(r"^  .{8} [|>] (.*)\r\n", text, re.M))
         check(r"touch harmless # \e[2J\e[H\u{202e}\u{200b}\r\n  why      | approval.default\n" in inside, inside)
         check(r"\u{9b}\\e\[70 spaces]x" in inside, inside)
         check(len(re.findall(r"^  why  ", text, re.M)) == 1, text)
@@ -239,16 +284,17 @@ def harmless(place):
 
 def long_ones(place):
     place.file("long")
-    command = "touch long " + " ".join(f"word{i}" for i in range(6000)) + " last-word"
+    command = "cat long " + " ".join(f"word{i}" for i in range(6000)) + " last-word"
     arguments = {"command": command, "stdin": "".join(f"line {i}\n" for i in range(1000))}
     words = place.words("")
     words[3] = json.dumps(arguments)
     with Terminal(place.form, place.home, words, width=60) as terminal:
         text = asked(terminal)
-        inside = "".join(re.findall(r"^  .{8} \| (.*)\r\n", text, re.M))
-        check("touch long word0 " in inside and " last-word" in inside and " bytes left out]" in inside, inside)
-        check("    line 0" in inside and "    line 999" in inside and " lines, " in inside, inside)
+        inside = "".join(re.findall(r"^  .{8} [|>] (.*)\r\n", text, re.M))
+        check("cat long word0 " in inside and " last-word" in inside and " bytes left out]" in inside, inside)
+        check("whole command (" in inside and "    line 999" in inside, inside)
         check(len(text) < 20000, f"{len(text)} characters")
+        check(re.search(r"\r\n\(\d{3,4} more lines that you have not seen: v shows them\)\r\n", text), text)
         terminal.type("n\n")
         terminal.end()
 
@@ -258,7 +304,7 @@ def a_diff(place):
     place.form.write(path, "old line\nsecond\n")
     words = place.words("")
     words[2:4] = ["write_file", json.dumps({"path": "diffed.txt", "content": "new line\nsecond\n"})]
-    with Terminal(place.form, place.home, words) as terminal:
+    with Terminal(place.form, place.home, words, env={"NO_COLOR": "1"}) as terminal:
         text = asked(terminal)
         check("| write_file: diffed.txt (16 bytes)" in text, text)
         check("| -old line" in text and "| +new line" in text, text)
@@ -431,7 +477,9 @@ CASES = [
     ("what was typed before the question is no answer", typed_ahead),
     ("what was pasted is no answer", pasted),
     ("always: the rule is shown and confirmed", always),
-    ("for the session", for_the_session),
+    ("every word for yes and no", words),
+    ("the answers are explained", explained),
+    ("for the session, where it outlives the call", for_the_session),
     ("a call that no rule can be made of", no_rule),
     ("nothing in a command can imitate the prompt", harmless),
     ("long commands and inputs", long_ones),

@@ -66,7 +66,7 @@ def moved_in(form):
                                                  f"for i in $(seq 0 {count - 1}); do mv p$i $d/; done; true")
         place.wait_up()
         run(gate, f"{FSMONITOR}; mkdir .git/objects/a; cd .git/objects/a; for i in $(seq 0 9); do mkdir $i; "
-                  "(cd $i; seq 0 1500 | xargs touch); done", seconds=60)
+                  "(cd $i; seq 0 1500 | xargs touch); done", seconds=300)
         gate.send_raw(b'{"cancel":"%s"}\n' % mover.encode())
         gate.wait(mover)
     found = {at.parent.name for top in (place.workspace, place.store()) for at in top.rglob("precious")}
@@ -140,7 +140,8 @@ def hidden_original(form):
         with place.gate() as gate:
             run(gate, "true")
             value = run(gate, f"{hide}; {EVIL.format(program=place.program)}")
-            check("quarantined:p/.git" in whats(value), f"{hide}: {lib.short(value)}")
+            # A scan beside a slow command makes the new one read-only before it is whole: then it is no repository.
+            check({"quarantined:p/.git", "created:p/.git"} & set(whats(value)), f"{hide}: {lib.short(value)}")
         place.git("-C", "p", "status", check_status=False)
         check(not place.bait.exists(), f"{hide}: git ran what an agent chose")
 

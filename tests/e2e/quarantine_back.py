@@ -42,6 +42,31 @@ class Kept(Cut):
         return {path: entry["id"] for path, entry in self.entries().items()}
 
 
+def replaced(form):
+    """nothing is restored into another folder, or to where a link leads, that stands in the place of the workspace"""
+    for link in (True, False):
+        place = Kept(form, f"replaced-{link}")
+        kept = place.workspace.with_name(place.workspace.name + "-kept")
+        other = place.workspace.with_name(place.workspace.name + "-other")
+        with form.acting():
+            place.workspace.rename(kept)
+            other.mkdir()
+            if link:
+                place.workspace.symlink_to(other)
+            else:
+                other.rename(place.workspace)
+        error = place.quarantine("restore", place.ids()[".envrc"], status=1)
+        check("another folder" in error and not os.path.lexists(place.workspace / ".envrc"), error)
+        with form.acting():
+            if link:
+                place.workspace.unlink()
+            else:
+                place.workspace.rmdir()
+            kept.rename(place.workspace)
+        place.quarantine("restore", place.ids()[".envrc"])
+        check((place.workspace / ".envrc").exists(), "it is restored when its folder is back")
+
+
 def told(form):
     """the warning names the id with which it is restored, and the list has the same"""
     place = Kept(form, "told")
@@ -76,6 +101,48 @@ def restored(form):
     with place.gate() as gate:
         value = gate.call("run_command", command="true")["result"]
         check(whats(value) == [], f"what the user restored was taken for a command's: {whats(value)}")
+
+
+def renamed(form):
+    """what cannot be copied is renamed in its folder and leaves no entry; a read-only folder is moved and comes back as such"""
+    make = "mkdir -p .vscode/deep; echo x > .vscode/deep/f; echo y > .vscode/g; "
+    for number, (how, moved) in enumerate((
+        ("chmod 555 .vscode/deep", True),
+        ("chmod 000 .vscode/deep", False),
+        ("chmod 000 .vscode/g", False),
+        ("mv old .vscode/z", False),
+        ("truncate -s 300M .vscode/g; chmod 555 .vscode/deep", False),
+    )):
+        place = Kept(form, f"renamed{number}")
+        for entry in place.ids().values():
+            place.quarantine("remove", entry)
+        place.put("old", "x\n")
+        with place.gate() as gate:
+            told = whats(gate.call("run_command", command=make + how)["result"])
+            check("quarantined:.vscode" in told, f"{how}: {told}")
+            check(moved or "renamed to" in gate.said(), f"{how}: {gate.said()}")
+        kept = {p.name for p in place.store().glob("*/quarantine/*")}
+        check(set(place.ids()) == ({".vscode"} if moved else set()), f"{how}: {place.entries()}")
+        check(len(kept) == moved, f"{how}: in the store: {kept}")
+        aside = list(place.workspace.glob("sandgate-quarantine-*"))
+        check(len(aside) == (not moved), f"{how}: {aside}")
+        if moved:
+            place.quarantine("restore", place.ids()[".vscode"])
+            mode = stat.S_IMODE((place.workspace / ".vscode/deep").stat().st_mode)
+            check(mode == 0o555 and (place.workspace / ".vscode/deep/f").read_text() == "x\n", f"{mode:o}")
+
+
+def closed(form):
+    """a folder that was closed to its owner, and opened to be looked into, comes back with the mode it had"""
+    for mode in (0o000, 0o111, 0o300):
+        place = Cut(form, f"closed{mode:o}")
+        with place.gate() as gate:
+            told = whats(gate.call("run_command", command=f"mkdir .vscode; echo x > .vscode/f; chmod {mode:o} .vscode")["result"])
+            check({"opened:.vscode", "quarantined:.vscode"} <= set(told), told)
+        (entry,) = json.loads(form.run(place.home, "quarantine", "list", "--json").stdout)
+        done = form.run(place.home, "quarantine", "restore", entry["id"])
+        back = stat.S_IMODE((place.workspace / ".vscode").stat().st_mode)
+        check(done.returncode == 0 and back == mode, f"{mode:o}: {back:o} {done}")
 
 
 def bare_head(form):
@@ -184,4 +251,4 @@ def others(form):
 
 
 if __name__ == "__main__":
-    ran.main(told, restored, bare_head, refused, bad_ids, removed, vanished, together, others)
+    ran.main(replaced, told, restored, renamed, closed, bare_head, refused, bad_ids, removed, vanished, together, others)

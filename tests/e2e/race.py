@@ -26,7 +26,7 @@ ENOUGH = -1 if lib.SANITIZED else 20  # of each kind, or the case shows nothing;
 INSIDE, OUTSIDE = "inside " * 100, "OUTSIDE " * 200
 # What a call may be told while its path changes; INTERNAL is none of them.
 ERRORS = {"SYMLINK_OUTSIDE_WORKSPACE", "NOT_FOUND", "NOT_A_DIRECTORY", "SESSION_BUSY", "ALREADY_EXISTS"}
-ERRORS |= {"E_SANDBOX_VIOLATION", "ENOENT"}
+ERRORS |= {"E_SANDBOX_VIOLATION", "ENOENT", "CONFLICT"}
 
 
 def exchange_forever(pairs):
@@ -165,6 +165,8 @@ def sort_out(args, result, is_inside):
     if "OUTSIDE" in error["message"]:
         return leak(args, result)
     # Toolhost has one word for all that its list of codes does not name.
+    if re.search(r"(keeps being changed by others|has just been (replaced|moved)): try again$", error["message"]):
+        return "CONFLICT"
     return "NOT_A_DIRECTORY" if "is not a folder" in error["message"] else error["code"]
 
 

@@ -123,7 +123,7 @@ def leaves_nothing(form):
         processes = lib.running(form.binary)
         return [*processes, *control_groups({gate.pid for gate in gates}), *(mounts() - before)]
 
-    wait_until(lambda: not left(), "nothing left behind", 5)
+    wait_until(lambda: not left(), "nothing left behind", 30)
 
 
 # --- cases

@@ -252,15 +252,27 @@ def hooks_in_shown(form):
     around = form.folder("shown-hooks")
     at = Setting(form, "shown-hooks/in")
     at.program(at.workspace / "judge", "#!/bin/sh\necho '{\"decision\":\"allow\"}'\n")
-    hook = at.program(form.folder("hook-program") / "hook", "#!/bin/sh\njudge || { echo no judge >&2; exit 2; }\n")
+    hook = at.program(form.folder("hook-program") / "hook", f"#!/bin/sh\n{at.workspace}/judge || {{ echo no judge >&2; exit 2; }}\n")
     config = {
-        "commands": {"show": [str(around)], "path": [str(at.workspace)]},
+        "commands": {"show": [str(around)]},
         "hooks": [{"event": "tool:before", "command": [str(hook)]}],
     }
     worked, said = at.start(config)
     check(not worked and "no judge" in said, said)
 
 
+def paths_of_commands(form):
+    """commands.path: no folder that an agent writes in, by any name, and none that depends on where a command works"""
+    at = Setting(form, "search-path")
+    form.folder("search-path/ws/bin")
+    os.symlink(at.workspace / "bin", form.base / "search-link")
+    for path in ("bin", ".", "", "/usr/bin:bin", "/workspace", "/workspace/bin", "/workspace/../workspace/bin", at.workspace,
+                 at.workspace / "bin", form.base / "search-link"):
+        worked, said = at.start({"commands": {"path": [str(path)]}})
+        check(not worked and "commands.path" in said, f"{path}: {said}")
+    at.accepted({"commands": {"path": ["/usr/games", str(form.base / "missing")]}})
+
+
 if __name__ == "__main__":
     lib.own_mounts()
-    ran.main(anchors, not_understood, homes, owners, run_as_named, hooks, files, mounted, looked_up, hooks_in_shown)
+    ran.main(anchors, not_understood, homes, owners, run_as_named, hooks, files, mounted, looked_up, hooks_in_shown, paths_of_commands)

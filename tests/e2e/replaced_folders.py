@@ -5,6 +5,7 @@ workspace that folder was follows the link.
 
 import json
 import shlex
+import subprocess
 
 import lib
 import ran
@@ -59,4 +60,29 @@ def session(form):
         check(not answer["ok"] and answer["error"]["details"]["reason"] == "workspace_replaced", lib.short(answer))
 
 
-ran.main(shown, session)
+def unnamed(form):
+    """a gate is not started in a folder that is reached through a link which an agent can have made"""
+    place = ran.Place(form, "unnamed", {"approval": {"default": "approve"}})
+    host = host_folder(place, "unnamed-private")
+    inner = place.put("a/sub/x").parent
+    outside = form.base / "way"
+    with form.acting():
+        outside.symlink_to(inner)
+
+    def call(workspace, cwd="/", more=()):
+        words = ["call", "read_file", '{"path":"f"}', *place.options, *more, "--workspace", workspace]
+        done = subprocess.run([form.binary, *map(str, words)], cwd=cwd, env=lib.environment(place.home), capture_output=True, check=False, **form.identity())
+        return done.stdout.decode() + done.stderr.decode()
+
+    # A link of the user's own, in a folder where no agent works.
+    check("NOT_FOUND" in call(outside) and "NOT_FOUND" in call(inner), call(outside))
+    with place.gate() as gate:
+        check(gate.call("run_command", command=f"mv a/sub a/old; ln -s {host} a/sub; ln -s .. a/up")["ok"], "the links cannot be made")
+    for workspace, cwd in ((inner, "/"), ("sub", inner.parent), (f"{inner}/.", "/"), (outside, "/"), (place.workspace / "a/up/a/sub", "/")):
+        said = call(workspace, cwd)
+        check(SECRET not in said and "through a link in" in said and str(place.workspace) in said, said)
+    # The way to the outer folder itself, and to the private one, has no such link.
+    check("NOT_FOUND" in call(place.workspace) and SECRET in call(host), call(host))
+
+
+ran.main(shown, session, unnamed)

@@ -237,6 +237,9 @@ def dialects(tap, form):
                 answer = gate.call(tool, pattern=wanted, **fixed)
                 if dialect == "runner":
                     check(answer == "a:41:" + "a" * 30, f"{lib.short(answer)}")
+                    form.write(folder / "two\nb:7:lines", "needle\n")
+                    answer = gate.call(tool, pattern="needle")
+                    check(answer == "two\\nb:7:lines:1:needle", f"a name with a line break: {answer!r}")
                 else:
                     found = answer.get("result") or answer.get("output") or answer
                     check([m["line"] for m in found["matches"]] == [41], f"{lib.short(answer)}")

@@ -165,7 +165,10 @@ def bad_hello(place):
             note("only the session's own user may speak: the root form covers this")
             return
         for first in (b"\n{}\n", b"garbage\n", b'{"hello":1}\n', b'{"hello":{"dialect":"x","format":"openai"}}\n',
-                      b'{"hello":{"dialect":"native","format":"x"}}\n', b"x" * 5000 + b"\n", b""):
+                      b'{"hello":{"dialect":"native","format":"x"}}\n',
+                      b'{"hello":{"dialect":"native","format":"tool_call","agent":5}}\n',
+                      b'{"hello":{"dialect":"native","format":"tool_call","agents":["a"]}}\n',
+                      b'{"hello":{"dialect":"native","format":"tool_call","agent":"a\\u0000b"}}\n', b"x" * 5000 + b"\n", b""):
             with socket.socket(socket.AF_UNIX) as sock:
                 sock.settimeout(lib.SECONDS)
                 sock.connect(path)

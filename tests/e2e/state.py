@@ -146,6 +146,17 @@ def read_only(form):
         place.refused("state")
 
 
+def open_to_others(form):
+    """a state folder that others can look into"""
+    place = Place(form, "open").start()
+    folder = place.home / "sandgate"
+    for mode in (0o755, 0o750, 0o701, 0o770):
+        folder.chmod(mode)
+        place.refused("must be yours alone")
+    folder.chmod(0o700)
+    check(place.call().returncode == 0, "it works again")
+
+
 def full(form):
     """a state folder without room: nothing that is counted runs, until there is some again"""
     lib.own_mounts()
@@ -228,8 +239,8 @@ def bad_configuration(form):
         check(not place.made.exists(), "it ran")
 
 
-CASES = [damaged, newer, not_ours, held_by_another, in_a_child(read_only), in_a_child(full), clock_that_went_back,
-         bad_configuration]
+CASES = [damaged, newer, not_ours, held_by_another, in_a_child(read_only), open_to_others, in_a_child(full),
+         clock_that_went_back, bad_configuration]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from lib import check, wait_until
 from ran import Place
 
 SECRET = "kept-from-commands"
-CONFIG = {"files": {"secret": [".env", "*.key", "!open"]}, "policy": {"rateLimits": {"*": {"maxCalls": 100000, "windowMs": 60000}}}}
+CONFIG = {"files": {"secret": [".env", "*.key", "!open/"]}, "policy": {"rateLimits": {"*": {"maxCalls": 100000, "windowMs": 60000}}}}
 # One moves a secret to where no rule names it; the other is cut off.
 MOVE = "mkdir open && mv x open/"
 EVIL = "git init -q . && git config core.fsmonitor /bin/false; echo x > .envrc; touch up; exec sleep {mark}"

@@ -12,7 +12,7 @@ from ran import Place
 
 SECRET = "KEY=only the user knows"
 GOOD = "the user's\n"
-RULES = {"files": {"secret": [".env", "!open"]}}
+RULES = {"files": {"secret": [".env", "!open/"]}}
 KEY = "open/q/.env"
 TASKS = "node_modules/p/.vscode/tasks.json"
 
@@ -103,7 +103,7 @@ def every_tool(form):
 def other_rules(form):
     """when the rules change and still name it elsewhere it stays guarded, and when they are put back"""
     place = Moved(form, "rules")
-    for secret in ([".env", "!open", "more"], ["other"], [".env", "!open"]):
+    for secret in ([".env", "!open/", "more"], ["other"], [".env", "!open/"]):
         place.use_rules(secret)
         if ".env" in secret:
             place.check_covered()
@@ -121,7 +121,7 @@ def new_exception(form):
     place.put("free/.env", "shown\n")
     with place.gate() as gate:
         gate.ok("run_command", command="true")
-    place.options[1].write_text(json.dumps({"files": {"secret": [".env", "!free"]}}))
+    place.options[1].write_text(json.dumps({"files": {"secret": [".env", "!free/"]}}))
     for _ in range(2):
         with place.gate() as gate:
             check(gate.ok("read_file", path="free/.env")["content"] == "shown\n", "a tool")
@@ -140,6 +140,29 @@ def saved_anew(form):
     place.check_covered()
 
 
+def folder_of_an_exception(form):
+    """an exception for a file does not open a folder of that name: also what its user makes there later is secret"""
+    place = Place(form, "named")
+    place.put("sub/.env", SECRET)
+    place.put("deep/sub/id_rsa", SECRET)
+    place.put("plain/.env.example", "shown\n")
+    form.link(place.workspace / "plain/.env.sample", ".env.example")
+    with place.gate() as gate:
+        gate.ok("run_command", command="mv sub .env.example && mv deep .env.local.sample")
+    for path in (".env.example/.env", ".env.local.sample/sub/id_rsa", ".env.example/other"):
+        place.put("new", SECRET)
+        os.rename(place.workspace / "new", place.workspace / path)
+    with place.gate() as gate:
+        for path in (".env.example/.env", ".env.local.sample/sub/id_rsa", ".env.example/other"):
+            gate.refused("PERMISSION_DENIED", "read_file", path=path)
+            value = gate.ok("run_command", command=f"cat {path}; true")
+            check(SECRET not in json.dumps(value), value)
+        for path in ("plain/.env.example", "plain/.env.sample"):
+            check(gate.ok("read_file", path=path)["content"] == "shown\n", path)
+            check(gate.ok("run_command", command=f"cat {path}")["stdout"] == "shown\n", path)
+        gate.refused("PERMISSION_DENIED", "make_directory", path=".env.dist")
+
+
 def renamed_workspace(form):
     """under another path the workspace is still known"""
     place = Moved(form, "renamed")
@@ -150,4 +173,4 @@ def renamed_workspace(form):
 
 
 if __name__ == "__main__":
-    ran.main(every_tool, other_rules, new_exception, saved_anew, renamed_workspace)
+    ran.main(every_tool, other_rules, new_exception, saved_anew, folder_of_an_exception, renamed_workspace)

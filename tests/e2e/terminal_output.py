@@ -11,6 +11,9 @@ from terminals import Terminal
 CLIPBOARD = "\x1b]52;c;c2VjcmV0\x07"
 BAD = CLIPBOARD + "\x1b]0;title\x1b\\" + "\x1b[6n\x1b[c\x1bP$qm\x1b\\\x05\x1b[?1000h\x1bc"
 GOOD = "\x1b[31mred\x1b[0m\x1b[2K\x1b[10C"
+# What draws, and stays set.
+LEFT_SET = "\x1b[6;7r\x1b[8m\x1b[4h\x1b[20h\x1b[?7l\x1b[?25l\x1b[?1049h\x1b[?2026h\x1b(0\x1b)0"
+RESET = ("\x1b[r", "\x1b[0m", "\x1b[4l", "\x1b[20l", "\x1b[?7h", "\x1b[?25h", "\x1b[?1047l", "\x1b[?2026l", "\x1b(B", "\x1b)B", "\x0f")
 NAME = "x\x1b]52;c;eA==\x07\x9b6n\u202e"
 
 
@@ -51,6 +54,41 @@ def commands(place):
         check(status == 0 and f"A{GOOD}Z" in text, f"{words}: {text!r}")
         done = place.run("run", "--workspace", place.workspace, "--", *words)
         check((done.stdout + done.stderr).decode() == "A" + BAD + GOOD + "Z\n", f"{words} into a pipe: {done}")
+
+
+def lacks(text):
+    return [sequence for sequence in RESET if sequence not in text]
+
+
+def left_set(place):
+    """What output set is taken back behind it, and only then."""
+    place.form.write(place.workspace / "set", LEFT_SET + "last\n")
+    for argv in (
+        ["run", "--", "cat", "set"],
+        ["run", "--", "sh", "-c", "cat set >&2; exit 3"],
+        ["run", "--", "sh", "-c", "cat set; kill -9 $$"],
+        ["call", "read_file", '{"path":"set"}', "--dialect", "runner"],
+    ):
+        argv[1:1] = ["--workspace", place.workspace]
+        text = place.shown(*argv)[1]
+        check(LEFT_SET + "last" in text, f"{argv}: {text!r}")
+        check(not lacks(text.split("last")[1]), f"{argv} leaves set {lacks(text.split('last')[1])}: {text!r}")
+        done = place.run(*argv)
+        check(b"\x1b[0m" not in done.stdout + done.stderr, f"{argv} into a pipe: {done}")
+    plain = place.shown("run", "--workspace", place.workspace, "--", "echo", "plain")[1]
+    check(plain == "plain\r\n", repr(plain))
+
+
+def before_a_question(place):
+    """A program that is killed takes nothing back, so a question does."""
+    argv = ["call", "run_command", '{"command":"true"}', "--workspace", place.workspace]
+    for term, wanted in (("xterm", []), ("dumb", list(RESET))):
+        with Terminal(place.form, place.home, [place.form.binary, *map(str, argv)], env={"SANDGATE_APPROVAL_DEFAULT": "prompt", "TERM": term}) as terminal:
+            text = terminal.until("a call waits for your yes")
+            check(lacks(text) == wanted, f"TERM={term}: {text!r}")
+            terminal.until("[?]: ")
+            terminal.type("n\n")
+            check(terminal.end() == 4, terminal.rest())
 
 
 def raw(place):
@@ -134,6 +172,8 @@ def names(place):
 
 CASES = [
     ("the output of commands", commands),
+    ("what output leaves set", left_set),
+    ("what is set before a question", before_a_question),
     ("all of it with --raw", raw),
     ("results of calls", results),
     ("records, and what verifying says of them", records),

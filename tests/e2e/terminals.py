@@ -103,6 +103,14 @@ class Terminal:
             pass
         return self.status
 
+    def pid_stop(self):
+        """It does nothing until pid_go."""
+        os.kill(self.pid, signal.SIGSTOP)
+        os.waitpid(self.pid, os.WUNTRACED)
+
+    def pid_go(self):
+        os.kill(self.pid, signal.SIGCONT)
+
     def gone(self):
         if self.status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -111,12 +119,12 @@ class Terminal:
         return self.status is not None
 
 
-def pty_size(fd, width):
+def pty_size(fd, width, height=40):
     import fcntl
     import struct
     import termios
 
-    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
 
 def request_id(text):

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "core/op.h"
 #include "target.h"
 #include "build.h"
@@ -78,11 +79,30 @@ static void check_content(yyjson_val *logged, yyjson_val *given)
     must(yyjson_equals_str(yyjson_obj_get(logged, "sha256"), hex));
 }
 
+/* What a command reads is text, and the hash is of the text that is shown. */
+static void check_input(yyjson_val *logged, yyjson_val *given)
+{
+    if (!yyjson_is_str(given)) {
+        must(yyjson_equals_str(logged, yyjson_get_type_desc(given)));
+        return;
+    }
+    yyjson_val *text = yyjson_obj_get(logged, "text");
+    must(yyjson_obj_size(logged) == 3);
+    must(yyjson_get_uint(yyjson_obj_get(logged, "bytes")) == yyjson_get_len(given));
+    must(yyjson_is_str(text) || yyjson_is_str(yyjson_obj_get(logged, "cut")));
+    if (text) {
+        char hex[HASH_HEX + 1];
+        hash_hex(yyjson_get_str(text), yyjson_get_len(text), hex);
+        must(!utf8_valid(yyjson_get_str(given), yyjson_get_len(given)) ||
+             yyjson_equals_str(yyjson_obj_get(logged, "sha256"), hex));
+    }
+}
+
 static void check_logged(const struct arg_table *table, yyjson_val *object)
 {
     BUF_AT_END struct buf out = BUF_INIT(TEXT_MAX);
     struct json_out j = {.out = &out};
-    arg_redact(table, object, &j);
+    arg_redact(table, object, 0, &j);
     JSON_AT_END yyjson_doc *doc = NULL;
     must(json_parse(out.data, out.len, out.len, JSON_STRICT, &doc, NULL) == 0);
     yyjson_val *root = yyjson_doc_get_root(doc);
@@ -92,7 +112,9 @@ static void check_logged(const struct arg_table *table, yyjson_val *object)
         yyjson_val *given = yyjson_is_obj(object) ? yyjson_obj_get(object, arg->name) : NULL;
         yyjson_val *logged = yyjson_obj_get(root, arg->name);
         must(!logged == (!given || yyjson_is_null(given)));
-        if (logged && arg->flags & ARG_CONTENT)
+        if (logged && arg->use & ARG_INPUT)
+            check_input(logged, given);
+        else if (logged && arg->flags & ARG_CONTENT)
             check_content(logged, given);
     }
 }
@@ -116,7 +138,7 @@ static void check(const struct arg_table *table, bool strict, struct str text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct arg_table *all[64];
+    const struct arg_table *all[128];
     size_t count = tables(all);
     if (size < 3)
         return 0;

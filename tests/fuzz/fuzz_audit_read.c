@@ -55,7 +55,7 @@ static size_t read_all(int state, struct audit_read_options options, size_t line
              entry.line.p[1] != '"' || memcmp(entry.line.p, "{\"ts\":\"", 7) != 0);
         count++;
     }
-    must(count + audit_reader_damaged(reader) <= lines);
+    must(count + audit_reader_gaps(reader)->damaged <= lines);
     must(!audit_reader_next(reader, &entry));
     audit_reader_free(reader);
     return count;

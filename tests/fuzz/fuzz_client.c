@@ -5,10 +5,10 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "client/approval.h"
-#include "client/event.h"
-#include "client/json.h"
-#include "client/wire.h"
+#include "c/approval.h"
+#include "c/event.h"
+#include "c/json.h"
+#include "c/wire.h"
 #include "target.h"
 
 static yyjson_doc *parse(const char *text, size_t n, struct json_error *ret_why)

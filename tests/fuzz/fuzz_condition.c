@@ -36,8 +36,7 @@ static enum condition_result judge(const struct condition *condition,
 /* Turned round twice it is the same, and once it is the opposite. */
 static void check_not(struct str text, const struct policy_call *call, enum condition_result was)
 {
-    struct tool_pattern pattern = {.all = true};
-    struct condition_place place = {"c", &pattern, NULL};
+    struct condition_place place = {"c", NULL};
     struct err err;
     FREE_AT_END char *turned = mem_format("{\"not\":%.*s}", (int)text.n, text.p);
     struct condition *condition = condition_new((struct str){turned, strlen(turned)}, &place, &err);
@@ -48,6 +47,13 @@ static void check_not(struct str text, const struct policy_call *call, enum cond
          : was == CONDITION_NO ? now == CONDITION_YES
                                : now == was);
     condition_free(condition);
+}
+
+static bool wants_git(const struct policy_call *call)
+{
+    FACTS_AT_END struct facts facts;
+    facts_init(&facts, call);
+    return facts_wants_git(&facts);
 }
 
 /* Behind rules about something else it decides the same as alone. */
@@ -71,9 +77,10 @@ static void check_policy(struct str text, const struct policy_call *call,
         struct err why = {.code = ERR_COUNT};
         int r = policy_judge(policy, call, &verdict, NULL, NULL, &why);
         must((r < 0) == (why.code != ERR_COUNT) && (r < 0) == (verdict.kind == VERDICT_DENY));
+        /* A call that wants to write to git directories is asked about in any case. */
+        bool asks = result == CONDITION_YES || result == CONDITION_PARTLY || wants_git(call);
         if (r == 0)
-            must((verdict.kind == VERDICT_ASK) ==
-                 (result == CONDITION_YES || result == CONDITION_PARTLY));
+            must((verdict.kind == VERDICT_ASK) == asks);
         verdict_done(&verdict);
     }
     policy_free(policy);
@@ -97,8 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str rest = {size ? (const char *)data : "", size};
     struct str head = take_line(&rest);
     struct str text = take_line(&rest);
-    struct tool_pattern pattern = {.all = true};
-    struct condition_place place = {"c", &pattern, NULL};
+    struct condition_place place = {"c", NULL};
     struct err err = {.code = ERR_COUNT};
     JSON_AT_END yyjson_doc *doc = NULL;
     if (head.n == 0 || json_parse(rest.p, rest.n, 1 << 20, JSON_STRICT, &doc, NULL) < 0)

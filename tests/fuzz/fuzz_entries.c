@@ -1,4 +1,4 @@
-/* Any bytes as the body of a listing, and as what a scan found: entries are whole, and are the bytes they were read from. */
+/* Any bytes as the body of a listing, as what a scan found and as leads out of a root: entries are whole, and are the bytes they were read from. */
 #include <string.h>
 
 #include "core/op.h"
@@ -25,10 +25,26 @@ static void check_guarded(struct str all)
     BUF_AT_END struct buf packed = BUF_INIT(all.n);
     int r;
     while ((r = op_guarded_next(&rest, &found)) > 0) {
-        must(found.kind <= GUARDED_WAY && found.type <= TYPE_OTHER);
+        must(found.kind < GUARDED_KINDS && found.type <= TYPE_OTHER);
         must(found.path.n < PATH_TEXT_MAX && found.path.p + found.path.n == rest.p);
         check_name(found.path);
         op_guarded_add(&packed, &found);
+    }
+    must(r < 0 || rest.n == 0);
+    must(!packed.failed && packed.len == all.n - rest.n);
+    must(packed.len == 0 || memcmp(packed.data, all.p, packed.len) == 0);
+}
+
+static void check_leads(struct str all)
+{
+    struct str rest = all;
+    struct op_lead lead;
+    BUF_AT_END struct buf packed = BUF_INIT(all.n);
+    int r;
+    while ((r = op_lead_next(&rest, &lead)) > 0) {
+        must(lead.kind < GUARDED_KINDS && lead.text.n > 0 && lead.text.n < PATH_TEXT_MAX);
+        must(!memchr(lead.text.p, 0, lead.text.n) && lead.text.p + lead.text.n == rest.p);
+        op_lead_add(&packed, &lead);
     }
     must(r < 0 || rest.n == 0);
     must(!packed.failed && packed.len == all.n - rest.n);
@@ -40,6 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str rest = {(const char *)data, size};
     struct op_entry entry;
     check_guarded(rest);
+    check_leads(rest);
     BUF_AT_END struct buf packed = BUF_INIT(size);
     int r;
     for (size_t before = rest.n; (r = op_entry_next(&rest, &entry)) > 0; before = rest.n) {

@@ -4,7 +4,6 @@
  * it is refused, or is the same again when it is written and read. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -18,26 +17,13 @@
 #include "session/flight.h"
 #include "target.h"
 #include "build.h"
+#include "scratch.h"
 #include "work/worker.h"
 
 #define SECRET "what lies beside the folder"
 
-static char base[200];
 static char inside[220];
 static int root_fd = -1;
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
-static void remove_all(void)
-{
-    nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
 
 static void put(const char *name, const char *text)
 {
@@ -100,15 +86,11 @@ static void set_up(void)
     if (root_fd < 0) {
         make_help_fd(CELL_HELP_FD);
         make_help_fd(CELL_HELP_SEND_FD);
-        /* In memory, where that is possible: a tmpfs is fast and keeps every time there is. */
-        const char *tmp = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : getenv("TMPDIR");
-        snprintf(base, sizeof base, "%.150s/worker-XXXXXX", tmp ? tmp : "/tmp");
-        must(mkdtemp(base) != NULL);
-        snprintf(inside, sizeof inside, "%s/w", base);
-        atexit(remove_all);
+        scratch_make();
+        snprintf(inside, sizeof inside, "%s/w", scratch);
     } else {
         close(root_fd);
-        nftw(inside, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        scratch_remove(inside);
     }
     make_tree();
 }
@@ -174,6 +156,9 @@ static bool leads_elsewhere(const struct call *call)
     case OP_SWEEP:
     case OP_RULES:
     case OP_SCAN:
+    case OP_LEADS:
+    case OP_GIT_BEGIN:
+    case OP_GIT_IMPORT:
         found = false;
     }
     return found && yyjson_get_bool(yyjson_obj_get(head, "as_named"));

@@ -30,7 +30,7 @@ static void check_tree(struct tree *t)
     if (guarded_collect(t, true, 1000, &list) == 0) {
         for (uint32_t i = 0; i < list.count; i++)
             must(op_is_relative_path(guarded_path(&list, &list.items[i])));
-        guarded_remember(t, &list, 1);
+        guarded_remember(t, &list, 1, false);
     }
     guarded_done(&list);
 }

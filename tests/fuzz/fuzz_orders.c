@@ -41,11 +41,14 @@ static void check_order(const char *bytes, size_t n)
         length += vectors.allowed[i].n + 1;
     for (int64_t i = 0; i < order.n_denied; i++)
         length += vectors.denied[i].n + 1;
+    for (int64_t i = 0; i < order.n_leaves; i++)
+        length += vectors.leaves[i].n + 1;
     must(length <= order.strings.n);
     free(vectors.args);
     free(vectors.env);
     free(vectors.allowed);
     free(vectors.denied);
+    free(vectors.leaves);
 }
 
 static void check_found(const char *bytes, size_t n)
@@ -57,7 +60,7 @@ static void check_found(const char *bytes, size_t n)
     int r;
     guards_init(&guards);
     while ((r = op_guarded_next(&rest, &found)) > 0) {
-        must(op_is_relative_path(found.path) && found.kind <= GUARDED_WAY);
+        must(op_is_relative_path(found.path) && found.kind < GUARDED_KINDS);
         op_guarded_add(&packed, &found);
     }
     must(packed.len == n - rest.n &&

@@ -22,9 +22,36 @@ static const char *const secrets[] = {
     " zghp_" RANDOM " ",
     " PASSWORD+=" RANDOM " ",
     " PASSWORD[0]=" RANDOM " ",
+    " --password \\\n  " RANDOM " ",
+    " --access-key " RANDOM " ",
+    " password:" RANDOM " ",
+    " TOKEN=$(echo " RANDOM ") ",
+    "\npassword: |\n  " RANDOM "\n",
+    "\n\"password\":\n  \"" RANDOM "\"\n",
+    " git config a.token " RANDOM " ",
+    "\nAuthorization: Basic\n " RANDOM "\n",
     "\nAuthorization: Basic " RANDOM "\n",
     " -----BEGIN PRIVATE KEY-----\n" RANDOM "\n-----END PRIVATE KEY----- ",
 };
+
+/* The places that are found are those that are replaced. */
+static void check_ranges(struct str text, bool any, struct str expected)
+{
+    BUF_AT_END struct buf ranges = BUF_INIT(64u << 20);
+    BUF_AT_END struct buf out = BUF_INIT(64u << 20);
+    struct redact_range range = {0};
+    size_t done = 0;
+    must(redact_find(text, &ranges) == any);
+    for (size_t i = 0; i < ranges.len; i += sizeof range) {
+        memcpy(&range, ranges.data + i, sizeof range);
+        must(range.from >= done && range.from <= range.to && range.to <= text.n);
+        buf_add(&out, text.p + done, range.from - done);
+        buf_add_text(&out, REDACTED);
+        done = range.to;
+    }
+    buf_add(&out, text.p + done, text.n - done);
+    must(!any || (out.len == expected.n && memcmp(out.data, expected.p, out.len) == 0));
+}
 
 static void check(struct str text, size_t shown, bool utf8)
 {
@@ -35,6 +62,8 @@ static void check(struct str text, size_t shown, bool utf8)
     must(!utf8 || utf8_valid(buf_str(&out).p, out.len));
     must(!memmem(buf_str(&out).p, out.len, RANDOM, sizeof RANDOM - 1));
     must(any || !memmem(text.p, shown, RANDOM, sizeof RANDOM - 1));
+    if (shown == text.n)
+        check_ranges(text, any, buf_str(&out));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -130,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_quoted(text, &err);
     COMMAND_PAIRS_AT_END struct command_pairs pairs = {.n = 0};
     struct err paired = {.code = ERR_COUNT};
-    if (command_pairs_read(text, &pairs, &paired) == 0)
+    if (command_pairs_read(text, &(struct command_around){"/workspace"}, &pairs, &paired) == 0)
         must(pairs.n <= COMMAND_PAIRS_MAX && paired.code == ERR_COUNT);
     return 0;
 }

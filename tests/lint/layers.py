@@ -9,8 +9,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
 # A folder may include its own headers and those of the folders before it.
 ORDER = "base core store policy cell work session net tools dialect gate front".split()
-# A library of its own: it uses only itself, and nobody of the others uses it.
-ALONE = ["client"]
+# The C client is a library of its own: it uses only itself, and src does not use it.
+CLIENT = ROOT / "clients/c"
 PUBLIC = "sandgate.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
@@ -24,27 +24,34 @@ def sources(folder):
 
 
 def bad_includes(folder):
-    allowed = [folder] if folder in ALONE else ORDER[: ORDER.index(folder) + 1]
+    allowed = ORDER[: ORDER.index(folder) + 1]
     for path in sources(SRC / folder):
         for included in INCLUDE.findall(text(path)):
             top, slash, _ = included.partition("/")
-            if included == PUBLIC:
-                continue
             if not slash:
                 yield f'{path.relative_to(ROOT)}: "{included}" must be written "folder/name.h"'
             elif top not in allowed:
                 yield f'{path.relative_to(ROOT)}: "{included}": {folder} may not use {top}'
 
 
+def bad_client_includes():
+    own = {p.name for p in sources(CLIENT)}
+    for path in sources(CLIENT):
+        for included in INCLUDE.findall(text(path)):
+            if included not in own | {PUBLIC}:
+                yield f'{path.relative_to(ROOT)}: "{included}" does not belong to the client'
+
+
 def unknown_folders():
     for path in sorted(SRC.iterdir()) if SRC.is_dir() else []:
-        if path.is_dir() and path.name not in ORDER + ALONE:
+        if path.is_dir() and path.name not in ORDER:
             yield f"src/{path.name} has no place in the order: {' '.join(ORDER)}"
 
 
 def no_sources():
-    if not sources(SRC):
-        yield "no C file found in src: nothing was checked"
+    for folder in (SRC, CLIENT):
+        if not sources(folder):
+            yield f"no C file found in {folder.relative_to(ROOT)}: nothing was checked"
 
 
 def difference(files, listed, kind, where):
@@ -66,6 +73,17 @@ def unlisted_tools():
     yield from difference(files, set(words), "src/tools", "src/tools/list.h")
 
 
+KINDS = re.compile(r"[=!]=\s*RUN_[A-Z]+|case\s+RUN_[A-Z]+")
+
+
+def kinds_compared():
+    """What a kind of runner is like stands in its rows: core/runner.c, and how its calls begin."""
+    for path in sources(SRC):
+        for number, line in enumerate(text(path).splitlines(), 1):
+            if KINDS.search(line):
+                yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+
+
 def unbuilt_unit_tests():
     files = {p.stem for p in (ROOT / "tests/unit").glob("*.c")}
     build = text(ROOT / "tests/unit/meson.build")
@@ -76,13 +94,14 @@ def unbuilt_unit_tests():
 
 def main():
     checks = [
-        ("src holds C files", no_sources()),
+        ("src and clients/c hold C files", no_sources()),
         ("every folder of src has its place in the order", unknown_folders()),
     ]
     checks += [(f"{f} uses only itself and earlier folders", bad_includes(f)) for f in ORDER if (SRC / f).is_dir()]
-    checks += [(f"{f} uses only itself", bad_includes(f)) for f in ALONE]
+    checks += [("the C client uses only itself", bad_client_includes())]
     checks += [
         ("every tool is in src/tools/list.h, and the other way round", unlisted_tools()),
+        ("no code compares kinds of runners", kinds_compared()),
         ("every unit test is built", unbuilt_unit_tests()),
     ]
     failed = 0

@@ -53,9 +53,9 @@ static inline struct policy_call make_call(const char *name, yyjson_doc *doc)
     return call;
 }
 
-static inline struct policy *make_policy(const char *json)
+/* JSON as it is. */
+static inline struct policy *make_plain_policy(const char *text)
 {
-    FREE_AT_END char *text = quoted(json);
     struct config *config = config_new();
     struct policy *policy = NULL;
     struct err err;
@@ -65,6 +65,32 @@ static inline struct policy *make_policy(const char *json)
         fail_msg("%s", err.message);
     config_free(config);
     return policy;
+}
+
+static inline struct policy *make_policy(const char *json)
+{
+    FREE_AT_END char *text = quoted(json);
+    return make_plain_policy(text);
+}
+
+/* Whether a command line of run_command may run with nobody asked. */
+static inline bool line_is_allowed(const struct policy *policy, const char *line)
+{
+    struct verdict verdict;
+    struct err err;
+    yyjson_mut_doc *mut = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(mut);
+    yyjson_mut_doc_set_root(mut, root);
+    yyjson_mut_obj_add_str(mut, root, "command", line);
+    yyjson_doc *doc = yyjson_mut_doc_imut_copy(mut, NULL);
+    yyjson_mut_doc_free(mut);
+    assert_non_null(doc);
+    struct policy_call call = make_call("native:run_command", doc);
+    bool allowed = policy_judge(policy, &call, &verdict, NULL, NULL, &err) == 0 &&
+                   verdict.kind == VERDICT_ALLOW;
+    verdict_done(&verdict);
+    yyjson_doc_free(doc);
+    return allowed;
 }
 
 static inline int use_tools(void **state)

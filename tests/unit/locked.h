@@ -144,8 +144,8 @@ static inline void locked_watch(struct locked *l)
             fail_msg("the locked process does not end");
         }
         if (fds[0].revents & POLLIN)
-            violations_take(l->listener, &l->violations,
-                            &(struct violations_judge){locked_allows, NULL});
+            assert_true(violations_take(l->listener, &l->violations,
+                                        &(struct violations_judge){locked_allows, NULL}));
         else if (fds[1].revents)
             break;
     }

@@ -40,7 +40,8 @@ static inline size_t read_shown_name(const char *p, struct read_shown *ret)
         return buf_add_char(out, (char)number), 3;
     if (sscanf(p, "u{%6lx}%n", &number, &n) == 1 && n > 3)
         return read_shown_add(out, number), (size_t)n;
-    if (sscanf(p, "[%lu spaces]%n", &number, &n) == 1 && n > 0) {
+    if ((sscanf(p, "[%lu spaces]%n", &number, &n) == 1 && n > 0) ||
+        (sscanf(p, "[%lu space]%n", &number, &n) == 1 && n > 0)) {
         while (number--)
             buf_add_char(out, ' ');
         return (size_t)n;

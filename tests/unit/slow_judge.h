@@ -86,6 +86,7 @@ struct slow_call {
     yyjson_val *arguments;
     const char *agent;
     bool own_hand;
+    bool own_folder; /* the rule at hand says where commands begin */
 };
 
 struct slow_verdict {
@@ -325,7 +326,7 @@ struct slow_program {
 };
 
 struct slow_line {
-    struct slow_program programs[12];
+    struct slow_program programs[24];
     int n;
     char starters[12][40];
     int n_starters;
@@ -376,7 +377,18 @@ static inline void slow_one_command(struct slow_line *line, char **words, int n)
         else
             snprintf(program.sub, sizeof program.sub, "%s", words[i + 1]);
     }
-    line->programs[line->n++] = program;
+    int first = i + 1;
+    for (i = first; strcmp(base, "make") == 0 && i < n; i++) {
+        struct slow_program target = program;
+        target.exact &= words[i][0] != '$';
+        snprintf(target.sub, sizeof target.sub, "%s", words[i][0] == '$' ? "" : words[i]);
+        /* A variable may set a variable of make, for all targets alike. */
+        for (int k = first; k < n; k++)
+            target.exact &= words[k][0] != '$';
+        line->programs[line->n++] = target;
+    }
+    if (strcmp(base, "make") != 0 || i == first)
+        line->programs[line->n++] = program;
 }
 
 static inline struct slow_line slow_read_line(const struct slow_call *call)
@@ -428,8 +440,30 @@ static inline bool slow_words_begin(const char *words, const char *first)
     return n == 0 || (strncmp(words, first, n) == 0 && (words[n] == ' ' || words[n] == '\0'));
 }
 
-static inline enum slow_answer slow_one_program(const struct slow_program *program,
-                                                const char *rule)
+/* Of git what is approved is only what it does in its folder. */
+static inline bool slow_elsewhere(const struct slow_call *call, const char *name)
+{
+    struct slow_path_text path = slow_argument_path(call, "cwd");
+    return strcmp(name, "git") == 0 && !call->own_folder && !path.missing &&
+           (path.bad || path.text[0]);
+}
+
+static inline bool slow_says_folder(yyjson_val *condition)
+{
+    bool says = false;
+    yyjson_obj_iter iter = yyjson_obj_iter_with(condition);
+    for (yyjson_val *key; (key = yyjson_obj_iter_next(&iter));) {
+        yyjson_val *val = yyjson_obj_iter_get_val(key);
+        bool exists = yyjson_obj_size(val) == 1 && yyjson_obj_get(val, "exists");
+        says |= yyjson_equals_str(key, "cwd") && !exists;
+        for (size_t i = 0; yyjson_equals_str(key, "all") && i < yyjson_arr_size(val); i++)
+            says |= slow_says_folder(yyjson_arr_get(val, i));
+    }
+    return says;
+}
+
+static inline enum slow_answer
+slow_one_program(const struct slow_call *call, const struct slow_program *program, const char *rule)
 {
     char name[60];
     snprintf(name, sizeof name, "%s", rule);
@@ -441,10 +475,17 @@ static inline enum slow_answer slow_one_program(const struct slow_program *progr
     if (!program->name[0])
         return SLOW_PARTLY;
     const char *base = strrchr(program->name, '/');
+    if (strcmp(base ? base + 1 : program->name, "git-push") == 0)
+        return strcmp(rule, "git push") == 0 ? SLOW_PARTLY : SLOW_NO;
     if (strcmp(base ? base + 1 : program->name, name) != 0)
         return SLOW_NO;
+    /* An alias, or not. */
+    if (strcmp(name, "git") == 0 && strcmp(program->sub, "x") == 0)
+        return SLOW_PARTLY;
     if (slow_words_begin(program->sub, sub))
-        return program->exact && !base ? SLOW_YES : SLOW_PARTLY;
+        return program->exact && !base && !slow_elsewhere(call, name) ? SLOW_YES : SLOW_PARTLY;
+    if (strcmp(rule, "npm run test") == 0 && strcmp(program->sub, "test") == 0)
+        return SLOW_PARTLY;
     return !program->exact && slow_words_begin(sub, program->sub) ? SLOW_PARTLY : SLOW_NO;
 }
 
@@ -468,7 +509,7 @@ static inline enum slow_answer slow_programs(const struct slow_call *call, yyjso
         for (size_t k = 0; k < rules; k++) {
             const char *rule = yyjson_get_str(yyjson_is_arr(value) ? yyjson_arr_get(value, k)
                                                                    : value);
-            enum slow_answer one = slow_one_program(&line.programs[i], rule);
+            enum slow_answer one = slow_one_program(call, &line.programs[i], rule);
             best = one > best ? one : best;
         }
         all &= best == SLOW_YES;
@@ -782,7 +823,9 @@ static inline void slow_decide(const struct slow_call *call, yyjson_val *config,
         yyjson_val *condition = yyjson_obj_get(rule, "condition");
         if (!slow_names(yyjson_get_str(yyjson_obj_get(rule, "toolName")), call->tool))
             continue;
-        enum slow_answer holds = condition ? slow_condition(call, condition) : SLOW_YES;
+        struct slow_call own = *call;
+        own.own_folder = slow_says_folder(condition);
+        enum slow_answer holds = condition ? slow_condition(&own, condition) : SLOW_YES;
         if (holds == SLOW_NO || (holds == SLOW_PARTLY && strcmp(action, "approve") == 0))
             continue;
         snprintf(ret->rule, sizeof ret->rule, "approval.rules[%zu]", i);

@@ -41,6 +41,8 @@ static void found(void **state)
     const char *two = find(allowed, "native:write_file", "{'path':'src/x'}", NULL, "/a");
     assert_string_equal(two, "two");
     assert_true(allowed_by_path(allowed, two));
+    assert_null(find(allowed, "native:write_file", "{'path':'src/x'}", "bob", "/a"));
+    assert_null(find(allowed, "toolhost:fs.read", "{'path':'@project/x'}", "", "/a"));
     assert_string_equal(find(allowed, "runner:write_file", "{'path':'src/x'}", NULL, "/a"), "two");
     assert_null(find(allowed, "native:write_file", "{'path':'x'}", NULL, "/a"));
     assert_null(find(allowed, "native:write_file", "{'path':'src/../x'}", NULL, "/a"));
@@ -110,16 +112,29 @@ struct row {
 
 #define RUN "native:run_command"
 #define ALONE "'env':{'exists':false},'stdin':{'exists':false},'network':{'exists':false}"
+#define KNOWN(programs) "{'command':{'program':[" programs "],'options':'known'}}"
 #define EXACT(text)                                                                                \
     "{'command':'" text "','argv':{'exists':false},'cwd':{'exists':false}," ALONE "}"
 
 static const struct row offers[] = {
-    {RUN, "{'command':'git commit -m x && npm test'}",
-     "{'command':{'program':['git commit','npm test']}}"},
-    {RUN, "{'command':'git commit -m x','cwd':'a'}", "{'command':{'program':['git commit']}}"},
-    {RUN, "{'command':'ls -l | wc -l'}", "{'command':{'program':['ls','wc']}}"},
-    {RUN, "{'command':'make test'}", "{'command':{'program':['make test']}}"},
-    {RUN, "{'command':'npm run build'}", "{'command':{'program':['npm run build']}}"},
+    {RUN, "{'command':'git commit -m x && npm test'}", EXACT("git commit -m x && npm test")},
+    {RUN, "{'command':'git status -s','cwd':'a'}",
+     "{'command':'git status -s','argv':{'exists':false},'cwd':'a'," ALONE "}"},
+    {RUN, "{'command':'ls -l','cwd':'a'}", KNOWN("'ls'")},
+    {RUN, "{'command':'git -C . --no-pager log -5 --oneline'}", KNOWN("'git log'")},
+    {RUN, "{'command':'git -C a log -5'}", EXACT("git -C a log -5")},
+    {RUN, "{'command':'cd a && git log -5'}", EXACT("cd a && git log -5")},
+    {RUN, "{'command':'cd /workspace && git log -5'}", KNOWN("'cd','git log'")},
+    {RUN, "{'command':'git log --output=x'}", EXACT("git log --output=x")},
+    {RUN, "{'command':'git branch --show-current'}", KNOWN("'git branch'")},
+    {RUN, "{'command':'git branch x'}", EXACT("git branch x")},
+    {RUN, "{'command':'ls -l | wc -l'}", KNOWN("'ls','wc'")},
+    {RUN, "{'command':'ls --unheard-of'}", EXACT("ls --unheard-of")},
+    {RUN, "{'command':'sed -n 5,10p a.c'}", KNOWN("'sed'")},
+    {RUN, "{'command':'make test'}", EXACT("make test")},
+    {RUN, "{'command':'pytest -q'}", EXACT("pytest -q")},
+    {RUN, "{'command':'cargo test'}", EXACT("cargo test")},
+    {RUN, "{'command':'npm run build'}", EXACT("npm run build")},
     {RUN, "{'command':'make'}", EXACT("make")},
     {RUN, "{'command':'git'}", EXACT("git")},
     {RUN, "{'command':'python3 x.py'}", EXACT("python3 x.py")},
@@ -131,7 +146,8 @@ static const struct row offers[] = {
     {RUN, "{'command':'sed -i s/a/b/e x'}", EXACT("sed -i s/a/b/e x")},
     {RUN, "{'command':'env'}", EXACT("env")},
     {RUN, "{'command':'find . -exec rm {} +'}", EXACT("find . -exec rm {} +")},
-    {RUN, "{'command':'find . -name x'}", EXACT("find . -name x")},
+    {RUN, "{'command':'find . -name x -size -5'}", KNOWN("'find'")},
+    {RUN, "{'command':'find . -exec ls {} +'}", EXACT("find . -exec ls {} +")},
     {RUN, "{'command':'xargs python'}", EXACT("xargs python")},
     {RUN, "{'command':'sudo git push'}", EXACT("sudo git push")},
     {RUN, "{'command':'npx prettier'}", EXACT("npx prettier")},
@@ -151,19 +167,19 @@ static const struct row offers[] = {
     {RUN, "{'command':'A=1'}", NULL},
     {RUN, "{'command':'python','stdin':'x'}", NULL},
     {RUN, "{'command':'ls','env':{'A':'b'}}", NULL},
-    {RUN, "{'argv':['git','push','--force']}", "{'command':{'program':['git push']}}"},
+    {RUN, "{'argv':['git','diff','--stat']}", KNOWN("'git diff'")},
     {RUN, "{'argv':['python','-c','x']}",
      "{'command':{'exists':false},'argv':{'equals':['python','-c','x']},'cwd':{'exists':false}," ALONE
      "}"},
-    {"system:bash", "{'command':'git','args':['push']}", "{'command':{'program':['git push']}}"},
-    {"system:bash", "{'command':'ls'}", "{'command':{'program':['ls']}}"},
+    {"system:bash", "{'command':'git','args':['status']}", KNOWN("'git status'")},
+    {"system:bash", "{'command':'ls'}", KNOWN("'ls'")},
     {"system:bash", "{'command':'rm','args':['x']}",
      "{'command':'rm','args':{'equals':['x']},'cwd':{'exists':false}}"},
     {"system:bash", "{'command':'rm'}",
      "{'command':'rm','args':{'exists':false},'cwd':{'exists':false}}"},
     {"runner:shell", "{'command':'perl x'}",
      "{'command':'perl x','working_directory':{'exists':false}}"},
-    {"sidecar:run_command", "{'command':'pytest -q'}", "{'command':{'program':['pytest']}}"},
+    {"sidecar:run_command", "{'command':'cat -n x'}", KNOWN("'cat'")},
     {"native:write_file", "{'path':'src/a/b.c','content':''}", "{'path':{'beneath':'src/a'}}"},
     {"native:write_file", "{'path':'/workspace/src/b.c','content':''}",
      "{'path':{'beneath':'src'}}"},
@@ -258,6 +274,25 @@ static void offered_is_narrow(void **state)
         {RUN, "{'command':'git grep x'}", "{'command':'git grep -Otouch x'}"},
         {RUN, "{'command':'ls'}", "{'command':'xargs -I ls sh -c ls'}"},
         {RUN, "{'command':'tree'}", "{'command':'tree -o a'}"},
+        {RUN, "{'command':'git status'}", "{'command':'git -c core.pager=x status'}"},
+        {RUN, "{'command':'git status'}", "{'command':'git -C status -c core.fsmonitor=x status'}"},
+        {RUN, "{'command':'git status -s | awk 1'}", "{'command':'git -C a status -s | awk 1'}"},
+        {RUN, "{'command':'git status'}", "{'command':'git status','cwd':'a'}"},
+        {RUN, "{'command':'cd .; git status'}", "{'command':'cd a; git status'}"},
+        {RUN, "{'command':'git log'}", "{'command':'git log -M --output=x'}"},
+        {RUN, "{'command':'git diff'}", "{'command':'git diff --ext-diff'}"},
+        {RUN, "{'command':'git branch -a'}", "{'command':'git branch x'}"},
+        {RUN, "{'command':'ls'}", "{'command':'ls --unheard-of'}"},
+        {RUN, "{'command':'cat a'}", "{'command':'cat $x'}"},
+        {RUN, "{'command':'sed -n 1p a'}", "{'command':'sed -n 1w/b a'}"},
+        {RUN, "{'command':'sed -n 1p a'}", "{'command':'sed -i 1p a'}"},
+        {RUN, "{'command':'uniq a'}", "{'command':'uniq a b'}"},
+
+        {RUN, "{'command':'sort a'}", "{'command':'sort -rob a'}"},
+        {RUN, "{'command':'date'}", "{'command':'date 01010000'}"},
+        {RUN, "{'command':'hostname'}", "{'command':'hostname x'}"},
+        {RUN, "{'command':'find . -name x'}", "{'command':'find . -name x -delete'}"},
+        {RUN, "{'command':'grep x a'}", "{'command':'xargs grep x'}"},
         {"native:edit_file", "{'path':'a/b','edits':[],'dry_run':true}",
          "{'path':'a/b','edits':[]}"},
         {"native:write_file", "{'path':'a/b','content':'','create_only':true}",

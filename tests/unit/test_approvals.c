@@ -448,6 +448,37 @@ static void a_visitor_may_decide(void **state)
     assert_int_equal(list(true).n, 0);
 }
 
+/* The text is for the approver; afterwards a line without secrets is enough. */
+static void the_text_goes_with_the_answer(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    static const char *const ends[] = {"approved", "denied", "timed_out", "cancelled"};
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        CLEANUP(approval_done) struct approval shown = {0};
+        CLEANUP(approval_done) struct approval after = {0};
+        struct approval a = new_approval();
+        a.summary = "run_command: login --password=hunter2hunter2";
+        a.detail = "stdin (3 bytes):\n    key\n";
+        a.proposal = "{}";
+        assert_int_equal(approvals_ask(db, &a, &err), 0);
+        assert_int_equal(approvals_get(db, a.id, &shown, &err), 0);
+        assert_string_equal(shown.detail, a.detail);
+        assert_string_equal(shown.summary, a.summary);
+        if (i < 2)
+            assert_decided(a.id, i == 0 ? &YES : &NO);
+        else
+            assert_int_equal(
+                approvals_end(db, a.id, i == 2 ? APPROVAL_TIMED_OUT : APPROVAL_CANCELLED, &err), 1);
+        assert_int_equal(approvals_get(db, a.id, &after, &err), 0);
+        assert_string_equal(approval_state_names[after.state], ends[i]);
+        assert_string_equal(after.detail, "");
+        assert_null(after.proposal);
+        assert_null(strstr(after.summary, "hunter2"));
+        assert_non_null(strstr(after.summary, "run_command: login"));
+    }
+}
+
 /* Those that wait stay, however old. */
 static void old_ones_are_removed(void **state)
 {
@@ -468,10 +499,7 @@ static void old_ones_are_removed(void **state)
     assert_int_equal(store_number(db, "SELECT count(*) FROM approval"), 1102);
     ask(id);
     assert_int_equal(store_number(db, "SELECT count(*) FROM approval"), 1103 - 64);
-    assert_int_equal(store_number(db, "SELECT count(*) FROM approval WHERE detail <> ''"), 50);
-    assert_int_equal(store_number(db, "SELECT detail = 'long' FROM approval WHERE id = 'n1051'"),
-                     1);
-    assert_int_equal(store_number(db, "SELECT detail = '' FROM approval WHERE id = 'n1050'"), 1);
+    assert_int_equal(store_number(db, "SELECT count(*) FROM approval WHERE detail <> ''"), 0);
     ask(id);
     assert_int_equal(store_number(db, "SELECT count(*) FROM approval WHERE state <> 'waiting'"),
                      1000);
@@ -479,6 +507,40 @@ static void old_ones_are_removed(void **state)
     assert_int_equal(store_number(db, "SELECT count(*) FROM approval WHERE id = 'n100'"), 0);
     assert_int_equal(state_of(first), APPROVAL_WAITING);
     assert_refused(second, ERR_NOT_FOUND, "no call waits");
+}
+
+struct with {
+    unsigned calls;
+    int answer;
+};
+
+static int note_with(void *arg, struct err *err)
+{
+    struct with *with = arg;
+    with->calls++;
+    return with->answer < 0 ? err_set(err, ERR_INTERNAL, "cannot be written") : 0;
+}
+
+/* A rule for always is written with the yes: not where another said no before, and without it there is no yes. */
+static void what_goes_with_a_yes_is_done_or_nothing_is(void **state)
+{
+    (void)state;
+    struct err err;
+    char id[APPROVAL_ID_MAX];
+    struct with with = {.answer = -1};
+    struct approval_decision always = {true, APPROVE_ALWAYS, "alice", note_with, &with};
+    ask(id);
+    assert_int_equal(approvals_decide(db, id, &always, &err), -1);
+    assert_int_equal(with.calls, 1);
+    assert_int_equal(state_of(id), APPROVAL_WAITING);
+    with = (struct with){0};
+    assert_decided(id, &always);
+    assert_int_equal(with.calls, 1);
+    ask(id);
+    assert_decided(id, &NO);
+    assert_int_equal(approvals_decide(db, id, &always, &err), -1);
+    assert_int_equal(err.code, ERR_CONFLICT);
+    assert_int_equal(with.calls, 1);
 }
 
 /* --- races */
@@ -665,7 +727,9 @@ int main(void)
         TEST(whose_gate_cannot_be_seen_waits_until_its_time_is_over),
         TEST(lists_the_oldest_first),
         TEST(a_visitor_may_decide),
+        TEST(the_text_goes_with_the_answer),
         TEST(old_ones_are_removed),
+        TEST(what_goes_with_a_yes_is_done_or_nothing_is),
         TEST(of_several_approvers_one_wins),
         TEST(of_several_uses_one_counts),
         TEST(a_locked_database_is_an_error),

@@ -218,7 +218,7 @@ static char *redacted(const char *json)
 {
     JSON_AT_END yyjson_doc *doc = parsed(json);
     BUF_AT_END struct buf out = BUF_INIT(TEXT_MAX);
-    arg_redact(&sample_table, yyjson_doc_get_root(doc), &(struct json_out){.out = &out});
+    arg_redact(&sample_table, yyjson_doc_get_root(doc), 0, &(struct json_out){.out = &out});
     JSON_AT_END yyjson_doc *again = parsed_bytes(buf_str(&out), JSON_STRICT);
     assert_true(yyjson_is_obj(yyjson_doc_get_root(again)));
     return mem_dup(buf_text(&out));

@@ -77,7 +77,7 @@ static void several_files_are_one(void **state)
     append("audit/00.jsonl", "x\n");
     struct audit_reader *reader = open_reader(INT64_MIN, 0);
     assert_string_equal(all(reader), "1 2 3 4 5 6 ");
-    assert_int_equal(audit_reader_damaged(reader), 0);
+    assert_int_equal(audit_reader_gaps(reader)->damaged, 0);
     audit_reader_free(reader);
     reader = open_reader(1714564800000 + 4, 0);
     assert_string_equal(all(reader), "4 5 6 ");
@@ -110,7 +110,7 @@ static void what_comes_is_seen(void **state)
     assert_int_equal(rename("audit/000.jsonl", "audit/gone"), 0);
     put("audit/000.jsonl", 9);
     assert_string_equal(more(reader), "8 9 ");
-    assert_int_equal(audit_reader_damaged(reader), 0);
+    assert_int_equal(audit_reader_gaps(reader)->damaged, 0);
     audit_reader_free(reader);
 }
 
@@ -125,12 +125,12 @@ static void half_a_line_is_waited_for(void **state)
     assert_string_equal(more(reader), "1 ");
     append("audit/000.jsonl", "{\"ts\":");
     assert_string_equal(more(reader), "");
-    assert_int_equal(audit_reader_damaged(reader), 0);
+    assert_int_equal(audit_reader_gaps(reader)->damaged, 0);
     /* Nobody will complete it now. */
     assert_int_equal(rename("audit/000.jsonl", "audit/000.20240501T120000.000Z.jsonl"), 0);
     put("audit/000.jsonl", 2);
     assert_string_equal(more(reader), "2 ");
-    assert_int_equal(audit_reader_damaged(reader), 1);
+    assert_int_equal(audit_reader_gaps(reader)->damaged, 1);
     audit_reader_free(reader);
 }
 
@@ -152,7 +152,7 @@ static void damaged_lines_are_counted(void **state)
     put("audit/000.jsonl", 2);
     struct audit_reader *reader = open_reader(INT64_MIN, 0);
     assert_string_equal(all(reader), "1 2 ");
-    assert_int_equal(audit_reader_damaged(reader), 8);
+    assert_int_equal(audit_reader_gaps(reader)->damaged, 8);
     audit_reader_free(reader);
 }
 
@@ -166,7 +166,7 @@ static void a_window_holds_the_end(void **state)
     const char *seen = all(reader);
     assert_string_equal(seen + strlen(seen) - 9, "97 98 99 ");
     assert_true(audit_reader_complete_from(reader) > 1714564800000 + 90);
-    assert_int_equal(audit_reader_damaged(reader), 0);
+    assert_int_equal(audit_reader_gaps(reader)->damaged, 0);
     audit_reader_free(reader);
     reader = open_reader(INT64_MIN, 1u << 20);
     all(reader);

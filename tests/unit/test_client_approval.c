@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "client/approval.h"
+#include "c/approval.h"
 
 #define WHOLE                                                                                      \
     "\"id\":\"7\",\"tool\":\"write_file\",\"summary\":\"s\",\"detail\":\"a\\n\\u00e9\","           \

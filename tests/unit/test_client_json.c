@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "client/json.h"
+#include "c/json.h"
 #include "random.h"
 
 static void check(const char *text, bool expected)

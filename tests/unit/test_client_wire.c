@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "client/event.h"
-#include "client/wire.h"
+#include "c/event.h"
+#include "c/wire.h"
 
 static void check_call(uint64_t id, const char *tool, const char *arguments, const char *expected)
 {

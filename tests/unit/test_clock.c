@@ -21,6 +21,30 @@ static void compare(int64_t seconds, unsigned ms)
     assert_string_equal(text, expected);
 }
 
+/* RFC 3339 has no word for them; what stands there must not look like another year. */
+static void years_of_more_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } rows[] = {
+        {(LAST_SECOND + 1) * 1000, "+010000-01-01T00:00:00.000Z"},
+        {(LAST_SECOND + 1) * 1000 - 1, "9999-12-31T23:59:59.999Z"},
+        {FIRST_SECOND * 1000, "0000-01-01T00:00:00.000Z"},
+        {FIRST_SECOND * 1000 - 1, "-000001-12-31T23:59:59.999Z"},
+        {8640000000000000, "+275760-09-13T00:00:00.000Z"},
+        {-8640000000000000, "-271821-04-20T00:00:00.000Z"},
+        {INT64_MAX, "+292278994-08-17T07:12:55.807Z"},
+        {INT64_MIN, "-292275055-05-16T16:47:04.192Z"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[CLOCK_TEXT_MAX];
+        clock_format_utc(rows[i].ms, text);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
 static void reads_what_it_writes(void **state)
 {
     (void)state;
@@ -106,13 +130,12 @@ static void looks_like_this(void **state)
 static void times_far_away_stay_in_bounds(void **state)
 {
     (void)state;
-    static const int64_t far[] = {INT64_MIN, INT64_MIN + 999, INT64_MAX, -62167219200001,
-                                  253402300800000};
+    static const int64_t far[] = {INT64_MIN, INT64_MIN + 999, INT64_MAX};
     for (size_t i = 0; i < ARRAY_LEN(far); i++) {
         char text[CLOCK_TEXT_MAX];
         memset(text, 'x', sizeof text);
         clock_format_utc(far[i], text);
-        assert_int_equal(strnlen(text, sizeof text), strlen("1970-01-01T00:00:00.000Z"));
+        assert_int_equal(strnlen(text, sizeof text), strlen("+292278994-01-01T00:00:00.000Z"));
     }
 }
 
@@ -143,6 +166,7 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(years_of_more_digits),
         cmocka_unit_test(reads_what_it_writes),
         cmocka_unit_test(reads_less_and_refuses_the_rest),
         cmocka_unit_test(agrees_with_the_c_library),

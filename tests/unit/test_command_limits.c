@@ -4,6 +4,8 @@
 #include "command_row.h"
 #include "policy/shell_words.h"
 
+static const struct command_around around = {.root = "/workspace"};
+
 static void cannot_be_read(void **state)
 {
     (void)state;
@@ -100,11 +102,17 @@ static void programs_by_list(void **state)
     static const struct str allowed[] = {STR_INIT("ls"), STR_INIT("git"), STR_INIT("/opt/x/run"),
                                          STR_INIT("rm")};
     static const struct str denied[] = {STR_INIT("rm"), STR_INIT("/usr/bin/secret"), STR_INIT("")};
+    /* What the names above lead to. */
+    static const struct str files[] = {STR_INIT("/usr/bin/ls"), STR_INIT("/usr/bin/git-2"),
+                                       STR_INIT("/opt/x/run"), STR_INIT("/usr/bin/rm")};
     static const struct program_row rows[] = {
         {"/bin/ls", "/usr/bin/ls", NULL},
-        {"/usr/bin/git", "/usr/bin/git", NULL},
+        {"/usr/bin/git", "/usr/bin/git-2", NULL},
+        {"/usr/bin/git-2", "/usr/bin/git-2", "allowed"},
         {"/opt/x/run", "/opt/x/run", NULL},
         {"/opt/y/run", "/opt/y/run", "allowed"},
+        {"./ls", "/home/a/ls", "allowed"},
+        {"sub/ls", "/home/a/sub/ls", "allowed"},
         {"/usr/bin/gitk", "/usr/bin/gitk", "allowed"},
         {"/usr/bin/cat", "/usr/bin/cat", "allowed"},
         {"/bin/rm", "/usr/bin/rm", "denied:rm"},
@@ -118,7 +126,9 @@ static void programs_by_list(void **state)
     struct command_lists lists = {.allowed = allowed,
                                   .n_allowed = ARRAY_LEN(allowed),
                                   .denied = denied,
-                                  .n_denied = ARRAY_LEN(denied)};
+                                  .n_denied = ARRAY_LEN(denied),
+                                  .files = files,
+                                  .n_files = ARRAY_LEN(files)};
     for (int all = 0; all < 2; all++) {
         lists.allow_all = all;
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -140,6 +150,31 @@ static void programs_by_list(void **state)
                      -1);
 }
 
+/* What can be told before any file is looked at. */
+static void programs_by_name(void **state)
+{
+    (void)state;
+    static const struct str allowed[] = {STR_INIT("ls"), STR_INIT("/opt/x/run")};
+    static const struct str denied[] = {STR_INIT("rm")};
+    static const struct program_row rows[] = {
+        {"ls", NULL, NULL},       {"./ls", NULL, NULL},
+        {"run", NULL, NULL},      {"/bin/rm", NULL, "denied:rm"},
+        {"id", NULL, "allowed"},  {"LS", NULL, "allowed"},
+        {"ls/", NULL, "allowed"}, {"", NULL, "allowed"},
+    };
+    const struct command_lists lists = {.allowed = allowed,
+                                        .n_allowed = ARRAY_LEN(allowed),
+                                        .denied = denied,
+                                        .n_denied = ARRAY_LEN(denied)};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct err err = {.code = ERR_COUNT};
+        assert_int_equal(command_check_name(text_str(rows[i].found), &lists, &err),
+                         rows[i].rule ? -1 : 0);
+        if (rows[i].rule)
+            assert_string_equal(err.reason, rows[i].rule);
+    }
+}
+
 struct pair_row {
     const char *text;
     const char
@@ -155,9 +190,14 @@ static void pairs(void **state)
         {"git commit -m 'x y'", "git:commit"},
         {"git", "git:"},
         {"git --no-pager log -5", "git:log"},
-        {"git -C dir status", "git:status~"},
+        {"git -C . status", "git:status"},
+        {"git -C dir status", "git:status?"},
+        {"git -C ../dir status", "git:status?"},
+        {"git -C ../dir commit", "git:commit?"},
+        {"git -C dir commit", "git:commit?"},
+        {"git -C /workspace/ commit", "git:commit"},
         {"git -c core.pager=x log", "git:log?"},
-        {"git --git-dir=x log", "git:log~"},
+        {"git --git-dir=x log", "git:log?"},
         {"git stash pop", "git:stash pop"},
         {"git $X", "git:?"},
         {"npm run test", "npm:run test"},
@@ -167,7 +207,7 @@ static void pairs(void **state)
         {"docker compose up -d", "docker:compose up"},
         {"gh pr list", "gh:pr list"},
         {"cargo test --all", "cargo:test"},
-        {"./gradlew build", "./gradlew:"},
+        {"./gradlew build", "./gradlew:build"},
         {"/usr/bin/git push", "/usr/bin/git:push"},
         {"ls | wc -l", "ls: wc:"},
         {"git add . && git commit && git push", "git:add git:commit git:push"},
@@ -180,7 +220,7 @@ static void pairs(void **state)
         {"xargs git add", "git:add?"},
         {"xargs git", "git:?"},
         {"find . -exec git add {} \\;", "find: git:add"},
-        {"find . -exec git {} \\;", "find: git:~"},
+        {"find . -exec git {} \\;", "find: git:?"},
         {"find . -exec {} x \\;", "find:? :?"},
         {"find . -name x", "find:"},
         {"find d -exec ls {} + -delete", "find:? ls:"},
@@ -245,8 +285,9 @@ static void pairs(void **state)
         {"read 'a[$(touch a)]'", "read:?"},
         {"export PATH=.; ls", "export:? ls:?"},
         /* The word behind an option may be its value. */
-        {"npm --tag test publish", "npm:test~"},
-        {"git --attr-source status push", "git:status~"},
+        {"npm --tag test publish", "npm:test?"},
+        {"git --attr-source status push", "git:push~"},
+        {"git --unheard-of status push", "git:status?"},
         {"git --version", "git:"},
         {"git push origin main", "git:push"},
         {"git push --rece='touch a' .", "git:push?"},
@@ -259,7 +300,7 @@ static void pairs(void **state)
         COMMAND_PAIRS_AT_END struct command_pairs found = {.n = 0};
         BUF_AT_END struct buf shown = BUF_INIT(1 << 16);
         struct err err;
-        if (command_pairs_read(text_str(rows[i].text), &found, &err) < 0)
+        if (command_pairs_read(text_str(rows[i].text), &around, &found, &err) < 0)
             fail_msg("%s: %s", rows[i].text, err.message);
         for (size_t k = 0; k < found.n; k++)
             buf_addf(&shown, "%s%s:%s%s", k ? " " : "", found.all[k].program,
@@ -275,7 +316,7 @@ static void pairs(void **state)
         buf_addf(&many, "a%d|", i);
     struct command_pairs found;
     struct err err;
-    assert_int_equal(command_pairs_read(buf_str(&many), &found, &err), -1);
+    assert_int_equal(command_pairs_read(buf_str(&many), &around, &found, &err), -1);
     assert_non_null(strstr(err.message, "more than 64"));
 }
 
@@ -292,7 +333,7 @@ static void ordinary_lines(void **state)
         COMMAND_PAIRS_AT_END struct command_pairs found = {.n = 0};
         struct err err;
         line[strcspn(line, "\n")] = '\0';
-        if (command_pairs_read(text_str(line), &found, &err) < 0)
+        if (command_pairs_read(text_str(line), &around, &found, &err) < 0)
             fail_msg("%s: %s", line, err.message);
         all++;
         understood += found.understood;
@@ -306,9 +347,13 @@ static void ordinary_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cannot_be_read),   cmocka_unit_test(nesting_ends),
-        cmocka_unit_test(stays_fast),       cmocka_unit_test(other_tables),
-        cmocka_unit_test(programs_by_list), cmocka_unit_test(pairs),
+        cmocka_unit_test(cannot_be_read),
+        cmocka_unit_test(nesting_ends),
+        cmocka_unit_test(stays_fast),
+        cmocka_unit_test(other_tables),
+        cmocka_unit_test(programs_by_list),
+        cmocka_unit_test(programs_by_name),
+        cmocka_unit_test(pairs),
         cmocka_unit_test(ordinary_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

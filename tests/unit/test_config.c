@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/json.h"
+
 static void defaults_hold(void **state)
 {
     (void)state;
@@ -39,6 +41,28 @@ static void defaults_hold(void **state)
     assert_int_equal(config_int(config, "audit.maxFiles"), 0);
     assert_list(config, "audit.anchor", "unset");
     assert_int_equal(config_int(config, "audit.anchorMs"), 60000);
+}
+
+/* Else one exception would open everything. */
+static void exceptions_alone_stand_behind_the_default(void **state)
+{
+    (void)state;
+    struct err err;
+    const struct str *items;
+    size_t before;
+    size_t count;
+    CONFIG_AT_END struct config *config = config_new();
+    config_list(config, "files.secret", &items, &before);
+    assert_int_equal(config_apply(config, STR("{\"files\":{\"secret\":[\"!.env.test\"]}}"), "x.json",
+                                  CONFIG_OPERATOR, NULL, NULL, &err),
+                     0);
+    config_list(config, "files.secret", &items, &count);
+    assert_int_equal(count, before + 1);
+    assert_true(str_is(items[0], ".env") && str_is(items[count - 1], "!.env.test"));
+    assert_int_equal(config_apply(config, STR("{\"files\":{\"secret\":[\"!x\",\"*.y\"]}}"), "x.json",
+                                  CONFIG_OPERATOR, NULL, NULL, &err),
+                     0);
+    assert_list(config, "files.secret", "!x *.y");
 }
 
 /* An agent's field and the one that holds while it is unset are tightened in the same way. */
@@ -380,6 +404,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_hold),
+        cmocka_unit_test(exceptions_alone_stand_behind_the_default),
         cmocka_unit_test(table_is_sound),
         cmocka_unit_test(example_loads),
         cmocka_unit_test(values_in_other_spellings),

@@ -190,9 +190,9 @@ static void broken_texts_are_refused(void **state)
         const char *json;
         const char *says;
     } cases[] = {
-        {"", "site.json: "},
         {"{\n  'tools': {,}\n}", "site.json: line 2, column 13: "},
         {"{'tools':{}", "site.json: line 1, column"},
+        {"", "site.json: it is empty"},
         {"[]", "site.json: must be an object, not an empty list"},
         {"{} {}", "site.json: line 1"},
         {"{'tools':{},'tools':{}}", "duplicate key tools"},

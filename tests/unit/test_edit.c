@@ -126,6 +126,15 @@ static void keeps_line_ends(void **state)
     (void)state;
     /* Found as it is. */
     GIVES("a\r\nb\r\n", "a\r\nb", "a\nb", "a\nb\r\n");
+    GIVES("a\nb\n", "a\nb", "a\r\nb", "a\r\nb\n");
+    /* Otherwise no file comes to have both kinds. */
+    GIVES("a\r\nb\r\n", "a\r\nb", "a\nx\nb", "a\r\nx\r\nb\r\n");
+    GIVES("a\r\nb\r\n", "a\r\n", "x\ny\n", "x\r\ny\r\nb\r\n");
+    GIVES("a\r\nb\r\n", "a\r\nb", "x\r\ny\nz", "x\r\ny\r\nz\r\n");
+    GIVES("a\nb\n", "a\n", "x\r\ny\r\n", "x\ny\nb\n");
+    GIVES("a\nb\n", "b", "b\r\nc", "a\nb\nc\n");
+    GIVES("a\nb\n", "a\r\nb", "x\r\ny", "x\ny\n");
+    GIVES("a", "a", "a\r\nb\r\n", "a\r\nb\r\n");
     GIVES("a\nb\r\nc\r\n", "a\nb", "x\ny", "x\ny\r\nc\r\n");
     /* Found with other line ends, which what is inserted gets. */
     GIVES("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\nz\n", "x\r\ny\r\nz\r\nc\r\n");

@@ -316,6 +316,12 @@ static void terminals_and_the_process_itself(void **state)
         {NULL, 0, SYS_prlimit64, {0, RLIMIT_NOFILE}},
         {NULL, 0, SYS_setpriority, {PRIO_PROCESS, 0, 19}},
         {"prctl:PR_SET_MM", EPERM, SYS_prctl, {PR_SET_MM, PR_SET_MM_BRK}},
+        /* PR_FUTEX_HASH, PR_FUTEX_HASH_SET_SLOTS */
+        {NULL, EINVAL, SYS_prctl, {78, 1, 4}},
+        {NULL, EINVAL, SYS_prctl, {GARBAGE | 78, 1, 4}},
+        {NULL, EINVAL, SYS_ppoll, {PATH("x"), 4096}},
+        {NULL, EINVAL, SYS_ppoll, {PATH("x"), 1 << 20}},
+        {NULL, 0, SYS_ppoll, {0, 0, PATH("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")}},
         {"personality", EPERM, SYS_personality, {READ_IMPLIES_EXEC}},
         {"personality", EPERM, SYS_personality, {MMAP_PAGE_ZERO | ADDR_NO_RANDOMIZE}},
         {"personality", EPERM, SYS_personality, {GARBAGE | PER_SVR4}},
@@ -434,10 +440,41 @@ static void one_that_dies_before_the_answer(void **state)
     assert_int_equal(kill(l.pid, SIGKILL), 0);
     struct pollfd end = {l.pidfd, POLLIN, 0};
     assert_int_equal(poll(&end, 1, LOCKED_TIMEOUT_MS), 1);
-    violations_take(l.listener, &l.violations, NULL);
+    assert_true(violations_take(l.listener, &l.violations, NULL));
     assert_int_equal(l.violations.n, 0);
     locked_end(&l);
     assert_true(WIFSIGNALED(l.status));
+}
+
+/* Puts something that takes no answer in the listener's place. */
+static bool spoil_listener(void *self, const char *call, const struct seccomp_data *data)
+{
+    const struct locked *l = self;
+    (void)call;
+    (void)data;
+    FD_AT_END int other = open("/dev/null", O_RDWR | O_CLOEXEC);
+    assert_true(dup3(other, l->listener, O_CLOEXEC) >= 0);
+    return true;
+}
+
+static void one_that_cannot_be_answered(void **state)
+{
+    (void)state;
+    struct locked l;
+    FD_AT_END int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct landlock_rule all = {root, .command = true};
+    locked_start(&l, &all, 1, make_call, &refused[0]);
+    struct pollfd report = {l.listener, POLLIN, 0};
+    assert_int_equal(poll(&report, 1, LOCKED_TIMEOUT_MS), 1);
+    FD_AT_END int listener = fcntl(l.listener, F_DUPFD_CLOEXEC, 0);
+    assert_true(listener >= 0);
+    assert_false(violations_take(l.listener, &l.violations,
+                                 &(struct violations_judge){spoil_listener, NULL, &l}));
+    fd_closep(&listener);
+    struct pollfd end = {l.pidfd, POLLIN, 0};
+    assert_int_equal(poll(&end, 1, LOCKED_TIMEOUT_MS), 1);
+    locked_end(&l);
+    assert_int_equal(l.result, ENOSYS);
 }
 
 /* As a command's init: itself locked, it answers for those it started. */
@@ -455,8 +492,7 @@ static int answer_for_a_child(const struct landlock_rule *rule)
     struct pollfd report = {listener, POLLIN, 0};
     if (poll(&report, 1, LOCKED_TIMEOUT_MS) != 1)
         return 2;
-    violations_take(listener, &v, NULL);
-    if (v.n != 1 || v.seen[0].count != 1)
+    if (!violations_take(listener, &v, NULL) || v.n != 1 || v.seen[0].count != 1)
         return 3;
     return waitpid(pid, &status, 0) == pid && status == EPERM << 8 ? 0 : 4;
 }
@@ -522,6 +558,7 @@ int main(void)
         cmocka_unit_test(only_so_many_names_are_kept),
         cmocka_unit_test(as_json),
         cmocka_unit_test(one_that_dies_before_the_answer),
+        cmocka_unit_test(one_that_cannot_be_answered),
         cmocka_unit_test(the_one_who_answers_is_locked_too),
         cmocka_unit_test(signals_do_not_disturb),
     };

@@ -98,6 +98,35 @@ static void refused_calls_stay_refused(void **state)
     check(rows, ARRAY_LEN(rows), true);
 }
 
+/* Nothing that starts a program, talks to others, makes links or devices, or reaches another process. */
+static void what_no_operation_needs_is_refused(void **state)
+{
+    (void)state;
+    const struct row rows[] = {
+        {SYS_execve, {PATH("/bin/true"), 0, 0}, 0},
+        {SYS_execveat, {AT_FDCWD, PATH("/bin/true"), 0, 0, 0}, 4},
+        {SYS_socket, {AF_UNIX, SOCK_STREAM, 0}, 0},
+        {SYS_socket, {AF_INET, SOCK_STREAM, 0}, 0},
+        {SYS_socketpair, {AF_UNIX, SOCK_STREAM, 0, PATH(page)}, 0},
+        {SYS_connect, {0, PATH(page), 16}, 2},
+        {SYS_bind, {0, PATH(page), 16}, 2},
+        {SYS_kill, {1, 0}, 1},
+        {SYS_ptrace, {0, 0, 0, 0}, 1},
+        {SYS_process_vm_readv, {1, 0, 0, 0, 0, 0}, 5},
+        {SYS_unshare, {CLONE_NEWNS}, 0},
+        {SYS_setns, {0, 0}, 1},
+        {SYS_mount, {0, 0, 0, 0, 0}, 3},
+        {SYS_linkat, {0, PATH("a"), 0, PATH("b"), 0}, 4},
+        {SYS_symlinkat, {PATH("a"), 0, PATH("b")}, 1},
+        {SYS_mknodat, {0, PATH("a"), S_IFIFO | 0644, 0}, 3},
+        {SYS_prctl, {PR_SET_DUMPABLE, 1}, 1},
+        {SYS_setuid, {0}, 0},
+        {SYS_io_uring_setup, {1, PATH(page)}, 0},
+        {SYS_bpf, {0, 0, 0}, 2},
+    };
+    check(rows, ARRAY_LEN(rows), true);
+}
+
 static void allowed_calls_stay_allowed(void **state)
 {
     (void)state;
@@ -126,6 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refused_calls_stay_refused),
+        cmocka_unit_test(what_no_operation_needs_is_refused),
         cmocka_unit_test(allowed_calls_stay_allowed),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -186,22 +186,37 @@ static void good_replies_are_taken(void **state)
     assert_int_equal(result_of(OP_LIST, "{'count':0}", nothing), FLIGHT_DONE);
     assert_int_equal(result_of(OP_SWEEP, "{'removed':0}", nothing), FLIGHT_DONE);
     assert_int_equal(result_of(OP_RULES, "{'count':3}", nothing), FLIGHT_DONE);
-    assert_int_equal(result_of(OP_SCAN, "{'count':0,'generation':1}", nothing), FLIGHT_DONE);
-    assert_int_equal(result_of(OP_SCAN, "{'count':1,'generation':1}", nothing), FLIGHT_BROKEN);
+    assert_int_equal(result_of(OP_SCAN,
+                               "{'count':0,'generation':1,'vanished':0,'outward':0,'unread':0}",
+                               nothing),
+                     FLIGHT_DONE);
+    assert_int_equal(result_of(OP_SCAN,
+                               "{'count':1,'generation':1,'vanished':0,'outward':0,'unread':0}",
+                               nothing),
+                     FLIGHT_BROKEN);
     static const struct {
         const char *head;
         struct str body;
         enum flight_result result;
     } scans[] = {
-        {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\1\0\1\0\0a"), FLIGHT_DONE},
-        {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\1\0\1\0\1a"), FLIGHT_DONE},
-        {"{'count':0,'generation':1}", STR_INIT(IDENTITY "\1\0\1\0\0a"), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1,'same':true}", STR_INIT(IDENTITY "\1\0\1\0\0a"), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\2\0\1\0\0.."), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\1\0\6\0\0a"), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\1\0\1\0\2a"), FLIGHT_DONE},
-        {"{'count':1,'generation':1}", STR_INIT(IDENTITY "\1\0\1\0\4a"), FLIGHT_BROKEN},
-        {"{'count':1,'generation':1}", STR_INIT("\1\0\1\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1,'vanished':0,'outward':0,'unread':0}",
+         STR_INIT(IDENTITY "\1\0\1\0\0a"), FLIGHT_DONE},
+        {"{'count':1,'generation':1,'vanished':0,'outward':0,'unread':0}",
+         STR_INIT(IDENTITY "\1\0\1\0\1a"), FLIGHT_DONE},
+        {"{'count':0,'generation':1,'vanished':0,'outward':0,'unread':0}",
+         STR_INIT(IDENTITY "\1\0\1\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1,'vanished':0,'outward':0,'unread':0,'same':true}",
+         STR_INIT(IDENTITY "\1\0\1\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1,'vanished':0,'outward':0,'unread':0}",
+         STR_INIT(IDENTITY "\2\0\1\0\0.."), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1,'vanished':0,'outward':0,'unread':0}",
+         STR_INIT(IDENTITY "\1\0\6\0\0a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1,'vanished':0,'outward':0,'unread':0}",
+         STR_INIT(IDENTITY "\1\0\1\0\2a"), FLIGHT_DONE},
+        {"{'count':1,'generation':1,'vanished':0,'outward':0,'unread':0}",
+         STR_INIT(IDENTITY "\1\0\1\0\4a"), FLIGHT_BROKEN},
+        {"{'count':1,'generation':1,'vanished':0,'outward':0,'unread':0}", STR_INIT("\1\0\1\0\0a"),
+         FLIGHT_BROKEN},
     };
     for (size_t i = 0; i < ARRAY_LEN(scans); i++)
         assert_int_equal(result_of(OP_SCAN, scans[i].head, scans[i].body), scans[i].result);
@@ -251,6 +266,9 @@ static void pieces_on_the_shelf_are_taken(void **state)
         memcpy(memory + 7, "t\"o ", 4);
         assert_int_equal(say(call, FRAME_CHUNK, "", STR("one "), &err), FLIGHT_MORE);
         assert_int_equal(say_shelved(call, 7, 4), FLIGHT_MORE);
+        /* A few bytes there cannot become a reply of any length. */
+        assert_int_equal(say_shelved(call, 7, 4), FLIGHT_BROKEN);
+        assert_int_equal(say_shelved(call, 10, 4), FLIGHT_BROKEN);
         memcpy(memory + 7, "zzzz", 4); /* too late */
         assert_int_equal(say(call, FRAME_RESULT,
                              "{'size':13,'sha256':'" SHA
@@ -289,7 +307,8 @@ static void pieces_are_put_together(void **state)
     "{'size':9,'sha256':'" SHA "','total_lines':3,'start_line':1,'end_line':1" rest "}"
 
 #define PREVIEW_HEAD(bytes, entries, rest)                                                         \
-    "{'type':'file','bytes_before':0,'bytes_after':" bytes ",'entries':" entries rest "}"
+    "{'real':'YQ==','type':'file','bytes_before':0,'bytes_after':" bytes                           \
+    ",'entries':" entries rest "}"
 
 static void a_reply_that_breaks_the_rules_is_a_breach(void **state)
 {
@@ -337,8 +356,8 @@ static void a_reply_that_breaks_the_rules_is_a_breach(void **state)
         {OP_STAT, "{'type':'file','size':0,'mode':-1,'mtime_ms':0}"},
         {OP_SWEEP, "{'removed':-1}"},
         {OP_RULES, "{'count':-1}"},
-        {OP_SCAN, "{'count':-1,'generation':1}"},
-        {OP_SCAN, "{'count':0,'generation':-1}"},
+        {OP_SCAN, "{'count':-1,'generation':1,'vanished':0,'outward':0,'unread':0}"},
+        {OP_SCAN, "{'count':0,'generation':-1,'vanished':0,'outward':0,'unread':0}"},
         {OP_SCAN, "{'count':0}"},
         {OP_SWEEP, "{'count':0}"},
         {OP_PREVIEW, PREVIEW_HEAD("-1", "0", "")},
@@ -438,14 +457,12 @@ static void a_preview_fits_its_call(void **state)
     static char large[OP_PREVIEW_DIFF_MAX + 1];
     const char *fresh = PREVIEW_HEAD("1", "0", "");
     const char *there = PREVIEW_HEAD("1", "0", ",'exists':true,'sha256_before':'" SHA "'");
-    const char *binary = PREVIEW_HEAD("1", "0", ",'binary':true");
     const char *gone = PREVIEW_HEAD("0", "2", ",'exists':true");
-    const char *folder = "{'type':'directory','exists':true,'bytes_before':0,'bytes_after':0,"
-                         "'entries':10000,'cut':true}";
+    const char *folder = "{'real':'YQ==','type':'directory','exists':true,'bytes_before':0,"
+                         "'bytes_after':0,'entries':10000,'cut':true}";
+    const char *nowhere = "{'type':'file','bytes_before':0,'bytes_after':1,'entries':0}";
     assert_int_equal(preview_of(PREVIEW_WRITE, fresh, STR("diff")), FLIGHT_DONE);
     assert_int_equal(preview_of(PREVIEW_EDIT, there, STR("diff")), FLIGHT_DONE);
-    assert_int_equal(preview_of(PREVIEW_WRITE, binary, nothing), FLIGHT_DONE);
-    assert_int_equal(preview_of(PREVIEW_WRITE, binary, STR("diff")), FLIGHT_BROKEN);
     assert_int_equal(preview_of(PREVIEW_WRITE, there, (struct str){large, sizeof large}),
                      FLIGHT_BROKEN);
     assert_int_equal(preview_of(PREVIEW_DELETE, gone, nothing), FLIGHT_DONE);
@@ -454,6 +471,9 @@ static void a_preview_fits_its_call(void **state)
     assert_int_equal(preview_of(PREVIEW_DELETE, gone, STR("diff")), FLIGHT_BROKEN);
     assert_int_equal(preview_of(PREVIEW_DELETE, there, nothing), FLIGHT_BROKEN);
     assert_int_equal(preview_of(PREVIEW_DELETE, fresh, nothing), FLIGHT_BROKEN);
+    assert_int_equal(preview_of(PREVIEW_WRITE, nowhere, nothing), FLIGHT_BROKEN);
+    assert_int_equal(preview_of(PREVIEW_MOVE, fresh, nothing), FLIGHT_BROKEN);
+    assert_int_equal(preview_of(PREVIEW_MKDIR, fresh, STR("diff")), FLIGHT_BROKEN);
 }
 
 static void add_entry(struct buf *body, const char *name)
@@ -645,6 +665,14 @@ static void an_error_that_is_none_is_a_breach(void **state)
         "{'code':5,'message':'m'}",
         "{'code':'NOT_FOUND','message':5}",
         "{'code':'NOT_FOUND','message':'m'",
+        /* Only the gate says these: they tell what the policy, a person or the cell's end did. */
+        "{'code':'POLICY_DENIED','message':'m'}",
+        "{'code':'CAPABILITY_DENIED','message':'m'}",
+        "{'code':'APPROVAL_DENIED','message':'m'}",
+        "{'code':'APPROVAL_TIMEOUT','message':'m'}",
+        "{'code':'SANDBOX_UNAVAILABLE','message':'m'}",
+        "{'code':'INTERRUPTED','message':'m'}",
+        "{'code':'TIMEOUT','message':'m'}",
     };
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
         struct call *call = new_call(OP_READ);

@@ -71,6 +71,8 @@ struct row {
     const char *name;
     uint32_t mode;
     unsigned stage;
+    unsigned flags;
+    unsigned more; /* flags, if `flags` says that there are */
 };
 
 static void put(struct buf *out, uint32_t value, unsigned bytes)
@@ -88,7 +90,9 @@ static void put_entry(struct buf *out, unsigned version, unsigned hex, const str
         put(out, i == 6 ? row->mode : 7, 4);
     for (unsigned i = 0; i < hex / 2; i++)
         buf_add_char(out, 'i');
-    put(out, row->stage << 12 | (uint32_t)(n < 0xfff ? n : 0xfff), 2);
+    put(out, row->flags | row->stage << 12 | (uint32_t)(n < 0xfff ? n : 0xfff), 2);
+    if (row->flags & 0x4000)
+        put(out, row->more, 2);
     if (version == 4)
         put(out, (uint32_t)strlen(before), 1);
     buf_add(out, row->name, n + 1);
@@ -189,6 +193,31 @@ static void test_refused(void **state)
     assert_non_null(TAKE(device));
 }
 
+static const char *take_flags(unsigned version, unsigned hex, unsigned flags, unsigned more)
+{
+    const struct row rows[] = {{"a", FILE_MODE, 0, 0, 0}, {"b", FILE_MODE, 0, flags, more}};
+    BUF_AT_END struct buf index = make(version, hex, rows, ARRAY_LEN(rows), NULL);
+    BUF_AT_END struct buf taken = BUF_INIT(1u << 20);
+    return git_index_take(buf_str(&index), STR(""), hex, &taken);
+}
+
+/* To be left alone; and of the second ones, to skip in the work tree and to add later. */
+static void test_flags(void **state)
+{
+    (void)state;
+    for (unsigned hex = 40; hex <= 64; hex += 24) {
+        for (unsigned version = 2; version <= 4; version++) {
+            assert_null(take_flags(version, hex, 0x8000, 0));
+            for (unsigned bit = 0; bit < 16; bit++) {
+                bool known = version > 2 && (bit == 13 || bit == 14);
+                assert_int_equal(!take_flags(version, hex, 0x4000, 1u << bit), known);
+                assert_int_equal(!take_flags(version, hex, 0xc000, 0x6000 | 1u << bit), known);
+            }
+            assert_int_equal(!take_flags(version, hex, 0x4000, 0), version > 2);
+        }
+    }
+}
+
 static void test_submodules(void **state)
 {
     static const struct row old[] = {{"a", FILE_MODE, 0}, {"lib", MODULE_MODE, 0}};
@@ -252,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_paths),      cmocka_unit_test(test_taken),
         cmocka_unit_test(test_refused),    cmocka_unit_test(test_submodules),
         cmocka_unit_test(test_extensions), cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_flags),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,6 +56,7 @@ static void all_others_are_not(void **state)
         "[core \"x\"]\n\tbare = true\n",
         "[alias]\n\tst = !x\n",
         "[remote \"o\"]\n\turl = ext::sh -c x\n",
+        "[branch \"m\"]\n\tremote = ext::sh -c x\n",
         "[remote \"o\"]\n\turl = -oProxyCommand=x\n",
         "[remote \"o\"]\n\turl =\n",
         "[remote \"o\"]\n\tuploadpack = x\n",
@@ -94,6 +95,10 @@ static void make(const char *path)
         fail_msg("%s", path);
 }
 
+#define REST "cd0123456789abcdef0123456789abcdef0123"
+#define ID "ab" REST
+#define OTHER "000123456789abcdef0123456789abcdef0123"
+
 static void make_repository(void)
 {
     static const char *const folders[] = {"g",
@@ -105,7 +110,9 @@ static void make_repository(void)
                                           "g/objects/pack",
                                           "g/refs",
                                           "g/refs/heads",
-                                          "g/logs"};
+                                          "g/logs",
+                                          "g/logs/refs",
+                                          "g/objects/ab"};
     for (size_t i = 0; i < ARRAY_LEN(folders); i++)
         make(folders[i]);
     put("g/HEAD", "ref: refs/heads/main\n");
@@ -113,8 +120,12 @@ static void make_repository(void)
     put("g/description", "");
     put("g/hooks/pre-commit.sample", "#!/bin/sh\n");
     put("g/info/exclude", "");
-    put("g/refs/heads/main", "x");
-    put("g/logs/HEAD", "x");
+    put("g/refs/heads/main", ID "\n");
+    put("g/logs/HEAD", ID " " ID " A <a@b> 1700000000 +0000\tcommit: x\n");
+    put("g/packed-refs", ID " refs/tags/v1\n");
+    put("g/objects/ab/" REST, "x");
+    put("g/objects/pack/pack-" ID ".pack", "x");
+    put("g/objects/pack/pack-" ID ".idx", "x");
 }
 
 static bool is_plain(void)
@@ -135,14 +146,39 @@ static void what_git_would_run_or_follow_is_not(void **state)
 {
     (void)state;
     static const char *const files[] = {
-        "g/hooks/pre-commit", "g/hooks/.sample", "g/info/attributes", "g/commondir",
-        "g/config.worktree",  "g/branches/x",    "g/objects/x",       "g/objects/info/alternates",
-        "g/MERGE_HEAD",       "g/info/grafts",   "g/gitdir",
+        "g/hooks/pre-commit",
+        "g/hooks/.sample",
+        "g/info/attributes",
+        "g/commondir",
+        "g/config.worktree",
+        "g/branches/x",
+        "g/objects/x",
+        "g/objects/info/alternates",
+        "g/MERGE_HEAD",
+        "g/info/grafts",
+        "g/gitdir",
+        "g/refs/heads/x",
+        "g/logs/x",
+        "g/logs/refs/heads",
+        "g/objects/ab/x",
+        "g/objects/pack/x",
+        "g/objects/pack/pack-1.pack",
+        "g/ORIG_HEAD",
+        "g/refs/replace",
+        "g/refs/heads/main.lock",
     };
     static const char *const links[] = {"g/COMMIT_EDITMSG", "g/logs/x", "g/refs/x",
                                         "g/objects/aa",     "g/index",  "g/FETCH_HEAD"};
-    static const char *const folders[] = {"g/remotes", "g/modules", "g/worktrees", "g/rebase-merge",
-                                          "g/hooks/x.sample"};
+    static const char *const folders[] = {"g/remotes",         "g/modules",
+                                          "g/worktrees",       "g/rebase-merge",
+                                          "g/hooks/x.sample",  "g/objects/zz",
+                                          "g/objects/abc",     "g/objects/AB",
+                                          "g/objects/ab/x",    "g/objects/ab/" OTHER,
+                                          "g/objects/pack/x",  "g/objects/pack/pack-" OTHER ".pack",
+                                          "g/objects/info/x",  "g/info/x",
+                                          "g/branches/x",      "g/logs/x",
+                                          "g/refs/heads/.git", "g/refs/-x",
+                                          "g/logs/refs/.git"};
     make_repository();
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         put(files[i], "x");
@@ -175,6 +211,40 @@ static void what_git_would_run_or_follow_is_not(void **state)
     assert_false(is_plain());
 }
 
+/* Each file of it can be a ref or the log of one, by its name and by what it holds. */
+static void no_repository_lies_in_it(void **state)
+{
+    (void)state;
+    static const char *const places[] = {"g/refs", "g/refs/heads", "g/refs/heads/a", "g/logs/refs",
+                                         "g/logs/refs/heads"};
+    static const char *const heads[] = {"HEAD", "Head"};
+    static const char *const rests[] = {"objects", "OBJECTS", "commondir"};
+    char head[64];
+    char rest[64];
+    make_repository();
+    make("g/refs/heads/a");
+    make("g/logs/refs/heads");
+    assert_true(is_plain());
+    for (size_t i = 0; i < ARRAY_LEN(places) * 6; i++) {
+        const char *place = places[i / 6];
+        bool is_log = strncmp(place, "g/logs", 6) == 0;
+        snprintf(head, sizeof head, "%s/%s", place, heads[i % 2]);
+        snprintf(rest, sizeof rest, "%s/%s", place, rests[i / 2 % 3]);
+        put(head, is_log ? "" : "ref: refs/heads/main\n");
+        assert_true(is_plain());
+        make(rest);
+        if (is_plain())
+            fail_msg("%s and %s", head, rest);
+        rmdir(rest);
+        put(rest, is_log ? "" : ID "\n");
+        if (is_plain())
+            fail_msg("%s and %s", head, rest);
+        unlink(head);
+        assert_true(is_plain());
+        unlink(rest);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +254,7 @@ int main(void)
                                         folder_tear_down),
         cmocka_unit_test_setup_teardown(what_git_would_run_or_follow_is_not, folder_set_up,
                                         folder_tear_down),
+        cmocka_unit_test_setup_teardown(no_repository_lies_in_it, folder_set_up, folder_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

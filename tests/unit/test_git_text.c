@@ -201,6 +201,52 @@ static void test_texts(void **state)
     assert_true(git_is_ref((struct str){LONG_ID "\n", 65}, GIT_SHA256_HEX));
 }
 
+/* What runs something when the user goes on with a rebase is refused in each file that git would read it from. */
+static void test_files(void **state)
+{
+    static const struct {
+        const char *path;
+        bool ok;
+        const char *text;
+    } rows[] = {
+        {"rebase-merge/git-rebase-todo", true, "pick 0123 x\n"},
+        {"rebase-merge/git-rebase-todo", false, "exec rm\n"},
+        {"rebase-merge/git-rebase-todo.backup", false, "exec rm\n"},
+        {"rebase-merge/done", false, "exec rm\n"},
+        {"modules/lib/rebase-merge/git-rebase-todo", false, "exec rm\n"},
+        {"worktrees/w/rebase-merge/git-rebase-todo", false, "exec rm\n"},
+        {"sequencer/todo", true, "pick 0123 x\n"},
+        {"sequencer/todo", false, "exec rm\n"},
+        {"sequencer/opts", false, "[options]\n\tstrategy = evil\n"},
+        {"rebase-merge/author-script", true, "GIT_AUTHOR_NAME='x'\n"},
+        {"rebase-merge/author-script", false, "GIT_AUTHOR_NAME=$(x)\n"},
+        {"rebase-apply/author-script", false, "GIT_AUTHOR_NAME=$(x)\n"},
+        {"rebase-merge/strategy", false, "evil\n"},
+        {"rebase-merge/strategy_opts", false, "'$(x)'\n"},
+        {"rebase-merge/gpg_sign_opt", false, "--x\n"},
+        {"rebase-apply/gpg_sign_opt", false, "--x\n"},
+        {"rebase-apply/apply-opt", false, "--x\n"},
+        {"rebase-merge/head-name", false, "refs/../x\n"},
+        {"rebase-merge/update-refs", false, "refs/replace/x\n"},
+        {"BISECT_START", false, "--upload-pack=x\n"},
+        {"BISECT_NAMES", false, "'$(x)'\n"},
+        {"BISECT_TERMS", false, "-x\ny\n"},
+        {"HEAD", false, "ref: refs/../x\n"},
+        {"refs/heads/x", false, "junk\n"},
+        {"logs/HEAD", false, "junk\n"},
+        {"ORIG_HEAD", false, "--x\n"},
+        {"FETCH_HEAD", false, "--x\n"},
+        {"shallow", false, "--x\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct git_name name = name_of(rows[i].path);
+        struct str text = {rows[i].text, strlen(rows[i].text)};
+        if (!name.check || name.check(text, GIT_SHA1_HEX) != rows[i].ok)
+            fail_msg("%s: `%s` is %s", rows[i].path, rows[i].text, rows[i].ok ? "refused" : "taken");
+    }
+}
+
 static bool packed(const char *text, const char *old)
 {
     return git_is_packed_refs((struct str){text, strlen(text)}, (struct str){old, strlen(old)},
@@ -236,9 +282,9 @@ static void test_config(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),  cmocka_unit_test(test_removal),
-        cmocka_unit_test(test_texts),  cmocka_unit_test(test_packed_refs),
-        cmocka_unit_test(test_config),
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_removal),
+        cmocka_unit_test(test_texts),       cmocka_unit_test(test_files),
+        cmocka_unit_test(test_packed_refs), cmocka_unit_test(test_config),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,9 +178,11 @@ static void the_last_rule_decides(void **state)
     static const struct judged cases[] = {
         {"k/a", GUARD_SECRET, "k"},      {"k/open", GUARD_OPEN, ""},
         {"k/open/deep", GUARD_OPEN, ""}, {"k/open/not", GUARD_SECRET, "not"},
+        {"k/open/", GUARD_OPEN, ""},     {"k/file", GUARD_OPEN, ""},
         {"p", GUARD_SECRET, "p"},        {"q", GUARD_PROTECTED, "q"},
     };
-    GUARD_AT_END struct guard *guard = made("p q", "!not k !k/open not p q !q");
+    GUARD_AT_END struct guard *guard = made(
+        "p q", "!not k !k/open/** !k/open/ !k/open !k/file not p q !q");
     check(guard, cases, ARRAY_LEN(cases));
     GUARD_AT_END struct guard *none = made("", "");
     const char *rule;
@@ -202,7 +204,7 @@ static void exceptions_for_places_and_for_names(void **state)
         {"node_modules", GUARD_OPEN, NULL},
         {"", GUARD_OPEN, NULL},
     };
-    GUARD_AT_END struct guard *guard = made(".vscode .cargo/config !node_modules",
+    GUARD_AT_END struct guard *guard = made(".vscode .cargo/config !node_modules/",
                                             ".env.* !.env.example");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *rule = "";
@@ -212,6 +214,50 @@ static void exceptions_for_places_and_for_names(void **state)
         if (cases[i].rule)
             assert_string_equal(rule, cases[i].rule);
     }
+}
+
+/* A command can give a folder the name of an exception. */
+static void exceptions_for_files_hold_for_no_folder(void **state)
+{
+    (void)state;
+    static const struct judged cases[] = {
+        {".env.example", GUARD_OPEN, ""},
+        {"a/.ENV.Local.Example", GUARD_OPEN, ""},
+        {".env.example/", GUARD_SECRET, ".env.*"},
+        {".env.example/.env", GUARD_SECRET, NULL},
+        {".env.example/a", GUARD_SECRET, ".env.*"},
+        {".env.a.sample/x/id_rsa", GUARD_SECRET, NULL},
+        {"node_modules/.envrc", GUARD_OPEN, ""},
+        {"mine/.envrc", GUARD_PROTECTED, ".envrc"},
+        {"mine", GUARD_OPEN, ""},
+        {"all/.envrc", GUARD_OPEN, ""},
+        {"all/a/.envrc", GUARD_OPEN, ""},
+        {"all/.mise/", GUARD_OPEN, ""},
+    };
+    GUARD_AT_END struct guard *guard = made(
+        ".envrc .mise !node_modules/ !mine !all/**",
+        ".env .env.* !.env.example !.env.*.example !.env.*.sample id_rsa");
+    check(guard, cases, ARRAY_LEN(cases));
+}
+
+static void a_link_is_a_file_and_a_folder(void **state)
+{
+    (void)state;
+    static const struct judged cases[] = {
+        {".env.example", GUARD_OPEN, NULL},  {".env.other", GUARD_SECRET, ".env.*"},
+        {"vault", GUARD_SECRET, "vault/"},   {"half", GUARD_SECRET, "half"},
+        {"tasks", GUARD_PROTECTED, "tasks"}, {"free/vault", GUARD_OPEN, NULL},
+    };
+    GUARD_AT_END struct guard *guard = made("tasks",
+                                            ".env.* vault/ half !.env.example !half/ !free/");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *rule = "";
+        assert_int_equal(guard_judge_link(guard, text(cases[i].path), &rule), cases[i].verdict);
+        if (cases[i].rule)
+            assert_string_equal(rule, cases[i].rule);
+    }
+    const char *rule;
+    assert_int_equal(guard_judge_link(NULL, STR(".env"), &rule), GUARD_OPEN);
 }
 
 static void the_way_there_is_held(void **state)
@@ -342,6 +388,8 @@ int main(void)
         cmocka_unit_test(patterns_of_every_form),
         cmocka_unit_test(the_last_rule_decides),
         cmocka_unit_test(exceptions_for_places_and_for_names),
+        cmocka_unit_test(exceptions_for_files_hold_for_no_folder),
+        cmocka_unit_test(a_link_is_a_file_and_a_folder),
         cmocka_unit_test(the_way_there_is_held),
         cmocka_unit_test(names_are_sorted_out_first),
         cmocka_unit_test(bad_patterns_are_refused),

@@ -188,6 +188,9 @@ static void with_other_rules_what_is_new_was_also_born_since(void **state)
     (void)state;
     BUF_AT_END struct buf index = BUF_INIT(1 << 20);
     put_at("older/.later");
+    /* Files may have a time a little ahead of the clock's last tick. */
+    for (int64_t made = clock_file_ns(); clock_file_ns() < made + 30000000;)
+        continue;
     int64_t then = make_more(&index);
     put_at("new/.later");
     use_rules(other_rules, sizeof other_rules);
@@ -199,6 +202,39 @@ static void with_other_rules_what_is_new_was_also_born_since(void **state)
     assert_fresh(buf_str(&index), then, false, ".git config/token new/.envrc new/.later second ");
 }
 
+/* On a file system that keeps whole seconds a folder can change twice in one of them. */
+static void a_time_that_may_hide_a_change_is_new(void **state)
+{
+    static const struct {
+        struct tree_time changed;
+        struct timespec looked;
+        bool is_new;
+    } times[] = {
+        {{100, 5000000}, {100, 6000000}, true},
+        {{100, 5000000}, {100, 26000000}, false},
+        {{100, 5000000}, {101, 0}, false},
+        {{100, 0}, {100, 900000000}, true},
+        {{100, 0}, {101, 999999999}, true},
+        {{100, 0}, {102, 0}, false},
+        {{100, 0}, {1000000, 0}, false},
+        {{0, 0}, {1000000, 0}, true},
+        {{200, 1}, {100, 0}, true},
+        /* More than 63 bits of nanoseconds away. */
+        {{9223372137, 1}, {100, 0}, true},
+        {{INT64_MAX, 1}, {100, 0}, true},
+        {{-9223372037, 1}, {100, 0}, false},
+        {{INT64_MIN, 1}, {100, 0}, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(times); i++)
+        assert_int_equal(tree_time_is_new(&times[i].changed, &times[i].looked), times[i].is_new);
+    assert_int_equal(tree_time_latest(3, 4), 3000000004);
+    assert_int_equal(tree_time_latest(3, 0), 4999999999);
+    assert_true(tree_time_latest(9223372036, 999999999) == INT64_MAX);
+    assert_true(tree_time_latest(INT64_MAX, 1) == INT64_MAX);
+    assert_true(tree_time_latest(INT64_MIN, 1) == INT64_MIN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +243,7 @@ int main(void)
         CASE(without_a_usable_index_nothing_is_told_to_be_new),
         CASE(an_index_of_another_folder_is_not_used),
         CASE(with_other_rules_what_is_new_was_also_born_since),
+        CASE(a_time_that_may_hide_a_change_is_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

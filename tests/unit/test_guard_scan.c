@@ -284,6 +284,14 @@ static void limits_are_told(void **state)
     assert_int_equal(err.code, ERR_TOO_LARGE);
     assert_int_equal(try_scan(&(struct op_scan_request){.max_guarded = 51}, &reply, &err), 0);
     assert_int_equal(reply.scan.count, 51);
+    /* The scan after a command takes more of them than a command may start with, and then nothing changes. */
+    const struct op_scan_request more = {.max_guarded = 51, .watch = true};
+    assert_int_equal(try_scan(&more, &reply, &err), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(try_scan(&(struct op_scan_request){.max_guarded = 50}, &reply, &err), -1);
+        assert_int_equal(err.code, ERR_TOO_LARGE);
+        assert_int_equal(try_scan(&(struct op_scan_request){.max_guarded = 51}, &reply, &err), 0);
+    }
 }
 
 /* No descriptors are left: nothing is said to be open that was not looked at. */

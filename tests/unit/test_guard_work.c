@@ -122,6 +122,35 @@ static void protected_files_stay_as_they_are(void **state)
     assert_false(is_there("w/.rc") || is_there("w/.git/hooks/new"));
 }
 
+/* A bare repository, or one that was given another name: its settings and hooks run programs all the same. */
+static void a_git_directory_is_one_by_any_name(void **state)
+{
+    (void)state;
+    static const char *const protected[] = {".git"};
+    static const char *const paths[] = {"bare/config", "bare/hooks/new", "bare/HEAD",
+                                        "bare/new/deep", "to_bare/config"};
+    guard_unref(TAKE_PTR(work.guard));
+    use_rules(protected, ARRAY_LEN(protected), NULL, 0);
+    assert_int_equal(mkdir("w/bare", 0755) | mkdir("w/bare/objects", 0755), 0);
+    assert_int_equal(mkdir("w/bare/refs", 0755) | mkdir("w/half", 0755), 0);
+    put("w/bare/HEAD", "x");
+    put("w/bare/config", "x");
+    put("w/half/HEAD", "x");
+    put("w/plain", "x");
+    put_link("w/to_bare", "bare");
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        struct err err;
+        assert_refused(do_write(paths[i], &err), &err, "protected", paths[i]);
+        assert_refused(do_move("plain", paths[i], &err), &err, "protected", paths[i]);
+    }
+    struct err err;
+    assert_refused(do_edit("bare/config", &err), &err, "protected", "edited");
+    assert_refused(do_delete("bare/config", &err), &err, "protected", "deleted");
+    assert_refused(do_move("bare/config", "mine", &err), &err, "protected", "moved away");
+    assert_done(do_write("half/config", &err), &err, "HEAD alone makes no git directory");
+    assert_false(is_there("w/bare/hooks") || is_there("w/bare/new") || is_there("w/mine"));
+}
+
 static void the_way_stays_too(void **state)
 {
     (void)state;
@@ -257,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         GUARDED(secrets_stay_so_by_every_name),
         GUARDED(protected_files_stay_as_they_are),
+        GUARDED(a_git_directory_is_one_by_any_name),
         GUARDED(the_way_stays_too),
         GUARDED(refused_writes_leave_nothing_behind),
         GUARDED(searches_pass_secrets_by),

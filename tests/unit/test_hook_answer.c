@@ -35,6 +35,16 @@ static void answers(void **state)
         {"{\"decision\":\"allow\",\"note\":{ \"ticket\" : 7 }}", VERDICT_ALLOW, "",
          "{\"ticket\":7}"},
         {"{\"note\":{},\"decision\":\"ask\"}", VERDICT_ASK, "", "{}"},
+        {"{\"note\":{\"password\":\"a\",\"api_key\":[1],\"cmd\":\"x --token a\",\"n\":[null,true,-1.5]},"
+         "\"decision\":\"allow\"}",
+         VERDICT_ALLOW, "",
+         "{\"password\":\"[redacted]\",\"api_key\":\"[redacted]\",\"cmd\":\"x --token [redacted]\","
+         "\"n\":[null,true,-1.5]}"},
+        {"{\"note\":{\"argv\":[\"x\",\"--token\",\"a\",\"--password\",\"b c\",\"-v\",\"y\"],"
+         "\"d\":{\"secret\":null,\"password=a\":1,\"password=b\":2}},\"decision\":\"allow\"}",
+         VERDICT_ALLOW, "",
+         "{\"argv\":[\"x\",\"--token\",\"[redacted]\",\"--password\",\"[redacted]\",\"-v\",\"y\"],"
+         "\"d\":{\"secret\":null,\"password=[redacted] 1\":\"[redacted]\",\"password=[redacted] 2\":\"[redacted]\"}}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         HOOK_ANSWER_AT_END struct hook_answer answer;

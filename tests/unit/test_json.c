@@ -248,6 +248,16 @@ static void a_key_stands_once_in_objects_of_any_size(void **state)
     }
 }
 
+static void objects_have_a_bounded_number_of_keys(void **state)
+{
+    (void)state;
+    BUF_AT_END struct buf text = BUF_INIT(4 * MIB);
+    many_keys(&text, 65536, SIZE_MAX);
+    assert_int_equal(parse(buf_str(&text), JSON_STRICT), 0);
+    many_keys(&text, 65537, SIZE_MAX);
+    assert_int_equal(parse(buf_str(&text), JSON_STRICT), -EINVAL);
+}
+
 static void long_texts_are_not_read(void **state)
 {
     (void)state;
@@ -409,6 +419,7 @@ int main(void)
         cmocka_unit_test(a_key_stands_once),
         cmocka_unit_test(the_repeated_key_is_named),
         cmocka_unit_test(a_key_stands_once_in_objects_of_any_size),
+        cmocka_unit_test(objects_have_a_bounded_number_of_keys),
         cmocka_unit_test(long_texts_are_not_read),
         cmocka_unit_test(few_bytes_do_not_become_much_memory),
         cmocka_unit_test(many_values_are_fine),

@@ -46,6 +46,15 @@ static void every_byte_at_every_place_comes_back(void **state)
     }
 }
 
+/* Terminals take some of U+0080 to U+009F for the beginning of a sequence. */
+static void nothing_steers_a_terminal(void **state)
+{
+    (void)state;
+    BUF_AT_END struct buf out = BUF_INIT(TEXT_MAX);
+    jo_str(&(struct json_out){.out = &out}, STR("\x1b[2J\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0"));
+    assert_string_equal(buf_text(&out), "\"\\u001b[2J\\u0080\\u009b\\u009f\xc2\xa0\"");
+}
+
 /* Mostly plain text, now and then a run of anything. */
 static void random_strings_come_back(void **state)
 {
@@ -267,6 +276,7 @@ static void half_a_character_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_steers_a_terminal),
         cmocka_unit_test(every_byte_at_every_place_comes_back),
         cmocka_unit_test(random_strings_come_back),
         cmocka_unit_test(random_characters_come_back),

@@ -123,11 +123,13 @@ static void defaults(void **state)
     struct outcome out = judge_as(policy, "native:write_file", "{'path':'x'}", NULL, true);
     assert_int_equal(out.verdict.kind, VERDICT_ALLOW);
     assert_false(out.verdict.as_named);
+    verdict_done(&out.verdict);
     policy_free(policy);
     policy = make_policy("{'approval':{'default':'prompt'}}");
     expect(policy, "native:read_file", "{'path':'x'}", "ask approval.default");
     out = judge_as(policy, "native:write_file", "{'path':'x'}", NULL, true);
     assert_int_equal(out.verdict.kind, VERDICT_ASK);
+    verdict_done(&out.verdict);
     policy_free(policy);
     policy = make_policy("{'approval':{'default':'deny'}}");
     expect(policy, "native:read_file", "{'path':'x'}", "deny denied_by_rule approval.default");
@@ -211,6 +213,7 @@ static void granted_paths(void **state)
     expect(policy, "native:time.now", "{}", yes);
     struct outcome out = judge(policy, "native:read_file", "{'path':'src/a'}");
     assert_true(out.verdict.as_named);
+    verdict_done(&out.verdict);
     out = judge(policy, "native:read_file", "{'path':'other'}");
     assert_int_equal(out.err.code, ERR_CAPABILITY_DENIED);
     assert_string_equal(
@@ -218,6 +221,7 @@ static void granted_paths(void **state)
         "the tool `read_file` needs the capability filesystem.read for `other`, "
         "which an agent without a name has not: granted is `src/**`, `docs/*.md`, "
         "`LICENSE`, `lib`, `@project/src/**`; policy.capabilities.filesystem.read grants it");
+    verdict_done(&out.verdict);
     policy_free(policy);
     policy = make_policy(GRANT("['**']", "['.']"));
     expect(policy, "native:run_command", "{'command':'ls'}", yes);
@@ -293,10 +297,13 @@ static void first_match(void **state)
     expect(policy, "native:write_file", "{'path':'x','content':''}", "ask approval.default");
     struct outcome out = judge(policy, "native:write_file", "{'path':'src/x','content':''}");
     assert_true(out.verdict.as_named);
+    verdict_done(&out.verdict);
     out = judge(policy, "native:run_command", "{'command':'ls'}");
     assert_false(out.verdict.as_named);
+    verdict_done(&out.verdict);
     out = judge(policy, "native:run_command", "{'command':'rm x'}");
     assert_non_null(strstr(out.err.message, "program"));
+    verdict_done(&out.verdict);
     policy_free(policy);
 }
 
@@ -454,6 +461,14 @@ static void refused(void **state)
          "did you mean `fs.read`?"},
         {"{'policy':{'resourceLimits':{'bsh':{'maxDuration':1}}}}", "policy.resourceLimits.bsh",
          "did you mean `bash`?"},
+        {"{'tools':{'bash':{'deniedCommands':['rm','rm -rf']}}}", "tools.bash.deniedCommands[1]",
+         "`rm -rf` is no program: write its name"},
+        {"{'tools':{'bash':{'deniedCommands':['rm*']}}}", "tools.bash.deniedCommands[0]",
+         "without options and patterns"},
+        {"{'tools':{'bash':{'allowedCommands':['git status']}}}", "tools.bash.allowedCommands[0]",
+         "write a rule with {\"command\": {\"program\": \"git push\"}}"},
+        {"{'tools':{'bash':{'allowedCommands':['/usr/bin/']}}}", "tools.bash.allowedCommands[0]",
+         "`/usr/bin/` is no program"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         FREE_AT_END char *text = quoted(rows[i].json);
@@ -504,6 +519,27 @@ static void explained(void **state)
     policy_free(policy);
 }
 
+/* Approving a command does not let it write to git directories: that takes a rule that grants it. */
+static void asked_about_git(void **state)
+{
+    (void)state;
+    struct policy *policy = make_policy(
+        "{'approval':{'rules':[{'toolName':'run_command','action':'approve','grants':['git'],"
+        "'condition':{'command':'make'}},{'toolName':'run_command','action':'approve'}]}}");
+    expect(policy, "native:run_command", "{'command':'ls'}", "allow approval.rules[1]");
+    expect(policy, "native:run_command", "{'command':'ls','git':true}", "ask approval.rules[1]");
+    expect(policy, "native:run_command", "{'command':'make','git':true}",
+           "allow approval.rules[0]");
+    struct outcome out = judge_as(policy, "native:run_command", "{'command':'ls','git':true}", NULL,
+                                  true);
+    assert_int_equal(out.verdict.kind, VERDICT_ALLOW);
+    verdict_done(&out.verdict);
+    policy_free(policy);
+    policy = make_policy("{'approval':{'default':'approve'}}");
+    expect(policy, "native:run_command", "{'command':'ls','git':true}", "ask approval.default");
+    policy_free(policy);
+}
+
 static void many_names(void **state)
 {
     (void)state;
@@ -538,6 +574,7 @@ int main(void)
         cmocka_unit_test(taken),
         cmocka_unit_test(refused),
         cmocka_unit_test(explained),
+        cmocka_unit_test(asked_about_git),
         cmocka_unit_test(many_names),
     };
     return cmocka_run_group_tests(tests, use_tools, NULL);

@@ -54,7 +54,7 @@ static void add_path_glob(struct buf *out)
 static void add_program(struct buf *out)
 {
     buf_add_text(out, PICK("git", "git commit", "git push", "npm", "npm run", "npm run test", "ls",
-                           "rm", "sudo", "sudo x"));
+                           "rm", "sudo", "make", "make test", "make deploy"));
 }
 
 static void add_command(struct buf *out)
@@ -64,9 +64,11 @@ static void add_command(struct buf *out)
             buf_add_text(out, "A=1 ");
         if (one_in(10))
             buf_add_text(out, "sudo ");
-        buf_add_text(out, PICK("git commit -m x", "git push", "git", "git $X", "npm run test",
-                               "npm run", "npm test", "ls", "ls -l", "rm x", "/bin/rm x",
-                               "./git push", "$X", "cat x"));
+        buf_add_text(out,
+                     PICK("git commit -m x", "git push", "git", "git $X", "npm run test", "npm run",
+                          "npm test", "ls", "ls -l", "rm x", "/bin/rm x", "./git push", "$X",
+                          "cat x", "git-push", "/lib/git-push x", "make", "make test",
+                          "make test deploy", "make deploy test", "make test $X"));
         if (one_in(12))
             buf_add_text(out, " > x");
         if (n > 1)
@@ -170,7 +172,7 @@ static void add_member(struct buf *out)
         buf_add_char(out, '}');
         break;
     case 5:
-        buf_addf(out, "\"%s\":{", PICK("command", "command", "args", "operation"));
+        buf_addf(out, "\"%s\":{", PICK("command", "command", "args"));
         add_text_test(out);
         buf_add_char(out, '}');
         break;
@@ -239,11 +241,12 @@ static struct policy *policy_of(struct str text)
 
 static void make_rule(struct buf *out)
 {
-    buf_addf(out, "{\"toolName\":\"%s\",\"action\":\"%s\",\"budgetLimit\":5,\"optional\":true",
+    const char *action = PICK("approve", "approve", "deny", "prompt", "budget");
+    buf_addf(out, "{\"toolName\":\"%s\",\"action\":\"%s\"%s,\"optional\":true",
              PICK("*", "*", "read_file", "*_file", "run_command", "fs.*", "fs_read", "bash",
                   "filesystem", "http", "{delete,move}", "search", "list_files", "other",
                   "time?now", "*e*"),
-             PICK("approve", "approve", "deny", "prompt", "budget"));
+             action, strcmp(action, "budget") == 0 ? ",\"budgetLimit\":5" : "");
     if (!one_in(12)) {
         buf_add_text(out, ",\"condition\":");
         add_rule_condition(out);

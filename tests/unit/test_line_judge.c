@@ -1,4 +1,5 @@
-/* Command lines that rules approve, run by a real bash: no program may start that no rule approves. Lines are made of
+/* Command lines that rules approve, run by a real bash: no program may start, and no subcommand or target run, that no rule
+ * approves. Lines are made of
  * ordinary ones and of pieces that shells read in surprising ways. Every program is a stub that notes its name, but for those
  * that start others. The root is read-only meanwhile. */
 #include <cmocka.h>
@@ -14,241 +15,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "judge_parts.h"
-#include "random.h"
+#include "doc_rules.h"
+#include "hostile_lines.h"
 #include "base/buf.h"
 
 #define LINES 20000
-#define LINE_MAX_BYTES 2000
 #define APPROVED                                                                                   \
     "ls", "cat", "grep", "head", "wc", "echo", "find", "printf", "test", "[", "true", "cd", "./run"
 
 static const char *const approved[] = {APPROVED, NULL};
 /* They are there, and no rule is about them. */
-static const char *const others[] = {"rm", "touch", "make", "python3", "git", "sed", "awk", NULL};
+static const char *const others[] = {"rm",  "touch",  "make",     "python3", "git",  "sed",
+                                     "awk", "pytest", "git-push", "uniq",    "sort", NULL};
+static const char *const targets[] = {"make test", "make lint", "git status", "git log", "uniq",
+                                      "sort",      "cat",       "find",       "ls",      NULL};
 static const char *const starters[] = {"find",   "xargs",  "timeout", "nice", "nohup",
                                        "setsid", "stdbuf", "env",     "bash", "sh",
                                        "dash",   "strace", NULL};
-
-static const char *const ordinary[] = {
-    "ls -la src",
-    "cat a.txt | grep -n foo | head -5",
-    "cd sub && ls",
-    "echo \"$HOME\" 'x y' z",
-    "find . -name '*.c' -exec grep -l foo {} \\;",
-    "find . -type f | xargs wc -l",
-    "timeout 5 ls; echo $?",
-    "sh -c 'ls -l | head'",
-    "bash -euo pipefail -c \"cat a.txt\"",
-    "grep -rn \"a\\|b$\" . 2>/dev/null || true",
-    "echo $(cat a.txt) \"$(ls)\"",
-    "( cd sub && ls ) >/dev/null 2>&1",
-    "cat <<'EOF'\nrm victim\nEOF\n",
-    "[ -f a.txt ] && echo yes",
-    "ls # rm victim",
-    "ls \\\n -l",
-    "xargs -I{} cat {} < a.txt",
-    "nice -n 5 cat *.txt ~/x",
-    "./run -x | wc",
-    "printf '%s\\n' a b",
-    "! ls; true",
-    "command -v ls && nohup ls",
-    "find sub a* -print0 | xargs -0 -n 1 head -1",
-    "cat a.txt |\n# x\nwc -l",
-};
-
-static const char *const pieces[] = {
-    ";",
-    ";;",
-    "&",
-    "&&",
-    "||",
-    "|",
-    "|&",
-    "\n",
-    "\\\n",
-    "(",
-    ")",
-    "((",
-    "))",
-    "$(",
-    "$((",
-    "`",
-    "'",
-    "\"",
-    "\\",
-    "$",
-    "$'",
-    "$\"",
-    "${",
-    "}",
-    "{",
-    "{}",
-    "[",
-    "]",
-    "[[",
-    "]]",
-    "]=1",
-    "a[",
-    "=",
-    "+=",
-    "<",
-    ">",
-    ">>",
-    "<<",
-    "<<<",
-    "<(",
-    ">(",
-    "<&",
-    ">&",
-    "&>",
-    "2>&1",
-    "2>",
-    "10>",
-    ">/dev/null",
-    "< a.txt",
-    "<<E\n",
-    "<<'E'\n",
-    "<<-E\n",
-    "\nE\n",
-    "\nEOF\n",
-    "EOF",
-    "#",
-    " #",
-    "!",
-    " ! ",
-    "~",
-    "*",
-    "?",
-    "^",
-    "%",
-    "@",
-    "+",
-    ",",
-    ":",
-    " ",
-    "\t",
-    "\r",
-    "\v",
-    "\xc2\xa0",
-    "\x01",
-    "\x7f",
-    "\xff",
-    "rm victim",
-    " rm victim ",
-    ";rm victim;",
-    "|rm victim",
-    "$(rm victim)",
-    "`rm victim`",
-    "touch x",
-    "rm",
-    "./rm",
-    "10/ls",
-    "./10/ls",
-    "PATH=10 ",
-    "PATH=. ",
-    "IFS=x ",
-    "BASH_ENV=a.sh ",
-    "{PATH}<",
-    "{PATH}</dev/null",
-    "eval ",
-    "exec ",
-    "source a.sh",
-    ". ./a.sh",
-    "builtin ",
-    "command ",
-    "time ",
-    "coproc ",
-    "if ",
-    " then ",
-    " fi ",
-    "for x in a; do ",
-    " done",
-    "while ",
-    "case x in x) ",
-    " esac",
-    "function f ",
-    "f()",
-    "ls() ",
-    "alias ls=rm",
-    "export PATH=10",
-    "hash -p 10/ls ls",
-    "trap 'rm x' EXIT",
-    "read x",
-    "set -- x",
-    "printf -v 'a[$(rm x)]' y",
-    "test -v 'a[$(rm x)]'",
-    "[ -v 'a[$(rm x)]' ]",
-    "let 'a[$(rm x)]'",
-    "-exec ",
-    " -exec rm x \\; ",
-    " -execdir rm {} + ",
-    " -ok ",
-    " \\; ",
-    " + ",
-    " -delete ",
-    " -fprint f ",
-    "xargs ",
-    " | xargs ",
-    " | sh",
-    " | bash",
-    "xargs -I{} ",
-    "xargs -i ",
-    "xargs --process-slot-var PATH ",
-    "xargs -a a.txt ",
-    "sh -c ",
-    "bash -c ",
-    "sh ",
-    "bash ",
-    "dash -c ",
-    "bash -lc ",
-    "bash -O x -c ",
-    "timeout 5 ",
-    "timeout --kill 5 rm ",
-    "timeout -k rm 5 ",
-    "nice ",
-    "nohup ",
-    "setsid ",
-    "stdbuf -oL ",
-    "env ",
-    "env -S ",
-    "env rm ",
-    "env --split-str='rm x' ",
-    "nice -n ",
-    "strace -o '|rm x' ",
-    "-c",
-    " -- ",
-    "--",
-    "-",
-    "$x",
-    "$_",
-    "$0",
-    "$@",
-    "$!",
-    "$HOME",
-    "\"$x\"",
-    "$x[0]",
-    "${x@P}",
-    "${x:=rm}",
-    "$[1]",
-    "a.txt",
-    "x y",
-    "E",
-    "E)",
-    "'E'",
-    "ls",
-    "cat",
-    "echo",
-    "\\;",
-    "\\(",
-    "\\)",
-    "'\\''",
-    "\"\\\"\"",
-    "\"$\\\n(rm x)\"",
-    "$\\\n(rm x)",
-    "\\\nrm x",
-    "<\\\n<E",
-};
 
 static char world[4096];
 
@@ -342,6 +125,12 @@ static void make_world(void)
     make_file("work/a.sh", "rm from-script\n");
     make_file("work/a;rm x", "");
     make_file("work/-delete", "");
+    make_file("work/-ob", "");
+    make_file("work/b1", "");
+    make_file("work/b2", "");
+    make_file("work/deploy", "");
+    make_folder("work/S=x");
+    make_file("work/S=x/y", "");
     make_file("log", "");
 }
 
@@ -365,8 +154,12 @@ static void be_bash(const char *line)
     char work[8192];
     snprintf(path, sizeof path, "PATH=%s/bin:%s/real", world, world);
     snprintf(work, sizeof work, "%s/work", world);
-    char *const env[] = {path, "HOME=/nonexistent", "LANG=C.UTF-8", NULL};
-    char *const argv[] = {"bash", "-c", (char *)(uintptr_t)line, NULL};
+    char home[] = "HOME=/nonexistent";
+    char language[] = "LANG=C.UTF-8";
+    char bash[] = "bash";
+    char option[] = "-c";
+    char *const env[] = {path, home, language, NULL};
+    char *const argv[] = {bash, option, (char *)(uintptr_t)line, NULL};
     int null = open("/dev/null", O_RDWR);
     struct rlimit limit = {1 << 20, 1 << 20};
     setpgid(0, 0);
@@ -392,66 +185,90 @@ static void run_line(const char *line)
     assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 99);
 }
 
-/* Fails when the log names a program that is not approved; empties it. Number of programs that ran. */
-static size_t check_log(const char *line)
+/* The next argument that is no option, as far as these programs have options with a value. */
+static char *next_operand(char **rest)
+{
+    for (char *word; (word = strsep(rest, "\t"));) {
+        if (strcmp(word, "-C") == 0 || strcmp(word, "-f") == 0 || strcmp(word, "-o") == 0)
+            strsep(rest, "\t");
+        else if (word[0] != '-' && word[0])
+            return word;
+    }
+    return NULL;
+}
+
+static bool names_use(const char *const *names, const char *program, const char *word)
+{
+    char use[600];
+    snprintf(use, sizeof use, "%s %s", program, word);
+    return among(names, program) || among(names, use);
+}
+
+/* Every target of make, the first word of others. `rest` are the arguments. */
+static bool use_is_named(const char *const *names, const char *program, char *rest)
+{
+    char *word = next_operand(&rest);
+    if (!word || !names_use(names, program, word))
+        return among(names, program);
+    while (strcmp(program, "make") == 0 && (word = next_operand(&rest))) {
+        if (!names_use(names, program, word))
+            return false;
+    }
+    return true;
+}
+
+/* `-f 2` and `-cf 2` of uniq. */
+static bool uniq_takes_next(const char *word)
+{
+    size_t n = strcspn(word, "fsw");
+    return word[0] == '-' && word[1] != '-' && word[n] && !word[n + 1];
+}
+
+/* An approval of these does not cover that they write a file. */
+static bool use_writes(const char *program, char *rest)
+{
+    unsigned operands = 0;
+    bool output = false;
+    bool closed = false;
+    for (char *word; (word = strsep(&rest, "\t"));) {
+        size_t n = strcspn(word, "=");
+        bool named = n > 2 && strncmp(word, "--output", n) == 0;
+        output |= !closed && (strncmp(word, "-o", 2) == 0 || named);
+        operands += closed || word[0] != '-';
+        if (!closed && strcmp(program, "uniq") == 0 && uniq_takes_next(word))
+            strsep(&rest, "\t");
+        closed |= strcmp(word, "--") == 0;
+    }
+    return strcmp(program, "sort") == 0 ? output : strcmp(program, "uniq") == 0 && operands > 1;
+}
+
+/* Fails when the log names a use that is not among `names`; empties it. Number of programs that ran. */
+static size_t check_log(const char *line, const char *const *names)
 {
     char path[8192];
-    char name[600];
+    char run[4096];
     size_t count = 0;
     snprintf(path, sizeof path, "%s/log", world);
     FILE *f = fopen(path, "re");
     assert_non_null(f);
-    while (fgets(name, sizeof name, f)) {
-        name[strcspn(name, "\n")] = '\0';
-        bool good = strcmp(name, "work/run") == 0 ||
-                    (strncmp(name, "bin/", 4) == 0 && among(approved, name + 4));
-        if (!good)
+    while (fgets(run, sizeof run, f)) {
+        run[strcspn(run, "\n")] = '\0';
+        char words[4096];
+        char *name = run;
+        char *rest = strchr(run, '\t');
+        if (rest)
+            *rest++ = '\0';
+        strcpy(words, rest ? rest : "");
+        bool own = strcmp(name, "work/run") == 0 && among(names, "./run");
+        bool good = strncmp(name, "bin/", 4) == 0 && use_is_named(names, name + 4, rest) &&
+                    !use_writes(name + 4, words);
+        if (!own && !good)
             fail_msg("%s ran: <<<%s>>>", name, line);
         count++;
     }
     fclose(f);
     assert_int_equal(truncate(path, 0), 0);
     return count;
-}
-
-static bool is_allowed(const struct policy *policy, const char *line)
-{
-    BUF_AT_END struct buf text = BUF_INIT(1 << 20);
-    struct verdict verdict;
-    struct err err;
-    yyjson_mut_doc *mut = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *root = yyjson_mut_obj(mut);
-    yyjson_mut_doc_set_root(mut, root);
-    yyjson_mut_obj_add_str(mut, root, "command", line);
-    yyjson_doc *doc = yyjson_mut_doc_imut_copy(mut, NULL);
-    yyjson_mut_doc_free(mut);
-    assert_non_null(doc);
-    struct policy_call call = make_call("native:run_command", doc);
-    bool allowed = policy_judge(policy, &call, &verdict, NULL, NULL, &err) == 0 &&
-                   verdict.kind == VERDICT_ALLOW;
-    yyjson_doc_free(doc);
-    return allowed;
-}
-
-static void make_line(struct buf *line)
-{
-    buf_add_text(line, ordinary[random_below(ARRAY_LEN(ordinary))]);
-    for (size_t i = random_below(6); i > 0; i--) {
-        bool whole = random_below(12) == 0;
-        const char *piece = whole ? ordinary[random_below(ARRAY_LEN(ordinary))]
-                                  : pieces[random_below(ARRAY_LEN(pieces))];
-        char rest[LINE_MAX_BYTES * 4];
-        size_t at = random_below(line->len + 1);
-        size_t gone = random_below(4) == 0 ? random_below(3) : 0;
-        size_t from = at + gone < line->len ? at + gone : line->len;
-        size_t n = line->len - from;
-        memcpy(rest, line->data + from, n);
-        line->len = at;
-        buf_add_text(line, piece);
-        buf_add(line, rest, n);
-        if (line->len > LINE_MAX_BYTES)
-            return;
-    }
 }
 
 static struct policy *approving(void)
@@ -462,26 +279,32 @@ static struct policy *approving(void)
         "'find','printf','test','[','true','cd','./run','command']}},'action':'approve'}]}}");
 }
 
-static void no_other_program_runs(void **state)
+static void run_hostile_lines(const struct policy *policy, const char *const *base,
+                              const char *const *names)
 {
-    (void)state;
-    struct policy *policy = approving();
     size_t allowed = 0;
     size_t ran = 0;
     random_begin();
     for (unsigned i = random_rounds(LINES); i > 0; i--) {
         BUF_AT_END struct buf line = BUF_INIT(1 << 16);
-        make_line(&line);
+        make_hostile_line(&line, base);
         const char *text = buf_text(&line);
-        if (!is_allowed(policy, text))
+        if (!line_is_allowed(policy, text))
             continue;
         allowed++;
         run_line(text);
-        ran += check_log(text);
+        ran += check_log(text, names);
     }
     printf("# %zu lines allowed, %zu programs ran\n", allowed, ran);
     /* Else the generator is of no use. */
     assert_true(allowed > LINES / 50 && ran > allowed / 4);
+}
+
+static void no_other_program_runs(void **state)
+{
+    (void)state;
+    struct policy *policy = approving();
+    run_hostile_lines(policy, ordinary_lines, approved);
     policy_free(policy);
 }
 
@@ -489,13 +312,44 @@ static void every_ordinary_line_is_allowed(void **state)
 {
     (void)state;
     struct policy *policy = approving();
-    for (size_t i = 0; i < ARRAY_LEN(ordinary); i++) {
-        if (!is_allowed(policy, ordinary[i]))
-            fail_msg("not allowed: %s", ordinary[i]);
-        run_line(ordinary[i]);
-        check_log(ordinary[i]);
+    for (size_t i = 0; ordinary_lines[i]; i++) {
+        if (!line_is_allowed(policy, ordinary_lines[i]))
+            fail_msg("not allowed: %s", ordinary_lines[i]);
+        run_line(ordinary_lines[i]);
+        check_log(ordinary_lines[i], approved);
     }
     policy_free(policy);
+}
+
+static void no_other_target_runs(void **state)
+{
+    (void)state;
+    struct policy *policy = make_policy(
+        "{'approval':{'default':'prompt','rules':[{'toolName':'run_command',"
+        "'condition':{'command':{'program':['make test','make lint','git status','git log',"
+        "'uniq','sort','cat','find','ls']}},'action':'approve'}]}}");
+    for (size_t i = 0; target_lines[i]; i++) {
+        if (!line_is_allowed(policy, target_lines[i]))
+            fail_msg("not allowed: %s", target_lines[i]);
+    }
+    run_hostile_lines(policy, target_lines, targets);
+    policy_free(policy);
+}
+
+/* Rule sets that people copy from the docs. */
+static void check_doc_rules(const struct policy *policy, const char *const *names)
+{
+    for (size_t i = 0; documented_lines[i]; i++) {
+        if (!line_is_allowed(policy, documented_lines[i]))
+            fail_msg("not allowed: %s", documented_lines[i]);
+    }
+    run_hostile_lines(policy, documented_lines, names);
+}
+
+static void no_other_program_runs_by_the_docs(void **state)
+{
+    (void)state;
+    each_doc_rules(check_doc_rules);
 }
 
 int main(void)
@@ -503,6 +357,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_ordinary_line_is_allowed),
         cmocka_unit_test(no_other_program_runs),
+        cmocka_unit_test(no_other_target_runs),
+        cmocka_unit_test(no_other_program_runs_by_the_docs),
     };
     registry_use(tools_all);
     make_world();

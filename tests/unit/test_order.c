@@ -66,6 +66,7 @@ static void an_order_arrives_as_it_was_sent(void **state)
     free(v.env);
     free(v.allowed);
     free(v.denied);
+    free(v.leaves);
 }
 
 static void strings_that_do_not_add_up_are_refused(void **state)

@@ -153,6 +153,8 @@ static void a_cell_for_commands(void **state)
            "symlink /tmp -> dev/shm\n"
            "symlink /tmp -> var/tmp\n"
            "mkdir -> var/hidden\n"
+           "mkdir -> var/denied\n"
+           "mkdir -> var/points\n"
            "file -> var/hidden/file\n"
            "closed -> var/hidden/folder\n"
            "text -> var/passwd\n"

@@ -56,7 +56,7 @@ static void a_new_file(void **state)
     (void)state;
     struct op_preview_request q = request(PREVIEW_WRITE, "a/b/new");
     struct op_preview_reply r = must_look(&q, STR("one\ntwo"));
-    assert_false(r.exists || r.binary || r.cut);
+    assert_false(r.exists || r.decoded || r.cut);
     assert_null(r.sha256_before.p);
     assert_int_equal(r.bytes_before, 0);
     assert_int_equal(r.bytes_after, 7);
@@ -66,7 +66,7 @@ static void a_new_file(void **state)
     assert_false(is_there("w/a"));
     q.append = true;
     r = must_look(&q, STR(""));
-    assert_false(r.exists || r.binary || r.cut);
+    assert_false(r.exists || r.decoded || r.cut);
     assert_diff("");
     q = request(PREVIEW_WRITE, "new");
     q.create_only = true;
@@ -88,7 +88,7 @@ static void a_file_that_is_there(void **state)
     assert_int_equal(r.bytes_after, 4);
     assert_diff("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-hello\n+bye\n");
     r = must_look(&q, STR("hello\n"));
-    assert_false(r.binary || r.cut);
+    assert_false(r.decoded || r.cut);
     assert_diff("");
     r = must_look(&q, STR(""));
     assert_int_equal(r.bytes_after, 0);
@@ -121,72 +121,104 @@ static void an_empty_file(void **state)
     assert_diff("--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+x\n");
 }
 
+#define HEAD "--- a/f\n+++ b/f\n"
+
 static void bytes_and_encodings(void **state)
 {
     (void)state;
     const struct {
         struct str before;
         struct str after;
-        bool binary;
-        const char *diff;
+        bool decoded;
+        struct str diff;
     } cases[] = {
-        {STR("a\0b\n"), STR("a\n"), true, ""},
-        {STR("a\n"), STR("a\0b\n"), true, ""},
-        {STR(""), STR("\0"), true, ""},
-        {STR("caf\xe9\n"), STR("caf\xe8\n"), false,
-         "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-caf\xe9\n+caf\xe8\n"},
+        {STR("a\0b\n"), STR("a\n"), false, STR(HEAD "@@ -1 +1 @@\n-a\0b\n+a\n")},
+        {STR("a\n"), STR("a\0b\n"), false, STR(HEAD "@@ -1 +1 @@\n-a\n+a\0b\n")},
+        {STR(""), STR("#!/bin/sh\nid\n\0"), false,
+         STR(HEAD "@@ -0,0 +1,3 @@\n+#!/bin/sh\n+id\n+\0\n\\ No newline at end of file\n")},
+        {STR("caf\xe9\n"), STR("caf\xe8\n"), false, STR(HEAD "@@ -1 +1 @@\n-caf\xe9\n+caf\xe8\n")},
         {STR("\xff\xfe"
              "a\0\n\0"),
          STR("\xff\xfe"
              "b\0\n\0"),
-         false,
-         "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-\xef\xbb\xbf"
-         "a\n+\xef\xbb\xbf"
-         "b\n"},
-        {STR("\xfe\xff\0a\0\n"), STR("\xfe\xff\0a\0\n\0b"), false,
-         "--- a/f\n+++ b/f\n@@ -1 +1,2 @@\n \xef\xbb\xbf"
-         "a\n+b\n\\ No newline at end of file\n"},
-        /* What a diff of the text would not show. */
-        {STR("\xff\xfe"
-             "a\0"),
+         true,
+         STR(HEAD "@@ -1 +1 @@\n-\xef\xbb\xbf"
+                  "a\n+\xef\xbb\xbf"
+                  "b\n")},
+        {STR("\xfe\xff\0a\0\n"), STR("\xfe\xff\0a\0\n\0b"), true,
+         STR(HEAD "@@ -1 +1,2 @@\n \xef\xbb\xbf"
+                  "a\n+b\n\\ No newline at end of file\n")},
+        {STR(""),
          STR("\xff\xfe"
-             "a\0x"),
-         true, ""},
+             "\nid\n\0\0"),
+         true,
+         STR(HEAD
+             "@@ -0,0 +1 @@\n+\xef\xbb\xbf\xe6\xa4\x8a\xe0\xa9\xa4\0\n\\ No newline at end of file\n")},
+        /* What a diff of the text would not show is one of bytes. */
         {STR("\xff\xfe"
-             "a\0"),
+             "a\0\n"),
+         STR("\xff\xfe"
+             "a\0\nx\n"),
+         false,
+         STR(HEAD "@@ -1 +1,2 @@\n \xff\xfe"
+                  "a\0\n+x\n")},
+        {STR("\xff\xfe"
+             "\n\n"),
          STR("\xef\xbb\xbf"
-             "a"),
-         true, ""},
+             "\n"),
+         false, STR(HEAD "@@ -1,2 +1 @@\n-\xff\xfe\n-\n+\xef\xbb\xbf\n")},
         {STR("\xff\xfe"
-             "a\0"),
-         STR("\xfe\xff\0a"), true, ""},
+             "\n\n"),
+         STR("\xfe\xff\n\n"), false, STR(HEAD "@@ -1,2 +1,2 @@\n-\xff\xfe\n+\xfe\xff\n \n")},
         {STR("\xff\xfe\0\0"),
          STR("\xff\xfe"
              "a\0"),
-         true, ""},
+         true,
+         STR(HEAD "@@ -1 +1 @@\n-\xef\xbb\xbf\0\n\\ No newline at end of file\n+\xef\xbb\xbf"
+                  "a\n\\ No newline at end of file\n")},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         put_bytes("w/f", cases[i].before);
         struct op_preview_request q = request(PREVIEW_WRITE, "f");
         struct op_preview_reply r = must_look(&q, cases[i].after);
-        if (r.binary != cases[i].binary)
+        if (r.decoded != cases[i].decoded)
             fail_msg("case %zu", i);
         assert_int_equal(r.bytes_after, cases[i].after.n);
-        assert_diff(cases[i].diff);
+        assert_int_equal(work.body.len, cases[i].diff.n);
+        assert_memory_equal(work.body.data, cases[i].diff.p, cases[i].diff.n);
     }
 }
 
-static void a_long_diff_is_cut(void **state)
+static void add_lines(struct buf *out, int n)
+{
+    for (int i = 0; i < n; i++)
+        buf_addf(out, "line %d of a file that is not short\n", i);
+}
+
+/* A file of ten thousand lines is no exception. */
+static void a_long_diff_is_whole(void **state)
 {
     (void)state;
     BUF_AT_END struct buf after = BUF_INIT(1 << 20);
     put("w/f", "hello\n");
-    for (int i = 0; i < 20000; i++)
-        buf_addf(&after, "line %d\n", i);
+    add_lines(&after, 20000);
     struct op_preview_request q = request(PREVIEW_WRITE, "f");
     struct op_preview_reply r = must_look(&q, buf_str(&after));
-    assert_true(r.cut && !r.binary);
-    assert_true(work.body.len > 60000 && work.body.len <= OP_PREVIEW_DIFF_MAX);
+    assert_true(!r.cut);
+    assert_true(work.body.len > after.len + 20000);
+    assert_non_null(memmem(work.body.data, work.body.len, "+line 19999 of", 14));
+}
+
+static void a_very_long_diff_is_cut(void **state)
+{
+    (void)state;
+    BUF_AT_END struct buf after = BUF_INIT(32 << 20);
+    put("w/f", "hello\n");
+    add_lines(&after, 250000);
+    struct op_preview_request q = request(PREVIEW_WRITE, "f");
+    struct op_preview_reply r = must_look(&q, buf_str(&after));
+    assert_true(r.cut);
+    assert_true(work.body.len > OP_PREVIEW_DIFF_MAX - 200 && work.body.len <= OP_PREVIEW_DIFF_MAX);
     assert_int_equal(r.bytes_after, after.len);
     assert_non_null(memmem(work.body.data, work.body.len, "the diff is longer", 18));
 }
@@ -198,7 +230,7 @@ static void a_very_large_file(void **state)
     assert_int_equal(truncate("w/f", 33 << 20), 0);
     struct op_preview_request q = request(PREVIEW_WRITE, "f");
     struct op_preview_reply r = must_look(&q, STR("x"));
-    assert_true(r.exists && r.cut && !r.binary);
+    assert_true(r.exists && r.cut);
     assert_int_equal(r.bytes_before, 33 << 20);
     assert_int_equal(r.bytes_after, 1);
     /* Of 33 MiB of zeros. */
@@ -245,7 +277,7 @@ static void edits_and_front_matter(void **state)
     buf_reset(&edits, 0);
     q = request(PREVIEW_EDIT, "f");
     r = must_look(&q, one_edit(&edits, "a", "b"));
-    assert_false(r.binary);
+    assert_true(r.decoded);
     assert_non_null(memmem(work.body.data, work.body.len,
                            "+\xef\xbb\xbf"
                            "b",
@@ -494,7 +526,8 @@ int main(void)
         WORK_TEST(a_file_that_is_there),
         WORK_TEST(an_empty_file),
         WORK_TEST(bytes_and_encodings),
-        WORK_TEST(a_long_diff_is_cut),
+        WORK_TEST(a_long_diff_is_whole),
+        WORK_TEST(a_very_long_diff_is_cut),
         WORK_TEST(a_very_large_file),
         WORK_TEST(edits_and_front_matter),
         WORK_TEST(deletions),

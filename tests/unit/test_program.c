@@ -1,10 +1,12 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cell/leaves.h"
 #include "cell/program.h"
 
 /* Of whom nothing else runs. Root is not held by this limit. */
@@ -79,12 +81,62 @@ static void program_cannot_raise_it(void **state)
     assert_int_equal(out.status, 0);
 }
 
+/* A line that was taken for `ls`: nothing else of it starts, whatever path it takes. */
+static void nothing_but_leaves(void **state)
+{
+    (void)state;
+    static char line[] =
+        "ls / > /dev/null || exit 10\n"
+        "for p in touch /usr/bin/touch env sh python3 perl ./own; do\n"
+        "  $p --version > /dev/null 2>&1; s=$?; [ $s = 126 ] || [ $s = 127 ] || exit 11\n"
+        "done\n"
+        "[ $(echo x | (read y; echo $y)) = x ] || exit 12\n"
+        "exec env true\n";
+    static char *args[] = {"/bin/bash", "-c", line, NULL};
+    static char *env[] = {"PATH=/usr/bin:/bin", NULL};
+    static struct str names[] = {STR_INIT("ls")};
+    struct order_vectors vectors = {.args = args, .env = env, .leaves = names};
+    struct order order = {.only_leaves = true, .n_leaves = 1};
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct err err;
+        pid_t program;
+        int64_t error;
+        int status;
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        leaves_prepare();
+        if (program_start(&order, &vectors, &program, &error, &err) != RAN_ENDED)
+            _exit(1);
+        waitpid(program, &status, 0);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 2);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 126);
+}
+
+/* Without the rules the command is not started at all. */
+static void leaves_without_rules(void **state)
+{
+    (void)state;
+    static char *env[] = {NULL};
+    struct order_vectors vectors = {.args = nothing, .env = env};
+    struct order order = {.only_leaves = true};
+    struct err err;
+    pid_t program;
+    int64_t error;
+    assert_int_equal(program_start(&order, &vectors, &program, &error, &err), RAN_FAILED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(own_limit),
         cmocka_unit_test(limit_of_the_machine),
         cmocka_unit_test(program_cannot_raise_it),
+        cmocka_unit_test(nothing_but_leaves),
+        cmocka_unit_test(leaves_without_rules),
     };
     return cmocka_run_group_tests_name("program", tests, NULL, NULL);
 }

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "base/json_out.h"
 #include "base/redact.h"
 #include "base/utf8.h"
@@ -150,6 +150,24 @@ static const char *const hidden[][2] = {
     {"'password' => 'abc'", "'password' => '" R "'"},
     {"if password == 'abc':", "if password == '" R "':"},
     {"spring.datasource.password: tiger", "spring.datasource.password: " R},
+    {"password: tiger scott", "password: " R},
+    {"  - password: a b\nuser: x", "  - password: " R "\nuser: x"},
+    {"password: a b; rm x", "password: " R "; rm x"},
+    {"echo 'password: a b' >> f", "echo 'password: " R "' >> f"},
+    {"curl -H Authorization:abc h", "curl -H Authorization:" R},
+    {"Authorization: abc def", "Authorization: " R},
+    {"curl --oauth2-bearer abc h", "curl --oauth2-bearer " R " h"},
+    {"twine upload -u x -p abc f", "twine upload -u x -p " R " f"},
+    {"redis-cli -h x AUTH abc", "redis-cli -h x AUTH " R},
+    {"mysqladmin -u root password abc", "mysqladmin -u root password " R},
+    {"vault login abc", "vault login " R},
+    {"git clone https://abc@h/r", "git clone https://" R "@h/r"},
+    {"cmd '/password:abc' x", "cmd '/password:" R "' x"},
+    {"cmd /password:abc x", "cmd /password:" R " x"},
+    {"curl -b 'sid=a1; csrf=b2' h", "curl -b '" R "' h"},
+    {"curl 'h?X-Amz-Signature=ab12&x=1'", "curl 'h?X-Amz-Signature=" R "&x=1'"},
+    {"AccountName=x;AccountKey=ab==;E=y", "AccountName=x;AccountKey=" R ";E=y"},
+    {"curl https://hooks.slack.com/services/T0/B0/XxYyZzXxYyZzXxYyZzXx", "curl https://" R},
     {"GOOGLE_CREDENTIALS={a}", "GOOGLE_CREDENTIALS=" R},
     {"TOKEN=abc", "TOKEN=" R},
     {"token: ab12", "token: " R},
@@ -268,6 +286,12 @@ static const char *const kept[] = {
     "password=",
     "PASSWORD=$DB_PASSWORD",
     "TOKEN=${GH_TOKEN}",
+    "PASSWORD=$1",
+    "PASSWORD=$x; echo",
+    "TOKEN=${1}",
+    "--password $@",
+    "TOKEN=$T",
+    "TOKEN=${T}",
     "TOKEN=$(gh auth status)",
     "if token == None:",
     "password: null",
@@ -374,13 +398,14 @@ static void names(void **state)
     assert_false(redact_is_name(STR("pin")));
 }
 
-static uint64_t time_of(const char *text, size_t n)
+/* Of the processor: others may be at work. */
+static double seconds_for(const char *text, size_t n)
 {
-    uint64_t start = clock_mono_ns();
+    clock_t start = clock();
     BUF_AT_END struct buf out = BUF_INIT(REDACT_OUT_MAX(n));
     redact((struct str){text, n}, n, &out);
     assert_false(out.failed);
-    return clock_mono_ns() - start;
+    return (double)(clock() - start) / CLOCKS_PER_SEC;
 }
 
 /* Texts made so that a look at each place would go on to the end: four times the length may take about four times
@@ -424,7 +449,7 @@ static void time_is_linear(void **state)
         for (size_t at = 0; at < n; at++)
             text[at] = parts[i][at % length];
         /* A look from each place to the end would take minutes. */
-        if (time_of(text, n) > 2000000000u)
+        if (seconds_for(text, n) > 4)
             fail_msg("`%s` again and again takes too long", parts[i]);
     }
     free(text);
@@ -461,7 +486,7 @@ static void arguments_are_logged_without_secrets(void **state)
     assert_int_equal(json_parse(text, sizeof text - 1, 1000, JSON_STRICT, &doc, NULL), 0);
     BUF_AT_END struct buf out = BUF_INIT(1u << 20);
     struct json_out j = {.out = &out};
-    arg_redact(&table, yyjson_doc_get_root(doc), &j);
+    arg_redact(&table, yyjson_doc_get_root(doc), 0, &j);
     assert_string_equal(buf_text(&out),
                         "{\"command\":\"curl -u x --token " R "\",\"api_token\":\"" R "\"}");
 }

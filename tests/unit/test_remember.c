@@ -1,8 +1,10 @@
 /* Rules approved for always: what is written is read again, what is damaged counts for nothing. */
 #include <cmocka.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
 #include "base/attr.h"
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "folder.h"
@@ -44,7 +46,8 @@ static const char *loaded(void)
 static void add(const char *rule)
 {
     struct err err;
-    if (remember_add((struct str){rule, strlen(rule)}, "alice on /dev/pts/3", &err) < 0)
+    if (remember_add((struct str){rule, strlen(rule)}, "alice on /dev/pts/3", REMEMBER_WAIT, &err) <
+        0)
         fail_msg("%s", err.message);
 }
 
@@ -135,7 +138,7 @@ static void refused(const char *text, mode_t mode)
     assert_non_null(strstr(err.message, "approved.json"));
     assert_string_equal(seen.text, "");
     /* Nor is it overwritten by what comes next. */
-    assert_int_equal(remember_add(STR(LS), "alice", &err), -1);
+    assert_int_equal(remember_add(STR(LS), "alice", REMEMBER_WAIT, &err), -1);
     struct stat st;
     assert_int_equal(stat(NAME, &st), 0);
     assert_int_equal(st.st_size, strlen(text));
@@ -185,9 +188,9 @@ static void test_no_rules_at_all(void **state)
 {
     (void)state;
     struct err err;
-    assert_int_equal(remember_add(STR("[]"), "a", &err), -1);
-    assert_int_equal(remember_add(STR("{\"toolName\":1}"), "a", &err), -1);
-    assert_int_equal(remember_add(STR("{"), "a", &err), -1);
+    assert_int_equal(remember_add(STR("[]"), "a", REMEMBER_WAIT, &err), -1);
+    assert_int_equal(remember_add(STR("{\"toolName\":1}"), "a", REMEMBER_WAIT, &err), -1);
+    assert_int_equal(remember_add(STR("{"), "a", REMEMBER_WAIT, &err), -1);
     assert_string_equal(loaded(), "");
 }
 
@@ -211,6 +214,24 @@ static void test_many_writers(void **state)
     assert_int_equal(seen.n, 40);
 }
 
+/* A gate does not wait for whoever has the file: the approver is told to say it again. */
+static void test_file_in_use(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    add(GIT);
+    FD_AT_END int other = open("sandgate/.approved.lock", O_RDWR | O_CLOEXEC);
+    assert_true(other >= 0);
+    assert_int_equal(flock(other, LOCK_EX), 0);
+    assert_int_equal(remember_add(STR(LS), "alice", REMEMBER_AT_ONCE, &err), -1);
+    assert_int_equal(err.code, ERR_SESSION_BUSY);
+    assert_string_equal(err.reason, "approved_locked");
+    assert_string_equal(loaded(), "approved.json[0] " GIT "\n");
+    fd_closep(&other);
+    assert_int_equal(remember_add(STR(LS), "alice", REMEMBER_AT_ONCE, &err), 0);
+    assert_string_equal(loaded(), "approved.json[0] " GIT "\napproved.json[1] " LS "\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +244,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_files_of_others, begin, folder_tear_down),
         cmocka_unit_test_setup_teardown(test_no_rules_at_all, begin, folder_tear_down),
         cmocka_unit_test_setup_teardown(test_many_writers, begin, folder_tear_down),
+        cmocka_unit_test_setup_teardown(test_file_in_use, begin, folder_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

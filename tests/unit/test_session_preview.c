@@ -26,6 +26,8 @@ struct heard {
     struct preview preview;
     char sha256[HASH_HEX + 1];
     char diff[400];
+    char real[100];
+    char real_to[100];
 };
 
 static void hear(void *arg, const struct preview *preview, const struct err *err)
@@ -40,6 +42,10 @@ static void hear(void *arg, const struct preview *preview, const struct err *err
     }
     heard->preview = *preview;
     snprintf(heard->sha256, sizeof heard->sha256, "%s", preview->sha256);
+    snprintf(heard->real, sizeof heard->real, "%.*s", (int)preview->real.path.n,
+             preview->real.path.p);
+    snprintf(heard->real_to, sizeof heard->real_to, "%.*s", (int)preview->real.to.n,
+             preview->real.to.p ? preview->real.to.p : "");
     snprintf(heard->diff, sizeof heard->diff, "%.*s", (int)preview->diff.n, preview->diff.p);
 }
 
@@ -172,6 +178,12 @@ static void it_fails_as_the_call_would(void **state)
     assert_string_equal(heard.err.reason, "other_path");
     CALL_AT_END struct call *read = new_call(OP_READ, "f", "");
     look(read, &heard);
+    assert_false(heard.failed);
+    CALL_AT_END struct call *unread = new_call(OP_READ, ".env", "");
+    look(unread, &heard);
+    assert_string_equal(heard.err.reason, "secret");
+    CALL_AT_END struct call *sweep = new_call(OP_SWEEP, "f", "");
+    look(sweep, &heard);
     assert_true(heard.failed && heard.err.code == ERR_INTERNAL);
 }
 
@@ -266,6 +278,21 @@ static const char *run(const struct call *call)
     return write_error.message[0] ? err_row(write_error.code)->name : "done";
 }
 
+static void pin(struct call *call, const char *sha256, bool existed)
+{
+    preview_pin(call, &(struct preview){.exists = existed, .sha256 = sha256});
+}
+
+static void pin_heard(struct call *call, const struct heard *heard)
+{
+    struct preview preview = heard->preview;
+    preview.sha256 = heard->sha256;
+    preview.real = (struct op_real){text_str(heard->real), text_str(heard->real_to)};
+    if (!heard->real_to[0])
+        preview.real.to.p = NULL;
+    preview_pin(call, &preview);
+}
+
 static void a_pinned_call(void **state)
 {
     (void)state;
@@ -273,14 +300,14 @@ static void a_pinned_call(void **state)
     put("w/f", "old\n");
     CALL_AT_END struct call *call = new_call(OP_WRITE, "f", "new\n");
     look(call, &heard);
-    preview_pin(call, heard.sha256, heard.preview.exists);
+    pin_heard(call, &heard);
     put("w/f", "other\n");
     assert_string_equal(run(call), "PRECONDITION_FAILED");
     put("w/f", "old\n");
     assert_string_equal(run(call), "done");
     CALL_AT_END struct call *fresh = new_call(OP_WRITE, "d/g", "new\n");
     look(fresh, &heard);
-    preview_pin(fresh, heard.sha256, heard.preview.exists);
+    pin_heard(fresh, &heard);
     assert_string_equal(run(fresh), "done");
     assert_string_equal(run(fresh), "ALREADY_EXISTS");
 }
@@ -294,7 +321,7 @@ static void a_pin_stays(void **state)
     preview_apply_pin(call);
     assert_true(!call->request.write.if_match.p && !call->request.write.create_only);
     char hash[] = SHA;
-    preview_pin(call, hash, true);
+    pin(call, hash, true);
     hash[0] = 'x'; /* it is a copy */
     /* Prepared anew. */
     call->request.write.if_match = (struct str){0};
@@ -305,11 +332,11 @@ static void a_pin_stays(void **state)
     preview_apply_pin(call);
     assert_true(str_is(call->request.write.if_match, "mine"));
     CALL_AT_END struct call *edit = new_call(OP_EDIT, "f", "");
-    preview_pin(edit, SHA, true);
+    pin(edit, SHA, true);
     assert_true(str_is(edit->request.change.if_match, SHA));
     CALL_AT_END struct call *delete = new_call(OP_DELETE, "f", "");
     union op_request before = delete->request;
-    preview_pin(delete, "", true);
+    pin(delete, "", true);
     assert_memory_equal(&before, &delete->request, sizeof before);
 }
 

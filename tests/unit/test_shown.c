@@ -103,24 +103,54 @@ static void test_the_middle_is_left_out(void **state)
     read_shown_done(&back);
 }
 
-static void check_lines(const char *text, size_t max_lines, const char *expected)
+static void check_text(struct str text, const char *margin, const char *expected)
 {
     BUF_AT_END struct buf out = BUF_INIT(1 << 20);
-    shown_lines((struct str){text, strlen(text)}, max_lines, &out);
+    shown_text(text, margin, &out);
     assert_string_equal(buf_text(&out), expected);
+    assert_true(shown_is_fit(buf_str(&out), true));
 }
+#define SHOWN_TEXT(text, expected) check_text(STR(text), "", expected)
 
-static void test_lines(void **state)
+static void test_text(void **state)
 {
     (void)state;
-    check_lines("", 5, "");
-    check_lines("-a\r\n+\tb\x1b[1m\n\n", 5, "-a\\r\n+\\tb\\e[1m\n\n");
-    check_lines("no end", 5, "no end\n");
-    check_lines("1\n2\n3\n4\n5\n", 5, "1\n2\n3\n4\n5\n");
-    check_lines("1\n2\n3\n44\n5\n6\n7\n", 5, "1\n2\n3\n\\[3 lines, 7 bytes left out]\n7\n");
-    check_lines("1\n2\n3\n4", 0, "1\n\\[2 lines, 4 bytes left out]\n4\n");
-    check_lines("\\[2 lines, 4 bytes left out]\n", 5, "\\\\[2 lines, 4 bytes left out]\n");
-    check_lines("            indented\n", 5, "            indented\n");
+    SHOWN_TEXT("", "");
+    SHOWN_TEXT("-a\r\n+\tb\x1b[1m\n\n", "-a\\r\n+\tb\\e[1m\n\n");
+    SHOWN_TEXT("no end", "no end\n");
+    SHOWN_TEXT("\\[2 bytes left out]\n", "\\\\[2 bytes left out]\n");
+    SHOWN_TEXT("            indented\n", "            indented\n");
+    check_text(STR("a\n\nb"), "    ", "    a\n    \n    b\n");
+}
+
+/* Blanks that hide something, or that are hidden. */
+static void test_blanks_in_text(void **state)
+{
+    (void)state;
+    SHOWN_TEXT(
+        "+a  \n+b \n+c\t \n+  \n \n   \n",
+        "+a\\[2 spaces]\n+b\\[1 space]\n+c\\t\\[1 space]\n+\\[2 spaces]\n \n \\[2 spaces]\n");
+    SHOWN_TEXT("\t\t\t\t\t\t\t\tx", "\t\t\t\t\t\t\t\tx\n");
+    SHOWN_TEXT("\t\t\t\t\t\t\t\t\t\tx", "\\t\\t\t\t\t\t\t\t\t\tx\n");
+    SHOWN_TEXT("a                                                                 x",
+               "a\\[65 spaces]x\n");
+    /* Neither spaces alone nor tabs alone are too many. */
+    SHOWN_TEXT("a\t\t\t\t                                        \tx",
+               "a\\t\\t\t\t                                        \tx\n");
+}
+
+static void test_nothing_of_a_text_is_left_out(void **state)
+{
+    (void)state;
+    BUF_AT_END struct buf text = BUF_INIT(4 << 20);
+    BUF_AT_END struct buf out = BUF_INIT(4 << 20);
+    struct read_shown back;
+    for (int i = 0; i < 1000000; i++)
+        buf_add_char(&text, i < 300000 ? 'x' : i % 7 ? '\t' : '\n');
+    shown_text(buf_str(&text), "", &out);
+    assert_true(read_shown(buf_text(&out), &back) && !back.cut);
+    assert_true(read_shown_fits(&back, buf_str(&text)));
+    read_shown_done(&back);
 }
 
 static void test_what_is_fit(void **state)
@@ -129,6 +159,8 @@ static void test_what_is_fit(void **state)
     assert_true(shown_is_fit(STR("run: a\\n b"), false));
     assert_false(shown_is_fit(STR("a\nb"), false));
     assert_true(shown_is_fit(STR("a\nb"), true));
+    assert_false(shown_is_fit(STR("a\tb"), false));
+    assert_true(shown_is_fit(STR("a\tb"), true));
     assert_false(shown_is_fit(STR("a\x1b[m"), true));
     assert_false(shown_is_fit(STR("a\xe2\x80\xae"), true));
 }
@@ -185,7 +217,9 @@ int main(void)
         cmocka_unit_test(test_marks_are_not_stacked),
         cmocka_unit_test(test_runs_of_spaces),
         cmocka_unit_test(test_the_middle_is_left_out),
-        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_blanks_in_text),
+        cmocka_unit_test(test_nothing_of_a_text_is_left_out),
         cmocka_unit_test(test_what_is_fit),
         cmocka_unit_test(test_every_character),
         cmocka_unit_test(test_random_texts),

@@ -51,7 +51,7 @@ static void test_commands(void **state)
     check(&sidecar_run_command, "{\"command\":\"ls\",\"cwd\":\"sub:x\"}",
           "run_command in 'sub:x': ls", "");
     check(&runner_shell, "{\"command\":\"ls\\nrm -rf .\",\"working_directory\":\"src\"}",
-          "shell in src: ls\\nrm -rf .", "");
+          "shell in src: ls\\nrm -rf .", "whole command (11 bytes):\n    ls\n    rm -rf .\n");
 }
 
 static void test_words(void **state)
@@ -111,19 +111,96 @@ static void test_fields_of_no_use(void **state)
 static void test_long_commands(void **state)
 {
     (void)state;
+    BUF_AT_END struct buf command = BUF_INIT(1 << 20);
     BUF_AT_END struct buf arguments = BUF_INIT(1 << 20);
     BUF_AT_END struct buf out = BUF_INIT(1 << 20);
     BUF_AT_END struct buf more = BUF_INIT(1 << 20);
-    buf_add_text(&arguments, "{\"command\":\"echo ");
+    buf_add_text(&command, "echo ");
     for (int i = 0; i < 100000; i++)
-        buf_add_char(&arguments, 'x');
-    buf_add_text(&arguments, "; rm -rf .\"}");
+        buf_add_char(&command, 'x');
+    buf_add_text(&command, "; rm -rf .");
+    buf_addf(&arguments, "{\"command\":\"%s\",\"timeout_ms\":5}", buf_text(&command));
     struct call *call = call_of(&native_run_command, buf_text(&arguments));
-    summary_write(call, &out, &more);
-    assert_true(out.len < SUMMARY_LINE_MAX + 100);
+    assert_true(summary_write(call, &out, &more));
+    assert_true(out.len < 400);
     assert_memory_equal(out.data, "run_command: echo xxx", 21);
     assert_memory_equal(out.data + out.len - 11, "x; rm -rf .", 11);
     assert_non_null(strstr(buf_text(&out), " bytes left out]"));
+    /* What the line leaves out is here. */
+    BUF_AT_END struct buf expected = BUF_INIT(1 << 20);
+    buf_addf(&expected, "whole command (100015 bytes):\n    %s\ntimeout_ms: 5\n",
+             buf_text(&command));
+    assert_string_equal(buf_text(&more), buf_text(&expected));
+    call_free(call);
+}
+
+/* Whatever is long is whole: a line of standard input, the working folder, a path, a value. */
+static void test_nothing_is_left_out(void **state)
+{
+    (void)state;
+    BUF_AT_END struct buf lines = BUF_INIT(1 << 20);
+    BUF_AT_END struct buf set_in = BUF_INIT(1 << 20);
+    BUF_AT_END struct buf arguments = BUF_INIT(4 << 20);
+    BUF_AT_END struct buf expected = BUF_INIT(4 << 20);
+    char folder[1001];
+    char value[3001];
+    memset(folder, 'f', sizeof folder - 1);
+    memset(value, 'v', sizeof value - 1);
+    folder[sizeof folder - 1] = value[sizeof value - 1] = '\0';
+    for (int i = 0; i < 5000; i++) {
+        buf_addf(&lines, "line %d\\n", i);
+        buf_addf(&set_in, "    line %d\n", i);
+    }
+    buf_addf(&arguments,
+             "{\"command\":\"sh\",\"cwd\":\"%s\",\"stdin\":\"%s\",\"env\":{\"A\":\"%s\"}}", folder,
+             buf_text(&lines), value);
+    buf_addf(&expected, "cwd (1000 bytes):\n    %s\nenv: A=%s\nstdin (48890 bytes):\n%s", folder,
+             value, buf_text(&set_in));
+    BUF_AT_END struct buf out = BUF_INIT(1 << 20);
+    BUF_AT_END struct buf more = BUF_INIT(4 << 20);
+    struct call *call = call_of(&native_run_command, buf_text(&arguments));
+    assert_true(summary_write(call, &out, &more));
+    assert_non_null(strstr(buf_text(&out), " bytes left out]"));
+    assert_string_equal(buf_text(&more), buf_text(&expected));
+    call_free(call);
+}
+
+static void test_content_and_its_hash(void **state)
+{
+    (void)state;
+    BUF_AT_END struct buf out = BUF_INIT(1 << 20);
+    struct call *call = call_of(&native_write_file, "{\"path\":\"a\",\"content\":\"hi\\n\"}");
+    summary_content(call, &out);
+    assert_string_equal(
+        buf_text(&out),
+        "content: 3 bytes, sha256 98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4\n"
+        "content (3 bytes):\n    hi\n");
+    call_free(call);
+    buf_reset(&out, 0);
+    call = call_of(&native_write_file,
+                   "{\"path\":\"a\",\"content\":\"aGkK\",\"encoding\":\"base64\"}");
+    summary_content(call, &out);
+    assert_string_equal(
+        buf_text(&out),
+        "content: 3 bytes, sha256 98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4\n"
+        "content (3 bytes):\n    hi\n");
+    call_free(call);
+}
+
+/* Where there is no room for everything, that is said, and what identifies the call. */
+static void test_too_long(void **state)
+{
+    (void)state;
+    BUF_AT_END struct buf out = BUF_INIT(4096);
+    BUF_AT_END struct buf more = BUF_INIT(40);
+    struct call *call = call_of(
+        &native_run_command,
+        "{\"command\":\"sh\",\"stdin\":\"1\\n2\\n3 and more than has room\\n\"}");
+    assert_false(summary_write(call, &out, &more));
+    summary_too_long(call, &more);
+    assert_false(more.failed);
+    assert_memory_equal(buf_text(&more), "stdin (29 bytes):\n    1\n    2\n\\[the rest", 40);
+    assert_non_null(strstr(buf_text(&more), "\nall arguments of the call: 59 bytes, sha256 "));
     call_free(call);
 }
 
@@ -215,6 +292,9 @@ int main(void)
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_fields_of_no_use),
         cmocka_unit_test(test_long_commands),
+        cmocka_unit_test(test_nothing_is_left_out),
+        cmocka_unit_test(test_content_and_its_hash),
+        cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_digest_is_the_same_for_the_same),
         cmocka_unit_test(test_digest_tells_apart),
         cmocka_unit_test(test_digest_knows_the_folder),

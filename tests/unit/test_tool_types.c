@@ -51,7 +51,7 @@ static bool fits(const struct arg *arg)
     unsigned use = arg_use(arg);
     if (use & (ARG_ANY_PATH | ARG_DOMAIN | ARG_URL))
         return text_or_list(arg);
-    if (use & (ARG_SHELL | ARG_PROGRAM))
+    if (use & (ARG_SHELL | ARG_PROGRAM | ARG_INPUT))
         return arg->type == ARG_STRING;
     if (use & (ARG_WORDS | ARG_ARGV))
         return arg->type == ARG_LIST && text_or_list(arg);
@@ -463,7 +463,8 @@ static void proposals(void **state)
          "'condition':{'force':false,'target':{'beneath':'out'}}}"},
         {"odd_put", "{'target':'out/a','force':true,'test':true}",
          "'condition':{'force':true,'test':true,'target':{'beneath':'out'}}}"},
-        {"odd_run", "{'line':'ls -l'}", "'condition':{'line':{'program':['ls']}}}"},
+        {"odd_run", "{'line':'ls -l'}",
+         "'condition':{'line':{'program':['ls'],'options':'known'}}}"},
         {"odd_run", "{'exec':['python','x']}",
          "'condition':{'line':{'exists':false},'exec':{'equals':['python','x']},'where':{'exists':"
          "false},'vars':{'exists':false}}}"},
@@ -505,15 +506,17 @@ static void logs(void **state)
         const char *log;
     } rows[] = {
         {&odd_run, "{'exec':['git','push','a b'],'where':'src'}",
-         "{'exec':'git push a b','where':'src'}"},
-        {&odd_many, "{'files':['src/a','lib/b']}", "{'files':'src/a lib/b'}"},
-        {&odd_many, "{'files':[]}", "{'files':''}"},
+         "{'exec':['git','push','a b'],'where':'src'}"},
+        {&odd_run, "{'line':'ls','vars':{'A':'778899','B':'x'}}", "{'line':'ls','vars':['A','B']}"},
+        {&odd_many, "{'files':['src/a','lib/b']}", "{'files':['src/a','lib/b']}"},
+        {&odd_many, "{'files':[]}", "{'files':[]}"},
         {&odd_page, "{'address':'https://example.com/x'}", "{'address':'https://example.com/x'}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         JSON_AT_END yyjson_doc *doc = parsed(rows[i].arguments);
         BUF_AT_END struct buf out = BUF_INIT(1 << 16);
-        arg_redact(&rows[i].tool->args, yyjson_doc_get_root(doc), &(struct json_out){.out = &out});
+        arg_redact(&rows[i].tool->args, yyjson_doc_get_root(doc), 0,
+                   &(struct json_out){.out = &out});
         FREE_AT_END char *expected = quoted(rows[i].log);
         assert_string_equal(buf_text(&out), expected);
     }
@@ -522,8 +525,8 @@ static void logs(void **state)
 static char *log_of(const struct tool *tool, const char *arguments)
 {
     JSON_AT_END yyjson_doc *doc = parsed(arguments);
-    BUF_AT_END struct buf out = BUF_INIT(1 << 16);
-    arg_redact(&tool->args, yyjson_doc_get_root(doc), &(struct json_out){.out = &out});
+    BUF_AT_END struct buf out = BUF_INIT(1 << 20);
+    arg_redact(&tool->args, yyjson_doc_get_root(doc), 0, &(struct json_out){.out = &out});
     return mem_dup(buf_text(&out));
 }
 
@@ -535,15 +538,17 @@ static void long_and_secret_logs(void **state)
     FREE_AT_END char *mixed = log_of(&odd_many, "{'files':['a',{'b':'778899'}]}");
     assert_null(strstr(mixed, "778899"));
     assert_non_null(strstr(mixed, "\"bytes\":"));
-    FREE_AT_END char *line = mem_zero(5001);
-    memset(line, 'a', 5000);
+    FREE_AT_END char *line = mem_zero(70001);
+    memset(line, 'a', 70000);
     FREE_AT_END char *one = mem_format("{'line':'%s'}", line);
-    FREE_AT_END char *two = mem_format("{'exec':['%s','%s']}", line, line);
+    FREE_AT_END char *two = mem_format("{'exec':['b','%s','c']}", line);
     FREE_AT_END char *one_log = log_of(&odd_run, one);
     FREE_AT_END char *two_log = log_of(&odd_run, two);
     assert_non_null(strstr(one_log, "{\"line\":{\"cut\":\"aaa"));
-    assert_non_null(strstr(one_log, "aaa\",\"bytes\":5000,\"sha256\":\""));
-    assert_non_null(strstr(two_log, "aaa\",\"bytes\":10007,\"sha256\":\""));
+    assert_non_null(strstr(one_log, "aaa\",\"bytes\":70000,\"sha256\":\""));
+    assert_non_null(strstr(two_log, "[\"b\",{\"cut\":\"aaa"));
+    assert_non_null(strstr(two_log, "aaa\",\"bytes\":70000,\"sha256\":\""));
+    assert_non_null(strstr(two_log, ",{\"words\":1,\"bytes\":1,\"sha256\":\""));
 }
 
 int main(void)

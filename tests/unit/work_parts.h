@@ -31,7 +31,7 @@ static inline int work_set_up(void **state)
 
 static inline int work_tear_down(void **state)
 {
-    buf_done(&work.body);
+    work_done(&work);
     return tear_down(state);
 }
 

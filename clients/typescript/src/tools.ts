@@ -336,11 +336,13 @@ export interface RunCommandResult {
   cpu_ms: number;
   /** What the sandbox refused it, and how often. */
   violations: Array<RunCommandResultViolationsEntry>;
-  /**
-   * `watched` where no control group holds memory and processes: they are looked at ten times a second, and more can
-   * be used in between.
-   */
+  /** `watched` where no control group can be used, so that the limits in `weaker` are. */
   limits?: string;
+  /**
+   * `memory:watched` and `processes:watched`: looked at ten times a second, and more can be used in between.
+   * `cpus:none`: not limited.
+   */
+  weaker?: Array<string>;
   hint?: string;
   tier: string;
   duration_ms: number;

@@ -227,7 +227,9 @@ class _RunCommandResultOptional(TypedDict, total=False):
     output_id: str
     """For `read_output`, where output was cut."""
     limits: str
-    """`watched` where no control group holds memory and processes: they are looked at ten times a second, and more can be used in between."""
+    """`watched` where no control group can be used, so that the limits in `weaker` are."""
+    weaker: List[str]
+    """`memory:watched` and `processes:watched`: looked at ten times a second, and more can be used in between. `cpus:none`: not limited."""
     hint: str
 
 

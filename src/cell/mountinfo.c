@@ -1,0 +1,125 @@
+#include "cell/mountinfo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "core/path.h"
+
+#define MOUNTINFO_MAX (8u << 20)
+
+/* A space, a tab, a line end and a backslash are written as \ooo. */
+static void unescape_field(char *text)
+{
+    char *out = text;
+    for (const char *at = text; *at; out++) {
+        bool octal = at[0] == '\\' && at[1] && at[2] && at[3];
+        *out = octal ? (char)(((at[1] & 3) << 6) | ((at[2] & 7) << 3) | (at[3] & 7)) : *at;
+        at += octal ? 4 : 1;
+    }
+    *out = '\0';
+}
+
+static bool read_fields(char *text, struct mountinfo_line *ret)
+{
+    char *next = text;
+    char *field[5];
+    for (size_t i = 0; i < ARRAY_LEN(field); i++) {
+        field[i] = strsep(&next, " ");
+        if (!field[i])
+            return false;
+    }
+    *ret = (struct mountinfo_line){strtoull(field[0], NULL, 10), field[2], field[3], field[4]};
+    unescape_field(ret->root);
+    unescape_field(ret->point);
+    return true;
+}
+
+static int read_file(int proc, struct buf *text)
+{
+    FD_AT_END int fd = proc < 0 ? open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)
+                                : openat(proc, "mountinfo", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : 1;
+    while (n > 0) {
+        if (buf_reserve(text, 4096) < 0)
+            return -E2BIG;
+        n = read(fd, text->data + text->len, text->cap - text->len);
+        text->len += n > 0 ? (size_t)n : 0;
+    }
+    if (n < 0)
+        return -errno;
+    return buf_add_char(text, '\0') < 0 ? -E2BIG : 0;
+}
+
+int mountinfo_read(int proc, struct mountinfo *ret)
+{
+    *ret = (struct mountinfo){.text = BUF_INIT(MOUNTINFO_MAX)};
+    int r = read_file(proc, &ret->text);
+    if (r < 0)
+        return r;
+    char *next = ret->text.data;
+    for (char *at; (at = strsep(&next, "\n"));) {
+        struct mountinfo_line line;
+        if (!read_fields(at, &line))
+            continue;
+        ret->all = mem_grow(ret->all, ret->n + 1, sizeof *ret->all);
+        ret->all[ret->n++] = line;
+    }
+    return 0;
+}
+
+void mountinfo_done(struct mountinfo *info)
+{
+    free(info->all);
+    buf_done(&info->text);
+    *info = (struct mountinfo){0};
+}
+
+/* The mount that a path is on: the deepest, and of several at one place the last. */
+static const struct mountinfo_line *mount_of(const struct mountinfo *info, const char *path)
+{
+    const struct mountinfo_line *found = NULL;
+    for (size_t i = 0; i < info->n; i++) {
+        const struct mountinfo_line *line = &info->all[i];
+        if (path_rest(path, line->point) && (!found || strlen(line->point) >= strlen(found->point)))
+            found = line;
+    }
+    return found;
+}
+
+static char *joined_path(const char *folder, const char *rest)
+{
+    return *rest ? mem_format("%s/%s", strcmp(folder, "/") == 0 ? "" : folder, rest)
+                 : mem_dup(folder);
+}
+
+/* Another mount may lie over it. */
+static bool is_same_file(const char *path, const char *other)
+{
+    struct stat a;
+    struct stat b;
+    return stat(path, &a) == 0 && lstat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+void mountinfo_names(const struct mountinfo *info, const char *path,
+                     void (*each)(void *arg, const char *other), void *arg)
+{
+    const struct mountinfo_line *own = mount_of(info, path);
+    if (!own)
+        return;
+    FREE_AT_END char *inside = joined_path(own->root, path_rest(path, own->point));
+    for (size_t i = 0; i < info->n; i++) {
+        const struct mountinfo_line *line = &info->all[i];
+        const char *rest = strcmp(line->device, own->device) == 0 ? path_rest(inside, line->root)
+                                                                  : NULL;
+        FREE_AT_END char *other = rest ? joined_path(line->point, rest) : NULL;
+        if (other && strcmp(other, path) != 0 && is_same_file(path, other))
+            each(arg, other);
+    }
+}

@@ -1,0 +1,32 @@
+/* The mounts of this process's namespace, and under which paths one file is seen through them. */
+#ifndef SANDGATE_CELL_MOUNTINFO_H
+#define SANDGATE_CELL_MOUNTINFO_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* A line of mountinfo: "36 25 8:1 ROOT POINT …". The device and the path in its file system are the same for all names
+ * that a folder has. */
+struct mountinfo_line {
+    uint64_t id;
+    char *device;
+    char *root;
+    char *point;
+};
+
+struct mountinfo {
+    struct buf text; /* the lines point into it */
+    struct mountinfo_line *all;
+    size_t n;
+};
+
+/* `proc` is a folder /proc/self that was opened before, or -1: it is looked up. -errno. */
+int mountinfo_read(int proc, struct mountinfo *ret);
+void mountinfo_done(struct mountinfo *info);
+
+/* Calls `each` with every other path of what is at the absolute `path`, which has no link on the way. */
+void mountinfo_names(const struct mountinfo *info, const char *path,
+                     void (*each)(void *arg, const char *other), void *arg);
+
+#endif

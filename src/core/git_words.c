@@ -1,0 +1,454 @@
+#include "core/git_words.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+
+#define NESTING_MAX 4
+#define FOLDER_MAX 4096
+#define ENDS " \t\n;|&()<>"
+#define COMMAND_ENDS ";|&(\n"
+
+/* What an expansion at the beginning of a word leads to. */
+enum prefix {
+    PREFIX_NONE,
+    PREFIX_TREE,  /* the work tree */
+    PREFIX_HOME,  /* not looked into */
+    PREFIX_GIVEN, /* what the user writes behind an alias, and what git hands over */
+    PREFIX_UNKNOWN,
+};
+
+enum place {
+    PLACE_PROGRAM,
+    PLACE_SCRIPT, /* behind a program that runs it */
+    PLACE_ARGUMENT,
+};
+
+struct line {
+    git_setting_fn fn;
+    void *arg;
+    const char *at;
+    int depth;
+    bool unread;
+    /* The word at hand: as it is, and as a pattern, where what was quoted is escaped. */
+    struct buf text;
+    struct buf pattern;
+    enum prefix prefix;
+    bool joined; /* its text does not stand so in the line */
+    bool quoted;
+    bool glob;
+    /* The command at hand. */
+    enum place place;
+    bool python;
+    char before; /* the option that the word belongs to, C or m; c: a folder for cd */
+    /* Where `cd` has gone to, with a slash behind it. */
+    struct buf folder;
+    bool lost; /* that cannot be told */
+};
+
+static void read_line(struct line *l);
+
+static void add_literal(struct line *l, char c)
+{
+    if (strchr("*?[]{},\\", c))
+        buf_add_char(&l->pattern, '\\');
+    buf_add_char(&l->pattern, c);
+    buf_add_char(&l->text, c);
+}
+
+/* A line in the line: a script for `sh -c`, or a substitution. */
+static void read_inner(struct line *l, struct str text)
+{
+    if (l->depth == NESTING_MAX) {
+        l->unread = true;
+        return;
+    }
+    FREE_AT_END char *copy = mem_copy(text.p, text.n);
+    size_t max = l->text.max;
+    struct line inner = {.fn = l->fn,
+                         .arg = l->arg,
+                         .at = copy,
+                         .depth = l->depth + 1,
+                         .text = BUF_INIT(max),
+                         .pattern = BUF_INIT(max),
+                         .folder = BUF_INIT(max)};
+    inner.lost = l->lost;
+    buf_add(&inner.folder, l->folder.data, l->folder.len);
+    read_line(&inner);
+    l->unread |= inner.unread;
+    buf_done(&inner.text);
+    buf_done(&inner.pattern);
+    buf_done(&inner.folder);
+}
+
+static bool is_one_of(struct str text, const char *const *words)
+{
+    for (; *words; words++) {
+        if (str_is(text, *words))
+            return true;
+    }
+    return false;
+}
+
+static enum prefix prefix_of_name(struct str name)
+{
+    static const char *const tree[] = {"PWD", "GIT_WORK_TREE", NULL};
+    static const char *const home[] = {"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "TMPDIR", NULL};
+    static const char *const given[] = {"@",      "*",      "LOCAL",      "REMOTE",
+                                        "MERGED", "BASE",   "GIT_PREFIX", "BROWSER",
+                                        "EDITOR", "VISUAL", "PAGER",      NULL};
+    bool number = name.n == 1 && name.p[0] >= '0' && name.p[0] <= '9';
+    return is_one_of(name, tree)              ? PREFIX_TREE
+           : is_one_of(name, home)            ? PREFIX_HOME
+           : number || is_one_of(name, given) ? PREFIX_GIVEN
+                                              : PREFIX_UNKNOWN;
+}
+
+static struct str without_blanks(struct str text)
+{
+    while (text.n && strchr(" \t\n", text.p[0]))
+        text = (struct str){text.p + 1, text.n - 1};
+    while (text.n && strchr(" \t\n", text.p[text.n - 1]))
+        text.n--;
+    return text;
+}
+
+static enum prefix prefix_of_command(struct str text)
+{
+    static const char *const tree[] = {"pwd", "pwd -P", "git rev-parse --show-toplevel", NULL};
+    return is_one_of(without_blanks(text), tree) ? PREFIX_TREE : PREFIX_UNKNOWN;
+}
+
+static void note_expansion(struct line *l, enum prefix prefix)
+{
+    l->joined = true;
+    if (l->text.len == 0) {
+        l->prefix = l->prefix == PREFIX_NONE || prefix == PREFIX_UNKNOWN ? prefix : l->prefix;
+        return;
+    }
+    buf_add_char(&l->text, '*');
+    buf_add_char(&l->pattern, '*');
+    l->glob = true;
+}
+
+/* Behind the bracket that opens. */
+static struct str take_until_closed(struct line *l, char open, char close)
+{
+    const char *from = l->at;
+    int depth = 1;
+    for (; *l->at; l->at++) {
+        depth += (*l->at == open) - (*l->at == close);
+        if (depth == 0)
+            break;
+    }
+    struct str inside = {from, (size_t)(l->at - from)};
+    l->at += *l->at != '\0';
+    return inside;
+}
+
+static void read_substitution(struct line *l, struct str text)
+{
+    enum prefix prefix = prefix_of_command(text);
+    note_expansion(l, prefix);
+    if (prefix != PREFIX_TREE)
+        read_inner(l, text);
+}
+
+static size_t name_length(const char *at)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    size_t n = strspn(at, letters);
+    return n && at[0] >= '0' && at[0] <= '9' ? 1 : n ? n : *at && strchr("@*#?$!-", *at) ? 1 : 0;
+}
+
+/* Behind `$`. */
+static void read_expansion(struct line *l)
+{
+    if (*l->at == '(') {
+        l->at++;
+        read_substitution(l, take_until_closed(l, '(', ')'));
+    } else if (*l->at == '{') {
+        l->at++;
+        struct str inside = take_until_closed(l, '{', '}');
+        note_expansion(l, prefix_of_name((struct str){inside.p, name_length(inside.p)}));
+    } else if (name_length(l->at)) {
+        struct str name = {l->at, name_length(l->at)};
+        l->at += name.n;
+        note_expansion(l, prefix_of_name(name));
+    } else {
+        add_literal(l, '$');
+    }
+}
+
+static void read_backticks(struct line *l)
+{
+    struct str inside = {l->at, strcspn(l->at, "`")};
+    l->at += inside.n + (l->at[inside.n] != '\0');
+    read_substitution(l, inside);
+}
+
+static void read_single(struct line *l)
+{
+    while (*l->at && *l->at != '\'')
+        add_literal(l, *l->at++);
+    l->at += *l->at != '\0';
+}
+
+static void read_double(struct line *l)
+{
+    while (*l->at && *l->at != '"') {
+        char c = *l->at++;
+        if (c == '$')
+            read_expansion(l);
+        else if (c == '`')
+            read_backticks(l);
+        else if (c == '\\' && *l->at && strchr("$`\"\\\n", *l->at))
+            add_literal(l, *l->at++);
+        else
+            add_literal(l, c);
+    }
+    l->at += *l->at != '\0';
+}
+
+static void read_plain(struct line *l, char c)
+{
+    bool special = strchr("*?[{", c) != NULL;
+    l->glob |= special;
+    l->joined |= special;
+    buf_add_char(&l->text, c);
+    buf_add_char(&l->pattern, c);
+}
+
+/* False: the line ends. */
+static bool read_word(struct line *l)
+{
+    l->text.len = l->pattern.len = 0;
+    l->prefix = PREFIX_NONE;
+    l->joined = l->quoted = l->glob = false;
+    for (; *l->at && strchr(ENDS, *l->at); l->at++) {
+        if (strchr(COMMAND_ENDS, *l->at)) {
+            l->place = PLACE_PROGRAM;
+            l->python = false;
+            l->before = '\0';
+        }
+    }
+    if (!*l->at)
+        return false;
+    while (*l->at && !strchr(ENDS, *l->at)) {
+        char c = *l->at++;
+        l->quoted |= c == '\'' || c == '"';
+        l->joined |= c == '\'' || c == '"' || c == '\\';
+        if (c == '\'')
+            read_single(l);
+        else if (c == '"')
+            read_double(l);
+        else if (c == '$')
+            read_expansion(l);
+        else if (c == '`')
+            read_backticks(l);
+        else if (c == '\\' && *l->at)
+            add_literal(l, *l->at++);
+        else
+            read_plain(l, c);
+    }
+    return true;
+}
+
+/* With the folder that `cd` has gone to, or in the work tree. */
+static void tell_in(const struct line *l, enum git_setting use, struct str folder, const char *text)
+{
+    FREE_AT_END char *path = mem_format("%.*s%s", (int)folder.n, folder.p ? folder.p : "", text);
+    l->fn(l->arg, use, path);
+}
+
+static const char *without_slashes(const char *text)
+{
+    return text + strspn(text, "/");
+}
+
+/* A word that may be a file, from the work tree on. */
+static void tell_file(const struct line *l, const char *text, const char *pattern)
+{
+    bool in_tree = l->prefix != PREFIX_NONE;
+    bool absolute = !in_tree && text[0] == '/';
+    struct str folder = in_tree    ? STR("./")
+                        : absolute ? STR("")
+                                   : (struct str){l->folder.data, l->folder.len};
+    const char *path = in_tree ? without_slashes(text) : text;
+    if (!*path || (!l->joined && !folder.n))
+        return;
+    /* Files that a program is given are many, and are not run. */
+    if (l->glob && l->place != PLACE_ARGUMENT)
+        tell_in(l, GIT_SETTING_GLOB, folder, in_tree ? without_slashes(pattern) : pattern);
+    else if (!l->glob)
+        tell_in(l, in_tree || git_setting_is_path(path) ? GIT_SETTING_WORD : GIT_SETTING_FILE,
+                folder, path);
+}
+
+/* `python3 -m a.b` runs these, and those of the packages around it. */
+static void tell_module(const struct line *l, const char *name)
+{
+    static const char *const forms[] = {".py", "/__init__.py", "/__main__.py"};
+    struct str folder = {l->folder.data, l->folder.len};
+    FREE_AT_END char *path = mem_dup(name);
+    for (char *at = path;; at++) {
+        bool end = *at == '\0';
+        if (*at != '.' && !end)
+            continue;
+        *at = '\0';
+        for (size_t i = 0; *path && i < ARRAY_LEN(forms); i++) {
+            FREE_AT_END char *file = mem_format("./%s%s", path, forms[i]);
+            tell_in(l, GIT_SETTING_WORD, folder, file);
+        }
+        if (end)
+            return;
+        *at = '/';
+    }
+}
+
+static void go_to(struct line *l)
+{
+    const char *text = buf_text(&l->text);
+    bool long_way = l->folder.len + l->text.len > FOLDER_MAX;
+    l->lost |= l->prefix == PREFIX_UNKNOWN || l->prefix == PREFIX_GIVEN || l->glob || long_way;
+    if (long_way) {
+        l->folder.len = 0;
+        return;
+    }
+    if (l->prefix != PREFIX_NONE || text[0] == '/')
+        l->folder.len = 0;
+    if (l->prefix != PREFIX_NONE)
+        text = without_slashes(text);
+    buf_add_text(&l->folder, text);
+    if (*text)
+        buf_add_char(&l->folder, '/');
+}
+
+static bool is_among(const char *text, const char *const *words)
+{
+    return is_one_of((struct str){text, strlen(text)}, words);
+}
+
+/* What keeps the next word a program. */
+static bool is_before_program(const char *text)
+{
+    static const char *const words[] = {"!",     "{",     "if",  "then", "else",    "elif",
+                                        "while", "until", "do",  "exec", "command", "nohup",
+                                        "time",  "eval",  "env", NULL};
+    const char *equals = strchr(text, '=');
+    return is_among(text, words) || (equals && strcspn(text, "/") > (size_t)(equals - text));
+}
+
+static bool runs_scripts(const char *text)
+{
+    static const char *const words[] = {".",    "source", "sh",   "bash", "dash",   "zsh", "ksh",
+                                        "perl", "ruby",   "node", "php",  "python", NULL};
+    const char *slash = strrchr(text, '/');
+    const char *name = slash ? slash + 1 : text;
+    return is_among(name, words) || strncmp(name, "python", 6) == 0;
+}
+
+static void take_program(struct line *l, const char *text)
+{
+    static const char *const cd[] = {"cd", "chdir", "pushd", NULL};
+    bool is_path = strchr(text, '/') != NULL;
+    /* A program is searched for in PATH, unless it is written as a path. */
+    if (is_path || l->prefix == PREFIX_TREE || l->place == PLACE_SCRIPT)
+        tell_file(l, text, buf_text(&l->pattern));
+    l->unread |= l->prefix == PREFIX_UNKNOWN ||
+                 (l->lost && l->prefix == PREFIX_NONE && text[0] != '/' &&
+                  (is_path || l->place == PLACE_SCRIPT));
+    if (l->place == PLACE_SCRIPT || l->prefix != PREFIX_NONE || !is_before_program(text))
+        l->place = l->place == PLACE_PROGRAM && runs_scripts(text) ? PLACE_SCRIPT : PLACE_ARGUMENT;
+    if (is_among(text, cd))
+        l->before = 'c';
+}
+
+/* `-C` and `-m` belong to the next word; others may have a file behind the letter. */
+static void take_option(struct line *l, const char *text)
+{
+    struct str folder = {l->folder.data, l->folder.len};
+    if (strcmp(text, "-C") == 0)
+        l->before = 'C';
+    else if (strcmp(text, "-m") == 0 && l->python)
+        l->before = 'm';
+    else if (strncmp(text, "-m", 2) == 0 && l->python)
+        tell_module(l, text + 2);
+    else if (text[1] && text[1] != '-' && text[2])
+        tell_in(l, GIT_SETTING_FILE, folder, text + 2);
+    /* `-c` has the script itself behind it. */
+    if (l->place == PLACE_SCRIPT && strchr(text, 'c'))
+        l->place = PLACE_ARGUMENT;
+}
+
+static void take_word(struct line *l)
+{
+    const char *text = buf_text(&l->text);
+    const char *slash = strrchr(text, '/');
+    bool option = text[0] == '-' && l->prefix == PREFIX_NONE;
+    char before = l->before;
+    l->before = before == 'c' && option ? before : '\0';
+    if (before == 'c' && option)
+        return;
+    if (before == 'c' || before == 'C')
+        go_to(l);
+    else if (before == 'm' && !option)
+        tell_module(l, text);
+    else if (option)
+        take_option(l, text);
+    else if (l->place != PLACE_ARGUMENT)
+        take_program(l, text);
+    else if (l->prefix == PREFIX_NONE || slash)
+        tell_file(l, text, buf_text(&l->pattern));
+    l->python |= strncmp(slash ? slash + 1 : text, "py", 2) == 0;
+    if (l->quoted && strpbrk(text, ENDS "`$\"'"))
+        read_inner(l, buf_str(&l->text));
+}
+
+static void read_line(struct line *l)
+{
+    while (read_word(l)) {
+        if (!buf_text(&l->text) || !buf_text(&l->pattern) || l->folder.failed) {
+            l->unread = true;
+            return;
+        }
+        take_word(l);
+    }
+}
+
+/* What a shell would take apart, without a look at quotes and variables: that only ever makes more words of it than there
+ * are. The first word of a command is searched for in PATH, so it is told only if it is written as a path. */
+static void tell_pieces(const char *line, git_setting_fn fn, void *arg)
+{
+    static const char ends[] = " \t\n\b'\"`;|&()<>$={}!,";
+    FREE_AT_END char *word = mem_zero(strlen(line) + 1);
+    bool first = true;
+    for (const char *at = line; *at;) {
+        size_t length = strcspn(at, ends);
+        memcpy(word, at, length);
+        word[length] = '\0';
+        if (length && (!first || git_setting_is_path(word)))
+            fn(arg, GIT_SETTING_WORD, word);
+        first = (first && !length) || (at[length] && strchr(";|&(`\n{", at[length]));
+        at += length + (at[length] != '\0');
+    }
+}
+
+bool git_words_each(const char *line, git_setting_fn fn, void *arg)
+{
+    size_t max = 8 * strlen(line) + 64;
+    struct line l = {.fn = fn,
+                     .arg = arg,
+                     /* That of an alias or a helper which is not git's own. */
+                     .at = line + (line[0] == '!'),
+                     .text = BUF_INIT(max),
+                     .pattern = BUF_INIT(max),
+                     .folder = BUF_INIT(max)};
+    tell_pieces(line, fn, arg);
+    read_line(&l);
+    buf_done(&l.text);
+    buf_done(&l.pattern);
+    buf_done(&l.folder);
+    return !l.unread;
+}

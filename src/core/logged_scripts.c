@@ -1,0 +1,96 @@
+#include "core/logged_scripts.h"
+
+#include <string.h>
+
+static bool is_one_of(struct str word, const char *const *list)
+{
+    for (; *list; list++) {
+        if (word.n == strlen(*list) && memcmp(word.p, *list, word.n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static struct str without_folder(struct str word)
+{
+    const char *slash = word.n ? memrchr(word.p, '/', word.n) : NULL;
+    return slash ? (struct str){slash + 1, word.n - (size_t)(slash + 1 - word.p)} : word;
+}
+
+static bool is_shell(struct str word)
+{
+    static const char *const shells[] = {"sh",  "bash", "dash", "ash",  "ksh",   "mksh",
+                                         "zsh", "fish", "csh",  "tcsh", "rbash", NULL};
+    return is_one_of(without_folder(word), shells);
+}
+
+/* Where the script of the shell at `shell` stands: the first word that is no option, if there is a `-c`. 0: it has none. */
+static size_t find_script(const struct logged_scripts *s, size_t shell)
+{
+    static const char *const with_file[] = {"--rcfile", "--init-file", NULL};
+    static const char *const end[] = {"--", NULL};
+    bool script = false;
+    size_t i = shell + 1;
+    for (; i < s->n && s->words[i].n > 1 && strchr("-+", s->words[i].p[0]); i++) {
+        struct str word = s->words[i];
+        if (is_one_of(word, end)) {
+            i++;
+            break;
+        }
+        i += is_one_of(word, with_file);
+        for (size_t k = 1; word.p[1] != '-' && k < word.n; k++) {
+            script |= word.p[k] == 'c';
+            i += word.p[k] == 'o' || word.p[k] == 'O';
+        }
+    }
+    return script && i < s->n ? i : 0;
+}
+
+/* `-c`, `-lc`: of whichever program, a script comes next, in which blanks end a value. */
+static bool is_before_script(struct str word)
+{
+    return word.n > 1 && word.p[0] == '-' && word.p[1] != '-' && word.p[word.n - 1] == 'c';
+}
+
+/* node, perl, ruby, php and their like. */
+static bool is_before_code(struct str word)
+{
+    static const char *const options[] = {"-e",     "-E",      "-r",     "-pe",       "-ne",
+                                          "--eval", "--print", "--exec", "--execute", "--code",
+                                          NULL};
+    return is_one_of(word, options);
+}
+
+/* They hand all their words to a shell. */
+static bool joins_words(struct str program)
+{
+    static const char *const programs[] = {"ssh", "parallel", "watch", NULL};
+    return is_one_of(without_folder(program), programs);
+}
+
+enum logged_reader logged_reader(struct logged_scripts *s, size_t word)
+{
+    static const char *const env[] = {"env", NULL};
+    struct str text = s->words[word];
+    if (is_shell(text))
+        s->script = find_script(s, word);
+    s->sets = s->sets && text.n && text.p[0] != '-' && memchr(text.p, '=', text.n);
+    if (s->sets)
+        return LOGGED_VALUE;
+    s->sets = word == 0 && is_one_of(without_folder(text), env);
+    if (word == 0)
+        return LOGGED_NOBODY;
+    if (word == s->script || is_before_script(s->words[word - 1]) || joins_words(s->words[0]))
+        return LOGGED_SHELL;
+    return is_before_code(s->words[word - 1]) ? LOGGED_CODE : LOGGED_NOBODY;
+}
+
+size_t logged_code_end(struct str code, size_t from, size_t to)
+{
+    static const char ends[] = ";&|\n,()[]{}`";
+    for (size_t i = from; i < to; i++) {
+        if (code.p[i] && strchr(ends, code.p[i]))
+            return i;
+    }
+    return to;
+}

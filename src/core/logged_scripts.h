@@ -1,0 +1,29 @@
+/* Which words of a command are scripts: a record hides as little of them as it can. */
+#ifndef SANDGATE_CORE_LOGGED_SCRIPTS_H
+#define SANDGATE_CORE_LOGGED_SCRIPTS_H
+
+#include <stdbool.h>
+
+#include "base/attr.h"
+
+enum logged_reader {
+    LOGGED_NOBODY, /* it is an argument */
+    LOGGED_VALUE,  /* it sets a variable */
+    LOGGED_SHELL,  /* a shell reads it */
+    LOGGED_CODE,   /* an interpreter does */
+};
+
+struct logged_scripts {
+    const struct str *words;
+    size_t n;
+    size_t script; /* of the last shell; 0: it has none */
+    bool sets;     /* `env` is the program, and nothing but variables stands behind it */
+};
+
+/* To be asked for each word, in their order. */
+enum logged_reader logged_reader(struct logged_scripts *scripts, size_t word);
+
+/* Where a secret at [from, to) of code ends: it is a literal or a name, and nothing that is called. */
+size_t logged_code_end(struct str code, size_t from, size_t to);
+
+#endif

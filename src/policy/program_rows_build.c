@@ -1,0 +1,196 @@
+/* Builds and compilers. What they build runs code by nature; these options make it another build. */
+#include "policy/program_rows.h"
+
+#define RUNS "runs a program"
+#define WRITES "writes a file"
+#define OTHER "reads another configuration or runs another program"
+#define LEADS_OUT "leads out of the folder"
+
+static const struct program_row rows[] = {
+    {" make gmake ", NULL, "fIE", " eval file makefile include-dir ", ROW_ASSIGNS,
+     "reads another makefile or sets a variable"},
+    {" make gmake ninja ", NULL, "C", " directory ", ROW_FOLDER, LEADS_OUT},
+    {" ninja samu ", NULL, "ft", NULL, 0, "reads another file"},
+    {" cmake ", NULL, NULL,
+     " P* E* D* C* G* T* A* U* f* toolchain graphviz trace-redirect debugger-pipe profiling-output "
+     "preset workflow find-package open install-prefix prefix component config system-information "
+     "help-* ",
+     ROW_ONE_DASH | ROW_ASSIGNS, "runs a script or sets a variable", 0,
+     " DCMAKE_BUILD_TYPE=* DBUILD_TESTING=* DCMAKE_EXPORT_COMPILE_COMMANDS=* GNinja "},
+    {" cmake ", NULL, "SB", " build install ", ROW_ONE_DASH | ROW_FOLDER, LEADS_OUT},
+    {" cmake ", NULL, NULL, NULL, ROW_OUTSIDE, LEADS_OUT},
+    {" cmake ", NULL, NULL, NULL, ROW_REST, "hands options to the build tool", 0,
+     " -j* -k -k0 -v -s 1 2 4 6 8 12 16 "},
+    {" ctest ", NULL, NULL,
+     " S* SP* D* T* M* O* build-* test-command script script-new-process dashboard output-log "
+     "output-junit submit-index extra-submit add-notes overwrite preset resource-spec-file "
+     "test-output-* ",
+     ROW_ONE_DASH, "runs a script or writes a file"},
+    {" ctest ", NULL, NULL, " test-dir ", ROW_ONE_DASH | ROW_FOLDER, LEADS_OUT},
+    {" meson ", NULL, "D",
+     " native-file cross-file wrap wrapper gdb gdb-path logbase ninja-args vs-args xcode-args ", 0,
+     OTHER},
+    {" meson ", " devenv runpython init rewrite format ", NULL, NULL, ROW_ALWAYS,
+     "runs or changes more"},
+    {" meson ", NULL, "C", " directory ", ROW_FOLDER, LEADS_OUT},
+    {" just ", NULL, "fcdeg",
+     " justfile global-justfile shell shell-arg shell-command set chooser dotenv-path "
+     "dotenv-filename command edit init working-directory ",
+     ROW_ASSIGNS, OTHER},
+    {" task ", NULL, "tdg", " taskfile dir global output init experiments ", ROW_ASSIGNS, OTHER},
+    {" scons ", NULL, "fCDuI", " file makefile sconstruct directory include-dir site-dir ",
+     ROW_ASSIGNS, OTHER},
+    {" bazel bazelisk ", NULL, NULL,
+     " run_under output_base output_user_root bazelrc host_jvm_args server_javabase install_base "
+     "override_* config package_path workspace_status_command "
+     "shell_executable action_env repo_env test_env crosstool_top compiler profile "
+     "build_event_* execution_log_* explain credential_helper* remote_* bes_* script_path "
+     "starlark_cpu_profile memory_profile symlink_prefix disk_cache repository_cache distdir "
+     "invocation_policy ",
+     ROW_WHOLE, OTHER},
+    {" ant ", NULL, NULL,
+     " f file buildfile D* lib logger listener propertyfile inputhandler main find s l logfile ",
+     ROW_ONE_DASH, OTHER},
+
+    {" gcc g++ cc c++ cpp gfortran clang clang++ clang-cpp ", NULL, NULL,
+     " wrapper specs* fplugin* iplugindir* B* Wp,* Xpreprocessor Xlinker Xclang* Xarch* Xassembler mllvm "
+     "fmodule-mapper* fuse-ld=/* fuse-ld=.* ld-path* ccc-* fpass-plugin* load plugin* config* prefix* "
+     "gcc-toolchain* gcc-install-dir* resource-dir* sysroot* isysroot "
+     "for-linker* for-assembler* ",
+     ROW_ONE_DASH | ROW_RESPONSE, "runs or loads something else"},
+    {" gcc g++ cc c++ cpp gfortran clang clang++ clang-cpp ", NULL, NULL,
+     " MF* MJ* dumpdir dumpbase fdump-* fopt-info* save-temps* fcallgraph-info* "
+     "fdiagnostics-format=sarif-file* serialize-diagnostics* aux-info index-store-path* time=* "
+     "fdiagnostics-add-output* fdiagnostics-set-output* foptimization-record-file* ftime-trace=* "
+     "fproc-stat-report=* fmodule-output=* fmodules-cache-path* fcrash-diagnostics-dir* driver-mode* ",
+     ROW_ONE_DASH, WRITES},
+    {" gcc g++ cc c++ gfortran clang clang++ ", NULL, NULL, " Wl,* Wa,* ", ROW_ONE_DASH,
+     "hands options to the linker or the assembler", 0,
+     " Wl,--as-needed Wl,--no-as-needed Wl,--gc-sections Wl,--no-undefined Wl,-z,defs Wl,-z,now "
+     "Wl,-z,relro Wl,-z,relro,-z,now Wl,-z,noexecstack Wl,-O1 Wl,--build-id Wl,--hash-style=gnu "
+     "Wl,--export-dynamic Wl,-E Wl,--start-group Wl,--end-group Wl,--whole-archive "
+     "Wl,--no-whole-archive Wl,-Bstatic Wl,-Bdynamic Wl,--fatal-warnings Wl,--strip-all Wl,-s "
+     "Wl,-Bsymbolic Wa,--noexecstack "},
+    {" ld ld.bfd ld.gold ld.lld lld gold mold ", NULL, NULL,
+     " pl* er* T* scr* Ma* mri* c default-s* dT dyn* I* dep* repro* ", ROW_ONE_DASH | ROW_RESPONSE,
+     "loads something else or writes a file"},
+    {" ar ranlib nm strings objdump objcopy strip size readelf addr2line ", NULL, NULL, " plugin ",
+     ROW_RESPONSE, "loads something else"},
+    {" clang-tidy ", NULL, NULL,
+     " load* fix* p config* export-fixes* vfsoverlay* extra-arg* store-check-profile* plugin* ",
+     ROW_ONE_DASH | ROW_RESPONSE, OTHER},
+    {" clang-format ", NULL, NULL, " i style=file:* ", ROW_ONE_DASH | ROW_RESPONSE,
+     "writes files or reads another configuration"},
+    {" cppcheck ", NULL, NULL,
+     " addon addon-python clang config-excludes-file project rule-file output-file dump "
+     "cppcheck-build-dir plist-output checkers-report executor library ",
+     0, OTHER},
+    {" ccache sccache distcc icecc bear scan-build hyperfine rlwrap faketime proot eatmydata numactl "
+     "cpulimit dbus-run-session ssh-agent direnv mise asdf nix nix-shell gosu su-exec tini dumb-init "
+     "xdg-open open ",
+     NULL, NULL, NULL, ROW_ALWAYS, "starts the program that it is given"},
+
+    {" cargo ",
+     " add b bench build c check clean clippy d doc fetch fix fmt generate-lockfile help info init "
+     "install locate-project login logout metadata new owner package pkgid publish r read-manifest "
+     "remove report rm run rustc rustdoc search t test tree uninstall update vendor "
+     "verify-project version yank nextest ",
+     NULL, NULL, ROW_ALWAYS | ROW_EXCEPT | ROW_ALIAS,
+     "is no subcommand that is known: it may be an alias"},
+    {" cargo ", NULL, "CZ",
+     " config manifest-path target-dir lockfile-path artifact-dir out-dir runner ", ROW_PLUS,
+     OTHER},
+    {" cargo ", " clippy ", "CZL", " fix codegen ", ROW_AFTER, OTHER},
+    {" cargo ", " nextest ", NULL,
+     " config-file tool-config-file extract-to archive-file user-config-file ", ROW_WHOLE,
+     "reads another configuration or writes elsewhere"},
+    {" cargo ", " rustc rustdoc ", NULL, NULL, ROW_ALWAYS, "hands options to the compiler"},
+    {" cargo ", " install fix vendor publish login ", NULL, NULL, ROW_ALWAYS,
+     "writes elsewhere or reaches out"},
+    {" cargo ", " new init ", NULL, " vcs ", 0, RUNS},
+    {" cargo ", " doc d ", NULL, " open ", 0, RUNS},
+    {" rustc rustdoc ", NULL, "CZLo",
+     " codegen extern out-dir sysroot test-builder test-runtool html-in-header theme "
+     "output emit print ",
+     ROW_RESPONSE | ROW_PLUS, "loads or writes something else"},
+    {" rustfmt ", NULL, NULL, " config config-path emit print-config ", ROW_PLUS, OTHER},
+    {" rustup ", " run override self set toolchain ", NULL, NULL, ROW_ALWAYS,
+     "changes which toolchain runs"},
+
+    {" go ", NULL, NULL,
+     " toolexec exec overlay modfile ldflags gcflags asmflags gccgoflags vettool pkgdir compiler mod ",
+     ROW_ONE_DASH, "runs another program or reads another configuration"},
+    {" go ", NULL, NULL,
+     " o cpuprofile memprofile blockprofile mutexprofile trace coverprofile outputdir test.* "
+     "debug-* artifacts ",
+     ROW_ONE_DASH, WRITES},
+    {" go ", NULL, NULL, " C ", ROW_ONE_DASH | ROW_FOLDER, LEADS_OUT},
+    {" go ", " env ", NULL, " w u ", ROW_ONE_DASH, "changes the configuration"},
+    {" go ", " tool bug telemetry ", NULL, NULL, ROW_ALWAYS, RUNS},
+    {" gofmt goimports gofumpt ", NULL, NULL, " w cpuprofile memprofile trace ", ROW_ONE_DASH,
+     "writes files"},
+    {" golangci-lint ", NULL, "c",
+     " config output* out-* fix cpu-profile-path mem-profile-path trace-path ", 0, OTHER},
+    {" golangci-lint ", " custom migrate ", NULL, NULL, ROW_ALWAYS, RUNS},
+    {" staticcheck ", NULL, NULL, " debug.* ", ROW_ONE_DASH, WRITES},
+
+    {" java jshell ", NULL, NULL,
+     " javaagent* agentlib* agentpath* Xrun* XX:OnError* XX:OnOutOfMemoryError* XX:Flags* "
+     "XX:VMOptionsFile* XX:ErrorFile* XX:HeapDumpPath* XX:LogFile* XX:SharedArchiveFile* Xbootclasspath* Xlog* Xloggc* patch-module* "
+     "upgrade-module-path* R* J* ",
+     ROW_ONE_DASH | ROW_RESPONSE, "loads something else or writes a file"},
+    {" javac javadoc jar jlink ", NULL, NULL,
+     " processor* J* Xplugin* doclet* docletpath* taglet* tagletpath* d s h A* "
+     "upgrade-module-path system bootclasspath* ",
+     ROW_ONE_DASH | ROW_RESPONSE, "loads something else or writes elsewhere"},
+    {" kotlinc scalac ", NULL, NULL, " Xplugin* P* d J* kotlin-home script toolcp ",
+     ROW_ONE_DASH | ROW_RESPONSE, OTHER},
+    {" mvn mvnw mvnd ", NULL, NULL,
+     " f* file s* settings gs* global-settings t toolchains gt* global-toolchains l log-file D* "
+     "define P* activate-profiles b builder ",
+     ROW_ONE_DASH, OTHER, 0,
+     " DskipTests* Dtest=* Dmaven.test.skip* DfailIfNoTests* Dsurefire.failIfNoSpecifiedTests* "
+     "fae ff fail-fast fail-at-end fail-never fn show-version strict-checksums "},
+    /* With two dashes they may be cut. */
+    {" mvn mvnw mvnd ", NULL, NULL,
+     " file settings global-settings toolchains global-toolchains log-file define activate-profiles "
+     "builder ",
+     0, OTHER},
+    {" gradle gradlew ", NULL, NULL,
+     " I* init-script b build-file c settings-file g gradle-user-home D* P* system-prop project-prop "
+     "include-build project-cache-dir write-locks write-verification-metadata M F export-keys scan ",
+     ROW_ONE_DASH, OTHER},
+    {" gradle gradlew ", NULL, "bcgIDPMF", NULL, 0, OTHER},
+    {" gradle gradlew ", NULL, NULL, " p project-dir ", ROW_ONE_DASH | ROW_FOLDER, LEADS_OUT},
+    {" gradle gradlew ", NULL, "p", NULL, ROW_FOLDER, LEADS_OUT},
+    {" sbt ", NULL, NULL, " D* J* java-home sbt-* addPluginSbtFile* script* client ", ROW_ONE_DASH,
+     OTHER},
+
+    {" dotnet msbuild ", NULL, NULL,
+     " p:* property* logger* l:* dl:* distributedlogger* test-adapter-path* settings* s:* s diag* d:* "
+     "collect* results-directory* r output* o o:* bl* binaryLogger* fl* flp* fileLogger* "
+     "additionalprobingpath* additional-deps* depsfile* runtimeconfig* fx-version* roll-forward "
+     "t:* target* artifacts-path* configfile* source* project* ",
+     ROW_ONE_DASH | ROW_RESPONSE | ROW_ASSIGNS, OTHER},
+    {" dotnet msbuild ", NULL, NULL,
+     " /p:* /property* /l:* /logger* /dl* /t:* /target* /bl* /fl* /o* /s* /d* /tl* ", ROW_BARE,
+     OTHER},
+    {" dotnet ", " exec fsi tool new nuget script workload dev-certs user-secrets ", NULL, NULL,
+     ROW_ALWAYS, "runs or changes more"},
+    {" swift swiftc ", NULL, NULL,
+     " load-plugin* plugin-path* external-plugin* Xfrontend Xcc Xlinker tools-directory* toolchain* "
+     "B* ld-path* use-ld* resource-dir* sdk* package-path scratch-path build-path ",
+     ROW_ONE_DASH | ROW_RESPONSE, OTHER},
+    {" ghc ghci runghc ", NULL, NULL, " pgm* F fplugin* plugin-package* package-db* B* opt* o* ",
+     ROW_ONE_DASH | ROW_RESPONSE, OTHER},
+    {" cabal stack ", NULL, NULL,
+     " with-* config-file project-file project-dir builddir stack-yaml docker* ghc-option* extra-* "
+     "nix* exec work-dir stack-root ",
+     0, OTHER},
+    {" cabal stack dune ", NULL, NULL, " exec runghc runhaskell script eval repl ghci utop ",
+     ROW_BARE, RUNS},
+    {" dune ", NULL, NULL, " root workspace config-file build-dir trace-file ", 0, OTHER},
+    {" mix elixir ", NULL, "rS", " require pz pa erl app cookie rpc-eval eval ", 0, "runs code"},
+};
+
+const struct program_rows program_rows_build = {rows, ARRAY_LEN(rows)};

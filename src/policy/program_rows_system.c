@@ -1,0 +1,114 @@
+/* The network, containers, services and the packages of the system. */
+#include "policy/program_rows.h"
+
+#define RUNS "runs a program"
+#define WRITES "writes a file"
+#define ELSEWHERE "leads to another machine or configuration"
+
+static const struct program_row rows[] = {
+    {" curl ", NULL, "oOJDcTKE",
+     " output output-dir remote-name remote-name-all remote-header-name dump-header cookie-jar "
+     "upload-file config trace trace-ascii stderr libcurl etag-save hsts alt-svc engine cert key "
+     "create-dirs netrc-file egd-file ssl-sessions ",
+     0, "writes a file or reads another configuration"},
+    {" curl ", NULL, "x",
+     " proxy preproxy socks4 socks4a socks5 socks5-hostname unix-socket abstract-unix-socket connect-to "
+     "resolve doh-url dns-servers proxy1.0 haproxy-clientip ",
+     0, "leads to another machine"},
+    {" curl ", NULL, NULL, " %output{ @ =< ", ROW_HOLDS, "writes a file or sends one"},
+    {" wget wget2 ", NULL, "OPoaieB",
+     " output-document directory-prefix output-file append-output input-file execute config use-askpass "
+     "post-file body-file save-cookies load-cookies warc-* rejected-log hsts-file base "
+     "stats-* private-key certificate ",
+     0, "writes elsewhere or reads another configuration"},
+    {" wget wget2 aria2c ", NULL, NULL, " on-download-* on-bt-* conf-path use-askpass ", 0, RUNS},
+    {" http https httpie xh ", NULL, "od",
+     " output download session session-read-only config-dir plugins ", 0, WRITES},
+    {" scp sftp ssh-copy-id ", NULL, "SoFDbJ", NULL, 0, "runs a program or reads a script"},
+    {" rsync ", NULL, "eM",
+     " rsh rsync-path remote-option daemon config dparam copy-as early-input ", 0, RUNS},
+    {" rsync ", NULL, "T",
+     " log-file write-batch only-write-batch read-batch temp-dir backup-dir partial-dir compare-dest "
+     "files-from password-file link-dest copy-dest remove-source-files ",
+     0, "reads or writes elsewhere"},
+    {" nc ncat netcat ", NULL, "eco", " exec sh-exec lua-exec output hex-dump proxy ", 0, RUNS},
+    {" socat ", NULL, NULL, NULL, ROW_ALWAYS, "may run programs and write files"},
+    {" tcpdump tshark dumpcap ", NULL, "wzrFX", NULL, 0, "runs a program or writes a file"},
+    {" nmap ", NULL, NULL,
+     " script* o* iL datadir servicedb versiondb resume stylesheet excludefile ", ROW_ONE_DASH,
+     "runs a script or writes a file"},
+    {" dig host nslookup ", NULL, "fk", NULL, 0, "reads another file"},
+    {" mail mailx sendmail mutt ", NULL, NULL, NULL, ROW_ALWAYS, "sends mail and may run programs"},
+
+    {" docker podman nerdctl ", NULL, "vHc",
+     " volume mount privileged pid userns ipc uts cgroupns cap-add device security-opt net network host "
+     "context config tls* entrypoint env-file cidfile iidfile metadata-file output build-context "
+     "secret ssh hooks-dir conmon runtime root runroot storage-* volumes-from label-file "
+     "cgroup-parent add-host rootfs gpus builder cache-to cache-from file project-directory "
+     "profile log-driver isolation pod* authfile cert-dir module connection identity url remote ",
+     ROW_WHOLE, "gives a container more, or leads elsewhere"},
+    {" docker podman nerdctl ", " exec cp context plugin swarm trust login machine unshare system ",
+     NULL, NULL, ROW_ALWAYS, "runs programs or changes more"},
+    {" docker podman nerdctl ", " build bake ", "fo", NULL, 0,
+     "reads another file or writes elsewhere"},
+    {" docker-compose ", NULL, "fHp",
+     " file project-directory host env-file context tls* profile volume entrypoint ", 0,
+     "reads another configuration"},
+    {" kubectl oc ", NULL, "sk",
+     " kubeconfig server token as as-group as-uid context cluster user filename kustomize cache-dir profile profile-output raw certificate-authority client-certificate client-key insecure-skip-tls-verify tls-server-name password username patch-file overrides template from-file from-env-file output-directory log-file ",
+     0, ELSEWHERE},
+    {" kubectl oc ", " apply create replace delete diff get patch set ", "f", NULL, 0,
+     "reads a file"},
+    {" kubectl oc ", " exec cp debug edit proxy port-forward plugin attach run config ", NULL, NULL,
+     ROW_ALWAYS, "runs programs or changes more"},
+    {" helm ", NULL, "f",
+     " post-renderer* kubeconfig kube-* registry-config repository-config repository-cache output-dir repo "
+     "ca-file cert-file key-file keyring values set-file plugin* destination untardir ",
+     0, ELSEWHERE},
+    {" helm ", " plugin registry create ", NULL, NULL, ROW_ALWAYS, RUNS},
+    {" terraform tofu terragrunt ", NULL, NULL,
+     " chdir* plugin-dir* backend-config* var-file* state* state-out* backup* out* from-module* "
+     "config* generate-config-out* terragrunt-* working-dir* ",
+     ROW_ONE_DASH, "reads another configuration or writes elsewhere"},
+    {" terraform tofu ", " console login logout ", NULL, NULL, ROW_ALWAYS, "runs or changes more"},
+    {" ansible ansible-playbook ansible-inventory ", NULL, "ieMam",
+     " inventory* extra-vars module-path module-name args vault-* private-key key-file ssh-* sftp-* scp-* "
+     "connection become* playbook-dir output export tree ",
+     0, ELSEWHERE},
+    {" aws gcloud az ", NULL, NULL,
+     " endpoint-url profile cli-input-json cli-input-yaml ca-bundle no-verify-ssl outfile "
+     "configuration account flags-file impersonate-service-account ",
+     0, ELSEWHERE},
+
+    {" systemctl ", NULL, "HM", " host machine root image ", 0, ELSEWHERE},
+    {" systemctl ", " edit link import-environment set-environment ", NULL, NULL, ROW_ALWAYS,
+     "runs an editor or changes more"},
+    {" journalctl ", NULL, "DMi",
+     " directory file root image flush rotate vacuum-size vacuum-time vacuum-files cursor-file machine setup-keys "
+     "relinquish-var smart-relinquish-var sync update-catalog interval force ",
+     0, "reads another log or changes this one"},
+    {" dmesg ", NULL, "CcDEFn",
+     " clear read-clear console-off console-on console-level file kmsg-file ", 0,
+     "changes the log"},
+    {" ip bridge tc ", NULL, "bn", " batch netns ", ROW_WHOLE, "reads a script or changes more"},
+    {" ss ", NULL, "DKF", " diag kill filter ", 0, "reads a script or changes more"},
+    {" ip ", NULL, NULL, " exec netns vrf ", ROW_BARE, RUNS},
+    {" lsof ", NULL, "D", NULL, 0, WRITES},
+
+    {" apt apt-get apt-cache aptitude ", NULL, "oc", " option config-file ", 0,
+     "changes what it runs"},
+    {" dpkg dpkg-deb ", NULL, NULL,
+     " pre-invoke post-invoke root admindir instdir log status-logger ", 0, RUNS},
+    {" dnf yum microdnf rpm ", NULL, "cDEr",
+     " config setopt installroot enableplugin repofrompath define eval pipe root dbpath rcfile macros "
+     "load undefine predefine ",
+     0, "changes what it runs"},
+    {" pacman ", NULL, "rb", " config hookdir root dbpath gpgdir sysroot cachedir logfile ", 0,
+     "changes what it runs"},
+    {" apk ", NULL, "Xp", " repository root keys-dir repositories-file allow-untrusted ", 0,
+     "installs from elsewhere"},
+    {" brew ", " services tap untap edit create sh ruby irb developer ", NULL, NULL, ROW_ALWAYS,
+     "runs or changes more"},
+};
+
+const struct program_rows program_rows_system = {rows, ARRAY_LEN(rows)};

@@ -1,0 +1,87 @@
+/* How a call of an open cell begins. */
+#include <string.h>
+
+#include "core/call_limits.h"
+#include "session/commands.h"
+#include "session/preview.h"
+#include "session/scan.h"
+#include "session/session_parts.h"
+
+void session_run_command(struct session *s, struct call *call)
+{
+    struct err err;
+    if (cut_off_mark(s, &err) < 0)
+        session_end_waiting(s, call, &err);
+    else
+        commands_start(s->commands, s->cell, call);
+}
+
+static void start_command(struct session *s, struct call *call)
+{
+    struct err err;
+    int look = cut_off_look(s, &err);
+    if (look < 0) {
+        session_end_waiting(s, call, &err);
+        return;
+    }
+    if (look == 0) {
+        session_wait(s, call);
+        return;
+    }
+    if (scan_is_old(s, call)) {
+        session_wait(s, call);
+        scan_start(s);
+        return;
+    }
+    scan_beside(s, call);
+    /* In their order: those that could not begin are tried first. */
+    if (!git_turn_take(s, call) && !delayed_behind(s->delayed, call))
+        session_run_command(s, call);
+}
+
+/* Its work was done when it was prepared. */
+static void start_builtin(struct session *s, struct call *call)
+{
+    (void)s;
+    pipeline_finish(call, NULL);
+}
+
+static void start_operation(struct session *s, struct call *call)
+{
+    preview_apply_pin(call);
+    if (call->op->writes)
+        call->request.writing.tag = (struct str){s->cell_tag, strlen(s->cell_tag)};
+    session_send(s, call);
+}
+
+static void make_command_ready(struct session *s, struct call *call)
+{
+    struct err err;
+    commands_prepare(s->commands, s->cell, call, s->operator_config, &err);
+}
+
+/* How a call of each kind begins once the cell is open, and what can be made ready for it while the cell starts. */
+static const struct {
+    void (*start)(struct session *s, struct call *call);
+    void (*make_ready)(struct session *s, struct call *call);
+} kinds[RUN_COUNT] = {
+    [RUN_BUILTIN] = {start_builtin},
+    [RUN_WORKER] = {start_operation},
+    [RUN_COMMAND] = {start_command, make_command_ready},
+};
+
+void session_make_ready(struct session *s, struct call *call)
+{
+    if (kinds[call->tool->runner].make_ready)
+        kinds[call->tool->runner].make_ready(s, call);
+}
+
+void session_start(struct session *s, struct call *call)
+{
+    struct err err;
+    if (call_limits_check(call, &err) < 0) {
+        session_end_waiting(s, call, &err);
+        return;
+    }
+    kinds[call->tool->runner].start(s, call);
+}

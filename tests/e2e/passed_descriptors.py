@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""A command sends another one a descriptor of its workspace over a unix socket and ends. What was guarded stays so for
+whoever has the descriptor, and so does what becomes a secret later: nothing at all is opened with it any more.
+"""
+
+import contextlib
+import json
+import os
+import socket
+
+import lib
+import ran
+from lib import check
+from ran import PYTHON, Place
+from repository import GRANTED, Repository
+
+SECRET = "KEY=only the user knows"
+RULES = {"files": {"secret": [".env"]}}
+MANY = 100  # from 64 on, mounts are used again
+
+# Listens at one name after the other, because a scan covers sockets in the workspace.
+TAKE = """
+import errno, json, os, socket, sys, time
+where, unread = sys.argv[1], sys.argv[2] == "unread"
+end = time.monotonic() + 60
+line = None
+while not line and time.monotonic() < end:
+    name = f"{where}/line{time.monotonic_ns()}"
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(name + ".new")
+        s.listen()
+        s.settimeout(0.5)
+        os.rename(name + ".new", name)
+        try:
+            line, _ = s.accept()
+        except TimeoutError:
+            pass
+fds = [] if unread else socket.recv_fds(line, 10, 8)[1]
+
+def wait_for(name):
+    while not os.path.exists(name):
+        time.sleep(0.02)
+
+open("got", "w").close()
+wait_for("ended")
+fds = fds or socket.recv_fds(line, 10, 8)[1]
+folder = fds[0]
+
+def attempt(do):
+    try:
+        return do()
+    except OSError as e:
+        return errno.errorcode[e.errno]
+
+def read(path):
+    return attempt(lambda: os.read(os.open(path, os.O_RDONLY, dir_fd=folder), 1000).decode())
+
+def write(path, flags=0):
+    return attempt(lambda: os.write(os.open(path, os.O_WRONLY | os.O_APPEND | flags, 0o755, dir_fd=folder), b"# changed"))
+
+def connect():
+    with socket.socket(socket.AF_UNIX) as s:
+        return attempt(lambda: s.connect(f"/proc/self/fd/{folder}/run/host"))
+
+# The sender's mounts end a moment after its answer has come.
+while read("plain") == "plain" and "KEY" not in read(".env") and time.monotonic() < end:
+    time.sleep(0.01)
+open("tried", "w").close()
+wait_for("go")
+print(json.dumps({
+    "plain": read("plain"),
+    "secrets": [read(path) for path in (".env", "sub/.env", "new/.env")],
+    "open": attempt(lambda: os.open(".", os.O_RDONLY, dir_fd=folder)),
+    "made": write("sub/made", os.O_CREAT),
+    "config": write(".git/config"),
+    "hook": write(".git/hooks/post-commit", os.O_CREAT),
+    "mode": attempt(lambda: os.chmod(".git/config", 0o600, dir_fd=folder)),
+    "time": attempt(lambda: os.utime(".env", (1, 1), dir_fd=folder)),
+    "size": attempt(lambda: os.stat(".env", dir_fd=folder).st_size),
+    "socket": connect(),
+    "own": open("plain").read(),
+}))
+"""
+SEND = """
+import os, socket, sys, time
+where, more = sys.argv[1], sys.argv[2:]
+end = time.monotonic() + 60
+sent = False
+while not sent and time.monotonic() < end:
+    for name in os.listdir(where):
+        if not name.startswith("line") or name.endswith(".new"):
+            continue
+        s = socket.socket(socket.AF_UNIX)
+        try:
+            s.connect(f"{where}/{name}")
+        except OSError:
+            continue
+        fds = [os.open("/workspace", os.O_RDONLY | os.O_DIRECTORY)]
+        fds += [os.open(path, os.O_RDONLY) for path in more if path.startswith("/")]
+        # The first is what is used; the last ones hold what its mounts are in.
+        socket.send_fds(s, [b"x"], fds)
+        sent = True
+        break
+if "wait" in more:
+    time.sleep(600)
+"""
+
+
+def make(form, name, rules=None):
+    place = Repository(form, name, rules or RULES)
+    for path in ("sub", "run"):
+        form.folder(f"{name}-ws/{path}")
+    place.put("plain", "plain")
+    place.put(".env", SECRET)
+    place.put("sub/.env", SECRET)
+    return place
+
+
+@contextlib.contextmanager
+def listening(place):
+    """A socket of the host in the workspace, that nobody connects to."""
+    with socket.socket(socket.AF_UNIX) as server:
+        os.chdir(place.workspace)  # the path may be too long for a socket's
+        server.bind("run/host")
+        os.chdir("/")
+        os.chmod(place.workspace / "run/host", 0o777)
+        place.form.own(place.workspace / "run/host")
+        server.listen()
+        server.setblocking(False)
+        yield
+        with contextlib.suppress(BlockingIOError):
+            server.accept()
+            raise AssertionError("somebody connected")
+
+
+def replace_secrets(place):
+    """The user saves a secret, and makes a new one."""
+    place.form.folder(f"{place.workspace.name}/new")
+    for path in ("sub/.env", "new/.env"):
+        os.replace(place.put("saved", SECRET), place.workspace / path)
+
+
+def start(gate, script, *arguments, **more):
+    return gate.send("run_command", argv=[PYTHON, "-c", script, *arguments], **more)
+
+
+def check_unopened(place, answer):
+    """What was tried."""
+    value = ran.ended(answer)
+    seen = json.loads(value["stdout"])
+    what = lib.short(seen)
+    check(seen["plain"] == "EACCES" and seen["secrets"] == ["EACCES"] * 3, what)
+    check(seen["open"] == "EACCES" and seen["made"] == "EACCES", what)
+    check(seen["config"] in ("EACCES", "EROFS") and seen["hook"] in ("EACCES", "EROFS"), what)
+    check(seen["own"] == "plain", what)
+    check(not (place.workspace / ".git/hooks/post-commit").exists(), "a hook was made")
+    check("changed" not in (place.workspace / ".git/config").read_text(encoding="utf-8"), "the settings were changed")
+    return seen
+
+
+def check_guarded(place, answer):
+    seen = check_unopened(place, answer)
+    what = lib.short(seen)
+    # In a layer it is another user's file.
+    check(seen["mode"] in ("EROFS", "EPERM") and seen["time"] == "EROFS" and seen["size"] == 0, what)
+    check(seen["socket"] in ("ECONNREFUSED", "EACCES"), what)
+
+
+def pass_on(place, taker, sender, where="/home/agent", how="read", more=(), between=None, **sending):
+    """From a command of one gate to one of the same or another."""
+    with listening(place):
+        # Listening begins when it runs: the other one may take its time to start.
+        taking = start(taker, TAKE, where, how, timeout_ms=120000)
+        sending = start(sender, SEND, where, *more, **{"timeout_ms": 120000, **sending})
+        lib.wait_until(lambda: (place.workspace / "got").exists(), "it has the descriptor")
+        sender.wait(sending)
+        if between:
+            between()
+        place.put("ended", "")
+        lib.wait_until(lambda: (place.workspace / "tried").exists(), "it has tried the descriptor")
+        replace_secrets(place)
+        place.put("go", "")
+        check_guarded(place, taker.wait(taking))
+
+
+def one_gate(form):
+    """what one command sends another of its session"""
+    place = make(form, "one")
+    with place.gate() as gate:
+        pass_on(place, gate, gate)
+
+
+def unread(form):
+    """what waits in a socket when its sender ends"""
+    place = make(form, "unread")
+    with place.gate() as gate:
+        pass_on(place, gate, gate, how="unread")
+
+
+def killed(form):
+    """what a command sends that is then killed"""
+    place = make(form, "killed")
+    with place.gate() as gate:
+        pass_on(place, gate, gate, more=("wait",), timeout_ms=4000)
+
+
+def with_namespace(form):
+    """what a command sends together with its mount namespace, which lives on with that"""
+    place = make(form, "namespace")
+    with place.gate() as gate:
+        pass_on(place, gate, gate, more=("/proc/self/ns/mnt", "/"))
+
+
+def two_gates(form):
+    """what a command sends to one of another gate"""
+    place = make(form, "two")
+    with place.gate() as first, place.gate() as second:
+        pass_on(place, first, second, where="/workspace")
+
+
+def gate_killed(form):
+    """what a command sends whose gate is then killed opens nothing"""
+    place = make(form, "gone")
+    with place.gate() as taker, place.gate() as sender:
+        taking = start(taker, TAKE, "/workspace", "read", timeout_ms=120000)
+        start(sender, SEND, "/workspace", "wait", timeout_ms=120000)
+        lib.wait_until(lambda: (place.workspace / "got").exists(), "it has the descriptor")
+        sender.process.kill()
+        sender.process.wait()
+        place.put("ended", "")
+        lib.wait_until(lambda: (place.workspace / "tried").exists(), "it has tried the descriptor")
+        replace_secrets(place)
+        place.put("go", "")
+        check_unopened(place, taker.wait(taking))
+
+
+def with_layers(form):
+    """what a command sends whose git directory was a layer"""
+    place = make(form, "layers", {**RULES, **GRANTED})
+    other = Place(form, "other", RULES, workspace=place.workspace)
+    with place.gate() as granted, other.gate() as gate:
+        pass_on(place, gate, granted, where="/workspace")
+
+
+def used_again(form):
+    """what a command sends whose mounts are kept for the next one, and then thrown away"""
+    place = make(form, "again")
+    for number in range(MANY):
+        form.folder(f"again-ws/d{number}")
+        place.put(f"d{number}/.env", SECRET)
+
+    def more():
+        """They are of no use when there is one more secret."""
+        form.folder("again-ws/more")
+        place.put("more/.env", SECRET)
+        ran.bash(gate, "true")
+
+    with place.gate() as gate:
+        for _ in range(3):
+            ran.bash(gate, "true")
+        pass_on(place, gate, gate, between=more)
+
+
+ran.main(one_gate, unread, killed, with_namespace, two_gates, gate_killed, with_layers, used_again)

@@ -1,0 +1,215 @@
+/* Rules about subcommands and targets: an approval covers every word that may be one, and a denial holds for every way of
+ * writing it that the program takes. */
+#include <cmocka.h>
+
+#include "judge_parts.h"
+
+static struct policy *with_rule(const char *action, const char *fallback, const char *programs)
+{
+    FREE_AT_END char *json = mem_format(
+        "{'approval':{'default':'%s','rules':[{'toolName':'run_command','action':'%s',"
+        "'condition':{'command':{'program':[%s]}}}]}}",
+        fallback, action, programs);
+    return make_policy(json);
+}
+
+struct row {
+    const char *programs;
+    const char *lines[64]; /* NULL-ended */
+};
+
+static void check_lines(const struct row *rows, size_t n, const char *action, const char *fallback,
+                        bool allowed)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct policy *policy = with_rule(action, fallback, rows[i].programs);
+        for (size_t k = 0; rows[i].lines[k]; k++) {
+            if (line_is_allowed(policy, rows[i].lines[k]) != allowed)
+                fail_msg("%s %s: %s: %s", action, rows[i].programs,
+                         allowed ? "not allowed" : "allowed", rows[i].lines[k]);
+        }
+        policy_free(policy);
+    }
+}
+
+static void other_targets_ask(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {"'make test'",
+         {"make test deploy", "make deploy test", "make", "make -j4 test deploy",
+          "make test -- deploy", "make test -C sub deploy", "make test $x", "make test a*",
+          "make ./test", "make test V=1", "make -C $x test", "ls | xargs make test",
+          "make test -- -C x", "make -f x test", NULL}},
+        {"'make'", {"make S*/* t", "make t S*/*", "make t \"a$x\"", NULL}},
+        {"'mvn test'", {"mvn test deploy", "mvn clean test", "mvn test -pl core deploy", NULL}},
+        {"'gradle test'", {"gradle test dTF", "gradle tes", "gradle :app:test", NULL}},
+        {"'ninja test'", {"ninja test install", "ninja install test", "ninja x/../test", NULL}},
+        {"'just test'", {"just test deploy", "just deploy", NULL}},
+        {"'sbt testOnly'", {"sbt 'testOnly ;publish'", "sbt testOnly publish", NULL}},
+        {"'git status'",
+         {"git-status", "git x", "/usr/lib/git-core/git-status", "git 'status -s'", "git status\\ x",
+          NULL}},
+        {"'npm run test'", {"npm run-script test", "npm t", "npm test", NULL}},
+        {"'uv run pytest','npx sort','poetry run sort'",
+         {"uv run touch x", "uv run pytest -p x", "uv run env pytest", "npx sort -o b", "npx -y rm x",
+          "poetry run sort --output=b", "uv run -m pytest", NULL}},
+    };
+    check_lines(rows, ARRAY_LEN(rows), "approve", "prompt", false);
+}
+
+static void named_targets_pass(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {"'make test','make lint'",
+         {"make test", "make test lint", "make lint test", "make -j4 test", "make -C sub test",
+          "make test -j4", "make test 2>&1 | cat >/dev/null; make lint", NULL}},
+        {"'make'", {"make", "make a b c", "make -- a", NULL}},
+        {"'mvn test','mvn clean'", {"mvn clean test", "mvn test -pl core", "mvn -B test", NULL}},
+        {"'gradle test'", {"gradle test", "gradle test --tests Foo", NULL}},
+        {"'./gradlew build'", {"./gradlew build", NULL}},
+        {"'ninja test'", {"ninja -C build test", NULL}},
+        {"'npm run test'", {"npm run test", NULL}},
+        {"'uv run pytest','npx tsc','poetry run pytest'",
+         {"uv run pytest -q tests", "npx tsc --noEmit", "npx -y tsc", "poetry run pytest -q", NULL}},
+    };
+    check_lines(rows + 1, ARRAY_LEN(rows) - 1, "approve", "prompt", true);
+    struct row first = rows[0];
+    first.programs = "'make test','make lint','cat'";
+    check_lines(&first, 1, "approve", "prompt", true);
+}
+
+static void other_spellings_are_denied(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {"'make deploy'",
+         {"make deploy", "make test deploy", "make V=1 deploy", "make -j4 deploy", "make ./deploy",
+          "make test -- deploy", "make -- -C deploy", "make x/../deploy", "make $x", "make d*",
+          "make .DEFAULT_GOAL=deploy", "make --eval='x: deploy' x", "ls | xargs make",
+          "make -j 4 deploy", "flock f make deploy", "make -C $x deploy", "gmake -h; make deploy",
+          NULL}},
+        {"'gradle deployToFoo'",
+         {"gradle dTF", "gradle depToF", "gradle deploy", "gradle :app:dTF", "gradle test dtf",
+          "gradle :deployToFoo", "gradle deploy-to", NULL}},
+        {"'mvn deploy'",
+         {"mvn clean deploy", "mvn deploy:deploy", "mvn -B test deploy",
+          "mvn org.apache.maven.plugins:maven-deploy-plugin:3.0:deploy", NULL}},
+        {"'npm run deploy'",
+         {"npm run deploy", "npm run-script deploy", "npm rum deploy", "npm urn deploy",
+          "npm -s run deploy", "npm --x y run deploy", NULL}},
+        {"'npm publish'", {"npm publish", "npm pub", "npm publ", "npm -w a publish", NULL}},
+        {"'yarn run deploy'", {"yarn deploy", "yarn run deploy", "yarn --cwd a deploy", NULL}},
+        {"'npm install'", {"npm i", "npm add x", "npm isntall", NULL}},
+        {"'cargo publish'", {"cargo publish", "cargo p", "cargo my-alias", NULL}},
+        {"'cargo run'", {"cargo r", "cargo +nightly run", NULL}},
+        {"'docker push'", {"docker image push x", "docker push", NULL}},
+        {"'docker compose up'", {"docker-compose up", "docker compose up", NULL}},
+        {"'git push'",
+         {"git push",
+          "git-push",
+          "/usr/lib/git-core/git-push origin",
+          "git p",
+          "git -c alias.x=push x",
+          "git -c 'alias.x=!git push' x",
+          "git -C sub push",
+          "git $x",
+          "git rebase -x 'git push' main",
+          "git rebase -x 'g\\it pu\"\"sh' main",
+          "git submodule foreach git push",
+          "git bisect run git push",
+          "flock f git push",
+          "flock f $x",
+          "flock f git p",
+          "parallel git ::: push",
+          "firejail /usr/bin/git push",
+          "git -c core.editor='git push' commit",
+          "x=1; flock f git-push",
+          "unknown-tool git push",
+          "bundle exec git push",
+          "pipenv run git push",
+          "hatch run git push",
+          "uv run git push",
+          "uv tool run git push",
+          "uvx git push",
+          "lerna exec -- git push",
+          "nx exec -- git push",
+          "pnpm git push",
+          "pnpm exec git push",
+          "bun run git push",
+          "yarn git push",
+          "npx git push",
+          "echo origin | xargs --max-lines git push",
+          "echo origin | xargs --max-lines=1 git push",
+          "echo origin | xargs -l git push",
+          "echo origin | xargs --replace git push {}",
+          "echo origin | xargs --eof git push",
+          "for x in a; do git push; done",
+          NULL}},
+        {"'rm'", {"flock f rm x", "parallel rm ::: x", "setpriv --x rm y", NULL}},
+    };
+    check_lines(rows, ARRAY_LEN(rows), "deny", "approve", false);
+}
+
+/* What is none of it passes, though it may look alike. */
+static void others_are_not_denied(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {"'make deploy'",
+         {"make", "make test", "make deploy-docs", "make -j4 a b", "make V=1 test", "echo deploy",
+          NULL}},
+        {"'gradle deployToFoo'", {"gradle test", "gradle build -x deployToFoo", NULL}},
+        {"'mvn deploy'", {"mvn clean test", "mvn test -Dtest=deploy_it", NULL}},
+        {"'npm run deploy'", {"npm run test", "npm test", "npm install deploy", "npm run", NULL}},
+        {"'docker push'", {"docker ps", "docker image ls", NULL}},
+        {"'git push'",
+         {"git status", "git commit -m 'describe git push'", "echo git push",
+          "grep -rn 'git push' docs > out", "git log --grep push", "git stash push",
+          "git -c user.name=x commit -m x", "cp git/push x", "flock f git pull",
+          "sed -i 's/a/b/' x", NULL}},
+        {"'git stash pop'", {"git stash", "git stash list", NULL}},
+        {"'rm'", {"flock f ls", "echo rm", "docker rm x", NULL}},
+    };
+    check_lines(rows, ARRAY_LEN(rows), "deny", "approve", true);
+}
+
+/* A pattern, or what find and xargs put in, may be any number of words, and may hold any character behind its beginning. */
+static void patterns_may_be_several_words(void **state)
+{
+    (void)state;
+    static const struct row asks[] = {
+        {"'uniq'",
+         {"uniq a*", "uniq -c a?", "uniq -f a*", "find . -exec uniq {} +", "uniq *", "uniq -- a*",
+          "ls | xargs uniq", "uniq -c -- -x b", "uniq -c -- -f b", "uniq -f -- -- b", NULL}},
+        {"'uniq','find'", {"find . -exec uniq {} +", NULL}},
+        {"'sort','find'",
+         {"find -files0-from - -exec sort {} +", "find . -files0-from x -exec sort {} +", "sort *",
+          "sort ?x", "sort -*", "find $x -exec sort {} +", NULL}},
+        {"'tar'", {"tar c* x", "tar ?f x", "tar tf a*", "tar -T x -tf a.tar", NULL}},
+        {"'xxd','ptx'", {"xxd a*", "ptx a?", NULL}},
+        {"'ip'", {"ip n*s x", NULL}},
+        {"'git fetch'", {"git fetch ext*", "git fetch \"ext$x\"", NULL}},
+    };
+    static const struct row passes[] = {
+        {"'uniq','find'", {"uniq a", "find . -exec uniq {} \\;", NULL}},
+        {"'sort','find'", {"sort a*", "sort ./*", "find . -exec sort {} +", "sort -n a?", NULL}},
+        {"'tar'", {"tar tf a.tar", "tar -tf a.tar ./*", NULL}},
+        {"'cat'", {"cat a*", "cat ./*", NULL}},
+    };
+    check_lines(asks, ARRAY_LEN(asks), "approve", "prompt", false);
+    check_lines(passes, ARRAY_LEN(passes), "approve", "prompt", true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(other_targets_ask),
+        cmocka_unit_test(named_targets_pass),
+        cmocka_unit_test(other_spellings_are_denied),
+        cmocka_unit_test(others_are_not_denied),
+        cmocka_unit_test(patterns_may_be_several_words),
+    };
+    return cmocka_run_group_tests(tests, use_tools, NULL);
+}
