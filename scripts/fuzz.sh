@@ -35,7 +35,7 @@ case $SECONDS_EACH in '' | *[!0-9]*) usage ;; esac
 make_library() {
     [ -f $BUILD/build.ninja ] || CC=clang meson setup $BUILD -Dbuildtype=debugoptimized \
         -Db_sanitize=address,undefined -Db_lundef=false -Dc_args=-fsanitize=fuzzer-no-link >/dev/null
-    libraries=$(ninja -C $BUILD -t targets all | sed -n 's/^\(\(src\/libsandgate\|src\/client\/libsandgate-client\|libyyjson\)\.a\): .*/\1/p')
+    libraries=$(ninja -C $BUILD -t targets all | sed -n 's/^\(\(src\/libsandgate\|clients\/c\/libsandgate-client\|libyyjson\)\.a\): .*/\1/p')
     # shellcheck disable=SC2086 # one word a library
     ninja -C $BUILD --quiet $libraries
 }
