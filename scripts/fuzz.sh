@@ -53,7 +53,7 @@ yyjson() { # --cflags or --libs
 
 make_target() { # name
     # shellcheck disable=SC2046 # flags are words
-    clang -std=gnu17 -D_GNU_SOURCE -g -O1 -fno-omit-frame-pointer -Isrc -Iinclude -isystem .deps/rure/include $(yyjson --cflags) \
+    clang -std=gnu17 -D_GNU_SOURCE -g -O1 -fno-omit-frame-pointer -Isrc -Iinclude -Iclients -isystem .deps/rure/include $(yyjson --cflags) \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
         "tests/fuzz/fuzz_$1.c" -o "$BUILD/fuzz_$1" \
         $BUILD/src/libsandgate.a $BUILD/clients/c/libsandgate-client.a $(yyjson --libs) \
