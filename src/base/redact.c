@@ -6,6 +6,8 @@
 #define LOOK_AHEAD 512
 /* How far before the end of what is hidden something longer may begin. */
 #define LOOK_BACK 64
+/* Some hundredths of a second. */
+#define SHOWN_AGAIN_MAX ((size_t)16 << 20)
 
 /* Where something can be found. These are few in most texts, and each shape has one of them. */
 enum place { PLACE_NONE, PLACE_SHAPE, PLACE_SIGN, PLACE_DASH, PLACE_PLUS, PLACE_BEHIND };
@@ -77,6 +79,8 @@ static bool has_aws_key(const struct redact_text *t)
 struct progress {
     struct buf *out;    /* the text without its secrets; NULL: not wanted */
     struct buf *ranges; /* struct redact_range of each secret; NULL: not wanted */
+    const struct redact_ends *ends; /* NULL: secrets are hidden whole */
+    size_t shown_again; /* bytes of secrets that were not hidden, and will be looked at again */
     size_t done;        /* written or hidden */
     bool any;
 };
@@ -104,7 +108,8 @@ static void end_secret(struct progress *p)
     memcpy(at, &last, sizeof last);
 }
 
-static void hide(const struct redact_text *t, const struct redact_span *span, struct progress *p)
+static void hide_span(const struct redact_text *t, const struct redact_span *span,
+                      struct progress *p)
 {
     /* A second one within a hidden place, or next to it, only makes that larger. */
     if (!p->any || span->from > p->done)
@@ -113,6 +118,16 @@ static void hide(const struct redact_text *t, const struct redact_span *span, st
     if (span->to > p->done)
         p->done = span->to;
     end_secret(p);
+}
+
+static void hide(const struct redact_text *t, const struct redact_span *span, struct progress *p)
+{
+    struct redact_span shorter = *span;
+    if (p->ends)
+        shorter.to = p->ends->end(p->ends->self, span->from, span->to);
+    if (shorter.to > shorter.from)
+        hide_span(t, &shorter, p);
+    p->shown_again += span->to - shorter.to;
 }
 
 /* What stands between the place where a secret was found and the secret can be one, too: `set -x NAME value`. */
@@ -125,13 +140,16 @@ static void hide_between(const struct redact_text *t, size_t from, size_t to, st
     }
 }
 
-static bool walk(struct str text, size_t shown, struct progress *p)
+/* How far it went. */
+static size_t walk(struct str text, size_t shown, struct progress *p)
 {
     struct redact_text t = {.p = text.p, .n = text.n, .cut = text.n - shown > LOOK_AHEAD};
     if (t.cut)
         t.n = shown + LOOK_AHEAD;
     t.aws = has_aws_key(&t);
     for (size_t i = 0; i < shown; i++) {
+        if (p->shown_again > SHOWN_AGAIN_MAX)
+            return p->done > i ? p->done : i;
         struct redact_span span;
         if ((!t.aws && places[(unsigned char)t.p[i]] == PLACE_NONE) || !at_place(&t, i, &span))
             continue;
@@ -143,19 +161,27 @@ static bool walk(struct str text, size_t shown, struct progress *p)
         if (p->done > i + LOOK_BACK)
             i = p->done - LOOK_BACK;
     }
-    return p->any;
+    return shown;
 }
 
 bool redact(struct str text, size_t shown, struct buf *out)
 {
     struct progress p = {.out = out};
     shown = shown < text.n ? shown : text.n;
-    if (walk(text, shown, &p) && p.done < shown)
+    walk(text, shown, &p);
+    if (p.any && p.done < shown)
         buf_add(out, text.p + p.done, shown - p.done);
     return p.any;
 }
 
 bool redact_find(struct str text, struct buf *ranges)
 {
-    return walk(text, text.n, &(struct progress){.ranges = ranges});
+    struct progress p = {.ranges = ranges};
+    walk(text, text.n, &p);
+    return p.any;
+}
+
+size_t redact_find_ends(struct str text, const struct redact_ends *ends, struct buf *ranges)
+{
+    return walk(text, text.n, &(struct progress){.ranges = ranges, .ends = ends});
 }

@@ -36,4 +36,12 @@ struct redact_range {
 };
 bool redact_find(struct str text, struct buf *ranges);
 
+/* Who knows more of the text says where the secret at [from, to) ends; `from`: it is none. */
+struct redact_ends {
+    size_t (*end)(void *self, size_t from, size_t to);
+    void *self;
+};
+/* How far the text was looked through: secrets of which next to nothing is hidden could take too long. */
+size_t redact_find_ends(struct str text, const struct redact_ends *ends, struct buf *ranges);
+
 #endif

@@ -87,17 +87,50 @@ static void redact_inner(const struct arg *arg, yyjson_val *val, struct logged *
     jo_close(j, ']');
 }
 
-static void redact_text(const struct arg *arg, struct str text, struct logged *l)
+#define COMMAND_WORDS_MAX 256
+
+static size_t add_texts(yyjson_val *val, struct str *words, size_t n)
 {
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    if (yyjson_is_str(val) && n < COMMAND_WORDS_MAX)
+        words[n++] = json_str(val);
+    if (!yyjson_is_arr(val))
+        return n;
+    yyjson_arr_foreach(val, idx, max, item)
+        n = yyjson_is_str(item) ? add_texts(item, words, n) : n;
+    return n;
+}
+
+/* Who reads the input of the command that is among these arguments. */
+static enum logged_reader input_reader(yyjson_val *object, yyjson_val *input)
+{
+    struct str words[COMMAND_WORDS_MAX];
+    size_t n = 0;
+    size_t idx;
+    size_t max;
+    yyjson_val *key;
+    yyjson_val *val;
+    yyjson_obj_foreach(object, idx, max, key, val)
+        n = val == input ? n : add_texts(val, words, n);
+    return logged_input_reader(words, n);
+}
+
+static void redact_text(const struct arg *arg, yyjson_val *object, yyjson_val *val,
+                        struct logged *l)
+{
+    struct str text = json_str(val);
     if (arg->use & ARG_INPUT)
-        logged_input(l, text);
+        logged_input(l, text, input_reader(object, val));
     else if (arg->flags & ARG_CONTENT)
         redact_bytes(text, l->j);
     else
-        logged_text(l, text);
+        logged_script(l, text, arg->use & ARG_SHELL ? LOGGED_SHELL : LOGGED_NOBODY);
 }
 
-static void redact_one(const struct arg *arg, yyjson_val *val, struct logged *l)
+static void redact_one(const struct arg *arg, yyjson_val *object, yyjson_val *val,
+                       struct logged *l)
 {
     struct json_out *j = l->j;
     bool content = arg->flags & ARG_CONTENT;
@@ -111,7 +144,7 @@ static void redact_one(const struct arg *arg, yyjson_val *val, struct logged *l)
     else if (arg->items || arg->type == ARG_OBJECT)
         redact_inner(arg, val, l);
     else if (yyjson_is_str(val))
-        redact_text(arg, json_str(val), l);
+        redact_text(arg, object, val, l);
     else if (!content && yyjson_is_bool(val))
         jo_bool(j, yyjson_get_bool(val));
     else if (!content && yyjson_is_int(val))
@@ -128,7 +161,7 @@ static void redact_table(const struct arg_table *table, yyjson_val *object, unsi
         const struct arg *arg = &table->args[i];
         yyjson_val *val = yyjson_is_obj(object) ? yyjson_obj_get(object, arg->name) : NULL;
         if (val && !yyjson_is_null(val) && !(arg_use(arg) & without))
-            redact_one(arg, val, l);
+            redact_one(arg, object, val, l);
     }
     jo_close(l->j, '}');
 }
@@ -187,7 +220,7 @@ void arg_redact_unknown(yyjson_val *object, arg_find_fn find, void *self, struct
             continue;
         const struct arg *arg = find(self, name);
         if (arg) {
-            redact_one(arg, val, &l);
+            redact_one(arg, object, val, &l);
             continue;
         }
         jo_key_n(j, name.p, name.n);

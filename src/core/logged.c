@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/redact.h"
 #include "base/utf8.h"
-#include "core/logged_scripts.h"
 #include "core/logged_shell.h"
 
 /* Bytes in which secrets are looked for. What is behind them is never shown, and a caller cannot make the gate look
@@ -104,29 +103,71 @@ static void write_text(struct logged *l, const struct clean *clean, size_t bytes
     jo_close(l->j, '}');
 }
 
+static struct str without_ranges(struct str text, const struct buf *ranges, struct buf *room)
+{
+    size_t done = 0;
+    for (size_t i = 0; i < ranges->len; i += sizeof(struct redact_range)) {
+        struct redact_range range;
+        memcpy(&range, ranges->data + i, sizeof range);
+        if (done == 0 || range.from > done) {
+            buf_add(room, text.p + done, range.from - done);
+            buf_add_text(room, REDACTED);
+        }
+        done = range.to > done ? range.to : done;
+    }
+    if (done == 0)
+        return text;
+    buf_add(room, text.p + done, text.n - done);
+    return room->failed ? STR(REDACTED) : buf_str(room);
+}
+
+/* `begun`: so much of its beginning is a secret by what stands before it. */
+static struct str clean_script(struct str *text, bool code, size_t begun, struct buf *room)
+{
+    CLEANUP(logged_shell_done) struct logged_shell shell;
+    struct redact_range range = {0};
+    BUF_AT_END struct buf ranges = BUF_INIT((text->n + 2) * sizeof range);
+    if (!logged_shell_init(&shell, *text, code))
+        return STR(REDACTED);
+    const struct redact_ends ends = {logged_shell_end, &shell};
+    range.to = begun ? logged_shell_end(&shell, 0, begun) : 0;
+    if (range.to)
+        buf_add(&ranges, &range, sizeof range);
+    text->n = redact_find_ends(*text, &ends, &ranges);
+    return ranges.failed ? STR(REDACTED) : without_ranges(*text, &ranges, room);
+}
+
 /* In `room` where something had to be replaced. Where there is no memory for that, nothing is shown. */
-static struct clean without_secrets(struct str text, struct buf *room)
+static struct clean without_secrets(struct str text, enum logged_reader reader, struct buf *room)
 {
     size_t most = LOOKED_MAX;
     struct str first = first_of(text, &most);
-    struct clean clean = {first, behind(text, first)};
+    struct clean clean = {.text = first};
     buf_init(room, REDACT_OUT_MAX(first.n));
-    if (redact(text, first.n, room))
+    if (reader == LOGGED_SHELL || reader == LOGGED_CODE)
+        clean.text = clean_script(&first, reader == LOGGED_CODE, 0, room);
+    else if (redact(text, first.n, room))
         clean.text = room->failed ? STR(REDACTED) : buf_str(room);
+    clean.rest = behind(text, first);
     return clean;
 }
 
 void logged_text(struct logged *l, struct str text)
 {
+    logged_script(l, text, LOGGED_NOBODY);
+}
+
+void logged_script(struct logged *l, struct str text, enum logged_reader reader)
+{
     BUF_AT_END struct buf room;
-    struct clean clean = without_secrets(text, &room);
+    struct clean clean = without_secrets(text, reader, &room);
     write_text(l, &clean, text.n);
 }
 
-void logged_input(struct logged *l, struct str text)
+void logged_input(struct logged *l, struct str text, enum logged_reader reader)
 {
     BUF_AT_END struct buf room;
-    struct clean clean = without_secrets(text, &room);
+    struct clean clean = without_secrets(text, reader, &room);
     jo_open(l->j, '{');
     jo_kint(l->j, "bytes", (int64_t)text.n);
     write_hash(l->j, &clean);
@@ -190,27 +231,34 @@ static size_t rest_end(const char *text, size_t word, size_t secret, size_t to)
     return to;
 }
 
+/* A script is looked at by itself. What stands before it can make its beginning a secret. */
+static struct str script_word(const struct joined *all, struct str *word, size_t from, bool code,
+                              struct buf *room)
+{
+    struct redact_range range;
+    bool begun = range_at(all, all->next, &range) && range.from <= from && range.to > from;
+    size_t n = begun ? range.to - from : 0;
+    return clean_script(word, code, n < word->n ? n : word->n, room);
+}
+
 /* The word at [from, to) of the text without its secrets. */
-static struct str clean_word(struct joined *all, size_t from, size_t to, enum logged_reader reader,
-                             struct buf *room)
+static struct str clean_word(struct joined *all, struct str *word, size_t from,
+                             enum logged_reader reader, struct buf *room)
 {
     const char *p = all->text.data;
+    const size_t to = from + word->n;
     struct redact_range range;
     size_t done = from;
-    struct logged_shell shell = {.script = {p + from, to - from}};
-    buf_reset(room, SIZE_MAX);
     while (range_at(all, all->next, &range) && range.to <= from)
         all->next++;
+    if (reader == LOGGED_SHELL || reader == LOGGED_CODE)
+        return script_word(all, word, from, reader == LOGGED_CODE, room);
     for (size_t i = all->next; done < to && range_at(all, i, &range) && range.from < to; i++) {
         size_t begin = range.from > done ? range.from : done;
         size_t end = range.to < to ? range.to : to;
         if (end <= done)
             continue;
-        if (reader == LOGGED_SHELL)
-            end = from + logged_shell_end(&shell, begin - from, end - from);
-        else if (reader == LOGGED_CODE && range.from > from)
-            end = from + logged_code_end(shell.script, begin - from, end - from);
-        else if (is_rest_of_word(p, from, range.from))
+        if (is_rest_of_word(p, from, range.from))
             end = reader == LOGGED_VALUE ? to : rest_end(p, from, range.from, to);
         if (end == begin)
             continue;
@@ -291,10 +339,10 @@ static void write_words(struct logged *l, struct joined *all, const struct str *
         enum logged_reader reader = logged_reader(&scripts, i);
         size_t quote = quote_for(first) != '\0';
         size_t from = at + quote;
-        struct clean clean = {clean_word(all, from, from + first.n, reader, &room),
-                              behind(words[i], first)};
         at = from + first.n + quote + 1;
         bool unseen = first.n == 0 && words[i].n > 0;
+        struct clean clean = {.text = clean_word(all, &first, from, reader, &room)};
+        clean.rest = behind(words[i], first);
         if (rest.words || unseen || l->left <= AROUND_WORD) {
             add_rest(&rest, &clean, words[i].n);
             continue;

@@ -7,6 +7,7 @@
 #define SANDGATE_CORE_LOGGED_H
 
 #include "base/json_out.h"
+#include "core/logged_scripts.h"
 
 /* Of one text, and of all that share a limit together. In JSON a byte takes six at most. */
 #define LOGGED_MAX ((size_t)64 << 10)
@@ -22,8 +23,10 @@ void logged_text(struct logged *l, struct str text);
  * (`--password`, `x`). Each is a text of its own. Words for which nothing is left are counted by an object at the
  * end: {"words": how many, "bytes": …, "sha256": …}, of them with a NUL behind each. */
 void logged_words(struct logged *l, const struct str *words, size_t n);
+/* A text that someone reads as commands: none of them is hidden with a secret. */
+void logged_script(struct logged *l, struct str text, enum logged_reader reader);
 /* What a command reads: an object with "bytes", "sha256" and "text" or, where that is too long, "cut". */
-void logged_input(struct logged *l, struct str text);
+void logged_input(struct logged *l, struct str text, enum logged_reader reader);
 
 /* A string or, where that is no UTF-8, {"base64": all its bytes}: two texts are never written the same. */
 void logged_exact(struct json_out *j, struct str text);

@@ -24,6 +24,14 @@ static bool is_shell(struct str word)
     return is_one_of(without_folder(word), shells);
 }
 
+bool logged_reads_script(struct str name)
+{
+    static const char *const others[] = {"ssh",   "parallel", "watch",   "eval",  "trap", "su",
+                                         "at",    "batch",    "crontab", "script", "source", "stdin",
+                                         "xargs", "busybox",  NULL};
+    return is_shell(name) || is_one_of(without_folder(name), others);
+}
+
 /* Where the script of the shell at `shell` stands: the first word that is no option, if there is a `-c`. 0: it has none. */
 static size_t find_script(const struct logged_scripts *s, size_t shell)
 {
@@ -93,4 +101,55 @@ size_t logged_code_end(struct str code, size_t from, size_t to)
             return i;
     }
     return to;
+}
+
+/* python3.11, too. */
+static bool is_interpreter(struct str word)
+{
+    static const char *const names[] = {"python", "node",  "perl", "ruby",    "php",  "lua",
+                                        "tclsh",  "gdb",   "ed",   "sqlite", "psql", "mysql",
+                                        "make",   "julia", "bc",   "deno",    "bun",  NULL};
+    word = without_folder(word);
+    while (word.n && (word.p[word.n - 1] == '.' ||
+                      (word.p[word.n - 1] >= '0' && word.p[word.n - 1] <= '9')))
+        word.n--;
+    return is_one_of(word, names);
+}
+
+static bool ends_name(char c)
+{
+    return c == '\0' || strchr(" \t\n;&|()<>'\"`{}$", c) != NULL;
+}
+
+/* The most that any program reads that is named in the text. */
+static enum logged_reader reader_named(struct str text)
+{
+    enum logged_reader found = LOGGED_NOBODY;
+    for (size_t i = 0; i < text.n;) {
+        size_t word = i;
+        while (i < text.n && !ends_name(text.p[i]))
+            i++;
+        struct str name = {text.p + word, i - word};
+        if (logged_reads_script(name))
+            return LOGGED_SHELL;
+        if (is_interpreter(name))
+            found = LOGGED_CODE;
+        i += i == word;
+    }
+    return found;
+}
+
+enum logged_reader logged_input_reader(const struct str *words, size_t n)
+{
+    enum logged_reader found = LOGGED_NOBODY;
+    struct logged_scripts s = {.words = words, .n = n};
+    for (size_t i = 0; i < n; i++) {
+        size_t script = is_shell(words[i]) ? find_script(&s, i) : 0;
+        /* A shell that has a script is no reader, but what the script starts can be one. */
+        enum logged_reader reader = script ? LOGGED_NOBODY : reader_named(words[i]);
+        if (reader == LOGGED_SHELL)
+            return reader;
+        found = reader == LOGGED_CODE ? reader : found;
+    }
+    return found;
 }

@@ -22,6 +22,10 @@ struct logged_scripts {
 
 /* To be asked for each word, in their order. */
 enum logged_reader logged_reader(struct logged_scripts *scripts, size_t word);
+/* Who reads the standard input of the command. */
+enum logged_reader logged_input_reader(const struct str *words, size_t n);
+/* Whether a program or builtin of this name runs text that it is given as commands of a shell. */
+bool logged_reads_script(struct str name);
 
 /* Where a secret at [from, to) of code ends: it is a literal or a name, and nothing that is called. */
 size_t logged_code_end(struct str code, size_t from, size_t to);

@@ -2,7 +2,12 @@
 
 #include <string.h>
 
-#include "base/redact.h"
+#include "core/logged_marks.h"
+#include "core/logged_scripts.h"
+
+/* Characters of base64 by which a line is told from a command: all lines of a key but its last have more. */
+#define KEY_LINE_MIN 40
+#define KEY_END_MIN 8
 
 static bool is_blank(char c)
 {
@@ -19,62 +24,9 @@ static char char_at(const struct logged_shell *s, size_t at)
     return at < s->script.n ? s->script.p[at] : '\0';
 }
 
-/* The word behind `<<`, without its quotes. */
-static void take_here_word(struct logged_shell *s, size_t at)
+static enum logged_mark mark_at(const struct logged_shell *s, size_t at)
 {
-    size_t n = 0;
-    at += char_at(s, at) == '-';
-    while (is_blank(char_at(s, at)))
-        at++;
-    for (; at < s->script.n && !is_blank(s->script.p[at]) && !is_operator(s->script.p[at]); at++) {
-        if (!strchr("'\"\\", s->script.p[at]) && n + 1 < sizeof s->word)
-            s->word[n++] = s->script.p[at];
-    }
-    s->word[n] = '\0';
-}
-
-static bool ends_here(const struct logged_shell *s, size_t line)
-{
-    size_t n = strlen(s->word);
-    while (char_at(s, line) == '\t')
-        line++;
-    return s->script.n - line >= n && memcmp(s->script.p + line, s->word, n) == 0 &&
-           (char_at(s, line + n) == '\n' || line + n == s->script.n);
-}
-
-static void step_plain(struct logged_shell *s, char c)
-{
-    if (c == '\'' && s->at && s->script.p[s->at - 1] == '$')
-        s->quote = LOGGED_SHELL_ESCAPED;
-    else if (c == '\'' || c == '"')
-        s->quote = c;
-    else if (c == '<' && char_at(s, s->at + 1) == '<' && char_at(s, s->at + 2) != '<')
-        take_here_word(s, s->at + 2);
-    else if (c == '\n' && s->word[0])
-        s->quote = LOGGED_SHELL_HERE;
-}
-
-/* One character, or two where the first is a backslash. */
-static void step(struct logged_shell *s)
-{
-    char c = s->script.p[s->at];
-    bool escapes = s->quote != '\'' && s->quote != LOGGED_SHELL_HERE;
-    if (c == '\\' && escapes) {
-        s->at += 2;
-        return;
-    }
-    if (s->quote == LOGGED_SHELL_HERE) {
-        bool begins = s->script.p[s->at - 1] == '\n';
-        if (begins && ends_here(s, s->at)) {
-            s->quote = '\0';
-            s->word[0] = '\0';
-        }
-    } else if (s->quote == '\0') {
-        step_plain(s, c);
-    } else if (c == (s->quote == LOGGED_SHELL_ESCAPED ? '\'' : s->quote)) {
-        s->quote = '\0';
-    }
-    s->at++;
+    return (enum logged_mark)s->marks.data[at];
 }
 
 /* `$(echo x)`: its value stands in the text, and nothing else is run. */
@@ -113,10 +65,11 @@ static bool is_pair(const struct logged_shell *s, size_t at)
 /* A line with several words: a command rather than a part of a key. */
 static bool has_words(const struct logged_shell *s, size_t at)
 {
+    enum logged_mark kind = mark_at(s, at);
     while (is_blank(char_at(s, at)))
         at++;
     while (at < s->script.n && !is_blank(s->script.p[at]) && s->script.p[at] != '\n' &&
-           s->script.p[at] != s->quote)
+           mark_at(s, at) == kind && mark_at(s, at + 1) == kind)
         at++;
     while (is_blank(char_at(s, at)))
         at++;
@@ -124,25 +77,49 @@ static bool has_words(const struct logged_shell *s, size_t at)
 }
 
 /* In quotes it may be text for another shell. `own`: the quotes hold nothing but the secret. */
-static bool ends_quoted(const struct logged_shell *s, size_t at, bool key, bool own)
+static bool ends_quoted(const struct logged_shell *s, size_t at, bool own)
 {
     char c = s->script.p[at];
     char next = char_at(s, at + 1);
     if (c == '\n')
-        return !key && has_words(s, at + 1);
+        return has_words(s, at + 1);
     bool command = is_blank(next) || next == '\n' || next == c ||
                    (!own && has_words(s, at + 1));
     return is_operator(c) && command && !is_pair(s, at + 1);
 }
 
+/* Behind blanks and continued lines, backwards. */
+static size_t before_blanks(const struct logged_shell *s, size_t at)
+{
+    const char *p = s->script.p;
+    for (;;) {
+        if (at && is_blank(p[at - 1]))
+            at--;
+        else if (at > 1 && p[at - 1] == '\n' && p[at - 2] == '\\')
+            at -= 2;
+        else
+            return at;
+    }
+}
+
+/* `NAME= program`: the value is empty, and the next word is run. */
+static bool is_behind_empty(const struct logged_shell *s, size_t at, size_t end)
+{
+    return end && end < at && s->script.p[end - 1] == '=' &&
+           !(end > 1 && is_blank(s->script.p[end - 2]));
+}
+
 /* Where the shell looks for a command. */
 static bool is_command_place(const struct logged_shell *s, size_t at)
 {
-    while (at && is_blank(s->script.p[at - 1]))
-        at--;
-    char before = at ? s->script.p[at - 1] : '\n';
-    bool opens = before == '(' && at > 1 && strchr("$<>", s->script.p[at - 2]);
-    return is_operator(before) || before == '`' || opens;
+    size_t end = before_blanks(s, at);
+    char before = end ? s->script.p[end - 1] : '\n';
+    bool opens = before == '(' && end > 1 && strchr("$<>", s->script.p[end - 2]);
+    if (is_behind_empty(s, at, end))
+        return true;
+    if (mark_at(s, at) != LOGGED_PLAIN)
+        return false;
+    return is_operator(before) || before == '`' || before == '\r' || opens;
 }
 
 /* The name of a program is told, unless it looks like a secret by itself. */
@@ -156,30 +133,151 @@ static size_t program_end(const struct logged_shell *s, size_t from, size_t to)
     return redact_find(word, &ranges) ? end : from;
 }
 
-size_t logged_shell_end(struct logged_shell *s, size_t from, size_t to)
+static bool ends_at(const struct logged_shell *s, size_t at, bool own, bool list)
 {
-    static const char begin[] = "-----BEGIN ";
-    while (s->at < from)
-        step(s);
-    struct logged_shell here = *s;
-    if (s->quote == '\0' && is_command_place(s, from))
+    char c = s->script.p[at];
+    if (begins_command(s, at))
+        return true;
+    if (mark_at(s, at) != LOGGED_PLAIN)
+        return ends_quoted(s, at, own);
+    return is_operator(c) || (is_blank(c) && !list);
+}
+
+static bool is_escape(const struct logged_shell *s, size_t at)
+{
+    enum logged_mark kind = mark_at(s, at);
+    return s->script.p[at] == '\\' && kind != LOGGED_DATA &&
+           (kind == LOGGED_PLAIN || char_at(s, at + 1) != '\n');
+}
+
+static size_t secret_end(const struct logged_shell *s, size_t from, size_t to)
+{
+    if (is_command_place(s, from))
         return program_end(s, from, to);
     bool list = char_at(s, from) == '(';
     bool own = from && strchr("'\"", s->script.p[from - 1]);
-    bool key = s->script.n - from > sizeof begin &&
-               memcmp(s->script.p + from, begin, sizeof begin - 1) == 0;
-    while (here.at < to) {
-        char c = here.script.p[here.at];
-        bool plain = here.quote == '\0';
-        if (c == '$' && only_prints(&here, here.at)) {
-            while (here.at < to && here.script.p[here.at] != ')')
-                here.at++;
-            continue;
+    for (size_t at = from; at < to; at++) {
+        if (s->script.p[at] == '$' && only_prints(s, at)) {
+            while (at < to && s->script.p[at] != ')')
+                at++;
+        } else if (is_escape(s, at)) {
+            at++;
+        } else if (ends_at(s, at, own, list)) {
+            return at;
         }
-        if (begins_command(&here, here.at) || (!plain && ends_quoted(&here, here.at, key, own)) ||
-            (plain && (is_operator(c) || (is_blank(c) && !list))))
-            return here.at;
-        step(&here);
     }
     return to;
+}
+
+/* --- keys in lines */
+
+static bool begins(const struct logged_shell *s, size_t at, const char *text)
+{
+    size_t n = strlen(text);
+    return s->script.n - at >= n && memcmp(s->script.p + at, text, n) == 0;
+}
+
+static bool is_base64(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c && strchr("+/=", c));
+}
+
+/* Its last line has any length: in quotes it is one if it looks like no word, in a file whatever it is. */
+static bool is_key_line(const struct logged_shell *s, size_t from, size_t to)
+{
+    enum logged_mark kind = mark_at(s, from);
+    bool digit = false;
+    bool capital = false;
+    bool small = false;
+    for (size_t i = from; i < to; i++) {
+        char c = s->script.p[i];
+        digit |= c >= '0' && c <= '9';
+        capital |= c >= 'A' && c <= 'Z';
+        small |= c >= 'a' && c <= 'z';
+    }
+    bool random = s->script.p[to - 1] == '=' || (digit && capital && small);
+    return to - from >= KEY_LINE_MIN || kind == LOGGED_DATA ||
+           (kind == LOGGED_QUOTED && random && to - from >= KEY_END_MIN);
+}
+
+static size_t line_end(const struct logged_shell *s, size_t from, size_t to)
+{
+    const char *line = memchr(s->script.p + from, '\n', to - from);
+    return line ? (size_t)(line - s->script.p) : to;
+}
+
+/* Behind `-----BEGIN … KEY-----`, as far as it stands there. */
+static size_t dashes_end(const struct logged_shell *s, size_t from, size_t to)
+{
+    size_t end = line_end(s, from, to);
+    const char *dashes = memmem(s->script.p + from + 5, end - from - 5, "-----", 5);
+    return dashes ? (size_t)(dashes - s->script.p) + 5 : from + 5;
+}
+
+/* Behind what stands between the lines: their ends, also written as `\n`, and what tells how the key is locked. */
+static size_t between_lines(const struct logged_shell *s, size_t at, size_t to)
+{
+    for (size_t begin = to; at < to && at != begin;) {
+        begin = at;
+        while (at < to && (is_blank(s->script.p[at]) || strchr("\r\n", s->script.p[at])))
+            at++;
+        if (begins(s, at, "\\n") || begins(s, at, "\\r"))
+            at += 2;
+        if (begins(s, at, "Proc-Type:") || begins(s, at, "DEK-Info:"))
+            at = line_end(s, at, to);
+    }
+    return at < to ? at : to;
+}
+
+/* Behind the line of a key at `at`; `at`: it could be a command. */
+static size_t key_line_end(const struct logged_shell *s, size_t at, size_t to)
+{
+    size_t end = at;
+    if (begins(s, at, "-----BEGIN ") || begins(s, at, "-----END "))
+        return dashes_end(s, at, to);
+    while (end < to && is_base64(s->script.p[end]))
+        end++;
+    bool alone = end > at && !is_blank(char_at(s, end));
+    return alone && is_key_line(s, at, end) ? end : at;
+}
+
+/* Its lines up to the first that could be a command. */
+static size_t key_end(const struct logged_shell *s, size_t from, size_t to)
+{
+    enum logged_mark kind = mark_at(s, from);
+    size_t end = from;
+    for (size_t at = from; at < to && mark_at(s, at) == kind;) {
+        size_t next = key_line_end(s, at, to);
+        if (next == at)
+            break;
+        end = next;
+        at = between_lines(s, next, to);
+    }
+    return end < to ? end : to;
+}
+
+size_t logged_shell_end(void *shell, size_t from, size_t to)
+{
+    const struct logged_shell *s = shell;
+    if (begins(s, from, "-----BEGIN "))
+        return key_end(s, from, to);
+    return s->code ? logged_code_end(s->script, from, to) : secret_end(s, from, to);
+}
+
+bool logged_shell_init(struct logged_shell *shell, struct str script, bool code)
+{
+    *shell = (struct logged_shell){.script = script, .code = code};
+    if (!code)
+        return logged_marks(script, &shell->marks);
+    shell->marks = BUF_INIT(script.n + 1);
+    if (buf_reserve(&shell->marks, script.n + 1) < 0)
+        return false;
+    memset(shell->marks.data, LOGGED_QUOTED, script.n + 1);
+    return true;
+}
+
+void logged_shell_done(struct logged_shell *shell)
+{
+    buf_done(&shell->marks);
 }

@@ -1,25 +1,21 @@
-/* Secrets in a script for a shell: a record hides no command with them. */
+/* Secrets in a script for a shell or an interpreter: a record hides no command with them. */
 #ifndef SANDGATE_CORE_LOGGED_SHELL_H
 #define SANDGATE_CORE_LOGGED_SHELL_H
 
-#include <stdbool.h>
+#include "base/buf.h"
+#include "base/redact.h"
 
-#include "base/attr.h"
-
-#define LOGGED_SHELL_WORD_MAX 64
-
-/* How far a script was read. */
 struct logged_shell {
     struct str script;
-    size_t at;
-    char quote;                       /* 0, ' " or one of the two below */
-    char word[LOGGED_SHELL_WORD_MAX]; /* that ends the here-document; "": there is none */
+    struct buf marks; /* enum logged_mark of each byte */
+    bool code;        /* it is for an interpreter instead */
 };
-#define LOGGED_SHELL_ESCAPED 'e' /* $'...' */
-#define LOGGED_SHELL_HERE 'h'    /* in a here-document */
 
-/* Where a secret at [from, to) ends as the shell reads it: before what it would run. Never before an earlier call's
- * `from`. */
-size_t logged_shell_end(struct logged_shell *shell, size_t from, size_t to);
+/* False: there is no memory for it. The script is borrowed. */
+bool logged_shell_init(struct logged_shell *shell, struct str script, bool code);
+void logged_shell_done(struct logged_shell *shell);
+
+/* As redact_ends has it: where what is run begins. */
+size_t logged_shell_end(void *shell, size_t from, size_t to);
 
 #endif

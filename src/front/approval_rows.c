@@ -8,7 +8,8 @@
 #include "base/utf8.h"
 
 #define LABEL_WIDTH 13 /* `  what     | ` */
-#define WIDTH_MIN 40
+#define NARROW_WIDTH 2 /* `| `, where the label has a row of its own */
+#define TEXT_WIDTH_MIN 2 /* of any character */
 #define TAB_COLUMNS 8
 #define LINE_MAX_BYTES ((size_t)1 << 30)
 
@@ -45,6 +46,7 @@ struct approval_rows {
     struct str line; /* what is left of the line at hand */
     size_t column;   /* where that begins in its line, for tabs */
     bool in_line;
+    bool held; /* a line waits behind its label */
     const char *colour; /* of the line; "": none */
     struct buf fit;     /* the line at hand, where it had to be made fit for a terminal */
 };
@@ -104,6 +106,19 @@ static bool next_line(struct approval_rows *r)
     return true;
 }
 
+static bool is_narrow(const struct approval_rows *r)
+{
+    return r->style.width < LABEL_WIDTH + TAB_COLUMNS;
+}
+
+/* Never more than the terminal has: what it breaks by itself has no mark of ours. */
+static size_t text_width(const struct approval_rows *r)
+{
+    size_t margin = is_narrow(r) ? NARROW_WIDTH : LABEL_WIDTH;
+    size_t width = r->style.width > margin ? r->style.width - margin : 0;
+    return width < TEXT_WIDTH_MIN ? TEXT_WIDTH_MIN : width;
+}
+
 /* The next character, and how many columns it takes. Whatever is not ASCII may be two columns wide. */
 static size_t next_character(const struct approval_rows *r, size_t at, size_t column,
                              size_t *ret_columns)
@@ -113,12 +128,14 @@ static size_t next_character(const struct approval_rows *r, size_t at, size_t co
     return n ? n : 1;
 }
 
-static void add_part(struct approval_rows *r, size_t columns, struct buf *out)
+static void add_part(struct approval_rows *r, struct buf *out)
 {
+    size_t columns = text_width(r);
     size_t at = 0;
     for (size_t used = 0; at < r->line.n;) {
         size_t wide;
         size_t n = next_character(r, at, r->column, &wide);
+        wide = wide < columns ? wide : columns;
         if (used + wide > columns)
             break;
         if (out && r->line.p[at] == '\t')
@@ -132,25 +149,38 @@ static void add_part(struct approval_rows *r, size_t columns, struct buf *out)
     r->line = (struct str){r->line.p + at, r->line.n - at};
 }
 
-static void add_margin(const char *label, char mark, const char *colour, struct buf *out)
+static void add_margin(const struct approval_rows *r, char mark, struct buf *out)
 {
     char margin[LABEL_WIDTH + 1] = "             ";
-    memcpy(margin + 2, label, strlen(label));
+    size_t from = is_narrow(r) ? LABEL_WIDTH - NARROW_WIDTH : 0;
+    if (from == 0)
+        memcpy(margin + 2, r->label, strlen(r->label));
     margin[LABEL_WIDTH - 2] = mark;
-    buf_add(out, margin, LABEL_WIDTH);
-    buf_add_text(out, colour);
+    buf_add(out, margin + from, LABEL_WIDTH - from);
+    buf_add_text(out, r->colour);
+}
+
+static void add_label(struct approval_rows *r, struct buf *out)
+{
+    if (out)
+        buf_addf(out, "%s\n", r->label);
+    r->label = "";
 }
 
 /* Adds one row with its line break. False: there is none any more. `out` may be NULL, to count. */
 static bool approval_rows_next(struct approval_rows *r, struct buf *out)
 {
-    size_t width = r->style.width < WIDTH_MIN ? WIDTH_MIN : r->style.width;
     bool first = !r->in_line;
-    if (first && !next_line(r))
+    if (first && !r->held && !next_line(r))
         return false;
+    r->held = is_narrow(r) && r->label[0];
+    if (r->held) {
+        add_label(r, out);
+        return true;
+    }
     if (out)
-        add_margin(r->label, first ? '|' : '>', r->colour, out);
-    add_part(r, width - LABEL_WIDTH, out);
+        add_margin(r, first ? '|' : '>', out);
+    add_part(r, out);
     if (out && r->colour[0])
         buf_add_text(out, PLAIN);
     if (out)

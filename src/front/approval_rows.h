@@ -1,7 +1,7 @@
 /* A call that waits as rows of a terminal: what, why, for whom, where, and everything else of it, whole.
  *
  * Every row has a label or blanks and then a mark: `|` begins a line of the text, `>` goes on with one that was too long
- * for the terminal. So nothing in the text can look like a row of ours, nor a part of a line like a line. Rows are made
+ * for the terminal. On a narrow terminal a label has a row to itself. So nothing in the text can look like a row of ours, nor a part of a line like a line. Rows are made
  * one at a time, since a text can have millions of them. */
 #ifndef SANDGATE_FRONT_APPROVAL_ROWS_H
 #define SANDGATE_FRONT_APPROVAL_ROWS_H

@@ -132,9 +132,10 @@ static enum dialogue_result put_confirmation(struct dialogue *d)
 {
     const char *rule = d->approval->proposal;
     BUF_AT_END struct buf out = BUF_INIT(TEXT_MAX);
+    struct approval_style style = terminal_style(d->terminal);
     buf_add_text(&out,
                  "this rule would be for always, in approved.json of the configuration folder:\n");
-    approval_text_rule((struct str){rule, strlen(rule)}, &d->style, &out);
+    approval_text_rule((struct str){rule, strlen(rule)}, &style, &out);
     buf_add_text(&out, "write it? [y/n]: ");
     terminal_forget_input(d->terminal);
     d->step = DIALOGUE_CONFIRM;
@@ -143,10 +144,22 @@ static enum dialogue_result put_confirmation(struct dialogue *d)
 
 /* --- the pager */
 
+/* In a terminal of another width the rows are others: none of them was seen. */
+static void notice_width(struct dialogue *d)
+{
+    struct approval_style style = terminal_style(d->terminal);
+    if (style.width == d->style.width)
+        return;
+    d->style = style;
+    d->seen = (struct approval_seen){.total = approval_rows_count(d->approval, &style)};
+    d->at = 0;
+}
+
 /* The rows from `d->at` on, and behind the last of them the question again. */
 static enum dialogue_result put_page(struct dialogue *d)
 {
     BUF_AT_END struct buf out = BUF_INIT(TEXT_MAX);
+    notice_width(d);
     size_t first = d->at;
     size_t left = d->seen.total - first;
     size_t n = left < page_rows(d) ? left : page_rows(d);
@@ -172,6 +185,7 @@ static enum dialogue_result put_page(struct dialogue *d)
 static enum dialogue_result take_view(struct dialogue *d)
 {
     size_t page = page_rows(d);
+    notice_width(d);
     if (terminal_is_line(d->terminal, "q"))
         return dialogue_again(d);
     if (terminal_is_line(d->terminal, "g") && d->seen.total - d->at > page)

@@ -23,6 +23,8 @@ struct talk_approver {
     talk_id_of *id_of;
     void *arg;
     char *who;
+    char (*cut)[APPROVAL_ID_MAX]; /* calls that wait and of which not everything was told here */
+    size_t n_cut;
 };
 
 /* What an approver says. */
@@ -148,6 +150,28 @@ static void add_detail(const struct approval *a, size_t max, struct json_out *j)
     jo_str(j, buf_str(&text));
 }
 
+static void note_cut(struct talk_approver *t, const char *id)
+{
+    t->cut = mem_grow(t->cut, t->n_cut + 1, sizeof *t->cut);
+    memcpy(t->cut[t->n_cut++], id, APPROVAL_ID_MAX);
+}
+
+/* Its index; n_cut: all of it was told. */
+static size_t find_cut(const struct talk_approver *t, const char *id)
+{
+    size_t i = 0;
+    while (i < t->n_cut && strcmp(t->cut[i], id) != 0)
+        i++;
+    return i;
+}
+
+static void forget_cut(struct talk_approver *t, const char *id)
+{
+    size_t i = find_cut(t, id);
+    if (i < t->n_cut)
+        memcpy(t->cut[i], t->cut[--t->n_cut], APPROVAL_ID_MAX);
+}
+
 static void asked(struct keeper_listener *self, const struct approval *a)
 {
     struct talk_approver *t = (struct talk_approver *)self;
@@ -159,7 +183,10 @@ static void asked(struct keeper_listener *self, const struct approval *a)
         return;
     size_t max = detail_room(j.out);
     /* A rule is not offered to who has not seen everything. */
-    if (a->proposal && strlen(a->detail) <= max)
+    bool whole = strlen(a->detail) <= max;
+    if (!whole)
+        note_cut(t, a->id);
+    if (a->proposal && whole)
         approval_text_proposal((struct str){a->proposal, strlen(a->proposal)}, &proposal);
     clock_format_utc(a->expires_ms, expires);
     jo_ktext(&j, "requestId", a->id);
@@ -178,6 +205,7 @@ static void over(struct keeper_listener *self, const struct approval *a)
 {
     struct talk_approver *t = (struct talk_approver *)self;
     struct json_out j;
+    forget_cut(t, a->id);
     if (!begin(t, "approval_over", &j))
         return;
     jo_ktext(&j, "requestId", a->id);
@@ -196,6 +224,8 @@ bool talk_approver_take(struct talk_approver *t, struct str line)
     if (!t)
         return true;
     struct approval_decision decision = {.yes = word.yes, .scope = word.scope, .by = t->who};
+    if (!word.wrong && word.scope != APPROVE_ONCE && find_cut(t, word.id) < t->n_cut)
+        word.wrong = "not all of this call was told here: it can be approved once";
     if (word.wrong)
         refuse(t, word.id, word.wrong);
     else if (keeper_decide(t->gate->keeper, word.id, &decision, &err) < 0)
@@ -225,5 +255,6 @@ void talk_approver_free(struct talk_approver *t)
         return;
     keeper_unlisten(t->gate->keeper, &t->listener);
     free(t->who);
+    free(t->cut);
     free(t);
 }

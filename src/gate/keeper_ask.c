@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/redact.h"
 #include "base/shown.h"
+#include "core/logged_summary.h"
 #include "gate/decide.h"
 #include "gate/keeper_parts.h"
 #include "gate/summary.h"
@@ -85,7 +86,7 @@ static void record(struct keeper *k, const struct ask *ask, const char *kind)
     if (a->state == APPROVAL_WAITING) {
         BUF_AT_END struct buf safe = BUF_INIT(REDACT_OUT_MAX(SUMMARY_MAX));
         struct str summary = {a->summary, strlen(a->summary)};
-        if (redact(summary, summary.n, &safe))
+        if (logged_summary(summary, &safe))
             summary = buf_str(&safe);
         jo_ktext(j, "rule", a->rule);
         jo_kstr(j, "summary", summary);

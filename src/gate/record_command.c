@@ -76,11 +76,17 @@ static size_t fill_words(const struct said *said, struct str *words)
     return n;
 }
 
+static struct str *words_of(const struct said *said, size_t *ret_n)
+{
+    struct str *words = mem_grow(NULL, 3 + yyjson_arr_size(said->words), sizeof *words);
+    *ret_n = fill_words(said, words);
+    return words;
+}
+
 static void write_argv(const struct said *said, struct json_out *j)
 {
-    const size_t most = 3 + yyjson_arr_size(said->words);
-    FREE_AT_END struct str *words = mem_grow(NULL, most, sizeof *words);
-    size_t n = fill_words(said, words);
+    size_t n;
+    FREE_AT_END struct str *words = words_of(said, &n);
     jo_key(j, "argv");
     logged_words(&(struct logged){j, LOGGED_MAX}, words, n);
     if (said->line.p)
@@ -138,7 +144,9 @@ static void write_input(const struct call *call, const struct said *said, struct
         return;
     jo_key(j, "stdin");
     if (call->input_fd < 0) {
-        logged_input(&(struct logged){j, LOGGED_MAX}, said->input);
+        size_t n;
+        FREE_AT_END struct str *words = words_of(said, &n);
+        logged_input(&(struct logged){j, LOGGED_MAX}, said->input, logged_input_reader(words, n));
         return;
     }
     jo_open(j, '{');

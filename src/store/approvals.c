@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/redact.h"
+#include "core/logged_summary.h"
 #include "store/approvals_parts.h"
 #include "store/owner.h"
 
@@ -243,7 +244,7 @@ static int redact_summary(struct db *db, const char *id, struct err *err)
     const char *text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
     struct str summary = {text ? text : "", text ? strlen(text) : 0};
     BUF_AT_END struct buf safe = BUF_INIT(REDACT_OUT_MAX(summary.n));
-    bool found = redact(summary, summary.n, &safe);
+    bool found = logged_summary(summary, &safe);
     sqlite3_reset(s);
     if (step != SQLITE_ROW && step != SQLITE_DONE)
         return db_error(db, err);

