@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "policy/command_uses.h"
+#include "policy/program_names.h"
 #include "policy/program_rows.h"
 #include "policy/subcommand.h"
 
@@ -46,7 +47,15 @@ static const char *program_value_letters(struct str name)
 
 struct str program_name(const struct program_use *use, char other[COMMAND_NAME_MAX])
 {
-    return command_name(&use->view->words[0], other);
+    char room[PROGRAM_NAME_ROOM];
+    struct str name = command_name(&use->view->words[0], other);
+    if (!program_may_be_other(name) || program_is_listed(name))
+        return name;
+    struct str plain = program_plain_name(name, room);
+    if (plain.n == 0 || plain.n >= COMMAND_NAME_MAX || !program_is_listed(plain))
+        return name;
+    memmove(other, plain.p, plain.n);
+    return (struct str){other, plain.n};
 }
 
 /* --- names */

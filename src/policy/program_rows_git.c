@@ -117,6 +117,7 @@ static const struct program_row rows[] = {
      "search secret ssh-key status variable version workflow ",
      NULL, NULL, ROW_ALWAYS | ROW_EXCEPT | ROW_ALIAS,
      "is no subcommand that is known: it may be an alias"},
+    {" gh ", " api ", NULL, NULL, ROW_ALWAYS | ROW_ALIAS, "may be any request"},
     {" gh ", NULL, "weF", " web editor body-file recover template input ", ROW_WHOLE,
      "starts a browser or an editor, or reads a file"},
 };
