@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "cell/mountinfo.h"
+#include "cell/same_content.h"
 
 /* Programs are here too, besides PATH: started by others, by a whole path, or under their own name. */
 static const char *const more_folders[] = {
@@ -41,12 +42,21 @@ struct folder {
     ino_t inode;
 };
 
+/* A file in a folder of programs. */
+struct entry {
+    size_t folder;
+    char *name;
+};
+
 struct finder {
     const struct denied_view *view;
     struct str packed;
     struct mountinfo mounts;
     struct folder *folders;
     size_t n_folders;
+    struct entry *entries; /* of all folders, when they are first needed */
+    size_t n_entries;
+    bool listed;
     struct stat shell; /* st_ino 0: it is not needed */
     struct denied_files *files;
     denied_skip_fn skip;
@@ -311,6 +321,48 @@ static const char *why_not(struct finder *f, const char *path, const char *real,
     return NULL;
 }
 
+static void list_folder(struct finder *f, size_t folder)
+{
+    DIR *dir = open_folder(f, f->folders[folder].path);
+    for (const struct dirent *entry; (entry = next_entry(f, dir));) {
+        if (entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN)
+            continue;
+        if ((f->n_entries & (f->n_entries - 1)) == 0)
+            f->entries = mem_grow(f->entries, f->n_entries ? f->n_entries * 2 : 1,
+                                  sizeof *f->entries);
+        f->entries[f->n_entries++] = (struct entry){folder, mem_dup(entry->d_name)};
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static void list_all(struct finder *f)
+{
+    for (size_t i = 0; i < f->n_folders && !f->listed; i++)
+        list_folder(f, i);
+    f->listed = true;
+}
+
+static void add_copy(struct finder *f, const struct entry *entry, const char *real,
+                     const struct stat *file)
+{
+    struct stat st;
+    FREE_AT_END char *path = mem_format("%s/%s", f->folders[entry->folder].path, entry->name);
+    if (is_there(f, path, S_IFREG, &st) && st.st_size == file->st_size && st.st_size > 0 &&
+        (st.st_ino != file->st_ino || st.st_dev != file->st_dev) && same_content(path, real))
+        add_name(f, "", path, entry->name);
+}
+
+/* The same program once more, with a version or a flavour in its name. */
+static void add_copies(struct finder *f, const char *real, const struct stat *file)
+{
+    list_all(f);
+    for (size_t i = 0; i < f->n_entries; i++) {
+        if (is_form_of(last_part(real), f->entries[i].name))
+            add_copy(f, &f->entries[i], real, file);
+    }
+}
+
 static void consider(struct finder *f, const char *path)
 {
     struct stat st;
@@ -332,6 +384,7 @@ static void consider(struct finder *f, const char *path)
         each_name(f, &st, last_part(real), add_name);
     }
     add_file(f, real);
+    add_copies(f, real, &st);
 }
 
 static void find_glob(struct finder *f, const struct folder *folder)
@@ -387,6 +440,9 @@ int denied_find(struct str packed, const struct denied_view *view, struct denied
     add_folders(&f);
     for (struct str rest = packed; denials_next(&rest, &f.denial) > 0; f.number++)
         find_one(&f);
+    for (size_t i = 0; i < f.n_entries; i++)
+        free(f.entries[i].name);
+    free(f.entries);
     for (size_t i = 0; i < f.n_folders; i++)
         free(f.folders[i].path);
     free(f.folders);

@@ -1,5 +1,6 @@
 #include "core/config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -295,6 +296,18 @@ size_t config_count(const struct config *config, const char *path)
     if (!array && !config_is_array(path))
         abort();
     return array ? array->count : 0;
+}
+
+void config_name_at(const struct config *config, const char *array, size_t i, char *out, size_t size)
+{
+    const struct config_array *found = config_map_array(&config->map, array);
+    size_t others = 0;
+    if (!found || i >= found->count)
+        abort();
+    size_t own = found->elements[i]->workspace;
+    for (size_t k = 0; k < i && !own; k++)
+        others += found->elements[k]->workspace != 0;
+    snprintf(out, size, "%s%s[%zu]", own ? "workspace:" : "", array, own ? own - 1 : i - others);
 }
 
 /* NULL: the default of *ret_row holds. */

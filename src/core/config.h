@@ -71,6 +71,9 @@ bool config_is_set(const struct config *config, const char *path);
 size_t config_count(const struct config *config, const char *path);
 /* The same values as by the path `ARRAY[i].FIELD`, which is not made: there may be thousands. */
 int64_t config_int_at(const struct config *config, const char *array, size_t i, const char *field);
+/* The name of an object in messages and records: `approval.rules[3]`, or `workspace:approval.rules[0]` for a workspace's.
+ * Either is counted in its own file, so that no name of the operator's changes with what a workspace adds. */
+void config_name_at(const struct config *config, const char *array, size_t i, char *out, size_t size);
 bool config_is_set_at(const struct config *config, const char *array, size_t i, const char *field);
 bool config_bool_at(const struct config *config, const char *array, size_t i, const char *field);
 const char *config_text_at(const struct config *config, const char *array, size_t i,

@@ -59,6 +59,12 @@ struct config_element *config_array_extend(struct config_array *array)
     return element;
 }
 
+void config_array_mark_workspace(struct config_array *array)
+{
+    for (size_t i = 0; i < array->count; i++)
+        array->elements[i]->workspace = i + 1;
+}
+
 void config_array_share(struct config_array *array, struct config_element *element)
 {
     element->refs++;

@@ -26,6 +26,7 @@ struct config_entry {
 struct config_element {
     size_t refs;
     uint64_t set; /* a bit for each row; the values of the others are empty */
+    size_t workspace; /* its place in the workspace's own array, from 1 on; 0: it is the operator's */
     struct config_value values[];
 };
 
@@ -94,6 +95,8 @@ struct config_array *config_array_ref(struct config_array *array);
 void config_array_unref(struct config_array *array);
 /* A new object with nothing set, at the end of an array that is still being made. */
 struct config_element *config_array_extend(struct config_array *array);
+/* Notes that its objects are a workspace's. */
+void config_array_mark_workspace(struct config_array *array);
 /* Puts an object of another array of the same rows at the end; both have it then. */
 void config_array_share(struct config_array *array, struct config_element *element);
 /* A row by the name of its field; NULL when there is none. */

@@ -279,6 +279,7 @@ static void tighten_arrays(struct config_map *changes, const struct config_map *
             continue;
         }
         struct config_array *whole = config_array_new(path);
+        config_array_mark_workspace(added);
         if (added->rows->tighten == CONFIG_RULE) {
             join_rules(whole, added, now, reporter);
         } else {

@@ -60,7 +60,7 @@ static bool is_asked_about(const struct explaining *e, const struct denial *deni
         return true;
     /* Lists that are no rules are named by no verdict. */
     struct str command = json_str(yyjson_obj_get(e->call->arguments, "command"));
-    return strncmp(denial->rule, "approval.", strlen("approval.")) != 0 && command.n &&
+    return !strstr(denial->rule, "approval.rules[") && command.n &&
            memmem(command.p, command.n, denial->name, strlen(denial->name));
 }
 

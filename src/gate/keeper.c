@@ -155,7 +155,8 @@ static int judge(void *self, struct call *call, struct err *err)
     const struct policy *policy = policy_of(k, call->workplace->config, err);
     struct policy_call pc = keeper_call(k, call);
     if (!policy || policy_judge(policy, &pc, &call->verdict, NULL, NULL, err) < 0 ||
-        call_limits_check(call, err) < 0)
+        call_limits_check(call, err) < 0 ||
+        session_check_limits(k->options.session, call, err) < 0)
         return -1;
     keep_names(k, &call->verdict);
     call->verdict.hooks = hooks_ask(k->hooks, call);

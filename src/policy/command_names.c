@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "policy/program_names.h"
 #include "policy/program_options.h"
 #include "policy/shell_words.h"
 #include "policy/subcommand.h"
@@ -30,46 +31,87 @@ static bool next_name(struct str *text, struct buf *ret)
     return ret->len > 0;
 }
 
-bool command_names_any(const struct command_view *view)
+/* `-Ogit` of an option whose value is attached. */
+static bool ends_as_program(struct str text)
+{
+    if (text.n < 3 || text.p[0] != '-' || text.p[1] == '-')
+        return false;
+    for (size_t i = text.n > PROGRAM_NAME_LONG ? text.n - PROGRAM_NAME_LONG : 2; i < text.n; i++) {
+        if (program_find((struct str){text.p + i, text.n - i}))
+            return true;
+    }
+    return false;
+}
+
+static bool names_some(const struct shell_word *words, size_t count)
 {
     BUF_AT_END struct buf name = BUF_INIT(SHELL_TEXT_MAX);
-    for (size_t i = 1; i < view->n; i++) {
-        struct str rest = view->words[i].text;
+    for (size_t i = 0; i < count; i++) {
+        struct str rest = words[i].text;
         while (next_name(&rest, &name)) {
             const char *dash = memchr(name.data, '-', name.len);
             size_t n = dash ? (size_t)(dash - name.data) : name.len;
-            if (program_find(buf_str(&name)) || program_find((struct str){name.data, n}))
+            if (program_find(buf_str(&name)) || program_find((struct str){name.data, n}) ||
+                ends_as_program(buf_str(&name)))
                 return true;
         }
     }
     return false;
 }
 
+bool command_names_any(const struct command_view *view)
+{
+    return names_some(view->words + 1, view->n - 1);
+}
+
+bool command_names_assigned(const struct command_view *view)
+{
+    return names_some(view->assigned, view->n_assigned);
+}
+
+static void add_names(const struct command_view *view, const struct shell_word *word,
+                      struct buf *names)
+{
+    BUF_AT_END struct buf name = BUF_INIT(SHELL_TEXT_MAX);
+    struct str rest = word->text;
+    while (next_name(&rest, &name)) {
+        buf_add(names, name.data, name.len);
+        buf_add_char(names, ' ');
+    }
+    if (!word_is_fixed(view, word))
+        buf_add_text(names, "* ");
+}
+
 char *command_names_read(const struct command_view *view)
 {
     BUF_AT_END struct buf names = BUF_INIT((size_t)4 * SHELL_TEXT_MAX);
-    BUF_AT_END struct buf name = BUF_INIT(SHELL_TEXT_MAX);
     buf_add_char(&names, ' ');
-    for (size_t i = 1; i < view->n; i++) {
-        struct str rest = view->words[i].text;
-        while (next_name(&rest, &name)) {
-            buf_add(&names, name.data, name.len);
-            buf_add_char(&names, ' ');
-        }
-        if (!word_is_fixed(view, &view->words[i]))
-            buf_add_text(&names, "* ");
-    }
+    for (size_t i = 0; i < view->n_assigned; i++)
+        add_names(view, &view->assigned[i], &names);
+    for (size_t i = 1; i < view->n; i++)
+        add_names(view, &view->words[i], &names);
     if (view->more_words)
         buf_add_text(&names, "* ");
     return mem_copy(buf_str(&names).p, buf_str(&names).n);
 }
 
-/* The word is one of them. Points at the blank behind it. */
-static const char *find_name(const char *names, const char *before, const char *word)
+/* Whether one of the names is the program: as it is, as a script of that name, or attached to an option. */
+static bool is_program(struct str name, struct str program)
 {
-    FREE_AT_END char *wanted = mem_format(" %s%s ", before, word);
-    const char *at = strstr(names, wanted);
-    return at ? at + strlen(wanted) - 1 : NULL;
+    if (program_is_same(name, program))
+        return true;
+    if (name.n < 3 || name.p[0] != '-' || name.p[1] == '-')
+        return false;
+    for (size_t i = name.n > PROGRAM_NAME_LONG ? name.n - PROGRAM_NAME_LONG : 2; i < name.n; i++) {
+        if (program_is_same((struct str){name.p + i, name.n - i}, program))
+            return true;
+    }
+    return false;
+}
+
+static struct str as_str(const char *text)
+{
+    return (struct str){text, strlen(text)};
 }
 
 /* The first word behind it that is no option may be an alias. */
@@ -78,19 +120,43 @@ static bool begins_with_alias(const char *program, const char *names)
     while (names[0] == ' ' && names[1] == '-')
         names += 1 + strcspn(names + 1, " ");
     struct str first = {names + 1, strcspn(names + 1, " ")};
-    return names[1] && program_may_be_alias((struct str){program, strlen(program)}, first);
+    return names[1] && program_may_be_alias(as_str(program), first);
+}
+
+static bool may_be_last(const char *program, struct str name, const char *last)
+{
+    FREE_AT_END char *text = mem_copy(name.p, name.n);
+    return strcmp(text, "*") == 0 || strcmp(text, last) == 0 ||
+           (*program && !program_has_targets(program_find(as_str(program))) &&
+            subcommand_may_be(program, text, last));
+}
+
+static bool holds_last(const char *program, const char *names, const char *last)
+{
+    for (const char *at = names; *(at += strspn(at, " "));) {
+        struct str name = {at, strcspn(at, " ")};
+        if (may_be_last(program, name, last))
+            return true;
+        at += name.n;
+    }
+    return false;
 }
 
 bool command_names_hold(const char *names, const char *program, const char *subcommand)
 {
     const char *blank = strrchr(subcommand, ' ');
     const char *last = blank ? blank + 1 : subcommand;
-    FREE_AT_END char *dashed = mem_format("%s-", program);
-    if (*last && find_name(names, dashed, last))
+    FREE_AT_END char *dashed = mem_format(" %s-%s ", program, last);
+    if (*last && strstr(names, dashed))
         return true;
-    const char *rest = *program ? find_name(names, "", program) : names;
-    if (!rest)
-        return false;
-    return !*last || find_name(rest, "", last) || find_name(rest, "", "*") ||
-           (*program && begins_with_alias(program, rest));
+    if (!*program)
+        return holds_last(program, names, last);
+    for (const char *at = names; *(at += strspn(at, " "));) {
+        struct str name = {at, strcspn(at, " ")};
+        at += name.n;
+        if (is_program(name, as_str(program)) &&
+            (!*last || holds_last(program, at, last) || begins_with_alias(program, at)))
+            return true;
+    }
+    return false;
 }

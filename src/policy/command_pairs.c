@@ -11,20 +11,13 @@
 #include "policy/program_options.h"
 #include "policy/subcommand.h"
 
-/* The words behind the first of the subcommand that are no options. */
-static char *later_words(const struct command_view *view, size_t at)
+/* The words behind the first of the subcommand that are no options, or options that stand for one. */
+static char *later_words(const struct command_view *view, const struct program *program, size_t at)
 {
     BUF_AT_END struct buf text = BUF_INIT((size_t)4 * SHELL_TEXT_MAX);
     buf_add_char(&text, ' ');
-    for (size_t i = at + 1; i < view->n; i++) {
-        struct str word = view->words[i].text;
-        if (!word_is_fixed(view, &view->words[i]))
-            buf_add_text(&text, "* ");
-        else if (word.n && word.p[0] != '-') {
-            buf_add(&text, word.p, word.n);
-            buf_add_char(&text, ' ');
-        }
-    }
+    for (size_t i = at + 1; i < view->n; i++)
+        subcommand_add_later(view, program, i, &text);
     if (view->more_words)
         buf_add_text(&text, "* ");
     return mem_copy(buf_str(&text).p, buf_str(&text).n);
@@ -163,16 +156,50 @@ static bool may_start_words(const struct program_use *use, struct str name, bool
     return command_names_any(use->view) && (fault || !program_is_listed(name));
 }
 
+/* A shell without a script, or one that reads its script from its input. */
+static bool reads_commands(const struct program_use *use, struct str name, bool understood)
+{
+    const struct command_view *view = use->view;
+    bool sources = command_in_list(" . source ", name);
+    size_t i = 1;
+    if (!sources && !command_in_list(" sh bash dash ash rbash ksh mksh zsh fish ", name))
+        return false;
+    if (understood && !view->input)
+        return false;
+    while (i < view->n && view->words[i].text.n > 1 && strchr("-+", view->words[i].text.p[0])) {
+        if (!sources && command_in_list(" -s -c ", view->words[i].text))
+            return view->words[i].text.p[1] == 's';
+        i++;
+    }
+    if (i == view->n)
+        return !sources;
+    struct str script = view->words[i].text;
+    return command_is(script, "-") || (script.n > 5 && memcmp(script.p, "/dev/", 5) == 0) ||
+           (script.n > 6 && memcmp(script.p, "/proc/", 6) == 0);
+}
+
 /* What a rule about a subcommand has to look at besides the subcommand itself. */
-static void note_others(const struct program_use *use, struct command_pair *pair, bool fault)
+static void note_others(const struct program_use *use, struct command_pair *pair, bool fault,
+                        bool understood)
 {
     char room[COMMAND_NAME_MAX];
     struct str name = program_name(use, room);
+    const struct program *program = program_find(name);
+    struct subcommand sub = {.at = use->at};
     pair->unread = command_is_unread(name);
-    if (!use->sure)
-        pair->or_else = later_words(use->view, use->at);
-    if (pair->unread || may_start_words(use, name, fault))
+    if (!use->sure || subcommand_goes_on(use->view, program, &sub))
+        pair->or_else = later_words(use->view, program, use->at);
+    if (reads_commands(use, name, understood)) {
+        pair->unread = true;
+        pair->starts = mem_dup(" * ");
+    } else if (command_in_list(" alias enable hash ", name)) {
+        /* What follows stands where the name is used. */
+        FREE_AT_END char *names = command_names_read(use->view);
+        pair->starts = mem_format("%s* ", names);
+    } else if (pair->unread || command_names_assigned(use->view) ||
+               may_start_words(use, name, fault)) {
         pair->starts = command_names_read(use->view);
+    }
 }
 
 /* Which approvals hold for a use of a line that is understood. */
@@ -186,7 +213,7 @@ static void judge_options(struct command_pairs *pairs, const struct program_use 
     enum program_runs runs = fault ? RUNS_NONE : program_runs(use, room);
     if (runs)
         fault = room;
-    note_others(use, pair, fault);
+    note_others(use, pair, fault, understood);
     if (!understood)
         return;
     if (fault) {
@@ -328,7 +355,8 @@ static int visit(void *self, const struct command_view *view, struct err *err)
     bool finds = command_is(command_name(&view->words[0], room), "find");
     if (view->wraps && add_starter(self, command_name(&view->words[0], room), err) < 0)
         return -1;
-    return view->wraps && !finds ? 0 : add_program(self, view, (struct str){0}, false, err);
+    bool all = view->wraps && !finds && !command_names_assigned(view);
+    return all ? 0 : add_program(self, view, (struct str){0}, false, err);
 }
 
 static int read_pairs(struct str text, const struct command_around *around,

@@ -227,6 +227,10 @@ static int walk_command(struct walk *walk, struct command_view view)
         if (wrap->kind != WRAP_PREFIX || inner.text.p)
             return walk_inner(walk, wrap, &view, inner);
         view.unsure |= wrap->assigns;
+        if (wrap->assigns) {
+            view.assigned = view.words;
+            view.n_assigned = inner.at;
+        }
         view.more_words |= wrap->more_words;
         view.words += inner.at;
         view.n -= inner.at;
@@ -248,6 +252,8 @@ static int walk_text(struct walk *walk, struct str text, bool unsure)
             .words = command->words + command->assigns,
             .n = command->n - command->assigns,
             .unsure = unsure || command->assigns,
+            .assigned = command->words,
+            .n_assigned = command->assigns,
         };
         if (walk_command(walk, view) < 0)
             return -1;

@@ -14,6 +14,8 @@ struct command_view {
     bool more_words;  /* xargs adds some */
     bool input;       /* its standard input may hold something */
     const char *root; /* command_around.root */
+    const struct shell_word *assigned; /* words that set variables for it */
+    size_t n_assigned;
     const struct shell_word *found; /* where find starts, for what stands as `{}` */
     size_t n_found;                 /* at least 1 if it is find that runs this */
 };

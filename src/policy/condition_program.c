@@ -5,7 +5,11 @@
 #include "base/mem.h"
 #include "policy/command_names.h"
 #include "policy/condition.h"
+#include "policy/program_names.h"
 #include "policy/subcommand.h"
+
+/* A longer word may be any. */
+#define SUBCOMMAND_WORD_MAX 256
 
 /* `stash pop` begins with `stash`, not with `sta`. */
 static bool begins_with(const char *words, const char *first)
@@ -34,12 +38,28 @@ static bool is_exact(enum command_options options, const struct command_pair *pa
     return subcommand ? pair->exact_subcommand : pair->exact;
 }
 
+static bool is_later(const struct program_rule *rule, struct str word)
+{
+    char text[SUBCOMMAND_WORD_MAX];
+    if (word.n >= sizeof text)
+        return true;
+    memcpy(text, word.p, word.n);
+    text[word.n] = '\0';
+    const char *last = strrchr(rule->subcommand, ' ');
+    return strcmp(text, "*") == 0 || strcmp(text, last ? last + 1 : rule->subcommand) == 0 ||
+           (!rule->target && subcommand_may_be(rule->name, text, last ? last + 1 : rule->subcommand));
+}
+
+/* Of two words the first may be there already. */
 static bool may_be_later(const struct program_rule *rule, const struct command_pair *pair)
 {
-    if (!pair->or_else)
-        return false;
-    FREE_AT_END char *words = mem_format(" %s ", rule->subcommand);
-    return strstr(pair->or_else, words) || strstr(pair->or_else, " * ");
+    for (const char *at = pair->or_else; at && *(at += strspn(at, " "));) {
+        struct str word = {at, strcspn(at, " ")};
+        if (is_later(rule, word))
+            return true;
+        at += word.n;
+    }
+    return false;
 }
 
 /* `git-push` is `git push`, by whatever folder. */
@@ -69,6 +89,38 @@ static bool is_subcommand(const struct program_rule *rule, const struct command_
     if (rule->target)
         return strcmp(pair->subcommand, rule->subcommand) == 0;
     return begins_with(pair->subcommand, rule->subcommand);
+}
+
+static struct str as_str(const char *text)
+{
+    return (struct str){text, strlen(text)};
+}
+
+/* `npx` is `npm exec`. */
+static bool stands_for(const struct program_rule *rule, const char *name)
+{
+    const char *program;
+    const char *subcommand = program_stands_for(as_str(name), &program);
+    return subcommand && *rule->subcommand && program_is_same(as_str(program), as_str(rule->name)) &&
+           (begins_with(subcommand, rule->subcommand) ||
+            subcommand_may_be(rule->name, subcommand, rule->subcommand));
+}
+
+/* A use that is not the rule's subcommand as it is written. */
+static bool may_be_subcommand(const struct program_rule *rule, const struct command_pair *pair)
+{
+    return pair->alias || may_be_later(rule, pair) || may_start(rule, pair, true) ||
+           subcommand_may_be(rule->name, pair->subcommand, rule->subcommand);
+}
+
+/* A use of another program than the rule names. */
+static enum condition_result compare_other(const struct program_rule *rule,
+                                           const struct command_pair *pair, const char *name)
+{
+    bool may = is_dashed(rule, name) || stands_for(rule, name) || may_start(rule, pair, false) ||
+               (program_is_same(as_str(rule->name), as_str(name)) &&
+                (is_subcommand(rule, pair) || may_be_subcommand(rule, pair)));
+    return may ? CONDITION_PARTLY : CONDITION_NO;
 }
 
 static bool is_relative(const char *program)
@@ -114,14 +166,12 @@ static enum condition_result compare(const struct test *test, const struct progr
     if (pair->program[0] == '\0')
         return CONDITION_PARTLY;
     if (strcmp(rule->name, name) != 0)
-        return is_dashed(rule, name) || may_start(rule, pair, false) ? CONDITION_PARTLY
-                                                                     : CONDITION_NO;
+        return compare_other(rule, pair, name);
     bool exact = is_exact(test->options, pair, rule->subcommand[0]);
     if (is_subcommand(rule, pair))
         return exact && is_approved_file(test, rule, pair, folder) ? CONDITION_YES
                                                                    : CONDITION_PARTLY;
-    if (pair->alias || may_be_later(rule, pair) || may_start(rule, pair, true) ||
-        subcommand_may_be(rule->name, pair->subcommand, rule->subcommand))
+    if (may_be_subcommand(rule, pair))
         return CONDITION_PARTLY;
     /* What follows is not known. */
     return !pair->exact_subcommand && begins_with(rule->subcommand, pair->subcommand)

@@ -9,6 +9,7 @@
 #include "policy/command_rules.h"
 #include "policy/exec_denied.h"
 #include "policy/policy_parts.h"
+#include "policy/program_names.h"
 
 /* One walk through all rules, in their order. */
 struct walk {
@@ -31,6 +32,46 @@ static void keep_name(void **tree, const char *name)
         abort();
 }
 
+/* What a tree has besides the names: those that several may share. */
+static char *shared_name(const char *name)
+{
+    char room[PROGRAM_NAME_ROOM];
+    struct str plain = program_plain_name((struct str){name, strlen(name)}, room);
+    return mem_format("\n%.*s", (int)plain.n, plain.p);
+}
+
+static void keep_program(void **tree, const char *name)
+{
+    FREE_AT_END char *shared = shared_name(name);
+    keep_name(tree, name);
+    keep_name(tree, shared);
+}
+
+struct search {
+    struct str name;
+    bool found;
+};
+
+static void compare_name(const void *node, VISIT visit, void *arg)
+{
+    struct search *search = arg;
+    const char *name = *(const char *const *)node;
+    if ((visit == postorder || visit == leaf) && name[0] != '\n')
+        search->found |= program_is_same(search->name, (struct str){name, strlen(name)});
+}
+
+/* Whether it, or another name of the same program, is in the tree. */
+static bool has_program(void *const *tree, const char *name)
+{
+    FREE_AT_END char *shared = shared_name(name);
+    struct search search = {.name = {name, strlen(name)}};
+    if (tfind(name, tree, compare))
+        return true;
+    if (tfind(shared, tree, compare))
+        twalk_r(*tree, compare_name, &search);
+    return search.found;
+}
+
 static void tell(const struct walk *w, enum denial_kind kind, const char *name, const char *why_not)
 {
     const struct denial denial = {kind, name, w->rule};
@@ -44,7 +85,7 @@ static void tell_programs(const struct walk *w, const struct test *test, const c
         const char *why = other;
         if (p->subcommand[0])
             why = "only some of its uses are denied";
-        else if (!why && tfind(p->name, &w->named, compare))
+        else if (!why && has_program(&w->named, p->name))
             why = "an earlier rule may allow it";
         tell(w, DENIAL_NAME, p->name, why);
     }
@@ -71,7 +112,7 @@ static void note_earlier(struct walk *w, const struct rule *rule)
     if (!key || key->kind != TEST_PROGRAM)
         w->all = "an earlier rule may allow it";
     for (size_t i = 0; key && key->kind == TEST_PROGRAM && i < key->n_programs; i++)
-        keep_name(&w->named, key->programs[i].name);
+        keep_program(&w->named, key->programs[i].name);
 }
 
 static void walk_rules(struct walk *w, const struct policy *policy)

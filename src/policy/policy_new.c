@@ -169,7 +169,7 @@ static int read_rule(struct rule *rule, struct policy_source *source, size_t i, 
     static const char *const actions[] = {"approve", "deny", "prompt", "budget", NULL};
     const struct config *config = source->config;
     const char *condition = config_text_at(config, RULES, i, "condition");
-    snprintf(rule->name, sizeof rule->name, "%s[%zu]", RULES, i);
+    config_name_at(config, RULES, i, rule->name, sizeof rule->name);
     if (read_tool(source, RULES, i, rule->name, &rule->tool, err) < 0)
         return -1;
     int action = index_of(actions, config_text_at(config, RULES, i, "action"));
@@ -211,7 +211,7 @@ static int read_budget(struct budget *budget, struct policy_source *source, size
     const char *unit = config_text_at(config, array, i, "unit");
     const char *period = config_text_at(config, array, i, "period");
     const char *per = config_text_at(config, array, i, "per");
-    snprintf(budget->name, sizeof budget->name, "%s[%zu]", array, i);
+    config_name_at(config, array, i, budget->name, sizeof budget->name);
     if (read_tool(source, array, i, budget->name, &budget->tool, err) < 0 ||
         (agent && read_pattern(&budget->agent, budget->name, "agent", agent, err) < 0))
         return -1;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "policy/command_uses.h"
+#include "policy/program_names.h"
 #include "policy/program_rows.h"
 #include "policy/subcommand.h"
 
@@ -46,7 +47,15 @@ static const char *program_value_letters(struct str name)
 
 struct str program_name(const struct program_use *use, char other[COMMAND_NAME_MAX])
 {
-    return command_name(&use->view->words[0], other);
+    char room[PROGRAM_NAME_ROOM];
+    struct str name = command_name(&use->view->words[0], other);
+    if (!program_may_be_other(name) || program_is_listed(name))
+        return name;
+    struct str plain = program_plain_name(name, room);
+    if (plain.n == 0 || plain.n >= COMMAND_NAME_MAX || !program_is_listed(plain))
+        return name;
+    memmove(other, plain.p, plain.n);
+    return (struct str){other, plain.n};
 }
 
 /* --- names */
@@ -121,14 +130,25 @@ static bool in_names(const struct program_row *row, const char *list, struct str
     return false;
 }
 
-/* An exception stands for what is given as a whole, its value included. */
-static bool is_exception(const struct program_row *row, struct str given)
+/* `format json` is `format=json`. */
+static bool is_with_value(struct str name, struct str given, const struct shell_word *next)
+{
+    return next && shell_word_known(next) && given.n && name.n == given.n + 1 + next->text.n &&
+           begins(name, given) && name.p[given.n] == '=' &&
+           memcmp(name.p + given.n + 1, next->text.p, next->text.n) == 0;
+}
+
+/* An exception stands for what is given as a whole, its value included: in the same word, or in the next one. */
+static bool is_exception(const struct program_row *row, struct str given,
+                         const struct shell_word *next)
 {
     static const struct program_row whole = {.flags = ROW_WHOLE};
     for (const char *at = row->but; at && *(at += strspn(at, " "));) {
         struct str name = {at, strcspn(at, " ")};
         if (name.p[name.n - 1] == '*' ? is_name(&whole, name, given)
                                       : name.n == given.n && begins(given, name))
+            return true;
+        if (is_with_value(name, given, next))
             return true;
         at += name.n;
     }
@@ -240,7 +260,8 @@ static bool option_counts(const struct program_row *row, const struct command_vi
     struct str name = without_dashes(row, word);
     bool named = may_be_name(row, word) && in_names(row, row->names, name);
     size_t letter = word.p[1] == '-' ? 0 : find_letter(row, word, values);
-    if ((!named && !letter) || is_exception(row, name))
+    const struct shell_word *next = i + 1 < view->n ? &view->words[i + 1] : NULL;
+    if ((!named && !letter) || is_exception(row, name, next))
         return false;
     return !(row->flags & (ROW_FOLDER | ROW_HERE)) || !value_is_harmless(row, view, i, letter);
 }
@@ -307,7 +328,7 @@ static bool word_counts(struct scan *scan, size_t i)
     bool options = !scan->closed || row->flags & (ROW_AFTER | ROW_ONE_DASH);
     scan->value = false;
     if (row->flags & ROW_REST && scan->dashes)
-        return !shell_word_known(word) || !is_exception(row, word->text);
+        return !shell_word_known(word) || !is_exception(row, word->text, NULL);
     if (row->flags & ROW_HOLDS)
         return word->flags & SHELL_PATTERN ||
                (row->flags & ROW_VARIES && !shell_word_known(word)) ||

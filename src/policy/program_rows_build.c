@@ -14,15 +14,16 @@ static const struct program_row rows[] = {
     {" cmake ", NULL, NULL,
      " P* E* D* C* G* T* A* U* f* toolchain graphviz trace-redirect debugger-pipe profiling-output "
      "preset workflow find-package open install-prefix prefix component config system-information "
-     "help-* ",
+     "debugger* project-file sarif-output help-* ",
      ROW_ONE_DASH | ROW_ASSIGNS, "runs a script or sets a variable", 0,
      " DCMAKE_BUILD_TYPE=* DBUILD_TESTING=* DCMAKE_EXPORT_COMPILE_COMMANDS=* GNinja "},
-    {" cmake ", NULL, "SB", " build install ", ROW_ONE_DASH | ROW_FOLDER, LEADS_OUT},
+    {" cmake ", NULL, "SBH", " build install ", ROW_ONE_DASH | ROW_FOLDER, LEADS_OUT},
     {" cmake ", NULL, NULL, NULL, ROW_OUTSIDE, LEADS_OUT},
     {" cmake ", NULL, NULL, NULL, ROW_REST, "hands options to the build tool", 0,
      " -j* -k -k0 -v -s 1 2 4 6 8 12 16 "},
     {" ctest ", NULL, NULL,
-     " S* SP* D* T* M* O* build-* test-command script script-new-process dashboard output-log "
+     " S* SP* D* T* M* O* A* tests-from-file exclude-from-file instrument* collect-instrumentation "
+     "build-* test-command script script-new-process dashboard output-log "
      "output-junit submit-index extra-submit add-notes overwrite preset resource-spec-file "
      "test-output-* ",
      ROW_ONE_DASH, "runs a script or writes a file"},
@@ -30,8 +31,14 @@ static const struct program_row rows[] = {
     {" meson ", NULL, "D",
      " native-file cross-file wrap wrapper gdb gdb-path logbase ninja-args vs-args xcode-args ", 0,
      OTHER},
-    {" meson ", " devenv runpython init rewrite format ", NULL, NULL, ROW_ALWAYS,
-     "runs or changes more"},
+    {" meson ", NULL, NULL,
+     " prefix bindir datadir includedir infodir libdir libexecdir licensedir localedir localstatedir "
+     "mandir sbindir sharedstatedir sysconfdir destdir pkg-config-path build. cmake-prefix-path python. "
+     "backend wrap-mode ",
+     0, OTHER},
+    {" meson ", " setup ", NULL, NULL, ROW_OUTSIDE, LEADS_OUT},
+    {" meson ", " devenv runpython init rewrite format fmt subprojects wrap env2mfile ", NULL, NULL,
+     ROW_ALWAYS, "runs or changes more"},
     {" meson ", NULL, "C", " directory ", ROW_FOLDER, LEADS_OUT},
     {" just ", NULL, "fcdeg",
      " justfile global-justfile shell shell-arg shell-command set chooser dotenv-path "
@@ -40,14 +47,14 @@ static const struct program_row rows[] = {
     {" task ", NULL, "tdg", " taskfile dir global output init experiments ", ROW_ASSIGNS, OTHER},
     {" scons ", NULL, "fCDuI", " file makefile sconstruct directory include-dir site-dir ",
      ROW_ASSIGNS, OTHER},
-    {" bazel bazelisk ", NULL, NULL,
-     " run_under output_base output_user_root bazelrc host_jvm_args server_javabase install_base "
-     "override_* config package_path workspace_status_command "
-     "shell_executable action_env repo_env test_env crosstool_top compiler profile "
-     "build_event_* execution_log_* explain credential_helper* remote_* bes_* script_path "
-     "starlark_cpu_profile memory_profile symlink_prefix disk_cache repository_cache distdir "
-     "invocation_policy ",
-     ROW_WHOLE, OTHER},
+    {" bazel bazelisk ", NULL, NULL, " * ", ROW_ONE_DASH, OTHER, 0,
+     " c c=* compilation_mode compilation_mode=* jobs jobs=* j keep_going nokeep_going k help version "
+     "test_output test_output=* test_filter test_filter=* test_tag_filters=* test_size_filters=* "
+     "test_lang_filters=* test_timeout=* test_summary=* runs_per_test=* flaky_test_attempts=* "
+     "local_test_jobs=* build_tests_only build_tag_filters=* cache_test_results=* "
+     "nocache_test_results verbose_failures subcommands s announce_rc color=* curses=* "
+     "show_progress noshow_progress show_result=* nobuild loading_phase_threads=* output=* "
+     "noimplicit_deps notool_deps order_output=* universe_scope=* "},
     {" ant ", NULL, NULL,
      " f file buildfile D* lib logger listener propertyfile inputhandler main find s l logfile ",
      ROW_ONE_DASH, OTHER},
@@ -72,10 +79,22 @@ static const struct program_row rows[] = {
      "Wl,--no-whole-archive Wl,-Bstatic Wl,-Bdynamic Wl,--fatal-warnings Wl,--strip-all Wl,-s "
      "Wl,-Bsymbolic Wa,--noexecstack "},
     {" ld ld.bfd ld.gold ld.lld lld gold mold ", NULL, NULL,
-     " pl* er* T* scr* Ma* mri* c default-s* dT dyn* I* dep* repro* ", ROW_ONE_DASH | ROW_RESPONSE,
+     " pl* er* T* scr* Ma* mri* c default-s* dT dyn* I* dep* repro* out-im* remap* just-* R* "
+     "version-sc* retain-* section-o* print-map-locals export-dynamic-symbol-l* ", ROW_ONE_DASH | ROW_RESPONSE,
      "loads something else or writes a file"},
     {" ar ranlib nm strings objdump objcopy strip size readelf addr2line ", NULL, NULL, " plugin ",
      ROW_RESPONSE, "loads something else"},
+    {" ar ", NULL, NULL, " record-libdeps ", 0, "loads something else"},
+    {" ar ", NULL, NULL, " output ", ROW_FOLDER, LEADS_OUT},
+    {" as gas ", NULL, NULL, " MD* a* ", ROW_ONE_DASH | ROW_RESPONSE, WRITES},
+    {" objcopy ", NULL, NULL,
+     " dump-section split-dwo add-section update-section redefine-syms keep-symbols "
+     "keep-global-symbols localize-symbols globalize-symbols strip-symbols weaken-symbols "
+     "strip-unneeded-symbols add-gnu-debuglink ",
+     0, "reads or writes another file"},
+    {" strip ", NULL, "o", " output-file ", 0, WRITES},
+    {" readelf objdump ", NULL, NULL, " debuginfod dwarf=follow* debug-dump=follow* ", 0,
+     "reaches another machine"},
     {" clang-tidy ", NULL, NULL,
      " load* fix* p config* export-fixes* vfsoverlay* extra-arg* store-check-profile* plugin* ",
      ROW_ONE_DASH | ROW_RESPONSE, OTHER},
@@ -105,26 +124,41 @@ static const struct program_row rows[] = {
      " config-file tool-config-file extract-to archive-file user-config-file ", ROW_WHOLE,
      "reads another configuration or writes elsewhere"},
     {" cargo ", " rustc rustdoc ", NULL, NULL, ROW_ALWAYS, "hands options to the compiler"},
-    {" cargo ", " install fix vendor publish login ", NULL, NULL, ROW_ALWAYS,
+    {" cargo ", " install fix vendor publish login logout owner yank ", NULL, NULL, ROW_ALWAYS,
      "writes elsewhere or reaches out"},
     {" cargo ", " new init ", NULL, " vcs ", 0, RUNS},
     {" cargo ", " doc d ", NULL, " open ", 0, RUNS},
+    {" cargo ", " fmt ", NULL, " config config-path emit ", ROW_AFTER, OTHER},
+    {" cargo ", " test t bench ", NULL, " logfile ", ROW_AFTER, WRITES},
+    {" cargo ", " add package search info ", NULL, " registry index git path ", 0,
+     "installs from elsewhere"},
     {" rustc rustdoc ", NULL, "CZLo",
      " codegen extern out-dir sysroot test-builder test-runtool html-in-header theme "
      "output emit print ",
      ROW_RESPONSE | ROW_PLUS, "loads or writes something else"},
+    {" rustc rustdoc ", NULL, NULL, " .json ", ROW_HOLDS, "reads another configuration"},
+    {" rustdoc ", NULL, NULL,
+     " runtool markdown-css html-before-content html-after-content markdown-before-content "
+     "markdown-after-content extend-css check-theme persist-doctests scrape-examples-output-path "
+     "doctest-compilation-args index-page static-root-path write-rendered-cci include-parts-dir "
+     "parts-out-dir test-run-directory ",
+     0, "loads or writes something else"},
     {" rustfmt ", NULL, NULL, " config config-path emit print-config ", ROW_PLUS, OTHER},
     {" rustup ", " run override self set toolchain ", NULL, NULL, ROW_ALWAYS,
      "changes which toolchain runs"},
 
     {" go ", NULL, NULL,
-     " toolexec exec overlay modfile ldflags gcflags asmflags gccgoflags vettool pkgdir compiler mod ",
+     " toolexec exec overlay modfile ldflags gcflags asmflags gccgoflags vettool pkgdir compiler mod "
+     "fixtool http insecure ",
      ROW_ONE_DASH, "runs another program or reads another configuration"},
     {" go ", NULL, NULL,
      " o cpuprofile memprofile blockprofile mutexprofile trace coverprofile outputdir test.* "
      "debug-* artifacts ",
      ROW_ONE_DASH, WRITES},
     {" go ", NULL, NULL, " C ", ROW_ONE_DASH | ROW_FOLDER, LEADS_OUT},
+    {" go ", " test ", NULL, " c fuzz* ", ROW_ONE_DASH, WRITES},
+    {" go ", " vet fix ", NULL, " fix ", ROW_ONE_DASH, "writes files"},
+    {" go ", " clean ", NULL, " modcache cache fuzzcache ", ROW_ONE_DASH, "removes more"},
     {" go ", " env ", NULL, " w u ", ROW_ONE_DASH, "changes the configuration"},
     {" go ", " tool bug telemetry ", NULL, NULL, ROW_ALWAYS, RUNS},
     {" gofmt goimports gofumpt ", NULL, NULL, " w cpuprofile memprofile trace ", ROW_ONE_DASH,
@@ -151,6 +185,14 @@ static const struct program_row rows[] = {
      ROW_ONE_DASH, OTHER, 0,
      " DskipTests* Dtest=* Dmaven.test.skip* DfailIfNoTests* Dsurefire.failIfNoSpecifiedTests* "
      "fae ff fail-fast fail-at-end fail-never fn show-version strict-checksums "},
+    /* Letters may be bundled. */
+    {" mvn mvnw mvnd ", NULL, "fslbDP", NULL, 0, OTHER, 0,
+     " pl am amd rf llr fae ff fn ntp nsu npu npr cpu up ssm itr DskipTests* Dtest=* "
+     "Dmaven.test.skip* DfailIfNoTests* Dsurefire.failIfNoSpecifiedTests* "},
+    {" mvn mvnw mvnd ", NULL, NULL,
+     " is* install-settings it* install-toolchains ps* project-settings emp* ep* encrypt* l* ",
+     ROW_ONE_DASH, OTHER, 0, " llr lax-checksums legacy-local-repository "},
+    {" mvn mvnw mvnd ", NULL, NULL, " exec: exec-maven antrun gmaven groovy: ", ROW_HOLDS, RUNS},
     /* With two dashes they may be cut. */
     {" mvn mvnw mvnd ", NULL, NULL,
      " file settings global-settings toolchains global-toolchains log-file define activate-profiles "
@@ -158,7 +200,8 @@ static const struct program_row rows[] = {
      0, OTHER},
     {" gradle gradlew ", NULL, NULL,
      " I* init-script b build-file c settings-file g gradle-user-home D* P* system-prop project-prop "
-     "include-build project-cache-dir write-locks write-verification-metadata M F export-keys scan ",
+     "include-build project-cache-dir write-locks write-verification-metadata M F export-keys scan "
+     "update-locks dependency-verification ",
      ROW_ONE_DASH, OTHER},
     {" gradle gradlew ", NULL, "bcgIDPMF", NULL, 0, OTHER},
     {" gradle gradlew ", NULL, NULL, " p project-dir ", ROW_ONE_DASH | ROW_FOLDER, LEADS_OUT},
@@ -170,17 +213,33 @@ static const struct program_row rows[] = {
      " p:* property* logger* l:* dl:* distributedlogger* test-adapter-path* settings* s:* s diag* d:* "
      "collect* results-directory* r output* o o:* bl* binaryLogger* fl* flp* fileLogger* "
      "additionalprobingpath* additional-deps* depsfile* runtimeconfig* fx-version* roll-forward "
-     "t:* target* artifacts-path* configfile* source* project* ",
-     ROW_ONE_DASH | ROW_RESPONSE | ROW_ASSIGNS, OTHER},
+     "t:* target* artifacts-path* configfile* source* project* l d a restoreProperty* rp:* "
+     "getResultOutputFile* inputResultsCaches* irc* outputResultsCache* orc* pp* preprocess* ts* "
+     "distributedFileLogger* dfl* toolsversion* tv* validate* val* profileevaluation* isolate* ",
+     ROW_ONE_DASH | ROW_LOOSE | ROW_RESPONSE | ROW_ASSIGNS, OTHER},
     {" dotnet msbuild ", NULL, NULL,
-     " /p:* /property* /l:* /logger* /dl* /t:* /target* /bl* /fl* /o* /s* /d* /tl* ", ROW_BARE,
-     OTHER},
+     " /p:* /property* /l:* /logger* /dl* /t:* /target* /bl* /fl* /o* /s* /d* /tl* /rp* /restore* /pp* "
+     "/pre* /ts* /tv* /val* /irc* /inp* /get* /bin* /isolate* /tools* ",
+     ROW_BARE | ROW_LOOSE, OTHER},
+    {" dotnet ",
+     " add build build-server clean dev-certs exec format fsi help list msbuild new nuget pack package "
+     "project publish reference remove restore run script sdk sln solution store test tool user-secrets "
+     "vstest watch workload ",
+     NULL, NULL, ROW_ALWAYS | ROW_EXCEPT, "runs an assembly or a tool"},
     {" dotnet ", " exec fsi tool new nuget script workload dev-certs user-secrets ", NULL, NULL,
      ROW_ALWAYS, "runs or changes more"},
     {" swift swiftc ", NULL, NULL,
      " load-plugin* plugin-path* external-plugin* Xfrontend Xcc Xlinker tools-directory* toolchain* "
-     "B* ld-path* use-ld* resource-dir* sdk* package-path scratch-path build-path ",
+     "B* ld-path* use-ld* resource-dir* sdk* package-path scratch-path build-path Xswiftc Xcxx "
+     "Xmanifest toolset swift-sdk* disable-sandbox config-path cache-path security-path netrc* "
+     "destination pkg-config-path multiroot-data-file chdir C experimental-* ",
      ROW_ONE_DASH | ROW_RESPONSE, OTHER},
+    {" swiftc swift ", NULL, NULL,
+     " Xllvm output-file-map vfsoverlay* driver-use* driver-print* save-temps index-* emit-*path "
+     "emit-module-path emit-dependencies-path emit-objc-header-path emit-tbd-path "
+     "emit-loaded-module-trace-path emit-module-interface-path module-cache-path "
+     "serialize-diagnostics-path access-notes-path working-directory* clang-scanner* ",
+     ROW_ONE_DASH, "writes or reads something else"},
     {" ghc ghci runghc ", NULL, NULL, " pgm* F fplugin* plugin-package* package-db* B* opt* o* ",
      ROW_ONE_DASH | ROW_RESPONSE, OTHER},
     {" cabal stack ", NULL, NULL,

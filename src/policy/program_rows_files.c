@@ -3,6 +3,8 @@
 
 #define RUNS "runs a program"
 #define WRITES "writes a file"
+#define LEADS_OUT "leads out of the folder"
+#define ELSEWHERE "leads to another machine or reads another configuration"
 
 static const struct program_row rows[] = {
     {" find ", NULL, NULL, " delete ", ROW_ONE_DASH, "deletes"},
@@ -30,13 +32,19 @@ static const struct program_row rows[] = {
     {" sdiff ", NULL, "o", " output ", 0, WRITES},
     {" sdiff diff3 ", NULL, NULL, " diff-program ", 0, RUNS},
     {" patch ", NULL, "ge", " get ed ", 0, RUNS},
-    {" patch ", NULL, "ordB", " output reject-file directory prefix ", 0, "writes elsewhere"},
+    {" patch ", NULL, "ordBYz", " output reject-file directory prefix basename-prefix suffix ", 0,
+     "writes elsewhere"},
+    {" csplit ", NULL, "fb", " prefix suffix-format ", 0, "writes elsewhere"},
     {" file ", NULL, "CzZ", " compile uncompress uncompress-noreport ", 0,
      "writes or runs something"},
     {" tree ", NULL, "oR", " output ", 0, WRITES},
-    {" less ", NULL, "oOk", " log-file LOG-FILE lesskey-file lesskey-src lesskey-content ",
+    {" less ", NULL, "oOktT",
+     " log-file LOG-FILE lesskey-file lesskey-src lesskey-content tag tag-file cmd ",
      ROW_PLUS, "writes a file or runs commands"},
     {" man apropos whatis ", NULL, "PHXC", " pager html gxditview config-file ", 0, RUNS},
+    {" man apropos whatis ", NULL, "MlpTtZm",
+     " manpath local-file preprocessor troff-device troff ditroff systems ", 0,
+     "reads other pages or runs another formatter"},
     {" info ", NULL, "o", " output restore init-file ", 0, WRITES},
     {" bat batcat ", NULL, NULL, " pager config-file lessopen ", ROW_WHOLE, RUNS},
     {" delta ", NULL, NULL, " pager config ", ROW_WHOLE, RUNS},
@@ -49,10 +57,19 @@ static const struct program_row rows[] = {
      ROW_OLD, "reads options or writes a file"},
     {" tar gtar cpio ", NULL, NULL, NULL, ROW_HOSTS, "reaches another machine"},
     {" bsdtar ", NULL, NULL, " use-compress-program options ", 0, RUNS},
+    {" tar gtar bsdtar ", NULL, "P", " absolute-names absolute-paths ", ROW_OLD, LEADS_OUT},
+    {" tar gtar bsdtar ", NULL, "C", " directory cd ", ROW_OLD | ROW_FOLDER, LEADS_OUT},
     {" cpio ", NULL, NULL, " rsh-command ", 0, RUNS},
     {" zip ", NULL, "T", " test unzip-command ", 0, RUNS},
+    {" zip ", NULL, "bOm@", " temp-path output-file move logfile-path names-stdin ", 0,
+     "writes elsewhere or removes files"},
+    {" zip ", NULL, NULL, " lf* la* ", ROW_ONE_DASH, WRITES},
+    {" unzip ", NULL, ":", NULL, 0, LEADS_OUT},
+    {" unzip 7z 7za 7zr 7zz ", NULL, "do", NULL, ROW_FOLDER, LEADS_OUT},
     {" zstd ", NULL, NULL, " output-dir-flat output-dir-mirror trace ", 0, WRITES},
 
+    {" jq gojq jaq yq tomlq xq ", NULL, "fL", " from-file library-path run-tests front-matter ", 0,
+     "reads a script from elsewhere"},
     {" yq tomlq xq ", NULL, "is", " inplace in-place split-exp split-exp-file from-file ", 0,
      WRITES},
     {" xmllint ", NULL, NULL, " output o shell path load-trace ", ROW_ONE_DASH, WRITES},
@@ -76,6 +93,21 @@ static const struct program_row rows[] = {
      " engine provider provider-path config out outdir writerand keyout keylogfile sess_out certsout "
      "CAserial CAcreateserial ",
      ROW_ONE_DASH, "loads code or writes a file"},
+    {" openssl ", NULL, NULL,
+     " engine_impl accept* www WWW HTTP rev gencrl revoke updatedb proxy* rand ", ROW_ONE_DASH,
+     "listens, reaches out or changes more"},
+    {" openssl ", NULL, NULL, " ca engine fipsinstall ocsp rehash s_server srp tsget ", ROW_BARE,
+     "listens, reaches out or changes more"},
+    {" gpg gpg2 ", NULL, NULL,
+     " keyring primary-keyring secret-keyring no-default-keyring trustdb-name passphrase-file "
+     "passphrase-fd command-file command-fd default-keyserver-url show-photos list-options "
+     "verify-options auto-key-locate auto-key-retrieve auto-key-import keyserver-options http-proxy "
+     "import fast-import delete-keys delete-secret-keys delete-secret-and-public-key edit-key gen-key "
+     "generate-key full-generate-key quick-* export-secret-keys export-secret-subkeys recv-keys "
+     "receive-keys refresh-keys search-keys fetch-keys send-keys locate-keys locate-external-keys "
+     "server chuid card-edit card-status change-pin passwd gen-revoke generate-revocation "
+     "tofu-db-format tofu-policy gpgconf-test sign-key lsign-key import-ownertrust rebuild-keydb-caches ",
+     0, "changes keys or reaches out", 0, " verify sign "},
     {" gpg gpg2 ", NULL, "o",
      " output homedir options exec-path photo-viewer agent-program dirmngr-program keyserver "
      "log-file status-file attribute-file logger-file load-extension ",
@@ -90,23 +122,40 @@ static const struct program_row rows[] = {
     {" clickhouse-client ", NULL, NULL, " outfile queries-file ", ROW_HOLDS | ROW_VARIES,
      "writes a file or reads a script"},
     {" octave ", NULL, NULL, " eval ", 0, "runs code"},
-    {" sqlite3 ", NULL, NULL, " cmd init A* append zip vfs deserialize ", ROW_ONE_DASH,
+    {" sqlite3 ", NULL, NULL, " cmd init A* append zip vfs deserialize unsafe-testing ", ROW_ONE_DASH,
      "runs commands of the shell"},
     {" sqlite3 ", NULL, NULL,
-     " .a* .ba* .cd* .cl* .dbc* .dump* .e* .im* .io* .lo* .on* .op* .ou* .pr* .re* .sa* .ses* .sh* "
-     ".sy* .te* .tr* .w* ",
+     " .a* .ba* .cd* .cl* .dbc* .dump* .e* .fi* .im* .io* .lo* .on* .op* .ou* .pa* .pr* .re* .sa* "
+     ".ses* .sh* .sy* .te* .tr* .un* .vf* .w* ",
      ROW_BARE, "runs a program or writes a file"},
     {" sqlite3 ", NULL, NULL,
      " readfile writefile edit load_extension fts3_tokenizer attach vacuum zipfile ",
      ROW_HOLDS | ROW_TOKENS | ROW_VARIES, "runs a program or writes a file"},
-    {" psql ", NULL, "oLf", " output log-file file set variable ", 0,
+    {" psql ", NULL, "oLfvP", " output log-file file set variable pset ", 0,
      "writes a file or reads a script"},
+    {" psql ", NULL, "h", " host ", 0, ELSEWHERE},
+    {" psql pg_dump pg_dumpall pg_restore ", NULL, NULL,
+     " :// host= hostaddr= service= sslkey= sslcert= sslrootcert= passfile= ", ROW_HOLDS, ELSEWHERE},
+    {" psql ", NULL, NULL,
+     " program lo_export lo_import pg_read_file pg_read_binary_file pg_ls_dir pg_execute_server_program ",
+     ROW_HOLDS | ROW_TOKENS, "runs a program or writes a file"},
+    {" pg_dump pg_dumpall pg_restore ", NULL, "fhLd",
+     " file host use-list filter dbname globals-filter ", 0, "writes a file or leads elsewhere"},
     {" psql ", NULL, NULL, " \\ ", ROW_HOLDS | ROW_VARIES, "holds a command of psql"},
     {" mysql mariadb ", NULL, NULL,
      " tee pager init-command defaults-file defaults-extra-file defaults-group-suffix plugin-dir "
      "default-auth ",
      0, "writes a file or loads something"},
-    {" mysql mariadb ", NULL, NULL, " \\ system source tee pager outfile dumpfile ",
+    {" mysql mariadb mysqldump mariadb-dump mysqladmin mariadb-admin mysqlimport mysqlcheck ", NULL,
+     "hS",
+     " host socket load-data-local-dir local-infile histignore ssl-key ssl-cert ssl-ca ssl-capath "
+     "login-path enable-cleartext-plugin server-public-key-path protocol ",
+     0, ELSEWHERE},
+    {" mysqldump mariadb-dump mysqladmin mariadb-admin mysqlimport mysqlcheck ", NULL, "rT",
+     " result-file tab log-error init-command defaults-file defaults-extra-file "
+     "defaults-group-suffix plugin-dir default-auth dir ",
+     0, "writes a file or loads something"},
+    {" mysql mariadb ", NULL, NULL, " \\ system source tee pager outfile dumpfile infile load_file ",
      ROW_HOLDS | ROW_VARIES, "holds a command of mysql"},
     {" redis-cli ", NULL, NULL, " eval rdb functions-rdb pipe ", ROW_WHOLE,
      "runs a script or writes a file"},

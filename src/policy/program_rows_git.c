@@ -44,6 +44,9 @@ static const struct program_row rows[] = {
      "names the program of the other side"},
     {" git ", TRANSPORTS, NULL, " :: ", ROW_HOLDS | ROW_VARIES, "names a program that transports"},
     {" git ", " clone ", "u", NULL, 0, "names the program of the other side"},
+    {" git ", " clone ", NULL, " bundle-uri ", 0, "reaches another machine"},
+    {" git ", " submodule ", NULL, " reference reference-if-able ", 0,
+     "reads another configuration"},
     {" git ", " init clone ", "c", " template config separate-git-dir reference reference-if-able ",
      0, "reads another configuration"},
     {" git ", " rebase ", "xi", " exec interactive edit-todo ", 0, RUNS},
@@ -53,6 +56,14 @@ static const struct program_row rows[] = {
      " gpg-sign verify-signatures ", 0, RUNS},
     {" git ", " tag ", "suv", " sign local-user verify ", 0, RUNS},
     {" git ", " push ", NULL, " signed ", 0, RUNS},
+    {" git ", " commit merge cherry-pick revert tag notes pull replace am ", "e",
+     " edit reedit-message ", ROW_ONE_DASH, RUNS},
+    {" git ", " commit merge cherry-pick revert tag notes pull replace am ", NULL,
+     " edit reedit-message ", 0, RUNS},
+    {" git ", " pull ", NULL, " rebase=i* ", 0, RUNS},
+    {" git ", " notes ", NULL, " edit ", ROW_BARE, RUNS},
+    {" git ", " am ", "i", " interactive directory ", 0, "runs a program or writes elsewhere"},
+    {" git ", " worktree ", NULL, NULL, ROW_OUTSIDE, "writes elsewhere"},
     {" git ", " grep ", "O", " open-files-in-pager ", 0, RUNS},
     {" git ", " branch ", NULL, " edit-description ", 0, RUNS},
     {" git ", " column interpret-trailers ", NULL, " command trailer ", 0, RUNS},
@@ -70,10 +81,43 @@ static const struct program_row rows[] = {
 
     {" svn ", NULL, "x", " config-option config-dir diff-cmd diff3-cmd editor-cmd extensions ", 0,
      RUNS},
-    {" hg ", NULL, NULL, " config config-file debugger tool ssh remotecmd ", 0, RUNS},
-    {" hg ", " serve debugshell extdiff email ", NULL, NULL, ROW_ALWAYS, RUNS},
-    {" gh ", " alias api config extension codespace auth ssh-key secret ", NULL, NULL, ROW_ALWAYS,
-     "runs programs or changes what gh does"},
+    {" svn ", NULL, NULL, " accept ", 0, RUNS, 0,
+     " accept=postpone accept=p accept=working accept=base accept=mine-conflict accept=mc "
+     "accept=theirs-conflict accept=tc accept=mine-full accept=mf accept=theirs-full accept=tf "},
+    {" svn ", NULL, NULL, " svn+ ", ROW_HOLDS, "starts a program that transports"},
+    {" hg chg ", NULL, NULL,
+     " config config-file debugger tool ssh remotecmd command edit pager encoding ", 0, RUNS},
+    {" hg chg ", NULL, NULL, " output bundle prefix style profile ", 0,
+     "writes a file or reads another configuration"},
+    {" hg chg ", NULL, "R", " repository cwd ", ROW_HERE, "works in another folder"},
+    {" hg chg ",
+     " pull push clone incoming in outgoing out bundle identify id commit ci import amend graft "
+     "backout tag ",
+     "e", NULL, 0, RUNS},
+    {" hg chg ", " merge resolve update up co checkout graft backout rebase unshelve ", "t", NULL, 0,
+     RUNS},
+    {" hg chg ", " bisect ", "c", NULL, 0, RUNS},
+    {" hg chg ", " cat export archive ", "o", NULL, 0, WRITES},
+    {" hg chg ", " serve debugshell extdiff email config histedit ", NULL, NULL, ROW_ALWAYS, RUNS},
+    /* Any other word may be an alias, one that is cut, or one of an extension. */
+    {" hg chg ",
+     " abort add addremove amend annotate archive backout bisect blame bookmark bookmarks branch "
+     "branches bundle cat checkout ci clone co commit config continue copy cp diff email export extdiff "
+     "files forget graft grep heads help histedit identify id import in incoming init locate log "
+     "manifest merge move mv out outgoing parents paths phase pull push rebase recover remove rename "
+     "resolve revert rm rollback root serve shelve status st summary tag tags tip unbundle unshelve up "
+     "update verify version ",
+     NULL, NULL, ROW_ALWAYS | ROW_EXCEPT | ROW_ALIAS,
+     "is no subcommand that is known: it may be an alias"},
+    {" gh ", " alias api config extension extensions ext codespace cs auth ssh-key secret ", NULL,
+     NULL, ROW_ALWAYS, "runs programs or changes what gh does"},
+    {" gh ",
+     " agent-task alias api attestation auth browse cache codespace completion config cs ext extension "
+     "extensions gist gpg-key help issue label org pr preview project release repo rs ruleset run "
+     "search secret ssh-key status variable version workflow ",
+     NULL, NULL, ROW_ALWAYS | ROW_EXCEPT | ROW_ALIAS,
+     "is no subcommand that is known: it may be an alias"},
+    {" gh ", " api ", NULL, NULL, ROW_ALWAYS | ROW_ALIAS, "may be any request"},
     {" gh ", NULL, "weF", " web editor body-file recover template input ", ROW_WHOLE,
      "starts a browser or an editor, or reads a file"},
 };

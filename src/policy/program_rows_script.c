@@ -33,15 +33,23 @@ static const struct program_row rows[] = {
      ROW_WHOLE, "allows more or configures something else"},
     {" deno ", " eval repl install compile upgrade serve jupyter publish ", NULL, NULL, ROW_ALWAYS,
      "runs or changes more"},
-    {" jest ", NULL, "c",
-     " config rootDir roots projects runner transform setupFiles setupFilesAfterEnv globalSetup globalTeardown testEnvironment testRunner testSequencer reporters resolver preset moduleNameMapper moduleDirectories modulePaths globals outputFile coverageDirectory coverageReporters cacheDirectory testResultsProcessor watchPlugins snapshotSerializers filter prettierPath dependencyExtractor haste env init ",
-     ROW_LOOSE, LOADS},
-    {" vitest ", NULL, "cru",
-     " config root dir reporter outputFile* coverage.* globalSetup environment pool* browser* setupFiles "
-     "workspace project typecheck.checker api.* inspect* execArgv.* experimental* env* update diff "
-     "configLoader attachmentsDir mergeReports snapshot* ",
-     ROW_LOOSE, LOADS, 0, " coverage.enabled* reporter=dot reporter=verbose "},
-    {" mocha ", NULL, "rRu",
+    {" jest ", NULL, NULL, " * ", ROW_ONE_DASH, LOADS, 0,
+     " t t=* testNamePattern testNamePattern=* testPathPattern testPathPattern=* testPathPatterns "
+     "testPathPatterns=* testPathIgnorePatterns=* testMatch=* testRegex=* bail bail=* b verbose silent "
+     "runInBand i maxWorkers maxWorkers=* w=* maxConcurrency=* ci passWithNoTests noStackTrace color "
+     "colors no-color no-colors forceExit detectOpenHandles detectLeaks showSeed randomize seed=* "
+     "listTests testTimeout testTimeout=* expand e errorOnDeprecated clearMocks resetMocks restoreMocks "
+     "no-cache logHeapUsage findRelatedTests runTestsByPath shard=* watchman=false useStderr coverage "
+     "collectCoverage collectCoverageFrom=* coverageProvider=v8 coverageProvider=babel "
+     "selectProjects ignoreProjects json help version "},
+    {" vitest ", NULL, NULL, " * ", ROW_ONE_DASH, LOADS, 0,
+     " run watch w no-watch bail bail=* silent silent=* hideSkippedTests maxWorkers maxWorkers=* "
+     "minWorkers=* testNamePattern testNamePattern=* t t=* exclude exclude=* color no-color "
+     "passWithNoTests allowOnly isolate no-isolate retry=* testTimeout testTimeout=* hookTimeout=* "
+     "teardownTimeout=* logHeapUsage no-file-parallelism fileParallelism=false maxConcurrency=* "
+     "shard=* dangerouslyIgnoreUnhandledErrors globals dom no-coverage coverage coverage.enabled* "
+     "reporter=dot reporter=verbose reporter=default reporter=basic help version v "},
+    {" mocha ", NULL, "rRunO",
      " require config package opts file loader import node-option reporter reporter-option* ui "
      "experimental-* extension inspect* ",
      ROW_LOOSE, LOADS},
@@ -49,6 +57,9 @@ static const struct program_row rows[] = {
      " require config nycrc-path cwd temp-dir report-dir reporter instrumenter node-arguments loader "
      "import plugin before after output-file test-arg node-arg hook-* ",
      ROW_LOOSE, LOADS},
+    {" nyc ", NULL, "it", " cache-dir parser-plugins temp-directory ", ROW_LOOSE, LOADS},
+    {" c8 ", NULL, NULL, " reports-dir temp-directory src resolve ", ROW_LOOSE, LOADS},
+    {" ava ", NULL, "u", " update-snapshots environment-variables reset-cache ", ROW_LOOSE, LOADS},
     {" playwright ", NULL, "cu", " config output reporter tsconfig ui* update-snapshots ",
      ROW_LOOSE, LOADS},
     {" playwright ", " install codegen open show-report uninstall ", NULL, NULL, ROW_ALWAYS, RUNS},
@@ -56,14 +67,15 @@ static const struct program_row rows[] = {
      ROW_LOOSE, LOADS},
     {" eslint ", NULL, "cof",
      " config rulesdir plugin parser parser-options resolve-plugins-relative-to format output-file mcp "
-     "fix cache-location cache-file init env-info ignore-path flag inspect-config suppress-* "
+     "fix cache cache-location cache-file prune-suppressions init env-info ignore-path flag inspect-config suppress-* "
      "suppressions-location ",
      ROW_LOOSE, LOADS, 0, " format=json format=stylish format=unix format=compact "},
     {" prettier ", NULL, "w",
-     " config plugin plugin-search-dir write config-path parser ignore-path cache-location ",
+     " config plugin plugin-search-dir write config-path parser ignore-path cache cache-location ",
      ROW_LOOSE, "loads something else or writes files"},
     {" stylelint ", NULL, "cfo",
-     " config config-basedir custom-syntax custom-formatter formatter output-file fix cache-location "
+     " config config-basedir custom-syntax custom-formatter formatter output-file fix cache "
+     "cache-location "
      "ignore-path ",
      ROW_LOOSE, LOADS},
     {" biome ", NULL, NULL, " config-path write fix unsafe apply apply-unsafe vcs-root log-file ",
@@ -75,6 +87,14 @@ static const struct program_row rows[] = {
     {" webpack vite rollup esbuild parcel swc babel turbo nx lerna ", NULL, "codp",
      " config config-* outdir outfile output-path output-file output* dist-dir plugin plugins presets merge env cwd cache-dir root inject* tsconfig* metafile servedir require file dir team token api ",
      ROW_LOOSE, LOADS},
+    {" webpack ", NULL, NULL, " * ", ROW_ONE_DASH, LOADS, 0,
+     " mode mode=* progress progress=* color no-color stats stats=* bail no-bail fail-on-warnings watch "
+     "w node-env=production node-env=development devtool=false no-devtool help version v h "},
+    {" vite ", NULL, NULL, " * ", ROW_ONE_DASH, LOADS, 0,
+     " mode=production mode=development m=production m=development l l=* logLevel logLevel=* "
+     "clearScreen clearScreen=* minify minify=* sourcemap sourcemap=* target=* watch w port port=* "
+     "strictPort force debug=* help version v h "},
+    {" vite ", NULL, NULL, NULL, ROW_OUTSIDE, LEADS_OUT},
     {" rollup ", NULL, NULL, " watch.* ", ROW_LOOSE, RUNS},
     {" turbo ", NULL, NULL, " graph profile anon-profile ", ROW_LOOSE, WRITES},
     {" parcel ", NULL, NULL, " reporter ", ROW_LOOSE, LOADS},
@@ -108,37 +128,39 @@ static const struct program_row rows[] = {
      0, "reads another configuration or installs from elsewhere"},
     {" tox ", NULL, "cxC",
      " conf override workdir root develop installpkg force-dep discover result-json runner* "
-     "toxworkdir index-url ",
+     "toxworkdir index-url no-provision ",
      0, LOADS},
     {" tox ", " exec devenv quickstart ", NULL, NULL, ROW_ALWAYS, RUNS},
-    {" nox ", NULL, "fpP",
+    {" nox ", NULL, "fpPd",
      " noxfile envdir default-venv-backend force-venv-backend extra-python* force-python "
-     "download-python report ",
+     "download-python report python pythons ",
      0, LOADS},
     {" pytest py.test ", NULL, "pco",
      " rootdir confcutdir basetemp override-ini import-mode pdbcls config-file junitxml junit-xml "
      "log-file report-log resultlog html self-contained-html cov-config cov-report debug pastebin "
      "plugin ds dc rsyncdir dist tx px pyargs cache-dir "
-     "alluredir json-report-file benchmark-* ",
+     "alluredir json-report-file benchmark-* snapshot-update mpl-* memray-* mypy-config-file "
+     "mypy-ini-file profile-svg pstats-dir regtest-reset force-regen typeguard-packages ",
      ROW_RESPONSE | ROW_WHOLE, LOADS, 0, " cov-report=term* benchmark-skip "},
     {" mypy dmypy ", NULL, NULL,
      " python-executable config-file custom-typeshed-dir custom-typing-module plugins cache-dir "
      "junit-xml any-exprs-report cobertura-xml-report html-report linecount-report linecoverage-report "
      "lineprecision-report txt-report xml-report xslt-html-report xslt-txt-report install-types "
-     "shadow-file package-root status-file log-file timing-stats line-checking-stats perf-stats-file ",
+     "cache-map pdb shadow-file package-root status-file log-file timing-stats line-checking-stats perf-stats-file ",
      ROW_RESPONSE, "runs, reads or writes something else"},
     {" pylint ", NULL, "f",
      " init-hook load-plugins rcfile output output-format extension-pkg-allow-list "
      "extension-pkg-whitelist unsafe-load-any-extension source-roots import-graph "
-     "ext-import-graph int-import-graph generate-* ",
+     "ext-import-graph int-import-graph generate-* spelling-private-dict-file "
+     "spelling-store-unknown-words ",
      0, "runs code or writes a file", 0,
      " output-format=text output-format=json output-format=colorized "},
     {" flake8 ", NULL, NULL, " config append-config enable-extensions output-file tee ", 0, LOADS},
-    {" ruff ", NULL, "o", " config output-file fix fix-only unsafe-fixes add-noqa cache-dir watch ",
+    {" ruff ", NULL, "o", " config output-file fix fix-only unsafe-fixes add-noqa cache-dir watch python ",
      ROW_RESPONSE | ROW_WHOLE, "writes a file or reads another configuration"},
     {" black ", NULL, "c", " config code ", 0, "reads another configuration"},
     {" isort ", NULL, NULL,
-     " settings-path settings-file settings sp config-root virtual-env venv conda-env resolve-all-configs "
+     " settings-path settings-file settings sp cr config-root virtual-env venv conda-env resolve-all-configs "
      "formatter ",
      0, LOADS},
     {" pyright basedpyright ", NULL, NULL,
@@ -156,14 +178,26 @@ static const struct program_row rows[] = {
     {" pre-commit ", " install try-repo autoupdate init-templatedir migrate-config ", NULL, NULL,
      ROW_ALWAYS, "changes what git runs"},
 
-    {" bundle bundler ", NULL, NULL, " gemfile path binstubs standalone trust-policy shebang ", 0,
-     LOADS},
-    {" bundle bundler ", " config open plugin console gem init env ", NULL, NULL, ROW_ALWAYS,
-     RUNS},
+    /* Some of these stay in the folder's settings. */
+    {" bundle bundler ", NULL, NULL,
+     " gemfile path binstubs standalone trust-policy shebang system target-rbconfig with without frozen "
+     "deployment cache-path no-prune ",
+     0, LOADS},
+    {" bundle bundler ", " config open plugin console gem init env binstubs inject ", NULL, NULL,
+     ROW_ALWAYS, RUNS},
+    /* Any other word may be cut, or one of a plugin. */
+    {" bundle bundler ",
+     " add binstubs cache check clean config console doctor env exec fund gem help info init inject "
+     "install issue licenses list lock open outdated package platform plugin pristine remove show "
+     "update version viz ",
+     NULL, NULL, ROW_ALWAYS | ROW_EXCEPT | ROW_ALIAS, "is no subcommand that is known"},
     {" gem ", NULL, "isnCP", " source install-dir bindir config-file trust-policy clear-sources ",
      0, "installs from elsewhere or to elsewhere"},
-    {" rspec ", NULL, "rIoO", " require out options default-path bisect init ", 0,
+    {" rspec ", NULL, "rIoO", " require out options default-path bisect init deprecation-out drb drb-port ", 0,
      "loads something else or writes a file"},
+    {" rspec ", NULL, "fX", " format ", 0, LOADS, 0,
+     " fd fp fdocumentation fprogress fj fjson f=d f=p f=documentation f=progress f=j f=json "
+     "format=d format=p format=documentation format=progress format=j format=json "},
     {" rake ", NULL, "fIrReEpgN",
      " rakefile libdir require rakelibdir rakelib execute execute-print execute-continue system "
      "suppress-* ",
@@ -177,17 +211,26 @@ static const struct program_row rows[] = {
     {" erb ", NULL, "r", NULL, 0, "runs code"},
 
     {" composer ", NULL, "d", " working-dir ", ROW_FOLDER, LEADS_OUT},
-    {" composer ", " exec config global create-project self-update init archive ", NULL, NULL,
+    {" composer ",
+     " exec config global create-project self-update selfupdate init archive browse home ", NULL, NULL,
      ROW_ALWAYS, "runs programs or changes the configuration"},
+    /* Any other word may be cut, or a script of the project. */
+    {" composer ",
+     " about archive audit browse bump cc check-platform-reqs clear-cache clearcache config "
+     "create-project depends diagnose dump-autoload dumpautoload exec fund global help home i info init "
+     "install licenses list outdated prohibits r reinstall remove require rm run run-script search "
+     "self-update selfupdate show status suggests u uninstall update upgrade validate why why-not ",
+     NULL, NULL, ROW_ALWAYS | ROW_EXCEPT | ROW_ALIAS, "is no subcommand that is known"},
     {" composer ", NULL, NULL, " repository repository-url plugin ", 0, "installs from elsewhere"},
     {" phpunit pest paratest ", NULL, "cd",
      " configuration bootstrap include-path extension printer loader log-* coverage-* testdox-* "
-     "cache-directory cache-result-file generate-* migrate-configuration runner ",
+     "cache-directory cache-result-file generate-* migrate-configuration runner prepend "
+     "list-tests-xml use-baseline ",
      0, LOADS, 0, " coverage-text "},
     {" phpstan psalm phan ", NULL, "cabro",
      " configuration autoload-file generate-baseline config root bootstrap* set-baseline plugin "
-     "alter report output ",
-     0, LOADS},
+     "alter report output tmp-file instead-of pro fix error-format ",
+     0, LOADS, 0, " error-format=json error-format=table error-format=raw error-format=github "},
     {" php-cs-fixer phpcs phpcbf pint ", NULL, "d",
      " config standard report-* bootstrap cache-file basepath runtime-set config-set path-mode ",
      0, LOADS},

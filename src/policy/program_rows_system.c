@@ -6,30 +6,33 @@
 #define ELSEWHERE "leads to another machine or configuration"
 
 static const struct program_row rows[] = {
-    {" curl ", NULL, "oOJDcTKE",
+    {" curl ", NULL, "oOJDcTKEnQ",
      " output output-dir remote-name remote-name-all remote-header-name dump-header cookie-jar "
      "upload-file config trace trace-ascii stderr libcurl etag-save hsts alt-svc engine cert key "
-     "create-dirs netrc-file egd-file ssl-sessions ",
+     "create-dirs netrc netrc-optional netrc-file egd-file random-file ssl-sessions etag-compare "
+     "variable expand-* proxy-cert proxy-key quote prequote postquote mail-from mail-rcpt ",
      0, "writes a file or reads another configuration"},
     {" curl ", NULL, "x",
-     " proxy preproxy socks4 socks4a socks5 socks5-hostname unix-socket abstract-unix-socket connect-to "
+     " interface proxy preproxy socks4 socks4a socks5 socks5-hostname unix-socket abstract-unix-socket connect-to "
      "resolve doh-url dns-servers proxy1.0 haproxy-clientip ",
      0, "leads to another machine"},
     {" curl ", NULL, NULL, " %output{ @ =< ", ROW_HOLDS, "writes a file or sends one"},
-    {" wget wget2 ", NULL, "OPoaieB",
+    {" wget wget2 ", NULL, "OPoaieBb",
      " output-document directory-prefix output-file append-output input-file execute config use-askpass "
      "post-file body-file save-cookies load-cookies warc-* rejected-log hsts-file base "
-     "stats-* private-key certificate ",
+     "stats-* private-key certificate input-metalink metalink-* dns-servers background ",
      0, "writes elsewhere or reads another configuration"},
     {" wget wget2 aria2c ", NULL, NULL, " on-download-* on-bt-* conf-path use-askpass ", 0, RUNS},
     {" http https httpie xh ", NULL, "od",
      " output download session session-read-only config-dir plugins ", 0, WRITES},
     {" scp sftp ssh-copy-id ", NULL, "SoFDbJ", NULL, 0, "runs a program or reads a script"},
+    {" sftp ", NULL, "s", NULL, 0, "names the program of the other side"},
     {" rsync ", NULL, "eM",
      " rsh rsync-path remote-option daemon config dparam copy-as early-input ", 0, RUNS},
     {" rsync ", NULL, "T",
      " log-file write-batch only-write-batch read-batch temp-dir backup-dir partial-dir compare-dest "
-     "files-from password-file link-dest copy-dest remove-source-files ",
+     "files-from password-file link-dest copy-dest remove-source-files copy-devices write-devices "
+     "sockopts address ",
      0, "reads or writes elsewhere"},
     {" nc ncat netcat ", NULL, "eco", " exec sh-exec lua-exec output hex-dump proxy ", 0, RUNS},
     {" socat ", NULL, NULL, NULL, ROW_ALWAYS, "may run programs and write files"},
@@ -40,27 +43,50 @@ static const struct program_row rows[] = {
     {" dig host nslookup ", NULL, "fk", NULL, 0, "reads another file"},
     {" mail mailx sendmail mutt ", NULL, NULL, NULL, ROW_ALWAYS, "sends mail and may run programs"},
 
-    {" docker podman nerdctl ", NULL, "vHc",
+    {" docker podman nerdctl ", NULL, "vHcpP",
      " volume mount privileged pid userns ipc uts cgroupns cap-add device security-opt net network host "
      "context config tls* entrypoint env-file cidfile iidfile metadata-file output build-context "
      "secret ssh hooks-dir conmon runtime root runroot storage-* volumes-from label-file "
      "cgroup-parent add-host rootfs gpus builder cache-to cache-from file project-directory "
-     "profile log-driver isolation pod* authfile cert-dir module connection identity url remote ",
+     "profile log-driver log-opt device-cgroup-rule group-add sysctl link link-local-ip publish "
+     "publish-all oom-score-adj oom-kill-disable use-api-socket allow push pidfile conmon-pidfile "
+     "seccomp-policy env-host sdnotify preserve-fd preserve-fds chrootdirs init-path decryption-key "
+     "logfile sign-by signature-policy cpp-flag cgroup-manager tmpdir network-cmd-path "
+     "network-config-dir cdi-spec-dir imagestore volumepath out cpu-profile memory-profile change input "
+     "isolation pod* authfile cert-dir module connection identity url remote ",
      ROW_WHOLE, "gives a container more, or leads elsewhere"},
     {" docker podman nerdctl ", " exec cp context plugin swarm trust login machine unshare system ",
      NULL, NULL, ROW_ALWAYS, "runs programs or changes more"},
+    {" docker podman nerdctl ", " save export load ", "oi", NULL, 0, "reads or writes a file"},
+    {" docker ",
+     " attach build builder buildx commit compose config container context cp create diff events exec "
+     "export help history image images import info inspect kill load login logout logs manifest network "
+     "node pause plugin port ps pull push rename restart rm rmi run save search secret service stack "
+     "start stats stop swarm system tag top trust unpause update version volume wait ",
+     NULL, NULL, ROW_ALWAYS | ROW_EXCEPT | ROW_ALIAS, "is no subcommand that is known"},
     {" docker podman nerdctl ", " build bake ", "fo", NULL, 0,
      "reads another file or writes elsewhere"},
     {" docker-compose ", NULL, "fHp",
      " file project-directory host env-file context tls* profile volume entrypoint ", 0,
      "reads another configuration"},
     {" kubectl oc ", NULL, "sk",
-     " kubeconfig server token as as-group as-uid context cluster user filename kustomize cache-dir profile profile-output raw certificate-authority client-certificate client-key insecure-skip-tls-verify tls-server-name password username patch-file overrides template from-file from-env-file output-directory log-file ",
+     " kubeconfig server token as as-group as-uid context cluster user filename kustomize cache-dir profile profile-output raw certificate-authority client-certificate client-key insecure-skip-tls-verify tls-server-name password username patch-file overrides template from-file from-env-file output-directory log-file proxy-url ",
      0, ELSEWHERE},
-    {" kubectl oc ", " apply create replace delete diff get patch set ", "f", NULL, 0,
+    {" kubectl oc ",
+     " annotate apply autoscale create delete describe diff edit explain expose get label patch replace "
+     "rollout scale set wait ",
+     "f", NULL, 0,
      "reads a file"},
     {" kubectl oc ", " exec cp debug edit proxy port-forward plugin attach run config ", NULL, NULL,
      ROW_ALWAYS, "runs programs or changes more"},
+    {" kubectl oc ", NULL, NULL, " template-file= jsonpath-file= columns-file= ", ROW_HOLDS,
+     "reads a file"},
+    {" kubectl ",
+     " annotate api-resources api-versions apply attach auth autoscale certificate cluster-info "
+     "completion config cordon cp create debug delete describe diff drain edit events exec explain "
+     "expose get help kustomize label logs options patch plugin port-forward proxy replace rollout run "
+     "scale set taint top uncordon version wait ",
+     NULL, NULL, ROW_ALWAYS | ROW_EXCEPT | ROW_ALIAS, "is no subcommand that is known"},
     {" helm ", NULL, "f",
      " post-renderer* kubeconfig kube-* registry-config repository-config repository-cache output-dir repo "
      "ca-file cert-file key-file keyring values set-file plugin* destination untardir ",
@@ -68,8 +94,10 @@ static const struct program_row rows[] = {
     {" helm ", " plugin registry create ", NULL, NULL, ROW_ALWAYS, RUNS},
     {" terraform tofu terragrunt ", NULL, NULL,
      " chdir* plugin-dir* backend-config* var-file* state* state-out* backup* out* from-module* "
-     "config* generate-config-out* terragrunt-* working-dir* ",
+     "config* generate-config-out* terragrunt-* working-dir* junit-xml* test-directory* cloud-run* "
+     "json-into* ",
      ROW_ONE_DASH, "reads another configuration or writes elsewhere"},
+    {" terraform tofu ", " providers ", NULL, " mirror lock ", ROW_BARE, "writes elsewhere"},
     {" terraform tofu ", " console login logout ", NULL, NULL, ROW_ALWAYS, "runs or changes more"},
     {" ansible ansible-playbook ansible-inventory ", NULL, "ieMam",
      " inventory* extra-vars module-path module-name args vault-* private-key key-file ssh-* sftp-* scp-* "

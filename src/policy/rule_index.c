@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "policy/policy_parts.h"
+#include "policy/program_names.h"
 #include "policy/subcommand.h"
 
 /* An argument with more items is looked at rule by rule. */
@@ -21,16 +22,24 @@ static uint64_t hash_of(const char *p, size_t n)
     return hash_more(HASH_BASIS, p, n);
 }
 
+/* A program is looked up by the name that it shares with those which may be the same. */
+static uint64_t hash_of_name(const char *name)
+{
+    char room[PROGRAM_NAME_ROOM];
+    struct str plain = program_plain_name((struct str){name, strlen(name)}, room);
+    return hash_of(plain.p, plain.n);
+}
+
 /* All rules about a program have one more key: for a command whose subcommand is not known. */
 static uint64_t hash_of_program(const char *name, const char *subcommand, size_t n)
 {
-    uint64_t hash = hash_more(hash_of(name, strlen(name)), " ", 1);
+    uint64_t hash = hash_more(hash_of_name(name), " ", 1);
     return hash_more(hash, subcommand, n);
 }
 
 static uint64_t hash_of_any(const char *name)
 {
-    return hash_more(hash_of(name, strlen(name)), "\n", 1);
+    return hash_more(hash_of_name(name), "\n", 1);
 }
 
 static void add_number(uint32_t **list, size_t *n, uint32_t number)
@@ -239,11 +248,12 @@ static void find_pair(struct rule_walk *walk, const struct rule_group *group,
     const char *name = slash ? slash + 1 : pair->program;
     struct str whole = {name, strlen(name)};
     /* Subcommands of other programs may be meant, or other ones of this. */
-    if (pair->starts || strchr(name, '-')) {
+    const char *other;
+    if (pair->starts || strchr(name, '-') || program_stands_for(whole, &other)) {
         add_list(walk, group->all, group->n_all);
         return;
     }
-    if (!pair->exact_subcommand || (pair->subcommand[0] && program_writes_loosely(whole))) {
+    if (!pair->exact_subcommand || pair->or_else || program_writes_loosely(whole)) {
         add_found(walk, group, hash_of_any(name));
         return;
     }

@@ -1,29 +1,8 @@
-#include "policy/subcommand.h"
+#include "policy/subcommand_parts.h"
 
-#include <ctype.h>
 #include <string.h>
 
-enum program_flag {
-    HAS_TARGETS = 1, /* each word is one */
-    HAS_ASSIGNS = 2, /* but for NAME=value */
-    HAS_PARTS = 4, /* `:` and the like divide a target, and its last part alone may mean the same */
-    CUTS_HUMPS = 8,    /* `dTF` is `deployToFoo` */
-    CUTS_ENDS = 16,    /* `publ` is `publish` */
-    RUNS_SCRIPTS = 32, /* `run x` may be written `x` */
-    HAS_GROUPS = 64,   /* `image push` is `push` */
-    ENDS_AT_DASHES = 128, /* behind `--` there is no subcommand */
-};
-
-/* Programs whose first word says what they do. Lists have a blank before and behind each word. */
-struct program {
-    const char *names;
-    const char *values; /* options before it that take the next word */
-    const char *deeper; /* first words that need a second; `*` for all */
-    const char *flags;  /* options before it that do not, and change nothing about what it does */
-    const char *
-        folders; /* of `values`: they only choose where it works; program_options.c looks at them */
-    unsigned rules;
-};
+#include "policy/program_names.h"
 
 static const struct program programs[] = {
     {" git ",
@@ -31,7 +10,7 @@ static const struct program programs[] = {
      " bisect config notes reflog remote stash submodule worktree ",
      " -P --no-pager --no-optional-locks --literal-pathspecs --glob-pathspecs --noglob-pathspecs "
      "--icase-pathspecs --no-replace-objects --no-lazy-fetch --no-advice ",
-     " -C "},
+     " -C ", .acts = " rebase "},
     {" make gmake ",
      " -C -f -I -o -W --directory --file --makefile --include-dir --old-file --assume-old --what-if "
      "--new-file --assume-new ",
@@ -39,29 +18,35 @@ static const struct program programs[] = {
      HAS_TARGETS | HAS_ASSIGNS},
     {" npm ", " -C --prefix -w --workspace ", " c config exec pkg run run-script rum urn ",
      " -s --silent ", " -C --prefix ", CUTS_ENDS | RUNS_SCRIPTS},
-    {" apt apt-get ", NULL, NULL},
-    {" aws ", " --profile --region --output --endpoint-url ", "*"},
+    {" apt apt-get aptitude ", " -o --option -c --config-file -t --target-release --default-release -a --host-architecture ",
+     NULL, " -y -q -qq -qqy -yqq --yes --quiet ", NULL, SIGNED_WORDS},
+    {" aws ", " --profile --region --output --endpoint-url --query --color --cli-read-timeout --cli-connect-timeout --ca-bundle ",
+     "*"},
     {" brew ", NULL, " services "},
     {" bun ", " --cwd ", " run pm ", NULL, " --cwd ", RUNS_SCRIPTS},
-    {" bundle bundler ", NULL, " exec config "},
-    {" cargo ", " --config -C -Z --color ", NULL, " -q -v --locked --offline --frozen "},
-    {" composer ", " -d --working-dir ", NULL, NULL, " -d --working-dir "},
-    {" conda mamba ", NULL, " env config run "},
+    {" bundle bundler ", NULL, " exec config ", NULL, NULL, CUTS_ENDS, .alone = "install"},
+    {" cargo ", " --config -C -Z --color ", NULL, " -q -v --locked --offline --frozen ", NULL, BEGINS_AT_PLUS},
+    {" composer ", " -d --working-dir ", NULL, NULL, " -d --working-dir ", CUTS_ENDS | RUNS_SCRIPTS,
+     .through = " global "},
+    {" conda mamba micromamba ", " -n --name -p --prefix ", " env config run "},
     {" coverage ", NULL, NULL},
     {" deno ", NULL, " task "},
     {" docker podman nerdctl ",
      " -c --context -H --host -l --log-level --config -n --namespace -a --address ",
-     " builder buildx compose config container context image network pod system volume ", NULL,
-     NULL, HAS_GROUPS},
-    {" dotnet ", NULL, " tool nuget "},
+     " builder buildx checkpoint compose config container context image machine manifest network node "
+     "plugin pod secret service stack swarm system trust volume ",
+     NULL, NULL, HAS_GROUPS, .acts = " push "},
+    {" dotnet ", NULL, " tool nuget ", .through = " watch "},
     {" gh ", " -R --repo ", "*"},
     {" go ", " -C ", " mod tool work ", NULL, " -C "},
     {" gradle gradlew ",
      " -p --project-dir -x --exclude-task --tests --console --max-workers --warning-mode ", NULL,
      NULL, " -p --project-dir ", HAS_TARGETS | HAS_PARTS | CUTS_HUMPS},
     {" golangci-lint ", NULL, NULL, " -v "},
-    {" helm ", NULL, " repo "},
-    {" hg ", " -R --repository --cwd ", NULL, " -q -v -y --noninteractive --pager "},
+    {" gem ", NULL, NULL, NULL, NULL, CUTS_ENDS},
+    {" helm ", " -n --namespace --kube-context --kubeconfig ", " repo ", .acts = " install "},
+    {" hg chg ", " -R --repository --cwd --config --color --encoding --encodingmode ", NULL, " -q -v -y --noninteractive ", NULL,
+     CUTS_ENDS},
     {" just ", " -f --justfile -d --working-directory ", NULL, NULL, NULL,
      HAS_TARGETS | HAS_ASSIGNS | HAS_PARTS},
     {" kubectl oc ", " -n --namespace --context --kubeconfig ", " config rollout "},
@@ -78,29 +63,39 @@ static const struct program programs[] = {
     {" pip pip3 ", NULL, " config "},
     {" pipx ", NULL, " run "},
     {" playwright ", NULL, NULL},
-    {" pnpm ", " -C --dir --filter ", " exec run run-script ", NULL, " -C --dir ", RUNS_SCRIPTS},
+    {" pnpm ", " -C --dir --filter -F ", " exec run run-script ", NULL, " -C --dir ", RUNS_SCRIPTS,
+     .through = " recursive multi m "},
     {" poetry pdm hatch pipenv ", " -C --directory -p --project -e --env ", " env run ",
      " -n --no-interaction ", " -C --directory "},
     {" pre-commit ", NULL, NULL},
-    {" rustup ", NULL, " component target toolchain run "},
+    {" rustup ", NULL, " component target toolchain run ", NULL, NULL, BEGINS_AT_PLUS | HAS_GROUPS},
     {" svn ", NULL, NULL},
     {" systemctl ", NULL, NULL},
-    {" terraform tofu ", NULL, " state workspace "},
+    {" terraform tofu terragrunt ", NULL, " state workspace ", .through = " run-all ", .acts = " destroy "},
     {" tox ",
      " -e --env -c --conf -x --override -f --workdir --root --runner -m --labels --discover "
      "--result-json -k ",
-     " exec ", " -q -v -r --recreate --notest ", NULL, ENDS_AT_DASHES},
+     " exec ", " -q -v -r --recreate --notest ", NULL, ENDS_AT_DASHES, .alone = "run"},
     {" uv ", " --directory --project ", " pip run tool ", NULL, " --directory --project "},
-    {" yarn ", " --cwd ", " run workspace ", NULL, " --cwd ", RUNS_SCRIPTS},
+    {" yarn yarnpkg ", " --cwd ", " run workspace ", NULL, " --cwd ", RUNS_SCRIPTS,
+     .through = " workspace workspaces npm global ", .alone = "install"},
 };
 
-const struct program *program_find(struct str name)
+static const struct program *find_named(struct str name)
 {
     for (size_t i = 0; i < ARRAY_LEN(programs) && name.n; i++) {
         if (command_in_list(programs[i].names, name))
             return &programs[i];
     }
     return NULL;
+}
+
+const struct program *program_find(struct str name)
+{
+    char room[PROGRAM_NAME_ROOM];
+    const struct program *found = find_named(name);
+    return found || !program_may_be_other(name) ? found
+                                                : find_named(program_plain_name(name, room));
 }
 
 bool program_has_targets(const struct program *program)
@@ -133,6 +128,12 @@ static bool is_flag(const struct program *program, struct str option)
            command_in_list(" --help --quiet --verbose --version ", option);
 }
 
+/* `+nightly` of cargo. */
+static bool begins_plus(struct str word)
+{
+    return word.n >= 2 && word.p[0] == '+';
+}
+
 /* An option before the subcommand. How many words it has. */
 static size_t note_option(const struct command_view *view, const struct program *program, size_t i,
                           struct subcommand *ret)
@@ -141,6 +142,11 @@ static size_t note_option(const struct command_view *view, const struct program 
     const char *equals = memchr(word.p, '=', word.n);
     struct str name = {word.p, equals ? (size_t)(equals - word.p) : word.n};
     bool value = command_in_list(program->values, name);
+    if (begins_plus(word)) {
+        ret->sure &= word_is_fixed(view, &view->words[i]);
+        ret->exact = false;
+        return 1;
+    }
     bool fixed = word_is_fixed(view, &view->words[i]) &&
                  (!value || equals || i + 1 >= view->n || word_is_fixed(view, &view->words[i + 1]));
     bool flag = is_flag(program, word);
@@ -160,7 +166,8 @@ static bool begins_option(struct str word)
 static size_t skip_options(const struct command_view *view, const struct program *program, size_t i,
                            struct subcommand *ret)
 {
-    while (i < view->n && begins_option(view->words[i].text)) {
+    while (i < view->n && (begins_option(view->words[i].text) ||
+                           (program->rules & BEGINS_AT_PLUS && begins_plus(view->words[i].text)))) {
         if (program->rules & ENDS_AT_DASHES && command_is(view->words[i].text, "--"))
             return view->n;
         i += note_option(view, program, i, ret);
@@ -196,6 +203,61 @@ void subcommand_read(const struct command_view *view, const struct program *prog
         ret->last = i;
         buf_add(&ret->text, word->text.p, word->text.n);
         deeper = goes_deeper(program, word->text);
+    }
+}
+
+/* --- words behind it that may be another one */
+
+static bool acts(const struct program *program, struct str word)
+{
+    struct str name = word;
+    while (name.n && name.p[0] == '-') {
+        name.p++;
+        name.n--;
+    }
+    const char *equals = name.n ? memchr(name.p, '=', name.n) : NULL;
+    name.n = equals ? (size_t)(equals - name.p) : name.n;
+    return command_in_list(program->acts, name);
+}
+
+static bool is_signed(struct str word)
+{
+    return word.n > 1 && word.p[0] != '-' && strchr("+-", word.p[word.n - 1]);
+}
+
+bool subcommand_goes_on(const struct command_view *view, const struct program *program,
+                        const struct subcommand *sub)
+{
+    if (!program || (!program->through && !program->acts && !(program->rules & SIGNED_WORDS)))
+        return false;
+    if (sub->at < view->n && command_in_list(program->through, view->words[sub->at].text))
+        return true;
+    for (size_t i = sub->at + 1; i < view->n; i++) {
+        struct str word = view->words[i].text;
+        if (acts(program, word) || (program->rules & SIGNED_WORDS && is_signed(word)))
+            return true;
+    }
+    return false;
+}
+
+void subcommand_add_later(const struct command_view *view, const struct program *program, size_t i,
+                          struct buf *out)
+{
+    struct str word = view->words[i].text;
+    bool any = !word_is_fixed(view, &view->words[i]) ||
+               (program && program->rules & SIGNED_WORDS && is_signed(word));
+    while (program && acts(program, word) && word.p[0] == '-') {
+        word.p++;
+        word.n--;
+    }
+    const char *equals = word.n ? memchr(word.p, '=', word.n) : NULL;
+    if (equals && program && acts(program, word))
+        word.n = (size_t)(equals - word.p);
+    if (any)
+        buf_add_text(out, "* ");
+    else if (word.n && word.p[0] != '-') {
+        buf_add(out, word.p, word.n);
+        buf_add_char(out, ' ');
     }
 }
 
@@ -238,161 +300,4 @@ void targets_read(const struct command_view *view, const struct program *program
             ret->exact = options.exact;
         i += used;
     }
-}
-
-/* --- other ways of writing */
-
-/* Words that mean the same, or may. */
-static const struct synonyms {
-    const char *programs;
-    const char *words;
-} synonyms[] = {
-    {" npm pnpm ", " run run-script rum urn "},
-    {" npm pnpm ", " test t tst "},
-    {" npm pnpm ", " install i in ins inst insta instal isnt isnta isntal isntall add "},
-    {" npm pnpm ", " install-test it "},
-    {" npm pnpm ", " ci clean-install ic install-clean isntall-clean "},
-    {" npm pnpm ", " uninstall un unlink remove rm r "},
-    {" npm pnpm ", " update up upgrade udpate "},
-    {" npm pnpm ", " exec x dlx "},
-    {" npm pnpm ", " init create innit "},
-    {" npm pnpm ", " login adduser add-user "},
-    {" npm pnpm ", " config c get set "},
-    {" npm pnpm ", " link ln "},
-    {" yarn bun ", " remove rm "},
-    {" yarn bun ", " add a install i "},
-    {" cargo ", " build b "},
-    {" cargo ", " check c "},
-    {" cargo ", " doc d "},
-    {" cargo ", " remove rm "},
-    {" cargo ", " run r "},
-    {" cargo ", " test t "},
-    {" svn ", " commit ci "},
-    {" svn ", " checkout co "},
-    {" svn ", " delete del remove rm "},
-    {" svn ", " copy cp "},
-    {" svn ", " move mv rename ren "},
-    {" svn ", " switch sw "},
-    {" svn ", " update up "},
-    {" helm ", " uninstall un del delete "},
-    {" brew ", " uninstall remove rm "},
-};
-
-static struct str as_str(const char *text)
-{
-    return (struct str){text, strlen(text)};
-}
-
-static struct str first_word(struct str words)
-{
-    const char *blank = words.n ? memchr(words.p, ' ', words.n) : NULL;
-    return (struct str){words.p, blank ? (size_t)(blank - words.p) : words.n};
-}
-
-/* What lies behind the last of these characters. */
-static struct str last_part(struct str words, const char *ends)
-{
-    size_t at = words.n;
-    while (at > 0 && !strchr(ends, words.p[at - 1]))
-        at--;
-    return (struct str){words.p + at, words.n - at};
-}
-
-static bool same_text(struct str a, struct str b)
-{
-    return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
-}
-
-static bool are_synonyms(struct str program, struct str a, struct str b)
-{
-    if (same_text(a, b))
-        return true;
-    for (size_t i = 0; i < ARRAY_LEN(synonyms); i++) {
-        if (command_in_list(synonyms[i].programs, program) &&
-            command_in_list(synonyms[i].words, a) && command_in_list(synonyms[i].words, b))
-            return true;
-    }
-    return false;
-}
-
-/* Its letters are some of the other's in the same order, from the first on. */
-static bool is_cut(struct str given, struct str wanted)
-{
-    size_t k = 0;
-    for (size_t i = 0; i < given.n; i++) {
-        int letter = tolower((unsigned char)given.p[i]);
-        if (letter == '-' || letter == '_')
-            continue;
-        while (k > 0 && k < wanted.n && tolower((unsigned char)wanted.p[k]) != letter)
-            k++;
-        if (k == wanted.n || tolower((unsigned char)wanted.p[k]) != letter)
-            return false;
-        k++;
-    }
-    return k > 0;
-}
-
-/* One of the parts of a target, which has them in some order. */
-static bool has_part(struct str target, struct str part)
-{
-    static const char between[] = ":;,/[]()@ '\"";
-    for (size_t i = 0; i + part.n <= target.n; i++) {
-        bool begins = i == 0 || strchr(between, target.p[i - 1]);
-        bool ends = i + part.n == target.n || strchr(between, target.p[i + part.n]);
-        if (begins && ends && memcmp(target.p + i, part.p, part.n) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool target_may_be(const struct program *program, struct str given, struct str wanted)
-{
-    struct str part = last_part(wanted, ":/");
-    if (program->rules & HAS_PARTS && has_part(given, part))
-        return true;
-    return program->rules & CUTS_HUMPS && is_cut(last_part(given, ":"), part);
-}
-
-/* `run-script deploy` and `run deploy`: what follows a word that means the same. */
-static struct str without_run(const struct program *program, struct str words)
-{
-    struct str first = first_word(words);
-    if (!(program->rules & RUNS_SCRIPTS) || first.n == words.n ||
-        !command_in_list(synonyms[0].words, first))
-        return words;
-    return (struct str){words.p + first.n + 1, words.n - first.n - 1};
-}
-
-bool program_writes_loosely(struct str name)
-{
-    const struct program *program = program_find(name);
-    for (size_t i = 0; program && i < ARRAY_LEN(synonyms); i++) {
-        if (command_in_list(synonyms[i].programs, name))
-            return true;
-    }
-    return program &&
-           program->rules & (HAS_PARTS | CUTS_HUMPS | CUTS_ENDS | RUNS_SCRIPTS | HAS_GROUPS);
-}
-
-bool subcommand_may_be(const char *name, const char *given_text, const char *wanted_text)
-{
-    const struct program *program = program_find(as_str(name));
-    struct str given = as_str(given_text);
-    struct str wanted = as_str(wanted_text);
-    if (!program || given.n == 0)
-        return false;
-    if (program->rules & HAS_TARGETS)
-        return target_may_be(program, given, wanted);
-    if (program->rules & HAS_GROUPS && same_text(last_part(given, " "), last_part(wanted, " ")))
-        return true;
-    given = without_run(program, given);
-    wanted = without_run(program, wanted);
-    struct str first = first_word(given);
-    struct str other = first_word(wanted);
-    bool cut = program->rules & CUTS_ENDS && first.n < other.n &&
-               memcmp(first.p, other.p, first.n) == 0;
-    bool rest = wanted.n == other.n ||
-                same_text((struct str){given.p + first.n, given.n - first.n},
-                          (struct str){wanted.p + other.n, wanted.n - other.n});
-    return rest && (cut || are_synonyms(as_str(name), first, other));
 }

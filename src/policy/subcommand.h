@@ -29,6 +29,13 @@ struct subcommand {
 void subcommand_read(const struct command_view *view, const struct program *program,
                      struct subcommand *ret);
 
+/* Whether a word behind it may be another subcommand: `workspace a publish`, `build --push`. */
+bool subcommand_goes_on(const struct command_view *view, const struct program *program,
+                        const struct subcommand *sub);
+/* Adds such a word, a blank behind it; `*` for one that is not known. */
+void subcommand_add_later(const struct command_view *view, const struct program *program, size_t i,
+                          struct buf *out);
+
 /* The words of a use that are targets, as indexes. One that is known only when it runs may be several, or a way of writing
  * another one: it is left out, and `open` set. */
 #define TARGETS_MAX 16

@@ -81,6 +81,13 @@ int command_groups_prepare(struct command_groups *g, struct cell *cell,
     return send_group(g, cell, err);
 }
 
+bool command_groups_hold_cpu(struct command_groups *g)
+{
+    if (!g->limits && limits_open(&g->limits, g->tag) < 0)
+        g->limits = NULL;
+    return g->limits && limits_by_group(g->limits, LIMIT_CPU);
+}
+
 struct limit_group *command_groups_take(struct command_groups *g)
 {
     g->ready_in = NULL;

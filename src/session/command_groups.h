@@ -21,6 +21,8 @@ void command_groups_done(struct command_groups *groups);
 /* Has the next command's first process made in a group with these limits, if that was not done. */
 int command_groups_prepare(struct command_groups *groups, struct cell *cell,
                            const struct limits_want *want, struct err *err);
+/* Whether they share out the processors; looked for if that was not done. */
+bool command_groups_hold_cpu(struct command_groups *groups);
 /* Gives up what is only kept for later commands. */
 void command_groups_drop_spare(struct command_groups *groups);
 /* The group that was prepared; NULL: there are none to be had. */

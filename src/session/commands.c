@@ -391,17 +391,31 @@ int commands_prepare(struct commands *c, struct cell *cell, const struct call *c
     return command_groups_prepare(&c->groups, cell, &want, err);
 }
 
-/* A share of the processors is held by control groups or by nobody. */
-static int check_cpu(const struct running *r, struct err *err)
+static bool wants_share(const struct call *call)
 {
-    int64_t most = r->call->verdict.max_cpu_millis;
-    if (most <= 0 || most >= (int64_t)processor_count() * 1000 ||
-        (r->group && limits_by_group(r->owner->groups.limits, LIMIT_CPU)))
-        return 0;
-    return call_limit_denied(r->call, "maxCpu",
+    int64_t most = call->verdict.max_cpu_millis;
+    return most > 0 && most < (int64_t)processor_count() * 1000;
+}
+
+/* A share of the processors is held by control groups or by nobody. */
+static int deny_share(const struct call *call, struct err *err)
+{
+    return call_limit_denied(call, "maxCpu",
                              "control groups cannot be used here. Run Sandgate where they can, as "
                              "a systemd user service for example, or remove the rule",
                              err);
+}
+
+int commands_check_cpu(struct commands *c, const struct call *call, struct err *err)
+{
+    return wants_share(call) && !command_groups_hold_cpu(&c->groups) ? deny_share(call, err) : 0;
+}
+
+/* The group of this command may not have been to be had. */
+static int check_cpu(const struct running *r, struct err *err)
+{
+    bool held = r->group && limits_by_group(r->owner->groups.limits, LIMIT_CPU);
+    return wants_share(r->call) && !held ? deny_share(r->call, err) : 0;
 }
 
 static void take_spill(struct running *r)

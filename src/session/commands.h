@@ -27,6 +27,8 @@ void commands_free(struct commands *commands);
  * there is a command. */
 int commands_prepare(struct commands *commands, struct cell *cell, const struct call *call,
                      const struct config *config, struct err *err);
+/* Refuses a call whose share of the processors nobody here can hold, before anyone is asked about it. */
+int commands_check_cpu(struct commands *commands, const struct call *call, struct err *err);
 /* Takes a prepared call until pipeline_finish. */
 void commands_start(struct commands *commands, struct cell *cell, struct call *call);
 /* Whether one is under way. */

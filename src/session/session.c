@@ -26,6 +26,12 @@ struct workplace *session_workplace(struct session *session)
     return &session->workplace;
 }
 
+int session_check_limits(struct session *session, const struct call *call, struct err *err)
+{
+    bool runs = session->commands && tool_runs_programs(call->tool);
+    return runs ? commands_check_cpu(session->commands, call, err) : 0;
+}
+
 static void finish(struct call *call, const struct err *err)
 {
     if (call->op->writes)

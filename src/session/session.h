@@ -42,6 +42,9 @@ bool session_is_opening(const struct session *session);
 
 struct workplace *session_workplace(struct session *session);
 
+/* Refuses limits of a command's call that cannot be held here. */
+int session_check_limits(struct session *session, const struct call *call, struct err *err);
+
 /* The pipeline's runner for calls whose workplace is a session's. */
 struct runner session_runner(void);
 

@@ -122,6 +122,15 @@ def tool_cpu(form):
             check(error["details"]["reason"] == "rule_cannot_be_kept", error)
             check("policy.resourceLimits.run_command.maxCpu" in error["message"], error)
         gate.ok("stat", path=".")
+    budget = [{"toolName": "run_command", "unit": "calls", "limit": 3}]
+    asks = {"policy": tool_limits(run_command={"maxCpu": 0.2}) | {"budgets": budget}, "approval": {"default": "prompt"}}
+    if not grouped:
+        # Nobody is asked, and nothing is charged.
+        with Place(form, "tool-cpu-asks", asks).gate() as gate:
+            for _ in range(5):
+                error = lib.expect_error(gate.call("run_command", command="true"), "POLICY_DENIED")
+                check(error["details"]["reason"] == "rule_cannot_be_kept", error)
+                check("maxCpu" in error["message"], error)
     cores = os.cpu_count()
     with gate_with(form, "tool-cpu-all", tool_limits(run_command={"maxCpu": cores})) as gate:
         bash(gate, "true")

@@ -78,6 +78,12 @@ static void wholly(void **state)
              "{'command':{'program':['rm','dd']}}"),
          "ndd=approval.rules[1] "},
         {"native:run_command",
+         APPROVE("{'command':{'program':'perl5.36.0'}}") "," RUN("{'command':{'program':'perl'}}"),
+         ""},
+        {"native:run_command",
+         APPROVE("{'command':{'program':'python2'}}") "," RUN("{'command':{'program':'python3'}}"),
+         "npython3=approval.rules[1] "},
+        {"native:run_command",
          APPROVE("{'cwd':{'beneath':'src'}}") "," RUN("{'command':{'program':'rm'}}"), ""},
         {"native:run_command", RUN("{'command':{'program':'rm'}}") "," ALL,
          "nrm=approval.rules[0] "},
@@ -268,6 +274,13 @@ static void make_name(const struct folder *f, const char *old, const char *name)
     assert_int_equal(link(from, to), 0);
 }
 
+static void fill(const struct folder *f, const char *name, const char *text)
+{
+    FREE_AT_END char *path = mem_format("%s/%s", f->path, name);
+    FD_AT_END int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+}
+
 static void remove_all(const struct folder *f)
 {
     FREE_AT_END char *command = mem_format("rm -rf %s", f->path);
@@ -326,6 +339,12 @@ static void files_of_programs(void **state)
     expect_found(&f, "zz-applet", "-zz-applet (it is many programs in one file) ");
     expect_found(&f, "zz-archive", "-zz-archive (the same file is another program too) ");
     expect_found(&f, "zz-fs.*", "zz-fs.a zz-fs.b ");
+    fill(&f, "zz-one", "program");
+    fill(&f, "zz-one5.36.0", "program");
+    fill(&f, "zz-one.basic", "another");
+    fill(&f, "zz-other", "program");
+    expect_found(&f, "zz-one", "zz-one zz-one5.36.0 ");
+    expect_found(&f, "zz-one5.36.0", "zz-one5.36.0 zz-one ");
     remove_all(&f);
     struct folder both = {"/tmp/denied-XXXXXX"};
     assert_non_null(mkdtemp(both.path));

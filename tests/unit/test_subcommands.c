@@ -1,8 +1,12 @@
 /* Rules about subcommands and targets: an approval covers every word that may be one, and a denial holds for every way of
  * writing it that the program takes. */
 #include <cmocka.h>
+#include <stdio.h>
 
 #include "judge_parts.h"
+
+#define DENIALS SOURCE_DIR "/tests/unit/data/subcommand_denials.txt"
+#define LINE_BYTES 4096
 
 static struct policy *with_rule(const char *action, const char *fallback, const char *programs)
 {
@@ -152,6 +156,68 @@ static void other_spellings_are_denied(void **state)
     check_lines(rows, ARRAY_LEN(rows), "deny", "approve", false);
 }
 
+/* The rows are in a file. */
+static void check_denied_row(char *row)
+{
+    static const char mark[] = " :: ";
+    char *next = strstr(row, mark);
+    assert_non_null(next);
+    *next = '\0';
+    FREE_AT_END char *program = mem_format("'%s'", row);
+    struct policy *policy = with_rule("deny", "approve", program);
+    while (next) {
+        char *line = next + sizeof mark - 1;
+        next = strstr(line, mark);
+        if (next)
+            *next = '\0';
+        if (line_is_allowed(policy, line))
+            fail_msg("%s is denied, and this is allowed: %s", row, line);
+    }
+    policy_free(policy);
+}
+
+static void no_other_way_is_allowed(void **state)
+{
+    (void)state;
+    char row[LINE_BYTES];
+    size_t n = 0;
+    FILE *f = fopen(DENIALS, "re");
+    assert_non_null(f);
+    for (; fgets(row, sizeof row, f);) {
+        row[strcspn(row, "\n")] = '\0';
+        if (row[0] == '#')
+            continue;
+        check_denied_row(row);
+        n++;
+    }
+    fclose(f);
+    assert_true(n > 150);
+}
+
+/* A program may be there under several names. */
+static void other_names_are_denied(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {"'perl'", {"perl5.36.0 x", "/usr/bin/perl5.36 x", "perl -e 1", NULL}},
+        {"'perl5.36.0'", {"perl x", NULL}},
+        {"'python3'", {"python3.11 x", "python x", "/usr/bin/python3.11 -c 1", NULL}},
+        {"'gcc'", {"gcc-12 x.c", "x86_64-linux-gnu-gcc-12 x.c", NULL}},
+        {"'vim'", {"vim.basic x", "vi x", "vim.tiny x", NULL}},
+        {"'awk'", {"mawk 1 x", "gawk 1 x", NULL}},
+        {"'node'", {"nodejs x", NULL}},
+        {"'npm exec'", {"npx x", NULL}},
+    };
+    static const struct row approved[] = {
+        {"'perl'", {"perl5.36.0 x", NULL}},
+        {"'python3'", {"python3.11 x", "python x", NULL}},
+        {"'gcc-12'", {"gcc-12 -wrapper ./x a.c", "gcc-12 -Bdir a.c", "gcc a.c", NULL}},
+        {"'pip3.11'", {"pip3.11 install -i http://x a", NULL}},
+    };
+    check_lines(rows, ARRAY_LEN(rows), "deny", "approve", false);
+    check_lines(approved, ARRAY_LEN(approved), "approve", "prompt", false);
+}
+
 /* What is none of it passes, though it may look alike. */
 static void others_are_not_denied(void **state)
 {
@@ -171,6 +237,23 @@ static void others_are_not_denied(void **state)
           "sed -i 's/a/b/' x", NULL}},
         {"'git stash pop'", {"git stash", "git stash list", NULL}},
         {"'rm'", {"flock f ls", "echo rm", "docker rm x", NULL}},
+        {"'git push'",
+         {"GIT_AUTHOR_NAME=x git commit -m y", "bash x.sh", "sh -c 'git status'", "git fetch --prune",
+          "source ./x", "alias l=ls", NULL}},
+        {"'apt remove'", {"apt update", "apt-get install x", "aptitude search x", NULL}},
+        {"'pip install'", {"pip list", "pip3 show x", "python3 x.py", "python3 -m pytest", NULL}},
+        {"'docker rm'", {"docker run x", "docker ps", "docker rmi x", "docker image ls", NULL}},
+        {"'docker rmi'", {"docker rm x", "docker images", NULL}},
+        {"'docker push'", {"docker build .", "docker compose up", NULL}},
+        {"'npm publish'", {"npm ls", "npm test", "npm run build", "npx tsc", NULL}},
+        {"'yarn publish'", {"yarn workspace a test", "yarn test", "yarn", NULL}},
+        {"'composer remove'", {"composer install", "composer show", NULL}},
+        {"'hg push'", {"hg status", "hg log", "hg diff", NULL}},
+        {"'helm install'", {"helm upgrade a b", "helm list", NULL}},
+        {"'python3'", {"python2 x", "python3-config --libs", "pytest", NULL}},
+        {"'gcc-12'", {"gcc-11 a.c", "g++-12 a.cc", NULL}},
+        {"'base64'", {"base32 x", NULL}},
+        {"'kubectl delete'", {"kubectl get pods", "kubectl -n a describe b", NULL}},
     };
     check_lines(rows, ARRAY_LEN(rows), "deny", "approve", true);
 }
@@ -208,6 +291,8 @@ int main(void)
         cmocka_unit_test(other_targets_ask),
         cmocka_unit_test(named_targets_pass),
         cmocka_unit_test(other_spellings_are_denied),
+        cmocka_unit_test(no_other_way_is_allowed),
+        cmocka_unit_test(other_names_are_denied),
         cmocka_unit_test(others_are_not_denied),
         cmocka_unit_test(patterns_may_be_several_words),
     };

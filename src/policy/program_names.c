@@ -1,0 +1,180 @@
+#include "policy/program_names.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "policy/command_walk.h"
+
+/* A blank before and behind each. The first is what the others are known by. */
+static const char *const twins[] = {
+    " apt apt-get aptitude ",
+    " awk gawk mawk nawk original-awk ",
+    " bat batcat ",
+    " bazel bazelisk ",
+    " bundle bundler ",
+    " conda mamba micromamba ",
+    " coverage python-coverage ",
+    " fd fdfind ",
+    " git hub ",
+    " go golang ",
+    " gradle gradlew ",
+    " hg chg ",
+    " kubectl oc ",
+    " make gmake bmake pmake remake colormake ",
+    " mvn mvnw mvnd ",
+    " mysql mariadb ",
+    " ninja ninja-build samu ",
+    " node nodejs ",
+    " nc netcat ncat ",
+    " pytest py.test ",
+    " task go-task ",
+    " terraform tofu ",
+    " vim vi vimx nvim ",
+    " yarn yarnpkg ",
+};
+
+/* Flavours of the same program, and how its file may be called. */
+static const char *const ends[] = {
+    ".athena", ".basic",   ".bat",  ".cjs",  ".cmd",         ".distrib", ".exe", ".gtk3", ".huge",
+    ".jar",    ".js",      ".mjs",  ".nox",  ".openbsd",     ".phar",    ".pl",  ".py",   ".pyz",
+    ".rb",     ".real",    ".sh",   ".tiny", ".traditional", "-bin",     "-cli", "-real", "-wrapper",
+};
+
+/* Programs that are a subcommand of another one. */
+static const struct stand_in {
+    const char *name;
+    const char *program;
+    const char *subcommand;
+} stand_ins[] = {
+    {"bunx", "bun", "x"},
+    {"npx", "npm", "exec"},
+    {"pnpx", "pnpm", "dlx"},
+    {"uvx", "uv", "tool run"},
+};
+
+static void cut_machine(struct str *name)
+{
+    static const char *const marks[] = {"-linux-gnu-", "-linux-musl-", "-linux-gnueabihf-"};
+    for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+        const char *at = name->n ? memmem(name->p, name->n, marks[i], strlen(marks[i])) : NULL;
+        if (!at)
+            continue;
+        at += strlen(marks[i]);
+        *name = (struct str){at, name->n - (size_t)(at - name->p)};
+    }
+}
+
+static bool cut_end(struct str *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        size_t n = strlen(ends[i]);
+        if (name->n > n && memcmp(name->p + name->n - n, ends[i], n) == 0) {
+            name->n -= n;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes `-3.11` or `3.11` off the end. */
+static struct str cut_version(struct str *name)
+{
+    size_t n = name->n;
+    while (n > 1 && (isdigit((unsigned char)name->p[n - 1]) || name->p[n - 1] == '.'))
+        n--;
+    struct str version = {name->p + n, name->n - n};
+    if (version.n && n > 2 && name->p[n - 1] == '-')
+        n--;
+    name->n = version.n ? n : name->n;
+    return version;
+}
+
+static struct str plain_name(struct str name, struct str *ret_version)
+{
+    cut_machine(&name);
+    while (cut_end(&name))
+        ;
+    *ret_version = cut_version(&name);
+    return name;
+}
+
+static const char *find_twins(struct str name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(twins); i++) {
+        if (command_in_list(twins[i], name))
+            return twins[i];
+    }
+    return NULL;
+}
+
+/* `python3-coverage` is `python-coverage`. */
+static struct str without_inner_version(struct str name, char room[PROGRAM_NAME_ROOM])
+{
+    size_t n = 0;
+    if (name.n >= PROGRAM_NAME_ROOM || name.n < 8 || memcmp(name.p, "python", 6) != 0)
+        return name;
+    for (size_t i = 0; i < name.n; i++) {
+        if (!isdigit((unsigned char)name.p[i]) && name.p[i] != '.')
+            room[n++] = name.p[i];
+    }
+    return (struct str){room, n};
+}
+
+struct str program_plain_name(struct str name, char room[PROGRAM_NAME_ROOM])
+{
+    struct str version;
+    struct str plain = plain_name(name, &version);
+    plain = without_inner_version(plain, room);
+    const char *list = find_twins(plain);
+    if (!list)
+        list = find_twins(name);
+    return list ? (struct str){list + 1, strcspn(list + 1, " ")} : plain;
+}
+
+bool program_may_be_other(struct str name)
+{
+    return name.n > 1 &&
+           (isdigit((unsigned char)name.p[name.n - 1]) || memchr(name.p, '.', name.n) ||
+            memchr(name.p, '-', name.n) || find_twins(name));
+}
+
+static bool same(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+/* `3` may be `3.11`. */
+static bool may_be_version(struct str a, struct str b)
+{
+    struct str shorter = a.n < b.n ? a : b;
+    struct str longer = a.n < b.n ? b : a;
+    if (shorter.n && memcmp(shorter.p, longer.p, shorter.n) != 0)
+        return false;
+    return shorter.n == 0 || shorter.n == longer.n || longer.p[shorter.n] == '.';
+}
+
+bool program_is_same(struct str a, struct str b)
+{
+    char room_a[PROGRAM_NAME_ROOM];
+    char room_b[PROGRAM_NAME_ROOM];
+    struct str version_a;
+    struct str version_b;
+    if (same(a, b))
+        return true;
+    if (a.n == 0 || b.n == 0 || !same(program_plain_name(a, room_a), program_plain_name(b, room_b)))
+        return false;
+    plain_name(a, &version_a);
+    plain_name(b, &version_b);
+    return may_be_version(version_a, version_b);
+}
+
+const char *program_stands_for(struct str name, const char **ret_program)
+{
+    for (size_t i = 0; i < ARRAY_LEN(stand_ins); i++) {
+        if (!command_is(name, stand_ins[i].name))
+            continue;
+        *ret_program = stand_ins[i].program;
+        return stand_ins[i].subcommand;
+    }
+    return NULL;
+}

@@ -1,0 +1,23 @@
+/* Names that stand for the same program: `pip` and `pip3.11`, `vim` and `vim.basic`, `apt` and `apt-get`. A rule that says
+ * no about one of them is about the others too; one that approves is not. */
+#ifndef SANDGATE_POLICY_PROGRAM_NAMES_H
+#define SANDGATE_POLICY_PROGRAM_NAMES_H
+
+#include <stdbool.h>
+
+#include "base/attr.h"
+
+#define PROGRAM_NAME_ROOM 64
+/* No program that is looked for within a word has a longer name. */
+#define PROGRAM_NAME_LONG 40
+
+/* One name for all that may be the same program: without version, flavour and machine. In `room` or a constant. */
+struct str program_plain_name(struct str name, char room[PROGRAM_NAME_ROOM]);
+/* Of names without folders. `python` may be `python3`, `python2` is not. */
+bool program_is_same(struct str a, struct str b);
+/* Whether its plain name may be another one. */
+bool program_may_be_other(struct str name);
+/* What a program of its own does of another one: npx is `npm exec`. NULL: nothing. */
+const char *program_stands_for(struct str name, const char **ret_program);
+
+#endif
