@@ -7,6 +7,10 @@
 
 #define NESTING_MAX 4
 #define FOLDER_MAX 4096
+#define LETTERS_MAX 8
+/* Bytes of names, and folders, of one command. */
+#define GIVEN_MAX ((size_t)4096)
+#define ENTERED_MAX 16u
 #define ENDS " \t\n;|&()<>"
 #define COMMAND_ENDS ";|&(\n"
 
@@ -45,6 +49,11 @@ struct line {
     /* Where `cd` has gone to, with a slash behind it. */
     struct buf folder;
     bool lost; /* that cannot be told */
+    /* Of the command at hand: where it was before an option named a folder, and what it was given by then. */
+    struct buf around;
+    unsigned entered; /* how often */
+    struct buf given;
+    bool given_more;
 };
 
 static void read_line(struct line *l);
@@ -72,7 +81,9 @@ static void read_inner(struct line *l, struct str text)
                          .depth = l->depth + 1,
                          .text = BUF_INIT(max),
                          .pattern = BUF_INIT(max),
-                         .folder = BUF_INIT(max)};
+                         .folder = BUF_INIT(max),
+                     .around = BUF_INIT(max),
+                     .given = BUF_INIT(GIVEN_MAX)};
     inner.lost = l->lost;
     buf_add(&inner.folder, l->folder.data, l->folder.len);
     read_line(&inner);
@@ -80,6 +91,8 @@ static void read_inner(struct line *l, struct str text)
     buf_done(&inner.text);
     buf_done(&inner.pattern);
     buf_done(&inner.folder);
+    buf_done(&inner.around);
+    buf_done(&inner.given);
 }
 
 static bool is_one_of(struct str text, const char *const *words)
@@ -220,6 +233,18 @@ static void read_plain(struct line *l, char c)
     buf_add_char(&l->pattern, c);
 }
 
+/* The folder of an option is that of one command. */
+static void end_command(struct line *l)
+{
+    if (l->entered) {
+        l->folder.len = 0;
+        buf_add(&l->folder, l->around.data, l->around.len);
+    }
+    l->entered = 0;
+    l->given.len = 0;
+    l->given_more = false;
+}
+
 /* False: the line ends. */
 static bool read_word(struct line *l)
 {
@@ -228,6 +253,7 @@ static bool read_word(struct line *l)
     l->joined = l->quoted = l->glob = false;
     for (; *l->at && strchr(ENDS, *l->at); l->at++) {
         if (strchr(COMMAND_ENDS, *l->at)) {
+            end_command(l);
             l->place = PLACE_PROGRAM;
             l->python = false;
             l->before = '\0';
@@ -256,10 +282,32 @@ static bool read_word(struct line *l)
 }
 
 /* With the folder that `cd` has gone to, or in the work tree. */
-static void tell_in(const struct line *l, enum git_setting use, struct str folder, const char *text)
+static void note_given(struct line *l, const char *text)
 {
+    size_t n = strlen(text) + 1;
+    l->given_more |= l->given.len + n > GIVEN_MAX;
+    if (!l->given_more && text[0] != '/')
+        buf_add(&l->given, text, n);
+}
+
+static void tell_in(struct line *l, enum git_setting use, struct str folder, const char *text)
+{
+    if (folder.p == l->folder.data && use != GIT_SETTING_GLOB)
+        note_given(l, text);
+    /* What the option means is the program's to say. */
+    if (folder.p == l->folder.data && l->entered) {
+        FREE_AT_END char *other = mem_format("%.*s%s", (int)l->around.len,
+                                             l->around.len ? l->around.data : "", text);
+        l->fn(l->arg, use, other);
+    }
     FREE_AT_END char *path = mem_format("%.*s%s", (int)folder.n, folder.p ? folder.p : "", text);
     l->fn(l->arg, use, path);
+}
+
+/* A word that is written like a path counts where there is no such file yet, too. */
+static enum git_setting use_of(const char *text)
+{
+    return git_setting_is_path(text) ? GIT_SETTING_WORD : GIT_SETTING_FILE;
 }
 
 static const char *without_slashes(const char *text)
@@ -268,7 +316,7 @@ static const char *without_slashes(const char *text)
 }
 
 /* A word that may be a file, from the work tree on. */
-static void tell_file(const struct line *l, const char *text, const char *pattern)
+static void tell_file(struct line *l, const char *text, const char *pattern)
 {
     bool in_tree = l->prefix != PREFIX_NONE;
     bool absolute = !in_tree && text[0] == '/';
@@ -276,18 +324,19 @@ static void tell_file(const struct line *l, const char *text, const char *patter
                         : absolute ? STR("")
                                    : (struct str){l->folder.data, l->folder.len};
     const char *path = in_tree ? without_slashes(text) : text;
+    if (*path && !l->joined && !folder.n && !l->glob)
+        note_given(l, path);
     if (!*path || (!l->joined && !folder.n))
         return;
     /* Files that a program is given are many, and are not run. */
     if (l->glob && l->place != PLACE_ARGUMENT)
         tell_in(l, GIT_SETTING_GLOB, folder, in_tree ? without_slashes(pattern) : pattern);
     else if (!l->glob)
-        tell_in(l, in_tree || git_setting_is_path(path) ? GIT_SETTING_WORD : GIT_SETTING_FILE,
-                folder, path);
+        tell_in(l, in_tree ? GIT_SETTING_WORD : use_of(path), folder, path);
 }
 
 /* `python3 -m a.b` runs these, and those of the packages around it. */
-static void tell_module(const struct line *l, const char *name)
+static void tell_module(struct line *l, const char *name)
 {
     static const char *const forms[] = {".py", "/__init__.py", "/__main__.py"};
     struct str folder = {l->folder.data, l->folder.len};
@@ -307,10 +356,9 @@ static void tell_module(const struct line *l, const char *name)
     }
 }
 
-static void go_to(struct line *l)
+static void go_to(struct line *l, const char *text)
 {
-    const char *text = buf_text(&l->text);
-    bool long_way = l->folder.len + l->text.len > FOLDER_MAX;
+    bool long_way = l->folder.len + strlen(text) > FOLDER_MAX;
     l->lost |= l->prefix == PREFIX_UNKNOWN || l->prefix == PREFIX_GIVEN || l->glob || long_way;
     if (long_way) {
         l->folder.len = 0;
@@ -365,18 +413,61 @@ static void take_program(struct line *l, const char *text)
         l->before = 'c';
 }
 
+/* Where a program goes to before it reads what it is given: `make -f x.mk -C sub`. */
+static void enter(struct line *l, const char *text)
+{
+    if (l->entered++ == 0) {
+        l->around.len = 0;
+        buf_add(&l->around, l->folder.data, l->folder.len);
+    }
+    go_to(l, text);
+    l->unread |= l->given_more || l->entered > ENTERED_MAX;
+    for (size_t at = 0; at < l->given.len && l->entered <= ENTERED_MAX;
+         at += strlen(l->given.data + at) + 1) {
+        FREE_AT_END char *path = mem_format("%.*s%s", (int)l->folder.len,
+                                            l->folder.len ? l->folder.data : "",
+                                            l->given.data + at);
+        l->fn(l->arg, use_of(l->given.data + at), path);
+    }
+}
+
+/* `--file=x` and `--directory=sub`. */
+static void take_long_option(struct line *l, const char *text)
+{
+    static const char *const folders[] = {"--directory", "--chdir", "--cwd", NULL};
+    struct str folder = {l->folder.data, l->folder.len};
+    struct str name = {text, strcspn(text, "=")};
+    if (is_one_of(name, folders) && !text[name.n])
+        l->before = 'C';
+    else if (is_one_of(name, folders))
+        enter(l, text + name.n + 1);
+    else if (text[name.n] && text[name.n + 1])
+        tell_in(l, use_of(text + name.n + 1), folder, text + name.n + 1);
+}
+
+/* Behind letters that stand together only the last has something attached. */
+static void take_attached(struct line *l, const char *text)
+{
+    struct str folder = {l->folder.data, l->folder.len};
+    for (size_t i = 2; text[i] && i <= LETTERS_MAX; i++)
+        tell_in(l, i == 2 ? use_of(text + i) : GIT_SETTING_FILE, folder, text + i);
+    if (text[1] == 'C')
+        enter(l, text + 2);
+}
+
 /* `-C` and `-m` belong to the next word; others may have a file behind the letter. */
 static void take_option(struct line *l, const char *text)
 {
-    struct str folder = {l->folder.data, l->folder.len};
     if (strcmp(text, "-C") == 0)
         l->before = 'C';
     else if (strcmp(text, "-m") == 0 && l->python)
         l->before = 'm';
     else if (strncmp(text, "-m", 2) == 0 && l->python)
         tell_module(l, text + 2);
-    else if (text[1] && text[1] != '-' && text[2])
-        tell_in(l, GIT_SETTING_FILE, folder, text + 2);
+    else if (text[1] == '-')
+        take_long_option(l, text);
+    else if (text[1] && text[2])
+        take_attached(l, text);
     /* `-c` has the script itself behind it. */
     if (l->place == PLACE_SCRIPT && strchr(text, 'c'))
         l->place = PLACE_ARGUMENT;
@@ -391,8 +482,10 @@ static void take_word(struct line *l)
     l->before = before == 'c' && option ? before : '\0';
     if (before == 'c' && option)
         return;
-    if (before == 'c' || before == 'C')
-        go_to(l);
+    if (before == 'c')
+        go_to(l, text);
+    else if (before == 'C')
+        enter(l, text);
     else if (before == 'm' && !option)
         tell_module(l, text);
     else if (option)
@@ -444,11 +537,15 @@ bool git_words_each(const char *line, git_setting_fn fn, void *arg)
                      .at = line + (line[0] == '!'),
                      .text = BUF_INIT(max),
                      .pattern = BUF_INIT(max),
-                     .folder = BUF_INIT(max)};
+                     .folder = BUF_INIT(max),
+                     .around = BUF_INIT(max),
+                     .given = BUF_INIT(GIVEN_MAX)};
     tell_pieces(line, fn, arg);
     read_line(&l);
     buf_done(&l.text);
     buf_done(&l.pattern);
     buf_done(&l.folder);
+    buf_done(&l.around);
+    buf_done(&l.given);
     return !l.unread;
 }
