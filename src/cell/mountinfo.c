@@ -128,3 +128,22 @@ int mountinfo_names(const struct mountinfo *info, const char *path,
     }
     return 0;
 }
+
+int mountinfo_parts(const struct mountinfo *info, const char *path,
+                    void (*each)(void *arg, const char *other), void *arg)
+{
+    const struct mountinfo_line *own;
+    int r = mountinfo_of(info, path, &own);
+    if (r < 0)
+        return r;
+    FREE_AT_END char *inside = joined_path(own->root, path_rest(path, own->point));
+    for (size_t i = 0; i < info->n; i++) {
+        const struct mountinfo_line *line = &info->all[i];
+        const char *rest = strcmp(line->device, own->device) == 0 ? path_rest(line->root, inside)
+                                                                  : NULL;
+        FREE_AT_END char *part = rest && *rest ? joined_path(path, rest) : NULL;
+        if (part && !path_rest(line->point, path) && is_same_file(part, line->point))
+            each(arg, line->point);
+    }
+    return 0;
+}

@@ -30,5 +30,8 @@ int mountinfo_of(const struct mountinfo *info, const char *path, const struct mo
 /* Calls `each` with every other path of what is at the absolute `path`, which has no link on the way. -errno as above. */
 int mountinfo_names(const struct mountinfo *info, const char *path,
                     void (*each)(void *arg, const char *other), void *arg);
+/* The same for every mount of something in the folder `path`, if it is not mounted there. */
+int mountinfo_parts(const struct mountinfo *info, const char *path,
+                    void (*each)(void *arg, const char *other), void *arg);
 
 #endif

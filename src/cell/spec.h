@@ -26,7 +26,7 @@ struct cell_root {
 
 #define SHOWN_MAX 16
 #define SPEC_STORE "/.sandgate"
-#define HIDDEN_MAX ((1 + SHOWN_MAX) * (1 + 2 * ROOTS_MAX))
+#define HIDDEN_MAX ((1 + SHOWN_MAX) * (2 + 2 * ROOTS_MAX))
 
 struct cell_spec {
     uint32_t uid; /* who the cell's processes are to the machine; never 0 */

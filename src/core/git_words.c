@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "core/git_words_parts.h"
 
 #define NESTING_MAX 4
 #define FOLDER_MAX 4096
@@ -11,63 +12,10 @@
 /* Bytes of names, and folders, of one command. */
 #define GIVEN_MAX ((size_t)4096)
 #define ENTERED_MAX 16u
-#define ENDS " \t\n;|&()<>"
-#define COMMAND_ENDS ";|&(\n"
-
-/* What an expansion at the beginning of a word leads to. */
-enum prefix {
-    PREFIX_NONE,
-    PREFIX_TREE,  /* the work tree */
-    PREFIX_HOME,  /* not looked into */
-    PREFIX_GIVEN, /* what the user writes behind an alias, and what git hands over */
-    PREFIX_UNKNOWN,
-};
-
-enum place {
-    PLACE_PROGRAM,
-    PLACE_SCRIPT, /* behind a program that runs it */
-    PLACE_ARGUMENT,
-};
-
-struct line {
-    git_setting_fn fn;
-    void *arg;
-    const char *at;
-    int depth;
-    bool unread;
-    /* The word at hand: as it is, and as a pattern, where what was quoted is escaped. */
-    struct buf text;
-    struct buf pattern;
-    enum prefix prefix;
-    bool joined; /* its text does not stand so in the line */
-    bool quoted;
-    bool glob;
-    /* The command at hand. */
-    enum place place;
-    bool python;
-    char before; /* the option that the word belongs to, C or m; c: a folder for cd */
-    /* Where `cd` has gone to, with a slash behind it. */
-    struct buf folder;
-    bool lost; /* that cannot be told */
-    /* Of the command at hand: where it was before an option named a folder, and what it was given by then. */
-    struct buf around;
-    unsigned entered; /* how often */
-    struct buf given;
-    bool given_more;
-};
 
 static void read_line(struct line *l);
 
-static void add_literal(struct line *l, char c)
-{
-    if (strchr("*?[]{},\\", c))
-        buf_add_char(&l->pattern, '\\');
-    buf_add_char(&l->pattern, c);
-    buf_add_char(&l->text, c);
-}
-
-/* A line in the line: a script for `sh -c`, or a substitution. */
-static void read_inner(struct line *l, struct str text)
+void git_line_inner(struct line *l, struct str text)
 {
     if (l->depth == NESTING_MAX) {
         l->unread = true;
@@ -93,192 +41,6 @@ static void read_inner(struct line *l, struct str text)
     buf_done(&inner.folder);
     buf_done(&inner.around);
     buf_done(&inner.given);
-}
-
-static bool is_one_of(struct str text, const char *const *words)
-{
-    for (; *words; words++) {
-        if (str_is(text, *words))
-            return true;
-    }
-    return false;
-}
-
-static enum prefix prefix_of_name(struct str name)
-{
-    static const char *const tree[] = {"PWD", "GIT_WORK_TREE", NULL};
-    static const char *const home[] = {"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "TMPDIR", NULL};
-    static const char *const given[] = {"@",      "*",      "LOCAL",      "REMOTE",
-                                        "MERGED", "BASE",   "GIT_PREFIX", "BROWSER",
-                                        "EDITOR", "VISUAL", "PAGER",      NULL};
-    bool number = name.n == 1 && name.p[0] >= '0' && name.p[0] <= '9';
-    return is_one_of(name, tree)              ? PREFIX_TREE
-           : is_one_of(name, home)            ? PREFIX_HOME
-           : number || is_one_of(name, given) ? PREFIX_GIVEN
-                                              : PREFIX_UNKNOWN;
-}
-
-static struct str without_blanks(struct str text)
-{
-    while (text.n && strchr(" \t\n", text.p[0]))
-        text = (struct str){text.p + 1, text.n - 1};
-    while (text.n && strchr(" \t\n", text.p[text.n - 1]))
-        text.n--;
-    return text;
-}
-
-static enum prefix prefix_of_command(struct str text)
-{
-    static const char *const tree[] = {"pwd", "pwd -P", "git rev-parse --show-toplevel", NULL};
-    return is_one_of(without_blanks(text), tree) ? PREFIX_TREE : PREFIX_UNKNOWN;
-}
-
-static void note_expansion(struct line *l, enum prefix prefix)
-{
-    l->joined = true;
-    if (l->text.len == 0) {
-        l->prefix = l->prefix == PREFIX_NONE || prefix == PREFIX_UNKNOWN ? prefix : l->prefix;
-        return;
-    }
-    buf_add_char(&l->text, '*');
-    buf_add_char(&l->pattern, '*');
-    l->glob = true;
-}
-
-/* Behind the bracket that opens. */
-static struct str take_until_closed(struct line *l, char open, char close)
-{
-    const char *from = l->at;
-    int depth = 1;
-    for (; *l->at; l->at++) {
-        depth += (*l->at == open) - (*l->at == close);
-        if (depth == 0)
-            break;
-    }
-    struct str inside = {from, (size_t)(l->at - from)};
-    l->at += *l->at != '\0';
-    return inside;
-}
-
-static void read_substitution(struct line *l, struct str text)
-{
-    enum prefix prefix = prefix_of_command(text);
-    note_expansion(l, prefix);
-    if (prefix != PREFIX_TREE)
-        read_inner(l, text);
-}
-
-static size_t name_length(const char *at)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-    size_t n = strspn(at, letters);
-    return n && at[0] >= '0' && at[0] <= '9' ? 1 : n ? n : *at && strchr("@*#?$!-", *at) ? 1 : 0;
-}
-
-/* Behind `$`. */
-static void read_expansion(struct line *l)
-{
-    if (*l->at == '(') {
-        l->at++;
-        read_substitution(l, take_until_closed(l, '(', ')'));
-    } else if (*l->at == '{') {
-        l->at++;
-        struct str inside = take_until_closed(l, '{', '}');
-        note_expansion(l, prefix_of_name((struct str){inside.p, name_length(inside.p)}));
-    } else if (name_length(l->at)) {
-        struct str name = {l->at, name_length(l->at)};
-        l->at += name.n;
-        note_expansion(l, prefix_of_name(name));
-    } else {
-        add_literal(l, '$');
-    }
-}
-
-static void read_backticks(struct line *l)
-{
-    struct str inside = {l->at, strcspn(l->at, "`")};
-    l->at += inside.n + (l->at[inside.n] != '\0');
-    read_substitution(l, inside);
-}
-
-static void read_single(struct line *l)
-{
-    while (*l->at && *l->at != '\'')
-        add_literal(l, *l->at++);
-    l->at += *l->at != '\0';
-}
-
-static void read_double(struct line *l)
-{
-    while (*l->at && *l->at != '"') {
-        char c = *l->at++;
-        if (c == '$')
-            read_expansion(l);
-        else if (c == '`')
-            read_backticks(l);
-        else if (c == '\\' && *l->at && strchr("$`\"\\\n", *l->at))
-            add_literal(l, *l->at++);
-        else
-            add_literal(l, c);
-    }
-    l->at += *l->at != '\0';
-}
-
-static void read_plain(struct line *l, char c)
-{
-    bool special = strchr("*?[{", c) != NULL;
-    l->glob |= special;
-    l->joined |= special;
-    buf_add_char(&l->text, c);
-    buf_add_char(&l->pattern, c);
-}
-
-/* The folder of an option is that of one command. */
-static void end_command(struct line *l)
-{
-    if (l->entered) {
-        l->folder.len = 0;
-        buf_add(&l->folder, l->around.data, l->around.len);
-    }
-    l->entered = 0;
-    l->given.len = 0;
-    l->given_more = false;
-}
-
-/* False: the line ends. */
-static bool read_word(struct line *l)
-{
-    l->text.len = l->pattern.len = 0;
-    l->prefix = PREFIX_NONE;
-    l->joined = l->quoted = l->glob = false;
-    for (; *l->at && strchr(ENDS, *l->at); l->at++) {
-        if (strchr(COMMAND_ENDS, *l->at)) {
-            end_command(l);
-            l->place = PLACE_PROGRAM;
-            l->python = false;
-            l->before = '\0';
-        }
-    }
-    if (!*l->at)
-        return false;
-    while (*l->at && !strchr(ENDS, *l->at)) {
-        char c = *l->at++;
-        l->quoted |= c == '\'' || c == '"';
-        l->joined |= c == '\'' || c == '"' || c == '\\';
-        if (c == '\'')
-            read_single(l);
-        else if (c == '"')
-            read_double(l);
-        else if (c == '$')
-            read_expansion(l);
-        else if (c == '`')
-            read_backticks(l);
-        else if (c == '\\' && *l->at)
-            add_literal(l, *l->at++);
-        else
-            read_plain(l, c);
-    }
-    return true;
 }
 
 /* With the folder that `cd` has gone to, or in the work tree. */
@@ -375,7 +137,7 @@ static void go_to(struct line *l, const char *text)
 
 static bool is_among(const char *text, const char *const *words)
 {
-    return is_one_of((struct str){text, strlen(text)}, words);
+    return git_line_is_one_of((struct str){text, strlen(text)}, words);
 }
 
 /* What keeps the next word a program. */
@@ -437,9 +199,9 @@ static void take_long_option(struct line *l, const char *text)
     static const char *const folders[] = {"--directory", "--chdir", "--cwd", NULL};
     struct str folder = {l->folder.data, l->folder.len};
     struct str name = {text, strcspn(text, "=")};
-    if (is_one_of(name, folders) && !text[name.n])
+    if (git_line_is_one_of(name, folders) && !text[name.n])
         l->before = 'C';
-    else if (is_one_of(name, folders))
+    else if (git_line_is_one_of(name, folders))
         enter(l, text + name.n + 1);
     else if (text[name.n] && text[name.n + 1])
         tell_in(l, use_of(text + name.n + 1), folder, text + name.n + 1);
@@ -495,13 +257,13 @@ static void take_word(struct line *l)
     else if (l->prefix == PREFIX_NONE || slash)
         tell_file(l, text, buf_text(&l->pattern));
     l->python |= strncmp(slash ? slash + 1 : text, "py", 2) == 0;
-    if (l->quoted && strpbrk(text, ENDS "`$\"'"))
-        read_inner(l, buf_str(&l->text));
+    if (l->quoted && strpbrk(text, GIT_LINE_ENDS "`$\"'"))
+        git_line_inner(l, buf_str(&l->text));
 }
 
 static void read_line(struct line *l)
 {
-    while (read_word(l)) {
+    while (git_line_next(l)) {
         if (!buf_text(&l->text) || !buf_text(&l->pattern) || l->folder.failed) {
             l->unread = true;
             return;
