@@ -211,7 +211,7 @@ static void take_setting(void *arg, enum git_setting use, const char *text)
         /* One that is made later may match. */
         s->found |= GIT_LEADS_LATER;
         if (!git_glob_each(s->root, path, s->fn, s->arg))
-            s->found |= GIT_LEADS_CUT;
+            s->found |= GIT_LEADS_MANY;
         return;
     }
     if (use == GIT_SETTING_HOOKS || use == GIT_SETTING_TEMPLATE) {
