@@ -2,12 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/stat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -25,17 +23,8 @@ static int failed(struct err *err, const char *what, const char *path)
 static int find_own(const struct mountinfo *lines, const char *inside,
                     const struct mountinfo_line **ret, struct err *err)
 {
-    struct statx st;
-    if (statx(AT_FDCWD, inside, 0, STATX_MNT_ID, &st) < 0)
-        return failed(err, "looking at", inside);
-    for (size_t i = 0; i < lines->n; i++) {
-        if (lines->all[i].id == st.stx_mnt_id) {
-            *ret = &lines->all[i];
-            return 0;
-        }
-    }
-    errno = ENOENT;
-    return failed(err, "finding the mount of", inside);
+    errno = -mountinfo_of(lines, inside, ret);
+    return errno ? failed(err, "finding the mount of", inside) : 0;
 }
 
 static int cover_one(const char *path)

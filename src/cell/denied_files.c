@@ -250,7 +250,10 @@ static void add_path(void *arg, const char *path)
 static void add_file(struct finder *f, const char *path)
 {
     add_path(f, path);
-    mountinfo_names(&f->mounts, path, add_path, f);
+    int r = mountinfo_names(&f->mounts, path, add_path, f);
+    errno = -r;
+    if (r < 0)
+        note_error(f);
 }
 
 /* Calls `each` for every name that the file has in the folders. */

@@ -80,16 +80,19 @@ void mountinfo_done(struct mountinfo *info)
     *info = (struct mountinfo){0};
 }
 
-/* The mount that a path is on: the deepest, and of several at one place the last. */
-static const struct mountinfo_line *mount_of(const struct mountinfo *info, const char *path)
+/* By its number: the place does not tell, because a mount may lie over others and over what is mounted in them. */
+int mountinfo_of(const struct mountinfo *info, const char *path, const struct mountinfo_line **ret)
 {
-    const struct mountinfo_line *found = NULL;
+    struct statx st;
+    if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_MNT_ID, &st) < 0)
+        return -errno;
     for (size_t i = 0; i < info->n; i++) {
-        const struct mountinfo_line *line = &info->all[i];
-        if (path_rest(path, line->point) && (!found || strlen(line->point) >= strlen(found->point)))
-            found = line;
+        if (info->all[i].id == st.stx_mnt_id) {
+            *ret = &info->all[i];
+            return 0;
+        }
     }
-    return found;
+    return -ESTALE;
 }
 
 static char *joined_path(const char *folder, const char *rest)
@@ -107,12 +110,13 @@ static bool is_same_file(const char *path, const char *other)
            a.st_ino == b.st_ino;
 }
 
-void mountinfo_names(const struct mountinfo *info, const char *path,
-                     void (*each)(void *arg, const char *other), void *arg)
+int mountinfo_names(const struct mountinfo *info, const char *path,
+                    void (*each)(void *arg, const char *other), void *arg)
 {
-    const struct mountinfo_line *own = mount_of(info, path);
-    if (!own)
-        return;
+    const struct mountinfo_line *own;
+    int r = mountinfo_of(info, path, &own);
+    if (r < 0)
+        return r;
     FREE_AT_END char *inside = joined_path(own->root, path_rest(path, own->point));
     for (size_t i = 0; i < info->n; i++) {
         const struct mountinfo_line *line = &info->all[i];
@@ -122,4 +126,24 @@ void mountinfo_names(const struct mountinfo *info, const char *path,
         if (other && strcmp(other, path) != 0 && is_same_file(path, other))
             each(arg, other);
     }
+    return 0;
+}
+
+int mountinfo_parts(const struct mountinfo *info, const char *path,
+                    void (*each)(void *arg, const char *other), void *arg)
+{
+    const struct mountinfo_line *own;
+    int r = mountinfo_of(info, path, &own);
+    if (r < 0)
+        return r;
+    FREE_AT_END char *inside = joined_path(own->root, path_rest(path, own->point));
+    for (size_t i = 0; i < info->n; i++) {
+        const struct mountinfo_line *line = &info->all[i];
+        const char *rest = strcmp(line->device, own->device) == 0 ? path_rest(line->root, inside)
+                                                                  : NULL;
+        FREE_AT_END char *part = rest && *rest ? joined_path(path, rest) : NULL;
+        if (part && !path_rest(line->point, path) && is_same_file(part, line->point))
+            each(arg, line->point);
+    }
+    return 0;
 }

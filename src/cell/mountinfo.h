@@ -25,8 +25,13 @@ struct mountinfo {
 int mountinfo_read(int proc, struct mountinfo *ret);
 void mountinfo_done(struct mountinfo *info);
 
-/* Calls `each` with every other path of what is at the absolute `path`, which has no link on the way. */
-void mountinfo_names(const struct mountinfo *info, const char *path,
-                     void (*each)(void *arg, const char *other), void *arg);
+/* The mount that a path is on; a link at its end is not followed. -errno, -ESTALE where the mount is not among these. */
+int mountinfo_of(const struct mountinfo *info, const char *path, const struct mountinfo_line **ret);
+/* Calls `each` with every other path of what is at the absolute `path`, which has no link on the way. -errno as above. */
+int mountinfo_names(const struct mountinfo *info, const char *path,
+                    void (*each)(void *arg, const char *other), void *arg);
+/* The same for every mount of something in the folder `path`, if it is not mounted there. */
+int mountinfo_parts(const struct mountinfo *info, const char *path,
+                    void (*each)(void *arg, const char *other), void *arg);
 
 #endif

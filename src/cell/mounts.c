@@ -81,10 +81,7 @@ static int pin(const struct step *step, struct err *err)
 
 int mounts_check_identity(int tree, const struct cell_root *root, struct err *err)
 {
-    struct stat st;
-    if (fstat(tree, &st) < 0)
-        return failed(err, "looking at", root->host);
-    if (st.st_dev != root->device || st.st_ino != root->inode)
+    if (!spec_is_root(root, tree))
         return err_set(err, ERR_SANDBOX_UNAVAILABLE,
                        "the folder %s was replaced while the sandbox was being made", root->host);
     return 0;

@@ -12,27 +12,52 @@
 #include "base/mem.h"
 #include "core/arg.h"
 
+/* 0 where it cannot be told. */
+static uint64_t born_ns(int fd)
+{
+    struct statx st;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &st) < 0 || !(st.stx_mask & STATX_BTIME))
+        return 0;
+    return (uint64_t)st.stx_btime.tv_sec * 1000000000u + st.stx_btime.tv_nsec;
+}
+
+int spec_identify(int fd, struct cell_root *ret)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -1;
+    ret->device = st.st_dev;
+    ret->inode = st.st_ino;
+    ret->born_ns = born_ns(fd);
+    ret->uid = st.st_uid;
+    ret->gid = st.st_gid;
+    return 0;
+}
+
+bool spec_is_root(const struct cell_root *root, int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && st.st_dev == root->device && st.st_ino == root->inode &&
+           born_ns(fd) == root->born_ns;
+}
+
 int spec_add_root(struct cell_spec *spec, const struct root *root, const char *protect,
                   struct err *err)
 {
     if (spec->n_roots == ROOTS_MAX)
         return err_set(err, ERR_INTERNAL, "a session has at most %d folders", ROOTS_MAX);
     FD_AT_END int fd = open(root->host, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0)
+    struct cell_root *ret = &spec->roots[spec->n_roots];
+    *ret = (struct cell_root){.host = NULL};
+    if (fd < 0 || spec_identify(fd, ret) < 0)
         return err_set(err, errno == EACCES ? ERR_PERMISSION_DENIED : ERR_NOT_FOUND,
                        "folder `%s` for %s: %s", root->host, root->name, strerror(errno));
-    spec->roots[spec->n_roots++] = (struct cell_root){
-        .host = mem_dup(root->host),
-        .inside = mem_dup(root->inside),
-        .writable = root->writable,
-        .protect = mem_dup(protect),
-        .files = true,
-        .device = st.st_dev,
-        .inode = st.st_ino,
-        .uid = st.st_uid,
-        .gid = st.st_gid,
-    };
+    ret->host = mem_dup(root->host);
+    ret->inside = mem_dup(root->inside);
+    ret->writable = root->writable;
+    ret->protect = mem_dup(protect);
+    ret->files = true;
+    spec->n_roots++;
     return 0;
 }
 
@@ -124,6 +149,7 @@ struct wire_root {
     /* As text: they use all 64 bits. */
     struct str device;
     struct str inode;
+    struct str born_ns;
     int64_t uid;
     int64_t gid;
 };
@@ -147,6 +173,7 @@ static const struct arg root_fields[] = {
     FIELD(wire_root, ARG_BOOL, store, 0),
     FIELD(wire_root, ARG_STRING, device, ARG_REQUIRED),
     FIELD(wire_root, ARG_STRING, inode, ARG_REQUIRED),
+    FIELD(wire_root, ARG_STRING, born_ns, ARG_REQUIRED),
     FIELD(wire_root, ARG_INT, uid, ARG_REQUIRED),
     FIELD(wire_root, ARG_INT, gid, ARG_REQUIRED),
 };
@@ -199,8 +226,10 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
         const struct cell_root *r = &spec->roots[i];
         char device[24];
         char inode[24];
+        char born[24];
         snprintf(device, sizeof device, "%" PRIu64, r->device);
         snprintf(inode, sizeof inode, "%" PRIu64, r->inode);
+        snprintf(born, sizeof born, "%" PRIu64, r->born_ns);
         struct wire_root root = {
             .host = text(r->host),
             .inside = text(r->inside),
@@ -211,6 +240,7 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
             .store = r->store,
             .device = text(device),
             .inode = text(inode),
+            .born_ns = text(born),
             .uid = r->uid,
             .gid = r->gid,
         };
@@ -252,6 +282,7 @@ static int read_root(yyjson_val *val, struct cell_spec *spec, struct err *err)
         .protect = copy(wire.protect),
         .device = strtoull(wire.device.p, NULL, 10),
         .inode = strtoull(wire.inode.p, NULL, 10),
+        .born_ns = strtoull(wire.born_ns.p, NULL, 10),
         .uid = (uint32_t)wire.uid,
         .gid = (uint32_t)wire.gid,
     };

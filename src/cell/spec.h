@@ -19,13 +19,14 @@ struct cell_root {
     /* Which directory the gate meant: another one at the same path is refused. */
     uint64_t device;
     uint64_t inode;
+    uint64_t born_ns; /* 0: its file system has no times of birth */
     uint32_t uid; /* its owner */
     uint32_t gid;
 };
 
 #define SHOWN_MAX 16
 #define SPEC_STORE "/.sandgate"
-#define HIDDEN_MAX ((1 + SHOWN_MAX) * (1 + 2 * ROOTS_MAX))
+#define HIDDEN_MAX ((1 + SHOWN_MAX) * (2 + 2 * ROOTS_MAX))
 
 struct cell_spec {
     uint32_t uid; /* who the cell's processes are to the machine; never 0 */
@@ -44,6 +45,11 @@ struct cell_spec {
     size_t n_roots;
 };
 
+/* Notes in `ret` which directory the open `fd` is, and whose. -1 with errno. */
+int spec_identify(int fd, struct cell_root *ret);
+/* Whether the open `fd` is that directory: by device, inode and time of birth, since a number is given again when its file
+ * is gone. */
+bool spec_is_root(const struct cell_root *root, int fd);
 /* Adds the directory at `host`; its identity and owner are taken now. */
 int spec_add_root(struct cell_spec *spec, const struct root *root, const char *protect,
                   struct err *err);

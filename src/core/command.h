@@ -37,7 +37,7 @@ struct command_violation {
  * COMMAND_VIOLATIONS_MAX the gravest are kept, and the others are counted by their kind. */
 #define COMMAND_VIOLATIONS_SHOWN 64
 #define COMMAND_VIOLATIONS_MAX 1000
-#define COMMAND_VIOLATION_KINDS 17
+#define COMMAND_VIOLATION_KINDS 18
 struct command_violations {
     struct command_violation *list; /* the gravest first, else in the order they came */
     size_t count;

@@ -22,6 +22,7 @@ const char *const command_violation_kinds[COMMAND_VIOLATION_KINDS + 1] = {
     "unchecked:",
     "created:",
     "opened:",
+    "git:changed:",
     "git:unread:",
     "git:kept",
     "sockets:uncounted",

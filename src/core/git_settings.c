@@ -18,11 +18,13 @@ static const struct {
 } settings[] = {
     {"include", "path", GIT_SETTING_INCLUDE},
     {"includeif", "path", GIT_SETTING_INCLUDE},
-    {"core", "hookspath", GIT_SETTING_PATH},
+    {"core", "hookspath", GIT_SETTING_HOOKS},
     {"core", "attributesfile", GIT_SETTING_PATH},
     {"core", "excludesfile", GIT_SETTING_PATH},
-    {"init", "templatedir", GIT_SETTING_PATH},
+    {"init", "templatedir", GIT_SETTING_TEMPLATE},
     {"alias", "*", GIT_SETTING_WORD},
+    {"branch", "pushremote", GIT_SETTING_ADDRESS},
+    {"branch", "remote", GIT_SETTING_ADDRESS},
     {"browser", "cmd", GIT_SETTING_WORD},
     {"browser", "path", GIT_SETTING_WORD},
     {"core", "alternaterefscommand", GIT_SETTING_WORD},
@@ -58,22 +60,64 @@ static const struct {
     {"mergetool", "cmd", GIT_SETTING_WORD},
     {"mergetool", "path", GIT_SETTING_WORD},
     {"pager", "*", GIT_SETTING_WORD},
+    {"remote", "pushdefault", GIT_SETTING_ADDRESS},
+    {"remote", "pushurl", GIT_SETTING_ADDRESS},
     {"remote", "receivepack", GIT_SETTING_WORD},
     {"remote", "uploadpack", GIT_SETTING_WORD},
+    {"remote", "url", GIT_SETTING_ADDRESS},
     {"sendemail", "*", GIT_SETTING_WORD},
     {"sequence", "editor", GIT_SETTING_WORD},
     {"submodule", "update", GIT_SETTING_WORD},
+    {"submodule", "url", GIT_SETTING_ADDRESS},
     {"tar", "command", GIT_SETTING_WORD},
     {"trailer", "cmd", GIT_SETTING_WORD},
     {"trailer", "command", GIT_SETTING_WORD},
     {"uploadpack", "packobjectshook", GIT_SETTING_WORD},
+    {"url", "insteadof", GIT_SETTING_BASE},
+    {"url", "pushinsteadof", GIT_SETTING_BASE},
 };
+
+const char *const git_hook_names[] = {"applypatch-msg",
+                                      "commit-msg",
+                                      "fsmonitor-watchman",
+                                      "fsmonitor-watchmanv2",
+                                      "p4-changelist",
+                                      "p4-post-changelist",
+                                      "p4-pre-submit",
+                                      "p4-prepare-changelist",
+                                      "post-applypatch",
+                                      "post-checkout",
+                                      "post-commit",
+                                      "post-index-change",
+                                      "post-merge",
+                                      "post-receive",
+                                      "post-rewrite",
+                                      "post-update",
+                                      "pre-applypatch",
+                                      "pre-auto-gc",
+                                      "pre-commit",
+                                      "pre-merge-commit",
+                                      "pre-push",
+                                      "pre-rebase",
+                                      "pre-receive",
+                                      "prepare-commit-msg",
+                                      "proc-receive",
+                                      "push-to-checkout",
+                                      "reference-transaction",
+                                      "sendemail-validate",
+                                      "update",
+                                      NULL};
+const char *const git_template_names[] = {"HEAD",     "commondir", "config", "config.worktree",
+                                          "branches", "hooks",     "info",   "objects",
+                                          "remotes",  NULL};
 
 struct reader {
     struct str rest;
     char section[NAME_MAX_BYTES];
     char key[NAME_MAX_BYTES];
     char *value; /* has room for all of the text */
+    char *subsection; /* the same */
+    char *line;       /* has room for twice as much */
     git_setting_fn fn;
     void *arg;
 };
@@ -117,13 +161,19 @@ static void read_word(struct reader *r, char word[NAME_MAX_BYTES])
 static void read_heading(struct reader *r)
 {
     bool quoted = false;
+    size_t n = 0;
     read_word(r, r->section);
     for (int c = next(r); c >= 0 && c != '\n' && (quoted || c != ']'); c = next(r)) {
-        if (c == '"')
+        if (c == '"') {
             quoted = !quoted;
-        else if (c == '\\' && quoted)
-            next(r);
+            continue;
+        }
+        if (c == '\\' && quoted)
+            c = next(r);
+        if (quoted && c > 0)
+            r->subsection[n++] = (char)c;
     }
+    r->subsection[n] = '\0';
 }
 
 static void add(struct reader *r, size_t *n, int c)
@@ -168,13 +218,58 @@ static void read_value(struct reader *r)
     r->value[end] = '\0';
 }
 
-static void tell_line(const struct reader *r)
+static void tell_line(const struct reader *r, const char *line)
 {
-    if (git_words_each(r->value, r->fn, r->arg))
+    if (git_words_each(line, r->fn, r->arg))
         return;
     char name[2 * NAME_MAX_BYTES];
     snprintf(name, sizeof name, "%s.%s", r->section, r->key);
     r->fn(r->arg, GIT_SETTING_UNREAD, name);
+}
+
+/* Behind `ext::`: `% ` is a blank that parts no words, `%s` and others stand for what git asks for, and nothing is
+ * special to a shell. */
+static void tell_program(const struct reader *r, const char *text)
+{
+    char *out = r->line;
+    for (const char *at = text; *at; at++) {
+        bool filled = at[0] == '%' && at[1] && at[1] != ' ' && at[1] != '%';
+        bool escaped = (at[0] == '%' && at[1] && !filled) || strchr("\"'`\\$;|&()<>*?[{~", *at);
+        at += at[0] == '%' && at[1];
+        if (escaped)
+            *out++ = '\\';
+        *out++ = filled ? '*' : *at;
+    }
+    *out = '\0';
+    tell_line(r, r->line);
+}
+
+/* With remote.NAME.vcs the program stands without `ext::`, which other addresses with blanks do not look like. */
+static void tell_address(const struct reader *r, const char *address)
+{
+    static const char program[] = "ext::";
+    if (strncmp(address, program, sizeof program - 1) == 0)
+        tell_program(r, address + sizeof program - 1);
+    else if (strchr(address, ' ') && strchr(address, '%'))
+        tell_program(r, address);
+}
+
+static void tell_one(const struct reader *r, enum git_setting use)
+{
+    switch (use) {
+    case GIT_SETTING_ADDRESS:
+        tell_address(r, r->value);
+        return;
+    case GIT_SETTING_BASE:
+        tell_address(r, r->subsection);
+        return;
+    case GIT_SETTING_WORD:
+        tell_line(r, r->value);
+        return;
+    default:
+        if (r->value[0])
+            r->fn(r->arg, use, r->value);
+    }
 }
 
 static void tell(const struct reader *r)
@@ -184,11 +279,8 @@ static void tell(const struct reader *r)
             (strcmp(settings[i].key, "*") != 0 && strcmp(r->key, settings[i].key) != 0))
             continue;
         /* An alias without `!` is a command of git's own. */
-        bool alias = strcmp(r->section, "alias") == 0 && r->value[0] != '!';
-        if (settings[i].use == GIT_SETTING_WORD && !alias)
-            tell_line(r);
-        else if (settings[i].use != GIT_SETTING_WORD && r->value[0])
-            r->fn(r->arg, settings[i].use, r->value);
+        if (strcmp(r->section, "alias") != 0 || r->value[0] == '!')
+            tell_one(r, settings[i].use);
     }
 }
 
@@ -210,7 +302,14 @@ static void read_setting(struct reader *r)
 void git_settings_each(struct str text, git_setting_fn fn, void *arg)
 {
     FREE_AT_END char *value = mem_zero(text.n + 1);
-    struct reader r = {.rest = text, .value = value, .fn = fn, .arg = arg};
+    FREE_AT_END char *subsection = mem_zero(text.n + 1);
+    FREE_AT_END char *line = mem_zero(2 * text.n + 1);
+    struct reader r = {.rest = text,
+                       .value = value,
+                       .subsection = subsection,
+                       .line = line,
+                       .fn = fn,
+                       .arg = arg};
     /* A mark of the byte order, as some editors write it. */
     if (text.n >= 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0)
         r.rest = (struct str){text.p + 3, text.n - 3};

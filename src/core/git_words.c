@@ -4,61 +4,18 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "core/git_words_parts.h"
 
 #define NESTING_MAX 4
 #define FOLDER_MAX 4096
-#define ENDS " \t\n;|&()<>"
-#define COMMAND_ENDS ";|&(\n"
-
-/* What an expansion at the beginning of a word leads to. */
-enum prefix {
-    PREFIX_NONE,
-    PREFIX_TREE,  /* the work tree */
-    PREFIX_HOME,  /* not looked into */
-    PREFIX_GIVEN, /* what the user writes behind an alias, and what git hands over */
-    PREFIX_UNKNOWN,
-};
-
-enum place {
-    PLACE_PROGRAM,
-    PLACE_SCRIPT, /* behind a program that runs it */
-    PLACE_ARGUMENT,
-};
-
-struct line {
-    git_setting_fn fn;
-    void *arg;
-    const char *at;
-    int depth;
-    bool unread;
-    /* The word at hand: as it is, and as a pattern, where what was quoted is escaped. */
-    struct buf text;
-    struct buf pattern;
-    enum prefix prefix;
-    bool joined; /* its text does not stand so in the line */
-    bool quoted;
-    bool glob;
-    /* The command at hand. */
-    enum place place;
-    bool python;
-    char before; /* the option that the word belongs to, C or m; c: a folder for cd */
-    /* Where `cd` has gone to, with a slash behind it. */
-    struct buf folder;
-    bool lost; /* that cannot be told */
-};
+#define LETTERS_MAX 8
+/* Bytes of names, and folders, of one command. */
+#define GIVEN_MAX ((size_t)4096)
+#define ENTERED_MAX 16u
 
 static void read_line(struct line *l);
 
-static void add_literal(struct line *l, char c)
-{
-    if (strchr("*?[]{},\\", c))
-        buf_add_char(&l->pattern, '\\');
-    buf_add_char(&l->pattern, c);
-    buf_add_char(&l->text, c);
-}
-
-/* A line in the line: a script for `sh -c`, or a substitution. */
-static void read_inner(struct line *l, struct str text)
+void git_line_inner(struct line *l, struct str text)
 {
     if (l->depth == NESTING_MAX) {
         l->unread = true;
@@ -72,7 +29,9 @@ static void read_inner(struct line *l, struct str text)
                          .depth = l->depth + 1,
                          .text = BUF_INIT(max),
                          .pattern = BUF_INIT(max),
-                         .folder = BUF_INIT(max)};
+                         .folder = BUF_INIT(max),
+                     .around = BUF_INIT(max),
+                     .given = BUF_INIT(GIVEN_MAX)};
     inner.lost = l->lost;
     buf_add(&inner.folder, l->folder.data, l->folder.len);
     read_line(&inner);
@@ -80,186 +39,37 @@ static void read_inner(struct line *l, struct str text)
     buf_done(&inner.text);
     buf_done(&inner.pattern);
     buf_done(&inner.folder);
-}
-
-static bool is_one_of(struct str text, const char *const *words)
-{
-    for (; *words; words++) {
-        if (str_is(text, *words))
-            return true;
-    }
-    return false;
-}
-
-static enum prefix prefix_of_name(struct str name)
-{
-    static const char *const tree[] = {"PWD", "GIT_WORK_TREE", NULL};
-    static const char *const home[] = {"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "TMPDIR", NULL};
-    static const char *const given[] = {"@",      "*",      "LOCAL",      "REMOTE",
-                                        "MERGED", "BASE",   "GIT_PREFIX", "BROWSER",
-                                        "EDITOR", "VISUAL", "PAGER",      NULL};
-    bool number = name.n == 1 && name.p[0] >= '0' && name.p[0] <= '9';
-    return is_one_of(name, tree)              ? PREFIX_TREE
-           : is_one_of(name, home)            ? PREFIX_HOME
-           : number || is_one_of(name, given) ? PREFIX_GIVEN
-                                              : PREFIX_UNKNOWN;
-}
-
-static struct str without_blanks(struct str text)
-{
-    while (text.n && strchr(" \t\n", text.p[0]))
-        text = (struct str){text.p + 1, text.n - 1};
-    while (text.n && strchr(" \t\n", text.p[text.n - 1]))
-        text.n--;
-    return text;
-}
-
-static enum prefix prefix_of_command(struct str text)
-{
-    static const char *const tree[] = {"pwd", "pwd -P", "git rev-parse --show-toplevel", NULL};
-    return is_one_of(without_blanks(text), tree) ? PREFIX_TREE : PREFIX_UNKNOWN;
-}
-
-static void note_expansion(struct line *l, enum prefix prefix)
-{
-    l->joined = true;
-    if (l->text.len == 0) {
-        l->prefix = l->prefix == PREFIX_NONE || prefix == PREFIX_UNKNOWN ? prefix : l->prefix;
-        return;
-    }
-    buf_add_char(&l->text, '*');
-    buf_add_char(&l->pattern, '*');
-    l->glob = true;
-}
-
-/* Behind the bracket that opens. */
-static struct str take_until_closed(struct line *l, char open, char close)
-{
-    const char *from = l->at;
-    int depth = 1;
-    for (; *l->at; l->at++) {
-        depth += (*l->at == open) - (*l->at == close);
-        if (depth == 0)
-            break;
-    }
-    struct str inside = {from, (size_t)(l->at - from)};
-    l->at += *l->at != '\0';
-    return inside;
-}
-
-static void read_substitution(struct line *l, struct str text)
-{
-    enum prefix prefix = prefix_of_command(text);
-    note_expansion(l, prefix);
-    if (prefix != PREFIX_TREE)
-        read_inner(l, text);
-}
-
-static size_t name_length(const char *at)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-    size_t n = strspn(at, letters);
-    return n && at[0] >= '0' && at[0] <= '9' ? 1 : n ? n : *at && strchr("@*#?$!-", *at) ? 1 : 0;
-}
-
-/* Behind `$`. */
-static void read_expansion(struct line *l)
-{
-    if (*l->at == '(') {
-        l->at++;
-        read_substitution(l, take_until_closed(l, '(', ')'));
-    } else if (*l->at == '{') {
-        l->at++;
-        struct str inside = take_until_closed(l, '{', '}');
-        note_expansion(l, prefix_of_name((struct str){inside.p, name_length(inside.p)}));
-    } else if (name_length(l->at)) {
-        struct str name = {l->at, name_length(l->at)};
-        l->at += name.n;
-        note_expansion(l, prefix_of_name(name));
-    } else {
-        add_literal(l, '$');
-    }
-}
-
-static void read_backticks(struct line *l)
-{
-    struct str inside = {l->at, strcspn(l->at, "`")};
-    l->at += inside.n + (l->at[inside.n] != '\0');
-    read_substitution(l, inside);
-}
-
-static void read_single(struct line *l)
-{
-    while (*l->at && *l->at != '\'')
-        add_literal(l, *l->at++);
-    l->at += *l->at != '\0';
-}
-
-static void read_double(struct line *l)
-{
-    while (*l->at && *l->at != '"') {
-        char c = *l->at++;
-        if (c == '$')
-            read_expansion(l);
-        else if (c == '`')
-            read_backticks(l);
-        else if (c == '\\' && *l->at && strchr("$`\"\\\n", *l->at))
-            add_literal(l, *l->at++);
-        else
-            add_literal(l, c);
-    }
-    l->at += *l->at != '\0';
-}
-
-static void read_plain(struct line *l, char c)
-{
-    bool special = strchr("*?[{", c) != NULL;
-    l->glob |= special;
-    l->joined |= special;
-    buf_add_char(&l->text, c);
-    buf_add_char(&l->pattern, c);
-}
-
-/* False: the line ends. */
-static bool read_word(struct line *l)
-{
-    l->text.len = l->pattern.len = 0;
-    l->prefix = PREFIX_NONE;
-    l->joined = l->quoted = l->glob = false;
-    for (; *l->at && strchr(ENDS, *l->at); l->at++) {
-        if (strchr(COMMAND_ENDS, *l->at)) {
-            l->place = PLACE_PROGRAM;
-            l->python = false;
-            l->before = '\0';
-        }
-    }
-    if (!*l->at)
-        return false;
-    while (*l->at && !strchr(ENDS, *l->at)) {
-        char c = *l->at++;
-        l->quoted |= c == '\'' || c == '"';
-        l->joined |= c == '\'' || c == '"' || c == '\\';
-        if (c == '\'')
-            read_single(l);
-        else if (c == '"')
-            read_double(l);
-        else if (c == '$')
-            read_expansion(l);
-        else if (c == '`')
-            read_backticks(l);
-        else if (c == '\\' && *l->at)
-            add_literal(l, *l->at++);
-        else
-            read_plain(l, c);
-    }
-    return true;
+    buf_done(&inner.around);
+    buf_done(&inner.given);
 }
 
 /* With the folder that `cd` has gone to, or in the work tree. */
-static void tell_in(const struct line *l, enum git_setting use, struct str folder, const char *text)
+static void note_given(struct line *l, const char *text)
 {
+    size_t n = strlen(text) + 1;
+    l->given_more |= l->given.len + n > GIVEN_MAX;
+    if (!l->given_more && text[0] != '/')
+        buf_add(&l->given, text, n);
+}
+
+static void tell_in(struct line *l, enum git_setting use, struct str folder, const char *text)
+{
+    if (folder.p == l->folder.data && use != GIT_SETTING_GLOB)
+        note_given(l, text);
+    /* What the option means is the program's to say. */
+    if (folder.p == l->folder.data && l->entered) {
+        FREE_AT_END char *other = mem_format("%.*s%s", (int)l->around.len,
+                                             l->around.len ? l->around.data : "", text);
+        l->fn(l->arg, use, other);
+    }
     FREE_AT_END char *path = mem_format("%.*s%s", (int)folder.n, folder.p ? folder.p : "", text);
     l->fn(l->arg, use, path);
+}
+
+/* A word that is written like a path counts where there is no such file yet, too. */
+static enum git_setting use_of(const char *text)
+{
+    return git_setting_is_path(text) ? GIT_SETTING_WORD : GIT_SETTING_FILE;
 }
 
 static const char *without_slashes(const char *text)
@@ -268,7 +78,7 @@ static const char *without_slashes(const char *text)
 }
 
 /* A word that may be a file, from the work tree on. */
-static void tell_file(const struct line *l, const char *text, const char *pattern)
+static void tell_file(struct line *l, const char *text, const char *pattern)
 {
     bool in_tree = l->prefix != PREFIX_NONE;
     bool absolute = !in_tree && text[0] == '/';
@@ -276,18 +86,19 @@ static void tell_file(const struct line *l, const char *text, const char *patter
                         : absolute ? STR("")
                                    : (struct str){l->folder.data, l->folder.len};
     const char *path = in_tree ? without_slashes(text) : text;
+    if (*path && !l->joined && !folder.n && !l->glob)
+        note_given(l, path);
     if (!*path || (!l->joined && !folder.n))
         return;
     /* Files that a program is given are many, and are not run. */
     if (l->glob && l->place != PLACE_ARGUMENT)
         tell_in(l, GIT_SETTING_GLOB, folder, in_tree ? without_slashes(pattern) : pattern);
     else if (!l->glob)
-        tell_in(l, in_tree || git_setting_is_path(path) ? GIT_SETTING_WORD : GIT_SETTING_FILE,
-                folder, path);
+        tell_in(l, in_tree ? GIT_SETTING_WORD : use_of(path), folder, path);
 }
 
 /* `python3 -m a.b` runs these, and those of the packages around it. */
-static void tell_module(const struct line *l, const char *name)
+static void tell_module(struct line *l, const char *name)
 {
     static const char *const forms[] = {".py", "/__init__.py", "/__main__.py"};
     struct str folder = {l->folder.data, l->folder.len};
@@ -307,10 +118,9 @@ static void tell_module(const struct line *l, const char *name)
     }
 }
 
-static void go_to(struct line *l)
+static void go_to(struct line *l, const char *text)
 {
-    const char *text = buf_text(&l->text);
-    bool long_way = l->folder.len + l->text.len > FOLDER_MAX;
+    bool long_way = l->folder.len + strlen(text) > FOLDER_MAX;
     l->lost |= l->prefix == PREFIX_UNKNOWN || l->prefix == PREFIX_GIVEN || l->glob || long_way;
     if (long_way) {
         l->folder.len = 0;
@@ -327,7 +137,7 @@ static void go_to(struct line *l)
 
 static bool is_among(const char *text, const char *const *words)
 {
-    return is_one_of((struct str){text, strlen(text)}, words);
+    return git_line_is_one_of((struct str){text, strlen(text)}, words);
 }
 
 /* What keeps the next word a program. */
@@ -365,18 +175,61 @@ static void take_program(struct line *l, const char *text)
         l->before = 'c';
 }
 
+/* Where a program goes to before it reads what it is given: `make -f x.mk -C sub`. */
+static void enter(struct line *l, const char *text)
+{
+    if (l->entered++ == 0) {
+        l->around.len = 0;
+        buf_add(&l->around, l->folder.data, l->folder.len);
+    }
+    go_to(l, text);
+    l->unread |= l->given_more || l->entered > ENTERED_MAX;
+    for (size_t at = 0; at < l->given.len && l->entered <= ENTERED_MAX;
+         at += strlen(l->given.data + at) + 1) {
+        FREE_AT_END char *path = mem_format("%.*s%s", (int)l->folder.len,
+                                            l->folder.len ? l->folder.data : "",
+                                            l->given.data + at);
+        l->fn(l->arg, use_of(l->given.data + at), path);
+    }
+}
+
+/* `--file=x` and `--directory=sub`. */
+static void take_long_option(struct line *l, const char *text)
+{
+    static const char *const folders[] = {"--directory", "--chdir", "--cwd", NULL};
+    struct str folder = {l->folder.data, l->folder.len};
+    struct str name = {text, strcspn(text, "=")};
+    if (git_line_is_one_of(name, folders) && !text[name.n])
+        l->before = 'C';
+    else if (git_line_is_one_of(name, folders))
+        enter(l, text + name.n + 1);
+    else if (text[name.n] && text[name.n + 1])
+        tell_in(l, use_of(text + name.n + 1), folder, text + name.n + 1);
+}
+
+/* Behind letters that stand together only the last has something attached. */
+static void take_attached(struct line *l, const char *text)
+{
+    struct str folder = {l->folder.data, l->folder.len};
+    for (size_t i = 2; text[i] && i <= LETTERS_MAX; i++)
+        tell_in(l, i == 2 ? use_of(text + i) : GIT_SETTING_FILE, folder, text + i);
+    if (text[1] == 'C')
+        enter(l, text + 2);
+}
+
 /* `-C` and `-m` belong to the next word; others may have a file behind the letter. */
 static void take_option(struct line *l, const char *text)
 {
-    struct str folder = {l->folder.data, l->folder.len};
     if (strcmp(text, "-C") == 0)
         l->before = 'C';
     else if (strcmp(text, "-m") == 0 && l->python)
         l->before = 'm';
     else if (strncmp(text, "-m", 2) == 0 && l->python)
         tell_module(l, text + 2);
-    else if (text[1] && text[1] != '-' && text[2])
-        tell_in(l, GIT_SETTING_FILE, folder, text + 2);
+    else if (text[1] == '-')
+        take_long_option(l, text);
+    else if (text[1] && text[2])
+        take_attached(l, text);
     /* `-c` has the script itself behind it. */
     if (l->place == PLACE_SCRIPT && strchr(text, 'c'))
         l->place = PLACE_ARGUMENT;
@@ -391,8 +244,10 @@ static void take_word(struct line *l)
     l->before = before == 'c' && option ? before : '\0';
     if (before == 'c' && option)
         return;
-    if (before == 'c' || before == 'C')
-        go_to(l);
+    if (before == 'c')
+        go_to(l, text);
+    else if (before == 'C')
+        enter(l, text);
     else if (before == 'm' && !option)
         tell_module(l, text);
     else if (option)
@@ -402,13 +257,13 @@ static void take_word(struct line *l)
     else if (l->prefix == PREFIX_NONE || slash)
         tell_file(l, text, buf_text(&l->pattern));
     l->python |= strncmp(slash ? slash + 1 : text, "py", 2) == 0;
-    if (l->quoted && strpbrk(text, ENDS "`$\"'"))
-        read_inner(l, buf_str(&l->text));
+    if (l->quoted && strpbrk(text, GIT_LINE_ENDS "`$\"'"))
+        git_line_inner(l, buf_str(&l->text));
 }
 
 static void read_line(struct line *l)
 {
-    while (read_word(l)) {
+    while (git_line_next(l)) {
         if (!buf_text(&l->text) || !buf_text(&l->pattern) || l->folder.failed) {
             l->unread = true;
             return;
@@ -444,11 +299,15 @@ bool git_words_each(const char *line, git_setting_fn fn, void *arg)
                      .at = line + (line[0] == '!'),
                      .text = BUF_INIT(max),
                      .pattern = BUF_INIT(max),
-                     .folder = BUF_INIT(max)};
+                     .folder = BUF_INIT(max),
+                     .around = BUF_INIT(max),
+                     .given = BUF_INIT(GIVEN_MAX)};
     tell_pieces(line, fn, arg);
     read_line(&l);
     buf_done(&l.text);
     buf_done(&l.pattern);
     buf_done(&l.folder);
+    buf_done(&l.around);
+    buf_done(&l.given);
     return !l.unread;
 }

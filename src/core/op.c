@@ -361,6 +361,7 @@ static const struct arg git_import_reply[] = {
     COUNT(taken, struct op_git_import_reply),
     COUNT(dropped, struct op_git_import_reply),
     {.name = "kept", .type = ARG_INT, .offset = offsetof(struct op_git_import_reply, kept)},
+    COUNT(shallow, struct op_git_import_reply),
     COUNT(refused, struct op_git_import_reply),
 };
 

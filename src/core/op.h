@@ -398,6 +398,7 @@ struct op_git_import_reply {
     int64_t taken;   /* files that were written or removed */
     int64_t dropped; /* names that were not taken over */
     int64_t kept;    /* objects and packs that the command removed, and that stay */
+    int64_t shallow; /* files that say where history ends, among those taken over */
     int64_t
         refused; /* git directories of which nothing was taken over, because of one of these names */
 };

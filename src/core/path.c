@@ -248,3 +248,15 @@ const char *path_rest(const char *path, const char *prefix)
     const char *rest = path + path_prefix_length(prefix);
     return rest + strspn(rest, "/");
 }
+
+int path_take_name(char *rest, char name[PATH_NAME_MAX + 1])
+{
+    size_t skip = strspn(rest, "/");
+    size_t n = strcspn(rest + skip, "/");
+    if (n == 0 || n > PATH_NAME_MAX)
+        return n == 0 ? 0 : -1;
+    memcpy(name, rest + skip, n);
+    name[n] = '\0';
+    memmove(rest, rest + skip + n, strlen(rest + skip + n) + 1);
+    return 1;
+}

@@ -43,6 +43,8 @@ bool path_is_root(const struct path *path);
 size_t path_prefix_length(const char *prefix);
 /* True when text is `prefix` or lies beneath it. */
 bool path_beneath(struct str text, const char *prefix);
+/* Takes the first name off the path `rest`, with the slashes before it. 1; 0: there is none; -1: it is too long. */
+int path_take_name(char *rest, char name[PATH_NAME_MAX + 1]);
 /* What of `path` is beneath `prefix`: "" where it is the prefix itself, NULL where it is not beneath. */
 const char *path_rest(const char *path, const char *prefix);
 

@@ -153,6 +153,10 @@ static const char *words_for(const struct command_violation *v, bool cut_off, co
          "git runs a program that its configuration does not name in its text; if that "
          "lies in the workspace, add it to files.protected",
          NULL},
+        {"git:changed:",
+         "the history that git shows ends at other commits than before the command: `git log` shows "
+         "what is left, `git fetch --unshallow` brings the rest",
+         NULL},
         {"opened:", "closed by the command, and opened again to look into it", NULL},
         {"created:", "made by the command, and programs may obey it",
          "made since a command was cut off, by it or by somebody else, and programs may obey it"},

@@ -19,6 +19,7 @@
 #include "base/reserve.h"
 #include "gate/places.h"
 #include "gate/reach.h"
+#include "gate/seen.h"
 #include "gate/state.h"
 
 #define LOOP_FDS 4
@@ -146,6 +147,8 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
 {
     CLEANUP(places_done) struct places m = {.state_fd = gate->state_fd};
     FREE_AT_END char *state = state_path();
+    FREE_AT_END char *own = state_config_path();
+    FREE_AT_END char *settings_folder = own ? realpath(own, NULL) : NULL;
     if (places_choose(o, gate->config, &m, err) < 0)
         return -1;
     for (size_t i = 0; i < m.count; i++) {
@@ -160,6 +163,8 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
     reach_init(&reach, &m);
     if (reach_check(&reach, gate->config, o->config_file, err) < 0)
         return -1;
+    if (seen_refuse(&m, gate->config, o->config_file, err) < 0)
+        return -1;
     set_anchor(gate, &reach);
     bool has_state = o->dialect->id == DIALECT_TOOLHOST && o->state;
     if (has_state && execution_open(&gate->record.execution, m.roots[m.count - 1].host, err) < 0)
@@ -168,6 +173,7 @@ static int open_session(struct gate *gate, const struct gate_options *o, struct 
         .config = gate->config,
         .state_fd = gate->state_fd,
         .state = state,
+        .settings_folder = settings_folder,
         .id = o->session ? o->session : "",
         .n_roots = m.count,
         .base = m.base,

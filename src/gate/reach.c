@@ -52,18 +52,6 @@ struct way {
     unsigned links;
 };
 
-static bool next_name(struct way *way, char name[NAME_MAX + 1])
-{
-    size_t start = strspn(way->rest, "/");
-    size_t n = strcspn(way->rest + start, "/");
-    if (n == 0 || n > NAME_MAX)
-        return false;
-    memcpy(name, way->rest + start, n);
-    name[n] = '\0';
-    memmove(way->rest, way->rest + start + n, strlen(way->rest + start + n) + 1);
-    return true;
-}
-
 static bool follow_link(struct way *way, const char *link)
 {
     char target[PATH_MAX];
@@ -83,9 +71,9 @@ static bool follow_link(struct way *way, const char *link)
 /* False at its end, or where it cannot be followed. */
 static bool next_step(struct way *way, struct stat *ret)
 {
-    char name[NAME_MAX + 1];
+    char name[PATH_NAME_MAX + 1];
     char next[PATH_MAX];
-    if (!next_name(way, name))
+    if (path_take_name(way->rest, name) <= 0)
         return false;
     if (strcmp(name, "..") == 0) {
         char *slash = strrchr(way->at, '/');

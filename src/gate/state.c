@@ -45,6 +45,11 @@ static char *user_folder(const char *variable, const char *fallback)
     return user_path(variable, fallback, "sandgate");
 }
 
+char *state_config_path(void)
+{
+    return user_folder("XDG_CONFIG_HOME", ".config");
+}
+
 static char *absolute(const char *path)
 {
     FREE_AT_END char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
@@ -66,11 +71,17 @@ static char *real_or_future(const char *path)
     }
 }
 
+char *state_config_file(const char *file)
+{
+    const char *named = file ? file : getenv("SANDGATE_CONFIG");
+    return named ? absolute(named) : NULL;
+}
+
 int state_refuse_inside(const char *folder, const char *config_file, struct err *err)
 {
     const char *named = config_file ? config_file : getenv("SANDGATE_CONFIG");
     char *own[] = {user_folder("XDG_STATE_HOME", ".local/state"),
-                   user_folder("XDG_CONFIG_HOME", ".config"), mem_dup(named)};
+                   state_config_path(), mem_dup(named)};
     int r = 0;
     for (size_t i = 0; i < ARRAY_LEN(own); i++) {
         FREE_AT_END char *real = own[i] ? real_or_future(own[i]) : NULL;
@@ -89,7 +100,7 @@ size_t state_own_files(const char *config_file, char *ret[STATE_OWN_MAX])
 {
     const char *named = config_file ? config_file : getenv("SANDGATE_CONFIG");
     FREE_AT_END char *state = user_folder("XDG_STATE_HOME", ".local/state");
-    FREE_AT_END char *config = user_folder("XDG_CONFIG_HOME", ".config");
+    FREE_AT_END char *config = state_config_path();
     size_t n = 0;
     if (state)
         ret[n++] = mem_format("%s/state.db", state);
@@ -152,7 +163,7 @@ static bool is_absent(const char *path, int error)
 int state_open_config(bool make, int *ret_fd, struct err *err)
 {
     *ret_fd = -1;
-    FREE_AT_END char *path = user_folder("XDG_CONFIG_HOME", ".config");
+    FREE_AT_END char *path = state_config_path();
     if (!path)
         return make ? err_set(err, ERR_INTERNAL,
                               "no place for the configuration: set XDG_CONFIG_HOME or HOME to an "
@@ -211,7 +222,7 @@ extern char **environ;
 int state_load_config(struct config *config, const char *file, struct err *err)
 {
     const char *path = file ? file : getenv("SANDGATE_CONFIG");
-    FREE_AT_END char *folder = user_folder("XDG_CONFIG_HOME", ".config");
+    FREE_AT_END char *folder = state_config_path();
     FREE_AT_END char *usual = folder ? mem_format("%s/config.json", folder) : NULL;
     struct stat st;
     if (!path && folder && lstat(folder, &st) == 0 && stat(folder, &st) < 0)

@@ -6,6 +6,10 @@
 
 /* `$XDG_STATE_HOME/sandgate`, else `~/.local/state/sandgate`; NULL when there is no home. To be freed. */
 char *state_path(void);
+/* `$XDG_CONFIG_HOME/sandgate`, else `~/.config/sandgate`; NULL when there is no home. To be freed. */
+char *state_config_path(void);
+/* The configuration that is named: `file`, else SANDGATE_CONFIG; NULL: none is. To be freed. */
+char *state_config_file(const char *file);
 /* Opens `$XDG_STATE_HOME/sandgate` (else `~/.local/state/sandgate`), made 0700 where it is missing.
  * A folder of someone else, or open to others, is refused. */
 int state_open(int *ret_fd, struct err *err);

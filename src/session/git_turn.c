@@ -316,6 +316,9 @@ static void take_dropped(struct command *command, const struct call *own)
                               own->reply.git_import.dropped - told);
     if (own->reply.git_import.kept > 0)
         command_add_violation(command, "git:kept", STR(""), own->reply.git_import.kept);
+    if (own->reply.git_import.shallow > 0)
+        command_add_violation(command, "git:changed:shallow", STR(""),
+                              own->reply.git_import.shallow);
     command->git_refused = own->reply.git_import.refused;
 }
 

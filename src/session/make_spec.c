@@ -51,6 +51,8 @@ static int hide_from_commands(const struct session_options *o, struct cell_spec 
         if (!spec->roots[i].commands)
             spec_hide_in_shown(spec, spec->roots[i].host);
     }
+    if (o->settings_folder)
+        spec_hide_in_shown(spec, o->settings_folder);
     if (o->hidden)
         hide_workplace(o->hidden, spec);
     return 0;

@@ -128,10 +128,29 @@ static void take_glob(struct own_rules *r, const char *text)
     add_pattern(r, pattern);
 }
 
+/* By an absolute path, or by one of dots. */
+static bool is_work_tree(const struct own_rules *r, const char *path)
+{
+    for (size_t i = 0; i < r->spec->n_roots; i++) {
+        const char *rest = path_rest(path, r->spec->roots[i].host);
+        if (!r->spec->roots[i].store && rest && !*rest)
+            return true;
+    }
+    return path[0] != '/' && path[strspn(path, "./")] == '\0' && !strstr(path, "..");
+}
+
+/* In the work tree itself each name counts. */
+static void take_names(struct own_rules *r, const char *const *names)
+{
+    for (; *names; names++)
+        add_rule(r, "/", *names);
+}
+
 static void take_setting(void *arg, enum git_setting use, const char *text)
 {
     struct own_rules *r = arg;
     char plain[PATH_MAX];
+    bool folder = use == GIT_SETTING_HOOKS || use == GIT_SETTING_TEMPLATE;
     if (use == GIT_SETTING_UNREAD) {
         log_warning(
             "the program that %s in git's configuration runs cannot be told from its text: if "
@@ -147,11 +166,13 @@ static void take_setting(void *arg, enum git_setting use, const char *text)
     FREE_AT_END char *path = at_home ? mem_format("%s%s", r->home, text + 1) : mem_dup(text);
     if (use == GIT_SETTING_INCLUDE)
         take_include(r, path);
+    else if (folder && is_work_tree(r, path))
+        take_names(r, use == GIT_SETTING_HOOKS ? git_hook_names : git_template_names);
     else if (path[0] == '/')
         add_absolute(r, path);
     /* A word may be anything, if it neither says that it is a file in the work tree nor is one. */
     else if (path[0] != '~' && make_plain(path, plain) &&
-             (use == GIT_SETTING_PATH || strncmp(path, "./", 2) == 0 || is_file_at_top(r, plain)))
+             (use == GIT_SETTING_PATH || folder || strncmp(path, "./", 2) == 0 || is_file_at_top(r, plain)))
         /* In any repository; an ordinary name only in the one at the top, or a folder of sources would be taken for it. */
         add_rule(r, plain[0] == '.' ? "" : "/", plain);
 }

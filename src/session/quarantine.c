@@ -133,11 +133,11 @@ static void tell_moved(const struct session *s, const struct call *own, const ch
                        const char *made)
 {
     const char *store = s->spec.roots[spec_store(&s->spec)].host;
-    const char *folder = s->spec.roots[own->path.root].host;
+    const struct cell_root *root = &s->spec.roots[own->path.root];
+    const char *folder = root->host;
     struct str id = own->request.quarantine.tag;
     FREE_AT_END char *name = mem_copy(id.p, id.n);
-    int r = quarantine_note_write(store, name, folder, s->spec.roots[own->path.root].inode,
-                                  (struct str){path, strlen(path)});
+    int r = quarantine_note_write(store, name, root, (struct str){path, strlen(path)});
     if (r == 0)
         log_warning("%s/%s %s and could run code later: moved to quarantine. To get it back: "
                     "sandgate quarantine restore %s",

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "base/json.h"
 #include "base/json_out.h"
 #include "base/mem.h"
+#include "cell/spec.h"
 
 #define STORES "workspaces"
 #define NOTES ".quarantine"
@@ -54,7 +56,14 @@ static void add_bytes(struct json_out *j, const char *key, struct str bytes)
     jo_bytes(j, bytes);
 }
 
-int quarantine_note_write(const char *store, const char *id, const char *folder, uint64_t inode,
+static void add_number(struct json_out *j, const char *key, uint64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    jo_ktext(j, key, text);
+}
+
+int quarantine_note_write(const char *store, const char *id, const struct cell_root *root,
                           struct str path)
 {
     char now[CLOCK_TEXT_MAX];
@@ -64,9 +73,11 @@ int quarantine_note_write(const char *store, const char *id, const char *folder,
     struct json_out j = {.out = &text};
     clock_format_utc(clock_unix_ms(), now);
     jo_open(&j, '{');
-    add_bytes(&j, "folder", (struct str){folder, strlen(folder)});
+    add_bytes(&j, "folder", (struct str){root->host, strlen(root->host)});
     add_bytes(&j, "path", path);
-    jo_kint(&j, "inode", (int64_t)inode);
+    add_number(&j, "device", root->device);
+    add_number(&j, "inode", root->inode);
+    add_number(&j, "born_ns", root->born_ns);
     jo_ktext(&j, "time", now);
     jo_close(&j, '}');
     if (text.failed)
@@ -94,6 +105,12 @@ static bool is_sound(const struct quarantine_note *note)
            note->path[0] != '/' && note->time;
 }
 
+static uint64_t number_of(yyjson_val *root, const char *key)
+{
+    const char *text = yyjson_get_str(yyjson_obj_get(root, key));
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
 static bool read_note(struct quarantine_note *note)
 {
     FREE_AT_END char *text = mem_zero(NOTE_MAX);
@@ -105,7 +122,9 @@ static bool read_note(struct quarantine_note *note)
     const char *folder = yyjson_get_str(yyjson_obj_get(root, "folder"));
     const char *path = yyjson_get_str(yyjson_obj_get(root, "path"));
     const char *when = yyjson_get_str(yyjson_obj_get(root, "time"));
-    note->inode = (uint64_t)yyjson_get_sint(yyjson_obj_get(root, "inode"));
+    note->device = number_of(root, "device");
+    note->inode = number_of(root, "inode");
+    note->born_ns = number_of(root, "born_ns");
     note->folder = folder ? mem_dup(folder) : NULL;
     note->path = path ? mem_dup(path) : NULL;
     note->time = when ? mem_dup(when) : NULL;

@@ -16,7 +16,10 @@ struct quarantine_note {
         folder; /* of the session, on the host; NULL: there is no note, since its gate was killed */
     char *path; /* in it; NULL as well, and so is the next */
     char *time;
-    uint64_t inode; /* of the folder; 0: not noted */
+    /* Of the folder. */
+    uint64_t device;
+    uint64_t inode;
+    uint64_t born_ns; /* 0: not known */
     int content;    /* STORE/quarantine/ID, -1 where it is gone */
     int notes;      /* STORE.quarantine, -1 where there is none */
     int lock;       /* the note itself, or else the content */
@@ -27,8 +30,9 @@ void quarantine_note_done(struct quarantine_note *note);
 
 /* An id that no other entry has. */
 void quarantine_make_id(char id[QUARANTINE_ID_MAX]);
-/* Notes an entry that is in `store` now. -errno. */
-int quarantine_note_write(const char *store, const char *id, const char *folder, uint64_t inode,
+struct cell_root;
+/* Notes an entry that is in `store` now, and was in the folder `root`. -errno. */
+int quarantine_note_write(const char *store, const char *id, const struct cell_root *root,
                           struct str path);
 
 typedef void (*quarantine_note_fn)(void *arg, const struct quarantine_note *note);

@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "cell/spec.h"
 #include "core/path.h"
 #include "session/quarantine_notes.h"
 
@@ -162,19 +163,30 @@ static void discard(int dir, const char *name)
     unlinkat(dir, name, AT_REMOVEDIR);
 }
 
+/* A number alone may be another folder's by now. That of a device changes with a mount, and is asked for only where the file
+ * system has no times of birth. */
+static bool is_its_folder(const struct quarantine_note *note, int folder)
+{
+    struct cell_root was = {
+        .device = note->device, .inode = note->inode, .born_ns = note->born_ns};
+    struct stat st;
+    if (note->born_ns && fstat(folder, &st) == 0)
+        was.device = st.st_dev;
+    return spec_is_root(&was, folder);
+}
+
 /* The folder that the entry was in, and its name there. */
 static int open_parent(const struct quarantine_note *note, const char **ret_name)
 {
     const char *slash = strrchr(note->path, '/');
     FREE_AT_END char *parent = slash ? mem_copy(note->path, (size_t)(slash - note->path))
                                      : mem_dup(".");
-    struct stat st;
     FD_AT_END int folder = open(note->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     *ret_name = slash ? slash + 1 : note->path;
-    if (folder < 0 || fstat(folder, &st) < 0)
+    if (folder < 0)
         return -errno;
     /* An agent that works in a folder around it may have put another one, or a link, in its place. */
-    if (note->inode && note->inode != st.st_ino)
+    if (!is_its_folder(note, folder))
         return -ESTALE;
     int fd = open_beneath(folder, parent, O_RDONLY | O_DIRECTORY);
     return fd < 0 ? -errno : fd;

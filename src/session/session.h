@@ -13,7 +13,8 @@ struct session_options {
     const struct config *config; /* the operator's; borrowed */
     int state_fd;
     const char *state; /* its path; NULL: the workspace needs no store */
-    const char *id;    /* "" for one without a name */
+    const char *settings_folder; /* of the operator's: commands do not see it; NULL: there is none */
+    const char *id;              /* "" for one without a name */
     struct root roots[ROOTS_MAX];
     size_t n_roots;
     const char *base; /* absolute; relative paths begin there; NULL: at the first root */

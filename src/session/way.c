@@ -31,18 +31,18 @@ static bool take_link(struct way *w, const char *target)
     return true;
 }
 
-static bool take_name(struct way *w, const char *name, size_t length)
+static bool take_name(struct way *w, const char *name)
 {
     char target[PATH_MAX];
     size_t n = strlen(w->at);
-    if (length == 2 && memcmp(name, "..", 2) == 0) {
+    if (strcmp(name, "..") == 0) {
         char *slash = strrchr(w->at, '/');
         w->at[slash ? slash - w->at : 0] = '\0';
         return true;
     }
-    if (n + length + 2 > sizeof w->at)
+    if (n + strlen(name) + 2 > sizeof w->at)
         return false;
-    snprintf(w->at + n, sizeof w->at - n, "/%.*s", (int)length, name);
+    snprintf(w->at + n, sizeof w->at - n, "/%s", name);
     ssize_t got = readlink(w->at, target, sizeof target - 1);
     if (got < 0)
         return errno == EINVAL || errno == ENOENT || errno == ENOTDIR;
@@ -56,17 +56,11 @@ static bool take_name(struct way *w, const char *name, size_t length)
 /* The next name of the way: 1, 0 behind the last, -1 where it cannot be told. */
 static int step(struct way *w)
 {
-    char name[NAME_MAX + 1];
-    size_t skip = strspn(w->rest, "/");
-    size_t length = strcspn(w->rest + skip, "/");
-    if (length == 0)
-        return 0;
-    if (length > NAME_MAX)
-        return -1;
-    memcpy(name, w->rest + skip, length);
-    memmove(w->rest, w->rest + skip + length, strlen(w->rest + skip + length) + 1);
-    bool dot = length == 1 && name[0] == '.';
-    return dot || take_name(w, name, length) ? 1 : -1;
+    char name[PATH_NAME_MAX + 1];
+    int r = path_take_name(w->rest, name);
+    if (r > 0 && strcmp(name, ".") != 0 && !take_name(w, name))
+        r = -1;
+    return r;
 }
 
 static bool begin(struct way *w, const char *path)

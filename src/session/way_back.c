@@ -25,12 +25,12 @@ struct walk {
 };
 
 /* Commands run in some roots only; a folder may be two of them. */
-static bool find_root(const struct walk *w, const struct stat *st, size_t *ret)
+static bool find_root(const struct walk *w, size_t *ret)
 {
     bool found = false;
     for (size_t i = 0; i < w->count; i++) {
         const struct cell_root *root = &w->roots[i];
-        if (root->store || root->device != st->st_dev || root->inode != st->st_ino)
+        if (root->store || !spec_is_root(root, w->at))
             continue;
         if (!found || root->commands)
             *ret = i;
@@ -73,9 +73,8 @@ static bool take_link(struct walk *w, int link)
 /* Its own `..` leads out of a root. */
 static void note_leaving(struct walk *w)
 {
-    struct stat st;
     size_t root;
-    if (fstat(w->at, &st) < 0 || find_root(w, &st, &root))
+    if (find_root(w, &root))
         w->outside = true;
 }
 
@@ -104,23 +103,9 @@ static bool take_name(struct walk *w, const char *name)
     return S_ISDIR(st.st_mode) && go_to(w, TAKE_FD(fd));
 }
 
-/* False: there is no name left, or it is too long. */
-static bool next_name(struct walk *w, char name[PATH_NAME_MAX + 1])
-{
-    size_t skip = strspn(w->rest, "/");
-    size_t n = strcspn(w->rest + skip, "/");
-    if (n == 0 || n > PATH_NAME_MAX)
-        return false;
-    memcpy(name, w->rest + skip, n);
-    name[n] = '\0';
-    memmove(w->rest, w->rest + skip + n, strlen(w->rest + skip + n) + 1);
-    return true;
-}
-
 static bool is_back(struct walk *w, size_t *ret_root, char rest[PATH_TEXT_MAX])
 {
-    struct stat st;
-    if (!w->outside || fstat(w->at, &st) < 0 || !find_root(w, &st, ret_root))
+    if (!w->outside || !find_root(w, ret_root))
         return false;
     const char *left = w->rest + strspn(w->rest, "/");
     snprintf(rest, PATH_TEXT_MAX, "%s", *left ? left : ".");
@@ -139,7 +124,7 @@ bool way_back(const struct cell_root *roots, size_t count, size_t from, const ch
                       ? go_to_top(&w)
                       : go_to(&w, open(roots[from].host, O_PATH | O_DIRECTORY | O_CLOEXEC)));
     while (going && !(found = is_back(&w, ret_root, rest))) {
-        going = *names > 0 && next_name(&w, name) && take_name(&w, name);
+        going = *names > 0 && path_take_name(w.rest, name) > 0 && take_name(&w, name);
         *names -= *names > 0;
     }
     fd_closep(&w.at);

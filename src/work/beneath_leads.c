@@ -115,7 +115,7 @@ static void check_directory(struct checking *c, struct str git, struct str tree)
     unsigned before = c->leads;
     c->git = git;
     unsigned found = git_leads_each(c->root, git, tree, compare, c);
-    c->led |= (found & GIT_LEADS_CUT) != 0;
+    c->led |= (found & (GIT_LEADS_CUT | GIT_LEADS_MANY)) != 0;
     if (stamps && c->leads == before && !found && !beneath_lacks())
         cache[oldest++ % CACHED] = now;
 }

@@ -10,9 +10,6 @@
 #include "work/dir_entries.h"
 #include "work/guard_read.h"
 
-#define ENTRIES_MAX 20000
-#define DEPTH_MAX 16
-
 struct matching {
     const struct beneath_root *root;
     const struct glob *glob;
@@ -28,7 +25,7 @@ static void match_in(struct matching *m, const char *folder);
 static void match_entry(struct matching *m, int dir, const char *folder, const struct dirent64 *d)
 {
     char path[PATH_TEXT_MAX];
-    if (++m->entries > ENTRIES_MAX || snprintf(path, sizeof path, "%s%s%s", folder,
+    if (++m->entries > GIT_GLOB_ENTRIES_MAX || snprintf(path, sizeof path, "%s%s%s", folder,
                                                *folder ? "/" : "", d->d_name) >= (int)sizeof path) {
         m->cut = true;
         return;
@@ -52,7 +49,7 @@ static void match_in(struct matching *m, const char *folder)
     plain.no_links = plain.as_named = false;
     if (beneath_open(&plain, *folder ? folder : ".", O_RDONLY | O_DIRECTORY, &dir, &err) < 0)
         return;
-    if (m->depth == DEPTH_MAX) {
+    if (m->depth == GIT_GLOB_DEPTH_MAX) {
         m->cut = true;
         return;
     }

@@ -139,6 +139,15 @@ static int open_all(struct git_import *im, struct str packed, struct err *err)
 }
 
 /* Where nothing of a layer is taken over, one name is told as the cause; the others are counted. */
+static void count_shallow(struct git_import *im)
+{
+    for (size_t i = 0; i < im->n_layers; i++) {
+        const struct git_layer *layer = &im->layers[i];
+        for (size_t k = 0; !layer->refused && k < layer->n; k++)
+            im->reply->shallow += layer->changes[k].shallow;
+    }
+}
+
 static void count_refused(struct git_import *im)
 {
     for (size_t i = 0; i < im->n_layers; i++) {
@@ -177,6 +186,7 @@ static int take_over(struct git_import *im, struct str packed, struct err *err)
             return -1;
     }
     count_refused(im);
+    count_shallow(im);
     return git_commit(im, err);
 }
 

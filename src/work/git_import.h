@@ -15,6 +15,7 @@ struct git_change {
     char *path; /* in the git directory */
     enum git_kind kind;
     bool remove;
+    bool shallow; /* where history ends */
     mode_t mode;
     struct buf content; /* of a file that is to be written; not of objects, which are copied */
     size_t group;

@@ -138,6 +138,7 @@ bool git_leads_where(const struct beneath_root *root, const char *path, char ret
 
 struct settings {
     const struct beneath_root *root;
+    struct str git;
     struct str folder; /* of the configuration at hand */
     struct str tree;
     git_lead_fn fn;
@@ -149,6 +150,12 @@ struct settings {
 };
 
 static void read_config(struct settings *s, const char *path);
+
+static bool is_in(struct str path, struct str folder)
+{
+    return path.n >= folder.n && memcmp(path.p, folder.p, folder.n) == 0 &&
+           (path.n == folder.n || path.p[folder.n] == '/');
+}
 
 /* A word of a command line counts if it is a file, or is written like the path of one that is missing. */
 static bool is_program(struct settings *s, enum git_setting use, const char *word, const char *path)
@@ -163,6 +170,29 @@ static bool is_program(struct settings *s, enum git_setting use, const char *wor
     if (!counts)
         s->found |= GIT_LEADS_LATER;
     return counts;
+}
+
+/* A folder around the git directory, or the work tree, is more than anybody meant: there each name counts by itself. */
+static bool is_around(const struct settings *s, const char *path)
+{
+    char where[PATH_TEXT_MAX];
+    if (!git_leads_where(s->root, path, where))
+        return false;
+    struct str folder = {where, strlen(where)};
+    return str_is(folder, ".") || folder.n == 0 || is_in(s->git, folder) || is_in(s->tree, folder);
+}
+
+static void take_folder(struct settings *s, const char *path, const char *const *inside)
+{
+    char name[PATH_TEXT_MAX];
+    if (!is_around(s, path)) {
+        s->fn(s->arg, path);
+        return;
+    }
+    for (; *inside; inside++) {
+        if (snprintf(name, sizeof name, "%s/%s", path, *inside) < (int)sizeof name)
+            s->fn(s->arg, name);
+    }
 }
 
 static void take_setting(void *arg, enum git_setting use, const char *text)
@@ -181,7 +211,11 @@ static void take_setting(void *arg, enum git_setting use, const char *text)
         /* One that is made later may match. */
         s->found |= GIT_LEADS_LATER;
         if (!git_glob_each(s->root, path, s->fn, s->arg))
-            s->found |= GIT_LEADS_CUT;
+            s->found |= GIT_LEADS_MANY;
+        return;
+    }
+    if (use == GIT_SETTING_HOOKS || use == GIT_SETTING_TEMPLATE) {
+        take_folder(s, path, use == GIT_SETTING_HOOKS ? git_hook_names : git_template_names);
         return;
     }
     if ((use == GIT_SETTING_WORD || use == GIT_SETTING_FILE) && !is_program(s, use, text, path))
@@ -229,7 +263,7 @@ unsigned git_leads_settings(const struct beneath_root *root, struct str git, str
                             git_lead_fn fn, void *arg, int64_t *ret_unread)
 {
     static const char *const files[] = {"config", "config.worktree"};
-    struct settings s = {.root = root, .tree = tree, .fn = fn, .arg = arg};
+    struct settings s = {.root = root, .git = git, .tree = tree, .fn = fn, .arg = arg};
     char path[PATH_TEXT_MAX];
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         if (git_leads_locate(root, git, files[i], path))

@@ -15,6 +15,7 @@ bool git_leads_locate(const struct beneath_root *root, struct str folder, const 
 enum git_leads_found {
     GIT_LEADS_LATER = 1, /* a word is no file, and leads to one when that is made */
     GIT_LEADS_CUT = 2,   /* there is more than was read */
+    GIT_LEADS_MANY = 4,  /* there is more than a pattern was compared with */
 };
 
 /* What the configuration in `git` names, and those that it includes. `tree` is the work tree. Returns git_leads_found.

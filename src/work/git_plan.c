@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "work/git_files.h"
+#include "work/git_has.h"
 #include "work/git_import.h"
 #include "work/git_index.h"
 
@@ -94,6 +95,11 @@ static void leave_group(struct walk *w, const char *path, size_t group)
     layer->left[layer->n_left++] = mem_copy(path, group);
 }
 
+static bool is_shallow(const struct git_name *name)
+{
+    return str_is(name->inner, "shallow");
+}
+
 static struct git_change *add(struct walk *w, const char *path, const struct git_name *name)
 {
     struct git_layer *layer = w->layer;
@@ -103,16 +109,18 @@ static struct git_change *add(struct walk *w, const char *path, const struct git
     struct git_change *c = &layer->changes[layer->n++];
     *c = (struct git_change){.path = mem_dup(path), .kind = name->kind, .group = name->group};
     c->inner = (size_t)(name->inner.p - path);
+    c->shallow = is_shallow(name);
     if (has_left_group(layer, path, name->group))
         drop_change(w, c);
     return c;
 }
 
-/* What cannot be taken over. Without HEAD, the index and packed-refs the rest would not fit together. */
+/* What cannot be taken over. Without HEAD, the index, packed-refs and where history ends the rest would not fit together. */
 static void refuse(struct walk *w, const char *path, const struct git_name *name)
 {
     git_drop(w->im, w->layer, path,
-             name->kind == GIT_HEAD || name->kind == GIT_INDEX || name->kind == GIT_PACKED_REFS);
+             name->kind == GIT_HEAD || name->kind == GIT_INDEX || name->kind == GIT_PACKED_REFS ||
+                 is_shallow(name));
     if (name->group && !git_is_lock(name->inner))
         leave_group(w, path, name->group);
 }
@@ -236,13 +244,26 @@ static bool is_log(const struct walk *w, struct str content)
     return git_is_log((struct str){content.p + n, content.n - n}, w->layer->hex);
 }
 
+/* Where history ends: at commits that are there, or that the command has brought. */
+static bool is_known_end(const struct walk *w, struct str content)
+{
+    struct str line;
+    bool whole;
+    while (git_next_line(&content, &line, &whole)) {
+        if (!whole || (!git_has_object(w->layer->git, line) &&
+                       !git_has_object(w->layer->upper, line)))
+            return false;
+    }
+    return true;
+}
+
 static bool has_form(const struct walk *w, const struct git_name *name, struct str content)
 {
     if (name->kind == GIT_PACKED_REFS)
         return is_packed_refs(w, content);
     if (name->kind == GIT_LOG)
         return is_log(w, content);
-    return name->check(content, w->layer->hex);
+    return name->check(content, w->layer->hex) && (!is_shallow(name) || is_known_end(w, content));
 }
 
 /* Content that may be taken over, into *ret. 1: it is the same as before; -1: it may not. */

@@ -7,6 +7,10 @@
 #include "work/guard_outward.h"
 #include "work/guarded.h"
 
+/* How many folders may lie in each other, or be led to by links in each other, below one that is guarded as a whole. With
+ * more no command starts. Each takes about 17 KB of a thread's stack (STACK_BYTES, worker.c). */
+#define FOLLOW_DEPTH_MAX 32
+
 struct following {
     struct beneath_root root;
     const struct guard *guard;

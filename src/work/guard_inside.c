@@ -13,8 +13,6 @@
 
 /* With more than that no command starts. */
 #define INSIDE_MAX 400000u
-/* Of links in folders that links lead to. Each level takes about 17 KB of a thread's stack (STACK_BYTES, worker.c). */
-#define DEPTH_MAX 32
 
 static void look_into(struct following *f, const char *path, uint8_t kind);
 
@@ -42,8 +40,8 @@ static void look_into(struct following *f, const char *path, uint8_t kind)
                                         0);
     if (dir < 0)
         return;
-    if (f->depth == DEPTH_MAX) {
-        f->error = -E2BIG;
+    if (f->depth == FOLLOW_DEPTH_MAX) {
+        f->error = -ELOOP;
         return;
     }
     DIR_ENTRIES_AT_END struct dir_entries in = {.dir = dir};

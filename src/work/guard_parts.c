@@ -248,8 +248,11 @@ static void take_lead(void *arg, const char *path)
 void follow_settings(struct following *f, struct str git, struct str tree)
 {
     struct leading l = {f, git};
-    if (git_leads_settings(&f->root, git, tree, take_lead, &l, &f->list->unread) & GIT_LEADS_CUT)
+    unsigned found = git_leads_settings(&f->root, git, tree, take_lead, &l, &f->list->unread);
+    if (found & GIT_LEADS_CUT)
         f->error = -EFBIG;
+    else if (found & GIT_LEADS_MANY)
+        f->error = -EOVERFLOW;
 }
 
 void follow_parts(struct following *f, struct str path, bool common)

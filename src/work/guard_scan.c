@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "work/git_globs.h"
+#include "work/guard_follow.h"
 #include "work/guard_index.h"
 #include "work/guard_known.h"
 #include "work/guard_read.h"
@@ -251,8 +253,22 @@ static int failed(struct err *err, int error, const struct beneath_root *root,
     if (error == -EFBIG)
         return err_set(err, ERR_TOO_LARGE,
                        "no command can start: a git configuration in %s has more than 1 MiB, or "
-                       "includes more than 64 others, so the programs that it names are not known",
+                       "includes more than 64 others, or a list of alternates has more than 64 KiB, "
+                       "so what they name is not known",
                        root->host);
+    if (error == -EOVERFLOW && !reading)
+        return err_set(err, ERR_TOO_LARGE,
+                       "no command can start: a git configuration in %s names a program by a "
+                       "pattern, which had to be compared with more than %d files and folders, or "
+                       "in more than %d folders below each other: write the program's path there, "
+                       "or a pattern that begins with its folder",
+                       root->host, GIT_GLOB_ENTRIES_MAX, GIT_GLOB_DEPTH_MAX);
+    if (error == -ELOOP && !reading)
+        return err_set(err, ERR_TOO_LARGE,
+                       "no command can start: in a secret or protected folder of %s, or one that a "
+                       "link there leads to, more than %d folders lie in each other or lead to each "
+                       "other: remove some, or change files.secret or files.protected",
+                       root->host, FOLLOW_DEPTH_MAX);
     return err_set(err, err_code_for(-error, ERR_INTERNAL),
                    "looking for secret and protected files in %s: %s", root->host,
                    strerror(-error));

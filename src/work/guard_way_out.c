@@ -17,18 +17,6 @@ struct way_out {
     char rest[2 * PATH_TEXT_MAX];
 };
 
-static bool take_next(struct way_out *w, char name[PATH_NAME_MAX + 1])
-{
-    size_t skip = strspn(w->rest, "/");
-    size_t n = strcspn(w->rest + skip, "/");
-    if (n == 0 || n > PATH_NAME_MAX)
-        return false;
-    memcpy(name, w->rest + skip, n);
-    name[n] = '\0';
-    memmove(w->rest, w->rest + skip + n, strlen(w->rest + skip + n) + 1);
-    return true;
-}
-
 /* False: it is above the root then. */
 static bool go_up(struct way_out *w)
 {
@@ -82,7 +70,7 @@ static int follow(struct way_out *w, int link)
 static int step(struct way_out *w, char link[PATH_TEXT_MAX], struct statx *st)
 {
     char name[PATH_NAME_MAX + 1];
-    if (!take_next(w, name))
+    if (path_take_name(w->rest, name) <= 0)
         return -1;
     if (strcmp(name, ".") == 0)
         return 0;

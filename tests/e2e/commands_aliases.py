@@ -126,6 +126,52 @@ def state(form):
             check(value["stdout"] == "", short(value))
 
 
+def refused_at_start(place, *said):
+    done = place.form.run(place.home, "run", *place.options, "--workspace", place.workspace, "true", env={"XDG_CONFIG_HOME": str(place.home)})
+    text = (done.stdout + done.stderr).decode()
+    check(done.returncode != 0 and all(str(part) in text for part in said), f"{said}: {done.returncode} {text}")
+
+
+def state_by_another_name(form):
+    """a mount by which the state or the configuration is seen elsewhere is refused at the start, with the setting named"""
+    home = form.folder("own-home", 0o700)
+    inner = form.folder("own-home/sandgate", 0o700)
+    form.write(inner / "config.json", "{}").chmod(0o600)
+    part = form.folder("own-home/sandgate/part", 0o700)
+    around = form.folder("own-shown")
+    point = form.folder("own-shown/point")
+    workspace = form.folder("own-ws")
+    for number, source in enumerate((home, inner, part, form.base)):
+        with bound(source, point):
+            for shown in (around, point, point / "sandgate", form.link(form.base / f"own-link{number}", around)):
+                if source != home and shown == point / "sandgate":
+                    continue
+                place = showing(form, f"own-{number}-{shown.name}", workspace, shown)
+                place.home = home
+                refused_at_start(place, "commands.show", point)
+            place = Place(form, f"own-in-{number}", workspace=around)
+            place.home = home
+            refused_at_start(place, "workspace", point)
+    with bound(home, "/opt"):
+        place = Place(form, "own-opt", workspace=workspace)
+        place.home = home
+        refused_at_start(place, "/opt")
+    place = showing(form, "own-none", workspace, around)
+    place.home = home
+    check(place.run("true").returncode == 0, "it is refused where nothing is mounted")
+
+
+def configuration(form):
+    """show: the folder of the configuration is not seen"""
+    around = form.folder("conf")
+    form.folder("conf/sandgate", 0o700)
+    form.write(around / "sandgate/config.json", "{}").chmod(0o600)
+    form.write(around / "beside", "beside\n")
+    place = showing(form, "conf-show", form.folder("conf-ws"), around)
+    done = place.run("--", "sh", "-c", f"cat {around}/beside {around}/sandgate/*; true", env={"XDG_CONFIG_HOME": str(around)})
+    check(done.stdout == b"beside\n", done)
+
+
 def own_path(form):
     """the `bash` tool: a folder at its own path, in a shown one, is there and guarded"""
     around = form.folder("own")
@@ -163,4 +209,4 @@ def files_only(form):
 
 if __name__ == "__main__":
     lib.own_mounts()
-    ran.main(folder_around, folder_itself, given_by_link, mounts, in_a_place, state, own_path, files_only)
+    ran.main(folder_around, folder_itself, given_by_link, mounts, in_a_place, state, state_by_another_name, configuration, own_path, files_only)

@@ -119,6 +119,29 @@ def remotes(form):
     place.check_sound()
 
 
+def shallow(form):
+    """a clone without all of its history gets more of it, and where history ends by then is told"""
+    for number, way in enumerate(("sha1", "sha256")):
+        place = Repository(form, f"shallow{number}")
+        if way == "sha256":
+            place.git("init", "-q", "--object-format=sha256", "whole")
+            for word in ("one", "two", "three"):
+                place.git("commit", "-q", "--allow-empty", "-m", word, cwd=place.workspace / "whole")
+        source, inside = (place.workspace / "whole", "/workspace/whole") if number else (place.workspace, "/workspace")
+        other = place.workspace / "other"
+        place.git("clone", "-q", "--depth", "1", f"file://{source}", str(other))
+        place.git("-C", "other", "remote", "set-url", "origin", f"file://{inside}")
+        for line, left, count in (("git fetch -q --deepen=1", True, 2), ("git gc -q; git repack -adq; git fetch -q --depth=2", True, 2),
+                                  ("git rev-parse HEAD >.git/shallow", True, 1), ("git fetch -q --unshallow", False, 3)):
+            with place.gate() as gate:
+                value = bash(gate, f"cd other && {line}", env=WHO)
+            told = [v["call"] for v in value["violations"] if not v["call"].startswith("git:dropped:other/.git/objects/info") and "info/refs" not in v["call"] and v["call"] != "git:kept"]
+            check(told == ([] if "gc" in line else ["git:changed:shallow"]), f"{way} {line}: {short(value)}")
+            check((other / ".git/shallow").exists() == left, f"{way} {line}: {place.git('-C', 'other', 'status')}")
+            check(place.git("-C", "other", "rev-list", "--count", "HEAD") == f"{count}\n", f"{way} {line}")
+        place.git("-C", "other", "fsck", "--strict")
+
+
 def submodules(form):
     """a submodule that is there is worked in and updated; none is added"""
     place = Repository(form, "sub")
@@ -457,4 +480,4 @@ def killed(form):
     check(not left, f"left behind: {left} {subprocess.run(['find', str(store), '-ls'], capture_output=True, check=False).stdout.decode()[:1500]}")
 
 
-ran.main(workflows, continued, remotes, submodules, worktrees, reading, approved, rules, by_hand, conflict, replaced, locked, in_turns, come_and_go, stopped, too_much, killed)
+ran.main(workflows, continued, remotes, shallow, submodules, worktrees, reading, approved, rules, by_hand, conflict, replaced, locked, in_turns, come_and_go, stopped, too_much, killed)

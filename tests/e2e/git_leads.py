@@ -22,6 +22,8 @@ FORMS = (
     ("tools/?", "tools/w"),
     ("sh t*/[vw]", "tools/w"),
     ("python3 -m tools.w", "tools/w.py"),
+    ("make -Ctools -fw", "tools/w"),
+    ("make -fw --directory=tools", "tools/w"),
 )
 # What the user has, and a path that tools must not write, whether it is there or not.
 TARGETS = (
@@ -41,6 +43,12 @@ TARGETS = (
     ("core.hooksPath", "git config core.hooksPath .hk; mkdir .hk", ".hk/pre-commit"),
     ("core.hooksPath that is missing", "git config core.hooksPath .hk", ".hk/pre-commit"),
     ("core.hooksPath, absolute", 'git config core.hooksPath "$PWD/gh"', "gh/pre-commit"),
+    ("core.hooksPath at the top", "git config core.hooksPath .", "pre-commit"),
+    ("core.hooksPath around the top", 'git config core.hooksPath "../$(basename "$PWD")"', "pre-commit"),
+    ("core.hooksPath by a link to the top", "ln -s . l; git config core.hooksPath l", "pre-commit"),
+    ("init.templateDir at the top", "git config init.templateDir .", "hooks/pre-commit"),
+    ("a program as an address", "git config remote.o.url 'ext::tools/w %S'", "tools/w"),
+    ("a program as a base of addresses", "git config url.'ext::./w '.insteadOf x:", "w"),
     ("include.path", "git config include.path ../team.conf; touch team.conf", "team.conf"),
     ("include.path that is missing", "git config include.path ../team.conf", "team.conf"),
     ("includeIf", "git config includeIf.gitdir:/.path ../team.conf", "team.conf"),
@@ -89,6 +97,8 @@ def folders(form):
 
 
 SETTINGS = (
+    ("core.hooksPath at the top", "git config core.hooksPath ./; echo >pre-commit; chmod +x pre-commit", "{hook} >pre-commit"),
+    ("a program as an address", "mkdir tools; touch tools/w; git config remote.o.pushUrl 'ext::sh tools/w'", "{hook} >tools/w"),
     ("core.hooksPath", "git config core.hooksPath .hk; mkdir .hk", "{hook} >.hk/pre-commit; chmod +x .hk/pre-commit"),
     ("include.path", "git config include.path ../team.conf; touch team.conf", "{evil} >team.conf"),
     ("core.fsmonitor", "mkdir tools; echo '#!/bin/sh' >tools/w; chmod +x tools/w; git config core.fsmonitor ./tools/w", "{hook} >tools/w"),
@@ -107,6 +117,8 @@ SETTINGS = (
     ),
 )
 MISSING = (
+    ("core.hooksPath at the top", "git config core.hooksPath .", "{hook} >pre-commit; chmod +x pre-commit", "pre-commit"),
+    ("core.hooksPath at the top, which is full", "git config core.hooksPath $PWD", "{hook} >post-index-change; chmod +x post-*", "post-index-change"),
     ("core.hooksPath", "git config core.hooksPath .hk", "mkdir .hk; {hook} >.hk/pre-commit; chmod +x .hk/*", ".hk"),
     ("include.path", "git config include.path ../team.conf", "{evil} >team.conf", "team.conf"),
     ("core.fsmonitor", "git config core.fsmonitor ./tools/w", "mkdir tools; {hook} >tools/w; chmod +x tools/w", "tools/w"),

@@ -72,6 +72,20 @@ def user_settings(form):
     place.check_held("the user's own configuration")
 
 
+def hooks_in_the_work_tree(form):
+    """where hooks lie beside the sources, each of their names is protected, and nothing else"""
+    for number, path in enumerate((".", "./", "{}")):
+        place = Workplace(form, f"tree{number}", "touch f")
+        form.write(place.home / ".gitconfig", f"[core]\n\thooksPath = {path.format(place.workspace)}\n")
+        with place.gate() as gate:
+            answer = gate.call("write_file", path="pre-commit", content="evil")
+            check(refused(answer), f"{path}: {lib.short(answer)}")
+            answer = gate.call("run_command", command=f"{place.hook} >post-index-change; chmod +x post-index-change; echo y >f")
+            check("quarantined:post-index-change" in told(answer), f"{path}: {lib.short(answer)}")
+            gate.ok("write_file", path="f", content="x")
+        place.check_held(path)
+
+
 def bare_words(form):
     """a file in the work tree that a command line of git's configuration names is not changed, however it is named"""
     lines = {
@@ -111,4 +125,4 @@ def cut(form):
 
 
 if __name__ == "__main__":
-    ran.main(program, user_settings, bare_words, cut)
+    ran.main(program, user_settings, hooks_in_the_work_tree, bare_words, cut)

@@ -294,7 +294,7 @@ static void check_same(const struct cell_spec *a, const struct cell_spec *b)
         const struct cell_root *y = &b->roots[i];
         must(same_text(x->host, y->host) && same_text(x->inside, y->inside));
         must(same_text(x->protect, y->protect) && x->writable == y->writable);
-        must(x->device == y->device && x->inode == y->inode && x->uid == y->uid &&
+        must(x->device == y->device && x->inode == y->inode && x->born_ns == y->born_ns && x->uid == y->uid &&
              x->gid == y->gid);
     }
 }

@@ -67,6 +67,24 @@ static void hooks_that_are_missing_are_led_to(void **state)
     assert_true(is_led_to("s/t/pre-commit"));
 }
 
+/* The work tree itself is not covered for it. */
+static void hooks_beside_sources_are_led_to_by_name(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {".", "./", "src/..", ".git/..", "../w"};
+    make_repository();
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        FREE_AT_END char *text = mem_format("[core]\n\thooksPath = %s\n", paths[i]);
+        put("w/.git/config", text);
+        if (!is_led_to("pre-commit") || !is_led_to("post-index-change") || is_led_to("src/x") ||
+            is_led_to("other"))
+            fail_msg("%s", paths[i]);
+    }
+    put("w/.git/config", "[init]\n\ttemplateDir = .\n");
+    assert_true(is_led_to("hooks/pre-commit"));
+    assert_false(is_led_to("src/x"));
+}
+
 /* With too few descriptors nothing counts as free, and that is not remembered. */
 static void a_shortage_is_no_answer(void **state)
 {
@@ -97,6 +115,7 @@ int main(void)
         TEST(a_way_through_what_is_missing_is_told_once),
         TEST(a_text_that_leaves_the_root_comes_back_by_its_name),
         TEST(hooks_that_are_missing_are_led_to),
+        TEST(hooks_beside_sources_are_led_to_by_name),
         TEST(a_shortage_is_no_answer),
     };
     return cmocka_run_group_tests_name("git_leads", tests, NULL, NULL);

@@ -18,7 +18,9 @@ static void add_line(struct buf *out, const char *line)
 
 static void take(void *arg, enum git_setting use, const char *path)
 {
-    static const char *const uses[] = {"include", "path", "word", "file", "glob", "unread"};
+    static const char *const uses[] = {"include", "path",     "hooks",
+                                       "template", "word",     "file",
+                                       "glob",    "unread"};
     FREE_AT_END char *line = mem_format("%s %s\n", uses[use], path);
     if (use != GIT_SETTING_WORD || git_setting_is_path(path))
         add_line(arg, line);
@@ -34,9 +36,9 @@ static void assert_paths(const char *config, const char *expected)
 static void paths_are_found(void **state)
 {
     (void)state;
-    assert_paths("[core]\n\thooksPath = .githooks\n", "path .githooks\n");
-    assert_paths("[CORE]\n\tHOOKSPATH=.githooks", "path .githooks\n");
-    assert_paths("[core] hooksPath = a\n", "path a\n");
+    assert_paths("[core]\n\thooksPath = .githooks\n", "hooks .githooks\n");
+    assert_paths("[CORE]\n\tHOOKSPATH=.githooks", "hooks .githooks\n");
+    assert_paths("[core] hooksPath = a\n", "hooks a\n");
     assert_paths("[include]\npath = ../x\n[includeIf \"gitdir:/a]b\\\"c\"]\n path = y ; no\n",
                  "include ../x\ninclude y\n");
     assert_paths("\xef\xbb\xbf[core]\nattributesFile = a b # c\n", "path a b\n");
@@ -46,11 +48,11 @@ static void paths_are_found(void **state)
 static void values_are_read_as_git_reads_them(void **state)
 {
     (void)state;
-    assert_paths("[core]\nhooksPath = \" a;b\" # c\n", "path  a;b\n");
-    assert_paths("[core]\nhooksPath = a\\\nb\n", "path ab\n");
-    assert_paths("[core]\nhooksPath = a\\\r\nb\r\n", "path ab\n");
-    assert_paths("[core]\nhooksPath = \"a\\\"b\\\\c\"\n", "path a\"b\\c\n");
-    assert_paths("[core]\nhooksPath\nhooksPath =\nhooksPath = x", "path x\n");
+    assert_paths("[core]\nhooksPath = \" a;b\" # c\n", "hooks  a;b\n");
+    assert_paths("[core]\nhooksPath = a\\\nb\n", "hooks ab\n");
+    assert_paths("[core]\nhooksPath = a\\\r\nb\r\n", "hooks ab\n");
+    assert_paths("[core]\nhooksPath = \"a\\\"b\\\\c\"\n", "hooks a\"b\\c\n");
+    assert_paths("[core]\nhooksPath\nhooksPath =\nhooksPath = x", "hooks x\n");
     assert_paths("# [core]\n;[core]\nhooksPath = x\n", "");
 }
 
@@ -60,7 +62,7 @@ static void programs_are_taken_apart(void **state)
     assert_paths("[core]\nfsmonitor = ./w -x\npager = less -R\n", "word ./w\n");
     assert_paths("[lfs \"customtransfer.a\"]\npath = ./w\n", "word ./w\n");
     assert_paths("[lfs \"extension.a\"]\nclean = ./w -x\nsmudge = ./v\n", "word ./w\nword ./v\n");
-    assert_paths("[filter \"x\"]\nclean = python3 conv.py --in=%f\n", "word conv.py\n");
+    assert_paths("[filter \"x\"]\nclean = python3 conv.py --in=%f\n", "word conv.py\nfile %f\n");
     assert_paths("[alias]\nst = status a/b\nup = \"!cd x; './b/c' | d.sh\"\n",
                  "word ./b/c\nword d.sh\nword x/./b/c\n");
     assert_paths("[diff \"x\"]\ntextconv = \"\\\"./p/q\\\" -a\"\n", "word ./p/q\n");
@@ -88,7 +90,9 @@ static void bare_words_are_told_behind_a_program(void **state)
 
 static void any_of(void *arg, enum git_setting use, const char *text)
 {
-    static const char *const uses[] = {"include", "path", "word", "file", "glob", "unread"};
+    static const char *const uses[] = {"include", "path",     "hooks",
+                                       "template", "word",     "file",
+                                       "glob",    "unread"};
     FREE_AT_END char *line = mem_format("%s %s\n", uses[use], text);
     add_line(arg, line);
 }
@@ -135,13 +139,25 @@ static void programs_are_found_in_every_form(void **state)
         {"python3 -m tools.w", "word ./tools/w/__main__.py"},
         {"/usr/bin/python3.11 -mtools.w", "word ./tools/__init__.py"},
         {"cd src && python3 -m tools.w", "word src/./tools/w.py"},
-        {"ruby -r./w x", "file ./w"},
+        {"ruby -r./w x", "word ./w"},
         {"sh -c 'cd tools && ./w'", "word tools/./w"},
         {"sh -c \"sh -c 'cd tools; ./w'\"", "word tools/./w"},
         {"x $(cd tools; ./w)", "word tools/./w"},
         {"A=b \"tools/\"w", "word tools/w"},
         {"exec \"tools/\"w", "word tools/w"},
         {"true && \"tools/\"w", "word tools/w"},
+        {"make -Csub -fx.mk", "word sub/x.mk"},
+        {"make -fx.mk -Csub", "word sub/x.mk"},
+        {"make -f x.mk -C sub", "word sub/x.mk"},
+        {"make -C sub -f x.mk", "word sub/x.mk"},
+        {"make -kfx.mk", "file x.mk"},
+        {"make --file=x.mk --directory=sub", "word sub/x.mk"},
+        {"make --directory sub --file='x y'", "file sub/x y"},
+        {"make -Ca -Cb -fx.mk", "word a/b/x.mk"},
+        {"env --chdir=sub ./w", "word sub/./w"},
+        {"diff -C3 'x y'/z", "word x y/z"},
+        {"make -Csub; 'x y'/z", "word x y/z"},
+        {"cd a; make -Csub; 'x y'/z", "word a/x y/z"},
         {"$PROGRAM", "unread core.fsmonitor"},
         {"eval \"$x\"", "unread core.fsmonitor"},
         {"sh \"$x\"/w", "unread core.fsmonitor"},
@@ -161,6 +177,37 @@ static void programs_are_found_in_every_form(void **state)
         if (!found.len || !strstr(buf_text(&found), line))
             fail_msg("%s: %s", cases[i].value, found.len ? buf_text(&found) : "nothing");
     }
+}
+
+/* Wherever an address may stand. */
+static void programs_in_addresses_are_found(void **state)
+{
+    (void)state;
+    static const struct told cases[] = {
+        {"[remote \"o\"]\nurl = ext::tools/w %S /r", "word tools/w"},
+        {"[remote \"o\"]\nurl = ext::sh w x%Sy", "word w"},
+        {"[remote \"o\"]\nurl = \"ext::./my% tools/w %S\"", "word ./my tools/w"},
+        {"[remote \"o\"]\nurl = \"ext::./a\\\"b/w %S\"", "word ./a\"b/w"},
+        {"[remote \"o\"]\nurl = ext::tools/git-%s", "glob tools/git-*"},
+        {"[remote \"o\"]\nvcs = ext\nurl = tools/w %S", "word tools/w"},
+        {"[remote \"o\"]\npushurl = ext::tools/w", "word tools/w"},
+        {"[remote]\npushDefault = ext::tools/w", "word tools/w"},
+        {"[branch \"b\"]\nremote = ext::tools/w", "word tools/w"},
+        {"[branch \"b\"]\npushRemote = ext::tools/w", "word tools/w"},
+        {"[submodule \"s\"]\nurl = ext::tools/w", "word tools/w"},
+        {"[url \"ext::tools/w \"]\ninsteadOf = x:", "word tools/w"},
+        {"[url \"ext::tools/w \"]\npushInsteadOf = x:", "word tools/w"},
+        {"[url \"ext::./a]b/w\"]\npushInsteadOf = x:", "word ./a]b/w"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        BUF_AT_END struct buf found = BUF_INIT(1 << 16);
+        git_settings_each((struct str){cases[i].value, strlen(cases[i].value)}, any_of, &found);
+        FREE_AT_END char *line = mem_format("%s\n", cases[i].line);
+        if (!found.len || !strstr(buf_text(&found), line))
+            fail_msg("%s: %s", cases[i].value, found.len ? buf_text(&found) : "nothing");
+    }
+    assert_paths("[remote \"o\"]\nurl = https://a/b c\n[url \"https://x/\"]\ninsteadOf = ext::./w\n",
+                 "");
 }
 
 /* What programs are given is not run, and what is in the user's home is not looked at. */
@@ -204,7 +251,7 @@ static void any_text_is_read_to_its_end(void **state)
     for (int i = 0; i < 100000; i++)
         buf_add_char(&deep, 'a');
     git_settings_each(buf_str(&deep), take, &found);
-    assert_int_equal(found.len, strlen("path \n") + 100000);
+    assert_int_equal(found.len, strlen("hooks \n") + 100000);
     /* A program may be named behind any number of words. */
     buf_reset(&found, 0);
     buf_add(&deep, "\nfsmonitor = ", 13);
@@ -222,6 +269,7 @@ int main(void)
         cmocka_unit_test(values_are_read_as_git_reads_them),
         cmocka_unit_test(programs_are_taken_apart),
         cmocka_unit_test(programs_are_found_in_every_form),
+        cmocka_unit_test(programs_in_addresses_are_found),
         cmocka_unit_test(ordinary_lines_are_read),
         cmocka_unit_test(bare_words_are_told_behind_a_program),
         cmocka_unit_test(any_text_is_read_to_its_end),

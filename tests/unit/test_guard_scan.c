@@ -294,6 +294,67 @@ static void limits_are_told(void **state)
     }
 }
 
+static void assert_refused(const char *why)
+{
+    struct err err;
+    union op_reply reply;
+    start_anew();
+    assert_int_equal(try_scan(&(struct op_scan_request){0}, &reply, &err), -1);
+    assert_int_equal(err.code, ERR_TOO_LARGE);
+    if (!strstr(err.message, why))
+        fail_msg("%s", err.message);
+}
+
+/* A pattern in the place of a program: the message says what was too many. */
+static void patterns_are_bounded(void **state)
+{
+    (void)state;
+    struct err err;
+    union op_reply reply;
+    put_at(".git/objects/");
+    put_at(".git/refs/");
+    put("w/.git/HEAD", "ref: refs/heads/main\n");
+    put("w/.git/config", "[core]\nfsmonitor = tools/w?\n");
+    put_at("tools/");
+    for (int i = 0; i < 20500; i++) {
+        FREE_AT_END char *path = mem_format("tools/%d", i);
+        if (i == 19000)
+            assert_int_equal(try_scan(&(struct op_scan_request){0}, &reply, &err), 0);
+        put_at(path);
+    }
+    assert_refused("by a pattern");
+    assert_refused("20000");
+}
+
+/* Folders in a folder that is guarded as a whole, and those that links in it lead to. */
+static void depth_is_bounded(void **state)
+{
+    (void)state;
+    struct err err;
+    union op_reply reply;
+    char path[256] = "vault/";
+    for (int i = 1; i < 32; i++)
+        memcpy(path + strlen(path), "d/", 3);
+    put_at(path);
+    assert_int_equal(try_scan(&(struct op_scan_request){0}, &reply, &err), 0);
+    memcpy(path + strlen(path), "d/", 3);
+    put_at(path);
+    assert_refused("more than 32 folders");
+    assert_int_equal(rename("w/vault", "out/vault"), 0);
+    put_at("vault/");
+    put_link("w/vault/l", "../f1");
+    for (int i = 1; i < 40; i++) {
+        FREE_AT_END char *made = mem_format("f%d/", i);
+        FREE_AT_END char *link = mem_format("w/f%d/l", i);
+        FREE_AT_END char *next = mem_format("../f%d", i + 1);
+        put_at(made);
+        put_link(link, next);
+    }
+    assert_refused("more than 32 folders");
+    assert_int_equal(unlink("w/f31/l"), 0);
+    assert_int_equal(try_scan(&(struct op_scan_request){0}, &reply, &err), 0);
+}
+
 /* No descriptors are left: nothing is said to be open that was not looked at. */
 static void a_scan_that_fails_says_so(void **state)
 {
@@ -599,6 +660,8 @@ int main(void)
         GUARDED(a_root_that_is_a_bare_repository),
         GUARDED(what_cannot_be_read_is_covered_as_a_whole),
         GUARDED(limits_are_told),
+        GUARDED(patterns_are_bounded),
+        GUARDED(depth_is_bounded),
         GUARDED(a_scan_that_fails_says_so),
         GUARDED(changes_are_seen_by_times),
         GUARDED(changes_are_seen_by_watching),

@@ -1,12 +1,13 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
+#include "base/fd.h"
 #include "cell/spec.h"
 #include "folder.h"
 #include "json_text.h"
 
 #define ROOT                                                                                       \
-    "{'host':'/srv/w','inside':'/workspace','writable':true,'device':'1','inode':'2','uid':3,'gid':4}"
+    "{'host':'/srv/w','inside':'/workspace','writable':true,'device':'1','inode':'2','born_ns':'5','uid':3,'gid':4}"
 
 static int read_text(const char *text, struct cell_spec *ret)
 {
@@ -50,7 +51,7 @@ static void assert_same(const struct cell_spec *a, const struct cell_spec *b)
         assert_text(x->inside, y->inside);
         assert_text(x->protect, y->protect);
         assert_int_equal(x->writable, y->writable);
-        assert_true(x->device == y->device && x->inode == y->inode);
+        assert_true(x->device == y->device && x->inode == y->inode && x->born_ns == y->born_ns);
         assert_true(x->uid == y->uid && x->gid == y->gid);
     }
 }
@@ -71,6 +72,7 @@ static void arrives_as_it_was_written(void **state)
             .protect = n & 2 ? logs : NULL,
             .device = UINT64_MAX - n,
             .inode = n,
+            .born_ns = UINT64_MAX / n,
             .uid = (uint32_t)(n - 1),
             .gid = UINT32_MAX,
         };
@@ -161,6 +163,21 @@ static void a_folder_is_taken_as_it_is_now(void **state)
     spec_done(&spec);
 }
 
+static void another_is_told_from_it(void **state)
+{
+    (void)state;
+    struct cell_root was = {.host = NULL};
+    FD_AT_END int fd = open(".", O_PATH | O_CLOEXEC);
+    assert_int_equal(spec_identify(fd, &was), 0);
+    assert_true(spec_is_root(&was, fd));
+    struct cell_root others[] = {was, was, was};
+    others[0].device++;
+    others[1].inode++;
+    others[2].born_ns++;
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        assert_false(spec_is_root(&others[i], fd));
+}
+
 static void only_folders_are_taken(void **state)
 {
     (void)state;
@@ -219,6 +236,7 @@ int main(void)
         cmocka_unit_test(arrives_as_it_was_written),
         cmocka_unit_test(every_inode_arrives),
         cmocka_unit_test(what_no_cell_may_be_is_refused),
+        IN_FOLDER(another_is_told_from_it),
         IN_FOLDER(a_folder_is_taken_as_it_is_now),
         IN_FOLDER(only_folders_are_taken),
         IN_FOLDER(there_is_a_limit_to_folders),

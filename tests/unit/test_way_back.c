@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "cell/spec.h"
 #include "folder.h"
@@ -12,11 +13,9 @@ static struct cell_root roots[2];
 
 static void make_root(struct cell_root *root, const char *path)
 {
-    struct stat st;
     root->host = mem_format("%s/%s", folder, path);
-    assert_int_equal(stat(root->host, &st), 0);
-    root->device = st.st_dev;
-    root->inode = st.st_ino;
+    FD_AT_END int fd = open(root->host, O_PATH | O_CLOEXEC);
+    assert_int_equal(spec_identify(fd, root), 0);
 }
 
 static int set_up(void **state)
