@@ -193,6 +193,8 @@ static void otel_attributes(const struct audit_item *item, struct json_out *j)
     jo_open(j, '[');
     if (audit_item_is_call(item))
         otel_text(j, "gen_ai.operation.name", STR("execute_tool"));
+    if (item->unchained)
+        otel_text(j, "sandgate.unchained", STR("true"));
     each_field(item, &(struct fields){false, otel_field, j});
     jo_close(j, ']');
 }
@@ -318,6 +320,8 @@ void audit_write_journal(const struct audit_item *item, const struct audit_style
     journal_field(&to, "MESSAGE", buf_str(&title));
     buf_addf(out, "PRIORITY=%s\n", priorities[level_of(item)]);
     buf_add_text(out, "SYSLOG_IDENTIFIER=sandgate\n");
+    if (item->unchained)
+        buf_add_text(out, "SANDGATE_UNCHAINED=true\n");
     each_field(item, &(struct fields){true, journal_value, &to});
     buf_add_char(out, '\n');
 }

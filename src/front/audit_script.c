@@ -194,6 +194,8 @@ void audit_write_script(const struct audit_item *item, const struct audit_style 
     BUF_AT_END struct buf words = BUF_INIT((size_t)64 << 20);
     if (!audit_item_is_call(item))
         return;
+    if (item->unchained)
+        buf_add_text(out, "# " AUDIT_UNCHAINED ": the record of this call was changed or added\n");
     write_comment(item, out);
     if (!command) {
         write_input(item, out);

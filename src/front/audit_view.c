@@ -18,6 +18,7 @@ struct open_call {
     char *line;
     size_t n;
     int64_t at_ms;
+    bool unchained;
 };
 
 struct audit_view {
@@ -147,7 +148,8 @@ static void show_open(struct audit_view *view, const struct open_call *call)
 {
     struct audit_item item = {.line = {call->line, call->n},
                               .record = yyjson_doc_get_root(call->doc),
-                              .at_ms = call->at_ms};
+                              .at_ms = call->at_ms,
+                              .unchained = call->unchained};
     if (view->filter->joined)
         show(view, &item);
 }
@@ -167,6 +169,7 @@ static void remember(struct audit_view *view, const struct audit_entry *entry, s
     call->line = mem_copy(entry->line.p, entry->line.n);
     call->n = entry->line.n;
     call->at_ms = entry->at_ms;
+    call->unchained = entry->unchained;
     /* It was read once already. */
     if (json_parse(call->line, call->n, call->n, JSON_STRICT, &call->doc, NULL) < 0)
         abort();
@@ -205,7 +208,10 @@ void audit_view_free(struct audit_view *view)
 
 void audit_view_add(struct audit_view *view, const struct audit_entry *entry, bool partly)
 {
-    struct audit_item item = {.line = entry->line, .record = entry->record, .at_ms = entry->at_ms};
+    struct audit_item item = {.line = entry->line,
+                              .record = entry->record,
+                              .at_ms = entry->at_ms,
+                              .unchained = entry->unchained};
     struct str kind = audit_item_text(&item, "kind");
     struct str uid = audit_item_text(&item, "call");
     bool intent = uid.n && str_is(kind, "call.intent");
@@ -217,8 +223,10 @@ void audit_view_add(struct audit_view *view, const struct audit_entry *entry, bo
         return;
     }
     struct open_call **call = uid.n ? find(view, uid) : NULL;
-    if (call && *call)
+    if (call && *call) {
         item.intent = yyjson_doc_get_root((*call)->doc);
+        item.unchained |= view->filter->joined && (*call)->unchained;
+    }
     if (!(end && partly && !item.intent))
         show(view, &item);
     if (end && call && *call)

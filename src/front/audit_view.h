@@ -12,6 +12,7 @@ struct audit_item {
     yyjson_val *record;
     yyjson_val *intent; /* NULL: there was none, or it is `record` */
     int64_t at_ms;      /* when it ended */
+    bool unchained;     /* one of the two does not fit into the chain: it was changed or added */
 };
 
 /* A field of the record or, where it has none of that name, of the intent. Text, "" where there is none. */

@@ -16,8 +16,12 @@ static void write_json(const struct audit_item *item, const struct audit_style *
                        struct buf *out)
 {
     (void)style;
-    buf_add(out, item->line.p, item->line.n);
-    buf_add_char(out, '\n');
+    size_t n = item->line.n;
+    /* Behind all that the line says of itself: of two members of one name the last counts. */
+    while (item->unchained && n > 0 && item->line.p[n - 1] != '}')
+        n--;
+    buf_add(out, item->line.p, item->unchained ? n - 1 : n);
+    buf_add_text(out, item->unchained ? ",\"unchained\":true}\n" : "\n");
 }
 
 static const struct audit_writer writers[] = {
@@ -86,6 +90,8 @@ void audit_write_title(const struct audit_item *item, struct buf *out)
     bool call = audit_item_is_call(item);
     struct str name = audit_item_text(item, call ? "tool" : "kind");
     struct str message = audit_item_text(item, "message");
+    if (item->unchained)
+        buf_add_text(out, AUDIT_UNCHAINED " ");
     shown_line(name.n ? name : STR("?"), NAME_SHOWN, out);
     if (call) {
         buf_add_text(out, ": ");
@@ -192,6 +198,8 @@ void audit_write_text(const struct audit_item *item, const struct audit_style *s
     struct str began = item->intent && yyjson_is_str(yyjson_obj_get(item->intent, "ts"))
                            ? json_str(yyjson_obj_get(item->intent, "ts"))
                            : audit_item_text(item, "ts");
+    if (item->unchained)
+        add_coloured(out, style, "31", STR(AUDIT_UNCHAINED), 0);
     add_coloured(out, style, "2", began, 24);
     if (!call) {
         add_coloured(out, style, "36", audit_item_text(item, "kind"), 18);

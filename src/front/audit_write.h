@@ -4,6 +4,9 @@
 
 #include "front/audit_view.h"
 
+/* Before what does not fit into the chain. */
+#define AUDIT_UNCHAINED "NOT-IN-CHAIN"
+
 struct audit_style {
     bool colours;
     bool terminal; /* no control characters of the log reach it */

@@ -13,15 +13,19 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
+#define FOLDER "logs"
+#define NAME "execution.jsonl"
 #define LINES_MAX (8u << 20)
 #define LINES_KEPT (64u << 10)
 /* A gate holds the lock for one write. One that is stopped meanwhile must not stop all others for good. */
 #define LOCK_PATIENCE_NS 1000000000u
 #define LOCK_RETRY_NS 200000
+/* How often the name may come to mean another file while it is opened. */
+#define OPEN_TRIES 8
 
 void execution_init(struct execution *x)
 {
-    *x = (struct execution){.fd = -1};
+    *x = (struct execution){.fd = -1, .mount = -1};
     buf_init(&x->done, LINES_MAX);
     buf_init(&x->refused, LINES_MAX);
 }
@@ -29,6 +33,7 @@ void execution_init(struct execution *x)
 void execution_done(struct execution *x)
 {
     fd_closep(&x->fd);
+    fd_closep(&x->mount);
     buf_done(&x->done);
     buf_done(&x->refused);
 }
@@ -48,32 +53,43 @@ static void give_to_owner(int fd, const struct stat *owner)
         return; /* root keeps it: still readable by its owner */
 }
 
-int execution_open(struct execution *x, const char *state_mount, struct err *err)
+/* The log of a run, made where there is none. */
+static int open_log(int mount, int *ret_fd, struct err *err)
 {
-    FD_AT_END int mount = open(state_mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat owner;
     struct stat st;
-    if (mount < 0 || fstat(mount, &owner) < 0)
-        return err_set(err, ERR_NOT_FOUND, "the run's state folder %s: %s", state_mount,
-                       strerror(errno));
-    bool made = mkdirat(mount, "logs", 0755) == 0;
-    FD_AT_END int logs = open_plain(mount, "logs", O_RDONLY | O_DIRECTORY, 0);
+    if (fstat(mount, &owner) < 0)
+        return err_set(err, ERR_INTERNAL, "the run's state folder: %s", strerror(errno));
+    bool made = mkdirat(mount, FOLDER, 0755) == 0;
+    FD_AT_END int logs = open_plain(mount, FOLDER, O_RDONLY | O_DIRECTORY, 0);
     FD_AT_END int fd = -1;
     if (logs >= 0) {
         if (made)
             give_to_owner(logs, &owner);
-        fd = open_plain(logs, "execution.jsonl", O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0644);
+        fd = open_plain(logs, NAME, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0644);
     }
     if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set(err, ERR_INTERNAL, "%s/logs/execution.jsonl: %s", state_mount,
+        return err_set(err, err_code_for_file(errno), "`@state/" FOLDER "/" NAME "`: %s",
                        errno == ELOOP ? "is or lies behind a symbolic link" : strerror(errno));
     if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
         return err_set(err, ERR_INTERNAL,
-                       "%s/logs/execution.jsonl is not a plain file with one name", state_mount);
+                       "`@state/" FOLDER "/" NAME "` is not a plain file with one name");
     if (st.st_size == 0)
         give_to_owner(fd, &owner);
-    x->fd = TAKE_FD(fd);
+    *ret_fd = TAKE_FD(fd);
     return 0;
+}
+
+int execution_open(struct execution *x, const char *state_mount, struct err *err)
+{
+    struct err why;
+    x->mount = open(state_mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (x->mount < 0)
+        return err_set(err, ERR_NOT_FOUND, "the run's state folder %s: %s", state_mount,
+                       strerror(errno));
+    if (open_log(x->mount, &x->fd, &why) == 0)
+        return 0;
+    return err_set(err, why.code, "in %.300s: %.300s", state_mount, why.message);
 }
 
 struct buf *execution_begin(struct execution *x, bool was_done)
@@ -149,38 +165,65 @@ static int write_lines(int fd, struct buf *lines)
     return error;
 }
 
-static int write_locked(struct execution *x)
-{
-    int error = lock(x->fd);
-    if (error)
-        return error;
-    if (ends_torn(x->fd))
-        error = -fd_write_all(x->fd, "\n", 1);
-    if (!error)
-        error = write_lines(x->fd, &x->done);
-    if (!error)
-        error = write_lines(x->fd, &x->refused);
-    flock(x->fd, LOCK_UN);
-    return error;
-}
-
 static int refuse(struct err *err, int error)
 {
-    static const char text[] =
-        "the run's log `@state/logs/execution.jsonl` cannot be written (%s): "
-        "calls are refused until it can";
+    static const char text[] = "the run's log `@state/" FOLDER "/" NAME "` cannot be written (%s): "
+                               "calls are refused until it can";
     if (error == EWOULDBLOCK)
         return err_set(err, ERR_SESSION_BUSY, text, "another process has it locked");
     return err_set(err, err_is_full(error) ? ERR_DISK_FULL : ERR_INTERNAL, text, strerror(error));
 }
 
+/* Whether it is still the file that has the name, and has no other. */
+static bool is_named(const struct execution *x)
+{
+    struct stat mine;
+    struct stat named;
+    return fstatat(x->mount, FOLDER "/" NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstat(x->fd, &mine) == 0 && named.st_ino == mine.st_ino &&
+           named.st_dev == mine.st_dev && mine.st_nlink == 1;
+}
+
+/* Locks the file that has the name. */
+static int lock_named(struct execution *x, struct err *err)
+{
+    for (int i = 0; i < OPEN_TRIES; i++) {
+        int fd = -1;
+        int error = lock(x->fd);
+        if (error)
+            return refuse(err, error);
+        if (is_named(x))
+            return 0;
+        flock(x->fd, LOCK_UN);
+        if (open_log(x->mount, &fd, err) < 0)
+            return -1;
+        fd_closep(&x->fd);
+        x->fd = fd;
+    }
+    return err_set(err, ERR_SESSION_BUSY,
+                   "the run's log `@state/" FOLDER "/" NAME "` keeps being replaced: calls are "
+                   "refused until it is not");
+}
+
+static int write_locked(struct execution *x, struct err *err)
+{
+    if (lock_named(x, err) < 0)
+        return -1;
+    int error = ends_torn(x->fd) ? -fd_write_all(x->fd, "\n", 1) : 0;
+    if (!error)
+        error = write_lines(x->fd, &x->done);
+    if (!error)
+        error = write_lines(x->fd, &x->refused);
+    flock(x->fd, LOCK_UN);
+    return error ? refuse(err, error) : 0;
+}
+
 /* As long as a line of a call that was done waits for room, no call starts. */
 int execution_flush(struct execution *x, struct err *err)
 {
-    int error = x->done.len + x->refused.len > 0 ? write_locked(x) : 0;
-    if (error) {
+    if (x->done.len + x->refused.len > 0 && write_locked(x, err) < 0) {
         buf_reset(&x->refused, LINES_KEPT);
-        return refuse(err, error);
+        return -1;
     }
     if (!x->lost)
         return 0;

@@ -1,5 +1,6 @@
 /* The log of a toolhost's run, `@state/logs/execution.jsonl`: one line for each call.
  *
+ * Whoever rotates it renames or removes it: what follows goes to the file that has the name then, a new one where there is none.
  * Several gates may have the same file. Each takes a lock for the moment in which it writes, so that half a line at the end
  * is that of a writer which died, and a line that found no room can be taken back. */
 #ifndef SANDGATE_GATE_EXECUTION_H
@@ -12,6 +13,7 @@
 
 struct execution {
     int fd;          /* -1: there is no such log */
+    int mount;       /* the run's state folder */
     struct buf done; /* lines of calls that were done: kept until they can be written */
     struct buf
         refused; /* lines of other calls: dropped when they cannot be, and their callers are told */
@@ -28,7 +30,7 @@ int execution_open(struct execution *execution, const char *state_mount, struct 
 /* The line of one call goes into the buffer that this returns; execution_end ends it. */
 struct buf *execution_begin(struct execution *execution, bool was_done);
 void execution_end(struct execution *execution);
-/* Writes whole lines. Below 0: not all could be written. */
+/* Writes whole lines, into the file that has the name by now. Below 0: not all could be written. */
 int execution_flush(struct execution *execution, struct err *err);
 
 #endif

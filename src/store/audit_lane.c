@@ -97,6 +97,7 @@ static bool open_file(struct audit_lane *lane, const char *name, off_t from)
     lane->fd = TAKE_FD(fd);
     lane->device = st.st_dev;
     lane->inode = st.st_ino;
+    lane->at_start = from == 0;
     snprintf(lane->name, sizeof lane->name, "%s", name);
     return true;
 }
@@ -214,8 +215,54 @@ static bool read_record(struct audit_lane *lane, struct str line)
         !yyjson_is_str(yyjson_obj_get(root, "kind")))
         return false;
     lane->doc = TAKE_PTR(doc);
-    lane->head = (struct audit_entry){line, root, at_ms};
+    lane->head = (struct audit_entry){.line = line, .record = root, .at_ms = at_ms};
     return true;
+}
+
+/* --- the chain, as far as each record shows it: who made a chain of their own is found by `audit verify` */
+
+/* Of a line that is not looked at, the end is enough. */
+static void pass_hash(struct audit_lane *lane, struct str line)
+{
+    struct str hash = chain_hash_of(line);
+    lane->at_start = false;
+    if (!hash.p)
+        return;
+    chain_copy(lane->before, hash);
+    chain_copy(lane->good, hash);
+}
+
+/* The first record of a file says itself what it follows: files before it may have been removed. */
+static bool follows_own(const struct audit_lane *lane, struct str line)
+{
+    char after[HASH_HEX + 1];
+    struct str hash = json_str(yyjson_obj_get(lane->head.record, "after"));
+    struct str kind = json_str(yyjson_obj_get(lane->head.record, "kind"));
+    if ((!str_is(kind, "gate.start") && !str_is(kind, "log.continued")) || !hash.p ||
+        !hash_is_hex(hash))
+        return false;
+    chain_copy(after, hash);
+    return chain_follows(line, after);
+}
+
+/* Behind a line that was put in comes a record that follows the one before that; behind one that was changed comes one that
+ * follows it. */
+static bool is_chained(struct audit_lane *lane, struct str line)
+{
+    bool begins = lane->at_start || !lane->good[0];
+    bool unknown = !lane->at_start && !lane->before[0];
+    struct str hash = chain_hash_of(line);
+    lane->at_start = false;
+    if (!hash.p)
+        return false;
+    bool fits = unknown || (lane->before[0] && chain_follows(line, lane->before)) ||
+                (lane->good[0] && memcmp(lane->good, lane->before, HASH_HEX) != 0 &&
+                 chain_follows(line, lane->good)) ||
+                (begins && follows_own(lane, line));
+    chain_copy(lane->before, hash);
+    if (fits)
+        chain_copy(lane->good, hash);
+    return fits;
 }
 
 /* The next line that is whole. */
@@ -281,12 +328,18 @@ bool audit_lane_load(struct audit_lane *lane)
             bool skip = lane->skipping;
             bool own = lane->own_skip;
             lane->skipping = lane->own_skip = false;
-            if (!skip && is_early(lane, line))
+            bool early = !skip && is_early(lane, line);
+            if (own || early)
+                pass_hash(lane, line);
+            if (early)
                 continue;
             if (!skip && read_record(lane, line)) {
+                lane->head.unchained = !is_chained(lane, line);
                 lane->has_head = lane->begun = true;
                 return true;
             }
+            if (!skip && chain_hash_of(line).p)
+                chain_copy(lane->before, chain_hash_of(line));
             lane->gaps->damaged += !(skip && own);
         }
         if (read_more(lane))

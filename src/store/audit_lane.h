@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "store/audit_read.h"
 
 #define AUDIT_LANES_MAX 1000
@@ -31,6 +32,9 @@ struct audit_lane {
     char from[32]; /* records before this time are passed over; "" : none */
     yyjson_doc *doc;
     struct audit_entry head;
+    char before[HASH_HEX + 1]; /* the hash of the line before; "": not known */
+    char good[HASH_HEX + 1];   /* of the last record that fitted */
+    bool at_start;             /* of a file that is read from its beginning */
 };
 
 /* The slot of a file's name, or -1. */

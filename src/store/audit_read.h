@@ -28,6 +28,7 @@ struct audit_entry {
     struct str line; /* as it stands in the file, without its end */
     yyjson_val *record;
     int64_t at_ms;
+    bool unchained; /* its hash is not the one that it must have behind the records before it */
 };
 
 /* A log that does not exist yet is an empty one. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "work/acl.h"
 #include "work/folder_lock.h"
 #include "work/guard_trees.h"
 #include "work/subtree.h"
@@ -141,6 +142,17 @@ static int check_size(const struct writing *x, size_t bytes, struct err *err)
     return check_total(x, x->q->append && x->exists ? x->old.st_size : 0, bytes, err);
 }
 
+/* That of the file it replaces. */
+static int take_mode(const struct writing *x, struct err *err)
+{
+    mode_t mode = x->old.st_mode & 0777;
+    /* What nobody but its owner can use needs no look at its list. */
+    FD_AT_END int old = mode & 077 ? beneath_open_child_file(x->place.dir, x->place.name) : -1;
+    if (fchmod(x->fd, acl_mode(old, x->fd, mode)) < 0)
+        return beneath_errno(err, errno, x->path);
+    return 0;
+}
+
 static int fill_temp(struct writing *x, struct str content, struct err *err)
 {
     if (check_size(x, content.n, err) < 0)
@@ -152,8 +164,8 @@ static int fill_temp(struct writing *x, struct str content, struct err *err)
     /* The old file may be longer than it says. */
     if (check_total(x, x->bytes, content.n, err) < 0 || put(x, content.p, content.n, err) < 0)
         return -1;
-    if (x->exists && fchmod(x->fd, x->old.st_mode & 0777) < 0)
-        return beneath_errno(err, errno, x->path);
+    if (x->exists && take_mode(x, err) < 0)
+        return -1;
     if (x->q->fsync && fsync(x->fd) < 0)
         return beneath_errno(err, errno, x->path);
     return 0;

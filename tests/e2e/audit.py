@@ -66,6 +66,53 @@ class Place:
         return self.form.write(self.logs / name, text)
 
 
+def unchained(place, *argv):
+    """The sequence numbers of the records that are marked, and how many lines of text are."""
+    done = place.form.run(place.home, "audit", "show", "--json", *argv)
+    marked = []
+    for line in done.stdout.splitlines():
+        record = json.loads(line)
+        if record.get("unchained") is True:
+            marked.append((record["kind"], record["seq"]))
+    return marked
+
+
+def forged(place):
+    """a record that does not fit into the chain is marked in every form, and no other is"""
+    place.some_calls()
+    (file,) = place.logs.glob("*.jsonl")
+    lines = file.read_bytes().splitlines(keepends=True)
+    check(unchained(place) == [] and "NOT-IN-CHAIN" not in place.audit("show"), "a whole log is marked")
+    at = next(i for i, line in enumerate(lines) if b'"code":"NOT_FOUND"' in line)
+    record = json.loads(lines[at])
+    mine = ("call.outcome", record["seq"])
+    added = lines[at].replace(b'"code":"NOT_FOUND"', b'"code":"TIMEOUT","unchained":false')
+    changed = lines[at].replace(b'"code":"NOT_FOUND"', b'"code":"TIMEOUT"')
+    follower = json.loads(lines[at + 1])
+    cases = [
+        ("added", [*lines[: at + 1], added, *lines[at + 1 :]], [mine]),
+        ("changed", [*lines[:at], changed, *lines[at + 1 :]], [mine]),
+        ("without a hash", [*lines[:at], json.dumps({**record, "hash": "x"}).encode() + b"\n", *lines[at + 1 :]], [mine, (follower["kind"], follower["seq"])]),
+        ("repeated", [*lines, lines[at]], [mine]),
+        ("removed", [*lines[:at], *lines[at + 1 :]], [(follower["kind"], follower["seq"])]),
+        ("the first", [lines[0].replace(b'"version":"', b'"version":"9'), *lines[1:]], [("gate.start", 1)]),
+    ]
+    for name, damaged, expected in cases:
+        file.write_bytes(b"".join(damaged))
+        check(unchained(place) == expected, f"{name}: {unchained(place)}")
+        check(place.form.run(place.home, "audit", "verify").returncode != 0, f"{name}: it is said to be whole")
+        if name in ("added", "changed"):
+            for form, mark in (("text", "NOT-IN-CHAIN"), ("sh", "# NOT-IN-CHAIN"), ("otel", "sandgate.unchained"), ("journald", "SANDGATE_UNCHAINED=true")):
+                said = place.audit("show", "--as", form)
+                check(said.count(mark) >= 1, f"{name} as {form}: {said}")
+            text = place.audit("show")
+            marked = [line for line in text.splitlines() if "NOT-IN-CHAIN" in line]
+            check(len(marked) == 1 and "TIMEOUT" in marked[0], f"{name}: {text}")
+            check(unchained(place, "--last", "1") == [] and unchained(place, "--since", "1h") == expected, name)
+    file.write_bytes(b"".join(lines))
+    check(unchained(place) == [], "as it was")
+
+
 def words(text):
     """The columns of each line."""
     return [re.split(r"\s{2,}", line, maxsplit=5) for line in text.splitlines()]
@@ -404,6 +451,7 @@ def sums(place):
 CASES = [
     one_line_a_call,
     filters,
+    forged,
     secrets_stay_out,
     nothing_reaches_the_terminal,
     output_that_cannot_be_written,

@@ -145,6 +145,55 @@ def locked_log(form):
     check(paths.count("@project/f") == 1 and len(paths) >= 3, paths)
 
 
+def moved_log(form):
+    """when the log is renamed, removed, or its folder is, the next line goes to the file that has the name, and none is lost"""
+    project, state = form.folder("moved/project"), form.folder("moved/state")
+    options = ("--dialect", "toolhost", "--project", project, "--state", state)
+    logs = state / "logs"
+    log = logs / "execution.jsonl"
+    with Gate(form, *options, state=form.folder("moved/home", 0o700)) as gate, Gate(form, *options, state=form.folder("moved/home2", 0o700)) as other:
+        def write(name, by=gate):
+            by.ok("fs.write", path=f"@project/{name}", content="x")
+
+        def paths(path):
+            return [line["input"]["path"].rpartition("/")[2] for line in read_log(path)]
+
+        write("a")
+        with form.acting():
+            log.rename(logs / "old.jsonl")
+        write("b")
+        write("c", other)
+        check((paths(logs / "old.jsonl"), paths(log)) == (["a"], ["b", "c"]), f"renamed: {paths(log)}")
+        check(log.stat().st_uid == project.stat().st_uid, "it belongs to somebody else")
+        with form.acting():
+            log.unlink()
+        write("d", other)
+        write("e")
+        check(paths(log) == ["d", "e"], f"removed: {paths(log)}")
+        with form.acting():
+            logs.rename(state / "logs-old")
+        write("f")
+        check((paths(state / "logs-old/execution.jsonl"), paths(log)) == (["d", "e"], ["f"]), "its folder was renamed")
+        for number, change in enumerate((
+            lambda: log.symlink_to(state / "elsewhere"),
+            lambda: os.link(logs / "kept", log),
+            lambda: os.mkfifo(log),
+            log.mkdir,
+        )):
+            with form.acting():
+                log.rename(logs / "kept")
+                change()
+            done = gate.call("fs.write", path=f"@project/n{number}", content="x")
+            error = lib.expect_error(done, "E_INTERNAL")
+            check("execution.jsonl" in error["message"], error)
+            check(not (state / "elsewhere").exists(), "written through a link")
+            with form.acting():
+                (log.rmdir if log.is_dir() and not log.is_symlink() else log.unlink)()
+                (logs / "kept").rename(log)
+            gate.ok("fs.list", path="@project")
+        check([p for p in paths(log) if p[0] == "n"] == ["n0", "n1", "n2", "n3"], f"lines of what was done: {paths(log)}")
+
+
 def several_gates_on_a_full_disk(form):
     """four gates write to one log while its disk fills up and empties: whole lines, one for each call that was done"""
     lib.own_mounts()
@@ -179,7 +228,7 @@ def several_gates_on_a_full_disk(form):
 
 
 CASES = [a_command_that_was_done, in_a_child(a_full_run), half_a_line, in_a_child(refused_when_there_is_room_again),
-         locked_log, in_a_child(several_gates_on_a_full_disk)]
+         locked_log, moved_log, in_a_child(several_gates_on_a_full_disk)]
 
 
 if __name__ == "__main__":
