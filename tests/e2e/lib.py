@@ -45,6 +45,8 @@ def give_signals_back():
 
 
 give_signals_back()
+# What tests make has the usual modes, whatever whoever started them is used to.
+os.umask(0o022)
 
 
 # --- TAP
