@@ -243,7 +243,7 @@ def start(argv, env, out, err):
         if stopping.is_set():
             raise OSError("interrupted")
         process = subprocess.Popen(
-            argv, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+            argv, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, umask=0o022
         )
         live_groups.add(process.pid)
         return process

@@ -245,8 +245,8 @@ static bool relay(struct guest *g)
             continue;
         if (up_full && fds[1].revents & (POLLOUT | POLLERR | POLLHUP))
             write_up(g);
-        else if (!up_full && fds[0].revents)
-            read_up(g);
+        else if (!up_full && fds[0].revents && !(fds[1].revents & (POLLHUP | POLLERR)))
+            read_up(g); /* what comes after the owner's end is for the next one */
         if (!out_full && fds[1].revents & (POLLIN | POLLHUP | POLLERR))
             read_down(g);
         else if (out_full && fds[2].revents && !write_out(g))

@@ -18,6 +18,8 @@ import tempfile
 import time
 import traceback
 
+from beside import Beside
+
 SOAK = os.environ.get("SANDGATE_SOAK") == "1"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SANDGATE_BUILD", ROOT / "build"))
@@ -43,6 +45,8 @@ def give_signals_back():
 
 
 give_signals_back()
+# What tests make has the usual modes, whatever whoever started them is used to.
+os.umask(0o022)
 
 
 # --- TAP
@@ -73,14 +77,17 @@ class Tap:
         sys.exit(1 if self.failed else 0)
 
 
-def run_cases(cases, place=lambda form: form):
-    """Pairs of a name and a function, each called in every form with the one place that the form has."""
+def run_cases(cases, place=lambda form: form, beside=()):
+    """Pairs of a name and a function, each called in every form with the one place that the form has. Those whose names
+    are in `beside` mostly wait: all of them are under way, in processes of their own, while the others run."""
     tap = Tap()
-    for form in forms():
-        at = place(form)
+    places = [(form, place(form)) for form in forms()]
+    started = {(form, name): Beside(case, at) for form, at in places for name, case in cases if name in beside}
+    for form, at in places:
         for name, case in cases:
             with tap.case(f"{form.name}: {name}"):
-                case(at)
+                one = started.get((form, name))
+                one.result() if one else case(at)
     tap.done()
 
 

@@ -10,6 +10,7 @@ import pathlib
 import signal
 import subprocess
 
+import beside
 import lib
 import ran
 from lib import Gate, check, expect_error, wait_until
@@ -245,24 +246,27 @@ def file_size(form):
 
 def after_a_command(form):
     """a command that finds too few descriptors: what it took is given back, and what worked before it works again"""
-    place = Place(form, "after")
-    failed = 0
-    for files in range(20, 30):
-        with Limited(place, {"n": files}) as gate:
-            try:
-                before = gate.call("write_file", path="f", content="1")["ok"]
-                command = gate.call("run_command", command="echo", seconds=60)
-            except lib.Gone:  # too few to start
-                continue
-            check(command["ok"] or command["error"]["code"] == BUSY, command)
-            if not before or command["ok"]:
-                continue
-            failed += 1
-            for number in range(5):
-                gate.ok("write_file", path="f", content=f"{number}")
-            check(gate.call("run_command", command="echo", seconds=60)["ok"] is False, f"{files} are enough now")
-            gate.ok("write_file", path="f", content="last")
-    check(failed > 0, "no number of descriptors is too low for a command alone")
+    places = [(Place(form, f"after{files}"), files) for files in range(20, 30)]
+    beside.together(one_after_a_command, places)
+    failed = [files for place, files in places if (place.home / "only-the-command-failed").exists()]
+    check(failed, "no number of descriptors is too low for a command alone")
+
+
+def one_after_a_command(place, files):
+    with Limited(place, {"n": files}) as gate:
+        try:
+            before = gate.call("write_file", path="f", content="1")["ok"]
+            command = gate.call("run_command", command="echo")
+        except lib.Gone:  # too few to start
+            return
+        check(command["ok"] or command["error"]["code"] == BUSY, command)
+        if not before or command["ok"]:
+            return
+        (place.home / "only-the-command-failed").touch()
+        for number in range(5):
+            gate.ok("write_file", path="f", content=f"{number}")
+        check(gate.call("run_command", command="echo")["ok"] is False, f"{files} are enough now")
+        gate.ok("write_file", path="f", content="last")
 
 
 def over_the_file_size(form):
@@ -379,16 +383,20 @@ def check_answers(gate, most):
 
 def few_processes(form):
     """few processes and threads, in a control group or of a user: each call is answered, and the gate lives"""
-    for most in (3, 4, 5, 6, 7, 8, 9, 10, 12, 16):
-        place = Place(form, f"pids{most}", {"audit": {"sync": "always"}})
-        if not form.is_root:
-            with Limited(place, {"u": most}) as gate:
-                check_answers(gate, most)
-            continue
-        with pids_group(most) as group:
-            check(group, "no control group for processes can be made here")
-            with Limited(place, group=group) as gate:
-                check_answers(gate, most)
+    rows = [(Place(form, f"pids{most}", {"audit": {"sync": "always"}}), most) for most in (3, 4, 5, 6, 7, 8, 9, 10, 12, 16)]
+    if form.is_root:
+        beside.together(few_in_a_group, rows)
+        return
+    for place, most in rows:  # of all that the user has, so one after the other
+        with Limited(place, {"u": most}) as gate:
+            check_answers(gate, most)
+
+
+def few_in_a_group(place, most):
+    with pids_group(most) as group:
+        check(group, "no control group for processes can be made here")
+        with Limited(place, group=group) as gate:
+            check_answers(gate, most)
 
 
 def long_account(form):
