@@ -36,6 +36,7 @@ struct showing {
     struct buf out;
     struct ring last; /* max 0: everything is written as it comes */
     int64_t not_before;
+    bool any; /* something was shown */
     bool failed;
 };
 
@@ -71,6 +72,7 @@ static void show_item(void *arg, const struct audit_item *item)
     if (item->at_ms < s->not_before)
         return;
     size_t before = s->out.len;
+    s->any = true;
     s->writer->write(item, &s->style, &s->out);
     if (s->last.max) {
         ring_add(&s->last, (struct str){s->out.data + before, s->out.len - before});
@@ -173,6 +175,10 @@ static int show(int state_fd, struct showing *s, struct err *err)
         warn_damaged(source.reader, &source.told);
         r = check_gaps(source.reader, err);
     }
+    /* Who names a call expects it: nothing at all could be taken for a call that did nothing. */
+    if (r == 0 && s->filter.call && !s->any)
+        r = err_set(err, ERR_NOT_FOUND,
+                    "no record fits: `sandgate audit show` lists the calls, --json their ids");
     source_done(&source);
     return r;
 }

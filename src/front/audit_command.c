@@ -75,13 +75,21 @@ bool audit_write_argv(yyjson_val *command, struct buf *out)
     return whole;
 }
 
+#define LEFT_OUT " more bytes: --call "
+
+/* One with the mark of a line that was cut would look like one. */
+static bool is_plain(struct str line)
+{
+    return shown_is_fit(line, false) && !memmem(line.p, line.n, LEFT_OUT, strlen(LEFT_OUT));
+}
+
 /* The line of a shell where it can be printed as it is, else the words. */
 static void write_typed(yyjson_val *command, struct buf *out)
 {
     yyjson_val *argv = yyjson_obj_get(command, "argv");
     yyjson_val *line = yyjson_arr_get(argv, 2);
     if (yyjson_is_true(yyjson_obj_get(command, "shell")) && yyjson_arr_size(argv) == 3 &&
-        yyjson_is_str(line) && shown_is_fit(json_str(line), false))
+        yyjson_is_str(line) && is_plain(json_str(line)))
         buf_add(out, yyjson_get_str(line), yyjson_get_len(line));
     else
         audit_write_argv(command, out);
@@ -144,7 +152,7 @@ bool audit_write_command(const struct audit_item *item, size_t max, struct buf *
     size_t n = line.len > max ? utf8_cut(line.data, max) : line.len;
     buf_add(out, line.data, n);
     if (n < line.len) {
-        buf_addf(out, " [%zu more bytes: --call ", line.len - n);
+        buf_addf(out, " [%zu" LEFT_OUT, line.len - n);
         shown_line(audit_item_text(item, "call"), CALL_ID_SHOWN, out);
         buf_add_char(out, ']');
     }

@@ -28,7 +28,7 @@ static void add_text(const struct audit_item *item, const char *field, const cha
     if (text.n == 0)
         return;
     buf_add_text(out, before);
-    shown_line(text, TEXT_SHOWN, out);
+    audit_write_name(text, TEXT_SHOWN, out);
 }
 
 static void write_comment(const struct audit_item *item, struct buf *out)

@@ -105,19 +105,44 @@ void audit_write_title(const struct audit_item *item, struct buf *out)
 
 /* --- for people */
 
+void audit_write_name(struct str name, size_t max, struct buf *out)
+{
+    BUF_AT_END struct buf shown = BUF_INIT(INPUT_WHOLE);
+    shown_line(name, max, &shown);
+    struct str text = buf_str(&shown);
+    bool plain = !str_is(text, "-");
+    for (size_t i = 0; i < text.n; i++)
+        plain &= !strchr(" ',/", text.p[i]);
+    if (plain) {
+        buf_add(out, text.p, text.n);
+        return;
+    }
+    buf_add_char(out, '\'');
+    for (size_t i = 0; i < text.n; i++)
+        buf_addf(out, text.p[i] == '\'' ? "\\%c" : "%c", text.p[i]);
+    buf_add_char(out, '\'');
+}
+
+/* `text` is fit to be shown. */
 static void add_coloured(struct buf *out, const struct audit_style *style, const char *colour,
                          struct str text, int width)
 {
     if (style->colours)
         buf_addf(out, "\x1b[%sm", colour);
-    size_t before = out->len;
-    shown_line(text, NAME_SHOWN, out);
-    size_t shown = out->len - before;
+    buf_add(out, text.p, text.n);
     if (style->colours)
         buf_add_text(out, "\x1b[0m");
-    for (size_t i = shown; i < (size_t)width; i++)
+    for (size_t i = text.n; i < (size_t)width; i++)
         buf_add_char(out, ' ');
     buf_add_text(out, "  ");
+}
+
+static void add_name(struct buf *out, const struct audit_style *style, const char *colour,
+                     struct str name, int width)
+{
+    BUF_AT_END struct buf text = BUF_INIT(4096);
+    audit_write_name(name, NAME_SHOWN, &text);
+    add_coloured(out, style, colour, buf_str(&text), width);
 }
 
 static void add_who(const struct audit_item *item, const struct audit_style *style, struct buf *out)
@@ -126,12 +151,12 @@ static void add_who(const struct audit_item *item, const struct audit_style *sty
     struct str agent = audit_item_text(item, "agent");
     struct str session = audit_item_text(item, "session");
     if (agent.n)
-        buf_add(&who, agent.p, agent.n);
+        audit_write_name(agent, NAME_SHOWN, &who);
     else
         buf_add_char(&who, '-');
     if (session.n) {
         buf_add_char(&who, '/');
-        buf_add(&who, session.p, session.n);
+        audit_write_name(session, NAME_SHOWN, &who);
     }
     add_coloured(out, style, "0", buf_str(&who), 8);
 }
@@ -200,9 +225,9 @@ void audit_write_text(const struct audit_item *item, const struct audit_style *s
                            : audit_item_text(item, "ts");
     if (item->unchained)
         add_coloured(out, style, "31", STR(AUDIT_UNCHAINED), 0);
-    add_coloured(out, style, "2", began, 24);
+    add_name(out, style, "2", began, 24);
     if (!call) {
-        add_coloured(out, style, "36", audit_item_text(item, "kind"), 18);
+        add_name(out, style, "36", audit_item_text(item, "kind"), 18);
         add_fields(item, out);
         buf_add_char(out, '\n');
         return;
@@ -210,7 +235,7 @@ void audit_write_text(const struct audit_item *item, const struct audit_style *s
     struct str tool = audit_item_text(item, "tool");
     BUF_AT_END struct buf result = BUF_INIT(4096);
     bool unknown = str_is(audit_item_text(item, "kind"), "call.intent");
-    add_coloured(out, style, "1", tool.n ? tool : STR("?"), 18);
+    add_name(out, style, "1", tool.n ? tool : STR("?"), 18);
     add_who(item, style, out);
     audit_write_result(item, &result);
     add_coloured(out, style,

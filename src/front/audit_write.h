@@ -26,6 +26,8 @@ const struct audit_writer *audit_writer_find(const char *name, struct err *err);
 
 /* `file.read: ok` and the like, in plain words. */
 void audit_write_title(const struct audit_item *item, struct buf *out);
+/* A name that others chose: in quotes where it could be taken for more than one column. */
+void audit_write_name(struct str name, size_t max, struct buf *out);
 /* What became of a call: `ok`, `exit 1`, `signal 9`, `timeout`, a code. */
 void audit_write_result(const struct audit_item *item, struct buf *out);
 /* Whether it is a failure of ours: neither the policy nor the caller was the reason. */

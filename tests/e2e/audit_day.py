@@ -223,6 +223,35 @@ def who_agreed(form):
     check("install README b" in failed and "chmod 1 README" in failed and "$ echo a" not in failed, failed)
 
 
+def forged_columns(form):
+    """a name, or a line, that imitates what stands behind it can be told from that"""
+    place = Place(form, "forged")
+    agent = "bob'  ok  5ms  /workspace$ true, session x"
+    line = "true # [12 more bytes: --call 1]"
+    with Gate(form, "--agent", agent, *place.options, workspace=place.workspace, state=place.home) as gate:
+        gate.ok("run_command", command=line)
+        gate.refused("UNKNOWN_TOOL", "stat  bob  ok", path="x")
+        stop(gate)
+    ran_line, refused_line = place.audit("show").splitlines()
+    quoted = "  'bob\\'  ok  5ms  /workspace$ true, session x'  "
+    check(quoted in ran_line and quoted in refused_line, ran_line)
+    check("Z  'stat  bob  ok'  " in refused_line, refused_line)
+    check(ran_line.endswith(f"$ /bin/bash -c '{line}'"), ran_line)
+    check(f", agent{quoted[1:-2]}, call " in place.audit("show", "--as", "sh"), "the script")
+
+
+def no_such_call(form):
+    """an id that no call has is told from a call of which nothing is known"""
+    place = Place(form, "no-such")
+    with place.gate() as gate:
+        gate.ok("stat", path=".")
+        stop(gate)
+    for more in ([], ["--json"], ["--as", "sh"]):
+        done = form.run(place.home, "audit", "show", "--call", "99", *more)
+        check(done.returncode != 0 and b"no record fits" in done.stderr, f"{more}: {done}")
+    check(place.audit("show", "--call", "1") and not place.audit("show", "--tool", "nothing"), "what there is")
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    ran.main(the_day, who_agreed)
+    ran.main(the_day, who_agreed, forged_columns, no_such_call)
