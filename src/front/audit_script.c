@@ -92,6 +92,13 @@ static bool has_input(yyjson_val *input)
            audit_text_whole(yyjson_obj_get(input, "text"));
 }
 
+/* bash would leave out what follows. */
+static bool has_nul(yyjson_val *input)
+{
+    struct str text = json_str(yyjson_obj_get(input, "text"));
+    return text.n && memchr(text.p, '\0', text.n);
+}
+
 /* The end of `folder` behind `workspace`, which it lies in, in `room`; false: it does not. */
 static bool part_behind(yyjson_val *command, struct buf *room, struct str *ret)
 {
@@ -122,6 +129,8 @@ static const char *why_not(const struct audit_item *item, yyjson_val *command, b
         return "not recorded as a whole";
     if (!has_input(yyjson_obj_get(command, "stdin")))
         return "its standard input is not recorded as a whole";
+    if (has_nul(yyjson_obj_get(command, "stdin")))
+        return "its standard input has a NUL";
     return has_names(yyjson_obj_get(command, "env")) ? NULL : "its variables cannot be set";
 }
 

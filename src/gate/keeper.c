@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "core/call_limits.h"
 #include "gate/explain_exec.h"
+#include "gate/explain_files.h"
 #include "gate/keeper_parts.h"
 #include "gate/remember.h"
 #include "gate/summary.h"
@@ -200,7 +201,7 @@ int keeper_explain(struct keeper *k, struct call *call, policy_step_fn step, voi
         return -1;
     int r = policy_judge(policy, &pc, &call->verdict, step, arg, err);
     explain_exec(policy, call, step, arg);
-    if (r < 0)
+    if (r < 0 || (call->tool && explain_files(call, &pc, step, arg, err) < 0))
         return -1;
     struct verdict *v = &call->verdict;
     if (v->kind == VERDICT_ASK) {

@@ -1,5 +1,6 @@
 /* Conditions out of JSON. Everything that can be wrong with them is found here. */
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -219,6 +220,36 @@ static int read_options(struct reader *r, yyjson_val *value, struct node *all, s
     return value ? fail(r, "`options` is about `program`, which is missing here") : 0;
 }
 
+/* The tests of one argument, of which no value could pass all. */
+static int check_together(struct reader *r, yyjson_val *tests)
+{
+    yyjson_val *exists = yyjson_obj_get(tests, "exists");
+    double least = -INFINITY;
+    double most = INFINITY;
+    bool open = false;
+    static const struct {
+        const char *name;
+        bool below;
+        bool strict;
+    } bounds[] = {{"less", true, true},
+                  {"atMost", true, false},
+                  {"greater", false, true},
+                  {"atLeast", false, false}};
+    if (yyjson_is_false(exists) && yyjson_obj_size(tests) > 1)
+        return fail(r, "`exists` is false, and no other test holds for what is not given");
+    for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
+        yyjson_val *value = yyjson_obj_get(tests, bounds[i].name);
+        if (!yyjson_is_num(value))
+            continue;
+        double bound = yyjson_get_num(value);
+        most = bounds[i].below && bound < most ? bound : most;
+        least = !bounds[i].below && bound > least ? bound : least;
+        open |= bounds[i].strict;
+    }
+    bool none = least > most || (open && !(least < most));
+    return none ? fail(r, "no number is both above and below these") : 0;
+}
+
 static int read_tests(struct reader *r, struct str name, yyjson_val *tests, struct node *all)
 {
     size_t from = all->n_parts;
@@ -240,6 +271,8 @@ static int read_tests(struct reader *r, struct str name, yyjson_val *tests, stru
             return -1;
         r->where.len = before;
     }
+    if (check_together(r, tests) < 0)
+        return -1;
     return read_options(r, yyjson_obj_get(tests, "options"), all, from);
 }
 

@@ -141,6 +141,8 @@ static int read_glob(struct test *test, yyjson_val *value, struct err *err)
     if (!yyjson_is_str(value))
         return wrong(err, "must be a pattern such as \"*.md\"");
     struct str text = json_str(value);
+    if (text.n == 0)
+        return wrong(err, "matches nothing: for a text that is empty write {\"equals\": \"\"}");
     if (test->field.kind == FIELD_PATH && text.n > 1 && text.p[text.n - 1] == '/')
         return wrong(err, "never matches, since no path ends in `/`: for all in a folder write "
                           "\"src/**\"");

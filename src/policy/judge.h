@@ -15,7 +15,8 @@ struct policy;
 /* -1: the error's field is the path of what is wrong, its message says what is allowed. */
 int policy_new(struct policy **ret_policy, const struct config *config, struct err *err);
 void policy_free(struct policy *policy);
-/* Calls `each` for every rule that decides nothing, since an earlier one without a condition is about the same tools. */
+/* Calls `each` for every rule that decides nothing, since an earlier one is about the same tools and has no condition, or the
+ * same one. */
 typedef void (*policy_unreached_fn)(void *arg, const char *rule, const char *earlier);
 void policy_each_unreached(const struct policy *policy, policy_unreached_fn each, void *arg);
 

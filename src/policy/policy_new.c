@@ -121,7 +121,11 @@ static int read_grants(struct rule *rule, const struct policy_source *source, si
 {
     const struct str *items;
     size_t count;
-    rule->git = config_list_at(source->config, RULES, i, "grants", &items, &count) && count > 0;
+    bool given = config_list_at(source->config, RULES, i, "grants", &items, &count);
+    rule->git = given && count > 0;
+    if (given && count == 0)
+        return err_field(err, rule->name, "%s.grants: an empty list grants nothing: leave it out",
+                         rule->name);
     if (!rule->git || (rule->action == RULE_APPROVE && some_run_commands(source->meant)))
         return 0;
     char path[RULE_NAME_MAX + 16];
@@ -355,12 +359,23 @@ static bool is_within(const struct tool_pattern *pattern, const struct tool_patt
            (!pattern->glob && tool_pattern_matches(other, NULL, pattern->text));
 }
 
+/* Whether the later of two rules about the same calls decides nothing. What an approval leaves is what it holds for only
+ * in part. */
+static bool hides(const struct rule *earlier, const struct rule *later)
+{
+    if (!is_within(&later->tool, &earlier->tool))
+        return false;
+    if (!earlier->condition)
+        return true;
+    return later->condition && strcmp(earlier->condition_text, later->condition_text) == 0 &&
+           (earlier->action != RULE_APPROVE || later->action == RULE_APPROVE);
+}
+
 void policy_each_unreached(const struct policy *policy, policy_unreached_fn each, void *arg)
 {
     for (size_t i = 1; i < policy->n_rules; i++) {
         for (size_t k = 0; k < i; k++) {
-            if (policy->rules[k].condition ||
-                !is_within(&policy->rules[i].tool, &policy->rules[k].tool))
+            if (!hides(&policy->rules[k], &policy->rules[i]))
                 continue;
             each(arg, policy->rules[i].name, policy->rules[k].name);
             break;

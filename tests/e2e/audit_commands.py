@@ -441,6 +441,7 @@ def script_of_damage(form):
         {**head, "kind": "call.outcome", "call": bad, "command": {**command, "folder": "/etc"}, "end": end},
         {**head, "kind": "call.outcome", "call": bad, "command": {**command, "argv": ["true", bad]}, "end": {"by": bad}},
         {**head, "kind": "call.outcome", "call": bad, "command": command, "end": {"by": 3, "exitCode": bad}},
+        {**head, "kind": "call.outcome", "command": {**command, "stdin": {"bytes": 3, "text": "a\0b"}}, "end": end},
     ]
     form.write(logs / "009.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     for more in ([], ["--as", "sh"], ["--as", "otel"], ["--as", "journald"], ["--call", bad], ["--failed"]):
@@ -448,6 +449,7 @@ def script_of_damage(form):
         if "sh" in more:
             loose = [line for line in text.splitlines() if line and line[0] not in "#("]
             check(loose == ["unset CDPATH", "IFS=", "set -f"], loose)
+            check("# its standard input has a NUL: touch x" in text, text)
 
 
 if __name__ == "__main__":

@@ -97,6 +97,13 @@ static void fields(void **state)
         {RULE("{read_file,stat}", "'action':'approve','grants':['git']"), "runs no commands"},
         {RULE("{stat,run_command}", "'action':'approve','grants':['git']"), NULL},
         {RULE("later", "'action':'approve','grants':['git'],'optional':true"), NULL},
+        {RULE("run_command", "'action':'approve','grants':[]"), "grants nothing"},
+        {DENY("run_command", "{'timeout_ms':{'less':5,'greater':10}}"), "above and below"},
+        {DENY("run_command", "{'timeout_ms':{'less':5,'atLeast':5}}"), "above and below"},
+        {DENY("run_command", "{'timeout_ms':{'atMost':5,'atLeast':5}}"), NULL},
+        {DENY("run_command", "{'timeout_ms':{'less':50,'greater':10}}"), NULL},
+        {DENY("run_command", "{'stdin':{'exists':false,'equals':'x'}}"), "not given"},
+        {DENY("write_file", "{'path':{'glob':''}}"), "matches nothing"},
         {"{'agents':{'build-*':{'capabilities':{'command':false}}}}", "write each name"},
         {"{'agents':{'{a,b}':{'capabilities':{'command':false}}}}", "write each name"},
         {"{'agents':{'*':{'capabilities':{'command':false}}}}", NULL},
@@ -129,9 +136,13 @@ static void unreached(void **state)
         {RULES ALL("*") "," SOME("run_command") "," ALL("stat") "]}}",
          "approval.rules[1]<approval.rules[0] approval.rules[2]<approval.rules[0] "},
         {RULES SOME("run_command") "," ALL("run_*") "," SOME("run_command") "]}}",
-         "approval.rules[2]<approval.rules[1] "},
+         "approval.rules[2]<approval.rules[0] "},
         {RULES SOME("run_command") "," SOME("run_*") "," ALL("run_command") "," ALL("*") "]}}", ""},
         {RULES ALL("stat") "," ALL("*") "]}}", ""},
+        {RULES SOME("run_command") "," SOME("run_command") "]}}",
+         "approval.rules[1]<approval.rules[0] "},
+        {RULES SOME("*") "," SOME("run_command") "]}}",
+         "approval.rules[1]<approval.rules[0] "},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char told[256] = "";
