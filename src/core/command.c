@@ -45,6 +45,7 @@ void command_free(struct command *command)
     buf_done(&command->after.fresh);
     buf_done(&command->after.fresh_git);
     buf_done(&command->after.closed);
+    buf_done(&command->after.suspects);
     buf_done(&command->after.others);
     buf_done(&command->after.stays);
     free(command->folder);

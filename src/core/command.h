@@ -53,7 +53,10 @@ struct command_after {
     struct buf fresh;     /* what it made that is protected, see session/quarantine.h */
     struct buf fresh_git; /* the same: git directories */
     struct buf closed;    /* the same: folders that cannot be looked into */
-    size_t seen_to[3];    /* of each, by the step that takes them out of the project */
+    struct buf suspects;  /* git directories that were judged before, see session/suspects.h */
+    int64_t suspects_ns;  /* since when these were made */
+    bool suspect;         /* the worker is asked about one of them */
+    size_t seen_to[4];    /* of each, by the step that takes them out of the project */
     size_t inside;        /* found in folders that scans do not look into */
     char id[16];          /* of the one that the worker is asked about, in quarantine */
     bool asking;          /* the worker is being asked about one */

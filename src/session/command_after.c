@@ -52,6 +52,7 @@ void command_after(struct call *call, const struct err *err)
                                     .fresh = BUF_INIT(FRESH_MAX),
                                     .fresh_git = BUF_INIT(FRESH_MAX),
                                     .closed = BUF_INIT(FRESH_MAX),
+                                    .suspects = BUF_INIT(FRESH_MAX),
                                     .others = BUF_INIT(FRESH_MAX),
                                     .stays = BUF_INIT(STAYS_MAX)};
     if (err)

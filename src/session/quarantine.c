@@ -22,11 +22,11 @@
 #define INSIDE_MAX ((size_t)4 << 20)
 
 /* The gravest first. */
-enum fresh_kind { FRESH_GIT, FRESH_FILES, FRESH_CLOSED, FRESH_KINDS };
+enum fresh_kind { FRESH_GIT, FRESH_FILES, FRESH_CLOSED, FRESH_SUSPECT, FRESH_KINDS };
 
 static struct buf *list_of(struct command_after *after, enum fresh_kind kind)
 {
-    struct buf *lists[] = {&after->fresh_git, &after->fresh, &after->closed};
+    struct buf *lists[] = {&after->fresh_git, &after->fresh, &after->closed, &after->suspects};
     return lists[kind];
 }
 
@@ -252,9 +252,25 @@ static void note_left(struct command_after *after, const struct call *own)
         buf_add(&after->stays, hash, HASH_BYTES);
 }
 
-static void moved(struct call *own)
+/* A repository that stays, as far as it is known now. */
+static void note_suspect(struct session *s, const struct call *own, int64_t since_ns)
 {
-    struct call *call = own->front;
+    struct str rest = buf_str(&own->packed);
+    struct op_guarded entry;
+    if (own->request.quarantine.git && !own->failed && op_guarded_next(&rest, &entry) > 0)
+        suspects_note(s, own->path.root, &entry, since_ns);
+}
+
+/* One that stays, or that its user has taken away, is not told again. */
+static bool is_quiet(const struct command_after *after, const struct call *own)
+{
+    bool stays = !own->failed && own->reply.quarantine.outcome == QUARANTINE_LEFT;
+    return after->suspect && (stays || is_gone(own));
+}
+
+static void take_outcome(struct call *call, struct call *own)
+{
+    struct session *s = (struct session *)own->workplace;
     struct command_after *after = &call->command->after;
     int64_t outcome = own->failed ? QUARANTINE_LEFT : own->reply.quarantine.outcome;
     after->again |= outcome != QUARANTINE_LEFT || is_gone(own);
@@ -262,8 +278,18 @@ static void moved(struct call *own)
         note_other(after, own);
     if (outcome == QUARANTINE_LEFT)
         note_left(after, own);
-    tell((const struct session *)own->workplace, own);
+    if (outcome == QUARANTINE_LEFT)
+        note_suspect(s, own, call->command->began_ns);
+    tell(s, own);
     take_inside(after, own);
+}
+
+static void moved(struct call *own)
+{
+    struct call *call = own->front;
+    struct command_after *after = &call->command->after;
+    if (!is_quiet(after, own))
+        take_outcome(call, own);
     call_free(own);
     if (after->asking) {
         after->answered = true;
@@ -288,10 +314,11 @@ static bool ask_worker(struct session *s, struct call *call, const struct fresh 
         .path = call_path_text(own),
         .tag = {after->id, strlen(after->id)},
         .store = (int64_t)spec_store(&s->spec),
-        .git = fresh->kind == FRESH_GIT,
+        .git = fresh->kind == FRESH_GIT || fresh->kind == FRESH_SUSPECT,
         .closed = fresh->kind == FRESH_CLOSED,
-        .since_ns = call->command->began_ns,
+        .since_ns = fresh->kind == FRESH_SUSPECT ? after->suspects_ns : call->command->began_ns,
     };
+    after->suspect = fresh->kind == FRESH_SUSPECT;
     buf_init(&own->packed, INSIDE_MAX);
     op_guarded_add(&own->packed, &fresh->entry);
     own->request_body = buf_str(&own->packed);
@@ -317,6 +344,7 @@ bool quarantine_again(struct call *call)
     buf_reset(&after->fresh, 0);
     buf_reset(&after->fresh_git, 0);
     buf_reset(&after->closed, 0);
+    buf_reset(&after->suspects, 0);
     if (after->stays.len)
         qsort(after->stays.data, after->stays.len / HASH_BYTES, HASH_BYTES, compare_hashes);
     after->stays_sorted = after->stays.len;
@@ -341,8 +369,10 @@ bool quarantine_after(struct call *call)
     while (next_fresh(after, &fresh)) {
         if (is_other(after, &fresh))
             continue;
-        if (!s->cell || s->state != OPEN || spec_store(&s->spec) >= ROOTS_MAX ||
-            was_left(after, &fresh))
+        bool able = s->cell && s->state == OPEN && spec_store(&s->spec) < ROOTS_MAX;
+        if (!able && fresh.kind == FRESH_SUSPECT)
+            suspects_note(s, fresh.root, &fresh.entry, after->suspects_ns);
+        else if (!able || was_left(after, &fresh))
             command_add_violation(call->command, "created:", fresh.entry.path, 1);
         else if (ask_worker(s, call, &fresh))
             return true;

@@ -141,6 +141,7 @@ static void scanned(struct call *scan)
     if (!call->command->after.scan_failed)
         cut_off_tell(s, call);
     leave_to_next(s, call);
+    suspects_give(s, call);
     if (!commands_any(s->commands) && !s->unjudged)
         s->ran_ns = 0;
     command_after_go_on(call);

@@ -63,6 +63,7 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
     s->waiting_end = &s->waiting;
     flight_init(&s->flight);
     git_turn_init(&s->git);
+    suspects_init(&s->suspects);
     cut_off_init(&s->cut_off);
     for (size_t i = 0; i < ROOTS_MAX; i++)
         sweep_init(&s->sweeps[i], -1, 0, 0, "");
@@ -124,6 +125,7 @@ void session_free(struct session *s)
     leftover_leave(&s->leftovers, s->state_fd, &s->spec);
     flight_done(&s->flight);
     git_turn_done(&s->git);
+    suspects_done(&s->suspects);
     shelving_close(&s->shelving);
     cut_off_done(s);
     commands_free(s->commands);

@@ -9,6 +9,7 @@
 #include "session/leftover.h"
 #include "session/session.h"
 #include "session/shelving.h"
+#include "session/suspects.h"
 #include "session/sweep.h"
 
 enum session_state {
@@ -73,6 +74,7 @@ struct session {
     struct cut_off cut_off;
     struct spills spills;
     struct git_turn git;
+    struct suspects suspects;
 };
 
 /* One of the session's own operations: they go the same way as a caller's, without the pipeline. `done` frees it. */

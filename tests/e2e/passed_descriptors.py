@@ -190,6 +190,57 @@ def one_gate(form):
         pass_on(place, gate, gate)
 
 
+# Opens a file of a repository before that is judged, and hands it to a command that is started after that.
+HOLD = """
+import os, socket, time
+while not os.path.exists("/home/agent/made"):
+    time.sleep(0.01)
+with open("lib/.git/config", "a") as held, socket.socket(socket.AF_UNIX) as server:
+    server.bind("/home/agent/line")
+    server.listen()
+    open("/home/agent/held", "w").close()
+    line, _ = server.accept()
+    socket.send_fds(line, [b"x"], [held.fileno()])
+    line.recv(1)
+"""
+MAKE = "git init -q lib; touch /home/agent/made; while ! test -e /home/agent/held; do sleep 0.01; done"
+WRITE = """
+import os, socket, sys, time
+with socket.socket(socket.AF_UNIX) as line:
+    line.connect("/home/agent/line")
+    fds = socket.recv_fds(line, 10, 1)[1]
+    line.send(b"x")
+open("got", "w").close()
+while not os.path.exists("ended"):
+    time.sleep(0.01)
+os.write(fds[0], sys.argv[1].encode())
+"""
+
+
+def new_repository(form):
+    """a file of a new repository that is opened before that is judged, and written to by a command that began later"""
+    for number, evil in enumerate((True, False)):
+        place = make(form, f"new{number}")
+        canary = form.base / f"new{number}-canary"
+        text = f'[core]\n\tfsmonitor = "touch {canary}; false"\n' if evil else "[core]\n\tbare = false\n"
+        with place.gate() as gate:
+            holding = start(gate, HOLD, timeout_ms=120000)
+            answer = gate.call("run_command", command=MAKE, timeout_ms=120000)
+            told = [v["call"] for v in answer["result"]["violations"]]
+            check(told == ["created:lib/.git"], lib.short(answer))
+            writing = start(gate, WRITE, text, timeout_ms=120000)
+            lib.wait_until(lambda: (place.workspace / "got").exists(), "it has the descriptor")
+            ran.ended(gate.wait(holding))
+            place.put("ended", "")
+            told = [v["call"] for v in ran.ended(gate.wait(writing))["violations"]]
+            check(told == (["quarantined:lib/.git"] if evil else []), told)
+            told = [v["call"] for v in gate.call("run_command", command="true")["result"]["violations"]]
+            check(told == [], told)
+        place.git("-C", "lib", "status", codes=(0, 128))
+        check(not canary.exists(), "the user's git ran a program of the command's")
+        check((place.workspace / "lib/.git").exists() != evil, "the repository")
+
+
 def unread(form):
     """what waits in a socket when its sender ends"""
     place = make(form, "unread")
@@ -261,4 +312,4 @@ def used_again(form):
         pass_on(place, gate, gate, between=more)
 
 
-ran.main(one_gate, unread, killed, with_namespace, two_gates, gate_killed, with_layers, used_again)
+ran.main(one_gate, new_repository, unread, killed, with_namespace, two_gates, gate_killed, with_layers, used_again)
