@@ -248,7 +248,8 @@ def match_lines(match):
     for number, text in enumerate(before, match["line"] - len(before)):
         yield match["path"], number, text, None
     spans = tuple(map(tuple, match["spans"]))
-    check(match.get("column") == (spans[0][0] + 1 if spans else None), f"not the first span's column: {short(match)}")
+    if match.get("column") != (spans[0][0] + 1 if spans else None):  # many thousands: no message where it holds
+        raise AssertionError(f"not the first span's column: {short(match)}")
     yield match["path"], match["line"], match["text"], spans
     for number, text in enumerate(after, match["line"] + 1):
         yield match["path"], number, text, None
@@ -425,7 +426,7 @@ def main():
         run_calls(tap, "odd files, words", gate, rg, calls)
         calls = [{**make_call(rng, late), "before": 0, "after": 0} for _ in range(30 * FACTOR)]
         run_calls(tap, "NULs, by chance", gate, rg, calls)
-        for tree, count in [(odd, 300), *((tree, 60) for tree in real)]:
+        for tree, count in [(odd, 240), *((tree, 40) for tree in real)]:
             calls = [make_call(rng, tree) for _ in range(count * FACTOR)]
             run_calls(tap, f"{tree.folder}, by chance", gate, rg, calls)
         options = [{}, {"hidden": True}, {"ignore": False}, {"hidden": True, "ignore": False}]
