@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Searches give what ripgrep gives: the same lines, spans, context, files and counts.
 
-Patterns and options are made by chance, but the same ones on each run; with SANDGATE_SOAK=1 ten times as many.
+Patterns and options are made by chance, but the same ones on each run; with SANDGATE_SOAK=1 fifteen times as many.
 SEARCH_RG_SEED chooses others. Where the two differ on purpose is written at `rg_options` and `ON_PURPOSE`.
 """
 # timeout: 600
@@ -22,7 +22,7 @@ import search_trees
 from lib import check, short
 
 SEED = int(os.environ.get("SEARCH_RG_SEED", "1"))
-FACTOR = 10 if lib.SOAK else 1
+FACTOR = 15 if lib.SOAK else 1
 MAX_RESULTS = 10000
 SHOWN_BYTES = 4096  # of a longer line only a part is told
 SPANS_MAX = 64  # of a line
