@@ -58,12 +58,14 @@ SANITIZED_TESTS = {
 }
 # Started first, in this order, so that no long test is left over when all others have ended.
 LONGEST = """
-    tests/e2e/guests.py tests/e2e/race.py unit/test_audit_verify tests/e2e/resources.py tests/e2e/broken.py
-    tests/e2e/search_rg.py tests/contract/run.py tests/e2e/git_triggers.py tests/e2e/badinput.py
-    tests/e2e/approvals_random.py tests/e2e/long_replies.py tests/e2e/git_hostile.py tests/e2e/toolchains.py
-    tests/e2e/clients.py tests/e2e/policy_kill.py tests/e2e/search_load.py tests/e2e/commands_stop.py
-    tests/e2e/escape.py tests/e2e/crash.py tests/e2e/made.py tests/e2e/git_grant.py tests/e2e/commands_limits.py
-    tests/e2e/commands_held.py tests/e2e/clib.py tests/e2e/policy.py
+    tests/e2e/guests.py tests/e2e/search_rg.py tests/e2e/commands_held.py tests/contract/run.py tests/e2e/resources.py
+    tests/e2e/race.py tests/e2e/made.py tests/e2e/git_grant.py tests/e2e/git_triggers.py tests/e2e/badinput.py
+    tests/e2e/git_hostile.py tests/e2e/approvals_random.py tests/e2e/search_load.py tests/e2e/clients.py
+    tests/e2e/broken.py tests/e2e/long_replies.py tests/e2e/toolchains.py tests/e2e/crash.py tests/e2e/policy_kill.py
+    tests/e2e/state_damage.py tests/e2e/moved_guards.py tests/e2e/scarce.py tests/e2e/commands_limits.py
+    unit/test_audit_verify unit/test_line_judge tests/e2e/links_back.py tests/e2e/ignore.py tests/e2e/quarantine.py
+    tests/e2e/exchanged.py tests/e2e/shortage.py tests/e2e/guard_scan.py tests/e2e/denied_programs.py
+    tests/e2e/commands_stop.py tests/e2e/clib.py tests/e2e/escape.py tests/e2e/policy.py
 """.split()
 
 
@@ -430,7 +432,7 @@ def parse_arguments():
     parser.add_argument("--build", default="build", help="the build folder (default: build)")
     parser.add_argument("-k", action="append", metavar="PATTERN",
                         help="only tests whose name contains or globs this; more than one: any of these")
-    parser.add_argument("-j", type=int, metavar="N", help="at once (default: one more than there are cores)")
+    parser.add_argument("-j", type=int, metavar="N", help="at once (default: two more than there are cores)")
     parser.add_argument("--soak", action="store_true", help="long: SANDGATE_SOAK=1, 20 times the time limit")
     arguments = parser.parse_args()
     for lane in arguments.lanes:
@@ -453,8 +455,8 @@ def report_slowest(outcomes):
 
 
 def default_jobs(lanes):
-    """Tests of gates often wait, so one more than the cores; with sanitizers they are all at work, and large."""
-    return len(os.sched_getaffinity(0)) + (0 if "sanitized" in lanes else 1)
+    """Tests of gates often wait, so two more than the cores; with sanitizers they are all at work, and large."""
+    return len(os.sched_getaffinity(0)) + (0 if "sanitized" in lanes else 2)
 
 
 def main():

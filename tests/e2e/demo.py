@@ -10,7 +10,8 @@ from lib import check
 def demo(form):
     scratch = form.folder("tmp", 0o700 if not form.is_root else 0o711)
     home = form.folder("home", 0o700)
-    done = subprocess.run(["sh", str(lib.ROOT / "scripts" / "demo.sh")], capture_output=True, text=True, cwd="/",
+    script = form.write(form.base / "demo.sh", (lib.ROOT / "scripts/demo.sh").read_bytes())  # whoever may read it there
+    done = subprocess.run(["sh", str(script)], capture_output=True, text=True, cwd="/",
                           timeout=60, check=False, stdin=subprocess.DEVNULL,
                           env={**lib.environment(home), "SANDGATE": str(form.binary), "TMPDIR": str(scratch)}, **form.identity())
     check(done.returncode == 0, f"status {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-1000:]}")

@@ -30,6 +30,7 @@ PAIRS = (("up", "fake"), ("scripts", "other"), ("conf", "plain"))
 HELD = {"up": "r/**/*", "scripts": "hooks/**/*", "conf": "team.conf"}
 TARGETS = ("{0}/r/config", "{1}/hooks/pre-commit", "{2}/team.conf")
 ERRORS = race.ERRORS | {"PERMISSION_DENIED", "NO_MATCH", "PRECONDITION_FAILED"}
+REFUSED, THROUGH = ("PERMISSION_DENIED",), ("ok",)
 # `open` and `node_modules` are exceptions: what lies there is the agent's, and what is moved there is not.
 SECRET = "hunter2"
 OPEN = {"approval": {"default": "approve"}, "files": {"secret": [".env", "keys", "!open"]}}
@@ -114,14 +115,18 @@ def judge(_side, args, result):
     return code
 
 
-def load(gate, held, call=next_call, refusals=("PERMISSION_DENIED",)):
-    counts = {what: n for (_, what), n in race.run_load([Side(gate)], SECONDS, call, judge).items()}
+def load(gate, held, call=next_call, *wanted):
+    """`wanted`: of each of these groups of results there are enough."""
+
+    def lacking(counts):
+        by_code = {what: n for (_, what), n in counts.items()}
+        return [group for group in wanted if sum(by_code.get(code, 0) for code in group) <= race.ENOUGH]
+
+    counts = race.run_load([Side(gate)], SECONDS, call, judge, lambda counts: not lacking(counts))
     lib.note(str(counts))
     held.check()
-    check(counts.keys() <= {"ok", *ERRORS}, f"an answer that explains nothing: {counts}")
-    refused = sum(counts.get(code, 0) for code in refusals)
-    check(refused > race.ENOUGH, f"too few of {', '.join(refusals)}: {counts}")
-    return counts
+    check({what for _, what in counts} <= {"ok", *ERRORS}, f"an answer that explains nothing: {counts}")
+    check(not lacking(counts), f"too few of {lacking(counts)}: {counts}")
 
 
 def prepare(form, name):
@@ -135,8 +140,7 @@ def by_another(form):
     with place.gate() as gate:
         gate.ok("run_command", command="true")
         with race.Exchanging([(place.workspace / a, place.workspace / b) for a, b in PAIRS]):
-            counts = load(gate, held)
-        check(counts.get("ok", 0) > race.ENOUGH, f"too few calls that went through: {counts}")
+            load(gate, held, next_call, REFUSED, THROUGH)
     held.done()
 
 
@@ -145,7 +149,7 @@ def by_command(form):
     place, held = prepare(form, "command")
     with place.gate() as gate:
         command = gate.send("run_command", argv=[ran.PYTHON, "-c", LOOP % (PAIRS,)], timeout_ms=600_000)
-        load(gate, held)
+        load(gate, held, next_call, REFUSED)
         place.put("stop", "")
         gate.wait(command)
         gate.ok("run_command", command="true")
@@ -166,7 +170,7 @@ def remade(form):
         gate.ok("run_command", command="true")
         with race.Exchanging([(place.workspace / "up", place.workspace / "fake")]):
             # Once the user's folder has lost its name to another one it is out of the race, and what is left are conflicts.
-            load(gate, held, delete, ("PERMISSION_DENIED", "CONFLICT"))
+            load(gate, held, delete, (*REFUSED, "CONFLICT"))
     found = [p.name for p in place.workspace.iterdir() if (p / "r/HEAD").exists()]
     check(len(found) == 1 and not found[0].startswith(".sgt-"), f"the folder is left as {found}")
     held.done()
@@ -196,7 +200,7 @@ def exceptions(form):
     with place.gate() as gate:
         gate.ok("run_command", command="true")  # whose scan finds what is guarded
         with race.Exchanging([(place.workspace / a, place.workspace / b) for a, b in OPEN_PAIRS]):
-            load(gate, held, open_call, ("ok",))
+            load(gate, held, open_call, THROUGH)
     held.done()
 
 

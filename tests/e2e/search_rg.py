@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Searches give what ripgrep gives: the same lines, spans, context, files and counts.
 
-Patterns and options are made by chance, but the same ones on each run; with SANDGATE_SOAK=1 ten times as many.
+Patterns and options are made by chance, but the same ones on each run; with SANDGATE_SOAK=1 fifteen times as many.
 SEARCH_RG_SEED chooses others. Where the two differ on purpose is written at `rg_options` and `ON_PURPOSE`.
 """
 # timeout: 600
@@ -22,7 +22,7 @@ import search_trees
 from lib import check, short
 
 SEED = int(os.environ.get("SEARCH_RG_SEED", "1"))
-FACTOR = 10 if lib.SOAK else 1
+FACTOR = 15 if lib.SOAK else 1
 MAX_RESULTS = 10000
 SHOWN_BYTES = 4096  # of a longer line only a part is told
 SPANS_MAX = 64  # of a line
@@ -248,7 +248,8 @@ def match_lines(match):
     for number, text in enumerate(before, match["line"] - len(before)):
         yield match["path"], number, text, None
     spans = tuple(map(tuple, match["spans"]))
-    check(match.get("column") == (spans[0][0] + 1 if spans else None), f"not the first span's column: {short(match)}")
+    if match.get("column") != (spans[0][0] + 1 if spans else None):  # many thousands: no message where it holds
+        raise AssertionError(f"not the first span's column: {short(match)}")
     yield match["path"], match["line"], match["text"], spans
     for number, text in enumerate(after, match["line"] + 1):
         yield match["path"], number, text, None
@@ -425,7 +426,7 @@ def main():
         run_calls(tap, "odd files, words", gate, rg, calls)
         calls = [{**make_call(rng, late), "before": 0, "after": 0} for _ in range(30 * FACTOR)]
         run_calls(tap, "NULs, by chance", gate, rg, calls)
-        for tree, count in [(odd, 300), *((tree, 60) for tree in real)]:
+        for tree, count in [(odd, 240), *((tree, 40) for tree in real)]:
             calls = [make_call(rng, tree) for _ in range(count * FACTOR)]
             run_calls(tap, f"{tree.folder}, by chance", gate, rg, calls)
         options = [{}, {"hidden": True}, {"ignore": False}, {"hidden": True, "ignore": False}]

@@ -19,7 +19,9 @@
 #include "hostile_lines.h"
 #include "base/buf.h"
 
-#define LINES 20000
+/* Each that is allowed starts a shell. */
+#define LINES 8000
+#define SOAK_LINES 20000
 #define APPROVED                                                                                   \
     "ls", "cat", "grep", "head", "wc", "echo", "find", "printf", "test", "[", "true", "cd", "./run"
 
@@ -285,7 +287,7 @@ static void run_hostile_lines(const struct policy *policy, const char *const *ba
     size_t allowed = 0;
     size_t ran = 0;
     random_begin();
-    for (unsigned i = random_rounds(LINES); i > 0; i--) {
+    for (unsigned i = random_rounds(random_is_soak() ? SOAK_LINES : LINES); i > 0; i--) {
         BUF_AT_END struct buf line = BUF_INIT(1 << 16);
         make_hostile_line(&line, base);
         const char *text = buf_text(&line);
