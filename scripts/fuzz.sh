@@ -66,14 +66,14 @@ for target in $targets; do
     mkdir -p "$BUILD/corpus/$target" "$BUILD/findings" "$BUILD/logs"
 done
 
-# One target, for xargs.
+# One target, for xargs. Its paths are whole ones: some targets change the working directory.
 cat >$BUILD/run-one <<'EOF'
 #!/bin/sh
 build=$1 seconds=$2 target=$3
 log=$build/logs/$target
 set -- -max_total_time="$seconds" -timeout=20 -rss_limit_mb=3000 -print_final_stats=1
-set -- "$@" -dict=tests/fuzz/words.dict -artifact_prefix="$build/findings/$target-" "$build/corpus/$target"
-[ ! -d "tests/fuzz/corpus/$target" ] || set -- "$@" "tests/fuzz/corpus/$target"
+set -- "$@" -dict="$PWD/tests/fuzz/words.dict" -artifact_prefix="$build/findings/$target-" "$build/corpus/$target"
+[ ! -d "tests/fuzz/corpus/$target" ] || set -- "$@" "$PWD/tests/fuzz/corpus/$target"
 verdict=clean
 "$build/fuzz_$target" "$@" >"$log" 2>&1 || verdict="FINDING, see $log and $build/findings"
 runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
@@ -82,4 +82,4 @@ printf '%-16s %12s runs  %s\n' "$target" "${runs:-0}" "$verdict"
 EOF
 chmod +x $BUILD/run-one
 # shellcheck disable=SC2086 # one word a target
-printf '%s\n' $targets | xargs -P "$(nproc)" -I {} $BUILD/run-one $BUILD "$SECONDS_EACH" {} || exit 1
+printf '%s\n' $targets | xargs -P "$(nproc)" -I {} $BUILD/run-one "$PWD/$BUILD" "$SECONDS_EACH" {} || exit 1

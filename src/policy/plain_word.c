@@ -224,7 +224,8 @@ static void keep_word(struct plain_reader *r, const struct word *word, unsigned 
     /* The text moves as it grows: until the end only its length counts. */
     out->words_[out->n_words_++] = (struct plain_word){
         .text = {NULL, n}, .flags = word->flags, .command = command};
-    buf_add(&out->text_, r->building.data + word->from, n);
+    if (n)
+        buf_add(&out->text_, r->building.data + word->from, n);
     r->building.len = word->from;
 }
 
