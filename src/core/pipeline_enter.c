@@ -148,6 +148,7 @@ int pipeline_recheck(struct call *call, struct err *err)
         free(paid.leaves);
         paid.leaves = TAKE_PTR(call->verdict.leaves);
         paid.leaves_n = call->verdict.leaves_n;
+        paid.own_home = call->verdict.own_home;
     }
     verdict_done(&call->verdict);
     call->verdict = paid;

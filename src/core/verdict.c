@@ -11,6 +11,7 @@ const char *const charge_period_names[] = {"daily", "weekly", "monthly", NULL};
 void verdict_ask(struct verdict *verdict)
 {
     verdict->kind = VERDICT_ASK;
+    verdict->own_home = false;
     free(verdict->leaves);
     verdict->leaves = NULL;
     verdict->leaves_n = 0;

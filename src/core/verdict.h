@@ -57,6 +57,7 @@ struct verdict {
     /* Of a command: the only programs that it may start, a NUL behind each; NULL: any. */
     char *leaves;
     size_t leaves_n;        /* bytes */
+    bool own_home;          /* of a command: it has a home of its own, without what others left in theirs */
     struct denials *denied; /* of a command: programs that it must not start; NULL: none */
 };
 

@@ -204,8 +204,10 @@ void allowed_limit(const struct allowed *allowed, const char *found, const struc
     FACTS_AT_END struct facts facts;
     facts_init(&facts, call);
     for (size_t i = 0; i < allowed->n; i++) {
-        if (allowed->all[i].name == found)
-            leaves_limit(allowed->all[i].condition, &facts, verdict);
+        if (allowed->all[i].name != found)
+            continue;
+        leaves_limit(allowed->all[i].condition, &facts, verdict);
+        leaves_choose_home(allowed->all[i].condition, &facts, verdict);
     }
 }
 

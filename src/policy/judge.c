@@ -185,6 +185,7 @@ static int apply(struct judgement *j, const struct rule *rule)
     decided_by(j, VERDICT_ALLOW, rule->name);
     j->verdict->git = rule->git && j->facts.needs & CAP_COMMAND;
     bool leaves = leaves_limit(rule->condition, &j->facts, j->verdict);
+    leaves_choose_home(rule->condition, &j->facts, j->verdict);
     report(j, rule->name, "allows",
            j->verdict->git ? "and grants git"
            : leaves        ? "these programs start no others, and nothing else can be started"

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "policy/command_walk.h"
+#include "policy/program_names.h"
 
 #define LEAVES_BYTES_MAX 4096
 
@@ -67,6 +68,48 @@ static bool looks_at_programs(const struct node *node)
             return true;
     }
     return false;
+}
+
+/* They run code of the workspace, and keep caches and what they downloaded in the home. */
+static const char builders[] =
+    " ant bazel bun bundle cabal cargo cmake composer conda ctest deno dotnet dune elixir go gradle hatch "
+    "java just lerna make meson mix mvn ninja node nox npm npx nx pdm perl php pip pipenv pipx pnpm pnpx "
+    "poetry pre-commit pytest python rake rspec ruby rustup sbt scons stack swift task tox turbo uv uvx "
+    "yarn ";
+
+static bool builds(const struct command_pair *pair)
+{
+    char room[PROGRAM_NAME_ROOM];
+    const char *slash = strrchr(pair->program, '/');
+    const char *name = slash ? slash + 1 : pair->program;
+    struct str plain = program_plain_name((struct str){name, strlen(name)}, room);
+    /* A file of the workspace is its code. */
+    return (slash && pair->program[0] != '/') || command_in_list(builders, plain);
+}
+
+static bool looks_at_command(const struct node *node)
+{
+    if (node->kind == NODE_TEST)
+        return node->test->field.kind == FIELD_COMMAND;
+    for (size_t i = 0; node->kind != NODE_NOT && i < node->n_parts; i++) {
+        if (looks_at_command(&node->parts[i]))
+            return true;
+    }
+    return false;
+}
+
+void leaves_choose_home(const struct condition *condition, struct facts *facts,
+                        struct verdict *verdict)
+{
+    verdict->own_home = false;
+    if (!(facts->needs & CAP_COMMAND) || !condition || !looks_at_command(&condition->root))
+        return;
+    const struct facts_command *command = facts_command(facts);
+    for (size_t i = 0; command->state == COMMAND_KNOWN && i < command->pairs.n; i++) {
+        if (builds(&command->pairs.all[i]))
+            return;
+    }
+    verdict->own_home = true;
 }
 
 bool leaves_limit(const struct condition *condition, struct facts *facts, struct verdict *verdict)

@@ -10,4 +10,10 @@
  * about programs and all that the command runs are leaves. False: it is not limited. */
 bool leaves_limit(const struct condition *condition, struct facts *facts, struct verdict *verdict);
 
+/* For the same rules: settings that an earlier command left in the session's home do not count for a command that was
+ * approved by what it is (its programs, or its text). Programs that run the workspace's code by nature need what is kept
+ * in the home, and their settings give nothing that this code does not have. */
+void leaves_choose_home(const struct condition *condition, struct facts *facts,
+                        struct verdict *verdict);
+
 #endif

@@ -146,7 +146,8 @@ static int64_t put_environment(const struct call *call, struct buf *out)
     const struct config *config = call->workplace->config;
     struct env env = {call->command, out, call->command->n_env};
     put_path(&env, config);
-    put(&env, "HOME", PLAN_HOME);
+    /* Each command's /tmp is its own. */
+    put(&env, "HOME", call->verdict.own_home ? "/tmp" : PLAN_HOME);
     put(&env, "USER", PLAN_USER);
     put(&env, "LOGNAME", PLAN_USER);
     put(&env, "SHELL", "/bin/bash");

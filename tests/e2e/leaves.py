@@ -110,7 +110,26 @@ def not_limited(form):
         check(not (place.workspace / "made").exists(), "rm is no leaf here, and runs")
 
 
-CASES = [settings_of_a_repository, ordinary, not_limited]
+def home_of_others(form):
+    """settings that a command left in the session's home do not count for one that a rule approves"""
+    place = Place(form, "settings", {"condition": {"command": {"program": ["git", "ls", "printenv"]}}})
+    rules = json.loads(place.config.read_text())
+    rules["approval"]["default"] = "approve"
+    place.config.write_text(json.dumps(rules))
+    place.repository()
+    form.write(place.workspace / "evil", EVIL).chmod(0o755)
+    with place.gate() as gate:
+        # No rule is about these two, so that they have the home that commands share.
+        gate.ok("run_command", command="cat > ~/.gitconfig", stdin="[filter \"x\"]\n\tclean = /workspace/evil\n")
+        check("evil" in gate.ok("run_command", command="cat ~/.gitconfig")["stdout"], "it is there for the next one")
+        check(gate.ok("run_command", command="ls -A ~")["stdout"] == "", "but not for one that is approved")
+        gate.ok("run_command", command="git hash-object f")
+        check(not (place.workspace / "ran").exists(), "what the settings name was started")
+        gate.ok("run_command", command="env -u X git hash-object f")
+        check((place.workspace / "ran").exists(), "it is started where no rule approves the command")
+
+
+CASES = [settings_of_a_repository, ordinary, not_limited, home_of_others]
 
 if __name__ == "__main__":
     lib.run_cases([(case.__doc__, case) for case in CASES])

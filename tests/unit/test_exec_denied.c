@@ -204,6 +204,38 @@ static void leaves(void **state)
     policy_free(policy);
 }
 
+static void homes(void **state)
+{
+    (void)state;
+    static const char *const rows[][3] = {
+        {"{'command':{'program':['git','curl']}}", "{'command':'git add a && curl http://a'}", "own"},
+        {"{'command':{'program':['ls']}}", "{'command':'ls'}", "own"},
+        {"{'command':'hg status'}", "{'command':'hg status'}", "own"},
+        {"{'command':{'glob':'hg *'}}", "{'command':'hg x $('}", "own"},
+        {"{'command':{'program':['make','git']}}", "{'command':'make && git status'}", "shared"},
+        {"{'command':{'program':['python3.11']}}", "{'command':'python3.11 x'}", "shared"},
+        {"{'command':{'program':['./run']}}", "{'command':'./run'}", "shared"},
+        {"{'cwd':{'exists':false}}", "{'command':'git status'}", "shared"},
+        {"{'command':{'program':['rm']}}", "{'command':'git status'}", "shared"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        FREE_AT_END char *config = mem_format(
+            "{'approval':{'default':'approve','rules':[{'toolName':'run_command','action':'approve',"
+            "'condition':%s}]}}",
+            rows[i][0]);
+        struct policy *policy = make_policy(config);
+        JSON_AT_END yyjson_doc *doc = parsed(rows[i][1]);
+        struct policy_call call = make_call("native:run_command", doc);
+        struct verdict verdict;
+        struct err err;
+        assert_int_equal(policy_judge(policy, &call, &verdict, NULL, NULL, &err), 0);
+        if (verdict.own_home != (strcmp(rows[i][2], "own") == 0))
+            fail_msg("%s: %s: not %s", rows[i][0], rows[i][1], rows[i][2]);
+        verdict_done(&verdict);
+        policy_free(policy);
+    }
+}
+
 /* What a person is asked about is not, though a rule names its programs. */
 static void what_is_asked_about_may_start_any(void **state)
 {
@@ -400,6 +432,7 @@ int main(void)
         cmocka_unit_test(too_many),
         cmocka_unit_test(packed_lists),
         cmocka_unit_test(leaves),
+        cmocka_unit_test(homes),
         cmocka_unit_test(what_is_asked_about_may_start_any),
         cmocka_unit_test(leaves_of_remembered_rules),
         cmocka_unit_test(files_of_programs),
