@@ -30,8 +30,8 @@ void git_line_inner(struct line *l, struct str text)
                          .text = BUF_INIT(max),
                          .pattern = BUF_INIT(max),
                          .folder = BUF_INIT(max),
-                     .around = BUF_INIT(max),
-                     .given = BUF_INIT(GIVEN_MAX)};
+                         .around = BUF_INIT(max),
+                         .given = BUF_INIT(GIVEN_MAX)};
     inner.lost = l->lost;
     buf_add(&inner.folder, l->folder.data, l->folder.len);
     read_line(&inner);

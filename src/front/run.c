@@ -113,6 +113,16 @@ static bool is_logged(const struct command_violation *v)
            strncmp(v->what, "quarantined:", strlen("quarantined:")) == 0;
 }
 
+static bool has_quarantined(const struct command *command)
+{
+    static const char kind[] = "quarantined:";
+    for (size_t i = 0; i < command->violations.count; i++) {
+        if (strncmp(command->violations.list[i].what, kind, sizeof kind - 1) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* What a person who sees only the output would miss, also where the command itself saw no error. */
 static void tell_dropped(const struct command *command)
 {
@@ -129,6 +139,9 @@ static void tell_dropped(const struct command *command)
         else
             log_warning("not taken over into the git directory: %lld more", (long long)v->count);
     }
+    if (command->layers.len && has_quarantined(command))
+        log_warning("if git brought what was moved to quarantine (checkout, merge, pull, stash), it "
+                    "takes it for deleted now: run `git restore PATH` before `git commit -a`");
     if (command->git_refused)
         log_warning("because of that nothing that it wrote to the git directory was taken over");
 }

@@ -217,6 +217,14 @@ static bool has_kind(const struct command *command, const char *kind)
     return false;
 }
 
+/* As git says it, near the beginning. */
+static bool said_denied(const struct command *command)
+{
+    static const char words[] = "Permission denied";
+    const struct buf *text = &command->streams[1].head;
+    return text->len && memmem(text->data, text->len, words, sizeof words - 1);
+}
+
 static void write_less_time(const char *rule, struct json_out *j)
 {
     char hint[RUN_WORDS_MAX + 64];
@@ -238,6 +246,12 @@ static void write_hint(const struct call *call, struct json_out *j)
         jo_ktext(j, "hint",
                  "nothing of what it wrote to the git directory was taken over, because of what "
                  "`violations` names");
+    else if (has_kind(command, "quarantined:") && command->layers.len)
+        jo_ktext(j, "hint",
+                 "files that programs of the user would obey were moved out of the workspace (see "
+                 "`violations`). If git brought them (checkout, merge, pull, stash), it takes them for "
+                 "deleted now: commit by naming files, not with `git commit -a` or `git add -A`, and "
+                 "ask the user to run `git restore PATH`, or `sandgate quarantine restore`");
     else if (has_kind(command, "quarantined:"))
         jo_ktext(j, "hint",
                  "files that programs of the user would obey were moved out of the workspace (see "
@@ -255,6 +269,12 @@ static void write_hint(const struct call *call, struct json_out *j)
             "a program was not found. The sandbox shows the system's programs; one in a home folder "
             "(nvm, rustup, pyenv, …) is made visible by the operator with commands.show and "
             "commands.path");
+    else if (command->exit_code != 0 && command->layers.len && said_denied(command))
+        jo_ktext(j, "hint",
+                 "git opens every tracked or new file, and files with the names of secrets "
+                 "(files.secret) are closed here: name the files that are meant (`git add PATH`, `git "
+                 "diff -- PATH`, `git stash push -- PATH`), or ask the user to do it or to except the "
+                 "name (`!NAME` in files.secret)");
     else if (command->exit_code != 0 && was_refused(command, "ptrace"))
         jo_ktext(
             j, "hint",

@@ -142,6 +142,33 @@ def shallow(form):
         place.git("-C", "other", "fsck", "--strict")
 
 
+def brought(form):
+    """what git brings that is protected, and secrets that it cannot open: the answer says what to do"""
+    place = Repository(form, "brought")
+    place.git("checkout", "-q", "-b", "tools")
+    place.form.folder("brought-ws/.vscode")
+    place.put(".vscode/settings.json", "{}\n")
+    place.git("add", ".vscode")
+    place.git("commit", "-qm", "tools")
+    place.git("checkout", "-q", "main")
+    with place.gate() as gate:
+        value = bash(gate, "git checkout -q tools", env=WHO)
+        check(any(v["call"].startswith("quarantined:.vscode") for v in value["violations"]), short(value))
+        check("git restore" in value["hint"] and "git commit -a" in value["hint"], short(value))
+    place.git("restore", ".vscode")
+    check(place.git("status", "--porcelain") == "", "it is back")
+    place.git("checkout", "-q", "main")
+    done = place.run("--git", "--", "git", "checkout", "-q", "tools")
+    check(b"git restore PATH" in done.stderr, done)
+    place.git("restore", ".")
+    place.put(".env", "KEY=1\n")
+    with place.gate() as gate:
+        value = gate.call("run_command", command="git add -A")["result"]
+        check(value["exit_code"] != 0 and "git add PATH" in value["hint"], short(value))
+        value = gate.call("run_command", command="git add a")["result"]
+        check(value["exit_code"] == 0 and "hint" not in value, short(value))
+
+
 def submodules(form):
     """a submodule that is there is worked in and updated; none is added"""
     place = Repository(form, "sub")
@@ -480,4 +507,4 @@ def killed(form):
     check(not left, f"left behind: {left} {subprocess.run(['find', str(store), '-ls'], capture_output=True, check=False).stdout.decode()[:1500]}")
 
 
-ran.main(workflows, continued, remotes, shallow, submodules, worktrees, reading, approved, rules, by_hand, conflict, replaced, locked, in_turns, come_and_go, stopped, too_much, killed)
+ran.main(workflows, continued, remotes, shallow, brought, submodules, worktrees, reading, approved, rules, by_hand, conflict, replaced, locked, in_turns, come_and_go, stopped, too_much, killed)
