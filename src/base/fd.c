@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void fd_closep(int *fd)
@@ -44,6 +45,25 @@ ssize_t fd_read_upto(int fd, void *bytes, size_t n)
         got += (size_t)r;
     }
     return (ssize_t)got;
+}
+
+int fd_open_plain(int dir, const char *name, int flags)
+{
+    struct stat st;
+    const int always = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    FD_AT_END int fd = openat(dir, name, flags | always, 0600);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    if (S_ISREG(st.st_mode))
+        return TAKE_FD(fd);
+    errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    return -1;
+}
+
+bool fd_is_special(int error)
+{
+    return error == EINVAL || error == EISDIR || error == ELOOP || error == ENXIO ||
+           error == ENODEV;
 }
 
 int fd_set_nonblock(int fd)

@@ -16,6 +16,10 @@ void fd_closep(int *fd);
 int fd_write_all(int fd, const void *bytes, size_t n);
 /* Up to n bytes until end of file; the count, or -errno. */
 ssize_t fd_read_upto(int fd, void *bytes, size_t n);
+/* Opens a file of one's own: never through a link, and never waiting for whoever has the other end of a FIFO. `flags`: the
+ * access, and perhaps O_CREAT. -1 with errno, which fd_is_special knows where it is no regular file. */
+int fd_open_plain(int dir, const char *name, int flags);
+bool fd_is_special(int error);
 int fd_set_nonblock(int fd);
 /* Whether this process can open n more, as far as the lowest number that is free tells. */
 bool fd_has_room(unsigned n);

@@ -28,7 +28,8 @@ enum frame_type {
     FRAME_SPEC, /* head: what to build; perhaps with the shelf's descriptor; the helper hands it on with more */
     /* launcher to gate */
     FRAME_READY, /* the worker is locked and serves; a command's first process: its mount namespace */
-    FRAME_FAILED, /* head: {"message":…} */
+    FRAME_FAILED, /* head:
+                  * {"message":…,"cpu_ms":…,"peak_memory":…} */
     /* gate to launcher, and on to a command's first process; the token says which command */
     FRAME_GUARDS, /* the token is a root's index and 1; body: what is guarded there, packed, or a
                      descriptor that holds it */

@@ -311,7 +311,19 @@ static bool may_rest(const struct runner *w, struct first *first, int status)
            guards_count(&w->guards) >= COVERS_MANY && mounts_of(first) >= 0;
 }
 
-int runner_bury(struct runner *w, pid_t pid, int status)
+/* How a first process ended that gave no account. */
+static void report_death(const struct first *first, int status, const struct rusage *usage)
+{
+    bool begun = !WIFEXITED(status) || WEXITSTATUS(status) != COMMAND_NOT_BEGUN;
+    const char *why = WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+                                          : "it ended without its account";
+    if (begun)
+        report_ended(first->token, why, usage);
+    else
+        report_send(FRAME_ENDED, first->token, why, true);
+}
+
+int runner_bury(struct runner *w, pid_t pid, int status, const struct rusage *usage)
 {
     if (w->spare == pid)
         w->spare = 0;
@@ -332,10 +344,7 @@ int runner_bury(struct runner *w, pid_t pid, int status)
         fd_closep(&first->listening);
         denied_unref(first->denied);
         if (first->token && status != 0)
-            report_send(FRAME_ENDED, first->token,
-                        WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
-                                            : "it ended without its account",
-                        WIFEXITED(status) && WEXITSTATUS(status) == COMMAND_NOT_BEGUN);
+            report_death(first, status, usage);
         *first = w->firsts[--w->n_firsts];
         return r < 0 ? -1 : 0;
     }

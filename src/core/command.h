@@ -47,6 +47,7 @@ struct command_violations {
 extern const char *const command_violation_kinds[];
 
 /* Where a command is between the end of its last process and its answer (session/command_after.h). */
+struct quarantine_move;
 struct command_after {
     bool begun;
     size_t step;
@@ -59,6 +60,10 @@ struct command_after {
     size_t seen_to[4];    /* of each, by the step that takes them out of the project */
     size_t inside;        /* found in folders that scans do not look into */
     char id[16];          /* of the one that the worker is asked about, in quarantine */
+    struct quarantine_move *move; /* its note; NULL: there is none */
+    char last_move[16];           /* of those that were cut off; so are the next two */
+    bool moves_seen;              /* all of them */
+    bool moves_kept;              /* one of them could not be ended */
     bool asking;          /* the worker is being asked about one */
     bool answered;        /* at once */
     struct buf others;    /* paths at which something else was by then, a NUL behind each */
@@ -113,6 +118,7 @@ struct command {
     enum command_end ended_by;
     int64_t exit_code; /* ARG_ABSENT: a signal ended it */
     int64_t signal;
+    bool measured;       /* what follows is known, also of one whose end is an error */
     int64_t peak_memory; /* bytes */
     int64_t cpu_ms;
     unsigned weaker; /* limits that no control group held: bits of enum command_weak */

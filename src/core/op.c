@@ -330,6 +330,8 @@ static const struct arg quarantine_request[] = {
     FLAG(git, struct op_quarantine_request),
     FLAG(closed, struct op_quarantine_request),
     COUNT(since_ns, struct op_quarantine_request),
+    COUNT(aside, struct op_quarantine_request),
+    FLAG(resume, struct op_quarantine_request),
 };
 static const struct arg quarantine_reply[] = {
     {.name = "outcome",
@@ -342,7 +344,6 @@ static const struct arg quarantine_reply[] = {
     FLAG(head, struct op_quarantine_reply),
     FLAG(full, struct op_quarantine_reply),
     FLAG(rest, struct op_quarantine_reply),
-    {.name = "number", .type = ARG_INT, .offset = offsetof(struct op_quarantine_reply, number)},
 };
 
 static const struct arg git_begin_request[] = {

@@ -324,7 +324,7 @@ struct op_leads_reply {
 
 /* Takes what a command has made out of the project, where programs of the user would obey it (work/quarantine.c). */
 enum quarantine_outcome {
-    QUARANTINE_LEFT,  /* nothing looks for it there by itself */
+    QUARANTINE_LEFT,  /* nothing looks for it there by itself; of a move that was cut off: nothing had been moved */
     QUARANTINE_MOVED, /* into the store */
     QUARANTINE_OPENED, /* a folder that could not be looked into: what is in it is found by the next scan */
     QUARANTINE_RENAMED, /* in its folder: not all of it is the command's, or it does not fit into the store */
@@ -344,6 +344,8 @@ struct op_quarantine_request {
     bool git;         /* it is a git directory, or leads to one */
     bool closed;      /* it is a folder that cannot be looked into */
     int64_t since_ns; /* when the command began: clock_file_ns */
+    int64_t aside;    /* of OP_QUARANTINE_ASIDE */
+    bool resume;      /* the move was cut off: it may have been made in part, or not at all */
 };
 
 /* The body is packed op_guarded: the git directories and closed folders in a folder that stays and is not scanned. */
@@ -354,7 +356,6 @@ struct op_quarantine_reply {
     bool head;       /* not the folder was taken, but HEAD in it */
     bool full;       /* there was no room for it in the store */
     bool rest;       /* it was copied, and some of it could not be removed */
-    int64_t number;  /* of OP_QUARANTINE_ASIDE */
 };
 
 /* A git directory that a command may write to. What the command writes goes to a layer in the store, at

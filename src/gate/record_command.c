@@ -226,9 +226,12 @@ void record_end(const struct call *call, struct json_out *j)
             jo_kint(j, "exitCode", command->exit_code);
         else
             jo_kint(j, "signal", command->signal);
+    }
+    if (command && command->measured) {
         jo_kint(j, "cpuMs", command->cpu_ms);
         jo_kint(j, "peakMemory", command->peak_memory);
-        write_end_folder(call, j);
     }
+    if (command && command->ended)
+        write_end_folder(call, j);
     jo_close(j, '}');
 }

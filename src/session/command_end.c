@@ -70,6 +70,13 @@ int command_read_account(int fd, struct buf *account, struct frame *ret)
     return account->len < RAN_BYTES_MAX ? 0 : -1;
 }
 
+void command_take_usage(struct command *command, const struct ran *ran)
+{
+    command->measured = true;
+    command->peak_memory = ran->peak_memory;
+    command->cpu_ms = ran->user_ms + ran->system_ms;
+}
+
 void command_take_end(struct command *command, const struct ran *ran, bool stopped,
                       const struct limit_group *group)
 {
@@ -79,8 +86,7 @@ void command_take_end(struct command *command, const struct ran *ran, bool stopp
         command->exit_code = WEXITSTATUS(ran->status);
     else
         command->signal = WTERMSIG(ran->status);
-    command->peak_memory = ran->peak_memory;
-    command->cpu_ms = ran->user_ms + ran->system_ms;
+    command_take_usage(command, ran);
     if (ran->folder.p) {
         free(command->folder);
         command->folder = mem_copy(ran->folder.p, ran->folder.n);

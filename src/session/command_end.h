@@ -9,6 +9,8 @@
 /* Reads what has come of an account behind what came before. 1: it is whole, *ret is the frame in `account`; 0: more
  * is to come; -1: no more comes. */
 int command_read_account(int fd, struct buf *account, struct frame *ret);
+/* What it used. */
+void command_take_usage(struct command *command, const struct ran *ran);
 /* `stopped`: somebody asked for its end. */
 void command_take_end(struct command *command, const struct ran *ran, bool stopped,
                       const struct limit_group *group);

@@ -264,15 +264,33 @@ static void on_status(uv_poll_t *handle, int status, int events)
         take_account(r, &frame);
 }
 
+/* What the launcher says of a first process without an account. */
+struct death {
+    struct str message;
+    bool busy; /* the command has not begun */
+    int64_t cpu_ms;
+    int64_t peak_memory;
+};
+
+static int message_length(const struct death *death)
+{
+    return (int)(death->message.n < 100 ? death->message.n : 100);
+}
+
 /* Its first process was killed, and all that it had started. */
-static void take_death(struct running *r, struct str message)
+static void take_death(struct running *r, const struct death *death)
 {
     struct err err;
-    struct ran ran = {.kind = RAN_ENDED, .status = SIGKILL};
+    struct ran ran = {.kind = RAN_ENDED,
+                      .status = SIGKILL,
+                      .user_ms = death->cpu_ms,
+                      .peak_memory = death->peak_memory};
     drain(r);
     struct limits_seen seen;
     limit_group_read(r->group, &seen);
-    ran.peak_memory = (int64_t)seen.peak_memory;
+    if ((int64_t)seen.peak_memory > ran.peak_memory)
+        ran.peak_memory = (int64_t)seen.peak_memory;
+    command_take_usage(r->call->command, &ran);
     if (r->killed || seen.oom_kills) {
         command_take_end(r->call->command, &ran, r->stopped, r->group);
         finish(r, !r->killed || r->call->cancel_code == ERR_TIMEOUT ? NULL : &cancelled);
@@ -280,38 +298,45 @@ static void take_death(struct running *r, struct str message)
     }
     err_set(&err, ERR_INTERRUPTED,
             "the command was ended from outside (%.*s); what it had done by then is done",
-            (int)(message.n < 100 ? message.n : 100), message.p);
+            message_length(death), death->message.p);
     finish(r, &err);
 }
 
-static void take_end(struct running *r, struct str message, bool busy)
+static void take_end(struct running *r, const struct death *death)
 {
     struct err err;
-    if (!busy) {
-        take_death(r, message);
+    if (!death->busy) {
+        take_death(r, death);
         return;
     }
-    err_set(&err, ERR_SESSION_BUSY, "%.*s", (int)(message.n < 100 ? message.n : 100), message.p);
-    if (str_is(message, RAN_GUARDS_MOVED))
+    err_set(&err, ERR_SESSION_BUSY, "%.*s", message_length(death), death->message.p);
+    if (str_is(death->message, RAN_GUARDS_MOVED))
         err_reason(&err, RAN_GUARDS_MOVED);
     not_begun(r, &err);
+}
+
+static int64_t read_amount(yyjson_val *root, const char *key)
+{
+    yyjson_val *val = yyjson_obj_get(root, key);
+    return yyjson_is_int(val) && yyjson_get_sint(val) > 0 ? yyjson_get_sint(val) : 0;
 }
 
 void commands_ended(struct commands *c, const struct frame *frame)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
-    struct str message = STR("no reason");
-    bool busy = false;
+    struct death death = {.message = STR("no reason")};
     if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, NULL) == 0) {
         yyjson_val *root = yyjson_doc_get_root(doc);
         yyjson_val *val = yyjson_obj_get(root, "message");
         if (yyjson_is_str(val))
-            message = json_str(val);
-        busy = yyjson_get_bool(yyjson_obj_get(root, "busy"));
+            death.message = json_str(val);
+        death.busy = yyjson_get_bool(yyjson_obj_get(root, "busy"));
+        death.cpu_ms = read_amount(root, "cpu_ms");
+        death.peak_memory = read_amount(root, "peak_memory");
     }
     for (struct running *r = c->all; r; r = r->next) {
         if (r->token == frame->token && r->call) {
-            take_end(r, message, busy);
+            take_end(r, &death);
             return;
         }
     }

@@ -1,5 +1,6 @@
 #include "session/cut_off.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,14 +71,27 @@ void cut_off_done(struct session *s)
         uv_close((uv_handle_t *)TAKE_PTR(c->timer), closed);
 }
 
+static const char *what_to_do(const struct cut_off *c, int error)
+{
+    if (err_is_shortage(error))
+        return "; try again";
+    if (err_is_full(error))
+        return "; make room on the disk of the state folder, then repeat the call";
+    if (error == EROFS)
+        return "; the state folder has to be on a file system that can be written";
+    if (error == EIO)
+        return "; check the disk of the state folder";
+    return c->marker.damaged[0] ? "; check what is new in the workspace and remove it"
+                                : "; check its permissions";
+}
+
 static int unusable(const struct cut_off *c, int error, struct err *err)
 {
-    bool one = c->marker.damaged[0];
-    err_set(err, err_code_for(error, ERR_INTERNAL),
+    const char *name = c->marker.damaged[0] ? c->marker.damaged : c->marker.tag;
+    err_set(err, err_code_for_file(error),
             "no command can start: %s.running%s%s, which tells whether a command was cut off, "
             "cannot be used: %s%s",
-            c->marker.store, one ? "/" : "", c->marker.damaged, strerror(error),
-            one ? "; check what is new in the workspace and remove it" : "");
+            c->marker.store, name[0] ? "/" : "", name, strerror(error), what_to_do(c, error));
     return err_reason(err, "state_unusable");
 }
 
@@ -173,6 +187,7 @@ int cut_off_look(struct session *s, struct err *err)
     int r = marker_take_over(&c->marker, c->pending, is_patient(c) ? &dying : NULL);
     if (r > 0) {
         c->pending = c->marked = true;
+        s->moves_known = false;
         /* Scans on their way know nothing of it. */
         c->comparing = false;
     }

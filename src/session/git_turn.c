@@ -159,7 +159,9 @@ static const char *store_of(const struct session *s)
 static int lock(struct session *s, struct err *err)
 {
     FREE_AT_END char *path = mem_format("%s.lock", store_of(s));
-    FD_AT_END int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    FD_AT_END int fd = fd_open_plain(AT_FDCWD, path, O_RDWR | O_CREAT);
+    if (fd < 0 && fd_is_special(errno))
+        return err_set(err, ERR_INTERNAL, "%s is no plain file: remove it", path);
     if (fd < 0)
         return err_set(err, err_code_for_file(errno), "opening %s: %s", path, strerror(errno));
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)

@@ -47,14 +47,16 @@ static void found(void *arg, struct str path, const char *tag)
     leftover_add(c->list, c->root, path, tag);
 }
 
-void leftover_collect(struct leftover **list, int state_fd, const struct cell_spec *spec)
+bool leftover_collect(struct leftover **list, int state_fd, const struct cell_spec *spec)
 {
+    bool more = false;
     for (size_t i = 0; i < spec->n_roots; i++) {
         const struct cell_root *root = &spec->roots[i];
         struct collecting c = {list, i};
         if (root->writable)
-            sweep_collect(state_fd, root->device, root->inode, found, &c);
+            more |= sweep_collect(state_fd, root->device, root->inode, found, &c);
     }
+    return more;
 }
 
 void leftover_leave(struct leftover **list, int state_fd, const struct cell_spec *spec)

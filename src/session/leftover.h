@@ -12,8 +12,8 @@ struct leftover {
 };
 
 void leftover_add(struct leftover **list, size_t root, struct str path, const char *tag);
-/* Takes over what dead gates left in the roots of this spec. */
-void leftover_collect(struct leftover **list, int state_fd, const struct cell_spec *spec);
+/* Takes over what dead gates left in the roots of this spec. True: some of them may not have ended yet. */
+bool leftover_collect(struct leftover **list, int state_fd, const struct cell_spec *spec);
 /* Leaves them for the next gate and empties the list. */
 void leftover_leave(struct leftover **list, int state_fd, const struct cell_spec *spec);
 /* Takes the first off the list; NULL at the end. */

@@ -122,9 +122,9 @@ int named_create(int state_fd, const char *workspace, char id[NAMED_ID_MAX], str
 static int read_record(struct named *named, struct err *err)
 {
     char text[RECORD_MAX];
-    FD_AT_END int fd = openat(named->dir_fd, RECORD, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    FD_AT_END int fd = fd_open_plain(named->dir_fd, RECORD, O_RDONLY);
     ssize_t n = fd < 0 ? -errno : fd_read_upto(fd, text, sizeof text);
-    if (n < 0 && n != -ENOENT && n != -ELOOP) {
+    if (n < 0 && n != -ENOENT && !fd_is_special((int)-n)) {
         errno = (int)-n;
         return failed(err, "the record of the session");
     }
@@ -140,8 +140,11 @@ static int read_record(struct named *named, struct err *err)
     free(TAKE_PTR(named->workspace));
     free(TAKE_PTR(named->created));
     named->damaged = true;
-    err_set(err, ERR_INTERNAL, "the record of session %s is damaged: `sandgate session discard %s`",
-            named->id, named->id);
+    err_set(err, ERR_INTERNAL,
+            "the record of session %s is damaged: `" FOLDER "/%s/" RECORD "` in the state folder %s. "
+            "Put it back, or forget the session: `sandgate session discard %s`",
+            named->id, named->id, n == -ENOENT ? "is gone" : n < 0 ? "is no plain file" : "is not what was written there",
+            named->id);
     return err_reason(err, n == -ENOENT ? NO_RECORD : "");
 }
 
@@ -198,7 +201,11 @@ int named_check_workspace(const struct named *named, struct err *err)
 
 int named_lock(struct named *named, struct err *err)
 {
-    FD_AT_END int fd = openat(named->dir_fd, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    FD_AT_END int fd = fd_open_plain(named->dir_fd, LOCK, O_RDWR | O_CREAT);
+    if (fd < 0 && fd_is_special(errno))
+        return err_set(err, ERR_INTERNAL,
+                       "`" FOLDER "/%s/" LOCK "` in the state folder is no plain file: remove it",
+                       named->id);
     if (fd < 0)
         return failed(err, "the session's lock");
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -218,8 +225,10 @@ int named_remove(int state_fd, const char *id, struct err *err)
     if (r < 0)
         return -1;
     static const char *const files[] = {"socket", RECORD, LOCK};
-    for (size_t i = 0; i < ARRAY_LEN(files); i++)
-        unlinkat(named.dir_fd, files[i], 0);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        if (unlinkat(named.dir_fd, files[i], 0) < 0 && errno == EISDIR)
+            unlinkat(named.dir_fd, files[i], AT_REMOVEDIR);
+    }
     FD_AT_END int all = open_folder(state_fd, FOLDER, false);
     return unlinkat(all, id, AT_REMOVEDIR) < 0 ? failed(err, "removing the session") : 0;
 }

@@ -10,6 +10,7 @@
 #include "core/command.h"
 #include "base/json.h"
 #include "session/command_after.h"
+#include "session/quarantine_moves.h"
 #include "session/quarantine_notes.h"
 #include "session/scan.h"
 #include "session/session_parts.h"
@@ -108,96 +109,6 @@ static bool was_left(const struct command_after *after, const struct fresh *fres
                    compare_hashes);
 }
 
-static const char *kind_of(const struct call *own)
-{
-    static const char *const kinds[] = {
-        "created:", "quarantined:", "opened:", "quarantined:", "replaced:"};
-    const struct op_quarantine_reply *reply = &own->reply.quarantine;
-    if (own->failed)
-        return "created:";
-    if (reply->repository)
-        return "repository:";
-    return reply->unchecked ? "unchecked:" : kinds[reply->outcome];
-}
-
-/* Of a folder that looks like a git directory only HEAD is taken. */
-static char *taken_path(const struct call *own)
-{
-    bool root = strcmp(own->path.text, ".") == 0;
-    if (!own->reply.quarantine.head)
-        return mem_dup(own->path.text);
-    return mem_format("%s%sHEAD", root ? "" : own->path.text, root ? "" : "/");
-}
-
-static void tell_moved(const struct session *s, const struct call *own, const char *path,
-                       const char *made)
-{
-    const char *store = s->spec.roots[spec_store(&s->spec)].host;
-    const struct cell_root *root = &s->spec.roots[own->path.root];
-    const char *folder = root->host;
-    struct str id = own->request.quarantine.tag;
-    FREE_AT_END char *name = mem_copy(id.p, id.n);
-    int r = quarantine_note_write(store, name, root, (struct str){path, strlen(path)});
-    if (r == 0)
-        log_warning("%s/%s %s and could run code later: moved to quarantine. To get it back: "
-                    "sandgate quarantine restore %s",
-                    folder, path, made, name);
-    else
-        log_warning("%s/%s %s and could run code later: moved to %s/quarantine/%s. `sandgate "
-                    "quarantine` does not know of it (%s)",
-                    folder, path, made, store, name, strerror(-r));
-}
-
-static void tell_renamed(const struct session *s, const struct call *own, const char *path,
-                         const char *made)
-{
-    char aside[PATH_NAME_MAX + 1];
-    const char *slash = strrchr(path, '/');
-    const char *folder = s->spec.roots[own->path.root].host;
-    snprintf(aside, sizeof aside, OP_QUARANTINE_ASIDE, own->reply.quarantine.number);
-    int before = slash ? (int)(slash + 1 - path) : 0;
-    if (own->reply.quarantine.rest)
-        log_warning("%s/%s: what could not be removed of it is left as %s/%.*s%s", folder, path,
-                    folder, before, path, aside);
-    else
-        log_warning("%s/%s %s and could run code later: renamed to %s/%.*s%s, because it cannot "
-                    "be moved to quarantine",
-                    folder, path, made, folder, before, path, aside);
-}
-
-/* Once for a command; until somebody makes room, all that it makes stays in the workspace under another name. */
-static void tell_full(const struct session *s, struct command *command)
-{
-    if (!command->after.full)
-        log_warning("the quarantine of %s is full (1 GiB or 200,000 files): look through it with "
-                    "`sandgate quarantine list` and make room with `sandgate quarantine remove`",
-                    s->spec.roots[0].host);
-    command->after.full = true;
-    command_add_violation(command, "quarantine:full", STR(""), 1);
-}
-
-/* The user is told where it went: an answer has no room for that, and its reader no access. */
-static void tell(const struct session *s, const struct call *own)
-{
-    struct call *call = own->front;
-    enum quarantine_outcome outcome = (enum quarantine_outcome)own->reply.quarantine.outcome;
-    FREE_AT_END char *path = taken_path(own);
-    /* After a command that was cut off, anybody may have made it. */
-    const char *made = call->command->for_others
-                           ? "was made by a command that was cut off, or by somebody since then,"
-                           : "was made by a command, or by somebody while it ran,";
-    command_add_violation(call->command, kind_of(own), call_path_text(own), 1);
-    /* Something of the user's is under a name that they do not know. */
-    if (own->failed && own->err.code == ERR_CONFLICT)
-        log_warning("%s", own->err.message);
-    if (!own->failed && outcome == QUARANTINE_MOVED)
-        tell_moved(s, own, path, made);
-    if (!own->failed && (outcome == QUARANTINE_RENAMED || own->reply.quarantine.rest))
-        tell_renamed(s, own, path, made);
-    if (!own->failed && own->reply.quarantine.full)
-        tell_full(s, call->command);
-}
-
 /* What is in a folder that scans do not look into. */
 static void take_inside(struct command_after *after, const struct call *own)
 {
@@ -238,7 +149,7 @@ static void note_left(struct command_after *after, const struct call *own)
     struct str rest = buf_str(&own->packed);
     unsigned char hash[HASH_BYTES];
     struct op_guarded entry;
-    bool told = strcmp(kind_of(own), "created:") == 0;
+    bool told = strcmp(quarantine_kind(own), "created:") == 0;
     bool may_change = own->failed ? own->err.code == ERR_SESSION_BUSY || is_gone(own)
                                   : own->reply_body.len > 0;
     if (!told || may_change || op_guarded_next(&rest, &entry) <= 0)
@@ -280,7 +191,7 @@ static void take_outcome(struct call *call, struct call *own)
         note_left(after, own);
     if (outcome == QUARANTINE_LEFT)
         note_suspect(s, own, call->command->began_ns);
-    tell(s, own);
+    quarantine_tell(s, own);
     take_inside(after, own);
 }
 
@@ -290,24 +201,41 @@ static void moved(struct call *own)
     struct command_after *after = &call->command->after;
     if (!is_quiet(after, own))
         take_outcome(call, own);
+    quarantine_move_over(own, own->failed && own->err.code == ERR_INTERRUPTED);
     call_free(own);
-    if (after->asking) {
-        after->answered = true;
-        return;
-    }
-    if (!quarantine_after(call))
+    quarantine_go_on(call);
+}
+
+void quarantine_go_on(struct call *call)
+{
+    if (call->command->after.asking)
+        call->command->after.answered = true;
+    else if (!quarantine_after(call))
         command_after_go_on(call);
 }
 
-/* True: the answer is to come. */
+bool quarantine_ask(struct session *s, struct call *own, const struct op_guarded *entry)
+{
+    struct call *call = own->front;
+    struct command_after *after = &call->command->after;
+    buf_init(&own->packed, INSIDE_MAX);
+    op_guarded_add(&own->packed, entry);
+    own->request_body = buf_str(&own->packed);
+    own->awaited = true;
+    own->reply_max = INSIDE_MAX;
+    after->asking = true;
+    after->answered = false;
+    session_send(s, own);
+    after->asking = false;
+    return !after->answered;
+}
+
 static bool ask_worker(struct session *s, struct call *call, const struct fresh *fresh)
 {
     struct command_after *after = &call->command->after;
     FREE_AT_END char *path = mem_copy(fresh->entry.path.p, fresh->entry.path.n);
     struct call *own = session_own_call(s, OP_QUARANTINE, fresh->root, path, moved);
     own->front = call;
-    own->awaited = true;
-    own->reply_max = INSIDE_MAX;
     quarantine_make_id(after->id);
     own->request.quarantine = (struct op_quarantine_request){
         .root = (int64_t)fresh->root,
@@ -317,16 +245,12 @@ static bool ask_worker(struct session *s, struct call *call, const struct fresh 
         .git = fresh->kind == FRESH_GIT || fresh->kind == FRESH_SUSPECT,
         .closed = fresh->kind == FRESH_CLOSED,
         .since_ns = fresh->kind == FRESH_SUSPECT ? after->suspects_ns : call->command->began_ns,
+        .aside = quarantine_make_number(),
     };
     after->suspect = fresh->kind == FRESH_SUSPECT;
-    buf_init(&own->packed, INSIDE_MAX);
-    op_guarded_add(&own->packed, &fresh->entry);
-    own->request_body = buf_str(&own->packed);
-    after->asking = true;
-    after->answered = false;
-    session_send(s, own);
-    after->asking = false;
-    return !after->answered;
+    if (!own->request.quarantine.closed)
+        quarantine_move_begin(s, own, &fresh->entry);
+    return quarantine_ask(s, own, &fresh->entry);
 }
 
 bool quarantine_again(struct call *call)
@@ -366,6 +290,8 @@ bool quarantine_after(struct call *call)
     struct session *s = (struct session *)call->workplace;
     struct command_after *after = &call->command->after;
     struct fresh fresh;
+    if (quarantine_resume_moves(s, call))
+        return true;
     while (next_fresh(after, &fresh)) {
         if (is_other(after, &fresh))
             continue;

@@ -20,7 +20,6 @@
 #include "cell/spec.h"
 
 #define STORES "workspaces"
-#define NOTES ".quarantine"
 #define CONTENT "/quarantine"
 /* Two paths of control characters are escaped to six times their length. */
 #define NOTE_MAX (64u << 10)
@@ -68,8 +67,9 @@ int quarantine_note_write(const char *store, const char *id, const struct cell_r
 {
     char now[CLOCK_TEXT_MAX];
     BUF_AT_END struct buf text = BUF_INIT(NOTE_MAX);
-    FREE_AT_END char *notes = mem_format("%s" NOTES, store);
+    FREE_AT_END char *notes = mem_format("%s" QUARANTINE_NOTES, store);
     FREE_AT_END char *name = mem_format("%s/%s", notes, id);
+    FREE_AT_END char *fresh = mem_format("%s.new", name);
     struct json_out j = {.out = &text};
     clock_format_utc(clock_unix_ms(), now);
     jo_open(&j, '{');
@@ -84,8 +84,11 @@ int quarantine_note_write(const char *store, const char *id, const struct cell_r
         return -ENAMETOOLONG;
     if (mkdir(notes, 0700) < 0 && errno != EEXIST)
         return -errno;
-    FD_AT_END int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
+    /* A gate that is killed leaves a whole note or none. */
+    unlink(fresh);
+    FD_AT_END int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
+    return r == 0 && rename(fresh, name) < 0 ? -errno : r;
 }
 
 void quarantine_note_done(struct quarantine_note *note)
@@ -144,7 +147,7 @@ static int open_content(int stores, const char *store)
 
 static int open_notes(int stores, const char *store)
 {
-    FREE_AT_END char *path = mem_format("%s" NOTES, store);
+    FREE_AT_END char *path = mem_format("%s" QUARANTINE_NOTES, store);
     return open_folder(stores, path);
 }
 
@@ -207,7 +210,7 @@ static int list(int dir, const char *path, struct dirent ***ret, int (*pass)(con
 
 static int failed(struct err *err, const char *what)
 {
-    return err_set(err, err_code_for(errno, ERR_INTERNAL), "%s: %s", what, strerror(errno));
+    return err_set(err, err_code_for_file(errno), "%s: %s", what, strerror(errno));
 }
 
 /* Those with a note, or those without. */
@@ -217,7 +220,7 @@ static int each_in(int stores, const char *store, bool noted, quarantine_note_fn
     int error;
     int r = 0;
     struct dirent **ids;
-    FREE_AT_END char *folder = mem_format("%s%s", store, noted ? NOTES : CONTENT);
+    FREE_AT_END char *folder = mem_format("%s%s", store, noted ? QUARANTINE_NOTES : CONTENT);
     int count = list(stores, folder, &ids, only_ids);
     if (count < 0)
         return failed(err, "entries are left out: a folder of the quarantine");

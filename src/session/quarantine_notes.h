@@ -9,6 +9,8 @@
 
 #define QUARANTINE_ID_MAX 13 /* with the NUL; so is the next */
 #define QUARANTINE_NAME_MAX 41
+/* Behind the name of the store. */
+#define QUARANTINE_NOTES ".quarantine"
 
 struct quarantine_note {
     char id[QUARANTINE_NAME_MAX];

@@ -57,8 +57,10 @@ static int give(int fd, const struct stat *st, const struct owner *owner)
     return fchmod(fd, st->st_mode & 0777) < 0 || futimens(fd, times) < 0 ? -errno : 0;
 }
 
-static int make_link(int from, int to, const char *as, const struct owner *owner)
+static int make_link(int from, const struct stat *st, int to, const char *as,
+                     const struct owner *owner)
 {
+    const struct timespec times[] = {st->st_atim, st->st_mtim};
     char target[PATH_TEXT_MAX];
     ssize_t n = fd_read_upto(from, target, sizeof target - 1);
     if (n < 0)
@@ -68,14 +70,14 @@ static int make_link(int from, int to, const char *as, const struct owner *owner
         return -errno;
     if (owner->given && fchownat(to, as, owner->uid, owner->gid, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
-    return 0;
+    return utimensat(to, as, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 }
 
 static int copy_file(int from, const struct stat *st, int to, const char *as,
                      const struct owner *owner)
 {
     if (st->st_mode & IS_LINK)
-        return make_link(from, to, as, owner);
+        return make_link(from, st, to, as, owner);
     FD_AT_END int out = openat(to, as, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (out < 0)
         return -errno;
@@ -204,7 +206,7 @@ static int refuse(const struct quarantine_note *note, int error, struct err *err
                        "back, or copy from where `sandgate quarantine list` shows it. Nothing was "
                        "restored",
                        note->folder, note->path);
-    return err_set(err, err_code_for(error, ERR_INTERNAL), "restoring %s/%s: %s", note->folder,
+    return err_set(err, err_code_for_file(error), "restoring %s/%s: %s", note->folder,
                    note->path, strerror(error));
 }
 

@@ -183,27 +183,6 @@ struct call *session_own_call(struct session *s, enum op_id op, size_t root, con
     return call;
 }
 
-static void swept(struct call *call)
-{
-    struct session *s = session_of(call);
-    /* What could not be removed is no worse than before; the next cell, or the next gate, may have more luck. */
-    if (call->failed && call->err.code == ERR_SESSION_BUSY)
-        leftover_add(&s->leftovers, call->path.root, call_path_text(call), call->sweep_tag);
-    call_free(call);
-}
-
-static void send_sweeps(struct session *s)
-{
-    for (struct leftover *l; (l = leftover_take(&s->leftovers));) {
-        struct call *call = session_own_call(s, OP_SWEEP, l->root, l->path, swept);
-        snprintf(call->sweep_tag, sizeof call->sweep_tag, "%s", l->tag);
-        call->request.sweep = (struct op_sweep_request){
-            (int64_t)l->root, call_path_text(call), {call->sweep_tag, strlen(call->sweep_tag)}};
-        session_send(s, call);
-        leftover_free(l);
-    }
-}
-
 static void not_settled(struct session *s, const struct err *err)
 {
     s->failures = 0;
@@ -216,8 +195,7 @@ static void opened(struct session *s)
     s->state = OPEN;
     s->failures = 0;
     /* Now that the cell is open and what is taken over can be swept at once. */
-    leftover_collect(&s->leftovers, s->state_fd, &s->spec);
-    send_sweeps(s);
+    session_sweep_begin(s);
     git_turn_clean(s);
     session_send_waiting(s);
     preview_send_waiting(s);

@@ -112,6 +112,7 @@ void session_free(struct session *s)
     if (!s)
         return;
     preview_forget_all(s);
+    session_sweep_done(s);
     cell_free(s->cell);
     for (struct call *call; (call = flight_first(&s->flight));) {
         flight_remove(&s->flight, call);

@@ -48,6 +48,8 @@ struct session {
     struct preview_ask *previews;
     struct sweep sweeps[ROOTS_MAX];
     struct leftover *leftovers;
+    struct sweep_again *sweep_again; /* NULL: nothing was passed over yet */
+    bool moves_known; /* no move to quarantine that was cut off is left, see quarantine_moves.h */
     struct commands *commands;
     struct delayed *delayed; /* commands that wait for room to begin */
     bool once;               /* there is one call */
@@ -97,6 +99,9 @@ void session_cancel(struct session *s, const struct call *call);
 void session_stop(void *self, struct call *call);
 void session_kill(void *self, struct call *call);
 void session_late(void *self, struct call *call);
+/* Has removed what writes left behind (session_sweep.c): the cell is open; the session ends. */
+void session_sweep_begin(struct session *s);
+void session_sweep_done(struct session *s);
 /* What commands and those that are delayed tell the session. */
 extern const struct commands_events session_command_events;
 extern const struct delayed_events session_delayed_events;

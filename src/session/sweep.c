@@ -46,6 +46,13 @@ static void file_name(const struct sweep *s, unsigned number, char name[NAME_BYT
         snprintf(name, NAME_BYTES, "%s%c%u", s->name, SECOND, number);
 }
 
+void sweep_set_group(struct sweep *s, const char group[PROCESS_GROUP_TEXT])
+{
+    memcpy(s->group, group, sizeof s->group);
+    for (int i = 0; i < SWEEP_FILES; i++)
+        s->files[i].named = false;
+}
+
 void sweep_done(struct sweep *s)
 {
     FD_AT_END int folder = -1;
@@ -104,8 +111,19 @@ static int open_notes(struct sweep *s, struct err *err)
 
 static void empty(struct sweep_file *file)
 {
-    if (file->under_way == 0 && file->bytes > EMPTY_AT && ftruncate(file->fd, 0) == 0)
+    if (file->under_way == 0 && file->bytes > EMPTY_AT && ftruncate(file->fd, 0) == 0) {
         file->bytes = 0;
+        file->named = false;
+    }
+}
+
+static void add_group(const struct sweep *s, struct buf *line)
+{
+    struct json_out j = {.out = line};
+    jo_open(&j, '[');
+    jo_text(&j, s->group);
+    jo_close(&j, ']');
+    buf_add_char(line, '\n');
 }
 
 int sweep_note(struct sweep *s, struct str path, struct err *err)
@@ -118,12 +136,15 @@ int sweep_note(struct sweep *s, struct str path, struct err *err)
         return -1;
     BUF_AT_END struct buf line = BUF_INIT(32u << 10);
     struct json_out j = {.out = &line};
+    if (!file->named && s->group[0])
+        add_group(s, &line);
     jo_bytes(&j, path);
     buf_add_char(&line, '\n');
     int r = line.failed ? -ENOBUFS : fd_write_all(file->fd, line.data, line.len);
     if (r < 0)
         return err_set(err, err_code_for_file(-r), "the state folder cannot be written: %s",
                        strerror(-r));
+    file->named = true;
     file->under_way++;
     file->bytes += line.len;
     return s->current;
@@ -135,50 +156,94 @@ void sweep_forget(struct sweep *s, int file)
     empty(&s->files[file]);
 }
 
-static void read_notes(int fd, const char *tag, sweep_found_fn found, void *arg)
+/* What it may hold: the path of a write, or the group of the cell that did those behind it. */
+struct note {
+    yyjson_doc *doc;
+    struct str path;
+    const char *group;
+};
+
+/* Takes the next whole line; false at the end. */
+static bool next_note(struct str *rest, struct note *ret)
+{
+    const char *newline = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
+    if (!newline)
+        return false;
+    size_t length = (size_t)(newline - rest->p);
+    *ret = (struct note){0};
+    if (json_parse(rest->p, length, length, JSON_INTERNAL, &ret->doc, NULL) == 0) {
+        yyjson_val *root = yyjson_doc_get_root(ret->doc);
+        ret->path = json_str(root);
+        ret->group = yyjson_get_str(yyjson_arr_get(root, 0));
+    }
+    *rest = (struct str){newline + 1, rest->n - length - 1};
+    return true;
+}
+
+static bool is_written_to(struct str text)
+{
+    struct note note;
+    bool lives = false;
+    while (!lives && next_note(&text, &note)) {
+        lives = note.group && process_group_lives(note.group);
+        json_doc_freep(&note.doc);
+    }
+    return lives;
+}
+
+/* False: its cell lives. */
+static bool read_notes(int fd, const char *tag, sweep_found_fn found, void *arg)
 {
     BUF_AT_END struct buf text = BUF_INIT(NOTES_MAX);
     if (buf_reserve(&text, NOTES_MAX) < 0)
-        return;
+        return true;
     ssize_t n = fd_read_upto(fd, text.data, NOTES_MAX);
-    const char *at = text.data;
-    for (const char *end = at + (n > 0 ? n : 0); at < end;) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-        if (!newline)
-            break;
-        JSON_AT_END yyjson_doc *doc = NULL;
-        size_t length = (size_t)(newline - at);
-        if (json_parse(at, length, length, JSON_INTERNAL, &doc, NULL) == 0 &&
-            yyjson_is_str(yyjson_doc_get_root(doc)))
-            found(arg, json_str(yyjson_doc_get_root(doc)), tag);
-        at = newline + 1;
+    struct str rest = {text.data, n > 0 ? (size_t)n : 0};
+    if (is_written_to(rest))
+        return false;
+    for (struct note note; next_note(&rest, &note); json_doc_freep(&note.doc)) {
+        if (note.path.p)
+            found(arg, note.path, tag);
     }
+    return true;
 }
 
-void sweep_collect(int state_fd, uint64_t device, uint64_t inode, sweep_found_fn found, void *arg)
+/* False: it is to be looked at again. */
+static bool collect_one(DIR *dir, const char *name, const char *tag_at, sweep_found_fn found,
+                        void *arg)
+{
+    char tag[sizeof(((struct dirent *)0)->d_name)];
+    struct stat st;
+    FD_AT_END int fd = openat(dirfd(dir), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    /* Locked: its gate lives and looks after its own, or is about to end. */
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return errno != EWOULDBLOCK;
+    /* Without a name: its gate ended well while we looked. */
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0 || !S_ISREG(st.st_mode))
+        return true;
+    snprintf(tag, sizeof tag, "%s", tag_at);
+    tag[strcspn(tag, (char[]){SECOND, '\0'})] = '\0';
+    if (!read_notes(fd, tag, found, arg))
+        return false;
+    unlinkat(dirfd(dir), name, 0);
+    return true;
+}
+
+bool sweep_collect(int state_fd, uint64_t device, uint64_t inode, sweep_found_fn found, void *arg)
 {
     char prefix[64];
     int n = snprintf(prefix, sizeof prefix, "%" PRIx64 "-%" PRIx64 "-", device, inode);
     int folder = open_folder(state_fd, false);
     DIR *dir = folder < 0 ? NULL : fdopendir(folder);
-    if (!dir)
-        return;
+    bool all = true;
+    if (!dir) {
+        fd_closep(&folder);
+        return false;
+    }
     for (struct dirent *d; (d = readdir(dir));) {
-        if (strncmp(d->d_name, prefix, (size_t)n) != 0)
-            continue;
-        FD_AT_END int fd = openat(dirfd(dir), d->d_name,
-                                  O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        /* Locked: its gate lives and looks after its own. */
-        struct stat st;
-        /* Without a name: its gate ended well while we looked. */
-        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0 ||
-            !S_ISREG(st.st_mode))
-            continue;
-        char tag[sizeof d->d_name];
-        snprintf(tag, sizeof tag, "%s", d->d_name + n);
-        tag[strcspn(tag, (char[]){SECOND, '\0'})] = '\0';
-        read_notes(fd, tag, found, arg);
-        unlinkat(dirfd(dir), d->d_name, 0);
+        if (strncmp(d->d_name, prefix, (size_t)n) == 0)
+            all &= collect_one(dir, d->d_name, d->d_name + n, found, arg);
     }
     closedir(dir);
+    return !all;
 }

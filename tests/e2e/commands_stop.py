@@ -282,6 +282,27 @@ def first_process_killed(form):
         check(ran.worker(gate) == before, "the cell is the same one")
 
 
+def used(form):
+    """what a command used that had to be killed is in its answer and in its record"""
+    place = Place(form, "used")
+    m = mark()
+    # It is under way once it has used some time, and nothing that ends by itself has.
+    line = "trap '' TERM; n=0; while :; do n=$((n+1)); [ $n != 30000 ] || touch up; done"
+    with place.gate() as gate:
+        value = ended(gate.call("run_command", command=line, timeout_ms=1000), "timeout", "SIGKILL")
+        check(value["cpu_ms"] > 100 and value["peak_memory"] > 1 << 19, value)
+        (place.workspace / "up").unlink(missing_ok=True)
+        call = gate.send("run_command", command=f"sleep {m} & {line}")
+        pid = wait_until(lambda: marked(m), "it runs")[0][0]
+        wait_until((place.workspace / "up").exists, "it has used some time")
+        os.kill(ran.first_process_of(pid), signal.SIGKILL)
+        lib.expect_error(gate.wait(call), "INTERRUPTED")
+        gate.close_input()
+        gate.wait_exit()
+    ends = [record["end"] for record in lib.audit_records(place.home / "sandgate") if record["kind"] == "call.outcome"]
+    check(len(ends) == 2 and all(end["cpuMs"] > 0 and end["peakMemory"] > 1 << 19 for end in ends), ends)
+
+
 def session_ends(form):
     """SIGTERM to the gate: commands are cancelled and answered, then it ends"""
     place = Place(form, "ends")
@@ -391,6 +412,7 @@ if __name__ == "__main__":
         launcher_killed,
         worker_killed,
         first_process_killed,
+        used,
         session_ends,
         input_closed,
         client_dies,

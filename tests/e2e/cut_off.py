@@ -13,6 +13,7 @@ import time
 
 import lib
 import ran
+from boundary import in_a_child
 from lib import check, wait_until
 from made import Project, whats
 from ran import Place
@@ -145,6 +146,65 @@ def restarted(form):
         check((place.workspace / path).exists(), f"{path} is gone")
     place.kept_mine()
     place.check_nothing_left()
+
+
+@contextlib.contextmanager
+def small_store(place):
+    """The workspaces' folder of the state is a small disk."""
+    store = place.home / "sandgate/workspaces"
+    with place.form.acting():
+        store.mkdir(mode=0o700, parents=True)
+        (place.home / "sandgate").chmod(0o700)
+    with lib.tmpfs(place.form, store, "1m"):
+        if lib.AM_ROOT:
+            os.chown(store, place.form.uid, place.form.uid)
+        store.chmod(0o700)
+        yield store
+
+
+def fill(path):
+    with open(path, "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(b"x" * 4096):
+            pass
+
+
+def full_disk(form):
+    """no room for the marker: no command runs, and the answer says which file, what to do, and that it may be repeated"""
+    lib.own_mounts()
+    place = Cut(form, "full-disk")
+    with small_store(place) as store:
+        with place.gate() as gate:
+            ran.bash(gate, "true")
+            gate.close_input()
+            gate.wait_exit()
+        with place.gate() as gate:
+            gate.ok("stat", path=".")
+            fill(store / "filler")
+            result = gate.call("run_command", command="touch ran")
+            error = lib.expect_error(result, "DISK_FULL")
+            check(result["error"]["retryable"] and ".running" in error["message"] and "make room" in error["message"], error)
+            check(not (place.workspace / "ran").exists(), "it ran")
+            (store / "filler").unlink()
+            ran.bash(gate, "true")
+
+
+def read_only_disk(form):
+    """the same where the disk cannot be written: repeating is of no use"""
+    lib.own_mounts()
+    place = Cut(form, "read-only-disk")
+    with small_store(place) as store:
+        with place.gate() as gate:
+            ran.bash(gate, "true")
+            gate.close_input()
+            gate.wait_exit()
+        with place.gate() as gate:
+            gate.ok("stat", path=".")
+            lib.make_read_only(store)
+            result = gate.call("run_command", command="touch ran")
+            error = lib.expect_error(result, "INTERNAL")
+            check(not result["error"]["retryable"], error)
+            check(".running" in error["message"] and "can be written" in error["message"], error)
+            check(not (place.workspace / "ran").exists(), "it ran")
 
 
 def restarted_and_killed(form):
@@ -494,4 +554,6 @@ if __name__ == "__main__":
         large_index,
         other_rules,
         another_folder,
+        in_a_child(full_disk),
+        in_a_child(read_only_disk),
     )

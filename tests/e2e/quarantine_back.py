@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import subprocess
+import time
 
 import lib
 import ran
@@ -16,7 +17,7 @@ from made import whats
 
 MAKE = (
     "mkdir -p .vscode/deep; echo tasks > .vscode/tasks.json; chmod 640 .vscode/tasks.json; touch -d '2001-02-03 04:05:06' .vscode/tasks.json; "
-    "ln -s ../target .vscode/deep/link; echo run > .envrc; chmod 755 .envrc; chmod 750 .vscode/deep; ln -s elsewhere .cargo; "
+    "ln -s ../target .vscode/deep/link; touch -hd '2002-03-04 05:06:07' .vscode/deep/link; echo run > .envrc; chmod 755 .envrc; chmod 750 .vscode/deep; ln -s elsewhere .cargo; touch -hd '2003-04-05 06:07:08' .cargo; "
     "git init -q lib; git -C lib config core.fsmonitor x"
 )
 PATHS = {".vscode", ".envrc", ".cargo", "lib/.git"}
@@ -102,6 +103,8 @@ def restored(form):
     check(stat.S_IMODE((place.workspace / ".envrc").stat().st_mode) == 0o755, "the program's mode")
     check(os.readlink(place.workspace / ".vscode/deep/link") == "../target", "the link in a folder")
     check(os.readlink(place.workspace / ".cargo") == "elsewhere", "the link")
+    for link, year in ((".vscode/deep/link", 2002), (".cargo", 2003)):
+        check(time.gmtime((place.workspace / link).lstat().st_mtime).tm_year == year, f"the time of the link {link}")
     check("fsmonitor" in (place.workspace / "lib/.git/config").read_text(), "the repository")
     check(place.entries() == {} and place.kept() == [], f"{place.entries()} {place.kept()}")
     check(not [p for p in place.workspace.rglob("sandgate-*")], "something is left in the workspace")

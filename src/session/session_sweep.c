@@ -1,0 +1,97 @@
+/* Has the temporary files removed that writes left behind when they were cut off. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cell/cell.h"
+#include "session/session_parts.h"
+
+/* The cell of a gate that was killed ends a moment later, and may make a file until then. So those whose notes were passed
+ * over are looked for again: for about ten seconds, the next gate does the rest. */
+#define AGAIN_FIRST_MS 10
+#define AGAIN_LAST_MS 6000
+
+struct sweep_again {
+    uv_timer_t timer;
+    uint64_t after_ms;
+};
+
+static void swept(struct call *call)
+{
+    struct session *s = (struct session *)call->workplace;
+    /* What could not be removed is no worse than before; the next cell, or the next gate, may have more luck. */
+    if (call->failed && call->err.code == ERR_SESSION_BUSY)
+        leftover_add(&s->leftovers, call->path.root, call_path_text(call), call->sweep_tag);
+    call_free(call);
+}
+
+static void send_all(struct session *s)
+{
+    for (struct leftover *l; (l = leftover_take(&s->leftovers));) {
+        struct call *call = session_own_call(s, OP_SWEEP, l->root, l->path, swept);
+        snprintf(call->sweep_tag, sizeof call->sweep_tag, "%s", l->tag);
+        call->request.sweep = (struct op_sweep_request){
+            (int64_t)l->root, call_path_text(call), {call->sweep_tag, strlen(call->sweep_tag)}};
+        session_send(s, call);
+        leftover_free(l);
+    }
+}
+
+static void collect(struct session *s);
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct session *s = timer->data;
+    /* The next cell collects when it is open. */
+    if (s->state == OPEN)
+        collect(s);
+}
+
+static void again_later(struct session *s)
+{
+    struct sweep_again *a = s->sweep_again;
+    if (!a) {
+        a = s->sweep_again = mem_zero(sizeof *a);
+        uv_timer_init(s->loop, &a->timer);
+        uv_unref((uv_handle_t *)&a->timer);
+        a->timer.data = s;
+        a->after_ms = AGAIN_FIRST_MS;
+    }
+    if (a->after_ms > AGAIN_LAST_MS)
+        return;
+    uv_timer_start(&a->timer, on_timer, a->after_ms, 0);
+    a->after_ms *= 2;
+}
+
+static void collect(struct session *s)
+{
+    if (leftover_collect(&s->leftovers, s->state_fd, &s->spec) && !s->once)
+        again_later(s);
+    send_all(s);
+}
+
+void session_sweep_begin(struct session *s)
+{
+    char group[PROCESS_GROUP_TEXT];
+    process_group_write(cell_group(s->cell), group);
+    for (size_t i = 0; i < s->spec.n_roots; i++)
+        sweep_set_group(&s->sweeps[i], group);
+    if (s->sweep_again)
+        s->sweep_again->after_ms = AGAIN_FIRST_MS;
+    collect(s);
+}
+
+static void closed(uv_handle_t *timer)
+{
+    free(timer->data);
+}
+
+void session_sweep_done(struct session *s)
+{
+    struct sweep_again *a = TAKE_PTR(s->sweep_again);
+    if (!a)
+        return;
+    a->timer.data = a;
+    uv_close((uv_handle_t *)&a->timer, closed);
+}

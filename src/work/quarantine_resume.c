@@ -1,0 +1,92 @@
+/* A move to quarantine whose gate or cell was killed. The gate noted the name that the entry gets aside before it asked for
+ * the move; nobody could guess it. Afterwards anybody can see it, so what is found there counts only if it is what was to be
+ * moved, and nothing is given a name that programs obey. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "work/guard_read.h"
+#include "work/quarantine_parts.h"
+
+static bool has(int dir, const char *name)
+{
+    struct statx st;
+    return folder_stat(dir, name, &st) == 0;
+}
+
+/* Whether there is a whole copy; *ret_head: it is one of HEAD in the folder. */
+static bool is_stored(const struct beneath_root *store, const struct op_quarantine_request *q,
+                      bool *ret_head)
+{
+    const char *slash = strrchr(q->path.p, '/');
+    FREE_AT_END char *tag = mem_copy(q->tag.p, q->tag.n);
+    FD_AT_END int folder = quarantine_open(store);
+    FD_AT_END int copy = folder < 0 ? -1 : beneath_open_child(folder, tag);
+    *ret_head = copy >= 0 && q->git && has(copy, "HEAD") &&
+                strcmp(slash ? slash + 1 : q->path.p, "HEAD") != 0;
+    return copy >= 0;
+}
+
+/* HEAD of a folder that is still the one that was found: its name aside is in that folder. */
+static bool go_to_head(const struct op_quarantine_request *q, const struct op_guarded *was,
+                       const char *aside, struct beneath_place *place)
+{
+    FD_AT_END int inner = q->git ? beneath_open_child(place->dir, place->name) : -1;
+    if (inner < 0 || !quarantine_is_same(inner, "", was) || !has(inner, aside))
+        return false;
+    close(place->dir);
+    place->dir = TAKE_FD(inner);
+    snprintf(place->name, sizeof place->name, "HEAD");
+    return true;
+}
+
+static int is_other(const struct op_quarantine_request *q, const char *aside, struct err *err)
+{
+    return err_set(err, ERR_CONFLICT,
+                   "moving `%s` to quarantine was cut off, and `%s` beside it is something else: if "
+                   "it is yours, give it its name back",
+                   q->path.p, aside);
+}
+
+static int go_on(struct work *w, const struct beneath_root *store,
+                 const struct op_quarantine_request *q, const struct op_guarded *was,
+                 struct beneath_place *place, struct op_quarantine_reply *ret, struct err *err)
+{
+    char aside[PATH_NAME_MAX + 1];
+    bool stored = ret->outcome == QUARANTINE_MOVED;
+    snprintf(aside, sizeof aside, OP_QUARANTINE_ASIDE, q->aside);
+    bool head = go_to_head(q, was, aside, place);
+    if (!head && !has(place->dir, aside))
+        return 0;
+    if (!head && !quarantine_is_same(place->dir, aside, was))
+        return is_other(q, aside, err);
+    ret->head |= head;
+    if (stored) {
+        quarantine_remove_aside(w, q, place, aside, ret);
+        return 0;
+    }
+    quarantine_take_head(place->dir, aside);
+    ret->outcome = quarantine_move_out(w, store, q, place, aside, ret);
+    return 0;
+}
+
+int quarantine_resume(struct work *w, const struct beneath_root *store,
+                      const struct beneath_root *root, const struct op_quarantine_request *q,
+                      const struct op_guarded *was, struct op_quarantine_reply *ret,
+                      struct err *err)
+{
+    struct err lost;
+    struct beneath_place place = {.dir = -1};
+    bool stored = is_stored(store, q, &ret->head);
+    ret->outcome = stored ? QUARANTINE_MOVED : QUARANTINE_LEFT;
+    int r = quarantine_find_place(root, q->path.p, &place, &lost);
+    if (r == 0)
+        r = go_on(w, store, q, was, &place, ret, &lost);
+    fd_closep(&place.dir);
+    if (r < 0 && !stored)
+        *err = lost;
+    return r < 0 && !stored ? -1 : 0;
+}
