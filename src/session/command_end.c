@@ -9,6 +9,8 @@
 
 #include "base/mem.h"
 
+#define DEATH_SHOWN 100
+
 /* A shell whose last command was ended that way says so by its exit code. */
 static bool is_ended_by_signal(const struct command *command, const struct ran *ran, int signal)
 {
@@ -68,6 +70,29 @@ int command_read_account(int fd, struct buf *account, struct frame *ret)
     if (frame_parse(account->data, account->len, ret) == 0)
         return 1;
     return account->len < RAN_BYTES_MAX ? 0 : -1;
+}
+
+static int64_t read_amount(yyjson_val *root, const char *key)
+{
+    yyjson_val *val = yyjson_obj_get(root, key);
+    return yyjson_is_int(val) && yyjson_get_sint(val) > 0 ? yyjson_get_sint(val) : 0;
+}
+
+struct command_death command_read_death(const struct frame *frame, yyjson_doc **ret_doc)
+{
+    struct command_death death = {.message = STR("no reason")};
+    if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, ret_doc, NULL) < 0)
+        return death;
+    yyjson_val *root = yyjson_doc_get_root(*ret_doc);
+    yyjson_val *message = yyjson_obj_get(root, "message");
+    if (yyjson_is_str(message))
+        death.message = json_str(message);
+    if (death.message.n > DEATH_SHOWN)
+        death.message.n = DEATH_SHOWN;
+    death.busy = yyjson_get_bool(yyjson_obj_get(root, "busy"));
+    death.cpu_ms = read_amount(root, "cpu_ms");
+    death.peak_memory = read_amount(root, "peak_memory");
+    return death;
 }
 
 void command_take_usage(struct command *command, const struct ran *ran)

@@ -9,6 +9,15 @@
 /* Reads what has come of an account behind what came before. 1: it is whole, *ret is the frame in `account`; 0: more
  * is to come; -1: no more comes. */
 int command_read_account(int fd, struct buf *account, struct frame *ret);
+/* What the launcher says of a first process without an account (FRAME_ENDED); texts are of *ret_doc. */
+struct command_death {
+    struct str message;
+    bool busy; /* the command has not begun */
+    int64_t cpu_ms;
+    int64_t peak_memory;
+};
+struct command_death command_read_death(const struct frame *frame, yyjson_doc **ret_doc);
+
 /* What it used. */
 void command_take_usage(struct command *command, const struct ran *ran);
 /* `stopped`: somebody asked for its end. */

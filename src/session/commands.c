@@ -264,21 +264,8 @@ static void on_status(uv_poll_t *handle, int status, int events)
         take_account(r, &frame);
 }
 
-/* What the launcher says of a first process without an account. */
-struct death {
-    struct str message;
-    bool busy; /* the command has not begun */
-    int64_t cpu_ms;
-    int64_t peak_memory;
-};
-
-static int message_length(const struct death *death)
-{
-    return (int)(death->message.n < 100 ? death->message.n : 100);
-}
-
 /* Its first process was killed, and all that it had started. */
-static void take_death(struct running *r, const struct death *death)
+static void take_death(struct running *r, const struct command_death *death)
 {
     struct err err;
     struct ran ran = {.kind = RAN_ENDED,
@@ -298,42 +285,27 @@ static void take_death(struct running *r, const struct death *death)
     }
     err_set(&err, ERR_INTERRUPTED,
             "the command was ended from outside (%.*s); what it had done by then is done",
-            message_length(death), death->message.p);
+            (int)death->message.n, death->message.p);
     finish(r, &err);
 }
 
-static void take_end(struct running *r, const struct death *death)
+static void take_end(struct running *r, const struct command_death *death)
 {
     struct err err;
     if (!death->busy) {
         take_death(r, death);
         return;
     }
-    err_set(&err, ERR_SESSION_BUSY, "%.*s", message_length(death), death->message.p);
+    err_set(&err, ERR_SESSION_BUSY, "%.*s", (int)death->message.n, death->message.p);
     if (str_is(death->message, RAN_GUARDS_MOVED))
         err_reason(&err, RAN_GUARDS_MOVED);
     not_begun(r, &err);
 }
 
-static int64_t read_amount(yyjson_val *root, const char *key)
-{
-    yyjson_val *val = yyjson_obj_get(root, key);
-    return yyjson_is_int(val) && yyjson_get_sint(val) > 0 ? yyjson_get_sint(val) : 0;
-}
-
 void commands_ended(struct commands *c, const struct frame *frame)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
-    struct death death = {.message = STR("no reason")};
-    if (json_parse(frame->head.p, frame->head.n, FRAME_HEAD_MAX, JSON_INTERNAL, &doc, NULL) == 0) {
-        yyjson_val *root = yyjson_doc_get_root(doc);
-        yyjson_val *val = yyjson_obj_get(root, "message");
-        if (yyjson_is_str(val))
-            death.message = json_str(val);
-        death.busy = yyjson_get_bool(yyjson_obj_get(root, "busy"));
-        death.cpu_ms = read_amount(root, "cpu_ms");
-        death.peak_memory = read_amount(root, "peak_memory");
-    }
+    struct command_death death = command_read_death(frame, &doc);
     for (struct running *r = c->all; r; r = r->next) {
         if (r->token == frame->token && r->call) {
             take_end(r, &death);

@@ -221,8 +221,9 @@ static int ask(struct db *db, struct approval *approval, const char *owner, stru
 int approvals_ask(struct db *db, struct approval *approval, struct err *err)
 {
     char owner[OWNER_MAX];
-    if (owner_self(owner) < 0)
-        return err_set(err, ERR_INTERNAL,
+    int r = owner_self(owner);
+    if (r < 0)
+        return err_set(err, err_code_for(-r, ERR_INTERNAL),
                        "/proc does not tell about this process, so nobody can be "
                        "asked: a yes could not find its call");
     /* Where nobody ever looks at the list, those of dead gates would gather. */

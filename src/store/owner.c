@@ -56,9 +56,13 @@ int owner_self(char out[OWNER_MAX])
     struct owner o = {0};
     struct stat st;
     /* The number as /proc has it, which is where others look. */
-    if (read_stat("/proc/self/stat", &o) < 0 || stat("/proc/self/ns/pid", &st) < 0 ||
-        read_line("/proc/sys/kernel/random/boot_id", o.boot, sizeof o.boot) < 0)
-        return -1;
+    int r = read_stat("/proc/self/stat", &o);
+    if (r == 0)
+        r = read_line("/proc/sys/kernel/random/boot_id", o.boot, sizeof o.boot);
+    if (r == 0 && stat("/proc/self/ns/pid", &st) < 0)
+        r = -errno;
+    if (r < 0)
+        return r;
     snprintf(out, OWNER_MAX, "%lld %llu %s %llu", o.pid, o.started, o.boot,
              (unsigned long long)st.st_ino);
     return 0;

@@ -6,7 +6,7 @@
 
 #define OWNER_MAX 160
 
-/* This process: its number, when it started, the machine's boot and the namespace that the number is of. -1 where
+/* This process: its number, when it started, the machine's boot and the namespace that the number is of. -errno where
  * /proc does not tell. */
 int owner_self(char out[OWNER_MAX]);
 
