@@ -68,7 +68,7 @@ static const struct program_row rows[] = {
     {" unzip 7z 7za 7zr 7zz ", NULL, "do", NULL, ROW_FOLDER, LEADS_OUT},
     {" zstd ", NULL, NULL, " output-dir-flat output-dir-mirror trace ", 0, WRITES},
 
-    {" jq gojq jaq yq tomlq xq ", NULL, "fL", " from-file library-path run-tests front-matter ", 0,
+    {" gojq jaq yq tomlq xq ", NULL, "fL", " from-file library-path run-tests front-matter ", 0,
      "reads a script from elsewhere"},
     {" yq tomlq xq ", NULL, "is", " inplace in-place split-exp split-exp-file from-file ", 0,
      WRITES},

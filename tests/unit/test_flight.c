@@ -154,7 +154,7 @@ static enum flight_result result_of(enum op_id op, const char *head, struct str 
 
 static struct str nothing = {"", 0};
 
-#define IMPORT_HEAD(dropped) "{'taken':0,'dropped':" dropped ",'refused':0}"
+#define IMPORT_HEAD(dropped) "{'taken':0,'shallow':0,'dropped':" dropped ",'refused':0}"
 #define SEARCH_HEAD(matches)                                                                       \
     "{'matches':" matches ",'files':0,'bytes':0,'binary':0,'ignored':0,"                           \
     "'unreadable':0,'long_lines':0}"
