@@ -60,13 +60,25 @@ static void check_lead(void *arg, const char *path)
     must(beneath_is_led_to(&root, where, false, &error));
 }
 
-static void check_scan(void)
+/* A link of a command's making. */
+static void put_link(struct str target)
+{
+    FREE_AT_END char *text = mem_copy(target.p, target.n);
+    unlinkat(root.fd, "d/out", 0);
+    must(!text[0] || symlinkat(text, root.fd, "d/out") == 0);
+}
+
+/* `ran_ns`: since when commands run. */
+static void check_scan(int64_t ran_ns)
 {
     static atomic_bool cancelled;
     static char chunk[WORK_CHUNK];
     struct guard_trees trees;
     struct err err = {.code = ERR_COUNT};
-    union op_request q = {.scan = {.path = STR("."), .max_entries = 1000, .max_guarded = 1000}};
+    union op_request q = {.scan = {.path = STR("."),
+                                .max_entries = 1000,
+                                .max_guarded = 1000,
+                                .ran_ns = ran_ns}};
     union op_reply reply = {0};
     struct work work = {.roots = &root,
                         .n_roots = 1,
@@ -97,10 +109,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     put(".git/objects/info/alternates", next_bytes(&s));
     put("d/.git", next_bytes(&s));
     put(".git/config.worktree", next_bytes(&s));
+    put_link(next_bytes(&s));
     put(".git/config", (struct str){(const char *)s.p, s.n});
     git_leads_each(&root, GIT, STR(""), check_lead, &leads);
     must(leads > 0); /* the hook is always a link */
     beneath_is_led_to(&root, "d/e/x", true, &error);
-    check_scan();
+    check_scan(0);
+    check_scan(1);
     return 0;
 }
