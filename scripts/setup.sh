@@ -212,7 +212,7 @@ python_with_pip() {
 
 # Sets $sdist to a file whose hash has just been checked.
 fetch_sdist() {
-    cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/sandgate
+    cache=${XDG_CACHE_HOME:-${HOME:-/dev/null}/.cache}/sandgate
     mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] || cache=$work
     sdist=$cache/yyjson-$yyjson_version.tar.gz
     if sdist_is_good "$sdist"; then
@@ -280,7 +280,7 @@ build_rure() {
     lock_deps
     rure_is_built && return
     find_cargo || die "no cargo and rustc of $rust_floor or later: install cargo-web and rustc-web, or Rust from elsewhere"
-    cargo_home=${CARGO_HOME:-${HOME:-/nonexistent}/.cargo}
+    cargo_home=${CARGO_HOME:-${HOME:-/dev/null}/.cargo}
     mkdir -p "$cargo_home" 2>/dev/null && [ -w "$cargo_home" ] || cargo_home=$work/cargo
     # Fetches, too. A crate's folder has its version in its name.
     crate=$(run_cargo metadata --format-version 1 | grep -o "\"manifest_path\":\"[^\"]*/rure-$rure_version/Cargo.toml\"" |

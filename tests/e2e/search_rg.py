@@ -426,7 +426,7 @@ def main():
         run_calls(tap, "odd files, words", gate, rg, calls)
         calls = [{**make_call(rng, late), "before": 0, "after": 0} for _ in range(30 * FACTOR)]
         run_calls(tap, "NULs, by chance", gate, rg, calls)
-        for tree, count in [(odd, 240), *((tree, 40) for tree in real)]:
+        for tree, count in [(odd, 240), *((tree, 60) for tree in real)]:
             calls = [make_call(rng, tree) for _ in range(count * FACTOR)]
             run_calls(tap, f"{tree.folder}, by chance", gate, rg, calls)
         options = [{}, {"hidden": True}, {"ignore": False}, {"hidden": True, "ignore": False}]

@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/$1"
 python=${PYTHON:-python3}
-cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/sandgate
+cache=${XDG_CACHE_HOME:-${HOME:-/dev/null}/.cache}/sandgate
 mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] || { cache=$PWD/../../../.deps && mkdir -p "$cache"; }
 cache=$(cd "$cache" && pwd)
 
@@ -51,7 +51,7 @@ install_crates() {
     crates_dir=$cache/sdk-$1-crates-$(hash_of Cargo.toml Cargo.lock)
     if [ ! -d "$crates_dir" ]; then
         made=$(mktemp -d "$cache/new.XXXXXX")
-        cargo_home=${CARGO_HOME:-${HOME:-/nonexistent}/.cargo}
+        cargo_home=${CARGO_HOME:-${HOME:-/dev/null}/.cargo}
         mkdir -p "$cargo_home" 2>/dev/null && [ -w "$cargo_home" ] || cargo_home=$made/.home
         CARGO_HOME=$cargo_home run_cargo vendor --quiet --locked --versioned-dirs "$made" >/dev/null
         rm -rf "$made/.home"

@@ -305,8 +305,8 @@ class Faults(Case):
             os.environ.update(kept)
 
     def test_a_gate_that_cannot_start(self) -> None:
-        with self.assertLogs("sandgate", "WARNING"), Gate("/nonexistent") as gate:
-            with self.assertRaisesRegex(GateDied, "(?s)exit status 2.*nonexistent") as caught:
+        with self.assertLogs("sandgate", "WARNING"), Gate(self.workspace / "missing") as gate:
+            with self.assertRaisesRegex(GateDied, "(?s)exit status 2.*missing") as caught:
                 gate.read_file("a.txt")
             self.assertEqual(caught.exception.returncode, 2)
             with self.assertRaises(GateDied):

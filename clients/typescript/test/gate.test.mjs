@@ -274,11 +274,11 @@ test("no program", async (workspace) => {
   }
 });
 
-test("a gate that cannot start", () =>
-  withGate({ workspace: "/nonexistent" }, async (gate) => {
+test("a gate that cannot start", (workspace) =>
+  withGate({ workspace: join(workspace, "missing") }, async (gate) => {
     for (let n = 0; n < 2; n++) {
       await assert.rejects(gate.timeNow(), (error) => {
-        assert.match(error.message, /exit status 2.*nonexistent/s);
+        assert.match(error.message, /exit status 2.*missing/s);
         return error instanceof GateDied && error.exitCode === 2;
       });
     }
