@@ -18,6 +18,9 @@ from lib import Gate, check
 CONFIG = {
     "approval": {
         "rules": [
+            # What a shell reads may be anything: the rule behind these would refuse it.
+            {"toolName": "run_command", "action": "approve", "condition": {"argv": {"equals": ["bash"]}}},
+            {"toolName": "run_command", "action": "approve", "condition": {"argv": {"equals": ["bash", "-s", "a b", "c"]}}},
             {"toolName": "run_command", "action": "deny", "condition": {"command": {"program": ["chmod", "git push"]}}},
             {"toolName": "run_command", "action": "prompt", "condition": {"command": {"program": ["tee", "install"]}}},
         ]
