@@ -166,13 +166,20 @@ def check_guarded(place, answer):
     check(seen["socket"] in ("ECONNREFUSED", "EACCES"), what)
 
 
+def wait_for_descriptor(place, sender, sending):
+    try:
+        lib.wait_until(lambda: (place.workspace / "got").exists(), "it has the descriptor")
+    except AssertionError as error:
+        raise AssertionError(f"{error}; its sender: {lib.short(sender.wait(sending))}") from error
+
+
 def pass_on(place, taker, sender, where="/home/agent", how="read", more=(), between=None, **sending):
     """From a command of one gate to one of the same or another."""
     with listening(place):
         # Listening begins when it runs: the other one may take its time to start.
         taking = start(taker, TAKE, where, how, timeout_ms=120000)
         sending = start(sender, SEND, where, *more, **{"timeout_ms": 120000, **sending})
-        lib.wait_until(lambda: (place.workspace / "got").exists(), "it has the descriptor")
+        wait_for_descriptor(place, sender, sending)
         sender.wait(sending)
         if between:
             between()
