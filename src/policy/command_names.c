@@ -114,11 +114,15 @@ static struct str as_str(const char *text)
     return (struct str){text, strlen(text)};
 }
 
-/* The first word behind it that is no option may be an alias. */
-static bool begins_with_alias(const char *program, const char *names)
+static const char *behind_options(const char *names)
 {
     while (names[0] == ' ' && names[1] == '-')
         names += 1 + strcspn(names + 1, " ");
+    return names;
+}
+
+static bool begins_with_alias(const char *program, const char *names)
+{
     struct str first = {names + 1, strcspn(names + 1, " ")};
     return names[1] && program_may_be_alias(as_str(program), first);
 }
@@ -151,11 +155,19 @@ bool command_names_hold(const char *names, const char *program, const char *subc
         return true;
     if (!*program)
         return holds_last(program, names, last);
+    const char *first = NULL; /* word behind the program that is no option: it may be an alias */
     for (const char *at = names; *(at += strspn(at, " "));) {
         struct str name = {at, strcspn(at, " ")};
         at += name.n;
-        if (is_program(name, as_str(program)) &&
-            (!*last || holds_last(program, at, last) || begins_with_alias(program, at)))
+        if (!is_program(name, as_str(program)))
+            continue;
+        /* What is behind a later one is behind this one, too. */
+        if (!first && (!*last || holds_last(program, at, last)))
+            return true;
+        if (first && at <= first)
+            continue;
+        first = behind_options(at);
+        if (begins_with_alias(program, first))
             return true;
     }
     return false;

@@ -2,8 +2,10 @@
  * writing it that the program takes. */
 #include <cmocka.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "judge_parts.h"
+#include "policy/command_names.h"
 
 #define DENIALS SOURCE_DIR "/tests/unit/data/subcommand_denials.txt"
 #define LINE_BYTES 4096
@@ -285,6 +287,27 @@ static void patterns_may_be_several_words(void **state)
     check_lines(passes, ARRAY_LEN(passes), "approve", "prompt", true);
 }
 
+/* An option for each that may hold the program: a look from each of them to the end would take minutes. */
+static void many_names_take_no_time(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"-xgit ", "git --x -xgit ", "-xgit push-x "};
+    const size_t n = 60000;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        FREE_AT_END char *names = mem_zero(n + 1);
+        for (size_t at = 0; at < n; at++)
+            names[at] = at ? words[i][(at - 1) % strlen(words[i])] : ' ';
+        clock_t start = clock();
+        command_names_hold(names, "git", "clean");
+        double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+        if (seconds > 10)
+            fail_msg("`%s` again and again takes too long: %f", words[i], seconds);
+    }
+    assert_true(command_names_hold(" a -xgit -xgit --b clean ", "git", "clean"));
+    assert_true(command_names_hold(" -xgit status git clean ", "git", "clean"));
+    assert_false(command_names_hold(" clean -xgit status ", "git", "clean"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +318,7 @@ int main(void)
         cmocka_unit_test(other_names_are_denied),
         cmocka_unit_test(others_are_not_denied),
         cmocka_unit_test(patterns_may_be_several_words),
+        cmocka_unit_test(many_names_take_no_time),
     };
     return cmocka_run_group_tests(tests, use_tools, NULL);
 }
