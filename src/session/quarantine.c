@@ -284,7 +284,7 @@ bool quarantine_again(struct call *call)
 static bool is_lost(const struct command_after *after)
 {
     return after->fresh.failed || after->fresh_git.failed || after->closed.failed ||
-           after->others.failed || after->inside > FOUND_INSIDE_MAX;
+           after->suspects.failed || after->others.failed || after->inside > FOUND_INSIDE_MAX;
 }
 
 /* A message that cannot be sent is answered at once: the next one is sent from here, not from within that answer, of
