@@ -28,8 +28,7 @@ enum frame_type {
     FRAME_SPEC, /* head: what to build; perhaps with the shelf's descriptor; the helper hands it on with more */
     /* launcher to gate */
     FRAME_READY, /* the worker is locked and serves; a command's first process: its mount namespace */
-    FRAME_FAILED, /* head:
-                  * {"message":…,"cpu_ms":…,"peak_memory":…} */
+    FRAME_FAILED, /* head: {"message":…} */
     /* gate to launcher, and on to a command's first process; the token says which command */
     FRAME_GUARDS, /* the token is a root's index and 1; body: what is guarded there, packed, or a
                      descriptor that holds it */
@@ -38,7 +37,8 @@ enum frame_type {
     FRAME_STOP, /* SIGTERM to all its processes */
     FRAME_KILL, /* SIGKILL to all its processes */
     /* launcher to gate */
-    FRAME_ENDED, /* a command's first process ended without its account; head: {"message":…} */
+    FRAME_ENDED, /* a command's first process ended without its account; head:
+                  * {"message":…,"busy":…,"cpu_ms":…,"peak_memory":…} */
     /* a command's first process to gate, once */
     FRAME_RAN, /* head: cell/order.h */
     /* gate to worker */

@@ -46,8 +46,9 @@ struct command_violations {
 /* What the names of a kind begin with; the last, "", is that of system calls. NULL behind it. */
 extern const char *const command_violation_kinds[];
 
-/* Where a command is between the end of its last process and its answer (session/command_after.h). */
 struct quarantine_move;
+
+/* Where a command is between the end of its last process and its answer (session/command_after.h). */
 struct command_after {
     bool begun;
     size_t step;
@@ -66,7 +67,7 @@ struct command_after {
     bool moves_kept;              /* one of them could not be ended */
     bool asking;          /* the worker is being asked about one */
     bool answered;        /* at once */
-    struct buf others;    /* paths at which something else was by then, a NUL behind each */
+    struct buf others;    /* the same: what was looked for where something else was by then */
     struct buf stays; /* hashes of those that stay where they are: they are not asked about again */
     size_t stays_sorted; /* bytes of them: those of the rounds before this one */
     size_t first_look;   /* the step that looks for them */

@@ -9,13 +9,15 @@
 /* Scripts in scripts: each reads its part of the text once more. */
 #define SCRIPTS_MAX 8
 #define HERE_MAX 8
-#define WORD_MAX 64
+/* What stands behind a longer one is read as commands. */
+#define HERE_WORD_MAX 1024
 
 #define ESCAPED 'e'    /* $'…' */
 #define ARITHMETIC 'a' /* ((…)) */
 
 struct here {
-    char word[WORD_MAX]; /* that ends it */
+    size_t word; /* that ends it, with its quotes */
+    size_t word_end;
     bool script;
 };
 
@@ -117,9 +119,10 @@ static struct command new_command(const struct reader *r)
 
 static void push(struct reader *r, struct level level)
 {
+    if (r->n_levels == LEVELS_MAX)
+        return;
     r->n_backticks += level.kind == '`';
-    if (r->n_levels < LEVELS_MAX)
-        r->levels[r->n_levels++] = level;
+    r->levels[r->n_levels++] = level;
 }
 
 static void pop(struct reader *r)
@@ -188,24 +191,44 @@ static void step_quoted(struct reader *r)
         mark(r, 1, LOGGED_QUOTED);
 }
 
-/* The word behind `<<`, without its quotes. */
+/* Behind the word at `at`; blanks in quotes belong to it. */
+static size_t here_word_end(const struct reader *r, size_t at)
+{
+    char quote = '\0';
+    for (; at < r->end && r->p[at] != '\n'; at++) {
+        char c = r->p[at];
+        if (c == '\\' && quote != '\'' && char_at(r, at + 1) != '\n')
+            at++;
+        else if (quote && c == quote)
+            quote = '\0';
+        else if (!quote && (c == '\'' || c == '"'))
+            quote = c;
+        else if (!quote && (is_blank(c) || is_operator(c)))
+            break;
+    }
+    return at < r->end ? at : r->end;
+}
+
+static size_t behind_quotes(const struct reader *r, size_t at, size_t end)
+{
+    while (at < end && r->p[at] && strchr("'\"\\$", r->p[at]))
+        at++;
+    return at;
+}
+
+/* The word behind `<<`. */
 static void take_here(struct reader *r)
 {
-    size_t n = 0;
     size_t at = r->at + 2;
     at += char_at(r, at) == '-';
     while (is_blank(char_at(r, at)))
         at++;
-    char *word = r->here[r->n_here].word;
-    for (; at < r->end && !is_blank(r->p[at]) && !is_operator(r->p[at]); at++) {
-        if (!strchr("'\"\\", r->p[at]) && n + 1 < WORD_MAX)
-            word[n++] = r->p[at];
-    }
-    word[n] = '\0';
-    r->here[r->n_here].script = is_for_shell(r);
-    r->n_here += n > 0;
-    r->here_line = at;
-    mark(r, at - r->at, LOGGED_PLAIN);
+    size_t end = here_word_end(r, at);
+    bool empty = behind_quotes(r, at, end) == end;
+    r->here[r->n_here] = (struct here){at, end, is_for_shell(r)};
+    r->n_here += !empty && end - at <= HERE_WORD_MAX;
+    r->here_line = end;
+    mark(r, end - r->at, LOGGED_PLAIN);
 }
 
 static size_t line_end(const struct reader *r, size_t at)
@@ -214,11 +237,18 @@ static size_t line_end(const struct reader *r, size_t at)
     return end ? (size_t)(end - r->p) : r->end;
 }
 
-static bool ends_here(const struct reader *r, size_t line, size_t end, const char *word)
+/* Quotes of either are passed over: a line that is taken for the end too early hides nothing. */
+static bool ends_here(const struct reader *r, size_t line, size_t end, const struct here *here)
 {
     while (line < end && r->p[line] == '\t')
         line++;
-    return end - line == strlen(word) && memcmp(r->p + line, word, end - line) == 0;
+    size_t at = behind_quotes(r, here->word, here->word_end);
+    line = behind_quotes(r, line, end);
+    while (at < here->word_end && line < end && r->p[at] == r->p[line]) {
+        at = behind_quotes(r, at + 1, here->word_end);
+        line = behind_quotes(r, line + 1, end);
+    }
+    return at == here->word_end && line == end;
 }
 
 /* The command that it is for began before this line, or goes on behind it. */
@@ -243,11 +273,11 @@ static void read_here(struct reader *r, const struct here *here)
     size_t from = r->at;
     size_t line = from;
     size_t end = line_end(r, line);
-    while (end < r->end && !ends_here(r, line, end, here->word)) {
+    while (end < r->end && !ends_here(r, line, end, here)) {
         line = end + 1;
         end = line_end(r, line);
     }
-    if (!ends_here(r, line, end, here->word))
+    if (!ends_here(r, line, end, here))
         line = end;
     mark(r, line - from, LOGGED_DATA);
     if (here->script && r->depth < SCRIPTS_MAX)

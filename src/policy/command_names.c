@@ -96,14 +96,14 @@ char *command_names_read(const struct command_view *view)
 }
 
 /* Whether one of the names is the program: as it is, as a script of that name, or attached to an option. */
-static bool is_program(struct str name, struct str program)
+static bool is_program(struct str name, const struct program_wanted *program)
 {
-    if (program_is_same(name, program))
+    if (program_is_wanted(program, name))
         return true;
     if (name.n < 3 || name.p[0] != '-' || name.p[1] == '-')
         return false;
     for (size_t i = name.n > PROGRAM_NAME_LONG ? name.n - PROGRAM_NAME_LONG : 2; i < name.n; i++) {
-        if (program_is_same((struct str){name.p + i, name.n - i}, program))
+        if (program_is_wanted(program, (struct str){name.p + i, name.n - i}))
             return true;
     }
     return false;
@@ -114,11 +114,15 @@ static struct str as_str(const char *text)
     return (struct str){text, strlen(text)};
 }
 
-/* The first word behind it that is no option may be an alias. */
-static bool begins_with_alias(const char *program, const char *names)
+static const char *behind_options(const char *names)
 {
     while (names[0] == ' ' && names[1] == '-')
         names += 1 + strcspn(names + 1, " ");
+    return names;
+}
+
+static bool begins_with_alias(const char *program, const char *names)
+{
     struct str first = {names + 1, strcspn(names + 1, " ")};
     return names[1] && program_may_be_alias(as_str(program), first);
 }
@@ -151,11 +155,20 @@ bool command_names_hold(const char *names, const char *program, const char *subc
         return true;
     if (!*program)
         return holds_last(program, names, last);
+    struct program_wanted wanted;
+    program_want(&wanted, as_str(program));
+    const char *first = NULL; /* word behind the program that is no option: it may be an alias */
     for (const char *at = names; *(at += strspn(at, " "));) {
         struct str name = {at, strcspn(at, " ")};
         at += name.n;
-        if (is_program(name, as_str(program)) &&
-            (!*last || holds_last(program, at, last) || begins_with_alias(program, at)))
+        /* Another one before the word that comes next is followed by the same. */
+        if ((first && at <= first) || !is_program(name, &wanted))
+            continue;
+        /* What is behind a later one is behind this one, too. */
+        if (!first && (!*last || holds_last(program, at, last)))
+            return true;
+        first = behind_options(at);
+        if (begins_with_alias(program, first))
             return true;
     }
     return false;

@@ -156,24 +156,45 @@ static bool may_start_words(const struct program_use *use, struct str name, bool
     return command_names_any(use->view) && (fault || !program_is_listed(name));
 }
 
+struct shell_options {
+    size_t behind; /* the first word behind them */
+    bool input;    /* one says that it reads its input */
+    bool script;   /* one says that the next word is a script */
+};
+
+static struct shell_options read_shell_options(const struct command_view *view)
+{
+    static const char with_file[] = " --rcfile --init-file ";
+    struct shell_options options = {0};
+    size_t i = 1;
+    for (; i < view->n && view->words[i].text.n > 1 && strchr("-+", view->words[i].text.p[0]); i++) {
+        struct str word = view->words[i].text;
+        i += command_in_list(with_file, word);
+        for (size_t k = 1; word.p[1] != '-' && k < word.n; k++) {
+            options.input |= word.p[0] == '-' && word.p[k] == 's';
+            options.script |= word.p[0] == '-' && word.p[k] == 'c';
+            i += word.p[k] == 'o' || word.p[k] == 'O';
+        }
+    }
+    options.behind = i < view->n ? i : view->n;
+    return options;
+}
+
 /* A shell without a script, or one that reads its script from its input. */
 static bool reads_commands(const struct program_use *use, struct str name, bool understood)
 {
     const struct command_view *view = use->view;
     bool sources = command_in_list(" . source ", name);
-    size_t i = 1;
     if (!sources && !command_in_list(" sh bash dash ash rbash ksh mksh zsh fish ", name))
         return false;
     if (understood && !view->input)
         return false;
-    while (i < view->n && view->words[i].text.n > 1 && strchr("-+", view->words[i].text.p[0])) {
-        if (!sources && command_in_list(" -s -c ", view->words[i].text))
-            return view->words[i].text.p[1] == 's';
-        i++;
-    }
-    if (i == view->n)
+    struct shell_options options = read_shell_options(view);
+    if (!sources && (options.script || options.input))
+        return !options.script;
+    if (options.behind == view->n)
         return !sources;
-    struct str script = view->words[i].text;
+    struct str script = view->words[options.behind].text;
     return command_is(script, "-") || (script.n > 5 && memcmp(script.p, "/dev/", 5) == 0) ||
            (script.n > 6 && memcmp(script.p, "/proc/", 6) == 0);
 }

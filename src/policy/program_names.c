@@ -168,6 +168,42 @@ bool program_is_same(struct str a, struct str b)
     return may_be_version(version_a, version_b);
 }
 
+void program_want(struct program_wanted *ret, struct str name)
+{
+    struct str version;
+    *ret = (struct program_wanted){.name = name};
+    ret->plain = without_inner_version(plain_name(name, &version), ret->room);
+    ret->twins = find_twins(ret->plain);
+    if (!ret->twins)
+        ret->twins = find_twins(name);
+}
+
+static bool begins(struct str name, struct str with)
+{
+    return name.n >= with.n && (with.n == 0 || memcmp(name.p, with.p, with.n) == 0);
+}
+
+/* Whatever is cut off a name to make it plain stands at its end, but for a machine and the version of python. */
+static bool may_be_wanted(const struct program_wanted *w, struct str name)
+{
+    if (begins(name, w->plain) || begins(name, STR("python")) ||
+        memmem(name.p, name.n, "-linux-", 7))
+        return true;
+    for (const char *at = w->twins; at && *(at += strspn(at, " "));) {
+        struct str twin = {at, strcspn(at, " ")};
+        if (begins(name, twin))
+            return true;
+        at += twin.n;
+    }
+    return false;
+}
+
+bool program_is_wanted(const struct program_wanted *w, struct str name)
+{
+    return same(name, w->name) ||
+           (name.n > 0 && may_be_wanted(w, name) && program_is_same(name, w->name));
+}
+
 const char *program_stands_for(struct str name, const char **ret_program)
 {
     for (size_t i = 0; i < ARRAY_LEN(stand_ins); i++) {

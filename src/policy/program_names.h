@@ -15,6 +15,15 @@
 struct str program_plain_name(struct str name, char room[PROGRAM_NAME_ROOM]);
 /* Of names without folders. `python` may be `python3`, `python2` is not. */
 bool program_is_same(struct str a, struct str b);
+/* The same of one program and many names. */
+struct program_wanted {
+    struct str name;
+    const char *twins; /* NULL: it has none */
+    struct str plain;
+    char room[PROGRAM_NAME_ROOM];
+};
+void program_want(struct program_wanted *ret, struct str name);
+bool program_is_wanted(const struct program_wanted *wanted, struct str name);
 /* Whether its plain name may be another one. */
 bool program_may_be_other(struct str name);
 /* What a program of its own does of another one: npx is `npm exec`. NULL: nothing. */

@@ -163,13 +163,16 @@ static void note_left(struct command_after *after, const struct call *own)
         buf_add(&after->stays, hash, HASH_BYTES);
 }
 
-/* A repository that stays, as far as it is known now. */
-static void note_suspect(struct session *s, const struct call *own, int64_t since_ns)
+/* A repository that stays, as far as it is known now, where others run; and one that could not be judged again. */
+static void note_suspect(struct session *s, const struct command_after *after,
+                         const struct call *own)
 {
+    const struct op_quarantine_request *q = &own->request.quarantine;
     struct str rest = buf_str(&own->packed);
     struct op_guarded entry;
-    if (own->request.quarantine.git && !own->failed && op_guarded_next(&rest, &entry) > 0)
-        suspects_note(s, own->path.root, &entry, since_ns);
+    bool open = own->failed ? after->suspect && !is_gone(own) : !scan_is_settled(s);
+    if (q->git && open && op_guarded_next(&rest, &entry) > 0)
+        suspects_note(s, own->path.root, &entry, q->since_ns);
 }
 
 /* One that stays, or that its user has taken away, is not told again. */
@@ -190,7 +193,7 @@ static void take_outcome(struct call *call, struct call *own)
     if (outcome == QUARANTINE_LEFT)
         note_left(after, own);
     if (outcome == QUARANTINE_LEFT)
-        note_suspect(s, own, call->command->began_ns);
+        note_suspect(s, after, own);
     quarantine_tell(s, own);
     take_inside(after, own);
 }
@@ -201,7 +204,8 @@ static void moved(struct call *own)
     struct command_after *after = &call->command->after;
     if (!is_quiet(after, own))
         take_outcome(call, own);
-    quarantine_move_over(own, own->failed && own->err.code == ERR_INTERRUPTED);
+    /* One that could not even be sent was not begun. */
+    quarantine_move_over(own, own->failed && own->err.code == ERR_INTERRUPTED && !after->asking);
     call_free(own);
     quarantine_go_on(call);
 }
@@ -280,7 +284,7 @@ bool quarantine_again(struct call *call)
 static bool is_lost(const struct command_after *after)
 {
     return after->fresh.failed || after->fresh_git.failed || after->closed.failed ||
-           after->others.failed || after->inside > FOUND_INSIDE_MAX;
+           after->suspects.failed || after->others.failed || after->inside > FOUND_INSIDE_MAX;
 }
 
 /* A message that cannot be sent is answered at once: the next one is sent from here, not from within that answer, of
@@ -298,7 +302,7 @@ bool quarantine_after(struct call *call)
         bool able = s->cell && s->state == OPEN && spec_store(&s->spec) < ROOTS_MAX;
         if (!able && fresh.kind == FRESH_SUSPECT)
             suspects_note(s, fresh.root, &fresh.entry, after->suspects_ns);
-        else if (!able || was_left(after, &fresh))
+        if (!able || was_left(after, &fresh))
             command_add_violation(call->command, "created:", fresh.entry.path, 1);
         else if (ask_worker(s, call, &fresh))
             return true;

@@ -28,7 +28,9 @@ static void swept(struct call *call)
 
 static void send_all(struct session *s)
 {
-    for (struct leftover *l; (l = leftover_take(&s->leftovers));) {
+    /* One that the cell has no room for comes back to the list. */
+    struct leftover *all = TAKE_PTR(s->leftovers);
+    for (struct leftover *l; (l = leftover_take(&all));) {
         struct call *call = session_own_call(s, OP_SWEEP, l->root, l->path, swept);
         snprintf(call->sweep_tag, sizeof call->sweep_tag, "%s", l->tag);
         call->request.sweep = (struct op_sweep_request){

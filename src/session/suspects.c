@@ -39,7 +39,7 @@ void suspects_note(struct session *s, size_t root, const struct op_guarded *entr
                    int64_t since_ns)
 {
     struct suspects *suspects = &s->suspects;
-    if (scan_is_settled(s) || is_there(suspects, root, entry))
+    if (is_there(suspects, root, entry))
         return;
     if (suspects->all.len == 0 || since_ns < suspects->since_ns)
         suspects->since_ns = since_ns;

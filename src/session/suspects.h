@@ -16,7 +16,7 @@ struct suspects {
 
 void suspects_init(struct suspects *suspects);
 void suspects_done(struct suspects *suspects);
-/* A command that began at `since_ns` has made it. Only where others run. */
+/* A command that began at `since_ns` has made it. */
 void suspects_note(struct session *s, size_t root, const struct op_guarded *entry,
                    int64_t since_ns);
 /* Those that are to be judged now that a command has ended, and been looked for. */

@@ -138,7 +138,6 @@ static int open_all(struct git_import *im, struct str packed, struct err *err)
     return r < 0 ? err_set(err, ERR_INTERNAL, "a list of layers that cannot be read") : 0;
 }
 
-/* Where nothing of a layer is taken over, one name is told as the cause; the others are counted. */
 static void count_shallow(struct git_import *im)
 {
     for (size_t i = 0; i < im->n_layers; i++) {
@@ -148,6 +147,7 @@ static void count_shallow(struct git_import *im)
     }
 }
 
+/* Where nothing of a layer is taken over, one name is told as the cause; the others are counted. */
 static void count_refused(struct git_import *im)
 {
     for (size_t i = 0; i < im->n_layers; i++) {

@@ -250,8 +250,9 @@ static bool is_known_end(const struct walk *w, struct str content)
     struct str line;
     bool whole;
     while (git_next_line(&content, &line, &whole)) {
-        if (!whole || (!git_has_object(w->layer->git, line) &&
-                       !git_has_object(w->layer->upper, line)))
+        /* Each is looked for in all packs. */
+        if (!whole || work_check_cancel(w->im->w, w->err) < 0 ||
+            (!git_has_object(w->layer->git, line) && !git_has_object(w->layer->upper, line)))
             return false;
     }
     return true;

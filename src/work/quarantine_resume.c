@@ -1,6 +1,7 @@
 /* A move to quarantine whose gate or cell was killed. The gate noted the name that the entry gets aside before it asked for
  * the move; nobody could guess it. Afterwards anybody can see it, so what is found there counts only if it is what was to be
  * moved, and nothing is given a name that programs obey. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,36 +12,52 @@
 #include "work/guard_read.h"
 #include "work/quarantine_parts.h"
 
-static bool has(int dir, const char *name)
+static bool is_absent(int error)
 {
-    struct statx st;
-    return folder_stat(dir, name, &st) == 0;
+    return error == -ENOENT || error == -ENOTDIR || error == -ELOOP;
 }
 
-/* Whether there is a whole copy; *ret_head: it is one of HEAD in the folder. */
-static bool is_stored(const struct beneath_root *store, const struct op_quarantine_request *q,
+/* 1: it is there, 0: it is not. -errno: that cannot be told, and is no reason to forget the move. */
+static int has(int dir, const char *name)
+{
+    struct statx st;
+    int r = folder_stat(dir, name, &st);
+    return r == 0 ? 1 : is_absent(r) ? 0 : r;
+}
+
+/* Whether there is a whole copy, as above; *ret_head: it is one of HEAD in the folder. */
+static int is_stored(const struct beneath_root *store, const struct op_quarantine_request *q,
                       bool *ret_head)
 {
     const char *slash = strrchr(q->path.p, '/');
     FREE_AT_END char *tag = mem_copy(q->tag.p, q->tag.n);
     FD_AT_END int folder = quarantine_open(store);
-    FD_AT_END int copy = folder < 0 ? -1 : beneath_open_child(folder, tag);
-    *ret_head = copy >= 0 && q->git && has(copy, "HEAD") &&
+    if (folder < 0)
+        return folder;
+    FD_AT_END int copy = beneath_open_child(folder, tag);
+    if (copy < 0)
+        return is_absent(-errno) ? 0 : -errno;
+    *ret_head = q->git && has(copy, "HEAD") > 0 &&
                 strcmp(slash ? slash + 1 : q->path.p, "HEAD") != 0;
-    return copy >= 0;
+    return 1;
 }
 
-/* HEAD of a folder that is still the one that was found: its name aside is in that folder. */
-static bool go_to_head(const struct op_quarantine_request *q, const struct op_guarded *was,
+/* HEAD of a folder that is still the one that was found: its name aside is in that folder. As above. */
+static int go_to_head(const struct op_quarantine_request *q, const struct op_guarded *was,
                        const char *aside, struct beneath_place *place)
 {
-    FD_AT_END int inner = q->git ? beneath_open_child(place->dir, place->name) : -1;
-    if (inner < 0 || !quarantine_is_same(inner, "", was) || !has(inner, aside))
-        return false;
+    if (!q->git)
+        return 0;
+    FD_AT_END int inner = beneath_open_child(place->dir, place->name);
+    if (inner < 0)
+        return is_absent(-errno) ? 0 : -errno;
+    int r = quarantine_is_same(inner, "", was) ? has(inner, aside) : 0;
+    if (r <= 0)
+        return r;
     close(place->dir);
     place->dir = TAKE_FD(inner);
     snprintf(place->name, sizeof place->name, "HEAD");
-    return true;
+    return 1;
 }
 
 static int is_other(const struct op_quarantine_request *q, const char *aside, struct err *err)
@@ -58,9 +75,10 @@ static int go_on(struct work *w, const struct beneath_root *store,
     char aside[PATH_NAME_MAX + 1];
     bool stored = ret->outcome == QUARANTINE_MOVED;
     snprintf(aside, sizeof aside, OP_QUARANTINE_ASIDE, q->aside);
-    bool head = go_to_head(q, was, aside, place);
-    if (!head && !has(place->dir, aside))
-        return 0;
+    int head = go_to_head(q, was, aside, place);
+    int there = head ? head : has(place->dir, aside);
+    if (there <= 0)
+        return there < 0 ? beneath_errno(err, -there, q->path.p) : 0;
     if (!head && !quarantine_is_same(place->dir, aside, was))
         return is_other(q, aside, err);
     ret->head |= head;
@@ -80,7 +98,9 @@ int quarantine_resume(struct work *w, const struct beneath_root *store,
 {
     struct err lost;
     struct beneath_place place = {.dir = -1};
-    bool stored = is_stored(store, q, &ret->head);
+    int stored = is_stored(store, q, &ret->head);
+    if (stored < 0)
+        return beneath_errno(err, -stored, q->path.p);
     ret->outcome = stored ? QUARANTINE_MOVED : QUARANTINE_LEFT;
     int r = quarantine_find_place(root, q->path.p, &place, &lost);
     if (r == 0)

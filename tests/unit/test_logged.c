@@ -273,6 +273,42 @@ static void a_script_hides_no_command(void **state)
     }
 }
 
+/* More brackets in each other than are told apart, and a command in backticks in them. */
+static void brackets_without_end(void **state)
+{
+    (void)state;
+    char text[300];
+    for (size_t n = 0; n < 200; n++) {
+        struct log log;
+        memset(text, '(', n);
+        snprintf(text + n, sizeof text - n, "`a` TOKEN=a; rm x `b`");
+        logged_script(begin(&log, LOGGED_MAX), (struct str){text, strlen(text)}, LOGGED_SHELL);
+        assert_non_null(strstr(yyjson_get_str(root_of(&log)), "`a` TOKEN=[redacted]; rm x `b`"));
+        end(&log);
+    }
+}
+
+/* What stands behind a here-document is read as commands, however its end is written. */
+static void here_documents_end(void **state)
+{
+    (void)state;
+    static const char *const words[][2] = {
+        {"E", "E"},         {"'a b'", "a b"},   {"\"a\tb\"", "a\tb"}, {"a\\ b", "a b"},
+        {"'a\\b'", "a\\b"}, {"'a\"b'", "a\"b"}, {"a'b'\"c\"", "abc"},  {"$'E'", "E"},
+        {"'a;b'", "a;b"},
+        {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        struct log log;
+        FREE_AT_END char *text = mem_format("cat <<%s\nx\n%s\ntrue password: |\n  ./b",
+                                            words[i][0], words[i][1]);
+        logged_script(begin(&log, LOGGED_MAX), (struct str){text, strlen(text)}, LOGGED_SHELL);
+        if (!strstr(yyjson_get_str(root_of(&log)), "\n  ./b")) fail_msg("%s", yyjson_get_str(root_of(&log)));
+        end(&log);
+    }
+}
+
 static void a_long_name_is_marked(void **state)
 {
     (void)state;
@@ -303,6 +339,8 @@ int main(void)
         cmocka_unit_test(what_is_behind_the_limit_is_counted),
         cmocka_unit_test(words_have_a_bound),
         cmocka_unit_test(a_script_hides_no_command),
+        cmocka_unit_test(brackets_without_end),
+        cmocka_unit_test(here_documents_end),
         cmocka_unit_test(a_long_name_is_marked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -296,7 +296,7 @@ static void time_is_linear(void **state)
     static const char *const parts[] = {
         "authorization: ", "TOKEN= ", "cookie: a;", "\"a\" ", "sh -c '", "$(", "`", "<<E ", "sh <<E\n", "((",
         "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n", "'\\''", "\"$(sh \"", "token=$(",
-        "token=$(echo ", "${TOKEN:-", "--password \\\n", "# '", "Cookie: a; b=", "token=(", "A=\"", "sh\"",
+        "token=$(echo ", "${TOKEN:-", "--password \\\n", "# '", "Cookie: a; b=", "token=(", "A=\"", "sh\"", "(`", "<<'a b'\n",
     };
     const size_t n = 1u << 20;
     FREE_AT_END char *text = mem_zero(n);

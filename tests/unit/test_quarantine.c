@@ -213,12 +213,40 @@ static void test_too_deep(void **state)
     assert_true(quarantine(&what).unchecked);
 }
 
+/* A look that fails does not say that there is nothing. */
+static void test_resume_closed(void **state)
+{
+    (void)state;
+    uid_t user = geteuid();
+    union op_reply reply;
+    struct err err;
+    BUF_AT_END struct buf body = BUF_INIT(1 << 16);
+    assert_int_equal(mkdir("w/d", 0755) | chmod("store", 0777), 0);
+    put("w/d/sandgate-quarantine-0000000000000007", "agent");
+    struct op_guarded what = found("d/sandgate-quarantine-0000000000000007", GUARDED_PROTECTED);
+    what.path = STR("d/.envrc");
+    op_guarded_add(&body, &what);
+    union op_request q = {.quarantine = {
+                              .path = what.path, .tag = STR("t"), .store = 1, .aside = 7, .since_ns = 1, .resume = true}};
+    assert_int_equal(chmod("w/d", 0), 0);
+    assert_int_equal(user == 0 ? seteuid(65534) : 0, 0);
+    buf_reset(&work.body, 1 << 16);
+    int closed = work_quarantine(&work, &q, buf_str(&body), &reply, &err);
+    assert_int_equal(user == 0 ? seteuid(0) : 0, 0);
+    assert_int_equal(chmod("w/d", 0755), 0);
+    assert_int_equal(closed, -1);
+    assert_int_equal(err.code, ERR_PERMISSION_DENIED);
+    assert_int_equal(work_quarantine(&work, &q, buf_str(&body), &reply, &err), 0);
+    assert_int_equal(reply.quarantine.outcome, QUARANTINE_MOVED);
+    assert_false(is_there("w/d/sandgate-quarantine-0000000000000007"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         BOTH(test_moved),     BOTH(test_replaced),  BOTH(test_replaced_folders),
         BOTH(test_not_known), BOTH(test_exchanged), BOTH(test_inside),
-        BOTH(test_too_deep),
+        BOTH(test_too_deep),  BOTH(test_resume_closed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

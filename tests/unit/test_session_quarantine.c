@@ -8,6 +8,7 @@
 #include "json_text.h"
 #include "session/preview.h"
 #include "session/quarantine.h"
+#include "session/quarantine_moves.h"
 #include "session/session_parts.h"
 #include "work/worker.h"
 
@@ -110,6 +111,44 @@ static void many_that_cannot_be_sent(void **state)
     assert_int_equal(all->count, COMMAND_VIOLATIONS_MAX);
     assert_string_equal(all->list[0].what, "created:0/.envrc");
     assert_int_equal(command_violations_unshown(call->command), MANY - COMMAND_VIOLATIONS_SHOWN);
+    /* None of them was begun. */
+    struct quarantine_move move;
+    assert_false(quarantine_move_next(session->spec.roots[spec_store(&session->spec)].host, "", &move));
+    call_free(call);
+    close_session();
+    config_free(config);
+}
+
+/* The last look at a repository that was judged while others ran: the cell dies before it. */
+static void a_suspect_is_not_forgotten(void **state)
+{
+    (void)state;
+    struct config *config = config_new();
+    open_session(config);
+    wait_for_cell();
+    struct call *call = call_new();
+    call->workplace = session_workplace(session);
+    call->command = command_new(1000);
+    struct command_after *after = &call->command->after;
+    for (int i = 0; i < 2; i++) {
+        const struct op_guarded entry = {
+            .kind = GUARDED_GIT, .path = text_str("a/.git"), .id = {1, 1}};
+        *after = (struct command_after){.suspects = BUF_INIT(1 << 20), .suspects_ns = 7};
+        quarantine_add(&after->suspects, 0, &entry);
+        if (i == 0)
+            cell_kill(session->cell, "a test");
+        /* The second time it is known that it died. */
+        while (i && session->cell)
+            turn();
+        assert_false(quarantine_after(call));
+        assert_string_equal(call->command->violations.list[0].what, "created:a/.git");
+        assert_int_equal(call->command->violations.count, 1);
+        buf_done(&after->suspects);
+        suspects_give(session, call);
+        assert_true(after->suspects.len > 0);
+        assert_int_equal(after->suspects_ns, 7);
+        buf_done(&after->suspects);
+    }
     call_free(call);
     close_session();
     config_free(config);
@@ -180,6 +219,8 @@ int main(int argc, char **argv)
         return launcher_main(worker_main);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(many_that_cannot_be_sent, folder_set_up, folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_suspect_is_not_forgotten, folder_set_up,
+                                        folder_tear_down),
         cmocka_unit_test_setup_teardown(what_stays_is_asked_about_once, folder_set_up,
                                         folder_tear_down),
     };

@@ -2,8 +2,11 @@
  * writing it that the program takes. */
 #include <cmocka.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "judge_parts.h"
+#include "policy/command_names.h"
+#include "policy/program_names.h"
 
 #define DENIALS SOURCE_DIR "/tests/unit/data/subcommand_denials.txt"
 #define LINE_BYTES 4096
@@ -285,6 +288,49 @@ static void patterns_may_be_several_words(void **state)
     check_lines(passes, ARRAY_LEN(passes), "approve", "prompt", true);
 }
 
+/* An option for each that may hold the program: a look from each of them to the end would take minutes. */
+static void many_names_take_no_time(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"-xgit ", "git --x -xgit ", "-xgit push-x "};
+    const size_t n = 60000;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        FREE_AT_END char *names = mem_zero(n + 1);
+        for (size_t at = 0; at < n; at++)
+            names[at] = at ? words[i][(at - 1) % strlen(words[i])] : ' ';
+        clock_t start = clock();
+        command_names_hold(names, "git", "clean");
+        double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+        if (seconds > 10)
+            fail_msg("`%s` again and again takes too long: %f", words[i], seconds);
+    }
+    assert_true(command_names_hold(" a -xgit -xgit --b clean ", "git", "clean"));
+    assert_true(command_names_hold(" -xgit status git clean ", "git", "clean"));
+    assert_false(command_names_hold(" clean -xgit status ", "git", "clean"));
+}
+
+/* The quick look at many names finds the same as the slow one at each. */
+static void the_same_programs_are_wanted(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "git", "hub", "git.real", "gi", "gitx", "git2", "x86_64-linux-gnu-git", "python", "python3",
+        "python3.11", "python2", "python3-coverage", "python-coverage", "coverage3", "coverage",
+        "pytest", "py.test", "pytest-3", "pip", "pip3.11", "pip-3.11", "vim", "vi", "vim.basic", "nvim",
+        "nc", "ncat", "nc.openbsd", "node", "nodejs", "awk", "original-awk", "gcc-12",
+        "x86_64-linux-gnu-gcc-12", "gcc", "npm-cli.js", "npm", "a", "3", "-", "", "apt-get", "apt",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct program_wanted wanted;
+        program_want(&wanted, text_str(names[i]));
+        for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+            bool same = program_is_same(text_str(names[k]), text_str(names[i]));
+            if (program_is_wanted(&wanted, text_str(names[k])) != same)
+                fail_msg("`%s` for `%s` is %d", names[k], names[i], !same);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +341,8 @@ int main(void)
         cmocka_unit_test(other_names_are_denied),
         cmocka_unit_test(others_are_not_denied),
         cmocka_unit_test(patterns_may_be_several_words),
+        cmocka_unit_test(many_names_take_no_time),
+        cmocka_unit_test(the_same_programs_are_wanted),
     };
     return cmocka_run_group_tests(tests, use_tools, NULL);
 }
