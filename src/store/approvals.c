@@ -271,6 +271,8 @@ int approvals_set_state(struct db *db, const char *id, enum approval_state state
     bind_text(s, 4, by);
     bind_text(s, 5, id);
     int n = change(db, s, err);
+    if (n > 0)
+        db_has_removed(db);
     return n > 0 && redact_summary(db, id, err) < 0 ? -1 : n;
 }
 

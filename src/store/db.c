@@ -32,6 +32,7 @@
 struct db {
     sqlite3 *handle;
     bool leaves_checkpoints;
+    bool has_removed; /* text that must not stay in the file */
     struct {
         const char *sql;
         sqlite3_stmt *statement;
@@ -480,6 +481,11 @@ void db_checkpoint(struct db *db)
     sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 }
 
+void db_has_removed(struct db *db)
+{
+    db->has_removed = true;
+}
+
 void db_close(struct db *db)
 {
     if (!db)
@@ -491,8 +497,11 @@ void db_close(struct db *db)
     db_rollback(db);
     for (size_t i = 0; i < db->n; i++)
         sqlite3_finalize(db->all[i].statement);
-    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, db->wal_pages <= WAL_PAGES_LEFT,
-                      (int *)NULL);
+    /* Until then the file still has it; others may keep the log open. */
+    if (db->has_removed)
+        db_checkpoint(db);
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
+                      db->wal_pages <= WAL_PAGES_LEFT && !db->has_removed, (int *)NULL);
     sqlite3_close(db->handle);
     free(db);
 }

@@ -23,6 +23,8 @@ int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err);
 void db_leave_checkpoints(struct db *db);
 /* Now, as far as nobody reads them. */
 void db_checkpoint(struct db *db);
+/* Text was removed that must not stay in the file: it is overwritten there before the database is closed. */
+void db_has_removed(struct db *db);
 /* Accepts NULL. */
 void db_close(struct db *db);
 

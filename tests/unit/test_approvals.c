@@ -1,6 +1,10 @@
 #include <cmocka.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "random.h"
 #include "store/approvals.h"
@@ -708,6 +712,32 @@ static void allowances_are_for_one_session_and_agent(void **state)
     assert_int_equal(rules_of("s1", NULL, "system").n, 0);
 }
 
+static bool file_holds(const char *text)
+{
+    static char bytes[1 << 22];
+    FD_AT_END int fd = openat(folder_fd, "state.db", O_RDONLY | O_CLOEXEC);
+    ssize_t n = read(fd, bytes, sizeof bytes);
+    assert_true(n > 0 && n < (ssize_t)sizeof bytes);
+    return memmem(bytes, (size_t)n, text, strlen(text)) != NULL;
+}
+
+/* Not even while another gate has the database open. */
+static void what_is_removed_is_not_in_the_file(void **state)
+{
+    (void)state;
+    struct err err;
+    struct db *other = store_open();
+    struct approval a = new_approval();
+    a.detail = "frob only-for-the-approver";
+    assert_int_equal(approvals_ask(db, &a, &err), 0);
+    db_checkpoint(db);
+    assert_true(file_holds("only-for-the-approver"));
+    assert_decided(a.id, &NO);
+    db_close(db);
+    db = other;
+    assert_false(file_holds("only-for-the-approver"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -728,6 +758,7 @@ int main(void)
         TEST(lists_the_oldest_first),
         TEST(a_visitor_may_decide),
         TEST(the_text_goes_with_the_answer),
+        TEST(what_is_removed_is_not_in_the_file),
         TEST(old_ones_are_removed),
         TEST(what_goes_with_a_yes_is_done_or_nothing_is),
         TEST(of_several_approvers_one_wins),
