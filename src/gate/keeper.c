@@ -57,6 +57,15 @@ static void warn_of_unreached(void *arg, const char *rule, const char *earlier)
                 rule, earlier);
 }
 
+static void warn_of_unknown(void *arg, const char *rule, const char *program,
+                            const char *subcommand)
+{
+    (void)arg;
+    log_warning("%s: `%s` has no subcommand `%s` by itself: if that is no alias or plugin of yours, "
+                "the rule is about nothing",
+                rule, program, subcommand);
+}
+
 static struct policy *policy_of(struct keeper *k, const struct config *config, struct err *err)
 {
     uint64_t values = config_values(config);
@@ -72,6 +81,7 @@ static struct policy *policy_of(struct keeper *k, const struct config *config, s
         return NULL;
     }
     policy_each_unreached(made, warn_of_unreached, NULL);
+    policy_each_unknown(made, warn_of_unknown, NULL);
     size_t at = k->next_policy++ % POLICIES;
     policy_free(k->policies[at].policy);
     k->policies[at].policy = made;

@@ -19,6 +19,10 @@ void policy_free(struct policy *policy);
  * same one. */
 typedef void (*policy_unreached_fn)(void *arg, const char *rule, const char *earlier);
 void policy_each_unreached(const struct policy *policy, policy_unreached_fn each, void *arg);
+/* Calls `each` for every subcommand of a rule that the program does not have by itself. */
+typedef void (*policy_unknown_fn)(void *arg, const char *rule, const char *program,
+                                  const char *subcommand);
+void policy_each_unknown(const struct policy *policy, policy_unknown_fn each, void *arg);
 
 /* What is judged. */
 struct policy_call {

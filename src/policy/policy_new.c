@@ -7,6 +7,7 @@
 #include "core/glob.h"
 #include "policy/command_rules.h"
 #include "policy/policy_parts.h"
+#include "policy/program_options.h"
 #include "policy/tool_names.h"
 
 /* A workspace may bring some, and each takes memory. */
@@ -380,6 +381,28 @@ void policy_each_unreached(const struct policy *policy, policy_unreached_fn each
             each(arg, policy->rules[i].name, policy->rules[k].name);
             break;
         }
+    }
+}
+
+static void each_unknown_in(const struct node *node, const char *rule, policy_unknown_fn each,
+                            void *arg)
+{
+    const struct test *test = node->kind == NODE_TEST ? node->test : NULL;
+    for (size_t i = 0; test && test->kind == TEST_PROGRAM && i < test->n_programs; i++) {
+        const struct program_rule *p = &test->programs[i];
+        if (p->subcommand[0] && program_lacks((struct str){p->name, strlen(p->name)},
+                                              (struct str){p->subcommand, strlen(p->subcommand)}))
+            each(arg, rule, p->name, p->subcommand);
+    }
+    for (size_t i = 0; i < node->n_parts; i++)
+        each_unknown_in(&node->parts[i], rule, each, arg);
+}
+
+void policy_each_unknown(const struct policy *policy, policy_unknown_fn each, void *arg)
+{
+    for (size_t i = 0; i < policy->n_rules; i++) {
+        if (policy->rules[i].condition)
+            each_unknown_in(&policy->rules[i].condition->root, policy->rules[i].name, each, arg);
     }
 }
 

@@ -423,16 +423,26 @@ static const char *family_fault(const struct program_rows *rows, const struct pr
     return NULL;
 }
 
-bool program_may_be_alias(struct str name, struct str subcommand)
+static bool has_row(unsigned flags, struct str name, struct str subcommand)
 {
     for (size_t f = 0; f < ARRAY_LEN(families) && name.n; f++) {
         for (size_t i = 0; i < families[f]->n; i++) {
             const struct program_row *row = &families[f]->all[i];
-            if (row->flags & ROW_ALIAS && row_is_for(row, name, subcommand))
+            if ((row->flags & flags) == flags && row_is_for(row, name, subcommand))
                 return true;
         }
     }
     return false;
+}
+
+bool program_may_be_alias(struct str name, struct str subcommand)
+{
+    return has_row(ROW_ALIAS, name, subcommand);
+}
+
+bool program_lacks(struct str name, struct str subcommand)
+{
+    return has_row(ROW_ALIAS | ROW_EXCEPT, name, subcommand);
 }
 
 bool program_is_listed(struct str name)

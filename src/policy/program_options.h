@@ -33,6 +33,8 @@ const char *program_unknown(const struct program_use *use, char room[PROGRAM_FAU
 
 /* Whether the subcommand may be an alias, or a program of its own (`git-WORD`). */
 bool program_may_be_alias(struct str name, struct str subcommand);
+/* Whether it is none of the program's own, where these are known: an alias, a plugin, or a slip. */
+bool program_lacks(struct str name, struct str subcommand);
 
 /* Whether anything is known about the program, by its name without folder. */
 bool program_is_listed(struct str name);

@@ -153,6 +153,40 @@ static void unreached(void **state)
     }
 }
 
+static void note_unknown(void *arg, const char *rule, const char *program, const char *subcommand)
+{
+    char *out = arg;
+    size_t n = strlen(out);
+    (void)rule;
+    snprintf(out + n, 256 - n, "%s %s;", program, subcommand);
+}
+
+/* Only of programs whose subcommands are all known. */
+static void unknown_subcommands(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"'git pusg'", "git pusg;"},
+        {"'git push','git stash drop','git remote add'", ""},
+        {"'docker pus','docker push','docker image push','docker compose up'", "docker pus;"},
+        {"'kubectl delet','kubectl delete','kubectl rollout restart'", "kubectl delet;"},
+        {"'gh pr merge','gh api'", ""},
+        {"'cargo publish','cargo publsh'", "cargo publsh;"},
+        {"'make deploi','npm run deploi','ls','git'", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char told[256] = "";
+        FREE_AT_END char *rules =
+            mem_format("{'approval':{'rules':[{'toolName':'run_command','action':'deny','condition':"
+                       "{'any':[{'command':{'program':[%s]}}]}}]}}",
+                       rows[i][0]);
+        struct policy *policy = make_policy(rules);
+        policy_each_unknown(policy, note_unknown, told);
+        assert_string_equal(told, rows[i][1]);
+        policy_free(policy);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +194,7 @@ int main(void)
         cmocka_unit_test(paths),
         cmocka_unit_test(fields),
         cmocka_unit_test(unreached),
+        cmocka_unit_test(unknown_subcommands),
     };
     return cmocka_run_group_tests(tests, use_tools, NULL);
 }
