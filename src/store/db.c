@@ -12,14 +12,12 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "store/audit_files.h"
+#include "store/db_parts.h"
 #include "store/db_steps.h"
 
-#define NAME "state.db"
 #define APPLICATION_ID 0x53474154 /* SGAT */
 /* How long opening waits for another gate that converts the tables. */
 #define OPEN_WAIT_MS 5000
-#define STATEMENTS_MAX 64
-#define LOCKED_RETRY_MS 1000
 /* Changes gather in `state.db-wal` until it has this many pages: moving them into the file waits for the disk. */
 #define PAGE_BYTES 1024
 #define WAL_PAGES_MAX 4000
@@ -28,95 +26,6 @@
 /* What closing leaves there for the next one to read. Moving it each time took 0.5 ms of a call that is alone, with
  * a fast disk; reading it takes 1 us a page, and such a call adds three. */
 #define WAL_PAGES_LEFT 128
-
-struct db {
-    sqlite3 *handle;
-    bool leaves_checkpoints;
-    bool has_removed; /* text that must not stay in the file */
-    struct {
-        const char *sql;
-        sqlite3_stmt *statement;
-    } all[STATEMENTS_MAX];
-    size_t n;
-    int wal_pages; /* after the last commit */
-};
-
-static int refuse(struct err *err, const char *reason, const char *why)
-{
-    err_set(err, ERR_INTERNAL,
-            "`" NAME "` in the state folder %s; it holds counters and approvals, so nothing runs "
-            "without it: restore it, or move it, `" NAME "-wal` and `audit` away to begin anew",
-            why);
-    return err_reason(err, reason);
-}
-
-static int full(struct err *err)
-{
-    err_set(err, ERR_DISK_FULL,
-            "no room for `" NAME
-            "`: calls are refused until there is space in the state folder again");
-    return err_reason(err, "state_full");
-}
-
-/* For lack of descriptors or memory, of which there may be more later. */
-static bool is_short(sqlite3 *handle)
-{
-    int code = sqlite3_errcode(handle);
-    int error = sqlite3_system_errno(handle);
-    return code == SQLITE_NOMEM || sqlite3_extended_errcode(handle) == SQLITE_IOERR_NOMEM ||
-           (code == SQLITE_CANTOPEN && (error == EMFILE || error == ENFILE || error == ENOMEM));
-}
-
-int db_error(struct db *db, struct err *err)
-{
-    if (is_short(db->handle)) {
-        err_set(err, ERR_SESSION_BUSY,
-                "`" NAME
-                "` in the state folder: no descriptors or no memory (%s), so nothing runs; "
-                "try again, or raise the limit of open files (ulimit -n)",
-                sqlite3_errmsg(db->handle));
-        return err_reason(err, "no_resources");
-    }
-    switch (sqlite3_errcode(db->handle)) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        err_set(
-            err, ERR_INTERNAL,
-            "`" NAME
-            "` in the state folder is locked by another process, so nothing runs; try again, or "
-            "find out who holds it with `fuser`");
-        err->retry_after_ms = LOCKED_RETRY_MS;
-        return err_reason(err, "state_locked");
-    case SQLITE_READONLY:
-    case SQLITE_PERM:
-    case SQLITE_CANTOPEN:
-        err_set(err, ERR_INTERNAL,
-                "`" NAME "` in the state folder cannot be written (%s), so nothing runs: check the "
-                "permissions of the folder and its files",
-                sqlite3_errmsg(db->handle));
-        return err_reason(err, "state_unwritable");
-    case SQLITE_FULL:
-        return full(err);
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-        return refuse(err, "state_damaged", "is damaged");
-    case SQLITE_IOERR: /* which errno it was SQLite does not tell reliably */
-        err_set(err, ERR_INTERNAL,
-                "`" NAME "` in the state folder cannot be read or written (%s), so nothing runs: "
-                "check the disk, and the quota of who owns the file",
-                sqlite3_errmsg(db->handle));
-        return err_reason(err, "state_failed");
-    default:
-        err_set(err, ERR_INTERNAL, "`" NAME "` in the state folder: %s, so nothing runs",
-                sqlite3_errmsg(db->handle));
-        return err_reason(err, "state_failed");
-    }
-}
-
-int db_damaged(struct err *err)
-{
-    return refuse(err, "state_damaged", "is damaged");
-}
 
 static int run(struct db *db, const char *sql, struct err *err)
 {
@@ -226,7 +135,7 @@ int db_need_transaction(struct db *db, struct err *err)
     if (is_open(db))
         return 0;
     err_set(err, ERR_INTERNAL,
-            "what was to be written to `" NAME "` was undone by a failure before, so nothing runs");
+            "what was to be written to `" DB_NAME "` was undone by a failure before, so nothing runs");
     return err_reason(err, "state_failed");
 }
 
@@ -257,13 +166,13 @@ static int check_version(struct db *db, struct err *err)
         number(db, "PRAGMA user_version", &version, err) < 0)
         return -1;
     if (application != APPLICATION_ID || version < 1)
-        return refuse(err, "state_foreign", "is not Sandgate's");
+        return db_refuse(err, "state_foreign", "is not Sandgate's");
     if (version <= (int64_t)db_steps_count)
         return version == (int64_t)db_steps_count;
     snprintf(why, sizeof why,
              "was written by a newer version of Sandgate (tables %lld, known up to %zu)",
              (long long)version, db_steps_count);
-    return refuse(err, "state_newer", why);
+    return db_refuse(err, "state_newer", why);
 }
 
 static int committed(void *arg, sqlite3 *handle, const char *name, int pages)
@@ -297,17 +206,6 @@ static int prepare(struct db *db, bool durable, struct err *err)
     }
     sqlite3_busy_timeout(db->handle, DB_WAIT_MS);
     return 0;
-}
-
-static int unusable(int code, struct err *err)
-{
-    if (err_is_full(code))
-        return full(err);
-    err_set(err, ERR_INTERNAL,
-            "`" NAME "` in the state folder cannot be opened (%s), so nothing runs: check the "
-            "permissions of the folder and its files",
-            strerror(code));
-    return err_reason(err, "state_unwritable");
 }
 
 /* Who removes the tables shall not be able to cut the log unnoticed: a head that no record has stays. */
@@ -363,36 +261,36 @@ static int write_file(int state_fd, const char *name, const unsigned char *bytes
  * one makes it. */
 static int make_file(int state_fd, struct err *err)
 {
-    char name[sizeof NAME + 24];
+    char name[sizeof DB_NAME + 24];
     uint64_t random = 0;
     size_t n;
     unsigned char *bytes = empty_tables(has_log(state_fd), &n, err);
     if (!bytes)
         return -1;
     int r = getrandom(&random, sizeof random, 0) == sizeof random ? 0 : -EIO;
-    snprintf(name, sizeof name, NAME ".new-%016llx", (unsigned long long)random);
+    snprintf(name, sizeof name, DB_NAME ".new-%016llx", (unsigned long long)random);
     if (r == 0)
         r = write_file(state_fd, name, bytes, n);
     sqlite3_free(bytes);
-    if (r == 0 && renameat2(state_fd, name, state_fd, NAME, RENAME_NOREPLACE) < 0 &&
+    if (r == 0 && renameat2(state_fd, name, state_fd, DB_NAME, RENAME_NOREPLACE) < 0 &&
         errno != EEXIST)
         r = -errno;
     unlinkat(state_fd, name, 0);
-    return r < 0 ? unusable(-r, err) : 0;
+    return r < 0 ? db_unusable(-r, err) : 0;
 }
 
 /* One that is there is not opened to look at it: closing it would give up the locks that this process may have. */
 static int check_file(int state_fd, struct err *err)
 {
     struct stat st;
-    if (fstatat(state_fd, NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0 : unusable(errno, err);
+    if (fstatat(state_fd, DB_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : db_unusable(errno, err);
     if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
-        return refuse(err, "state_unsafe", "is not a plain file of one name");
+        return db_refuse(err, "state_unsafe", "is not a plain file of one name");
     if (st.st_mode & 077 || st.st_uid != geteuid())
-        return refuse(err, "state_unsafe", "must be yours alone (chmod 600)");
+        return db_refuse(err, "state_unsafe", "must be yours alone (chmod 600)");
     if (st.st_size == 0)
-        return refuse(err, "state_damaged", "is empty");
+        return db_refuse(err, "state_damaged", "is empty");
     return 1;
 }
 
@@ -403,16 +301,16 @@ static int find_file(int state_fd, struct err *err)
     if (r != 0)
         return r;
     /* Changes to a file that is gone would be made to the new one. Another gate may have made both by now. */
-    bool changes = fstatat(state_fd, NAME "-wal", &st, AT_SYMLINK_NOFOLLOW) == 0;
+    bool changes = fstatat(state_fd, DB_NAME "-wal", &st, AT_SYMLINK_NOFOLLOW) == 0;
     r = check_file(state_fd, err);
     if (r == 0 && changes)
-        return refuse(err, "state_damaged", "is missing, but `" NAME "-wal` is there");
+        return db_refuse(err, "state_damaged", "is missing, but `" DB_NAME "-wal` is there");
     if (r != 0)
         return r;
     if (make_file(state_fd, err) < 0)
         return -1;
     r = check_file(state_fd, err);
-    return r == 0 ? unusable(ENOENT, err) : r;
+    return r == 0 ? db_unusable(ENOENT, err) : r;
 }
 
 /* SQLite opens the file or its log for reading alone where opening it for writing failed, for whatever reason, and
@@ -428,10 +326,10 @@ static int check_writable(struct db *db, int state_fd, struct err *err)
     }
     if (writes)
         return 0;
-    if (faccessat(state_fd, NAME, W_OK, AT_EACCESS) < 0)
-        return unusable(errno, err);
+    if (faccessat(state_fd, DB_NAME, W_OK, AT_EACCESS) < 0)
+        return db_unusable(errno, err);
     err_set(err, ERR_SESSION_BUSY,
-            "`" NAME "` in the state folder could not be opened for writing, so nothing runs; try "
+            "`" DB_NAME "` in the state folder could not be opened for writing, so nothing runs; try "
             "again");
     return err_reason(err, "no_resources");
 }
@@ -444,12 +342,12 @@ int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err)
     char link[64];
     char path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", state_fd);
-    size_t room = sizeof path - sizeof "/" NAME;
+    size_t room = sizeof path - sizeof "/" DB_NAME;
     ssize_t n = readlink(link, path, room);
     int r = SQLITE_CANTOPEN;
     /* A link that fills the room may have been cut: it would name some other folder. */
     if (n > 0 && (size_t)n < room) {
-        snprintf(path + n, sizeof path - (size_t)n, "/" NAME);
+        snprintf(path + n, sizeof path - (size_t)n, "/" DB_NAME);
         r = sqlite3_open_v2(path, &db->handle,
                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
                             NULL);
@@ -457,10 +355,10 @@ int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err)
     bool cut = n > 0 && (size_t)n >= room;
     if (n <= 0)
         r = err_set(err, err_code_for(errno, ERR_INTERNAL),
-                    "`" NAME "` cannot be opened: reading %s: %s; is /proc mounted?", link,
+                    "`" DB_NAME "` cannot be opened: reading %s: %s; is /proc mounted?", link,
                     strerror(errno));
     else if (r != SQLITE_OK)
-        r = db->handle ? db_error(db, err) : unusable(cut ? ENAMETOOLONG : ENOMEM, err);
+        r = db->handle ? db_error(db, err) : db_unusable(cut ? ENAMETOOLONG : ENOMEM, err);
     else
         r = prepare(db, durable, err) < 0 ? -1 : check_writable(db, state_fd, err);
     if (r < 0) {
