@@ -51,6 +51,17 @@ enum err_code err_code_for_file(int error)
     return err_code_for(error, err_is_full(error) ? ERR_DISK_FULL : ERR_INTERNAL);
 }
 
+const char *err_advice_for_file(int error)
+{
+    if (err_is_shortage(error))
+        return "; try again";
+    if (err_is_full(error))
+        return "; make room on the disk of the state folder, then repeat the call";
+    if (error == EROFS)
+        return "; the state folder has to be on a file system that can be written";
+    return error == EIO ? "; check the disk of the state folder" : NULL;
+}
+
 int err_no_memory(struct err *err)
 {
     err_set(err, ERR_SESSION_BUSY, "not enough memory; try again");

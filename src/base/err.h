@@ -99,6 +99,8 @@ bool err_is_shortage(int error);
 enum err_code err_code_for(int error, enum err_code other);
 /* For an error of a file of Sandgate's own: that, or DISK_FULL where it cannot grow, or INTERNAL. */
 enum err_code err_code_for_file(int error);
+/* What can be done about such an error, to end a message with; NULL: nothing that holds for every file. */
+const char *err_advice_for_file(int error);
 /* SESSION_BUSY: there is not enough memory at the moment. Returns -1. */
 int err_no_memory(struct err *err);
 /* Whether a file cannot grow: the disk, a quota or the limit of a file's size (RLIMIT_FSIZE) is reached. */

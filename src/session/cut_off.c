@@ -73,14 +73,9 @@ void cut_off_done(struct session *s)
 
 static const char *what_to_do(const struct cut_off *c, int error)
 {
-    if (err_is_shortage(error))
-        return "; try again";
-    if (err_is_full(error))
-        return "; make room on the disk of the state folder, then repeat the call";
-    if (error == EROFS)
-        return "; the state folder has to be on a file system that can be written";
-    if (error == EIO)
-        return "; check the disk of the state folder";
+    const char *advice = err_advice_for_file(error);
+    if (advice)
+        return advice;
     return c->marker.damaged[0] ? "; check what is new in the workspace and remove it"
                                 : "; check its permissions";
 }

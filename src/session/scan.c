@@ -94,8 +94,8 @@ int scan_take(struct session *s, struct call *call, struct err *err)
     const struct op_scan_reply *reply = &call->reply.scan;
     if (call->failed) {
         *err = call->err;
-        /* What the worker could not read this time. */
-        if (err->code == ERR_INTERNAL)
+        /* What the worker could not read this time; a file of the state stays as it is. */
+        if (err->code == ERR_INTERNAL && strcmp(err->reason, "state_unusable") != 0)
             err->code = ERR_SESSION_BUSY;
         return -1;
     }

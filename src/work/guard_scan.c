@@ -217,12 +217,14 @@ static const char *store_host(const struct work *w)
 
 static int index_failed(struct err *err, int error, const struct work *w, size_t number)
 {
-    if (error != -EBADMSG)
-        return err_set(err,
-                       err_is_full(-error) ? ERR_DISK_FULL : err_code_for(-error, ERR_INTERNAL),
-                       "no command can start: what is secret or protected cannot be noted in "
-                       "%s/guards-%zu: %s",
-                       store_host(w), number, strerror(-error));
+    if (error != -EBADMSG) {
+        const char *advice = err_advice_for_file(-error);
+        err_set(err, err_code_for_file(-error),
+                "no command can start: what is secret or protected cannot be noted in "
+                "%s/guards-%zu: %s%s",
+                store_host(w), number, strerror(-error), advice ? advice : "");
+        return err_reason(err, "state_unusable");
+    }
     err_set(err, ERR_PERMISSION_DENIED,
             "no command can start: %s/guards-%zu is damaged, and secret files that a command moved "
             "may be known from it alone; check where secret files are, then remove that file",

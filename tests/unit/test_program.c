@@ -14,7 +14,7 @@
 
 struct outcome {
     enum ran_kind kind;
-    char reason[32];
+    char reason[40];
     int status; /* of the program */
 };
 
