@@ -242,6 +242,7 @@ static bool is_full(ssize_t r)
 }
 
 static void on_control(uv_poll_t *handle, int status, int events);
+static void update_interest(struct cell *cell);
 
 static void update_control(struct cell *cell)
 {
@@ -261,13 +262,17 @@ static void send_orders(struct cell *cell)
     update_control(cell);
 }
 
+/* For a socket with an error libuv reports UV_EBADF, whatever the error is, and stops watching. The error itself, and what
+ * the peer sent before it ended, can still be received. */
 static void on_control(uv_poll_t *handle, int status, int events)
 {
     struct cell *cell = handle->data;
     static char buffer[FRAME_BYTES_MAX];
     struct frame frame;
-    int r = status < 0 ? status : 1;
-    if (r > 0 && (events & UV_WRITABLE))
+    int r = 1;
+    if (status < 0)
+        update_control(cell);
+    else if (events & UV_WRITABLE)
         send_orders(cell);
     while (r > 0 && !cell->dying) {
         r = frame_poll(cell->control_fd, buffer, &frame);
@@ -285,8 +290,6 @@ static void on_control(uv_poll_t *handle, int status, int events)
         cell->was_short = true;
     cell_kill(cell, cell->ready ? "the cell ended" : "the cell ended before it was ready");
 }
-
-static void update_interest(struct cell *cell);
 
 /* Whether the worker has the message. One that is gone takes none: what is queued is given back when the launcher has told
  * why, or is gone itself. Until then it is not known whether another cell would fare better. */
@@ -322,8 +325,10 @@ static void on_work(uv_poll_t *handle, int status, int events)
 {
     struct cell *cell = handle->data;
     static char buffer[FRAME_BYTES_MAX];
-    ssize_t r = status < 0 ? status : 1;
-    if (r > 0 && (events & UV_WRITABLE))
+    ssize_t r = 1;
+    if (status < 0)
+        update_interest(cell);
+    else if (events & UV_WRITABLE)
         send_queued(cell);
     for (unsigned i = 0; r > 0 && i < READ_BURST && !cell->dying; i++) {
         r = message_poll(cell->work_fd, buffer);
@@ -335,9 +340,9 @@ static void on_work(uv_poll_t *handle, int status, int events)
     }
     if (r == -EPROTO)
         cell_kill(cell, "the cell broke the protocol and was ended");
-    else if (r < 0 && r != -ECONNRESET && !is_full(r))
+    else if (r < 0 && !is_full(r))
         cell_kill(cell, "answers from the cell could not be received");
-    else if (r == 0 || r == -ECONNRESET) {
+    else if (r == 0) {
         /* The launcher's own account of the death comes on the control socket, if it lives. */
         cell->deaf = true;
         uv_poll_stop(handle);

@@ -206,9 +206,10 @@ ssize_t message_receive(int fd, void *buffer, int flags, int *ret_fd)
 ssize_t message_poll(int fd, void *buffer)
 {
     ssize_t r;
+    /* A peer that ended with messages it had not read: the kernel says so once, before what it had sent. */
     do
         r = recv(fd, buffer, FRAME_BYTES_MAX, MSG_DONTWAIT | MSG_TRUNC);
-    while (r < 0 && errno == EINTR);
+    while (r < 0 && (errno == EINTR || errno == ECONNRESET));
     if (r < 0)
         return -errno;
     if (r == 0) {

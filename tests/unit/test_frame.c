@@ -297,6 +297,22 @@ static void several_frames_in_one_message(void **state)
     assert_int_equal(frame_check("", 0), -EPROTO);
 }
 
+/* The kernel reports ECONNRESET first when a peer ends that has not read everything. */
+static void what_a_peer_sent_before_it_ended_is_received(void **state)
+{
+    (void)state;
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    char bytes[FRAME_BYTES_MAX];
+    size_t n = bytes_of(&sample, bytes);
+    assert_int_equal(send(pair[0], bytes, n, 0), (ssize_t)n);
+    assert_int_equal(send(pair[1], bytes, n, 0), (ssize_t)n);
+    close(pair[1]);
+    assert_int_equal(message_poll(pair[0], buffer), (ssize_t)n);
+    assert_int_equal(message_poll(pair[0], buffer), 0);
+    close(pair[0]);
+}
+
 static void a_frame_of_another_length_is_refused(void **state)
 {
     (void)state;
@@ -426,6 +442,7 @@ int main(void)
         TEST(a_bad_frame_leaves_no_descriptor),
         TEST(a_descriptor_without_room_is_told),
         TEST(several_frames_in_one_message),
+        TEST(what_a_peer_sent_before_it_ended_is_received),
         TEST(a_frame_of_another_length_is_refused),
         TEST(a_spoiled_header_is_refused),
         TEST(random_bytes_are_no_frame),
