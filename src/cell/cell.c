@@ -1,20 +1,18 @@
 #include "cell/cell.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/mem.h"
 #include "cell/cell_spawn.h"
 #include "cell/message_queue.h"
+#include "cell/process_groups.h"
 #include "core/arg.h"
 
 /* What may wait for a busy worker before calls are refused. */
@@ -51,42 +49,16 @@ struct cell {
     bool unflushed;
 };
 
-/* Groups of processes that ended or will: waited for whenever SIGCHLD says so. A cell's are the helper and the launcher;
- * what the launcher starts is no child of the gate. */
-static pid_t *groups;
-static size_t n_groups;
 /* Closed, but not yet known to be dead. */
 static struct cell *dying_cells;
 /* With frames in `out`. */
 static struct cell *unflushed_cells;
 
-static void remember(pid_t group)
-{
-    groups = mem_grow(groups, n_groups + 1, sizeof *groups);
-    groups[n_groups++] = group;
-}
-
-static bool waited_for(pid_t group)
-{
-    for (size_t i = 0; i < n_groups; i++) {
-        if (groups[i] == group)
-            return false;
-    }
-    return true;
-}
-
-/* A group's number is ours until all of it is waited for, so this cannot hit a stranger. */
-static void end_group(pid_t group)
-{
-    if (!waited_for(group))
-        kill(-group, SIGKILL);
-}
-
 /* A cell's death is told only when its first process has been waited for: by then the kernel has ended all
  * others in it, and no file changes any more. */
 static bool is_over(const struct cell *cell)
 {
-    return cell->open_handles == 0 && waited_for(cell->group);
+    return cell->open_handles == 0 && process_group_is_over(cell->group);
 }
 
 static void tell(struct cell *cell)
@@ -119,13 +91,7 @@ static void closed(uv_handle_t *handle)
 
 void cell_reap(void)
 {
-    for (size_t i = 0; i < n_groups;) {
-        pid_t r = waitpid(-groups[i], NULL, WNOHANG);
-        if (r < 0 && errno == ECHILD)
-            groups[i] = groups[--n_groups];
-        else if (r <= 0)
-            i++;
-    }
+    process_groups_reap();
     for (struct cell **at = &dying_cells; *at;) {
         struct cell *cell = *at;
         if (!is_over(cell)) {
@@ -172,7 +138,7 @@ void cell_kill(struct cell *cell, const char *why)
     cell->dying = true;
     if (!cell->why[0])
         snprintf(cell->why, sizeof cell->why, "%s", why);
-    end_group(cell->group);
+    process_group_kill(cell->group);
     drop_unsent(cell);
     if (cell->control.data)
         uv_close((uv_handle_t *)&cell->control, closed);
@@ -493,7 +459,7 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
                           .calls = MESSAGE_QUEUE_INIT(&cell->calls),
                           .orders = MESSAGE_QUEUE_INIT(&cell->orders),
                           .out = BUF_INIT(FRAME_BYTES_MAX)};
-    remember(cell->group);
+    process_groups_add(cell->group);
     fd_set_nonblock(cell->work_fd);
     if (watch(cell, err) < 0) {
         cell_free(TAKE_PTR(cell));
