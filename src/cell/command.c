@@ -137,14 +137,20 @@ static void ask_to_end(void)
     kill(-1, SIGCONT);
 }
 
+/* Once they are dead, the account is given as always. */
 static void take_stop(void)
 {
     char buffer[64];
+    struct frame frame;
     ssize_t n = recv(SOCKET_FD, buffer, sizeof buffer, MSG_DONTWAIT);
-    if (n > 0)
-        ask_to_end();
-    else if (n == 0)
+    if (n == 0)
         _exit(1); /* the launcher is gone, and with it the cell */
+    if (n < 0 || frame_parse(buffer, (size_t)n, &frame) < 0)
+        return;
+    if (frame.type == FRAME_KILL)
+        kill(-1, SIGKILL);
+    else
+        ask_to_end();
 }
 
 static struct watch_limits limits_of(const struct order *o)

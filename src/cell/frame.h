@@ -35,10 +35,9 @@ enum frame_type {
     FRAME_GROUP, /* the next command is to be made ready, in the control groups of these descriptors */
     FRAME_RUN,  /* head and body: cell/order.h; with descriptors */
     FRAME_STOP, /* SIGTERM to all its processes */
-    FRAME_KILL, /* SIGKILL to all its processes */
+    FRAME_KILL, /* SIGKILL to all its processes; the second time to the first process, and so to all */
     /* launcher to gate */
-    FRAME_ENDED, /* a command's first process ended without its account; head:
-                  * {"message":…,"busy":…,"cpu_ms":…,"peak_memory":…} */
+    FRAME_ENDED, /* a command's first process ended without its account; head: {"message":…,"busy":…} */
     /* a command's first process to gate, once */
     FRAME_RAN, /* head: cell/order.h */
     /* gate to worker */

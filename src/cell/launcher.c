@@ -127,13 +127,12 @@ static int watch(struct watched *w)
         if (fds[1].revents && read(w->signals, &info, sizeof info) < 0)
             return 1;
         int status;
-        struct rusage usage;
-        for (pid_t pid; (pid = wait4(-1, &status, WNOHANG, &usage)) > 0;) {
+        for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
             if (pid == w->worker) {
                 describe_death(status);
                 return 1;
             }
-            if (runner_bury(&w->runner, pid, status, &usage) < 0)
+            if (runner_bury(&w->runner, pid, status) < 0)
                 return report_failure(
                     &(struct err){.code = ERR_INTERNAL, .message = "the launcher lost its mounts"});
         }

@@ -107,6 +107,12 @@ static void read_events(const struct limit_group *g, struct limits_seen *ret)
     ret->process_limit_hits = read_key(g->process_events, "\nmax ");
 }
 
+/* The processor time of all that was ever in it. */
+static uint64_t read_cpu_us(const struct limit_group *g)
+{
+    return g->cpu_stat ? read_key(g->cpu, "\nusage_usec ") : read_number(g->cpu) / 1000;
+}
+
 static void open_counters(const struct limits_tree *t, struct limit_group *g)
 {
     if (t->kinds & LIMIT_BIT(LIMIT_MEMORY)) {
@@ -121,6 +127,10 @@ static void open_counters(const struct limits_tree *t, struct limit_group *g)
         if (t->v2)
             put_if_there(t, g, "memory.oom.group", "1");
     }
+    if (t->kinds & LIMIT_BIT(LIMIT_CPU)) {
+        g->cpu = open_file(t, g, t->v2 ? "cpu.stat" : "cpuacct.usage", O_RDONLY);
+        g->cpu_stat = t->v2;
+    }
     if (t->kinds & LIMIT_BIT(LIMIT_PROCESSES)) {
         g->process_events = open_file(t, g, "pids.events", O_RDONLY);
         g->process_count = open_file(t, g, "pids.current", O_RDONLY);
@@ -133,6 +143,7 @@ struct limit_group *limit_group_new(const struct limits *l, uint64_t number)
     g->limits = l;
     g->processes_known = true;
     g->peak = g->usage = g->memory_events = g->process_events = g->process_count = -1;
+    g->cpu = -1;
     for (size_t i = 0; i < LIMIT_KINDS; i++)
         g->procs[i] = -1;
     snprintf(g->name, sizeof g->name, "%.100s%" PRIu64, l->prefix, number);
@@ -174,6 +185,7 @@ void limit_group_free(struct limit_group *g)
     fd_closep(&g->memory_events);
     fd_closep(&g->process_events);
     fd_closep(&g->process_count);
+    fd_closep(&g->cpu);
     free(g);
 }
 
@@ -239,6 +251,7 @@ int limit_group_begin(struct limit_group *g, const struct limits_want *want)
     read_events(g, &g->then);
     /* Files' pages of the command before still count here. */
     g->usage_then = read_number(g->usage);
+    g->cpu_us_then = read_cpu_us(g);
     /* cgroup2 allows this since Linux 6.12, for what is read through the same descriptor. */
     g->peak_resets = g->peak >= 0 && pwrite(g->peak, "0", 1, 0) == 1;
     g->peak_then = g->peak_resets ? 0 : read_number(g->peak);
@@ -259,9 +272,11 @@ static uint64_t peak_memory(const struct limit_group *g)
 
 void limit_group_read(const struct limit_group *g, struct limits_seen *ret)
 {
-    *ret = (struct limits_seen){0};
+    *ret = (struct limits_seen){.cpu_ms = -1};
     if (!g)
         return;
+    if (g->cpu >= 0)
+        ret->cpu_ms = (int64_t)((read_cpu_us(g) - g->cpu_us_then) / 1000);
     read_events(g, ret);
     ret->oom_kills -= g->then.oom_kills;
     ret->process_limit_hits -= g->then.process_limit_hits;

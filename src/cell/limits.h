@@ -28,6 +28,7 @@ struct limits_seen {
     uint64_t
         oom_kills; /* cgroup2 kills all in the group together, init too, and counts one twice */
     uint64_t process_limit_hits; /* times that one more was refused */
+    int64_t cpu_ms;              /* -1: not known */
 };
 
 struct limits;

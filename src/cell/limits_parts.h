@@ -59,11 +59,12 @@ struct limit_group {
     enum limit_group_state state;
     char name[LIMIT_NAME_MAX];
     int procs[LIMIT_KINDS]; /* of each tree; -1 beyond the last */
-    int peak, usage, memory_events, process_events, process_count;
+    int peak, usage, memory_events, process_events, process_count, cpu;
     struct limits_want has;
     bool processes_known; /* whether `has` is true of processes */
     bool peak_resets;
-    uint64_t peak_then, usage_then;
+    bool cpu_stat; /* `cpu` is a cpu.stat of cgroup2 */
+    uint64_t peak_then, usage_then, cpu_us_then;
     struct limits_seen then;
 };
 

@@ -2,16 +2,12 @@
 #ifndef SANDGATE_CELL_REPORT_H
 #define SANDGATE_CELL_REPORT_H
 
-#include <sys/resource.h>
-
 #include "base/err.h"
 #include "cell/frame.h"
 
 /* FRAME_READY, FRAME_FAILED, or FRAME_ENDED with a command's token. `message` may be NULL. `busy`: the machine lacked
  * something that may be there later; a command has then not begun. 0 or -errno. */
 int report_send(enum frame_type type, uint64_t token, const char *message, bool busy);
-/* FRAME_ENDED for a first process that began its command, with what that process and all that it had started used. */
-int report_ended(uint64_t token, const char *message, const struct rusage *usage);
 /* FRAME_FAILED with an error; the exit status of a process that ends for it: 1. */
 int report_failure(const struct err *err);
 

@@ -20,6 +20,7 @@ struct first {
     pid_t pid;
     int socket;
     int mounts;            /* its mount namespace; -1: not asked for yet */
+    bool killing;          /* it was told to kill all that it started */
     bool heard;            /* of its mount namespace, or that it cannot be had */
     uint32_t lists;        /* of guards, that were known when it started */
     bool layered;          /* its git directories are layers */
@@ -281,6 +282,14 @@ static int take_guards(struct runner *w, const struct frame *frame, const struct
     return 0;
 }
 
+/* Its first process does it and gives its account, unless it was told before. */
+static void kill_command(struct first *first, const struct frame *frame)
+{
+    if (first->killing || frame_send_fds(first->socket, frame, NULL) < 0)
+        kill(first->pid, SIGKILL);
+    first->killing = true;
+}
+
 int runner_take(struct runner *w, const struct frame *frame, struct frame_fds *fds)
 {
     struct first *first = frame->token ? find_first(w, frame->token) : NULL;
@@ -297,7 +306,7 @@ int runner_take(struct runner *w, const struct frame *frame, struct frame_fds *f
     else if (frame->type == FRAME_STOP && first)
         frame_send_fds(first->socket, frame, NULL);
     else if (frame->type == FRAME_KILL && first)
-        kill(first->pid, SIGKILL);
+        kill_command(first, frame);
     return 0;
 }
 
@@ -311,19 +320,7 @@ static bool may_rest(const struct runner *w, struct first *first, int status)
            guards_count(&w->guards) >= COVERS_MANY && mounts_of(first) >= 0;
 }
 
-/* How a first process ended that gave no account. */
-static void report_death(const struct first *first, int status, const struct rusage *usage)
-{
-    bool begun = !WIFEXITED(status) || WEXITSTATUS(status) != COMMAND_NOT_BEGUN;
-    const char *why = WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
-                                          : "it ended without its account";
-    if (begun)
-        report_ended(first->token, why, usage);
-    else
-        report_send(FRAME_ENDED, first->token, why, true);
-}
-
-int runner_bury(struct runner *w, pid_t pid, int status, const struct rusage *usage)
+int runner_bury(struct runner *w, pid_t pid, int status)
 {
     if (w->spare == pid)
         w->spare = 0;
@@ -344,7 +341,10 @@ int runner_bury(struct runner *w, pid_t pid, int status, const struct rusage *us
         fd_closep(&first->listening);
         denied_unref(first->denied);
         if (first->token && status != 0)
-            report_death(first, status, usage);
+            report_send(FRAME_ENDED, first->token,
+                        WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+                                            : "it ended without its account",
+                        WIFEXITED(status) && WEXITSTATUS(status) == COMMAND_NOT_BEGUN);
         *first = w->firsts[--w->n_firsts];
         return r < 0 ? -1 : 0;
     }

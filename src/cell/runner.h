@@ -3,7 +3,6 @@
 #ifndef SANDGATE_CELL_RUNNER_H
 #define SANDGATE_CELL_RUNNER_H
 
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "cell/denied.h"
@@ -48,7 +47,7 @@ void runner_cover_again(struct runner *w);
 /* The same where listening_in has heard it: in the commands' namespaces only. */
 void runner_cover_running(struct runner *w);
 
-/* A child has ended, and with it all that was in its pid namespace; `usage` is of all these. -1: the cell cannot go on. */
-int runner_bury(struct runner *w, pid_t pid, int status, const struct rusage *usage);
+/* A child has ended, and with it all that was in its pid namespace. -1: the cell cannot go on. */
+int runner_bury(struct runner *w, pid_t pid, int status);
 
 #endif

@@ -120,8 +120,8 @@ struct command {
     int64_t exit_code; /* ARG_ABSENT: a signal ended it */
     int64_t signal;
     bool measured;       /* what follows is known, also of one whose end is an error */
-    int64_t peak_memory; /* bytes */
-    int64_t cpu_ms;
+    int64_t peak_memory; /* bytes; ARG_ABSENT: not known */
+    int64_t cpu_ms;      /* the same */
     unsigned weaker; /* limits that no control group held: bits of enum command_weak */
     struct command_violations violations;
     uint64_t delayed_ns;  /* when it first could not begin; 0: it never was delayed */

@@ -227,10 +227,10 @@ void record_end(const struct call *call, struct json_out *j)
         else
             jo_kint(j, "signal", command->signal);
     }
-    if (command && command->measured) {
+    if (command && command->measured && command->cpu_ms != ARG_ABSENT)
         jo_kint(j, "cpuMs", command->cpu_ms);
+    if (command && command->measured && command->peak_memory != ARG_ABSENT)
         jo_kint(j, "peakMemory", command->peak_memory);
-    }
     if (command && command->ended)
         write_end_folder(call, j);
     jo_close(j, '}');

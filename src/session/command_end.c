@@ -72,12 +72,6 @@ int command_read_account(int fd, struct buf *account, struct frame *ret)
     return account->len < RAN_BYTES_MAX ? 0 : -1;
 }
 
-static int64_t read_amount(yyjson_val *root, const char *key)
-{
-    yyjson_val *val = yyjson_obj_get(root, key);
-    return yyjson_is_int(val) && yyjson_get_sint(val) > 0 ? yyjson_get_sint(val) : 0;
-}
-
 struct command_death command_read_death(const struct frame *frame, yyjson_doc **ret_doc)
 {
     struct command_death death = {.message = STR("no reason")};
@@ -90,16 +84,14 @@ struct command_death command_read_death(const struct frame *frame, yyjson_doc **
     if (death.message.n > DEATH_SHOWN)
         death.message.n = DEATH_SHOWN;
     death.busy = yyjson_get_bool(yyjson_obj_get(root, "busy"));
-    death.cpu_ms = read_amount(root, "cpu_ms");
-    death.peak_memory = read_amount(root, "peak_memory");
     return death;
 }
 
-void command_take_usage(struct command *command, const struct ran *ran)
+void command_take_counted(struct command *command, const struct limits_seen *seen)
 {
     command->measured = true;
-    command->peak_memory = ran->peak_memory;
-    command->cpu_ms = ran->user_ms + ran->system_ms;
+    command->peak_memory = seen->peak_memory ? (int64_t)seen->peak_memory : ARG_ABSENT;
+    command->cpu_ms = seen->cpu_ms < 0 ? ARG_ABSENT : seen->cpu_ms;
 }
 
 void command_take_end(struct command *command, const struct ran *ran, bool stopped,
@@ -111,7 +103,9 @@ void command_take_end(struct command *command, const struct ran *ran, bool stopp
         command->exit_code = WEXITSTATUS(ran->status);
     else
         command->signal = WTERMSIG(ran->status);
-    command_take_usage(command, ran);
+    command->measured = true;
+    command->peak_memory = ran->peak_memory;
+    command->cpu_ms = ran->user_ms + ran->system_ms;
     if (ran->folder.p) {
         free(command->folder);
         command->folder = mem_copy(ran->folder.p, ran->folder.n);

@@ -13,13 +13,11 @@ int command_read_account(int fd, struct buf *account, struct frame *ret);
 struct command_death {
     struct str message;
     bool busy; /* the command has not begun */
-    int64_t cpu_ms;
-    int64_t peak_memory;
 };
 struct command_death command_read_death(const struct frame *frame, yyjson_doc **ret_doc);
 
-/* What it used. */
-void command_take_usage(struct command *command, const struct ran *ran);
+/* Without an account, what it used is known from its control group alone. */
+void command_take_counted(struct command *command, const struct limits_seen *seen);
 /* `stopped`: somebody asked for its end. */
 void command_take_end(struct command *command, const struct ran *ran, bool stopped,
                       const struct limit_group *group);

@@ -27,6 +27,9 @@
 #define PIPE_BYTES_MAX (1u << 20) /* what a user's pipe may hold */
 
 enum { STATUS = COMMAND_STREAMS, HANDLES };
+/* The first asks its first process to do it, the second is for that. */
+#define KILLS 2
+
 
 struct running {
     struct running *next;
@@ -40,7 +43,7 @@ struct running {
     struct limit_group *group; /* NULL: there are none to be had */
     struct spill *spill;       /* NULL: nobody could read it */
     bool stopped;              /* somebody asked for its end */
-    bool killed;
+    unsigned kills;            /* FRAME_KILLs that it was sent */
     bool begun; /* what it gives back may be enough for another */
 };
 
@@ -268,19 +271,16 @@ static void on_status(uv_poll_t *handle, int status, int events)
 static void take_death(struct running *r, const struct command_death *death)
 {
     struct err err;
-    struct ran ran = {.kind = RAN_ENDED,
-                      .status = SIGKILL,
-                      .user_ms = death->cpu_ms,
-                      .peak_memory = death->peak_memory};
+    struct ran ran = {.kind = RAN_ENDED, .status = SIGKILL};
     drain(r);
     struct limits_seen seen;
     limit_group_read(r->group, &seen);
-    if ((int64_t)seen.peak_memory > ran.peak_memory)
-        ran.peak_memory = (int64_t)seen.peak_memory;
-    command_take_usage(r->call->command, &ran);
-    if (r->killed || seen.oom_kills) {
+    bool told = r->kills || seen.oom_kills;
+    if (told)
         command_take_end(r->call->command, &ran, r->stopped, r->group);
-        finish(r, !r->killed || r->call->cancel_code == ERR_TIMEOUT ? NULL : &cancelled);
+    command_take_counted(r->call->command, &seen);
+    if (told) {
+        finish(r, !r->kills || r->call->cancel_code == ERR_TIMEOUT ? NULL : &cancelled);
         return;
     }
     err_set(&err, ERR_INTERRUPTED,
@@ -329,10 +329,10 @@ static bool tell(struct commands *c, struct cell *cell, struct call *call, enum 
 {
     struct running *r = find_call(c, call);
     struct err err;
-    if (!r || r->killed)
+    if (!r || r->kills == KILLS)
         return false;
     r->stopped = true;
-    r->killed |= type == FRAME_KILL;
+    r->kills += type == FRAME_KILL;
     if (cell)
         cell_order(cell, &(struct frame){.type = type, .token = r->token}, NULL, &err);
     return true;

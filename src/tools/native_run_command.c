@@ -102,8 +102,8 @@ static const struct arg result[] = {
      .flags = ARG_REQUIRED,
      .choices = command_end_names,
      .doc = "What ended it."},
-    {.name = "peak_memory", .type = ARG_INT, .flags = ARG_REQUIRED, .doc = "In bytes."},
-    {.name = "cpu_ms", .type = ARG_INT, .flags = ARG_REQUIRED},
+    {.name = "peak_memory", .type = ARG_INT, .doc = "In bytes; absent: not known."},
+    {.name = "cpu_ms", .type = ARG_INT, .doc = "Absent: not known."},
     {.name = "violations",
      .type = ARG_OBJECTS,
      .flags = ARG_REQUIRED,
@@ -337,8 +337,10 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     if (command->output_id[0])
         jo_ktext(j, "output_id", command->output_id);
     jo_ktext(j, "ended_by", command_end_names[command->ended_by]);
-    jo_kint(j, "peak_memory", command->peak_memory);
-    jo_kint(j, "cpu_ms", command->cpu_ms);
+    if (command->peak_memory != ARG_ABSENT)
+        jo_kint(j, "peak_memory", command->peak_memory);
+    if (command->cpu_ms != ARG_ABSENT)
+        jo_kint(j, "cpu_ms", command->cpu_ms);
     write_violations(command, j);
     write_weaker(command->weaker, j);
     write_hint(call, j);

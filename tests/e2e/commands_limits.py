@@ -282,10 +282,11 @@ def tmp_and_home(form):
 
 
 def output_flood(form):
-    """an endless output: the gate stays small, head and tail are kept, read_output pages"""
+    """a very long output: the gate stays small, head and tail are kept, read_output pages"""
     with gate_with(form, "flood", outputKept="1m") as gate:
         bash(gate, "true")
-        flood = "echo the beginning; seq 1 100000; timeout 1 yes; echo the end; timeout 0.3 yes no >&2; echo last >&2"
+        flood = "echo the beginning; seq 1 100000; yes | head -c 32000000; echo the end; "
+        flood += "yes no | head -c 12000000 >&2; echo last >&2"
         value = bash(gate, flood, max_output=5000)
         ends = {"stdout": ("the beginning\n1\n2\n", "\ny\nthe end\n"), "stderr": ("no\nno\n", "\nlast\n")}
         for stream, (first, last) in ends.items():
