@@ -260,6 +260,8 @@ void cut_off_take(struct session *s, const struct call *scan)
     for (struct str rest = buf_str(&scan->reply_body); op_guarded_next(&rest, &entry) > 0;) {
         if (entry.fresh && scan_is_of_interest(&entry))
             take_fresh(c, scan->path.root, &entry);
+        if (entry.replaced && scan_is_protected(&entry))
+            c->made++;
         if (scan_is_protected(&entry) && !compared && !entry.fresh)
             op_layer_add(&c->unsure, &(struct op_layer){(int64_t)scan->path.root, entry.path});
     }
@@ -277,7 +279,7 @@ void cut_off_compared(struct session *s)
     memset(s->unjudged_since, 0, sizeof s->unjudged_since);
     if (c->made)
         log_warning("an earlier command was cut off before what it made was looked at; %llu "
-                    "protected names were made since it began, by it or by somebody else. The next "
+                    "protected names were made or replaced since it began, by it or by somebody else. The next "
                     "command's answer names them. What lies at the root of the workspace or of a "
                     "repository is moved to quarantine: `sandgate quarantine restore` puts back "
                     "what you made yourself",

@@ -92,8 +92,10 @@ static int compare_with_baseline(struct scan *s, struct guarded_list *found, uin
         struct guarded_item *item = &found->items[i];
         if (!s->baseline || may_be_old(s, item))
             item->seen = 0;
-        if (item->known)
-            tree->known[next++].seen = item->seen;
+        if (!item->known)
+            continue;
+        tree->known[next].seen = item->seen;
+        tree->known[next++].replaced = item->replaced;
     }
     return error;
 }

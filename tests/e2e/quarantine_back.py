@@ -127,6 +127,7 @@ def renamed(form):
         for entry in place.ids().values():
             place.quarantine("remove", entry)
         place.put("old", "x\n")
+        lib.grow_older()
         with place.gate() as gate:
             told = whats(gate.call("run_command", command=make + how)["result"])
             check("quarantined:.vscode" in told, f"{how}: {told}")

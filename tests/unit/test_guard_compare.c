@@ -86,6 +86,25 @@ static void assert_fresh(struct str index, int64_t index_ns, bool compared, cons
     assert_string_equal(buf_text(&found), expected);
 }
 
+static void read_saved(struct buf *ret_index)
+{
+    FD_AT_END int fd = open("store/guards-0", O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(buf_reserve(ret_index, (size_t)st.st_size), 0);
+    assert_int_equal(fd_read_upto(fd, ret_index->data, (size_t)st.st_size), st.st_size);
+    ret_index->len = (size_t)st.st_size;
+}
+
+/* Files have the time of the clock's last tick. */
+static int64_t next_tick(void)
+{
+    int64_t then = clock_file_ns();
+    for (int64_t last = then; then == last;)
+        then = clock_file_ns();
+    return then;
+}
+
 /* An index of a workspace with a repository, a bare one and a file; then a command makes others, and a scan beside it has
  * seen them. */
 static int64_t make_more(struct buf *ret_index)
@@ -97,16 +116,8 @@ static int64_t make_more(struct buf *ret_index)
     put_at("bare/objects/");
     put_at("bare/refs/");
     scan(STR(""), 0, &unused);
-    FD_AT_END int fd = open("store/guards-0", O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    assert_int_equal(fstat(fd, &st), 0);
-    assert_int_equal(buf_reserve(ret_index, (size_t)st.st_size), 0);
-    assert_int_equal(fd_read_upto(fd, ret_index->data, (size_t)st.st_size), st.st_size);
-    ret_index->len = (size_t)st.st_size;
-    /* Files have the time of the clock's last tick. */
-    int64_t then = clock_file_ns();
-    for (int64_t last = then; then == last;)
-        then = clock_file_ns();
+    read_saved(ret_index);
+    int64_t then = next_tick();
     put_at(".git/config");
     put_at("new/.envrc");
     put_at("second/HEAD");
@@ -131,6 +142,41 @@ static void what_an_older_index_does_not_know_is_new(void **state)
     assert_fresh(STR(""), 0, false, expected);
     start_anew();
     assert_fresh(buf_str(&index), then, true, expected);
+}
+
+static bool is_replaced(const char *path)
+{
+    struct op_guarded found;
+    for (struct str rest = buf_str(&work.body); op_guarded_next(&rest, &found) > 0;) {
+        if (str_is(found.path, path))
+            return found.replaced && !found.fresh;
+    }
+    return false;
+}
+
+/* Its place was kept, because something might only have been moved. */
+static void what_took_the_place_of_something_lost_is_told_to_have(void **state)
+{
+    (void)state;
+    BUF_AT_END struct buf index = BUF_INIT(1 << 20);
+    BUF_AT_END struct buf unused = BUF_INIT(1 << 20);
+    put_at("sub/.envrc");
+    scan(STR(""), 0, &unused);
+    put_at(".git/config");
+    assert_int_equal(unlink("w/sub/.envrc"), 0);
+    assert_int_equal(rmdir("w/sub"), 0);
+    scan(STR(""), 0, &unused);
+    read_saved(&index);
+    int64_t then = next_tick();
+    put_at("sub/.envrc");
+    scan(STR(""), 0, &unused);
+    start_anew();
+    assert_fresh(buf_str(&index), then, true, "");
+    assert_true(is_replaced("sub/.envrc"));
+    assert_false(is_replaced(".git"));
+    /* It stays so for the scan behind the next command. */
+    assert_fresh(STR(""), 0, false, "");
+    assert_true(is_replaced("sub/.envrc"));
 }
 
 static bool is_found(const char *path)
@@ -239,6 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(what_an_older_index_does_not_know_is_new),
+        CASE(what_took_the_place_of_something_lost_is_told_to_have),
         CASE(what_only_the_newer_index_knows_is_still_guarded),
         CASE(without_a_usable_index_nothing_is_told_to_be_new),
         CASE(an_index_of_another_folder_is_not_used),
