@@ -4,7 +4,9 @@
 #include "session/commands.h"
 #include "session/session_parts.h"
 
-#define KILL_GRACE_NS 2000000000u
+/* For its first process to kill the command, for the launcher to kill that, and then for the cell's end. On a busy machine
+ * a command's death takes long, and the cell's is that of all others, too. */
+#define KILL_GRACE_NS 3000000000u
 
 void session_cancel(struct session *s, const struct call *call)
 {

@@ -17,12 +17,17 @@ struct sweep_again {
     uint64_t after_ms;
 };
 
+static void again_later(struct session *s);
+
 static void swept(struct call *call)
 {
     struct session *s = (struct session *)call->workplace;
-    /* What could not be removed is no worse than before; the next cell, or the next gate, may have more luck. */
-    if (call->failed && call->err.code == ERR_SESSION_BUSY)
+    /* A folder that is gone holds nothing. Otherwise a later try, the next cell or the next gate may have more luck. */
+    if (call->failed && call->err.code != ERR_NOT_FOUND) {
         leftover_add(&s->leftovers, call->path.root, call_path_text(call), call->sweep_tag);
+        if (!s->once)
+            again_later(s);
+    }
     call_free(call);
 }
 

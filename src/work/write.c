@@ -383,7 +383,8 @@ int work_sweep(struct work *w, const union op_request *request, struct str body,
     if (listing < 0)
         return beneath_errno(err, errno, q->path.p);
     reply->sweep.removed = 0;
-    for (ssize_t got; (got = getdents64(listing, w->chunk, WORK_CHUNK)) > 0;) {
+    ssize_t got;
+    while ((got = getdents64(listing, w->chunk, WORK_CHUNK)) > 0) {
         for (ssize_t at = 0; at < got;) {
             const struct dirent64 *d = (const void *)(w->chunk + at);
             at += d->d_reclen;
@@ -394,5 +395,5 @@ int work_sweep(struct work *w, const union op_request *request, struct str body,
                 return beneath_errno(err, -r, q->path.p);
         }
     }
-    return 0;
+    return got < 0 ? beneath_errno(err, errno, q->path.p) : 0;
 }

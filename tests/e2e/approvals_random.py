@@ -10,7 +10,6 @@ log and the table of approvals agree about all of it.
 import collections
 import itertools
 import json
-import os
 import random
 import signal
 import subprocess
@@ -22,7 +21,7 @@ from lib import Gate, check, short, wait_until
 
 ROUNDS = 3000 if lib.SOAK else 320
 TIMEOUT_MS = 500
-SEED = int(os.environ.get("SANDGATE_SEED") or random.randrange(1 << 32))
+SEED = lib.seed()
 UNSET = {"SANDGATE_APPROVAL_DEFAULT": None}
 # What a caller is told, by what became of its request.
 TOLD = {

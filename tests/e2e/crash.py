@@ -25,7 +25,7 @@ FILES = 12
 IN_FLIGHT = 8
 SIZE = 300_000
 SMALL = 500
-SEED = int(os.environ.get("SANDGATE_SEED") or random.randrange(1 << 32))
+SEED = lib.seed()
 
 
 def version(name, number, size):

@@ -25,7 +25,7 @@ import lib
 from fault_scenes import SCENES, content_of
 from lib import Gate, Gone, check, short, wait_until
 
-SEED = int(os.environ.get("SANDGATE_SEED") or random.randrange(1 << 32))
+SEED = lib.seed()
 SAMPLE = int(os.environ.get("SANDGATE_FAULTS") or 120)
 ROLE_LEAST = 4  # of each role in a sample: not every one of them comes to pass
 MOMENTS = 2  # for each error of each call of each role, in the long form

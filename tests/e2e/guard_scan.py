@@ -298,8 +298,8 @@ def protected_contents(top):
 
 def at_random(form):
     """no sequence of commands opens a secret, or changes what is protected, for the next gate"""
-    seed = int(os.environ.get("SEED", random.randrange(1 << 32)))
-    lib.note(f"SEED={seed}")
+    seed = lib.seed()
+    lib.note(f"SANDGATE_SEED={seed}")
     source = random.Random(seed)
     batch = 10
     for number in range(0, SEQUENCES, batch):
@@ -329,7 +329,7 @@ def at_random(form):
                 whole.everything(gate)
         subprocess.run(["chmod", "-R", "u+rwX", place.workspace], check=True)
         after = protected_contents(place.workspace)
-        check(all(after.count(text) >= before.count(text) for text in before), f"changed, SEED={seed}: {lines}")
+        check(all(after.count(text) >= before.count(text) for text in before), f"changed, SANDGATE_SEED={seed}: {lines}")
         shutil.rmtree(place.workspace)
 
 

@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import pathlib
+import random
 import select
 import shutil
 import signal
@@ -303,6 +304,11 @@ def children(pid):
 def stat_fields(pid):
     """Fields of /proc/PID/stat behind the name; the first is the state."""
     return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+
+
+def seed():
+    """`make test` does the same each time; the long form looks for what is new. SANDGATE_SEED repeats a run."""
+    return int(os.environ.get("SANDGATE_SEED") or (random.randrange(1 << 32) if SOAK else 1))
 
 
 def grow_older():

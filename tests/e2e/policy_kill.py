@@ -23,7 +23,7 @@ from lib import check, short, wait_until
 
 KILLS = 5000 if lib.SOAK else 500
 CHAPTER = 50  # kills with one state folder; then its limits are used up
-SEED = int(os.environ.get("SANDGATE_SEED") or random.randrange(1 << 32))
+SEED = lib.seed()
 LIFE = 0.08
 IN_FLIGHT = 6
 HELD = 3  # and so many that wait for a yes

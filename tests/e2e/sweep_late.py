@@ -87,6 +87,22 @@ def gate_ends(form):
         wait_until(lambda: not temp.exists() and not note.exists(), "it is removed")
 
 
+def fails_at_first(form):
+    """a folder that cannot be listed is looked into again by the same gate"""
+    place = Late(form, "fails")
+    place.put("d/x")
+    first(place)
+    place.note("d/x")
+    temp = place.temp(0)
+    (place.workspace / "d").chmod(0o300)
+    with place.gate() as gate:
+        place.warm(gate)
+        lib.expect_error(gate.call("list_files", path="d"), "PERMISSION_DENIED")
+        check(temp.exists(), "it is gone already")
+        (place.workspace / "d").chmod(0o755)
+        wait_until(lambda: not temp.exists(), "it is removed")
+
+
 def written(form):
     """a gate that is killed has noted the processes of its cell"""
     place = Late(form, "written")
@@ -99,4 +115,4 @@ def written(form):
 
 
 if __name__ == "__main__":
-    ran.main(cell_lives, gate_ends, written)
+    ran.main(cell_lives, gate_ends, fails_at_first, written)
