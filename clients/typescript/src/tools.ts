@@ -331,9 +331,10 @@ export interface RunCommandResult {
   output_id?: string;
   /** What ended it. */
   ended_by: "exit" | "signal" | "timeout" | "memory_limit" | "process_limit" | "disk_limit" | "file_size_limit" | "cpu_limit";
-  /** In bytes. */
-  peak_memory: number;
-  cpu_ms: number;
+  /** In bytes; absent: not known. */
+  peak_memory?: number;
+  /** Absent: not known. */
+  cpu_ms?: number;
   /** What the sandbox refused it, and how often. */
   violations: Array<RunCommandResultViolationsEntry>;
   /** `watched` where no control group can be used, so that the limits in `weaker` are. */

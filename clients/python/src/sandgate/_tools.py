@@ -226,6 +226,10 @@ class _RunCommandResultOptional(TypedDict, total=False):
     """The signal that ended it: `SIGKILL`."""
     output_id: str
     """For `read_output`, where output was cut."""
+    peak_memory: int
+    """In bytes; absent: not known."""
+    cpu_ms: int
+    """Absent: not known."""
     limits: str
     """`watched` where no control group can be used, so that the limits in `weaker` are."""
     weaker: List[str]
@@ -241,9 +245,6 @@ class RunCommandResult(_RunCommandResultOptional):
         "exit", "signal", "timeout", "memory_limit", "process_limit", "disk_limit", "file_size_limit", "cpu_limit"
     ]
     """What ended it."""
-    peak_memory: int
-    """In bytes."""
-    cpu_ms: int
     violations: List[RunCommandResultViolationsEntry]
     """What the sandbox refused it, and how often."""
     tier: str
