@@ -153,25 +153,10 @@ static void take_stop(void)
         ask_to_end();
 }
 
-static struct watch_limits limits_of(const struct order *o)
-{
-    return (struct watch_limits){
-        .memory = (uint64_t)o->watch_memory,
-        .buffers = (uint64_t)o->watch_buffers,
-        .processes = (uint32_t)o->watch_processes,
-        .written = (uint64_t)o->watch_written,
-    };
-}
-
-static bool is_watched(const struct order *o)
-{
-    return o->watch_memory || o->watch_buffers || o->watch_processes || o->watch_written;
-}
-
 /* Opened before it is locked, though that would not keep it from reading there. */
 static int prepare_watch(struct init *init, struct err *err)
 {
-    struct watch_limits limits = limits_of(&init->order);
+    struct watch_limits limits = order_watch_limits(&init->order);
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0 || tmp < 0)
@@ -187,7 +172,7 @@ static int prepare(struct init *init, struct err *err)
     if (place_descriptors(init, err) < 0)
         return -1;
     umask(init->spec->umask);
-    if (is_watched(&init->order) && prepare_watch(init, err) < 0)
+    if (order_is_watched(&init->order) && prepare_watch(init, err) < 0)
         return -1;
     return rlimits_set(&init->order, err);
 }
@@ -195,7 +180,7 @@ static int prepare(struct init *init, struct err *err)
 /* Ends everything when a limit is passed. */
 static bool end_if_exceeded(struct init *init)
 {
-    const struct watch_limits limits = limits_of(&init->order);
+    const struct watch_limits limits = order_watch_limits(&init->order);
     enum watch_limit passed = watch_exceeded(&init->watch, &limits);
     if (passed == WATCH_OK)
         return false;
@@ -274,7 +259,7 @@ static int ms_until(uint64_t end)
  * loop must not keep it from looking. */
 static void serve(struct init *init)
 {
-    bool watched = is_watched(&init->order);
+    bool watched = order_is_watched(&init->order);
     uint64_t next = clock_mono_ns() + WATCH_NS;
     while (!init->ended) {
         struct pollfd fds[] = {
@@ -318,7 +303,7 @@ static int start_program(struct init *init)
         kill(-1, SIGKILL);
         reap(init, 0);
     }
-    if (is_watched(&init->order)) {
+    if (order_is_watched(&init->order)) {
         watch_look_last(&init->watch);
         init->ran.written = (int64_t)(init->watch.written + init->watch.allocated);
         for (uint32_t i = 0; i < init->watch.hidden; i++)

@@ -183,3 +183,18 @@ int ran_read(const struct frame *frame, struct ran *ret, yyjson_doc **ret_doc, s
     *ret = (struct ran){0};
     return arg_decode(&ran_table, true, yyjson_doc_get_root(*ret_doc), ret, err);
 }
+
+struct watch_limits order_watch_limits(const struct order *o)
+{
+    return (struct watch_limits){
+        .memory = (uint64_t)o->watch_memory,
+        .buffers = (uint64_t)o->watch_buffers,
+        .processes = (uint32_t)o->watch_processes,
+        .written = (uint64_t)o->watch_written,
+    };
+}
+
+bool order_is_watched(const struct order *o)
+{
+    return o->watch_memory || o->watch_buffers || o->watch_processes || o->watch_written;
+}

@@ -5,6 +5,7 @@
 
 #include "cell/frame.h"
 #include "cell/violations.h"
+#include "cell/watch.h"
 #include "core/arg.h"
 #include "core/path.h"
 
@@ -44,6 +45,9 @@ struct order {
     /* Arguments, environment, allowed and denied programs, leaves, in this order, a NUL behind each. */
     struct str strings;
 };
+/* What its first process is to watch. */
+struct watch_limits order_watch_limits(const struct order *order);
+bool order_is_watched(const struct order *order);
 
 /* The order's frame; its head goes into `head`. -1 when it does not fit. */
 int order_frame(const struct order *order, struct buf *head, struct frame *ret);
