@@ -55,9 +55,11 @@ class Killed(Cut):
         if victim != "gate":
             gate.any_answer()
             return gate
+        answered = gate.drain()
         gate.wait_exit()
         gate.end()
-        return self.gate()
+        # It had told everything in the last moment.
+        return None if answered else self.gate()
 
     def list(self):
         done = self.form.run(self.home, "quarantine", "list", "--json")
