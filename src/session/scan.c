@@ -305,6 +305,7 @@ void scan_forget(struct session *s)
     cut_off_cell_died(s);
     s->scans = 0;
     s->scanned_ns = 0;
+    s->leads = 0;
     s->leads_lost = false;
     memset(s->guards_known, 0, sizeof s->guards_known);
     if (s->beside)

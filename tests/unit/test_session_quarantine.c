@@ -6,9 +6,11 @@
 #include "cell/launcher.h"
 #include "folder.h"
 #include "json_text.h"
+#include "session/leads.h"
 #include "session/preview.h"
 #include "session/quarantine.h"
 #include "session/quarantine_moves.h"
+#include "session/scan.h"
 #include "session/session_parts.h"
 #include "work/worker.h"
 
@@ -211,6 +213,29 @@ static void what_stays_is_asked_about_once(void **state)
     config_free(config);
 }
 
+/* The cell dies while it is looked up where links lead: the next one is asked anew, or no command would ever start. */
+static void leads_are_followed_by_the_next_cell(void **state)
+{
+    (void)state;
+    struct config *config = config_new();
+    open_session(config);
+    wait_for_cell();
+    session->spec.roots[0].commands = true;
+    leads_follow(session);
+    assert_true(session->leads > 0);
+    cell_kill(session->cell, "a test");
+    while (session->cell)
+        turn();
+    assert_int_equal(session->leads, 0);
+    session->spec.roots[0].commands = false;
+    wait_for_cell();
+    session->spec.roots[0].commands = true;
+    scan_start(session);
+    assert_true(session->scans > 0);
+    close_session();
+    config_free(config);
+}
+
 int main(int argc, char **argv)
 {
     processor_init();
@@ -222,6 +247,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_suspect_is_not_forgotten, folder_set_up,
                                         folder_tear_down),
         cmocka_unit_test_setup_teardown(what_stays_is_asked_about_once, folder_set_up,
+                                        folder_tear_down),
+        cmocka_unit_test_setup_teardown(leads_are_followed_by_the_next_cell, folder_set_up,
                                         folder_tear_down),
     };
     return cmocka_run_group_tests_name("session_quarantine", tests, NULL, NULL);
