@@ -156,6 +156,60 @@ static void a_suspect_is_not_forgotten(void **state)
     config_free(config);
 }
 
+static struct str pack(struct buf *list, const struct op_guarded *entry)
+{
+    buf_reset(list, 1 << 20);
+    op_guarded_add(list, entry);
+    return buf_str(list);
+}
+
+static void assert_given(struct call *call, const char *path)
+{
+    struct op_guarded given;
+    struct command_after *after = &call->command->after;
+    suspects_give(session, call);
+    struct str rest = buf_str(&after->suspects);
+    assert_true(rest.n > 1);
+    rest = (struct str){rest.p + 1, rest.n - 1};
+    assert_int_equal(op_guarded_next(&rest, &given), 1);
+    assert_int_equal(rest.n, 0);
+    assert_true(str_is(given.path, path));
+    suspects_note(session, 0, &given, after->suspects_ns);
+}
+
+/* A command can move a folder around it. */
+static void a_suspect_is_known_where_it_was_moved(void **state)
+{
+    (void)state;
+    struct config *config = config_new();
+    open_session(config);
+    wait_for_cell();
+    struct call *call = call_new();
+    call->workplace = session_workplace(session);
+    call->command = command_new(1000);
+    call->command->after.suspects = BUF_INIT(1 << 20);
+    BUF_AT_END struct buf list = BUF_INIT(1 << 20);
+    struct op_guarded entry = {.kind = GUARDED_GIT, .path = text_str("a/.git"), .id = {5, 9}};
+    suspects_note(session, 0, &entry, 7);
+    entry.path = text_str("b/.git");
+    suspects_found(session, 1, pack(&list, &entry));
+    assert_given(call, "a/.git");
+    entry.kind = GUARDED_PROTECTED;
+    suspects_found(session, 0, pack(&list, &entry));
+    assert_given(call, "a/.git");
+    entry.kind = GUARDED_GIT;
+    entry.id.born_ns = 8;
+    suspects_found(session, 0, pack(&list, &entry));
+    assert_given(call, "a/.git");
+    entry.id.born_ns = 9;
+    suspects_found(session, 0, pack(&list, &entry));
+    assert_given(call, "b/.git");
+    assert_int_equal(call->command->after.suspects_ns, 7);
+    call_free(call);
+    close_session();
+    config_free(config);
+}
+
 static void add_file(struct buf *list, const char *path)
 {
     struct statx st;
@@ -245,6 +299,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(many_that_cannot_be_sent, folder_set_up, folder_tear_down),
         cmocka_unit_test_setup_teardown(a_suspect_is_not_forgotten, folder_set_up,
+                                        folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_suspect_is_known_where_it_was_moved, folder_set_up,
                                         folder_tear_down),
         cmocka_unit_test_setup_teardown(what_stays_is_asked_about_once, folder_set_up,
                                         folder_tear_down),
