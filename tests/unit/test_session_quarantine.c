@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/processor.h"
 #include "cell/launcher.h"
+#include "few_fds.h"
 #include "folder.h"
 #include "json_text.h"
 #include "session/leads.h"
@@ -115,10 +116,40 @@ static void many_that_cannot_be_sent(void **state)
     assert_int_equal(command_violations_unshown(call->command), MANY - COMMAND_VIOLATIONS_SHOWN);
     /* None of them was begun. */
     struct quarantine_move move;
-    assert_false(quarantine_move_next(session->spec.roots[spec_store(&session->spec)].host, "", &move));
+    bool unsure = false;
+    assert_false(quarantine_move_next(session->spec.roots[spec_store(&session->spec)].host, "", &move,
+                                      &unsure));
+    assert_false(unsure);
     call_free(call);
     close_session();
     config_free(config);
+}
+
+/* With descriptors for so many more. */
+static bool next_with(unsigned more, const char *store, struct quarantine_move *ret, bool *unsure)
+{
+    struct rlimit was = few_fds_begin(more);
+    bool next = quarantine_move_next(store, "", ret, unsure);
+    few_fds_end(&was);
+    return next;
+}
+
+static void a_move_that_cannot_be_looked_at_is_known_to_be_missing(void **state)
+{
+    (void)state;
+    FREE_AT_END char *store = mem_format("%s/store", folder);
+    struct quarantine_move move = {.id = "abcdefghijkl",
+                                   .entry = {.kind = GUARDED_PROTECTED, .path = text_str("a/.envrc")}};
+    assert_int_equal(quarantine_move_write(store, &move), 0);
+    quarantine_move_done(&move);
+    for (unsigned more = 0; more < 3; more++) {
+        bool unsure = false;
+        bool next = next_with(more, store, &move, &unsure);
+        assert_int_equal(next, more == 2);
+        assert_int_equal(unsure, more < 2);
+    }
+    assert_string_equal(move.path, "a/.envrc");
+    quarantine_move_done(&move);
 }
 
 /* The last look at a repository that was judged while others ran: the cell dies before it. */
@@ -298,6 +329,8 @@ int main(int argc, char **argv)
         return launcher_main(worker_main);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(many_that_cannot_be_sent, folder_set_up, folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_move_that_cannot_be_looked_at_is_known_to_be_missing,
+                                        folder_set_up, folder_tear_down),
         cmocka_unit_test_setup_teardown(a_suspect_is_not_forgotten, folder_set_up,
                                         folder_tear_down),
         cmocka_unit_test_setup_teardown(a_suspect_is_known_where_it_was_moved, folder_set_up,
