@@ -88,7 +88,11 @@ int quarantine_note_write(const char *store, const char *id, const struct cell_r
     unlink(fresh);
     FD_AT_END int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
-    return r == 0 && rename(fresh, name) < 0 ? -errno : r;
+    if (r == 0 && rename(fresh, name) < 0)
+        r = -errno;
+    if (r < 0)
+        unlink(fresh);
+    return r;
 }
 
 void quarantine_note_done(struct quarantine_note *note)

@@ -1,5 +1,6 @@
 /* What a command made, when the cell that would move it can be told nothing any more. */
 #include <cmocka.h>
+#include <errno.h>
 
 #include "base/mem.h"
 #include "base/processor.h"
@@ -150,6 +151,17 @@ static void a_move_that_cannot_be_looked_at_is_known_to_be_missing(void **state)
     }
     assert_string_equal(move.path, "a/.envrc");
     quarantine_move_done(&move);
+}
+
+static void a_note_that_cannot_be_written_leaves_nothing(void **state)
+{
+    (void)state;
+    FREE_AT_END char *store = mem_format("%s/store", folder);
+    char host[] = "/w";
+    const struct cell_root root = {.host = host};
+    assert_int_equal(mkdir("store.quarantine", 0700) | mkdir("store.quarantine/abcdefghijkl", 0700), 0);
+    assert_int_equal(quarantine_note_write(store, "abcdefghijkl", &root, STR(".envrc")), -EISDIR);
+    assert_int_equal(rmdir("store.quarantine/abcdefghijkl") | rmdir("store.quarantine"), 0);
 }
 
 /* The last look at a repository that was judged while others ran: the cell dies before it. */
@@ -331,6 +343,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(many_that_cannot_be_sent, folder_set_up, folder_tear_down),
         cmocka_unit_test_setup_teardown(a_move_that_cannot_be_looked_at_is_known_to_be_missing,
                                         folder_set_up, folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_note_that_cannot_be_written_leaves_nothing, folder_set_up,
+                                        folder_tear_down),
         cmocka_unit_test_setup_teardown(a_suspect_is_not_forgotten, folder_set_up,
                                         folder_tear_down),
         cmocka_unit_test_setup_teardown(a_suspect_is_known_where_it_was_moved, folder_set_up,
