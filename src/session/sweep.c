@@ -113,7 +113,7 @@ static void empty(struct sweep_file *file)
 {
     if (file->under_way == 0 && file->bytes > EMPTY_AT && ftruncate(file->fd, 0) == 0) {
         file->bytes = 0;
-        file->named = false;
+        file->named = file->torn = false;
     }
 }
 
@@ -136,11 +136,14 @@ int sweep_note(struct sweep *s, struct str path, struct err *err)
         return -1;
     BUF_AT_END struct buf line = BUF_INIT(32u << 10);
     struct json_out j = {.out = &line};
+    if (file->torn)
+        buf_add_char(&line, '\n');
     if (!file->named && s->group[0])
         add_group(s, &line);
     jo_bytes(&j, path);
     buf_add_char(&line, '\n');
     int r = line.failed ? -ENOBUFS : fd_write_all(file->fd, line.data, line.len);
+    file->torn = r < 0;
     if (r < 0)
         return err_set(err, err_code_for_file(-r), "the state folder cannot be written: %s",
                        strerror(-r));

@@ -22,6 +22,7 @@ struct sweep_file {
     unsigned under_way;
     uint64_t bytes;
     bool named; /* the group stands in it */
+    bool torn;  /* its last line is not whole */
 };
 
 struct sweep {

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/fd.h"
@@ -114,6 +115,26 @@ static void other_folders_are_left_alone(void **state)
     sweep_collect(folder_fd, DEVICE, INODE >> 4, take, &found);
     assert_string_equal(buf_text(&found), "");
     assert_string_equal(collected(), "t1 x\n");
+}
+
+/* The disk was full for a moment. */
+static void a_note_that_was_cut_spoils_no_other(void **state)
+{
+    (void)state;
+    struct sweep s;
+    struct err err;
+    struct rlimit was;
+    sweep_init(&s, folder_fd, DEVICE, INODE, "t1");
+    note(&s, "first");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){s.files[s.current].bytes + 4, was.rlim_max}), 0);
+    assert_int_equal(sweep_note(&s, STR("refused"), &err), -1);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    note(&s, "second");
+    fd_closep(&s.files[s.current].fd);
+    assert_string_equal(collected(), "t1 first\nt1 second\n");
 }
 
 static void any_name_survives(void **state)
@@ -301,6 +322,7 @@ int main(void)
         TEST(notes_of_the_living_are_theirs),
         TEST(the_living_and_the_dead_do_not_mix),
         TEST(other_folders_are_left_alone),
+        TEST(a_note_that_was_cut_spoils_no_other),
         TEST(any_name_survives),
         TEST(the_longest_path_can_be_noted),
         TEST(what_ended_well_leaves_nothing),
