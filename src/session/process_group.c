@@ -65,9 +65,10 @@ bool process_group_lives(const char *text)
         return false;
     DIR *proc = opendir("/proc");
     bool found = !proc;
-    for (struct dirent *d; proc && !found && (d = readdir(proc));)
+    int unread = 0;
+    for (struct dirent *d; proc && !found && (d = fd_list_next(proc, &unread));)
         found = isdigit((unsigned char)d->d_name[0]) && is_living_member(d->d_name, group, noted);
     if (proc)
         closedir(proc);
-    return found;
+    return found || unread;
 }

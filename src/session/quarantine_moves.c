@@ -166,17 +166,19 @@ static bool is_note(const char *name)
 }
 
 /* The name that comes first behind `after`; false: there is none. */
-static bool find_name(DIR *notes, const char *after, char first[QUARANTINE_NAME_MAX])
+static bool find_name(DIR *notes, const char *after, char first[QUARANTINE_NAME_MAX], bool *unsure)
 {
     bool found = false;
+    int unread = 0;
     rewinddir(notes);
-    for (struct dirent *d; (d = readdir(notes));) {
+    for (struct dirent *d; (d = fd_list_next(notes, &unread));) {
         if (!is_note(d->d_name) || strcmp(d->d_name, after) <= 0 ||
             (found && strcmp(d->d_name, first) > 0))
             continue;
         snprintf(first, QUARANTINE_NAME_MAX, "%.*s", QUARANTINE_NAME_MAX - 1, d->d_name);
         found = true;
     }
+    *unsure |= unread != 0;
     return found;
 }
 
@@ -195,7 +197,7 @@ bool quarantine_move_next(const char *store, const char *after, struct quarantin
         return false;
     }
     snprintf(behind, sizeof behind, "%s%s", after, after[0] ? SUFFIX : "");
-    while (!taken && find_name(notes, behind, name)) {
+    while (!taken && find_name(notes, behind, name, unsure)) {
         memcpy(behind, name, sizeof behind);
         taken = take_note(notes, store, name, ret, unsure);
     }

@@ -243,10 +243,11 @@ bool sweep_collect(int state_fd, uint64_t device, uint64_t inode, sweep_found_fn
         fd_closep(&folder);
         return false;
     }
-    for (struct dirent *d; (d = readdir(dir));) {
+    int unread = 0;
+    for (struct dirent *d; (d = fd_list_next(dir, &unread));) {
         if (strncmp(d->d_name, prefix, (size_t)n) == 0)
             all &= collect_one(dir, d->d_name, d->d_name + n, found, arg);
     }
     closedir(dir);
-    return !all;
+    return !all || unread;
 }
