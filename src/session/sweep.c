@@ -194,14 +194,14 @@ static bool is_written_to(struct str text)
     return lives;
 }
 
-/* False: its cell lives. */
+/* False: its cell lives, or it could not be read. */
 static bool read_notes(int fd, const char *tag, sweep_found_fn found, void *arg)
 {
     BUF_AT_END struct buf text = BUF_INIT(NOTES_MAX);
-    if (buf_reserve(&text, NOTES_MAX) < 0)
-        return true;
-    ssize_t n = fd_read_upto(fd, text.data, NOTES_MAX);
-    struct str rest = {text.data, n > 0 ? (size_t)n : 0};
+    ssize_t n = buf_reserve(&text, NOTES_MAX) < 0 ? -1 : fd_read_upto(fd, text.data, NOTES_MAX);
+    if (n < 0)
+        return false;
+    struct str rest = {text.data, (size_t)n};
     if (is_written_to(rest))
         return false;
     for (struct note note; next_note(&rest, &note); json_doc_freep(&note.doc)) {
@@ -218,11 +218,13 @@ static bool collect_one(DIR *dir, const char *name, const char *tag_at, sweep_fo
     char tag[sizeof(((struct dirent *)0)->d_name)];
     struct stat st;
     FD_AT_END int fd = openat(dirfd(dir), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return !err_is_shortage(errno);
     /* Locked: its gate lives and looks after its own, or is about to end. */
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return errno != EWOULDBLOCK;
     /* Without a name: its gate ended well while we looked. */
-    if (fd < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0 || !S_ISREG(st.st_mode))
+    if (fstat(fd, &st) < 0 || st.st_nlink == 0 || !S_ISREG(st.st_mode))
         return true;
     snprintf(tag, sizeof tag, "%s", tag_at);
     tag[strcspn(tag, (char[]){SECOND, '\0'})] = '\0';
@@ -240,8 +242,9 @@ bool sweep_collect(int state_fd, uint64_t device, uint64_t inode, sweep_found_fn
     DIR *dir = folder < 0 ? NULL : fdopendir(folder);
     bool all = true;
     if (!dir) {
+        bool unsure = err_is_shortage(errno);
         fd_closep(&folder);
-        return false;
+        return unsure;
     }
     int unread = 0;
     for (struct dirent *d; (d = fd_list_next(dir, &unread));) {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "base/fd.h"
+#include "few_fds.h"
 #include "folder.h"
 #include "json_text.h"
 #include "session/sweep.h"
@@ -115,6 +116,29 @@ static void other_folders_are_left_alone(void **state)
     sweep_collect(folder_fd, DEVICE, INODE >> 4, take, &found);
     assert_string_equal(buf_text(&found), "");
     assert_string_equal(collected(), "t1 x\n");
+}
+
+/* With descriptors for so many more. */
+static bool collect_with(unsigned more)
+{
+    buf_reset(&found, SIZE_MAX);
+    struct rlimit was = few_fds_begin(more);
+    bool again = sweep_collect(folder_fd, DEVICE, INODE, take, &found);
+    few_fds_end(&was);
+    return again;
+}
+
+static void what_cannot_be_opened_is_looked_at_again(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"a/b"};
+    gate_dies(gate_with("t1", paths, 1));
+    for (unsigned more = 0; more < 2; more++) {
+        assert_true(collect_with(more));
+        assert_string_equal(buf_text(&found), "");
+    }
+    assert_false(collect_with(2));
+    assert_string_equal(buf_text(&found), "t1 a/b\n");
 }
 
 /* The disk was full for a moment. */
@@ -322,6 +346,7 @@ int main(void)
         TEST(notes_of_the_living_are_theirs),
         TEST(the_living_and_the_dead_do_not_mix),
         TEST(other_folders_are_left_alone),
+        TEST(what_cannot_be_opened_is_looked_at_again),
         TEST(a_note_that_was_cut_spoils_no_other),
         TEST(any_name_survives),
         TEST(the_longest_path_can_be_noted),
