@@ -66,6 +66,24 @@ bool fd_is_special(int error)
            error == ENODEV;
 }
 
+DIR *fd_list(int dir)
+{
+    FD_AT_END int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    if (list)
+        copy = -1;
+    return list;
+}
+
+struct dirent *fd_list_next(DIR *list, int *error)
+{
+    errno = 0;
+    struct dirent *d = readdir(list);
+    if (!d && errno)
+        *error = errno;
+    return d;
+}
+
 int fd_set_nonblock(int fd)
 {
     int flags = fcntl(fd, F_GETFL);

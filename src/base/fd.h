@@ -2,6 +2,7 @@
 #ifndef SANDGATE_BASE_FD_H
 #define SANDGATE_BASE_FD_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -20,6 +21,10 @@ ssize_t fd_read_upto(int fd, void *bytes, size_t n);
  * access, and perhaps O_CREAT. -1 with errno, which fd_is_special knows where it is no regular file. */
 int fd_open_plain(int dir, const char *name, int flags);
 bool fd_is_special(int error);
+/* What is in an open folder, from its first entry on, by a descriptor of its own. NULL with errno; to be closed with closedir. */
+DIR *fd_list(int dir);
+/* The next entry of any list. NULL at the end, and where *error becomes an errno value: then there may be more. */
+struct dirent *fd_list_next(DIR *list, int *error);
 int fd_set_nonblock(int fd);
 /* Whether this process can open n more, as far as the lowest number that is free tells. */
 bool fd_has_room(unsigned n);

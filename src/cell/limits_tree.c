@@ -180,12 +180,9 @@ void limits_sweep(const struct limits_tree *t)
     struct stat st;
     if (stat("/proc/self/ns/pid", &st) < 0)
         return;
-    int dir = openat(t->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = dir < 0 ? NULL : fdopendir(dir);
-    if (!entries) {
-        fd_closep(&dir);
+    DIR *entries = fd_list(t->dir);
+    if (!entries)
         return;
-    }
     const struct dirent *e;
     while ((e = readdir(entries))) {
         if (left_behind(e->d_name, (uint64_t)st.st_ino))

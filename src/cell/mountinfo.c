@@ -101,6 +101,13 @@ static char *joined_path(const char *folder, const char *rest)
                  : mem_dup(folder);
 }
 
+/* The path within the file system. NULL: the number has become that of a mount elsewhere, since the mounts were read. */
+static char *path_inside(const struct mountinfo_line *own, const char *path)
+{
+    const char *rest = path_rest(path, own->point);
+    return rest ? joined_path(own->root, rest) : NULL;
+}
+
 /* Another mount may lie over it. */
 static bool is_same_file(const char *path, const char *other)
 {
@@ -117,7 +124,9 @@ int mountinfo_names(const struct mountinfo *info, const char *path,
     int r = mountinfo_of(info, path, &own);
     if (r < 0)
         return r;
-    FREE_AT_END char *inside = joined_path(own->root, path_rest(path, own->point));
+    FREE_AT_END char *inside = path_inside(own, path);
+    if (!inside)
+        return -ESTALE;
     for (size_t i = 0; i < info->n; i++) {
         const struct mountinfo_line *line = &info->all[i];
         const char *rest = strcmp(line->device, own->device) == 0 ? path_rest(inside, line->root)
@@ -136,7 +145,9 @@ int mountinfo_parts(const struct mountinfo *info, const char *path,
     int r = mountinfo_of(info, path, &own);
     if (r < 0)
         return r;
-    FREE_AT_END char *inside = joined_path(own->root, path_rest(path, own->point));
+    FREE_AT_END char *inside = path_inside(own, path);
+    if (!inside)
+        return -ESTALE;
     for (size_t i = 0; i < info->n; i++) {
         const struct mountinfo_line *line = &info->all[i];
         const char *rest = strcmp(line->device, own->device) == 0 ? path_rest(line->root, inside)

@@ -64,7 +64,7 @@ struct command_after {
     struct quarantine_move *move; /* its note; NULL: there is none */
     char last_move[16];           /* of those that were cut off; so are the next two */
     bool moves_seen;              /* all of them */
-    bool moves_kept;              /* one of them could not be ended */
+    bool moves_kept;              /* one of them could not be ended, or not be looked at */
     bool asking;          /* the worker is being asked about one */
     bool answered;        /* at once */
     struct buf others;    /* the same: what was looked for where something else was by then */

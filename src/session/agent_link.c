@@ -23,17 +23,16 @@ struct search {
 /* Any user's: the name ends with which folder it is. */
 static bool has_store(int stores, const char *suffix)
 {
-    int copy = openat(stores, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    DIR *dir = fd_list(stores);
     bool found = !dir;
-    errno = 0;
-    for (struct dirent *d; dir && !found && (d = readdir(dir));) {
+    int error = 0;
+    for (struct dirent *d; dir && !found && (d = fd_list_next(dir, &error));) {
         size_t n = strlen(d->d_name);
         size_t m = strlen(suffix);
         found = strncmp(d->d_name, "root.", 5) == 0 && n > m &&
                 strcmp(d->d_name + n - m, suffix) == 0;
     }
-    found |= errno != 0;
+    found |= error != 0;
     if (dir)
         closedir(dir);
     return found;

@@ -81,7 +81,6 @@ static bool is_named(const struct str *names, size_t count, const char *name)
     return false;
 }
 
-/* Of the gate's own environment only what the operator's list names, and of that what the agent may have. */
 /* How the names of variables begin that hold settings of git. */
 #define GIT_SETTINGS "GIT_CONFIG_"
 
@@ -94,6 +93,7 @@ static bool only_reads_git(const struct verdict *verdict)
     return false;
 }
 
+/* Of the gate's own environment only what the operator's list names, and of that what the agent may have. */
 static void put_allowed(struct env *env, const struct call *call)
 {
     const struct config *config = call->workplace->config;

@@ -329,16 +329,17 @@ int marker_take_over(struct marker *m, bool needed, bool *ret_dying)
     int error = open_folder(m, false);
     if (error < 0)
         return error == -ENOENT ? 0 : error;
-    int copy = openat(m->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    DIR *dir = fd_list(m->folder);
     if (!dir)
         return -errno;
-    for (struct dirent *d; error >= 0 && (d = readdir(dir));) {
+    int unread = 0;
+    for (struct dirent *d; error >= 0 && (d = fd_list_next(dir, &unread));) {
         error = look_at(m, d->d_name, needed || taken, ret_dying);
         taken |= error > 0;
     }
     closedir(dir);
-    return error < 0 ? error : taken;
+    /* What was taken is kept, and the rest is looked for again. */
+    return error < 0 ? error : taken ? taken : -unread;
 }
 
 static bool is_set(int folder, const char *name)
@@ -356,15 +357,15 @@ bool marker_others_run(struct marker *m)
     int error = open_folder(m, false);
     if (error < 0)
         return error != -ENOENT;
-    int copy = openat(m->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    DIR *dir = fd_list(m->folder);
     if (!dir)
         return true;
-    for (struct dirent *d; !any && (d = readdir(dir));)
+    int unread = 0;
+    for (struct dirent *d; !any && (d = fd_list_next(dir, &unread));)
         any = !strchr(d->d_name, '.') && !(m->fd >= 0 && strcmp(d->d_name, m->tag) == 0) &&
               is_set(m->folder, d->d_name);
     closedir(dir);
-    return any;
+    return any || unread;
 }
 
 int marker_open_index(const struct marker *m, size_t root)

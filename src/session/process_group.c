@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/fd.h"
 
 #define STAT_BYTES 1024
@@ -30,7 +31,8 @@ void process_group_write(pid_t group, char text[PROCESS_GROUP_TEXT])
     snprintf(text, PROCESS_GROUP_TEXT, "%d %lld\n", (int)group, now_ticks());
 }
 
-/* Zombies have ended: where nobody waits for them they stay for ever. */
+/* Zombies have ended: where nobody waits for them they stay for ever. What there are no descriptors or no memory to look at
+ * may be one of them. */
 static bool is_living_member(const char *pid, int group, long long noted)
 {
     char path[64];
@@ -40,9 +42,9 @@ static bool is_living_member(const char *pid, int group, long long noted)
     long long began = 0;
     snprintf(path, sizeof path, "/proc/%.16s/stat", pid);
     FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : fd_read_upto(fd, text, sizeof text - 1);
+    ssize_t n = fd < 0 ? -errno : fd_read_upto(fd, text, sizeof text - 1);
     if (n <= 0)
-        return false;
+        return n < 0 && err_is_shortage((int)-n);
     text[n] = '\0';
     /* The name before it can hold anything. */
     const char *rest = strrchr(text, ')');
@@ -62,10 +64,11 @@ bool process_group_lives(const char *text)
         (kill(-group, 0) < 0 && errno == ESRCH))
         return false;
     DIR *proc = opendir("/proc");
-    bool found = false;
-    for (struct dirent *d; proc && !found && (d = readdir(proc));)
+    bool found = !proc;
+    int unread = 0;
+    for (struct dirent *d; proc && !found && (d = fd_list_next(proc, &unread));)
         found = isdigit((unsigned char)d->d_name[0]) && is_living_member(d->d_name, group, noted);
     if (proc)
         closedir(proc);
-    return found;
+    return found || unread;
 }

@@ -163,15 +163,29 @@ static void note_left(struct command_after *after, const struct call *own)
         buf_add(&after->stays, hash, HASH_BYTES);
 }
 
+/* Whether one that is not at its place may be at another, which the scan did not tell. */
+static bool may_be_elsewhere(const struct command_after *after)
+{
+    return after->again || after->scan_failed || after->scan_unsure;
+}
+
 /* A repository that stays, as far as it is known now, where others run; and one that could not be judged again. */
+static bool is_suspect(struct session *s, const struct command_after *after, const struct call *own)
+{
+    if (is_gone(own))
+        return after->suspect && may_be_elsewhere(after);
+    if (own->failed)
+        return after->suspect;
+    return own->reply.quarantine.outcome == QUARANTINE_LEFT && !scan_is_settled(s);
+}
+
 static void note_suspect(struct session *s, const struct command_after *after,
                          const struct call *own)
 {
     const struct op_quarantine_request *q = &own->request.quarantine;
     struct str rest = buf_str(&own->packed);
     struct op_guarded entry;
-    bool open = own->failed ? after->suspect && !is_gone(own) : !scan_is_settled(s);
-    if (q->git && open && op_guarded_next(&rest, &entry) > 0)
+    if (q->git && is_suspect(s, after, own) && op_guarded_next(&rest, &entry) > 0)
         suspects_note(s, own->path.root, &entry, q->since_ns);
 }
 
@@ -192,8 +206,6 @@ static void take_outcome(struct call *call, struct call *own)
         note_other(after, own);
     if (outcome == QUARANTINE_LEFT)
         note_left(after, own);
-    if (outcome == QUARANTINE_LEFT)
-        note_suspect(s, after, own);
     quarantine_tell(s, own);
     take_inside(after, own);
 }
@@ -202,6 +214,7 @@ static void moved(struct call *own)
 {
     struct call *call = own->front;
     struct command_after *after = &call->command->after;
+    note_suspect((struct session *)own->workplace, after, own);
     if (!is_quiet(after, own))
         take_outcome(call, own);
     /* One that could not even be sent was not begun. */

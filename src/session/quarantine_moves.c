@@ -124,13 +124,14 @@ static bool read_fields(const char *text, size_t n, struct quarantine_move *m)
 }
 
 /* One that is empty was never asked for: its gate was killed first. */
-static bool read_note(struct quarantine_move *m, const char *store)
+static bool read_note(struct quarantine_move *m, const char *store, bool *unsure)
 {
     FREE_AT_END char *text = mem_zero(NOTE_MAX);
     struct stat st;
     if (fstat(m->fd, &st) < 0 || st.st_nlink == 0 || !S_ISREG(st.st_mode))
         return false;
     ssize_t n = fd_read_upto(m->fd, text, NOTE_MAX);
+    *unsure |= n < 0;
     if (n > 0 && read_fields(text, (size_t)n, m))
         return true;
     if (n > 0)
@@ -143,14 +144,16 @@ static bool read_note(struct quarantine_move *m, const char *store)
     return false;
 }
 
-static bool take_note(DIR *notes, const char *store, const char *name, struct quarantine_move *ret)
+static bool take_note(DIR *notes, const char *store, const char *name, struct quarantine_move *ret,
+                      bool *unsure)
 {
     *ret = (struct quarantine_move){.fd = openat(
                                         dirfd(notes), name,
                                         O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+    *unsure |= ret->fd < 0 && errno != ENOENT;
     snprintf(ret->id, sizeof ret->id, "%.*s", (int)(sizeof ret->id - 1), name);
     /* Locked: its gate lives. */
-    if (ret->fd >= 0 && flock(ret->fd, LOCK_EX | LOCK_NB) == 0 && read_note(ret, store))
+    if (ret->fd >= 0 && flock(ret->fd, LOCK_EX | LOCK_NB) == 0 && read_note(ret, store, unsure))
         return true;
     quarantine_move_done(ret);
     return false;
@@ -163,21 +166,24 @@ static bool is_note(const char *name)
 }
 
 /* The name that comes first behind `after`; false: there is none. */
-static bool find_name(DIR *notes, const char *after, char first[QUARANTINE_NAME_MAX])
+static bool find_name(DIR *notes, const char *after, char first[QUARANTINE_NAME_MAX], bool *unsure)
 {
     bool found = false;
+    int unread = 0;
     rewinddir(notes);
-    for (struct dirent *d; (d = readdir(notes));) {
+    for (struct dirent *d; (d = fd_list_next(notes, &unread));) {
         if (!is_note(d->d_name) || strcmp(d->d_name, after) <= 0 ||
             (found && strcmp(d->d_name, first) > 0))
             continue;
         snprintf(first, QUARANTINE_NAME_MAX, "%.*s", QUARANTINE_NAME_MAX - 1, d->d_name);
         found = true;
     }
+    *unsure |= unread != 0;
     return found;
 }
 
-bool quarantine_move_next(const char *store, const char *after, struct quarantine_move *ret)
+bool quarantine_move_next(const char *store, const char *after, struct quarantine_move *ret,
+                          bool *unsure)
 {
     char name[QUARANTINE_NAME_MAX];
     char behind[QUARANTINE_NAME_MAX];
@@ -186,13 +192,14 @@ bool quarantine_move_next(const char *store, const char *after, struct quarantin
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *notes = folder < 0 ? NULL : fdopendir(folder);
     if (!notes) {
+        *unsure |= errno != ENOENT;
         fd_closep(&folder);
         return false;
     }
     snprintf(behind, sizeof behind, "%s%s", after, after[0] ? SUFFIX : "");
-    while (!taken && find_name(notes, behind, name)) {
+    while (!taken && find_name(notes, behind, name, unsure)) {
         memcpy(behind, name, sizeof behind);
-        taken = take_note(notes, store, name, ret);
+        taken = take_note(notes, store, name, ret, unsure);
     }
     closedir(notes);
     return taken;

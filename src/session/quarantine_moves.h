@@ -35,8 +35,10 @@ bool quarantine_resume_moves(struct session *session, struct call *call);
 
 /* The notes themselves. -errno. */
 int quarantine_move_write(const char *store, struct quarantine_move *move);
-/* That of a dead gate whose id is the first behind `after`, locked; false: there is none. */
-bool quarantine_move_next(const char *store, const char *after, struct quarantine_move *ret_move);
+/* That of a dead gate whose id is the first behind `after`, locked; false: there is none. *unsure becomes true where some
+ * could not be looked at. */
+bool quarantine_move_next(const char *store, const char *after, struct quarantine_move *ret_move,
+                          bool *unsure);
 void quarantine_move_done(struct quarantine_move *move);
 void quarantine_move_remove(const char *store, const char *id);
 

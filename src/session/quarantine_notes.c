@@ -88,7 +88,11 @@ int quarantine_note_write(const char *store, const char *id, const struct cell_r
     unlink(fresh);
     FD_AT_END int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int r = fd < 0 ? -errno : fd_write_all(fd, text.data, text.len);
-    return r == 0 && rename(fresh, name) < 0 ? -errno : r;
+    if (r == 0 && rename(fresh, name) < 0)
+        r = -errno;
+    if (r < 0)
+        unlink(fresh);
+    return r;
 }
 
 void quarantine_note_done(struct quarantine_note *note)
@@ -312,11 +316,8 @@ static int remove_child(int dir, const char *name, int depth)
 
 static int empty(int dir, int depth)
 {
-    FD_AT_END int copy = depth < DEPTH_MAX ? open_folder(dir, ".") : -1;
-    DIR *all = copy < 0 ? NULL : fdopendir(copy);
-    int r = all ? 0 : -ELOOP;
-    if (all)
-        copy = -1;
+    DIR *all = depth < DEPTH_MAX ? fd_list(dir) : NULL;
+    int r = all ? 0 : depth < DEPTH_MAX ? -errno : -ELOOP;
     for (struct dirent *d; r == 0 && all && (d = readdir(all));) {
         if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
             r = remove_child(dir, d->d_name, depth);

@@ -90,18 +90,17 @@ static int copy_entry(int dir, const char *name, int to, const char *as, const s
 
 static int copy_listed(int from, int out, const struct owner *owner, int depth)
 {
-    FD_AT_END int copy = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *all = copy < 0 ? NULL : fdopendir(copy);
+    DIR *all = fd_list(from);
     if (!all)
         return -errno;
-    copy = -1;
     int r = 0;
-    for (struct dirent *d; r == 0 && (d = readdir(all));) {
+    int unread = 0;
+    for (struct dirent *d; r == 0 && (d = fd_list_next(all, &unread));) {
         if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
             r = copy_entry(from, d->d_name, out, d->d_name, owner, depth + 1);
     }
     closedir(all);
-    return r;
+    return r < 0 ? r : -unread;
 }
 
 static int copy_folder(int from, const struct stat *st, int to, const char *as,

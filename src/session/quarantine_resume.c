@@ -123,7 +123,7 @@ bool quarantine_resume_moves(struct session *s, struct call *call)
     if (s->moves_known || after->moves_seen || !s->cell || s->state != OPEN ||
         spec_store(&s->spec) >= ROOTS_MAX)
         return false;
-    while (quarantine_move_next(store_of(s), after->last_move, &m)) {
+    while (quarantine_move_next(store_of(s), after->last_move, &m, &after->moves_kept)) {
         memcpy(after->last_move, m.id, sizeof m.id);
         size_t root = root_of(s, &m);
         if (root >= ROOTS_MAX)

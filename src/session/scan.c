@@ -99,6 +99,9 @@ int scan_take(struct session *s, struct call *call, struct err *err)
             err->code = ERR_SESSION_BUSY;
         return -1;
     }
+    /* Also where there are too many. */
+    if (!reply->same && reply->generation > s->guards_known[root])
+        suspects_found(s, root, buf_str(&call->reply_body));
     if (reply->count > GUARDED_MAX)
         return err_set(err, ERR_TOO_LARGE,
                        "no command can start: more than %d files are secret or protected",
@@ -305,6 +308,7 @@ void scan_forget(struct session *s)
     cut_off_cell_died(s);
     s->scans = 0;
     s->scanned_ns = 0;
+    s->leads = 0;
     s->leads_lost = false;
     memset(s->guards_known, 0, sizeof s->guards_known);
     if (s->beside)

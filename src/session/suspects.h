@@ -19,6 +19,8 @@ void suspects_done(struct suspects *suspects);
 /* A command that began at `since_ns` has made it. */
 void suspects_note(struct session *s, size_t root, const struct op_guarded *entry,
                    int64_t since_ns);
+/* What a scan has found in a root: where the suspects are now, since a command can move a folder around one. */
+void suspects_found(struct session *s, size_t root, struct str found);
 /* Those that are to be judged now that a command has ended, and been looked for. */
 void suspects_give(struct session *s, struct call *call);
 

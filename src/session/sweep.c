@@ -113,7 +113,7 @@ static void empty(struct sweep_file *file)
 {
     if (file->under_way == 0 && file->bytes > EMPTY_AT && ftruncate(file->fd, 0) == 0) {
         file->bytes = 0;
-        file->named = false;
+        file->named = file->torn = false;
     }
 }
 
@@ -136,11 +136,14 @@ int sweep_note(struct sweep *s, struct str path, struct err *err)
         return -1;
     BUF_AT_END struct buf line = BUF_INIT(32u << 10);
     struct json_out j = {.out = &line};
+    if (file->torn)
+        buf_add_char(&line, '\n');
     if (!file->named && s->group[0])
         add_group(s, &line);
     jo_bytes(&j, path);
     buf_add_char(&line, '\n');
     int r = line.failed ? -ENOBUFS : fd_write_all(file->fd, line.data, line.len);
+    file->torn = r < 0;
     if (r < 0)
         return err_set(err, err_code_for_file(-r), "the state folder cannot be written: %s",
                        strerror(-r));
@@ -191,14 +194,14 @@ static bool is_written_to(struct str text)
     return lives;
 }
 
-/* False: its cell lives. */
+/* False: its cell lives, or it could not be read. */
 static bool read_notes(int fd, const char *tag, sweep_found_fn found, void *arg)
 {
     BUF_AT_END struct buf text = BUF_INIT(NOTES_MAX);
-    if (buf_reserve(&text, NOTES_MAX) < 0)
-        return true;
-    ssize_t n = fd_read_upto(fd, text.data, NOTES_MAX);
-    struct str rest = {text.data, n > 0 ? (size_t)n : 0};
+    ssize_t n = buf_reserve(&text, NOTES_MAX) < 0 ? -1 : fd_read_upto(fd, text.data, NOTES_MAX);
+    if (n < 0)
+        return false;
+    struct str rest = {text.data, (size_t)n};
     if (is_written_to(rest))
         return false;
     for (struct note note; next_note(&rest, &note); json_doc_freep(&note.doc)) {
@@ -215,11 +218,13 @@ static bool collect_one(DIR *dir, const char *name, const char *tag_at, sweep_fo
     char tag[sizeof(((struct dirent *)0)->d_name)];
     struct stat st;
     FD_AT_END int fd = openat(dirfd(dir), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return !err_is_shortage(errno);
     /* Locked: its gate lives and looks after its own, or is about to end. */
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return errno != EWOULDBLOCK;
     /* Without a name: its gate ended well while we looked. */
-    if (fd < 0 || fstat(fd, &st) < 0 || st.st_nlink == 0 || !S_ISREG(st.st_mode))
+    if (fstat(fd, &st) < 0 || st.st_nlink == 0 || !S_ISREG(st.st_mode))
         return true;
     snprintf(tag, sizeof tag, "%s", tag_at);
     tag[strcspn(tag, (char[]){SECOND, '\0'})] = '\0';
@@ -237,13 +242,15 @@ bool sweep_collect(int state_fd, uint64_t device, uint64_t inode, sweep_found_fn
     DIR *dir = folder < 0 ? NULL : fdopendir(folder);
     bool all = true;
     if (!dir) {
+        bool unsure = err_is_shortage(errno);
         fd_closep(&folder);
-        return false;
+        return unsure;
     }
-    for (struct dirent *d; (d = readdir(dir));) {
+    int unread = 0;
+    for (struct dirent *d; (d = fd_list_next(dir, &unread));) {
         if (strncmp(d->d_name, prefix, (size_t)n) == 0)
             all &= collect_one(dir, d->d_name, d->d_name + n, found, arg);
     }
     closedir(dir);
-    return !all;
+    return !all || unread;
 }

@@ -22,6 +22,7 @@ struct sweep_file {
     unsigned under_way;
     uint64_t bytes;
     bool named; /* the group stands in it */
+    bool torn;  /* its last line is not whole */
 };
 
 struct sweep {
@@ -42,7 +43,7 @@ int sweep_note(struct sweep *s, struct str path, struct err *err);
 void sweep_forget(struct sweep *s, int file);
 
 /* Hands over what dead gates left for this folder; their files are removed. True: one was passed over, whose gate or cell
- * lives: it is to be looked at again. */
+ * lives, or that could not be read: it is to be looked at again. */
 typedef void (*sweep_found_fn)(void *arg, struct str path, const char *tag);
 bool sweep_collect(int state_fd, uint64_t device, uint64_t inode, sweep_found_fn found, void *arg);
 

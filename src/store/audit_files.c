@@ -111,21 +111,20 @@ int audit_names_list(int dir, const char *slot, bool (*wanted)(const char *name)
                      struct audit_names *ret)
 {
     /* Opened anew: two that read the same description would share its position. */
-    int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = own < 0 ? NULL : fdopendir(own);
+    DIR *folder = fd_list(dir);
     *ret = (struct audit_names){0};
-    if (!folder) {
-        int r = -errno;
-        fd_closep(&own);
-        return r;
-    }
+    if (!folder)
+        return -errno;
     const struct dirent *entry;
     int r = 0;
-    while (r == 0 && (entry = readdir(folder))) {
+    int unread = 0;
+    while (r == 0 && (entry = fd_list_next(folder, &unread))) {
         if (wanted(entry->d_name) && (!slot || memcmp(entry->d_name, slot, 3) == 0))
             r = add_name(ret, entry->d_name);
     }
     closedir(folder);
+    if (r == 0)
+        r = -unread;
     if (r < 0)
         audit_names_done(ret);
     else if (ret->n > 0)

@@ -52,13 +52,19 @@ struct found {
 
 static DIR *open_list(const struct audit_lane *lane)
 {
-    int again = openat(lane->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = again < 0 ? NULL : fdopendir(again);
+    DIR *folder = fd_list(lane->dir);
     if (!folder)
         audit_gap_add(lane->gaps, "audit", errno);
-    if (!folder && again >= 0)
-        close(again);
     return folder;
+}
+
+static const struct dirent *next_listed(const struct audit_lane *lane, DIR *folder)
+{
+    int unread = 0;
+    const struct dirent *d = folder ? fd_list_next(folder, &unread) : NULL;
+    if (unread)
+        audit_gap_add(lane->gaps, "audit", unread);
+    return d;
 }
 
 /* The slot's file next to `name` in the order of names; the one in use is the last, `j` sorts behind digits. */
@@ -67,7 +73,7 @@ static bool neighbour(const struct audit_lane *lane, const char *name, bool late
 {
     ret->name[0] = '\0';
     DIR *folder = open_list(lane);
-    for (struct dirent *d; folder && (d = readdir(folder));) {
+    for (const struct dirent *d; (d = next_listed(lane, folder));) {
         if (audit_lane_slot(d->d_name) != (int)lane->slot)
             continue;
         int side = strcmp(d->d_name, name);
@@ -123,7 +129,7 @@ static void find_own_name(struct audit_lane *lane)
         st.st_dev == lane->device)
         return;
     DIR *folder = open_list(lane);
-    for (struct dirent *d; folder && (d = readdir(folder));) {
+    for (const struct dirent *d; (d = next_listed(lane, folder));) {
         if (audit_lane_slot(d->d_name) != (int)lane->slot ||
             fstatat(lane->dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
             st.st_ino != lane->inode || st.st_dev != lane->device)

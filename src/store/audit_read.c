@@ -59,19 +59,19 @@ static void look(struct audit_reader *r)
         r->dir = openat(r->state_fd, "audit", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     for (size_t i = 0; i < r->n; i++)
         r->lanes[r->slots[i]]->dry = false;
-    int again = r->dir < 0 ? -1 : openat(r->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = again < 0 ? NULL : fdopendir(again);
+    DIR *folder = r->dir < 0 ? NULL : fd_list(r->dir);
     if (!folder)
         audit_gap_add(&r->gaps, "audit", errno);
-    for (struct dirent *d; folder && (d = readdir(folder));) {
+    int unread = 0;
+    for (struct dirent *d; folder && (d = fd_list_next(folder, &unread));) {
         int slot = audit_lane_slot(d->d_name);
         if (slot >= 0)
             add_lane(r, (unsigned)slot);
     }
+    if (unread)
+        audit_gap_add(&r->gaps, "audit", unread);
     if (folder)
         closedir(folder);
-    else if (again >= 0)
-        close(again);
 }
 
 int audit_reader_new(struct audit_reader **ret, int state_fd,

@@ -119,11 +119,12 @@ static int write_note(struct git_import *im, struct err *err)
                 note_name(&out, layer, c->inode, lock);
         }
     }
-    if (out.failed || beneath_create(im->folder, GIT_NOTE_FILE, &fd) < 0 ||
-        fd_write_all(fd, out.data, out.len) < 0)
-        return err_set(err, ERR_INTERNAL, "noting the locks of git directories: %s",
-                       strerror(out.failed ? ENOBUFS : errno));
-    return 0;
+    int r = out.failed                                              ? -ENOBUFS
+            : beneath_create(im->folder, GIT_NOTE_FILE, &fd) < 0 ? -errno
+                                                                 : fd_write_all(fd, out.data, out.len);
+    return r < 0 ? err_set(err, err_code_for_file(-r), "noting the locks of git directories: %s",
+                           strerror(-r))
+                 : 0;
 }
 
 static void undo_one(struct work *w, const struct op_layer *at, uint64_t inode)

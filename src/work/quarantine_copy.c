@@ -17,6 +17,7 @@
 #include "work/quarantine_room.h"
 
 #define FOLDER "quarantine"
+#define PART ".part"
 /* What is larger, or holds files that were there before, stays where it is, under a name that nobody obeys. */
 #define COPY_ENTRIES_MAX 20000
 #define COPY_BYTES_MAX ((int64_t)256 << 20)
@@ -175,18 +176,31 @@ static int copy_into(struct copying *c, int folder, const char *part,
     return r < 0 ? r : copy_entry(c, place->dir, aside, shelter, place->name, 0);
 }
 
+static void remove_part(struct work *w, int folder, const char *part)
+{
+    int64_t removed = 0;
+    work_remove_tree_since(w, folder, part, 0, &removed);
+}
+
+void quarantine_drop_part(struct work *w, const struct beneath_root *store,
+                          const struct op_quarantine_request *q)
+{
+    FD_AT_END int folder = quarantine_open(store);
+    FREE_AT_END char *part = mem_format("%.*s" PART, (int)q->tag.n, q->tag.p);
+    if (folder >= 0)
+        remove_part(w, folder, part);
+}
+
 /* Into a folder of its own in the quarantine that is open as `folder`. A copy that is not whole is of no use to anyone. */
 static int copy_out(struct copying *c, int folder, const char *tag,
                     const struct beneath_place *place, const char *aside)
 {
-    int64_t removed = 0;
-    FREE_AT_END char *part = mem_format("%s.part", tag);
-    work_remove_tree_since(c->w, folder, part, 0, &removed);
+    FREE_AT_END char *part = mem_format("%s" PART, tag);
     int r = copy_into(c, folder, part, place, aside);
     if (r == 0 && renameat2(folder, part, folder, tag, RENAME_NOREPLACE) < 0)
         r = -errno;
     if (r < 0)
-        work_remove_tree_since(c->w, folder, part, 0, &removed);
+        remove_part(c->w, folder, part);
     return r;
 }
 

@@ -15,6 +15,9 @@ void quarantine_take_head(int dir, const char *name);
 
 /* The folder of the store in which copies lie, made if need be; -errno. */
 int quarantine_open(const struct beneath_root *store);
+/* Removes a copy that was cut off: nothing but its own move knows of it. */
+void quarantine_drop_part(struct work *w, const struct beneath_root *store,
+                          const struct op_quarantine_request *q);
 /* From the name that it was given aside. What cannot be copied as a whole stays there. */
 enum quarantine_outcome quarantine_move_out(struct work *w, const struct beneath_root *store,
                                             const struct op_quarantine_request *q,

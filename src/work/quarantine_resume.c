@@ -91,6 +91,13 @@ static int go_on(struct work *w, const struct beneath_root *store,
     return 0;
 }
 
+/* Where that cannot be told, something may be left. */
+static bool is_nothing_left(const struct err *lost)
+{
+    return lost->code == ERR_NOT_FOUND || lost->code == ERR_NOT_A_DIRECTORY ||
+           lost->code == ERR_CONFLICT;
+}
+
 int quarantine_resume(struct work *w, const struct beneath_root *store,
                       const struct beneath_root *root, const struct op_quarantine_request *q,
                       const struct op_guarded *was, struct op_quarantine_reply *ret,
@@ -102,11 +109,16 @@ int quarantine_resume(struct work *w, const struct beneath_root *store,
     if (stored < 0)
         return beneath_errno(err, -stored, q->path.p);
     ret->outcome = stored ? QUARANTINE_MOVED : QUARANTINE_LEFT;
+    if (!stored)
+        quarantine_drop_part(w, store, q);
     int r = quarantine_find_place(root, q->path.p, &place, &lost);
     if (r == 0)
         r = go_on(w, store, q, was, &place, ret, &lost);
     fd_closep(&place.dir);
-    if (r < 0 && !stored)
+    /* It is told with what is moved, or it is asked again. */
+    ret->rest |= r < 0 && stored && !is_nothing_left(&lost);
+    bool again = r < 0 && (!stored || lost.code == ERR_SESSION_BUSY || lost.code == ERR_CANCELLED);
+    if (again)
         *err = lost;
-    return r < 0 && !stored ? -1 : 0;
+    return again ? -1 : 0;
 }

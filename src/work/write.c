@@ -148,6 +148,9 @@ static int take_mode(const struct writing *x, struct err *err)
     mode_t mode = x->old.st_mode & 0777;
     /* What nobody but its owner can use needs no look at its list. */
     FD_AT_END int old = mode & 077 ? beneath_open_child_file(x->place.dir, x->place.name) : -1;
+    /* Others would lose their rights for good, for want of a descriptor. */
+    if (mode & 077 && old < 0 && err_is_shortage(errno))
+        return beneath_errno(err, errno, x->path);
     if (fchmod(x->fd, acl_mode(old, x->fd, mode)) < 0)
         return beneath_errno(err, errno, x->path);
     return 0;

@@ -221,31 +221,53 @@ open("got", "w").close()
 while not os.path.exists("ended"):
     time.sleep(0.01)
 os.write(fds[0], sys.argv[1].encode())
+if sys.argv[2]:
+    os.rename("lib", sys.argv[2])
+if len(sys.argv) > 3:
+    os.chmod(sys.argv[2], 0)
 """
+
+
+def write_later(form, name, text, where=None, closed=False):
+    """Has a file of a new repository opened before that is judged, and written to by a command that began later and may move
+    the folder around it. Whether the user's git ran what it names, and where it was."""
+    place = make(form, name)
+    with place.gate() as gate:
+        holding = start(gate, HOLD, timeout_ms=120000)
+        answer = gate.call("run_command", command=MAKE, timeout_ms=120000)
+        told = [v["call"] for v in answer["result"]["violations"]]
+        check(told == ["created:lib/.git"], lib.short(answer))
+        writing = start(gate, WRITE, text, where or "", *(["closed"] if closed else []), timeout_ms=120000)
+        lib.wait_until(lambda: (place.workspace / "got").exists(), "it has the descriptor")
+        ran.ended(gate.wait(holding))
+        place.put("ended", "")
+        told = [v["call"] for v in ran.ended(gate.wait(writing))["violations"]]
+        again = [v["call"] for v in gate.call("run_command", command="true")["result"]["violations"]]
+        check(again == [], again)
+    place.git("-C", where or "lib", "status", codes=(0, 128))
+    return place.workspace / (where or "lib") / ".git", told
 
 
 def new_repository(form):
     """a file of a new repository that is opened before that is judged, and written to by a command that began later"""
     for number, evil in enumerate((True, False)):
-        place = make(form, f"new{number}")
         canary = form.base / f"new{number}-canary"
         text = f'[core]\n\tfsmonitor = "touch {canary}; false"\n' if evil else "[core]\n\tbare = false\n"
-        with place.gate() as gate:
-            holding = start(gate, HOLD, timeout_ms=120000)
-            answer = gate.call("run_command", command=MAKE, timeout_ms=120000)
-            told = [v["call"] for v in answer["result"]["violations"]]
-            check(told == ["created:lib/.git"], lib.short(answer))
-            writing = start(gate, WRITE, text, timeout_ms=120000)
-            lib.wait_until(lambda: (place.workspace / "got").exists(), "it has the descriptor")
-            ran.ended(gate.wait(holding))
-            place.put("ended", "")
-            told = [v["call"] for v in ran.ended(gate.wait(writing))["violations"]]
-            check(told == (["quarantined:lib/.git"] if evil else []), told)
-            told = [v["call"] for v in gate.call("run_command", command="true")["result"]["violations"]]
-            check(told == [], told)
-        place.git("-C", "lib", "status", codes=(0, 128))
+        git, told = write_later(form, f"new{number}", text)
+        check(told == (["quarantined:lib/.git"] if evil else []), told)
         check(not canary.exists(), "the user's git ran a program of the command's")
-        check((place.workspace / "lib/.git").exists() != evil, "the repository")
+        check(git.exists() != evil, "the repository")
+
+
+def moved_repository(form):
+    """the same where the command that writes then moves the folder around the repository, and closes it"""
+    for number, closed in enumerate((False, True)):
+        canary = form.base / f"moved{number}-canary"
+        text = f'[core]\n\tfsmonitor = "touch {canary}; false"\n'
+        git, told = write_later(form, f"moved{number}", text, where="other", closed=closed)
+        check("quarantined:other/.git" in told, told)
+        check(not canary.exists(), "the user's git ran a program of the command's")
+        check(not git.exists(), "the repository")
 
 
 def unread(form):
@@ -319,4 +341,4 @@ def used_again(form):
         pass_on(place, gate, gate, between=more)
 
 
-ran.main(one_gate, new_repository, unread, killed, with_namespace, two_gates, gate_killed, with_layers, used_again)
+ran.main(one_gate, new_repository, moved_repository, unread, killed, with_namespace, two_gates, gate_killed, with_layers, used_again)

@@ -8,8 +8,10 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "few_fds.h"
 #include "folder.h"
 #include "session/marker.h"
+#include "session/process_group.h"
 
 static const bool roots[ROOTS_MAX] = {true};
 static char *store;
@@ -86,6 +88,28 @@ static void one_whose_processes_live_is_left_until_they_end(void **state)
     assert_false(dying);
     marker_remove(&m);
     marker_done(&m);
+}
+
+/* With descriptors for so many more. */
+static bool lives_with(unsigned more, const char *group)
+{
+    struct rlimit was = few_fds_begin(more);
+    bool lives = process_group_lives(group);
+    few_fds_end(&was);
+    return lives;
+}
+
+static void processes_that_cannot_be_looked_at_may_live(void **state)
+{
+    (void)state;
+    char group[PROCESS_GROUP_TEXT];
+    pid_t pid = start_process();
+    process_group_write(pid, group);
+    for (unsigned more = 0; more < 3; more++)
+        assert_true(lives_with(more, group));
+    end_process(pid);
+    for (unsigned more = 0; more < 3; more++)
+        assert_false(lives_with(more, group));
 }
 
 static void who_does_not_wait_takes_it_all_the_same(void **state)
@@ -179,6 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(one_whose_processes_live_is_left_until_they_end),
+        CASE(processes_that_cannot_be_looked_at_may_live),
         CASE(who_does_not_wait_takes_it_all_the_same),
         CASE(a_name_that_is_locked_is_not_waited_for),
         CASE(a_damaged_one_counts_as_set),

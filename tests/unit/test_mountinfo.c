@@ -1,5 +1,6 @@
 /* Under which paths a file is seen, in a mount namespace with mounts over, in and beside each other. */
 #include <cmocka.h>
+#include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -112,6 +113,25 @@ static void one_over_the_other(void)
     expect("second/tool", NULL, 0);
 }
 
+/* Since the mounts were read, one has ended, and another has its number. */
+static void read_too_early(void)
+{
+    struct mountinfo info;
+    struct names found = {.n = 0};
+    FREE_AT_END char *path = mem_format("%s/late/tool", folder);
+    make_folder("from");
+    make_folder("early");
+    make_folder("late");
+    put("from/tool", "1");
+    bind_at("from", "early");
+    assert_int_equal(mountinfo_read(-1, &info), 0);
+    assert_int_equal(umount2("early", 0), 0);
+    bind_at("from", "late");
+    assert_int_equal(mountinfo_names(&info, path, note, &found), -ESTALE);
+    assert_int_equal(mountinfo_parts(&info, path, note, &found), -ESTALE);
+    mountinfo_done(&info);
+}
+
 static void names_that_are_escaped(void)
 {
     static const char *const odd[] = {"a b", "a\tb", "a\nb", "a\\b", "a#b", "a\\040b", "\xff"};
@@ -169,6 +189,7 @@ static void in_a_namespace(void (*act)(void))
 TEST(bound_elsewhere)
 TEST(hidden_by_one_above)
 TEST(one_over_the_other)
+TEST(read_too_early)
 TEST(names_that_are_escaped)
 
 int main(void)
@@ -177,6 +198,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bound_elsewhere, folder_set_up, folder_tear_down),
         cmocka_unit_test_setup_teardown(test_hidden_by_one_above, folder_set_up, folder_tear_down),
         cmocka_unit_test_setup_teardown(test_one_over_the_other, folder_set_up, folder_tear_down),
+        cmocka_unit_test_setup_teardown(test_read_too_early, folder_set_up, folder_tear_down),
         cmocka_unit_test_setup_teardown(test_names_that_are_escaped, folder_set_up,
                                         folder_tear_down),
     };

@@ -213,32 +213,88 @@ static void test_too_deep(void **state)
     assert_true(quarantine(&what).unchecked);
 }
 
+#define ASIDE "sandgate-quarantine-0000000000000007"
+
+static int resume(const struct op_guarded *what, union op_reply *reply, struct err *err)
+{
+    BUF_AT_END struct buf body = BUF_INIT(1 << 16);
+    op_guarded_add(&body, what);
+    union op_request q = {.quarantine = {.path = what->path,
+                                         .tag = STR("t"),
+                                         .store = 1,
+                                         .aside = 7,
+                                         .since_ns = 1,
+                                         .resume = true}};
+    buf_reset(&work.body, 1 << 16);
+    return work_quarantine(&work, &q, buf_str(&body), reply, err);
+}
+
+/* As a move leaves it that was cut off: d/.envrc has its name aside. */
+static struct op_guarded cut_off_move(void)
+{
+    assert_int_equal(mkdir("w/d", 0755) | chmod("store", 0777), 0);
+    put("w/d/" ASIDE, "agent");
+    struct op_guarded what = found("d/" ASIDE, GUARDED_PROTECTED);
+    what.path = STR("d/.envrc");
+    return what;
+}
+
+static int resume_closed(const struct op_guarded *what, union op_reply *reply, struct err *err)
+{
+    uid_t user = geteuid();
+    assert_int_equal(chmod("w/d", 0), 0);
+    assert_int_equal(user == 0 ? seteuid(65534) : 0, 0);
+    int r = resume(what, reply, err);
+    assert_int_equal(user == 0 ? seteuid(0) : 0, 0);
+    assert_int_equal(chmod("w/d", 0755), 0);
+    return r;
+}
+
 /* A look that fails does not say that there is nothing. */
 static void test_resume_closed(void **state)
 {
     (void)state;
-    uid_t user = geteuid();
     union op_reply reply;
     struct err err;
-    BUF_AT_END struct buf body = BUF_INIT(1 << 16);
-    assert_int_equal(mkdir("w/d", 0755) | chmod("store", 0777), 0);
-    put("w/d/sandgate-quarantine-0000000000000007", "agent");
-    struct op_guarded what = found("d/sandgate-quarantine-0000000000000007", GUARDED_PROTECTED);
-    what.path = STR("d/.envrc");
-    op_guarded_add(&body, &what);
-    union op_request q = {.quarantine = {
-                              .path = what.path, .tag = STR("t"), .store = 1, .aside = 7, .since_ns = 1, .resume = true}};
-    assert_int_equal(chmod("w/d", 0), 0);
-    assert_int_equal(user == 0 ? seteuid(65534) : 0, 0);
-    buf_reset(&work.body, 1 << 16);
-    int closed = work_quarantine(&work, &q, buf_str(&body), &reply, &err);
-    assert_int_equal(user == 0 ? seteuid(0) : 0, 0);
-    assert_int_equal(chmod("w/d", 0755), 0);
-    assert_int_equal(closed, -1);
+    struct op_guarded what = cut_off_move();
+    assert_int_equal(resume_closed(&what, &reply, &err), -1);
     assert_int_equal(err.code, ERR_PERMISSION_DENIED);
-    assert_int_equal(work_quarantine(&work, &q, buf_str(&body), &reply, &err), 0);
+    assert_int_equal(resume(&what, &reply, &err), 0);
     assert_int_equal(reply.quarantine.outcome, QUARANTINE_MOVED);
-    assert_false(is_there("w/d/sandgate-quarantine-0000000000000007"));
+    assert_false(is_there("w/d/" ASIDE));
+}
+
+/* Nor does one at what was to be removed behind a whole copy. */
+static void test_resume_stored(void **state)
+{
+    (void)state;
+    union op_reply reply;
+    struct err err;
+    struct op_guarded what = cut_off_move();
+    assert_int_equal(mkdir("store/quarantine", 0777) | chmod("store/quarantine", 0777), 0);
+    assert_int_equal(mkdir("store/quarantine/t", 0777) | chmod("store/quarantine/t", 0777), 0);
+    assert_int_equal(resume_closed(&what, &reply, &err), 0);
+    assert_int_equal(reply.quarantine.outcome, QUARANTINE_MOVED);
+    assert_true(reply.quarantine.rest);
+    assert_int_equal(resume(&what, &reply, &err), 0);
+    assert_int_equal(reply.quarantine.outcome, QUARANTINE_MOVED);
+    assert_false(reply.quarantine.rest);
+    assert_false(is_there("w/d/" ASIDE));
+}
+
+/* The copy was cut off, and its user has taken away what was copied. */
+static void test_resume_part(void **state)
+{
+    (void)state;
+    union op_reply reply;
+    struct err err;
+    struct op_guarded what = cut_off_move();
+    assert_int_equal(mkdir("store/quarantine", 0700) | mkdir("store/quarantine/t.part", 0700), 0);
+    put("store/quarantine/t.part/.envrc", "age");
+    assert_int_equal(unlink("w/d/" ASIDE), 0);
+    assert_int_equal(resume(&what, &reply, &err), 0);
+    assert_int_equal(reply.quarantine.outcome, QUARANTINE_LEFT);
+    assert_false(is_there("store/quarantine/t.part"));
 }
 
 int main(void)
@@ -246,7 +302,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BOTH(test_moved),     BOTH(test_replaced),  BOTH(test_replaced_folders),
         BOTH(test_not_known), BOTH(test_exchanged), BOTH(test_inside),
-        BOTH(test_too_deep),  BOTH(test_resume_closed),
+        BOTH(test_too_deep),  BOTH(test_resume_closed), BOTH(test_resume_stored),
+        BOTH(test_resume_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,18 @@
 /* What a command made, when the cell that would move it can be told nothing any more. */
 #include <cmocka.h>
+#include <errno.h>
 
 #include "base/mem.h"
 #include "base/processor.h"
 #include "cell/launcher.h"
+#include "few_fds.h"
 #include "folder.h"
 #include "json_text.h"
+#include "session/leads.h"
 #include "session/preview.h"
 #include "session/quarantine.h"
 #include "session/quarantine_moves.h"
+#include "session/scan.h"
 #include "session/session_parts.h"
 #include "work/worker.h"
 
@@ -113,10 +117,51 @@ static void many_that_cannot_be_sent(void **state)
     assert_int_equal(command_violations_unshown(call->command), MANY - COMMAND_VIOLATIONS_SHOWN);
     /* None of them was begun. */
     struct quarantine_move move;
-    assert_false(quarantine_move_next(session->spec.roots[spec_store(&session->spec)].host, "", &move));
+    bool unsure = false;
+    assert_false(quarantine_move_next(session->spec.roots[spec_store(&session->spec)].host, "", &move,
+                                      &unsure));
+    assert_false(unsure);
     call_free(call);
     close_session();
     config_free(config);
+}
+
+/* With descriptors for so many more. */
+static bool next_with(unsigned more, const char *store, struct quarantine_move *ret, bool *unsure)
+{
+    struct rlimit was = few_fds_begin(more);
+    bool next = quarantine_move_next(store, "", ret, unsure);
+    few_fds_end(&was);
+    return next;
+}
+
+static void a_move_that_cannot_be_looked_at_is_known_to_be_missing(void **state)
+{
+    (void)state;
+    FREE_AT_END char *store = mem_format("%s/store", folder);
+    struct quarantine_move move = {.id = "abcdefghijkl",
+                                   .entry = {.kind = GUARDED_PROTECTED, .path = text_str("a/.envrc")}};
+    assert_int_equal(quarantine_move_write(store, &move), 0);
+    quarantine_move_done(&move);
+    for (unsigned more = 0; more < 3; more++) {
+        bool unsure = false;
+        bool next = next_with(more, store, &move, &unsure);
+        assert_int_equal(next, more == 2);
+        assert_int_equal(unsure, more < 2);
+    }
+    assert_string_equal(move.path, "a/.envrc");
+    quarantine_move_done(&move);
+}
+
+static void a_note_that_cannot_be_written_leaves_nothing(void **state)
+{
+    (void)state;
+    FREE_AT_END char *store = mem_format("%s/store", folder);
+    char host[] = "/w";
+    const struct cell_root root = {.host = host};
+    assert_int_equal(mkdir("store.quarantine", 0700) | mkdir("store.quarantine/abcdefghijkl", 0700), 0);
+    assert_int_equal(quarantine_note_write(store, "abcdefghijkl", &root, STR(".envrc")), -EISDIR);
+    assert_int_equal(rmdir("store.quarantine/abcdefghijkl") | rmdir("store.quarantine"), 0);
 }
 
 /* The last look at a repository that was judged while others ran: the cell dies before it. */
@@ -149,6 +194,60 @@ static void a_suspect_is_not_forgotten(void **state)
         assert_int_equal(after->suspects_ns, 7);
         buf_done(&after->suspects);
     }
+    call_free(call);
+    close_session();
+    config_free(config);
+}
+
+static struct str pack(struct buf *list, const struct op_guarded *entry)
+{
+    buf_reset(list, 1 << 20);
+    op_guarded_add(list, entry);
+    return buf_str(list);
+}
+
+static void assert_given(struct call *call, const char *path)
+{
+    struct op_guarded given;
+    struct command_after *after = &call->command->after;
+    suspects_give(session, call);
+    struct str rest = buf_str(&after->suspects);
+    assert_true(rest.n > 1);
+    rest = (struct str){rest.p + 1, rest.n - 1};
+    assert_int_equal(op_guarded_next(&rest, &given), 1);
+    assert_int_equal(rest.n, 0);
+    assert_true(str_is(given.path, path));
+    suspects_note(session, 0, &given, after->suspects_ns);
+}
+
+/* A command can move a folder around it. */
+static void a_suspect_is_known_where_it_was_moved(void **state)
+{
+    (void)state;
+    struct config *config = config_new();
+    open_session(config);
+    wait_for_cell();
+    struct call *call = call_new();
+    call->workplace = session_workplace(session);
+    call->command = command_new(1000);
+    call->command->after.suspects = BUF_INIT(1 << 20);
+    BUF_AT_END struct buf list = BUF_INIT(1 << 20);
+    struct op_guarded entry = {.kind = GUARDED_GIT, .path = text_str("a/.git"), .id = {5, 9}};
+    suspects_note(session, 0, &entry, 7);
+    entry.path = text_str("b/.git");
+    suspects_found(session, 1, pack(&list, &entry));
+    assert_given(call, "a/.git");
+    entry.kind = GUARDED_PROTECTED;
+    suspects_found(session, 0, pack(&list, &entry));
+    assert_given(call, "a/.git");
+    entry.kind = GUARDED_GIT;
+    entry.id.born_ns = 8;
+    suspects_found(session, 0, pack(&list, &entry));
+    assert_given(call, "a/.git");
+    entry.id.born_ns = 9;
+    suspects_found(session, 0, pack(&list, &entry));
+    assert_given(call, "b/.git");
+    assert_int_equal(call->command->after.suspects_ns, 7);
     call_free(call);
     close_session();
     config_free(config);
@@ -211,6 +310,29 @@ static void what_stays_is_asked_about_once(void **state)
     config_free(config);
 }
 
+/* The cell dies while it is looked up where links lead: the next one is asked anew, or no command would ever start. */
+static void leads_are_followed_by_the_next_cell(void **state)
+{
+    (void)state;
+    struct config *config = config_new();
+    open_session(config);
+    wait_for_cell();
+    session->spec.roots[0].commands = true;
+    leads_follow(session);
+    assert_true(session->leads > 0);
+    cell_kill(session->cell, "a test");
+    while (session->cell)
+        turn();
+    assert_int_equal(session->leads, 0);
+    session->spec.roots[0].commands = false;
+    wait_for_cell();
+    session->spec.roots[0].commands = true;
+    scan_start(session);
+    assert_true(session->scans > 0);
+    close_session();
+    config_free(config);
+}
+
 int main(int argc, char **argv)
 {
     processor_init();
@@ -219,9 +341,17 @@ int main(int argc, char **argv)
         return launcher_main(worker_main);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(many_that_cannot_be_sent, folder_set_up, folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_move_that_cannot_be_looked_at_is_known_to_be_missing,
+                                        folder_set_up, folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_note_that_cannot_be_written_leaves_nothing, folder_set_up,
+                                        folder_tear_down),
         cmocka_unit_test_setup_teardown(a_suspect_is_not_forgotten, folder_set_up,
                                         folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_suspect_is_known_where_it_was_moved, folder_set_up,
+                                        folder_tear_down),
         cmocka_unit_test_setup_teardown(what_stays_is_asked_about_once, folder_set_up,
+                                        folder_tear_down),
+        cmocka_unit_test_setup_teardown(leads_are_followed_by_the_next_cell, folder_set_up,
                                         folder_tear_down),
     };
     return cmocka_run_group_tests_name("session_quarantine", tests, NULL, NULL);

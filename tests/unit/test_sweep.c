@@ -2,9 +2,11 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/fd.h"
+#include "few_fds.h"
 #include "folder.h"
 #include "json_text.h"
 #include "session/sweep.h"
@@ -114,6 +116,49 @@ static void other_folders_are_left_alone(void **state)
     sweep_collect(folder_fd, DEVICE, INODE >> 4, take, &found);
     assert_string_equal(buf_text(&found), "");
     assert_string_equal(collected(), "t1 x\n");
+}
+
+/* With descriptors for so many more. */
+static bool collect_with(unsigned more)
+{
+    buf_reset(&found, SIZE_MAX);
+    struct rlimit was = few_fds_begin(more);
+    bool again = sweep_collect(folder_fd, DEVICE, INODE, take, &found);
+    few_fds_end(&was);
+    return again;
+}
+
+static void what_cannot_be_opened_is_looked_at_again(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"a/b"};
+    gate_dies(gate_with("t1", paths, 1));
+    for (unsigned more = 0; more < 2; more++) {
+        assert_true(collect_with(more));
+        assert_string_equal(buf_text(&found), "");
+    }
+    assert_false(collect_with(2));
+    assert_string_equal(buf_text(&found), "t1 a/b\n");
+}
+
+/* The disk was full for a moment. */
+static void a_note_that_was_cut_spoils_no_other(void **state)
+{
+    (void)state;
+    struct sweep s;
+    struct err err;
+    struct rlimit was;
+    sweep_init(&s, folder_fd, DEVICE, INODE, "t1");
+    note(&s, "first");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){s.files[s.current].bytes + 4, was.rlim_max}), 0);
+    assert_int_equal(sweep_note(&s, STR("refused"), &err), -1);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    note(&s, "second");
+    fd_closep(&s.files[s.current].fd);
+    assert_string_equal(collected(), "t1 first\nt1 second\n");
 }
 
 static void any_name_survives(void **state)
@@ -301,6 +346,8 @@ int main(void)
         TEST(notes_of_the_living_are_theirs),
         TEST(the_living_and_the_dead_do_not_mix),
         TEST(other_folders_are_left_alone),
+        TEST(what_cannot_be_opened_is_looked_at_again),
+        TEST(a_note_that_was_cut_spoils_no_other),
         TEST(any_name_survives),
         TEST(the_longest_path_can_be_noted),
         TEST(what_ended_well_leaves_nothing),
