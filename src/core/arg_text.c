@@ -114,7 +114,8 @@ static enum logged_reader input_reader(yyjson_val *object, yyjson_val *input)
     yyjson_val *val;
     yyjson_obj_foreach(object, idx, max, key, val)
         n = val == input ? n : add_texts(val, words, n);
-    return logged_input_reader(words, n);
+    /* What was left out could be a shell. */
+    return n == COMMAND_WORDS_MAX ? LOGGED_SHELL : logged_input_reader(words, n);
 }
 
 static void redact_text(const struct arg *arg, yyjson_val *object, yyjson_val *val,

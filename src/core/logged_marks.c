@@ -142,16 +142,26 @@ static void open_quote(struct reader *r, char kind)
     mark(r, 1, LOGGED_QUOTED);
 }
 
-static void read_quoted(const struct reader *r)
+/* The outermost open quote that a shell reads, if it is the one at `from` or one in that; n_levels: it is not. */
+static size_t open_script(const struct reader *r, size_t from)
 {
-    const struct level *quote = &r->levels[r->n_levels - 1];
-    if (quote->script && quote->from <= r->at)
-        read_script(r->p, quote->from, r->at, r->marks, r->depth + 1);
+    size_t i = 0;
+    while (i < r->n_levels && !r->levels[i].script)
+        i++;
+    return i < from ? r->n_levels : i;
+}
+
+/* Scripts in a script are read with that: to read each of them here as well would double the time with each level. */
+static void read_quoted(const struct reader *r, size_t from)
+{
+    size_t i = open_script(r, from);
+    if (i < r->n_levels && r->levels[i].from <= r->at)
+        read_script(r->p, r->levels[i].from, r->at, r->marks, r->depth + 1);
 }
 
 static void close_quote(struct reader *r)
 {
-    read_quoted(r);
+    read_quoted(r, r->n_levels - 1);
     pop(r);
     mark(r, 1, LOGGED_QUOTED);
 }
@@ -280,7 +290,7 @@ static void read_here(struct reader *r, const struct here *here)
     if (!ends_here(r, line, end, here))
         line = end;
     mark(r, line - from, LOGGED_DATA);
-    if (here->script && r->depth < SCRIPTS_MAX)
+    if (here->script && r->depth < SCRIPTS_MAX && open_script(r, 0) == r->n_levels)
         read_script(r->p, from, line, r->marks, r->depth + 1);
     mark(r, end - line + 1, LOGGED_PLAIN);
 }
@@ -320,9 +330,14 @@ static void step_bracket(struct reader *r, char c)
 /* To the end of the command in backticks, whatever was left open in it. */
 static void close_backtick(struct reader *r)
 {
-    mark(r, 1, LOGGED_PLAIN);
+    size_t from = r->n_levels;
+    while (from && r->levels[from - 1].kind != '`')
+        from--;
+    read_quoted(r, from);
     while (r->n_backticks)
         pop(r);
+    mark(r, 1, LOGGED_PLAIN);
+    r->command.seen = r->at;
 }
 
 static void step_operator(struct reader *r, char c)
@@ -369,8 +384,7 @@ static void read_script(const char *p, size_t from, size_t to, unsigned char *ma
         else
             step_plain(&r);
     }
-    if (is_quote(level(&r)))
-        read_quoted(&r);
+    read_quoted(&r, 0);
 }
 
 bool logged_marks(struct str script, struct buf *ret)

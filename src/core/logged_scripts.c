@@ -32,8 +32,9 @@ bool logged_reads_script(struct str name)
     return is_shell(name) || is_one_of(without_folder(name), others);
 }
 
-/* Where the script of the shell at `shell` stands: the first word that is no option, if there is a `-c`. 0: it has none. */
-static size_t find_script(const struct logged_scripts *s, size_t shell)
+/* Looks for the script of the shell at `shell`: the first word that is no option, if there is a `-c`. What stands among the
+ * options is no other shell. */
+static void find_script(struct logged_scripts *s, size_t shell)
 {
     static const char *const with_file[] = {"--rcfile", "--init-file", NULL};
     static const char *const end[] = {"--", NULL};
@@ -51,7 +52,8 @@ static size_t find_script(const struct logged_scripts *s, size_t shell)
             i += word.p[k] == 'o' || word.p[k] == 'O';
         }
     }
-    return script && i < s->n ? i : 0;
+    s->script = script && i < s->n ? i : 0;
+    s->behind = i;
 }
 
 /* `-c`, `-lc`: of whichever program, a script comes next, in which blanks end a value. */
@@ -80,8 +82,8 @@ enum logged_reader logged_reader(struct logged_scripts *s, size_t word)
 {
     static const char *const env[] = {"env", NULL};
     struct str text = s->words[word];
-    if (is_shell(text))
-        s->script = find_script(s, word);
+    if (word >= s->behind && is_shell(text))
+        find_script(s, word);
     s->sets = s->sets && text.n && text.p[0] != '-' && memchr(text.p, '=', text.n);
     if (s->sets)
         return LOGGED_VALUE;
@@ -144,9 +146,11 @@ enum logged_reader logged_input_reader(const struct str *words, size_t n)
     enum logged_reader found = LOGGED_NOBODY;
     struct logged_scripts s = {.words = words, .n = n};
     for (size_t i = 0; i < n; i++) {
-        size_t script = is_shell(words[i]) ? find_script(&s, i) : 0;
+        bool shell = i >= s.behind && is_shell(words[i]);
+        if (shell)
+            find_script(&s, i);
         /* A shell that has a script is no reader, but what the script starts can be one. */
-        enum logged_reader reader = script ? LOGGED_NOBODY : reader_named(words[i]);
+        enum logged_reader reader = shell && s.script ? LOGGED_NOBODY : reader_named(words[i]);
         if (reader == LOGGED_SHELL)
             return reader;
         found = reader == LOGGED_CODE ? reader : found;

@@ -17,6 +17,7 @@ struct logged_scripts {
     const struct str *words;
     size_t n;
     size_t script; /* of the last shell; 0: it has none */
+    size_t behind; /* the options of that */
     bool sets;     /* `env` is the program, and nothing but variables stands behind it */
 };
 

@@ -48,36 +48,60 @@ static bool begins_command(const struct logged_shell *s, size_t at)
     return strchr("$<>", c) && char_at(s, at + 1) == '(' && !only_prints(s, at);
 }
 
-/* `; name=value` up to the next sign or quote: one more cookie. */
-static bool is_pair(const struct logged_shell *s, size_t at)
+/* Whether the last look began before this and ended behind it. */
+static bool is_in_run(const struct logged_run *run, size_t at)
 {
-    bool sign = false;
+    return at >= run->from && at < run->end;
+}
+
+static bool ends_pair(char c)
+{
+    return is_blank(c) || strchr(";'\"\n", c);
+}
+
+/* `; name=value` up to the next sign or quote: one more cookie. */
+static bool is_pair(struct logged_shell *s, size_t at)
+{
+    struct logged_run *run = &s->pair;
     while (is_blank(char_at(s, at)))
         at++;
-    for (; at < s->script.n && !strchr(";'\"\n", s->script.p[at]); at++) {
-        if (is_blank(s->script.p[at]))
-            return false;
-        sign |= s->script.p[at] == '=';
+    if (!is_in_run(run, at)) {
+        *run = (struct logged_run){.from = at, .end = at};
+        for (; run->end < s->script.n && !ends_pair(s->script.p[run->end]); run->end++)
+            run->found = s->script.p[run->end] == '=' ? run->end + 1 : run->found;
     }
-    return sign;
+    return run->found > at && !is_blank(char_at(s, run->end));
+}
+
+/* Behind the word at `at` and the blanks that follow it. */
+static size_t behind_word(struct logged_shell *s, size_t at, enum logged_mark kind)
+{
+    struct logged_run *run = &s->word;
+    if (is_in_run(run, at) && mark_at(s, at) == kind)
+        return run->found;
+    *run = (struct logged_run){.from = at, .end = at};
+    while (run->end < s->script.n && !is_blank(s->script.p[run->end]) &&
+           s->script.p[run->end] != '\n' && mark_at(s, run->end) == kind &&
+           mark_at(s, run->end + 1) == kind)
+        run->end++;
+    run->found = run->end;
+    while (is_blank(char_at(s, run->found)))
+        run->found++;
+    return run->found;
 }
 
 /* A line with several words: a command rather than a part of a key. */
-static bool has_words(const struct logged_shell *s, size_t at)
+static bool has_words(struct logged_shell *s, size_t at)
 {
     enum logged_mark kind = mark_at(s, at);
     while (is_blank(char_at(s, at)))
         at++;
-    while (at < s->script.n && !is_blank(s->script.p[at]) && s->script.p[at] != '\n' &&
-           mark_at(s, at) == kind && mark_at(s, at + 1) == kind)
-        at++;
-    while (is_blank(char_at(s, at)))
-        at++;
+    at = behind_word(s, at, kind);
     return at < s->script.n && !strchr("\n'\"", s->script.p[at]);
 }
 
 /* In quotes it may be text for another shell. `own`: the quotes hold nothing but the secret. */
-static bool ends_quoted(const struct logged_shell *s, size_t at, bool own)
+static bool ends_quoted(struct logged_shell *s, size_t at, bool own)
 {
     char c = s->script.p[at];
     char next = char_at(s, at + 1);
@@ -133,7 +157,7 @@ static size_t program_end(const struct logged_shell *s, size_t from, size_t to)
     return redact_find(word, &ranges) ? end : from;
 }
 
-static bool ends_at(const struct logged_shell *s, size_t at, bool own, bool list)
+static bool ends_at(struct logged_shell *s, size_t at, bool own, bool list)
 {
     char c = s->script.p[at];
     if (begins_command(s, at))
@@ -150,7 +174,7 @@ static bool is_escape(const struct logged_shell *s, size_t at)
            (kind == LOGGED_PLAIN || char_at(s, at + 1) != '\n');
 }
 
-static size_t secret_end(const struct logged_shell *s, size_t from, size_t to)
+static size_t secret_end(struct logged_shell *s, size_t from, size_t to)
 {
     if (is_command_place(s, from))
         return program_end(s, from, to);
@@ -259,7 +283,7 @@ static size_t key_end(const struct logged_shell *s, size_t from, size_t to)
 
 size_t logged_shell_end(void *shell, size_t from, size_t to)
 {
-    const struct logged_shell *s = shell;
+    struct logged_shell *s = shell;
     if (begins(s, from, "-----BEGIN "))
         return key_end(s, from, to);
     return s->code ? logged_code_end(s->script, from, to) : secret_end(s, from, to);

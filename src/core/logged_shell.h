@@ -5,10 +5,20 @@
 #include "base/buf.h"
 #include "base/redact.h"
 
+/* Bytes that were looked through for what ends them. */
+struct logged_run {
+    size_t from;
+    size_t end;
+    size_t found; /* of a pair: behind the last `=` in them, or 0; of a word: behind the blanks that follow */
+};
+
 struct logged_shell {
     struct str script;
     struct buf marks; /* enum logged_mark of each byte */
     bool code;        /* it is for an interpreter instead */
+    /* Of a row of operators each asks for what ends the word behind it. */
+    struct logged_run pair;
+    struct logged_run word;
 };
 
 /* False: there is no memory for it. The script is borrowed. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/redact.h"
 #include "base/shown.h"
@@ -123,8 +124,13 @@ static void approved(struct ask *ask, const struct approval *now)
     /* A rule for always stands in approved.json, from where it can be taken back. */
     if (now->scope == APPROVE_SESSION && ask->approval.proposal) {
         k->allowed_version = 0; /* our own change does not show as one */
-        allowances_add(k->db, ask->session, call->agent, call->dialect->name,
-                       ask->approval.proposal, now->decided_by ? now->decided_by : "", &err);
+        if (allowances_add(k->db, ask->session, call->agent, call->dialect->name,
+                           ask->approval.proposal, now->decided_by ? now->decided_by : "",
+                           &err) < 0) {
+            ask->approval.scope = APPROVE_ONCE;
+            log_warning("%s was approved for the session, but holds only once: %s",
+                        ask->approval.id, err.message);
+        }
     }
     record(k, ask, "approval.decided");
     over(ask);

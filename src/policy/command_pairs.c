@@ -180,13 +180,40 @@ static struct shell_options read_shell_options(const struct command_view *view)
     return options;
 }
 
+/* No word of it can be a program: options and numbers. */
+static bool names_no_program(const struct command_view *view)
+{
+    for (size_t i = 1; i < view->n; i++) {
+        struct str word = view->words[i].text;
+        size_t n = 0;
+        while (n < word.n && word.p[n] >= '0' && word.p[n] <= '9')
+            n++;
+        if (n < word.n && word.p[0] != '-')
+            return false;
+    }
+    return true;
+}
+
+/* Other programs that start a shell which reads its input, or run what they read. Some have a command instead: it is visited
+ * in place of them (WRAP_PREFIX), or is among their words. */
+static bool reads_alike(const struct command_view *view, struct str name)
+{
+    if (command_in_list(" at batch chroot doas newgrp sudo ", name))
+        return true;
+    if (command_in_list(" script su ", name))
+        return !read_shell_options(view).script;
+    return command_in_list(" fakeroot nsenter parallel rush unshare ", name) &&
+           names_no_program(view);
+}
+
 /* A shell without a script, or one that reads its script from its input. */
 static bool reads_commands(const struct program_use *use, struct str name, bool understood)
 {
     const struct command_view *view = use->view;
     bool sources = command_in_list(" . source ", name);
-    if (!sources && !command_in_list(" sh bash dash ash rbash ksh mksh zsh fish ", name))
-        return false;
+    if (!sources &&
+        !command_in_list(" sh bash dash ash rbash ksh mksh zsh fish csh tcsh ", name))
+        return reads_alike(view, name);
     if (understood && !view->input)
         return false;
     struct shell_options options = read_shell_options(view);

@@ -226,7 +226,8 @@ static int check_together(struct reader *r, yyjson_val *tests)
     yyjson_val *exists = yyjson_obj_get(tests, "exists");
     double least = -INFINITY;
     double most = INFINITY;
-    bool open = false;
+    bool open[2] = {false, false}; /* least and most: they are not among the values themselves */
+    /* Of two that are the same number, the stricter one comes first. */
     static const struct {
         const char *name;
         bool below;
@@ -242,11 +243,13 @@ static int check_together(struct reader *r, yyjson_val *tests)
         if (!yyjson_is_num(value))
             continue;
         double bound = yyjson_get_num(value);
-        most = bounds[i].below && bound < most ? bound : most;
-        least = !bounds[i].below && bound > least ? bound : least;
-        open |= bounds[i].strict;
+        bool below = bounds[i].below;
+        if (below ? bound >= most : bound <= least)
+            continue;
+        *(below ? &most : &least) = bound;
+        open[below] = bounds[i].strict;
     }
-    bool none = least > most || (open && !(least < most));
+    bool none = least > most || ((open[0] || open[1]) && !(least < most));
     return none ? fail(r, "no number is both above and below these") : 0;
 }
 

@@ -383,7 +383,8 @@ static char *begins_in(struct facts *facts)
 static int read_pairs(struct facts *facts, struct facts_command *command)
 {
     FREE_AT_END char *root = root_inside(facts);
-    const struct command_around around = {root, facts_used(facts, ARG_INPUT) != NULL};
+    const struct command_around around = {root, facts->call->input ||
+                                                facts_used(facts, ARG_INPUT) != NULL};
     yyjson_val *text = facts_used(facts, ARG_SHELL);
     yyjson_val *program = facts_used(facts, ARG_PROGRAM);
     yyjson_val *words = facts_used(facts, program ? ARG_WORDS : ARG_ARGV);

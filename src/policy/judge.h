@@ -34,6 +34,7 @@ struct policy_call {
     const struct root *roots; /* where paths begin; NULL: nothing is known of them */
     size_t n_roots;
     const char *base;
+    bool input;    /* its command reads more than its arguments say */
     bool own_hand; /* a person typed it: where no rule says otherwise nobody is asked */
     bool mcp;      /* it came over MCP, whose callers expect to be asked in every dialect */
 };

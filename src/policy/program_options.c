@@ -19,11 +19,13 @@ static const struct letters {
     const char *programs;
     const char *letters;
 } value_letters[] = {
+    {" asciidoctor asciidoctor-pdf ", "BDEIRSTabdor"},
     {" cargo ", "FjpZC"},
     {" curl ", "ACDEFHKPQTUXYbcdemortuwxyz"},
     {" eslint ", "cfo"},
     {" fd fdfind ", "cdEeStjxX"},
     {" gradle gradlew ", "DFIMPTbcgpx"},
+    {" groff nroff troff ", "DFIKLMPTWdfmnorw"},
     {" make gmake ", "CEIOWfjlo"},
     {" ninja ", "Cdfjklt"},
     {" pytest py.test ", "Wckmnopr"},

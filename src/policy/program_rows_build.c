@@ -95,6 +95,12 @@ static const struct program_row rows[] = {
     {" strip ", NULL, "o", " output-file ", 0, WRITES},
     {" readelf objdump ", NULL, NULL, " debuginfod dwarf=follow* debug-dump=follow* ", 0,
      "reaches another machine"},
+    {" protoc ", NULL, NULL, " * ", ROW_ONE_DASH | ROW_RESPONSE, "runs a plugin or writes more", 0,
+     " I I* proto_path proto_path=* cpp_out=* csharp_out=* java_out=* kotlin_out=* objc_out=* "
+     "php_out=* pyi_out=* python_out=* ruby_out=* error_format=* fatal_warnings version help h "},
+    {" protoc ", NULL, NULL,
+     " cpp_out csharp_out java_out kotlin_out objc_out php_out pyi_out python_out ruby_out ",
+     ROW_ONE_DASH | ROW_FOLDER, LEADS_OUT},
     {" clang-tidy ", NULL, NULL,
      " load* fix* p config* export-fixes* vfsoverlay* extra-arg* store-check-profile* plugin* ",
      ROW_ONE_DASH | ROW_RESPONSE, OTHER},
@@ -106,7 +112,8 @@ static const struct program_row rows[] = {
      0, OTHER},
     {" ccache sccache distcc icecc bear scan-build hyperfine rlwrap faketime proot eatmydata numactl "
      "cpulimit dbus-run-session ssh-agent direnv mise asdf nix nix-shell gosu su-exec tini dumb-init "
-     "xdg-open open ",
+     "xdg-open open apptainer caffeinate chronic devbox dlv gdbserver guix heaptrack ifne "
+     "proxychains proxychains4 reflex rr runcon schroot singularity torify watchexec winpty ",
      NULL, NULL, NULL, ROW_ALWAYS, "starts the program that it is given"},
 
     {" cargo ",
@@ -163,6 +170,10 @@ static const struct program_row rows[] = {
     {" go ", " tool bug telemetry ", NULL, NULL, ROW_ALWAYS, RUNS},
     {" gofmt goimports gofumpt ", NULL, NULL, " w cpuprofile memprofile trace ", ROW_ONE_DASH,
      "writes files"},
+    {" gotestsum ", NULL, NULL, " post-run-command raw-command junitfile jsonfile* ", ROW_WHOLE,
+     "runs a program or writes a file"},
+    {" gotestsum ", NULL, NULL, NULL, ROW_REST, "hands options to `go test`", 0,
+     " ./... -v -race -short -cover -count=* -run=* -timeout=* "},
     {" golangci-lint ", NULL, "c",
      " config output* out-* fix cpu-profile-path mem-profile-path trace-path ", 0, OTHER},
     {" golangci-lint ", " custom migrate ", NULL, NULL, ROW_ALWAYS, RUNS},
@@ -246,6 +257,8 @@ static const struct program_row rows[] = {
      " with-* config-file project-file project-dir builddir stack-yaml docker* ghc-option* extra-* "
      "nix* exec work-dir stack-root ",
      0, OTHER},
+    {" pyenv rbenv nodenv goenv jenv plenv fnm volta nvm rye pixi opam ", NULL, NULL, " exec run x ",
+     ROW_BARE, "starts the program that it is given"},
     {" cabal stack dune ", NULL, NULL, " exec runghc runhaskell script eval repl ghci utop ",
      ROW_BARE, RUNS},
     {" dune ", NULL, NULL, " root workspace config-file build-dir trace-file ", 0, OTHER},

@@ -118,6 +118,10 @@ static const struct program_row rows[] = {
      NULL, NULL, ROW_ALWAYS | ROW_EXCEPT | ROW_ALIAS,
      "is no subcommand that is known: it may be an alias"},
     {" gh ", " api ", NULL, NULL, ROW_ALWAYS | ROW_ALIAS, "may be any request"},
+    {" glab ", NULL, NULL, " alias api auth config ssh-key ", ROW_BARE,
+     "runs programs or changes what glab does"},
+    {" jj ", NULL, "Ri", " config config-file config-toml tool repository interactive ", 0, RUNS},
+    {" jj ", NULL, NULL, " util fix config ", ROW_BARE, RUNS},
     {" gh ", NULL, "weF", " web editor body-file recover template input ", ROW_WHOLE,
      "starts a browser or an editor, or reads a file"},
 };

@@ -53,6 +53,9 @@ static const struct program_row rows[] = {
      " require config package opts file loader import node-option reporter reporter-option* ui "
      "experimental-* extension inspect* ",
      ROW_LOOSE, LOADS},
+    {" jasmine ", NULL, NULL, " config helper require reporter ", ROW_LOOSE, LOADS},
+    {" gulp grunt ", NULL, "fb", " gulpfile cwd require preload gruntfile base tasks npm ", ROW_LOOSE,
+     LOADS},
     {" ava tap nyc c8 ", NULL, "rco",
      " require config nycrc-path cwd temp-dir report-dir reporter instrumenter node-arguments loader "
      "import plugin before after output-file test-arg node-arg hook-* ",
@@ -174,6 +177,11 @@ static const struct program_row rows[] = {
     {" coverage ", NULL, "do", " rcfile data-file directory ", 0, LOADS},
     {" coverage ", " run ", NULL, NULL, ROW_ALWAYS, RUNS},
     {" sphinx-build ", NULL, "cDdw", " conf-dir define doctree-dir warning-file ", 0, LOADS},
+    {" mkdocs ", NULL, "fdt", " config-file site-dir theme ", 0, LOADS},
+    {" hugo ", NULL, "dsclt",
+     " config configDir destination source themesDir cacheDir contentDir layoutDir theme ", ROW_LOOSE,
+     LOADS},
+    {" jekyll ", NULL, "dscp", " destination source config plugins layouts ", 0, LOADS},
     {" pre-commit ", NULL, "c", " config commit-msg-filename ", 0, LOADS},
     {" pre-commit ", " install try-repo autoupdate init-templatedir migrate-config ", NULL, NULL,
      ROW_ALWAYS, "changes what git runs"},

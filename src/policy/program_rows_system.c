@@ -22,11 +22,18 @@ static const struct program_row rows[] = {
      "post-file body-file save-cookies load-cookies warc-* rejected-log hsts-file base "
      "stats-* private-key certificate input-metalink metalink-* dns-servers background ",
      0, "writes elsewhere or reads another configuration"},
+    {" aria2c ", NULL, "dliD",
+     " dir log input-file save-session save-cookies load-cookies server-stat-of server-stat-if "
+     "dht-file-path* daemon enable-rpc rpc-* all-proxy http-proxy https-proxy ftp-proxy interface "
+     "private-key certificate netrc-path ",
+     0, "writes elsewhere or reads another configuration"},
     {" wget wget2 aria2c ", NULL, NULL, " on-download-* on-bt-* conf-path use-askpass ", 0, RUNS},
     {" http https httpie xh ", NULL, "od",
      " output download session session-read-only config-dir plugins ", 0, WRITES},
     {" scp sftp ssh-copy-id ", NULL, "SoFDbJ", NULL, 0, "runs a program or reads a script"},
     {" sftp ", NULL, "s", NULL, 0, "names the program of the other side"},
+    {" ssh-keygen ", NULL, "Dw", NULL, 0, "loads something else"},
+    {" ssh-add ", NULL, "esS", NULL, 0, "loads something else"},
     {" rsync ", NULL, "eM",
      " rsh rsync-path remote-option daemon config dparam copy-as early-input ", 0, RUNS},
     {" rsync ", NULL, "T",
@@ -87,6 +94,14 @@ static const struct program_row rows[] = {
      "expose get help kustomize label logs options patch plugin port-forward proxy replace rollout run "
      "scale set taint top uncordon version wait ",
      NULL, NULL, ROW_ALWAYS | ROW_EXCEPT | ROW_ALIAS, "is no subcommand that is known"},
+    {" kubectl oc ", " kustomize ", "oe",
+     " enable-alpha-plugins enable-exec enable-helm helm-command output load-restrictor mount network* "
+     "env ",
+     0, "runs a program or writes a file"},
+    {" kustomize ", NULL, "oe",
+     " enable-alpha-plugins enable-exec enable-helm enable-star helm-command output load-restrictor "
+     "mount network* env ",
+     0, "runs a program or writes a file"},
     {" helm ", NULL, "f",
      " post-renderer* kubeconfig kube-* registry-config repository-config repository-cache output-dir repo "
      "ca-file cert-file key-file keyring values set-file plugin* destination untardir ",
@@ -103,6 +118,9 @@ static const struct program_row rows[] = {
      " inventory* extra-vars module-path module-name args vault-* private-key key-file ssh-* sftp-* scp-* "
      "connection become* playbook-dir output export tree ",
      0, ELSEWHERE},
+    {" cdk ", NULL, "ao", " app output plugin profile role-arn proxy ca-bundle-path ", 0,
+     "runs a program or leads elsewhere"},
+    {" aws ", " configure ", NULL, NULL, ROW_ALWAYS, "changes what aws runs"},
     {" aws gcloud az ", NULL, NULL,
      " endpoint-url profile cli-input-json cli-input-yaml ca-bundle no-verify-ssl outfile "
      "configuration account flags-file impersonate-service-account ",
@@ -122,6 +140,11 @@ static const struct program_row rows[] = {
     {" ss ", NULL, "DKF", " diag kill filter ", 0, "reads a script or changes more"},
     {" ip ", NULL, NULL, " exec netns vrf ", ROW_BARE, RUNS},
     {" lsof ", NULL, "D", NULL, 0, WRITES},
+    {" inotifywait inotifywatch ", NULL, "od", " outfile daemon ", 0, WRITES},
+    {" cloc ", NULL, NULL,
+     " config extract-with vcs report-file out sql counted ignored found categorized unicode strip-code "
+     "strip-comments write-lang-def read-lang-def force-lang-def ",
+     ROW_ANY_DASH, "runs a program or writes a file"},
 
     {" apt apt-get apt-cache aptitude ", NULL, "oc", " option config-file ", 0,
      "changes what it runs"},
@@ -131,6 +154,9 @@ static const struct program_row rows[] = {
      " config setopt installroot enableplugin repofrompath define eval pipe root dbpath rcfile macros "
      "load undefine predefine ",
      0, "changes what it runs"},
+    {" zypper ", NULL, "cRp",
+     " config root installroot reposd-dir cache-dir plus-repo plus-content ", 0,
+     "changes what it runs"},
     {" pacman ", NULL, "rb", " config hookdir root dbpath gpgdir sysroot cachedir logfile ", 0,
      "changes what it runs"},
     {" apk ", NULL, "Xp", " repository root keys-dir repositories-file allow-untrusted ", 0,

@@ -24,7 +24,13 @@ static int done(struct db *db, sqlite3_stmt *s, struct err *err)
 int allowances_add(struct db *db, const char *session, const char *agent, const char *dialect,
                    const char *rule, const char *by, struct err *err)
 {
+    /* First: an error behind the rule would say that it is not kept. */
     sqlite3_stmt *s = db_statement(
+        db, "DELETE FROM allowance WHERE id <= (SELECT max(id) FROM allowance) - ?");
+    sqlite3_bind_int64(s, 1, KEEP - 1);
+    if (done(db, s, err) < 0)
+        return -1;
+    s = db_statement(
         db,
         "INSERT INTO allowance (session, agent, dialect, rule, made_ms, made_by) SELECT ?1, ?2, "
         "?3, ?4, ?5, ?6 WHERE NOT EXISTS (SELECT 1 FROM allowance WHERE session = ?1 AND agent "
@@ -33,10 +39,6 @@ int allowances_add(struct db *db, const char *session, const char *agent, const 
     sqlite3_bind_text(s, 4, rule, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s, 5, clock_unix_ms());
     sqlite3_bind_text(s, 6, by, -1, SQLITE_STATIC);
-    if (done(db, s, err) < 0)
-        return -1;
-    s = db_statement(db, "DELETE FROM allowance WHERE id <= (SELECT max(id) FROM allowance) - ?");
-    sqlite3_bind_int64(s, 1, KEEP);
     return done(db, s, err);
 }
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import select
+import sqlite3
 import subprocess
 import time
 
@@ -112,6 +113,37 @@ def for_the_session(place):
         call = gate.send("run_command", command="touch session")
         gate.send_raw(json.dumps({"deny": asked(gate, call)["requestId"]}).encode() + b"\n")
         lib.expect_error(gate.wait(call), "APPROVAL_DENIED")
+
+
+def not_kept_for_the_session(place):
+    """A yes for the session whose rule cannot be written lets its call through, and no other."""
+    path = place.file("session")
+    trigger = "CREATE TRIGGER refuse BEFORE INSERT ON allowance BEGIN SELECT RAISE(ABORT, 'no'); END"
+    state = place.home / "sandgate" / "state.db"
+    with place.gate("--approver") as gate:
+        call = gate.send("run_command", command="touch session")
+        request = asked(gate, call)["requestId"]
+        change(state, trigger)
+        try:
+            gate.send_raw(json.dumps({"approve": request, "scope": "session"}).encode() + b"\n")
+            check(gate.wait(call)["ok"] and path.exists(), "not approved")
+        finally:
+            change(state, "DROP TRIGGER refuse")
+        call = gate.send("run_command", command="touch session")
+        gate.send_raw(json.dumps({"deny": asked(gate, call)["requestId"]}).encode() + b"\n")
+        lib.expect_error(gate.wait(call), "APPROVAL_DENIED")
+    shown = place.run("audit", "show", "--json", "--kind", "approval.decided").stdout.splitlines()
+    record = next(r for r in map(json.loads, shown) if r["approval"] == request)
+    check(record["scope"] == "once", short(record))
+
+
+def change(database, sql):
+    opened = sqlite3.connect(f"file:{database}?mode=rw", uri=True)
+    try:
+        with opened:
+            opened.execute(sql)
+    finally:
+        opened.close()
 
 
 def folders_without_links(place):
@@ -381,6 +413,7 @@ def dead_gates(place):
 CASES = [
     ("stdio: told and approved", told_and_approved),
     ("stdio: approved for the session", for_the_session),
+    ("stdio: approved for the session, which cannot be kept", not_kept_for_the_session),
     ("stdio: a folder that was approved, and a link in it", folders_without_links),
     ("stdio: told and denied", told_and_denied),
     ("stdio: ids that are numbers, calls that are cancelled", ids_of_any_kind),

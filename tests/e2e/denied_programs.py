@@ -440,8 +440,24 @@ def hooks_and_run(form):
     check(not place.made() and b"approval.rules[0]" in done.stderr, done)
 
 
+def read_by_a_shell(form):
+    """`sandgate run`: what comes over a pipe may be commands that are denied"""
+    place = Place(form, "piped", approving("git version"))
+
+    def run(*words):
+        return form.run(place.home, "run", "--config", place.config, "--workspace", place.workspace, "--", *words,
+                        stdin=b"git version\n", env=UNSET)
+
+    for words in (["bash"], ["bash", "-s"], ["bash", "/dev/stdin"]):
+        done = run(*words)
+        check(done.returncode == 3 and done.stdout == b"" and b"approval.rules[0]" in done.stderr, done)
+    for words in (["cat"], ["bash", "-c", "cat"]):
+        check(run(*words).stdout == b"git version\n", words)
+
+
 CASES = [ways, says, stays, others, alternatives, many_in_one, replaced, earlier, subcommands, the_shell, system_lists,
-         sidecar_list, guests, guests_guarded, guests_replaced, guests_numbers, removed, explained, mounted_twice, in_the_workspace, hooks_and_run]
+         sidecar_list, guests, guests_guarded, guests_replaced, guests_numbers, removed, explained, mounted_twice, in_the_workspace, hooks_and_run,
+         read_by_a_shell]
 
 if __name__ == "__main__":
     lib.run_cases([(case.__doc__, case) for case in CASES])

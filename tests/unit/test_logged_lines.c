@@ -289,6 +289,17 @@ static void pieces_in_any_order(void **state)
     }
 }
 
+static void check_time(struct str text, const char *name)
+{
+    BUF_AT_END struct buf out = BUF_INIT(OUT_MAX);
+    struct json_out j = {.out = &out, .hide = true};
+    clock_t start = clock();
+    logged_input(&(struct logged){&j, LOGGED_MAX}, text, LOGGED_SHELL);
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (seconds > 4)
+        fail_msg("`%s` takes too long: %f", name, seconds);
+}
+
 /* Each is made so that a look from each place could go on to the end of the text. */
 static void time_is_linear(void **state)
 {
@@ -303,14 +314,68 @@ static void time_is_linear(void **state)
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         for (size_t at = 0; at < n; at++)
             text[at] = parts[i][at % strlen(parts[i])];
-        BUF_AT_END struct buf out = BUF_INIT(OUT_MAX);
-        struct json_out j = {.out = &out, .hide = true};
-        clock_t start = clock();
-        logged_input(&(struct logged){&j, LOGGED_MAX}, (struct str){text, n}, LOGGED_SHELL);
-        double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-        if (seconds > 4)
-            fail_msg("`%s` again and again takes too long: %f", parts[i], seconds);
+        check_time((struct str){text, n}, parts[i]);
     }
+}
+
+/* The same of a secret that goes on to the end of the text: each operator in it could be the end. */
+static void a_long_secret_takes_linear_time(void **state)
+{
+    (void)state;
+    static const char *const rows[][3] = {
+        {"true password=\"", "&", "&a=b\""},
+        {"true password=\"", "&b", "&a=b\""},
+        {"true password=x\"", "&", "\""},
+        {"true password=x\"", "&", "a=b\" c"},
+        {"true password='", "& ", "'"},
+    };
+    const size_t n = 1u << 20;
+    FREE_AT_END char *text = mem_zero(n + 1);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const size_t before = strlen(rows[i][0]);
+        const size_t end = n - strlen(rows[i][2]);
+        for (size_t at = before; at < end; at++)
+            text[at] = rows[i][1][(at - before) % strlen(rows[i][1])];
+        memcpy(text, rows[i][0], before);
+        memcpy(text + end, rows[i][2], n - end);
+        check_time((struct str){text, n}, rows[i][0]);
+    }
+}
+
+/* Each is read with the one around it, however often that is read. */
+static void scripts_in_scripts_take_linear_time(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"sh -c \"$(", ")\""}, {"ssh h \"$(sh <<E\n", "\nE\n)\""}, {"sh -c \"$(sh -c '$(", ")')\""},
+    };
+    const size_t n = 1u << 18;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        BUF_AT_END struct buf text = BUF_INIT(2 * n);
+        for (size_t k = 0; k < 40; k++)
+            buf_add_text(&text, rows[i][0]);
+        while (text.len < n)
+            buf_add_text(&text, "a b; ");
+        for (size_t k = 0; k < 40; k++)
+            buf_add_text(&text, rows[i][1]);
+        check_time(buf_str(&text), rows[i][0]);
+    }
+}
+
+/* Words that look like shells among the options of one. */
+static void many_shells_take_linear_time(void **state)
+{
+    (void)state;
+    const size_t n = 200000;
+    FREE_AT_END struct str *words = mem_grow(NULL, n, sizeof *words);
+    for (size_t i = 0; i < n; i++)
+        words[i] = i % 2 ? STR("-o") : STR("sh");
+    BUF_AT_END struct buf out = BUF_INIT(OUT_MAX);
+    struct json_out j = {.out = &out};
+    clock_t start = clock();
+    logged_words(&(struct logged){&j, LOGGED_MAX}, words, n);
+    logged_input_reader(words, n);
+    assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 4);
 }
 
 int main(void)
@@ -319,6 +384,9 @@ int main(void)
         cmocka_unit_test(each_piece_alone),
         cmocka_unit_test(pieces_in_any_order),
         cmocka_unit_test(time_is_linear),
+        cmocka_unit_test(a_long_secret_takes_linear_time),
+        cmocka_unit_test(scripts_in_scripts_take_linear_time),
+        cmocka_unit_test(many_shells_take_linear_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

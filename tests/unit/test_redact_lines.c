@@ -140,6 +140,32 @@ static void words_are_hidden_whole(void **state)
     }
 }
 
+/* Who reads it is among the other texts, however many these are. */
+static void an_input_hides_no_command(void **state)
+{
+    (void)state;
+    static const struct arg items = {.type = ARG_STRING};
+    static const struct arg rows[] = {
+        {.name = "argv", .type = ARG_LIST, .items = &items, .n_items = 1, .use = ARG_ARGV},
+        {.name = "stdin", .type = ARG_STRING, .use = ARG_INPUT},
+    };
+    static const struct arg_table table = {rows, 2, 0};
+    for (size_t n = 1; n < 1000; n = 2 * n + 1) {
+        BUF_AT_END struct buf text = BUF_INIT(1u << 20);
+        BUF_AT_END struct buf out = BUF_INIT(1u << 20);
+        JSON_AT_END yyjson_doc *doc = NULL;
+        buf_add_text(&text, "{\"argv\":[");
+        for (size_t i = 0; i < n; i++)
+            buf_add_text(&text, "\"x\",");
+        buf_add_text(&text, "\"sh\"],\"stdin\":\"password: |\\n  rm y\"}");
+        assert_int_equal(json_parse(text.data, text.len, text.len, JSON_STRICT, &doc, NULL), 0);
+        struct json_out j = {.out = &out};
+        arg_redact(&table, yyjson_doc_get_root(doc), 0, &j);
+        if (!strstr(buf_text(&out), "rm y"))
+            fail_msg("behind %zu words: %s", n, buf_text(&out));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +173,7 @@ int main(void)
         cmocka_unit_test(what_was_hidden_is_not_hidden_again),
         cmocka_unit_test(the_rest_stays),
         cmocka_unit_test(words_are_hidden_whole),
+        cmocka_unit_test(an_input_hides_no_command),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
