@@ -44,7 +44,7 @@ static const struct subcommand commands[] = {
     {"policy", front_policy, "show what the rules say of a call"},
 };
 
-static int help(bool wanted)
+static int help_all_commands(bool wanted)
 {
     BUF_AT_END struct buf out = BUF_INIT(8192);
     buf_add_text(&out, "usage: sandgate COMMAND [options]\n\n"
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
     sanitized_open_report();
     registry_use(tools_all);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return help(argc >= 2);
+        return help_all_commands(argc >= 2);
     if (strcmp(argv[1], "--version") == 0)
         return front_end(front_put(STR("sandgate " SANDGATE_VERSION SANITIZED_VERSION "\n")) < 0
                              ? EXIT_TOOL_ERROR

@@ -26,7 +26,7 @@ static unsigned idle;
 static unsigned queued;
 
 /* Under the lock. */
-static void give_back(struct background_job *job)
+static void give_job_back(struct background_job *job)
 {
     job->next = job->owner->done;
     job->owner->done = job;
@@ -49,7 +49,7 @@ static void *work(void *arg)
         pthread_mutex_unlock(&lock);
         job->run(job->arg);
         pthread_mutex_lock(&lock);
-        give_back(job);
+        give_job_back(job);
     }
     return arg;
 }
@@ -90,7 +90,7 @@ static bool start_thread(void)
     return started;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_background_closed(uv_handle_t *handle)
 {
     free(handle->data);
 }
@@ -98,7 +98,7 @@ static void on_closed(uv_handle_t *handle)
 static void close_if_over(struct background *b)
 {
     if (b->freed && b->under_way == 0)
-        uv_close((uv_handle_t *)&b->async, on_closed);
+        uv_close((uv_handle_t *)&b->async, on_background_closed);
 }
 
 static void on_done(uv_async_t *async)
@@ -167,7 +167,7 @@ void background_add(struct background *b, struct background_job *job)
         return;
     job->run(job->arg);
     pthread_mutex_lock(&lock);
-    give_back(job);
+    give_job_back(job);
     pthread_mutex_unlock(&lock);
 }
 
@@ -181,7 +181,7 @@ void background_cancel(struct background_job *job)
         *at = job->next;
         job->queued = false;
         queued--;
-        give_back(job);
+        give_job_back(job);
     }
     pthread_mutex_unlock(&lock);
 }

@@ -31,7 +31,7 @@ void base64_encode(struct buf *out, const void *bytes, size_t n)
     out->len = (size_t)(at - out->data);
 }
 
-static int digit(char c)
+static int base64_digit_value(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return c - 'A';
@@ -49,7 +49,7 @@ static int quad(const char *in, size_t pad, unsigned char out[3])
 {
     uint32_t v = 0;
     for (size_t i = 0; i < 4; i++) {
-        int d = i < 4 - pad ? digit(in[i]) : 0;
+        int d = i < 4 - pad ? base64_digit_value(in[i]) : 0;
         if (d < 0)
             return -EINVAL;
         v = v << 6 | (uint32_t)d;

@@ -15,7 +15,7 @@ static void civil_from_days(int64_t days, int64_t *year, unsigned *month, unsign
 }
 
 /* Written by hand, because a list of a thousand files has a thousand times in it. */
-static char *put(char *to, unsigned value, int digits, char behind)
+static char *put_clock_digits(char *to, unsigned value, int digits, char behind)
 {
     for (int i = digits; i-- > 0; value /= 10)
         to[i] = (char)('0' + value % 10);
@@ -46,13 +46,13 @@ void clock_format_utc(int64_t unix_ms, char out[CLOCK_TEXT_MAX])
     if (!four)
         *at++ = year < 0 ? '-' : '+';
     int64_t digits = year < 0 ? -year : year;
-    at = put(at, (unsigned)digits, four ? 4 : digits <= 999999 ? 6 : 9, '-');
-    at = put(at, month, 2, '-');
-    at = put(at, day, 2, 'T');
-    at = put(at, (unsigned)(rest / 3600), 2, ':');
-    at = put(at, (unsigned)(rest / 60 % 60), 2, ':');
-    at = put(at, (unsigned)(rest % 60), 2, '.');
-    at = put(at, (unsigned)ms, 3, 'Z');
+    at = put_clock_digits(at, (unsigned)digits, four ? 4 : digits <= 999999 ? 6 : 9, '-');
+    at = put_clock_digits(at, month, 2, '-');
+    at = put_clock_digits(at, day, 2, 'T');
+    at = put_clock_digits(at, (unsigned)(rest / 3600), 2, ':');
+    at = put_clock_digits(at, (unsigned)(rest / 60 % 60), 2, ':');
+    at = put_clock_digits(at, (unsigned)(rest % 60), 2, '.');
+    at = put_clock_digits(at, (unsigned)ms, 3, 'Z');
     *at = '\0';
 }
 
@@ -66,7 +66,8 @@ static int64_t days_from_civil(int64_t year, unsigned month, unsigned day)
 }
 
 /* `digits` of them, between low and high. */
-static bool take(struct str *text, int digits, unsigned low, unsigned high, unsigned *ret)
+static bool take_clock_digits(struct str *text, int digits, unsigned low, unsigned high,
+                              unsigned *ret)
 {
     unsigned value = 0;
     if (text->n < (size_t)digits)
@@ -111,15 +112,15 @@ bool clock_parse_utc(struct str text, int64_t *ret_unix_ms)
 {
     unsigned year, month, day;
     unsigned hour = 0, minute = 0, second = 0, ms = 0;
-    if (!take(&text, 4, 0, 9999, &year) || !take_sign(&text, '-') ||
-        !take(&text, 2, 1, 12, &month) || !take_sign(&text, '-') || !take(&text, 2, 1, 31, &day) ||
-        !is_day(year, month, day))
+    if (!take_clock_digits(&text, 4, 0, 9999, &year) || !take_sign(&text, '-') ||
+        !take_clock_digits(&text, 2, 1, 12, &month) || !take_sign(&text, '-') ||
+        !take_clock_digits(&text, 2, 1, 31, &day) || !is_day(year, month, day))
         return false;
     if (take_sign(&text, 'T') || take_sign(&text, ' ')) {
-        if (!take(&text, 2, 0, 23, &hour) || !take_sign(&text, ':') ||
-            !take(&text, 2, 0, 59, &minute))
+        if (!take_clock_digits(&text, 2, 0, 23, &hour) || !take_sign(&text, ':') ||
+            !take_clock_digits(&text, 2, 0, 59, &minute))
             return false;
-        if (take_sign(&text, ':') && (!take(&text, 2, 0, 60, &second) ||
+        if (take_sign(&text, ':') && (!take_clock_digits(&text, 2, 0, 60, &second) ||
                                       (take_sign(&text, '.') && !take_fraction(&text, &ms))))
             return false;
         take_sign(&text, 'Z');

@@ -47,12 +47,12 @@ static int wait_in_kernel(int set, struct epoll_event *events, int max, int time
     return (int)syscall(SYS_epoll_pwait, set, events, max, timeout, mask, _NSIG / 8);
 }
 
-static bool is_full(int r)
+static bool is_epoll_full(int r)
 {
     return r < 0 && (errno == ENOSPC || errno == ENOMEM);
 }
 
-static struct left_out *find(int set, int fd)
+static struct left_out *find_left_out(int set, int fd)
 {
     for (size_t i = 0; i < n_rows; i++) {
         if (rows[i].set == set && rows[i].fd == fd)
@@ -61,7 +61,7 @@ static struct left_out *find(int set, int fd)
     return NULL;
 }
 
-static void add(int set, int fd, const struct epoll_event *event)
+static void add_left_out(int set, int fd, const struct epoll_event *event)
 {
     if (n_rows == n_room) {
         n_room = n_room ? 2 * n_room : 16;
@@ -71,12 +71,12 @@ static void add(int set, int fd, const struct epoll_event *event)
     rows[n_rows++] = (struct left_out){set, fd, *event};
 }
 
-static void drop(struct left_out *row)
+static void drop_left_out(struct left_out *row)
 {
     *row = rows[--n_rows];
 }
 
-static int change(struct left_out *row, int op, const struct epoll_event *event)
+static int change_left_out(struct left_out *row, int op, const struct epoll_event *event)
 {
     if (op == EPOLL_CTL_ADD) {
         errno = EEXIST;
@@ -85,22 +85,22 @@ static int change(struct left_out *row, int op, const struct epoll_event *event)
     if (op == EPOLL_CTL_MOD)
         row->event = *event;
     else
-        drop(row);
+        drop_left_out(row);
     return 0;
 }
 
 int epoll_ctl(int set, int op, int fd, struct epoll_event *event)
 {
-    struct left_out *row = find(set, fd);
+    struct left_out *row = find_left_out(set, fd);
     if (row)
-        return change(row, op, event);
+        return change_left_out(row, op, event);
     int r = ctl(set, op, fd, event);
-    if (op == EPOLL_CTL_DEL || !is_full(r))
+    if (op == EPOLL_CTL_DEL || !is_epoll_full(r))
         return r;
     /* It is in one of the two only, or it would be told twice. */
     if (op == EPOLL_CTL_MOD)
         ctl(set, EPOLL_CTL_DEL, fd, event);
-    add(set, fd, event);
+    add_left_out(set, fd, event);
     return 0;
 }
 
@@ -111,15 +111,15 @@ static bool all_fit(int set)
     for (size_t i = n_rows; i-- > 0;) {
         if (rows[i].set != set)
             continue;
-        if (is_full(ctl(set, EPOLL_CTL_ADD, rows[i].fd, &rows[i].event)))
+        if (is_epoll_full(ctl(set, EPOLL_CTL_ADD, rows[i].fd, &rows[i].event)))
             all = false;
         else
-            drop(&rows[i]);
+            drop_left_out(&rows[i]);
     }
     return all;
 }
 
-static int ask(int set, int timeout, const sigset_t *mask)
+static int poll_left_out(int set, int timeout, const sigset_t *mask)
 {
     struct timespec time = {timeout / 1000, timeout % 1000 * 1000000L};
     for (size_t i = 0; i < n_rows; i++) {
@@ -135,7 +135,7 @@ int epoll_pwait(int set, struct epoll_event *events, int max, int timeout, const
     if (n_rows == 0 || all_fit(set))
         return wait_in_kernel(set, events, max, timeout, mask);
     int n = 0;
-    int r = ask(set, timeout, mask);
+    int r = poll_left_out(set, timeout, mask);
     for (size_t i = 0; r > 0 && i < n_rows && n < max; i++) {
         if (asked[i].revents)
             events[n++] = (struct epoll_event){(uint32_t)asked[i].revents, rows[i].event.data};

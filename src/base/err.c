@@ -73,7 +73,8 @@ bool err_is_full(int error)
     return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
-static void PRINTF_LIKE(3, 0) fill(struct err *err, enum err_code code, const char *fmt, va_list ap)
+static void PRINTF_LIKE(3, 0)
+    fill_err_message(struct err *err, enum err_code code, const char *fmt, va_list ap)
 {
     *err = (struct err){.code = code};
     vsnprintf(err->message, sizeof err->message, fmt, ap);
@@ -83,7 +84,7 @@ int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    fill(err, code, fmt, ap);
+    fill_err_message(err, code, fmt, ap);
     va_end(ap);
     return -1;
 }
@@ -92,7 +93,7 @@ int err_field(struct err *err, const char *field, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    fill(err, ERR_INVALID_ARGUMENTS, fmt, ap);
+    fill_err_message(err, ERR_INVALID_ARGUMENTS, fmt, ap);
     va_end(ap);
     snprintf(err->field, sizeof err->field, "%s", field);
     return -1;

@@ -8,24 +8,24 @@
 
 _Static_assert(sizeof(SHA256_CTX) <= sizeof(struct hash), "struct hash holds a SHA256_CTX");
 
-static SHA256_CTX *ctx(struct hash *h)
+static SHA256_CTX *sha256_context(struct hash *h)
 {
     return (SHA256_CTX *)(void *)h->state;
 }
 
 void hash_begin(struct hash *h)
 {
-    SHA256_Init(ctx(h));
+    SHA256_Init(sha256_context(h));
 }
 
 void hash_add(struct hash *h, const void *bytes, size_t n)
 {
-    SHA256_Update(ctx(h), bytes, n);
+    SHA256_Update(sha256_context(h), bytes, n);
 }
 
 void hash_end_raw(struct hash *h, unsigned char out[HASH_BYTES])
 {
-    SHA256_Final(out, ctx(h));
+    SHA256_Final(out, sha256_context(h));
 }
 
 void hash_raw(const void *bytes, size_t n, unsigned char out[HASH_BYTES])
@@ -40,7 +40,7 @@ void hash_end_hex(struct hash *h, char out[HASH_HEX + 1])
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char raw[HASH_BYTES];
-    SHA256_Final(raw, ctx(h));
+    SHA256_Final(raw, sha256_context(h));
     for (size_t i = 0; i < HASH_BYTES; i++) {
         out[2 * i] = digits[raw[i] >> 4];
         out[2 * i + 1] = digits[raw[i] & 15];

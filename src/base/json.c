@@ -54,7 +54,7 @@ static void bounded_free(void *ctx, void *p)
     free(p);
 }
 
-static int fail(struct json_error *error, size_t at, const char *fmt, const char *key)
+static int fail_json_read(struct json_error *error, size_t at, const char *fmt, const char *key)
 {
     if (error) {
         error->at = at;
@@ -64,7 +64,7 @@ static int fail(struct json_error *error, size_t at, const char *fmt, const char
     return -EINVAL;
 }
 
-static int compare_keys(const void *a, const void *b)
+static int compare_json_keys(const void *a, const void *b)
 {
     const struct str *x = a;
     const struct str *y = b;
@@ -86,9 +86,9 @@ static int find_duplicate_sorted(yyjson_val *obj, struct str *ret_key)
     yyjson_val *val;
     yyjson_obj_foreach(obj, idx, max, key, val)
         keys[idx] = json_str(key);
-    qsort(keys, count, sizeof *keys, compare_keys);
+    qsort(keys, count, sizeof *keys, compare_json_keys);
     for (size_t i = 1; i < count; i++) {
-        if (compare_keys(&keys[i - 1], &keys[i]) == 0) {
+        if (compare_json_keys(&keys[i - 1], &keys[i]) == 0) {
             *ret_key = keys[i];
             return 1;
         }
@@ -117,9 +117,9 @@ static int find_duplicate(yyjson_val *obj, struct str *ret_key)
     return 0;
 }
 
-static int no_memory(struct json_error *error)
+static int fail_json_for_memory(struct json_error *error)
 {
-    fail(error, 0, "not enough memory to read it", "");
+    fail_json_read(error, 0, "not enough memory to read it", "");
     return -ENOMEM;
 }
 
@@ -128,7 +128,7 @@ static int check_value(yyjson_val *val, unsigned depth, struct json_error *error
     if (!yyjson_is_ctn(val))
         return 0;
     if (depth >= JSON_DEPTH_MAX)
-        return fail(error, 0, "nested too deeply (at most 64 levels)", "");
+        return fail_json_read(error, 0, "nested too deeply (at most 64 levels)", "");
     size_t idx;
     size_t max;
     yyjson_val *key;
@@ -142,13 +142,13 @@ static int check_value(yyjson_val *val, unsigned depth, struct json_error *error
         return 0;
     }
     if (yyjson_obj_size(val) > KEYS_MAX)
-        return fail(error, 0, "an object has more than 65,536 keys", "");
+        return fail_json_read(error, 0, "an object has more than 65,536 keys", "");
     struct str twice;
     int duplicate = find_duplicate(val, &twice);
     if (duplicate < 0)
-        return no_memory(error);
+        return fail_json_for_memory(error);
     if (duplicate)
-        return fail(error, 0, "duplicate key ", twice.p);
+        return fail_json_read(error, 0, "duplicate key ", twice.p);
     yyjson_obj_foreach(val, idx, max, key, item) {
         int r = check_value(item, depth + 1, error);
         if (r < 0)
@@ -175,11 +175,11 @@ int json_parse(const char *text, size_t n, size_t max_bytes, enum json_mode mode
     /* yyjson only reads through the pointer unless asked to parse in place. */
     yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text, n, flags, &alc, &why);
     if (!doc && ceiling.no_memory)
-        return no_memory(error);
+        return fail_json_for_memory(error);
     if (!doc && why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
-        return fail(error, 0, "too many values", "");
+        return fail_json_read(error, 0, "too many values", "");
     if (!doc)
-        return fail(error, why.pos, why.msg, "");
+        return fail_json_read(error, why.pos, why.msg, "");
     /* The allocator's state is on this stack: freeing later must not look at it. */
     doc->alc.ctx = NULL;
     int r = check_value(yyjson_doc_get_root(doc), 0, error);

@@ -28,7 +28,7 @@ static unsigned copy_plain(const char *from, char *to)
     return mask ? (unsigned)__builtin_ctz(mask) : BLOCK;
 }
 #else
-static bool is_plain(unsigned char c)
+static bool is_plain_json_byte(unsigned char c)
 {
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
@@ -37,7 +37,7 @@ static unsigned copy_plain(const char *from, char *to)
 {
     unsigned n = 0;
     memcpy(to, from, BLOCK);
-    while (n < BLOCK && is_plain((unsigned char)from[n]))
+    while (n < BLOCK && is_plain_json_byte((unsigned char)from[n]))
         n++;
     return n;
 }
@@ -121,7 +121,7 @@ static NOINLINE size_t escape_near_end(struct buf *out, struct str s, size_t par
 }
 
 /* Returns whether something had to be replaced. */
-static bool escape(struct buf *out, struct str s, bool any_bytes)
+static bool escape_json_text(struct buf *out, struct str s, bool any_bytes)
 {
     bool replaced = false;
     /* Most text needs an eighth more at the very most; more is made on the way. */
@@ -147,7 +147,7 @@ static bool escape(struct buf *out, struct str s, bool any_bytes)
 
 void json_escape(struct buf *out, struct str s)
 {
-    escape(out, s, false);
+    escape_json_text(out, s, false);
 }
 
 void json_text_add(struct json_text *text, struct str piece)
@@ -173,7 +173,7 @@ void json_text_add(struct json_text *text, struct str piece)
     }
     piece = (struct str){piece.p + (done - text->carried), piece.n - (done - text->carried)};
     size_t whole = utf8_cut(piece.p, piece.n);
-    text->replaced |= escape(&text->out, (struct str){piece.p, whole}, false);
+    text->replaced |= escape_json_text(&text->out, (struct str){piece.p, whole}, false);
     text->carried = piece.n - whole;
     memcpy(text->carry, piece.p + whole, text->carried);
 }
@@ -226,7 +226,7 @@ static void quoted(struct json_out *j, struct str s, bool any_bytes)
 {
     before_value(j);
     buf_add_char(j->out, '"');
-    j->replaced |= escape(j->out, s, any_bytes);
+    j->replaced |= escape_json_text(j->out, s, any_bytes);
     buf_add_char(j->out, '"');
 }
 

@@ -9,7 +9,7 @@
 #define LINE_MAX_BYTES 8192
 
 /* Messages hold names of files and keys: whatever is in them, it is one line and does nothing to a terminal. */
-static void PRINTF_LIKE(2, 0) put(const char *level, const char *fmt, va_list ap)
+static void PRINTF_LIKE(2, 0) put_log_line(const char *level, const char *fmt, va_list ap)
 {
     char text[LINE_MAX_BYTES];
     BUF_AT_END struct buf shown = BUF_INIT(8 * (size_t)LINE_MAX_BYTES);
@@ -26,7 +26,7 @@ void log_error(const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    put("", fmt, ap);
+    put_log_line("", fmt, ap);
     va_end(ap);
 }
 
@@ -34,6 +34,6 @@ void log_warning(const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    put("warning: ", fmt, ap);
+    put_log_line("warning: ", fmt, ap);
     va_end(ap);
 }

@@ -44,7 +44,7 @@ unsigned processor_count(void)
 }
 
 /* Where the calling thread may run: on one, on all but one (as a negative number), or (0) anywhere. */
-static void allow(int64_t wanted)
+static void allow_processor(int64_t wanted)
 {
     static _Thread_local int64_t at = INT64_MIN; /* as it was inherited */
     int64_t number = wanted < 0 ? -wanted : wanted;
@@ -64,12 +64,12 @@ static void allow(int64_t wanted)
 
 void processor_follow(uint32_t processor)
 {
-    allow(processor);
+    allow_processor(processor);
 }
 
 void processor_avoid(uint32_t processor)
 {
-    allow(-(int64_t)processor);
+    allow_processor(-(int64_t)processor);
 }
 
 /* How many threads of all processes run or could, at this moment; 0: not known. */
@@ -114,7 +114,7 @@ uint32_t processor_here(void)
 
 void processor_any(void)
 {
-    allow(0);
+    allow_processor(0);
 }
 
 void processor_spread(uint32_t from, unsigned steps)
@@ -126,7 +126,7 @@ void processor_spread(uint32_t from, unsigned steps)
         at = at % CPU_SETSIZE + 1;
         steps -= CPU_ISSET((size_t)(at - 1), &all) ? 1 : 0;
     }
-    allow(at);
+    allow_processor(at);
 }
 
 void processor_part(void)
@@ -134,7 +134,7 @@ void processor_part(void)
     streak = 0;
     here = 0;
     stays = false;
-    allow(0);
+    allow_processor(0);
 }
 
 void processor_stay(uint32_t processor)
@@ -143,7 +143,7 @@ void processor_stay(uint32_t processor)
         return;
     processor_part();
     stays = processor != 0;
-    allow(processor);
+    allow_processor(processor);
 }
 
 /* Where the parent ran last, who as a rule is the one that calls. */

@@ -22,7 +22,7 @@ void redact_keep_scheme(const struct redact_text *t, struct redact_span *span)
 }
 
 /* The word that ends before `at`, behind blanks. */
-static struct str word_before(const struct redact_text *t, size_t at)
+static struct str word_before_blanks(const struct redact_text *t, size_t at)
 {
     size_t low = at > WORD_MAX ? at - WORD_MAX : 0;
     while (at > low && (t->p[at - 1] == ' ' || t->p[at - 1] == '\t'))
@@ -33,7 +33,7 @@ static struct str word_before(const struct redact_text *t, size_t at)
     return (struct str){t->p + at, end - at};
 }
 
-static bool is_word(struct str word, const char *text)
+static bool is_this_word(struct str word, const char *text)
 {
     return word.n == strlen(text) && memcmp(word.p, text, word.n) == 0;
 }
@@ -42,8 +42,8 @@ bool redact_is_script(const struct redact_text *t, size_t quote)
 {
     struct str word = {t->p + quote, 0};
     for (unsigned i = 0; i < WORDS_MAX; i++) {
-        word = word_before(t, (size_t)(word.p - t->p));
-        if (i == 0 && (is_word(word, "eval") || is_word(word, "trap")))
+        word = word_before_blanks(t, (size_t)(word.p - t->p));
+        if (i == 0 && (is_this_word(word, "eval") || is_this_word(word, "trap")))
             return true;
         if (word.n < 2 || word.p[0] != '-')
             return false;

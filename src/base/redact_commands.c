@@ -41,12 +41,12 @@ static const struct command_option options[] = {
     {"sqlcmd", 'P', NULL, AS_WORD, 0},        {"ipmitool", 'P', NULL, AS_WORD, 0},
 };
 
-static bool is_blank(char c)
+static bool is_command_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
 
-static bool is_word_char(char c)
+static bool is_command_word_char(char c)
 {
     return redact_is_alnum(c) || c == '_' || c == '-' || c == '.';
 }
@@ -65,7 +65,7 @@ static bool ends_command(const struct redact_text *t, size_t i)
     char c = t->p[i];
     if (c == '\n')
         return i == 0 || t->p[i - 1] != '\\';
-    return (c == ';' || c == '|' || c == '&') && i + 1 < t->n && is_blank(t->p[i + 1]);
+    return (c == ';' || c == '|' || c == '&') && i + 1 < t->n && is_command_blank(t->p[i + 1]);
 }
 
 /* Whether a word of this command stands before `at`. Of a path the last part is such a word, too. */
@@ -75,7 +75,7 @@ static bool has_command(const struct redact_text *t, size_t at, const char *name
     size_t i = at;
     while (i > low && !ends_command(t, i - 1)) {
         size_t end = i;
-        while (i > low && is_word_char(t->p[i - 1]))
+        while (i > low && is_command_word_char(t->p[i - 1]))
             i--;
         if (end > i && is_command((struct str){t->p + i, end - i}, name))
             return true;
@@ -144,8 +144,8 @@ bool redact_behind_word(const struct redact_text *t, size_t at, struct redact_sp
                 {"login", "cargo"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         size_t n = strlen(rows[i].word);
-        if (at > n && memcmp(t->p + at - n, rows[i].word, n) == 0 && is_blank(t->p[at - n - 1]) &&
-            has_command(t, at - n, rows[i].command))
+        if (at > n && memcmp(t->p + at - n, rows[i].word, n) == 0 &&
+            is_command_blank(t->p[at - n - 1]) && has_command(t, at - n, rows[i].command))
             return redact_value(t, at, ret);
     }
     return false;
@@ -182,7 +182,7 @@ size_t redact_printed(const struct redact_text *t, size_t from)
 /* --- variables */
 
 /* The word that ends before `at`. */
-static struct str word_before(const struct redact_text *t, size_t at)
+static struct str command_word_before(const struct redact_text *t, size_t at)
 {
     size_t from = at;
     while (from && at - from < 16 && redact_is_alnum(t->p[from - 1]))
@@ -200,20 +200,20 @@ static bool is_upper(struct str name)
 }
 
 /* Behind the options of `set -g -x`. */
-static size_t skip_options(const struct redact_text *t, size_t at)
+static size_t skip_set_options(const struct redact_text *t, size_t at)
 {
     size_t limit = at + NAME_FIELD_MAX;
     while (at < t->n && at < limit && t->p[at] == '-') {
-        while (at < t->n && at < limit && is_word_char(t->p[at]))
+        while (at < t->n && at < limit && is_command_word_char(t->p[at]))
             at++;
-        while (at < t->n && at < limit && is_blank(t->p[at]))
+        while (at < t->n && at < limit && is_command_blank(t->p[at]))
             at++;
     }
     return at;
 }
 
 /* The last part of `//registry/:_authToken`. */
-static struct str last_part(struct str field)
+static struct str last_field_part(struct str field)
 {
     size_t from = field.n;
     while (from && !strchr("/:.", field.p[from - 1]))
@@ -223,15 +223,16 @@ static struct str last_part(struct str field)
 
 static bool is_field_char(char c)
 {
-    return is_word_char(c) || c == '/' || c == ':' || c == '@';
+    return is_command_word_char(c) || c == '/' || c == ':' || c == '@';
 }
 
 /* `set` is a word of many texts: it sets a variable where it has options, where it belongs to `config`, or where the
  * name is one of a variable. */
-static bool is_set(const struct redact_text *t, struct str word, bool has_options, struct str name)
+static bool is_set_of_variable(const struct redact_text *t, struct str word, bool has_options,
+                               struct str name)
 {
     size_t at = (size_t)(word.p - t->p);
-    struct str before = at ? word_before(t, at - 1) : (struct str){0};
+    struct str before = at ? command_word_before(t, at - 1) : (struct str){0};
     bool config = before.n >= 6 && memcmp(before.p, "config", 6) == 0;
     return has_options || config || is_upper(name);
 }
@@ -255,7 +256,7 @@ static bool config_value(const struct redact_text *t, size_t at, struct redact_s
         while (end < t->n && end - at < NAME_FIELD_MAX && is_field_char(t->p[end]))
             end++;
         struct str field = {t->p + at, end - at};
-        struct str name = last_part(field);
+        struct str name = last_field_part(field);
         at = redact_argument(t, end);
         if (at && name.n && name.n < field.n && field.p[0] != '-' && redact_is_name(name))
             return redact_value(t, at, ret);
@@ -267,23 +268,24 @@ bool redact_setter(const struct redact_text *t, size_t at, struct redact_span *r
 {
     if (at < 3 || !strchr("tvxVg", t->p[at - 1]))
         return false;
-    struct str word = word_before(t, at);
+    struct str word = command_word_before(t, at);
     if (!is_setter(word))
         return false;
     size_t from = at + 1;
-    while (from < t->n && from - at < 8 && (is_blank(t->p[from]) || t->p[from] == '"'))
+    while (from < t->n && from - at < 8 && (is_command_blank(t->p[from]) || t->p[from] == '"'))
         from++;
-    size_t begin = skip_options(t, from);
+    size_t begin = skip_set_options(t, from);
     bool has_options = begin > from;
     begin += begin < t->n && (t->p[begin] == '"' || t->p[begin] == '\'');
     size_t end = begin;
     while (end < t->n && end - begin < NAME_FIELD_MAX && is_field_char(t->p[end]))
         end++;
-    struct str name = last_part((struct str){t->p + begin, end - begin});
+    struct str name = last_field_part((struct str){t->p + begin, end - begin});
     if (is_command(word, "config"))
         return config_value(t, from, ret);
     size_t value = name.n && redact_is_name(name) ? redact_argument(t, end) : 0;
-    if (!value || (word.n == 3 && word.p[0] == 's' && !is_set(t, word, has_options, name)))
+    if (!value ||
+        (word.n == 3 && word.p[0] == 's' && !is_set_of_variable(t, word, has_options, name)))
         return false;
     return redact_value(t, value, ret);
 }

@@ -4,7 +4,7 @@
 #include "base/redact_parts.h"
 
 /* Unlike strchr not for the byte 0. */
-static bool is_one_of(char c, const char *set)
+static bool is_one_of_signs(char c, const char *set)
 {
     return c && strchr(set, c);
 }
@@ -14,7 +14,7 @@ static bool is_short_reference(struct str s)
 {
     bool braces = s.n == 4 && s.p[1] == '{' && s.p[3] == '}';
     char name = s.p[1 + braces];
-    return (s.n == 2 || braces) && (redact_is_alnum(name) || is_one_of(name, "_@*#?!$-"));
+    return (s.n == 2 || braces) && (redact_is_alnum(name) || is_one_of_signs(name, "_@*#?!$-"));
 }
 
 /* `$NAME`, `${NAME}`, `$(command)`: what the shell will put there is not in the text. */

@@ -7,7 +7,7 @@
 #define GAP_MAX 256
 #define BLOCK_MAX 16384
 
-static bool is_blank(char c)
+static bool is_blank_in_line(char c)
 {
     return c == ' ' || c == '\t';
 }
@@ -18,7 +18,7 @@ static bool is_line_end(char c)
 }
 
 /* Behind the end of the line at `at`; 0: no line ends there. */
-static size_t next_line(const struct redact_text *t, size_t at)
+static size_t behind_line_end(const struct redact_text *t, size_t at)
 {
     at += at < t->n && t->p[at] == '\r';
     return at < t->n && t->p[at] == '\n' ? at + 1 : 0;
@@ -28,7 +28,9 @@ size_t redact_gap(const struct redact_text *t, size_t at)
 {
     size_t limit = at + GAP_MAX;
     while (at < t->n && at < limit) {
-        size_t next = is_blank(t->p[at]) ? at + 1 : t->p[at] == '\\' ? next_line(t, at + 1) : 0;
+        size_t next = is_blank_in_line(t->p[at]) ? at + 1
+                      : t->p[at] == '\\'         ? behind_line_end(t, at + 1)
+                                                 : 0;
         if (!next)
             break;
         at = next;
@@ -56,7 +58,7 @@ size_t redact_argument(const struct redact_text *t, size_t end)
 static size_t indent_of(const struct redact_text *t, size_t at)
 {
     size_t i = at;
-    while (i < t->n && i - at < GAP_MAX && is_blank(t->p[i]))
+    while (i < t->n && i - at < GAP_MAX && is_blank_in_line(t->p[i]))
         i++;
     return i == t->n || is_line_end(t->p[i]) ? SIZE_MAX : i - at;
 }
@@ -86,7 +88,7 @@ static size_t skip_indicator(const struct redact_text *t, size_t at)
     size_t i = at + 1;
     while (i < t->n && i - at <= 2 && (strchr("+-", t->p[i]) || (t->p[i] >= '1' && t->p[i] <= '9')))
         i++;
-    while (i < t->n && i - at < GAP_MAX && is_blank(t->p[i]))
+    while (i < t->n && i - at < GAP_MAX && is_blank_in_line(t->p[i]))
         i++;
     return i;
 }
@@ -104,7 +106,7 @@ static bool block(const struct redact_text *t, size_t at, size_t indent, struct 
             ret->from = ret->to ? ret->from : at + own;
             ret->to = end;
         }
-        at = next_line(t, end_of_line(t, end));
+        at = behind_line_end(t, end_of_line(t, end));
     }
     return ret->to > 0;
 }
@@ -123,10 +125,10 @@ bool redact_below(const struct redact_text *t, size_t colon, enum redact_name ki
                   struct redact_span *ret)
 {
     size_t at = colon + 1;
-    while (at < t->n && at - colon < GAP_MAX && is_blank(t->p[at]))
+    while (at < t->n && at - colon < GAP_MAX && is_blank_in_line(t->p[at]))
         at++;
     size_t behind = skip_indicator(t, at);
-    size_t line = next_line(t, behind);
+    size_t line = behind_line_end(t, behind);
     size_t indent = indent_around(t, name);
     if (!line || kind == NAME_COUNTS)
         return false;
@@ -146,7 +148,7 @@ bool redact_below(const struct redact_text *t, size_t colon, enum redact_name ki
 
 size_t redact_folded(const struct redact_text *t, size_t end, struct str name, bool quoted)
 {
-    size_t line = next_line(t, end);
+    size_t line = behind_line_end(t, end);
     size_t own = line && line < t->n ? indent_of(t, line) : SIZE_MAX;
     return own != SIZE_MAX && own > (quoted ? 0 : indent_around(t, name)) ? line : 0;
 }

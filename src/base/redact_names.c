@@ -47,7 +47,7 @@ static bool is_own_name(const char *name)
     return false;
 }
 
-static bool ends_with(const char *text, size_t n, const char *end)
+static bool name_ends_with(const char *text, size_t n, const char *end)
 {
     size_t m = strlen(end);
     return n >= m && memcmp(text + n - m, end, m) == 0;
@@ -56,7 +56,7 @@ static bool ends_with(const char *text, size_t n, const char *end)
 static bool ends_with_any(const char *text, size_t n, const char *const *ends)
 {
     for (size_t i = 0; ends[i]; i++) {
-        if (ends_with(text, n, ends[i]))
+        if (name_ends_with(text, n, ends[i]))
             return true;
     }
     return false;

@@ -67,7 +67,7 @@ static const struct shape shapes[] = {
     {STR_INIT("AGE-SECRET-KEY-"), 14, SET_ALNUM, 20, false, false, false},
 };
 
-static bool in_set(char c, unsigned set)
+static bool is_in_shape_set(char c, unsigned set)
 {
     if (redact_is_alnum(c))
         return set & SET_ALNUM;
@@ -77,7 +77,7 @@ static bool in_set(char c, unsigned set)
 
 static size_t run_end(const struct redact_text *t, size_t at, unsigned set)
 {
-    while (at < t->n && in_set(t->p[at], set))
+    while (at < t->n && is_in_shape_set(t->p[at], set))
         at++;
     return at;
 }
@@ -88,7 +88,7 @@ static bool looks_made(const struct redact_text *t, size_t at, unsigned set, siz
 {
     bool made = !random;
     size_t i = 0;
-    for (; i < DECIDED_BY && at + i < t->n && in_set(t->p[at + i], set); i++) {
+    for (; i < DECIDED_BY && at + i < t->n && is_in_shape_set(t->p[at + i], set); i++) {
         char c = t->p[at + i];
         made |= (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
         if (made && i + 1 >= min)
@@ -103,7 +103,7 @@ static bool looks_random(const struct redact_text *t, size_t at)
     enum { DIGIT = 1, CAPITAL = 2, SMALL = 4, ALL = 7 };
     unsigned seen = 0;
     size_t run = 0;
-    for (size_t i = at; i < t->n && i - at < DECIDED_BY && in_set(t->p[i], SET_URL); i++) {
+    for (size_t i = at; i < t->n && i - at < DECIDED_BY && is_in_shape_set(t->p[i], SET_URL); i++) {
         char c = t->p[i];
         bool joins = !redact_is_alnum(c);
         unsigned kind = c <= '9' ? DIGIT : c <= 'Z' ? CAPITAL : SMALL;
@@ -115,7 +115,8 @@ static bool looks_random(const struct redact_text *t, size_t at)
     return false;
 }
 
-static bool fits(const struct redact_text *t, size_t at, const struct shape *shape, size_t *ret_end)
+static bool fits_shape(const struct redact_text *t, size_t at, const struct shape *shape,
+                       size_t *ret_end)
 {
     size_t n = shape->prefix.n;
     if (t->n - at < n || memcmp(t->p + at, shape->prefix.p, n) != 0 ||
@@ -136,7 +137,7 @@ static bool is_web_token(const struct redact_text *t, size_t at, size_t *ret_end
         return false;
     /* Only near the beginning of a run: a look from each place of it to its end would take too long. */
     size_t before = 0;
-    while (before < 16 && before < at && in_set(t->p[at - before - 1], SET_URL | SET_DOT))
+    while (before < 16 && before < at && is_in_shape_set(t->p[at - before - 1], SET_URL | SET_DOT))
         before++;
     if (before == 16)
         return false;
@@ -179,7 +180,7 @@ static bool fits_around(const struct redact_text *t, size_t at, const struct sha
         return false;
     size_t from = at - anchor;
     ret->from = from;
-    if (!fits(t, from, shape, &ret->to))
+    if (!fits_shape(t, from, shape, &ret->to))
         return false;
     bool in_word = from && redact_is_alnum(t->p[from - 1]);
     return !in_word || !shape->word_end || looks_random(t, from + shape->prefix.n);
@@ -196,7 +197,7 @@ bool redact_shape(const struct redact_text *t, size_t at, struct redact_span *re
     }
     /* All have a letter before it and go on for some characters. */
     if (at == 0 || t->n - at < 8 || !redact_is_alnum(t->p[at - 1]) ||
-        !in_set(t->p[at + 4], SET_URL))
+        !is_in_shape_set(t->p[at + 4], SET_URL))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
         if (fits_around(t, at, &shapes[i], ret))
@@ -212,9 +213,9 @@ bool redact_aws_secret(const struct redact_text *t, size_t at, struct redact_spa
     size_t n = 0;
     bool capital = false;
     bool small = false;
-    if (at && t->p[at - 1] != '=' && in_set(t->p[at - 1], set))
+    if (at && t->p[at - 1] != '=' && is_in_shape_set(t->p[at - 1], set))
         return false;
-    for (; n < 41 && at + n < t->n && in_set(t->p[at + n], set); n++) {
+    for (; n < 41 && at + n < t->n && is_in_shape_set(t->p[at + n], set); n++) {
         capital |= t->p[at + n] >= 'A' && t->p[at + n] <= 'Z';
         small |= t->p[at + n] >= 'a' && t->p[at + n] <= 'z';
     }
@@ -222,7 +223,7 @@ bool redact_aws_secret(const struct redact_text *t, size_t at, struct redact_spa
     return n == 40 && capital && small;
 }
 
-static bool begins(const struct redact_text *t, size_t at, struct str word)
+static bool word_stands_at(const struct redact_text *t, size_t at, struct str word)
 {
     return at <= t->n && t->n - at >= word.n && memcmp(t->p + at, word.p, word.n) == 0;
 }
@@ -231,15 +232,15 @@ static bool begins(const struct redact_text *t, size_t at, struct str word)
 bool redact_private_key(const struct redact_text *t, size_t at, struct redact_span *ret)
 {
     const struct str first = STR("-----BEGIN ");
-    if (!begins(t, at, first))
+    if (!word_stands_at(t, at, first))
         return false;
     size_t i = at + first.n;
-    while (i < t->n && i - at < DECIDED_BY && !begins(t, i, STR("PRIVATE KEY"))) {
+    while (i < t->n && i - at < DECIDED_BY && !word_stands_at(t, i, STR("PRIVATE KEY"))) {
         if (t->p[i] == '-' || t->p[i] == '\n')
             return false;
         i++;
     }
-    if (!begins(t, i, STR("PRIVATE KEY")))
+    if (!word_stands_at(t, i, STR("PRIVATE KEY")))
         return false;
     *ret = (struct redact_span){at, t->n};
     const char *last = memmem(t->p + i, t->n - i, "-----END ", 9);

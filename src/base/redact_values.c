@@ -11,18 +11,18 @@
 /* Longest quoted part of a word that is looked through for its end, so that unmatched quotes take no longer. */
 #define QUOTED_MAX 16384
 
-static bool is_blank(char c)
+static bool is_value_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
 
-static bool is_quote(char c)
+static bool is_quote_mark(char c)
 {
     return c == '"' || c == '\'' || c == '`';
 }
 
 /* Unlike strchr not for the byte 0. */
-static bool is_one_of(char c, const char *set)
+static bool is_one_of_marks(char c, const char *set)
 {
     return c && strchr(set, c);
 }
@@ -32,7 +32,7 @@ static bool ends_word(char c)
     return (unsigned char)c <= ' ' || strchr(";&|)<>", c);
 }
 
-static bool is_name_char(char c)
+static bool is_secret_name_char(char c)
 {
     return redact_is_alnum(c) || c == '_' || c == '-';
 }
@@ -59,7 +59,7 @@ static size_t word_end(const struct redact_text *t, size_t at)
         char c = t->p[at];
         if (ends_word(c))
             return at;
-        if (is_quote(c)) {
+        if (is_quote_mark(c)) {
             struct redact_text near = *t;
             near.n = t->n - at < QUOTED_MAX ? t->n : at + QUOTED_MAX;
             while (near.n < t->n && ((unsigned char)t->p[near.n] & 0xc0) == 0x80)
@@ -81,10 +81,11 @@ static size_t tail_end(const struct redact_text *t, size_t quote, bool escaped)
     size_t next = quote + 1 + escaped;
     if (next >= t->n || ends_word(t->p[next]))
         return quote;
-    if (escaped && !is_name_char(t->p[next]))
+    if (escaped && !is_secret_name_char(t->p[next]))
         return quote;
     /* What closes or goes on with a list. */
-    if (is_one_of(t->p[next], ",:]}") && (next + 1 == t->n || !redact_is_alnum(t->p[next + 1])))
+    if (is_one_of_marks(t->p[next], ",:]}") &&
+        (next + 1 == t->n || !redact_is_alnum(t->p[next + 1])))
         return quote;
     size_t end = word_end(t, next);
     return end > next ? end : quote;
@@ -106,13 +107,13 @@ static bool opens_parameter(const struct redact_text *t, size_t at)
 
 /* The end of a header that stands in `outer` quotes (0: none are known): the line's end or a quote that is not part of
  * the header. A shell's word may go on behind that quote. */
-static size_t line_end(const struct redact_text *t, size_t at, char outer)
+static size_t header_line_end(const struct redact_text *t, size_t at, char outer)
 {
     char inner = 0;
     for (size_t from = at; at < t->n && !ends_line(t->p[at]); at++) {
         char c = t->p[at];
         bool escaped = at > from && t->p[at - 1] == '\\';
-        if (!is_quote(c))
+        if (!is_quote_mark(c))
             continue;
         if (c == outer && !escaped)
             return tail_end(t, at, false);
@@ -126,7 +127,7 @@ static size_t line_end(const struct redact_text *t, size_t at, char outer)
     return at;
 }
 
-static bool is_number(struct str s)
+static bool is_short_count(struct str s)
 {
     if (s.n > 8)
         return false;
@@ -159,14 +160,14 @@ struct value {
 
 static bool ends_peek(const struct value *v, char c)
 {
-    return v->quote ? c == v->quote : is_quote(c) || ends_word(c);
+    return v->quote ? c == v->quote : is_quote_mark(c) || ends_word(c);
 }
 
 /* Behind `""` that a word begins with. */
 static size_t skip_empty(const struct redact_text *t, size_t at)
 {
-    while (t->n - at > 2 && is_quote(t->p[at]) && t->p[at + 1] == t->p[at] &&
-           (redact_is_alnum(t->p[at + 2]) || is_one_of(t->p[at + 2], "\"'`$\\_")))
+    while (t->n - at > 2 && is_quote_mark(t->p[at]) && t->p[at + 1] == t->p[at] &&
+           (redact_is_alnum(t->p[at + 2]) || is_one_of_marks(t->p[at + 2], "\"'`$\\_")))
         at += 2;
     return at;
 }
@@ -183,7 +184,7 @@ static bool find_value(const struct redact_text *t, size_t at, struct value *ret
     while (quote < t->n && quote < limit && t->p[quote] == '\\')
         quote++;
     *ret = (struct value){.from = at};
-    if (quote < t->n && is_quote(t->p[quote]))
+    if (quote < t->n && is_quote_mark(t->p[quote]))
         *ret = (struct value){.from = quote + 1, .quote = t->p[quote], .escaped = quote > at};
     ret->apart = apart;
     size_t n = 0;
@@ -224,7 +225,7 @@ static size_t before_operator(const struct redact_text *t, size_t at)
 {
     const char *set = t->p[at] == '=' ? "+:?.|!&*/%^-" : "?!";
     size_t low = at > 2 ? at - 2 : 0;
-    while (at > low && is_one_of(t->p[at - 1], set))
+    while (at > low && is_one_of_marks(t->p[at - 1], set))
         at--;
     return at;
 }
@@ -233,11 +234,11 @@ static size_t before_operator(const struct redact_text *t, size_t at)
 static struct str name_before(const struct redact_text *t, size_t at)
 {
     size_t low = at > BETWEEN_MAX ? at - BETWEEN_MAX : 0;
-    while (at > low && (is_blank(t->p[at - 1]) || is_one_of(t->p[at - 1], "\"'\\]}")))
+    while (at > low && (is_value_blank(t->p[at - 1]) || is_one_of_marks(t->p[at - 1], "\"'\\]}")))
         at--;
     size_t from = at;
     low = at > REDACT_NAME_MAX - 1 ? at - (REDACT_NAME_MAX - 1) : 0;
-    while (from > low && is_name_char(t->p[from - 1]))
+    while (from > low && is_secret_name_char(t->p[from - 1]))
         from--;
     return (struct str){t->p + from, at - from};
 }
@@ -247,9 +248,9 @@ static size_t before_index(const struct redact_text *t, size_t at)
 {
     size_t end = at;
     size_t low = at > INDEX_MAX ? at - INDEX_MAX : 0;
-    while (end > low && is_blank(t->p[end - 1]))
+    while (end > low && is_value_blank(t->p[end - 1]))
         end--;
-    if (end == low || !is_one_of(t->p[end - 1], "]}"))
+    if (end == low || !is_one_of_marks(t->p[end - 1], "]}"))
         return at;
     char open = t->p[end - 1] == ']' ? '[' : '{';
     for (size_t i = end - 1; i > low; i--) {
@@ -259,7 +260,7 @@ static size_t before_index(const struct redact_text *t, size_t at)
     return at;
 }
 
-static enum redact_name kind_of(struct str name)
+static enum redact_name kind_of_secret_name(struct str name)
 {
     return name.n < redact_name_min() ? NAME_PLAIN : redact_name_kind(name);
 }
@@ -269,11 +270,11 @@ static enum redact_name kind_before(const struct redact_text *t, size_t at, stru
 {
     at = before_operator(t, at);
     *ret = name_before(t, at);
-    enum redact_name kind = kind_of(*ret);
+    enum redact_name kind = kind_of_secret_name(*ret);
     size_t index = kind == NAME_PLAIN ? before_index(t, at) : at;
     if (index < at) {
         *ret = name_before(t, index);
-        kind = kind_of(*ret);
+        kind = kind_of_secret_name(*ret);
     }
     /* `unexpected token: end of input`, but `X-Auth-Token: word` */
     bool joined = memchr(ret->p, '-', ret->n) || memchr(ret->p, '_', ret->n);
@@ -284,8 +285,8 @@ static enum redact_name kind_before(const struct redact_text *t, size_t at, stru
 static char quote_around(const struct redact_text *t, struct str name)
 {
     const char *end = name.p + name.n;
-    bool closed = end < t->p + t->n && (is_quote(*end) || *end == '\\');
-    bool quoted = name.p > t->p && is_quote(name.p[-1]);
+    bool closed = end < t->p + t->n && (is_quote_mark(*end) || *end == '\\');
+    bool quoted = name.p > t->p && is_quote_mark(name.p[-1]);
     bool escaped = name.p - t->p > 1 && name.p[-2] == '\\';
     return quoted && !closed && !escaped ? name.p[-1] : 0;
 }
@@ -294,63 +295,64 @@ static char quote_around(const struct redact_text *t, struct str name)
 static bool goes_on(const struct redact_text *t, const struct value *v)
 {
     size_t end = v->from + v->text.n;
-    return redact_bare(v->text).n && t->n - end > 1 && is_quote(t->p[end]) &&
+    return redact_bare(v->text).n && t->n - end > 1 && is_quote_mark(t->p[end]) &&
            !ends_word(t->p[end + 1]) && word_end(t, end) > end;
 }
 
 /* Neither a value nor a command that prints one. */
-static bool is_empty(const struct redact_text *t, const struct value *v)
+static bool is_empty_value(const struct redact_text *t, const struct value *v)
 {
     return !v->quote && redact_says_nothing(v->text) && !redact_printed(t, v->from);
 }
 
-static bool is_secret(const struct redact_text *t, enum redact_name kind, char sign,
-                      const struct value *v)
+static bool is_secret_value(const struct redact_text *t, enum redact_name kind, char sign,
+                            const struct value *v)
 {
-    if (is_empty(t, v) && (sign != '=' || !goes_on(t, v)))
+    if (is_empty_value(t, v) && (sign != '=' || !goes_on(t, v)))
         return false;
-    if (kind == NAME_COUNTS && is_number(redact_bare(v->text)))
+    if (kind == NAME_COUNTS && is_short_count(redact_bare(v->text)))
         return false;
     /* `unexpected token: end of input` */
     return kind != NAME_WEAK || sign != ':' || v->quote || has_digit(v->text);
 }
 
 /* `name: value`; without the blank it is as often a path, a line number, a ratio or part of a longer name. */
-static bool is_pair(const struct redact_text *t, struct str name, size_t at)
+static bool is_colon_pair(const struct redact_text *t, struct str name, size_t at)
 {
     char before = name.p > t->p ? name.p[-1] : 0;
     char next = t->p[at];
     size_t at_name = (size_t)(name.p - t->p);
-    bool option = at_name == 1 || (at_name > 1 && (is_blank(name.p[-2]) || is_quote(name.p[-2])));
+    bool option = at_name == 1 ||
+                  (at_name > 1 && (is_value_blank(name.p[-2]) || is_quote_mark(name.p[-2])));
     if (before == '/' && !option)
         return false;
-    if (is_blank(next) || is_quote(next) || next == '\\')
+    if (is_value_blank(next) || is_quote_mark(next) || next == '\\')
         return true;
     size_t n = 0;
     while (at + n < t->n && n < PEEK && !ends_word(t->p[at + n]))
         n++;
     struct str value = redact_bare((struct str){t->p + at, n});
-    return before != ':' && !is_one_of(next, "/:=@$,;)]}>") && redact_option_name(name) &&
-           !is_number(value);
+    return before != ':' && !is_one_of_marks(next, "/:=@$,;)]}>") && redact_option_name(name) &&
+           !is_short_count(value);
 }
 
 /* A header that was hidden before, perhaps without the quote that closed it. */
-static bool is_hidden(const struct redact_text *t, const struct redact_span *span)
+static bool is_hidden_header(const struct redact_text *t, const struct redact_span *span)
 {
     const size_t n = sizeof REDACTED - 1;
     if (span->to - span->from < n || memcmp(t->p + span->from, REDACTED, n) != 0)
         return false;
     size_t end = span->from + n;
-    return end == t->n || is_quote(t->p[end]) || ends_word(t->p[end]);
+    return end == t->n || is_quote_mark(t->p[end]) || ends_word(t->p[end]);
 }
 
 /* `-H "name: a` and the lines that go on with it. */
 static size_t header_end(const struct redact_text *t, size_t at, struct str name)
 {
     char outer = quote_around(t, name);
-    size_t end = line_end(t, at, outer);
+    size_t end = header_line_end(t, at, outer);
     for (size_t line; (line = redact_folded(t, end, name, outer)) != 0;)
-        end = line_end(t, line, outer);
+        end = header_line_end(t, line, outer);
     return end;
 }
 
@@ -375,7 +377,7 @@ static size_t around_end(const struct redact_text *t, struct str name,
 static bool begins_line(const struct redact_text *t, struct str name)
 {
     const char *at = name.p;
-    while (at > t->p && (is_blank(at[-1]) || at[-1] == '-') && name.p - at < LIST_MAX)
+    while (at > t->p && (is_value_blank(at[-1]) || at[-1] == '-') && name.p - at < LIST_MAX)
         at--;
     return at == t->p || ends_line(at[-1]);
 }
@@ -384,8 +386,9 @@ static bool begins_line(const struct redact_text *t, struct str name)
 static size_t field_end(const struct redact_text *t, size_t at)
 {
     size_t end = at;
-    for (; at < t->n && !ends_line(t->p[at]) && (is_blank(t->p[at]) || !ends_word(t->p[at])); at++)
-        end = is_blank(t->p[at]) ? end : at + 1;
+    for (; at < t->n && !ends_line(t->p[at]) && (is_value_blank(t->p[at]) || !ends_word(t->p[at]));
+         at++)
+        end = is_value_blank(t->p[at]) ? end : at + 1;
     return end;
 }
 
@@ -421,23 +424,23 @@ bool redact_assigned(const struct redact_text *t, size_t at, struct redact_span 
     char next = t->p[at + 1];
     if (kind != NAME_PLAIN && sign == ':' && redact_below(t, at, kind, name, ret))
         return true;
-    if (kind == NAME_PLAIN || (sign == ':' && kind != NAME_LINE && !is_pair(t, name, at + 1)))
+    if (kind == NAME_PLAIN || (sign == ':' && kind != NAME_LINE && !is_colon_pair(t, name, at + 1)))
         return false;
     size_t longer = sign == '=' && (next == '=' || next == '>');
     longer += longer && at + 2 < t->n && t->p[at + 2] == '=';
     struct value v;
     if (!find_value(t, at + 1 + longer, &v) || (next == '=' && !v.quote) ||
-        !is_secret(t, kind, sign, &v))
+        !is_secret_value(t, kind, sign, &v))
         return false;
     *ret = assigned_span(t, kind, name, sign, &v);
-    return kind != NAME_LINE || !is_hidden(t, ret);
+    return kind != NAME_LINE || !is_hidden_header(t, ret);
 }
 
 bool redact_value(const struct redact_text *t, size_t at, struct redact_span *ret)
 {
     struct value v;
     if (!find_value(t, at, &v) || (!v.quote && v.text.p[0] == '-') ||
-        (is_empty(t, &v) && !goes_on(t, &v)))
+        (is_empty_value(t, &v) && !goes_on(t, &v)))
         return false;
     *ret = span_of(t, &v);
     return true;
@@ -447,7 +450,7 @@ bool redact_option(const struct redact_text *t, size_t at, struct redact_span *r
 {
     size_t from = at + 1 + (t->p[at + 1] == '-');
     size_t end = from;
-    while (end < t->n && end - from < REDACT_NAME_MAX && is_name_char(t->p[end]))
+    while (end < t->n && end - from < REDACT_NAME_MAX && is_secret_name_char(t->p[end]))
         end++;
     if (end == from || !redact_option_name((struct str){t->p + from, end - from}))
         return false;
@@ -478,7 +481,7 @@ bool redact_in_default(const struct redact_text *t, size_t at, struct redact_spa
     if (from < 2 || t->p[from - 1] != '{' || t->p[from - 2] != '$')
         return false;
     size_t value = sign + 1 + (t->p[sign] == ':');
-    bool known = t->p[sign] != ':' || (sign + 1 < t->n && is_one_of(t->p[sign + 1], "-=+"));
+    bool known = t->p[sign] != ':' || (sign + 1 < t->n && is_one_of_marks(t->p[sign + 1], "-=+"));
     *ret = (struct redact_span){value, value};
     if (!known || !redact_is_name((struct str){t->p + from, end - from}))
         return true;

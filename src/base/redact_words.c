@@ -19,7 +19,7 @@ static bool has_special(struct str word)
     return false;
 }
 
-static void add_plain(struct str word, struct buf *out)
+static void add_without_special(struct str word, struct buf *out)
 {
     for (size_t i = 0; i < word.n; i++)
         buf_add_char(out, is_special(word.p[i]) ? '_' : word.p[i]);
@@ -72,7 +72,7 @@ size_t redact_in_word(struct str before, size_t last, struct str word)
     size_t skipped = before.n > BEFORE_MAX ? before.n - BEFORE_MAX : 0;
     buf_add(&text, before.p + skipped, before.n - skipped);
     size_t from = text.len;
-    add_plain(word, &text);
+    add_without_special(word, &text);
     if (text.failed)
         return 0;
     struct redact_text t = {.p = text.data, .n = text.len};

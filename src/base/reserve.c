@@ -20,7 +20,7 @@ static size_t n_whole; /* what it was to begin with */
 static atomic_bool used;
 static _Thread_local struct reserve_use current = {RESERVE_SMALL, NULL};
 
-static void *take(size_t bytes)
+static void *map_reserve(size_t bytes)
 {
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -48,7 +48,7 @@ void reserve_make(size_t bytes)
     pthread_mutex_lock(&lock);
     if (kept)
         munmap(kept, n_kept); /* of the process that this one was forked from */
-    kept = take(n);
+    kept = map_reserve(n);
     n_kept = kept ? n : 0;
     n_whole = n;
     atomic_store(&used, !kept);
@@ -58,7 +58,7 @@ void reserve_make(size_t bytes)
 /* Address space of `n` bytes becomes one of `more` bytes more. */
 static bool extend(char **at, size_t n, size_t more)
 {
-    void *now = *at ? mremap(*at, n, n + more, MREMAP_MAYMOVE) : take(more);
+    void *now = *at ? mremap(*at, n, n + more, MREMAP_MAYMOVE) : map_reserve(more);
     if (!now || now == MAP_FAILED)
         return false;
     *at = now;
@@ -66,7 +66,7 @@ static bool extend(char **at, size_t n, size_t more)
 }
 
 /* What the allocator keeps for later. */
-static bool trim(void)
+static bool trim_allocator(void)
 {
 #ifdef SANDGATE_RESERVE
     return malloc_trim(0);
@@ -76,7 +76,7 @@ static bool trim(void)
 }
 
 /* Under the lock. */
-static bool take_back(void)
+static bool take_reserve_back(void)
 {
     if (n_kept >= n_whole)
         return true;
@@ -91,11 +91,11 @@ bool reserve_is_whole(void)
     if (!atomic_load_explicit(&used, memory_order_relaxed))
         return true;
     pthread_mutex_lock(&lock);
-    bool whole = take_back() || (trim() && take_back());
+    bool whole = take_reserve_back() || (trim_allocator() && take_reserve_back());
     /* A part of it is what there is to be had for long, where others keep what they took. */
     while (!whole && n_whole / 2 >= RESERVE_MIN) {
         n_whole /= 2;
-        whole = take_back();
+        whole = take_reserve_back();
     }
     atomic_store(&used, !whole);
     pthread_mutex_unlock(&lock);
@@ -112,7 +112,7 @@ bool pledge_add(struct pledge *pledge, size_t bytes)
     size_t more = (bytes + PAGE - 1) & ~(PAGE - 1);
     pthread_mutex_lock(&lock);
     bool had = extend(&pledge->at, pledge->n, more) ||
-               (trim() && extend(&pledge->at, pledge->n, more));
+               (trim_allocator() && extend(&pledge->at, pledge->n, more));
     if (had)
         pledge->n += more;
     pthread_mutex_unlock(&lock);
@@ -140,7 +140,7 @@ void reserve_close(const struct reserve_use *before)
 
 #ifdef SANDGATE_RESERVE
 /* Under the lock. False: there was nothing left. */
-static bool give(char **at, size_t *n, size_t bytes)
+static bool unmap_reserve(char **at, size_t *n, size_t bytes)
 {
     size_t part = bytes < *n ? bytes : *n;
     if (part == 0 || munmap(*at + *n - part, part) < 0)
@@ -151,14 +151,14 @@ static bool give(char **at, size_t *n, size_t bytes)
 }
 
 /* Whether something was given back to the system. */
-static bool give_back(size_t bytes)
+static bool give_reserve_back(size_t bytes)
 {
     if (bytes > current.most || bytes > SIZE_MAX / 2)
         return false;
     size_t n = (bytes + SLACK + PAGE - 1) & ~(PAGE - 1);
     pthread_mutex_lock(&lock);
-    bool given = current.pledge && give(&current.pledge->at, &current.pledge->n, n);
-    if (!given && give(&kept, &n_kept, n)) {
+    bool given = current.pledge && unmap_reserve(&current.pledge->at, &current.pledge->n, n);
+    if (!given && unmap_reserve(&kept, &n_kept, n)) {
         given = true;
         atomic_store(&used, true);
     }
@@ -181,7 +181,7 @@ int __wrap_posix_memalign(void **ret, size_t align, size_t size);
  * all the same: others may have given something back meanwhile. */
 #define UNTIL_SERVED(served, bytes, attempt)                                                       \
     do {                                                                                           \
-        while (!(served) && give_back(bytes))                                                      \
+        while (!(served) && give_reserve_back(bytes))                                              \
             attempt;                                                                               \
         if (!(served) && (bytes) <= current.most)                                                  \
             attempt;                                                                               \

@@ -6,24 +6,24 @@
 
 _Static_assert(sizeof(SHA_CTX) <= sizeof(struct sha1), "struct sha1 holds a SHA_CTX");
 
-static SHA_CTX *ctx(struct sha1 *h)
+static SHA_CTX *sha1_context(struct sha1 *h)
 {
     return (SHA_CTX *)(void *)h->state;
 }
 
 void sha1_begin(struct sha1 *h)
 {
-    SHA1_Init(ctx(h));
+    SHA1_Init(sha1_context(h));
 }
 
 void sha1_add(struct sha1 *h, const void *bytes, size_t n)
 {
-    SHA1_Update(ctx(h), bytes, n);
+    SHA1_Update(sha1_context(h), bytes, n);
 }
 
 void sha1_end(struct sha1 *h, unsigned char out[SHA1_BYTES])
 {
-    SHA1_Final(out, ctx(h));
+    SHA1_Final(out, sha1_context(h));
 }
 
 void sha1(const void *bytes, size_t n, unsigned char out[SHA1_BYTES])

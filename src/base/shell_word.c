@@ -7,7 +7,7 @@ static const char *const keywords[] = {"case",   "coproc", "do",   "done",  "eli
                                        "esac",   "fi",     "for",  "if",    "in",   "function",
                                        "select", "then",   "time", "until", "while"};
 
-static bool is_plain(struct str word)
+static bool is_plain_shell_word(struct str word)
 {
     static const char others[] = "_@%+=,./:-";
     for (size_t i = 0; i < word.n; i++) {
@@ -31,7 +31,7 @@ void shell_quoted(struct str word, struct buf *out)
     buf_add_char(out, '\'');
 }
 
-static void add_bytes(struct str bytes, struct buf *out)
+static void add_hex_bytes(struct str bytes, struct buf *out)
 {
     for (size_t i = 0; i < bytes.n; i++)
         buf_addf(out, "\\x%02x", (unsigned)(unsigned char)bytes.p[i]);
@@ -39,7 +39,7 @@ static void add_bytes(struct str bytes, struct buf *out)
 
 /* One character within `$'...'`. Of a run of spaces all but the first are written out, since they could push text out of
  * sight. */
-static void add_escaped(struct str c, bool after_space, struct buf *out)
+static void add_dollar_escaped(struct str c, bool after_space, struct buf *out)
 {
     static const char letters[] = "\n\t\r\x1b\\'";
     static const char named[] = "ntre\\'";
@@ -49,7 +49,7 @@ static void add_escaped(struct str c, bool after_space, struct buf *out)
     else if (shown_is_fit(c, false) && !(after_space && c.p[0] == ' '))
         buf_add(out, c.p, c.n);
     else
-        add_bytes(c, out);
+        add_hex_bytes(c, out);
 }
 
 static void add_dollar_quoted(struct str word, struct buf *out)
@@ -58,13 +58,13 @@ static void add_dollar_quoted(struct str word, struct buf *out)
     for (size_t at = 0; at < word.n;) {
         size_t n = utf8_sequence(word.p + at, word.n - at);
         struct str c = {word.p + at, n ? n : 1};
-        add_escaped(c, at > 0 && word.p[at - 1] == ' ', out);
+        add_dollar_escaped(c, at > 0 && word.p[at - 1] == ' ', out);
         at += c.n;
     }
     buf_add_char(out, '\'');
 }
 
-static void add(struct str word, bool plain, struct buf *out)
+static void add_shell_word(struct str word, bool plain, struct buf *out)
 {
     if (plain)
         buf_add(out, word.p, word.n);
@@ -76,13 +76,13 @@ static void add(struct str word, bool plain, struct buf *out)
 
 void shell_word(struct str word, struct buf *out)
 {
-    add(word, is_plain(word), out);
+    add_shell_word(word, is_plain_shell_word(word), out);
 }
 
 void shell_program(struct str word, struct buf *out)
 {
-    bool plain = is_plain(word) && !memchr(word.p, '=', word.n);
+    bool plain = is_plain_shell_word(word) && !memchr(word.p, '=', word.n);
     for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
         plain &= word.n != strlen(keywords[i]) || memcmp(word.p, keywords[i], word.n) != 0;
-    add(word, plain, out);
+    add_shell_word(word, plain, out);
 }

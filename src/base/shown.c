@@ -43,14 +43,14 @@ static bool is_mark(uint32_t c)
     return c >= 0xa0 && in_table(marks, ARRAY_LEN(marks), c);
 }
 
-static bool is_hidden(uint32_t c)
+static bool is_hidden_character(uint32_t c)
 {
     return c < ' ' || (c >= 0x7f && c < 0xa0) || c > LAST_SHOWN ||
            in_table(hidden, ARRAY_LEN(hidden), c);
 }
 
 /* The character of a valid sequence. */
-static uint32_t decode(const char *p, size_t n)
+static uint32_t decode_utf8_sequence(const char *p, size_t n)
 {
     if (n == 1)
         return (unsigned char)p[0];
@@ -96,7 +96,7 @@ static size_t with_marks(const char *p, size_t at, size_t n)
 {
     for (int i = 0; i < MARKS_MAX && at < n; i++) {
         size_t length = utf8_sequence(p + at, n - at);
-        if (length == 0 || !is_mark(decode(p + at, length)))
+        if (length == 0 || !is_mark(decode_utf8_sequence(p + at, length)))
             break;
         at += length;
     }
@@ -147,13 +147,13 @@ static struct unit next_blanks(const char *p, size_t n, size_t max_blanks)
 static struct unit next_unit(const char *p, size_t n, size_t max_blanks)
 {
     struct unit u = {.n = utf8_sequence(p, n)};
-    uint32_t c = u.n ? decode(p, u.n) : 0;
+    uint32_t c = u.n ? decode_utf8_sequence(p, u.n) : 0;
     if (u.n == 0) {
         u.n = 1;
         write_byte(&u, (unsigned char)p[0]);
     } else if (c == ' ' || (max_blanks > BLANKS_IN_LINE && c == '\t')) {
         u = next_blanks(p, n, max_blanks);
-    } else if (c == '\\' || is_hidden(c) || is_mark(c)) {
+    } else if (c == '\\' || is_hidden_character(c) || is_mark(c)) {
         write_name(&u, c);
     } else {
         u.n = with_marks(p, u.n, n);
@@ -227,7 +227,7 @@ void shown_line(struct str text, size_t max, struct buf *out)
 }
 
 /* The next line, without its end; false: there is none. */
-static bool next_line(struct str *rest, struct str *line)
+static bool next_shown_line(struct str *rest, struct str *line)
 {
     if (rest->n == 0)
         return false;
@@ -280,7 +280,7 @@ static void add_text_line(struct str line, struct buf *out)
 void shown_text(struct str text, const char *margin, struct buf *out)
 {
     struct str line;
-    while (!out->failed && next_line(&text, &line)) {
+    while (!out->failed && next_shown_line(&text, &line)) {
         buf_add_text(out, margin);
         add_text_line(line, out);
         buf_add_char(out, '\n');

@@ -94,7 +94,7 @@ static bool passes_control(const char *text, size_t n)
 
 /* --- sequences */
 
-static void begin(struct terminal *t, enum state state)
+static void begin_terminal_state(struct terminal *t, enum state state)
 {
     t->state = (uint8_t)state;
     t->n = 0;
@@ -102,11 +102,11 @@ static void begin(struct terminal *t, enum state state)
 
 static void begin_string(struct terminal *t, bool bel_ends)
 {
-    begin(t, STRING);
+    begin_terminal_state(t, STRING);
     t->bel_ends = bel_ends;
 }
 
-static void hold(struct terminal *t, unsigned c)
+static void hold_sequence_byte(struct terminal *t, unsigned c)
 {
     if (t->n < TERMINAL_SEQUENCE_MAX)
         t->sequence[t->n++] = (char)c;
@@ -120,68 +120,68 @@ static void pass(struct terminal *t, const char *before, struct buf *out)
 }
 
 /* Behind ESC; the 8-bit controls are the same bytes, 0x40 higher. */
-static void escape(struct terminal *t, unsigned c, struct buf *out)
+static void take_behind_escape(struct terminal *t, unsigned c, struct buf *out)
 {
-    begin(t, TEXT);
+    begin_terminal_state(t, TEXT);
     if (c == '[')
-        begin(t, CONTROL);
+        begin_terminal_state(t, CONTROL);
     else if (c == ']')
         begin_string(t, true);
     else if (c == 'P' || c == 'X' || c == '^' || c == '_')
         begin_string(t, false);
     else if (c >= 0x20 && c < 0x30) {
-        begin(t, DESIGNATE);
-        hold(t, c);
+        begin_terminal_state(t, DESIGNATE);
+        hold_sequence_byte(t, c);
     } else if (passes_escape(c)) {
-        hold(t, c);
+        hold_sequence_byte(t, c);
         pass(t, "\x1b", out);
-        begin(t, TEXT);
+        begin_terminal_state(t, TEXT);
     }
 }
 
 static void designate(struct terminal *t, unsigned c, struct buf *out)
 {
-    hold(t, c);
+    hold_sequence_byte(t, c);
     if (c >= 0x20 && c < 0x30)
         return;
     if (passes_designation(t->sequence, t->n))
         pass(t, "\x1b", out);
-    begin(t, TEXT);
+    begin_terminal_state(t, TEXT);
 }
 
 static void control(struct terminal *t, unsigned c, struct buf *out)
 {
-    hold(t, c);
+    hold_sequence_byte(t, c);
     if (c < 0x40)
         return;
     if (t->n < TERMINAL_SEQUENCE_MAX && passes_control(t->sequence, t->n))
         pass(t, "\x1b[", out);
-    begin(t, TEXT);
+    begin_terminal_state(t, TEXT);
 }
 
 /* One 7-bit character. Controls act within sequences too, as they do on a terminal. */
 static void take_ascii(struct terminal *t, unsigned c, struct buf *out)
 {
     if (t->state == STRING_ESCAPE) {
-        begin(t, ESCAPE);
+        begin_terminal_state(t, ESCAPE);
         if (c == '\\') {
-            begin(t, TEXT);
+            begin_terminal_state(t, TEXT);
             return;
         }
     }
     if (c == CAN || c == SUB)
-        begin(t, TEXT);
+        begin_terminal_state(t, TEXT);
     else if (t->state == STRING && c == BEL && t->bel_ends)
-        begin(t, TEXT);
+        begin_terminal_state(t, TEXT);
     else if (t->state == STRING)
         t->state = c == ESC ? STRING_ESCAPE : STRING;
     else if (c == ESC)
-        begin(t, ESCAPE);
+        begin_terminal_state(t, ESCAPE);
     else if (c < 0x20) {
         if (passes_c0(c))
             buf_add_char(out, (char)c);
     } else if (t->state == ESCAPE)
-        escape(t, c, out);
+        take_behind_escape(t, c, out);
     else if (t->state == DESIGNATE)
         designate(t, c, out);
     else if (t->state == CONTROL)
@@ -194,19 +194,19 @@ static void take_ascii(struct terminal *t, unsigned c, struct buf *out)
 static void take_c1(struct terminal *t, unsigned c, struct buf *out)
 {
     if (c == 0x9c)
-        begin(t, TEXT);
+        begin_terminal_state(t, TEXT);
     else
-        escape(t, c - 0x40, out);
+        take_behind_escape(t, c - 0x40, out);
 }
 
 /* Other bytes and characters are text, and end a sequence that they cannot be part of. */
-static void take_text(struct terminal *t, const char *bytes, size_t n, struct buf *out)
+static void take_terminal_text(struct terminal *t, const char *bytes, size_t n, struct buf *out)
 {
     if (t->state == STRING_ESCAPE)
         t->state = STRING;
     if (t->state == STRING)
         return;
-    begin(t, TEXT);
+    begin_terminal_state(t, TEXT);
     buf_add(out, bytes, n);
 }
 
@@ -217,7 +217,7 @@ static unsigned length_of(unsigned c)
     return c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
 }
 
-static void take_byte(struct terminal *t, unsigned c, struct buf *out)
+static void take_single_byte(struct terminal *t, unsigned c, struct buf *out)
 {
     char byte = (char)c;
     if (c < 0x80)
@@ -225,7 +225,7 @@ static void take_byte(struct terminal *t, unsigned c, struct buf *out)
     else if (c < 0xa0)
         take_c1(t, c, out);
     else
-        take_text(t, &byte, 1, out);
+        take_terminal_text(t, &byte, 1, out);
 }
 
 /* Bytes that are no character after all. */
@@ -234,7 +234,7 @@ static void give_up_character(struct terminal *t, struct buf *out)
     unsigned n = t->utf8_n;
     t->utf8_n = 0;
     for (unsigned i = 0; i < n; i++)
-        take_byte(t, (unsigned char)t->utf8[i], out);
+        take_single_byte(t, (unsigned char)t->utf8[i], out);
 }
 
 /* Longer than it needs to be, a surrogate, or beyond the last one. */
@@ -258,15 +258,15 @@ static void end_character(struct terminal *t, struct buf *out)
     if (n == 2 && (unsigned char)t->utf8[0] == 0xc2 && second < 0xa0)
         take_c1(t, second, out);
     else
-        take_text(t, t->utf8, n, out);
+        take_terminal_text(t, t->utf8, n, out);
 }
 
-static void take(struct terminal *t, unsigned c, struct buf *out)
+static void take_terminal_byte(struct terminal *t, unsigned c, struct buf *out)
 {
     if (t->utf8_n && (c & 0xc0) != 0x80)
         give_up_character(t, out);
     if (t->utf8_n == 0 && length_of(c) == 0) {
-        take_byte(t, c, out);
+        take_single_byte(t, c, out);
         return;
     }
     if (t->utf8_n == 0)
@@ -279,5 +279,5 @@ static void take(struct terminal *t, unsigned c, struct buf *out)
 void terminal_filter(struct terminal *t, struct str bytes, struct buf *out)
 {
     for (size_t i = 0; i < bytes.n; i++)
-        take(t, (unsigned char)bytes.p[i], out);
+        take_terminal_byte(t, (unsigned char)bytes.p[i], out);
 }

@@ -45,7 +45,7 @@ static bool is_trusted_owner(uid_t uid)
     return uid == 0 || uid == geteuid() || (uid == OVERFLOW_USER && !is_first_namespace());
 }
 
-static int refuse(const struct walk *w, const char *name, const char *what)
+static int refuse_untrusted(const struct walk *w, const char *name, const char *what)
 {
     snprintf(w->why, TRUSTED_WHY_MAX, "`%.70s` on the way to it %s", name, what);
     return -EPERM;
@@ -61,7 +61,7 @@ static int refuse_writable(const struct walk *w, int fd, const char *name)
     ssize_t n = readlink(link, path, sizeof path - 1);
     path[n > 0 ? n : 0] = '\0';
     if (n <= 0 || n > SHOWN || fstat(fd, &st) < 0)
-        return refuse(w, name, "can be written by others (chmod go-w)");
+        return refuse_untrusted(w, name, "can be written by others (chmod go-w)");
     const char *who = !(st.st_mode & S_IWOTH)   ? "its group"
                       : !(st.st_mode & S_IWGRP) ? "everybody"
                                                 : "its group and everybody";
@@ -71,21 +71,22 @@ static int refuse_writable(const struct walk *w, int fd, const char *name)
     return -EPERM;
 }
 
-static int check(const struct walk *w, int fd, const struct stat *st, const char *name)
+static int check_trusted_entry(const struct walk *w, int fd, const struct stat *st,
+                               const char *name)
 {
     bool folder = S_ISDIR(st->st_mode);
     bool writable = !S_ISLNK(st->st_mode) && st->st_mode & (S_IWGRP | S_IWOTH);
     if (!is_trusted_owner(st->st_uid))
-        return refuse(w, name, "belongs to another user");
+        return refuse_untrusted(w, name, "belongs to another user");
     if (writable && !(folder && st->st_mode & S_ISVTX))
         return refuse_writable(w, fd, name);
     return !folder && w->shared ? refuse_writable(w, w->fd, name) : 0;
 }
 
-static int enter(struct walk *w, const char *name, struct stat *ret)
+static int enter_trusted_entry(struct walk *w, const char *name, struct stat *ret)
 {
     int fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    int r = fd < 0 || fstat(fd, ret) < 0 ? -errno : check(w, fd, ret, name);
+    int r = fd < 0 || fstat(fd, ret) < 0 ? -errno : check_trusted_entry(w, fd, ret, name);
     if (r == 0 && S_ISLNK(ret->st_mode)) {
         fd_closep(&fd);
         return 0;
@@ -96,7 +97,7 @@ static int enter(struct walk *w, const char *name, struct stat *ret)
     return r;
 }
 
-static int follow(struct walk *w, const char *name)
+static int follow_trusted_link(struct walk *w, const char *name)
 {
     char target[PATH_MAX];
     char rest[sizeof w->rest];
@@ -108,11 +109,11 @@ static int follow(struct walk *w, const char *name)
     memcpy(rest, w->rest, sizeof rest);
     if ((size_t)snprintf(w->rest, sizeof w->rest, "%s/%s", target, rest) >= sizeof w->rest)
         return -ENAMETOOLONG;
-    return target[0] == '/' ? enter(w, "/", &st) : 0;
+    return target[0] == '/' ? enter_trusted_entry(w, "/", &st) : 0;
 }
 
 /* 1: it was the last one. */
-static int step(struct walk *w)
+static int step_trusted_path(struct walk *w)
 {
     char name[NAME_MAX + 1];
     struct stat st;
@@ -125,8 +126,8 @@ static int step(struct walk *w)
     memcpy(name, w->rest + start, n);
     name[n] = '\0';
     memmove(w->rest, w->rest + start + n, strlen(w->rest + start + n) + 1);
-    int r = enter(w, name, &st);
-    return r == 0 && S_ISLNK(st.st_mode) ? follow(w, name) : r;
+    int r = enter_trusted_entry(w, name, &st);
+    return r == 0 && S_ISLNK(st.st_mode) ? follow_trusted_link(w, name) : r;
 }
 
 int trusted_open(const char *path, char why[TRUSTED_WHY_MAX])
@@ -138,9 +139,9 @@ int trusted_open(const char *path, char why[TRUSTED_WHY_MAX])
         return -EINVAL;
     if ((size_t)snprintf(w.rest, sizeof w.rest, "%s", path) >= sizeof w.rest)
         return -ENAMETOOLONG;
-    int r = enter(&w, "/", &st);
+    int r = enter_trusted_entry(&w, "/", &st);
     while (r == 0)
-        r = step(&w);
+        r = step_trusted_path(&w);
     if (r == 1)
         return w.fd;
     if (w.fd >= 0)

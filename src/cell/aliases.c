@@ -13,7 +13,7 @@
 #include "cell/mountinfo.h"
 #include "cell/plan.h"
 
-static int failed(struct err *err, const char *what, const char *path)
+static int alias_failed(struct err *err, const char *what, const char *path)
 {
     return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s %.200s: %s", what, path,
                    strerror(errno));
@@ -24,7 +24,7 @@ static int find_own(const struct mountinfo *lines, const char *inside,
                     const struct mountinfo_line **ret, struct err *err)
 {
     errno = -mountinfo_of(lines, inside, ret);
-    return errno ? failed(err, "finding the mount of", inside) : 0;
+    return errno ? alias_failed(err, "finding the mount of", inside) : 0;
 }
 
 static int cover_one(const char *path)
@@ -36,7 +36,7 @@ static int cover_one(const char *path)
 }
 
 /* Where a folder on the way is closed to the cell's user, that one is covered: it could be opened later. */
-static int cover(const char *path, struct err *err)
+static int cover_alias(const char *path, struct err *err)
 {
     FREE_AT_END char *at = mem_dup(path);
     int r = cover_one(at);
@@ -48,7 +48,7 @@ static int cover(const char *path, struct err *err)
     if (r == 0 || r == -ENOENT || r == -ENOTDIR)
         return 0;
     errno = -r;
-    return failed(err, "covering", path);
+    return alias_failed(err, "covering", path);
 }
 
 /* Without these no program runs. They stay where the folder is one of them or contains it. */
@@ -100,7 +100,7 @@ static int cover_others(const struct mountinfo *lines, const struct mountinfo_li
         for (size_t i = 0; i < n && !is_in_own(own, n, other->point); i++) {
             FREE_AT_END char *path = seen_through(own[i], other);
             /* At its own path a folder is what is seen there already. */
-            if (path && !is_in_own(own, n, path) && cover(path, err) < 0)
+            if (path && !is_in_own(own, n, path) && cover_alias(path, err) < 0)
                 return -1;
         }
     }
@@ -115,7 +115,7 @@ int aliases_cover(const struct cell_spec *spec, struct err *err)
     int r = mountinfo_read(-1, &lines);
     if (r < 0) {
         errno = -r;
-        r = failed(err, "reading", "/proc/self/mountinfo");
+        r = alias_failed(err, "reading", "/proc/self/mountinfo");
     }
     for (size_t i = 0; r == 0 && i < spec->n_roots; i++) {
         if (spec->roots[i].commands)
@@ -125,7 +125,7 @@ int aliases_cover(const struct cell_spec *spec, struct err *err)
         r = cover_others(&lines, own, n, err);
     for (size_t i = 0; r == 0 && i < spec->n_hidden; i++) {
         if (!holds_own(own, n, spec->hidden[i]) && !is_in_own(own, n, spec->hidden[i]))
-            r = cover(spec->hidden[i], err);
+            r = cover_alias(spec->hidden[i], err);
     }
     mountinfo_done(&lines);
     return r;

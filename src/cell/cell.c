@@ -56,12 +56,12 @@ static struct cell *unflushed_cells;
 
 /* A cell's death is told only when its first process has been waited for: by then the kernel has ended all
  * others in it, and no file changes any more. */
-static bool is_over(const struct cell *cell)
+static bool is_cell_over(const struct cell *cell)
 {
     return cell->open_handles == 0 && process_group_is_over(cell->group);
 }
 
-static void tell(struct cell *cell)
+static void tell_cell_death(struct cell *cell)
 {
     cell->told = true;
     cell->events->dead(cell->arg, cell->why);
@@ -74,7 +74,7 @@ static void close_sockets(struct cell *cell)
     fd_closep(&cell->help_fd);
 }
 
-static void closed(uv_handle_t *handle)
+static void on_cell_handle_closed(uv_handle_t *handle)
 {
     struct cell *cell = handle->data;
     if (--cell->open_handles > 0)
@@ -94,17 +94,17 @@ void cell_reap(void)
     process_groups_reap();
     for (struct cell **at = &dying_cells; *at;) {
         struct cell *cell = *at;
-        if (!is_over(cell)) {
+        if (!is_cell_over(cell)) {
             at = &cell->next_dying;
             continue;
         }
         *at = cell->next_dying;
-        tell(cell);
+        tell_cell_death(cell);
         at = &dying_cells; /* whoever was told may have changed the list */
     }
 }
 
-static void give_back(struct cell *cell, struct str message)
+static void give_back_calls(struct cell *cell, struct str message)
 {
     for (struct frame frame; !cell->freed && frame_next(&message, &frame);) {
         if (frame.type == FRAME_CALL)
@@ -115,12 +115,12 @@ static void give_back(struct cell *cell, struct str message)
 static void drop_unsent(struct cell *cell)
 {
     while (cell->calls.first) {
-        give_back(cell, (struct str){cell->calls.first->bytes, cell->calls.first->n});
+        give_back_calls(cell, (struct str){cell->calls.first->bytes, cell->calls.first->n});
         message_queue_drop(&cell->calls);
     }
     while (cell->orders.first)
         message_queue_drop(&cell->orders);
-    give_back(cell, buf_str(&cell->out));
+    give_back_calls(cell, buf_str(&cell->out));
     buf_done(&cell->out);
     for (struct cell **at = &unflushed_cells; cell->unflushed && *at; at = &(*at)->next_unflushed) {
         if (*at == cell) {
@@ -141,9 +141,9 @@ void cell_kill(struct cell *cell, const char *why)
     process_group_kill(cell->group);
     drop_unsent(cell);
     if (cell->control.data)
-        uv_close((uv_handle_t *)&cell->control, closed);
+        uv_close((uv_handle_t *)&cell->control, on_cell_handle_closed);
     if (cell->work.data)
-        uv_close((uv_handle_t *)&cell->work, closed);
+        uv_close((uv_handle_t *)&cell->work, on_cell_handle_closed);
 }
 
 void cell_free(struct cell *cell)
@@ -202,7 +202,7 @@ static void take_message(struct cell *cell, const struct frame *frame)
 
 /* A message the socket has no room for now, or that there is no memory to receive: it is tried again in a later turn of
  * the loop, and nothing is lost. */
-static bool is_full(ssize_t r)
+static bool is_cell_socket_full(ssize_t r)
 {
     return r < 0 && err_is_shortage((int)-r);
 }
@@ -221,7 +221,7 @@ static void send_orders(struct cell *cell)
     for (struct queued_message *m; (m = cell->orders.first);) {
         /* Where the launcher is gone, its end is heard of by itself. */
         if (frame_parse(m->bytes, m->n, &frame) == 0 &&
-            is_full(frame_send_fds(cell->control_fd, &frame, NULL)))
+            is_cell_socket_full(frame_send_fds(cell->control_fd, &frame, NULL)))
             break;
         message_queue_drop(&cell->orders);
     }
@@ -249,7 +249,7 @@ static void on_control(uv_poll_t *handle, int status, int events)
         else if (r == 1)
             take_message(cell, &frame);
     }
-    if (is_full(r))
+    if (is_cell_socket_full(r))
         return;
     /* What cannot be had here is told. Whoever dies without a word had no memory or process left, or was killed. */
     if (!cell->ready && !cell->why[0])
@@ -264,7 +264,7 @@ static bool send_work(struct cell *cell, struct str message, int fd)
     int r = message_send(cell->work_fd, message, fd);
     if (r == -EPIPE || r == -ECONNRESET)
         cell->deaf = true;
-    else if (r < 0 && !is_full(r))
+    else if (r < 0 && !is_cell_socket_full(r))
         cell_kill(cell, "the cell no longer takes calls");
     return r >= 0;
 }
@@ -306,7 +306,7 @@ static void on_work(uv_poll_t *handle, int status, int events)
     }
     if (r == -EPROTO)
         cell_kill(cell, "the cell broke the protocol and was ended");
-    else if (r < 0 && !is_full(r))
+    else if (r < 0 && !is_cell_socket_full(r))
         cell_kill(cell, "answers from the cell could not be received");
     else if (r == 0) {
         /* The launcher's own account of the death comes on the control socket, if it lives. */
@@ -387,11 +387,11 @@ int cell_order(struct cell *cell, const struct frame *frame, const struct frame_
     if (cell->dying)
         return err_set(err, ERR_INTERRUPTED, "the cell ended (%s)", cell->why);
     int r = cell->orders.first ? -EAGAIN : frame_send_fds(cell->control_fd, frame, fds);
-    if (is_full(r) && !fds) {
+    if (is_cell_socket_full(r) && !fds) {
         queue_order(cell, frame);
         return 0;
     }
-    if (is_full(r))
+    if (is_cell_socket_full(r))
         return err_set(err, ERR_SESSION_BUSY, "too many commands start at once; try again");
     if (r == -EMSGSIZE)
         return err_set(err, ERR_INVALID_ARGUMENTS, "the command is too long for one call");
@@ -420,7 +420,7 @@ static int not_started(int error, struct err *err)
 }
 
 /* A handle that was made has its `data`. */
-static int watch(struct cell *cell, struct err *err)
+static int watch_cell_sockets(struct cell *cell, struct err *err)
 {
     int r = uv_poll_init(cell->loop, &cell->control, cell->control_fd);
     if (r < 0)
@@ -461,7 +461,7 @@ int cell_start(struct cell **ret_cell, uv_loop_t *loop, const struct cell_spec *
                           .out = BUF_INIT(FRAME_BYTES_MAX)};
     process_groups_add(cell->group);
     fd_set_nonblock(cell->work_fd);
-    if (watch(cell, err) < 0) {
+    if (watch_cell_sockets(cell, err) < 0) {
         cell_free(TAKE_PTR(cell));
         return -1;
     }

@@ -32,7 +32,7 @@ static int make_pair(int type, int fds[2])
 }
 
 /* This program again, as CELL_ARGV0, with these descriptors and no environment. 0 or an errno. */
-static int start(int control, int work, const int help[2], pid_t *ret_pid)
+static int start_cell_process(int control, int work, const int help[2], pid_t *ret_pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -77,7 +77,7 @@ static void close_all(struct cell_process *p)
     fd_closep(&p->help);
 }
 
-static int spawn(struct cell_process *ret)
+static int spawn_cell(struct cell_process *ret)
 {
     int control[2] = {-1, -1};
     int work[2] = {-1, -1};
@@ -90,7 +90,7 @@ static int spawn(struct cell_process *ret)
         r = make_pair(SOCK_DGRAM, help);
     *ret = (struct cell_process){.control = control[0], .work = work[0], .help = help[0]};
     if (r == 0)
-        r = -start(control[1], work[1], help, &ret->pid);
+        r = -start_cell_process(control[1], work[1], help, &ret->pid);
     fd_closep(&control[1]);
     fd_closep(&work[1]);
     fd_closep(&help[1]);
@@ -102,7 +102,7 @@ static int spawn(struct cell_process *ret)
 int cell_spawn(struct cell_process *ret)
 {
     if (!prepared.pid)
-        return spawn(ret);
+        return spawn_cell(ret);
     *ret = prepared;
     prepared.pid = 0;
     return 0;
@@ -111,7 +111,7 @@ int cell_spawn(struct cell_process *ret)
 void cell_prepare(void)
 {
     /* Should it fail, so will the start of the cell, which tells why. */
-    if (!prepared.pid && spawn(&prepared) < 0)
+    if (!prepared.pid && spawn_cell(&prepared) < 0)
         prepared.pid = 0;
 }
 

@@ -56,7 +56,7 @@ struct init {
     char where[PATH_TEXT_MAX]; /* the command's folder, without links */
 };
 
-static int failed(struct err *err, const char *what)
+static int command_failed(struct err *err, const char *what)
 {
     return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s", what,
                    strerror(errno));
@@ -85,7 +85,7 @@ static int send_account(struct init *init)
     return fd_write_all(init->status_fd, message.data, message.len);
 }
 
-static int give_up(struct init *init, enum ran_kind kind, const struct err *err)
+static int give_up_command(struct init *init, enum ran_kind kind, const struct err *err)
 {
     init->ran.kind = kind == RAN_FAILED && err->code == ERR_SESSION_BUSY ? RAN_BUSY : kind;
     init->ran.message = (struct str){err->message, strlen(err->message)};
@@ -98,10 +98,10 @@ static int place_descriptors(struct init *init, struct err *err)
 {
     struct frame_fds *fds = &init->fds;
     if (init->order.has_stdin && dup2(fds->fd[ORDER_REST], STDIN_FILENO) < 0)
-        return failed(err, "standard input");
+        return command_failed(err, "standard input");
     if (dup2(fds->fd[ORDER_STDOUT], STDOUT_FILENO) < 0 ||
         dup2(fds->fd[ORDER_STDERR], STDERR_FILENO) < 0)
-        return failed(err, "standard output");
+        return command_failed(err, "standard output");
     init->status_fd = TAKE_FD(fds->fd[ORDER_STATUS]);
     frame_fds_close(fds);
     return 0;
@@ -160,14 +160,14 @@ static int prepare_watch(struct init *init, struct err *err)
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0 || tmp < 0)
-        return failed(err, "opening /proc");
+        return command_failed(err, "opening /proc");
     watch_init(&init->watch, proc, &limits);
     watch_add_tmpfs(&init->watch, tmp);
     init->watch.sockets = init->sockets;
     return 0;
 }
 
-static int prepare(struct init *init, struct err *err)
+static int prepare_command(struct init *init, struct err *err)
 {
     if (place_descriptors(init, err) < 0)
         return -1;
@@ -191,7 +191,7 @@ static bool end_if_exceeded(struct init *init)
     return true;
 }
 
-static bool look(struct init *init)
+static bool look_at_watch(struct init *init)
 {
     watch_look(&init->watch);
     return end_if_exceeded(init);
@@ -257,7 +257,7 @@ static int ms_until(uint64_t end)
 
 /* By the clock, not when nothing else happens: a command that makes refused calls, or sends SIGCHLD, in a
  * loop must not keep it from looking. */
-static void serve(struct init *init)
+static void serve_command(struct init *init)
 {
     bool watched = order_is_watched(&init->order);
     uint64_t next = clock_mono_ns() + WATCH_NS;
@@ -277,7 +277,7 @@ static void serve(struct init *init)
         if (fds[0].revents)
             take_stop();
         if (watched && clock_mono_ns() >= next) {
-            watched = !look(init);
+            watched = !look_at_watch(init);
             next = clock_mono_ns() + WATCH_NS;
         }
     }
@@ -291,13 +291,13 @@ static int start_program(struct init *init)
     if (r < 0) {
         init->ran.error = -r;
         err_set(&err, ERR_NOT_FOUND, "working directory: %s", strerror(-r));
-        return give_up(init, err_is_shortage(-r) ? RAN_BUSY : RAN_NO_FOLDER, &err);
+        return give_up_command(init, err_is_shortage(-r) ? RAN_BUSY : RAN_NO_FOLDER, &err);
     }
     enum ran_kind kind = program_start(&init->order, &init->vectors, &init->program,
                                        &init->ran.error, &err);
     if (kind != RAN_ENDED)
-        return give_up(init, kind, &err);
-    serve(init);
+        return give_up_command(init, kind, &err);
+    serve_command(init);
     /* Whoever is left: gone before anyone hears that the command has ended. */
     if (!reap(init, WNOHANG)) {
         kill(-1, SIGKILL);
@@ -328,16 +328,16 @@ static int obey(struct init *init, const struct frame *frame)
     if (!init->locked && !init->why.message[0])
         err_set(&init->why, ERR_SANDBOX_UNAVAILABLE, "which files are guarded is not known");
     if (!init->locked)
-        return give_up(init, RAN_FAILED, &init->why);
+        return give_up_command(init, RAN_FAILED, &init->why);
     if (order_read(frame, &init->order, &doc, &err) < 0)
-        return give_up(init, RAN_FAILED, &err);
+        return give_up_command(init, RAN_FAILED, &err);
     if (init->fds.n != ORDER_REST + (size_t)init->order.has_stdin ||
         order_vectors(&init->order, &init->vectors) < 0) {
         err_set(&err, ERR_INTERNAL, "an order whose parts do not fit together");
-        return give_up(init, RAN_FAILED, &err);
+        return give_up_command(init, RAN_FAILED, &err);
     }
-    if (prepare(init, &err) < 0)
-        return give_up(init, RAN_FAILED, &err);
+    if (prepare_command(init, &err) < 0)
+        return give_up_command(init, RAN_FAILED, &err);
     return start_program(init);
 }
 
@@ -346,15 +346,15 @@ static int enter_groups(const struct frame_fds *groups, struct err *err)
 {
     for (size_t i = 0; i < groups->n; i++) {
         if (write(groups->fd[i], "0", 1) != 1)
-            return failed(err, "entering a control group");
+            return command_failed(err, "entering a control group");
     }
     if (groups->n && unshare(CLONE_NEWCGROUP) < 0)
-        return failed(err, "hiding the control groups");
+        return command_failed(err, "hiding the control groups");
     return 0;
 }
 
 /* What is not covered where the scan found it may be open somewhere else: the command is not started then. */
-static int cover_all(struct init *init)
+static int cover_all_guarded(struct init *init)
 {
     int r = guards_mount(init->spec, init->guards, &init->why);
     if (r <= 0)
@@ -368,7 +368,7 @@ static void guard_and_lock(struct init *init)
 {
     if (init->why.message[0] || init->locked)
         return;
-    init->locked = cover_all(init) == 0 &&
+    init->locked = cover_all_guarded(init) == 0 &&
                    command_lock(init->spec, &init->listener, &init->why) == 0;
 }
 
@@ -401,7 +401,7 @@ static int add_layers(struct init *init, const struct layers *layers, bool cover
 {
     if (!guards_complete(init->guards, init->spec))
         return err_set(&init->why, ERR_SANDBOX_UNAVAILABLE, "what is guarded is not known");
-    if (!covered && cover_all(init) < 0)
+    if (!covered && cover_all_guarded(init) < 0)
         return -1;
     return layers_mount(init->spec, init->guards, layers, &init->why);
 }
@@ -426,9 +426,9 @@ static int make_view(struct init *init, bool covered, int64_t points, const stru
     return command_leave_store(init->spec, &init->why);
 }
 
-static int run(const struct cell_spec *spec, struct guards *guards, const struct denied *denied,
-               bool covered, int64_t points, const struct frame_fds *groups,
-               const struct layers *layers)
+static int run_first_process(const struct cell_spec *spec, struct guards *guards,
+                             const struct denied *denied, bool covered, int64_t points,
+                             const struct frame_fds *groups, const struct layers *layers)
 {
     static struct init init;
     sigset_t child;
@@ -448,7 +448,7 @@ static int run(const struct cell_spec *spec, struct guards *guards, const struct
     sigprocmask(SIG_SETMASK, &child, NULL);
     init.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     if (init.signals < 0 && r == 0)
-        r = failed(&init.why, "hearing of processes that end");
+        r = command_failed(&init.why, "hearing of processes that end");
     init.sockets = held_open();
     /* Where the kernel has no such socket at all, the answer says that these were not counted. */
     if (init.sockets < 0 && err_is_shortage(-init.sockets) && r == 0)
@@ -477,7 +477,8 @@ pid_t command_make(const struct cell_spec *spec, struct guards *guards, const st
             _exit(COMMAND_NOT_BEGUN);
         if (pair[1] != SOCKET_FD && dup3(pair[1], SOCKET_FD, O_CLOEXEC) < 0)
             _exit(COMMAND_NOT_BEGUN);
-        _exit(run(spec, guards, denied, covered, rested >= 0 ? 0 : points, groups, layers));
+        _exit(run_first_process(spec, guards, denied, covered, rested >= 0 ? 0 : points, groups,
+                                layers));
     }
     int error = errno;
     close(pair[1]);

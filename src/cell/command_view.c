@@ -14,14 +14,14 @@
 /* Each holds what nobody reads, and the machine has 4,096 for all. */
 #define TERMINALS_MAX "256"
 
-static int failed(struct err *err, const char *what)
+static int command_view_failed(struct err *err, const char *what)
 {
     return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s", what,
                    strerror(errno));
 }
 
 /* Folders that only file tools have are not mounted here. */
-static bool is_hidden(const struct cell_spec *spec, size_t root)
+static bool is_hidden_root(const struct cell_spec *spec, size_t root)
 {
     return !spec->roots[root].commands;
 }
@@ -30,14 +30,14 @@ int command_leave_store(const struct cell_spec *spec, struct err *err)
 {
     /* Also where a layer in it is mounted: that holds what it needs of it. */
     return spec_store(spec) < ROOTS_MAX && umount2(SPEC_STORE, MNT_DETACH) < 0
-               ? failed(err, "leaving the store")
+               ? command_view_failed(err, "leaving the store")
                : 0;
 }
 
 static bool hides_any(const struct cell_spec *spec)
 {
     for (size_t i = 0; i < spec->n_roots; i++) {
-        if (is_hidden(spec, i) && !spec->roots[i].store)
+        if (is_hidden_root(spec, i) && !spec->roots[i].store)
             return true;
     }
     return false;
@@ -47,7 +47,7 @@ static bool hides_any(const struct cell_spec *spec)
 static bool has_own_tmp(const struct cell_spec *spec)
 {
     for (size_t i = 0; i < spec->n_roots; i++) {
-        if (!is_hidden(spec, i) && path_rest("/tmp", spec->roots[i].inside))
+        if (!is_hidden_root(spec, i) && path_rest("/tmp", spec->roots[i].inside))
             return true;
     }
     return false;
@@ -59,7 +59,7 @@ static int make_tmp(const struct cell_spec *spec, bool old, struct err *err)
 {
     struct mounts_kept kept = {.n = 0};
     for (size_t i = 0; i < spec->n_roots; i++) {
-        if (!is_hidden(spec, i) && path_rest(spec->roots[i].inside, "/tmp"))
+        if (!is_hidden_root(spec, i) && path_rest(spec->roots[i].inside, "/tmp"))
             kept.path[kept.n++] = spec->roots[i].inside;
     }
     for (size_t i = 0; i < spec->n_shown; i++) {
@@ -72,10 +72,10 @@ static int make_tmp(const struct cell_spec *spec, bool old, struct err *err)
 int command_mount_again(struct err *err)
 {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-        return failed(err, "mounting /proc");
+        return command_view_failed(err, "mounting /proc");
     if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
               "newinstance,ptmxmode=0666,mode=620,max=" TERMINALS_MAX) < 0)
-        return failed(err, "mounting /dev/pts");
+        return command_view_failed(err, "mounting /dev/pts");
     return 0;
 }
 
@@ -91,7 +91,7 @@ int command_mount(const struct cell_spec *spec, int64_t points, struct err *err)
 int command_unmount(const struct cell_spec *spec, int64_t points, struct err *err)
 {
     if (umount2("/dev/pts", MNT_DETACH) < 0 || umount2("/proc", MNT_DETACH) < 0)
-        return failed(err, "unmounting what a command had");
+        return command_view_failed(err, "unmounting what a command had");
     if (has_own_tmp(spec))
         return 0;
     /* Folders that lie in /tmp were moved without their points, which went with the old one. */
@@ -104,7 +104,7 @@ struct rules {
 };
 
 /* What is not there needs no rule. */
-static void allow(struct rules *rules, const char *path, bool writable)
+static void allow_view_path(struct rules *rules, const char *path, bool writable)
 {
     int fd = open(path, O_PATH | O_CLOEXEC);
     if (fd >= 0)
@@ -117,20 +117,20 @@ int command_lock(const struct cell_spec *spec, int *ret_listener, struct err *er
     static struct rules rules;
     if (hides_any(spec)) {
         for (size_t i = 0; plan_system_paths[i]; i++)
-            allow(&rules, plan_system_paths[i], false);
+            allow_view_path(&rules, plan_system_paths[i], false);
         for (size_t i = 0; i < spec->n_shown; i++)
-            allow(&rules, spec->shown[i], false);
+            allow_view_path(&rules, spec->shown[i], false);
     } else {
-        allow(&rules, "/", false);
+        allow_view_path(&rules, "/", false);
     }
     static const char *const own[] = {"/tmp", PLAN_HOME, "/proc"};
     for (size_t i = 0; i < ARRAY_LEN(own); i++)
-        allow(&rules, own[i], true);
-    allow(&rules, "/dev", true);
+        allow_view_path(&rules, own[i], true);
+    allow_view_path(&rules, "/dev", true);
     rules.all[rules.n - 1].devices = true;
     for (size_t i = 0; i < spec->n_roots; i++) {
-        if (!is_hidden(spec, i))
-            allow(&rules, spec->roots[i].inside, spec->roots[i].writable);
+        if (!is_hidden_root(spec, i))
+            allow_view_path(&rules, spec->roots[i].inside, spec->roots[i].writable);
     }
     leaves_prepare();
     int r = lock_command(rules.all, rules.n, ret_listener, err);

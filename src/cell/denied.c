@@ -28,7 +28,7 @@ void denied_write(const char *path, bool shell, struct str packed, struct buf *o
     buf_add(out, packed.p, packed.n);
 }
 
-static int failed(struct denied *d, const char *what, const char *path)
+static int denial_failed(struct denied *d, const char *what, const char *path)
 {
     return err_set(&d->why, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s %.200s: %s", what,
                    path, strerror(errno));
@@ -102,7 +102,7 @@ static int write_stub(struct denied *d, int folder, const struct denial *denial,
 static int mount_folder(struct denied *d)
 {
     if (mounts_sealed(PLAN_DENIED, STUBS_OPTIONS) < 0)
-        return failed(d, "mounting a tmpfs on", PLAN_DENIED);
+        return denial_failed(d, "mounting a tmpfs on", PLAN_DENIED);
     d->mounted = true;
     return 0;
 }
@@ -113,7 +113,7 @@ static int write_stubs(struct denied *d)
     struct denial denial;
     FD_AT_END int folder = mounts_open_writable(PLAN_DENIED);
     if (folder < 0)
-        return failed(d, "opening", PLAN_DENIED);
+        return denial_failed(d, "opening", PLAN_DENIED);
     for (size_t i = d->n_stubs; i < d->files.n; i++) {
         if (find_denial(d, d->files.all[i].denial, &denial) &&
             write_stub(d, folder, &denial, d->files.all[i].denial) < 0)
@@ -155,7 +155,7 @@ static int try_cover(const char *path, const char *stub)
 #define TRY_NS 100000
 
 /* As try_cover. */
-static int cover(struct denied *d, const char *path, size_t number)
+static int cover_denied_path(struct denied *d, const char *path, size_t number)
 {
     char stub[64];
     struct denial denial = {.name = "", .rule = ""};
@@ -182,13 +182,13 @@ static int cover_in_roots(struct denied *d, const struct cell_spec *spec, const 
         if (!rest)
             continue;
         FREE_AT_END char *other = mem_format("%s/%s", root->inside, rest);
-        if (cover(d, other, number) < 0)
+        if (cover_denied_path(d, other, number) < 0)
             return -1;
     }
     return 0;
 }
 
-static int cover_all(struct denied *d, const struct cell_spec *spec)
+static int cover_denied_programs(struct denied *d, const struct cell_spec *spec)
 {
     const struct denied_view view = {.path = d->path,
                                      .shown = (const char *const *)spec->shown,
@@ -207,7 +207,7 @@ static int cover_all(struct denied *d, const struct cell_spec *spec)
         return -1;
     for (size_t i = 0; i < d->files.n; i++) {
         struct denied_file *file = &d->files.all[i];
-        r = cover(d, file->path, file->denial);
+        r = cover_denied_path(d, file->path, file->denial);
         if (r < 0 || cover_in_roots(d, spec, file->path, file->denial) < 0)
             return -1;
         file->gone = r > 0;
@@ -217,7 +217,7 @@ static int cover_all(struct denied *d, const struct cell_spec *spec)
 
 /* A cover goes with its file when that is replaced on the host. Where it is removed, the program may have moved: that is
  * looked for once. */
-static bool is_complete(const struct denied *d)
+static bool are_stubs_complete(const struct denied *d)
 {
     for (size_t i = 0; i < d->files.n; i++) {
         const struct denied_file *file = &d->files.all[i];
@@ -242,11 +242,11 @@ int denied_cover(struct denied *d, const struct cell_spec *spec)
 {
     if (d->broken)
         return -1;
-    if (d->found && !d->why.message[0] && is_complete(d))
+    if (d->found && !d->why.message[0] && are_stubs_complete(d))
         return 0;
     d->why.message[0] = '\0';
     d->found = true;
-    return d->packed.n == 0 ? 0 : cover_all(d, spec);
+    return d->packed.n == 0 ? 0 : cover_denied_programs(d, spec);
 }
 
 static void uncover(const char *path)

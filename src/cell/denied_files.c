@@ -75,7 +75,7 @@ static void note_error(struct finder *f)
         f->error = errno;
 }
 
-static bool is_there(struct finder *f, const char *path, mode_t type, struct stat *ret)
+static bool is_of_file_type(struct finder *f, const char *path, mode_t type, struct stat *ret)
 {
     if (stat(path, ret) == 0)
         return (ret->st_mode & S_IFMT) == type;
@@ -84,7 +84,7 @@ static bool is_there(struct finder *f, const char *path, mode_t type, struct sta
 }
 
 /* NULL at the end, and where the folder cannot be read. */
-static const struct dirent *next_entry(struct finder *f, DIR *dir)
+static const struct dirent *next_finder_entry(struct finder *f, DIR *dir)
 {
     errno = 0;
     const struct dirent *entry = dir ? readdir(dir) : NULL;
@@ -93,7 +93,7 @@ static const struct dirent *next_entry(struct finder *f, DIR *dir)
     return entry;
 }
 
-static DIR *open_folder(struct finder *f, const char *path)
+static DIR *open_finder_folder(struct finder *f, const char *path)
 {
     DIR *dir = opendir(path);
     if (!dir)
@@ -104,7 +104,7 @@ static DIR *open_folder(struct finder *f, const char *path)
 static void add_seen(struct finder *f, const char *path)
 {
     struct stat st;
-    if (path[0] != '/' || !is_there(f, path, S_IFDIR, &st))
+    if (path[0] != '/' || !is_of_file_type(f, path, S_IFDIR, &st))
         return;
     for (size_t i = 0; i < f->n_folders; i++) {
         if (f->folders[i].device == st.st_dev && f->folders[i].inode == st.st_ino)
@@ -121,7 +121,7 @@ static char *path_in_root(const struct cell_root *root, const char *path)
     return rest ? mem_format("%s%s%s", root->inside, *rest ? "/" : "", rest) : NULL;
 }
 
-static void add_folder(struct finder *f, const char *path)
+static void add_finder_folder(struct finder *f, const char *path)
 {
     add_seen(f, path);
     for (size_t i = 0; i < f->view->n_roots; i++) {
@@ -137,7 +137,7 @@ static void add_tree(struct finder *f, const char *path)
     static const char *const parts[] = {"", "/bin", "/sbin"};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         FREE_AT_END char *folder = mem_format("%s%s", path, parts[i]);
-        add_folder(f, folder);
+        add_finder_folder(f, folder);
     }
 }
 
@@ -146,15 +146,15 @@ static void add_folders(struct finder *f)
     for (const char *at = f->view->path; at && *at;) {
         size_t n = strcspn(at, ":");
         FREE_AT_END char *folder = mem_copy(at, n);
-        add_folder(f, folder);
+        add_finder_folder(f, folder);
         at += n + (at[n] == ':');
     }
     for (size_t i = 0; i < ARRAY_LEN(more_folders); i++)
-        add_folder(f, more_folders[i]);
+        add_finder_folder(f, more_folders[i]);
     for (size_t i = 0; i < f->view->n_shown; i++)
         add_tree(f, f->view->shown[i]);
-    DIR *opt = open_folder(f, "/opt");
-    for (const struct dirent *entry; (entry = next_entry(f, opt));) {
+    DIR *opt = open_finder_folder(f, "/opt");
+    for (const struct dirent *entry; (entry = next_finder_entry(f, opt));) {
         FREE_AT_END char *path = mem_format("/opt/%s", entry->d_name);
         if (entry->d_name[0] != '.')
             add_tree(f, path);
@@ -163,15 +163,15 @@ static void add_folders(struct finder *f)
         closedir(opt);
 }
 
-static const char *last_part(const char *path)
+static const char *name_in_path(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-static bool fits(const struct denial *denial, const char *name)
+static bool fits_denial(const struct denial *denial, const char *name)
 {
-    const char *wanted = denial->kind == DENIAL_PATH ? last_part(denial->name) : denial->name;
+    const char *wanted = denial->kind == DENIAL_PATH ? name_in_path(denial->name) : denial->name;
     size_t n = strlen(wanted);
     if (denial->kind == DENIAL_GLOB && n && wanted[n - 1] == '*')
         return strncmp(wanted, name, n - 1) == 0;
@@ -182,7 +182,7 @@ static bool is_denied(const struct finder *f, const char *name)
 {
     struct denial denial;
     for (struct str rest = f->packed; denials_next(&rest, &denial) > 0;) {
-        if (fits(&denial, name))
+        if (fits_denial(&denial, name))
             return true;
     }
     return false;
@@ -230,13 +230,13 @@ static bool is_meant(const struct finder *f, const char *called, const char *nam
     return is_form_of(called, name) || is_denied(f, name);
 }
 
-static void skip(const struct finder *f, const char *path, const char *why)
+static void tell_skipped_denial(const struct finder *f, const char *path, const char *why)
 {
     if (f->skip)
         f->skip(f->arg, &f->denial, path, why);
 }
 
-static void add_path(void *arg, const char *path)
+static void add_denied_path(void *arg, const char *path)
 {
     struct finder *f = arg;
     for (size_t i = 0; i < f->files->n; i++) {
@@ -247,10 +247,10 @@ static void add_path(void *arg, const char *path)
     f->files->all[f->files->n++] = (struct denied_file){.path = mem_dup(path), .denial = f->number};
 }
 
-static void add_file(struct finder *f, const char *path)
+static void add_denied_file(struct finder *f, const char *path)
 {
-    add_path(f, path);
-    int r = mountinfo_names(&f->mounts, path, add_path, f);
+    add_denied_path(f, path);
+    int r = mountinfo_names(&f->mounts, path, add_denied_path, f);
     errno = -r;
     if (r < 0)
         note_error(f);
@@ -263,8 +263,8 @@ static bool each_name_in(struct finder *f, const struct folder *folder, const st
                          const char *called, name_fn each)
 {
     bool good = true;
-    DIR *dir = open_folder(f, folder->path);
-    for (const struct dirent *entry; good && (entry = next_entry(f, dir));) {
+    DIR *dir = open_finder_folder(f, folder->path);
+    for (const struct dirent *entry; good && (entry = next_finder_entry(f, dir));) {
         struct stat st;
         if (entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN)
             continue;
@@ -291,43 +291,45 @@ static bool each_name(struct finder *f, const struct stat *file, const char *cal
     return true;
 }
 
-static bool check_name(struct finder *f, const char *called, const char *path, const char *name)
+static bool check_denied_name(struct finder *f, const char *called, const char *path,
+                              const char *name)
 {
     if (is_meant(f, called, name))
         return true;
-    skip(f, path, "the same file is another program too");
+    tell_skipped_denial(f, path, "the same file is another program too");
     return false;
 }
 
-static bool add_name(struct finder *f, const char *called, const char *path, const char *name)
+static bool add_denied_name(struct finder *f, const char *called, const char *path,
+                            const char *name)
 {
     (void)called;
     (void)name;
     FREE_AT_END char *real = realpath(path, NULL);
     if (real)
-        add_file(f, real);
+        add_denied_file(f, real);
     else
         note_error(f);
     return true;
 }
 
-static const char *why_not(struct finder *f, const char *path, const char *real,
-                           const struct stat *st)
+static const char *why_not_denied(struct finder *f, const char *path, const char *real,
+                                  const struct stat *st)
 {
-    const char *name = last_part(real);
+    const char *name = name_in_path(real);
     if (f->shell.st_ino && f->shell.st_ino == st->st_ino && f->shell.st_dev == st->st_dev)
         return "command lines are run by it";
     if (is_many(name))
         return "it is many programs in one file";
-    if (!is_meant(f, last_part(path), name) && !is_alternative(f, path))
+    if (!is_meant(f, name_in_path(path), name) && !is_alternative(f, path))
         return "the name is a link to another program";
     return NULL;
 }
 
 static void list_folder(struct finder *f, size_t folder)
 {
-    DIR *dir = open_folder(f, f->folders[folder].path);
-    for (const struct dirent *entry; (entry = next_entry(f, dir));) {
+    DIR *dir = open_finder_folder(f, f->folders[folder].path);
+    for (const struct dirent *entry; (entry = next_finder_entry(f, dir));) {
         if (entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN)
             continue;
         if ((f->n_entries & (f->n_entries - 1)) == 0)
@@ -351,9 +353,9 @@ static void add_copy(struct finder *f, const struct entry *entry, const char *re
 {
     struct stat st;
     FREE_AT_END char *path = mem_format("%s/%s", f->folders[entry->folder].path, entry->name);
-    if (is_there(f, path, S_IFREG, &st) && st.st_size == file->st_size && st.st_size > 0 &&
+    if (is_of_file_type(f, path, S_IFREG, &st) && st.st_size == file->st_size && st.st_size > 0 &&
         (st.st_ino != file->st_ino || st.st_dev != file->st_dev) && same_content(path, real))
-        add_name(f, "", path, entry->name);
+        add_denied_name(f, "", path, entry->name);
 }
 
 /* The same program once more, with a version or a flavour in its name. */
@@ -361,7 +363,7 @@ static void add_copies(struct finder *f, const char *real, const struct stat *fi
 {
     list_all(f);
     for (size_t i = 0; i < f->n_entries; i++) {
-        if (is_form_of(last_part(real), f->entries[i].name))
+        if (is_form_of(name_in_path(real), f->entries[i].name))
             add_copy(f, &f->entries[i], real, file);
     }
 }
@@ -369,32 +371,32 @@ static void add_copies(struct finder *f, const char *real, const struct stat *fi
 static void consider(struct finder *f, const char *path)
 {
     struct stat st;
-    if (!is_there(f, path, S_IFREG, &st))
+    if (!is_of_file_type(f, path, S_IFREG, &st))
         return;
     FREE_AT_END char *real = realpath(path, NULL);
     if (!real) {
         note_error(f);
         return;
     }
-    const char *why = why_not(f, path, real, &st);
+    const char *why = why_not_denied(f, path, real, &st);
     if (why) {
-        skip(f, real, why);
+        tell_skipped_denial(f, real, why);
         return;
     }
     if (st.st_nlink > 1) {
-        if (!each_name(f, &st, last_part(real), check_name))
+        if (!each_name(f, &st, name_in_path(real), check_denied_name))
             return;
-        each_name(f, &st, last_part(real), add_name);
+        each_name(f, &st, name_in_path(real), add_denied_name);
     }
-    add_file(f, real);
+    add_denied_file(f, real);
     add_copies(f, real, &st);
 }
 
 static void find_glob(struct finder *f, const struct folder *folder)
 {
-    DIR *dir = open_folder(f, folder->path);
-    for (const struct dirent *entry; (entry = next_entry(f, dir));) {
-        FREE_AT_END char *path = fits(&f->denial, entry->d_name)
+    DIR *dir = open_finder_folder(f, folder->path);
+    for (const struct dirent *entry; (entry = next_finder_entry(f, dir));) {
+        FREE_AT_END char *path = fits_denial(&f->denial, entry->d_name)
                                      ? mem_format("%s/%s", folder->path, entry->d_name)
                                      : NULL;
         if (path)
@@ -404,7 +406,7 @@ static void find_glob(struct finder *f, const struct folder *folder)
         closedir(dir);
 }
 
-static void find_path(struct finder *f)
+static void find_denied_path(struct finder *f)
 {
     const char *path = f->denial.name;
     if (path[0] != '/')
@@ -417,10 +419,10 @@ static void find_path(struct finder *f)
     }
 }
 
-static void find_one(struct finder *f)
+static void find_denied_programs(struct finder *f)
 {
     if (f->denial.kind == DENIAL_PATH) {
-        find_path(f);
+        find_denied_path(f);
         return;
     }
     for (size_t i = 0; i < f->n_folders; i++) {
@@ -438,11 +440,11 @@ int denied_find(struct str packed, const struct denied_view *view, struct denied
 {
     struct finder f = {.view = view, .packed = packed, .files = files, .skip = skip_fn, .arg = arg};
     f.error = -mountinfo_read(view->proc, &f.mounts);
-    if (!view->shell || !is_there(&f, "/bin/bash", S_IFREG, &f.shell))
+    if (!view->shell || !is_of_file_type(&f, "/bin/bash", S_IFREG, &f.shell))
         f.shell = (struct stat){0};
     add_folders(&f);
     for (struct str rest = packed; denials_next(&rest, &f.denial) > 0; f.number++)
-        find_one(&f);
+        find_denied_programs(&f);
     for (size_t i = 0; i < f.n_entries; i++)
         free(f.entries[i].name);
     free(f.entries);

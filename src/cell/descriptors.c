@@ -39,8 +39,8 @@ static uint64_t watches_of(int proc_fd, const char *pid, const char *number, uin
     return lines > HEAD_LINES ? lines - HEAD_LINES : 0;
 }
 
-static void add_one(int proc_fd, const char *pid, const char *fd, const char *target,
-                    uint64_t enough, struct descriptors *sum)
+static void count_descriptor(int proc_fd, const char *pid, const char *fd, const char *target,
+                             uint64_t enough, struct descriptors *sum)
 {
     if (strcmp(target, INOTIFY_NAME) == 0)
         sum->inotify++;
@@ -62,7 +62,7 @@ void descriptors_add(int proc_fd, const char *pid, uint64_t enough, struct descr
             e = (const void *)(entries + at);
             ssize_t length = readlinkat(links, e->d_name, target, sizeof target - 1);
             target[length < 0 ? 0 : length] = 0;
-            add_one(proc_fd, pid, e->d_name, target, enough, sum);
+            count_descriptor(proc_fd, pid, e->d_name, target, enough, sum);
         }
     }
 }

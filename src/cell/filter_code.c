@@ -10,7 +10,8 @@ struct place code_return(uint32_t action)
     return (struct place){.is_return = true, .action = action};
 }
 
-static struct place add(struct code *code, unsigned op, uint32_t k, unsigned jt, unsigned jf)
+static struct place add_filter_row(struct code *code, unsigned op, uint32_t k, unsigned jt,
+                                   unsigned jf)
 {
     if (code->n == BPF_MAXINSNS)
         exit(1);
@@ -20,12 +21,12 @@ static struct place add(struct code *code, unsigned op, uint32_t k, unsigned jt,
 
 struct place code_add(struct code *code, unsigned op, uint32_t k)
 {
-    return add(code, op, k, 0, 0);
+    return add_filter_row(code, op, k, 0, 0);
 }
 
 struct place code_load(struct code *code, size_t offset)
 {
-    return add(code, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+    return add_filter_row(code, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
 /* From the instruction that is added after `more` others. */
@@ -48,11 +49,12 @@ static size_t bring_near(struct code *code, struct place place, size_t more)
 {
     if (place.is_return) {
         size_t row = find_return(code, place.action, more);
-        return row != SIZE_MAX ? row : add(code, BPF_RET | BPF_K, place.action, 0, 0).row;
+        return row != SIZE_MAX ? row
+                               : add_filter_row(code, BPF_RET | BPF_K, place.action, 0, 0).row;
     }
     if (distance(code, place.row, more) <= REACH)
         return place.row;
-    return add(code, BPF_JMP | BPF_JA, (uint32_t)distance(code, place.row, 0), 0, 0).row;
+    return add_filter_row(code, BPF_JMP | BPF_JA, (uint32_t)distance(code, place.row, 0), 0, 0).row;
 }
 
 struct place code_branch(struct code *code, unsigned test, uint32_t k, struct place yes,
@@ -60,8 +62,8 @@ struct place code_branch(struct code *code, unsigned test, uint32_t k, struct pl
 {
     size_t yes_row = bring_near(code, yes, 1);
     size_t no_row = bring_near(code, no, 0);
-    return add(code, BPF_JMP | test | BPF_K, k, (unsigned)distance(code, yes_row, 0),
-               (unsigned)distance(code, no_row, 0));
+    return add_filter_row(code, BPF_JMP | test | BPF_K, k, (unsigned)distance(code, yes_row, 0),
+                          (unsigned)distance(code, no_row, 0));
 }
 
 void code_finish(const struct code *code, struct program *ret)

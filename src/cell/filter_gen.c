@@ -96,7 +96,7 @@ static void check_added(int r, const char *name)
     exit(1);
 }
 
-static void add(scmp_filter_ctx ctx, uint32_t action, const char *name)
+static void add_seccomp_call(scmp_filter_ctx ctx, uint32_t action, const char *name)
 {
     int nr = seccomp_syscall_resolve_name(name);
     /* Some names exist only on some machines. */
@@ -185,12 +185,12 @@ static void filter_worker_compile(struct program *program)
     /* Calls of the machine's other interfaces (32-bit, x32) as well; otherwise only the thread ends. */
     seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, DEFAULT_ACTION);
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
-        add(ctx, SCMP_ACT_ALLOW, allowed[i]);
+        add_seccomp_call(ctx, SCMP_ACT_ALLOW, allowed[i]);
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
-        add(ctx, SCMP_ACT_ERRNO(ENOSYS), absent[i]);
+        add_seccomp_call(ctx, SCMP_ACT_ERRNO(ENOSYS), absent[i]);
 #ifdef SANDGATE_SANITIZED
     for (size_t i = 0; i < sizeof sanitizer_calls / sizeof *sanitizer_calls; i++)
-        add(ctx, SCMP_ACT_ALLOW, sanitizer_calls[i]);
+        add_seccomp_call(ctx, SCMP_ACT_ALLOW, sanitizer_calls[i]);
 #endif
     add_conditional(ctx);
     int fd = memfd_create("filter", MFD_CLOEXEC);
@@ -204,7 +204,7 @@ static void filter_worker_compile(struct program *program)
     program->n = (size_t)n / sizeof *program->code;
 }
 
-static void print(const char *name, const struct program *program)
+static void print_filter(const char *name, const struct program *program)
 {
     printf("/* Made by filter_gen.c from the list of system calls there. */\n"
            "static const struct sock_filter %s[] = {\n",
@@ -221,10 +221,10 @@ int main(int argc, char **argv)
     const char *what = argc == 2 ? argv[1] : "";
     if (strcmp(what, "worker") == 0) {
         filter_worker_compile(&program);
-        print("filter_worker", &program);
+        print_filter("filter_worker", &program);
     } else if (strcmp(what, "command") == 0) {
         filter_command_compile(&program);
-        print("filter_command", &program);
+        print_filter("filter_command", &program);
     } else if (strcmp(what, "reported") == 0) {
         filter_command_print_reported();
     } else {

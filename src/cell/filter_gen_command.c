@@ -287,7 +287,7 @@ struct calls {
     size_t n;
 };
 
-static struct call *add_call(struct calls *calls, const char *name, uint32_t action)
+static struct call *add_filtered_call(struct calls *calls, const char *name, uint32_t action)
 {
     int nr = seccomp_syscall_resolve_name(name);
     /* Some names exist only on some machines. */
@@ -304,17 +304,17 @@ static int by_number(const void *a, const void *b)
     return ((const struct call *)a)->nr - ((const struct call *)b)->nr;
 }
 
-static void collect(struct calls *calls)
+static void collect_filter_calls(struct calls *calls)
 {
     for (size_t i = 0; i < sizeof reported / sizeof *reported; i++)
-        add_call(calls, reported[i], REPORT);
+        add_filtered_call(calls, reported[i], REPORT);
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
-        add_call(calls, absent[i], ABSENT);
+        add_filtered_call(calls, absent[i], ABSENT);
     const size_t count = sizeof rules / sizeof *rules;
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i + 1; next < count && strcmp(rules[i].call, rules[next].call) == 0;)
             next++;
-        struct call *call = add_call(calls, rules[i].call, ALLOW);
+        struct call *call = add_filtered_call(calls, rules[i].call, ALLOW);
         if (call) {
             call->rules = &rules[i];
             call->n_rules = next - i;
@@ -356,7 +356,7 @@ static bool leaves_alike(const struct test *a, const struct test *b)
     return a->arg == b->arg && a->mask == b->mask;
 }
 
-static struct place add_rule(struct code *c, const struct rule *rule, struct place otherwise)
+static struct place add_filter_rule(struct code *c, const struct rule *rule, struct place otherwise)
 {
     size_t n = 0;
     while (n < sizeof rule->when / sizeof *rule->when && rule->when[n].mask != 0)
@@ -389,7 +389,7 @@ static struct place add_rules(struct code *c, const struct call *call)
     }
     struct place place = code_return(call->action);
     for (size_t i = call->n_rules; i-- > 0;)
-        place = add_rule(c, &call->rules[i], place);
+        place = add_filter_rule(c, &call->rules[i], place);
     known[n].call = call;
     known[n++].place = place;
     return place;
@@ -459,7 +459,7 @@ void filter_command_compile(struct program *p)
     static struct calls calls;
     static struct spans spans;
     static struct code code;
-    collect(&calls);
+    collect_filter_calls(&calls);
     divide(&calls, &spans);
     struct place place = add_search(&code, spans.row, spans.n);
     /* What is newer than this list has not been thought about; x32 is up there too. */
@@ -484,7 +484,7 @@ static bool is_reported(const struct call *call)
 void filter_command_print_reported(void)
 {
     static struct calls calls;
-    collect(&calls);
+    collect_filter_calls(&calls);
     printf(
         "/* Made by filter_gen.c: {number, name} of each call that a command's filter reports. */\n");
     for (size_t i = 0; i < calls.n; i++) {

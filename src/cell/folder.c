@@ -34,7 +34,7 @@ static void tidy(char *path)
 }
 
 /* Puts a link's target in its place; `end` is where the link's own path ends. False where it is none. */
-static bool follow(char path[PATH_TEXT_MAX], size_t end)
+static bool follow_folder_link(char path[PATH_TEXT_MAX], size_t end)
 {
     char target[PATH_TEXT_MAX];
     char rest[PATH_TEXT_MAX];
@@ -59,7 +59,7 @@ static bool follow(char path[PATH_TEXT_MAX], size_t end)
 }
 
 /* Whether some link on the way leads out of `beneath`. Apart from its caller, which would touch all its stack as well. */
-static NOINLINE bool leads_out(const char *cwd, const char *beneath)
+static NOINLINE bool link_leads_out(const char *cwd, const char *beneath)
 {
     char path[PATH_TEXT_MAX];
     size_t length = strlen(cwd);
@@ -74,7 +74,7 @@ static NOINLINE bool leads_out(const char *cwd, const char *beneath)
         bool followed = false;
         for (size_t end = from; path[end] && !followed;) {
             end += 1 + strcspn(path + end + 1, "/");
-            followed = follow(path, end);
+            followed = follow_folder_link(path, end);
         }
         if (!followed)
             return false;
@@ -84,7 +84,7 @@ static NOINLINE bool leads_out(const char *cwd, const char *beneath)
     return false;
 }
 
-static int go_to(struct str cwd, struct str beneath, char where[PATH_TEXT_MAX])
+static int go_to_order_folder(struct str cwd, struct str beneath, char where[PATH_TEXT_MAX])
 {
     if (cwd.n == 0 || cwd.p[0] != '/' || cwd.n >= PATH_TEXT_MAX)
         return -EINVAL;
@@ -92,7 +92,7 @@ static int go_to(struct str cwd, struct str beneath, char where[PATH_TEXT_MAX])
     FREE_AT_END char *in = mem_copy(beneath.p, beneath.n);
     if (chdir(path) < 0) {
         int error = errno;
-        return path_beneath(cwd, in) && leads_out(path, in) ? -EXDEV : -error;
+        return path_beneath(cwd, in) && link_leads_out(path, in) ? -EXDEV : -error;
     }
     if (!getcwd(where, PATH_TEXT_MAX))
         return errno == ENOENT ? -ESTALE
@@ -106,7 +106,7 @@ static int go_to(struct str cwd, struct str beneath, char where[PATH_TEXT_MAX])
 int folder_enter(const struct order *order, char where[PATH_TEXT_MAX])
 {
     struct str pinned = order->pinned;
-    int r = go_to(order->cwd, order->beneath, where);
+    int r = go_to_order_folder(order->cwd, order->beneath, where);
     if (r < 0)
         return r;
     if (r == FOLDER_ELSEWHERE && order->as_named)

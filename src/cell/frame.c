@@ -164,7 +164,7 @@ static void take_fds(struct msghdr *msg, struct frame_fds *ret)
     }
 }
 
-static ssize_t receive(int fd, void *buffer, int flags, struct frame_fds *ret_fds)
+static ssize_t receive_frame_bytes(int fd, void *buffer, int flags, struct frame_fds *ret_fds)
 {
     struct iovec part = {buffer, FRAME_BYTES_MAX};
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(FRAME_FDS_MAX * sizeof(int))];
@@ -194,7 +194,7 @@ static ssize_t receive(int fd, void *buffer, int flags, struct frame_fds *ret_fd
 ssize_t message_receive(int fd, void *buffer, int flags, int *ret_fd)
 {
     FRAME_FDS_AT_END struct frame_fds fds = {0};
-    ssize_t r = receive(fd, buffer, flags, &fds);
+    ssize_t r = receive_frame_bytes(fd, buffer, flags, &fds);
     /* At most one is expected; any others are closed. */
     if (r > 0 && fds.n && ret_fd)
         *ret_fd = TAKE_FD(fds.fd[0]);
@@ -237,7 +237,7 @@ int frame_receive(int fd, void *buffer, int flags, struct frame *ret, int *ret_f
 int frame_receive_fds(int fd, void *buffer, struct frame *ret, struct frame_fds *ret_fds)
 {
     FRAME_FDS_AT_END struct frame_fds fds = {0};
-    ssize_t n = receive(fd, buffer, 0, &fds);
+    ssize_t n = receive_frame_bytes(fd, buffer, 0, &fds);
     if (n <= 0)
         return (int)n;
     if (frame_parse(buffer, (size_t)n, ret) < 0)

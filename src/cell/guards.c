@@ -63,7 +63,7 @@ size_t guards_count(const struct guards *guards)
     return sum;
 }
 
-static int compare(struct str a, struct str b)
+static int compare_guarded_paths(struct str a, struct str b)
 {
     int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
     return order ? order : (a.n > b.n) - (a.n < b.n);
@@ -83,11 +83,12 @@ static void note_added(struct guards *guards, size_t root, struct str found)
     uint32_t at = 0;
     bool more = op_guarded_next(&old, &before) > 0;
     for (uint32_t i = 0; op_guarded_next(&found, &entry) > 0; i++) {
-        while (more && compare(before.path, entry.path) < 0) {
+        while (more && compare_guarded_paths(before.path, entry.path) < 0) {
             more = op_guarded_next(&old, &before) > 0;
             at++;
         }
-        bool same = more && compare(before.path, entry.path) == 0 && before.kind == entry.kind;
+        bool same = more && compare_guarded_paths(before.path, entry.path) == 0 &&
+                    before.kind == entry.kind;
         added[i] = same ? guards->added[root][at] : guards->lists;
     }
     free(guards->added[root]);
@@ -138,14 +139,14 @@ int guards_take(struct guards *guards, const struct frame *frame, int fd)
     return r;
 }
 
-static int failed(struct err *err, const char *path)
+static int guard_failed(struct err *err, const char *path)
 {
     return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "covering %.200s: %s", path,
                    strerror(errno));
 }
 
 /* Who can write in the workspace meanwhile must not choose what is covered by what: no links. */
-static int open_plain(int root, const char *path)
+static int open_without_links(int root, const char *path)
 {
     struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
@@ -164,7 +165,7 @@ static const char *hidden_by(mode_t mode)
 }
 
 /* A cover lies there that hides a file. */
-static bool is_hidden(const struct statx *st)
+static bool is_hidden_by_cover(const struct statx *st)
 {
     struct stat hidden;
     return st->stx_attributes & STATX_ATTR_MOUNT_ROOT &&
@@ -172,46 +173,47 @@ static bool is_hidden(const struct statx *st)
            major(hidden.st_dev) == st->stx_dev_major && minor(hidden.st_dev) == st->stx_dev_minor;
 }
 
-static bool look(int fd, struct statx *ret)
+static bool look_at_guarded(int fd, struct statx *ret)
 {
     return statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_TYPE | STATX_INO, ret) == 0;
 }
 
 /* A mount may lie there for another reason: a folder that was only kept in its place has to be read-only now, or
  * cannot be read any more. */
-static bool is_covered(int fd, enum guarded_kind kind)
+static bool is_entry_covered(int fd, enum guarded_kind kind)
 {
     struct statx st;
     struct statfs fs;
-    if (!look(fd, &st) || !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+    if (!look_at_guarded(fd, &st) || !(st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
         return false;
     if (kind == GUARDED_WAY)
         return true;
     if (keeps_content(kind))
         return fstatfs(fd, &fs) == 0 && (fs.f_flags & ST_RDONLY);
-    return is_hidden(&st);
+    return is_hidden_by_cover(&st);
 }
 
 /* Asked of the descriptor that the mount is put on, so that no rename comes in between. A mount goes where its file goes and
  * ends with it: a folder that is laid over itself is the one that it was, and a cover that hides a file is proof enough. */
-static bool is_other(int fd, const struct op_guarded *entry)
+static bool is_other_guarded_file(int fd, const struct op_guarded *entry)
 {
     struct statx st;
     const unsigned mask = STATX_TYPE | STATX_INO | STATX_BTIME;
     if (entry->id.inode == 0 || statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, mask, &st) < 0 ||
-        is_hidden(&st))
+        is_hidden_by_cover(&st))
         return false;
     uint64_t born = (uint64_t)st.stx_btime.tv_sec * 1000000000u + (uint64_t)st.stx_btime.tv_nsec;
     return st.stx_ino != entry->id.inode ||
            (st.stx_mask & STATX_BTIME ? (int64_t)born : 0) != entry->id.born_ns;
 }
 
-static int cover(int fd, const struct op_guarded *entry, const char *path, struct err *err)
+static int cover_guarded_entry(int fd, const struct op_guarded *entry, const char *path,
+                               struct err *err)
 {
     struct stat st;
     FD_AT_END int tree = -1;
     if (fstat(fd, &st) < 0)
-        return failed(err, path);
+        return guard_failed(err, path);
     /* A mount cannot lie on a link, and a link runs and holds nothing by itself. */
     if (S_ISLNK(st.st_mode))
         return 0;
@@ -221,7 +223,7 @@ static int cover(int fd, const struct op_guarded *entry, const char *path, struc
     if (r < 0)
         return -1;
     if (move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-        return failed(err, path);
+        return guard_failed(err, path);
     return 0;
 }
 
@@ -232,9 +234,9 @@ static bool is_in_hidden(int root, const char *path)
     for (char *slash; (slash = strrchr(around, '/'));) {
         struct statx st;
         *slash = '\0';
-        FD_AT_END int fd = open_plain(root, around);
+        FD_AT_END int fd = open_without_links(root, around);
         if (fd >= 0)
-            return look(fd, &st) && is_hidden(&st);
+            return look_at_guarded(fd, &st) && is_hidden_by_cover(&st);
     }
     return false;
 }
@@ -248,26 +250,26 @@ static int guard_one(int root, const struct op_guarded *entry, bool compared, st
 {
     FREE_AT_END char *path = mem_copy(entry->path.p, entry->path.n);
     for (int i = 0; i < COVER_TRIES; i++) {
-        FD_AT_END int fd = open_plain(root, path);
+        FD_AT_END int fd = open_without_links(root, path);
         if (fd < 0 && errno == EAGAIN)
             continue;
         if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
             return !is_in_hidden(root, path);
         if (fd < 0)
-            return failed(err, path);
-        int other = compared && is_other(fd, entry);
-        if (is_covered(fd, entry->kind))
+            return guard_failed(err, path);
+        int other = compared && is_other_guarded_file(fd, entry);
+        if (is_entry_covered(fd, entry->kind))
             return other;
-        if (cover(fd, entry, path, err) == 0)
+        if (cover_guarded_entry(fd, entry, path, err) == 0)
             return other;
         if (errno != ENOENT && errno != EINVAL)
             return -1;
     }
-    return failed(err, path);
+    return guard_failed(err, path);
 }
 
 /* Both are paths in one root. */
-static bool begins_with(struct str path, struct str with)
+static bool begins_with_path(struct str path, struct str with)
 {
     return path.n >= with.n && memcmp(path.p, with.p, with.n) == 0;
 }
@@ -277,11 +279,11 @@ static bool begins_with(struct str path, struct str with)
 static int hide_beneath(int root, const struct op_guarded *folder, struct str rest, struct err *err)
 {
     FREE_AT_END char *path = mem_copy(folder->path.p, folder->path.n);
-    FD_AT_END int fd = open_plain(root, path);
+    FD_AT_END int fd = open_without_links(root, path);
     struct op_guarded entry;
-    if (fd < 0 || is_covered(fd, folder->kind))
+    if (fd < 0 || is_entry_covered(fd, folder->kind))
         return 0;
-    while (op_guarded_next(&rest, &entry) > 0 && begins_with(entry.path, folder->path)) {
+    while (op_guarded_next(&rest, &entry) > 0 && begins_with_path(entry.path, folder->path)) {
         bool inside = entry.path.n > folder->path.n && entry.path.p[folder->path.n] == '/';
         if (inside && !keeps_content(entry.kind) && guard_one(root, &entry, false, err) < 0)
             return -1;
@@ -301,7 +303,7 @@ static int mount_all(const struct cell_spec *spec, const struct guards *guards, 
             continue;
         FD_AT_END int root = open(spec->roots[i].inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (root < 0)
-            return failed(err, spec->roots[i].inside);
+            return guard_failed(err, spec->roots[i].inside);
         for (uint32_t k = 0; op_guarded_next(&rest, &entry) > 0; k++) {
             bool left_alone = (keeps_content(entry.kind) && guards->added[i][k] > lists) ||
                               (layered && entry.kind == GUARDED_GIT);

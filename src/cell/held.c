@@ -190,7 +190,8 @@ struct count {
 };
 
 /* Of one message of the answer. DUMP_LOST: it goes on. */
-static enum dump take(const char *bytes, size_t left, const struct question *q, struct count *sum)
+static enum dump take_socket_dump(const char *bytes, size_t left, const struct question *q,
+                                  struct count *sum)
 {
     const struct nlmsghdr *m = (const void *)bytes;
     for (; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
@@ -221,7 +222,7 @@ static enum dump dump(int fd, const struct question *q, uint64_t enough, struct 
             continue;
         if (n <= 0)
             return DUMP_LOST;
-        result = take(bytes, (size_t)n, q, sum);
+        result = take_socket_dump(bytes, (size_t)n, q, sum);
         if (enough && sum->bytes > enough)
             return DUMP_ENOUGH;
     }

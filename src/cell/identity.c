@@ -20,13 +20,13 @@
     "user namespaces must be allowed (sysctl kernel.unprivileged_userns_clone, "                   \
     "kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces)"
 
-static int failed(struct err *err, const char *what, const char *advice)
+static int identity_failed(struct err *err, const char *what, const char *advice)
 {
     return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s%s%s", what,
                    strerror(errno), *advice ? "; " : "", advice);
 }
 
-static int write_file(const char *path, const char *text)
+static int write_mapping_file(const char *path, const char *text)
 {
     FD_AT_END int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
@@ -40,7 +40,7 @@ static int write_map(pid_t pid, const char *file, uint32_t from, uint32_t to)
     char line[64];
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
     snprintf(line, sizeof line, "%u %u 1", from, to);
-    return write_file(path, line);
+    return write_mapping_file(path, line);
 }
 
 /* A sanitizer keeps notes of each thread in memory that such a process would share with it. */
@@ -53,7 +53,7 @@ static int write_map(pid_t pid, const char *file, uint32_t from, uint32_t to)
 /* Holds a user namespace while it is opened. */
 static pid_t holder;
 
-static int hold(void *parent)
+static int hold_namespace(void *parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     /* One who died before that sends no signal any more. */
@@ -78,9 +78,10 @@ static int open_mapping(const struct cell_root *root, const struct cell_spec *sp
     self = getpid();
     wait_for_holder();
     /* It has this process's memory: a copy would take longer to make than it is needed. */
-    holder = clone(hold, stack + sizeof stack, SHARED_MEMORY | CLONE_NEWUSER | SIGCHLD, &self);
+    holder = clone(hold_namespace, stack + sizeof stack, SHARED_MEMORY | CLONE_NEWUSER | SIGCHLD,
+                   &self);
     if (holder < 0)
-        return failed(err, "making a user namespace for a mapping", NAMESPACE_ADVICE);
+        return identity_failed(err, "making a user namespace for a mapping", NAMESPACE_ADVICE);
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/ns/user", (int)holder);
     int fd = -1;
@@ -95,7 +96,7 @@ static int open_mapping(const struct cell_root *root, const struct cell_spec *sp
         holder = 0; /* not to be waited for: it ends with this process */
     if (r < 0) {
         errno = -r;
-        return failed(err, "writing an owner mapping", "");
+        return identity_failed(err, "writing an owner mapping", "");
     }
     *ret_fd = fd;
     return 0;
@@ -117,7 +118,7 @@ static int write_maps(pid_t pid, uint32_t uid, uint32_t gid, struct err *err)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/setgroups", (int)pid);
-    int r = write_file(path, "deny");
+    int r = write_mapping_file(path, "deny");
     if (r == 0)
         r = write_map(pid, "uid_map", uid, uid);
     if (r == 0)
@@ -125,7 +126,7 @@ static int write_maps(pid_t pid, uint32_t uid, uint32_t gid, struct err *err)
     if (r == 0)
         return 0;
     errno = -r;
-    return failed(err, "mapping the cell's user", "");
+    return identity_failed(err, "mapping the cell's user", "");
 }
 
 int identity_take_trees(const struct cell_spec *spec, struct trees *ret, struct err *err)
@@ -155,22 +156,23 @@ static bool maps_at_once(void)
  * ptrace), so it is none from before it has that uid, and as soon as its maps are written. */
 static int close_to_others(struct err *err)
 {
-    return prctl(PR_SET_DUMPABLE, 0) < 0 ? failed(err, "closing its process files", "") : 0;
+    return prctl(PR_SET_DUMPABLE, 0) < 0 ? identity_failed(err, "closing its process files", "")
+                                         : 0;
 }
 
-static pid_t start(int go[2], struct err *err)
+static pid_t start_in_namespaces(int go[2], struct err *err)
 {
     if (geteuid() == 0 && setgroups(0, NULL) < 0)
-        return failed(err, "leaving root's groups", "");
+        return identity_failed(err, "leaving root's groups", "");
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) < 0)
-        return failed(err, "making a pair of sockets", "");
+        return identity_failed(err, "making a pair of sockets", "");
     pid_t pid = (pid_t)syscall(SYS_clone,
                                CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
                                    CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
                                    SIGCHLD,
                                0, 0, 0, 0);
     if (pid < 0)
-        return failed(err, "making namespaces", NAMESPACE_ADVICE);
+        return identity_failed(err, "making namespaces", NAMESPACE_ADVICE);
     fd_closep(&go[pid == 0]);
     return pid;
 }
@@ -180,7 +182,7 @@ int identity_start(pid_t *ret_pid, int *ret_go, struct err *err)
     int go[2] = {-1, -1};
     bool at_once = maps_at_once();
     char byte;
-    pid_t pid = *ret_pid = start(go, err);
+    pid_t pid = *ret_pid = start_in_namespaces(go, err);
     if (pid < 0)
         return -1;
     *ret_go = go[pid != 0];
@@ -189,7 +191,7 @@ int identity_start(pid_t *ret_pid, int *ret_go, struct err *err)
     if (pid > 0 && at_once && write_maps(pid, geteuid(), getegid(), err) < 0)
         return -1;
     if (pid > 0 && at_once && send(go[1], "", 1, MSG_NOSIGNAL) != 1)
-        return failed(err, "waking the launcher", "");
+        return identity_failed(err, "waking the launcher", "");
     return close_to_others(err);
 }
 
@@ -202,7 +204,7 @@ int identity_become(const struct cell_spec *spec, struct err *err)
 {
     if (setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
         setresuid(spec->uid, spec->uid, spec->uid) < 0)
-        return failed(err, "becoming the cell's user", "");
+        return identity_failed(err, "becoming the cell's user", "");
     return close_to_others(err);
 }
 

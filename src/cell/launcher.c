@@ -108,7 +108,7 @@ static int take_order(struct runner *runner)
 
 /* Until the gate closes the control socket or the worker ends. Ending ends everything in the cell,
  * because this is the first process of its pid namespace. */
-static int watch(struct watched *w)
+static int watch_launched_cell(struct watched *w)
 {
     for (;;) {
         struct pollfd fds[] = {{CELL_CONTROL_FD, POLLIN, 0},
@@ -223,7 +223,7 @@ static int launch(int go, worker_fn worker)
                 strerror(errno));
         return report_failure(&err);
     }
-    return watch(&watched);
+    return watch_launched_cell(&watched);
 }
 
 int launcher_main(worker_fn worker)

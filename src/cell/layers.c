@@ -61,7 +61,7 @@ bool layers_any(const struct layers *layers)
     return layers->packed.len > 0 || layers->broken;
 }
 
-static int failed(struct err *err, const char *path)
+static int layer_mount_failed(struct err *err, const char *path)
 {
     return err_set(err, ERR_SANDBOX_UNAVAILABLE,
                    "a layer for the git directory %.150s cannot be mounted: %s. It lies in "
@@ -70,7 +70,7 @@ static int failed(struct err *err, const char *path)
                    path, strerror(errno));
 }
 
-static int open_beneath(int at, const char *path)
+static int open_layer_folder(int at, const char *path)
 {
     struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
@@ -82,21 +82,21 @@ static int mount_one(int lower, int layer, const char *path, struct err *err)
 {
     char options[256];
     char target[64];
-    FD_AT_END int upper = open_beneath(layer, "upper");
-    FD_AT_END int work = open_beneath(layer, "work");
+    FD_AT_END int upper = open_layer_folder(layer, "upper");
+    FD_AT_END int work = open_layer_folder(layer, "work");
     if (upper < 0 || work < 0)
-        return failed(err, path);
+        return layer_mount_failed(err, path);
     snprintf(options, sizeof options,
              "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d,"
              "userxattr,index=off,metacopy=off,redirect_dir=nofollow",
              lower, upper, work);
     snprintf(target, sizeof target, "/proc/self/fd/%d", lower);
     return mount("overlay", target, "overlay", MS_NOSUID | MS_NODEV, options) < 0
-               ? failed(err, path)
+               ? layer_mount_failed(err, path)
                : 0;
 }
 
-static bool lies_in(struct str path, struct str folder)
+static bool lies_in_layer(struct str path, struct str folder)
 {
     return path.n > folder.n && path.p[folder.n] == '/' && memcmp(path.p, folder.p, folder.n) == 0;
 }
@@ -108,7 +108,7 @@ static int cover_again(const struct guards *guards, const struct op_layer *layer
     struct str rest = buf_str(&guards->found[layer->root]);
     struct op_guarded entry;
     while (op_guarded_next(&rest, &entry) > 0) {
-        if (lies_in(entry.path, layer->path) && guards_cover_in_layer(root, &entry, err) < 0)
+        if (lies_in_layer(entry.path, layer->path) && guards_cover_in_layer(root, &entry, err) < 0)
             return -1;
     }
     return 0;
@@ -122,9 +122,9 @@ static int add_layer(const struct cell_spec *spec, const struct guards *guards,
         !spec->roots[layer->root].writable)
         return err_set(err, ERR_INTERNAL, "a layer for a folder that commands do not have");
     FD_AT_END int root = open(spec->roots[layer->root].inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    FD_AT_END int lower = root < 0 ? -1 : open_beneath(root, path);
+    FD_AT_END int lower = root < 0 ? -1 : open_layer_folder(root, path);
     if (lower < 0)
-        return failed(err, path);
+        return layer_mount_failed(err, path);
     return mount_one(lower, from, path, err) < 0 ? -1 : cover_again(guards, layer, root, err);
 }
 
@@ -139,9 +139,9 @@ int layers_mount(const struct cell_spec *spec, const struct guards *guards,
     for (int i = 0; op_layer_next(&rest, &layer) > 0; i++) {
         char name[OP_LAYER_TAG_MAX + 32];
         snprintf(name, sizeof name, OP_LAYERS "/%s/%d", layers->tag, i);
-        FD_AT_END int from = open_beneath(store, name);
+        FD_AT_END int from = open_layer_folder(store, name);
         if (from < 0)
-            return failed(err, name);
+            return layer_mount_failed(err, name);
         if (add_layer(spec, guards, &layer, from, err) < 0)
             return -1;
     }

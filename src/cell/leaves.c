@@ -37,7 +37,7 @@ void leaves_prepare(void)
         fd_closep(&ruleset);
 }
 
-static bool is_shell(const char *path)
+static bool is_known_shell(const char *path)
 {
     static const char *const shells[] = {"/bin/sh",       "/usr/bin/sh", "/bin/bash",
                                          "/usr/bin/bash", "/bin/dash",   "/usr/bin/dash"};
@@ -49,12 +49,12 @@ static bool is_shell(const char *path)
 }
 
 /* The first word behind #!, where it is a shell: that may be started anyway. Other interpreters may not. */
-static bool read_script(char *head, char ret[PATH_MAX])
+static bool read_script_shell(char *head, char ret[PATH_MAX])
 {
     char *word = head + 2 + strspn(head + 2, " \t");
     word[strcspn(word, " \t\r\n")] = '\0';
     snprintf(ret, PATH_MAX, "%s", word);
-    return is_shell(ret);
+    return is_known_shell(ret);
 }
 
 static bool read_loader(int fd, const char *head, char ret[PATH_MAX])
@@ -78,12 +78,12 @@ static bool read_loader(int fd, const char *head, char ret[PATH_MAX])
 }
 
 /* What the kernel starts in the file's place. False: the file itself is enough, or it is not known. */
-static bool read_starter(int fd, char ret[PATH_MAX])
+static bool read_leaf_starter(int fd, char ret[PATH_MAX])
 {
     char head[256] = {0};
     ssize_t n = pread(fd, head, sizeof head - 1, 0);
     if (n > 2 && head[0] == '#' && head[1] == '!')
-        return read_script(head, ret);
+        return read_script_shell(head, ret);
     if (n >= (ssize_t)sizeof(Elf64_Ehdr) && memcmp(head, ELFMAG, SELFMAG) == 0 &&
         head[EI_CLASS] == ELFCLASS64)
         return read_loader(fd, head, ret);
@@ -91,7 +91,7 @@ static bool read_starter(int fd, char ret[PATH_MAX])
 }
 
 /* 0 also where there is no such file. */
-static int allow(const char *path, int depth)
+static int allow_leaf(const char *path, int depth)
 {
     char starter[PATH_MAX];
     struct stat st;
@@ -106,7 +106,7 @@ static int allow(const char *path, int depth)
                                               .parent_fd = fd};
     if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &file, 0) < 0)
         return -1;
-    return depth < DEPTH_MAX && read_starter(fd, starter) ? allow(starter, depth + 1) : 0;
+    return depth < DEPTH_MAX && read_leaf_starter(fd, starter) ? allow_leaf(starter, depth + 1) : 0;
 }
 
 static int allow_named(struct str name, const char *path)
@@ -115,7 +115,7 @@ static int allow_named(struct str name, const char *path)
     for (const char *at = path; at && *at;) {
         size_t n = strcspn(at, ":");
         int length = snprintf(file, sizeof file, "%.*s/%.*s", (int)n, at, (int)name.n, name.p);
-        if (*at == '/' && length < PATH_MAX && allow(file, 0) < 0)
+        if (*at == '/' && length < PATH_MAX && allow_leaf(file, 0) < 0)
             return -1;
         at += n + (at[n] == ':');
     }
@@ -125,14 +125,16 @@ static int allow_named(struct str name, const char *path)
 /* git starts itself for a submodule, from its own folder. */
 static int allow_git(void)
 {
-    return allow("/usr/lib/git-core/git", 0) < 0 || allow("/usr/libexec/git-core/git", 0) < 0 ? -1
-                                                                                              : 0;
+    return allow_leaf("/usr/lib/git-core/git", 0) < 0 ||
+                   allow_leaf("/usr/libexec/git-core/git", 0) < 0
+               ? -1
+               : 0;
 }
 
 int leaves_allow(const char *program, const struct str *names, size_t n, const char *path,
                  struct err *err)
 {
-    int r = ruleset < 0 ? -1 : allow(program, 0);
+    int r = ruleset < 0 ? -1 : allow_leaf(program, 0);
     for (size_t i = 0; r == 0 && i < n; i++) {
         r = allow_named(names[i], path);
         if (r == 0 && str_is(names[i], "git"))

@@ -17,18 +17,18 @@
 /* Processes that are killed at once; who is left is found by looking again. */
 #define KILL_BYTES (32u << 10)
 
-static int open_file(const struct limits_tree *t, const struct limit_group *g, const char *file,
-                     int flags)
+static int open_limit_file(const struct limits_tree *t, const struct limit_group *g,
+                           const char *file, int flags)
 {
     char path[LIMIT_NAME_MAX + 64];
     snprintf(path, sizeof path, "%s/%s", g->name, file);
     return openat(t->dir, path, flags | O_CLOEXEC);
 }
 
-static int put(const struct limits_tree *t, const struct limit_group *g, const char *file,
-               const char *text)
+static int put_limit(const struct limits_tree *t, const struct limit_group *g, const char *file,
+                     const char *text)
 {
-    FD_AT_END int fd = open_file(t, g, file, O_WRONLY | O_TRUNC);
+    FD_AT_END int fd = open_limit_file(t, g, file, O_WRONLY | O_TRUNC);
     return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
 }
 
@@ -36,7 +36,7 @@ static int put(const struct limits_tree *t, const struct limit_group *g, const c
 static int put_if_there(const struct limits_tree *t, const struct limit_group *g, const char *file,
                         const char *text)
 {
-    int r = put(t, g, file, text);
+    int r = put_limit(t, g, file, text);
     return r == -ENOENT ? 0 : r;
 }
 
@@ -48,22 +48,23 @@ static int set_memory(const struct limits_tree *t, const struct limit_group *g, 
     else
         snprintf(text, sizeof text, "%s", t->v2 ? "max" : "-1");
     if (t->v2) {
-        int r = put(t, g, "memory.max", text);
+        int r = put_limit(t, g, "memory.max", text);
         return r < 0 ? r : put_if_there(t, g, "memory.swap.max", bytes ? "0" : "max");
     }
     /* The limit with swap may never be below the one without. */
     bool less = bytes && (!g->has.memory || bytes < g->has.memory);
     int r = less ? 0 : put_if_there(t, g, "memory.memsw.limit_in_bytes", text);
     if (r == 0)
-        r = put(t, g, "memory.limit_in_bytes", text);
+        r = put_limit(t, g, "memory.limit_in_bytes", text);
     return r < 0 || !less ? r : put_if_there(t, g, "memory.memsw.limit_in_bytes", text);
 }
 
-static int set_processes(const struct limits_tree *t, const struct limit_group *g, uint32_t most)
+static int set_group_processes(const struct limits_tree *t, const struct limit_group *g,
+                               uint32_t most)
 {
     char text[16];
     snprintf(text, sizeof text, "%" PRIu32, most);
-    return put(t, g, "pids.max", most ? text : "max");
+    return put_limit(t, g, "pids.max", most ? text : "max");
 }
 
 static int set_cpu(const struct limits_tree *t, const struct limit_group *g, uint32_t millis)
@@ -76,14 +77,14 @@ static int set_cpu(const struct limits_tree *t, const struct limit_group *g, uin
     if (!t->v2) {
         /* The period of a new group is the same one. */
         snprintf(text, sizeof text, "%" PRId64, millis ? (int64_t)quota : -1);
-        return put(t, g, "cpu.cfs_quota_us", text);
+        return put_limit(t, g, "cpu.cfs_quota_us", text);
     }
     if (millis)
         snprintf(text, sizeof text, "%" PRIu64 " %u", quota, CPU_PERIOD_US);
-    return put(t, g, "cpu.max", text);
+    return put_limit(t, g, "cpu.max", text);
 }
 
-static uint64_t read_number(int fd)
+static uint64_t read_limit_number(int fd)
 {
     char text[32];
     ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof text - 1, 0);
@@ -101,7 +102,7 @@ static uint64_t read_key(int fd, const char *key)
     return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-static void read_events(const struct limit_group *g, struct limits_seen *ret)
+static void read_limit_events(const struct limit_group *g, struct limits_seen *ret)
 {
     ret->oom_kills = read_key(g->memory_events, "\noom_kill ");
     ret->process_limit_hits = read_key(g->process_events, "\nmax ");
@@ -110,30 +111,31 @@ static void read_events(const struct limit_group *g, struct limits_seen *ret)
 /* The processor time of all that was ever in it. */
 static uint64_t read_cpu_us(const struct limit_group *g)
 {
-    return g->cpu_stat ? read_key(g->cpu, "\nusage_usec ") : read_number(g->cpu) / 1000;
+    return g->cpu_stat ? read_key(g->cpu, "\nusage_usec ") : read_limit_number(g->cpu) / 1000;
 }
 
 static void open_counters(const struct limits_tree *t, struct limit_group *g)
 {
     if (t->kinds & LIMIT_BIT(LIMIT_MEMORY)) {
         const char *peak = t->v2 ? "memory.peak" : "memory.max_usage_in_bytes";
-        g->peak = open_file(t, g, peak, O_RDWR);
+        g->peak = open_limit_file(t, g, peak, O_RDWR);
         if (g->peak < 0)
-            g->peak = open_file(t, g, peak, O_RDONLY);
-        g->usage = open_file(t, g, t->v2 ? "memory.current" : "memory.usage_in_bytes", O_RDONLY);
-        g->memory_events = open_file(t, g, t->v2 ? "memory.events" : "memory.oom_control",
-                                     O_RDONLY);
+            g->peak = open_limit_file(t, g, peak, O_RDONLY);
+        g->usage = open_limit_file(t, g, t->v2 ? "memory.current" : "memory.usage_in_bytes",
+                                   O_RDONLY);
+        g->memory_events = open_limit_file(t, g, t->v2 ? "memory.events" : "memory.oom_control",
+                                           O_RDONLY);
         /* Half of a command is no use to anyone. */
         if (t->v2)
             put_if_there(t, g, "memory.oom.group", "1");
     }
     if (t->kinds & LIMIT_BIT(LIMIT_CPU)) {
-        g->cpu = open_file(t, g, t->v2 ? "cpu.stat" : "cpuacct.usage", O_RDONLY);
+        g->cpu = open_limit_file(t, g, t->v2 ? "cpu.stat" : "cpuacct.usage", O_RDONLY);
         g->cpu_stat = t->v2;
     }
     if (t->kinds & LIMIT_BIT(LIMIT_PROCESSES)) {
-        g->process_events = open_file(t, g, "pids.events", O_RDONLY);
-        g->process_count = open_file(t, g, "pids.current", O_RDONLY);
+        g->process_events = open_limit_file(t, g, "pids.events", O_RDONLY);
+        g->process_count = open_limit_file(t, g, "pids.current", O_RDONLY);
     }
 }
 
@@ -153,7 +155,7 @@ struct limit_group *limit_group_new(const struct limits *l, uint64_t number)
         if (mkdirat(t->dir, g->name, 0755) == 0 || errno == EEXIST)
             /* Moving a whole process waits for all processors when none was moved for a while: with cgroup1
              * that took 11 ms. One thread, which is all there is of it, is moved at once. */
-            g->procs[i] = open_file(t, g, t->v2 ? "cgroup.procs" : "tasks", O_WRONLY);
+            g->procs[i] = open_limit_file(t, g, t->v2 ? "cgroup.procs" : "tasks", O_WRONLY);
         if (g->procs[i] < 0) {
             limit_group_remove(g);
             limit_group_free(g);
@@ -192,7 +194,7 @@ void limit_group_free(struct limit_group *g)
 /* The numbers of the processes in it, a line each, and how many bytes that are, or -errno. */
 static ssize_t read_members(const struct limit_group *g, char *text, size_t size)
 {
-    FD_AT_END int fd = open_file(&g->limits->trees[0], g, "cgroup.procs", O_RDONLY);
+    FD_AT_END int fd = open_limit_file(&g->limits->trees[0], g, "cgroup.procs", O_RDONLY);
     ssize_t n = fd < 0 ? -errno : fd_read_upto(fd, text, size - 1);
     text[n < 0 ? 0 : n] = 0;
     return n;
@@ -219,7 +221,7 @@ static int set_all(struct limit_group *g, const struct limits_want *want)
             g->has.memory = want->memory;
         if (r == 0 && (t->kinds & LIMIT_BIT(LIMIT_PROCESSES)) &&
             (want->processes != g->has.processes || !g->processes_known))
-            r = set_processes(t, g, want->processes);
+            r = set_group_processes(t, g, want->processes);
         if (r == 0 && (t->kinds & LIMIT_BIT(LIMIT_CPU)) && want->cpu_millis != g->has.cpu_millis)
             r = set_cpu(t, g, want->cpu_millis);
         if (r == 0 && (t->kinds & LIMIT_BIT(LIMIT_CPU)))
@@ -239,7 +241,7 @@ int limit_group_change(struct limit_group *g, const struct limits_want *want)
 
 bool limit_group_holds(const struct limit_group *g, uint64_t bytes)
 {
-    return g->usage >= 0 && read_number(g->usage) > bytes;
+    return g->usage >= 0 && read_limit_number(g->usage) > bytes;
 }
 
 int limit_group_begin(struct limit_group *g, const struct limits_want *want)
@@ -248,19 +250,19 @@ int limit_group_begin(struct limit_group *g, const struct limits_want *want)
     int r = limit_group_empty(g) ? set_all(g, want) : -EBUSY;
     if (r < 0)
         return r;
-    read_events(g, &g->then);
+    read_limit_events(g, &g->then);
     /* Files' pages of the command before still count here. */
-    g->usage_then = read_number(g->usage);
+    g->usage_then = read_limit_number(g->usage);
     g->cpu_us_then = read_cpu_us(g);
     /* cgroup2 allows this since Linux 6.12, for what is read through the same descriptor. */
     g->peak_resets = g->peak >= 0 && pwrite(g->peak, "0", 1, 0) == 1;
-    g->peak_then = g->peak_resets ? 0 : read_number(g->peak);
+    g->peak_then = g->peak_resets ? 0 : read_limit_number(g->peak);
     return 0;
 }
 
 static uint64_t peak_memory(const struct limit_group *g)
 {
-    uint64_t peak = read_number(g->peak);
+    uint64_t peak = read_limit_number(g->peak);
     if (!g->peak_resets && peak <= g->peak_then)
         return 0;
     /* At its limit a group drops files' pages that were there before; below it they have all stayed. */
@@ -277,7 +279,7 @@ void limit_group_read(const struct limit_group *g, struct limits_seen *ret)
         return;
     if (g->cpu >= 0)
         ret->cpu_ms = (int64_t)((read_cpu_us(g) - g->cpu_us_then) / 1000);
-    read_events(g, ret);
+    read_limit_events(g, ret);
     ret->oom_kills -= g->then.oom_kills;
     ret->process_limit_hits -= g->then.process_limit_hits;
     ret->peak_memory = peak_memory(g);
@@ -315,10 +317,10 @@ void limit_group_kill(struct limit_group *g)
     const struct limits_tree *t = g->limits->trees;
     for (size_t i = 0; i < g->limits->n_trees; i++) {
         /* Since Linux 5.14. */
-        if (t[i].v2 && put(&t[i], g, "cgroup.kill", "1") == 0)
+        if (t[i].v2 && put_limit(&t[i], g, "cgroup.kill", "1") == 0)
             return;
         /* Nobody is born while they die. */
-        if ((t[i].kinds & LIMIT_BIT(LIMIT_PROCESSES)) && put(&t[i], g, "pids.max", "0") == 0)
+        if ((t[i].kinds & LIMIT_BIT(LIMIT_PROCESSES)) && put_limit(&t[i], g, "pids.max", "0") == 0)
             g->processes_known = false;
     }
     read_members(g, text, sizeof text);

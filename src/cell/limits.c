@@ -24,7 +24,7 @@
 #define CLOSE_TRIES 500
 #define CLOSE_PAUSE_NS 1000000
 
-static void read_text(const char *path, struct buf *text)
+static void read_limits_text(const char *path, struct buf *text)
 {
     FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : 1;
@@ -44,8 +44,8 @@ static void find_trees(struct limits *l, const char *mounts_file, const char *cg
     FREE_AT_END struct limits_places *places = mem_zero(sizeof *places);
     char first[LIMIT_NAME_MAX];
     unsigned missing = LIMIT_ALL;
-    read_text(mounts_file, &mounts);
-    read_text(cgroup_file, &cgroups);
+    read_limits_text(mounts_file, &mounts);
+    read_limits_text(cgroup_file, &cgroups);
     limits_find(buf_str(&mounts), buf_str(&cgroups), places);
     snprintf(first, sizeof first, "%.100s1", l->prefix);
     for (size_t i = 0; i < places->count && missing; i++) {
@@ -58,7 +58,7 @@ static void find_trees(struct limits *l, const char *mounts_file, const char *cg
     }
 }
 
-static struct limit_group *make(struct limits *l)
+static struct limit_group *make_limit_group(struct limits *l)
 {
     l->was_short = l->n_trees && !fd_has_room(GROUP_FILES);
     struct limit_group *g = l->n_trees && !l->was_short ? limit_group_new(l, ++l->made) : NULL;
@@ -82,7 +82,7 @@ int limits_open_from(struct limits **ret, const char *tag, const char *mounts_fi
     if (limits_prefix(l->prefix, tag))
         find_trees(l, mounts_file, cgroup_file);
     /* It was made to try; now it is the first that is free. */
-    make(l);
+    make_limit_group(l);
     *ret = l;
     return 0;
 }
@@ -117,7 +117,7 @@ bool limits_by_group(const struct limits *l, enum limit_kind kind)
     return false;
 }
 
-static void drop(struct limits *l, struct limit_group *g)
+static void drop_limit_group(struct limits *l, struct limit_group *g)
 {
     struct limit_group **at = &l->groups;
     while (*at != g)
@@ -160,7 +160,7 @@ static void look_at_ending(struct limits *l)
             continue;
         /* What a command left in its session's home still counts here, and would count for the next one. */
         if (limit_group_empty(g) && (limit_group_holds(g, HELD_MAX) || count_free(l) >= FREE_MAX))
-            drop(l, g);
+            drop_limit_group(l, g);
         else if (limit_group_empty(g))
             g->state = GROUP_FREE;
         else if (g->state == GROUP_ENDING)
@@ -174,13 +174,13 @@ struct limit_group *limits_take(struct limits *l, const struct limits_want *want
     struct limit_group *g = find_free(l, want);
     if (g && limit_group_begin(g, want) < 0) {
         /* Somebody removed it, or it cannot get as small as this. */
-        drop(l, g);
+        drop_limit_group(l, g);
         g = NULL;
     }
     if (!g) {
-        g = make(l);
+        g = make_limit_group(l);
         if (g && limit_group_begin(g, want) < 0) {
-            drop(l, g);
+            drop_limit_group(l, g);
             g = NULL;
         }
     }
@@ -206,7 +206,7 @@ void limits_drop_spare(struct limits *l)
     for (struct limit_group *g = l->groups; g; g = next) {
         next = g->next;
         if (g->state == GROUP_FREE)
-            drop(l, g);
+            drop_limit_group(l, g);
     }
 }
 
@@ -222,7 +222,7 @@ void limits_give_back(struct limits *l, struct limit_group *g)
     if (count_free(l) < FREE_MAX)
         g->state = GROUP_FREE;
     else
-        drop(l, g);
+        drop_limit_group(l, g);
 }
 
 void limits_leave(struct limits *l, struct limit_group *g)
@@ -244,13 +244,13 @@ void limits_close(struct limits *l)
             if (limit_group_remove(g) == -EBUSY)
                 limit_group_kill(g);
             else
-                drop(l, g);
+                drop_limit_group(l, g);
         }
         if (l->groups)
             nanosleep(&(struct timespec){.tv_nsec = CLOSE_PAUSE_NS}, NULL);
     }
     while (l->groups)
-        drop(l, l->groups);
+        drop_limit_group(l, l->groups);
     for (size_t i = 0; i < l->n_trees; i++)
         fd_closep(&l->trees[i].dir);
     free(l);

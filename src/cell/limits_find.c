@@ -131,8 +131,8 @@ static bool locate(const struct mount_line *m, struct str own, struct limits_pla
 }
 
 /* The first mount that shows this process's group of `controller`. */
-static bool find_one(struct str mountinfo, struct str cgroups, const char *controller,
-                     struct limits_place *p)
+static bool find_controller_mount(struct str mountinfo, struct str cgroups, const char *controller,
+                                  struct limits_place *p)
 {
     struct str own;
     struct str line;
@@ -153,14 +153,14 @@ void limits_find(struct str mountinfo, struct str cgroups, struct limits_places 
 {
     ret->count = 0;
     struct limits_place *p = ret->place;
-    if (find_one(mountinfo, cgroups, NULL, p)) {
+    if (find_controller_mount(mountinfo, cgroups, NULL, p)) {
         p->kinds = LIMIT_ALL;
         ret->count++;
     }
     size_t first = ret->count;
     for (unsigned kind = 0; kind < LIMIT_KINDS; kind++) {
         p = &ret->place[ret->count];
-        if (!find_one(mountinfo, cgroups, controllers[kind], p))
+        if (!find_controller_mount(mountinfo, cgroups, controllers[kind], p))
             continue;
         p->kinds = LIMIT_BIT(kind);
         /* Two kinds in one tree have one group. */

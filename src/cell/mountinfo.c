@@ -25,7 +25,7 @@ static void unescape_field(char *text)
     *out = '\0';
 }
 
-static bool read_fields(char *text, struct mountinfo_line *ret)
+static bool read_mountinfo_fields(char *text, struct mountinfo_line *ret)
 {
     char *next = text;
     char *field[5];
@@ -40,7 +40,7 @@ static bool read_fields(char *text, struct mountinfo_line *ret)
     return true;
 }
 
-static int read_file(int proc, struct buf *text)
+static int read_mountinfo_file(int proc, struct buf *text)
 {
     FD_AT_END int fd = proc < 0 ? open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)
                                 : openat(proc, "mountinfo", O_RDONLY | O_CLOEXEC);
@@ -59,13 +59,13 @@ static int read_file(int proc, struct buf *text)
 int mountinfo_read(int proc, struct mountinfo *ret)
 {
     *ret = (struct mountinfo){.text = BUF_INIT(MOUNTINFO_MAX)};
-    int r = read_file(proc, &ret->text);
+    int r = read_mountinfo_file(proc, &ret->text);
     if (r < 0)
         return r;
     char *next = ret->text.data;
     for (char *at; (at = strsep(&next, "\n"));) {
         struct mountinfo_line line;
-        if (!read_fields(at, &line))
+        if (!read_mountinfo_fields(at, &line))
             continue;
         ret->all = mem_grow(ret->all, ret->n + 1, sizeof *ret->all);
         ret->all[ret->n++] = line;
@@ -109,7 +109,7 @@ static char *path_inside(const struct mountinfo_line *own, const char *path)
 }
 
 /* Another mount may lie over it. */
-static bool is_same_file(const char *path, const char *other)
+static bool is_same_mounted_file(const char *path, const char *other)
 {
     struct stat a;
     struct stat b;
@@ -132,7 +132,7 @@ int mountinfo_names(const struct mountinfo *info, const char *path,
         const char *rest = strcmp(line->device, own->device) == 0 ? path_rest(inside, line->root)
                                                                   : NULL;
         FREE_AT_END char *other = rest ? joined_path(line->point, rest) : NULL;
-        if (other && strcmp(other, path) != 0 && is_same_file(path, other))
+        if (other && strcmp(other, path) != 0 && is_same_mounted_file(path, other))
             each(arg, other);
     }
     return 0;
@@ -153,7 +153,7 @@ int mountinfo_parts(const struct mountinfo *info, const char *path,
         const char *rest = strcmp(line->device, own->device) == 0 ? path_rest(line->root, inside)
                                                                   : NULL;
         FREE_AT_END char *part = rest && *rest ? joined_path(path, rest) : NULL;
-        if (part && !path_rest(line->point, path) && is_same_file(part, line->point))
+        if (part && !path_rest(line->point, path) && is_same_mounted_file(part, line->point))
             each(arg, line->point);
     }
     return 0;

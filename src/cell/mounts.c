@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-static int failed(struct err *err, const char *what, const char *path)
+static int mount_failed(struct err *err, const char *what, const char *path)
 {
     return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s%s%s: %s", what,
                    *path ? " " : "", path, strerror(errno));
@@ -28,7 +28,7 @@ static int take_tree(int at, const char *in, const char *path, bool readonly, in
     unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
     FD_AT_END int tree = open_tree(at, in, *in ? flags : flags | AT_EMPTY_PATH);
     if (tree < 0)
-        return failed(err, "taking a copy of", path);
+        return mount_failed(err, "taking a copy of", path);
     /* A copy of a shared mount is its peer: what is mounted in the cell would appear on the host (root
      * takes its trees in the host's own mount namespace), and the other way. */
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
@@ -41,7 +41,7 @@ static int take_tree(int at, const char *in, const char *path, bool readonly, in
     }
     if (mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr) < 0)
         return userns_fd < 0
-                   ? failed(err, "restricting", path)
+                   ? mount_failed(err, "restricting", path)
                    : err_set(
                          err, ERR_SANDBOX_UNAVAILABLE,
                          "mapping the owners of %s: %s; its file system may not know owner mapping: "
@@ -71,11 +71,11 @@ static int pin(const struct step *step, struct err *err)
     FD_AT_END int fd = (int)syscall(SYS_openat2, AT_FDCWD, step->to, &how, sizeof how);
     FD_AT_END int tree = -1;
     if (fd < 0)
-        return failed(err, "opening", step->to);
+        return mount_failed(err, "opening", step->to);
     if (take_tree(fd, "", step->to, step->readonly, -1, &tree, err) < 0)
         return -1;
     return move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
-               ? failed(err, "protecting", step->to)
+               ? mount_failed(err, "protecting", step->to)
                : 0;
 }
 
@@ -93,13 +93,13 @@ static int take_device(const char *path, int *ret_tree, struct err *err)
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
                               .propagation = MS_PRIVATE};
     if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
-        return failed(err, "taking a copy of", path);
+        return mount_failed(err, "taking a copy of", path);
     *ret_tree = TAKE_FD(tree);
     return 0;
 }
 
-static int take_slot(const struct step *step, const struct cell_spec *spec, struct trees *trees,
-                     int *slots, struct err *err)
+static int take_mount_slot(const struct step *step, const struct cell_spec *spec,
+                           struct trees *trees, int *slots, struct err *err)
 {
     int *before = step->root >= 0    ? &trees->root[step->root]
                   : step->shown >= 0 ? &trees->shown[step->shown]
@@ -116,13 +116,13 @@ static int take_slot(const struct step *step, const struct cell_spec *spec, stru
                           : mounts_check_identity(slots[step->slot], &spec->roots[step->root], err);
 }
 
-static int make_folders(const char *path, struct err *err)
+static int make_mount_folders(const char *path, struct err *err)
 {
     char partial[PATH_TEXT_MAX];
     size_t length = strlen(path);
     if (length == 0 || length >= sizeof partial) {
         errno = length ? ENAMETOOLONG : ENOENT;
-        return failed(err, "making", path);
+        return mount_failed(err, "making", path);
     }
     memcpy(partial, path, length + 1);
     for (char *at = partial + 1; *at; at++) {
@@ -130,11 +130,11 @@ static int make_folders(const char *path, struct err *err)
             continue;
         *at = '\0';
         if (mkdir(partial, 0755) < 0 && errno != EEXIST)
-            return failed(err, "making", partial);
+            return mount_failed(err, "making", partial);
         *at = '/';
     }
     if (mkdir(partial, 0755) < 0 && errno != EEXIST)
-        return failed(err, "making", partial);
+        return mount_failed(err, "making", partial);
     return 0;
 }
 
@@ -142,8 +142,8 @@ static int make_tmpfs(const char *at, struct err *err)
 {
     /* It holds a few empty folders and is sealed before anything runs in it. */
     if (mount("sandgate", at, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=1024,mode=755") < 0)
-        return failed(err, "mounting a tmpfs on", at);
-    return chdir(at) < 0 ? failed(err, "entering", at) : 0;
+        return mount_failed(err, "mounting a tmpfs on", at);
+    return chdir(at) < 0 ? mount_failed(err, "entering", at) : 0;
 }
 
 int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err *err)
@@ -153,7 +153,7 @@ int mounts_scratch(const char *at, uint64_t bytes, const char *mode, struct err 
     snprintf(options, sizeof options, "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=%s", bytes,
              bytes / 1024, mode);
     return mount("sandgate", at, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0
-               ? failed(err, "mounting a tmpfs on", at)
+               ? mount_failed(err, "mounting a tmpfs on", at)
                : 0;
 }
 
@@ -174,16 +174,17 @@ static int move_to_stage(const char *path, const char *at, struct err *err)
     int n = snprintf(staged, sizeof staged, MOUNTS_STAGE "%s", path + strlen(at));
     if (n < 0 || (size_t)n >= sizeof staged) {
         errno = ENAMETOOLONG;
-        return failed(err, "moving", path);
+        return mount_failed(err, "moving", path);
     }
-    if (make_folders(staged, err) < 0)
+    if (make_mount_folders(staged, err) < 0)
         return -1;
-    return move_mount(AT_FDCWD, path, AT_FDCWD, staged, 0) < 0 ? failed(err, "moving", path) : 0;
+    return move_mount(AT_FDCWD, path, AT_FDCWD, staged, 0) < 0 ? mount_failed(err, "moving", path)
+                                                               : 0;
 }
 
-static int remove_old(const char *at, bool old, struct err *err)
+static int remove_old_mount(const char *at, bool old, struct err *err)
 {
-    return old && umount2(at, MNT_DETACH) < 0 ? failed(err, "unmounting", at) : 0;
+    return old && umount2(at, MNT_DETACH) < 0 ? mount_failed(err, "unmounting", at) : 0;
 }
 
 /* Moved, not copied: thousands of mounts may lie in them. What lies in another one goes along. */
@@ -191,17 +192,18 @@ int mounts_scratch_around(const char *at, bool old, uint64_t bytes, const char *
                           const struct mounts_kept *kept, struct err *err)
 {
     if (kept->n == 0)
-        return remove_old(at, old, err) < 0 ? -1 : mounts_scratch(at, bytes, mode, err);
+        return remove_old_mount(at, old, err) < 0 ? -1 : mounts_scratch(at, bytes, mode, err);
     if (mounts_scratch(MOUNTS_STAGE, bytes, mode, err) < 0)
         return -1;
     for (size_t i = 0; i < kept->n; i++) {
         if (!mounts_is_within_another(kept, i) && move_to_stage(kept->path[i], at, err) < 0)
             return -1;
     }
-    if (remove_old(at, old, err) < 0)
+    if (remove_old_mount(at, old, err) < 0)
         return -1;
-    return move_mount(AT_FDCWD, MOUNTS_STAGE, AT_FDCWD, at, 0) < 0 ? failed(err, "mounting", at)
-                                                                   : 0;
+    return move_mount(AT_FDCWD, MOUNTS_STAGE, AT_FDCWD, at, 0) < 0
+               ? mount_failed(err, "mounting", at)
+               : 0;
 }
 
 static int set_readonly(int folder, bool readonly)
@@ -230,27 +232,28 @@ int mounts_open_writable(const char *at)
     return folder < 0 || set_readonly(folder, false) < 0 ? -1 : TAKE_FD(folder);
 }
 
-static int make_file(const char *path, struct err *err)
+static int make_mount_file(const char *path, struct err *err)
 {
     FD_AT_END int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
-    return fd < 0 ? failed(err, "making", path) : 0;
+    return fd < 0 ? mount_failed(err, "making", path) : 0;
 }
 
-static int write_text(const char *path, const char *text, struct err *err)
+static int write_mount_text(const char *path, const char *text, struct err *err)
 {
     FD_AT_END int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-    return fd < 0 || fd_write_all(fd, text, strlen(text)) < 0 ? failed(err, "writing", path) : 0;
+    return fd < 0 || fd_write_all(fd, text, strlen(text)) < 0 ? mount_failed(err, "writing", path)
+                                                              : 0;
 }
 
 /* A copy of the sealed root's mount is as read-only as that. */
-static int cover(const char *path, const char *with, struct err *err)
+static int cover_with_copy(const char *path, const char *with, struct err *err)
 {
     FD_AT_END int tree = open_tree(AT_FDCWD, with, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (tree < 0)
-        return failed(err, "taking a copy of", with);
+        return mount_failed(err, "taking a copy of", with);
     if (move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_SYMLINKS) < 0 &&
         errno != ENOENT && errno != ENOTDIR)
-        return failed(err, "covering", path);
+        return mount_failed(err, "covering", path);
     return 0;
 }
 
@@ -258,25 +261,25 @@ static int cover(const char *path, const char *with, struct err *err)
 static int pivot(struct err *err)
 {
     if (syscall(SYS_pivot_root, ".", ".") < 0)
-        return failed(err, "changing the root", "");
+        return mount_failed(err, "changing the root", "");
     if (umount2(".", MNT_DETACH) < 0)
-        return failed(err, "leaving the host's tree", "");
-    return chdir("/") < 0 ? failed(err, "entering", "/") : 0;
+        return mount_failed(err, "leaving the host's tree", "");
+    return chdir("/") < 0 ? mount_failed(err, "entering", "/") : 0;
 }
 
-static int seal(struct err *err)
+static int seal_root(struct err *err)
 {
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC};
     if (mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof attr) < 0)
-        return failed(err, "sealing the root", "");
+        return mount_failed(err, "sealing the root", "");
     return 0;
 }
 
-static int leave(const char *path, struct err *err)
+static int leave_mount(const char *path, struct err *err)
 {
     /* It may have gone with another that it lay in. */
     if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL && errno != ENOENT)
-        return failed(err, "taking away", path);
+        return mount_failed(err, "taking away", path);
     return 0;
 }
 
@@ -289,7 +292,7 @@ static int make_proc(int *ret_tree, struct err *err)
         tree = fsmount(fs, FSMOUNT_CLOEXEC,
                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
     if (tree < 0)
-        return failed(err, "making a /proc", "");
+        return mount_failed(err, "making a /proc", "");
     *ret_tree = TAKE_FD(tree);
     return 0;
 }
@@ -300,29 +303,29 @@ static int apply_step(const struct step *step, const struct cell_spec *spec, str
     switch (step->kind) {
     case STEP_PRIVATE:
         return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
-                   ? failed(err, "separating the mounts", "")
+                   ? mount_failed(err, "separating the mounts", "")
                    : 0;
     case STEP_CLONE:
-        return take_slot(step, spec, trees, slots, err);
+        return take_mount_slot(step, spec, trees, slots, err);
     case STEP_TMPFS:
         return make_tmpfs(step->to, err);
     case STEP_MKDIR:
-        return make_folders(step->to, err);
+        return make_mount_folders(step->to, err);
     case STEP_SYMLINK:
-        return symlink(step->from, step->to) < 0 ? failed(err, "linking", step->to) : 0;
+        return symlink(step->from, step->to) < 0 ? mount_failed(err, "linking", step->to) : 0;
     case STEP_FILE:
-        return make_file(step->to, err);
+        return make_mount_file(step->to, err);
     case STEP_TEXT:
-        return write_text(step->to, step->from, err);
+        return write_mount_text(step->to, step->from, err);
     case STEP_COVER:
-        return cover(step->to, step->from, err);
+        return cover_with_copy(step->to, step->from, err);
     case STEP_CLOSED:
-        return mkdir(step->to, 0) < 0 ? failed(err, "making", step->to) : 0;
+        return mkdir(step->to, 0) < 0 ? mount_failed(err, "making", step->to) : 0;
     case STEP_SCRATCH:
         return mounts_scratch(step->to, step->bytes, "700", err);
     case STEP_ATTACH:
         return move_mount(slots[step->slot], "", AT_FDCWD, step->to, MOVE_MOUNT_F_EMPTY_PATH) < 0
-                   ? failed(err, "mounting", step->to)
+                   ? mount_failed(err, "mounting", step->to)
                    : 0;
     case STEP_PIN:
         return pin(step, err);
@@ -331,15 +334,15 @@ static int apply_step(const struct step *step, const struct cell_spec *spec, str
     case STEP_KEEP:
         slots[step->slot] = open_tree(AT_FDCWD, step->from,
                                       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-        return slots[step->slot] < 0 ? failed(err, "taking a copy of", step->from) : 0;
+        return slots[step->slot] < 0 ? mount_failed(err, "taking a copy of", step->from) : 0;
     case STEP_LEAVE:
-        return leave(step->to, err);
+        return leave_mount(step->to, err);
     case STEP_WORKER:
         return 0;
     case STEP_PIVOT:
         return pivot(err);
     case STEP_SEAL:
-        return seal(err);
+        return seal_root(err);
     }
     return err_set(err, ERR_INTERNAL, "unknown step %d", (int)step->kind);
 }

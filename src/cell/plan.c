@@ -23,7 +23,7 @@ static const char *const links[][2] = {
     {"/tmp", "var/tmp"},
 };
 
-static struct step *add(struct plan *plan, enum step_kind kind)
+static struct step *add_plan_step(struct plan *plan, enum step_kind kind)
 {
     /* Enough for most cells at once. */
     if (plan->count % 64 == 0)
@@ -43,7 +43,7 @@ static const char *relative(const char *path)
 
 static int clone_tree(struct plan *plan, const char *from, int root, bool readonly)
 {
-    struct step *step = add(plan, STEP_CLONE);
+    struct step *step = add_plan_step(plan, STEP_CLONE);
     step->slot = plan->slots++;
     step->root = root;
     step->readonly = readonly;
@@ -56,19 +56,19 @@ static void attach(struct plan *plan, int slot, const char *to)
 {
     if (slot < 0)
         return;
-    struct step *step = add(plan, STEP_ATTACH);
+    struct step *step = add_plan_step(plan, STEP_ATTACH);
     step->slot = slot;
     step->to = mem_dup(relative(to));
 }
 
-static void make_folder(struct plan *plan, const char *path)
+static void add_folder_step(struct plan *plan, const char *path)
 {
-    add(plan, STEP_MKDIR)->to = mem_dup(relative(path));
+    add_plan_step(plan, STEP_MKDIR)->to = mem_dup(relative(path));
 }
 
-static void make_link(struct plan *plan, const char *target, const char *path)
+static void add_link_step(struct plan *plan, const char *target, const char *path)
 {
-    struct step *link = add(plan, STEP_SYMLINK);
+    struct step *link = add_plan_step(plan, STEP_SYMLINK);
     link->from = mem_dup(target);
     link->to = mem_dup(relative(path));
 }
@@ -82,10 +82,10 @@ static void protect(struct plan *plan, const char *root, const char *folder)
     FREE_AT_END char *path = mem_format("%s%s%s", way, *way ? "/" : "", folder);
     for (char *at = path + strlen(way) + (*way != '\0'); (at = strchr(at, '/')); at++) {
         *at = '\0';
-        add(plan, STEP_PIN)->to = mem_dup(path);
+        add_plan_step(plan, STEP_PIN)->to = mem_dup(path);
         *at = '/';
     }
-    struct step *last = add(plan, STEP_PIN);
+    struct step *last = add_plan_step(plan, STEP_PIN);
     last->readonly = true;
     last->to = mem_dup(path);
 }
@@ -151,7 +151,7 @@ static void clone_for_commands(struct plan *plan, struct for_commands *c)
     }
     /* Commands have one each, which the kernel lets them mount because this one is there; and this one because the
      * host's still is. */
-    c->proc_slot = add(plan, STEP_PROC)->slot = plan->slots++;
+    c->proc_slot = add_plan_step(plan, STEP_PROC)->slot = plan->slots++;
 }
 
 /* Whether one of the cell's folders lies there: behind a link its mount would land somewhere else. */
@@ -168,9 +168,9 @@ static bool has_folder_in(const struct cell_spec *spec, const char *link)
     return false;
 }
 
-static void write_text(struct plan *plan, const char *path, char *text)
+static void add_text_step(struct plan *plan, const char *path, char *text)
 {
-    struct step *step = add(plan, STEP_TEXT);
+    struct step *step = add_plan_step(plan, STEP_TEXT);
     step->from = text;
     step->to = mem_dup(relative(path));
 }
@@ -179,22 +179,24 @@ static void write_text(struct plan *plan, const char *path, char *text)
  * their names are of no use. */
 static void name_user(struct plan *plan, const struct cell_spec *spec)
 {
-    write_text(plan, PLAN_PASSWD,
-               mem_format(PLAN_USER ":x:%u:%u::" PLAN_HOME ":/bin/bash\n"
-                                    "root:x:0:0:root:/root:/bin/bash\n"
-                                    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-                          spec->uid, spec->gid));
-    write_text(plan, PLAN_GROUP,
-               mem_format(PLAN_USER ":x:%u:\nroot:x:0:\ntty:x:5:\nnogroup:x:65534:\n", spec->gid));
+    add_text_step(plan, PLAN_PASSWD,
+                  mem_format(PLAN_USER
+                             ":x:%u:%u::" PLAN_HOME ":/bin/bash\n"
+                             "root:x:0:0:root:/root:/bin/bash\n"
+                             "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+                             spec->uid, spec->gid));
+    add_text_step(
+        plan, PLAN_GROUP,
+        mem_format(PLAN_USER ":x:%u:\nroot:x:0:\ntty:x:5:\nnogroup:x:65534:\n", spec->gid));
 }
 
 /* A folder that was asked for is shown as it is, the machine's /etc too. */
-static void cover(struct plan *plan, const struct for_commands *c, const char *path,
-                  const char *with)
+static void add_cover_step(struct plan *plan, const struct for_commands *c, const char *path,
+                           const char *with)
 {
     if (is_taken(c, path))
         return;
-    struct step *step = add(plan, STEP_COVER);
+    struct step *step = add_plan_step(plan, STEP_COVER);
     step->from = mem_dup(with);
     step->to = mem_dup(path);
 }
@@ -205,29 +207,29 @@ static void make_for_commands(struct plan *plan, const struct for_commands *c)
     static const char *const folders[] = {"dev/pts", "tmp", "var", "run", "proc", PLAN_HOME};
     for (size_t i = 0; i < c->n_places; i++) {
         if (c->place_slots[i] >= 0)
-            make_folder(plan, c->places[i].path);
+            add_folder_step(plan, c->places[i].path);
         else if (c->places[i].kind == PLACE_LINK)
-            make_link(plan, c->places[i].target, c->places[i].path);
+            add_link_step(plan, c->places[i].target, c->places[i].path);
     }
     for (size_t i = 0; i < ARRAY_LEN(folders); i++)
-        make_folder(plan, folders[i]);
+        add_folder_step(plan, folders[i]);
     for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
         if (c->device_slots[i] >= 0)
-            add(plan, STEP_FILE)->to = mem_dup(relative(devices[i]));
+            add_plan_step(plan, STEP_FILE)->to = mem_dup(relative(devices[i]));
     }
     for (size_t i = 0; i < ARRAY_LEN(links); i++) {
         if (!has_folder_in(c->spec, links[i][1]))
-            make_link(plan, links[i][0], links[i][1]);
+            add_link_step(plan, links[i][0], links[i][1]);
     }
-    make_folder(plan, "var/hidden");
-    make_folder(plan, PLAN_DENIED);
-    make_folder(plan, PLAN_POINTS);
-    add(plan, STEP_FILE)->to = mem_dup(relative(PLAN_HIDDEN_FILE));
-    add(plan, STEP_CLOSED)->to = mem_dup(relative(PLAN_HIDDEN_FOLDER));
+    add_folder_step(plan, "var/hidden");
+    add_folder_step(plan, PLAN_DENIED);
+    add_folder_step(plan, PLAN_POINTS);
+    add_plan_step(plan, STEP_FILE)->to = mem_dup(relative(PLAN_HIDDEN_FILE));
+    add_plan_step(plan, STEP_CLOSED)->to = mem_dup(relative(PLAN_HIDDEN_FOLDER));
     name_user(plan, c->spec);
     for (size_t i = 0; i < c->spec->n_shown; i++) {
         if (c->shown_slots[i] >= 0)
-            make_folder(plan, c->spec->shown[i]);
+            add_folder_step(plan, c->spec->shown[i]);
     }
 }
 
@@ -238,7 +240,7 @@ static bool has_scratch_home(const struct for_commands *c)
 }
 
 /* Whether what is attached for commands covers it. */
-static bool is_covered(const struct for_commands *c, const char *path)
+static bool is_covered_for_commands(const struct for_commands *c, const char *path)
 {
     for (size_t i = 0; i < c->n_places; i++) {
         if (c->place_slots[i] >= 0 && path_rest(path, c->places[i].path))
@@ -252,22 +254,22 @@ static bool is_covered(const struct for_commands *c, const char *path)
 }
 
 /* Folders that commands do not have go; those that would go with them, or would be covered, are taken before. */
-static void leave_folders(struct plan *plan, const struct for_commands *c, int *ret_kept)
+static void add_leave_steps(struct plan *plan, const struct for_commands *c, int *ret_kept)
 {
     const struct cell_spec *spec = c->spec;
     for (size_t i = 0; i < spec->n_roots; i++) {
         ret_kept[i] = -1;
         if (!spec->roots[i].commands ||
-            !(is_covered(c, c->at[i]) || is_in_root(c, c->at[i], false)))
+            !(is_covered_for_commands(c, c->at[i]) || is_in_root(c, c->at[i], false)))
             continue;
-        struct step *step = add(plan, STEP_KEEP);
+        struct step *step = add_plan_step(plan, STEP_KEEP);
         ret_kept[i] = step->slot = plan->slots++;
         step->from = mem_dup(relative(c->at[i]));
     }
     for (size_t i = 0; i < spec->n_roots; i++) {
         /* Each command leaves the store by itself: the launcher mounts from it. */
         if (!spec->roots[i].commands && !spec->roots[i].store && !spec->system)
-            add(plan, STEP_LEAVE)->to = mem_dup(relative(c->at[i]));
+            add_plan_step(plan, STEP_LEAVE)->to = mem_dup(relative(c->at[i]));
     }
 }
 
@@ -276,20 +278,20 @@ static void attach_in_home(struct plan *plan, const struct for_commands *c, int 
                            const char *to)
 {
     if (slot >= 0 && has_scratch_home(c) && path_rest(to, PLAN_HOME))
-        make_folder(plan, to);
+        add_folder_step(plan, to);
     attach(plan, slot, to);
 }
 
 static void attach_for_commands(struct plan *plan, const struct for_commands *c)
 {
     int kept[ROOTS_MAX];
-    leave_folders(plan, c, kept);
+    add_leave_steps(plan, c, kept);
     for (size_t i = 0; i < c->n_places; i++)
         attach(plan, c->place_slots[i], c->places[i].path);
     for (size_t i = 0; i < ARRAY_LEN(devices); i++)
         attach(plan, c->device_slots[i], devices[i]);
     if (has_scratch_home(c)) {
-        struct step *home = add(plan, STEP_SCRATCH);
+        struct step *home = add_plan_step(plan, STEP_SCRATCH);
         home->bytes = c->spec->home_bytes;
         home->to = mem_dup(relative(PLAN_HOME));
     }
@@ -299,8 +301,8 @@ static void attach_for_commands(struct plan *plan, const struct for_commands *c)
     for (size_t i = 0; i < c->spec->n_roots; i++)
         attach_in_home(plan, c, kept[i], c->at[i]);
     /* Nothing of it can be written to any more, and links lead nowhere but into the cell. */
-    cover(plan, c, "/etc/passwd", PLAN_PASSWD);
-    cover(plan, c, "/etc/group", PLAN_GROUP);
+    add_cover_step(plan, c, "/etc/passwd", PLAN_PASSWD);
+    add_cover_step(plan, c, "/etc/group", PLAN_GROUP);
 }
 
 /* Where a folder is mounted: a link of the machine's leads to what it led to there. */
@@ -325,7 +327,7 @@ void plan_make(const struct cell_spec *spec, const struct place *places, size_t 
                              .places = places,
                              .n_places = n_places < PLACES_MAX ? n_places : PLACES_MAX};
     *ret = (struct plan){0};
-    add(ret, STEP_PRIVATE);
+    add_plan_step(ret, STEP_PRIVATE);
     /* All copies first: once a tmpfs covers the staging folder, what lay beneath is out of reach. */
     for (size_t i = 0; i < spec->n_roots; i++) {
         root_slots[i] = clone_tree(ret, spec->roots[i].host, (int)i, !spec->roots[i].writable);
@@ -333,22 +335,22 @@ void plan_make(const struct cell_spec *spec, const struct place *places, size_t 
     }
     if (spec->commands)
         clone_for_commands(ret, &c);
-    add(ret, STEP_TMPFS)->to = mem_dup(staging);
+    add_plan_step(ret, STEP_TMPFS)->to = mem_dup(staging);
     if (spec->commands)
         make_for_commands(ret, &c);
     /* All of them first, so that one that lies in another has a place without that, too. */
     for (size_t i = 0; i < spec->n_roots; i++)
-        make_folder(ret, at[i]);
+        add_folder_step(ret, at[i]);
     for (size_t i = 0; i < spec->n_roots; i++) {
         attach(ret, root_slots[i], at[i]);
         if (spec->roots[i].protect)
             protect(ret, at[i], spec->roots[i].protect);
     }
-    add(ret, STEP_PIVOT);
-    add(ret, STEP_SEAL);
+    add_plan_step(ret, STEP_PIVOT);
+    add_plan_step(ret, STEP_SEAL);
     if (spec->commands) {
         if (!spec->system)
-            add(ret, STEP_WORKER);
+            add_plan_step(ret, STEP_WORKER);
         attach_for_commands(ret, &c);
     }
     for (size_t i = 0; i < spec->n_roots; i++)

@@ -14,7 +14,7 @@
 #define POINTS_OPTIONS "size=1m,nr_inodes=65536,mode=755"
 #define NAME_MAX_BYTES 64
 
-static int failed(struct err *err, const char *path)
+static int point_failed(struct err *err, const char *path)
 {
     return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "mounting %.200s: %s", path,
                    strerror(errno));
@@ -56,7 +56,7 @@ static void point_name(char out[NAME_MAX_BYTES], int64_t number, size_t which)
     snprintf(out, NAME_MAX_BYTES, PLAN_POINTS "/%" PRId64 ".%zu", number, which);
 }
 
-static const char *last_part(const char *name)
+static const char *name_of_point(const char *name)
 {
     return name + sizeof PLAN_POINTS;
 }
@@ -77,7 +77,7 @@ void points_remove(struct points *points, int64_t number)
     char name[NAME_MAX_BYTES];
     for (size_t i = 0; i < points->each; i++) {
         point_name(name, number, i);
-        if (unlinkat(points->folder, last_part(name), AT_REMOVEDIR) < 0 && errno != ENOENT)
+        if (unlinkat(points->folder, name_of_point(name), AT_REMOVEDIR) < 0 && errno != ENOENT)
             _exit(1);
     }
 }
@@ -88,7 +88,7 @@ int64_t points_make(struct points *points)
     int64_t number = (int64_t)++points->last;
     for (size_t i = 0; i < points->each; i++) {
         point_name(name, number, i);
-        if (mkdirat(points->folder, last_part(name), 0) < 0) {
+        if (mkdirat(points->folder, name_of_point(name), 0) < 0) {
             int error = errno;
             points_remove(points, number);
             return -error;
@@ -102,7 +102,7 @@ static int move(int from, int to)
     return move_mount(from, "", to, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
-static int open_at(const char *path)
+static int open_point_folder(const char *path)
 {
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
@@ -110,20 +110,20 @@ static int open_at(const char *path)
 /* The point is a mount of its own, at the folder's path; what was there is mounted on it again. */
 static int use_point(const char *path, const char *point, struct err *err)
 {
-    FD_AT_END int folder = open_at(path);
-    FD_AT_END int stage = open_at(MOUNTS_STAGE);
+    FD_AT_END int folder = open_point_folder(path);
+    FD_AT_END int stage = open_point_folder(MOUNTS_STAGE);
     FD_AT_END int tree = open_tree(AT_FDCWD, point, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     struct stat st;
     /* A folder that was removed cannot be moved; nothing is in it that would have to be covered. */
     if (folder >= 0 && fstat(folder, &st) == 0 && st.st_nlink == 0)
         return 0;
     if (folder < 0 || stage < 0 || tree < 0 || move(folder, stage) < 0)
-        return failed(err, path);
-    FD_AT_END int beneath = open_at(path);
+        return point_failed(err, path);
+    FD_AT_END int beneath = open_point_folder(path);
     if (beneath < 0 || move(tree, beneath) < 0)
-        return failed(err, path);
+        return point_failed(err, path);
     /* The same descriptor: it is a root of a mount, wherever that is. */
-    return move(folder, tree) < 0 ? failed(err, path) : 0;
+    return move(folder, tree) < 0 ? point_failed(err, path) : 0;
 }
 
 int points_use(const struct cell_spec *spec, int64_t number, const char *in, struct err *err)

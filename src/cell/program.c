@@ -19,7 +19,7 @@
 /* PATH has few folders, and a list names a program once or twice. */
 #define ALLOWED_FILES_MAX 128
 
-static const char *variable(char *const *env, const char *name)
+static const char *find_env_value(char *const *env, const char *name)
 {
     size_t n = strlen(name);
     for (; *env; env++) {
@@ -29,25 +29,25 @@ static const char *variable(char *const *env, const char *name)
     return NULL;
 }
 
-static bool is_program(const char *path)
+static bool is_runnable_program(const char *path)
 {
     struct stat st;
     return access(path, X_OK) == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* As a shell does: a name without a slash is looked for along PATH. */
-static int find(const char *name, char *const *env, char found[PATH_MAX])
+static int find_program(const char *name, char *const *env, char found[PATH_MAX])
 {
     if (strchr(name, '/')) {
         snprintf(found, PATH_MAX, "%s", name);
         return strlen(name) < PATH_MAX && access(name, F_OK) == 0 ? 0 : -1;
     }
-    const char *path = variable(env, "PATH");
+    const char *path = find_env_value(env, "PATH");
     while (path && *path && *name) {
         size_t n = strcspn(path, ":");
         int length = snprintf(found, PATH_MAX, "%.*s/%s", (int)n, path, name);
         /* Empty or relative entries mean the working directory, where names can be laid out as traps. */
-        if (path[0] == '/' && length < PATH_MAX && is_program(found))
+        if (path[0] == '/' && length < PATH_MAX && is_runnable_program(found))
             return 0;
         path += n + (path[n] == ':');
     }
@@ -60,21 +60,21 @@ struct allowed_files {
     size_t n;
 };
 
-static void add_file(struct allowed_files *files, const char *path)
+static void add_allowed_file(struct allowed_files *files, const char *path)
 {
     char *real = files->n < ALLOWED_FILES_MAX ? realpath(path, NULL) : NULL;
     if (real)
         files->all[files->n++] = (struct str){real, strlen(real)};
 }
 
-static void add_found(struct allowed_files *files, const char *path, const char *name)
+static void add_allowed_on_path(struct allowed_files *files, const char *path, const char *name)
 {
     char file[PATH_MAX];
     while (path && *path) {
         size_t n = strcspn(path, ":");
         int length = snprintf(file, PATH_MAX, "%.*s/%s", (int)n, path, name);
         if (path[0] == '/' && length < PATH_MAX)
-            add_file(files, file);
+            add_allowed_file(files, file);
         path += n + (path[n] == ':');
     }
 }
@@ -88,14 +88,14 @@ static void find_allowed(const struct order *o, const struct order_vectors *v, s
         if (!command_names_program(v->allowed[i], called))
             continue;
         if (strchr(entry, '/'))
-            add_file(ret, entry);
+            add_allowed_file(ret, entry);
         else
-            add_found(ret, variable(v->env, "PATH"), entry);
+            add_allowed_on_path(ret, find_env_value(v->env, "PATH"), entry);
     }
 }
 
-static int check_lists(const struct order *o, const struct order_vectors *v, const char *found,
-                       struct err *err)
+static int check_command_lists(const struct order *o, const struct order_vectors *v,
+                               const char *found, struct err *err)
 {
     char resolved[PATH_MAX];
     struct allowed_files files;
@@ -134,8 +134,8 @@ static int lower_hard_limit(const struct order *order)
 
 /* Not posix_spawn, which asks for the disposition of all 64 signals: in a cell only SIGXFSZ is ignored, and none is caught. The child
  * shares this process's memory until it runs the program. */
-static int spawn(const char *path, const struct order *order, const struct order_vectors *v,
-                 pid_t *ret_pid)
+static int spawn_program(const char *path, const struct order *order, const struct order_vectors *v,
+                         pid_t *ret_pid)
 {
     volatile int error = 0;
     sigset_t none;
@@ -185,16 +185,16 @@ enum ran_kind program_start(const struct order *order, const struct order_vector
 {
     char found[PATH_MAX];
     const char *name = vectors->args[0];
-    if (find(name, vectors->env, found) < 0) {
+    if (find_program(name, vectors->env, found) < 0) {
         err_set(err, ERR_NOT_FOUND, "%.*s", NAME_SHOWN, name);
         return RAN_NOT_FOUND;
     }
-    if (check_lists(order, vectors, found, err) < 0)
+    if (check_command_lists(order, vectors, found, err) < 0)
         return err->code == ERR_NOT_FOUND ? RAN_NOT_FOUND : RAN_REFUSED;
     if (order->only_leaves && leaves_allow(found, vectors->leaves, (size_t)order->n_leaves,
-                                           variable(vectors->env, "PATH"), err) < 0)
+                                           find_env_value(vectors->env, "PATH"), err) < 0)
         return RAN_FAILED;
-    int r = spawn(found, order, vectors, ret_pid);
+    int r = spawn_program(found, order, vectors, ret_pid);
     if (r == 0)
         return RAN_ENDED;
     *ret_error = r;

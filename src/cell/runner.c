@@ -73,12 +73,12 @@ static void count_cover(struct runner *w)
 
 /* In this process's own mount namespace, which every command's begins with: a mount goes along when a command moves
  * a folder around it. False: a command has to do it, and tells why not. */
-static bool cover(struct runner *w)
+static bool cover_for_commands(struct runner *w)
 {
     struct err err;
     bool known = guards_complete(&w->guards, w->spec);
-    for (int i = 0;
-         i < COVER_ROUNDS && (guards_heard(w->listening) || (known && w->unmounted)); i++) {
+    for (int i = 0; i < COVER_ROUNDS && (guards_heard(w->listening) || (known && w->unmounted));
+         i++) {
         int r = known ? guards_mount(w->spec, &w->guards, &err) : -1;
         /* Where that fails, the command is refused by its first process. */
         denied_cover(w->denied, w->spec);
@@ -92,7 +92,7 @@ static bool cover(struct runner *w)
 static int make_spare(struct runner *w)
 {
     struct first first = {.token = 0, .mounts = -1, .listening = -1};
-    bool covered = cover(w);
+    bool covered = cover_for_commands(w);
     first.covers = covered ? w->covers : 0;
     struct rested_one rested = {.mounts = -1};
     if (covered && !layers_any(&w->layers))
@@ -195,7 +195,7 @@ void runner_cover_again(struct runner *w)
 {
     w->unmounted = true;
     runner_cover_running(w);
-    cover(w);
+    cover_for_commands(w);
     replace_spare(w);
 }
 
@@ -206,7 +206,8 @@ static void drop_layers(struct runner *w)
 }
 
 /* Groups that are not there were lost on the way, as the order's own descriptors may be. */
-static void start_command(struct runner *w, const struct frame *frame, const struct frame_fds *fds)
+static void start_ordered_command(struct runner *w, const struct frame *frame,
+                                  const struct frame_fds *fds)
 {
     if (w->missing || guards_heard(w->listening) || denied_returned(w->denied))
         runner_cover_again(w);
@@ -276,7 +277,7 @@ static int take_guards(struct runner *w, const struct frame *frame, const struct
     if (told)
         w->spare_locked = guards_complete(&w->guards, w->spec);
     runner_cover_running(w);
-    cover(w);
+    cover_for_commands(w);
     if (!told)
         replace_spare(w);
     return 0;
@@ -296,7 +297,7 @@ int runner_take(struct runner *w, const struct frame *frame, struct frame_fds *f
     if (frame->type == FRAME_GROUP)
         take_groups(w, fds);
     else if (frame->type == FRAME_RUN && frame->token && !first)
-        start_command(w, frame, fds);
+        start_ordered_command(w, frame, fds);
     else if (frame->type == FRAME_GUARDS && frame->token && take_guards(w, frame, fds) < 0)
         return -1;
     else if (frame->type == FRAME_LAYERS)

@@ -10,7 +10,7 @@
 #define BLOCK (16u << 10)
 
 /* As many bytes as there are, up to a block; -1: it cannot be read. */
-static ssize_t read_block(int fd, char *out)
+static ssize_t read_content_block(int fd, char *out)
 {
     size_t n = 0;
     while (n < BLOCK) {
@@ -35,8 +35,8 @@ bool same_content(const char *path, const char *other)
     if (left < 0 || right < 0)
         return true;
     for (;;) {
-        ssize_t n = read_block(left, a);
-        ssize_t m = read_block(right, b);
+        ssize_t n = read_content_block(left, a);
+        ssize_t m = read_content_block(right, b);
         if (n < 0 || m < 0)
             return true;
         if (n != m || memcmp(a, b, (size_t)n) != 0)

@@ -136,7 +136,7 @@ static const struct {
               {"setsockopt", ENOPROTOOPT},
               {"fallocate", ENOSPC}};
 
-static struct refusal refuse(const char *name, const struct seccomp_data *data)
+static struct refusal refuse_named_call(const char *name, const struct seccomp_data *data)
 {
     for (size_t i = 0; i < ARRAY_LEN(with_mode); i++) {
         if (strcmp(name, with_mode[i].name) == 0)
@@ -171,14 +171,14 @@ static const char *call_name(int nr)
     return "unknown";
 }
 
-static void add_one(uint32_t *count)
+static void add_one_violation(uint32_t *count)
 {
     if (*count < UINT32_MAX)
         ++*count;
 }
 
 /* Never longer than there is room for, and valid: what is written of it has at most six bytes for each of these. */
-static void copy_name(const char *name, char to[VIOLATION_NAME_MAX])
+static void copy_violation_name(const char *name, char to[VIOLATION_NAME_MAX])
 {
     static const char more[] = "…";
     size_t n = strlen(name);
@@ -197,22 +197,22 @@ static void copy_name(const char *name, char to[VIOLATION_NAME_MAX])
 void violations_count(struct violations *v, const char *full_name)
 {
     char name[VIOLATION_NAME_MAX];
-    copy_name(full_name, name);
+    copy_violation_name(full_name, name);
     uint32_t i = 0;
     while (i < v->n && strcmp(v->seen[i].call, name) != 0)
         i++;
     if (i == VIOLATIONS_MAX) {
-        add_one(&v->others);
+        add_one_violation(&v->others);
         return;
     }
     if (i == v->n) {
         snprintf(v->seen[i].call, sizeof v->seen[i].call, "%s", name);
         v->n++;
     }
-    add_one(&v->seen[i].count);
+    add_one_violation(&v->seen[i].count);
 }
 
-static void count(struct violations *v, const struct refusal *refusal)
+static void count_refusal(struct violations *v, const struct refusal *refusal)
 {
     char call[sizeof v->seen->call];
     const char *word = refusal->word;
@@ -255,8 +255,8 @@ bool violations_take(int listener, struct violations *v, const struct violations
                                  ? judge->denied(judge->self, name, &got.call.data)
                                  : NULL;
         struct refusal refusal = denied ? (struct refusal){EPERM, "denied", denied}
-                                        : refuse(name, &got.call.data);
-        count(v, &refusal);
+                                        : refuse_named_call(name, &got.call.data);
+        count_refusal(v, &refusal);
         give.answer.error = -refusal.error;
     }
     return send_answer(listener, &give);

@@ -126,7 +126,7 @@ static bool read_of(const struct watch *w, const char *pid, const char *file, ch
 /* The kernel gives the files of a process that is not dumpable to root. It becomes so by executing a program that it
  * may not read; the filter lets none choose it (PR_SET_DUMPABLE). One that is ending looks the same, and has no memory
  * any more. */
-static bool hides(const struct watch *w, const char *pid)
+static bool hides_its_files(const struct watch *w, const char *pid)
 {
     char path[64];
     char text[STATUS_MAX];
@@ -140,7 +140,7 @@ static void add_written(struct watch *w, const char *pid, struct sums *sums)
 {
     char text[IO_MAX];
     if (!read_of(w, pid, "io", text, sizeof text)) {
-        if (hides(w, pid) && kill((pid_t)strtol(pid, NULL, 10), SIGKILL) == 0)
+        if (hides_its_files(w, pid) && kill((pid_t)strtol(pid, NULL, 10), SIGKILL) == 0)
             w->hidden++;
         return;
     }
@@ -166,7 +166,7 @@ static uint64_t held_for(const char *status, uint64_t threads)
            many * PIPE_BYTES;
 }
 
-static bool is_number(const char *name)
+static bool is_process_number(const char *name)
 {
     return name[0] >= '1' && name[0] <= '9';
 }
@@ -185,7 +185,7 @@ static bool read_other_thread(const struct watch *w, const char *pid, char ret_t
         const struct dirent64 *e;
         for (long at = 0; at < n; at += e->d_reclen) {
             e = (const void *)(entries + at);
-            if (!is_number(e->d_name) || strcmp(e->d_name, pid) == 0)
+            if (!is_process_number(e->d_name) || strcmp(e->d_name, pid) == 0)
                 continue;
             snprintf(ret_tid, TID_MAX, "%.15s", e->d_name);
             if (read_of(w, ret_tid, "status", text, size) && strstr(text, "\nVmSize:"))
@@ -195,7 +195,7 @@ static bool read_other_thread(const struct watch *w, const char *pid, char ret_t
     return false;
 }
 
-static void list(struct exact *list, const char *tid)
+static void add_exact_process(struct exact *list, const char *tid)
 {
     list->pid[list->n++] = (pid_t)strtol(tid, NULL, 10);
 }
@@ -233,7 +233,7 @@ static void add_memory(struct watch *w, const char *tid, const char *status, str
     uint64_t anon = (watch_field(status, "RssAnon:") + watch_field(status, "VmSwap:")) << 10;
     sums->private += anon;
     if (anon > ANON_SMALL && sums->forked.n < EXACT_MAX) {
-        list(&sums->forked, tid);
+        add_exact_process(&sums->forked, tid);
         sums->anon_listed += anon;
     }
     add_mappings(w, tid, status, sums);
@@ -244,12 +244,12 @@ static void add_memory(struct watch *w, const char *tid, const char *status, str
     if (shared > sums->shared_most)
         sums->shared_most = shared;
     if (shared > SHARED_SMALL && sums->sharing.n < EXACT_MAX)
-        list(&sums->sharing, tid);
+        add_exact_process(&sums->sharing, tid);
     if (w->descriptors)
         descriptors_add(w->proc, tid, w->epoll_max, &sums->descriptors);
 }
 
-static void look_into(struct watch *w, const char *pid, struct sums *sums)
+static void look_into_process(struct watch *w, const char *pid, struct sums *sums)
 {
     char text[STATUS_MAX];
     char tid[TID_MAX];
@@ -278,10 +278,10 @@ static void look_at_all(struct watch *w, struct sums *sums)
         const struct dirent64 *e;
         for (long at = 0; at < n; at += e->d_reclen) {
             e = (const void *)(entries + at);
-            if (!is_number(e->d_name) || strcmp(e->d_name, self) == 0)
+            if (!is_process_number(e->d_name) || strcmp(e->d_name, self) == 0)
                 continue;
             if (sums->looked++ < LOOK_MAX)
-                look_into(w, e->d_name, sums);
+                look_into_process(w, e->d_name, sums);
             else
                 sums->processes++;
         }
@@ -359,7 +359,7 @@ static void take_memory(struct watch *w, struct sums *sums)
         w->memory_peak = w->memory;
 }
 
-static void take(struct watch *w, struct sums *sums)
+static void take_watch_sums(struct watch *w, struct sums *sums)
 {
     take_memory(w, sums);
     w->processes = sums->processes;
@@ -383,14 +383,14 @@ void watch_look(struct watch *w)
     uint64_t queues = sums.descriptors.inotify;
     w->reserved = (queues < USER_LIMITS_INOTIFY ? queues : USER_LIMITS_INOTIFY) * INOTIFY_BYTES;
     add_written_by_ended(&sums);
-    take(w, &sums);
+    take_watch_sums(w, &sums);
 }
 
 void watch_look_last(struct watch *w)
 {
     struct sums sums = {0};
     add_written_by_ended(&sums);
-    take(w, &sums);
+    take_watch_sums(w, &sums);
 }
 
 enum watch_limit watch_exceeded(const struct watch *w, const struct watch_limits *limits)

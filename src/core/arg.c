@@ -61,7 +61,7 @@ static const char *expected(const struct arg *arg)
 }
 
 /* What a value is, in words for whoever sent it. */
-static const char *type_word(yyjson_val *val)
+static const char *given_type_word(yyjson_val *val)
 {
     if (yyjson_is_str(val))
         return "a string";
@@ -77,7 +77,7 @@ static const char *type_word(yyjson_val *val)
 static int wrong_type(const struct arg *arg, yyjson_val *val, struct err *err)
 {
     err_field(err, arg->name, "argument `%s` must be %s %s, not %s", arg->name,
-              strchr("aeiou", expected(arg)[0]) ? "an" : "a", expected(arg), type_word(val));
+              strchr("aeiou", expected(arg)[0]) ? "an" : "a", expected(arg), given_type_word(val));
     return err_reason(err, "type");
 }
 
@@ -184,7 +184,7 @@ static int say_where(const char *way, struct err *err)
 static int check_object(const struct arg *arg, const char *way, yyjson_val *val, struct err *err)
 {
     if (!yyjson_is_obj(val)) {
-        err_field(err, way, "`%s` must be an object, not %s", way, type_word(val));
+        err_field(err, way, "`%s` must be an object, not %s", way, given_type_word(val));
         return err_reason(err, "type");
     }
     if (!arg->items)
@@ -266,7 +266,7 @@ static void put_default(const struct arg *arg, void *out)
         *(bool *)slot(out, arg) = arg->def != 0;
 }
 
-static const struct arg *find(const struct arg_table *table, struct str name)
+static const struct arg *find_arg(const struct arg_table *table, struct str name)
 {
     for (size_t i = 0; i < table->count; i++) {
         if (str_is(name, table->args[i].name))
@@ -275,14 +275,14 @@ static const struct arg *find(const struct arg_table *table, struct str name)
     return NULL;
 }
 
-static int refuse_unknown(const struct arg_table *table, yyjson_val *object, struct err *err)
+static int refuse_unknown_arg(const struct arg_table *table, yyjson_val *object, struct err *err)
 {
     size_t idx;
     size_t max;
     yyjson_val *key;
     yyjson_val *val;
     yyjson_obj_foreach(object, idx, max, key, val) {
-        if (find(table, json_str(key)))
+        if (find_arg(table, json_str(key)))
             continue;
         char known[256] = "";
         size_t used = 0;
@@ -296,7 +296,7 @@ static int refuse_unknown(const struct arg_table *table, yyjson_val *object, str
     return 0;
 }
 
-static bool is_required(const struct arg_table *table, size_t i, yyjson_val *object)
+static bool must_be_given(const struct arg_table *table, size_t i, yyjson_val *object)
 {
     unsigned flags = table->args[i].flags;
     if (flags & ARG_OR_NEXT && i + 1 < table->count && object) {
@@ -312,7 +312,8 @@ int arg_decode(const struct arg_table *table, bool strict, yyjson_val *object, v
     if (yyjson_is_null(object))
         object = NULL;
     if (object && !yyjson_is_obj(object)) {
-        err_field(err, "arguments", "arguments must be a JSON object, not %s", type_word(object));
+        err_field(err, "arguments", "arguments must be a JSON object, not %s",
+                  given_type_word(object));
         return err_reason(err, "type");
     }
     for (size_t i = 0; i < table->count; i++) {
@@ -323,14 +324,14 @@ int arg_decode(const struct arg_table *table, bool strict, yyjson_val *object, v
                 return -1;
             continue;
         }
-        if (is_required(table, i, object)) {
+        if (must_be_given(table, i, object)) {
             err_field(err, arg->name, "missing required argument `%s` (%s)", arg->name,
                       expected(arg));
             return err_reason(err, "missing");
         }
         put_default(arg, out);
     }
-    return strict && object ? refuse_unknown(table, object, err) : 0;
+    return strict && object ? refuse_unknown_arg(table, object, err) : 0;
 }
 
 void arg_encode(const struct arg_table *table, const void *in, struct json_out *j)

@@ -27,7 +27,7 @@ static void redact_bytes(struct str text, struct json_out *j)
 /* Lists of these are written as words, each in full. */
 #define WORD_USES (ARG_ANY_PATH | ARG_ANY_COMMAND | ARG_URL | ARG_DOMAIN)
 
-static bool all_texts(yyjson_val *list)
+static bool is_array_of_texts(yyjson_val *list)
 {
     size_t idx;
     size_t max;
@@ -130,15 +130,14 @@ static void redact_text(const struct arg *arg, yyjson_val *object, yyjson_val *v
         logged_script(l, text, arg->use & ARG_SHELL ? LOGGED_SHELL : LOGGED_NOBODY);
 }
 
-static void redact_one(const struct arg *arg, yyjson_val *object, yyjson_val *val,
-                       struct logged *l)
+static void redact_one(const struct arg *arg, yyjson_val *object, yyjson_val *val, struct logged *l)
 {
     struct json_out *j = l->j;
     bool content = arg->flags & ARG_CONTENT;
     jo_key(j, arg->name);
     if (redact_is_name((struct str){arg->name, strlen(arg->name)}))
         jo_text(j, REDACTED);
-    else if (arg->type == ARG_LIST && arg_use(arg) & WORD_USES && all_texts(val))
+    else if (arg->type == ARG_LIST && arg_use(arg) & WORD_USES && is_array_of_texts(val))
         log_words(val, l);
     else if (arg->use & ARG_ENV && yyjson_is_obj(val))
         log_words(val, l);
@@ -195,7 +194,7 @@ static void redact_value(yyjson_val *val, struct json_out *j)
 }
 
 /* Names that cannot stand in a log as keys are left out. */
-static bool is_plain(struct str name)
+static bool may_be_log_key(struct str name)
 {
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
@@ -217,7 +216,7 @@ void arg_redact_unknown(yyjson_val *object, arg_find_fn find, void *self, struct
     jo_open(j, '{');
     yyjson_obj_foreach(object, idx, max, key, val) {
         struct str name = json_str(key);
-        if (!is_plain(name) || told++ >= LOG_ITEMS_MAX)
+        if (!may_be_log_key(name) || told++ >= LOG_ITEMS_MAX)
             continue;
         const struct arg *arg = find(self, name);
         if (arg) {
@@ -282,14 +281,14 @@ static void schema_bounds(const struct arg *arg, struct json_out *j)
 }
 
 /* To whoever reads a schema, an argument with a substitute is simply required. */
-static bool is_required(const struct arg *arg)
+static bool is_required_in_schema(const struct arg *arg)
 {
     return arg->flags & (ARG_REQUIRED | ARG_OR_NEXT);
 }
 
 static bool has_default(const struct arg *arg)
 {
-    if (is_required(arg))
+    if (is_required_in_schema(arg))
         return false;
     return (arg->type == ARG_INT && arg->def != ARG_ABSENT) || arg->type == ARG_BOOL ||
            arg->type == ARG_CHOICE;
@@ -344,7 +343,7 @@ static void schema_object(const struct arg_table *table, const char *doc, bool o
     jo_key(j, "properties");
     jo_open(j, '{');
     for (size_t i = 0; i < table->count; i++) {
-        any_required |= is_required(&table->args[i]);
+        any_required |= is_required_in_schema(&table->args[i]);
         jo_key(j, table->args[i].name);
         schema_value(&table->args[i], j);
     }
@@ -353,7 +352,7 @@ static void schema_object(const struct arg_table *table, const char *doc, bool o
         jo_key(j, "required");
         jo_open(j, '[');
         for (size_t i = 0; i < table->count; i++) {
-            if (is_required(&table->args[i]))
+            if (is_required_in_schema(&table->args[i]))
                 jo_text(j, table->args[i].name);
         }
         jo_close(j, ']');
@@ -372,7 +371,7 @@ void arg_help(const struct arg_table *table, struct buf *out)
     for (size_t i = 0; i < table->count; i++) {
         const struct arg *arg = &table->args[i];
         buf_addf(out, "  %-16s %-8s %s%s", arg->name, schema_type(arg), arg->doc ? arg->doc : "",
-                 is_required(arg) ? " (required)" : "");
+                 is_required_in_schema(arg) ? " (required)" : "");
         if (arg->type == ARG_CHOICE) {
             for (size_t c = 0; arg->choices[c]; c++)
                 buf_addf(out, "%s%s", c ? "|" : " [", arg->choices[c]);

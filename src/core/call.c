@@ -210,7 +210,7 @@ void call_write_path(const struct call *call, struct json_out *j, const char *ke
     jo_ktext(j, key, alias);
 }
 
-static const struct root *root_of(const struct call *call, size_t root)
+static const struct root *root_of_call(const struct call *call, size_t root)
 {
     const struct workplace *at = call->workplace;
     return call->command ? &at->command_roots[root] : &at->roots[root];
@@ -225,10 +225,10 @@ char *call_real_path(const struct call *call, size_t root, struct str named, str
     if (!text || (path.len == named.n && memcmp(text, named.p, named.n) == 0))
         return NULL;
     if (call->dialect->id == DIALECT_TOOLHOST)
-        return mem_format("%s/%s", root_of(call, root)->name, text);
+        return mem_format("%s/%s", root_of_call(call, root)->name, text);
     const struct workplace *at = call->workplace;
     bool absolute = call->command ? at->command_base : at->base;
-    return absolute ? mem_format("%s/%s", root_of(call, root)->inside, text) : mem_dup(text);
+    return absolute ? mem_format("%s/%s", root_of_call(call, root)->inside, text) : mem_dup(text);
 }
 
 struct str call_path_text(const struct call *call)

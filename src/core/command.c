@@ -71,7 +71,7 @@ void command_renew(struct command **command, size_t max_output)
     command_free(old);
 }
 
-static int add(struct buf *strings, struct str s)
+static int add_command_string(struct buf *strings, struct str s)
 {
     if (s.n && memchr(s.p, '\0', s.n))
         return -1;
@@ -82,7 +82,7 @@ static int add(struct buf *strings, struct str s)
 int command_add_arg(struct command *command, struct str arg)
 {
     command->n_args++;
-    return add(&command->args, arg);
+    return add_command_string(&command->args, arg);
 }
 
 int command_add_env(struct command *command, struct str name, struct str value)
@@ -92,7 +92,7 @@ int command_add_env(struct command *command, struct str name, struct str value)
     command->n_env++;
     buf_add(&command->env, name.p, name.n);
     buf_add_char(&command->env, '=');
-    return add(&command->env, value);
+    return add_command_string(&command->env, value);
 }
 
 int command_use_shell(struct command *command, struct str line)

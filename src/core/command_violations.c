@@ -9,24 +9,12 @@
 
 /* The gravest first. */
 const char *const command_violation_kinds[COMMAND_VIOLATION_KINDS + 1] = {
-    "cut_off",
-    "git:replaced",
-    "scan:failed",
-    "scan:unsure",
-    "quarantine:full",
-    "quarantined:",
-    "repository:",
-    "git:dropped",
-    "unjudged:",
-    "replaced:",
-    "unchecked:",
-    "created:",
-    "opened:",
-    "git:changed:",
-    "git:unread:",
-    "git:kept",
-    "sockets:uncounted",
-    "",
+    "cut_off",     "git:replaced",      "scan:failed",
+    "scan:unsure", "quarantine:full",   "quarantined:",
+    "repository:", "git:dropped",       "unjudged:",
+    "replaced:",   "unchecked:",        "created:",
+    "opened:",     "git:changed:",      "git:unread:",
+    "git:kept",    "sockets:uncounted", "",
 };
 
 static unsigned rank_of(const char *what)
@@ -37,7 +25,7 @@ static unsigned rank_of(const char *what)
     return i;
 }
 
-static bool is_known(const struct command_violations *all, const char *what)
+static bool is_known_violation(const struct command_violations *all, const char *what)
 {
     for (size_t i = 0; i < all->count; i++) {
         if (strcmp(all->list[i].what, what) == 0)
@@ -47,7 +35,7 @@ static bool is_known(const struct command_violations *all, const char *what)
 }
 
 /* Where one of this rank stands: behind all that are as grave. */
-static size_t place_of(const struct command_violations *all, unsigned rank)
+static size_t place_of_rank(const struct command_violations *all, unsigned rank)
 {
     size_t at = all->count;
     while (at > 0 && all->list[at - 1].rank > rank)
@@ -56,7 +44,7 @@ static size_t place_of(const struct command_violations *all, unsigned rank)
 }
 
 /* False: it is not grave enough, and was counted. */
-static bool make_room(struct command_violations *all, unsigned rank, int64_t count)
+static bool make_room_for_violation(struct command_violations *all, unsigned rank, int64_t count)
 {
     if (all->count < COMMAND_VIOLATIONS_MAX) {
         if ((all->count & (all->count - 1)) == 0)
@@ -84,9 +72,9 @@ void command_add_violation(struct command *command, const char *kind, struct str
     size_t n = fits ? path.n : utf8_cut(path.p, room - sizeof more + 1);
     snprintf(new.what, sizeof new.what, "%s%.*s%s", kind, (int)n, path.p, fits ? "" : more);
     new.rank = (uint8_t)rank_of(new.what);
-    if (is_known(all, new.what) || !make_room(all, new.rank, count))
+    if (is_known_violation(all, new.what) || !make_room_for_violation(all, new.rank, count))
         return;
-    size_t at = place_of(all, new.rank);
+    size_t at = place_of_rank(all, new.rank);
     memmove(&all->list[at + 1], &all->list[at], (all->count - at) * sizeof new);
     all->list[at] = new;
     all->count++;

@@ -20,7 +20,7 @@ static struct config *empty_config(void)
     return config;
 }
 
-static void forget(struct config *config)
+static void forget_memo(struct config *config)
 {
     memset(config->memo, 0, CONFIG_MEMO * sizeof *config->memo);
     config->edition = config->values = ++editions;
@@ -116,11 +116,11 @@ int config_apply(struct config *config, struct str json, const char *source,
         add_exceptions(&changes, &config->map);
     }
     config_map_merge(&config->map, &changes);
-    forget(config);
+    forget_memo(config);
     return 0;
 }
 
-static const char *variable(char *const *environment, const char *name)
+static const char *value_of_variable(char *const *environment, const char *name)
 {
     size_t n = strlen(name);
     for (; environment && *environment; environment++) {
@@ -136,7 +136,7 @@ int config_apply_env(struct config *config, char *const *environment, struct err
     size_t count;
     const struct config_row *rows = config_rows(&count);
     for (size_t i = 0; i < count; i++) {
-        const char *text = rows[i].env ? variable(environment, rows[i].env) : NULL;
+        const char *text = rows[i].env ? value_of_variable(environment, rows[i].env) : NULL;
         if (!text)
             continue;
         CONFIG_VALUE_AT_END struct config_value value = {0};
@@ -152,7 +152,7 @@ int config_apply_env(struct config *config, char *const *environment, struct err
         config_map_put(&changes, rows[i].path, &rows[i], &value);
     }
     config_map_merge(&config->map, &changes);
-    forget(config);
+    forget_memo(config);
     return 0;
 }
 
@@ -185,7 +185,7 @@ static struct config_memo *memo_of(const struct config *config, const char *path
     return &config->memo[(hash ^ hash >> 16) % CONFIG_MEMO];
 }
 
-static int64_t number_at(const struct config *config, const char *path, unsigned types)
+static int64_t number_at_path(const struct config *config, const char *path, unsigned types)
 {
     struct config_memo *memo = memo_of(config, path);
     if (strcmp(memo->path, path) == 0)
@@ -202,12 +202,12 @@ static int64_t number_at(const struct config *config, const char *path, unsigned
 
 int64_t config_int(const struct config *config, const char *path)
 {
-    return number_at(config, path, NUMBERS);
+    return number_at_path(config, path, NUMBERS);
 }
 
 bool config_bool(const struct config *config, const char *path)
 {
-    return number_at(config, path, 1u << CONFIG_BOOL) != 0;
+    return number_at_path(config, path, 1u << CONFIG_BOOL) != 0;
 }
 
 const char *config_text(const struct config *config, const char *path)
@@ -298,7 +298,8 @@ size_t config_count(const struct config *config, const char *path)
     return array ? array->count : 0;
 }
 
-void config_name_at(const struct config *config, const char *array, size_t i, char *out, size_t size)
+void config_name_at(const struct config *config, const char *array, size_t i, char *out,
+                    size_t size)
 {
     const struct config_array *found = config_map_array(&config->map, array);
     size_t others = 0;

@@ -42,7 +42,7 @@ void config_array_unref(struct config_array *array)
     free(array);
 }
 
-static void add(struct config_array *array, struct config_element *element)
+static void append_element(struct config_array *array, struct config_element *element)
 {
     if ((array->count & (array->count - 1)) == 0)
         array->elements = mem_grow(array->elements, array->count ? array->count * 2 : 1,
@@ -55,7 +55,7 @@ struct config_element *config_array_extend(struct config_array *array)
     struct config_element *element = mem_zero(sizeof *element +
                                               array->n_rows * sizeof element->values[0]);
     element->refs = 1;
-    add(array, element);
+    append_element(array, element);
     return element;
 }
 
@@ -68,7 +68,7 @@ void config_array_mark_workspace(struct config_array *array)
 void config_array_share(struct config_array *array, struct config_element *element)
 {
     element->refs++;
-    add(array, element);
+    append_element(array, element);
 }
 
 const char *config_array_field(const struct config_array *array, const struct config_row *row)
@@ -128,7 +128,7 @@ void config_map_put_array(struct config_map *map, struct config_array *array)
 }
 
 /* `[12].action`; NULL when it is not that, else what stands behind the dot. */
-static const char *read_index(const char *at, size_t *ret_index)
+static const char *read_element_index(const char *at, size_t *ret_index)
 {
     if (at[0] != '[' || !isdigit((unsigned char)at[1]))
         return NULL;
@@ -144,8 +144,9 @@ bool config_map_find_field(const struct config_map *map, const char *path,
     for (size_t i = 0; i < map->n_arrays; i++) {
         const struct config_array *array = map->arrays[i];
         size_t index;
-        const char *field = is_at(array, (struct str){path, n}) ? read_index(path + n, &index)
-                                                                : NULL;
+        const char *field = is_at(array, (struct str){path, n})
+                                ? read_element_index(path + n, &index)
+                                : NULL;
         if (!field)
             continue;
         *ret_row = config_array_row(array, (struct str){field, strlen(field)});

@@ -41,7 +41,7 @@ static struct str describe_json(yyjson_val *val, char scratch[32])
     return (struct str){scratch, strlen(scratch)};
 }
 
-static int refuse(struct loader *l, yyjson_val *val, const char *expected)
+static int refuse_json_value(struct loader *l, yyjson_val *val, const char *expected)
 {
     char path[CONFIG_SHOW_MAX];
     char got[CONFIG_SHOW_MAX];
@@ -58,10 +58,10 @@ static int refuse_for_row(struct loader *l, const struct config_row *row, yyjson
 {
     char expected[256];
     config_expected(row, expected, sizeof expected);
-    return refuse(l, val, expected);
+    return refuse_json_value(l, val, expected);
 }
 
-static int refuse_unknown(struct loader *l, const char *pattern, struct str key)
+static int refuse_unknown_field(struct loader *l, const char *pattern, struct str key)
 {
     char path[CONFIG_SHOW_MAX];
     char known[160];
@@ -83,7 +83,8 @@ static int refuse_missing(struct loader *l, const char *field, const char *why)
     return err_field(l->err, path, "%.100s: %s is required%s", l->source, path, why);
 }
 
-static int put(struct loader *l, const struct config_row *row, struct config_value *value)
+static int put_loaded_value(struct loader *l, const struct config_row *row,
+                            struct config_value *value)
 {
     const char *path = buf_text(&l->path);
     if (!path || l->changes->count >= VALUES_MAX)
@@ -139,8 +140,8 @@ static bool from_json(const struct config_row *row, yyjson_val *val, struct conf
     return false;
 }
 
-static int read_list(struct loader *l, const struct config_row *row, yyjson_val *val,
-                     struct config_value *ret_value)
+static int read_config_list(struct loader *l, const struct config_row *row, yyjson_val *val,
+                            struct config_value *ret_value)
 {
     size_t count = yyjson_arr_size(val);
     if (!yyjson_is_arr(val) || count > CONFIG_ITEMS_MAX || (row->program && count == 0))
@@ -162,18 +163,18 @@ static int read_list(struct loader *l, const struct config_row *row, yyjson_val 
 }
 
 /* What *ret_value has got so far is the caller's, also after a failure. */
-static int read_value(struct loader *l, const struct config_row *row, yyjson_val *val,
-                      struct config_value *ret_value)
+static int read_config_value(struct loader *l, const struct config_row *row, yyjson_val *val,
+                             struct config_value *ret_value)
 {
     if (row->type == CONFIG_LIST)
-        return read_list(l, row, val, ret_value);
+        return read_config_list(l, row, val, ret_value);
     return from_json(row, val, ret_value) ? 0 : refuse_for_row(l, row, val);
 }
 
 static int load_leaf(struct loader *l, const struct config_row *row, yyjson_val *val)
 {
     CONFIG_VALUE_AT_END struct config_value value = {0};
-    return read_value(l, row, val, &value) < 0 ? -1 : put(l, row, &value);
+    return read_config_value(l, row, val, &value) < 0 ? -1 : put_loaded_value(l, row, &value);
 }
 
 /* `field=choice` holds of the object. */
@@ -212,7 +213,7 @@ static int load_element(struct loader *l, struct config_array *array, const char
                         yyjson_val *val)
 {
     if (!yyjson_is_obj(val))
-        return refuse(l, val, "an object");
+        return refuse_json_value(l, val, "an object");
     struct config_element *element = config_array_extend(array);
     size_t start = l->path.len;
     size_t idx;
@@ -225,9 +226,9 @@ static int load_element(struct loader *l, struct config_array *array, const char
         buf_add(&l->path, name.p, name.n);
         const struct config_row *row = config_array_row(array, name);
         if (!row)
-            return refuse_unknown(l, pattern, name);
+            return refuse_unknown_field(l, pattern, name);
         size_t i = (size_t)(row - array->rows);
-        if (read_value(l, row, item, &element->values[i]) < 0)
+        if (read_config_value(l, row, item, &element->values[i]) < 0)
             return -1;
         element->set |= (uint64_t)1 << i;
         l->path.len = start;
@@ -238,7 +239,7 @@ static int load_element(struct loader *l, struct config_array *array, const char
 static int load_array(struct loader *l, const char *pattern, yyjson_val *val)
 {
     if (!yyjson_is_arr(val) || yyjson_arr_size(val) > ELEMENTS_MAX)
-        return refuse(l, val, "a list of at most 4096 objects");
+        return refuse_json_value(l, val, "a list of at most 4096 objects");
     char element[CONFIG_PATTERN_MAX];
     snprintf(element, sizeof element, "%s[]", pattern);
     struct config_array *array = config_array_new(pattern);
@@ -279,9 +280,9 @@ static int load_member(struct loader *l, const char *pattern, yyjson_val *key, y
     buf_addf(&l->path, "%s", start ? "." : "");
     buf_add(&l->path, name.p, name.n);
     if (!child_pattern(pattern, name, child))
-        return refuse_unknown(l, pattern, name);
+        return refuse_unknown_field(l, pattern, name);
     if (name.n == 0 || name.n > KEY_MAX || strlen(name.p) != name.n)
-        return refuse(l, key, "a name of 1 to 4096 bytes without NUL");
+        return refuse_json_value(l, key, "a name of 1 to 4096 bytes without NUL");
     int r = load_value(l, child, val);
     l->path.len = start;
     return r;
@@ -295,7 +296,7 @@ static int load_value(struct loader *l, const char *pattern, yyjson_val *val)
     if (config_is_array(pattern))
         return load_array(l, pattern, val);
     if (!yyjson_is_obj(val))
-        return refuse(l, val, "an object");
+        return refuse_json_value(l, val, "an object");
     size_t idx;
     size_t max;
     yyjson_val *key;

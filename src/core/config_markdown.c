@@ -3,7 +3,7 @@
 
 #include "core/config_store.h"
 
-static const char *type_word(const struct config_row *row)
+static const char *row_type_word(const struct config_row *row)
 {
     static const char *const words[] = {
         [CONFIG_INT] = "number",   [CONFIG_SIZE] = "size",   [CONFIG_CORES] = "cores",
@@ -79,7 +79,7 @@ void config_write_markdown(struct buf *out)
                  "| Field | Type | Default | Allowed | Variable | A workspace may set | Meaning |\n"
                  "|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < count; i++) {
-        buf_addf(out, "| `%s` | %s | ", rows[i].path, type_word(&rows[i]));
+        buf_addf(out, "| `%s` | %s | ", rows[i].path, row_type_word(&rows[i]));
         write_default(out, &rows[i]);
         buf_add_text(out, " | ");
         write_allowed(out, &rows[i]);

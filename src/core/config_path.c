@@ -5,7 +5,7 @@
 #include "base/spelling.h"
 #include "core/config_table.h"
 
-static bool is_index(const char *text, size_t n)
+static bool is_path_index(const char *text, size_t n)
 {
     if (n < 3 || text[0] != '[' || text[n - 1] != ']')
         return false;
@@ -29,7 +29,8 @@ static bool pattern_matches(const char *pattern, const char *path)
     if (len < before + after_len || strncmp(pattern, path, before) != 0)
         return false;
     size_t middle = len - before - after_len;
-    return strcmp(path + before + middle, after) == 0 && (map || is_index(path + before, middle));
+    return strcmp(path + before + middle, after) == 0 &&
+           (map || is_path_index(path + before, middle));
 }
 
 const struct config_row *config_row_find(const char *path)
@@ -94,7 +95,7 @@ bool config_is_array(const char *pattern)
 }
 
 /* The next name directly below a pattern; rows that share one stand together in the table. */
-static struct str next_name(const char *pattern, size_t *row, struct str last)
+static struct str next_name_below(const char *pattern, size_t *row, struct str last)
 {
     const char *rest;
     while ((rest = next_beneath(pattern, *pattern ? "." : "", row))) {
@@ -110,8 +111,8 @@ struct str config_nearest(const char *pattern, struct str name)
     struct str best = {0};
     size_t best_distance = spelling_close(name.n);
     size_t row = 0;
-    for (struct str at = next_name(pattern, &row, STR("")); at.p;
-         at = next_name(pattern, &row, at)) {
+    for (struct str at = next_name_below(pattern, &row, STR("")); at.p;
+         at = next_name_below(pattern, &row, at)) {
         size_t distance = spelling_distance(name, at);
         if (distance < best_distance || (!best.p && distance == best_distance && at.n > distance)) {
             best = at;
@@ -126,8 +127,8 @@ void config_list_names(const char *pattern, char *out, size_t size)
     size_t used = 0;
     size_t row = 0;
     *out = '\0';
-    for (struct str at = next_name(pattern, &row, STR("")); at.p;
-         at = next_name(pattern, &row, at)) {
+    for (struct str at = next_name_below(pattern, &row, STR("")); at.p;
+         at = next_name_below(pattern, &row, at)) {
         if (used + at.n + 3 > size)
             return;
         used += (size_t)snprintf(out + used, size - used, "%s%.*s", used ? ", " : "", (int)at.n,
@@ -145,7 +146,7 @@ struct str config_choice_at(const struct config_row *row, int index)
     return (struct str){at, at ? strcspn(at, "|") : 0};
 }
 
-static bool same_word(struct str a, const char *p, size_t n)
+static bool same_path_word(struct str a, const char *p, size_t n)
 {
     return a.n == n && memcmp(a.p, p, n) == 0;
 }
@@ -153,11 +154,11 @@ static bool same_word(struct str a, const char *p, size_t n)
 int config_choice(const struct config_row *row, struct str word)
 {
     size_t name = row->alias ? strcspn(row->alias, "=") : 0;
-    if (row->alias && same_word(word, row->alias, name))
+    if (row->alias && same_path_word(word, row->alias, name))
         word = (struct str){row->alias + name + 1, strlen(row->alias + name + 1)};
     struct str choice;
     for (int i = 0; (choice = config_choice_at(row, i)).p; i++) {
-        if (same_word(word, choice.p, choice.n))
+        if (same_path_word(word, choice.p, choice.n))
             return i;
     }
     return -1;

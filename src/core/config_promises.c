@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "core/config_store.h"
 
-static bool holds(const struct config_row *row, const struct config_value *value)
+static bool holds_promise(const struct config_row *row, const struct config_value *value)
 {
     switch (row->type) {
     case CONFIG_BOOL:
@@ -16,7 +16,7 @@ static bool holds(const struct config_row *row, const struct config_value *value
     }
 }
 
-static int refuse(const struct config_entry *entry, struct err *err)
+static int refuse_broken_promise(const struct config_entry *entry, struct err *err)
 {
     const struct config_row *row = entry->row;
     bool list = row->type == CONFIG_LIST;
@@ -37,14 +37,14 @@ int config_check_promises(const struct config *config, struct err *err)
 {
     for (size_t i = 0; i < config->map.count; i++) {
         const struct config_entry *entry = &config->map.entries[i];
-        if (entry->row && entry->row->only && !holds(entry->row, &entry->value))
-            return refuse(entry, err);
+        if (entry->row && entry->row->only && !holds_promise(entry->row, &entry->value))
+            return refuse_broken_promise(entry, err);
     }
     return 0;
 }
 
 /* Default lists lie among the values that are set. */
-static bool is_default(const struct config_row *row, const struct config_value *value)
+static bool is_default_list(const struct config_row *row, const struct config_value *value)
 {
     const char *at = row->text;
     if (row->type != CONFIG_LIST || !at)
@@ -65,7 +65,7 @@ void config_each_idle(const struct config *config, void (*each)(void *arg, const
     for (size_t i = 0; i < config->map.count; i++) {
         const struct config_entry *entry = &config->map.entries[i];
         const char *tool = entry->row ? entry->row->idle : NULL;
-        if (!tool || strcmp(tool, last) == 0 || is_default(entry->row, &entry->value))
+        if (!tool || strcmp(tool, last) == 0 || is_default_list(entry->row, &entry->value))
             continue;
         FREE_AT_END char *enabled = mem_format("tools.%s.enabled", tool);
         if (config_bool(config, enabled))

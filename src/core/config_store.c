@@ -101,7 +101,7 @@ void config_map_append(struct config_map *map, const char *path, const struct co
     *value = (struct config_value){0};
 }
 
-static int compare_entries(const void *a, const void *b)
+static int compare_config_entries(const void *a, const void *b)
 {
     const struct config_entry *x = a;
     const struct config_entry *y = b;
@@ -111,7 +111,7 @@ static int compare_entries(const void *a, const void *b)
 void config_map_sort(struct config_map *map)
 {
     if (map->count)
-        qsort(map->entries, map->count, sizeof *map->entries, compare_entries);
+        qsort(map->entries, map->count, sizeof *map->entries, compare_config_entries);
 }
 
 void config_map_copy(struct config_map *to, const struct config_map *from)
@@ -138,7 +138,7 @@ void config_map_merge(struct config_map *to, struct config_map *from)
     for (size_t i = 0, j = 0; i < to->count || j < from->count;) {
         int order = i == to->count     ? 1
                     : j == from->count ? -1
-                                       : compare_entries(&to->entries[i], &from->entries[j]);
+                                       : compare_config_entries(&to->entries[i], &from->entries[j]);
         if (order == 0)
             entry_done(&to->entries[i++]);
         both.entries[both.count++] = order < 0 ? to->entries[i++] : from->entries[j++];

@@ -13,7 +13,7 @@ struct reporter {
     void *arg;
 };
 
-static void report(const struct reporter *r, const char *path, const char *why)
+static void report_ignored(const struct reporter *r, const char *path, const char *why)
 {
     char shown[CONFIG_SHOW_MAX];
     config_show(shown, (struct str){path, strlen(path)});
@@ -159,7 +159,7 @@ static void add_patterns(const struct config_map *map, struct config_entry *entr
     for (size_t i = 0; i < entry->value.count; i++) {
         FREE_AT_END char *path = mem_format("%s[%zu]", entry->path, i);
         if (entry->value.items[i].p[0] == '!')
-            report(reporter, path, "a workspace may not make exceptions");
+            report_ignored(reporter, path, "a workspace may not make exceptions");
         else
             config_value_add_item(&both, entry->value.items[i]);
     }
@@ -259,7 +259,7 @@ static void join_rules(struct config_array *whole, const struct config_array *ad
         const char *why = why_not_rule(&denials, added, added->elements[i]);
         FREE_AT_END char *path = mem_format("approval.rules[%zu]", i);
         if (why)
-            report(reporter, path, why);
+            report_ignored(reporter, path, why);
         else
             config_array_share(whole, added->elements[i]);
     }
@@ -274,7 +274,7 @@ static void tighten_arrays(struct config_map *changes, const struct config_map *
         struct config_array *added = changes->arrays[i];
         FREE_AT_END char *path = mem_copy(added->rows->path, added->name);
         if (added->rows->tighten == CONFIG_NEVER) {
-            report(reporter, path, "a workspace may not set it");
+            report_ignored(reporter, path, "a workspace may not set it");
             config_array_unref(added);
             continue;
         }
@@ -301,7 +301,7 @@ void config_changes_tighten(struct config_map *changes, const struct config_map 
         struct config_entry *entry = &changes->entries[i];
         char why[WHY_MAX];
         if (!is_tighter(now, entry, why)) {
-            report(&reporter, entry->path, why);
+            report_ignored(&reporter, entry->path, why);
             continue;
         }
         if (entry->row->patterns)

@@ -54,7 +54,7 @@ static bool parse_size(const struct config_row *row, struct str text,
     return config_value_set_number(row, number, ret_value);
 }
 
-static bool is_word(struct str text, const char *a, const char *b)
+static bool is_either_word(struct str text, const char *a, const char *b)
 {
     return (text.n == strlen(a) && memcmp(text.p, a, text.n) == 0) ||
            (text.n == strlen(b) && memcmp(text.p, b, text.n) == 0);
@@ -62,8 +62,8 @@ static bool is_word(struct str text, const char *a, const char *b)
 
 static bool parse_bool(struct str text, struct config_value *ret_value)
 {
-    ret_value->number = is_word(text, "true", "1");
-    return ret_value->number || is_word(text, "false", "0");
+    ret_value->number = is_either_word(text, "true", "1");
+    return ret_value->number || is_either_word(text, "false", "0");
 }
 
 static bool parse_enum(const struct config_row *row, struct str text,

@@ -13,7 +13,7 @@ void denials_add(struct buf *packed, const struct denial *denial)
     buf_add(packed, denial->rule, strlen(denial->rule) + 1);
 }
 
-static const char *take_text(struct str *rest)
+static const char *take_denial_text(struct str *rest)
 {
     const char *end = rest->n ? memchr(rest->p, '\0', rest->n) : NULL;
     if (!end)
@@ -30,8 +30,8 @@ int denials_next(struct str *rest, struct denial *ret)
         return 0;
     int kind = rest->p[0];
     *rest = (struct str){rest->p + 1, rest->n - 1};
-    const char *name = take_text(rest);
-    const char *rule = take_text(rest);
+    const char *name = take_denial_text(rest);
+    const char *rule = take_denial_text(rest);
     if (!name || !rule || !*name || !strchr("ngp", kind) || kind == '\0')
         return -1;
     *ret = (struct denial){(enum denial_kind)kind, name, rule};

@@ -115,21 +115,21 @@ struct reader {
     struct str rest;
     char section[NAME_MAX_BYTES];
     char key[NAME_MAX_BYTES];
-    char *value; /* has room for all of the text */
+    char *value;      /* has room for all of the text */
     char *subsection; /* the same */
     char *line;       /* has room for twice as much */
     git_setting_fn fn;
     void *arg;
 };
 
-static int peek(const struct reader *r)
+static int peek_setting_byte(const struct reader *r)
 {
     return r->rest.n ? (unsigned char)r->rest.p[0] : -1;
 }
 
 static int next(struct reader *r)
 {
-    int c = peek(r);
+    int c = peek_setting_byte(r);
     if (c >= 0)
         r->rest = (struct str){r->rest.p + 1, r->rest.n - 1};
     return c;
@@ -137,32 +137,32 @@ static int next(struct reader *r)
 
 static void skip_line(struct reader *r)
 {
-    for (int c = peek(r); c >= 0 && c != '\n'; c = peek(r))
+    for (int c = peek_setting_byte(r); c >= 0 && c != '\n'; c = peek_setting_byte(r))
         next(r);
 }
 
-static bool is_word(int c)
+static bool is_setting_word_char(int c)
 {
     int small = c < 0 ? c : guard_small((char)c);
     return (small >= 'a' && small <= 'z') || (c >= '0' && c <= '9') || c == '-';
 }
 
-static void read_word(struct reader *r, char word[NAME_MAX_BYTES])
+static void read_setting_word(struct reader *r, char word[NAME_MAX_BYTES])
 {
     size_t n = 0;
-    for (; is_word(peek(r)); next(r)) {
+    for (; is_setting_word_char(peek_setting_byte(r)); next(r)) {
         if (n + 1 < NAME_MAX_BYTES)
-            word[n++] = guard_small((char)peek(r));
+            word[n++] = guard_small((char)peek_setting_byte(r));
     }
     word[n] = '\0';
 }
 
 /* Behind `[`. The name of a subsection may hold `]`, where it is quoted. */
-static void read_heading(struct reader *r)
+static void read_section_heading(struct reader *r)
 {
     bool quoted = false;
     size_t n = 0;
-    read_word(r, r->section);
+    read_setting_word(r, r->section);
     for (int c = next(r); c >= 0 && c != '\n' && (quoted || c != ']'); c = next(r)) {
         if (c == '"') {
             quoted = !quoted;
@@ -176,13 +176,13 @@ static void read_heading(struct reader *r)
     r->subsection[n] = '\0';
 }
 
-static void add(struct reader *r, size_t *n, int c)
+static void add_value_byte(struct reader *r, size_t *n, int c)
 {
     r->value[(*n)++] = (char)c;
 }
 
 /* Behind `=`, with quotes and escapes taken off, as git does. */
-static void read_value(struct reader *r)
+static void read_setting_value(struct reader *r)
 {
     size_t n = 0;
     size_t end = 0; /* blanks behind it do not count */
@@ -200,7 +200,7 @@ static void read_value(struct reader *r)
         }
         if (c == '\\') {
             c = next(r);
-            if (c == '\r' && peek(r) == '\n')
+            if (c == '\r' && peek_setting_byte(r) == '\n')
                 c = next(r);
             if (c == '\n')
                 continue;
@@ -209,10 +209,10 @@ static void read_value(struct reader *r)
                 break;
         } else if (!quoted && (c == ' ' || c == '\t' || c == '\r')) {
             if (n)
-                add(r, &n, c);
+                add_value_byte(r, &n, c);
             continue;
         }
-        add(r, &n, c);
+        add_value_byte(r, &n, c);
         end = n;
     }
     r->value[end] = '\0';
@@ -272,7 +272,7 @@ static void tell_one(const struct reader *r, enum git_setting use)
     }
 }
 
-static void tell(const struct reader *r)
+static void tell_matching_uses(const struct reader *r)
 {
     for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
         if (strcmp(r->section, settings[i].section) != 0 ||
@@ -286,17 +286,17 @@ static void tell(const struct reader *r)
 
 static void read_setting(struct reader *r)
 {
-    read_word(r, r->key);
+    read_setting_word(r, r->key);
     r->value[0] = '\0';
-    while (peek(r) == ' ' || peek(r) == '\t')
+    while (peek_setting_byte(r) == ' ' || peek_setting_byte(r) == '\t')
         next(r);
-    if (peek(r) == '=') {
+    if (peek_setting_byte(r) == '=') {
         next(r);
-        read_value(r);
+        read_setting_value(r);
     } else {
         skip_line(r);
     }
-    tell(r);
+    tell_matching_uses(r);
 }
 
 void git_settings_each(struct str text, git_setting_fn fn, void *arg)
@@ -304,22 +304,18 @@ void git_settings_each(struct str text, git_setting_fn fn, void *arg)
     FREE_AT_END char *value = mem_zero(text.n + 1);
     FREE_AT_END char *subsection = mem_zero(text.n + 1);
     FREE_AT_END char *line = mem_zero(2 * text.n + 1);
-    struct reader r = {.rest = text,
-                       .value = value,
-                       .subsection = subsection,
-                       .line = line,
-                       .fn = fn,
-                       .arg = arg};
+    struct reader r = {
+        .rest = text, .value = value, .subsection = subsection, .line = line, .fn = fn, .arg = arg};
     /* A mark of the byte order, as some editors write it. */
     if (text.n >= 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0)
         r.rest = (struct str){text.p + 3, text.n - 3};
-    for (int c = peek(&r); c >= 0; c = peek(&r)) {
+    for (int c = peek_setting_byte(&r); c >= 0; c = peek_setting_byte(&r)) {
         if (c == '#' || c == ';') {
             skip_line(&r);
         } else if (c == '[') {
             next(&r);
-            read_heading(&r);
-        } else if (is_word(c)) {
+            read_section_heading(&r);
+        } else if (is_setting_word_char(c)) {
             read_setting(&r);
         } else {
             next(&r);

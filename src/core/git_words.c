@@ -13,7 +13,7 @@
 #define GIVEN_MAX ((size_t)4096)
 #define ENTERED_MAX 16u
 
-static void read_line(struct line *l);
+static void read_git_line(struct line *l);
 
 void git_line_inner(struct line *l, struct str text)
 {
@@ -34,7 +34,7 @@ void git_line_inner(struct line *l, struct str text)
                          .given = BUF_INIT(GIVEN_MAX)};
     inner.lost = l->lost;
     buf_add(&inner.folder, l->folder.data, l->folder.len);
-    read_line(&inner);
+    read_git_line(&inner);
     l->unread |= inner.unread;
     buf_done(&inner.text);
     buf_done(&inner.pattern);
@@ -118,7 +118,7 @@ static void tell_module(struct line *l, const char *name)
     }
 }
 
-static void go_to(struct line *l, const char *text)
+static void change_line_folder(struct line *l, const char *text)
 {
     bool long_way = l->folder.len + strlen(text) > FOLDER_MAX;
     l->lost |= l->prefix == PREFIX_UNKNOWN || l->prefix == PREFIX_GIVEN || l->glob || long_way;
@@ -176,19 +176,18 @@ static void take_program(struct line *l, const char *text)
 }
 
 /* Where a program goes to before it reads what it is given: `make -f x.mk -C sub`. */
-static void enter(struct line *l, const char *text)
+static void enter_given_folder(struct line *l, const char *text)
 {
     if (l->entered++ == 0) {
         l->around.len = 0;
         buf_add(&l->around, l->folder.data, l->folder.len);
     }
-    go_to(l, text);
+    change_line_folder(l, text);
     l->unread |= l->given_more || l->entered > ENTERED_MAX;
     for (size_t at = 0; at < l->given.len && l->entered <= ENTERED_MAX;
          at += strlen(l->given.data + at) + 1) {
-        FREE_AT_END char *path = mem_format("%.*s%s", (int)l->folder.len,
-                                            l->folder.len ? l->folder.data : "",
-                                            l->given.data + at);
+        FREE_AT_END char *path = mem_format(
+            "%.*s%s", (int)l->folder.len, l->folder.len ? l->folder.data : "", l->given.data + at);
         l->fn(l->arg, use_of(l->given.data + at), path);
     }
 }
@@ -202,7 +201,7 @@ static void take_long_option(struct line *l, const char *text)
     if (git_line_is_one_of(name, folders) && !text[name.n])
         l->before = 'C';
     else if (git_line_is_one_of(name, folders))
-        enter(l, text + name.n + 1);
+        enter_given_folder(l, text + name.n + 1);
     else if (text[name.n] && text[name.n + 1])
         tell_in(l, use_of(text + name.n + 1), folder, text + name.n + 1);
 }
@@ -214,7 +213,7 @@ static void take_attached(struct line *l, const char *text)
     for (size_t i = 2; text[i] && i <= LETTERS_MAX; i++)
         tell_in(l, i == 2 ? use_of(text + i) : GIT_SETTING_FILE, folder, text + i);
     if (text[1] == 'C')
-        enter(l, text + 2);
+        enter_given_folder(l, text + 2);
 }
 
 /* `-C` and `-m` belong to the next word; others may have a file behind the letter. */
@@ -235,7 +234,7 @@ static void take_option(struct line *l, const char *text)
         l->place = PLACE_ARGUMENT;
 }
 
-static void take_word(struct line *l)
+static void take_line_word(struct line *l)
 {
     const char *text = buf_text(&l->text);
     const char *slash = strrchr(text, '/');
@@ -245,9 +244,9 @@ static void take_word(struct line *l)
     if (before == 'c' && option)
         return;
     if (before == 'c')
-        go_to(l, text);
+        change_line_folder(l, text);
     else if (before == 'C')
-        enter(l, text);
+        enter_given_folder(l, text);
     else if (before == 'm' && !option)
         tell_module(l, text);
     else if (option)
@@ -261,14 +260,14 @@ static void take_word(struct line *l)
         git_line_inner(l, buf_str(&l->text));
 }
 
-static void read_line(struct line *l)
+static void read_git_line(struct line *l)
 {
     while (git_line_next(l)) {
         if (!buf_text(&l->text) || !buf_text(&l->pattern) || l->folder.failed) {
             l->unread = true;
             return;
         }
-        take_word(l);
+        take_line_word(l);
     }
 }
 
@@ -303,7 +302,7 @@ bool git_words_each(const char *line, git_setting_fn fn, void *arg)
                      .around = BUF_INIT(max),
                      .given = BUF_INIT(GIVEN_MAX)};
     tell_pieces(line, fn, arg);
-    read_line(&l);
+    read_git_line(&l);
     buf_done(&l.text);
     buf_done(&l.pattern);
     buf_done(&l.folder);

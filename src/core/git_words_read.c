@@ -37,7 +37,7 @@ static enum prefix prefix_of_name(struct str name)
                                                        : PREFIX_UNKNOWN;
 }
 
-static struct str without_blanks(struct str text)
+static struct str without_outer_blanks(struct str text)
 {
     while (text.n && strchr(" \t\n", text.p[0]))
         text = (struct str){text.p + 1, text.n - 1};
@@ -49,7 +49,7 @@ static struct str without_blanks(struct str text)
 static enum prefix prefix_of_command(struct str text)
 {
     static const char *const tree[] = {"pwd", "pwd -P", "git rev-parse --show-toplevel", NULL};
-    return git_line_is_one_of(without_blanks(text), tree) ? PREFIX_TREE : PREFIX_UNKNOWN;
+    return git_line_is_one_of(without_outer_blanks(text), tree) ? PREFIX_TREE : PREFIX_UNKNOWN;
 }
 
 static void note_expansion(struct line *l, enum prefix prefix)
@@ -79,7 +79,7 @@ static struct str take_until_closed(struct line *l, char open, char close)
     return inside;
 }
 
-static void read_substitution(struct line *l, struct str text)
+static void read_git_substitution(struct line *l, struct str text)
 {
     enum prefix prefix = prefix_of_command(text);
     note_expansion(l, prefix);
@@ -99,7 +99,7 @@ static void read_expansion(struct line *l)
 {
     if (*l->at == '(') {
         l->at++;
-        read_substitution(l, take_until_closed(l, '(', ')'));
+        read_git_substitution(l, take_until_closed(l, '(', ')'));
     } else if (*l->at == '{') {
         l->at++;
         struct str inside = take_until_closed(l, '{', '}');
@@ -117,17 +117,17 @@ static void read_backticks(struct line *l)
 {
     struct str inside = {l->at, strcspn(l->at, "`")};
     l->at += inside.n + (l->at[inside.n] != '\0');
-    read_substitution(l, inside);
+    read_git_substitution(l, inside);
 }
 
-static void read_single(struct line *l)
+static void read_single_quotes(struct line *l)
 {
     while (*l->at && *l->at != '\'')
         add_literal(l, *l->at++);
     l->at += *l->at != '\0';
 }
 
-static void read_double(struct line *l)
+static void read_double_quotes(struct line *l)
 {
     while (*l->at && *l->at != '"') {
         char c = *l->at++;
@@ -184,9 +184,9 @@ bool git_line_next(struct line *l)
         l->quoted |= c == '\'' || c == '"';
         l->joined |= c == '\'' || c == '"' || c == '\\';
         if (c == '\'')
-            read_single(l);
+            read_single_quotes(l);
         else if (c == '"')
-            read_double(l);
+            read_double_quotes(l);
         else if (c == '$')
             read_expansion(l);
         else if (c == '`')
@@ -198,4 +198,3 @@ bool git_line_next(struct line *l)
     }
     return true;
 }
-

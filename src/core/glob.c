@@ -8,7 +8,7 @@
 /* Making a table takes about as long as this many matches without one. */
 #define USED_OFTEN 16
 
-static void add(uint64_t *set, uint32_t node)
+static void add_node_to_set(uint64_t *set, uint32_t node)
 {
     set[node / 64] |= (uint64_t)1 << node % 64;
 }
@@ -24,14 +24,14 @@ void glob_close(const struct glob *glob, uint64_t *set)
         for (uint64_t left = set[w]; left;) {
             unsigned bit = highest(left);
             const struct glob_node *node = &glob->nodes[w * 64 + bit];
-            add(set, node->free[0]);
-            add(set, node->free[1]);
+            add_node_to_set(set, node->free[0]);
+            add_node_to_set(set, node->free[1]);
             left = set[w] & (((uint64_t)1 << bit) - 1);
         }
     }
 }
 
-static bool in_set(const struct glob *glob, const struct glob_node *node, uint32_t c)
+static bool is_in_glob_set(const struct glob *glob, const struct glob_node *node, uint32_t c)
 {
     if (c == '/')
         return false;
@@ -52,27 +52,27 @@ static void move_one(const struct glob *glob, uint32_t id, uint32_t c, uint64_t 
         return;
     case NODE_CHAR:
         if (c == node->value)
-            add(next, node->out);
+            add_node_to_set(next, node->out);
         return;
     case NODE_ANY:
         if (c != '/')
-            add(next, node->out);
+            add_node_to_set(next, node->out);
         return;
     case NODE_SET:
-        if (in_set(glob, node, c))
-            add(next, node->out);
+        if (is_in_glob_set(glob, node, c))
+            add_node_to_set(next, node->out);
         return;
     case NODE_STAR:
         if (c != '/')
-            add(next, id);
+            add_node_to_set(next, id);
         return;
     case NODE_DEEP:
         if (c == '/')
-            add(next, node->out);
-        add(next, id);
+            add_node_to_set(next, node->out);
+        add_node_to_set(next, id);
         return;
     case NODE_TAIL:
-        add(next, id);
+        add_node_to_set(next, id);
         return;
     }
 }
@@ -108,7 +108,7 @@ static uint32_t follow_table(const struct glob *glob, struct str text)
     return row;
 }
 
-static bool is_empty(const struct glob *glob, const uint64_t *set)
+static bool is_empty_node_set(const struct glob *glob, const uint64_t *set)
 {
     uint64_t any = set[0] & ~((uint64_t)1 << GLOB_DEAD);
     for (uint32_t w = 1; w < glob->words; w++)
@@ -124,7 +124,7 @@ static bool follow_nodes(const struct glob *glob, struct str text, bool beneath)
     uint64_t *now = sets[0];
     uint64_t *next = sets[1];
     memset(now, 0, glob->words * sizeof *now);
-    add(now, glob->start);
+    add_node_to_set(now, glob->start);
     glob_close(glob, now);
     for (size_t i = 0; i < text.n + beneath;) {
         size_t length = 1;
@@ -132,7 +132,7 @@ static bool follow_nodes(const struct glob *glob, struct str text, bool beneath)
                                 : '/';
         i += length;
         glob_move(glob, now, c, next);
-        if (is_empty(glob, next))
+        if (is_empty_node_set(glob, next))
             return false;
         glob_close(glob, next);
         uint64_t *swap = now;
@@ -230,7 +230,7 @@ struct how {
     bool bytes;
 };
 
-static struct glob *compile(struct str pattern, struct how how, struct err *err)
+static struct glob *compile_glob(struct str pattern, struct how how, struct err *err)
 {
     struct glob_source source CLEANUP(glob_source_done) = {.bytes = how.bytes};
     if (glob_parse(pattern, &source, err) < 0)
@@ -248,17 +248,17 @@ static struct glob *compile(struct str pattern, struct how how, struct err *err)
 
 struct glob *glob_compile(struct str pattern, bool anywhere, struct err *err)
 {
-    return compile(pattern, (struct how){.anywhere = anywhere}, err);
+    return compile_glob(pattern, (struct how){.anywhere = anywhere}, err);
 }
 
 struct glob *glob_compile_lean(struct str pattern, struct err *err)
 {
-    return compile(pattern, (struct how){.lean = true}, err);
+    return compile_glob(pattern, (struct how){.lean = true}, err);
 }
 
 struct glob *glob_compile_bytes(struct str pattern, struct err *err)
 {
-    return compile(pattern, (struct how){.bytes = true}, err);
+    return compile_glob(pattern, (struct how){.bytes = true}, err);
 }
 
 void glob_used(struct glob *glob)

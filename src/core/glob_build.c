@@ -128,7 +128,7 @@ static void visit_end(uint32_t at, enum place place, struct glob_node *node)
 }
 
 /* The node of an instruction in a place, with keys for the numbers of other nodes. */
-static struct glob_node visit(const struct builder *b, uint32_t at, enum place place)
+static struct glob_node visit_instr(const struct builder *b, uint32_t at, enum place place)
 {
     const struct glob_instr *instr = &b->source->instrs[at];
     struct glob_node node = {.kind = NODE_EPSILON};
@@ -162,7 +162,7 @@ static struct glob_node visit(const struct builder *b, uint32_t at, enum place p
 }
 
 /* What no expansion may be. */
-static int check(struct builder *b, uint32_t at, enum place place)
+static int check_expansion(struct builder *b, uint32_t at, enum place place)
 {
     const struct glob_instr *instr = &b->source->instrs[at];
     struct str text = b->source->text;
@@ -191,9 +191,9 @@ static int sweep_forward(struct builder *b)
         for (enum place place = START; place < PLACES; place++) {
             if (!b->reached[key(at, place)])
                 continue;
-            if (check(b, at, place) < 0)
+            if (check_expansion(b, at, place) < 0)
                 return -1;
-            struct glob_node node = visit(b, at, place);
+            struct glob_node node = visit_instr(b, at, place);
             b->reached[node.out] = 1;
             b->reached[node.free[0]] = 1;
             b->reached[node.free[1]] = 1;
@@ -203,7 +203,7 @@ static int sweep_forward(struct builder *b)
 }
 
 /* Numbers a node whose ways on have their numbers; what leads to one other node only is that one. */
-static uint32_t number(struct builder *b, struct glob_node node, struct glob *glob)
+static uint32_t number_node(struct builder *b, struct glob_node node, struct glob *glob)
 {
     node.out = b->ids[node.out];
     node.free[0] = b->ids[node.free[0]];
@@ -230,7 +230,7 @@ static void sweep_back(struct builder *b, struct glob *glob)
             uint32_t k = key(at, (enum place)place);
             if (!b->reached[k])
                 continue;
-            b->ids[k] = number(b, visit(b, at, (enum place)place), glob);
+            b->ids[k] = number_node(b, visit_instr(b, at, (enum place)place), glob);
             b->slash |= place == BOUNDARY && b->ids[k];
         }
     }

@@ -29,7 +29,7 @@ int glob_fail(struct err *err, struct str text, size_t at, const char *what)
                    (int)n, text.p + at, what);
 }
 
-static struct glob_instr *add(struct parser *p, enum glob_op op)
+static struct glob_instr *add_instr(struct parser *p, enum glob_op op)
 {
     struct glob_instr *instr = &p->out->instrs[p->out->count++];
     *instr = (struct glob_instr){.op = op, .at = (uint16_t)p->at};
@@ -44,8 +44,8 @@ static void add_star(struct parser *p)
     while (p->at + run < p->text.n && p->text.p[p->at + run] == '*')
         run++;
     if (run == 2)
-        add(p, GLOB_WHOLE);
-    add(p, GLOB_STAR);
+        add_instr(p, GLOB_WHOLE);
+    add_instr(p, GLOB_STAR);
     p->out->tail = p->out->count; /* until a brace ends, at the latest */
     p->at += run;
 }
@@ -54,11 +54,11 @@ static void add_character(struct parser *p)
 {
     size_t length;
     uint32_t c = glob_character(p->out->bytes, p->text.p + p->at, p->text.n - p->at, &length);
-    add(p, c == '/' ? GLOB_SLASH : GLOB_CHAR)->value = c;
+    add_instr(p, c == '/' ? GLOB_SLASH : GLOB_CHAR)->value = c;
     p->at += length;
 }
 
-static int add_escaped(struct parser *p)
+static int add_escaped_char(struct parser *p)
 {
     if (p->at + 1 == p->text.n)
         return glob_fail(p->err, p->text, p->at,
@@ -73,7 +73,7 @@ static int open_brace(struct parser *p)
     if (p->depth == GLOB_NESTING_MAX)
         return glob_fail(p->err, p->text, p->at, "braces are nested more than 16 deep");
     p->braces[p->depth++] = (struct brace){.at = p->at, .split = p->out->count};
-    add(p, GLOB_SPLIT);
+    add_instr(p, GLOB_SPLIT);
     p->at++;
     return 0;
 }
@@ -82,11 +82,11 @@ static void next_alternative(struct parser *p)
 {
     struct brace *brace = &p->braces[p->depth - 1];
     uint32_t jump = p->out->count;
-    add(p, GLOB_JUMP)->value = brace->jumps;
+    add_instr(p, GLOB_JUMP)->value = brace->jumps;
     brace->jumps = jump;
     p->out->instrs[brace->split].value = p->out->count;
     brace->split = p->out->count;
-    add(p, GLOB_SPLIT);
+    add_instr(p, GLOB_SPLIT);
     p->at++;
 }
 
@@ -107,7 +107,7 @@ static int close_brace(struct parser *p)
 }
 
 /* One end of a range; `at` is moved behind it. False at the end of the text. */
-static bool read_end(const struct parser *p, size_t *at, uint32_t *ret)
+static bool read_range_end(const struct parser *p, size_t *at, uint32_t *ret)
 {
     struct str text = p->text;
     size_t length;
@@ -133,13 +133,13 @@ static int read_range(struct parser *p, size_t *at, struct glob_range *ret)
     if (text.p[from] == '[' && is_named_class((struct str){text.p + from, text.n - from}))
         return glob_fail(p->err, text, from,
                          "named classes are not known; write ranges, `[a-z0-9]`");
-    if (!read_end(p, at, &ret->low))
+    if (!read_range_end(p, at, &ret->low))
         return glob_fail(p->err, text, p->at, "no `]` closes this; write `\\[` for the character");
     ret->high = ret->low;
     if (*at + 1 >= text.n || text.p[*at] != '-' || text.p[*at + 1] == ']')
         return 0;
     ++*at;
-    if (!read_end(p, at, &ret->high))
+    if (!read_range_end(p, at, &ret->high))
         return glob_fail(p->err, text, p->at, "no `]` closes this; write `\\[` for the character");
     return ret->high >= ret->low
                ? 0
@@ -152,7 +152,7 @@ static int add_set(struct parser *p)
     size_t at = p->at + 1;
     bool negated = at < text.n && (text.p[at] == '!' || text.p[at] == '^');
     at += negated;
-    struct glob_instr *instr = add(p, GLOB_SET);
+    struct glob_instr *instr = add_instr(p, GLOB_SET);
     instr->negated = negated;
     instr->value = p->out->range_count;
     for (size_t first = at; at == first || at >= text.n || text.p[at] != ']';) {
@@ -167,14 +167,14 @@ static int add_set(struct parser *p)
     return 0;
 }
 
-static int read_next(struct parser *p)
+static int parse_next_char(struct parser *p)
 {
     switch (p->text.p[p->at]) {
     case '*':
         add_star(p);
         return 0;
     case '?':
-        add(p, GLOB_ANY);
+        add_instr(p, GLOB_ANY);
         p->at++;
         return 0;
     case '[':
@@ -184,7 +184,7 @@ static int read_next(struct parser *p)
     case '}':
         return close_brace(p);
     case '\\':
-        return add_escaped(p);
+        return add_escaped_char(p);
     case ',':
         if (p->depth) {
             next_alternative(p);
@@ -195,7 +195,7 @@ static int read_next(struct parser *p)
     return 0;
 }
 
-static int check_text(struct str text, struct err *err)
+static int check_glob_text(struct str text, struct err *err)
 {
     if (text.n == 0)
         return err_set(err, ERR_INVALID_PATTERN, "the pattern is empty");
@@ -210,25 +210,25 @@ static int check_text(struct str text, struct err *err)
 
 int glob_parse(struct str text, struct glob_source *ret, struct err *err)
 {
-    if (check_text(text, err) < 0)
+    if (check_glob_text(text, err) < 0)
         return -1;
     /* A comma in braces makes two instructions, nothing makes more. */
     ret->text = text;
     ret->instrs = mem_grow(NULL, 2 * text.n + GLOB_LEAD + 1, sizeof *ret->instrs);
     ret->ranges = mem_grow(NULL, text.n, sizeof *ret->ranges);
     struct parser p = {.out = ret, .text = text, .err = err};
-    add(&p, GLOB_WHOLE);
-    add(&p, GLOB_STAR);
-    add(&p, GLOB_SLASH);
+    add_instr(&p, GLOB_WHOLE);
+    add_instr(&p, GLOB_STAR);
+    add_instr(&p, GLOB_SLASH);
     while (p.at < text.n) {
-        if (read_next(&p) < 0)
+        if (parse_next_char(&p) < 0)
             return -1;
     }
     if (p.depth)
         return glob_fail(err, text, p.braces[p.depth - 1].at,
                          "no `}` closes this; write `\\{` for the character");
     p.at = text.n - 1;
-    add(&p, GLOB_END);
+    add_instr(&p, GLOB_END);
     return 0;
 }
 

@@ -39,12 +39,12 @@ static bool add_low(struct glob_table *t, uint32_t low)
     return true;
 }
 
-static bool add_range(struct glob_table *t, uint32_t low, uint32_t high)
+static bool add_range_limits(struct glob_table *t, uint32_t low, uint32_t high)
 {
     return add_low(t, low) && add_low(t, high + 1);
 }
 
-static bool names(const struct glob *glob, const struct glob_node *node, uint32_t c)
+static bool node_names_char(const struct glob *glob, const struct glob_node *node, uint32_t c)
 {
     for (uint32_t i = 0; node->kind == NODE_SET && i < node->count; i++) {
         const struct glob_range *range = &glob->ranges[node->value + i];
@@ -54,10 +54,10 @@ static bool names(const struct glob *glob, const struct glob_node *node, uint32_
     return node->kind == NODE_CHAR && node->value == c;
 }
 
-static bool is_named(const struct glob *glob, uint32_t c)
+static bool is_named_by_glob(const struct glob *glob, uint32_t c)
 {
     for (uint32_t i = 0; i < glob->count; i++) {
-        if (names(glob, &glob->nodes[i], c))
+        if (node_names_char(glob, &glob->nodes[i], c))
             return true;
     }
     return c == '/';
@@ -67,14 +67,14 @@ static bool is_named(const struct glob *glob, uint32_t c)
 static bool cut(struct maker *m)
 {
     const struct glob *glob = m->glob;
-    bool fits = add_low(m->table, 0) && add_range(m->table, '/', '/');
+    bool fits = add_low(m->table, 0) && add_range_limits(m->table, '/', '/');
     for (uint32_t i = 0; fits && i < glob->count; i++) {
         const struct glob_node *node = &glob->nodes[i];
         if (node->kind == NODE_CHAR)
-            fits = add_range(m->table, node->value, node->value);
+            fits = add_range_limits(m->table, node->value, node->value);
         for (uint32_t k = 0; fits && node->kind == NODE_SET && k < node->count; k++) {
             const struct glob_range *range = &glob->ranges[node->value + k];
-            fits = add_range(m->table, range->low, range->high);
+            fits = add_range_limits(m->table, range->low, range->high);
         }
     }
     return fits;
@@ -85,7 +85,7 @@ static bool classify(struct maker *m)
     struct glob_table *t = m->table;
     m->samples[m->classes++] = OTHER;
     for (uint32_t i = 0; i < t->intervals; i++) {
-        if (!is_named(m->glob, t->lows[i]))
+        if (!is_named_by_glob(m->glob, t->lows[i]))
             continue;
         if (m->classes == CLASSES_MAX)
             return false;
@@ -146,7 +146,7 @@ static bool find_states(struct maker *m)
     return true;
 }
 
-static struct glob_table *finish(struct maker *m)
+static struct glob_table *finish_glob_table(struct maker *m)
 {
     uint32_t width = m->classes + 1;
     struct glob_table *t = mem_zero(sizeof *t + (size_t)m->count * width * sizeof t->cells[0]);
@@ -170,5 +170,5 @@ struct glob_table *glob_table_new(const struct glob *glob)
     FREE_AT_END struct maker *m = mem_zero(sizeof *m);
     m->glob = glob;
     m->table = &head;
-    return cut(m) && classify(m) && find_states(m) ? finish(m) : NULL;
+    return cut(m) && classify(m) && find_states(m) ? finish_glob_table(m) : NULL;
 }

@@ -45,7 +45,7 @@ int guard_check(struct str pattern, struct err *err)
     return 0;
 }
 
-static uint32_t hash_name(struct str name)
+static uint32_t hash_guard_name(struct str name)
 {
     uint32_t hash = 0x811c9dc5u;
     for (size_t i = 0; i < name.n; i++)
@@ -53,7 +53,7 @@ static uint32_t hash_name(struct str name)
     return hash ^ hash >> 15;
 }
 
-static struct rule *add_rule(struct guard *g)
+static struct rule *add_guard_rule(struct guard *g)
 {
     if ((g->count & (g->count - 1)) == 0)
         g->rules = mem_grow(g->rules, g->count ? (size_t)2 * g->count : 1, sizeof *g->rules);
@@ -87,18 +87,18 @@ static int add_git_file(struct guard *g, uint32_t of, struct err *err)
     free(file.text);
     file.text = mem_dup(p->text);
     file.no_folder = true;
-    *add_rule(g) = (struct rule){file, secret, NONE};
+    *add_guard_rule(g) = (struct rule){file, secret, NONE};
     return 0;
 }
 
-static int read_rules(struct guard *g, struct str packed, struct err *err)
+static int read_packed_rules(struct guard *g, struct str packed, struct err *err)
 {
     while (packed.n) {
         const char *end = memchr(packed.p, '\0', packed.n);
         if (!end || (packed.p[0] != 'S' && packed.p[0] != 'P'))
             return err_set(err, ERR_INTERNAL, "rules that are not well formed");
         size_t n = (size_t)(end - packed.p);
-        struct rule *rule = add_rule(g);
+        struct rule *rule = add_guard_rule(g);
         rule->secret = packed.p[0] == 'S';
         if (guard_pattern_read((struct str){packed.p + 1, n - 1}, &rule->pattern, err) < 0) {
             g->count--;
@@ -113,12 +113,12 @@ static int read_rules(struct guard *g, struct str packed, struct err *err)
     return 0;
 }
 
-static const struct guard_part *last_part(const struct rule *rule)
+static const struct guard_part *last_part_of_rule(const struct rule *rule)
 {
     return &rule->pattern.parts[rule->pattern.count - 1];
 }
 
-static void make_index(struct guard *g)
+static void index_guard_rules(struct guard *g)
 {
     uint32_t size = 16;
     while (size < 2 * g->count)
@@ -129,12 +129,12 @@ static void make_index(struct guard *g)
         g->heads[i] = NONE;
     g->rest = mem_grow(NULL, g->count, sizeof *g->rest);
     for (uint32_t i = 0; i < g->count; i++) {
-        const struct guard_part *part = last_part(&g->rules[i]);
+        const struct guard_part *part = last_part_of_rule(&g->rules[i]);
         if (part->kind != GUARD_NAME) {
             g->rest[g->rest_count++] = i;
             continue;
         }
-        uint32_t *head = &g->heads[hash_name(part->head) & g->mask];
+        uint32_t *head = &g->heads[hash_guard_name(part->head) & g->mask];
         g->rules[i].next = *head;
         *head = i;
     }
@@ -144,11 +144,11 @@ struct guard *guard_new(struct str packed, struct err *err)
 {
     struct guard *g = mem_zero(sizeof *g);
     g->refs = 1;
-    if (read_rules(g, packed, err) < 0) {
+    if (read_packed_rules(g, packed, err) < 0) {
         guard_unref(g);
         return NULL;
     }
-    make_index(g);
+    index_guard_rules(g);
     const char *rule;
     g->protects_git = guard_judge(g, STR(".git"), true, &rule) == GUARD_PROTECTED;
     hash_hex(packed.p, packed.n, g->id);
@@ -188,12 +188,12 @@ bool guard_may_name(const struct guard *g, struct str name)
 {
     if (!g)
         return false;
-    for (uint32_t i = g->heads[hash_name(name) & g->mask]; i != NONE; i = g->rules[i].next) {
-        if (guard_part_matches(last_part(&g->rules[i]), name))
+    for (uint32_t i = g->heads[hash_guard_name(name) & g->mask]; i != NONE; i = g->rules[i].next) {
+        if (guard_part_matches(last_part_of_rule(&g->rules[i]), name))
             return true;
     }
     for (uint32_t i = 0; i < g->rest_count; i++) {
-        if (guard_part_matches(last_part(&g->rules[g->rest[i]]), name))
+        if (guard_part_matches(last_part_of_rule(&g->rules[g->rest[i]]), name))
             return true;
     }
     return false;
@@ -240,20 +240,20 @@ static bool is_first_try(struct covering *c, uint32_t index)
 }
 
 /* A link may stand for a folder. */
-static bool covers(const struct covering *c, const struct guard_pattern *p)
+static bool rule_covers_path(const struct covering *c, const struct guard_pattern *p)
 {
     return guard_pattern_covers(p, c->path, c->is_folder) ||
            (c->is_link && !p->except && guard_pattern_covers(p, c->path, true));
 }
 
-static void try_rule(struct covering *c, uint32_t index, struct str name)
+static void try_guard_rule(struct covering *c, uint32_t index, struct str name)
 {
     const struct rule *rule = &c->guard->rules[index];
     uint32_t *last = &c->last[rule->secret];
     if (c->no_exceptions && rule->pattern.except)
         return;
-    if ((*last == NONE || index > *last) && guard_part_matches(last_part(rule), name) &&
-        is_first_try(c, index) && covers(c, &rule->pattern))
+    if ((*last == NONE || index > *last) && guard_part_matches(last_part_of_rule(rule), name) &&
+        is_first_try(c, index) && rule_covers_path(c, &rule->pattern))
         *last = index;
 }
 
@@ -272,8 +272,8 @@ static enum guard_verdict verdict_of(const struct covering *c, const char **ret_
 
 enum { AS_FOLDER = 1, AS_LINK = 2, NO_EXCEPTIONS = 4 };
 
-static enum guard_verdict judge(const struct guard *g, struct str path, unsigned how,
-                                const char **ret_rule)
+static enum guard_verdict judge_guarded_path(const struct guard *g, struct str path, unsigned how,
+                                             const char **ret_rule)
 {
     struct covering c;
     struct str name;
@@ -287,10 +287,11 @@ static enum guard_verdict judge(const struct guard *g, struct str path, unsigned
     c.last[0] = c.last[1] = NONE;
     c.any = false; /* the rest is not cleared before it is needed */
     for (size_t at = 0; guard_next_name(path, &at, &name);) {
-        for (uint32_t i = g->heads[hash_name(name) & g->mask]; i != NONE; i = g->rules[i].next)
-            try_rule(&c, i, name);
+        for (uint32_t i = g->heads[hash_guard_name(name) & g->mask]; i != NONE;
+             i = g->rules[i].next)
+            try_guard_rule(&c, i, name);
         for (uint32_t i = 0; i < g->rest_count; i++)
-            try_rule(&c, g->rest[i], name);
+            try_guard_rule(&c, g->rest[i], name);
     }
     return verdict_of(&c, ret_rule);
 }
@@ -298,20 +299,20 @@ static enum guard_verdict judge(const struct guard *g, struct str path, unsigned
 enum guard_verdict guard_judge(const struct guard *g, struct str path, bool is_folder,
                                const char **ret_rule)
 {
-    return judge(g, path, is_folder ? AS_FOLDER : 0, ret_rule);
+    return judge_guarded_path(g, path, is_folder ? AS_FOLDER : 0, ret_rule);
 }
 
 enum guard_verdict guard_judge_link(const struct guard *g, struct str path, const char **ret_rule)
 {
-    return judge(g, path, AS_LINK, ret_rule);
+    return judge_guarded_path(g, path, AS_LINK, ret_rule);
 }
 
 enum guard_verdict guard_judge_elsewhere(const struct guard *g, struct str path, bool is_folder,
                                          const char **ret_rule)
 {
     struct str name;
-    enum guard_verdict verdict = judge(g, path, (is_folder ? AS_FOLDER : 0) | NO_EXCEPTIONS,
-                                       ret_rule);
+    enum guard_verdict verdict = judge_guarded_path(
+        g, path, (is_folder ? AS_FOLDER : 0) | NO_EXCEPTIONS, ret_rule);
     if (verdict == GUARD_OPEN)
         return GUARD_OPEN;
     for (size_t at = 0; guard_next_name(path, &at, &name) && at < path.n;) {

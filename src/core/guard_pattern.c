@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "core/path.h"
 
-static bool same(const char *small, const char *text, size_t n)
+static bool same_when_small(const char *small, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (small[i] != guard_small(text[i]))
@@ -14,7 +14,7 @@ static bool same(const char *small, const char *text, size_t n)
     return true;
 }
 
-static bool matches_glob(const struct glob *glob, struct str name)
+static bool matches_small_glob(const struct glob *glob, struct str name)
 {
     char small[PATH_NAME_MAX];
     if (name.n > sizeof small)
@@ -28,13 +28,13 @@ bool guard_part_matches(const struct guard_part *part, struct str name)
 {
     switch (part->kind) {
     case GUARD_NAME:
-        return name.n == part->head.n && same(part->head.p, name.p, name.n);
+        return name.n == part->head.n && same_when_small(part->head.p, name.p, name.n);
     case GUARD_AROUND:
         return name.n >= part->head.n + part->tail.n &&
-               same(part->tail.p, name.p + name.n - part->tail.n, part->tail.n) &&
-               same(part->head.p, name.p, part->head.n);
+               same_when_small(part->tail.p, name.p + name.n - part->tail.n, part->tail.n) &&
+               same_when_small(part->head.p, name.p, part->head.n);
     case GUARD_GLOB:
-        return matches_glob(part->glob, name);
+        return matches_small_glob(part->glob, name);
     case GUARD_DEEP:
         break;
     }
@@ -134,7 +134,7 @@ static bool has_slash_in_braces(struct str text)
     return false;
 }
 
-static int add_part(struct guard_pattern *p, struct str part, struct err *err)
+static int add_pattern_part(struct guard_pattern *p, struct str part, struct err *err)
 {
     if (part.n == 0 || (part.n == 1 && part.p[0] == '.'))
         return 0;
@@ -154,7 +154,7 @@ static int add_part(struct guard_pattern *p, struct str part, struct err *err)
     return 0;
 }
 
-static int read_parts(struct guard_pattern *p, struct err *err)
+static int read_pattern_parts(struct guard_pattern *p, struct err *err)
 {
     struct str rest = {p->small, strlen(p->small)};
     struct str part;
@@ -166,7 +166,7 @@ static int read_parts(struct guard_pattern *p, struct err *err)
     p->folders = rest.n && rest.p[rest.n - 1] == '/';
     for (size_t at = 0; guard_next_name(rest, &at, &part);) {
         all |= part.n == 2 && memcmp(part.p, "**", 2) == 0;
-        if (add_part(p, part, err) < 0)
+        if (add_pattern_part(p, part, err) < 0)
             return -1;
     }
     if (p->count == 0 && !all)
@@ -194,7 +194,7 @@ int guard_pattern_read(struct str text, struct guard_pattern *ret, struct err *e
     };
     for (char *at = p.small; *at; at++)
         *at = guard_small(*at);
-    if (read_parts(&p, err) < 0) {
+    if (read_pattern_parts(&p, err) < 0) {
         guard_pattern_done(&p);
         return -1;
     }

@@ -17,7 +17,7 @@ struct clean {
     struct str rest; /* what was not looked at: only hashed */
 };
 
-static struct str first_of(struct str text, size_t *room)
+static struct str first_looked_at(struct str text, size_t *room)
 {
     size_t n = text.n <= *room ? text.n : utf8_cut(text.p, *room);
     /* What did not fit is the last that is looked at. */
@@ -25,7 +25,7 @@ static struct str first_of(struct str text, size_t *room)
     return (struct str){text.p, n};
 }
 
-static struct str behind(struct str text, struct str first)
+static struct str text_behind_first(struct str text, struct str first)
 {
     return (struct str){text.p + first.n, text.n - first.n};
 }
@@ -55,12 +55,12 @@ void logged_exact(struct json_out *j, struct str text)
         write_base64(j, text);
 }
 
-static bool is_cut(const struct logged *l, const struct clean *clean)
+static bool must_cut_word(const struct logged *l, const struct clean *clean)
 {
     return clean->text.n > l->left || clean->rest.n > 0;
 }
 
-static struct str take(struct logged *l, const struct clean *clean)
+static struct str take_clean_text(struct logged *l, const struct clean *clean)
 {
     struct str text = clean->text;
     text.n = text.n <= l->left ? text.n : utf8_cut(text.p, l->left);
@@ -68,7 +68,7 @@ static struct str take(struct logged *l, const struct clean *clean)
     return text;
 }
 
-static void add_hash(struct hash *h, const struct clean *clean)
+static void hash_clean_word(struct hash *h, const struct clean *clean)
 {
     hash_add(h, clean->text.p, clean->text.n);
     if (clean->rest.n)
@@ -80,15 +80,15 @@ static void write_hash(struct json_out *j, const struct clean *clean)
     struct hash h;
     char hex[HASH_HEX + 1];
     hash_begin(&h);
-    add_hash(&h, clean);
+    hash_clean_word(&h, clean);
     hash_end_hex(&h, hex);
     jo_kown(j, "sha256", hex);
 }
 
-static void write_text(struct logged *l, const struct clean *clean, size_t bytes)
+static void write_logged_word(struct logged *l, const struct clean *clean, size_t bytes)
 {
-    if (!is_cut(l, clean)) {
-        struct str text = take(l, clean);
+    if (!must_cut_word(l, clean)) {
+        struct str text = take_clean_text(l, clean);
         if (utf8_valid(text.p, text.n))
             write_clean(l->j, text);
         else
@@ -97,7 +97,7 @@ static void write_text(struct logged *l, const struct clean *clean, size_t bytes
     }
     jo_open(l->j, '{');
     jo_key(l->j, "cut");
-    write_clean(l->j, take(l, clean));
+    write_clean(l->j, take_clean_text(l, clean));
     jo_kint(l->j, "bytes", (int64_t)bytes);
     write_hash(l->j, clean);
     jo_close(l->j, '}');
@@ -141,14 +141,14 @@ static struct str clean_script(struct str *text, bool code, size_t begun, struct
 static struct clean without_secrets(struct str text, enum logged_reader reader, struct buf *room)
 {
     size_t most = LOOKED_MAX;
-    struct str first = first_of(text, &most);
+    struct str first = first_looked_at(text, &most);
     struct clean clean = {.text = first};
     buf_init(room, REDACT_OUT_MAX(first.n));
     if (reader == LOGGED_SHELL || reader == LOGGED_CODE)
         clean.text = clean_script(&first, reader == LOGGED_CODE, 0, room);
     else if (redact(text, first.n, room))
         clean.text = room->failed ? STR(REDACTED) : buf_str(room);
-    clean.rest = behind(text, first);
+    clean.rest = text_behind_first(text, first);
     return clean;
 }
 
@@ -161,7 +161,7 @@ void logged_script(struct logged *l, struct str text, enum logged_reader reader)
 {
     BUF_AT_END struct buf room;
     struct clean clean = without_secrets(text, reader, &room);
-    write_text(l, &clean, text.n);
+    write_logged_word(l, &clean, text.n);
 }
 
 void logged_input(struct logged *l, struct str text, enum logged_reader reader)
@@ -171,8 +171,8 @@ void logged_input(struct logged *l, struct str text, enum logged_reader reader)
     jo_open(l->j, '{');
     jo_kint(l->j, "bytes", (int64_t)text.n);
     write_hash(l->j, &clean);
-    jo_key(l->j, is_cut(l, &clean) ? "cut" : "text");
-    write_clean(l->j, take(l, &clean));
+    jo_key(l->j, must_cut_word(l, &clean) ? "cut" : "text");
+    write_clean(l->j, take_clean_text(l, &clean));
     jo_close(l->j, '}');
 }
 
@@ -283,14 +283,14 @@ static void join_word(struct joined *all, struct str word)
     buf_add_char(&all->text, ' ');
 }
 
-static bool join(struct joined *all, const struct str *words, size_t n)
+static bool join_logged_words(struct joined *all, const struct str *words, size_t n)
 {
     const size_t bytes = LOOKED_MAX + 3 * n;
     size_t room = LOOKED_MAX;
     all->text = BUF_INIT(bytes);
     all->ranges = BUF_INIT((bytes + 1) * sizeof(struct redact_range));
     for (size_t i = 0; i < n; i++)
-        join_word(all, first_of(words[i], &room));
+        join_word(all, first_looked_at(words[i], &room));
     if (!all->text.failed)
         redact_find(buf_str(&all->text), &all->ranges);
     return !all->text.failed && !all->ranges.failed;
@@ -302,16 +302,16 @@ struct rest {
     struct hash hash;
 };
 
-static void add_rest(struct rest *rest, const struct clean *clean, size_t bytes)
+static void add_word_to_rest(struct rest *rest, const struct clean *clean, size_t bytes)
 {
     if (rest->words++ == 0)
         hash_begin(&rest->hash);
     rest->bytes += bytes;
-    add_hash(&rest->hash, clean);
+    hash_clean_word(&rest->hash, clean);
     hash_add(&rest->hash, "", 1);
 }
 
-static void write_rest(struct logged *l, struct rest *rest)
+static void write_unshown_rest(struct logged *l, struct rest *rest)
 {
     char hex[HASH_HEX + 1];
     if (rest->words == 0)
@@ -327,14 +327,15 @@ static void write_rest(struct logged *l, struct rest *rest)
 /* What stands around a word counts too, so that many empty ones are not written without end. */
 #define AROUND_WORD 1
 
-static void write_words(struct logged *l, struct joined *all, const struct str *words, size_t n)
+static void write_logged_words(struct logged *l, struct joined *all, const struct str *words,
+                               size_t n)
 {
     struct rest rest = {0};
     struct logged_scripts scripts = {.words = words, .n = n};
     size_t most = LOOKED_MAX;
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {
-        struct str first = first_of(words[i], &most);
+        struct str first = first_looked_at(words[i], &most);
         BUF_AT_END struct buf room = BUF_INIT(REDACT_OUT_MAX(first.n));
         enum logged_reader reader = logged_reader(&scripts, i);
         size_t quote = quote_for(first) != '\0';
@@ -342,23 +343,23 @@ static void write_words(struct logged *l, struct joined *all, const struct str *
         at = from + first.n + quote + 1;
         bool unseen = first.n == 0 && words[i].n > 0;
         struct clean clean = {.text = clean_word(all, &first, from, reader, &room)};
-        clean.rest = behind(words[i], first);
+        clean.rest = text_behind_first(words[i], first);
         if (rest.words || unseen || l->left <= AROUND_WORD) {
-            add_rest(&rest, &clean, words[i].n);
+            add_word_to_rest(&rest, &clean, words[i].n);
             continue;
         }
         l->left -= AROUND_WORD;
-        write_text(l, &clean, words[i].n);
+        write_logged_word(l, &clean, words[i].n);
     }
-    write_rest(l, &rest);
+    write_unshown_rest(l, &rest);
 }
 
 void logged_words(struct logged *l, const struct str *words, size_t n)
 {
     struct joined all = {0};
     jo_open(l->j, '[');
-    if (join(&all, words, n))
-        write_words(l, &all, words, n);
+    if (join_logged_words(&all, words, n))
+        write_logged_words(l, &all, words, n);
     else
         write_clean(l->j, STR(REDACTED));
     jo_close(l->j, ']');

@@ -50,20 +50,20 @@ struct reader {
     unsigned depth;
 };
 
-static void read_script(const char *p, size_t from, size_t to, unsigned char *marks,
+static void mark_script(const char *p, size_t from, size_t to, unsigned char *marks,
                         unsigned depth);
 
-static bool is_blank(char c)
+static bool is_script_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
 
-static bool is_operator(char c)
+static bool is_script_operator(char c)
 {
     return c == ';' || c == '&' || c == '|' || c == '\n' || c == '(' || c == ')';
 }
 
-static char char_at(const struct reader *r, size_t at)
+static char script_char_at(const struct reader *r, size_t at)
 {
     return at < r->end ? r->p[at] : '\0';
 }
@@ -73,14 +73,14 @@ static char level(const struct reader *r)
     return r->n_levels ? r->levels[r->n_levels - 1].kind : '\0';
 }
 
-static bool is_quote(char kind)
+static bool is_quote_level(char kind)
 {
     return kind == '\'' || kind == '"' || kind == ESCAPED;
 }
 
-static bool is_word_char(char c)
+static bool is_script_word_char(char c)
 {
-    return !is_blank(c) && !is_operator(c) && !strchr("'\"`<>{}$", c);
+    return !is_script_blank(c) && !is_script_operator(c) && !strchr("'\"`<>{}$", c);
 }
 
 /* Whether one of the words in [from, to) hands text to a shell. */
@@ -88,7 +88,7 @@ static bool names_shell(const struct reader *r, size_t from, size_t to)
 {
     while (from < to) {
         size_t word = from;
-        while (from < to && r->p[from] && is_word_char(r->p[from]))
+        while (from < to && r->p[from] && is_script_word_char(r->p[from]))
             from++;
         if (logged_reads_script((struct str){r->p + word, from - word}))
             return true;
@@ -106,7 +106,7 @@ static bool is_for_shell(struct reader *r)
     return c->shell;
 }
 
-static void mark(struct reader *r, size_t n, enum logged_mark kind)
+static void mark_chars(struct reader *r, size_t n, enum logged_mark kind)
 {
     for (; n && r->at < r->end; n--)
         r->marks[r->at++] = (unsigned char)kind;
@@ -117,7 +117,7 @@ static struct command new_command(const struct reader *r)
     return (struct command){.seen = r->at};
 }
 
-static void push(struct reader *r, struct level level)
+static void push_level(struct reader *r, struct level level)
 {
     if (r->n_levels == LEVELS_MAX)
         return;
@@ -129,7 +129,7 @@ static void pop(struct reader *r)
 {
     struct level *level = &r->levels[--r->n_levels];
     r->n_backticks -= level->kind == '`';
-    if (!is_quote(level->kind)) {
+    if (!is_quote_level(level->kind)) {
         r->command = level->command;
         r->command.seen = r->at;
     }
@@ -138,8 +138,8 @@ static void pop(struct reader *r)
 static void open_quote(struct reader *r, char kind)
 {
     bool script = r->depth < SCRIPTS_MAX && is_for_shell(r);
-    push(r, (struct level){.kind = kind, .from = r->at + 1, .script = script});
-    mark(r, 1, LOGGED_QUOTED);
+    push_level(r, (struct level){.kind = kind, .from = r->at + 1, .script = script});
+    mark_chars(r, 1, LOGGED_QUOTED);
 }
 
 /* The outermost open quote that a shell reads, if it is the one at `from` or one in that; n_levels: it is not. */
@@ -152,39 +152,39 @@ static size_t open_script(const struct reader *r, size_t from)
 }
 
 /* Scripts in a script are read with that: to read each of them here as well would double the time with each level. */
-static void read_quoted(const struct reader *r, size_t from)
+static void mark_quoted_script(const struct reader *r, size_t from)
 {
     size_t i = open_script(r, from);
     if (i < r->n_levels && r->levels[i].from <= r->at)
-        read_script(r->p, r->levels[i].from, r->at, r->marks, r->depth + 1);
+        mark_script(r->p, r->levels[i].from, r->at, r->marks, r->depth + 1);
 }
 
 static void close_quote(struct reader *r)
 {
-    read_quoted(r, r->n_levels - 1);
+    mark_quoted_script(r, r->n_levels - 1);
     pop(r);
-    mark(r, 1, LOGGED_QUOTED);
+    mark_chars(r, 1, LOGGED_QUOTED);
 }
 
 static void open_bracket(struct reader *r, size_t n, char kind)
 {
-    mark(r, n, LOGGED_PLAIN);
-    push(r, (struct level){.kind = kind, .command = r->command});
+    mark_chars(r, n, LOGGED_PLAIN);
+    push_level(r, (struct level){.kind = kind, .command = r->command});
     r->command = new_command(r);
 }
 
 /* `$(` or a backtick, which a shell runs in double quotes, too. */
-static bool begins_command(struct reader *r)
+static bool open_substitution(struct reader *r)
 {
     char c = r->p[r->at];
     if (c == '`' && r->n_backticks == 0) {
         open_bracket(r, 1, '`');
         return true;
     }
-    if (c != '$' || char_at(r, r->at + 1) != '(')
+    if (c != '$' || script_char_at(r, r->at + 1) != '(')
         return false;
     open_bracket(r, 2, '(');
-    if (char_at(r, r->at) == '(')
+    if (script_char_at(r, r->at) == '(')
         open_bracket(r, 1, ARITHMETIC);
     return true;
 }
@@ -194,11 +194,11 @@ static void step_quoted(struct reader *r)
     char c = r->p[r->at];
     char quote = level(r);
     if (c == '\\' && quote != '\'')
-        mark(r, 2, LOGGED_QUOTED);
+        mark_chars(r, 2, LOGGED_QUOTED);
     else if (c == (quote == ESCAPED ? '\'' : quote))
         close_quote(r);
-    else if (quote != '"' || !begins_command(r))
-        mark(r, 1, LOGGED_QUOTED);
+    else if (quote != '"' || !open_substitution(r))
+        mark_chars(r, 1, LOGGED_QUOTED);
 }
 
 /* Behind the word at `at`; blanks in quotes belong to it. */
@@ -207,13 +207,13 @@ static size_t here_word_end(const struct reader *r, size_t at)
     char quote = '\0';
     for (; at < r->end && r->p[at] != '\n'; at++) {
         char c = r->p[at];
-        if (c == '\\' && quote != '\'' && char_at(r, at + 1) != '\n')
+        if (c == '\\' && quote != '\'' && script_char_at(r, at + 1) != '\n')
             at++;
         else if (quote && c == quote)
             quote = '\0';
         else if (!quote && (c == '\'' || c == '"'))
             quote = c;
-        else if (!quote && (is_blank(c) || is_operator(c)))
+        else if (!quote && (is_script_blank(c) || is_script_operator(c)))
             break;
     }
     return at < r->end ? at : r->end;
@@ -230,18 +230,18 @@ static size_t behind_quotes(const struct reader *r, size_t at, size_t end)
 static void take_here(struct reader *r)
 {
     size_t at = r->at + 2;
-    at += char_at(r, at) == '-';
-    while (is_blank(char_at(r, at)))
+    at += script_char_at(r, at) == '-';
+    while (is_script_blank(script_char_at(r, at)))
         at++;
     size_t end = here_word_end(r, at);
     bool empty = behind_quotes(r, at, end) == end;
     r->here[r->n_here] = (struct here){at, end, is_for_shell(r)};
     r->n_here += !empty && end - at <= HERE_WORD_MAX;
     r->here_line = end;
-    mark(r, end - r->at, LOGGED_PLAIN);
+    mark_chars(r, end - r->at, LOGGED_PLAIN);
 }
 
-static size_t line_end(const struct reader *r, size_t at)
+static size_t script_line_end(const struct reader *r, size_t at)
 {
     const char *end = at < r->end ? memchr(r->p + at, '\n', r->end - at) : NULL;
     return end ? (size_t)(end - r->p) : r->end;
@@ -262,18 +262,18 @@ static bool ends_here(const struct reader *r, size_t line, size_t end, const str
 }
 
 /* The command that it is for began before this line, or goes on behind it. */
-static bool is_part(const struct reader *r, size_t from, size_t to)
+static bool is_part_of_command(const struct reader *r, size_t from, size_t to)
 {
     static const char *const words[] = {"done", "}", ")", "fi", "esac"};
-    while (from < to && is_blank(r->p[from]))
+    while (from < to && is_script_blank(r->p[from]))
         from++;
-    while (to > from && is_blank(r->p[to - 1]))
+    while (to > from && is_script_blank(r->p[to - 1]))
         to--;
     bool part = to > from && r->p[to - 1] == '|';
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t n = strlen(words[i]);
         part |= to - from >= n && memcmp(r->p + from, words[i], n) == 0 &&
-                !is_word_char(char_at(r, from + n));
+                !is_script_word_char(script_char_at(r, from + n));
     }
     return part;
 }
@@ -282,25 +282,26 @@ static void read_here(struct reader *r, const struct here *here)
 {
     size_t from = r->at;
     size_t line = from;
-    size_t end = line_end(r, line);
+    size_t end = script_line_end(r, line);
     while (end < r->end && !ends_here(r, line, end, here)) {
         line = end + 1;
-        end = line_end(r, line);
+        end = script_line_end(r, line);
     }
     if (!ends_here(r, line, end, here))
         line = end;
-    mark(r, line - from, LOGGED_DATA);
+    mark_chars(r, line - from, LOGGED_DATA);
     if (here->script && r->depth < SCRIPTS_MAX && open_script(r, 0) == r->n_levels)
-        read_script(r->p, from, line, r->marks, r->depth + 1);
-    mark(r, end - line + 1, LOGGED_PLAIN);
+        mark_script(r->p, from, line, r->marks, r->depth + 1);
+    mark_chars(r, end - line + 1, LOGGED_PLAIN);
 }
 
-static void end_line(struct reader *r)
+static void end_script_line(struct reader *r)
 {
     size_t line = r->line;
     size_t end = r->at;
-    mark(r, 1, LOGGED_PLAIN);
-    bool script = r->n_here && (is_part(r, line, end) || names_shell(r, r->here_line, end));
+    mark_chars(r, 1, LOGGED_PLAIN);
+    bool script = r->n_here &&
+                  (is_part_of_command(r, line, end) || names_shell(r, r->here_line, end));
     for (size_t i = 0; i < r->n_here; i++) {
         r->here[i].script |= script;
         read_here(r, &r->here[i]);
@@ -313,16 +314,16 @@ static void end_line(struct reader *r)
 static bool begins_word(const struct reader *r)
 {
     char before = r->at ? r->p[r->at - 1] : '\n';
-    return is_blank(before) || is_operator(before) || before == '`';
+    return is_script_blank(before) || is_script_operator(before) || before == '`';
 }
 
 static void step_bracket(struct reader *r, char c)
 {
     if (c == '(') {
-        open_bracket(r, 1, char_at(r, r->at + 1) == '(' ? ARITHMETIC : '(');
+        open_bracket(r, 1, script_char_at(r, r->at + 1) == '(' ? ARITHMETIC : '(');
         return;
     }
-    mark(r, 1, LOGGED_PLAIN);
+    mark_chars(r, 1, LOGGED_PLAIN);
     if (level(r) == '(' || level(r) == ARITHMETIC)
         pop(r);
 }
@@ -333,10 +334,10 @@ static void close_backtick(struct reader *r)
     size_t from = r->n_levels;
     while (from && r->levels[from - 1].kind != '`')
         from--;
-    read_quoted(r, from);
+    mark_quoted_script(r, from);
     while (r->n_backticks)
         pop(r);
-    mark(r, 1, LOGGED_PLAIN);
+    mark_chars(r, 1, LOGGED_PLAIN);
     r->command.seen = r->at;
 }
 
@@ -345,9 +346,9 @@ static void step_operator(struct reader *r, char c)
     if (c == '(' || c == ')') {
         step_bracket(r, c);
     } else if (c == '\n') {
-        end_line(r);
+        end_script_line(r);
     } else {
-        mark(r, 1, LOGGED_PLAIN);
+        mark_chars(r, 1, LOGGED_PLAIN);
         r->command = new_command(r);
     }
 }
@@ -355,36 +356,41 @@ static void step_operator(struct reader *r, char c)
 static void step_plain(struct reader *r)
 {
     char c = r->p[r->at];
-    bool here = c == '<' && char_at(r, r->at + 1) == '<' && level(r) != ARITHMETIC;
+    bool here = c == '<' && script_char_at(r, r->at + 1) == '<' && level(r) != ARITHMETIC;
     if (c == '\\')
-        mark(r, 2, LOGGED_PLAIN);
+        mark_chars(r, 2, LOGGED_PLAIN);
     else if (c == '\'' || c == '"')
         open_quote(r, c == '\'' && r->at && r->p[r->at - 1] == '$' ? ESCAPED : c);
     else if (c == '`' && r->n_backticks)
         close_backtick(r);
     else if (c == '#' && begins_word(r) && level(r) != ARITHMETIC)
-        mark(r, line_end(r, r->at) - r->at, LOGGED_PLAIN);
-    else if (here && char_at(r, r->at + 2) == '<')
-        mark(r, 3, LOGGED_PLAIN);
+        mark_chars(r, script_line_end(r, r->at) - r->at, LOGGED_PLAIN);
+    else if (here && script_char_at(r, r->at + 2) == '<')
+        mark_chars(r, 3, LOGGED_PLAIN);
     else if (here && r->n_here < HERE_MAX)
         take_here(r);
-    else if (is_operator(c))
+    else if (is_script_operator(c))
         step_operator(r, c);
-    else if (!begins_command(r))
-        mark(r, 1, LOGGED_PLAIN);
+    else if (!open_substitution(r))
+        mark_chars(r, 1, LOGGED_PLAIN);
 }
 
-static void read_script(const char *p, size_t from, size_t to, unsigned char *marks, unsigned depth)
+static void mark_script(const char *p, size_t from, size_t to, unsigned char *marks, unsigned depth)
 {
-    struct reader r = {.p = p, .marks = marks, .at = from, .end = to, .line = from,
-                       .command = {.seen = from}, .depth = depth};
+    struct reader r = {.p = p,
+                       .marks = marks,
+                       .at = from,
+                       .end = to,
+                       .line = from,
+                       .command = {.seen = from},
+                       .depth = depth};
     while (r.at < r.end) {
-        if (is_quote(level(&r)))
+        if (is_quote_level(level(&r)))
             step_quoted(&r);
         else
             step_plain(&r);
     }
-    read_quoted(&r, 0);
+    mark_quoted_script(&r, 0);
 }
 
 bool logged_marks(struct str script, struct buf *ret)
@@ -394,6 +400,6 @@ bool logged_marks(struct str script, struct buf *ret)
         return false;
     memset(ret->data, LOGGED_PLAIN, script.n + 1);
     ret->len = script.n + 1;
-    read_script(script.p, 0, script.n, (unsigned char *)ret->data, 0);
+    mark_script(script.p, 0, script.n, (unsigned char *)ret->data, 0);
     return true;
 }

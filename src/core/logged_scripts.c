@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static bool is_one_of(struct str word, const char *const *list)
+static bool is_listed_script_word(struct str word, const char *const *list)
 {
     for (; *list; list++) {
         if (word.n == strlen(*list) && memcmp(word.p, *list, word.n) == 0)
@@ -11,25 +11,25 @@ static bool is_one_of(struct str word, const char *const *list)
     return false;
 }
 
-static struct str without_folder(struct str word)
+static struct str word_without_folder(struct str word)
 {
     const char *slash = word.n ? memrchr(word.p, '/', word.n) : NULL;
     return slash ? (struct str){slash + 1, word.n - (size_t)(slash + 1 - word.p)} : word;
 }
 
-static bool is_shell(struct str word)
+static bool is_shell_program(struct str word)
 {
     static const char *const shells[] = {"sh",  "bash", "dash", "ash",  "ksh",   "mksh",
                                          "zsh", "fish", "csh",  "tcsh", "rbash", NULL};
-    return is_one_of(without_folder(word), shells);
+    return is_listed_script_word(word_without_folder(word), shells);
 }
 
 bool logged_reads_script(struct str name)
 {
-    static const char *const others[] = {"ssh",   "parallel", "watch",   "eval",  "trap", "su",
-                                         "at",    "batch",    "crontab", "script", "source", "stdin",
-                                         "xargs", "busybox",  NULL};
-    return is_shell(name) || is_one_of(without_folder(name), others);
+    static const char *const others[] = {"ssh",    "parallel", "watch", "eval",    "trap",
+                                         "su",     "at",       "batch", "crontab", "script",
+                                         "source", "stdin",    "xargs", "busybox", NULL};
+    return is_shell_program(name) || is_listed_script_word(word_without_folder(name), others);
 }
 
 /* Looks for the script of the shell at `shell`: the first word that is no option, if there is a `-c`. What stands among the
@@ -42,11 +42,11 @@ static void find_script(struct logged_scripts *s, size_t shell)
     size_t i = shell + 1;
     for (; i < s->n && s->words[i].n > 1 && strchr("-+", s->words[i].p[0]); i++) {
         struct str word = s->words[i];
-        if (is_one_of(word, end)) {
+        if (is_listed_script_word(word, end)) {
             i++;
             break;
         }
-        i += is_one_of(word, with_file);
+        i += is_listed_script_word(word, with_file);
         for (size_t k = 1; word.p[1] != '-' && k < word.n; k++) {
             script |= word.p[k] == 'c';
             i += word.p[k] == 'o' || word.p[k] == 'O';
@@ -65,29 +65,28 @@ static bool is_before_script(struct str word)
 /* node, perl, ruby, php and their like. */
 static bool is_before_code(struct str word)
 {
-    static const char *const options[] = {"-e",     "-E",      "-r",     "-pe",       "-ne",
-                                          "--eval", "--print", "--exec", "--execute", "--code",
-                                          NULL};
-    return is_one_of(word, options);
+    static const char *const options[] = {
+        "-e", "-E", "-r", "-pe", "-ne", "--eval", "--print", "--exec", "--execute", "--code", NULL};
+    return is_listed_script_word(word, options);
 }
 
 /* They hand all their words to a shell. */
 static bool joins_words(struct str program)
 {
     static const char *const programs[] = {"ssh", "parallel", "watch", NULL};
-    return is_one_of(without_folder(program), programs);
+    return is_listed_script_word(word_without_folder(program), programs);
 }
 
 enum logged_reader logged_reader(struct logged_scripts *s, size_t word)
 {
     static const char *const env[] = {"env", NULL};
     struct str text = s->words[word];
-    if (word >= s->behind && is_shell(text))
+    if (word >= s->behind && is_shell_program(text))
         find_script(s, word);
     s->sets = s->sets && text.n && text.p[0] != '-' && memchr(text.p, '=', text.n);
     if (s->sets)
         return LOGGED_VALUE;
-    s->sets = word == 0 && is_one_of(without_folder(text), env);
+    s->sets = word == 0 && is_listed_script_word(word_without_folder(text), env);
     if (word == 0)
         return LOGGED_NOBODY;
     if (word == s->script || is_before_script(s->words[word - 1]) || joins_words(s->words[0]))
@@ -108,14 +107,14 @@ size_t logged_code_end(struct str code, size_t from, size_t to)
 /* python3.11, too. */
 static bool is_interpreter(struct str word)
 {
-    static const char *const names[] = {"python", "node",  "perl", "ruby",    "php",  "lua",
+    static const char *const names[] = {"python", "node",  "perl", "ruby",   "php",  "lua",
                                         "tclsh",  "gdb",   "ed",   "sqlite", "psql", "mysql",
-                                        "make",   "julia", "bc",   "deno",    "bun",  NULL};
-    word = without_folder(word);
-    while (word.n && (word.p[word.n - 1] == '.' ||
-                      (word.p[word.n - 1] >= '0' && word.p[word.n - 1] <= '9')))
+                                        "make",   "julia", "bc",   "deno",   "bun",  NULL};
+    word = word_without_folder(word);
+    while (word.n &&
+           (word.p[word.n - 1] == '.' || (word.p[word.n - 1] >= '0' && word.p[word.n - 1] <= '9')))
         word.n--;
-    return is_one_of(word, names);
+    return is_listed_script_word(word, names);
 }
 
 static bool ends_name(char c)
@@ -146,7 +145,7 @@ enum logged_reader logged_input_reader(const struct str *words, size_t n)
     enum logged_reader found = LOGGED_NOBODY;
     struct logged_scripts s = {.words = words, .n = n};
     for (size_t i = 0; i < n; i++) {
-        bool shell = i >= s.behind && is_shell(words[i]);
+        bool shell = i >= s.behind && is_shell_program(words[i]);
         if (shell)
             find_script(&s, i);
         /* A shell that has a script is no reader, but what the script starts can be one. */

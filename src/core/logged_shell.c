@@ -9,17 +9,17 @@
 #define KEY_LINE_MIN 40
 #define KEY_END_MIN 8
 
-static bool is_blank(char c)
+static bool is_shell_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
 
-static bool is_operator(char c)
+static bool is_command_separator(char c)
 {
     return c == ';' || c == '&' || c == '|' || c == '\n';
 }
 
-static char char_at(const struct logged_shell *s, size_t at)
+static char shell_char_at(const struct logged_shell *s, size_t at)
 {
     return at < s->script.n ? s->script.p[at] : '\0';
 }
@@ -36,16 +36,16 @@ static bool only_prints(const struct logged_shell *s, size_t at)
     bool prints = (rest.n > 7 && memcmp(rest.p, "$(echo ", 7) == 0) ||
                   (rest.n > 9 && memcmp(rest.p, "$(printf ", 9) == 0);
     for (size_t i = 2; prints && i < rest.n && rest.p[i] != ')'; i++)
-        prints = !is_operator(rest.p[i]) && !strchr("`$<>", rest.p[i]);
+        prints = !is_command_separator(rest.p[i]) && !strchr("`$<>", rest.p[i]);
     return prints;
 }
 
-static bool begins_command(const struct logged_shell *s, size_t at)
+static bool begins_substitution(const struct logged_shell *s, size_t at)
 {
     char c = s->script.p[at];
     if (c == '`')
         return true;
-    return strchr("$<>", c) && char_at(s, at + 1) == '(' && !only_prints(s, at);
+    return strchr("$<>", c) && shell_char_at(s, at + 1) == '(' && !only_prints(s, at);
 }
 
 /* Whether the last look began before this and ended behind it. */
@@ -56,21 +56,21 @@ static bool is_in_run(const struct logged_run *run, size_t at)
 
 static bool ends_pair(char c)
 {
-    return is_blank(c) || strchr(";'\"\n", c);
+    return is_shell_blank(c) || strchr(";'\"\n", c);
 }
 
 /* `; name=value` up to the next sign or quote: one more cookie. */
-static bool is_pair(struct logged_shell *s, size_t at)
+static bool is_cookie_pair(struct logged_shell *s, size_t at)
 {
     struct logged_run *run = &s->pair;
-    while (is_blank(char_at(s, at)))
+    while (is_shell_blank(shell_char_at(s, at)))
         at++;
     if (!is_in_run(run, at)) {
         *run = (struct logged_run){.from = at, .end = at};
         for (; run->end < s->script.n && !ends_pair(s->script.p[run->end]); run->end++)
             run->found = s->script.p[run->end] == '=' ? run->end + 1 : run->found;
     }
-    return run->found > at && !is_blank(char_at(s, run->end));
+    return run->found > at && !is_shell_blank(shell_char_at(s, run->end));
 }
 
 /* Behind the word at `at` and the blanks that follow it. */
@@ -80,12 +80,12 @@ static size_t behind_word(struct logged_shell *s, size_t at, enum logged_mark ki
     if (is_in_run(run, at) && mark_at(s, at) == kind)
         return run->found;
     *run = (struct logged_run){.from = at, .end = at};
-    while (run->end < s->script.n && !is_blank(s->script.p[run->end]) &&
+    while (run->end < s->script.n && !is_shell_blank(s->script.p[run->end]) &&
            s->script.p[run->end] != '\n' && mark_at(s, run->end) == kind &&
            mark_at(s, run->end + 1) == kind)
         run->end++;
     run->found = run->end;
-    while (is_blank(char_at(s, run->found)))
+    while (is_shell_blank(shell_char_at(s, run->found)))
         run->found++;
     return run->found;
 }
@@ -94,7 +94,7 @@ static size_t behind_word(struct logged_shell *s, size_t at, enum logged_mark ki
 static bool has_words(struct logged_shell *s, size_t at)
 {
     enum logged_mark kind = mark_at(s, at);
-    while (is_blank(char_at(s, at)))
+    while (is_shell_blank(shell_char_at(s, at)))
         at++;
     at = behind_word(s, at, kind);
     return at < s->script.n && !strchr("\n'\"", s->script.p[at]);
@@ -104,12 +104,12 @@ static bool has_words(struct logged_shell *s, size_t at)
 static bool ends_quoted(struct logged_shell *s, size_t at, bool own)
 {
     char c = s->script.p[at];
-    char next = char_at(s, at + 1);
+    char next = shell_char_at(s, at + 1);
     if (c == '\n')
         return has_words(s, at + 1);
-    bool command = is_blank(next) || next == '\n' || next == c ||
+    bool command = is_shell_blank(next) || next == '\n' || next == c ||
                    (!own && has_words(s, at + 1));
-    return is_operator(c) && command && !is_pair(s, at + 1);
+    return is_command_separator(c) && command && !is_cookie_pair(s, at + 1);
 }
 
 /* Behind blanks and continued lines, backwards. */
@@ -117,7 +117,7 @@ static size_t before_blanks(const struct logged_shell *s, size_t at)
 {
     const char *p = s->script.p;
     for (;;) {
-        if (at && is_blank(p[at - 1]))
+        if (at && is_shell_blank(p[at - 1]))
             at--;
         else if (at > 1 && p[at - 1] == '\n' && p[at - 2] == '\\')
             at -= 2;
@@ -130,7 +130,7 @@ static size_t before_blanks(const struct logged_shell *s, size_t at)
 static bool is_behind_empty(const struct logged_shell *s, size_t at, size_t end)
 {
     return end && end < at && s->script.p[end - 1] == '=' &&
-           !(end > 1 && is_blank(s->script.p[end - 2]));
+           !(end > 1 && is_shell_blank(s->script.p[end - 2]));
 }
 
 /* Where the shell looks for a command. */
@@ -143,14 +143,14 @@ static bool is_command_place(const struct logged_shell *s, size_t at)
         return true;
     if (mark_at(s, at) != LOGGED_PLAIN)
         return false;
-    return is_operator(before) || before == '`' || before == '\r' || opens;
+    return is_command_separator(before) || before == '`' || before == '\r' || opens;
 }
 
 /* The name of a program is told, unless it looks like a secret by itself. */
 static size_t program_end(const struct logged_shell *s, size_t from, size_t to)
 {
     size_t end = from;
-    while (end < to && !is_blank(s->script.p[end]) && !is_operator(s->script.p[end]))
+    while (end < to && !is_shell_blank(s->script.p[end]) && !is_command_separator(s->script.p[end]))
         end++;
     struct str word = {s->script.p + from, end - from};
     BUF_AT_END struct buf ranges = BUF_INIT((word.n + 1) * sizeof(struct redact_range));
@@ -160,25 +160,25 @@ static size_t program_end(const struct logged_shell *s, size_t from, size_t to)
 static bool ends_at(struct logged_shell *s, size_t at, bool own, bool list)
 {
     char c = s->script.p[at];
-    if (begins_command(s, at))
+    if (begins_substitution(s, at))
         return true;
     if (mark_at(s, at) != LOGGED_PLAIN)
         return ends_quoted(s, at, own);
-    return is_operator(c) || (is_blank(c) && !list);
+    return is_command_separator(c) || (is_shell_blank(c) && !list);
 }
 
 static bool is_escape(const struct logged_shell *s, size_t at)
 {
     enum logged_mark kind = mark_at(s, at);
     return s->script.p[at] == '\\' && kind != LOGGED_DATA &&
-           (kind == LOGGED_PLAIN || char_at(s, at + 1) != '\n');
+           (kind == LOGGED_PLAIN || shell_char_at(s, at + 1) != '\n');
 }
 
 static size_t secret_end(struct logged_shell *s, size_t from, size_t to)
 {
     if (is_command_place(s, from))
         return program_end(s, from, to);
-    bool list = char_at(s, from) == '(';
+    bool list = shell_char_at(s, from) == '(';
     bool own = from && strchr("'\"", s->script.p[from - 1]);
     for (size_t at = from; at < to; at++) {
         if (s->script.p[at] == '$' && only_prints(s, at)) {
@@ -195,13 +195,13 @@ static size_t secret_end(struct logged_shell *s, size_t from, size_t to)
 
 /* --- keys in lines */
 
-static bool begins(const struct logged_shell *s, size_t at, const char *text)
+static bool script_begins_at(const struct logged_shell *s, size_t at, const char *text)
 {
     size_t n = strlen(text);
     return s->script.n - at >= n && memcmp(s->script.p + at, text, n) == 0;
 }
 
-static bool is_base64(char c)
+static bool is_base64_char(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            (c && strchr("+/=", c));
@@ -225,7 +225,7 @@ static bool is_key_line(const struct logged_shell *s, size_t from, size_t to)
            (kind == LOGGED_QUOTED && random && to - from >= KEY_END_MIN);
 }
 
-static size_t line_end(const struct logged_shell *s, size_t from, size_t to)
+static size_t shell_line_end(const struct logged_shell *s, size_t from, size_t to)
 {
     const char *line = memchr(s->script.p + from, '\n', to - from);
     return line ? (size_t)(line - s->script.p) : to;
@@ -234,7 +234,7 @@ static size_t line_end(const struct logged_shell *s, size_t from, size_t to)
 /* Behind `-----BEGIN … KEY-----`, as far as it stands there. */
 static size_t dashes_end(const struct logged_shell *s, size_t from, size_t to)
 {
-    size_t end = line_end(s, from, to);
+    size_t end = shell_line_end(s, from, to);
     const char *dashes = memmem(s->script.p + from + 5, end - from - 5, "-----", 5);
     return dashes ? (size_t)(dashes - s->script.p) + 5 : from + 5;
 }
@@ -244,12 +244,12 @@ static size_t between_lines(const struct logged_shell *s, size_t at, size_t to)
 {
     for (size_t begin = to; at < to && at != begin;) {
         begin = at;
-        while (at < to && (is_blank(s->script.p[at]) || strchr("\r\n", s->script.p[at])))
+        while (at < to && (is_shell_blank(s->script.p[at]) || strchr("\r\n", s->script.p[at])))
             at++;
-        if (begins(s, at, "\\n") || begins(s, at, "\\r"))
+        if (script_begins_at(s, at, "\\n") || script_begins_at(s, at, "\\r"))
             at += 2;
-        if (begins(s, at, "Proc-Type:") || begins(s, at, "DEK-Info:"))
-            at = line_end(s, at, to);
+        if (script_begins_at(s, at, "Proc-Type:") || script_begins_at(s, at, "DEK-Info:"))
+            at = shell_line_end(s, at, to);
     }
     return at < to ? at : to;
 }
@@ -258,11 +258,11 @@ static size_t between_lines(const struct logged_shell *s, size_t at, size_t to)
 static size_t key_line_end(const struct logged_shell *s, size_t at, size_t to)
 {
     size_t end = at;
-    if (begins(s, at, "-----BEGIN ") || begins(s, at, "-----END "))
+    if (script_begins_at(s, at, "-----BEGIN ") || script_begins_at(s, at, "-----END "))
         return dashes_end(s, at, to);
-    while (end < to && is_base64(s->script.p[end]))
+    while (end < to && is_base64_char(s->script.p[end]))
         end++;
-    bool alone = end > at && !is_blank(char_at(s, end));
+    bool alone = end > at && !is_shell_blank(shell_char_at(s, end));
     return alone && is_key_line(s, at, end) ? end : at;
 }
 
@@ -284,7 +284,7 @@ static size_t key_end(const struct logged_shell *s, size_t from, size_t to)
 size_t logged_shell_end(void *shell, size_t from, size_t to)
 {
     struct logged_shell *s = shell;
-    if (begins(s, from, "-----BEGIN "))
+    if (script_begins_at(s, from, "-----BEGIN "))
         return key_end(s, from, to);
     return s->code ? logged_code_end(s->script, from, to) : secret_end(s, from, to);
 }

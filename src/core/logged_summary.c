@@ -19,7 +19,7 @@ static void unshown_done(struct unshown *u)
 }
 
 /* What stands for a character that a shell acts on. */
-static char named(const struct str shown, size_t at)
+static char named_char(const struct str shown, size_t at)
 {
     static const char letters[] = "ntre\\";
     const char *letter = at + 1 < shown.n ? strchr(letters, shown.p[at + 1]) : NULL;
@@ -30,7 +30,7 @@ static bool unshow(struct str shown, struct unshown *u)
 {
     for (size_t at = 0; at < shown.n;) {
         uint32_t place = (uint32_t)at;
-        char c = named(shown, at);
+        char c = named_char(shown, at);
         buf_add_char(&u->text, c ? c : shown.p[at]);
         buf_add(&u->places, &place, sizeof place);
         at += c ? 2 : 1;
@@ -39,14 +39,14 @@ static bool unshow(struct str shown, struct unshown *u)
     return !u->text.failed && !u->places.failed;
 }
 
-static size_t place_of(const struct unshown *u, size_t i)
+static size_t place_of_unshown(const struct unshown *u, size_t i)
 {
     uint32_t place;
     memcpy(&place, u->places.data + i * sizeof place, sizeof place);
     return place;
 }
 
-static bool find(struct str script, struct buf *ranges)
+static bool find_summary_ranges(struct str script, struct buf *ranges)
 {
     CLEANUP(logged_shell_done) struct logged_shell shell;
     if (!logged_shell_init(&shell, script, false))
@@ -63,10 +63,10 @@ static void write_without(struct str shown, const struct unshown *u, const struc
     for (size_t i = 0; i < ranges->len; i += sizeof(struct redact_range)) {
         struct redact_range range;
         memcpy(&range, ranges->data + i, sizeof range);
-        size_t from = place_of(u, range.from);
+        size_t from = place_of_unshown(u, range.from);
         buf_add(out, shown.p + done, from - done);
         buf_add_text(out, REDACTED);
-        done = place_of(u, range.to);
+        done = place_of_unshown(u, range.to);
     }
     buf_add(out, shown.p + done, shown.n - done);
 }
@@ -74,9 +74,9 @@ static void write_without(struct str shown, const struct unshown *u, const struc
 bool logged_summary(struct str shown, struct buf *out)
 {
     BUF_AT_END struct buf ranges = BUF_INIT((shown.n + 1) * sizeof(struct redact_range));
-    CLEANUP(unshown_done) struct unshown u = {
-        BUF_INIT(shown.n + 1), BUF_INIT((shown.n + 1) * sizeof(uint32_t))};
-    bool whole = unshow(shown, &u) && find(buf_str(&u.text), &ranges);
+    CLEANUP(unshown_done)
+    struct unshown u = {BUF_INIT(shown.n + 1), BUF_INIT((shown.n + 1) * sizeof(uint32_t))};
+    bool whole = unshow(shown, &u) && find_summary_ranges(buf_str(&u.text), &ranges);
     if (!whole)
         buf_add_text(out, REDACTED);
     else if (ranges.len)

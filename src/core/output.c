@@ -27,7 +27,7 @@ void output_spill(struct output *o, struct spill *spill, enum spill_stream strea
 }
 
 /* Takes what there is room for; returns the rest. */
-static struct str fill(struct buf *b, struct str bytes)
+static struct str fill_up_to_cap(struct buf *b, struct str bytes)
 {
     size_t n = bytes.n < b->max - b->len ? bytes.n : b->max - b->len;
     if (n && buf_reserve(b, n) < 0) {
@@ -69,7 +69,7 @@ void output_add(struct output *o, struct str bytes)
     if (bytes.n == 0)
         return;
     o->total += (int64_t)bytes.n;
-    struct str rest = fill(&o->tail, fill(&o->head, bytes));
+    struct str rest = fill_up_to_cap(&o->tail, fill_up_to_cap(&o->head, bytes));
     if (rest.n == 0)
         return;
     spill_held(o);

@@ -19,7 +19,7 @@ static int outside(struct err *err, struct str text, const char *reason)
     return err_reason(err, reason);
 }
 
-static int too_long(struct err *err)
+static int refuse_long_path(struct err *err)
 {
     return err_field(err, "path",
                      "the path is longer than %d bytes once it is joined to its folder",
@@ -62,7 +62,7 @@ static int normalise(struct str text, struct str whole, bool parents, struct pat
             return err_field(err, "path", "a name in the path is %zu bytes long, at most %d", n,
                              PATH_NAME_MAX);
         if (append_component(ret, &out, (struct str){name, n}) < 0)
-            return too_long(err);
+            return refuse_long_path(err);
     }
     if (out == 0)
         append_component(ret, &out, STR("."));
@@ -158,7 +158,7 @@ int path_in_folders(struct str text, const char *base, const struct root *roots,
     bool absolute = text.n && text.p[0] == '/';
     if ((!absolute && resolve((struct str){base, strlen(base)}, whole, &length) < 0) ||
         resolve(text, whole, &length) < 0)
-        return too_long(err);
+        return refuse_long_path(err);
     struct str full = {whole, length};
     if (length == 0)
         full = STR("/");

@@ -23,7 +23,7 @@ struct batch {
     struct call_list answer;
 };
 
-static void answer(struct pipeline *p, struct call *call)
+static void answer_call(struct pipeline *p, struct call *call)
 {
     p->in_flight--;
     p->expected -= call->expected;
@@ -132,7 +132,7 @@ static void fail_batch(struct call_list *list, const struct err *err)
         fail_unrecorded(call, err);
 }
 
-static void begin(struct pipeline *p, struct call *call)
+static void begin_recorded_call(struct pipeline *p, struct call *call)
 {
     struct err err;
     if (call->kill_ns)
@@ -158,19 +158,19 @@ static void release(void *arg, int status)
         if (status < 0 && !call->kill_ns)
             pipeline_finish(call, &err);
         else
-            begin(p, call);
+            begin_recorded_call(p, call);
     }
     if (status < 0)
         fail_batch(&batch->answer, &err);
     for (struct call *call = batch->answer.first, *next; call; call = next) {
         next = call->next;
         call_list_remove(&batch->answer, call);
-        answer(p, call);
+        answer_call(p, call);
     }
     free(batch);
 }
 
-static void settle(struct call *call)
+static void settle_charge(struct call *call)
 {
     const struct policy_hook *policy = &call->pipeline->policy;
     if (call->charged && policy->settle)
@@ -187,7 +187,7 @@ static void refuse_unrecorded(struct pipeline *p, const struct err *err)
     /* Should the log become writable again, their intents get the outcome that belongs to them. */
     for (struct call *call = start.first; call; call = call->next) {
         call->end_ns = clock_mono_ns();
-        settle(call);
+        settle_charge(call);
         p->recorder.outcome(p->recorder.self, call);
     }
     struct call_list *both[] = {&done, &start};
@@ -195,7 +195,7 @@ static void refuse_unrecorded(struct pipeline *p, const struct err *err)
         for (struct call *call = both[i]->first, *next; call; call = next) {
             next = call->next;
             call->end_ns = clock_mono_ns();
-            answer(p, call);
+            answer_call(p, call);
         }
     }
 }
@@ -209,7 +209,7 @@ static void begin_readers(struct pipeline *p, struct call_list *list)
         if (call->tool->capabilities & ~(unsigned)CAP_FS_READ || call->approved)
             continue;
         call_list_remove(list, call);
-        begin(p, call);
+        begin_recorded_call(p, call);
     }
 }
 
@@ -294,7 +294,7 @@ void pipeline_finish(struct call *call, const struct err *err)
         if (call->command)
             command_tell_violations(call->command, call->err.message, sizeof call->err.message);
     }
-    settle(call);
+    settle_charge(call);
     p->recorder.outcome(p->recorder.self, call);
     call->state = CALL_DONE;
     call_list_add(&p->to_answer, call);

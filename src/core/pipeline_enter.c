@@ -29,7 +29,7 @@ static void expect_bytes(struct call *call)
 }
 
 /* All that had to be asked and paid is: what is left is its record. */
-static void begin(struct call *call)
+static void record_intent(struct call *call)
 {
     struct pipeline *p = call->pipeline;
     struct err err;
@@ -68,7 +68,7 @@ static void charge_each(struct pipeline *p)
         bool good = call->charged;
         call->charged = good && closed;
         if (call->charged)
-            begin(call);
+            record_intent(call);
         else
             pipeline_finish(call, good ? &err : &call->err);
     }
@@ -111,7 +111,7 @@ static void limit_time(struct call *call)
         call->deadline_ns = end;
 }
 
-static int judge(struct call *call, struct err *err)
+static int judge_call(struct call *call, struct err *err)
 {
     const struct policy_hook *policy = &call->pipeline->policy;
     call->edition = pipeline_settings_of(call);
@@ -122,7 +122,7 @@ static int judge(struct call *call, struct err *err)
     return 0;
 }
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_call(struct call *call, struct err *err)
 {
     return runner_kinds[call->tool->runner].in_prepare ? 0 : call->tool->prepare(call, err);
 }
@@ -132,7 +132,7 @@ int pipeline_recheck(struct call *call, struct err *err)
     /* It has paid by the verdict that it had, which goes on to hold for that. */
     struct verdict paid = call->verdict;
     call->verdict = (struct verdict){0};
-    int r = judge(call, err);
+    int r = judge_call(call, err);
     bool asks = r == 0 && !call->approved && (call->verdict.kind == VERDICT_ASK);
     if (asks)
         err_set(err, ERR_POLICY_DENIED,
@@ -168,11 +168,11 @@ static void pay(struct call *call)
         call->state = CALL_UNPAID;
         call_list_add(&call->pipeline->to_charge, call);
     } else {
-        begin(call);
+        record_intent(call);
     }
 }
 
-static void hold(struct call *call)
+static void hold_for_answer(struct call *call)
 {
     struct pipeline *p = call->pipeline;
     call->state = CALL_HELD;
@@ -182,14 +182,14 @@ static void hold(struct call *call)
     p->policy.hold(p->policy.self, call);
 }
 
-static void go_on(struct call *call)
+static void go_on_after_verdict(struct call *call)
 {
     bool asks = call->verdict.kind == VERDICT_ASK || call->verdict.hooks;
     struct err err;
     if (!asks)
         pay(call);
     else if (call->pipeline->policy.hold)
-        hold(call);
+        hold_for_answer(call);
     else
         pipeline_finish(call,
                         (err_set(&err, ERR_POLICY_DENIED,
@@ -216,7 +216,7 @@ void pipeline_resume(struct call *call, const struct err *err)
     pay(call);
 }
 
-static int check(struct call *call, struct err *err)
+static int check_new_call(struct call *call, struct err *err)
 {
     struct str name = {call->name, call->name ? strlen(call->name) : 0};
     call->tool = registry_find(call->dialect->id, name, err);
@@ -226,10 +226,10 @@ static int check(struct call *call, struct err *err)
         return err_set(err, ERR_INTERNAL, "arguments of `%s` do not fit a call", call->tool->name);
     if (arg_decode(&call->tool->args, call->dialect->strict, call->arguments, &call->args, err) < 0)
         return -1;
-    return judge(call, err) < 0 || prepare(call, err) < 0 ? -1 : 0;
+    return judge_call(call, err) < 0 || prepare_call(call, err) < 0 ? -1 : 0;
 }
 
-static void wait_for_settings(struct call *call)
+static void wait_for_call_settings(struct call *call)
 {
     struct pipeline *p = call->pipeline;
     const struct runner *runner = &p->runners[call->tool->runner];
@@ -248,10 +248,10 @@ void pipeline_settled(struct pipeline *p, const struct workplace *at)
             continue;
         call_list_remove(&p->unsettled, call);
         if (call->edition != pipeline_settings_of(call) &&
-            (judge(call, &err) < 0 || prepare(call, &err) < 0))
+            (judge_call(call, &err) < 0 || prepare_call(call, &err) < 0))
             pipeline_finish(call, &err);
         else
-            go_on(call);
+            go_on_after_verdict(call);
     }
 }
 
@@ -281,13 +281,13 @@ void pipeline_submit(struct pipeline *p, struct call *call)
     snprintf(call->uid, sizeof call->uid, "%s-%" PRIu64, p->uid_prefix, ++p->next_uid);
     struct err err;
     /* A front that could not read the request has set the error already. */
-    if (call->failed || check_memory(&err) < 0 || check(call, &err) < 0) {
+    if (call->failed || check_memory(&err) < 0 || check_new_call(call, &err) < 0) {
         pipeline_finish(call, call->failed ? &call->err : &err);
         return;
     }
     expect_bytes(call);
     if (call->workplace->unsettled)
-        wait_for_settings(call);
+        wait_for_call_settings(call);
     else
-        go_on(call);
+        go_on_after_verdict(call);
 }

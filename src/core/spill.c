@@ -28,7 +28,7 @@ void spills_init(struct spills *spills, int dir_fd, int64_t max_stream, int64_t 
     *spills = (struct spills){.dir_fd = dir_fd, .max_stream = max_stream, .max_total = max_total};
 }
 
-static void drop(struct spill *spill)
+static void drop_spill(struct spill *spill)
 {
     struct spills *all = spill->all;
     if (spill->fd >= 0)
@@ -45,7 +45,7 @@ static bool drop_oldest(struct spills *spills)
     if (!oldest)
         return false;
     spills->finished = oldest->next;
-    drop(oldest);
+    drop_spill(oldest);
     return true;
 }
 
@@ -55,7 +55,7 @@ void spills_done(struct spills *spills)
         ;
 }
 
-static void make_name(const char *prefix, char name[SPILL_ID_MAX])
+static void make_spill_name(const char *prefix, char name[SPILL_ID_MAX])
 {
     unsigned char random[6];
     if (getrandom(random, sizeof random, 0) != sizeof random)
@@ -69,7 +69,7 @@ struct spill *spill_open(struct spills *spills)
     struct spill *spill = mem_zero(sizeof *spill);
     spill->all = spills;
     spill->fd = -1;
-    make_name("out_", spill->id);
+    make_spill_name("out_", spill->id);
     spill->next = spills->running;
     spills->running = spill;
     return spill;
@@ -82,14 +82,14 @@ static int open_unnamed(int dir_fd)
         return fd;
     /* Not every file system can: there it has a name for a moment. */
     char name[SPILL_ID_MAX];
-    make_name(".out_", name);
+    make_spill_name(".out_", name);
     fd = openat(dir_fd, name, O_CREAT | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0)
         unlinkat(dir_fd, name, 0);
     return fd;
 }
 
-static bool has_file(struct spill *spill)
+static bool ensure_spill_file(struct spill *spill)
 {
     struct spills *all = spill->all;
     if (spill->fd >= 0)
@@ -103,7 +103,7 @@ static bool has_file(struct spill *spill)
 }
 
 /* How many of n bytes there is room for, in the stream and beside all others. */
-static size_t make_room(struct spills *all, const struct kept_stream *stream, size_t n)
+static size_t make_spill_room(struct spills *all, const struct kept_stream *stream, size_t n)
 {
     if ((uint64_t)n > (uint64_t)(all->max_stream - stream->kept))
         n = (size_t)(all->max_stream - stream->kept);
@@ -114,7 +114,7 @@ static size_t make_room(struct spills *all, const struct kept_stream *stream, si
 }
 
 /* How many bytes could be written. */
-static size_t write_at(int fd, const char *bytes, size_t n, int64_t offset)
+static size_t write_spill_at(int fd, const char *bytes, size_t n, int64_t offset)
 {
     size_t done = 0;
     while (done < n) {
@@ -137,10 +137,10 @@ void spill_add(struct spill *spill, enum spill_stream stream, struct str bytes)
     s->total += (int64_t)bytes.n;
     if (!whole || bytes.n == 0)
         return;
-    size_t n = make_room(all, s, bytes.n);
-    if (n == 0 || !has_file(spill))
+    size_t n = make_spill_room(all, s, bytes.n);
+    if (n == 0 || !ensure_spill_file(spill))
         return;
-    size_t done = write_at(spill->fd, bytes.p, n, stream * all->max_stream + s->kept);
+    size_t done = write_spill_at(spill->fd, bytes.p, n, stream * all->max_stream + s->kept);
     s->kept += (int64_t)done;
     all->bytes += (int64_t)done;
 }
@@ -164,7 +164,7 @@ void spill_finish(struct spill *spill, char ret_id[SPILL_ID_MAX])
     *at = spill->next;
     ret_id[0] = '\0';
     if (spill->streams[SPILL_STDOUT].kept == 0 && spill->streams[SPILL_STDERR].kept == 0) {
-        drop(spill);
+        drop_spill(spill);
         return;
     }
     memcpy(ret_id, spill->id, sizeof spill->id);
@@ -174,7 +174,7 @@ void spill_finish(struct spill *spill, char ret_id[SPILL_ID_MAX])
     *at = spill;
 }
 
-static const struct spill *find(const struct spill *list, struct str id)
+static const struct spill *find_spill(const struct spill *list, struct str id)
 {
     while (list && (strlen(list->id) != id.n || memcmp(list->id, id.p, id.n) != 0))
         list = list->next;
@@ -201,8 +201,8 @@ static int read_at(int fd, size_t n, int64_t offset, struct buf *out)
 int spill_read(const struct spills *spills, struct str id, enum spill_stream stream, int64_t offset,
                size_t max, struct buf *out, struct spill_page *ret, struct err *err)
 {
-    const struct spill *done = spills ? find(spills->finished, id) : NULL;
-    const struct spill *spill = spills && !done ? find(spills->running, id) : done;
+    const struct spill *done = spills ? find_spill(spills->finished, id) : NULL;
+    const struct spill *spill = spills && !done ? find_spill(spills->running, id) : done;
     if (!spill)
         return err_set(err, ERR_NOT_FOUND,
                        "no output `%.*s` is kept; only the latest long outputs of a session are: "

@@ -3,7 +3,7 @@
 
 #define SHAPE "{\"type\":\"tool_use\",\"id\":…,\"name\":…,\"input\":{…}}"
 
-static int read_block(yyjson_val *root, struct request *ret, struct err *err)
+static int read_tool_use_block(yyjson_val *root, struct request *ret, struct err *err)
 {
     if (format_take_id(root, "id", ret, err) < 0)
         return -1;
@@ -27,12 +27,12 @@ static void write_block(const struct request *r, struct call *call, bool bare, s
     jo_close(j, '}');
 }
 
-static void list_tool(const struct tool *tool, const char *name, struct json_out *j)
+static void list_anthropic_tool(const struct tool *tool, const char *name, struct json_out *j)
 {
     format_put_tool(tool, name, "input_schema", j);
 }
 
-static void write_call(const char *tool, struct str arguments, struct json_out *j)
+static void write_tool_use_block(const char *tool, struct str arguments, struct json_out *j)
 {
     jo_open(j, '{');
     jo_ktext(j, "type", "tool_use");
@@ -44,8 +44,8 @@ static void write_call(const char *tool, struct str arguments, struct json_out *
 const struct format format_anthropic = {
     .name = "anthropic",
     .no_dots = true,
-    .read = read_block,
+    .read = read_tool_use_block,
     .write = write_block,
-    .list = list_tool,
-    .write_call = write_call,
+    .list = list_anthropic_tool,
+    .write_call = write_tool_use_block,
 };

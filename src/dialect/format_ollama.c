@@ -4,7 +4,7 @@
 #define SHAPE "{\"function\":{\"name\":…,\"arguments\":{…}}}"
 
 /* Newer servers add `id` and `function.index`; the client libraries know neither and drop them. */
-static int read_call(yyjson_val *root, struct request *ret, struct err *err)
+static int read_ollama_call(yyjson_val *root, struct request *ret, struct err *err)
 {
     if (format_take_id(root, "id", ret, err) < 0)
         return -1;
@@ -18,7 +18,8 @@ static int read_call(yyjson_val *root, struct request *ret, struct err *err)
 
 /* The tool as the caller named it, which is how a model knows its call again. Only a call with an
  * id gets one back: the libraries' messages have no such field. */
-static void write_message(const struct request *r, struct call *call, bool bare, struct json_out *j)
+static void write_ollama_message(const struct request *r, struct call *call, bool bare,
+                                 struct json_out *j)
 {
     (void)bare;
     jo_open(j, '{');
@@ -30,7 +31,7 @@ static void write_message(const struct request *r, struct call *call, bool bare,
     jo_close(j, '}');
 }
 
-static void list_tool(const struct tool *tool, const char *name, struct json_out *j)
+static void list_ollama_tool(const struct tool *tool, const char *name, struct json_out *j)
 {
     jo_ktext(j, "type", "function");
     jo_key(j, "function");
@@ -39,7 +40,7 @@ static void list_tool(const struct tool *tool, const char *name, struct json_out
     jo_close(j, '}');
 }
 
-static void write_call(const char *tool, struct str arguments, struct json_out *j)
+static void write_ollama_call(const char *tool, struct str arguments, struct json_out *j)
 {
     jo_open(j, '{');
     jo_key(j, "function");
@@ -52,8 +53,8 @@ static void write_call(const char *tool, struct str arguments, struct json_out *
 
 const struct format format_ollama = {
     .name = "ollama",
-    .read = read_call,
-    .write = write_message,
-    .list = list_tool,
-    .write_call = write_call,
+    .read = read_ollama_call,
+    .write = write_ollama_message,
+    .list = list_ollama_tool,
+    .write_call = write_ollama_call,
 };

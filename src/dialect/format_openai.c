@@ -34,7 +34,7 @@ static bool is_item(yyjson_val *root)
     return str_is(json_str(yyjson_obj_get(root, "type")), "function_call");
 }
 
-static int read_chat(yyjson_val *root, struct request *ret, struct err *err)
+static int read_openai_call(yyjson_val *root, struct request *ret, struct err *err)
 {
     return is_item(root) ? read_item(root, ret, err) : read_message_call(root, ret, err);
 }
@@ -50,7 +50,7 @@ static int read_responses(yyjson_val *root, struct request *ret, struct err *err
     return err_field(err, "type", "a call is " ITEM_SHAPE);
 }
 
-static void write_message(const struct request *r, struct call *call, struct json_out *j)
+static void write_openai_message(const struct request *r, struct call *call, struct json_out *j)
 {
     jo_open(j, '{');
     jo_ktext(j, "role", "tool");
@@ -74,7 +74,7 @@ static void write_chat(const struct request *r, struct call *call, bool bare, st
     if (r->kind == REQUEST_ITEM)
         write_item(r, call, j);
     else
-        write_message(r, call, j);
+        write_openai_message(r, call, j);
 }
 
 static void write_responses(const struct request *r, struct call *call, bool bare,
@@ -82,7 +82,7 @@ static void write_responses(const struct request *r, struct call *call, bool bar
 {
     (void)bare;
     if (r->kind == REQUEST_CHAT)
-        write_message(r, call, j);
+        write_openai_message(r, call, j);
     else
         write_item(r, call, j);
 }
@@ -128,7 +128,7 @@ static void write_item_call(const char *tool, struct str arguments, struct json_
 const struct format format_openai = {
     .name = "openai",
     .no_dots = true,
-    .read = read_chat,
+    .read = read_openai_call,
     .write = write_chat,
     .list = list_chat,
     .write_call = write_message_call,

@@ -8,7 +8,7 @@
 #define SHAPE "{\"id\":…,\"tool_call\":{\"name\":…,\"arguments\":{…}}}"
 
 /* The older {"tool_call":{"name":…}} and {"tool_call":"name"} too. */
-static int read_call(yyjson_val *root, struct request *ret, struct err *err)
+static int read_tool_call(yyjson_val *root, struct request *ret, struct err *err)
 {
     if (format_take_id(root, "id", ret, err) < 0)
         return -1;
@@ -32,8 +32,8 @@ static void write_answer(const struct request *r, struct call *call, bool bare, 
     jo_close(j, '}');
 }
 
-static void write_printed(const struct request *r, const struct printed *printed,
-                          struct json_out *j)
+static void write_output_event(const struct request *r, const struct printed *printed,
+                               struct json_out *j)
 {
     jo_open(j, '{');
     format_put_id(r, "id", j);
@@ -45,12 +45,12 @@ static void write_printed(const struct request *r, const struct printed *printed
     jo_close(j, '}');
 }
 
-static void list_tool(const struct tool *tool, const char *name, struct json_out *j)
+static void list_tool_call_tool(const struct tool *tool, const char *name, struct json_out *j)
 {
     format_put_tool(tool, name, "input_schema", j);
 }
 
-static void write_call(const char *tool, struct str arguments, struct json_out *j)
+static void write_tool_call(const char *tool, struct str arguments, struct json_out *j)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
     json_parse(arguments.p, arguments.n, arguments.n, JSON_STRICT, &doc, NULL);
@@ -72,9 +72,9 @@ static void write_call(const char *tool, struct str arguments, struct json_out *
 
 const struct format format_tool_call = {
     .name = "tool_call",
-    .read = read_call,
+    .read = read_tool_call,
     .write = write_answer,
-    .write_printed = write_printed,
-    .list = list_tool,
-    .write_call = write_call,
+    .write_printed = write_output_event,
+    .list = list_tool_call_tool,
+    .write_call = write_tool_call,
 };

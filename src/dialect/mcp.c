@@ -136,7 +136,7 @@ static void close_text(struct json_out *j)
     jo_close(j, ']');
 }
 
-static void write_failure(const char *id_json, const struct call *call, struct buf *out)
+static void write_mcp_failure(const char *id_json, const struct call *call, struct buf *out)
 {
     /* The one error that the protocol wants as its own: the model never saw such a tool. */
     if (call->err.code == ERR_UNKNOWN_TOOL) {
@@ -165,7 +165,7 @@ static void write_failure(const char *id_json, const struct call *call, struct b
 }
 
 /* A string is the text itself and has no fields. */
-static int write_text(const char *id_json, struct call *call, struct json_out *j)
+static int write_mcp_text(const char *id_json, struct call *call, struct json_out *j)
 {
     open_message(j, id_json, "result");
     open_text(j);
@@ -223,23 +223,23 @@ void mcp_write_result(const char *id_json, struct call *call, bool structure, st
     struct json_out j = {.out = out};
     size_t mark = out->len;
     int r = structure && !call->dialect->text ? write_structure(id_json, call, &j)
-                                              : write_text(id_json, call, &j);
+                                              : write_mcp_text(id_json, call, &j);
     if (r == 0 && !out->failed)
         return;
     if (!call->failed)
         call_fail_answer(call, out->no_memory, out->max - mark);
     buf_cut(out, mark);
-    write_failure(id_json, call, out);
+    write_mcp_failure(id_json, call, out);
     if (!out->no_memory)
         return;
     buf_cut(out, mark);
     call_forget_body(call);
     RESERVE_OPEN_HERE;
-    write_failure(id_json, call, out);
+    write_mcp_failure(id_json, call, out);
 }
 
 /* The end of what is too long for a client to show, cut between characters. */
-static struct str end_of(struct str piece)
+static struct str end_of_progress(struct str piece)
 {
     if (piece.n <= PROGRESS_MAX)
         return piece;
@@ -259,6 +259,6 @@ void mcp_write_progress(const char *token_json, uint64_t bytes, struct str piece
     jo_key(&j, "progressToken");
     jo_raw(&j, (struct str){token_json, strlen(token_json)});
     jo_kint(&j, "progress", (int64_t)bytes);
-    jo_kstr(&j, "message", end_of(piece));
+    jo_kstr(&j, "message", end_of_progress(piece));
     close_message(&j);
 }

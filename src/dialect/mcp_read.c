@@ -48,7 +48,7 @@ static int read_initialize(yyjson_val *params, struct mcp_message *ret, struct m
 }
 
 /* Everything is on one page, whatever cursor a client has kept. */
-static int read_list(yyjson_val *params, struct mcp_message *ret, struct mcp_error *error)
+static int read_tools_list(yyjson_val *params, struct mcp_message *ret, struct mcp_error *error)
 {
     (void)ret;
     yyjson_val *cursor = yyjson_obj_get(params, "cursor");
@@ -57,7 +57,7 @@ static int read_list(yyjson_val *params, struct mcp_message *ret, struct mcp_err
     return 0;
 }
 
-static int read_call(yyjson_val *params, struct mcp_message *ret, struct mcp_error *error)
+static int read_tools_call(yyjson_val *params, struct mcp_message *ret, struct mcp_error *error)
 {
     yyjson_val *name = yyjson_obj_get(params, "name");
     yyjson_val *arguments = yyjson_obj_get(params, "arguments");
@@ -86,8 +86,8 @@ static int read_cancelled(yyjson_val *params, struct mcp_message *ret, struct mc
 }
 
 static const struct method methods[] = {
-    {"tools/call", MCP_TOOLS_CALL, false, read_call},
-    {"tools/list", MCP_TOOLS_LIST, false, read_list},
+    {"tools/call", MCP_TOOLS_CALL, false, read_tools_call},
+    {"tools/list", MCP_TOOLS_LIST, false, read_tools_list},
     {"ping", MCP_PING, false, NULL},
     {"initialize", MCP_INITIALIZE, false, read_initialize},
     {"notifications/cancelled", MCP_CANCELLED, true, read_cancelled},

@@ -9,7 +9,7 @@ static void write_duration(const struct call *call, struct json_out *j)
     jo_kint(j, "duration_ms", call_duration_ms(call));
 }
 
-static void open_answer(const struct call *call, struct json_out *j)
+static void open_native_answer(const struct call *call, struct json_out *j)
 {
     (void)call;
     jo_open(j, '{');
@@ -18,7 +18,7 @@ static void open_answer(const struct call *call, struct json_out *j)
     jo_open(j, '{');
 }
 
-static void close_answer(const struct call *call, struct json_out *j)
+static void close_native_answer(const struct call *call, struct json_out *j)
 {
     write_duration(call, j);
     jo_close(j, '}');
@@ -46,7 +46,7 @@ static bool may_work_later(const struct err *err)
 }
 
 /* Of a command that ran, where the error is what came after it. */
-static void write_printed(const struct call *call, struct json_out *j)
+static void write_native_printed(const struct call *call, struct json_out *j)
 {
     const struct command *command = call->command;
     if (command->exit_code != ARG_ABSENT)
@@ -58,7 +58,7 @@ static void write_printed(const struct call *call, struct json_out *j)
     jo_kbool(j, "truncated", run_truncated(call));
 }
 
-static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
+static void write_native_failure(const struct call *call, const struct err *err, struct json_out *j)
 {
     const struct err_row *row = err_row(err->code);
     jo_open(j, '{');
@@ -76,7 +76,7 @@ static void write_failure(const struct call *call, const struct err *err, struct
     if (call->approval_id[0])
         jo_ktext(j, "request_id", call->approval_id);
     if (call->command && call->command->after.not_taken)
-        write_printed(call, j);
+        write_native_printed(call, j);
     write_duration(call, j);
     jo_close(j, '}');
     jo_kbool(j, "retryable", may_work_later(err));
@@ -100,12 +100,12 @@ const struct dialect dialect_native = {
     .id = DIALECT_NATIVE,
     .name = "native",
     .strict = true,
-    .open = open_answer,
-    .close = close_answer,
+    .open = open_native_answer,
+    .close = close_native_answer,
     .open_alone = open_result,
     .close_alone = close_result,
     .added = ARG_TABLE(added, char),
-    .fail = write_failure,
+    .fail = write_native_failure,
     .instructions =
         "These tools work on one folder, the workspace. Paths are relative to it; nothing outside can "
         "be reached, also not through symbolic links. A result with `truncated` is not complete: its "

@@ -37,7 +37,7 @@ static char *path_said(const struct call *call)
     return mem_dup(yyjson_is_str(path) ? yyjson_get_str(path) : ".");
 }
 
-static char *describe(const struct call *call, const struct err *err)
+static char *runner_sentence(const struct call *call, const struct err *err)
 {
     FREE_AT_END char *path = path_said(call);
     if (err->code == ERR_NOT_FOUND)
@@ -57,9 +57,9 @@ static char *describe(const struct call *call, const struct err *err)
     return mem_format("Error: %s", err->message);
 }
 
-static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
+static void write_runner_failure(const struct call *call, const struct err *err, struct json_out *j)
 {
-    FREE_AT_END char *sentence = describe(call, err);
+    FREE_AT_END char *sentence = runner_sentence(call, err);
     size_t room = strlen(sentence) + (call->command ? 2 * call->command->max_output + 8192 : 1);
     BUF_AT_END struct buf text = BUF_INIT(room);
     buf_add_text(&text, sentence);
@@ -76,7 +76,7 @@ const struct dialect dialect_runner = {
     .text = true,
     .open = nothing,
     .close = nothing,
-    .fail = write_failure,
+    .fail = write_runner_failure,
     .instructions =
         "These tools work on one folder, the workspace. Paths are relative to it; nothing outside can "
         "be reached. The answer of a failed call begins with `Error: `.",

@@ -1,21 +1,21 @@
 #include "core/call.h"
 #include "dialect/dialects.h"
 
-static const char *tool_name(const struct call *call)
+static const char *sidecar_tool_name(const struct call *call)
 {
     return call->tool ? call->tool->name : call->name;
 }
 
-static void open_answer(const struct call *call, struct json_out *j)
+static void open_sidecar_answer(const struct call *call, struct json_out *j)
 {
     jo_open(j, '{');
     jo_kbool(j, "success", true);
-    jo_ktext(j, "tool", tool_name(call));
+    jo_ktext(j, "tool", sidecar_tool_name(call));
     jo_key(j, "output");
     jo_open(j, '{');
 }
 
-static void close_answer(const struct call *call, struct json_out *j)
+static void close_sidecar_answer(const struct call *call, struct json_out *j)
 {
     (void)call;
     jo_close(j, '}');
@@ -45,11 +45,12 @@ static void write_schema(const struct tool *tool, struct json_out *j)
     jo_close(j, '}');
 }
 
-static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
+static void write_sidecar_failure(const struct call *call, const struct err *err,
+                                  struct json_out *j)
 {
     jo_open(j, '{');
     jo_kbool(j, "success", false);
-    jo_ktext(j, "tool", tool_name(call));
+    jo_ktext(j, "tool", sidecar_tool_name(call));
     jo_ktext(j, "output", NULL);
     jo_key(j, "error");
     jo_open(j, '{');
@@ -62,10 +63,10 @@ static void write_failure(const struct call *call, const struct err *err, struct
 const struct dialect dialect_sidecar = {
     .id = DIALECT_SIDECAR,
     .name = "sidecar",
-    .open = open_answer,
-    .close = close_answer,
+    .open = open_sidecar_answer,
+    .close = close_sidecar_answer,
     .result_schema = write_schema,
-    .fail = write_failure,
+    .fail = write_sidecar_failure,
     .instructions =
         "These tools work on one folder, the workspace. Paths are relative to it; nothing outside can "
         "be reached, also not through symbolic links. A failed call has `error` with `code` and "

@@ -2,14 +2,14 @@
 #include "dialect/dialects.h"
 #include "tools/run.h"
 
-static void open_answer(const struct call *call, struct json_out *j)
+static void open_system_answer(const struct call *call, struct json_out *j)
 {
     (void)call;
     jo_open(j, '{');
     jo_kbool(j, "success", true);
 }
 
-static void close_answer(const struct call *call, struct json_out *j)
+static void close_system_answer(const struct call *call, struct json_out *j)
 {
     (void)call;
     jo_close(j, '}');
@@ -42,7 +42,7 @@ static bool is_decision(enum err_code code)
 }
 
 /* What a program printed before it was stopped. */
-static void write_printed(const struct call *call, struct json_out *j)
+static void write_system_printed(const struct call *call, struct json_out *j)
 {
     run_write_stream(call, "stdout", COMMAND_STDOUT, j);
     run_write_stream(call, "stderr", COMMAND_STDERR, j);
@@ -50,7 +50,7 @@ static void write_printed(const struct call *call, struct json_out *j)
     jo_kint(j, "duration", call_duration_ms(call));
 }
 
-static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
+static void write_system_failure(const struct call *call, const struct err *err, struct json_out *j)
 {
     jo_open(j, '{');
     jo_kbool(j, "success", false);
@@ -62,7 +62,7 @@ static void write_failure(const struct call *call, const struct err *err, struct
     if (is_decision(err->code))
         write_decision(call, err, j);
     if (call->command && call->ran && (err->code == ERR_TIMEOUT || run_has_printed(call)))
-        write_printed(call, j);
+        write_system_printed(call, j);
     jo_close(j, '}');
 }
 
@@ -71,10 +71,10 @@ static const struct arg added[] = {{.name = "success", .type = ARG_BOOL, .flags 
 const struct dialect dialect_system = {
     .id = DIALECT_SYSTEM,
     .name = "system",
-    .open = open_answer,
-    .close = close_answer,
+    .open = open_system_answer,
+    .close = close_system_answer,
     .added = ARG_TABLE(added, char),
-    .fail = write_failure,
+    .fail = write_system_failure,
     .instructions =
         "Paths are relative to the workspace, or absolute in a folder that the operator allowed. A "
         "failed call has `error` with `code` and `message`; the message says what to do.",

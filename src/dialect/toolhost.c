@@ -8,14 +8,14 @@
 #define UTF8_MAX 4
 #define MESSAGE_MAX 4096
 
-static void open_answer(const struct call *call, struct json_out *j)
+static void open_toolhost_answer(const struct call *call, struct json_out *j)
 {
     (void)call;
     jo_open(j, '{');
     jo_kbool(j, "ok", true);
 }
 
-static void close_answer(const struct call *call, struct json_out *j)
+static void close_toolhost_answer(const struct call *call, struct json_out *j)
 {
     (void)call;
     jo_close(j, '}');
@@ -87,7 +87,8 @@ static struct str quoted_path(const struct call *call, const char *message, cons
     return own ? quoted : (struct str){0};
 }
 
-static void write_message(const struct call *call, const struct err *err, struct json_out *j)
+static void write_toolhost_message(const struct call *call, const struct err *err,
+                                   struct json_out *j)
 {
     BUF_AT_END struct buf out = BUF_INIT(MESSAGE_MAX);
     const char *at = err->message;
@@ -115,14 +116,15 @@ static const char *word_of(const struct call *call, const struct err *err)
     return err_row(err->code)->toolhost;
 }
 
-static void write_failure(const struct call *call, const struct err *err, struct json_out *j)
+static void write_toolhost_failure(const struct call *call, const struct err *err,
+                                   struct json_out *j)
 {
     jo_open(j, '{');
     jo_kbool(j, "ok", false);
     jo_key(j, "error");
     jo_open(j, '{');
     jo_ktext(j, "code", word_of(call, err));
-    write_message(call, err, j);
+    write_toolhost_message(call, err, j);
     write_details(call, err, j);
     jo_close(j, '}');
     jo_close(j, '}');
@@ -133,10 +135,10 @@ static const struct arg added[] = {{.name = "ok", .type = ARG_BOOL, .flags = ARG
 const struct dialect dialect_toolhost = {
     .id = DIALECT_TOOLHOST,
     .name = "toolhost",
-    .open = open_answer,
-    .close = close_answer,
+    .open = open_toolhost_answer,
+    .close = close_toolhost_answer,
     .added = ARG_TABLE(added, char),
-    .fail = write_failure,
+    .fail = write_toolhost_failure,
     .instructions =
         "Paths begin with a mount: @project, @pkg (read-only) or @state; nothing else can be reached. "
         "A result with `truncated` is not complete: its `hint` says how to get the rest.\n"

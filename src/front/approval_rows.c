@@ -7,8 +7,8 @@
 #include "base/shown.h"
 #include "base/utf8.h"
 
-#define LABEL_WIDTH 13 /* `  what     | ` */
-#define NARROW_WIDTH 2 /* `| `, where the label has a row of its own */
+#define LABEL_WIDTH 13   /* `  what     | ` */
+#define NARROW_WIDTH 2   /* `| `, where the label has a row of its own */
 #define TEXT_WIDTH_MIN 2 /* of any character */
 #define TAB_COLUMNS 8
 #define LINE_MAX_BYTES ((size_t)1 << 30)
@@ -27,7 +27,7 @@ static const struct field {
     {"in", offsetof(struct approval, workspace)}, {"", offsetof(struct approval, detail)},
 };
 
-static const char *text_of(const struct approval *a, const struct field *field)
+static const char *approval_field_text(const struct approval *a, const struct field *field)
 {
     const char *text = *(const char *const *)(const void *)((const char *)a + field->at);
     /* A session without a name is called after its gate, which says nothing to a person. */
@@ -46,7 +46,7 @@ struct approval_rows {
     struct str line; /* what is left of the line at hand */
     size_t column;   /* where that begins in its line, for tabs */
     bool in_line;
-    bool held; /* a line waits behind its label */
+    bool held;          /* a line waits behind its label */
     const char *colour; /* of the line; "": none */
     struct buf fit;     /* the line at hand, where it had to be made fit for a terminal */
 };
@@ -63,7 +63,7 @@ static bool next_field(struct approval_rows *r)
 {
     while (r->approval && r->field < ARRAY_LEN(fields)) {
         const struct field *field = &fields[r->field++];
-        const char *text = text_of(r->approval, field);
+        const char *text = approval_field_text(r->approval, field);
         if (!text)
             continue;
         r->label = field->label;
@@ -88,7 +88,7 @@ static const char *colour_of(const struct approval_rows *r, struct str line)
 }
 
 /* What was made fit when the call was held is shown as it is; anything else that got here is made fit now. */
-static bool next_line(struct approval_rows *r)
+static bool next_approval_line(struct approval_rows *r)
 {
     if (r->text.n == 0 && !next_field(r))
         return false;
@@ -128,7 +128,7 @@ static size_t next_character(const struct approval_rows *r, size_t at, size_t co
     return n ? n : 1;
 }
 
-static void add_part(struct approval_rows *r, struct buf *out)
+static void add_row_part(struct approval_rows *r, struct buf *out)
 {
     size_t columns = text_width(r);
     size_t at = 0;
@@ -171,7 +171,7 @@ static void add_label(struct approval_rows *r, struct buf *out)
 static bool approval_rows_next(struct approval_rows *r, struct buf *out)
 {
     bool first = !r->in_line;
-    if (first && !r->held && !next_line(r))
+    if (first && !r->held && !next_approval_line(r))
         return false;
     r->held = is_narrow(r) && r->label[0];
     if (r->held) {
@@ -180,7 +180,7 @@ static bool approval_rows_next(struct approval_rows *r, struct buf *out)
     }
     if (out)
         add_margin(r, first ? '|' : '>', out);
-    add_part(r, out);
+    add_row_part(r, out);
     if (out && r->colour[0])
         buf_add_text(out, PLAIN);
     if (out)

@@ -12,7 +12,7 @@
 #define FIELD_MAX 200
 #define SUMMARY_MAX (32u << 10)
 
-static struct str text_of(const char *text)
+static struct str text_or_empty(const char *text)
 {
     return text ? (struct str){text, strlen(text)} : (struct str){"", 0};
 }
@@ -53,7 +53,7 @@ void approval_text_time(int64_t ms, struct buf *out)
 }
 
 /* A session without a name is called after its gate, which says nothing to a person. */
-static const char *session_of(const struct approval *a)
+static const char *session_named_in_approval(const struct approval *a)
 {
     return a->session && a->session[0] && strncmp(a->session, "gate:", 5) != 0 ? a->session : NULL;
 }
@@ -77,12 +77,12 @@ void approval_text_state(const struct approval *a, struct buf *out)
         buf_add_text(out, " for always");
     if ((yes || a->state == APPROVAL_DENIED) && a->decided_by) {
         buf_add_text(out, " by ");
-        add_fit(text_of(a->decided_by), FIELD_MAX, out);
+        add_fit(text_or_empty(a->decided_by), FIELD_MAX, out);
     }
 }
 
 /* Quoted where it could be taken for several, or for none. */
-static void add_column(const char *text, struct buf *out)
+static void add_approval_column(const char *text, struct buf *out)
 {
     BUF_AT_END struct buf word = BUF_INIT(SIZE_MAX);
     buf_add_text(out, "  ");
@@ -93,7 +93,7 @@ static void add_column(const char *text, struct buf *out)
     if (strcmp(text, "-") == 0)
         buf_add_text(&word, "'-'");
     else
-        shell_word(text_of(text), &word);
+        shell_word(text_or_empty(text), &word);
     add_fit(buf_str(&word), FIELD_MAX, out);
 }
 
@@ -105,11 +105,11 @@ void approval_text_line(const struct approval *a, bool all, int64_t now_ms, stru
         buf_add_text(out, "  ");
         approval_text_state(a, out);
     }
-    add_column(a->tool, out);
-    add_column(a->agent, out);
-    add_column(session_of(a), out);
+    add_approval_column(a->tool, out);
+    add_approval_column(a->agent, out);
+    add_approval_column(session_named_in_approval(a), out);
     buf_add_text(out, "  ");
-    add_fit(text_of(a->summary), SUMMARY_MAX, out);
+    add_fit(text_or_empty(a->summary), SUMMARY_MAX, out);
     buf_add_char(out, '\n');
 }
 
@@ -125,13 +125,13 @@ static char *lay_out(struct str rule)
 void approval_text_rule(struct str rule, const struct approval_style *style, struct buf *out)
 {
     FREE_AT_END char *pretty = lay_out(rule);
-    approval_rows_text(pretty ? text_of(pretty) : rule, style, out);
+    approval_rows_text(pretty ? text_or_empty(pretty) : rule, style, out);
 }
 
 void approval_text_proposal(struct str rule, struct buf *out)
 {
     FREE_AT_END char *pretty = lay_out(rule);
-    struct str rest = pretty ? text_of(pretty) : rule;
+    struct str rest = pretty ? text_or_empty(pretty) : rule;
     while (rest.n) {
         const char *end = memchr(rest.p, '\n', rest.n);
         size_t n = end ? (size_t)(end - rest.p) : rest.n;
@@ -158,7 +158,7 @@ void approval_text_json(const struct approval *a, bool full, struct json_out *j)
     jo_ktext(j, "tool", a->tool);
     jo_ktext(j, "dialect", a->dialect);
     jo_ktext(j, "agent", a->agent);
-    jo_ktext(j, "session", session_of(a));
+    jo_ktext(j, "session", session_named_in_approval(a));
     jo_ktext(j, "workspace", a->workspace);
     jo_ktext(j, "rule", a->rule);
     jo_ktext(j, "summary", a->summary);
@@ -166,7 +166,7 @@ void approval_text_json(const struct approval *a, bool full, struct json_out *j)
         jo_ktext(j, "detail", a->detail);
     if (full) {
         jo_key(j, "proposal");
-        jo_raw(j, a->proposal ? text_of(a->proposal) : STR("null"));
+        jo_raw(j, a->proposal ? text_or_empty(a->proposal) : STR("null"));
     }
     add_time(j, "asked_at", a->asked_ms);
     add_time(j, "expires_at", a->expires_ms);

@@ -28,7 +28,7 @@ struct listing {
     struct json_out j;
 };
 
-static int list_one(void *arg, const struct approval *a)
+static int list_approval(void *arg, const struct approval *a)
 {
     struct listing *l = arg;
     if (l->o->json)
@@ -38,12 +38,12 @@ static int list_one(void *arg, const struct approval *a)
     return 0;
 }
 
-static int list(struct db *db, const struct options *o, struct buf *out, struct err *err)
+static int list_approvals(struct db *db, const struct options *o, struct buf *out, struct err *err)
 {
     struct listing l = {o, out, {.out = out}};
     if (o->json)
         jo_open(&l.j, '[');
-    if (approvals_each(db, !o->all, list_one, &l, err) < 0)
+    if (approvals_each(db, !o->all, list_approval, &l, err) < 0)
         return -1;
     if (!o->json)
         return 0;
@@ -110,7 +110,7 @@ static int watch_turn(struct db *db, struct watching *w, struct err *err)
 }
 
 /* Until a signal ends it. */
-static int watch(struct db *db, const struct options *o, struct err *err)
+static int print_changing_approvals(struct db *db, const struct options *o, struct err *err)
 {
     struct watching w = {.o = o, .db = db, .out = BUF_INIT(OUT_MAX)};
     unsigned version = 0;
@@ -160,7 +160,7 @@ static void show_text(const struct approval *a, struct buf *out)
     approval_text_rule((struct str){a->proposal, strlen(a->proposal)}, &style, out);
 }
 
-static int show(struct db *db, const struct options *o, struct buf *out, struct err *err)
+static int show_approval(struct db *db, const struct options *o, struct buf *out, struct err *err)
 {
     char id[APPROVAL_ID_MAX];
     CLEANUP(approval_done) struct approval a = {0};
@@ -230,7 +230,7 @@ static void find_rule(void *arg, const struct remembered *rule)
         wanted->rule = mem_copy(rule->rule.p, rule->rule.n);
 }
 
-static int forget(const struct options *o, struct buf *out, struct err *err)
+static int forget_approved_rule(const struct options *o, struct buf *out, struct err *err)
 {
     char *end = NULL;
     const char *word = o->n_words == 2 ? o->words[1] : "";
@@ -250,7 +250,7 @@ static int forget(const struct options *o, struct buf *out, struct err *err)
     return 0;
 }
 
-static void help(struct buf *out)
+static void add_approvals_help(struct buf *out)
 {
     buf_add_text(
         out,
@@ -263,7 +263,7 @@ static void help(struct buf *out)
     options_help(OPTIONS, out);
 }
 
-static int run(const struct options *o, struct buf *out, struct err *err)
+static int run_approvals_command(const struct options *o, struct buf *out, struct err *err)
 {
     FD_AT_END int state_fd = -1;
     DB_AT_END struct db *db = NULL;
@@ -271,14 +271,14 @@ static int run(const struct options *o, struct buf *out, struct err *err)
     if (strcmp(word, "rules") == 0)
         return list_rules(o, out, err);
     if (strcmp(word, "forget") == 0)
-        return forget(o, out, err);
+        return forget_approved_rule(o, out, err);
     if (state_open(&state_fd, err) < 0 || db_open(&db, state_fd, true, err) < 0)
         return -1;
     if (o->watch && !o->json && watch_is_possible())
         return watch_all(db, err);
     if (o->watch)
-        return watch(db, o, err);
-    return o->n_words ? show(db, o, out, err) : list(db, o, out, err);
+        return print_changing_approvals(db, o, err);
+    return o->n_words ? show_approval(db, o, out, err) : list_approvals(db, o, out, err);
 }
 
 int front_approvals(int argc, char *const *argv)
@@ -289,8 +289,8 @@ int front_approvals(int argc, char *const *argv)
     if (options_read(argc, argv, OPTIONS, 2, &o, &err) < 0)
         return front_usage_error(&err);
     if (o.help) {
-        help(&out);
-    } else if (run(&o, &out, &err) < 0) {
+        add_approvals_help(&out);
+    } else if (run_approvals_command(&o, &out, &err) < 0) {
         log_error("%s", err.message);
         return err.code == ERR_INVALID_ARGUMENTS ? EXIT_USAGE : EXIT_TOOL_ERROR;
     }

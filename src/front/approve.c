@@ -48,7 +48,7 @@ static const struct verb deny = {
     "when it\nwaits no more.\n\n",
 };
 
-static int help(const struct verb *verb)
+static int help_approve(const struct verb *verb)
 {
     BUF_AT_END struct buf out = BUF_INIT(16u << 10);
     buf_add_text(&out, verb->help);
@@ -107,7 +107,7 @@ static int confirm_rule(const struct approval *a, const struct options *o, struc
 }
 
 /* What was approved is shown whole, what was denied only as far as it takes to know it again. */
-static void tell(const struct approval *a, bool yes)
+static void show_decided_approval(const struct approval *a, bool yes)
 {
     struct approval_seen seen;
     BUF_AT_END struct buf out = BUF_INIT(OUT_MAX);
@@ -126,8 +126,8 @@ static int ask_here(struct db *db, const char *id, struct err *err)
     return r == 1 ? err_set(err, ERR_CONFLICT, "it was not approved here") : r;
 }
 
-static int decide(struct db *db, const struct verb *verb, const char *id, const struct options *o,
-                  struct err *err)
+static int decide_by_command(struct db *db, const struct verb *verb, const char *id,
+                             const struct options *o, struct err *err)
 {
     FREE_AT_END char *by = who_decides(verb->yes ? "sandgate approve" : "sandgate deny");
     CLEANUP(approval_done) struct approval a = {0};
@@ -156,11 +156,11 @@ static int decide(struct db *db, const struct verb *verb, const char *id, const 
         return -1;
     a.state = verb->yes ? APPROVAL_APPROVED : APPROVAL_DENIED;
     a.scope = decision.scope;
-    tell(&a, verb->yes);
+    show_decided_approval(&a, verb->yes);
     return 0;
 }
 
-static int run(const struct verb *verb, int argc, char *const *argv)
+static int run_approve_verb(const struct verb *verb, int argc, char *const *argv)
 {
     struct options o;
     struct err err;
@@ -170,7 +170,7 @@ static int run(const struct verb *verb, int argc, char *const *argv)
     if (options_read(argc, argv, verb->options, 2, &o, &err) < 0)
         return front_usage_error(&err);
     if (o.help)
-        return help(verb);
+        return help_approve(verb);
     if (o.for_session && o.always) {
         log_error("--session or --always, not both");
         return EXIT_USAGE;
@@ -178,7 +178,7 @@ static int run(const struct verb *verb, int argc, char *const *argv)
     if (read_id(verb, &o, id, &err) < 0)
         return front_usage_error(&err);
     if (state_open(&state_fd, &err) < 0 || db_open(&db, state_fd, true, &err) < 0 ||
-        decide(db, verb, id, &o, &err) < 0) {
+        decide_by_command(db, verb, id, &o, &err) < 0) {
         log_error("%s", err.message);
         return err.code == ERR_INVALID_ARGUMENTS ? EXIT_USAGE : EXIT_TOOL_ERROR;
     }
@@ -187,10 +187,10 @@ static int run(const struct verb *verb, int argc, char *const *argv)
 
 int front_approve(int argc, char *const *argv)
 {
-    return run(&approve, argc, argv);
+    return run_approve_verb(&approve, argc, argv);
 }
 
 int front_deny(int argc, char *const *argv)
 {
-    return run(&deny, argc, argv);
+    return run_approve_verb(&deny, argc, argv);
 }

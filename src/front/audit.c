@@ -58,7 +58,7 @@ static void ring_clear(struct ring *ring)
     ring->count = ring->next = 0;
 }
 
-static void flush(struct showing *s)
+static void flush_audit_output(struct showing *s)
 {
     if (s->out.len && front_put(buf_str(&s->out)) < 0)
         s->failed = true;
@@ -78,7 +78,7 @@ static void show_item(void *arg, const struct audit_item *item)
         ring_add(&s->last, (struct str){s->out.data + before, s->out.len - before});
         s->out.len = before;
     } else if (s->out.len > OUT_FLUSH) {
-        flush(s);
+        flush_audit_output(s);
     }
 }
 
@@ -90,7 +90,7 @@ static void release_last(struct showing *s)
         struct str item = ring->items[(ring->next + ring->max - ring->count + i) % ring->max];
         buf_add(&s->out, item.p, item.n);
         if (s->out.len > OUT_FLUSH)
-            flush(s);
+            flush_audit_output(s);
     }
     ring_clear(ring);
     free(ring->items);
@@ -124,7 +124,7 @@ struct source {
 };
 
 /* `first`: calls that began before what is read are left out; later on they are the ones that took long. */
-static void read_all(struct showing *s, const struct source *source, bool first)
+static void read_audit_entries(struct showing *s, const struct source *source, bool first)
 {
     struct audit_entry entry;
     while (!s->failed && audit_reader_next(source->reader, &entry)) {
@@ -154,7 +154,7 @@ static int read_what_is_there(struct showing *s, int state_fd, bool to_end, stru
             return -1;
         ret->view = audit_view_new(&s->filter, show_item, s);
         s->not_before = INT64_MIN;
-        read_all(s, ret, true);
+        read_audit_entries(s, ret, true);
         if (to_end)
             audit_view_end(ret->view);
         bool all = audit_reader_complete_from(ret->reader) == INT64_MIN;
@@ -165,13 +165,13 @@ static int read_what_is_there(struct showing *s, int state_fd, bool to_end, stru
     }
 }
 
-static int show(int state_fd, struct showing *s, struct err *err)
+static int show_audit_trail(int state_fd, struct showing *s, struct err *err)
 {
     struct source source = {0};
     int r = read_what_is_there(s, state_fd, true, &source, err);
     if (r == 0) {
         release_last(s);
-        flush(s);
+        flush_audit_output(s);
         warn_damaged(source.reader, &source.told);
         r = check_gaps(source.reader, err);
     }
@@ -192,14 +192,14 @@ static int tail(int state_fd, struct showing *s, struct err *err)
         release_last(s);
     bool whole = true;
     while (r == 0 && !s->failed) {
-        flush(s);
+        flush_audit_output(s);
         warn_damaged(source.reader, &source.told);
         if (whole && check_gaps(source.reader, err) < 0)
             log_warning("%s", err->message);
         whole = audit_reader_gaps(source.reader)->unread == 0;
         if (!audit_reader_wait(source.reader, WAIT_MS, STDOUT_FILENO))
             break;
-        read_all(s, &source, false);
+        read_audit_entries(s, &source, false);
     }
     if (r == 0)
         r = check_gaps(source.reader, err);
@@ -228,7 +228,7 @@ static int parse_last(const char *text, size_t usual, struct ring *ret, struct e
     return 0;
 }
 
-static bool wants_colours(void)
+static bool stdout_wants_colours(void)
 {
     const char *none = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
@@ -236,14 +236,15 @@ static bool wants_colours(void)
            !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
-static int begin(struct showing *s, const struct options *o, size_t usual_last, struct err *err)
+static int begin_audit_showing(struct showing *s, const struct options *o, size_t usual_last,
+                               struct err *err)
 {
     if (o->json && o->as && strcmp(o->as, "json") != 0)
         return err_set(err, ERR_INVALID_ARGUMENTS, "--json and --as %.20s are not the same", o->as);
     const char *as = o->json ? "json" : o->as ? o->as : "text";
     s->writer = audit_writer_find(as, err);
     buf_init(&s->out, OUT_MAX);
-    s->style.colours = wants_colours();
+    s->style.colours = stdout_wants_colours();
     s->style.terminal = isatty(STDOUT_FILENO);
     s->style.whole = o->call != NULL;
     if (!s->writer || parse_last(o->last, usual_last, &s->last, err) < 0 ||
@@ -262,7 +263,7 @@ static int run_showing(int state_fd, const struct options *o, size_t usual_last,
                        struct err *err)
 {
     struct showing s = {.not_before = INT64_MIN};
-    int r = begin(&s, o, usual_last, err);
+    int r = begin_audit_showing(&s, o, usual_last, err);
     /* None of what is there, only what comes. */
     if (r == 0 && o->last && s.last.max == 0)
         s.filter.since_ms = clock_unix_ms();
@@ -277,7 +278,7 @@ static int run_showing(int state_fd, const struct options *o, size_t usual_last,
 
 static int run_show(int state_fd, const struct options *o, struct err *err)
 {
-    return run_showing(state_fd, o, 0, show, err);
+    return run_showing(state_fd, o, 0, show_audit_trail, err);
 }
 
 static int run_tail(int state_fd, const struct options *o, struct err *err)
@@ -292,7 +293,7 @@ static const struct verb verbs[] = {
      "whether the log is as it was written, and where not"},
 };
 
-static int help(void)
+static int help_audit(void)
 {
     BUF_AT_END struct buf out = BUF_INIT(16u << 10);
     unsigned all = 0;
@@ -306,7 +307,7 @@ static int help(void)
     return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
-static const struct verb *find_verb(int argc, char *const *argv, struct err *err)
+static const struct verb *find_audit_verb(int argc, char *const *argv, struct err *err)
 {
     for (size_t i = 0; argc && i < ARRAY_LEN(verbs); i++) {
         if (strcmp(verbs[i].name, argv[0]) == 0)
@@ -326,9 +327,9 @@ int front_audit(int argc, char *const *argv)
     FD_AT_END int state_fd = -1;
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return help();
+            return help_audit();
     }
-    const struct verb *verb = find_verb(argc, argv, &err);
+    const struct verb *verb = find_audit_verb(argc, argv, &err);
     if (!verb || options_read(argc - 1, argv + 1, verb->options, 0, &o, &err) < 0 ||
         state_open(&state_fd, &err) < 0)
         return front_usage_error(&err);

@@ -78,7 +78,7 @@ bool audit_write_argv(yyjson_val *command, struct buf *out)
 #define LEFT_OUT " more bytes: --call "
 
 /* One with the mark of a line that was cut would look like one. */
-static bool is_plain(struct str line)
+static bool is_plain_audit_line(struct str line)
 {
     return shown_is_fit(line, false) && !memmem(line.p, line.n, LEFT_OUT, strlen(LEFT_OUT));
 }
@@ -89,13 +89,13 @@ static void write_typed(yyjson_val *command, struct buf *out)
     yyjson_val *argv = yyjson_obj_get(command, "argv");
     yyjson_val *line = yyjson_arr_get(argv, 2);
     if (yyjson_is_true(yyjson_obj_get(command, "shell")) && yyjson_arr_size(argv) == 3 &&
-        yyjson_is_str(line) && is_plain(json_str(line)))
+        yyjson_is_str(line) && is_plain_audit_line(json_str(line)))
         buf_add(out, yyjson_get_str(line), yyjson_get_len(line));
     else
         audit_write_argv(command, out);
 }
 
-static void add_names(yyjson_val *names, size_t max, struct buf *out)
+static void add_variable_names(yyjson_val *names, size_t max, struct buf *out)
 {
     BUF_AT_END struct buf list = BUF_INIT(LINE_MAX_BYTES);
     size_t idx;
@@ -123,7 +123,7 @@ static void write_given(const struct audit_item *item, yyjson_val *command, stru
                                    &room);
     if (yyjson_is_arr(env)) {
         buf_add_text(out, "(env: ");
-        add_names(env, NAMES_SHOWN, out);
+        add_variable_names(env, NAMES_SHOWN, out);
         buf_add_text(out, ") ");
     }
     if (yyjson_is_int(bytes))
@@ -166,7 +166,7 @@ static void begin_detail(const char *name, struct buf *out)
     buf_addf(out, "    %s: ", name);
 }
 
-static void write_value(const char *name, yyjson_val *val, struct buf *out)
+static void write_command_detail(const char *name, yyjson_val *val, struct buf *out)
 {
     size_t n = 0;
     BUF_AT_END struct buf room;
@@ -181,12 +181,12 @@ static void write_value(const char *name, yyjson_val *val, struct buf *out)
 }
 
 /* What the command read, as a word of a shell. */
-static void write_input(yyjson_val *input, struct buf *out)
+static void write_command_stdin(yyjson_val *input, struct buf *out)
 {
     yyjson_val *text = yyjson_obj_get(input, "text");
     yyjson_val *cut = yyjson_obj_get(input, "cut");
     if (!yyjson_is_str(text) && !yyjson_is_str(cut)) {
-        write_value("stdin", input, out);
+        write_command_detail("stdin", input, out);
         return;
     }
     begin_detail("stdin", out);
@@ -205,13 +205,13 @@ void audit_write_details(const struct audit_item *item, struct buf *out)
     yyjson_val *command = audit_command(item);
     if (!audit_item_is_call(item))
         return;
-    write_value("folder", yyjson_obj_get(command, "folder"), out);
-    write_value("env", yyjson_obj_get(command, "env"), out);
+    write_command_detail("folder", yyjson_obj_get(command, "folder"), out);
+    write_command_detail("env", yyjson_obj_get(command, "env"), out);
     if (yyjson_obj_get(command, "stdin"))
-        write_input(yyjson_obj_get(command, "stdin"), out);
-    write_value("network", yyjson_obj_get(command, "network"), out);
+        write_command_stdin(yyjson_obj_get(command, "stdin"), out);
+    write_command_detail("network", yyjson_obj_get(command, "network"), out);
     if (command)
-        write_value("input", audit_item_field(item, "input"), out);
+        write_command_detail("input", audit_item_field(item, "input"), out);
     for (size_t i = 0; i < ARRAY_LEN(of_call); i++)
-        write_value(of_call[i], audit_item_field(item, of_call[i]), out);
+        write_command_detail(of_call[i], audit_item_field(item, of_call[i]), out);
 }

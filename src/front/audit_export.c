@@ -43,7 +43,7 @@ static const struct {
 #define NAME_MAX_BYTES 64
 
 /* `durationMs` becomes `sandgate.duration_ms` or `SANDGATE_DURATION_MS`. */
-static void make_name(struct str field, bool journal, char ret[NAME_MAX_BYTES])
+static void make_export_name(struct str field, bool journal, char ret[NAME_MAX_BYTES])
 {
     size_t n = (size_t)snprintf(ret, NAME_MAX_BYTES, "%s", journal ? "SANDGATE_" : "sandgate.");
     for (size_t i = 0; i < field.n && n + 3 < NAME_MAX_BYTES; i++) {
@@ -62,7 +62,7 @@ static void make_name(struct str field, bool journal, char ret[NAME_MAX_BYTES])
     ret[n] = '\0';
 }
 
-static void find_name(struct str field, bool journal, char ret[NAME_MAX_BYTES])
+static void find_export_name(struct str field, bool journal, char ret[NAME_MAX_BYTES])
 {
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (str_is(field, names[i].field)) {
@@ -70,7 +70,7 @@ static void find_name(struct str field, bool journal, char ret[NAME_MAX_BYTES])
             return;
         }
     }
-    make_name(field, journal, ret);
+    make_export_name(field, journal, ret);
 }
 
 typedef void (*field_fn)(void *arg, const char *name, yyjson_val *val);
@@ -98,7 +98,7 @@ static void each_part(const struct fields *f, struct str field, yyjson_val *obje
         char both[NAME_MAX_BYTES];
         snprintf(both, sizeof both, "%.*s.%.*s", (int)field.n, field.p,
                  (int)(yyjson_get_len(key) < 32 ? yyjson_get_len(key) : 32), yyjson_get_str(key));
-        make_name((struct str){both, strlen(both)}, f->journal, name);
+        make_export_name((struct str){both, strlen(both)}, f->journal, name);
         f->fn(f->arg, name, val);
     }
 }
@@ -122,7 +122,7 @@ static void each_field(const struct audit_item *item, const struct fields *f)
                 continue;
             }
             char name[NAME_MAX_BYTES];
-            find_name(field, f->journal, name);
+            find_export_name(field, f->journal, name);
             f->fn(f->arg, name, val);
         }
     }
@@ -257,7 +257,7 @@ void audit_write_otel(const struct audit_item *item, const struct audit_style *s
 /* --- the journal's export format: fields, and an empty line behind each entry */
 
 /* Text that has no line break or other control character can stand as it is. */
-static bool is_plain(struct str text)
+static bool is_plain_export_text(struct str text)
 {
     for (size_t i = 0; i < text.n; i++) {
         if ((unsigned char)text.p[i] < ' ' && text.p[i] != '\t')
@@ -282,7 +282,7 @@ static void journal_field(const struct journal *to, const char *name, struct str
         buf_add_char(out, '\n');
         return;
     }
-    if (is_plain(text)) {
+    if (is_plain_export_text(text)) {
         buf_add_char(out, '=');
     } else {
         uint64_t n = htole64(text.n);

@@ -38,7 +38,7 @@ static int parse_time(const char *name, const char *text, int64_t *ret_ms, struc
     return bad_time(name, text, err);
 }
 
-static int compile(const char *text, struct glob **ret, struct err *err)
+static int compile_filter_glob(const char *text, struct glob **ret, struct err *err)
 {
     if (!text)
         return 0;
@@ -60,7 +60,8 @@ int audit_filter_init(struct audit_filter *f, const struct options *o, struct er
     };
     if (parse_time("since", o->since, &f->since_ms, err) < 0 ||
         parse_time("until", o->until, &f->until_ms, err) < 0 ||
-        compile(o->tool, &f->tool, err) < 0 || compile(o->kind, &f->kind, err) < 0) {
+        compile_filter_glob(o->tool, &f->tool, err) < 0 ||
+        compile_filter_glob(o->kind, &f->kind, err) < 0) {
         audit_filter_done(f);
         return -1;
     }

@@ -21,8 +21,8 @@ const char audit_script_head[] =
     "IFS=\n"
     "set -f\n";
 
-static void add_text(const struct audit_item *item, const char *field, const char *before,
-                     struct buf *out)
+static void add_item_text(const struct audit_item *item, const char *field, const char *before,
+                          struct buf *out)
 {
     struct str text = audit_item_text(item, field);
     if (text.n == 0)
@@ -38,18 +38,18 @@ static void write_comment(const struct audit_item *item, struct buf *out)
     buf_add_text(out, "\n# ");
     shown_line(yyjson_is_str(began) ? json_str(began) : audit_item_text(item, "ts"), TEXT_SHOWN,
                out);
-    add_text(item, "tool", " ", out);
+    add_item_text(item, "tool", " ", out);
     buf_add_text(out, ": ");
     audit_write_result(item, out);
     if (yyjson_is_int(ms))
         buf_addf(out, ", %" PRId64 " ms", yyjson_get_sint(ms));
-    add_text(item, "agent", ", agent ", out);
-    add_text(item, "session", ", session ", out);
-    add_text(item, "call", ", call ", out);
+    add_item_text(item, "agent", ", agent ", out);
+    add_item_text(item, "session", ", session ", out);
+    add_item_text(item, "call", ", call ", out);
     buf_add_char(out, '\n');
 }
 
-static void write_input(const struct audit_item *item, struct buf *out)
+static void write_input_comment(const struct audit_item *item, struct buf *out)
 {
     size_t n = 0;
     char *text = yyjson_val_write(audit_item_field(item, "input"), 0, &n);
@@ -63,7 +63,7 @@ static void write_input(const struct audit_item *item, struct buf *out)
 
 /* --- whether it can be repeated */
 
-static bool is_name(struct str name)
+static bool is_variable_name(struct str name)
 {
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
@@ -80,13 +80,13 @@ static bool has_names(yyjson_val *env)
     size_t max;
     yyjson_val *name;
     yyjson_arr_foreach(env, idx, max, name) {
-        if (!yyjson_is_str(name) || !is_name(json_str(name)))
+        if (!yyjson_is_str(name) || !is_variable_name(json_str(name)))
             return false;
     }
     return true;
 }
 
-static bool has_input(yyjson_val *input)
+static bool has_whole_stdin(yyjson_val *input)
 {
     return !input || yyjson_is_true(yyjson_obj_get(input, "inherited")) ||
            audit_text_whole(yyjson_obj_get(input, "text"));
@@ -112,7 +112,8 @@ static bool part_behind(yyjson_val *command, struct buf *room, struct str *ret)
 }
 
 /* Why it is not in the script as a command; NULL: it is. */
-static const char *why_not(const struct audit_item *item, yyjson_val *command, bool words_whole)
+static const char *why_not_in_script(const struct audit_item *item, yyjson_val *command,
+                                     bool words_whole)
 {
     BUF_AT_END struct buf room = BUF_INIT(0);
     struct str ignored;
@@ -127,7 +128,7 @@ static const char *why_not(const struct audit_item *item, yyjson_val *command, b
         return "its folder is not recorded";
     if (!words_whole)
         return "not recorded as a whole";
-    if (!has_input(yyjson_obj_get(command, "stdin")))
+    if (!has_whole_stdin(yyjson_obj_get(command, "stdin")))
         return "its standard input is not recorded as a whole";
     if (has_nul(yyjson_obj_get(command, "stdin")))
         return "its standard input has a NUL";
@@ -157,7 +158,7 @@ static void write_variables(yyjson_val *env, struct buf *out)
                  yyjson_get_str(name), yyjson_get_str(name));
 }
 
-static void write_folder(yyjson_val *command, struct buf *out)
+static void write_script_folder(yyjson_val *command, struct buf *out)
 {
     BUF_AT_END struct buf root_room;
     BUF_AT_END struct buf room = BUF_INIT(0);
@@ -181,13 +182,14 @@ static void write_limit(const struct audit_item *item, struct buf *out)
         buf_addf(out, "timeout -k 5 %" PRId64 ".%03d ", ms / 1000, (int)(ms % 1000));
 }
 
-static void write_line(const struct audit_item *item, yyjson_val *command, struct buf *out)
+static void write_script_command(const struct audit_item *item, yyjson_val *command,
+                                 struct buf *out)
 {
     yyjson_val *input = yyjson_obj_get(command, "stdin");
     write_feed(input, out);
     buf_add_char(out, '(');
     write_variables(yyjson_obj_get(command, "env"), out);
-    write_folder(command, out);
+    write_script_folder(command, out);
     /* The program itself, not a builtin of that name. */
     buf_add_text(out, "exec -- ");
     write_limit(item, out);
@@ -207,13 +209,13 @@ void audit_write_script(const struct audit_item *item, const struct audit_style 
         buf_add_text(out, "# " AUDIT_UNCHAINED ": the record of this call was changed or added\n");
     write_comment(item, out);
     if (!command) {
-        write_input(item, out);
+        write_input_comment(item, out);
         return;
     }
     bool whole = audit_write_argv(command, &words);
-    const char *why = why_not(item, command, whole);
+    const char *why = why_not_in_script(item, command, whole);
     if (!why) {
-        write_line(item, command, out);
+        write_script_command(item, command, out);
         return;
     }
     buf_addf(out, "# %s: ", why);

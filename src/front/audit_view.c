@@ -97,7 +97,7 @@ static bool is_wanted(const struct audit_filter *f, const struct audit_item *ite
     return (!f->failed || audit_item_failed(item)) && (!f->brief || is_brief(item));
 }
 
-static void show(struct audit_view *view, const struct audit_item *item)
+static void show_wanted_item(struct audit_view *view, const struct audit_item *item)
 {
     if (is_wanted(view->filter, item))
         view->show(view->arg, item);
@@ -105,7 +105,7 @@ static void show(struct audit_view *view, const struct audit_item *item)
 
 /* --- calls without an end */
 
-static struct open_call **bucket_of(struct audit_view *view, struct str uid)
+static struct open_call **viewed_call_bucket(struct audit_view *view, struct str uid)
 {
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < uid.n; i++)
@@ -119,9 +119,9 @@ static struct str uid_of(const struct open_call *call)
     return yyjson_is_str(uid) ? json_str(uid) : STR("");
 }
 
-static struct open_call **find(struct audit_view *view, struct str uid)
+static struct open_call **find_viewed_call(struct audit_view *view, struct str uid)
 {
-    struct open_call **at = bucket_of(view, uid);
+    struct open_call **at = viewed_call_bucket(view, uid);
     while (*at) {
         struct str own = uid_of(*at);
         if (own.n == uid.n && memcmp(own.p, uid.p, uid.n) == 0)
@@ -131,7 +131,7 @@ static struct open_call **find(struct audit_view *view, struct str uid)
     return at;
 }
 
-static void forget(struct audit_view *view, struct open_call **at)
+static void forget_viewed_call(struct audit_view *view, struct open_call **at)
 {
     struct open_call *call = *at;
     *at = call->next;
@@ -151,20 +151,20 @@ static void show_open(struct audit_view *view, const struct open_call *call)
                               .at_ms = call->at_ms,
                               .unchained = call->unchained};
     if (view->filter->joined)
-        show(view, &item);
+        show_wanted_item(view, &item);
 }
 
 static void forget_oldest(struct audit_view *view)
 {
     show_open(view, view->oldest);
-    forget(view, find(view, uid_of(view->oldest)));
+    forget_viewed_call(view, find_viewed_call(view, uid_of(view->oldest)));
 }
 
 static void remember(struct audit_view *view, const struct audit_entry *entry, struct str uid)
 {
-    struct open_call **known = find(view, uid);
+    struct open_call **known = find_viewed_call(view, uid);
     if (*known)
-        forget(view, known);
+        forget_viewed_call(view, known);
     struct open_call *call = mem_zero(sizeof *call);
     call->line = mem_copy(entry->line.p, entry->line.n);
     call->n = entry->line.n;
@@ -173,7 +173,7 @@ static void remember(struct audit_view *view, const struct audit_entry *entry, s
     /* It was read once already. */
     if (json_parse(call->line, call->n, call->n, JSON_STRICT, &call->doc, NULL) < 0)
         abort();
-    struct open_call **at = bucket_of(view, uid);
+    struct open_call **at = viewed_call_bucket(view, uid);
     call->next = *at;
     *at = call;
     call->older = view->newest;
@@ -202,7 +202,7 @@ void audit_view_free(struct audit_view *view)
     if (!view)
         return;
     while (view->oldest)
-        forget(view, find(view, uid_of(view->oldest)));
+        forget_viewed_call(view, find_viewed_call(view, uid_of(view->oldest)));
     free(view);
 }
 
@@ -218,19 +218,19 @@ void audit_view_add(struct audit_view *view, const struct audit_entry *entry, bo
     bool end = uid.n && (str_is(kind, "call.outcome") || str_is(kind, "call.interrupted"));
     if (intent) {
         if (!view->filter->joined)
-            show(view, &item);
+            show_wanted_item(view, &item);
         remember(view, entry, uid);
         return;
     }
-    struct open_call **call = uid.n ? find(view, uid) : NULL;
+    struct open_call **call = uid.n ? find_viewed_call(view, uid) : NULL;
     if (call && *call) {
         item.intent = yyjson_doc_get_root((*call)->doc);
         item.unchained |= view->filter->joined && (*call)->unchained;
     }
     if (!(end && partly && !item.intent))
-        show(view, &item);
+        show_wanted_item(view, &item);
     if (end && call && *call)
-        forget(view, call);
+        forget_viewed_call(view, call);
 }
 
 void audit_view_end(struct audit_view *view)

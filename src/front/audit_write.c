@@ -137,8 +137,8 @@ static void add_coloured(struct buf *out, const struct audit_style *style, const
     buf_add_text(out, "  ");
 }
 
-static void add_name(struct buf *out, const struct audit_style *style, const char *colour,
-                     struct str name, int width)
+static void add_name_column(struct buf *out, const struct audit_style *style, const char *colour,
+                            struct str name, int width)
 {
     BUF_AT_END struct buf text = BUF_INIT(4096);
     audit_write_name(name, NAME_SHOWN, &text);
@@ -161,7 +161,7 @@ static void add_who(const struct audit_item *item, const struct audit_style *sty
     add_coloured(out, style, "0", buf_str(&who), 8);
 }
 
-static void add_duration(const struct audit_item *item, struct buf *out)
+static void add_duration_column(const struct audit_item *item, struct buf *out)
 {
     char text[32] = "";
     yyjson_val *val = yyjson_obj_get(item->record, "durationMs");
@@ -170,7 +170,7 @@ static void add_duration(const struct audit_item *item, struct buf *out)
     buf_addf(out, "%8s  ", text);
 }
 
-static void add_value(yyjson_val *val, size_t max, struct buf *out)
+static void add_shown_json(yyjson_val *val, size_t max, struct buf *out)
 {
     size_t n = 0;
     char *text = val ? yyjson_val_write(val, 0, &n) : NULL;
@@ -180,7 +180,7 @@ static void add_value(yyjson_val *val, size_t max, struct buf *out)
 }
 
 /* Before the input, which could imitate it. */
-static void add_real(const struct audit_item *item, struct buf *out)
+static void add_real_paths(const struct audit_item *item, struct buf *out)
 {
     struct str real = audit_item_text(item, "real");
     struct str to = audit_item_text(item, "realTo");
@@ -211,7 +211,7 @@ static void add_fields(const struct audit_item *item, struct buf *out)
             continue;
         shown_line(json_str(key), NAME_SHOWN, out);
         buf_add_char(out, '=');
-        add_value(val, INPUT_SHOWN, out);
+        add_shown_json(val, INPUT_SHOWN, out);
         buf_add_char(out, ' ');
     }
 }
@@ -225,9 +225,9 @@ void audit_write_text(const struct audit_item *item, const struct audit_style *s
                            : audit_item_text(item, "ts");
     if (item->unchained)
         add_coloured(out, style, "31", STR(AUDIT_UNCHAINED), 0);
-    add_name(out, style, "2", began, 24);
+    add_name_column(out, style, "2", began, 24);
     if (!call) {
-        add_name(out, style, "36", audit_item_text(item, "kind"), 18);
+        add_name_column(out, style, "36", audit_item_text(item, "kind"), 18);
         add_fields(item, out);
         buf_add_char(out, '\n');
         return;
@@ -235,7 +235,7 @@ void audit_write_text(const struct audit_item *item, const struct audit_style *s
     struct str tool = audit_item_text(item, "tool");
     BUF_AT_END struct buf result = BUF_INIT(4096);
     bool unknown = str_is(audit_item_text(item, "kind"), "call.intent");
-    add_name(out, style, "1", tool.n ? tool : STR("?"), 18);
+    add_name_column(out, style, "1", tool.n ? tool : STR("?"), 18);
     add_who(item, style, out);
     audit_write_result(item, &result);
     add_coloured(out, style,
@@ -243,10 +243,11 @@ void audit_write_text(const struct audit_item *item, const struct audit_style *s
                  : audit_item_failed(item) ? "31"
                                            : "32",
                  buf_str(&result), 10);
-    add_duration(item, out);
-    add_real(item, out);
+    add_duration_column(item, out);
+    add_real_paths(item, out);
     if (!audit_write_command(item, style->whole ? SIZE_MAX : INPUT_SHOWN, out))
-        add_value(audit_item_field(item, "input"), style->whole ? INPUT_WHOLE : INPUT_SHOWN, out);
+        add_shown_json(audit_item_field(item, "input"), style->whole ? INPUT_WHOLE : INPUT_SHOWN,
+                       out);
     buf_add_char(out, '\n');
     if (style->whole)
         audit_write_details(item, out);

@@ -60,7 +60,8 @@ static int read_arguments(const char *word, size_t max, struct buf *out, struct 
     }
 }
 
-static void submit(struct gate *gate, const char *tool, struct str arguments, struct one_call *one)
+static void submit_one_call(struct gate *gate, const char *tool, struct str arguments,
+                            struct one_call *one)
 {
     struct call *call = one->call = gate_call_new(gate);
     struct json_error why;
@@ -122,7 +123,7 @@ static int run_here(const struct gate_options *go, const char *tool, struct str 
     struct prompt *prompt = prompt_start(&gate);
     struct notice notice;
     notice_start(&notice, &gate);
-    submit(&gate, tool, arguments, one);
+    submit_one_call(&gate, tool, arguments, one);
     while (!one->answered)
         uv_run(&gate.loop, UV_RUN_DEFAULT);
     notice_stop(&notice);

@@ -41,7 +41,7 @@ static bool is_offered(const struct dialogue *d, const struct choice *choice)
     return choice->kind != CHOICE_YES || decide_offers(d->approval, choice->scope);
 }
 
-static enum dialogue_result put(struct dialogue *d, const struct buf *text)
+static enum dialogue_result put_dialogue_text(struct dialogue *d, const struct buf *text)
 {
     if (text->failed || !terminal_say(d->terminal, buf_str(text)))
         return DIALOGUE_UNSHOWN;
@@ -76,7 +76,7 @@ static enum dialogue_result put_choice(struct dialogue *d, const char *before)
     buf_add_text(&out, ": ");
     terminal_forget_input(d->terminal);
     d->step = DIALOGUE_CHOICE;
-    return put(d, &out);
+    return put_dialogue_text(d, &out);
 }
 
 enum dialogue_result dialogue_again(struct dialogue *d)
@@ -95,7 +95,7 @@ enum dialogue_result dialogue_begin(struct dialogue *d, struct terminal *termina
     buf_add_text(&out, " left)\n");
     approval_text_excerpt(approval, &d->style, page_rows(d), &d->seen, &out);
     buf_addf(&out, "  (end of the call: %zu lines)\n", d->seen.total);
-    if (put(d, &out) == DIALOGUE_UNSHOWN)
+    if (put_dialogue_text(d, &out) == DIALOGUE_UNSHOWN)
         return DIALOGUE_UNSHOWN;
     return dialogue_again(d);
 }
@@ -139,7 +139,7 @@ static enum dialogue_result put_confirmation(struct dialogue *d)
     buf_add_text(&out, "write it? [y/n]: ");
     terminal_forget_input(d->terminal);
     d->step = DIALOGUE_CONFIRM;
-    return put(d, &out);
+    return put_dialogue_text(d, &out);
 }
 
 /* --- the pager */
@@ -173,7 +173,7 @@ static enum dialogue_result put_page(struct dialogue *d)
                  d->at, d->seen.total);
     d->step = DIALOGUE_VIEW;
     terminal_forget_input(d->terminal);
-    if (put(d, &out) == DIALOGUE_UNSHOWN)
+    if (put_dialogue_text(d, &out) == DIALOGUE_UNSHOWN)
         return DIALOGUE_UNSHOWN;
     if (first <= d->seen.head && d->at > d->seen.head)
         d->seen.head = d->at;
@@ -240,7 +240,7 @@ static enum dialogue_result take_confirmation(struct dialogue *d, struct approva
     return DIALOGUE_DECIDED;
 }
 
-static enum dialogue_result take_line(struct dialogue *d, struct approval_decision *ret)
+static enum dialogue_result take_dialogue_line(struct dialogue *d, struct approval_decision *ret)
 {
     if (d->step == DIALOGUE_VIEW)
         return take_view(d);
@@ -254,7 +254,7 @@ enum dialogue_result dialogue_take(struct dialogue *d, struct approval_decision 
     case INPUT_NONE:
         return DIALOGUE_ASKS;
     case INPUT_LINE:
-        result = take_line(d, ret);
+        result = take_dialogue_line(d, ret);
         break;
     case INPUT_SEVERAL:
         result = d->step == DIALOGUE_VIEW

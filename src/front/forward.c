@@ -116,7 +116,7 @@ static bool make_place(struct forward *f)
 }
 
 /* No place is about to be free. */
-static bool is_full(const struct forward *f)
+static bool has_no_place_for_guest(const struct forward *f)
 {
     for (const struct connection *c = f->connections; c; c = c->next) {
         if (c->ended || c->stopped || !lines_beat(c->lines))
@@ -126,7 +126,7 @@ static bool is_full(const struct forward *f)
 }
 
 /* Without a word it would look as if the owner were ending, and be tried again at once. */
-static void tell_full(int fd)
+static void tell_guest_of_full(int fd)
 {
     char line[128];
     int n = snprintf(
@@ -149,8 +149,8 @@ static void on_connection(uv_poll_t *poll, int status, int events)
     if (out < 0 || !same_user(fd))
         return;
     if (!make_place(f)) {
-        if (is_full(f))
-            tell_full(fd);
+        if (has_no_place_for_guest(f))
+            tell_guest_of_full(fd);
         return;
     }
     struct connection *c = mem_zero(sizeof *c);
@@ -209,7 +209,7 @@ int forward_listen(struct forward **ret, struct gate *gate, const struct named *
     return 0;
 }
 
-static void closed(uv_handle_t *handle)
+static void on_forward_closed(uv_handle_t *handle)
 {
     struct forward *f = handle->data;
     if (--f->closing > 0)
@@ -242,6 +242,6 @@ void forward_close(struct forward *f)
     if (!f)
         return;
     f->closing = 2;
-    uv_close((uv_handle_t *)&f->poll, closed);
-    uv_close((uv_handle_t *)&f->beats, closed);
+    uv_close((uv_handle_t *)&f->poll, on_forward_closed);
+    uv_close((uv_handle_t *)&f->beats, on_forward_closed);
 }

@@ -34,7 +34,7 @@ static int connect_owner(const struct named *named)
 }
 
 /* Never SIGPIPE: an owner that is gone is an error like any other. */
-static int send_all(int sock, struct str bytes)
+static int send_to_owner(int sock, struct str bytes)
 {
     while (bytes.n) {
         ssize_t n = send(sock, bytes.p, bytes.n, MSG_NOSIGNAL);
@@ -60,7 +60,7 @@ static void reader_done(struct reader *r)
 }
 
 /* One line, its newline taken off, valid until the next; -1 when the other side ends before it. */
-static int read_line(struct reader *r, struct str *ret)
+static int read_answer_line(struct reader *r, struct str *ret)
 {
     buf_consume(&r->bytes, r->taken);
     r->taken = 0;
@@ -123,12 +123,12 @@ static int say_hello(int fd, const struct options *o, bool once, struct err *err
         return err_set(err, ERR_INVALID_ARGUMENTS, "the names of the agents are too long");
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     /* One that has no place for us may have said so and gone. */
-    int r = send_all(fd, buf_str(&line));
+    int r = send_to_owner(fd, buf_str(&line));
     if (r < 0 && r != -EPIPE && r != -ECONNRESET)
         return err_set(err, ERR_SESSION_BUSY, "the session's owner cannot be reached: %s",
                        strerror(-r));
     errno = 0;
-    if (read_line(&from, &said) < 0)
+    if (read_answer_line(&from, &said) < 0)
         return errno == EAGAIN ? no_answer(err) : 1;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){0}, sizeof patience);
     JSON_AT_END yyjson_doc *doc = NULL;
@@ -172,7 +172,7 @@ int forward_reach(struct named *named, const struct options *o, bool once, int *
 }
 
 /* {"id":"1","result":R} is printed as R, as a gate of its own would. */
-static struct str bare(enum format_id format, struct str answer)
+static struct str bare_answer(enum format_id format, struct str answer)
 {
     static const char before[] = "{\"id\":\"1\",\"result\":";
     size_t n = sizeof before - 1;
@@ -186,7 +186,7 @@ static int read_answer(struct reader *r, struct str *ret)
 {
     int status;
     do
-        status = read_line(r, ret);
+        status = read_answer_line(r, ret);
     while (status == 0 && ret->n && ret->p[0] == FORWARD_MARK);
     return status;
 }
@@ -207,7 +207,7 @@ int forward_one(int sock, enum format_id format, const char *tool, struct str ar
     /* An owner does nothing before it has the whole line. */
     setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence);
     setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence);
-    int sent = send_all(sock, buf_str(&line));
+    int sent = send_to_owner(sock, buf_str(&line));
     if (sent < 0)
         return sent == -EAGAIN ? no_answer(err) : 1;
     errno = 0;
@@ -216,7 +216,7 @@ int forward_one(int sock, enum format_id format, const char *tool, struct str ar
                        errno == EAGAIN ? FORWARD_HANGS
                                        : "the session's owner ended before it answered; what was "
                                          "asked may be done, look before repeating it");
-    if (front_print(bare(format, answer)) < 0) {
+    if (front_print(bare_answer(format, answer)) < 0) {
         *ret_status = EXIT_TOOL_ERROR;
         return 0;
     }

@@ -35,7 +35,7 @@ void front_output_failed(int error)
         output_error = error;
 }
 
-static int put(struct str text)
+static int put_on_stdout(struct str text)
 {
     int r = fd_write_all(STDOUT_FILENO, text.p, text.n);
     if (r < 0)
@@ -46,14 +46,14 @@ static int put(struct str text)
 int front_put(struct str text)
 {
     if (!isatty(STDOUT_FILENO))
-        return put(text);
+        return put_on_stdout(text);
     const char *reset = screen_reset_behind_output();
     struct terminal terminal = {0};
     BUF_AT_END struct buf out = BUF_INIT(2 * text.n + TERMINAL_SEQUENCE_MAX + strlen(reset));
     terminal_filter(&terminal, text, &out);
     if (terminal.passed)
         buf_add_text(&out, reset);
-    return put(buf_str(&out));
+    return put_on_stdout(buf_str(&out));
 }
 
 int front_end(int status)
@@ -75,7 +75,7 @@ int front_print(struct str answer)
     if (front_put(answer) < 0)
         return -1;
     bool ended = doc && answer.n && answer.p[answer.n - 1] == '\n';
-    return ended ? 0 : put(STR("\n"));
+    return ended ? 0 : put_on_stdout(STR("\n"));
 }
 
 /* A run's own folder beneath --state, made when it is missing. */

@@ -56,7 +56,7 @@ struct guest {
     uint64_t last_one; /* then: the last line that the owner has all of */
 };
 
-static void fail(struct guest *g, const char *what)
+static void fail_guest(struct guest *g, const char *what)
 {
     log_error("%s: %s", what, strerror(errno));
     g->failed = true;
@@ -68,7 +68,7 @@ static void read_up(struct guest *g)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n < 0)
-        fail(g, "reading calls");
+        fail_guest(g, "reading calls");
     g->up_at = 0;
     g->up_n = n > 0 ? (size_t)n : 0;
     if (!g->calls.first)
@@ -91,7 +91,7 @@ static void write_up(struct guest *g)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n < 0 && !is_owner_gone(errno))
-        fail(g, "passing calls on to the session's owner");
+        fail_guest(g, "passing calls on to the session's owner");
     g->up_broken = n < 0;
     if (n <= 0)
         return;
@@ -115,7 +115,7 @@ static void ask_to_stop(struct guest *g)
 }
 
 /* A mark stands before each answer, and alone for a line that has none. */
-static void take_mark(struct guest *g, const char *text, size_t n)
+static void take_owner_mark(struct guest *g, const char *text, size_t n)
 {
     uint64_t number = 0;
     g->goodbye = g->goodbye || text[n - 1] == FORWARD_GOODBYE;
@@ -127,10 +127,10 @@ static void take_mark(struct guest *g, const char *text, size_t n)
         g->answering = number;
 }
 
-static void take_line(struct guest *g, const char *text, size_t n)
+static void take_owner_line(struct guest *g, const char *text, size_t n)
 {
     if (n && text[0] == FORWARD_MARK) {
-        take_mark(g, text, n);
+        take_owner_mark(g, text, n);
         return;
     }
     bool nobodys = g->stopping && g->answering > g->last_one;
@@ -150,7 +150,7 @@ static void read_down(struct guest *g)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n < 0 && !is_owner_gone(errno))
-        fail(g, "listening to the session's owner");
+        fail_guest(g, "listening to the session's owner");
     g->down_over = n <= 0;
     g->heard_ns = clock_mono_ns();
     const char *at = bytes;
@@ -161,7 +161,7 @@ static void read_down(struct guest *g)
         at = newline ? newline + 1 : end;
         if (!newline || g->down_over)
             continue;
-        take_line(g, buf_str(&g->partial).p, g->partial.len);
+        take_owner_line(g, buf_str(&g->partial).p, g->partial.len);
         buf_reset(&g->partial, KEPT);
     }
 }
@@ -171,7 +171,7 @@ static void tell_unwritten(struct guest *g, int error)
 {
     errno = error;
     if (error != EPIPE)
-        fail(g, "writing answers");
+        fail_guest(g, "writing answers");
 }
 
 static bool write_out(struct guest *g)
@@ -223,7 +223,7 @@ static bool relay(struct guest *g)
         if (g->up_over && !up_full && !shut) {
             shut = true; /* answers may still come */
             if (shutdown(g->sock, SHUT_WR) < 0 && errno != ENOTCONN) {
-                fail(g, "telling the session's owner that no more calls come");
+                fail_guest(g, "telling the session's owner that no more calls come");
                 g->down_over = true;
                 continue;
             }

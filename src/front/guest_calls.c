@@ -45,7 +45,7 @@ void guest_calls_done(struct guest_calls *c)
 }
 
 /* Only the id is needed, and the form of the answer. */
-static void read_request(struct guest_calls *c, struct str line, struct guest_call *call)
+static void read_guest_request(struct guest_calls *c, struct str line, struct guest_call *call)
 {
     struct err ignored;
     yyjson_doc *doc = NULL;
@@ -63,7 +63,7 @@ static void read_request(struct guest_calls *c, struct str line, struct guest_ca
 }
 
 /* Lines are counted as the owner counts them: what is blank is none. */
-static void end_line(struct guest_calls *c)
+static void end_guest_line(struct guest_calls *c)
 {
     struct str line = buf_str(&c->line);
     while (line.n && (line.p[line.n - 1] == '\r' || line.p[line.n - 1] == ' '))
@@ -73,7 +73,7 @@ static void end_line(struct guest_calls *c)
         call->number = ++c->taken;
         call->end = c->bytes;
         if (!c->cut)
-            read_request(c, line, call);
+            read_guest_request(c, line, call);
         *c->end = call;
         c->end = &call->next;
     }
@@ -96,13 +96,13 @@ void guest_calls_take(struct guest_calls *c, struct str bytes)
         c->bytes += n;
         bytes = (struct str){bytes.p + n, bytes.n - n};
         if (newline)
-            end_line(c);
+            end_guest_line(c);
     }
 }
 
 void guest_calls_take_end(struct guest_calls *c)
 {
-    end_line(c);
+    end_guest_line(c);
 }
 
 bool guest_calls_in_line(const struct guest_calls *c)
@@ -145,8 +145,8 @@ static const char *why(bool reached, bool hangs)
                    : "the session's owner ended before this call reached it: nothing was done";
 }
 
-static void answer(const struct guest_calls *c, const struct guest_call *call,
-                   const struct err *err, struct buf *out)
+static void answer_guest_call(const struct guest_calls *c, const struct guest_call *call,
+                              const struct err *err, struct buf *out)
 {
     struct call *failed = front_failed_call(c->dialect, call->request.name, err);
     format_write(c->format, &call->request, failed, false, out);
@@ -160,7 +160,7 @@ static size_t drop_first(struct guest_calls *c, const struct err *err, struct bu
     struct guest_call *call = c->first;
     bool answered = !call->silent;
     if (answered)
-        answer(c, call, err, out);
+        answer_guest_call(c, call, err, out);
     c->first = call->next;
     if (!c->first)
         c->end = &c->first;

@@ -15,14 +15,14 @@
 #define CHUNK (64u << 10)
 #define ANSWERS_MAX ((size_t)1 << 30)
 
-static bool has_input(const struct guest_stop *stop, int timeout_ms)
+static bool guest_has_input(const struct guest_stop *stop, int timeout_ms)
 {
     struct pollfd in = {STDIN_FILENO, POLLIN, 0};
     return guest_stop_poll(stop, &in, 1, timeout_ms) > 0;
 }
 
 /* Answers what is whole. False when nobody reads that. */
-static bool answer(struct guest_calls *calls, const struct err *full, size_t *refused)
+static bool answer_refused_calls(struct guest_calls *calls, const struct err *full, size_t *refused)
 {
     BUF_AT_END struct buf out = BUF_INIT(ANSWERS_MAX);
     *refused += full ? guest_calls_refuse(calls, full, &out)
@@ -39,7 +39,7 @@ static bool refuse_calls(const struct guest_stop *stop, struct guest_calls *call
     size_t taken = 0;
     ssize_t n = 1;
     do {
-        if (!has_input(stop, -1) && guest_stop_asked())
+        if (!guest_has_input(stop, -1) && guest_stop_asked())
             break;
         n = read(STDIN_FILENO, bytes, sizeof bytes);
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
@@ -53,20 +53,21 @@ static bool refuse_calls(const struct guest_stop *stop, struct guest_calls *call
         else
             guest_calls_take_end(calls);
         taken += sizeof bytes;
-    } while (n > 0 && (guest_calls_in_line(calls) || (taken < TAKEN_MAX && has_input(stop, 0))));
-    return answer(calls, full, refused) && n > 0;
+    } while (n > 0 &&
+             (guest_calls_in_line(calls) || (taken < TAKEN_MAX && guest_has_input(stop, 0))));
+    return answer_refused_calls(calls, full, refused) && n > 0;
 }
 
 /* With signals noted. */
-static int refuse(const struct guest_stop *stop, struct guest_calls *calls, const struct err *full,
-                  bool *ret_again)
+static int refuse_or_wait(const struct guest_stop *stop, struct guest_calls *calls,
+                          const struct err *full, bool *ret_again)
 {
     size_t refused = 0;
     /* Whoever asks for nothing needs no answer; the owner may be there again when a call comes. */
-    if (has_input(stop, 0))
+    if (guest_has_input(stop, 0))
         *ret_again = refuse_calls(stop, calls, full, &refused);
     else
-        has_input(stop, -1);
+        guest_has_input(stop, -1);
     *ret_again &= !guest_stop_asked();
     return refused ? EXIT_TOOL_ERROR : EXIT_OK;
 }
@@ -79,7 +80,7 @@ int guest_refuse(enum format_id format, const struct dialect *dialect, const str
     CLEANUP(guest_calls_done) struct guest_calls calls;
     guest_calls_init(&calls, format, dialect);
     guest_stop_begin(&stop);
-    int status = refuse(&stop, &calls, full, ret_again);
+    int status = refuse_or_wait(&stop, &calls, full, ret_again);
     guest_stop_end(&stop);
     return status;
 }

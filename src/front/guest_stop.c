@@ -8,7 +8,7 @@
 static const int signals[GUEST_STOP_SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 static volatile sig_atomic_t asked;
 
-static void note(int number)
+static void note_stop_signal(int number)
 {
     (void)number;
     asked = 1;
@@ -16,7 +16,7 @@ static void note(int number)
 
 void guest_stop_begin(struct guest_stop *stop)
 {
-    struct sigaction noted = {.sa_handler = note};
+    struct sigaction noted = {.sa_handler = note_stop_signal};
     sigset_t all;
     sigemptyset(&all);
     for (size_t i = 0; i < GUEST_STOP_SIGNALS; i++) {

@@ -7,7 +7,7 @@
 
 static const int signals[INTERRUPT_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-static void on_signal(uv_signal_t *handle, int signum)
+static void on_interrupt_signal(uv_signal_t *handle, int signum)
 {
     const struct interrupt *interrupt = handle->data;
     struct call *call = *interrupt->call;
@@ -28,7 +28,7 @@ void interrupt_start(struct interrupt *interrupt, uv_loop_t *loop, struct call *
         if (front_ignores(signals[i]) || uv_signal_init(loop, handle) < 0)
             continue;
         handle->data = interrupt;
-        (void)uv_signal_start(handle, on_signal, signals[i]);
+        (void)uv_signal_start(handle, on_interrupt_signal, signals[i]);
         uv_unref((uv_handle_t *)handle);
     }
 }

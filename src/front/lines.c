@@ -71,7 +71,7 @@ void lines_drop(struct lines_call *c)
         l->calls = c->next;
 }
 
-static void take_line(struct lines *l, const char *text, size_t n)
+static void take_input_line(struct lines *l, const char *text, size_t n)
 {
     while (n && (text[n - 1] == '\r' || text[n - 1] == ' '))
         n--;
@@ -106,17 +106,17 @@ static void complete_line(struct lines *l, const char *text, size_t n)
         if (n > l->max_request && !lines_is_blank((struct str){text, n}))
             l->user->too_long(l->self, l->max_request);
         else
-            take_line(l, text, n);
+            take_input_line(l, text, n);
         return;
     }
     keep_partial(l, text, n);
     if (!l->skipping)
-        take_line(l, l->partial.data, l->partial.len);
+        take_input_line(l, l->partial.data, l->partial.len);
     l->skipping = false;
     buf_reset(&l->partial, CHUNK);
 }
 
-static void take_text(struct lines *l, const char *text, size_t n)
+static void take_input_text(struct lines *l, const char *text, size_t n)
 {
     while (n > 0) {
         if (lines_must_wait(l) && !l->input_over) {
@@ -142,7 +142,7 @@ static void take_held(struct lines *l)
         return;
     struct buf held = l->held;
     buf_init(&l->held, held.max);
-    take_text(l, held.data, held.len);
+    take_input_text(l, held.data, held.len);
     buf_done(&held);
 }
 
@@ -179,7 +179,7 @@ static void give_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 
 static void take_chunk(struct lines *l, size_t n)
 {
-    take_text(l, l->chunk, n);
+    take_input_text(l, l->chunk, n);
     if (lines_must_wait(l))
         stop_reading(l);
 }
@@ -196,7 +196,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     end_of_input(l);
 }
 
-static void read_file(uv_idle_t *idle)
+static void read_input_file(uv_idle_t *idle)
 {
     struct lines *l = idle->data;
     ssize_t n = fd_read_upto(l->in_fd, l->chunk, sizeof l->chunk);
@@ -214,7 +214,7 @@ static void start_reading(struct lines *l)
         return;
     l->reading = true;
     if (l->in_file)
-        uv_idle_start(&l->in.idle, read_file);
+        uv_idle_start(&l->in.idle, read_input_file);
     else
         uv_read_start(&l->in.stream, give_room, on_read);
 }
@@ -250,7 +250,7 @@ void lines_give_up(struct lines *l)
         lines_lose_reader(l);
 }
 
-static void on_closed(uv_poll_t *poll, int status, int events)
+static void on_reader_closed(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
@@ -264,7 +264,7 @@ static void watch_for_end(struct lines *l)
 {
     if (l->input_ended && l->calls && l->out_polls && !l->gone &&
         !uv_is_active((uv_handle_t *)&l->writable))
-        uv_poll_start(&l->writable, UV_PRIORITIZED, on_closed);
+        uv_poll_start(&l->writable, UV_PRIORITIZED, on_reader_closed);
 }
 
 void lines_flush(struct lines *l)
@@ -345,11 +345,11 @@ struct lines *lines_start(struct gate *gate, const struct lines_user *user, void
     return l;
 }
 
-static void closed(uv_handle_t *handle)
+static void on_lines_closed(uv_handle_t *handle)
 {
     struct lines *l = handle->data;
     if (handle == &l->in.handle && l->out_polls) {
-        uv_close((uv_handle_t *)&l->writable, closed);
+        uv_close((uv_handle_t *)&l->writable, on_lines_closed);
         return;
     }
     fd_closep(&l->out_fd);
@@ -366,5 +366,5 @@ void lines_free(struct lines *l)
 {
     if (l->user->leave)
         l->user->leave(l->self);
-    uv_close(&l->in.handle, closed);
+    uv_close(&l->in.handle, on_lines_closed);
 }

@@ -77,7 +77,7 @@ void lines_forget_unsent(struct lines *l)
 }
 
 /* `sent` bytes of it are. */
-static void seal(struct lines *l, size_t sent)
+static void seal_output(struct lines *l, size_t sent)
 {
     struct sealed *last = mem_zero(sizeof *last);
     last->bytes = l->out;
@@ -111,7 +111,7 @@ struct buf *lines_begin_answer(struct lines *l)
     if (l->guest && lines_unsent(l) == 0)
         l->taken_ns = clock_mono_ns();
     if (l->out.len > SEAL_BYTES)
-        seal(l, 0);
+        seal_output(l, 0);
     l->out.max = l->out.len + l->max_answer;
     return &l->out;
 }
@@ -190,7 +190,7 @@ void lines_send(struct lines *l)
         if (!l->gone && sent == l->out.len)
             buf_reset(&l->out, OUT_KEEP);
         else if (!l->gone)
-            seal(l, sent);
+            seal_output(l, sent);
     }
     lines_count_unsent(l);
 }

@@ -6,9 +6,10 @@
 #define PIECE_BYTES (64u << 10)
 
 void live_init(struct live *live, struct lines *lines,
-               bool (*tell)(void *arg, const struct printed *printed, struct buf *out), void *arg)
+               bool (*write_held_output)(void *arg, const struct printed *printed, struct buf *out),
+               void *arg)
 {
-    *live = (struct live){.lines = lines, .tell = tell, .arg = arg};
+    *live = (struct live){.lines = lines, .tell = write_held_output, .arg = arg};
     for (size_t i = 0; i < COMMAND_STREAMS; i++)
         buf_init(&live->streams[i].held, PIECE_BYTES);
 }
@@ -19,7 +20,7 @@ void live_done(struct live *live)
         buf_done(&live->streams[i].held);
 }
 
-static void skip(struct live *live, enum command_stream stream, size_t more)
+static void skip_held_output(struct live *live, enum command_stream stream, size_t more)
 {
     struct buf *held = &live->streams[stream].held;
     live->streams[stream].skipped += held->len + more;
@@ -42,12 +43,12 @@ static bool write_piece(struct live *live, const struct printed *printed)
     return true;
 }
 
-static void tell(struct live *live, enum command_stream stream, bool end)
+static void write_held_output(struct live *live, enum command_stream stream, bool end)
 {
     struct buf *held = &live->streams[stream].held;
     uint64_t *skipped = &live->streams[stream].skipped;
     if (!lines_has_room(live->lines))
-        skip(live, stream, 0);
+        skip_held_output(live, stream, 0);
     size_t n = end ? held->len : utf8_cut(held->data, held->len);
     if (n == 0 && !(end && *skipped))
         return;
@@ -56,7 +57,7 @@ static void tell(struct live *live, enum command_stream stream, bool end)
         *skipped = 0;
         buf_consume(held, n);
     } else {
-        skip(live, stream, 0);
+        skip_held_output(live, stream, 0);
     }
 }
 
@@ -79,23 +80,23 @@ void live_add(struct live *live, enum command_stream stream, struct str bytes)
         size_t room = PIECE_BYTES - held->len;
         size_t n = bytes.n < room ? bytes.n : room;
         if (!lines_has_room(live->lines) || buf_add(held, bytes.p, n) < 0) {
-            skip(live, stream, bytes.n);
+            skip_held_output(live, stream, bytes.n);
             return;
         }
         bytes = (struct str){bytes.p + n, bytes.n - n};
         if (held->len == PIECE_BYTES)
-            tell(live, stream, false);
+            write_held_output(live, stream, false);
     }
 }
 
 void live_flush(struct live *live)
 {
     for (enum command_stream i = 0; i < COMMAND_STREAMS; i++)
-        tell(live, i, false);
+        write_held_output(live, i, false);
 }
 
 void live_end(struct live *live)
 {
     for (enum command_stream i = 0; i < COMMAND_STREAMS; i++)
-        tell(live, i, true);
+        write_held_output(live, i, true);
 }

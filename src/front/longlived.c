@@ -24,13 +24,13 @@ struct longlived {
     bool over;
 };
 
-static void ended(void *arg)
+static void note_input_ended(void *arg)
 {
     struct longlived *s = arg;
     s->ended = true;
 }
 
-static void give_up(uv_timer_t *timer)
+static void give_up_unsent(uv_timer_t *timer)
 {
     struct longlived *s = timer->data;
     if (!s->ended)
@@ -43,10 +43,10 @@ static void give_up(uv_timer_t *timer)
 static void start_grace(struct longlived *s)
 {
     if (!uv_is_active((uv_handle_t *)&s->grace))
-        uv_timer_start(&s->grace, give_up, STOP_GRACE_MS, STOP_GRACE_MS);
+        uv_timer_start(&s->grace, give_up_unsent, STOP_GRACE_MS, STOP_GRACE_MS);
 }
 
-static void flush(void *arg)
+static void flush_connections(void *arg)
 {
     struct longlived *s = arg;
     if (!s->ended)
@@ -64,7 +64,7 @@ static void flush(void *arg)
     uv_stop(&s->gate.loop);
 }
 
-static void on_signal(uv_signal_t *handle, int signum)
+static void on_stop_signal(uv_signal_t *handle, int signum)
 {
     (void)signum;
     struct longlived *s = handle->data;
@@ -72,13 +72,13 @@ static void on_signal(uv_signal_t *handle, int signum)
     start_grace(s);
 }
 
-static void watch(struct longlived *s, uv_signal_t *handle, int signum)
+static void watch_stop_signal(struct longlived *s, uv_signal_t *handle, int signum)
 {
     /* Where that fails, the signal ends this process at once, and the kernel all that it started. */
     if (uv_signal_init(&s->gate.loop, handle) < 0)
         return;
     handle->data = s;
-    (void)uv_signal_start(handle, on_signal, signum);
+    (void)uv_signal_start(handle, on_stop_signal, signum);
     uv_unref((uv_handle_t *)handle);
 }
 
@@ -107,17 +107,17 @@ int longlived_run(const struct gate_options *options, const struct named *named,
     }
     struct notice notice;
     notice_start(&notice, &s->gate);
-    s->lines = start(&s->gate, how, STDIN_FILENO, STDOUT_FILENO, ended, s);
-    s->gate.pipeline.settled = flush;
+    s->lines = start(&s->gate, how, STDIN_FILENO, STDOUT_FILENO, note_input_ended, s);
+    s->gate.pipeline.settled = flush_connections;
     s->gate.pipeline.settled_arg = s;
     uv_timer_init(&s->gate.loop, &s->grace);
     s->grace.data = s;
-    watch(s, &s->term, SIGTERM);
-    watch(s, &s->interrupt, SIGINT);
+    watch_stop_signal(s, &s->term, SIGTERM);
+    watch_stop_signal(s, &s->interrupt, SIGINT);
     if (!front_ignores(SIGHUP))
-        watch(s, &s->hangup, SIGHUP);
+        watch_stop_signal(s, &s->hangup, SIGHUP);
     if (!front_ignores(SIGQUIT))
-        watch(s, &s->quit, SIGQUIT);
+        watch_stop_signal(s, &s->quit, SIGQUIT);
     while (!s->over)
         uv_run(&s->gate.loop, UV_RUN_DEFAULT);
     s->gate.pipeline.settled = NULL;

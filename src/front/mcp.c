@@ -32,7 +32,7 @@ struct pending {
     struct live live;
 };
 
-static bool tell(void *arg, const struct printed *printed, struct buf *out)
+static bool write_mcp_progress(void *arg, const struct printed *printed, struct buf *out)
 {
     struct pending *p = arg;
     p->bytes += printed->skipped + printed->bytes.n;
@@ -42,14 +42,14 @@ static bool tell(void *arg, const struct printed *printed, struct buf *out)
     return true;
 }
 
-static void on_output(struct call *call, enum command_stream stream, struct str bytes)
+static void on_mcp_output(struct call *call, enum command_stream stream, struct str bytes)
 {
     struct pending *p = call->front;
     p->mcp->printed = true;
     live_add(&p->live, stream, bytes);
 }
 
-static void before_send(void *self)
+static void flush_mcp_progress(void *self)
 {
     struct mcp *m = self;
     if (!m->printed)
@@ -59,7 +59,7 @@ static void before_send(void *self)
         live_flush(&((struct pending *)c)->live);
 }
 
-static void answered(struct call *call)
+static void finish_mcp_call(struct call *call)
 {
     struct pending *p = call->front;
     struct mcp *m = p->mcp;
@@ -78,7 +78,7 @@ static void answered(struct call *call)
 }
 
 /* Who shows progress shows that a person is to be asked, and what to do about it. */
-static void asked(struct keeper_listener *self, const struct approval *approval)
+static void tell_progress_asked(struct keeper_listener *self, const struct approval *approval)
 {
     struct mcp *m = (struct mcp *)self;
     for (struct lines_call *c = lines_calls(m->lines); c; c = c->next) {
@@ -99,13 +99,13 @@ static void asked(struct keeper_listener *self, const struct approval *approval)
     }
 }
 
-static void over(struct keeper_listener *self, const struct approval *approval)
+static void ignore_mcp_approval_over(struct keeper_listener *self, const struct approval *approval)
 {
     (void)self;
     (void)approval;
 }
 
-static void submit(struct mcp *m, struct mcp_message *message)
+static void submit_mcp_call(struct mcp *m, struct mcp_message *message)
 {
     struct request *request = &message->request;
     struct pending *p = mem_zero(sizeof *p);
@@ -114,20 +114,20 @@ static void submit(struct mcp *m, struct mcp_message *message)
     p->id_json = TAKE_PTR(request->id_json);
     p->base.id_json = p->id_json;
     p->progress_json = TAKE_PTR(message->progress_json);
-    live_init(&p->live, m->lines, tell, p);
+    live_init(&p->live, m->lines, write_mcp_progress, p);
     p->base.call = call;
     call->id = TAKE_PTR(request->id);
     call->name = TAKE_PTR(request->name);
     call->doc = TAKE_PTR(request->doc);
     call->arguments = request->arguments;
     call->front = p;
-    call->answer = answered;
+    call->answer = finish_mcp_call;
     if (p->progress_json)
-        call->output = on_output;
+        call->output = on_mcp_output;
     lines_submit(m->lines, &p->base);
 }
 
-static void cancel(struct mcp *m, const char *id_json)
+static void cancel_mcp_call(struct mcp *m, const char *id_json)
 {
     struct pending *p = (struct pending *)lines_find(m->lines, id_json);
     if (!p)
@@ -137,7 +137,8 @@ static void cancel(struct mcp *m, const char *id_json)
 }
 
 /* What may come when. */
-static int check_order(struct mcp *m, const struct mcp_message *message, struct mcp_error *error)
+static int check_mcp_order(struct mcp *m, const struct mcp_message *message,
+                           struct mcp_error *error)
 {
     if (message->method == MCP_INITIALIZE && m->initialized)
         return mcp_fail(error, MCP_INVALID_REQUEST, "the session is initialized already");
@@ -160,7 +161,7 @@ static void write_tools(const struct mcp *m, const char *id_json, struct buf *ou
 }
 
 /* Requests that are answered at once. */
-static void answer(struct mcp *m, const struct mcp_message *message)
+static void answer_mcp_request(struct mcp *m, const struct mcp_message *message)
 {
     const char *id_json = message->request.id_json;
     struct buf *out = lines_begin_answer(m->lines);
@@ -176,7 +177,7 @@ static void answer(struct mcp *m, const struct mcp_message *message)
     lines_end_answer(m->lines);
 }
 
-static void refuse(struct mcp *m, const char *id_json, const struct mcp_error *error)
+static void refuse_mcp_request(struct mcp *m, const char *id_json, const struct mcp_error *error)
 {
     struct buf *out = lines_begin_answer(m->lines);
     if (!out)
@@ -185,83 +186,83 @@ static void refuse(struct mcp *m, const char *id_json, const struct mcp_error *e
     lines_end_answer(m->lines);
 }
 
-static void take(void *self, struct str line)
+static void take_mcp_line(void *self, struct str line)
 {
     struct mcp *m = self;
     struct mcp_error error;
     CLEANUP(mcp_message_done) struct mcp_message message;
-    if (mcp_read(line, &message, &error) < 0 || check_order(m, &message, &error) < 0) {
-        refuse(m, message.request.id_json, &error);
+    if (mcp_read(line, &message, &error) < 0 || check_mcp_order(m, &message, &error) < 0) {
+        refuse_mcp_request(m, message.request.id_json, &error);
         return;
     }
     switch (message.method) {
     case MCP_TOOLS_CALL:
-        submit(m, &message);
+        submit_mcp_call(m, &message);
         break;
     case MCP_CANCELLED:
-        cancel(m, message.cancel_json);
+        cancel_mcp_call(m, message.cancel_json);
         break;
     case MCP_INITIALIZE:
         m->initialized = true;
-        answer(m, &message);
+        answer_mcp_request(m, &message);
         break;
     case MCP_TOOLS_LIST:
     case MCP_PING:
-        answer(m, &message);
+        answer_mcp_request(m, &message);
         break;
     case MCP_NOTHING:
         break;
     }
 }
 
-static void too_long(void *self, size_t max)
+static void refuse_mcp_long_line(void *self, size_t max)
 {
     struct mcp_error error;
     mcp_fail(&error, MCP_INVALID_REQUEST, "the line is longer than %zu bytes; it was not read",
              max);
-    refuse(self, NULL, &error);
+    refuse_mcp_request(self, NULL, &error);
 }
 
-static void no_room(void *self, struct str begin)
+static void refuse_mcp_no_room(void *self, struct str begin)
 {
     struct mcp_error error;
     struct request request = {0};
     format_scan_id(begin, &request);
     mcp_fail(&error, MCP_BUSY, "not enough memory; try again");
-    refuse(self, request.id_json, &error);
+    refuse_mcp_request(self, request.id_json, &error);
     request_done(&request);
 }
 
-static void leave(void *self)
+static void leave_mcp(void *self)
 {
     struct mcp *m = self;
     keeper_unlisten(m->gate->keeper, &m->listener);
 }
 
 static const struct lines_user mcp_user = {
-    .leave = leave,
-    .take = take,
-    .too_long = too_long,
-    .no_room = no_room,
-    .before_send = before_send,
+    .leave = leave_mcp,
+    .take = take_mcp_line,
+    .too_long = refuse_mcp_long_line,
+    .no_room = refuse_mcp_no_room,
+    .before_send = flush_mcp_progress,
     .free = free,
     .copies = 2,
 };
 
-static struct lines *start(struct gate *gate, const void *how, int in_fd, int out_fd,
-                           void (*ended)(void *arg), void *arg)
+static struct lines *start_mcp(struct gate *gate, const void *how, int in_fd, int out_fd,
+                               void (*ended)(void *arg), void *arg)
 {
     (void)how;
     struct mcp *m = mem_zero(sizeof *m);
     m->gate = gate;
-    m->listener.asked = asked;
-    m->listener.over = over;
+    m->listener.asked = tell_progress_asked;
+    m->listener.over = ignore_mcp_approval_over;
     keeper_listen(gate->keeper, &m->listener);
     m->lines = lines_start(gate, &mcp_user, m, in_fd, out_fd, ended, arg);
     return m->lines;
 }
 
-static int help(void)
+static int help_mcp(void)
 {
     BUF_AT_END struct buf out = BUF_INIT(16u << 10);
     buf_add_text(
@@ -274,7 +275,7 @@ static int help(void)
     return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
-static int serve_session(const struct options *o, struct gate_options *go)
+static int serve_mcp_session(const struct options *o, struct gate_options *go)
 {
     struct err err;
     CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
@@ -287,7 +288,7 @@ static int serve_session(const struct options *o, struct gate_options *go)
     if (r <= 0)
         return front_usage_error(&err);
     front_use_session(go, &named);
-    return longlived_run(go, &named, start, NULL);
+    return longlived_run(go, &named, start_mcp, NULL);
 }
 
 int front_mcp(int argc, char *const *argv)
@@ -299,9 +300,9 @@ int front_mcp(int argc, char *const *argv)
     if (options_read(argc, argv, OPTIONS, 0, &o, &err) < 0)
         return front_usage_error(&err);
     if (o.help)
-        return help();
+        return help_mcp();
     if (front_gate_options(&o, &go, &state_path, &err) < 0)
         return front_usage_error(&err);
     go.mcp = true;
-    return o.session ? serve_session(&o, &go) : longlived_run(&go, NULL, start, NULL);
+    return o.session ? serve_mcp_session(&o, &go) : longlived_run(&go, NULL, start_mcp, NULL);
 }

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 
-static void asked(struct keeper_listener *self, const struct approval *approval)
+static void log_waiting_approval(struct keeper_listener *self, const struct approval *approval)
 {
     const struct notice *notice = (const struct notice *)self;
     if (!keeper_can_ask(notice->keeper))
@@ -11,7 +11,7 @@ static void asked(struct keeper_listener *self, const struct approval *approval)
                     approval->summary, approval->id, approval->id, approval->id);
 }
 
-static void over(struct keeper_listener *self, const struct approval *approval)
+static void ignore_notice_over(struct keeper_listener *self, const struct approval *approval)
 {
     (void)self;
     (void)approval;
@@ -19,7 +19,8 @@ static void over(struct keeper_listener *self, const struct approval *approval)
 
 void notice_start(struct notice *notice, struct gate *gate)
 {
-    *notice = (struct notice){{.asked = asked, .over = over}, gate->keeper};
+    *notice = (struct notice){{.asked = log_waiting_approval, .over = ignore_notice_over},
+                              gate->keeper};
     keeper_listen(gate->keeper, &notice->listener);
 }
 

@@ -70,7 +70,7 @@ static const struct row rows[] = {
      "text (default), json, sh (a script of the commands), otel or journald"},
 };
 
-static const struct row *find(const char *name, size_t n, unsigned allowed)
+static const struct row *find_option_row(const char *name, size_t n, unsigned allowed)
 {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if ((rows[i].set & allowed) && strlen(rows[i].name) == n &&
@@ -80,12 +80,12 @@ static const struct row *find(const char *name, size_t n, unsigned allowed)
     return NULL;
 }
 
-static int read_one(int argc, char *const *argv, int *at, unsigned allowed, struct options *ret,
-                    struct err *err)
+static int read_one_option(int argc, char *const *argv, int *at, unsigned allowed,
+                           struct options *ret, struct err *err)
 {
     const char *name = argv[*at] + 2;
     size_t n = strcspn(name, "=");
-    const struct row *row = find(name, n, allowed);
+    const struct row *row = find_option_row(name, n, allowed);
     if (!row)
         return err_set(err, ERR_INVALID_ARGUMENTS, "unknown option `--%.*s`; see --help", (int)n,
                        name);
@@ -123,7 +123,7 @@ int options_read(int argc, char *const *argv, unsigned allowed, size_t max_words
         } else if (!only_words && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
             ret->help = true;
         } else if (!only_words && strncmp(word, "--", 2) == 0) {
-            if (read_one(argc, argv, &i, allowed, ret, err) < 0)
+            if (read_one_option(argc, argv, &i, allowed, ret, err) < 0)
                 return -1;
         } else if (ret->n_words == max_words) {
             return err_set(err, ERR_INVALID_ARGUMENTS, "`%.60s` is one word too many; see --help",

@@ -21,23 +21,23 @@ struct explained {
     struct json_out steps;
 };
 
-static void add_shown(const char *text, struct buf *out)
+static void add_explained_text(const char *text, struct buf *out)
 {
     shown_line((struct str){text, strlen(text)}, WHY_SHOWN_MAX, out);
 }
 
 /* Names of rules and tools hold what was written in a configuration or a call. */
-static void add_column(const char *text, struct buf *out)
+static void add_explained_column(const char *text, struct buf *out)
 {
     BUF_AT_END struct buf shown = BUF_INIT(2 * WHY_SHOWN_MAX);
-    add_shown(text, &shown);
+    add_explained_text(text, &shown);
     buf_addf(out, "  %-34s", buf_text(&shown) ? buf_text(&shown) : "");
 }
 
 static void add_step(void *arg, const struct policy_step *step)
 {
     struct explained *e = arg;
-    add_column(step->rule, &e->text);
+    add_explained_column(step->rule, &e->text);
     buf_addf(&e->text, " %-14s ", step->outcome);
     shown_line((struct str){step->why, strlen(step->why)}, WHY_SHOWN_MAX, &e->text);
     buf_add_char(&e->text, '\n');
@@ -81,8 +81,8 @@ static void add_grants(struct json_out *j)
     jo_close(j, ']');
 }
 
-static int print(const struct options *o, struct explained *e, int r, struct call *call,
-                 const struct err *err)
+static int print_explanation(const struct options *o, struct explained *e, int r, struct call *call,
+                             const struct err *err)
 {
     const char *word = verdict_word(r, call);
     if (o->json) {
@@ -109,16 +109,16 @@ static int print(const struct options *o, struct explained *e, int r, struct cal
         buf_add_char(&e->text, '\n');
     } else {
         if (!call->tool) {
-            add_column(call->name, &e->text);
+            add_explained_column(call->name, &e->text);
             buf_addf(&e->text, " %-14s this program has no such tool in the dialect %s\n",
                      "is not there", call->dialect->name);
         }
         buf_addf(&e->text, "verdict: %s", word);
         buf_add_text(&e->text, r == 0 ? " (" : ": ");
-        add_shown(r < 0                   ? err->message
-                  : call->verdict.rule[0] ? call->verdict.rule
-                                          : "no rule asks",
-                  &e->text);
+        add_explained_text(r < 0                   ? err->message
+                           : call->verdict.rule[0] ? call->verdict.rule
+                                                   : "no rule asks",
+                           &e->text);
         if (r == 0)
             buf_add_char(&e->text, ')');
         if (r == 0 && call->verdict.git)
@@ -128,7 +128,8 @@ static int print(const struct options *o, struct explained *e, int r, struct cal
     return front_put(buf_str(&e->text)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
-static int read_call(struct gate *gate, const struct options *o, struct call *call, struct err *err)
+static int read_explained_call(struct gate *gate, const struct options *o, struct call *call,
+                               struct err *err)
 {
     const char *text = o->n_words > 2 ? o->words[2] : "{}";
     struct json_error why;
@@ -152,7 +153,7 @@ static void stop_waiting(uv_timer_t *timer)
 }
 
 /* The workspace's own settings count too; where there is no sandbox to read them in, that is said. */
-static void wait_for_settings(struct gate *gate)
+static void wait_for_own_settings(struct gate *gate)
 {
     const struct workplace *at = session_workplace(gate->session);
     uv_timer_t timer;
@@ -175,11 +176,12 @@ static int explain(struct gate *gate, const struct options *o)
     e.steps.out = &e.json;
     struct call *call = gate_call_new(gate);
     int status = EXIT_USAGE;
-    wait_for_settings(gate);
-    if (read_call(gate, o, call, &err) < 0)
+    wait_for_own_settings(gate);
+    if (read_explained_call(gate, o, call, &err) < 0)
         log_error("%s", err.message);
     else
-        status = print(o, &e, keeper_explain(gate->keeper, call, add_step, &e, &err), call, &err);
+        status = print_explanation(o, &e, keeper_explain(gate->keeper, call, add_step, &e, &err),
+                                   call, &err);
     call_free(call);
     buf_done(&e.text);
     buf_done(&e.json);
@@ -196,7 +198,7 @@ static int reset(struct gate *gate, const struct options *o)
     return EXIT_TOOL_ERROR;
 }
 
-static int help(void)
+static int help_policy(void)
 {
     BUF_AT_END struct buf out = BUF_INIT(16u << 10);
     buf_add_text(&out, "usage: sandgate policy explain TOOL [JSON] [options]\n"
@@ -229,7 +231,7 @@ int front_policy(int argc, char *const *argv)
     if (options_read(argc, argv, OPTIONS, 3, &o, &err) < 0)
         return front_usage_error(&err);
     if (o.help)
-        return help();
+        return help_policy();
     bool explains = o.n_words >= 2 && strcmp(o.words[0], "explain") == 0;
     bool resets = o.n_words == 1 && strcmp(o.words[0], "reset") == 0;
     if (!explains && !resets) {

@@ -68,7 +68,7 @@ static void question_free(struct question *q)
 static void on_input(uv_poll_t *poll, int status, int events);
 static void on_retry(uv_timer_t *timer);
 
-static bool say(struct prompt *p, const char *text)
+static bool say_on_prompt(struct prompt *p, const char *text)
 {
     return terminal_say(&p->terminal, (struct str){text, strlen(text)});
 }
@@ -81,7 +81,7 @@ static void try_later(struct prompt *p)
     uv_timer_start(&p->retry, on_retry, RETRY_MS, 0);
 }
 
-static void put_question(struct prompt *p)
+static void put_prompt_question(struct prompt *p)
 {
     const char *reset = screen_reset_before_question();
     if (!terminal_take(&p->terminal) ||
@@ -98,12 +98,12 @@ static void on_retry(uv_timer_t *timer)
 {
     struct prompt *p = timer->data;
     if (p->first && p->step == PROMPT_TURN)
-        put_question(p);
+        put_prompt_question(p);
 }
 
 /* --- answers */
 
-static void stop_asking(struct prompt *p)
+static void stop_prompt_question(struct prompt *p)
 {
     uv_poll_stop(&p->poll);
     uv_timer_stop(&p->retry);
@@ -111,14 +111,14 @@ static void stop_asking(struct prompt *p)
     p->step = PROMPT_IDLE;
 }
 
-static void decide(struct prompt *p, struct approval_decision *decision)
+static void decide_by_prompt(struct prompt *p, struct approval_decision *decision)
 {
     struct err err;
     FREE_AT_END char *who = who_decides(NULL);
     decision->by = who;
     if (keeper_decide(p->keeper, p->first->approval.id, decision, &err) < 0) {
         FREE_AT_END char *text = mem_format("sandgate: %s\n", err.message);
-        say(p, text);
+        say_on_prompt(p, text);
         /* Of one that waits no more the keeper tells. */
         if (err.code != ERR_CONFLICT && err.code != ERR_NOT_FOUND) {
             if (dialogue_again(&p->dialogue) == DIALOGUE_UNSHOWN)
@@ -126,7 +126,7 @@ static void decide(struct prompt *p, struct approval_decision *decision)
             return;
         }
     }
-    stop_asking(p);
+    stop_prompt_question(p);
     p->step = PROMPT_SAID;
 }
 
@@ -148,11 +148,11 @@ static void on_input(uv_poll_t *poll, int status, int events)
         try_later(p);
         break;
     case DIALOGUE_DECIDED:
-        decide(p, &decision);
+        decide_by_prompt(p, &decision);
         break;
     case DIALOGUE_END:
-        say(p, "\n");
-        decide(p, &decision);
+        say_on_prompt(p, "\n");
+        decide_by_prompt(p, &decision);
         break;
     }
 }
@@ -162,10 +162,10 @@ static void on_input(uv_poll_t *poll, int status, int events)
 static void next_question(struct prompt *p)
 {
     if (p->first && p->step == PROMPT_IDLE)
-        put_question(p);
+        put_prompt_question(p);
 }
 
-static void asked(struct keeper_listener *self, const struct approval *approval)
+static void queue_question(struct keeper_listener *self, const struct approval *approval)
 {
     struct prompt *p = (struct prompt *)self;
     struct question **at = &p->first;
@@ -175,7 +175,7 @@ static void asked(struct keeper_listener *self, const struct approval *approval)
     next_question(p);
 }
 
-static void tell_end(struct prompt *p, const struct approval *approval)
+static void tell_prompt_end(struct prompt *p, const struct approval *approval)
 {
     BUF_AT_END struct buf out = BUF_INIT(TEXT_MAX);
     bool here = p->step == PROMPT_SAID;
@@ -185,7 +185,7 @@ static void tell_end(struct prompt *p, const struct approval *approval)
     terminal_say(&p->terminal, buf_str(&out));
 }
 
-static void over(struct keeper_listener *self, const struct approval *approval)
+static void drop_question(struct keeper_listener *self, const struct approval *approval)
 {
     struct prompt *p = (struct prompt *)self;
     struct question **at = &p->first;
@@ -200,8 +200,8 @@ static void over(struct keeper_listener *self, const struct approval *approval)
     if (!current)
         return;
     if (p->step != PROMPT_TURN)
-        tell_end(p, approval);
-    stop_asking(p);
+        tell_prompt_end(p, approval);
+    stop_prompt_question(p);
     next_question(p);
 }
 
@@ -221,18 +221,18 @@ struct prompt *prompt_start(struct gate *gate)
     uv_unref((uv_handle_t *)&p->retry);
     p->poll.data = p->retry.data = p;
     p->listener.decides = true;
-    p->listener.asked = asked;
-    p->listener.over = over;
+    p->listener.asked = queue_question;
+    p->listener.over = drop_question;
     p->keeper = gate->keeper;
     keeper_listen(p->keeper, &p->listener);
     return p;
 }
 
-static void closed(uv_handle_t *handle)
+static void on_prompt_closed(uv_handle_t *handle)
 {
     struct prompt *p = handle->data;
     if (handle == (uv_handle_t *)&p->poll) {
-        uv_close((uv_handle_t *)&p->retry, closed);
+        uv_close((uv_handle_t *)&p->retry, on_prompt_closed);
         return;
     }
     terminal_close(&p->terminal);
@@ -248,6 +248,6 @@ void prompt_stop(struct prompt *p)
         p->first = q->next;
         question_free(q);
     }
-    stop_asking(p);
-    uv_close((uv_handle_t *)&p->poll, closed);
+    stop_prompt_question(p);
+    uv_close((uv_handle_t *)&p->poll, on_prompt_closed);
 }

@@ -40,7 +40,7 @@ void terminal_close(struct terminal *t)
     fd_closep(&t->lock_fd);
 }
 
-static bool wants_colours(int fd)
+static bool terminal_wants_colours(int fd)
 {
     const char *none = getenv("NO_COLOR");
     const char *kind = getenv("TERM");
@@ -54,7 +54,7 @@ struct approval_style terminal_style_of(int fd)
     return (struct approval_style){.width = known        ? size.ws_col
                                             : isatty(fd) ? USUAL_WIDTH
                                                          : PAPER_WIDTH,
-                                   .colours = wants_colours(fd)};
+                                   .colours = terminal_wants_colours(fd)};
 }
 
 struct approval_style terminal_style(const struct terminal *t)
@@ -109,7 +109,7 @@ void terminal_forget_input(struct terminal *t)
     tcflush(t->fd, TCIFLUSH);
 }
 
-static void trim(struct terminal *t)
+static void trim_terminal_line(struct terminal *t)
 {
     size_t from = 0;
     while (t->n && strchr(" \t\r\n", t->line[t->n - 1]))
@@ -144,6 +144,6 @@ enum terminal_input terminal_read(struct terminal *t)
         return INPUT_SEVERAL;
     if (t->n == sizeof t->line)
         t->n = 0;
-    trim(t);
+    trim_terminal_line(t);
     return INPUT_LINE;
 }

@@ -19,7 +19,7 @@ struct listing {
     struct json_out j;
 };
 
-static void add_shown(struct buf *out, const char *text)
+static void add_note_text(struct buf *out, const char *text)
 {
     shown_line((struct str){text, strlen(text)}, TEXT_SHOWN, out);
 }
@@ -36,19 +36,19 @@ static void find_content(const struct quarantine_note *note, char out[PATH_TEXT_
 static void list_as_line(const struct quarantine_note *note, const char *content, struct buf *out)
 {
     buf_addf(out, "%s  ", note->id);
-    add_shown(out, note->time ? note->time : "-");
+    add_note_text(out, note->time ? note->time : "-");
     buf_add_text(out, "  ");
-    add_shown(out, note->folder ? note->folder : content);
+    add_note_text(out, note->folder ? note->folder : content);
     if (note->path) {
         buf_add_char(out, '/');
-        add_shown(out, note->path);
+        add_note_text(out, note->path);
     } else {
         buf_add_text(out, "  (not known where it was)");
     }
     buf_add_char(out, '\n');
 }
 
-static void list_one(void *arg, const struct quarantine_note *note)
+static void list_quarantine_entry(void *arg, const struct quarantine_note *note)
 {
     struct listing *l = arg;
     char content[PATH_TEXT_MAX];
@@ -68,14 +68,14 @@ static void list_one(void *arg, const struct quarantine_note *note)
     jo_close(&l->j, '}');
 }
 
-static int list(int state_fd, const struct options *o, struct buf *out, struct err *err)
+static int list_quarantine(int state_fd, const struct options *o, struct buf *out, struct err *err)
 {
     struct listing l = {o->json, out, {.out = out}};
     if (o->n_words > 1)
         return err_set(err, ERR_INVALID_ARGUMENTS, "`quarantine list` takes no id");
     if (o->json)
         jo_open(&l.j, '[');
-    int r = quarantine_note_each(state_fd, list_one, &l, err);
+    int r = quarantine_note_each(state_fd, list_quarantine_entry, &l, err);
     if (o->json) {
         jo_close(&l.j, ']');
         buf_add_char(out, '\n');
@@ -83,7 +83,8 @@ static int list(int state_fd, const struct options *o, struct buf *out, struct e
     return r;
 }
 
-static int find(int state_fd, const struct options *o, struct quarantine_note *ret, struct err *err)
+static int find_quarantine_entry(int state_fd, const struct options *o, struct quarantine_note *ret,
+                                 struct err *err)
 {
     if (o->n_words < 2)
         return err_set(err, ERR_INVALID_ARGUMENTS,
@@ -91,12 +92,13 @@ static int find(int state_fd, const struct options *o, struct quarantine_note *r
     return quarantine_note_lock(state_fd, o->words[1], ret, err);
 }
 
-static void answer(const char *word, const struct quarantine_note *note, bool json, struct buf *out)
+static void answer_with_note(const char *word, const struct quarantine_note *note, bool json,
+                             struct buf *out)
 {
     struct listing l = {json, out, {.out = out}};
     if (!json)
         buf_addf(out, "%s: ", word);
-    list_one(&l, note);
+    list_quarantine_entry(&l, note);
     if (json)
         buf_add_char(out, '\n');
 }
@@ -105,21 +107,23 @@ static int restore(int state_fd, const struct options *o, struct buf *out, struc
 {
     CLEANUP(quarantine_note_done) struct quarantine_note note = QUARANTINE_NOTE_NONE;
     struct err why;
-    if (find(state_fd, o, &note, err) < 0 || quarantine_restore(&note, err) < 0)
+    if (find_quarantine_entry(state_fd, o, &note, err) < 0 || quarantine_restore(&note, err) < 0)
         return -1;
-    answer("restored", &note, o->json, out);
+    answer_with_note("restored", &note, o->json, out);
     /* It is back: what is left in quarantine is a copy. */
     if (quarantine_note_remove(&note, &why) < 0)
         log_warning("%s", why.message);
     return 0;
 }
 
-static int discard(int state_fd, const struct options *o, struct buf *out, struct err *err)
+static int remove_quarantine_entry(int state_fd, const struct options *o, struct buf *out,
+                                   struct err *err)
 {
     CLEANUP(quarantine_note_done) struct quarantine_note note = QUARANTINE_NOTE_NONE;
-    if (find(state_fd, o, &note, err) < 0 || quarantine_note_remove(&note, err) < 0)
+    if (find_quarantine_entry(state_fd, o, &note, err) < 0 ||
+        quarantine_note_remove(&note, err) < 0)
         return -1;
-    answer("removed", &note, o->json, out);
+    answer_with_note("removed", &note, o->json, out);
     return 0;
 }
 
@@ -128,12 +132,12 @@ static const struct verb {
     int (*run)(int state_fd, const struct options *o, struct buf *out, struct err *err);
     const char *doc;
 } verbs[] = {
-    {"list", list, "all entries: id, time, where each was"},
+    {"list", list_quarantine, "all entries: id, time, where each was"},
     {"restore", restore, "put an entry back to where it was, if nothing is there"},
-    {"remove", discard, "remove an entry for good"},
+    {"remove", remove_quarantine_entry, "remove an entry for good"},
 };
 
-static void help(struct buf *out)
+static void add_quarantine_help(struct buf *out)
 {
     buf_add_text(
         out, "usage: sandgate quarantine list [options]\n"
@@ -147,7 +151,7 @@ static void help(struct buf *out)
     options_help(OPTIONS_LISTING, out);
 }
 
-static const struct verb *find_verb(const struct options *o, struct err *err)
+static const struct verb *find_quarantine_verb(const struct options *o, struct err *err)
 {
     for (size_t i = 0; o->n_words && i < ARRAY_LEN(verbs); i++) {
         if (strcmp(verbs[i].name, o->words[0]) == 0)
@@ -166,9 +170,9 @@ int front_quarantine(int argc, char *const *argv)
     if (options_read(argc, argv, OPTIONS_LISTING, 2, &o, &err) < 0)
         return front_usage_error(&err);
     if (o.help) {
-        help(&out);
+        add_quarantine_help(&out);
     } else {
-        const struct verb *verb = find_verb(&o, &err);
+        const struct verb *verb = find_quarantine_verb(&o, &err);
         if (!verb || state_open(&state_fd, &err) < 0)
             return front_usage_error(&err);
         if (verb->run(state_fd, &o, &out, &err) < 0) {

@@ -74,7 +74,7 @@ static void reset_terminals(struct run *run)
     }
 }
 
-static void print(struct call *call, enum command_stream stream, struct str bytes)
+static void print_run_output(struct call *call, enum command_stream stream, struct str bytes)
 {
     struct run *run = call->front;
     int fd = stream == COMMAND_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
@@ -140,8 +140,9 @@ static void tell_dropped(const struct command *command)
             log_warning("not taken over into the git directory: %lld more", (long long)v->count);
     }
     if (command->layers.len && has_quarantined(command))
-        log_warning("if git brought what was moved to quarantine (checkout, merge, pull, stash), it "
-                    "takes it for deleted now: run `git restore PATH` before `git commit -a`");
+        log_warning(
+            "if git brought what was moved to quarantine (checkout, merge, pull, stash), it "
+            "takes it for deleted now: run `git restore PATH` before `git commit -a`");
     if (command->git_refused)
         log_warning("because of that nothing that it wrote to the git directory was taken over");
 }
@@ -202,7 +203,7 @@ static void tell_violations(const struct command *command, bool refused)
         log_warning("%lld more: see the audit log", (long long)more);
 }
 
-static void answered(struct call *call)
+static void finish_run_call(struct call *call)
 {
     struct run *run = call->front;
     const struct command *command = call->command;
@@ -228,7 +229,7 @@ static void answered(struct call *call)
     call_free(call);
 }
 
-static int make_arguments(const struct options *o, struct call *call, struct err *err)
+static int make_run_arguments(const struct options *o, struct call *call, struct err *err)
 {
     BUF_AT_END struct buf text = BUF_INIT(1u << 20);
     struct json_out j = {.out = &text};
@@ -255,7 +256,7 @@ static int make_arguments(const struct options *o, struct call *call, struct err
 }
 
 /* From a folder outside a command finds names around it, whatever it may not open there. */
-static bool leads_out(int fd)
+static bool is_folder_descriptor(int fd)
 {
     struct stat st;
     return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
@@ -275,11 +276,11 @@ static int run_command(const struct options *o, const struct gate_options *go)
     run.call = gate_call_new(&run.gate);
     run.call->name = mem_dup("run_command");
     run.call->front = &run;
-    run.call->answer = answered;
-    run.call->output = print;
+    run.call->answer = finish_run_call;
+    run.call->output = print_run_output;
     run.call->pass_on = true;
     run.call->input_fd = STDIN_FILENO;
-    if (make_arguments(o, run.call, &run.call->err) < 0)
+    if (make_run_arguments(o, run.call, &run.call->err) < 0)
         run.call->failed = true;
     pipeline_submit(&run.gate.pipeline, run.call);
     while (run.call)
@@ -293,7 +294,7 @@ static int run_command(const struct options *o, const struct gate_options *go)
     return run.status;
 }
 
-static int help(void)
+static int help_run(void)
 {
     BUF_AT_END struct buf out = BUF_INIT(16u << 10);
     buf_add_text(
@@ -315,12 +316,12 @@ int front_run(int argc, char *const *argv)
     if (options_read(argc, argv, OPTIONS | OPTIONS_REST, 0, &o, &err) < 0)
         return front_usage_error(&err);
     if (o.help)
-        return help();
+        return help_run();
     if (o.n_rest == 0) {
         log_error("which command? see `sandgate run --help`");
         return EXIT_USAGE;
     }
-    if (leads_out(STDIN_FILENO)) {
+    if (is_folder_descriptor(STDIN_FILENO)) {
         log_error("standard input is a folder, which a sandbox must not be given");
         return EXIT_USAGE;
     }

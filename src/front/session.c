@@ -19,7 +19,7 @@ struct listing {
     struct json_out j;
 };
 
-static void list_one(void *arg, const struct named *named, bool owned)
+static void list_named_session(void *arg, const struct named *named, bool owned)
 {
     struct listing *l = arg;
     if (!l->json && named->damaged) {
@@ -55,12 +55,13 @@ static int create(int state_fd, const struct options *o, struct buf *out, struct
     return buf_addf(out, "%s\n", id);
 }
 
-static int list(int state_fd, const struct options *o, struct buf *out, struct err *err)
+static int list_named_sessions(int state_fd, const struct options *o, struct buf *out,
+                               struct err *err)
 {
     struct listing l = {o->json, out, {.out = out}};
     if (o->json)
         jo_open(&l.j, '[');
-    int r = named_each(state_fd, list_one, &l, err);
+    int r = named_each(state_fd, list_named_session, &l, err);
     if (o->json) {
         jo_close(&l.j, ']');
         buf_add_char(out, '\n');
@@ -68,7 +69,8 @@ static int list(int state_fd, const struct options *o, struct buf *out, struct e
     return r;
 }
 
-static int show(int state_fd, const struct options *o, struct buf *out, struct err *err)
+static int show_named_session(int state_fd, const struct options *o, struct buf *out,
+                              struct err *err)
 {
     CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
     struct listing l = {true, out, {.out = out}};
@@ -77,11 +79,12 @@ static int show(int state_fd, const struct options *o, struct buf *out, struct e
                        "which session? `sandgate session list` shows them");
     if (named_load(state_fd, o->words[1], &named, err) < 0)
         return -1;
-    list_one(&l, &named, named_lock(&named, err) == 0);
+    list_named_session(&l, &named, named_lock(&named, err) == 0);
     return buf_add_char(out, '\n');
 }
 
-static int discard(int state_fd, const struct options *o, struct buf *out, struct err *err)
+static int discard_named_session(int state_fd, const struct options *o, struct buf *out,
+                                 struct err *err)
 {
     (void)out;
     if (o->n_words < 2)
@@ -98,12 +101,12 @@ struct verb {
 
 static const struct verb verbs[] = {
     {"create", create, "make a session of --workspace and print its id"},
-    {"list", list, "all sessions"},
-    {"show", show, "one session, as JSON"},
-    {"discard", discard, "forget a session; the files of its workspace stay"},
+    {"list", list_named_sessions, "all sessions"},
+    {"show", show_named_session, "one session, as JSON"},
+    {"discard", discard_named_session, "forget a session; the files of its workspace stay"},
 };
 
-static void help(struct buf *out)
+static void add_session_help(struct buf *out)
 {
     buf_add_text(out, "usage: sandgate session VERB [ID] [options]\n\n");
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
@@ -112,7 +115,7 @@ static void help(struct buf *out)
     options_help(OPTIONS_FOLDER | OPTIONS_LISTING, out);
 }
 
-static const struct verb *find_verb(const struct options *o, struct err *err)
+static const struct verb *find_session_verb(const struct options *o, struct err *err)
 {
     for (size_t i = 0; o->n_words && i < ARRAY_LEN(verbs); i++) {
         if (strcmp(verbs[i].name, o->words[0]) == 0)
@@ -131,9 +134,9 @@ int front_session(int argc, char *const *argv)
     if (options_read(argc, argv, OPTIONS_FOLDER | OPTIONS_LISTING, 2, &o, &err) < 0)
         return front_usage_error(&err);
     if (o.help) {
-        help(&out);
+        add_session_help(&out);
     } else {
-        const struct verb *verb = find_verb(&o, &err);
+        const struct verb *verb = find_session_verb(&o, &err);
         if (!verb || state_open(&state_fd, &err) < 0)
             return front_usage_error(&err);
         if (verb->run(state_fd, &o, &out, &err) < 0) {

@@ -73,7 +73,7 @@ static void end_family(struct printer *p)
     jo_close(&p->j, '}');
 }
 
-static void add_escaped(struct buf *out, const char *value)
+static void add_escaped_label(struct buf *out, const char *value)
 {
     for (; *value; value++) {
         if (*value == '"' || *value == '\\' || *value == '\n')
@@ -120,7 +120,8 @@ static void add_sample(struct printer *p, const char *name, const char *labels, 
     jo_close(&p->j, '}');
 }
 
-static void add_number(struct printer *p, const char *name, const char *labels, int64_t value)
+static void add_number_sample(struct printer *p, const char *name, const char *labels,
+                              int64_t value)
 {
     char text[32];
     snprintf(text, sizeof text, "%" PRId64, value);
@@ -146,13 +147,13 @@ static int keep_row(void *arg, const char *name, const char *labels, int64_t val
     return 0;
 }
 
-static void add_sums(struct printer *p)
+static void add_sum_families(struct printer *p)
 {
     for (size_t f = 0; f < ARRAY_LEN(families); f++) {
         begin_family(p, families[f].name, "counter", families[f].help);
         for (size_t i = 0; i < p->n; i++) {
             if (strcmp(p->rows[i].name, families[f].row) == 0)
-                add_number(p, families[f].name, p->rows[i].labels, p->rows[i].value);
+                add_number_sample(p, families[f].name, p->rows[i].labels, p->rows[i].value);
         }
         end_family(p);
     }
@@ -170,7 +171,7 @@ static void add_bucket(struct printer *p, const char *tool, size_t i, int64_t co
     else
         buf_addf(&labels, "%" PRId64 ".0", ms / 1000);
     buf_add_char(&labels, '"');
-    add_number(p, DURATION "_bucket", buf_text(&labels), count);
+    add_number_sample(p, DURATION "_bucket", buf_text(&labels), count);
 }
 
 /* `sum` is the row with all of a tool's time. */
@@ -190,7 +191,7 @@ static void add_histogram(struct printer *p, const struct row *sum)
         add_bucket(p, sum->labels, b, count);
     }
     add_seconds(p, DURATION "_sum", sum->labels, sum->value);
-    add_number(p, DURATION "_count", sum->labels, count);
+    add_number_sample(p, DURATION "_count", sum->labels, count);
 }
 
 static void add_durations(struct printer *p)
@@ -218,14 +219,14 @@ static int add_counter(void *arg, bool budget, const char *key, int64_t value, i
         return 0;
     BUF_AT_END struct buf labels = BUF_INIT(16384);
     buf_add_text(&labels, "key=\"");
-    add_escaped(&labels, key);
+    add_escaped_label(&labels, key);
     buf_add_char(&labels, '"');
     const char *text = labels.failed ? "key=\"?\"" : buf_text(&labels);
     if (c->since)
         add_seconds(c->p, "sandgate_budget_since_seconds", text, since_ms);
     else
-        add_number(c->p, budget ? "sandgate_budget_used" : "sandgate_rate_calls_total", text,
-                   value);
+        add_number_sample(c->p, budget ? "sandgate_budget_used" : "sandgate_rate_calls_total", text,
+                          value);
     return 0;
 }
 
@@ -264,10 +265,10 @@ static int add_state(struct printer *p, struct db *db, struct err *err)
     if (approvals_each(db, true, count_one, &waiting, err) < 0)
         return -1;
     begin_family(p, "sandgate_build_info", "gauge", "Which program this is.");
-    add_number(p, "sandgate_build_info", "version=\"" SANDGATE_VERSION "\"", 1);
+    add_number_sample(p, "sandgate_build_info", "version=\"" SANDGATE_VERSION "\"", 1);
     end_family(p);
     begin_family(p, "sandgate_approvals_waiting", "gauge", "Calls that wait for a person's yes.");
-    add_number(p, "sandgate_approvals_waiting", "", waiting);
+    add_number_sample(p, "sandgate_approvals_waiting", "", waiting);
     end_family(p);
     return 0;
 }
@@ -281,7 +282,7 @@ static int print_all(struct printer *p, struct db *db, struct err *err)
     }
     if (add_state(p, db, err) < 0 || stats_each(db, keep_row, p, err) < 0)
         return -1;
-    add_sums(p);
+    add_sum_families(p);
     add_durations(p);
     if (add_counters(p, db, err) < 0)
         return -1;
@@ -303,7 +304,7 @@ static void printer_done(struct printer *p)
     buf_done(&p->out);
 }
 
-static int help(void)
+static int help_stats(void)
 {
     BUF_AT_END struct buf out = BUF_INIT(8192);
     buf_add_text(&out,
@@ -328,7 +329,7 @@ int front_stats(int argc, char *const *argv)
     if (options_read(argc, argv, OPTIONS_LISTING, 0, &o, &err) < 0)
         return front_usage_error(&err);
     if (o.help)
-        return help();
+        return help_stats();
     p.json = o.json;
     p.j = (struct json_out){.out = &p.out};
     if (state_open(&state_fd, &err) < 0)

@@ -12,7 +12,7 @@
 #define OPTIONS                                                                                    \
     (OPTIONS_SHAPE | OPTIONS_PLACE | OPTIONS_IDENTITY | OPTIONS_APPROVER | OPTIONS_AGENTS)
 
-static int help(void)
+static int help_stdio(void)
 {
     BUF_AT_END struct buf out = BUF_INIT(16u << 10);
     buf_add_text(
@@ -32,8 +32,8 @@ static int help(void)
     return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
-static struct lines *start(struct gate *gate, const void *how, int in_fd, int out_fd,
-                           void (*ended)(void *arg), void *arg)
+static struct lines *start_stdio_talk(struct gate *gate, const void *how, int in_fd, int out_fd,
+                                      void (*ended)(void *arg), void *arg)
 {
     return talk_start(gate, how, in_fd, out_fd, ended, arg);
 }
@@ -63,11 +63,11 @@ static int serve_once(const struct options *o, struct gate_options *go,
     if (r == 0)
         return guest_relay(owner, how->format, go->dialect, ret_again);
     front_use_session(go, &named);
-    return longlived_run(go, &named, start, how);
+    return longlived_run(go, &named, start_stdio_talk, how);
 }
 
-static int serve_session(const struct options *o, struct gate_options *go,
-                         const struct talk_options *how)
+static int serve_stdio_session(const struct options *o, struct gate_options *go,
+                               const struct talk_options *how)
 {
     int worst = EXIT_OK;
     for (bool again = true; again;) {
@@ -88,11 +88,12 @@ int front_stdio(int argc, char *const *argv)
     if (options_read(argc, argv, OPTIONS, 0, &o, &err) < 0)
         return front_usage_error(&err);
     if (o.help)
-        return help();
+        return help_stdio();
     if (format_find(o.format ? o.format : "tool_call", &how.format, &err) < 0 ||
         front_gate_options(&o, &go, &state_path, &err) < 0)
         return front_usage_error(&err);
     how.approver = o.approver;
     how.agents = o.agents;
-    return o.session ? serve_session(&o, &go, &how) : longlived_run(&go, NULL, start, &how);
+    return o.session ? serve_stdio_session(&o, &go, &how)
+                     : longlived_run(&go, NULL, start_stdio_talk, &how);
 }

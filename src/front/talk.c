@@ -37,21 +37,21 @@ struct pending {
     struct live live;
 };
 
-static bool tell(void *arg, const struct printed *printed, struct buf *out)
+static bool write_talk_output(void *arg, const struct printed *printed, struct buf *out)
 {
     const struct pending *p = arg;
     format_write_printed(p->talk->format, &p->request, printed, out);
     return true;
 }
 
-static void on_output(struct call *call, enum command_stream stream, struct str bytes)
+static void on_talk_output(struct call *call, enum command_stream stream, struct str bytes)
 {
     struct pending *p = call->front;
     p->talk->printed = true;
     live_add(&p->live, stream, bytes);
 }
 
-static void before_send(void *self)
+static void flush_talk_output(void *self)
 {
     struct talk *t = self;
     if (!t->printed)
@@ -72,7 +72,7 @@ static void write_mark(struct talk *t, uint64_t number, bool answer)
     lines_end_answer(t->lines);
 }
 
-static void answered(struct call *call)
+static void finish_talk_call(struct call *call)
 {
     struct pending *p = call->front;
     struct talk *t = p->talk;
@@ -107,7 +107,7 @@ static bool take_cancel(struct talk *t, yyjson_val *root)
     return true;
 }
 
-static bool is_listed(const char *list, const char *name)
+static bool is_agent_listed(const char *list, const char *name)
 {
     for (size_t n; list && *list; list += n + (list[n] == ',')) {
         n = strcspn(list, ",");
@@ -124,7 +124,7 @@ static int take_agent(const struct talk *t, struct pending *p, struct err *err)
     const char *own = p->base.call->agent;
     if (!named || (own && strcmp(own, named) == 0))
         return 0;
-    if (!is_listed(t->agents, named)) {
+    if (!is_agent_listed(t->agents, named)) {
         err_field(err, "context.agentId",
                   "context.agentId is `%.60s`, which is none of the agents that --agents names: "
                   "%.200s",
@@ -135,7 +135,7 @@ static int take_agent(const struct talk *t, struct pending *p, struct err *err)
     return 0;
 }
 
-static int read_request(struct talk *t, struct str line, struct pending *p, struct err *err)
+static int read_talk_request(struct talk *t, struct str line, struct pending *p, struct err *err)
 {
     yyjson_doc *doc = NULL;
     struct json_error why;
@@ -154,7 +154,7 @@ static int read_request(struct talk *t, struct str line, struct pending *p, stru
     return take_agent(t, p, err);
 }
 
-static void submit(struct talk *t, struct pending *p, int status)
+static void submit_talk_call(struct talk *t, struct pending *p, int status)
 {
     struct call *call = p->base.call;
     call->failed = status < 0;
@@ -163,10 +163,10 @@ static void submit(struct talk *t, struct pending *p, int status)
     call->doc = TAKE_PTR(p->request.doc);
     call->arguments = p->request.arguments;
     call->front = p;
-    call->answer = answered;
+    call->answer = finish_talk_call;
     p->base.id_json = p->request.id_json;
     if (p->request.id_json && !t->once && format_has_printed(t->format))
-        call->output = on_output;
+        call->output = on_talk_output;
     lines_submit(t->lines, &p->base);
 }
 
@@ -177,7 +177,7 @@ static struct pending *pending_new(struct talk *t)
     p->number = t->taken;
     p->base.call = gate_call_new(t->gate);
     p->base.call->dialect = t->dialect;
-    live_init(&p->live, t->lines, tell, p);
+    live_init(&p->live, t->lines, write_talk_output, p);
     if (t->forwarded)
         p->base.call->agent = t->agent;
     return p;
@@ -233,10 +233,10 @@ static void refuse_approver(struct talk *t)
                     "does it from a terminal"
                   : "these lines approve nothing: that needs `sandgate stdio --approver`, a "
                     "terminal, or `sandgate approve ID`");
-    submit(t, p, -1);
+    submit_talk_call(t, p, -1);
 }
 
-static void take(void *self, struct str line)
+static void take_talk_line(void *self, struct str line)
 {
     struct talk *t = self;
     if (t->hello) {
@@ -263,26 +263,26 @@ static void take(void *self, struct str line)
         return;
     }
     struct pending *p = pending_new(t);
-    submit(t, p, read_request(t, line, p, &p->base.call->err));
+    submit_talk_call(t, p, read_talk_request(t, line, p, &p->base.call->err));
 }
 
-static void too_long(void *self, size_t max)
+static void refuse_talk_long_line(void *self, size_t max)
 {
     struct talk *t = self;
     t->taken++;
     struct pending *p = pending_new(t);
     err_set(&p->base.call->err, ERR_TOO_LARGE, "the line is longer than %zu bytes; it was not read",
             max);
-    submit(t, p, -1);
+    submit_talk_call(t, p, -1);
 }
 
-static void no_room(void *self, struct str begin)
+static void refuse_talk_no_room(void *self, struct str begin)
 {
     struct talk *t = self;
     t->taken++;
     struct pending *p = pending_new(t);
     format_scan_id(begin, &p->request);
-    submit(t, p, err_no_memory(&p->base.call->err));
+    submit_talk_call(t, p, err_no_memory(&p->base.call->err));
 }
 
 static void stopped(void *self)
@@ -309,7 +309,7 @@ static bool beat(void *self)
     return !t->hello;
 }
 
-static void leave(void *self)
+static void leave_talk(void *self)
 {
     struct talk *t = self;
     talk_approver_free(TAKE_PTR(t->approver));
@@ -324,19 +324,19 @@ static void talk_free(void *self)
 }
 
 static const struct lines_user talk_user = {
-    .take = take,
-    .too_long = too_long,
-    .no_room = no_room,
-    .before_send = before_send,
+    .take = take_talk_line,
+    .too_long = refuse_talk_long_line,
+    .no_room = refuse_talk_no_room,
+    .before_send = flush_talk_output,
     .stopped = stopped,
     .beat = beat,
-    .leave = leave,
+    .leave = leave_talk,
     .free = talk_free,
     .copies = 1,
 };
 
-static struct talk *start(struct gate *gate, int in_fd, int out_fd, void (*ended)(void *arg),
-                          void *arg)
+static struct talk *make_talk(struct gate *gate, int in_fd, int out_fd, void (*ended)(void *arg),
+                              void *arg)
 {
     struct talk *t = mem_zero(sizeof *t);
     t->gate = gate;
@@ -348,7 +348,7 @@ static struct talk *start(struct gate *gate, int in_fd, int out_fd, void (*ended
 struct lines *talk_start(struct gate *gate, const struct talk_options *options, int in_fd,
                          int out_fd, void (*ended)(void *arg), void *arg)
 {
-    struct talk *t = start(gate, in_fd, out_fd, ended, arg);
+    struct talk *t = make_talk(gate, in_fd, out_fd, ended, arg);
     t->format = options->format;
     t->agents = mem_dup(options->agents);
     if (options->approver)
@@ -359,7 +359,7 @@ struct lines *talk_start(struct gate *gate, const struct talk_options *options, 
 struct lines *talk_start_forwarded(struct gate *gate, int in_fd, int out_fd,
                                    void (*ended)(void *arg), void *arg)
 {
-    struct talk *t = start(gate, in_fd, out_fd, ended, arg);
+    struct talk *t = make_talk(gate, in_fd, out_fd, ended, arg);
     t->hello = true;
     t->forwarded = true;
     lines_are_a_guests(t->lines);

@@ -50,7 +50,7 @@ static bool read_scope(yyjson_val *value, struct word *word)
 }
 
 /* An object with nothing but `approve` (and `scope`) or `deny`. */
-static bool read_object(yyjson_val *root, struct word *word)
+static bool read_decision_object(yyjson_val *root, struct word *word)
 {
     yyjson_val *approve = yyjson_obj_get(root, "approve");
     yyjson_val *deny = yyjson_obj_get(root, "deny");
@@ -67,7 +67,7 @@ static bool read_object(yyjson_val *root, struct word *word)
     return true;
 }
 
-static bool read_chat(struct str line, const char *verb, struct word *word)
+static bool read_chat_decision(struct str line, const char *verb, struct word *word)
 {
     size_t n = strlen(verb);
     if (line.n < n || memcmp(line.p, verb, n) != 0 || (line.n > n && line.p[n] != ' '))
@@ -77,28 +77,28 @@ static bool read_chat(struct str line, const char *verb, struct word *word)
     return true;
 }
 
-static bool read_word(struct str line, struct word *word)
+static bool read_decision_word(struct str line, struct word *word)
 {
     *word = (struct word){.scope = APPROVE_ONCE};
     if (line.n >= WORD_LINE_MAX)
         return false;
-    if (read_chat(line, "/approve", word)) {
+    if (read_chat_decision(line, "/approve", word)) {
         word->yes = true;
         return true;
     }
-    if (read_chat(line, "/deny", word))
+    if (read_chat_decision(line, "/deny", word))
         return true;
     /* Few lines hold one of these words. */
     if (!memmem(line.p, line.n, "\"approve\"", 9) && !memmem(line.p, line.n, "\"deny\"", 6))
         return false;
     JSON_AT_END yyjson_doc *doc = NULL;
     return json_parse(line.p, line.n, line.n, JSON_STRICT, &doc, NULL) == 0 &&
-           read_object(yyjson_doc_get_root(doc), word);
+           read_decision_object(yyjson_doc_get_root(doc), word);
 }
 
 /* --- out */
 
-static bool begin(struct talk_approver *t, const char *event, struct json_out *j)
+static bool begin_approver_event(struct talk_approver *t, const char *event, struct json_out *j)
 {
     *j = (struct json_out){.out = lines_begin_answer(t->lines)};
     if (!j->out)
@@ -114,10 +114,10 @@ static void end(struct talk_approver *t, struct json_out *j)
     lines_end_answer(t->lines);
 }
 
-static void refuse(struct talk_approver *t, const char *id, const char *why)
+static void refuse_decision_word(struct talk_approver *t, const char *id, const char *why)
 {
     struct json_out j;
-    if (!begin(t, "error", &j))
+    if (!begin_approver_event(t, "error", &j))
         return;
     jo_ktext(&j, "requestId", id[0] ? id : NULL);
     jo_ktext(&j, "message", why);
@@ -172,14 +172,14 @@ static void forget_cut(struct talk_approver *t, const char *id)
         memcpy(t->cut[i], t->cut[--t->n_cut], APPROVAL_ID_MAX);
 }
 
-static void asked(struct keeper_listener *self, const struct approval *a)
+static void tell_approver_asked(struct keeper_listener *self, const struct approval *a)
 {
     struct talk_approver *t = (struct talk_approver *)self;
     struct json_out j;
     char expires[CLOCK_TEXT_MAX];
     BUF_AT_END struct buf proposal = BUF_INIT(PROPOSAL_MAX);
     const char *id = t->id_of(t->arg, a->call);
-    if (!begin(t, "approval", &j))
+    if (!begin_approver_event(t, "approval", &j))
         return;
     size_t max = detail_room(j.out);
     /* A rule is not offered to who has not seen everything. */
@@ -201,12 +201,12 @@ static void asked(struct keeper_listener *self, const struct approval *a)
     end(t, &j);
 }
 
-static void over(struct keeper_listener *self, const struct approval *a)
+static void tell_approver_over(struct keeper_listener *self, const struct approval *a)
 {
     struct talk_approver *t = (struct talk_approver *)self;
     struct json_out j;
     forget_cut(t, a->id);
-    if (!begin(t, "approval_over", &j))
+    if (!begin_approver_event(t, "approval_over", &j))
         return;
     jo_ktext(&j, "requestId", a->id);
     jo_ktext(&j, "state",
@@ -219,7 +219,7 @@ bool talk_approver_take(struct talk_approver *t, struct str line)
 {
     struct word word;
     struct err err;
-    if (!read_word(line, &word))
+    if (!read_decision_word(line, &word))
         return false;
     if (!t)
         return true;
@@ -227,9 +227,9 @@ bool talk_approver_take(struct talk_approver *t, struct str line)
     if (!word.wrong && word.scope != APPROVE_ONCE && find_cut(t, word.id) < t->n_cut)
         word.wrong = "not all of this call was told here: it can be approved once";
     if (word.wrong)
-        refuse(t, word.id, word.wrong);
+        refuse_decision_word(t, word.id, word.wrong);
     else if (keeper_decide(t->gate->keeper, word.id, &decision, &err) < 0)
-        refuse(t, word.id, err.message);
+        refuse_decision_word(t, word.id, err.message);
     return true;
 }
 
@@ -238,8 +238,8 @@ struct talk_approver *talk_approver_start(struct gate *gate, struct lines *lines
 {
     struct talk_approver *t = mem_zero(sizeof *t);
     t->listener.decides = true;
-    t->listener.asked = asked;
-    t->listener.over = over;
+    t->listener.asked = tell_approver_asked;
+    t->listener.over = tell_approver_over;
     t->gate = gate;
     t->lines = lines;
     t->id_of = id_of;

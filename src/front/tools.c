@@ -43,7 +43,7 @@ static void list_full(const struct tool *const *tools, struct json_out *j)
     jo_close(j, ']');
 }
 
-static int help(void)
+static int help_tools(void)
 {
     BUF_AT_END struct buf out = BUF_INIT(16u << 10);
     buf_add_text(
@@ -104,7 +104,7 @@ int front_tools(int argc, char *const *argv)
     if (options_read(argc, argv, OPTIONS, 0, &o, &err) < 0)
         return front_usage_error(&err);
     if (o.help)
-        return help();
+        return help_tools();
     const struct dialect *dialect = dialect_find(o.dialect ? o.dialect : "native", &err);
     const struct tool **tools = dialect && check_names(&o, &err) == 0
                                     ? find_tools(&o, dialect, &err)

@@ -50,7 +50,7 @@ bool watch_is_long(const struct approval *approval)
     return is_long;
 }
 
-static void stop_asking(struct watch *w)
+static void stop_watch_question(struct watch *w)
 {
     terminal_release(&w->terminal);
     approval_done(&w->current);
@@ -58,7 +58,7 @@ static void stop_asking(struct watch *w)
     w->look = true;
 }
 
-static void say(struct watch *w, const char *before, struct str text)
+static void say_on_watch(struct watch *w, const char *before, struct str text)
 {
     BUF_AT_END struct buf out = BUF_INIT(TEXT_MAX);
     buf_addf(&out, "%ssandgate: ", before);
@@ -68,7 +68,7 @@ static void say(struct watch *w, const char *before, struct str text)
 }
 
 /* What became of the current one; then it is over here. */
-static void tell_end(struct watch *w, const char *before)
+static void tell_watch_end(struct watch *w, const char *before)
 {
     BUF_AT_END struct buf text = BUF_INIT(TEXT_MAX);
     CLEANUP(approval_done) struct approval now = {0};
@@ -78,27 +78,27 @@ static void tell_end(struct watch *w, const char *before)
         buf_add_text(&text, "does not wait any more");
     else
         approval_text_state(&now, &text);
-    say(w, before, buf_str(&text));
-    stop_asking(w);
+    say_on_watch(w, before, buf_str(&text));
+    stop_watch_question(w);
     w->over = w->over || w->only;
 }
 
-static void decide(struct watch *w, struct approval_decision *decision)
+static void decide_on_watch(struct watch *w, struct approval_decision *decision)
 {
     struct err err = {0};
     decision->by = w->by;
     if (decide_approval(w->db, w->current.id, decision, REMEMBER_WAIT, &err) == 0) {
         w->yes = decision->yes;
-        tell_end(w, "");
+        tell_watch_end(w, "");
         return;
     }
-    say(w, "", (struct str){err.message, strlen(err.message)});
+    say_on_watch(w, "", (struct str){err.message, strlen(err.message)});
     if (err.code == ERR_CONFLICT || err.code == ERR_NOT_FOUND) {
         /* Someone was quicker, or it ended by itself: the message says so. */
-        stop_asking(w);
+        stop_watch_question(w);
         w->over = w->over || w->only;
     } else if (dialogue_again(&w->dialogue) == DIALOGUE_UNSHOWN) {
-        stop_asking(w);
+        stop_watch_question(w);
     }
 }
 
@@ -110,7 +110,7 @@ struct found {
     bool current;                /* the one that is asked about still waits */
 };
 
-static int find_one(void *arg, const struct approval *a)
+static int find_waiting_approval(void *arg, const struct approval *a)
 {
     struct found *found = arg;
     const struct watch *w = found->watch;
@@ -122,7 +122,7 @@ static int find_one(void *arg, const struct approval *a)
 }
 
 /* Where the terminal is not free, or the call is over by now, the next turn looks again. */
-static void ask(struct watch *w, const char *id)
+static void ask_on_watch(struct watch *w, const char *id)
 {
     struct err ignored;
     w->look = true;
@@ -131,14 +131,14 @@ static void ask(struct watch *w, const char *id)
     if (approvals_get(w->db, id, &w->current, &ignored) < 0 ||
         w->current.state != APPROVAL_WAITING ||
         dialogue_begin(&w->dialogue, &w->terminal, &w->current) == DIALOGUE_UNSHOWN) {
-        stop_asking(w);
+        stop_watch_question(w);
         return;
     }
     w->asks = true;
 }
 
 /* 0; -1 with err where the database cannot be used any more. */
-static int look(struct watch *w, struct err *err)
+static int look_for_waiting(struct watch *w, struct err *err)
 {
     struct found found = {.watch = w};
     unsigned version = db_version(w->db);
@@ -147,12 +147,12 @@ static int look(struct watch *w, struct err *err)
         return 0;
     w->version = version;
     w->look = false;
-    if (approvals_each(w->db, true, find_one, &found, err) < 0) {
+    if (approvals_each(w->db, true, find_waiting_approval, &found, err) < 0) {
         w->look = true;
         return strcmp(err->reason, "state_locked") == 0 ? 0 : -1;
     }
     if (w->asks && !found.current)
-        tell_end(w, "\n");
+        tell_watch_end(w, "\n");
     if (w->asks || w->over)
         return 0;
     if (w->only && !found.first[0]) {
@@ -161,33 +161,33 @@ static int look(struct watch *w, struct err *err)
         return approvals_look(w->db, w->only, &now, err);
     }
     if (found.first[0])
-        ask(w, found.first);
+        ask_on_watch(w, found.first);
     return 0;
 }
 
 /* --- what is typed */
 
-static void take(struct watch *w)
+static void take_watch_answer(struct watch *w)
 {
     struct approval_decision decision = {.yes = false, .scope = APPROVE_ONCE};
     /* In the background, what is typed is the shell's. */
     if (!terminal_is_ours(&w->terminal)) {
-        stop_asking(w);
+        stop_watch_question(w);
         return;
     }
     switch (dialogue_take(&w->dialogue, &decision)) {
     case DIALOGUE_ASKS:
         break;
     case DIALOGUE_UNSHOWN:
-        stop_asking(w);
+        stop_watch_question(w);
         break;
     case DIALOGUE_DECIDED:
-        decide(w, &decision);
+        decide_on_watch(w, &decision);
         break;
     case DIALOGUE_END:
         /* Who leaves has not answered: others may. */
-        say(w, "\n", STR("the call still waits"));
-        stop_asking(w);
+        say_on_watch(w, "\n", STR("the call still waits"));
+        stop_watch_question(w);
         w->over = true;
         break;
     }
@@ -197,10 +197,10 @@ static void wait_a_moment(struct watch *w)
 {
     struct pollfd input = {.fd = w->asks ? w->terminal.fd : -1, .events = POLLIN};
     if (poll(&input, 1, LOOK_MS) > 0)
-        take(w);
+        take_watch_answer(w);
 }
 
-static int watch(struct watch *w, struct err *err)
+static int watch_terminal(struct watch *w, struct err *err)
 {
     FREE_AT_END char *by = who_decides(w->only ? "sandgate approve" : "sandgate approvals");
     int r = 0;
@@ -209,14 +209,14 @@ static int watch(struct watch *w, struct err *err)
     if (!terminal_open(&w->terminal))
         return err_set(err, ERR_INTERNAL, "the terminal cannot be opened");
     if (!w->only)
-        say(w, "", STR("calls that wait for a yes are shown as they come; Ctrl-C ends"));
+        say_on_watch(w, "", STR("calls that wait for a yes are shown as they come; Ctrl-C ends"));
     while (r == 0 && !w->over) {
         *err = (struct err){0};
-        r = look(w, err);
+        r = look_for_waiting(w, err);
         if (r == 0 && !w->over)
             wait_a_moment(w);
     }
-    stop_asking(w);
+    stop_watch_question(w);
     terminal_close(&w->terminal);
     return r;
 }
@@ -224,12 +224,12 @@ static int watch(struct watch *w, struct err *err)
 int watch_all(struct db *db, struct err *err)
 {
     struct watch w = {.db = db};
-    return watch(&w, err);
+    return watch_terminal(&w, err);
 }
 
 int watch_one(struct db *db, const char *id, struct err *err)
 {
     struct watch w = {.db = db, .only = id};
-    int r = watch(&w, err);
+    int r = watch_terminal(&w, err);
     return r < 0 ? -1 : !w.yes;
 }

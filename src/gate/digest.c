@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "gate/summary.h"
 
-static void add_number(struct hash *h, uint64_t number)
+static void add_digest_number(struct hash *h, uint64_t number)
 {
     unsigned char bytes[8];
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -13,22 +13,22 @@ static void add_number(struct hash *h, uint64_t number)
 }
 
 /* A letter says what it is, so that an absent text is not an empty one. */
-static void add_bytes(struct hash *h, char kind, const char *bytes, size_t n)
+static void add_digest_bytes(struct hash *h, char kind, const char *bytes, size_t n)
 {
     hash_add(h, &kind, 1);
-    add_number(h, n);
+    add_digest_number(h, n);
     hash_add(h, bytes, n);
 }
 
-static void add_text(struct hash *h, const char *text)
+static void add_digest_text(struct hash *h, const char *text)
 {
     if (text)
-        add_bytes(h, 's', text, strlen(text));
+        add_digest_bytes(h, 's', text, strlen(text));
     else
-        add_bytes(h, '-', "", 0);
+        add_digest_bytes(h, '-', "", 0);
 }
 
-static int compare_keys(const void *a, const void *b)
+static int compare_digest_keys(const void *a, const void *b)
 {
     struct str x = json_str(*(yyjson_val *const *)a);
     struct str y = json_str(*(yyjson_val *const *)b);
@@ -36,7 +36,7 @@ static int compare_keys(const void *a, const void *b)
     return r ? r : (x.n > y.n) - (x.n < y.n);
 }
 
-static void add_value(struct hash *h, yyjson_val *value);
+static void add_digest_value(struct hash *h, yyjson_val *value);
 
 static void add_object(struct hash *h, yyjson_val *object)
 {
@@ -48,12 +48,12 @@ static void add_object(struct hash *h, yyjson_val *object)
                                              sizeof(yyjson_val *));
     yyjson_obj_foreach(object, idx, max, key, value)
         keys[idx] = key;
-    qsort(keys, yyjson_obj_size(object), sizeof(yyjson_val *), compare_keys);
-    add_bytes(h, '{', "", 0);
-    add_number(h, yyjson_obj_size(object));
+    qsort(keys, yyjson_obj_size(object), sizeof(yyjson_val *), compare_digest_keys);
+    add_digest_bytes(h, '{', "", 0);
+    add_digest_number(h, yyjson_obj_size(object));
     for (size_t i = 0; i < yyjson_obj_size(object); i++) {
-        add_bytes(h, 'k', yyjson_get_str(keys[i]), yyjson_get_len(keys[i]));
-        add_value(h, yyjson_obj_iter_get_val(keys[i]));
+        add_digest_bytes(h, 'k', yyjson_get_str(keys[i]), yyjson_get_len(keys[i]));
+        add_digest_value(h, yyjson_obj_iter_get_val(keys[i]));
     }
 }
 
@@ -63,12 +63,16 @@ static void add_number_value(struct hash *h, yyjson_val *value)
     uint64_t bits = yyjson_get_uint(value);
     if (yyjson_is_real(value))
         memcpy(&bits, &real, sizeof bits);
-    add_bytes(h, (char)(yyjson_is_real(value) ? 'r' : yyjson_is_sint(value) ? 'i' : 'u'), "", 0);
-    add_number(h, bits);
+    add_digest_bytes(h,
+                     (char)(yyjson_is_real(value)   ? 'r'
+                            : yyjson_is_sint(value) ? 'i'
+                                                    : 'u'),
+                     "", 0);
+    add_digest_number(h, bits);
 }
 
 /* Requests are at most JSON_DEPTH_MAX deep. */
-static void add_value(struct hash *h, yyjson_val *value)
+static void add_digest_value(struct hash *h, yyjson_val *value)
 {
     size_t idx;
     size_t max;
@@ -78,34 +82,34 @@ static void add_value(struct hash *h, yyjson_val *value)
         add_object(h, value);
         break;
     case YYJSON_TYPE_ARR:
-        add_bytes(h, '[', "", 0);
-        add_number(h, yyjson_arr_size(value));
+        add_digest_bytes(h, '[', "", 0);
+        add_digest_number(h, yyjson_arr_size(value));
         yyjson_arr_foreach(value, idx, max, item)
-            add_value(h, item);
+            add_digest_value(h, item);
         break;
     case YYJSON_TYPE_STR:
-        add_bytes(h, 's', yyjson_get_str(value), yyjson_get_len(value));
+        add_digest_bytes(h, 's', yyjson_get_str(value), yyjson_get_len(value));
         break;
     case YYJSON_TYPE_NUM:
         add_number_value(h, value);
         break;
     case YYJSON_TYPE_BOOL:
-        add_bytes(h, yyjson_get_bool(value) ? 't' : 'f', "", 0);
+        add_digest_bytes(h, yyjson_get_bool(value) ? 't' : 'f', "", 0);
         break;
     default:
-        add_bytes(h, 'n', "", 0);
+        add_digest_bytes(h, 'n', "", 0);
     }
 }
 
 static void add_roots(struct hash *h, const struct root *roots, size_t count, const char *base)
 {
-    add_number(h, count);
+    add_digest_number(h, count);
     for (size_t i = 0; i < count; i++) {
-        add_text(h, roots[i].inside);
-        add_text(h, roots[i].host);
-        add_number(h, roots[i].writable);
+        add_digest_text(h, roots[i].inside);
+        add_digest_text(h, roots[i].host);
+        add_digest_number(h, roots[i].writable);
     }
-    add_text(h, base);
+    add_digest_text(h, base);
 }
 
 void call_digest(const struct call *call, const char *session, char out[HASH_HEX + 1])
@@ -113,14 +117,14 @@ void call_digest(const struct call *call, const char *session, char out[HASH_HEX
     struct hash h;
     const struct workplace *at = call->workplace;
     hash_begin(&h);
-    add_text(&h, "sandgate call 1");
-    add_text(&h, call->dialect->name);
-    add_text(&h, call->tool ? call->tool->name : call->name);
-    add_text(&h, session);
-    add_text(&h, call->agent);
+    add_digest_text(&h, "sandgate call 1");
+    add_digest_text(&h, call->dialect->name);
+    add_digest_text(&h, call->tool ? call->tool->name : call->name);
+    add_digest_text(&h, session);
+    add_digest_text(&h, call->agent);
     add_roots(&h, at->roots, at->n_roots, at->base);
     add_roots(&h, at->command_roots, at->n_command_roots, at->command_base);
     if (call->arguments)
-        add_value(&h, call->arguments);
+        add_digest_value(&h, call->arguments);
     hash_end_hex(&h, out);
 }

@@ -38,7 +38,7 @@ void execution_done(struct execution *x)
     buf_done(&x->refused);
 }
 
-static int open_plain(int dir, const char *path, int flags, mode_t mode)
+static int open_log_path(int dir, const char *path, int flags, mode_t mode)
 {
     struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
                            .mode = mode,
@@ -61,12 +61,12 @@ static int open_log(int mount, int *ret_fd, struct err *err)
     if (fstat(mount, &owner) < 0)
         return err_set(err, ERR_INTERNAL, "the run's state folder: %s", strerror(errno));
     bool made = mkdirat(mount, FOLDER, 0755) == 0;
-    FD_AT_END int logs = open_plain(mount, FOLDER, O_RDONLY | O_DIRECTORY, 0);
+    FD_AT_END int logs = open_log_path(mount, FOLDER, O_RDONLY | O_DIRECTORY, 0);
     FD_AT_END int fd = -1;
     if (logs >= 0) {
         if (made)
             give_to_owner(logs, &owner);
-        fd = open_plain(logs, NAME, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0644);
+        fd = open_log_path(logs, NAME, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0644);
     }
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set(err, err_code_for_file(errno), "`@state/" FOLDER "/" NAME "`: %s",
@@ -110,7 +110,7 @@ void execution_end(struct execution *x)
 }
 
 /* 0, or an errno. */
-static int lock(int fd)
+static int lock_log(int fd)
 {
     const struct timespec pause = {.tv_nsec = LOCK_RETRY_NS};
     const uint64_t give_up = clock_mono_ns() + LOCK_PATIENCE_NS;
@@ -142,7 +142,7 @@ static void cut_half_line(int fd, size_t n)
 }
 
 /* Writes whole lines and removes them from the buffer. 0, or an errno. */
-static int write_lines(int fd, struct buf *lines)
+static int write_log_lines(int fd, struct buf *lines)
 {
     size_t done = 0;
     int error = 0;
@@ -165,7 +165,7 @@ static int write_lines(int fd, struct buf *lines)
     return error;
 }
 
-static int refuse(struct err *err, int error)
+static int refuse_unwritable_log(struct err *err, int error)
 {
     static const char text[] = "the run's log `@state/" FOLDER "/" NAME "` cannot be written (%s): "
                                "calls are refused until it can";
@@ -175,13 +175,13 @@ static int refuse(struct err *err, int error)
 }
 
 /* Whether it is still the file that has the name, and has no other. */
-static bool is_named(const struct execution *x)
+static bool is_current_log(const struct execution *x)
 {
     struct stat mine;
     struct stat named;
     return fstatat(x->mount, FOLDER "/" NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-           fstat(x->fd, &mine) == 0 && named.st_ino == mine.st_ino &&
-           named.st_dev == mine.st_dev && mine.st_nlink == 1;
+           fstat(x->fd, &mine) == 0 && named.st_ino == mine.st_ino && named.st_dev == mine.st_dev &&
+           mine.st_nlink == 1;
 }
 
 /* Locks the file that has the name. */
@@ -189,10 +189,10 @@ static int lock_named(struct execution *x, struct err *err)
 {
     for (int i = 0; i < OPEN_TRIES; i++) {
         int fd = -1;
-        int error = lock(x->fd);
+        int error = lock_log(x->fd);
         if (error)
-            return refuse(err, error);
-        if (is_named(x))
+            return refuse_unwritable_log(err, error);
+        if (is_current_log(x))
             return 0;
         flock(x->fd, LOCK_UN);
         if (open_log(x->mount, &fd, err) < 0)
@@ -211,11 +211,11 @@ static int write_locked(struct execution *x, struct err *err)
         return -1;
     int error = ends_torn(x->fd) ? -fd_write_all(x->fd, "\n", 1) : 0;
     if (!error)
-        error = write_lines(x->fd, &x->done);
+        error = write_log_lines(x->fd, &x->done);
     if (!error)
-        error = write_lines(x->fd, &x->refused);
+        error = write_log_lines(x->fd, &x->refused);
     flock(x->fd, LOCK_UN);
-    return error ? refuse(err, error) : 0;
+    return error ? refuse_unwritable_log(err, error) : 0;
 }
 
 /* As long as a line of a call that was done waits for room, no call starts. */

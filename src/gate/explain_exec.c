@@ -33,7 +33,7 @@ static void add_skipped(void *arg, const struct denial *denial, const char *path
     e->skipped[e->n_skipped++] = (struct skipped){mem_dup(denial->name), mem_dup(path), why};
 }
 
-static void look(struct explaining *e)
+static void find_denied_files(struct explaining *e)
 {
     const struct config *config = e->call->workplace->config;
     const struct str *items = NULL;
@@ -64,8 +64,8 @@ static bool is_asked_about(const struct explaining *e, const struct denial *deni
            memmem(command.p, command.n, denial->name, strlen(denial->name));
 }
 
-static void tell(const struct explaining *e, const struct denial *denial, bool holds,
-                 const char *path, const char *why)
+static void tell_exec_step(const struct explaining *e, const struct denial *denial, bool holds,
+                           const char *path, const char *why)
 {
     FREE_AT_END char *text = mem_format("%.200s: %.400s%s%s", denial->name, path,
                                         *path && *why ? ": " : "", why);
@@ -83,28 +83,29 @@ static bool tell_files(const struct explaining *e, const struct denial *denial)
             denials_next(&rest, &of);
         if (strcmp(of.name, denial->name) != 0)
             continue;
-        tell(e, denial, true, e->files.all[i].path, "");
+        tell_exec_step(e, denial, true, e->files.all[i].path, "");
         any = true;
     }
     for (size_t i = 0; i < e->n_skipped; i++) {
         if (strcmp(e->skipped[i].name, denial->name) != 0)
             continue;
-        tell(e, denial, false, e->skipped[i].path, e->skipped[i].why);
+        tell_exec_step(e, denial, false, e->skipped[i].path, e->skipped[i].why);
         any = true;
     }
     return any;
 }
 
-static void each(void *arg, const struct denial *denial, const char *why_not)
+static void explain_denial(void *arg, const struct denial *denial, const char *why_not)
 {
     const struct explaining *e = arg;
     if (!is_asked_about(e, denial))
         return;
     if (why_not)
-        tell(e, denial, false, "", why_not);
+        tell_exec_step(e, denial, false, "", why_not);
     else if (!tell_files(e, denial))
-        tell(e, denial, false, "",
-             "no folder of programs has it now: only commands that are understood are refused");
+        tell_exec_step(
+            e, denial, false, "",
+            "no folder of programs has it now: only commands that are understood are refused");
 }
 
 void explain_exec(const struct policy *policy, const struct call *call, policy_step_fn step,
@@ -116,8 +117,8 @@ void explain_exec(const struct policy *policy, const struct call *call, policy_s
         return;
     e.denials = exec_denied(policy, call->tool, &many);
     if (e.denials)
-        look(&e);
-    exec_denied_each(policy, call->tool, each, &e);
+        find_denied_files(&e);
+    exec_denied_each(policy, call->tool, explain_denial, &e);
     for (size_t i = 0; i < e.n_skipped; i++) {
         free(e.skipped[i].name);
         free(e.skipped[i].path);

@@ -15,8 +15,8 @@ struct judged {
     struct err *err;
 };
 
-static int refuse(struct judged *j, const struct place *place, enum guard_verdict verdict,
-                  const char *rule)
+static int refuse_guarded_place(struct judged *j, const struct place *place,
+                                enum guard_verdict verdict, const char *rule)
 {
     bool secret = verdict == GUARD_SECRET;
     const char *list = secret ? "files.secret" : "files.protected";
@@ -29,7 +29,7 @@ static int refuse(struct judged *j, const struct place *place, enum guard_verdic
                    place->text, rule, list);
 }
 
-static int judge_place(void *data, const struct arg *arg, const struct place *place)
+static int judge_guarded_place(void *data, const struct arg *arg, const struct place *place)
 {
     struct judged *j = data;
     const char *rule = "";
@@ -40,30 +40,30 @@ static int judge_place(void *data, const struct arg *arg, const struct place *pl
     enum guard_verdict verdict = guard_judge_link(j->guard, path, &rule);
     if (verdict == GUARD_OPEN || (verdict == GUARD_PROTECTED && !j->writes))
         return 0;
-    return refuse(j, place, verdict, rule);
+    return refuse_guarded_place(j, place, verdict, rule);
 }
 
-static int judge_all(struct judged *j, const struct policy_call *pc)
+static int judge_call_places(struct judged *j, const struct policy_call *pc)
 {
     FACTS_AT_END struct facts facts;
     facts_init(&facts, pc);
     if (!facts.tool || facts.needs & CAP_COMMAND)
         return 0;
-    if (facts_each_path(&facts, ARG_READS, judge_place, j) != 0)
+    if (facts_each_path(&facts, ARG_READS, judge_guarded_place, j) != 0)
         return -1;
     j->writes = true;
-    return facts_each_path(&facts, ARG_WRITES, judge_place, j) != 0 ? -1 : 0;
+    return facts_each_path(&facts, ARG_WRITES, judge_guarded_place, j) != 0 ? -1 : 0;
 }
 
-int explain_files(const struct call *call, const struct policy_call *pc, policy_step_fn step, void *arg,
-                  struct err *err)
+int explain_files(const struct call *call, const struct policy_call *pc, policy_step_fn step,
+                  void *arg, struct err *err)
 {
     BUF_AT_END struct buf rules = BUF_INIT(0);
     struct err ignored; /* rules that cannot be read keep the cell from starting */
     settings_pack_rules(call->workplace->config, (struct str){0}, &rules);
     struct judged j = {.step = step, .arg = arg, .err = err};
     j.guard = guard_new(buf_str(&rules), &ignored);
-    int r = j.guard ? judge_all(&j, pc) : 0;
+    int r = j.guard ? judge_call_places(&j, pc) : 0;
     guard_unref(j.guard);
     return r;
 }

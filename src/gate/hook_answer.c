@@ -75,7 +75,7 @@ static int take_decision(yyjson_val *val, struct hook_answer *ret, struct err *e
     return err_set(err, ERR_BAD_OUTPUT, "its `decision` must be \"allow\", \"deny\" or \"ask\"");
 }
 
-static int take_note(yyjson_val *val, struct hook_answer *ret, struct err *err)
+static int take_hook_note(yyjson_val *val, struct hook_answer *ret, struct err *err)
 {
     size_t n = 0;
     if (!yyjson_is_obj(val))
@@ -98,7 +98,7 @@ static int take_field(struct str key, yyjson_val *val, struct hook_answer *ret, 
     if (str_is(key, "decision"))
         return take_decision(val, ret, err);
     if (str_is(key, "note"))
-        return take_note(val, ret, err);
+        return take_hook_note(val, ret, err);
     if (str_is(key, "reason") && yyjson_is_str(val)) {
         hook_clean(ret->reason, sizeof ret->reason, json_str(val));
         return 0;

@@ -46,7 +46,7 @@ static void step_out(struct writer *w, size_t used)
     w->at[used] = '\0';
 }
 
-static void write_text(struct writer *w, struct str text)
+static void write_input_text(struct writer *w, struct str text)
 {
     if (text.n > HOOK_TEXT_MAX) {
         struct cut cut = {.bytes = text.n};
@@ -68,9 +68,9 @@ static void write_number(yyjson_val *val, struct json_out *j)
     free(text);
 }
 
-static void write_value(struct writer *w, yyjson_val *val, unsigned depth);
+static void write_input_value(struct writer *w, yyjson_val *val, unsigned depth);
 
-static void write_object(struct writer *w, yyjson_val *object, unsigned depth)
+static void write_input_object(struct writer *w, yyjson_val *object, unsigned depth)
 {
     size_t idx;
     size_t max;
@@ -83,13 +83,13 @@ static void write_object(struct writer *w, yyjson_val *object, unsigned depth)
         jo_str(w->j, json_str(key));
         buf_add_char(w->j->out, ':');
         w->j->comma = false;
-        write_value(w, val, depth);
+        write_input_value(w, val, depth);
         step_out(w, used);
     }
     jo_close(w->j, '}');
 }
 
-static void write_array(struct writer *w, yyjson_val *array, unsigned depth)
+static void write_input_array(struct writer *w, yyjson_val *array, unsigned depth)
 {
     size_t idx;
     size_t max;
@@ -100,20 +100,20 @@ static void write_array(struct writer *w, yyjson_val *array, unsigned depth)
         size_t used = w->used;
         int n = snprintf(number, sizeof number, "%zu", idx);
         step_in(w, (struct str){number, (size_t)n});
-        write_value(w, val, depth);
+        write_input_value(w, val, depth);
         step_out(w, used);
     }
     jo_close(w->j, ']');
 }
 
-static void write_value(struct writer *w, yyjson_val *val, unsigned depth)
+static void write_input_value(struct writer *w, yyjson_val *val, unsigned depth)
 {
     if (yyjson_is_str(val))
-        write_text(w, json_str(val));
+        write_input_text(w, json_str(val));
     else if (yyjson_is_obj(val) && depth < JSON_DEPTH_MAX)
-        write_object(w, val, depth + 1);
+        write_input_object(w, val, depth + 1);
     else if (yyjson_is_arr(val) && depth < JSON_DEPTH_MAX)
-        write_array(w, val, depth + 1);
+        write_input_array(w, val, depth + 1);
     else if (yyjson_is_bool(val))
         jo_bool(w->j, yyjson_get_bool(val));
     else if (yyjson_is_num(val))
@@ -163,7 +163,7 @@ void hook_input_write(const struct call *call, bool after, struct buf *out)
     jo_ktext(&j, "session", at->session_id);
     jo_ktext(&j, "workspace", at->n_roots ? at->roots[0].host : NULL);
     jo_key(&j, "arguments");
-    write_value(&w, call->arguments, 0);
+    write_input_value(&w, call->arguments, 0);
     write_cuts(&w);
     if (after)
         write_outcome(call, &j);

@@ -66,7 +66,7 @@ static int check_folders(const char *field, const char *path, struct err *err)
     return 0;
 }
 
-static int check_program(const char *field, const char *path, struct err *err)
+static int check_hook_program(const char *field, const char *path, struct err *err)
 {
     FREE_AT_END char *real = path[0] == '/' ? realpath(path, NULL) : NULL;
     struct stat st;
@@ -91,7 +91,8 @@ static int check_program(const char *field, const char *path, struct err *err)
     return check_folders(field, path, err) < 0 || check_folders(field, real, err) < 0 ? -1 : 0;
 }
 
-static int read_command(const struct config *config, size_t i, struct hook *hook, struct err *err)
+static int read_hook_command(const struct config *config, size_t i, struct hook *hook,
+                             struct err *err)
 {
     char field[64];
     const struct str *words;
@@ -108,10 +109,10 @@ static int read_command(const struct config *config, size_t i, struct hook *hook
     hook->argv = mem_zero((count + 1) * sizeof *hook->argv);
     for (size_t k = 0; k < count; k++)
         hook->argv[k] = mem_copy(words[k].p, words[k].n);
-    return check_program(field, hook->argv[0], err);
+    return check_hook_program(field, hook->argv[0], err);
 }
 
-static int read_one(const struct config *config, size_t i, struct hook *hook, struct err *err)
+static int read_hook(const struct config *config, size_t i, struct hook *hook, struct err *err)
 {
     char field[64];
     field_of(i, "event", field);
@@ -125,7 +126,7 @@ static int read_one(const struct config *config, size_t i, struct hook *hook, st
         return -1;
     field_of(i, "timeoutMs", field);
     hook->timeout_ms = config_int(config, field);
-    return read_command(config, i, hook, err);
+    return read_hook_command(config, i, hook, err);
 }
 
 int hook_list_read(const struct config *config, struct hook_list *ret, struct err *err)
@@ -138,7 +139,7 @@ int hook_list_read(const struct config *config, struct hook_list *ret, struct er
     ret->all = mem_zero(HOOKS_MAX * sizeof *ret->all);
     while (ret->count < count) {
         size_t i = ret->count++;
-        if (read_one(config, i, &ret->all[i], err) < 0) {
+        if (read_hook(config, i, &ret->all[i], err) < 0) {
             hook_list_done(ret);
             return -1;
         }
@@ -187,7 +188,7 @@ static bool is_seen(const struct folders *f, const char *folder)
 }
 
 /* The folder of a file; the root of all is never shown. */
-static int add_folder(struct folders *f, size_t i, const char *path, struct err *err)
+static int add_hook_folder(struct folders *f, size_t i, const char *path, struct err *err)
 {
     char field[64];
     FREE_AT_END char *folder = mem_copy(path, (size_t)(strrchr(path, '/') - path));
@@ -212,7 +213,8 @@ int hook_list_folders(const struct hook_list *list, const struct str *shown, siz
     for (size_t i = 0; i < list->count; i++) {
         const char *path = list->all[i].argv[0];
         FREE_AT_END char *real = realpath(path, NULL);
-        if (add_folder(&f, i, path, err) < 0 || (real && add_folder(&f, i, real, err) < 0)) {
+        if (add_hook_folder(&f, i, path, err) < 0 ||
+            (real && add_hook_folder(&f, i, real, err) < 0)) {
             for (size_t k = 0; k < f.count; k++)
                 free(ret[k]);
             return -1;

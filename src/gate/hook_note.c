@@ -5,7 +5,7 @@
 #include "base/json_out.h"
 #include "base/redact.h"
 
-static void write_value(yyjson_val *val, struct json_out *j);
+static void write_note_value(yyjson_val *val, struct json_out *j);
 
 /* Any text can be a key, and two that were hidden must not become one. */
 static void write_key(struct str key, size_t number, struct json_out *j)
@@ -18,7 +18,7 @@ static void write_key(struct str key, size_t number, struct json_out *j)
     j->comma = false;
 }
 
-static void write_object(yyjson_val *object, struct json_out *j)
+static void write_note_object(yyjson_val *object, struct json_out *j)
 {
     size_t idx;
     size_t max;
@@ -30,7 +30,7 @@ static void write_object(yyjson_val *object, struct json_out *j)
         if (redact_is_name(json_str(key)) && !yyjson_is_null(val) && !yyjson_is_bool(val))
             jo_own(j, REDACTED);
         else
-            write_value(val, j);
+            write_note_value(val, j);
     }
     jo_close(j, '}');
 }
@@ -53,7 +53,7 @@ static bool is_value_of(yyjson_val *before, yyjson_val *item)
                            memcmp(safe.data, text.data, at) == 0);
 }
 
-static void write_array(yyjson_val *array, struct json_out *j)
+static void write_note_array(yyjson_val *array, struct json_out *j)
 {
     size_t idx;
     size_t max;
@@ -64,18 +64,18 @@ static void write_array(yyjson_val *array, struct json_out *j)
         if (yyjson_is_str(item) && yyjson_get_len(item) && is_value_of(before, item))
             jo_own(j, REDACTED);
         else
-            write_value(item, j);
+            write_note_value(item, j);
         before = item;
     }
     jo_close(j, ']');
 }
 
-static void write_value(yyjson_val *val, struct json_out *j)
+static void write_note_value(yyjson_val *val, struct json_out *j)
 {
     if (yyjson_is_obj(val)) {
-        write_object(val, j);
+        write_note_object(val, j);
     } else if (yyjson_is_arr(val)) {
-        write_array(val, j);
+        write_note_array(val, j);
     } else if (yyjson_is_str(val)) {
         jo_logged(j, json_str(val), yyjson_get_len(val));
     } else {
@@ -89,5 +89,5 @@ static void write_value(yyjson_val *val, struct json_out *j)
 void hook_note_write(yyjson_val *object, struct buf *out)
 {
     struct json_out j = {.out = out};
-    write_object(object, &j);
+    write_note_object(object, &j);
 }

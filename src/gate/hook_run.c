@@ -22,7 +22,7 @@
 
 /* --- one run */
 
-static void take_output(struct call *call, enum command_stream stream, struct str bytes)
+static void take_hook_output(struct call *call, enum command_stream stream, struct str bytes)
 {
     struct job *job = call->front;
     struct hook_run *run = &job->run;
@@ -36,7 +36,7 @@ static void take_output(struct call *call, enum command_stream stream, struct st
         pipeline_cancel(call, ERR_OUTPUT_LIMIT, "the hook printed too much");
 }
 
-static yyjson_doc *make_arguments(const struct hook *hook, struct str input)
+static yyjson_doc *make_hook_arguments(const struct hook *hook, struct str input)
 {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *root = yyjson_mut_obj(doc);
@@ -62,9 +62,9 @@ struct call *hook_run_begin(struct hook_run *run, const struct hook *hook, struc
     buf_init(&run->complained, COMPLAINED_MAX);
     call->dialect = &dialect_native;
     call->name = mem_dup("run_command");
-    call->doc = make_arguments(hook, input);
+    call->doc = make_hook_arguments(hook, input);
     call->arguments = yyjson_doc_get_root(call->doc);
-    call->output = take_output;
+    call->output = take_hook_output;
     return call;
 }
 
@@ -89,7 +89,7 @@ static void name_end(const struct hook_run *run, const struct call *call, const 
         buf_addf(out, "exit code %lld", (long long)command->exit_code);
 }
 
-static void fail(struct hook_answer *ret, struct str what, struct str complained)
+static void fail_hook(struct hook_answer *ret, struct str what, struct str complained)
 {
     BUF_AT_END struct buf text = BUF_INIT(4096);
     buf_addf(&text, "%s failed: ", ret->rule);
@@ -101,8 +101,8 @@ static void fail(struct hook_answer *ret, struct str what, struct str complained
     hook_clean(ret->reason, sizeof ret->reason, buf_str(&text));
 }
 
-static void take_end(const struct hook_run *run, const struct call *call, const struct hook *hook,
-                     struct hook_answer *ret)
+static void take_hook_end(const struct hook_run *run, const struct call *call,
+                          const struct hook *hook, struct hook_answer *ret)
 {
     struct err err;
     struct hook_answer said;
@@ -110,7 +110,7 @@ static void take_end(const struct hook_run *run, const struct call *call, const 
     struct str complained = buf_str(&run->complained);
     name_end(run, call, hook, &what);
     if (what.len) {
-        fail(ret, buf_str(&what), complained);
+        fail_hook(ret, buf_str(&what), complained);
         return;
     }
     if (call->command->exit_code == DENIED_STATUS) {
@@ -119,7 +119,7 @@ static void take_end(const struct hook_run *run, const struct call *call, const 
         return;
     }
     if (hook_answer_read(buf_str(&run->printed), &said, &err) < 0) {
-        fail(ret, (struct str){err.message, strlen(err.message)}, (struct str){0});
+        fail_hook(ret, (struct str){err.message, strlen(err.message)}, (struct str){0});
         return;
     }
     memcpy(said.rule, ret->rule, sizeof said.rule);
@@ -131,14 +131,14 @@ void hook_run_end(struct hook_run *run, const struct call *call, size_t number,
 {
     *ret = (struct hook_answer){0};
     snprintf(ret->rule, sizeof ret->rule, "hooks[%zu]", number);
-    take_end(run, call, hook, ret);
+    take_hook_end(run, call, hook, ret);
     buf_done(&run->printed);
     buf_done(&run->complained);
 }
 
 /* --- where they run */
 
-static void cancel(void *self, struct call *call)
+static void cancel_hook_call(void *self, struct call *call)
 {
     struct hooks *h = self;
     uint64_t kill_ns = clock_mono_ns() + (h->closing ? 0 : GRACE_NS);
@@ -147,7 +147,7 @@ static void cancel(void *self, struct call *call)
     h->stop(NULL, call);
 }
 
-static int allow(void *self, struct call *call, struct err *err)
+static int allow_hook_call(void *self, struct call *call, struct err *err)
 {
     (void)self;
     (void)call;
@@ -186,18 +186,18 @@ void hook_pipeline_init(struct hooks *h)
     struct runner runner = session_runner();
     pipeline_init(p, h->loop);
     p->timeout_ms = (uint64_t)config_int(h->config, "commands.maxTimeoutMs");
-    p->policy = (struct policy_hook){.judge = allow};
+    p->policy = (struct policy_hook){.judge = allow_hook_call};
     p->recorder = (struct recorder){no_intent, no_outcome, no_flush, at_once, NULL};
     h->stop = runner.cancel;
-    runner.cancel = cancel;
+    runner.cancel = cancel_hook_call;
     runner.self = h;
     for (size_t i = 0; i < RUN_COUNT; i++)
         p->runners[i] = runner;
 }
 
 /* An empty folder of the cell's own user, in the place of a workspace. */
-static int make_folder(const struct config *config, int state_fd, char host[PATH_MAX],
-                       struct err *err)
+static int make_hook_folder(const struct config *config, int state_fd, char host[PATH_MAX],
+                            struct err *err)
 {
     char link[64];
     uid_t uid = (uid_t)config_int(config, "cell.uid");
@@ -264,7 +264,7 @@ int hook_session_new(struct hooks *h, uv_loop_t *loop, const struct config *conf
 {
     char host[PATH_MAX];
     h->config = config_clone(config);
-    if (adapt(h, err) < 0 || make_folder(config, state_fd, host, err) < 0)
+    if (adapt(h, err) < 0 || make_hook_folder(config, state_fd, host, err) < 0)
         return -1;
     struct root root = {.name = FOLDER, .inside = INSIDE, .host = host};
     struct session_options options = {

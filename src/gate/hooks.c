@@ -60,7 +60,7 @@ static void take_answer(struct job *job, const struct hook_answer *one)
                 (!job->after && job->answer.kind == VERDICT_DENY);
 }
 
-static void refuse(struct job *job, const char *why)
+static void refuse_hook_job(struct job *job, const char *why)
 {
     struct hook_answer no = {.kind = VERDICT_DENY};
     snprintf(no.rule, sizeof no.rule, "hooks[%zu]", first_left(job));
@@ -71,7 +71,7 @@ static void refuse(struct job *job, const char *why)
     take_answer(job, &no);
 }
 
-static void fill(struct job *job, const struct call *call)
+static void fill_hook_input(struct job *job, const struct call *call)
 {
     struct hooks *h = job->owner;
     if (job->left == 0) {
@@ -79,18 +79,18 @@ static void fill(struct job *job, const struct call *call)
         return;
     }
     if (h->count > WAITING_MAX || h->held_bytes > HELD_BYTES_MAX) {
-        refuse(job, "too many calls wait for hooks; try again later");
+        refuse_hook_job(job, "too many calls wait for hooks; try again later");
         return;
     }
     hook_input_write(call, job->after, &job->input);
     h->held_bytes += job->input.len;
     if (job->input.failed)
-        refuse(job, "the arguments are too long for a hook");
+        refuse_hook_job(job, "the arguments are too long for a hook");
 }
 
 /* --- asking */
 
-static void answered(struct call *call)
+static void hook_answered(struct call *call)
 {
     struct job *job = call->front;
     struct hooks *h = job->owner;
@@ -108,12 +108,12 @@ static void answered(struct call *call)
     kick(h);
 }
 
-static void start(struct job *job)
+static void start_hook(struct job *job)
 {
     struct hooks *h = job->owner;
     job->call = hook_run_begin(&job->run, &h->list.all[first_left(job)], buf_str(&job->input));
     job->call->workplace = session_workplace(h->session);
-    job->call->answer = answered;
+    job->call->answer = hook_answered;
     job->call->front = job;
     h->running++;
     pipeline_submit(&h->pipeline, job->call);
@@ -140,7 +140,7 @@ static void on_turn(uv_timer_t *timer)
     }
     for (struct job *job = h->first; job && h->running < RUNNING_MAX; job = job->next) {
         if (!job->over && !job->call)
-            start(job);
+            start_hook(job);
     }
 }
 
@@ -157,7 +157,7 @@ void hooks_before(struct hooks *h, const struct call *call,
     struct job *job = job_new(h, call, false);
     job->done = done;
     job->arg = arg;
-    fill(job, call);
+    fill_hook_input(job, call);
     kick(h);
 }
 
@@ -165,7 +165,7 @@ void hooks_after(struct hooks *h, const struct call *call)
 {
     if (!h || h->closing || !hook_list_match(&h->list, true, call->tool, call->name))
         return;
-    fill(job_new(h, call, true), call);
+    fill_hook_input(job_new(h, call, true), call);
     kick(h);
 }
 
@@ -174,7 +174,7 @@ bool hooks_ask(const struct hooks *h, const struct call *call)
     return h && hook_list_match(&h->list, false, call->tool, call->name);
 }
 
-static void forget(struct job *job)
+static void forget_hook_job(struct job *job)
 {
     job->forgotten = true;
     job->over = true;
@@ -186,7 +186,7 @@ void hooks_forget(struct hooks *h, void *arg)
 {
     for (struct job *job = h ? h->first : NULL; job; job = job->next) {
         if (!job->after && job->arg == arg && !job->forgotten)
-            forget(job);
+            forget_hook_job(job);
     }
     if (h)
         kick(h);
@@ -204,7 +204,7 @@ static void forget_all(struct hooks *h, bool told_too)
 {
     for (struct job *job = h->first; job; job = job->next) {
         if (told_too || !job->after)
-            forget(job);
+            forget_hook_job(job);
     }
 }
 
@@ -224,7 +224,7 @@ static void run_down(struct hooks *h)
     }
 }
 
-static void closed(uv_handle_t *handle)
+static void hooks_closed(uv_handle_t *handle)
 {
     struct hooks *h = handle->data;
     h->loop = NULL;
@@ -238,7 +238,7 @@ void hooks_free(struct hooks *h)
     if (loop) {
         run_down(h);
         pipeline_done(&h->pipeline);
-        uv_close((uv_handle_t *)&h->timer, closed);
+        uv_close((uv_handle_t *)&h->timer, hooks_closed);
     }
     session_free(h->session);
     while (h->loop)

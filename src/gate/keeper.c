@@ -64,9 +64,10 @@ static void warn_of_unknown(void *arg, const char *rule, const char *program,
                             const char *subcommand)
 {
     (void)arg;
-    log_warning("%s: `%s` has no subcommand `%s` by itself: if that is no alias or plugin of yours, "
-                "the rule is about nothing",
-                rule, program, subcommand);
+    log_warning(
+        "%s: `%s` has no subcommand `%s` by itself: if that is no alias or plugin of yours, "
+        "the rule is about nothing",
+        rule, program, subcommand);
 }
 
 static struct policy *policy_of(struct keeper *k, const struct config *config, struct err *err)
@@ -163,14 +164,13 @@ static void keep_names(struct keeper *k, struct verdict *v)
     }
 }
 
-static int judge(void *self, struct call *call, struct err *err)
+static int judge_kept_call(void *self, struct call *call, struct err *err)
 {
     struct keeper *k = self;
     const struct policy *policy = policy_of(k, call->workplace->config, err);
     struct policy_call pc = keeper_call(k, call);
     if (!policy || policy_judge(policy, &pc, &call->verdict, NULL, NULL, err) < 0 ||
-        call_limits_check(call, err) < 0 ||
-        session_check_limits(k->options.session, call, err) < 0)
+        call_limits_check(call, err) < 0 || session_check_limits(k->options.session, call, err) < 0)
         return -1;
     keep_names(k, &call->verdict);
     call->verdict.hooks = hooks_ask(k->hooks, call);
@@ -246,7 +246,7 @@ int keeper_reset(struct keeper *k, struct err *err)
 struct policy_hook keeper_hook(struct keeper *k)
 {
     return (struct policy_hook){
-        .judge = judge,
+        .judge = judge_kept_call,
         .self = k,
         .hold = keeper_hold,
         .forget = keeper_forget,
@@ -302,13 +302,13 @@ void keeper_use_audit(struct keeper *k, struct audit *audit)
     hooks_use_audit(k->hooks, audit);
 }
 
-static void closed(uv_handle_t *handle)
+static void keeper_closed(uv_handle_t *handle)
 {
     struct keeper *k = handle->data;
     if (handle == (uv_handle_t *)&k->poll)
-        uv_close((uv_handle_t *)&k->settle, closed);
+        uv_close((uv_handle_t *)&k->settle, keeper_closed);
     else if (handle == (uv_handle_t *)&k->settle)
-        uv_close((uv_handle_t *)&k->sums, closed);
+        uv_close((uv_handle_t *)&k->sums, keeper_closed);
     else
         free(k);
 }
@@ -333,5 +333,5 @@ void keeper_free(struct keeper *k)
     for (size_t i = 0; i < POLICIES; i++)
         policy_free(k->policies[i].policy);
     tdestroy(k->rule_names, free);
-    uv_close((uv_handle_t *)&k->poll, closed);
+    uv_close((uv_handle_t *)&k->poll, keeper_closed);
 }

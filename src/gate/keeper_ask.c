@@ -61,7 +61,7 @@ static void ask_free(struct ask *ask)
     free(ask);
 }
 
-static void over(struct ask *ask)
+static void tell_ask_over(struct ask *ask)
 {
     struct keeper *k = ask->keeper;
     for (struct keeper_listener *l = k->listeners, *next; l; l = next) {
@@ -104,7 +104,7 @@ static void record(struct keeper *k, const struct ask *ask, const char *kind)
 }
 
 /* Ends with this error; the ask is gone. */
-static void refuse(struct ask *ask, const struct err *err)
+static void refuse_asked_call(struct ask *ask, const struct err *err)
 {
     struct call *call = ask->call;
     ask_free(ask);
@@ -133,7 +133,7 @@ static void approved(struct ask *ask, const struct approval *now)
         }
     }
     record(k, ask, "approval.decided");
-    over(ask);
+    tell_ask_over(ask);
     call->approved_by = mem_dup(now->decided_by ? now->decided_by : "");
     call->approved = true;
     ask_free(ask);
@@ -147,7 +147,7 @@ static void not_approved(struct ask *ask, const struct approval *now)
     ask->approval.state = now->state;
     ask->approval.decided_by = now->decided_by;
     record(ask->keeper, ask, "approval.decided");
-    over(ask);
+    tell_ask_over(ask);
     if (now->state == APPROVAL_DENIED) {
         err_set(&err, ERR_APPROVAL_DENIED,
                 "the user was asked about this call (by the rule %s) and said no (request %s): do "
@@ -163,11 +163,11 @@ static void not_approved(struct ask *ask, const struct approval *now)
             id, ask->approval.rule);
         err_reason(&err, "approval_timeout");
     }
-    refuse(ask, &err);
+    refuse_asked_call(ask, &err);
 }
 
 /* Whether it went on. */
-static bool look_at(struct ask *ask)
+static bool look_at_ask(struct ask *ask)
 {
     struct keeper *k = ask->keeper;
     struct err err;
@@ -175,8 +175,8 @@ static bool look_at(struct ask *ask)
     if (approvals_look(k->db, ask->approval.id, &now, &err) < 0) {
         if (strcmp(err.reason, "state_locked") == 0)
             return false;
-        over(ask);
-        refuse(ask, &err);
+        tell_ask_over(ask);
+        refuse_asked_call(ask, &err);
         return true;
     }
     bool decided = now.state != APPROVAL_WAITING;
@@ -193,14 +193,14 @@ static void time_out(struct ask *ask)
     struct err err;
     int r = approvals_end(ask->keeper->db, ask->approval.id, APPROVAL_TIMED_OUT, &err);
     if (r == 0) {
-        look_at(ask); /* someone was quicker */
+        look_at_ask(ask); /* someone was quicker */
         return;
     }
     /* Also where that cannot be written down: the time is over, and nobody's yes is waited for any more. */
     not_approved(ask, &(struct approval){.state = APPROVAL_TIMED_OUT});
 }
 
-static void put_question(struct ask *ask);
+static void put_ask_question(struct ask *ask);
 
 void keeper_poll(uv_timer_t *timer)
 {
@@ -212,8 +212,9 @@ void keeper_poll(uv_timer_t *timer)
     for (struct ask *ask = k->asks, *next; ask; ask = next) {
         next = ask->next;
         if (ask->step == ASK_STATE)
-            put_question(ask);
-        else if (ask->step == ASK_WAITING && !(changed && look_at(ask)) && now >= ask->give_up_ns)
+            put_ask_question(ask);
+        else if (ask->step == ASK_WAITING && !(changed && look_at_ask(ask)) &&
+                 now >= ask->give_up_ns)
             time_out(ask);
     }
 }
@@ -232,7 +233,7 @@ int keeper_decide(struct keeper *k, const char *id, const struct approval_decisi
 
 /* --- putting the question */
 
-static void put_question(struct ask *ask)
+static void put_ask_question(struct ask *ask)
 {
     struct keeper *k = ask->keeper;
     struct approval *a = &ask->approval;
@@ -244,7 +245,7 @@ static void put_question(struct ask *ask)
         uint64_t now = clock_mono_ns();
         if (strcmp(err.reason, "state_locked") == 0 && now < ask->give_up_ns)
             return; /* the poll tries again */
-        refuse(ask, &err);
+        refuse_asked_call(ask, &err);
         return;
     }
     ask->step = ASK_WAITING;
@@ -260,7 +261,7 @@ static void put_question(struct ask *ask)
     buf_reset(&ask->detail, 0);
 }
 
-static void describe(struct ask *ask)
+static void describe_ask(struct ask *ask)
 {
     struct keeper *k = ask->keeper;
     const struct call *call = ask->call;
@@ -313,23 +314,23 @@ static void ready_to_ask(struct ask *ask)
                 "for their answers",
                 DETAILS_MAX >> 20);
         err_reason(&err, "too_many_waiting");
-        refuse(ask, &err);
+        refuse_asked_call(ask, &err);
         return;
     }
-    describe(ask);
+    describe_ask(ask);
     ask->step = ASK_STATE;
     ask->give_up_ns = clock_mono_ns() + LOCK_PATIENCE_NS;
-    put_question(ask);
+    put_ask_question(ask);
 }
 
-static void previewed(void *arg, const struct preview *preview, const struct err *err)
+static void ask_previewed(void *arg, const struct preview *preview, const struct err *err)
 {
     struct ask *ask = arg;
     const struct call *call = ask->call;
     bool changes = !call->op || call->op->real;
     /* What would fail is not worth a question; but of a call that looks, the answer is for later. */
     if (err && (changes || keeper_files_refuse(err))) {
-        refuse(ask, err);
+        refuse_asked_call(ask, err);
         return;
     }
     if (changes)
@@ -348,7 +349,7 @@ static void ask_person(struct ask *ask)
     struct err err;
     /* Nobody is asked about what would then be refused. */
     if (keeper_look(k, call, &err) < 0) {
-        refuse(ask, &err);
+        refuse_asked_call(ask, &err);
         return;
     }
     if ((int64_t)k->n_asks > config_int(call->workplace->config, "approval.maxWaiting")) {
@@ -356,12 +357,12 @@ static void ask_person(struct ask *ask)
                 "%zu calls wait for approval already (approval.maxWaiting): wait for their answers",
                 k->n_asks - 1);
         err_reason(&err, "too_many_waiting");
-        refuse(ask, &err);
+        refuse_asked_call(ask, &err);
         return;
     }
     if (preview_is_possible(call)) {
         ask->step = ASK_PREVIEW;
-        session_preview(k->options.session, call, previewed, ask);
+        session_preview(k->options.session, call, ask_previewed, ask);
     } else {
         /* Where it leads cannot be shown: then no link may be on the way. */
         call->verdict.as_named |= call->command && !path_is_root(&call->path);
@@ -382,7 +383,7 @@ static void hooks_said(void *arg, const struct hook_answer *answer)
         err_set(&err, ERR_POLICY_DENIED, "the tool `%s` is denied by the hook %s%s%s",
                 call->tool->name, answer->rule, answer->reason[0] ? ": " : "", answer->reason);
         err_reason(&err, "denied_by_hook");
-        refuse(ask, &err);
+        refuse_asked_call(ask, &err);
         return;
     }
     if (answer->kind == VERDICT_ASK) {
@@ -423,7 +424,7 @@ void keeper_hold(void *self, struct call *call)
 }
 
 /* The caller is not interested any more; someone may have decided just before, and then that is what is recorded. */
-static void give_up(struct ask *ask)
+static void give_up_ask(struct ask *ask)
 {
     struct keeper *k = ask->keeper;
     struct err ignored;
@@ -436,7 +437,7 @@ static void give_up(struct ask *ask)
         ask->approval.decided_by = now.decided_by;
     }
     record(k, ask, "approval.decided");
-    over(ask);
+    tell_ask_over(ask);
     approval_done(&now);
 }
 
@@ -454,7 +455,7 @@ void keeper_forget(void *self, struct call *call)
     case ASK_STATE:
         break;
     case ASK_WAITING:
-        give_up(ask);
+        give_up_ask(ask);
         break;
     }
     ask_free(ask);

@@ -158,7 +158,7 @@ int keeper_look(struct keeper *k, struct call *call, struct err *err)
                         : 0;
 }
 
-static int mark(struct keeper *k, const char *sql)
+static int mark_books(struct keeper *k, const char *sql)
 {
     return db_step(db_statement(k->db, sql)) == SQLITE_DONE ? 0 : -1;
 }
@@ -181,14 +181,14 @@ static int charge_it(struct keeper *k, struct call *call, struct err *err)
 int keeper_charge(void *self, struct call *call, struct err *err)
 {
     struct keeper *k = self;
-    if (mark(k, "SAVEPOINT one_call") < 0)
+    if (mark_books(k, "SAVEPOINT one_call") < 0)
         return db_error(k->db, err);
     if (charge_it(k, call, err) < 0) {
-        if (mark(k, "ROLLBACK TO one_call") < 0 || mark(k, "RELEASE one_call") < 0)
+        if (mark_books(k, "ROLLBACK TO one_call") < 0 || mark_books(k, "RELEASE one_call") < 0)
             db_error(k->db, err);
         return -1;
     }
-    if (mark(k, "RELEASE one_call") < 0)
+    if (mark_books(k, "RELEASE one_call") < 0)
         return db_error(k->db, err);
     keeper_restrain(k, call);
     return 0;
@@ -210,7 +210,7 @@ bool keeper_files_refuse(const struct err *err)
 }
 
 /* Nothing of it ran: the rules for files stand before the first byte. */
-static bool was_refused(const struct call *call)
+static bool was_refused_for_files(const struct call *call)
 {
     return call->failed && !call->cut_off && !(call->command && call->command->begun) &&
            keeper_files_refuse(&call->err);
@@ -218,7 +218,7 @@ static bool was_refused(const struct call *call)
 
 static int64_t used_of(const struct call *call, const struct charge *charge)
 {
-    if (was_refused(call))
+    if (was_refused_for_files(call))
         return 0;
     if (charge->unit == CHARGE_MS)
         return (int64_t)((call->end_ns - call->start_ns + 999999) / 1000000);
@@ -253,7 +253,7 @@ static void on_settle(uv_timer_t *timer)
 }
 
 /* What is lost here are numbers for whoever watches. */
-static void add_sums(struct keeper *k, int wait_ms)
+static void add_stats_sums(struct keeper *k, int wait_ms)
 {
     struct err ignored;
     struct stats *stats = k->options.stats;
@@ -267,7 +267,7 @@ static void add_sums(struct keeper *k, int wait_ms)
 
 static void on_sums(uv_timer_t *timer)
 {
-    add_sums(timer->data, 0);
+    add_stats_sums(timer->data, 0);
 }
 
 void keeper_sum_later(struct keeper *k)
@@ -279,7 +279,7 @@ void keeper_sum_later(struct keeper *k)
 void keeper_settle_all(struct keeper *k)
 {
     settle_some(k, LAST_WAIT_MS);
-    add_sums(k, LAST_WAIT_MS);
+    add_stats_sums(k, LAST_WAIT_MS);
     forget_settled(k); /* what could not be given back stays counted */
 }
 

@@ -36,7 +36,7 @@ void reach_init(struct reach *ret, const struct places *places)
     }
 }
 
-static const char *find(const struct reach *reach, const struct stat *st)
+static const char *find_reached_folder(const struct reach *reach, const struct stat *st)
 {
     for (size_t i = 0; i < reach->n; i++) {
         if (reach->folders[i].device == st->st_dev && reach->folders[i].inode == st->st_ino)
@@ -100,9 +100,9 @@ const char *reach_through(const struct reach *reach, const char *path)
     if ((size_t)snprintf(way.rest, sizeof way.rest, "%s", path) >= sizeof way.rest ||
         lstat("/", &st) < 0)
         return NULL;
-    const char *found = find(reach, &st);
+    const char *found = find_reached_folder(reach, &st);
     while (!found && next_step(&way, &st))
-        found = find(reach, &st);
+        found = find_reached_folder(reach, &st);
     return found;
 }
 
@@ -114,8 +114,8 @@ int reach_refuse(const char *field, const char *path, const char *folder, struct
                      field, path, folder);
 }
 
-static int check_path(const struct reach *reach, const char *field, const char *path,
-                      struct err *err)
+static int check_path_reach(const struct reach *reach, const char *field, const char *path,
+                            struct err *err)
 {
     const char *folder = reach_through(reach, path);
     return folder ? reach_refuse(field, path, folder, err) : 0;
@@ -136,8 +136,8 @@ static int check_owner(const char *field, const char *program, struct err *err)
 }
 
 /* The program, and that which a script's first line names, with what that is given. */
-static int check_program(const struct reach *reach, const char *field, const char *program,
-                         struct err *err)
+static int check_program_reach(const struct reach *reach, const char *field, const char *program,
+                               struct err *err)
 {
     char path[PATH_MAX];
     char line[SCRIPT_LINE_MAX];
@@ -159,8 +159,8 @@ static int check_program(const struct reach *reach, const char *field, const cha
     return 0;
 }
 
-static int check_command(const struct reach *reach, const struct config *config, const char *field,
-                         struct err *err)
+static int check_command_reach(const struct reach *reach, const struct config *config,
+                               const char *field, struct err *err)
 {
     const struct str *words;
     size_t count = 0;
@@ -168,7 +168,7 @@ static int check_command(const struct reach *reach, const struct config *config,
         return 0;
     if (reach_check_words(reach, field, words, count, err) < 0)
         return -1;
-    return count ? check_program(reach, field, words[0].p, err) : 0;
+    return count ? check_program_reach(reach, field, words[0].p, err) : 0;
 }
 
 static bool is_inside(const struct reach *reach, const char *path)
@@ -196,7 +196,7 @@ static int check_search_path(const struct reach *reach, const struct config *con
                              field, path);
         if (is_inside(reach, path))
             return reach_refuse(field, path, "the workspace", err);
-        if (check_path(reach, field, path, err) < 0)
+        if (check_path_reach(reach, field, path, err) < 0)
             return -1;
     }
     return 0;
@@ -208,16 +208,16 @@ int reach_check(const struct reach *reach, const struct config *config, const ch
     char *own[STATE_OWN_MAX];
     size_t n_own = state_own_files(config_file, own);
     const char *excludes = config_text(config, "files.excludesFile");
-    int r = check_command(reach, config, "audit.anchor", err);
+    int r = check_command_reach(reach, config, "audit.anchor", err);
     if (r == 0)
         r = check_search_path(reach, config, err);
     for (size_t i = 0; r == 0 && i < config_count(config, "hooks"); i++) {
         char field[64];
         snprintf(field, sizeof field, "hooks[%zu].command", i);
-        r = check_command(reach, config, field, err);
+        r = check_command_reach(reach, config, field, err);
     }
     if (r == 0 && excludes)
-        r = check_path(reach, "files.excludesFile", excludes, err);
+        r = check_path_reach(reach, "files.excludesFile", excludes, err);
     for (size_t i = 0; i < n_own; i++) {
         const char *folder = r == 0 ? reach_through(reach, own[i]) : NULL;
         if (folder)

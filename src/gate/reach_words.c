@@ -22,7 +22,7 @@ struct checker {
     unsigned depth;
 };
 
-static int check_path(const struct checker *c, const char *path)
+static int check_word_path(const struct checker *c, const char *path)
 {
     const char *folder = reach_through(c->reach, path);
     return folder ? reach_refuse(c->field, path, folder, c->err) : 0;
@@ -31,7 +31,7 @@ static int check_path(const struct checker *c, const char *path)
 static int check_cut(const struct checker *c, const char *before, const char *path, size_t n)
 {
     FREE_AT_END char *whole = mem_format("%s%.*s", before, (int)n, path);
-    return check_path(c, whole);
+    return check_word_path(c, whole);
 }
 
 /* A path that begins here ends at a separator, or later: names may hold them. */
@@ -148,11 +148,11 @@ static int check_cd(const struct checker *c, const struct shell_command *command
         i++;
     const char *home = getenv("HOME");
     if (i >= command->n || str_is(command->words[i].text, "~"))
-        return home ? check_path(c, home) : 0;
+        return home ? check_word_path(c, home) : 0;
     const struct shell_word *word = &command->words[i];
     FREE_AT_END char *folder = mem_copy(word->text.p, word->text.n);
     if (strcmp(folder, "$HOME") == 0 || strcmp(folder, "${HOME}") == 0)
-        return home ? check_path(c, home) : 0;
+        return home ? check_word_path(c, home) : 0;
     if (folder[0] == '/' && !(word->flags & SHELL_EXPANDS))
         return 0;
     return behind_home(folder) && !strchr(folder + 1, '$')
@@ -181,8 +181,8 @@ static int check_shell_word(struct words *words, const struct shell_word *word, 
     return check_word(words, text);
 }
 
-static int check_command(const struct checker *c, const struct shell_command *command,
-                         bool is_shell)
+static int check_shell_command(const struct checker *c, const struct shell_command *command,
+                               bool is_shell)
 {
     struct words words = {.checker = c};
     for (size_t i = 0; i < command->n; i++) {
@@ -196,7 +196,7 @@ static int check_command(const struct checker *c, const struct shell_command *co
 
 /* Where a word only may be a shell's text (it may be that of another machine's, or of Python), no more is made of it
  * than the paths in it. */
-static int check_text(const struct checker *outer, const char *text, bool is_shell)
+static int check_command_text(const struct checker *outer, const char *text, bool is_shell)
 {
     struct checker c = *outer;
     struct shell_script script;
@@ -211,7 +211,7 @@ static int check_text(const struct checker *outer, const char *text, bool is_she
         return is_shell ? not_understood(&c, ignored.message) : 0;
     int r = 0;
     for (size_t i = 0; r == 0 && i < script.n; i++)
-        r = check_command(&c, &script.commands[i], is_shell);
+        r = check_shell_command(&c, &script.commands[i], is_shell);
     shell_done(&script);
     return r;
 }
@@ -235,7 +235,7 @@ static bool is_text_option(const char *word)
 static int check_word(struct words *words, const char *word)
 {
     bool is_text = words->expected && word[0] != '-';
-    if (check_text(words->checker, word, is_text) < 0)
+    if (check_command_text(words->checker, word, is_text) < 0)
         return -1;
     words->expected = !is_text && (words->expected || (words->shell && is_text_option(word)));
     words->shell = words->shell || is_shell_name(word);
@@ -257,5 +257,6 @@ int reach_check_words(const struct reach *reach, const char *field, const struct
 int reach_check_word(const struct reach *reach, const char *field, const char *word,
                      struct err *err)
 {
-    return check_text(&(struct checker){.reach = reach, .field = field, .err = err}, word, false);
+    return check_command_text(&(struct checker){.reach = reach, .field = field, .err = err}, word,
+                              false);
 }

@@ -60,7 +60,7 @@ static const struct arg *find_argument(void *self, struct str name)
 }
 
 /* `without`: the uses of arguments that stand elsewhere in the record. */
-static void write_input(const struct call *call, unsigned without, struct json_out *j)
+static void write_record_input(const struct call *call, unsigned without, struct json_out *j)
 {
     if (call->tool)
         arg_redact(&call->tool->args, call->arguments, without, j);
@@ -100,7 +100,8 @@ static void write_real_path(const struct call *call, const char *key, size_t roo
 }
 
 /* The files that its paths led to, where links or `..` were on the way. */
-static void write_real(const struct call *call, const struct op_real *real, struct json_out *j)
+static void write_real_paths(const struct call *call, const struct op_real *real,
+                             struct json_out *j)
 {
     write_real_path(call, "real", call->path.root, call_path_text(call), real->path, j);
     if (call->op == &op_table[OP_MOVE])
@@ -120,11 +121,11 @@ static void write_asked(const struct call *call, struct json_out *j)
     write_leave(call, j);
     bool command = record_command(call, j);
     if (call->op)
-        write_real(call,
-                   &(struct op_real){pinned_text(call->pin.real), pinned_text(call->pin.real_to)},
-                   j);
+        write_real_paths(
+            call, &(struct op_real){pinned_text(call->pin.real), pinned_text(call->pin.real_to)},
+            j);
     jo_key(j, "input");
-    write_input(call, command ? RECORD_COMMAND_USES : 0, j);
+    write_record_input(call, command ? RECORD_COMMAND_USES : 0, j);
 }
 
 static void intent(void *self, const struct call *call)
@@ -161,7 +162,7 @@ static void add_execution_line(struct record *r, struct call *call)
     write_tool(call, "toolName", &j);
     jo_ktext(&j, "agentId", call->agent);
     jo_key(&j, "input");
-    write_input(call, 0, &j);
+    write_record_input(call, 0, &j);
     jo_key(&j, "output");
     write_output(call, &j);
     jo_kint(&j, "durationMs", call_duration_ms(call));
@@ -189,7 +190,7 @@ static void write_more_violations(const int64_t more[COMMAND_VIOLATION_KINDS], s
 }
 
 /* What its command was refused, and what it made that programs of the user would obey. */
-static void write_violations(const struct call *call, struct json_out *j)
+static void write_record_violations(const struct call *call, struct json_out *j)
 {
     const struct command_violations *all = call->command ? &call->command->violations : NULL;
     int64_t more[COMMAND_VIOLATION_KINDS];
@@ -231,10 +232,10 @@ static void outcome(void *self, struct call *call)
                 (int64_t)(call->op->writes ? call->request_body.n : call_body_bytes(call)));
     }
     if (!refused && !call->failed && call->op && call->op->real)
-        write_real(call, &call->reply.real, j);
+        write_real_paths(call, &call->reply.real, j);
     if (!refused && tool_runs_programs(call->tool))
         record_end(call, j);
-    write_violations(call, j);
+    write_record_violations(call, j);
     jo_kown(j, "tier", call_tier(call));
     jo_kint(j, "durationMs", call_duration_ms(call));
     audit_end(r->audit);
@@ -245,7 +246,7 @@ static void outcome(void *self, struct call *call)
         keeper_after(r->keeper, call);
 }
 
-static int flush(void *self, struct err *err)
+static int flush_record(void *self, struct err *err)
 {
     struct record *r = self;
     if (audit_flush(r->audit, err) < 0)
@@ -261,5 +262,5 @@ static void wait_durable(void *self, void (*done)(void *arg, int status), void *
 
 struct recorder record_recorder(struct record *r)
 {
-    return (struct recorder){intent, outcome, flush, wait_durable, r};
+    return (struct recorder){intent, outcome, flush_record, wait_durable, r};
 }

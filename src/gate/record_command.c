@@ -13,7 +13,7 @@ struct said {
     struct str folder;
 };
 
-static yyjson_val *given(const struct call *call, unsigned use)
+static yyjson_val *command_argument(const struct call *call, unsigned use)
 {
     const struct arg *arg = arg_next(&call->tool->args, use, NULL);
     yyjson_val *val = arg ? yyjson_obj_get(call->arguments, arg->name) : NULL;
@@ -21,9 +21,9 @@ static yyjson_val *given(const struct call *call, unsigned use)
 }
 
 /* True also for one that was not given. */
-static bool take_text(const struct call *call, unsigned use, struct str *ret)
+static bool take_command_text(const struct call *call, unsigned use, struct str *ret)
 {
-    yyjson_val *val = given(call, use);
+    yyjson_val *val = command_argument(call, use);
     if (yyjson_is_str(val))
         *ret = json_str(val);
     return !val || yyjson_is_str(val);
@@ -34,7 +34,7 @@ static bool take_words(const struct call *call, yyjson_val **ret)
     size_t idx;
     size_t max;
     yyjson_val *item;
-    yyjson_val *list = *ret = given(call, ARG_WORDS | ARG_ARGV);
+    yyjson_val *list = *ret = command_argument(call, ARG_WORDS | ARG_ARGV);
     yyjson_arr_foreach(list, idx, max, item) {
         if (!yyjson_is_str(item))
             return false;
@@ -48,10 +48,12 @@ static bool take_said(const struct call *call, struct said *ret)
     *ret = (struct said){0};
     if (!tool_runs_programs(call->tool) || !yyjson_is_obj(call->arguments))
         return false;
-    ret->env = given(call, ARG_ENV);
-    if (!take_text(call, ARG_SHELL, &ret->line) || !take_text(call, ARG_PROGRAM, &ret->program) ||
-        !take_text(call, ARG_INPUT, &ret->input) || !take_text(call, ARG_FOLDER, &ret->folder) ||
-        !take_words(call, &ret->words) || (ret->env && !yyjson_is_obj(ret->env)))
+    ret->env = command_argument(call, ARG_ENV);
+    if (!take_command_text(call, ARG_SHELL, &ret->line) ||
+        !take_command_text(call, ARG_PROGRAM, &ret->program) ||
+        !take_command_text(call, ARG_INPUT, &ret->input) ||
+        !take_command_text(call, ARG_FOLDER, &ret->folder) || !take_words(call, &ret->words) ||
+        (ret->env && !yyjson_is_obj(ret->env)))
         return false;
     bool listed = ret->program.p || yyjson_arr_size(ret->words) > 0;
     return ret->line.p ? !listed : listed;
@@ -93,7 +95,7 @@ static void write_argv(const struct said *said, struct json_out *j)
         jo_kbool(j, "shell", true);
 }
 
-static void write_path(struct json_out *j, const char *name, struct str path)
+static void write_exact_path(struct json_out *j, const char *name, struct str path)
 {
     jo_key(j, name);
     logged_exact(j, path);
@@ -107,19 +109,20 @@ static char *host_folder(const struct root *root, const char *inside)
 }
 
 /* Where it runs: in the sandbox and, of a call that was let through, on the machine. */
-static void write_folder(const struct call *call, const struct said *said, struct json_out *j)
+static void write_command_folder(const struct call *call, const struct said *said,
+                                 struct json_out *j)
 {
     const struct workplace *at = call->workplace;
     if (!call->command || call->path.root >= at->n_command_roots) {
-        write_path(j, "cwd", said->folder.p ? said->folder : STR("."));
+        write_exact_path(j, "cwd", said->folder.p ? said->folder : STR("."));
         return;
     }
     const struct root *root = &at->command_roots[call->path.root];
     FREE_AT_END char *cwd = mem_copy(call->decoded.data, call->decoded.len);
     FREE_AT_END char *host = host_folder(root, call->pin.folder ? call->pin.folder : cwd);
-    write_path(j, "cwd", buf_str(&call->decoded));
-    write_path(j, "folder", (struct str){host, strlen(host)});
-    write_path(j, "workspace", (struct str){root->host, strlen(root->host)});
+    write_exact_path(j, "cwd", buf_str(&call->decoded));
+    write_exact_path(j, "folder", (struct str){host, strlen(host)});
+    write_exact_path(j, "workspace", (struct str){root->host, strlen(root->host)});
 }
 
 /* Names only: a value may be a secret whatever its name is. */
@@ -138,7 +141,8 @@ static void write_env(const struct said *said, struct json_out *j)
     logged_words(&(struct logged){j, LOGGED_MAX}, names, max);
 }
 
-static void write_input(const struct call *call, const struct said *said, struct json_out *j)
+static void write_command_input(const struct call *call, const struct said *said,
+                                struct json_out *j)
 {
     if (call->input_fd < 0 && !said->input.p)
         return;
@@ -162,9 +166,9 @@ bool record_command(const struct call *call, struct json_out *j)
     jo_key(j, "command");
     jo_open(j, '{');
     write_argv(&said, j);
-    write_folder(call, &said, j);
+    write_command_folder(call, &said, j);
     write_env(&said, j);
-    write_input(call, &said, j);
+    write_command_input(call, &said, j);
     /* No command is granted any; it has a loopback of its own. */
     jo_kown(j, "network", "none");
     jo_close(j, '}');
@@ -179,7 +183,7 @@ void record_hook_command(const struct call *call, struct json_out *j)
     jo_key(j, "command");
     jo_open(j, '{');
     write_argv(&said, j);
-    write_folder(call, &said, j);
+    write_command_folder(call, &said, j);
     jo_key(j, "stdin");
     jo_open(j, '{');
     jo_kint(j, "bytes", (int64_t)said.input.n);
@@ -212,7 +216,7 @@ static void write_end_folder(const struct call *call, struct json_out *j)
         return;
     FREE_AT_END char *host = host_folder(&call->workplace->command_roots[call->path.root],
                                          call->command->folder);
-    write_path(j, "folder", (struct str){host, strlen(host)});
+    write_exact_path(j, "folder", (struct str){host, strlen(host)});
 }
 
 void record_end(const struct call *call, struct json_out *j)

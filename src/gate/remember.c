@@ -34,7 +34,7 @@ static int damaged(struct err *err, const char *why)
     return err_reason(err, "approved_damaged");
 }
 
-static int failed(struct err *err, const char *doing)
+static int tell_remember_failure(struct err *err, const char *doing)
 {
     return err_set(err, err_is_full(errno) ? ERR_DISK_FULL : ERR_INTERNAL,
                    "%s `" NAME "` in the configuration folder: %s", doing, strerror(errno));
@@ -51,7 +51,7 @@ static int check_rule(yyjson_val *rule)
                : -1;
 }
 
-static int check_rules(yyjson_val *root, struct err *err)
+static int check_remembered_rules(yyjson_val *root, struct err *err)
 {
     size_t idx;
     size_t max;
@@ -72,11 +72,11 @@ static int check_rules(yyjson_val *root, struct err *err)
     return 0;
 }
 
-static int read_text(int fd, struct buf *text, struct err *err)
+static int read_remembered_text(int fd, struct buf *text, struct err *err)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
-        return failed(err, "reading");
+        return tell_remember_failure(err, "reading");
     /* It says what an agent may do: whoever writes it decides. */
     if (!S_ISREG(st.st_mode) || (st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 022))
         return damaged(err, "must be a file of yours that nobody else can write (chmod 600)");
@@ -85,14 +85,14 @@ static int read_text(int fd, struct buf *text, struct err *err)
     ssize_t n = fd_read_upto(fd, text->data, REMEMBER_BYTES_MAX);
     if (n < 0) {
         errno = (int)-n;
-        return failed(err, "reading");
+        return tell_remember_failure(err, "reading");
     }
     text->len = (size_t)n;
     return 0;
 }
 
 /* *ret_doc is NULL where there is no file. */
-static int read_rules(int folder, yyjson_doc **ret_doc, struct err *err)
+static int read_remembered_rules(int folder, yyjson_doc **ret_doc, struct err *err)
 {
     BUF_AT_END struct buf text = BUF_INIT(REMEMBER_BYTES_MAX);
     struct json_error why;
@@ -104,13 +104,13 @@ static int read_rules(int folder, yyjson_doc **ret_doc, struct err *err)
     if (fd < 0 && (folder < 0 || errno == ENOENT))
         return 0;
     if (fd < 0)
-        return errno == ELOOP ? damaged(err, "is a link") : failed(err, "reading");
-    if (read_text(fd, &text, err) < 0)
+        return errno == ELOOP ? damaged(err, "is a link") : tell_remember_failure(err, "reading");
+    if (read_remembered_text(fd, &text, err) < 0)
         return -1;
     JSON_AT_END yyjson_doc *doc = NULL;
     if (json_parse(text.data, text.len, REMEMBER_BYTES_MAX, JSON_STRICT, &doc, &why) < 0)
         return damaged(err, "is not valid JSON");
-    if (check_rules(yyjson_doc_get_root(doc), err) < 0)
+    if (check_remembered_rules(yyjson_doc_get_root(doc), err) < 0)
         return -1;
     *ret_doc = TAKE_PTR(doc);
     return 0;
@@ -122,7 +122,7 @@ static yyjson_val *rules_of(yyjson_doc *doc)
 }
 
 /* The rule as it was proposed, without who approved it. */
-static yyjson_mut_doc *bare(yyjson_val *rule)
+static yyjson_mut_doc *rule_as_proposed(yyjson_val *rule)
 {
     yyjson_mut_doc *made = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *copy = made ? yyjson_val_mut_copy(made, rule) : NULL;
@@ -136,17 +136,17 @@ static yyjson_mut_doc *bare(yyjson_val *rule)
 
 static char *bare_text(yyjson_val *rule)
 {
-    yyjson_mut_doc *made = bare(rule);
+    yyjson_mut_doc *made = rule_as_proposed(rule);
     char *text = yyjson_mut_write(made, YYJSON_WRITE_NOFLAG, NULL);
     yyjson_mut_doc_free(made);
     return text;
 }
 
 /* The same rule, whatever the order of its fields. */
-static bool is_same(yyjson_val *rule, yyjson_val *other)
+static bool is_same_remembered(yyjson_val *rule, yyjson_val *other)
 {
-    yyjson_mut_doc *a = bare(rule);
-    yyjson_mut_doc *b = bare(other);
+    yyjson_mut_doc *a = rule_as_proposed(rule);
+    yyjson_mut_doc *b = rule_as_proposed(other);
     bool same = yyjson_mut_equals(yyjson_mut_doc_get_root(a), yyjson_mut_doc_get_root(b));
     yyjson_mut_doc_free(a);
     yyjson_mut_doc_free(b);
@@ -161,7 +161,7 @@ int remember_each(void (*each)(void *arg, const struct remembered *rule), void *
     yyjson_val *rule;
     FD_AT_END int folder = -1;
     JSON_AT_END yyjson_doc *doc = NULL;
-    if (state_open_config(false, &folder, err) < 0 || read_rules(folder, &doc, err) < 0)
+    if (state_open_config(false, &folder, err) < 0 || read_remembered_rules(folder, &doc, err) < 0)
         return -1;
     yyjson_arr_foreach(rules_of(doc), idx, max, rule) {
         char name[48];
@@ -220,15 +220,15 @@ static int is_locked(struct err *err)
     return err_reason(err, "approved_locked");
 }
 
-static int take_lock(int folder, enum remember_wait wait, int *ret_fd, struct err *err)
+static int take_remember_lock(int folder, enum remember_wait wait, int *ret_fd, struct err *err)
 {
     FD_AT_END int fd = openat(folder, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     int most = wait == REMEMBER_WAIT ? LOCK_WAIT_MS : 0;
     if (fd < 0)
-        return failed(err, "locking");
+        return tell_remember_failure(err, "locking");
     for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; waited += LOCK_RETRY_MS) {
         if (errno != EWOULDBLOCK && errno != EINTR)
-            return failed(err, "locking");
+            return tell_remember_failure(err, "locking");
         if (waited >= most)
             return is_locked(err);
         nanosleep(&(struct timespec){.tv_nsec = LOCK_RETRY_MS * 1000000L}, NULL);
@@ -238,13 +238,13 @@ static int take_lock(int folder, enum remember_wait wait, int *ret_fd, struct er
 }
 
 /* The old file or the new one, whatever happens. */
-static int replace(int folder, const char *text, size_t n, struct err *err)
+static int replace_remembered(int folder, const char *text, size_t n, struct err *err)
 {
     unlinkat(folder, FRESH, 0);
     FD_AT_END int fd = openat(folder, FRESH, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                               0600);
     if (fd < 0)
-        return failed(err, "writing");
+        return tell_remember_failure(err, "writing");
     int r = fd_write_all(fd, text, n);
     if (r == 0 && fsync(fd) < 0)
         r = -errno;
@@ -255,7 +255,7 @@ static int replace(int folder, const char *text, size_t n, struct err *err)
     if (r == 0)
         return 0;
     errno = -r;
-    failed(err, "writing");
+    tell_remember_failure(err, "writing");
     unlinkat(folder, FRESH, 0);
     return -1;
 }
@@ -271,7 +271,7 @@ static int write_rules(int folder, yyjson_mut_doc *made, struct err *err)
     if (n > REMEMBER_BYTES_MAX)
         return err_set(err, ERR_TOO_LARGE,
                        "`" NAME "` would be too large: `sandgate approvals forget` makes room");
-    return replace(folder, text, n, err);
+    return replace_remembered(folder, text, n, err);
 }
 
 /* A copy of the file's contents without the rule `leave_out`, and its list. */
@@ -293,7 +293,8 @@ static yyjson_mut_doc *copy_rules(yyjson_doc *doc, yyjson_val *leave_out, yyjson
     return made;
 }
 
-static int append(int folder, yyjson_doc *doc, yyjson_val *rule, const char *by, struct err *err)
+static int append_remembered(int folder, yyjson_doc *doc, yyjson_val *rule, const char *by,
+                             struct err *err)
 {
     char now[CLOCK_TEXT_MAX];
     yyjson_mut_val *list;
@@ -311,12 +312,12 @@ static int append(int folder, yyjson_doc *doc, yyjson_val *rule, const char *by,
 }
 
 /* Opens, locks and reads. */
-static int begin(enum remember_wait wait, int *ret_folder, int *ret_lock, yyjson_doc **ret_doc,
-                 struct err *err)
+static int begin_remembering(enum remember_wait wait, int *ret_folder, int *ret_lock,
+                             yyjson_doc **ret_doc, struct err *err)
 {
     return state_open_config(true, ret_folder, err) < 0 ||
-                   take_lock(*ret_folder, wait, ret_lock, err) < 0 ||
-                   read_rules(*ret_folder, ret_doc, err) < 0
+                   take_remember_lock(*ret_folder, wait, ret_lock, err) < 0 ||
+                   read_remembered_rules(*ret_folder, ret_doc, err) < 0
                ? -1
                : 0;
 }
@@ -340,13 +341,13 @@ int remember_add(struct str rule, const char *by, enum remember_wait wait, struc
     FD_AT_END int lock = -1;
     JSON_AT_END yyjson_doc *doc = NULL;
     JSON_AT_END yyjson_doc *fresh = NULL;
-    if (parse_rule(rule, &fresh, err) < 0 || begin(wait, &folder, &lock, &doc, err) < 0)
+    if (parse_rule(rule, &fresh, err) < 0 || begin_remembering(wait, &folder, &lock, &doc, err) < 0)
         return -1;
     yyjson_arr_foreach(rules_of(doc), idx, max, known) {
-        if (is_same(known, yyjson_doc_get_root(fresh)))
+        if (is_same_remembered(known, yyjson_doc_get_root(fresh)))
             return 0;
     }
-    return append(folder, doc, yyjson_doc_get_root(fresh), by, err);
+    return append_remembered(folder, doc, yyjson_doc_get_root(fresh), by, err);
 }
 
 int remember_forget(size_t number, struct str rule, struct err *err)
@@ -356,10 +357,10 @@ int remember_forget(size_t number, struct str rule, struct err *err)
     JSON_AT_END yyjson_doc *doc = NULL;
     JSON_AT_END yyjson_doc *expected = NULL;
     if ((rule.p && parse_rule(rule, &expected, err) < 0) ||
-        begin(REMEMBER_WAIT, &folder, &lock, &doc, err) < 0)
+        begin_remembering(REMEMBER_WAIT, &folder, &lock, &doc, err) < 0)
         return -1;
     yyjson_val *found = yyjson_arr_get(rules_of(doc), number);
-    if (!found || (expected && !is_same(found, yyjson_doc_get_root(expected))))
+    if (!found || (expected && !is_same_remembered(found, yyjson_doc_get_root(expected))))
         return err_set(err, ERR_NOT_FOUND,
                        "there is no rule with the number %zu any more; `sandgate approvals rules` "
                        "shows them",

@@ -23,12 +23,14 @@ static bool meet(const char *a, const char *b)
     return path_rest(a, b) || path_rest(b, a);
 }
 
-static void refuse(struct seeing *s, const char *field, const char *folder, const char *other)
+static void refuse_seen_folder(struct seeing *s, const char *field, const char *folder,
+                               const char *other)
 {
-    s->r = err_field(s->err, field,
-                     "%s: %.200s shows %.200s, which is Sandgate's own, as %.200s: unmount that, or "
-                     "name a folder further down",
-                     field, folder, s->own, other);
+    s->r = err_field(
+        s->err, field,
+        "%s: %.200s shows %.200s, which is Sandgate's own, as %.200s: unmount that, or "
+        "name a folder further down",
+        field, folder, s->own, other);
 }
 
 static void check_shown(struct seeing *s, const char *other)
@@ -40,31 +42,31 @@ static void check_shown(struct seeing *s, const char *other)
     for (size_t i = 0; s->r == 0 && i < count; i++) {
         FREE_AT_END char *real = realpath(shown[i].p, NULL);
         if (real && meet(other, real))
-            refuse(s, "commands.show", shown[i].p, other);
+            refuse_seen_folder(s, "commands.show", shown[i].p, other);
     }
 }
 
-static void check_places(struct seeing *s, const char *other)
+static void check_seen_places(struct seeing *s, const char *other)
 {
     const struct places *p = s->places;
     for (size_t i = 0; s->r == 0 && i < p->count + p->n_commands; i++) {
         const struct root *root = i < p->count ? &p->roots[i] : &p->commands[i - p->count];
         if (meet(other, root->host))
-            refuse(s, root->name, root->host, other);
+            refuse_seen_folder(s, root->name, root->host, other);
     }
     for (const char *const *at = plan_system_paths; p->n_commands && s->r == 0 && *at; at++) {
         if (path_rest(other, *at))
-            refuse(s, "commands", *at, other);
+            refuse_seen_folder(s, "commands", *at, other);
     }
 }
 
-static void check_name(void *arg, const char *other)
+static void check_other_name(void *arg, const char *other)
 {
     struct seeing *s = arg;
     if (s->r == 0)
         check_shown(s, other);
     if (s->r == 0)
-        check_places(s, other);
+        check_seen_places(s, other);
 }
 
 /* What is not there yet has no other name. */
@@ -75,9 +77,9 @@ static void check_own(struct seeing *s, const struct mountinfo *mounts, char *pa
     if (!real || s->r < 0)
         return;
     s->own = real;
-    int r = mountinfo_names(mounts, real, check_name, s);
+    int r = mountinfo_names(mounts, real, check_other_name, s);
     if (r == 0)
-        r = mountinfo_parts(mounts, real, check_name, s);
+        r = mountinfo_parts(mounts, real, check_other_name, s);
     /* A gate in a `chroot` may be on a mount that is not listed: nothing can be said of its names. */
     if (r < 0 && r != -ESTALE && s->r == 0)
         s->r = err_set(s->err, err_code_for_file(-r), "looking for the names of %.200s: %s", real,

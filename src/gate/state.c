@@ -80,8 +80,8 @@ char *state_config_file(const char *file)
 int state_refuse_inside(const char *folder, const char *config_file, struct err *err)
 {
     const char *named = config_file ? config_file : getenv("SANDGATE_CONFIG");
-    char *own[] = {user_folder("XDG_STATE_HOME", ".local/state"),
-                   state_config_path(), mem_dup(named)};
+    char *own[] = {user_folder("XDG_STATE_HOME", ".local/state"), state_config_path(),
+                   mem_dup(named)};
     int r = 0;
     for (size_t i = 0; i < ARRAY_LEN(own); i++) {
         FREE_AT_END char *real = own[i] ? real_or_future(own[i]) : NULL;
@@ -113,7 +113,7 @@ size_t state_own_files(const char *config_file, char *ret[STATE_OWN_MAX])
     return n;
 }
 
-static int make_folders(char *path)
+static int make_state_folders(char *path)
 {
     for (char *at = path + 1; *at; at++) {
         if (*at != '/')
@@ -139,7 +139,7 @@ int state_open(int *ret_fd, struct err *err)
         return err_set(err, ERR_INTERNAL,
                        "no place for the state: set XDG_STATE_HOME or HOME to an absolute path");
     FD_AT_END int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT && make_folders(path) == 0)
+    if (fd < 0 && errno == ENOENT && make_state_folders(path) == 0)
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
@@ -154,7 +154,7 @@ int state_open(int *ret_fd, struct err *err)
 }
 
 /* What opening says does not exist may be a link that leads nowhere: then someone meant to have it. */
-static bool is_absent(const char *path, int error)
+static bool is_absent_path(const char *path, int error)
 {
     struct stat st;
     return error == ENOENT && lstat(path, &st) < 0 && errno == ENOENT;
@@ -171,9 +171,9 @@ int state_open_config(bool make, int *ret_fd, struct err *err)
                     : 0;
     FD_AT_END int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int error = errno;
-    if (fd < 0 && !make && is_absent(path, error))
+    if (fd < 0 && !make && is_absent_path(path, error))
         return 0;
-    if (fd < 0 && make && error == ENOENT && make_folders(path) == 0)
+    if (fd < 0 && make && error == ENOENT && make_state_folders(path) == 0)
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     else
         errno = error;
@@ -194,7 +194,7 @@ static int load_file(struct config *config, const char *path, bool must_exist, s
 {
     FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     int error = errno;
-    if (fd < 0 && !must_exist && is_absent(path, error))
+    if (fd < 0 && !must_exist && is_absent_path(path, error))
         return 0;
     BUF_AT_END struct buf text = BUF_INIT(CONFIG_BYTES_MAX + 1);
     ssize_t n = fd < 0 ? -error : buf_reserve(&text, CONFIG_BYTES_MAX + 1);

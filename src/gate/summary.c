@@ -18,20 +18,20 @@
 #define WORD_CHARS PATH_CHARS ":"
 
 /* NULL for one that was not given. */
-static yyjson_val *given(const struct call *call, const struct arg *arg)
+static yyjson_val *given_value(const struct call *call, const struct arg *arg)
 {
     yyjson_val *value = arg ? yyjson_obj_get(call->arguments, arg->name) : NULL;
     return yyjson_is_null(value) ? NULL : value;
 }
 
-static const struct arg *first_of(const struct call *call, unsigned uses)
+static const struct arg *first_argument_of(const struct call *call, unsigned uses)
 {
     return arg_next(&call->tool->args, uses, NULL);
 }
 
 static struct str given_text(const struct call *call, const struct arg *arg)
 {
-    yyjson_val *value = given(call, arg);
+    yyjson_val *value = given_value(call, arg);
     return yyjson_is_str(value) ? json_str(value) : (struct str){NULL, 0};
 }
 
@@ -53,7 +53,7 @@ static const struct arg *content_of(const struct call *call)
     return NULL;
 }
 
-static bool all_plain(struct str word, const char *plain)
+static bool is_plain_summary_word(struct str word, const char *plain)
 {
     for (size_t i = 0; i < word.n; i++) {
         unsigned char c = (unsigned char)word.p[i];
@@ -74,9 +74,9 @@ static bool holds_one_of(struct str word, const char *chars)
 }
 
 /* As a shell reads it. */
-static void add_word(struct buf *out, struct str word, const char *plain)
+static void add_summary_word(struct buf *out, struct str word, const char *plain)
 {
-    if (all_plain(word, plain)) {
+    if (is_plain_summary_word(word, plain)) {
         buf_add(out, word.p, word.n);
         return;
     }
@@ -89,7 +89,7 @@ static void add_word(struct buf *out, struct str word, const char *plain)
     buf_add_char(out, '"');
 }
 
-static void add_words(struct buf *out, yyjson_val *list)
+static void add_summary_words(struct buf *out, yyjson_val *list)
 {
     size_t idx;
     size_t max;
@@ -97,7 +97,7 @@ static void add_words(struct buf *out, yyjson_val *list)
     yyjson_arr_foreach(list, idx, max, item) {
         if (out->len)
             buf_add_char(out, ' ');
-        add_word(out, json_str(item), WORD_CHARS);
+        add_summary_word(out, json_str(item), WORD_CHARS);
     }
 }
 
@@ -112,7 +112,7 @@ static void add_json(struct buf *out, yyjson_val *value)
 }
 
 /* A path, or the bytes that its base64 stands for. */
-static void add_path(const struct call *call, const struct arg *arg, struct buf *out)
+static void add_summary_path(const struct call *call, const struct arg *arg, struct buf *out)
 {
     BUF_AT_END struct buf bytes = BUF_INIT(PATH_TEXT_MAX);
     struct str encoded = given_text(call, arg_in_base64(&call->tool->args, arg));
@@ -121,24 +121,24 @@ static void add_path(const struct call *call, const struct arg *arg, struct buf 
         text = buf_str(&bytes);
     else if (!text.p)
         text = STR(".");
-    add_word(out, text, PATH_CHARS);
+    add_summary_word(out, text, PATH_CHARS);
 }
 
 /* ` (leads to src/main.c)`: what a path names is not what is changed. */
-static void add_real(const struct call *call, size_t root, struct str named, const char *real,
-                     struct buf *out)
+static void add_summary_real(const struct call *call, size_t root, struct str named,
+                             const char *real, struct buf *out)
 {
     struct str encoded = {real, real ? strlen(real) : 0};
     FREE_AT_END char *path = call_real_path(call, root, named, encoded);
     if (!path)
         return;
     buf_add_text(out, " (leads to ");
-    add_word(out, (struct str){path, strlen(path)}, PATH_CHARS);
+    add_summary_word(out, (struct str){path, strlen(path)}, PATH_CHARS);
     buf_add_char(out, ')');
 }
 
 /* Set in, so that none of its lines looks like one of ours. */
-static void write_text(const char *name, struct str text, struct buf *out)
+static void write_content_text(const char *name, struct str text, struct buf *out)
 {
     buf_addf(out, "%s (%zu bytes):\n", name, text.n);
     shown_text(text, "    ", out);
@@ -159,36 +159,36 @@ static void add_shortened(struct str text, size_t max, const char *name, struct 
     else
         shown_line(text, SHORTENED_MAX, line);
     if (!fits || (text.n && memchr(text.p, '\n', text.n)))
-        write_text(name, text, detail);
+        write_content_text(name, text, detail);
 }
 
-static void write_folder(const struct call *call, struct buf *line, struct buf *detail)
+static void write_summary_folder(const struct call *call, struct buf *line, struct buf *detail)
 {
     BUF_AT_END struct buf raw = BUF_INIT(RAW_MAX);
-    const struct arg *arg = first_of(call, ARG_FOLDER);
+    const struct arg *arg = first_argument_of(call, ARG_FOLDER);
     struct str cwd = given_text(call, arg);
     if (!cwd.p)
         return;
-    add_word(&raw, cwd, PATH_CHARS);
-    add_real(call, call->path.root, call_path_text(call), call->pin.real, &raw);
+    add_summary_word(&raw, cwd, PATH_CHARS);
+    add_summary_real(call, call->path.root, call_path_text(call), call->pin.real, &raw);
     buf_add_text(line, " in ");
     add_shortened(buf_str(&raw), CWD_MAX, arg->name, line, detail);
 }
 
 static void add_command(const struct call *call, struct buf *raw)
 {
-    struct str command = given_text(call, first_of(call, ARG_SHELL));
-    struct str program = given_text(call, first_of(call, ARG_PROGRAM));
+    struct str command = given_text(call, first_argument_of(call, ARG_SHELL));
+    struct str program = given_text(call, first_argument_of(call, ARG_PROGRAM));
     if (command.p)
         buf_add(raw, command.p, command.n);
     else if (program.p)
-        add_word(raw, program, WORD_CHARS);
+        add_summary_word(raw, program, WORD_CHARS);
     if (!command.p)
-        add_words(raw, given(call, first_of(call, ARG_WORDS | ARG_ARGV)));
+        add_summary_words(raw, given_value(call, first_argument_of(call, ARG_WORDS | ARG_ARGV)));
 }
 
 /* Whether a choice says that the content is written so. */
-static bool is_base64(const struct call *call)
+static bool is_content_base64(const struct call *call)
 {
     const struct arg_table *table = &call->tool->args;
     for (size_t i = 0; i < table->count; i++) {
@@ -201,7 +201,7 @@ static bool is_base64(const struct call *call)
 
 static size_t content_bytes(const struct call *call, struct str content)
 {
-    if (!is_base64(call))
+    if (!is_content_base64(call))
         return content.n;
     size_t padding = 0;
     while (padding < 2 && padding < content.n && content.p[content.n - 1 - padding] == '=')
@@ -220,7 +220,7 @@ static void add_manner(const struct call *call, struct buf *raw)
     }
     const struct arg_table *table = &call->tool->args;
     for (size_t i = 0; i < table->count; i++) {
-        yyjson_val *value = given(call, &table->args[i]);
+        yyjson_val *value = given_value(call, &table->args[i]);
         if (value && table->args[i].type == ARG_OBJECTS)
             buf_addf(raw, "%s%zu %s", before, yyjson_arr_size(value), table->args[i].name);
         else if (yyjson_is_true(value))
@@ -241,13 +241,13 @@ static void add_what(const struct call *call, const char *joint, struct buf *raw
         struct str text = given_text(call, &table->args[i]);
         if (!text.p || !says_what(&table->args[i]))
             continue;
-        add_word(raw, text, PATH_CHARS);
+        add_summary_word(raw, text, PATH_CHARS);
         buf_add_text(raw, table->args[i].type == ARG_CHOICE ? " " : joint);
     }
 }
 
 /* Those in lists and objects stand among the rest. */
-static void add_file(const struct call *call, struct buf *raw)
+static void add_file_summary(const struct call *call, struct buf *raw)
 {
     const char *between = "";
     add_what(call, " in ", raw);
@@ -255,12 +255,12 @@ static void add_file(const struct call *call, struct buf *raw)
         if (a->type != ARG_STRING)
             continue;
         buf_add_text(raw, between);
-        add_path(call, a, raw);
+        add_summary_path(call, a, raw);
         if (*between == '\0')
-            add_real(call, call->path.root, call_path_text(call), call->pin.real, raw);
+            add_summary_real(call, call->path.root, call_path_text(call), call->pin.real, raw);
         else if (call->op == &op_table[OP_MOVE])
-            add_real(call, (size_t)call->request.move.to_root, call->request.move.to,
-                     call->pin.real_to, raw);
+            add_summary_real(call, (size_t)call->request.move.to_root, call->request.move.to,
+                             call->pin.real_to, raw);
         between = " -> ";
     }
     add_manner(call, raw);
@@ -268,20 +268,20 @@ static void add_file(const struct call *call, struct buf *raw)
 
 static void add_page(const struct call *call, struct buf *raw)
 {
-    struct str url = given_text(call, first_of(call, ARG_URL));
+    struct str url = given_text(call, first_argument_of(call, ARG_URL));
     add_what(call, " ", raw);
     buf_add(raw, url.p, url.n);
 }
 
 enum kind { KIND_COMMAND, KIND_FILE, KIND_PAGE, KIND_OTHER };
 
-static enum kind kind_of(const struct call *call)
+static enum kind summary_kind_of(const struct call *call)
 {
     if (tool_runs_programs(call->tool))
         return KIND_COMMAND;
-    if (given_text(call, first_of(call, ARG_URL)).p)
+    if (given_text(call, first_argument_of(call, ARG_URL)).p)
         return KIND_PAGE;
-    const struct arg *path = first_of(call, ARG_ANY_PATH);
+    const struct arg *path = first_argument_of(call, ARG_ANY_PATH);
     return path && path->type == ARG_STRING ? KIND_FILE : KIND_OTHER;
 }
 
@@ -320,18 +320,18 @@ static void note_foreign(struct str raw, struct buf *detail)
         buf_add_text(detail, ")\n");
 }
 
-static bool write_line(const struct call *call, struct buf *line, struct buf *detail)
+static bool write_summary_line(const struct call *call, struct buf *line, struct buf *detail)
 {
     BUF_AT_END struct buf raw = BUF_INIT(RAW_MAX);
-    enum kind kind = kind_of(call);
+    enum kind kind = summary_kind_of(call);
     buf_add_text(line, call->tool->name);
     if (kind == KIND_COMMAND) {
-        if (yyjson_is_true(given(call, first_of(call, ARG_GIT))))
+        if (yyjson_is_true(given_value(call, first_argument_of(call, ARG_GIT))))
             buf_add_text(line, " (may write to the repository's git directory)");
-        write_folder(call, line, detail);
+        write_summary_folder(call, line, detail);
         add_command(call, &raw);
     } else if (kind == KIND_FILE) {
-        add_file(call, &raw);
+        add_file_summary(call, &raw);
     } else if (kind == KIND_PAGE) {
         add_page(call, &raw);
     } else if (yyjson_obj_size(call->arguments)) {
@@ -373,20 +373,20 @@ static void write_entries(const char *name, yyjson_val *object, struct buf *out)
     yyjson_val *value;
     yyjson_obj_foreach(object, idx, max, key, value) {
         BUF_AT_END struct buf raw = BUF_INIT(RAW_MAX);
-        add_word(&raw, json_str(key), "_");
+        add_summary_word(&raw, json_str(key), "_");
         buf_add_char(&raw, '=');
-        add_word(&raw, json_str(value), WORD_CHARS);
+        add_summary_word(&raw, json_str(value), WORD_CHARS);
         buf_addf(out, "%s: ", name);
         shown_line(buf_str(&raw), SIZE_MAX, out);
         buf_add_char(out, '\n');
     }
 }
 
-static void write_rest(const struct arg *arg, yyjson_val *value, struct buf *out)
+static void write_summary_rest(const struct arg *arg, yyjson_val *value, struct buf *out)
 {
     BUF_AT_END struct buf raw = BUF_INIT(RAW_MAX);
     if (arg->type == ARG_STRING && (arg->flags & ARG_CONTENT)) {
-        write_text(arg->name, json_str(value), out);
+        write_content_text(arg->name, json_str(value), out);
         return;
     }
     if (arg->use & ARG_ENV) {
@@ -394,9 +394,9 @@ static void write_rest(const struct arg *arg, yyjson_val *value, struct buf *out
         return;
     }
     if (arg->type == ARG_LIST && arg->items && arg->items->type == ARG_STRING)
-        add_words(&raw, value);
+        add_summary_words(&raw, value);
     else if (yyjson_is_str(value))
-        add_word(&raw, json_str(value), WORD_CHARS);
+        add_summary_word(&raw, json_str(value), WORD_CHARS);
     else
         add_json(&raw, value);
     buf_addf(out, "%s: ", arg->name);
@@ -407,22 +407,22 @@ static void write_rest(const struct arg *arg, yyjson_val *value, struct buf *out
 static void write_detail(const struct call *call, struct buf *out)
 {
     const struct arg_table *table = &call->tool->args;
-    enum kind kind = kind_of(call);
+    enum kind kind = summary_kind_of(call);
     for (size_t i = 0; i < table->count; i++) {
-        yyjson_val *value = given(call, &table->args[i]);
+        yyjson_val *value = given_value(call, &table->args[i]);
         if (value && !in_line(call, kind, &table->args[i], value))
-            write_rest(&table->args[i], value, out);
+            write_summary_rest(&table->args[i], value, out);
     }
 }
 
 bool summary_write(const struct call *call, struct buf *line, struct buf *detail)
 {
-    bool whole = write_line(call, line, detail);
+    bool whole = write_summary_line(call, line, detail);
     write_detail(call, detail);
     return whole && !line->failed && !detail->failed;
 }
 
-static void add_hash(struct str bytes, struct buf *out)
+static void add_content_hash(struct str bytes, struct buf *out)
 {
     char hex[HASH_HEX + 1];
     struct hash hash;
@@ -439,11 +439,11 @@ void summary_content(const struct call *call, struct buf *detail)
     BUF_AT_END struct buf bytes = BUF_INIT(RAW_MAX);
     if (!content.p)
         return;
-    if (is_base64(call) && base64_decode(&bytes, content) == 0)
+    if (is_content_base64(call) && base64_decode(&bytes, content) == 0)
         content = buf_str(&bytes);
     buf_addf(detail, "%s: ", arg->name);
-    add_hash(content, detail);
-    write_text(arg->name, content, detail);
+    add_content_hash(content, detail);
+    write_content_text(arg->name, content, detail);
 }
 
 void summary_too_long(const struct call *call, struct buf *detail)
@@ -460,5 +460,5 @@ void summary_too_long(const struct call *call, struct buf *detail)
              "\\[the rest of this text is not shown, it is too long: these are the first "
              "%zu bytes of it]\nall arguments of the call: ",
              shown);
-    add_hash(buf_str(&json), detail);
+    add_content_hash(buf_str(&json), detail);
 }

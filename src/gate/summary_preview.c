@@ -4,7 +4,7 @@
 #include "gate/summary.h"
 
 /* Of what is no text. */
-static void add_entry(const struct preview *preview, const char *what, struct buf *out)
+static void add_preview_entry(const struct preview *preview, const char *what, struct buf *out)
 {
     if (preview->entries > 1)
         buf_addf(out, "(%s a folder: %lld%s entries)\n", what, (long long)preview->entries,
@@ -25,9 +25,9 @@ static void add_move(const struct preview *preview, struct buf *out)
     if (preview->moved == TYPE_DIRECTORY)
         buf_add_text(out, "(moves a folder with all that is in it)\n");
     else
-        add_entry(&moved, "moves", out);
+        add_preview_entry(&moved, "moves", out);
     if (preview->exists)
-        add_entry(preview, "replaces", out);
+        add_preview_entry(preview, "replaces", out);
     else
         buf_add_text(out, "(nothing is at the new place)\n");
 }
@@ -56,7 +56,7 @@ bool summary_preview(const struct call *call, const struct preview *preview, str
     if (changes)
         add_change(call, preview, out);
     else if (op == &op_table[OP_DELETE])
-        add_entry(preview, "removes", out);
+        add_preview_entry(preview, "removes", out);
     else if (op == &op_table[OP_MOVE])
         add_move(preview, out);
     return !changes || !preview->cut;

@@ -50,7 +50,8 @@ void allowed_free(struct allowed *allowed)
     free(allowed);
 }
 
-static int wrong(const char *name, const char *field, const char *what, struct err *err)
+static int refuse_allowed_field(const char *name, const char *field, const char *what,
+                                struct err *err)
 {
     char where[200];
     snprintf(where, sizeof where, "%.120s%s%.60s", name, *field ? "." : "", field);
@@ -70,35 +71,35 @@ static int check_keys(yyjson_val *object, const char *name, struct err *err)
         for (size_t i = 0; i < ARRAY_LEN(known); i++)
             found |= yyjson_equals_str(key, known[i]);
         if (!found)
-            return wrong(name, "",
-                         "only toolName, condition, dialect, workspace, agent and grants are known",
-                         err);
+            return refuse_allowed_field(
+                name, "",
+                "only toolName, condition, dialect, workspace, agent and grants are known", err);
     }
     return 0;
 }
 
 /* A text without NUL, or nothing at all. */
-static int read_text(yyjson_val *object, const char *field, const char *name, char **ret,
-                     struct err *err)
+static int read_allowed_text(yyjson_val *object, const char *field, const char *name, char **ret,
+                             struct err *err)
 {
     yyjson_val *value = yyjson_obj_get(object, field);
     if (!value)
         return 0;
     struct str text = json_str(value);
     if (!yyjson_is_str(value) || text.n == 0 || memchr(text.p, '\0', text.n))
-        return wrong(name, field, "must be a text", err);
+        return refuse_allowed_field(name, field, "must be a text", err);
     *ret = mem_copy(text.p, text.n);
     return 0;
 }
 
-static int read_condition(struct allowed_rule *rule, yyjson_val *value, struct err *err)
+static int read_allowed_condition(struct allowed_rule *rule, yyjson_val *value, struct err *err)
 {
     if (!value)
         return 0;
     FREE_AT_END char *where = mem_format("%.120s.condition", rule->name);
     FREE_AT_END char *json = yyjson_val_write(value, 0, NULL);
     if (!json)
-        return wrong(rule->name, "condition", "cannot be read", err);
+        return refuse_allowed_field(rule->name, "condition", "cannot be read", err);
     const struct tool **tools = tool_list();
     const struct tool **meant = tools_meant(&rule->tool, tools);
     struct condition_place place = {where, meant};
@@ -119,33 +120,33 @@ static bool looks_at_path(const struct node *node)
     return false;
 }
 
-static int read_grants(struct allowed_rule *rule, yyjson_val *value, struct err *err)
+static int read_allowed_grants(struct allowed_rule *rule, yyjson_val *value, struct err *err)
 {
     if (!value)
         return 0;
     rule->git = yyjson_arr_size(value) == 1 &&
                 yyjson_equals_str(yyjson_arr_get_first(value), "git");
-    return rule->git ? 0 : wrong(rule->name, "grants", "must be [\"git\"]", err);
+    return rule->git ? 0 : refuse_allowed_field(rule->name, "grants", "must be [\"git\"]", err);
 }
 
-static int read_rule(struct allowed_rule *rule, yyjson_val *object, struct err *err)
+static int read_allowed_rule(struct allowed_rule *rule, yyjson_val *object, struct err *err)
 {
     FREE_AT_END char *tool = NULL;
     FREE_AT_END char *where = mem_format("%.120s.toolName", rule->name);
     if (!yyjson_is_obj(object))
-        return wrong(rule->name, "", "must be an object", err);
+        return refuse_allowed_field(rule->name, "", "must be an object", err);
     if (check_keys(object, rule->name, err) < 0 ||
-        read_text(object, "toolName", rule->name, &tool, err) < 0 ||
-        read_text(object, "dialect", rule->name, &rule->dialect, err) < 0 ||
-        read_text(object, "workspace", rule->name, &rule->workspace, err) < 0 ||
-        read_text(object, "agent", rule->name, &rule->agent, err) < 0)
+        read_allowed_text(object, "toolName", rule->name, &tool, err) < 0 ||
+        read_allowed_text(object, "dialect", rule->name, &rule->dialect, err) < 0 ||
+        read_allowed_text(object, "workspace", rule->name, &rule->workspace, err) < 0 ||
+        read_allowed_text(object, "agent", rule->name, &rule->agent, err) < 0)
         return -1;
     if (!tool)
-        return wrong(rule->name, "toolName", "is required", err);
+        return refuse_allowed_field(rule->name, "toolName", "is required", err);
     if (tool_pattern_read(&rule->tool, tool, where, err) < 0 ||
-        read_condition(rule, yyjson_obj_get(object, "condition"), err) < 0)
+        read_allowed_condition(rule, yyjson_obj_get(object, "condition"), err) < 0)
         return -1;
-    if (read_grants(rule, yyjson_obj_get(object, "grants"), err) < 0)
+    if (read_allowed_grants(rule, yyjson_obj_get(object, "grants"), err) < 0)
         return -1;
     rule->by_path = rule->condition && looks_at_path(&rule->condition->root);
     return 0;
@@ -156,9 +157,9 @@ int allowed_add(struct allowed *allowed, struct str json, const char *name, stru
     JSON_AT_END yyjson_doc *doc = NULL;
     struct json_error why;
     if (json_parse(json.p, json.n, RULE_TEXT_MAX, JSON_STRICT, &doc, &why) < 0)
-        return wrong(name, "", why.what, err);
+        return refuse_allowed_field(name, "", why.what, err);
     struct allowed_rule rule = {.name = mem_dup(name)};
-    if (read_rule(&rule, yyjson_doc_get_root(doc), err) < 0) {
+    if (read_allowed_rule(&rule, yyjson_doc_get_root(doc), err) < 0) {
         rule_done(&rule);
         return -1;
     }
@@ -169,7 +170,7 @@ int allowed_add(struct allowed *allowed, struct str json, const char *name, stru
     return 0;
 }
 
-static bool is_same(const char *wanted, const char *given)
+static bool fits_rule_text(const char *wanted, const char *given)
 {
     return !wanted || (given && strcmp(wanted, given) == 0);
 }
@@ -177,7 +178,7 @@ static bool is_same(const char *wanted, const char *given)
 /* A yes for a call without an agent is for those only. */
 static bool is_same_agent(const char *wanted, const char *given)
 {
-    return wanted ? is_same(wanted, given) : !given;
+    return wanted ? fits_rule_text(wanted, given) : !given;
 }
 
 const char *allowed_find(const struct allowed *allowed, const struct policy_call *call,
@@ -188,8 +189,9 @@ const char *allowed_find(const struct allowed *allowed, const struct policy_call
     bool git = facts_wants_git(&facts);
     for (size_t i = 0; i < allowed->n; i++) {
         const struct allowed_rule *rule = &allowed->all[i];
-        if (rule->git != git || !is_same(rule->dialect, dialect) ||
-            !is_same(rule->workspace, workspace) || !is_same_agent(rule->agent, call->agent) ||
+        if (rule->git != git || !fits_rule_text(rule->dialect, dialect) ||
+            !fits_rule_text(rule->workspace, workspace) ||
+            !is_same_agent(rule->agent, call->agent) ||
             !tool_pattern_matches(&rule->tool, facts.tool, call->name))
             continue;
         if (!rule->condition || condition_judge(rule->condition, &facts) == CONDITION_YES)

@@ -19,7 +19,7 @@ static void grant_done(struct grant *grant)
     path_glob_done(&grant->glob);
 }
 
-static void list_done(struct grant_list *list)
+static void grant_list_done(struct grant_list *list)
 {
     for (size_t i = 0; i < list->n; i++)
         grant_done(&list->all[i]);
@@ -30,8 +30,8 @@ void grants_free(struct grants *grants)
 {
     if (!grants)
         return;
-    list_done(&grants->read);
-    list_done(&grants->write);
+    grant_list_done(&grants->read);
+    grant_list_done(&grants->write);
     free(grants->agent);
     free(grants);
 }
@@ -46,7 +46,8 @@ static int grant_read(struct grant *ret, struct str text, struct err *err)
     return 0;
 }
 
-static bool is_own(const struct config *config, const char *field, const struct str *items)
+static bool is_agents_own_list(const struct config *config, const char *field,
+                               const struct str *items)
 {
     FREE_AT_END char *path = mem_format("policy.%s", field);
     const struct str *others;
@@ -54,15 +55,15 @@ static bool is_own(const struct config *config, const char *field, const struct 
     return !config_list(config, path, &others, &n) || others != items;
 }
 
-static int read_list(struct grant_list *list, const struct config *config, const char *agent,
-                     const char *field, struct err *err)
+static int read_grant_list(struct grant_list *list, const struct config *config, const char *agent,
+                           const char *field, struct err *err)
 {
     const struct str *items;
     size_t n;
     list->limited = config_agent_list(config, agent, field, &items, &n);
     if (!list->limited)
         return 0;
-    list->own = is_own(config, field, items);
+    list->own = is_agents_own_list(config, field, items);
     list->all = mem_zero((n + 1) * sizeof *list->all);
     for (size_t i = 0; i < n; i++) {
         struct err why;
@@ -84,9 +85,10 @@ struct grants *grants_new(const struct config *config, const char *agent, struct
     grants->model = config_agent_bool(config, agent, FIELD_MODEL);
     grants->network_set = config_agent_list(config, agent, FIELD_NETWORK, &grants->network,
                                             &grants->n_network);
-    grants->network_own = grants->network_set && is_own(config, FIELD_NETWORK, grants->network);
-    if (read_list(&grants->read, config, agent, FIELD_READ, err) == 0 &&
-        read_list(&grants->write, config, agent, FIELD_WRITE, err) == 0)
+    grants->network_own = grants->network_set &&
+                          is_agents_own_list(config, FIELD_NETWORK, grants->network);
+    if (read_grant_list(&grants->read, config, agent, FIELD_READ, err) == 0 &&
+        read_grant_list(&grants->write, config, agent, FIELD_WRITE, err) == 0)
         return grants;
     grants_free(grants);
     return NULL;
@@ -112,8 +114,8 @@ static void write_granted(const struct grant_list *list, char *out, size_t size)
     }
 }
 
-static int deny(const struct check *check, const char *field, bool own, const char *what,
-                const char *granted)
+static int deny_capability(const struct check *check, const char *field, bool own, const char *what,
+                           const char *granted)
 {
     const struct policy_call *call = check->facts->call;
     const char *agent = check->grants->agent;
@@ -159,7 +161,7 @@ static bool list_covers(const struct grant_list *list, const struct place *place
     return false;
 }
 
-static int unclear(const struct check *check, const char *field)
+static int deny_unclear_grant(const struct check *check, const char *field)
 {
     const struct policy_call *call = check->facts->call;
     snprintf(check->verdict->rule, sizeof check->verdict->rule, "policy.%s", field);
@@ -176,7 +178,7 @@ struct file_check {
     size_t seen;
 };
 
-static int check_place(void *data, const struct arg *arg, const struct place *place)
+static int check_granted_place(void *data, const struct arg *arg, const struct place *place)
 {
     struct file_check *files = data;
     const struct check *check = files->check;
@@ -185,7 +187,7 @@ static int check_place(void *data, const struct arg *arg, const struct place *pl
         return 0;
     files->seen++;
     if (place->state != PLACE_KNOWN)
-        return unclear(check, files->field);
+        return deny_unclear_grant(check, files->field);
     bool reads = files->list == &check->grants->read;
     if (list_covers(files->list, place, reads, check->facts->flags & TOOL_LISTS))
         return 0;
@@ -193,7 +195,7 @@ static int check_place(void *data, const struct arg *arg, const struct place *pl
     char granted[160];
     snprintf(what, sizeof what, " for %s`%.120s`", place->tree ? "all beneath " : "", place->text);
     write_granted(files->list, granted, sizeof granted);
-    return deny(check, files->field, files->list->own, what, granted);
+    return deny_capability(check, files->field, files->list->own, what, granted);
 }
 
 static bool covers_folder(const struct check *check, const struct grant_list *list,
@@ -219,8 +221,8 @@ static int check_command_files(const struct check *check, const struct grant_lis
         return 0;
     char granted[160];
     write_granted(list, granted, sizeof granted);
-    return deny(check, field, list->own, " for everything, since commands cannot be held to paths",
-                granted);
+    return deny_capability(check, field, list->own,
+                           " for everything, since commands cannot be held to paths", granted);
 }
 
 static int check_files(const struct check *check, const struct grant_list *list, const char *field,
@@ -231,13 +233,13 @@ static int check_files(const struct check *check, const struct grant_list *list,
         return 0;
     if (check->facts->needs & CAP_COMMAND)
         return check_command_files(check, list, field);
-    if (facts_each_path(check->facts, use, check_place, &files) < 0)
+    if (facts_each_path(check->facts, use, check_granted_place, &files) < 0)
         return -1;
     if (files.seen > 0)
         return 0;
     /* It works on files and no argument says which. */
     snprintf(check->facts->why, sizeof check->facts->why, "the call names no path");
-    return unclear(check, field);
+    return deny_unclear_grant(check, field);
 }
 
 /* --- the network */
@@ -282,7 +284,7 @@ static int check_domain(const struct check *check, struct str text, bool bare)
     if ((bare ? domain_read(text, host, &why) : domain_of_url(text, host, &why)) < 0) {
         snprintf(check->facts->why, sizeof check->facts->why, "the address cannot be read: %.200s",
                  why.message);
-        return unclear(check, FIELD_NETWORK);
+        return deny_unclear_grant(check, FIELD_NETWORK);
     }
     if (domains_cover(list, n, host))
         return 0;
@@ -291,7 +293,7 @@ static int check_domain(const struct check *check, struct str text, bool bare)
         used += (size_t)snprintf(granted + used, sizeof granted - used, "%s`%s`", i ? ", " : "",
                                  list[i].p);
     snprintf(what, sizeof what, " for `%.120s`", host);
-    return deny(check, FIELD_NETWORK, check->grants->network_own, what, granted);
+    return deny_capability(check, FIELD_NETWORK, check->grants->network_own, what, granted);
 }
 
 static int check_host(const struct check *check, yyjson_val *val, bool bare)
@@ -299,7 +301,7 @@ static int check_host(const struct check *check, yyjson_val *val, bool bare)
     if (yyjson_is_str(val))
         return check_domain(check, json_str(val), bare);
     snprintf(check->facts->why, sizeof check->facts->why, "the address is not a text");
-    return unclear(check, FIELD_NETWORK);
+    return deny_unclear_grant(check, FIELD_NETWORK);
 }
 
 /* An address, or each of a list of them; *seen counts them. */
@@ -334,7 +336,9 @@ static int check_network(const struct check *check)
             return -1;
     }
     granted_domains(check, &n);
-    return seen || n ? 0 : deny(check, FIELD_NETWORK, check->grants->network_own, "", "nothing");
+    return seen || n
+               ? 0
+               : deny_capability(check, FIELD_NETWORK, check->grants->network_own, "", "nothing");
 }
 
 int grants_check(const struct grants *grants, const struct config *config, struct facts *facts,
@@ -342,10 +346,11 @@ int grants_check(const struct grants *grants, const struct config *config, struc
 {
     struct check check = {grants, config, facts, verdict, err};
     if (facts->needs & CAP_COMMAND && !grants->command)
-        return deny(&check, FIELD_COMMAND, config_bool(config, "policy." FIELD_COMMAND), "",
-                    "false");
+        return deny_capability(&check, FIELD_COMMAND, config_bool(config, "policy." FIELD_COMMAND),
+                               "", "false");
     if (facts->needs & CAP_MODEL && !grants->model)
-        return deny(&check, FIELD_MODEL, config_bool(config, "policy." FIELD_MODEL), "", "false");
+        return deny_capability(&check, FIELD_MODEL, config_bool(config, "policy." FIELD_MODEL), "",
+                               "false");
     if (facts->needs & CAP_FS_READ && check_files(&check, &grants->read, FIELD_READ, ARG_READS) < 0)
         return -1;
     if (facts->needs & CAP_FS_WRITE &&

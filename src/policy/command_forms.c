@@ -94,7 +94,7 @@ static bool mode_gives_all(struct str text)
     return mode == EVERYTHING;
 }
 
-static bool is_option(struct str word)
+static bool is_option_word(struct str word)
 {
     return word.n > 1 && word.p[0] == '-';
 }
@@ -102,7 +102,7 @@ static bool is_option(struct str word)
 static bool chmod_gives_all(const struct command_view *view)
 {
     size_t i = 1;
-    for (; i < view->n && is_option(view->words[i].text); i++) {
+    for (; i < view->n && is_option_word(view->words[i].text); i++) {
         if (command_is(view->words[i].text, "--")) {
             i++;
             break;
@@ -154,7 +154,7 @@ static bool rm_is_forced_far(const struct command_view *view)
     bool options = true;
     for (size_t i = 1; i < view->n; i++) {
         struct str word = view->words[i].text;
-        if (!options || !is_option(word)) {
+        if (!options || !is_option_word(word)) {
             far |= is_far_target(view, &view->words[i]);
         } else if (command_is(word, "--")) {
             options = false;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct str name_of(struct str path)
+static struct str program_file_name(struct str path)
 {
     const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
     if (!slash)
@@ -12,9 +12,9 @@ static struct str name_of(struct str path)
     return (struct str){slash + 1, path.n - (size_t)(slash + 1 - path.p)};
 }
 
-static bool names(struct str entry, struct str path)
+static bool entry_names_path(struct str entry, struct str path)
 {
-    struct str with = entry.n && memchr(entry.p, '/', entry.n) ? path : name_of(path);
+    struct str with = entry.n && memchr(entry.p, '/', entry.n) ? path : program_file_name(path);
     return entry.n && entry.n == with.n && memcmp(entry.p, with.p, entry.n) == 0;
 }
 
@@ -28,10 +28,10 @@ bool command_entry_is_program(struct str entry)
     return entry.n && entry.p[entry.n - 1] != '/';
 }
 
-static const struct str *find_entry(const struct str *entries, size_t n, struct str path)
+static const struct str *find_list_entry(const struct str *entries, size_t n, struct str path)
 {
     for (size_t i = 0; i < n; i++) {
-        if (names(entries[i], path))
+        if (entry_names_path(entries[i], path))
             return &entries[i];
     }
     return NULL;
@@ -45,12 +45,12 @@ static int shown(struct str text)
     return (int)(text.n < SHOWN_MAX ? text.n : SHOWN_MAX);
 }
 
-static int check_denied(struct str called, struct str resolved, const struct command_lists *lists,
-                        struct err *err)
+static int check_denied_program(struct str called, struct str resolved,
+                                const struct command_lists *lists, struct err *err)
 {
-    const struct str *denied = find_entry(lists->denied, lists->n_denied, resolved);
+    const struct str *denied = find_list_entry(lists->denied, lists->n_denied, resolved);
     if (!denied)
-        denied = find_entry(lists->denied, lists->n_denied, called);
+        denied = find_list_entry(lists->denied, lists->n_denied, called);
     if (!denied)
         return 0;
     char rule[sizeof err->reason];
@@ -61,14 +61,14 @@ static int check_denied(struct str called, struct str resolved, const struct com
 
 bool command_names_program(struct str entry, struct str called)
 {
-    struct str name = name_of(entry);
-    struct str other = name_of(called);
+    struct str name = program_file_name(entry);
+    struct str other = program_file_name(called);
     return name.n && name.n == other.n && memcmp(name.p, other.p, name.n) == 0;
 }
 
 int command_check_name(struct str called, const struct command_lists *lists, struct err *err)
 {
-    if (check_denied(called, called, lists, err) < 0)
+    if (check_denied_program(called, called, lists, err) < 0)
         return -1;
     if (lists->allow_all)
         return 0;
@@ -79,11 +79,11 @@ int command_check_name(struct str called, const struct command_lists *lists, str
     err_set(err, ERR_COMMAND_BLOCKED,
             "the program is refused by the rule allowed: the name `%.*s` is not in "
             "tools.bash.allowedCommands",
-            shown(name_of(called)), name_of(called).p);
+            shown(program_file_name(called)), program_file_name(called).p);
     return err_reason(err, "allowed");
 }
 
-static bool has_file(const struct command_lists *lists, struct str path)
+static bool has_command_file(const struct command_lists *lists, struct str path)
 {
     for (size_t i = 0; i < lists->n_files; i++) {
         const struct str *file = &lists->files[i];
@@ -96,10 +96,10 @@ static bool has_file(const struct command_lists *lists, struct str path)
 int command_check_program(struct str called, struct str resolved, const struct command_lists *lists,
                           struct err *err)
 {
-    if (check_denied(called, resolved, lists, err) < 0 ||
+    if (check_denied_program(called, resolved, lists, err) < 0 ||
         command_check_name(called, lists, err) < 0)
         return -1;
-    if (lists->allow_all || has_file(lists, resolved))
+    if (lists->allow_all || has_command_file(lists, resolved))
         return 0;
     err_set(err, ERR_COMMAND_BLOCKED,
             "the program is refused by the rule allowed: `%.*s` leads to the file `%.*s`, which is "

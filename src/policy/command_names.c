@@ -8,7 +8,7 @@
 #include "policy/shell_words.h"
 #include "policy/subcommand.h"
 
-static bool is_name_char(char c)
+static bool is_program_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            (c && strchr("_.+-", c));
@@ -16,14 +16,14 @@ static bool is_name_char(char c)
 
 /* Takes the next name from a text. Quotes and escapes join what stands on both sides, as they do for a shell; of a path the
  * last part is left. */
-static bool next_name(struct str *text, struct buf *ret)
+static bool take_program_name(struct str *text, struct buf *ret)
 {
     ret->len = 0;
     for (; text->n; text->p++, text->n--) {
         char c = text->p[0];
         if (c == '/')
             ret->len = 0;
-        else if (is_name_char(c))
+        else if (is_program_char(c))
             buf_add_char(ret, c);
         else if (!strchr("'\"\\", c) && ret->len)
             return true;
@@ -48,7 +48,7 @@ static bool names_some(const struct shell_word *words, size_t count)
     BUF_AT_END struct buf name = BUF_INIT(SHELL_TEXT_MAX);
     for (size_t i = 0; i < count; i++) {
         struct str rest = words[i].text;
-        while (next_name(&rest, &name)) {
+        while (take_program_name(&rest, &name)) {
             const char *dash = memchr(name.data, '-', name.len);
             size_t n = dash ? (size_t)(dash - name.data) : name.len;
             if (program_find(buf_str(&name)) || program_find((struct str){name.data, n}) ||
@@ -69,12 +69,12 @@ bool command_names_assigned(const struct command_view *view)
     return names_some(view->assigned, view->n_assigned);
 }
 
-static void add_names(const struct command_view *view, const struct shell_word *word,
-                      struct buf *names)
+static void add_word_names(const struct command_view *view, const struct shell_word *word,
+                           struct buf *names)
 {
     BUF_AT_END struct buf name = BUF_INIT(SHELL_TEXT_MAX);
     struct str rest = word->text;
-    while (next_name(&rest, &name)) {
+    while (take_program_name(&rest, &name)) {
         buf_add(names, name.data, name.len);
         buf_add_char(names, ' ');
     }
@@ -87,16 +87,16 @@ char *command_names_read(const struct command_view *view)
     BUF_AT_END struct buf names = BUF_INIT((size_t)4 * SHELL_TEXT_MAX);
     buf_add_char(&names, ' ');
     for (size_t i = 0; i < view->n_assigned; i++)
-        add_names(view, &view->assigned[i], &names);
+        add_word_names(view, &view->assigned[i], &names);
     for (size_t i = 1; i < view->n; i++)
-        add_names(view, &view->words[i], &names);
+        add_word_names(view, &view->words[i], &names);
     if (view->more_words)
         buf_add_text(&names, "* ");
     return mem_copy(buf_str(&names).p, buf_str(&names).n);
 }
 
 /* Whether one of the names is the program: as it is, as a script of that name, or attached to an option. */
-static bool is_program(struct str name, const struct program_wanted *program)
+static bool names_wanted_program(struct str name, const struct program_wanted *program)
 {
     if (program_is_wanted(program, name))
         return true;
@@ -109,7 +109,7 @@ static bool is_program(struct str name, const struct program_wanted *program)
     return false;
 }
 
-static struct str as_str(const char *text)
+static struct str name_as_str(const char *text)
 {
     return (struct str){text, strlen(text)};
 }
@@ -124,14 +124,14 @@ static const char *behind_options(const char *names)
 static bool begins_with_alias(const char *program, const char *names)
 {
     struct str first = {names + 1, strcspn(names + 1, " ")};
-    return names[1] && program_may_be_alias(as_str(program), first);
+    return names[1] && program_may_be_alias(name_as_str(program), first);
 }
 
 static bool may_be_last(const char *program, struct str name, const char *last)
 {
     FREE_AT_END char *text = mem_copy(name.p, name.n);
     return strcmp(text, "*") == 0 || strcmp(text, last) == 0 ||
-           (*program && !program_has_targets(program_find(as_str(program))) &&
+           (*program && !program_has_targets(program_find(name_as_str(program))) &&
             subcommand_may_be(program, text, last));
 }
 
@@ -156,13 +156,13 @@ bool command_names_hold(const char *names, const char *program, const char *subc
     if (!*program)
         return holds_last(program, names, last);
     struct program_wanted wanted;
-    program_want(&wanted, as_str(program));
+    program_want(&wanted, name_as_str(program));
     const char *first = NULL; /* word behind the program that is no option: it may be an alias */
     for (const char *at = names; *(at += strspn(at, " "));) {
         struct str name = {at, strcspn(at, " ")};
         at += name.n;
         /* Another one before the word that comes next is followed by the same. */
-        if ((first && at <= first) || !is_program(name, &wanted))
+        if ((first && at <= first) || !names_wanted_program(name, &wanted))
             continue;
         /* What is behind a later one is behind this one, too. */
         if (!first && (!*last || holds_last(program, at, last)))

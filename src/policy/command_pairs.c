@@ -23,7 +23,7 @@ static char *later_words(const struct command_view *view, const struct program *
     return mem_copy(buf_str(&text).p, buf_str(&text).n);
 }
 
-static bool same(const struct command_pair *a, const struct command_pair *b)
+static bool is_same_command_pair(const struct command_pair *a, const struct command_pair *b)
 {
     return a->exact == b->exact && a->exact_subcommand == b->exact_subcommand &&
            a->certain == b->certain && a->certain_subcommand == b->certain_subcommand &&
@@ -44,7 +44,7 @@ static void free_pair(struct command_pair *pair)
 static int add_pair(struct command_pairs *pairs, struct command_pair pair, struct err *err)
 {
     for (size_t i = 0; i < pairs->n; i++) {
-        if (same(&pairs->all[i], &pair)) {
+        if (is_same_command_pair(&pairs->all[i], &pair)) {
             free_pair(&pair);
             return 0;
         }
@@ -167,7 +167,8 @@ static struct shell_options read_shell_options(const struct command_view *view)
     static const char with_file[] = " --rcfile --init-file ";
     struct shell_options options = {0};
     size_t i = 1;
-    for (; i < view->n && view->words[i].text.n > 1 && strchr("-+", view->words[i].text.p[0]); i++) {
+    for (; i < view->n && view->words[i].text.n > 1 && strchr("-+", view->words[i].text.p[0]);
+         i++) {
         struct str word = view->words[i].text;
         i += command_in_list(with_file, word);
         for (size_t k = 1; word.p[1] != '-' && k < word.n; k++) {
@@ -211,8 +212,7 @@ static bool reads_commands(const struct program_use *use, struct str name, bool 
 {
     const struct command_view *view = use->view;
     bool sources = command_in_list(" . source ", name);
-    if (!sources &&
-        !command_in_list(" sh bash dash ash rbash ksh mksh zsh fish csh tcsh ", name))
+    if (!sources && !command_in_list(" sh bash dash ash rbash ksh mksh zsh fish csh tcsh ", name))
         return reads_alike(view, name);
     if (understood && !view->input)
         return false;
@@ -299,8 +299,8 @@ static bool depends_on_folder(const struct reading *r)
 }
 
 /* The pair for one subcommand or target, which is text that may be empty. */
-static int add_one(struct command_pairs *pairs, const struct reading *r,
-                   const struct subcommand *sub, struct err *err)
+static int add_subcommand_pair(struct command_pairs *pairs, const struct reading *r,
+                               const struct subcommand *sub, struct err *err)
 {
     const struct shell_word *first = &r->view->words[0];
     struct str text = buf_str(&sub->text);
@@ -330,18 +330,18 @@ static int add_targets(struct command_pairs *pairs, const struct reading *r, str
         struct str word = r->view->words[targets.at[i]].text;
         struct subcommand sub = {BUF_INIT(SHELL_TEXT_MAX), targets.at[i], true, targets.exact};
         buf_add(&sub.text, word.p, word.n);
-        int added = add_one(pairs, r, &sub, err);
+        int added = add_subcommand_pair(pairs, r, &sub, err);
         buf_done(&sub.text);
         if (added < 0)
             return -1;
     }
     struct subcommand other = {.at = r->view->n, .sure = !targets.open, .exact = !targets.open};
-    return targets.n && !targets.open ? 0 : add_one(pairs, r, &other, err);
+    return targets.n && !targets.open ? 0 : add_subcommand_pair(pairs, r, &other, err);
 }
 
 /* `exact` is what is known so far. */
-static int add_program(struct command_pairs *pairs, const struct command_view *view,
-                       struct str moved, bool exact, struct err *err)
+static int add_program_pairs(struct command_pairs *pairs, const struct command_view *view,
+                             struct str moved, bool exact, struct err *err)
 {
     char room[COMMAND_NAME_MAX];
     const struct shell_word *first = &view->words[0];
@@ -354,15 +354,15 @@ static int add_program(struct command_pairs *pairs, const struct command_view *v
     struct subcommand sub = {BUF_INIT(SHELL_TEXT_MAX), view->n, true, true};
     if (r.program)
         subcommand_read(view, r.program, &sub);
-    int added = add_one(pairs, &r, &sub, err);
+    int added = add_subcommand_pair(pairs, &r, &sub, err);
     buf_done(&sub.text);
     return added;
 }
 
 /* --- a line that is understood */
 
-static int add_use(struct command_pairs *pairs, const struct command_use *use, const char *root,
-                   struct err *err)
+static int add_use_pairs(struct command_pairs *pairs, const struct command_use *use,
+                         const char *root, struct err *err)
 {
     char room[COMMAND_NAME_MAX];
     FREE_AT_END struct shell_word *words = mem_grow(NULL, use->n, sizeof *words);
@@ -380,7 +380,7 @@ static int add_use(struct command_pairs *pairs, const struct command_use *use, c
                                 .root = root};
     if (use->starts)
         return add_starter(pairs, command_name(&words[0], room), err);
-    return add_program(pairs, &view, use->moved, true, err);
+    return add_program_pairs(pairs, &view, use->moved, true, err);
 }
 
 static int add_uses(struct command_pairs *pairs, const struct command_uses *uses, const char *root,
@@ -388,7 +388,7 @@ static int add_uses(struct command_pairs *pairs, const struct command_uses *uses
 {
     pairs->understood = true;
     for (size_t i = 0; i < uses->n; i++) {
-        if (add_use(pairs, &uses->all[i], root, err) < 0)
+        if (add_use_pairs(pairs, &uses->all[i], root, err) < 0)
             return -1;
     }
     return 0;
@@ -396,7 +396,7 @@ static int add_uses(struct command_pairs *pairs, const struct command_uses *uses
 
 /* --- one that is not: what can be told of it is enough to deny */
 
-static int visit(void *self, const struct command_view *view, struct err *err)
+static int visit_for_pairs(void *self, const struct command_view *view, struct err *err)
 {
     char room[COMMAND_NAME_MAX];
     /* find does things of its own besides (`-delete`, `-fprint`). */
@@ -404,13 +404,13 @@ static int visit(void *self, const struct command_view *view, struct err *err)
     if (view->wraps && add_starter(self, command_name(&view->words[0], room), err) < 0)
         return -1;
     bool all = view->wraps && !finds && !command_names_assigned(view);
-    return all ? 0 : add_program(self, view, (struct str){0}, false, err);
+    return all ? 0 : add_program_pairs(self, view, (struct str){0}, false, err);
 }
 
-static int read_pairs(struct str text, const struct command_around *around,
-                      struct command_pairs *pairs, struct err *err)
+static int read_text_pairs(struct str text, const struct command_around *around,
+                           struct command_pairs *pairs, struct err *err)
 {
-    static const struct command_visitor visitor = {NULL, visit};
+    static const struct command_visitor visitor = {NULL, visit_for_pairs};
     COMMAND_USES_AT_END struct command_uses uses = {0};
     struct plain_fault why = {0};
     if (command_uses_read(text, around, &uses, &why) == 0)
@@ -423,7 +423,7 @@ int command_pairs_read(struct str text, const struct command_around *around,
                        struct command_pairs *ret, struct err *err)
 {
     *ret = (struct command_pairs){0};
-    int r = read_pairs(text, around, ret, err);
+    int r = read_text_pairs(text, around, ret, err);
     if (r < 0)
         command_pairs_done(ret);
     return r;

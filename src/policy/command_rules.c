@@ -82,7 +82,7 @@ static struct glob *as_glob(struct str text)
     return text.n <= COMMAND_NAME_MAX ? glob_compile(text, false, &ignored) : NULL;
 }
 
-static bool names_program(const struct named *named, const char *program)
+static bool fits_rule_program(const struct named *named, const char *program)
 {
     size_t n = strlen(program);
     if (n && program[n - 1] == '*' && named->name.n >= n - 1 &&
@@ -95,7 +95,7 @@ static bool names_program(const struct named *named, const char *program)
     return command_is(named->name, program);
 }
 
-static int refuse(const struct command_block *block, struct err *err)
+static int refuse_blocked_command(const struct command_block *block, struct err *err)
 {
     err_set(err, ERR_COMMAND_BLOCKED, "the command is refused by the rule %s%s%s", block->rule,
             block->advice ? ": " : "", block->advice ? block->advice : "");
@@ -114,12 +114,12 @@ static int check_blocks(void *self, const struct command_view *view, struct err 
     const struct command_block *refused = NULL;
     for (size_t i = 0; i < rules->n_blocks && !refused; i++) {
         const struct command_block *block = &rules->blocks[i];
-        if (names_program(&named, block->program) && command_form_holds(block->form, view))
+        if (fits_rule_program(&named, block->program) && command_form_holds(block->form, view))
             refused = block;
     }
     glob_free(named.globs[0]);
     glob_free(named.globs[1]);
-    return refused ? refuse(refused, err) : 0;
+    return refused ? refuse_blocked_command(refused, err) : 0;
 }
 
 int command_check(struct str text, const struct command_rules *rules, struct err *err)

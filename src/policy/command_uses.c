@@ -7,9 +7,9 @@
  * options may be cut, and then one that is not known may take the next word. */
 static const struct starter {
     const char *name;
-    const char *flags;  /* a blank before and behind each */
-    const char *values; /* those that take a value: the next word, or behind `=` or the letter */
-    unsigned operands;  /* before the program */
+    const char *flags;    /* a blank before and behind each */
+    const char *values;   /* those that take a value: the next word, or behind `=` or the letter */
+    unsigned operands;    /* before the program */
     const char *optional; /* those that take a value only behind `=` */
 } starters[] = {
     {"nohup", NULL, NULL, 0},
@@ -74,7 +74,7 @@ static bool is_fixed(const struct command_use *use, size_t word)
     return !(command_use_flags(use, word) & PLAIN_VARIES);
 }
 
-static int add_use(struct finder *f, const struct command_use *use)
+static int add_found_use(struct finder *f, const struct command_use *use)
 {
     if (f->out->n == COMMAND_USES_MAX)
         return fault(f, "more than 64 commands");
@@ -102,7 +102,7 @@ static void note_move(struct finder *f, const struct command_use *use)
     f->moved = use->n > 1 && to.n ? to : use->words[0].text;
 }
 
-static struct command_use behind(const struct command_use *use, size_t at)
+static struct command_use use_behind(const struct command_use *use, size_t at)
 {
     struct command_use inner = *use;
     inner.words += at;
@@ -112,7 +112,7 @@ static struct command_use behind(const struct command_use *use, size_t at)
 
 /* --- texts for a shell */
 
-static int read_line(struct finder *f, struct str text, bool input)
+static int read_shell_line(struct finder *f, struct str text, bool input)
 {
     if (f->out->n_lines_ == COMMAND_LINES_MAX)
         return fault(f, "more than 7 texts for shells");
@@ -167,7 +167,7 @@ static int read_shell(struct finder *f, const struct command_use *use)
     }
     if (!text)
         return use->more_words ? fault(f, "a shell whose script is known only when it runs")
-                               : add_use(f, use);
+                               : add_found_use(f, use);
     if (i >= use->n || use->more_words || !is_fixed(use, i))
         return fault(f, "a shell whose commands are known only when it runs");
     /* Other shells read `ls &>x rm` as two commands. */
@@ -176,7 +176,7 @@ static int read_shell(struct finder *f, const struct command_use *use)
         return fault(f, "`&>` in a text for a shell that is not bash");
     struct command_use whole = *use;
     whole.starts = true;
-    return add_use(f, &whole) < 0 ? -1 : read_line(f, line, use->input);
+    return add_found_use(f, &whole) < 0 ? -1 : read_shell_line(f, line, use->input);
 }
 
 /* --- find */
@@ -213,13 +213,13 @@ static size_t exec_end(const struct command_use *use, size_t i)
 
 static int read_find(struct finder *f, const struct command_use *use)
 {
-    if (add_use(f, use) < 0)
+    if (add_found_use(f, use) < 0)
         return -1;
     for (size_t i = 1; i < use->n; i++) {
         if (!command_in_list(" -exec -execdir -ok -okdir ", use->words[i].text))
             continue;
         size_t end = exec_end(use, i);
-        struct command_use inner = behind(use, i + 1);
+        struct command_use inner = use_behind(use, i + 1);
         inner.n = end - i - 1;
         inner.replaced = STR("{}");
         inner.path = starts_are_fixed(use);
@@ -252,7 +252,7 @@ static size_t option_length(const struct starter *starter, const struct command_
     return attached && command_in_list(starter->values, (struct str){word.p, 2});
 }
 
-static bool begins(struct str word, const char *with)
+static bool word_begins_with(struct str word, const char *with)
 {
     size_t n = strlen(with);
     return word.n >= n && memcmp(word.p, with, n) == 0;
@@ -264,18 +264,18 @@ static void note_replaced(const struct command_use *use, size_t i, struct comman
     struct str word = use->words[i].text;
     if (!command_is(use->words[0].text, "xargs"))
         return;
-    if (begins(word, "-I")) {
+    if (word_begins_with(word, "-I")) {
         inner->replaced = word.n > 2 ? (struct str){word.p + 2, word.n - 2}
                                      : use->words[i + 1].text;
         inner->more_words = use->more_words;
-    } else if (begins(word, "-n") || begins(word, "-L") || begins(word, "--max-args") ||
-               begins(word, "--max-lines")) {
+    } else if (word_begins_with(word, "-n") || word_begins_with(word, "-L") ||
+               word_begins_with(word, "--max-args") || word_begins_with(word, "--max-lines")) {
         inner->more_words = true;
     }
 }
 
-static int read_starter(struct finder *f, const struct starter *starter,
-                        const struct command_use *use)
+static int read_starter_use(struct finder *f, const struct starter *starter,
+                            const struct command_use *use)
 {
     struct command_use whole = *use;
     struct command_use inner = *use;
@@ -300,12 +300,12 @@ static int read_starter(struct finder *f, const struct starter *starter,
     if (i >= use->n) {
         /* Nothing is started: xargs is `xargs echo`, the others say how they are used. */
         return use->more_words ? fault(f, "a program that is known only when it runs")
-                               : add_use(f, use);
+                               : add_found_use(f, use);
     }
     whole.starts = true;
     inner.words += i;
     inner.n -= i;
-    return add_use(f, &whole) < 0 ? -1 : read_use(f, inner);
+    return add_found_use(f, &whole) < 0 ? -1 : read_use(f, inner);
 }
 
 static const struct starter *find_starter(const struct command_use *use, struct str name)
@@ -339,12 +339,12 @@ static int read_use(struct finder *f, struct command_use use)
     if (slash && (starter || shell || find))
         return fault(f, "a program that starts others, named with its folder");
     if (starter)
-        return read_starter(f, starter, &use);
+        return read_starter_use(f, starter, &use);
     if (shell)
         return read_shell(f, &use);
     if (command_is(bare, "cd"))
         note_move(f, &use);
-    return find ? read_find(f, &use) : add_use(f, &use);
+    return find ? read_find(f, &use) : add_found_use(f, &use);
 }
 
 int command_uses_read(struct str text, const struct command_around *around,
@@ -352,7 +352,7 @@ int command_uses_read(struct str text, const struct command_around *around,
 {
     *ret = (struct command_uses){0};
     struct finder finder = {.out = ret, .why = why, .around = around};
-    int r = read_line(&finder, text, around->input);
+    int r = read_shell_line(&finder, text, around->input);
     if (r < 0)
         command_uses_done(ret);
     return r;

@@ -11,7 +11,7 @@ struct walk {
     unsigned depth;
 };
 
-static int walk_text(struct walk *walk, struct str text, bool unsure);
+static int walk_shell_text(struct walk *walk, struct str text, bool unsure);
 static int walk_command(struct walk *walk, struct command_view view);
 
 /* The length of one expansion as shell_read writes it, 0 if there is none here. */
@@ -80,7 +80,7 @@ static int walk_joined(struct walk *walk, struct str lead, const struct shell_wo
     }
     if (text.failed)
         return too_deep(walk);
-    return walk_text(walk, buf_str(&text), unsure);
+    return walk_shell_text(walk, buf_str(&text), unsure);
 }
 
 static bool is_exec(struct str word)
@@ -141,7 +141,7 @@ static bool find_starts_others(const struct command_view *view)
     return false;
 }
 
-static bool all_known(const struct shell_word *words, size_t n)
+static bool are_words_known(const struct shell_word *words, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (!shell_word_known(&words[i]))
@@ -160,8 +160,8 @@ static bool may_start_others(const struct command_wrap *wrap, const struct comma
         (name.n && memchr(name.p, '/', name.n)))
         return true;
     if (wrap->kind == WRAP_FIND)
-        return view->more_words || !all_known(view->words, view->n);
-    return !all_known(view->words, inner->at < view->n ? inner->at : view->n);
+        return view->more_words || !are_words_known(view->words, view->n);
+    return !are_words_known(view->words, inner->at < view->n ? inner->at : view->n);
 }
 
 /* Words that a shell reads once more, after it has put in what they stand for: the name of a file can then be the
@@ -199,7 +199,7 @@ static int walk_inner(struct walk *walk, const struct command_wrap *wrap,
     if (wrap->kind == WRAP_FIND)
         done = walk_find(walk, view);
     else if (wrap->kind == WRAP_SHELL || wrap->kind == WRAP_FIRST)
-        done = walk_text(walk, words[0].text, view->unsure || is_unsure(words, 1));
+        done = walk_shell_text(walk, words[0].text, view->unsure || is_unsure(words, 1));
     else
         done = walk_joined(walk, inner.text, words, n,
                            view->unsure || inner.text.p || is_unsure(words, n));
@@ -237,7 +237,7 @@ static int walk_command(struct walk *walk, struct command_view view)
     }
 }
 
-static int walk_text(struct walk *walk, struct str text, bool unsure)
+static int walk_shell_text(struct walk *walk, struct str text, bool unsure)
 {
     SHELL_AT_END struct shell_script script = {0};
     if (shell_read(text, &script, walk->err) < 0)
@@ -265,5 +265,5 @@ int command_walk(struct str text, const struct command_visitor *visitor, void *s
                  struct err *err)
 {
     struct walk walk = {.visitor = visitor, .self = self, .err = err};
-    return walk_text(&walk, text, false);
+    return walk_shell_text(&walk, text, false);
 }

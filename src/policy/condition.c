@@ -2,14 +2,14 @@
 
 #include <string.h>
 
-static enum condition_result judge(const struct node *node, struct facts *facts);
+static enum condition_result judge_node(const struct node *node, struct facts *facts);
 
 /* One that does not hold decides, whatever could not be told of the others; so does one that holds in `judge_any`. */
-static enum condition_result judge_all(const struct node *node, struct facts *facts)
+static enum condition_result judge_all_parts(const struct node *node, struct facts *facts)
 {
     enum condition_result result = CONDITION_YES;
     for (size_t i = 0; i < node->n_parts; i++) {
-        enum condition_result part = judge(&node->parts[i], facts);
+        enum condition_result part = judge_node(&node->parts[i], facts);
         if (part == CONDITION_NO)
             return CONDITION_NO;
         if (part == CONDITION_ERROR || (part == CONDITION_PARTLY && result == CONDITION_YES))
@@ -22,7 +22,7 @@ static enum condition_result judge_any(const struct node *node, struct facts *fa
 {
     enum condition_result result = CONDITION_NO;
     for (size_t i = 0; i < node->n_parts; i++) {
-        enum condition_result part = judge(&node->parts[i], facts);
+        enum condition_result part = judge_node(&node->parts[i], facts);
         if (part == CONDITION_YES)
             return CONDITION_YES;
         if (part == CONDITION_ERROR || (part == CONDITION_PARTLY && result == CONDITION_NO))
@@ -33,17 +33,17 @@ static enum condition_result judge_any(const struct node *node, struct facts *fa
 
 static enum condition_result judge_not(const struct node *node, struct facts *facts)
 {
-    enum condition_result part = judge(&node->parts[0], facts);
+    enum condition_result part = judge_node(&node->parts[0], facts);
     if (part == CONDITION_YES)
         return CONDITION_NO;
     return part == CONDITION_NO ? CONDITION_YES : part;
 }
 
-static enum condition_result judge(const struct node *node, struct facts *facts)
+static enum condition_result judge_node(const struct node *node, struct facts *facts)
 {
     switch (node->kind) {
     case NODE_ALL:
-        return judge_all(node, facts);
+        return judge_all_parts(node, facts);
     case NODE_ANY:
         return judge_any(node, facts);
     case NODE_NOT:
@@ -56,7 +56,7 @@ static enum condition_result judge(const struct node *node, struct facts *facts)
 
 enum condition_result condition_judge(const struct condition *condition, struct facts *facts)
 {
-    return judge(&condition->root, facts);
+    return judge_node(&condition->root, facts);
 }
 
 static bool all_text(const struct test *test)

@@ -12,13 +12,13 @@
 #define SUBCOMMAND_WORD_MAX 256
 
 /* `stash pop` begins with `stash`, not with `sta`. */
-static bool begins_with(const char *words, const char *first)
+static bool words_begin_with(const char *words, const char *first)
 {
     size_t n = strlen(first);
     return n == 0 || (strncmp(words, first, n) == 0 && (words[n] == ' ' || words[n] == '\0'));
 }
 
-static const char *without_folder(const char *program)
+static const char *program_without_folder(const char *program)
 {
     const char *slash = strrchr(program, '/');
     return slash ? slash + 1 : program;
@@ -47,7 +47,8 @@ static bool is_later(const struct program_rule *rule, struct str word)
     text[word.n] = '\0';
     const char *last = strrchr(rule->subcommand, ' ');
     return strcmp(text, "*") == 0 || strcmp(text, last ? last + 1 : rule->subcommand) == 0 ||
-           (!rule->target && subcommand_may_be(rule->name, text, last ? last + 1 : rule->subcommand));
+           (!rule->target &&
+            subcommand_may_be(rule->name, text, last ? last + 1 : rule->subcommand));
 }
 
 /* Of two words the first may be there already. */
@@ -68,8 +69,8 @@ static bool is_dashed(const struct program_rule *rule, const char *program)
     size_t n = strlen(rule->name);
     if (strncmp(program, rule->name, n) != 0 || program[n] != '-' || !*rule->subcommand)
         return false;
-    return begins_with(program + n + 1, rule->subcommand) ||
-           begins_with(rule->subcommand, program + n + 1);
+    return words_begin_with(program + n + 1, rule->subcommand) ||
+           words_begin_with(rule->subcommand, program + n + 1);
 }
 
 /* What the words of a use name may be started by it. A program that is known to start others may start any; of others this
@@ -88,10 +89,10 @@ static bool is_subcommand(const struct program_rule *rule, const struct command_
 {
     if (rule->target)
         return strcmp(pair->subcommand, rule->subcommand) == 0;
-    return begins_with(pair->subcommand, rule->subcommand);
+    return words_begin_with(pair->subcommand, rule->subcommand);
 }
 
-static struct str as_str(const char *text)
+static struct str program_as_str(const char *text)
 {
     return (struct str){text, strlen(text)};
 }
@@ -100,9 +101,10 @@ static struct str as_str(const char *text)
 static bool stands_for(const struct program_rule *rule, const char *name)
 {
     const char *program;
-    const char *subcommand = program_stands_for(as_str(name), &program);
-    return subcommand && *rule->subcommand && program_is_same(as_str(program), as_str(rule->name)) &&
-           (begins_with(subcommand, rule->subcommand) ||
+    const char *subcommand = program_stands_for(program_as_str(name), &program);
+    return subcommand && *rule->subcommand &&
+           program_is_same(program_as_str(program), program_as_str(rule->name)) &&
+           (words_begin_with(subcommand, rule->subcommand) ||
             subcommand_may_be(rule->name, subcommand, rule->subcommand));
 }
 
@@ -118,7 +120,7 @@ static enum condition_result compare_other(const struct program_rule *rule,
                                            const struct command_pair *pair, const char *name)
 {
     bool may = is_dashed(rule, name) || stands_for(rule, name) || may_start(rule, pair, false) ||
-               (program_is_same(as_str(rule->name), as_str(name)) &&
+               (program_is_same(program_as_str(rule->name), program_as_str(name)) &&
                 (is_subcommand(rule, pair) || may_be_subcommand(rule, pair)));
     return may ? CONDITION_PARTLY : CONDITION_NO;
 }
@@ -129,7 +131,7 @@ static bool is_relative(const char *program)
 }
 
 /* Two paths from the workspace, the second one from a folder of it. */
-static bool is_same_file(const char *wanted, const char *folder, const char *given)
+static bool is_same_path_in_folder(const char *wanted, const char *folder, const char *given)
 {
     FREE_AT_END char *whole = mem_format("%s/%s", folder ? folder : ".", given);
     struct rule_path a = {0};
@@ -156,13 +158,13 @@ static bool is_approved_file(const struct test *test, const struct program_rule 
     if (literal && (!folder || test->own_folder))
         return true;
     return is_relative(rule->program) && is_relative(pair->program) &&
-           is_same_file(rule->program, test->own_folder ? NULL : folder, pair->program);
+           is_same_path_in_folder(rule->program, test->own_folder ? NULL : folder, pair->program);
 }
 
-static enum condition_result compare(const struct test *test, const struct program_rule *rule,
-                                     const struct command_pair *pair, const char *folder)
+static enum condition_result compare_pair(const struct test *test, const struct program_rule *rule,
+                                          const struct command_pair *pair, const char *folder)
 {
-    const char *name = without_folder(pair->program);
+    const char *name = program_without_folder(pair->program);
     if (pair->program[0] == '\0')
         return CONDITION_PARTLY;
     if (strcmp(rule->name, name) != 0)
@@ -174,7 +176,7 @@ static enum condition_result compare(const struct test *test, const struct progr
     if (may_be_subcommand(rule, pair))
         return CONDITION_PARTLY;
     /* What follows is not known. */
-    return !pair->exact_subcommand && begins_with(rule->subcommand, pair->subcommand)
+    return !pair->exact_subcommand && words_begin_with(rule->subcommand, pair->subcommand)
                ? CONDITION_PARTLY
                : CONDITION_NO;
 }
@@ -184,7 +186,7 @@ static enum condition_result best_of(const struct test *test, const struct comma
 {
     enum condition_result best = CONDITION_NO;
     for (size_t i = 0; i < test->n_programs && best != CONDITION_YES; i++) {
-        enum condition_result one = compare(test, &test->programs[i], pair, folder);
+        enum condition_result one = compare_pair(test, &test->programs[i], pair, folder);
         best = one > best ? one : best;
     }
     return best;
@@ -242,9 +244,10 @@ static void note_rest(const struct test *test, const struct facts_command *comma
     snprintf(out, room, "the call sets variables or asks for the network");
 }
 
-static bool is_named(const struct program_rule *rule, const struct command_pair *pair)
+static bool is_pair_of_rule(const struct program_rule *rule, const struct command_pair *pair)
 {
-    return strcmp(rule->name, without_folder(pair->program)) == 0 && is_subcommand(rule, pair);
+    return strcmp(rule->name, program_without_folder(pair->program)) == 0 &&
+           is_subcommand(rule, pair);
 }
 
 /* Why a rule holds in part that is about none of the programs as they are written. */
@@ -257,11 +260,11 @@ static void note_doubt(const struct test *test, const struct facts_command *comm
         for (size_t k = 0; k < test->n_programs; k++) {
             const struct command_pair *pair = &pairs->all[i];
             const struct program_rule *rule = &test->programs[k];
-            if (is_named(rule, pair)) {
+            if (is_pair_of_rule(rule, pair)) {
                 facts->doubt[0] = '\0';
                 return;
             }
-            if (facts->doubt[0] || compare(test, rule, pair, command->folder) == CONDITION_NO)
+            if (facts->doubt[0] || compare_pair(test, rule, pair, command->folder) == CONDITION_NO)
                 continue;
             snprintf(facts->doubt, sizeof facts->doubt, "`%.40s%s%.30s` may run `%.40s%s%.30s`",
                      pair->program[0] ? pair->program : "a program that is known only when it runs",

@@ -19,9 +19,9 @@ struct reader {
     struct err *err;
 };
 
-static int read_object(struct reader *r, yyjson_val *object, struct node *ret);
+static int read_condition_object(struct reader *r, yyjson_val *object, struct node *ret);
 
-static int PRINTF_LIKE(2, 3) fail(struct reader *r, const char *fmt, ...)
+static int PRINTF_LIKE(2, 3) fail_condition(struct reader *r, const char *fmt, ...)
 {
     char what[300];
     va_list ap;
@@ -33,7 +33,7 @@ static int PRINTF_LIKE(2, 3) fail(struct reader *r, const char *fmt, ...)
     return err_field(r->err, where, "%.180s: %s", where, what);
 }
 
-static size_t enter(struct reader *r, struct str name)
+static size_t enter_condition_key(struct reader *r, struct str name)
 {
     size_t before = r->where.len;
     buf_add_char(&r->where, '.');
@@ -58,8 +58,8 @@ static int unknown_test(struct reader *r, struct str name)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
                                  test_names[i]);
     }
-    return best ? fail(r, "unknown test; did you mean %s?", best)
-                : fail(r, "unknown test; there are %s", known);
+    return best ? fail_condition(r, "unknown test; did you mean %s?", best)
+                : fail_condition(r, "unknown test; there are %s", known);
 }
 
 static int find_test(struct str name)
@@ -74,11 +74,11 @@ static int find_test(struct str name)
 static int count_node(struct reader *r)
 {
     return ++r->nodes > CONDITION_NODES_MAX
-               ? fail(r, "the condition has more than %d parts", CONDITION_NODES_MAX)
+               ? fail_condition(r, "the condition has more than %d parts", CONDITION_NODES_MAX)
                : 0;
 }
 
-static struct node *add_part(struct node *node)
+static struct node *add_condition_part(struct node *node)
 {
     node->parts = mem_grow(node->parts, node->n_parts + 1, sizeof *node->parts);
     struct node *part = &node->parts[node->n_parts++];
@@ -115,21 +115,22 @@ static void guess_kind(enum test_kind test, struct field *field)
 
 static int refuse_two_kinds(struct reader *r, const struct tool *a, const struct tool *b)
 {
-    return fail(r, "`%.60s` and `%.60s` take different things by this name: write a rule for each",
-                a->name, b->name);
+    return fail_condition(
+        r, "`%.60s` and `%.60s` take different things by this name: write a rule for each", a->name,
+        b->name);
 }
 
-static int refuse_unknown(struct reader *r, const struct tool *meant)
+static int refuse_unknown_argument(struct reader *r, const struct tool *meant)
 {
     char known[160] = "";
     list_arguments(meant, known, sizeof known);
-    return fail(r, "no tool that the rule is about has this argument; `%s` takes %s", meant->name,
-                known);
+    return fail_condition(r, "no tool that the rule is about has this argument; `%s` takes %s",
+                          meant->name, known);
 }
 
 /* Finds what the tools that are meant take by this name. */
-static int check_known(struct reader *r, enum test_kind test, yyjson_val *value,
-                       struct field *field)
+static int check_known_argument(struct reader *r, enum test_kind test, yyjson_val *value,
+                                struct field *field)
 {
     const char *fault = NULL;
     const struct tool *meant = NULL;
@@ -141,7 +142,7 @@ static int check_known(struct reader *r, enum test_kind test, yyjson_val *value,
         if (!tool_takes(tool, field, &arg))
             continue;
         if (arg && arg->use & ARG_BASE64)
-            return fail(r, "a test of `%s` sees this one too: use that", arg[-1].name);
+            return fail_condition(r, "a test of `%s` sees this one too: use that", arg[-1].name);
         struct field other = *field;
         read_kind(arg, &other);
         if (taking && other.kind != field->kind)
@@ -156,15 +157,15 @@ static int check_known(struct reader *r, enum test_kind test, yyjson_val *value,
     if (!meant)
         guess_kind(test, field);
     if (fault)
-        return fail(r, "this test can never hold: `%.60s` %s", field->name, fault);
-    return meant && !taking ? refuse_unknown(r, meant) : 0;
+        return fail_condition(r, "this test can never hold: `%.60s` %s", field->name, fault);
+    return meant && !taking ? refuse_unknown_argument(r, meant) : 0;
 }
 
 static int read_field(struct reader *r, struct str name, struct field *ret)
 {
     struct field field = {.kind = FIELD_PLAIN};
     if (name.n == 0 || name.n > 256 || memchr(name.p, '\0', name.n))
-        return fail(r, "an argument's name has 1 to 256 bytes");
+        return fail_condition(r, "an argument's name has 1 to 256 bytes");
     char *copy = mem_copy(name.p, name.n);
     const char *at = copy;
     const char *dot;
@@ -173,8 +174,8 @@ static int read_field(struct reader *r, struct str name, struct field *ret)
         size_t n = dot ? (size_t)(dot - at) : strlen(at);
         if (n == 0 || field.n_parts == FIELD_PARTS_MAX) {
             free(copy);
-            return fail(r, "a dotted name has at most %d parts, none of them empty",
-                        FIELD_PARTS_MAX);
+            return fail_condition(r, "a dotted name has at most %d parts, none of them empty",
+                                  FIELD_PARTS_MAX);
         }
         field.parts[field.n_parts++] = (struct str){at, n};
         at += n + (dot != NULL);
@@ -189,17 +190,17 @@ static int add_test(struct reader *r, struct str name, enum test_kind kind, yyjs
 {
     if (count_node(r) < 0)
         return -1;
-    struct node *part = add_part(all);
+    struct node *part = add_condition_part(all);
     part->kind = NODE_TEST;
     part->test = mem_zero(sizeof *part->test);
     part->test->kind = kind;
     if (read_field(r, name, &part->test->field) < 0 ||
-        check_known(r, kind, value, &part->test->field) < 0)
+        check_known_argument(r, kind, value, &part->test->field) < 0)
         return -1;
     r->condition->n_regexes += kind == TEST_REGEX;
     struct err why;
     if (test_read(part->test, value, &why) < 0)
-        return fail(r, "%.280s", why.message);
+        return fail_condition(r, "%.280s", why.message);
     return 0;
 }
 
@@ -211,13 +212,13 @@ static int read_options(struct reader *r, yyjson_val *value, struct node *all, s
         struct test *test = all->parts[i].test;
         if (test->kind != TEST_PROGRAM)
             continue;
-        size_t before = enter(r, STR("options"));
+        size_t before = enter_condition_key(r, STR("options"));
         if (test_read_options(test, value, &why) < 0)
-            return fail(r, "%.280s", why.message);
+            return fail_condition(r, "%.280s", why.message);
         r->where.len = before;
         return 0;
     }
-    return value ? fail(r, "`options` is about `program`, which is missing here") : 0;
+    return value ? fail_condition(r, "`options` is about `program`, which is missing here") : 0;
 }
 
 /* The tests of one argument, of which no value could pass all. */
@@ -237,7 +238,8 @@ static int check_together(struct reader *r, yyjson_val *tests)
                   {"greater", false, true},
                   {"atLeast", false, false}};
     if (yyjson_is_false(exists) && yyjson_obj_size(tests) > 1)
-        return fail(r, "`exists` is false, and no other test holds for what is not given");
+        return fail_condition(r,
+                              "`exists` is false, and no other test holds for what is not given");
     for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
         yyjson_val *value = yyjson_obj_get(tests, bounds[i].name);
         if (!yyjson_is_num(value))
@@ -250,7 +252,7 @@ static int check_together(struct reader *r, yyjson_val *tests)
         open[below] = bounds[i].strict;
     }
     bool none = least > most || ((open[0] || open[1]) && !(least < most));
-    return none ? fail(r, "no number is both above and below these") : 0;
+    return none ? fail_condition(r, "no number is both above and below these") : 0;
 }
 
 static int read_tests(struct reader *r, struct str name, yyjson_val *tests, struct node *all)
@@ -261,12 +263,13 @@ static int read_tests(struct reader *r, struct str name, yyjson_val *tests, stru
     yyjson_val *key;
     yyjson_val *value;
     if (yyjson_obj_size(tests) == 0)
-        return fail(r, "there is no test; {\"exists\": true} asks only whether it is given");
+        return fail_condition(r,
+                              "there is no test; {\"exists\": true} asks only whether it is given");
     yyjson_obj_foreach(tests, idx, max, key, value) {
         struct str word = json_str(key);
         if (str_is(word, "options"))
             continue;
-        size_t before = enter(r, word);
+        size_t before = enter_condition_key(r, word);
         int kind = find_test(word);
         if (kind < 0)
             return unknown_test(r, word);
@@ -284,41 +287,43 @@ static int read_argument(struct reader *r, struct str name, yyjson_val *value, s
     if (yyjson_is_obj(value))
         return read_tests(r, name, value, all);
     if (yyjson_is_arr(value))
-        return fail(r, "must be a value or an object with tests; for one of several values, "
-                       "{\"in\": [...]}");
+        return fail_condition(r,
+                              "must be a value or an object with tests; for one of several values, "
+                              "{\"in\": [...]}");
     return add_test(r, name, TEST_EQUALS, value, all);
 }
 
-static int read_parts(struct reader *r, yyjson_val *value, struct node *node)
+static int read_condition_parts(struct reader *r, yyjson_val *value, struct node *node)
 {
     size_t idx;
     size_t max;
     yyjson_val *item;
     if (!yyjson_is_arr(value) || yyjson_arr_size(value) == 0)
-        return fail(r, "must be a list of conditions with at least one in it");
+        return fail_condition(r, "must be a list of conditions with at least one in it");
     size_t before = r->where.len;
     yyjson_arr_foreach(value, idx, max, item) {
         buf_addf(&r->where, "[%zu]", idx);
-        if (read_object(r, item, add_part(node)) < 0)
+        if (read_condition_object(r, item, add_condition_part(node)) < 0)
             return -1;
         r->where.len = before;
     }
     return 0;
 }
 
-static int read_member(struct reader *r, struct str name, yyjson_val *value, struct node *all)
+static int read_condition_member(struct reader *r, struct str name, yyjson_val *value,
+                                 struct node *all)
 {
     bool any = str_is(name, "any");
     if (!any && !str_is(name, "all") && !str_is(name, "not"))
         return read_argument(r, name, value, all);
-    struct node *part = add_part(all);
+    struct node *part = add_condition_part(all);
     part->kind = any ? NODE_ANY : str_is(name, "not") ? NODE_NOT : NODE_ALL;
     if (part->kind == NODE_NOT)
-        return read_object(r, value, add_part(part));
-    return read_parts(r, value, part);
+        return read_condition_object(r, value, add_condition_part(part));
+    return read_condition_parts(r, value, part);
 }
 
-static int read_object(struct reader *r, yyjson_val *object, struct node *ret)
+static int read_condition_object(struct reader *r, yyjson_val *object, struct node *ret)
 {
     size_t idx;
     size_t max;
@@ -326,15 +331,15 @@ static int read_object(struct reader *r, yyjson_val *object, struct node *ret)
     yyjson_val *value;
     ret->kind = NODE_ALL;
     if (!yyjson_is_obj(object) || yyjson_obj_size(object) == 0)
-        return fail(r, "must be an object with at least one argument in it");
+        return fail_condition(r, "must be an object with at least one argument in it");
     if (count_node(r) < 0)
         return -1;
     if (r->depth == CONDITION_DEPTH_MAX)
-        return fail(r, "conditions are at most %d deep", CONDITION_DEPTH_MAX);
+        return fail_condition(r, "conditions are at most %d deep", CONDITION_DEPTH_MAX);
     r->depth++;
     yyjson_obj_foreach(object, idx, max, key, value) {
-        size_t before = enter(r, json_str(key));
-        if (read_member(r, json_str(key), value, ret) < 0)
+        size_t before = enter_condition_key(r, json_str(key));
+        if (read_condition_member(r, json_str(key), value, ret) < 0)
             return -1;
         r->where.len = before;
     }
@@ -373,9 +378,9 @@ struct condition *condition_new(struct str json, const struct condition_place *p
     buf_add_text(&reader.where, place->where);
     int r = -1;
     if (json_parse(json.p, json.n, CONDITION_TEXT_MAX, JSON_STRICT, &condition->doc, &why) < 0)
-        fail(&reader, "%.200s", why.what);
+        fail_condition(&reader, "%.200s", why.what);
     else
-        r = read_object(&reader, yyjson_doc_get_root(condition->doc), &condition->root);
+        r = read_condition_object(&reader, yyjson_doc_get_root(condition->doc), &condition->root);
     buf_done(&reader.where);
     if (r == 0 && says_folder(&condition->root))
         note_folder(&condition->root);

@@ -16,14 +16,15 @@ static enum condition_result yes_if(bool holds)
     return holds ? CONDITION_YES : CONDITION_NO;
 }
 
-static enum condition_result unclear(const struct test *test, struct facts *facts, const char *why)
+static enum condition_result leave_test_unclear(const struct test *test, struct facts *facts,
+                                                const char *why)
 {
     snprintf(facts->why, sizeof facts->why, "`%.60s` %s", test->field.name, why);
     return CONDITION_ERROR;
 }
 
 /* Exact for every number that JSON text can bring here. */
-static long double number_of(yyjson_val *val)
+static long double number_to_compare(yyjson_val *val)
 {
     if (yyjson_is_uint(val))
         return (long double)yyjson_get_uint(val);
@@ -37,7 +38,7 @@ static bool same_scalar(yyjson_val *a, yyjson_val *b)
         return yyjson_get_len(a) == yyjson_get_len(b) &&
                memcmp(yyjson_get_str(a), yyjson_get_str(b), yyjson_get_len(a)) == 0;
     if (yyjson_is_num(a) && yyjson_is_num(b))
-        return number_of(a) == number_of(b);
+        return number_to_compare(a) == number_to_compare(b);
     return yyjson_is_bool(a) && yyjson_is_bool(b) && yyjson_get_bool(a) == yyjson_get_bool(b);
 }
 
@@ -56,7 +57,7 @@ static bool same_list(yyjson_val *a, yyjson_val *b)
     return true;
 }
 
-static enum condition_result is_in(yyjson_val *list, yyjson_val *val)
+static enum condition_result is_in_test_list(yyjson_val *list, yyjson_val *val)
 {
     size_t idx;
     size_t max;
@@ -68,11 +69,11 @@ static enum condition_result is_in(yyjson_val *list, yyjson_val *val)
     return CONDITION_NO;
 }
 
-static enum condition_result matches_glob(const struct test *test, struct facts *facts,
-                                          struct str text)
+static enum condition_result matches_test_glob(const struct test *test, struct facts *facts,
+                                               struct str text)
 {
     if (text.n > GLOBBED_MAX)
-        return unclear(test, facts, "is too long to be matched with a glob");
+        return leave_test_unclear(test, facts, "is too long to be matched with a glob");
     FREE_AT_END char *copy = mem_copy(text.p, text.n);
     for (char *at = copy; (at = memchr(at, '/', text.n - (size_t)(at - copy)));)
         *at = TEST_SLASH;
@@ -84,7 +85,8 @@ static enum condition_result matches_regex(const struct test *test, struct facts
                                            struct str text)
 {
     if (text.n > SEARCHED_MAX)
-        return unclear(test, facts, "is too long to be searched with a regular expression");
+        return leave_test_unclear(test, facts,
+                                  "is too long to be searched with a regular expression");
     return yes_if(rure_is_match(test->regex, (const uint8_t *)text.p, text.n, 0));
 }
 
@@ -92,9 +94,9 @@ static enum condition_result compare_numbers(const struct test *test, struct fac
                                              yyjson_val *val)
 {
     if (!yyjson_is_num(val))
-        return unclear(test, facts, "is not a number");
-    long double given = number_of(val);
-    long double limit = number_of(test->value);
+        return leave_test_unclear(test, facts, "is not a number");
+    long double given = number_to_compare(val);
+    long double limit = number_to_compare(test->value);
     if (test->kind == TEST_LESS)
         return yes_if(given < limit);
     if (test->kind == TEST_GREATER)
@@ -111,7 +113,7 @@ static enum condition_result is_in_domain(const struct test *test, struct facts 
     if ((bare ? domain_read(text, host, &err) : domain_of_url(text, host, &err)) < 0) {
         char why[160];
         snprintf(why, sizeof why, "cannot be read as a URL: %.120s", err.message);
-        return unclear(test, facts, why);
+        return leave_test_unclear(test, facts, why);
     }
     for (size_t i = 0; i < test->n_domains; i++) {
         if (domain_covers(test->domains[i], host))
@@ -154,8 +156,8 @@ static enum condition_result glob_place(const struct test *test, const struct pl
     return loose ? CONDITION_PARTLY : CONDITION_NO;
 }
 
-static enum condition_result judge_place(const struct test *test, struct facts *facts,
-                                         const struct place *place)
+static enum condition_result judge_place_test(const struct test *test, struct facts *facts,
+                                              const struct place *place)
 {
     if (place->state == PLACE_MISSING)
         return CONDITION_NO;
@@ -177,7 +179,7 @@ static enum condition_result judge_path(const struct test *test, struct facts *f
     struct place place = {.state = PLACE_UNREAD};
     facts->looked_at_path = true;
     facts_read_place(facts, text, &place);
-    enum condition_result result = judge_place(test, facts, &place);
+    enum condition_result result = judge_place_test(test, facts, &place);
     place_done(&place);
     return result;
 }
@@ -188,10 +190,10 @@ static enum condition_result judge_text(const struct test *test, struct facts *f
                                         yyjson_val *val)
 {
     if (!yyjson_is_str(val))
-        return unclear(test, facts, "is not a text");
+        return leave_test_unclear(test, facts, "is not a text");
     struct str text = json_str(val);
     if (test->kind == TEST_GLOB)
-        return matches_glob(test, facts, text);
+        return matches_test_glob(test, facts, text);
     if (test->kind == TEST_REGEX)
         return matches_regex(test, facts, text);
     return test->kind == TEST_DOMAIN ? is_in_domain(test, facts, text)
@@ -210,12 +212,12 @@ static enum condition_result judge_scalar(const struct test *test, struct facts 
 {
     if (reads_path(test))
         return yyjson_is_str(val) ? judge_path(test, facts, json_str(val))
-                                  : unclear(test, facts, "is not a text");
+                                  : leave_test_unclear(test, facts, "is not a text");
     switch (test->kind) {
     case TEST_EQUALS:
         return yes_if(same_scalar(test->value, val));
     case TEST_IN:
-        return is_in(test->value, val);
+        return is_in_test_list(test->value, val);
     case TEST_LESS:
     case TEST_GREATER:
     case TEST_AT_MOST:
@@ -289,7 +291,7 @@ enum condition_result test_judge(const struct test *test, struct facts *facts)
                                     ? facts_place_named(facts, test->field.parts[0])
                                     : NULL;
     if (place)
-        return judge_place(test, facts, place);
+        return judge_place_test(test, facts, place);
     yyjson_val room;
     yyjson_val *val = facts_value(facts, test->field.parts[0], &room);
     return val ? judge_value(test, facts, val, 1) : judge_words(test, facts);

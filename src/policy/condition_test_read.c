@@ -17,7 +17,7 @@ const char *const test_names[] = {"equals",  "in",     "glob",    "regex",  "les
                                   "greater", "atMost", "atLeast", "exists", "beneath",
                                   "program", "domain", NULL};
 
-static int wrong(struct err *err, const char *what)
+static int refuse_test_value(struct err *err, const char *what)
 {
     return err_set(err, ERR_INVALID_ARGUMENTS, "%s", what);
 }
@@ -39,10 +39,10 @@ static int each_text(struct test *test, yyjson_val *value,
     yyjson_val *item;
     size_t n = yyjson_arr_size(value);
     if (!yyjson_is_arr(value) || n == 0 || n > ITEMS_MAX)
-        return wrong(err, "must be a text, or a list of 1 to 1024 of them");
+        return refuse_test_value(err, "must be a text, or a list of 1 to 1024 of them");
     yyjson_arr_foreach(value, idx, max, item) {
         if (!yyjson_is_str(item))
-            return wrong(err, "must be a text, or a list of texts only");
+            return refuse_test_value(err, "must be a text, or a list of texts only");
         if (read(test, json_str(item), err) < 0)
             return -1;
     }
@@ -85,12 +85,12 @@ static const char *path_fault(struct str text)
     return NULL;
 }
 
-static int add_path(struct test *test, struct str text, struct err *err)
+static int add_test_path(struct test *test, struct str text, struct err *err)
 {
     struct rule_path path;
     const char *fault = path_fault(text);
     if (fault)
-        return wrong(err, fault);
+        return refuse_test_value(err, fault);
     if (rule_path_read(&path, text, err) < 0)
         return -1;
     test->paths = mem_grow(test->paths, test->n_paths + 1, sizeof *test->paths);
@@ -98,17 +98,17 @@ static int add_path(struct test *test, struct str text, struct err *err)
     return 0;
 }
 
-static int read_list(yyjson_val *value, struct err *err)
+static int check_test_list(yyjson_val *value, struct err *err)
 {
     size_t idx;
     size_t max;
     yyjson_val *item;
     size_t n = yyjson_arr_size(value);
     if (!yyjson_is_arr(value) || n == 0 || n > ITEMS_MAX)
-        return wrong(err, "must be a list of 1 to 1024 values");
+        return refuse_test_value(err, "must be a list of 1 to 1024 values");
     yyjson_arr_foreach(value, idx, max, item) {
         if (!is_scalar(item))
-            return wrong(err, "must be a list of texts, numbers, true or false");
+            return refuse_test_value(err, "must be a list of texts, numbers, true or false");
     }
     return 0;
 }
@@ -118,34 +118,36 @@ static int read_equals(struct test *test, yyjson_val *value, struct err *err)
     test->value = value;
     if (test->field.kind == FIELD_PATH) {
         if (!yyjson_is_str(value))
-            return wrong(err, "must be a path");
-        return add_path(test, json_str(value), err);
+            return refuse_test_value(err, "must be a path");
+        return add_test_path(test, json_str(value), err);
     }
     if (yyjson_is_arr(value) && yyjson_arr_size(value) == 0)
         return 0;
     if (yyjson_is_arr(value))
-        return read_list(value, err);
-    return is_scalar(value) ? 0 : wrong(err, "must be a text, a number, true or false");
+        return check_test_list(value, err);
+    return is_scalar(value) ? 0 : refuse_test_value(err, "must be a text, a number, true or false");
 }
 
 static int read_in(struct test *test, yyjson_val *value, struct err *err)
 {
     test->value = value;
-    if (read_list(value, err) < 0)
+    if (check_test_list(value, err) < 0)
         return -1;
-    return test->field.kind == FIELD_PATH ? each_text(test, value, add_path, err) : 0;
+    return test->field.kind == FIELD_PATH ? each_text(test, value, add_test_path, err) : 0;
 }
 
 static int read_glob(struct test *test, yyjson_val *value, struct err *err)
 {
     if (!yyjson_is_str(value))
-        return wrong(err, "must be a pattern such as \"*.md\"");
+        return refuse_test_value(err, "must be a pattern such as \"*.md\"");
     struct str text = json_str(value);
     if (text.n == 0)
-        return wrong(err, "matches nothing: for a text that is empty write {\"equals\": \"\"}");
+        return refuse_test_value(
+            err, "matches nothing: for a text that is empty write {\"equals\": \"\"}");
     if (test->field.kind == FIELD_PATH && text.n > 1 && text.p[text.n - 1] == '/')
-        return wrong(err, "never matches, since no path ends in `/`: for all in a folder write "
-                          "\"src/**\"");
+        return refuse_test_value(
+            err, "never matches, since no path ends in `/`: for all in a folder write "
+                 "\"src/**\"");
     if (test->field.kind == FIELD_PATH)
         return path_glob_read(&test->path_glob, text, err);
     FREE_AT_END char *copy = mem_copy(text.p, text.n);
@@ -161,8 +163,9 @@ static int refuse_regex(rure_error *error, struct err *err)
 {
     const char *message = rure_error_message(error);
     if (strstr(message, "size limit"))
-        return wrong(err, "the expression gets too large when it is compiled: shorten it, or lower "
-                          "the counts of its repetitions");
+        return refuse_test_value(
+            err, "the expression gets too large when it is compiled: shorten it, or lower "
+                 "the counts of its repetitions");
     /* Several lines, the last of which says what is wrong. */
     const char *what = strstr(message, "error: ");
     for (const char *next = what; next; next = strstr(next + 1, "error: "))
@@ -177,7 +180,7 @@ static int refuse_regex(rure_error *error, struct err *err)
 static int read_regex(struct test *test, yyjson_val *value, struct err *err)
 {
     if (!yyjson_is_str(value))
-        return wrong(err, "must be a regular expression");
+        return refuse_test_value(err, "must be a regular expression");
     struct str text = json_str(value);
     rure_options *options = rure_options_new();
     rure_error *error = rure_error_new();
@@ -191,7 +194,7 @@ static int read_regex(struct test *test, yyjson_val *value, struct err *err)
 }
 
 /* A rule about anything else is about nothing: no command has such a program. */
-static bool names_program(struct str words)
+static bool may_name_program(struct str words)
 {
     const char *blank = memchr(words.p, ' ', words.n);
     size_t first = blank ? (size_t)(blank - words.p) : words.n;
@@ -232,7 +235,7 @@ static int check_subcommand(struct program_rule *rule, struct err *err)
     return 0;
 }
 
-static int add_program(struct test *test, struct str text, struct err *err)
+static int add_test_program(struct test *test, struct str text, struct err *err)
 {
     BUF_AT_END struct buf words = BUF_INIT(PROGRAM_TEXT_MAX);
     for (size_t i = 0; i < text.n && i < PROGRAM_TEXT_MAX; i++) {
@@ -242,11 +245,12 @@ static int add_program(struct test *test, struct str text, struct err *err)
             buf_add_char(&words, ' ');
     }
     if (words.len == 0 || text.n >= PROGRAM_TEXT_MAX || memchr(text.p, '\0', text.n))
-        return wrong(err, "must be a program such as \"git\", or one with its subcommand");
-    if (!names_program(buf_str(&words)))
-        return wrong(err,
-                     "must be a program such as \"git\", or one with its subcommand, \"git push\": "
-                     "no options, patterns or quotes, and a list for several");
+        return refuse_test_value(err,
+                                 "must be a program such as \"git\", or one with its subcommand");
+    if (!may_name_program(buf_str(&words)))
+        return refuse_test_value(
+            err, "must be a program such as \"git\", or one with its subcommand, \"git push\": "
+                 "no options, patterns or quotes, and a list for several");
     const char *blank = memchr(words.data, ' ', words.len);
     size_t n = blank ? (size_t)(blank - words.data) : words.len;
     size_t rest = blank ? n + 1 : n;
@@ -260,23 +264,24 @@ static int add_program(struct test *test, struct str text, struct err *err)
     struct program_rule *added = &test->programs[test->n_programs++];
     *added = rule;
     if (!*rule.name)
-        return wrong(err, "must be a program, not a folder");
+        return refuse_test_value(err, "must be a program, not a folder");
     return *rule.subcommand ? check_subcommand(added, err) : 0;
 }
 
 static int read_program(struct test *test, yyjson_val *value, struct err *err)
 {
     if (test->field.kind != FIELD_COMMAND)
-        return wrong(err,
-                     "no program is started with this argument: use the one that is a command");
-    return each_text(test, value, add_program, err);
+        return refuse_test_value(
+            err, "no program is started with this argument: use the one that is a command");
+    return each_text(test, value, add_test_program, err);
 }
 
 int test_read_options(struct test *test, yyjson_val *value, struct err *err)
 {
     bool any = yyjson_equals_str(value, "any");
     if (!any && !yyjson_equals_str(value, "known"))
-        return wrong(err, "must be \"any\" or \"known\"; leave it out for the usual check");
+        return refuse_test_value(err,
+                                 "must be \"any\" or \"known\"; leave it out for the usual check");
     test->options = any ? COMMAND_OPTIONS_ANY : COMMAND_OPTIONS_KNOWN;
     return 0;
 }
@@ -285,7 +290,8 @@ static int add_domain(struct test *test, struct str text, struct err *err)
 {
     char domain[DOMAIN_MAX];
     if (domain_read(text, domain, err) < 0)
-        return wrong(err, "must be a domain such as \"example.com\"; its subdomains are meant too");
+        return refuse_test_value(
+            err, "must be a domain such as \"example.com\"; its subdomains are meant too");
     test->domains = mem_grow(test->domains, test->n_domains + 1, sizeof *test->domains);
     test->domains[test->n_domains++] = mem_dup(domain);
     return 0;
@@ -307,12 +313,12 @@ int test_read(struct test *test, yyjson_val *value, struct err *err)
     case TEST_AT_MOST:
     case TEST_AT_LEAST:
         test->value = value;
-        return yyjson_is_num(value) ? 0 : wrong(err, "must be a number");
+        return yyjson_is_num(value) ? 0 : refuse_test_value(err, "must be a number");
     case TEST_EXISTS:
         test->value = value;
-        return yyjson_is_bool(value) ? 0 : wrong(err, "must be true or false");
+        return yyjson_is_bool(value) ? 0 : refuse_test_value(err, "must be true or false");
     case TEST_BENEATH:
-        return each_text(test, value, add_path, err);
+        return each_text(test, value, add_test_path, err);
     case TEST_PROGRAM:
         return read_program(test, value, err);
     case TEST_DOMAIN:

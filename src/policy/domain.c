@@ -9,7 +9,7 @@
 #define HOST_MAX 253
 #define LABEL_MAX 63
 
-static int unclear(struct err *err, const char *why)
+static int refuse_unclear_host(struct err *err, const char *why)
 {
     return err_set(err, ERR_INVALID_ARGUMENTS, "%s", why);
 }
@@ -25,40 +25,42 @@ static char small(char c)
 }
 
 /* `7`, `0x7f`: a last label like this makes a host an IPv4 address for some readers. */
-static bool is_number(const char *label)
+static bool is_number_label(const char *label)
 {
     if (label[0] == '0' && label[1] == 'x')
         return label[strspn(label + 2, "0123456789abcdef") + 2] == '\0';
     return label[strspn(label, "0123456789")] == '\0';
 }
 
-static int read_name(struct str text, char ret[DOMAIN_MAX], struct err *err)
+static int read_host_name(struct str text, char ret[DOMAIN_MAX], struct err *err)
 {
     size_t label = 0;
     if (text.n && text.p[text.n - 1] == '.')
         text.n--;
     if (text.n == 0 || text.n > HOST_MAX)
-        return unclear(err, "it has no host, or one that is too long");
+        return refuse_unclear_host(err, "it has no host, or one that is too long");
     for (size_t i = 0; i < text.n; i++) {
         char c = small(text.p[i]);
         bool letter = (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_';
         if (c != '.' && !letter)
-            return unclear(err, "its host has characters that no host's name has; names beyond "
-                                "ASCII are written with xn--");
+            return refuse_unclear_host(
+                err, "its host has characters that no host's name has; names beyond "
+                     "ASCII are written with xn--");
         label = c == '.' ? 0 : label + 1;
         if (label > LABEL_MAX || (c == '.' && (i == 0 || text.p[i - 1] == '.')))
-            return unclear(err, "its host has a part that is empty or too long");
+            return refuse_unclear_host(err, "its host has a part that is empty or too long");
         ret[i] = c;
     }
     ret[text.n] = '\0';
     const char *dot = strrchr(ret, '.');
     struct in_addr address;
-    if (!is_number(dot ? dot + 1 : ret))
+    if (!is_number_label(dot ? dot + 1 : ret))
         return 0;
     /* inet_pton takes only four decimal numbers without leading zeros. */
     return inet_pton(AF_INET, ret, &address) == 1
                ? 0
-               : unclear(err, "its host looks like an IPv4 address but is not four numbers");
+               : refuse_unclear_host(err,
+                                     "its host looks like an IPv4 address but is not four numbers");
 }
 
 static int read_bracketed(struct str text, char ret[DOMAIN_MAX], struct err *err)
@@ -66,11 +68,11 @@ static int read_bracketed(struct str text, char ret[DOMAIN_MAX], struct err *err
     char copy[INET6_ADDRSTRLEN];
     struct in6_addr address;
     if (text.n >= sizeof copy)
-        return unclear(err, "its host is not an IPv6 address");
+        return refuse_unclear_host(err, "its host is not an IPv6 address");
     memcpy(copy, text.p, text.n);
     copy[text.n] = '\0';
     if (strlen(copy) != text.n || inet_pton(AF_INET6, copy, &address) != 1)
-        return unclear(err, "its host is not an IPv6 address");
+        return refuse_unclear_host(err, "its host is not an IPv6 address");
     if (IN6_IS_ADDR_V4MAPPED(&address))
         inet_ntop(AF_INET, address.s6_addr + 12, ret, DOMAIN_MAX);
     else
@@ -84,7 +86,7 @@ int domain_read(struct str text, char ret[DOMAIN_MAX], struct err *err)
         return read_bracketed((struct str){text.p + 1, text.n - 2}, ret, err);
     if (text.n && memchr(text.p, ':', text.n))
         return read_bracketed(text, ret, err);
-    return read_name(text, ret, err);
+    return read_host_name(text, ret, err);
 }
 
 static bool scheme_length(struct str url, size_t *ret)
@@ -121,9 +123,9 @@ int domain_of_url(struct str url, char ret[DOMAIN_MAX], struct err *err)
 {
     size_t from;
     if (has_odd_bytes(url))
-        return unclear(err, "it has blanks, control characters or backslashes");
+        return refuse_unclear_host(err, "it has blanks, control characters or backslashes");
     if (!scheme_length(url, &from))
-        return unclear(err, "it does not begin like https://host");
+        return refuse_unclear_host(err, "it does not begin like https://host");
     struct str host = {url.p + from, 0};
     while (from + host.n < url.n && !strchr("/?#", host.p[host.n]))
         host.n++;
@@ -131,7 +133,7 @@ int domain_of_url(struct str url, char ret[DOMAIN_MAX], struct err *err)
     if (at) {
         size_t user = (size_t)(at - host.p);
         if (memchr(host.p, '@', user))
-            return unclear(err, "it has more than one @ before its path");
+            return refuse_unclear_host(err, "it has more than one @ before its path");
         host = (struct str){at + 1, host.n - user - 1};
     }
     const char *colon = host.n ? memrchr(host.p, ':', host.n) : NULL;
@@ -139,20 +141,20 @@ int domain_of_url(struct str url, char ret[DOMAIN_MAX], struct err *err)
     if (colon && (!bracket || colon > bracket)) {
         size_t n = (size_t)(colon - host.p);
         if (!is_port((struct str){colon + 1, host.n - n - 1}))
-            return unclear(err, "its port is not a number");
+            return refuse_unclear_host(err, "its port is not a number");
         host.n = n;
     }
     if (bracket && host.p + host.n != bracket + 1)
-        return unclear(err, "something stands between its host and its port");
+        return refuse_unclear_host(err, "something stands between its host and its port");
     if (!bracket && host.n && memchr(host.p, ':', host.n))
-        return unclear(err, "its port is not a number");
+        return refuse_unclear_host(err, "its port is not a number");
     return domain_read(host, ret, err);
 }
 
 static bool is_address(const char *host)
 {
     const char *dot = strrchr(host, '.');
-    return strchr(host, ':') || is_number(dot ? dot + 1 : host);
+    return strchr(host, ':') || is_number_label(dot ? dot + 1 : host);
 }
 
 bool domain_covers(const char *domain, const char *host)

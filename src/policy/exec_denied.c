@@ -21,14 +21,15 @@ struct walk {
     const char *rule;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_denied_names(const void *a, const void *b)
 {
     return strcmp(a, b);
 }
 
 static void keep_name(void **tree, const char *name)
 {
-    if (!tfind(name, tree, compare) && !tsearch(mem_dup(name), tree, compare))
+    if (!tfind(name, tree, compare_denied_names) &&
+        !tsearch(mem_dup(name), tree, compare_denied_names))
         abort();
 }
 
@@ -65,14 +66,15 @@ static bool has_program(void *const *tree, const char *name)
 {
     FREE_AT_END char *shared = shared_name(name);
     struct search search = {.name = {name, strlen(name)}};
-    if (tfind(name, tree, compare))
+    if (tfind(name, tree, compare_denied_names))
         return true;
-    if (tfind(shared, tree, compare))
+    if (tfind(shared, tree, compare_denied_names))
         twalk_r(*tree, compare_name, &search);
     return search.found;
 }
 
-static void tell(const struct walk *w, enum denial_kind kind, const char *name, const char *why_not)
+static void tell_denial(const struct walk *w, enum denial_kind kind, const char *name,
+                        const char *why_not)
 {
     const struct denial denial = {kind, name, w->rule};
     w->each(w->arg, &denial, why_not);
@@ -87,7 +89,7 @@ static void tell_programs(const struct walk *w, const struct test *test, const c
             why = "only some of its uses are denied";
         else if (!why && has_program(&w->named, p->name))
             why = "an earlier rule may allow it";
-        tell(w, DENIAL_NAME, p->name, why);
+        tell_denial(w, DENIAL_NAME, p->name, why);
     }
 }
 
@@ -142,8 +144,8 @@ static void walk_denied_list(struct walk *w, const struct config *config)
         if (items[i].n == 0)
             continue;
         const char *slash = strchr(items[i].p, '/');
-        tell(w, slash ? DENIAL_PATH : DENIAL_NAME, items[i].p,
-             slash && slash != items[i].p ? "a relative path depends on the folder" : NULL);
+        tell_denial(w, slash ? DENIAL_PATH : DENIAL_NAME, items[i].p,
+                    slash && slash != items[i].p ? "a relative path depends on the folder" : NULL);
     }
 }
 
@@ -153,8 +155,8 @@ static void walk_blocks(struct walk *w, const struct command_rules *rules)
         const struct command_block *block = &rules->blocks[i];
         bool glob = strchr(block->program, '*') != NULL;
         w->rule = block->rule;
-        tell(w, glob ? DENIAL_GLOB : DENIAL_NAME, block->program,
-             block->form == COMMAND_ANY ? NULL : "only some of its uses are denied");
+        tell_denial(w, glob ? DENIAL_GLOB : DENIAL_NAME, block->program,
+                    block->form == COMMAND_ANY ? NULL : "only some of its uses are denied");
     }
 }
 
@@ -178,10 +180,10 @@ struct collected {
 };
 
 /* The first rule that denies a program is the one that is named. */
-static void collect(void *arg, const struct denial *denial, const char *why_not)
+static void collect_denial(void *arg, const struct denial *denial, const char *why_not)
 {
     struct collected *c = arg;
-    if (why_not || tfind(denial->name, &c->names, compare))
+    if (why_not || tfind(denial->name, &c->names, compare_denied_names))
         return;
     keep_name(&c->names, denial->name);
     denials_add(&c->packed, denial);
@@ -191,7 +193,7 @@ struct denials *exec_denied(const struct policy *policy, const struct tool *tool
 {
     struct collected c = {.packed = BUF_INIT(DENIALS_BYTES_MAX)};
     struct denials *denials = NULL;
-    exec_denied_each(policy, tool, collect, &c);
+    exec_denied_each(policy, tool, collect_denial, &c);
     tdestroy(c.names, free);
     *ret_many = c.packed.failed;
     if (c.packed.len && !c.packed.failed)

@@ -170,8 +170,8 @@ static struct str before_glob(struct str pattern)
     return (struct str){pattern.p, folder};
 }
 
-static int read_text(struct facts *facts, const struct arg *arg, struct str text,
-                     struct place *place)
+static int read_path_text(struct facts *facts, const struct arg *arg, struct str text,
+                          struct place *place)
 {
     bool glob = arg_use(arg) & ARG_GLOB && glob_is_pattern(text);
     struct str folder = glob ? before_glob(text) : text;
@@ -188,7 +188,7 @@ static int read_base64(struct facts *facts, const struct arg *arg, yyjson_val *v
 {
     BUF_AT_END struct buf decoded = BUF_INIT(PATH_TEXT_MAX);
     if (base64_decode(&decoded, json_str(val)) == 0)
-        return read_text(facts, arg, buf_str(&decoded), place);
+        return read_path_text(facts, arg, buf_str(&decoded), place);
     snprintf(facts->why, sizeof facts->why, "`%.60s` is not the base64 of a path",
              arg_in_base64(&facts->tool->args, arg)->name);
     return -1;
@@ -207,11 +207,11 @@ static int read_place(struct facts *facts, const struct arg *arg, struct place *
     if (encoded && yyjson_is_str(encoded))
         return read_base64(facts, arg, encoded, place);
     if (val && !encoded && yyjson_is_str(val))
-        return read_text(facts, arg, json_str(val), place);
+        return read_path_text(facts, arg, json_str(val), place);
     if (val || encoded)
         return not_a_text(facts, arg);
     if (!(arg->flags & (ARG_REQUIRED | ARG_OR_NEXT)))
-        return read_text(facts, arg, STR("."), place);
+        return read_path_text(facts, arg, STR("."), place);
     place->state = PLACE_MISSING;
     return 0;
 }
@@ -253,10 +253,10 @@ struct path_walk {
     void *data;
 };
 
-static int walk_text(struct path_walk *walk, const struct arg *arg, yyjson_val *val)
+static int walk_path_text(struct path_walk *walk, const struct arg *arg, yyjson_val *val)
 {
     struct place place = {.state = PLACE_UNREAD};
-    bool known = yyjson_is_str(val) ? read_text(walk->facts, arg, json_str(val), &place) == 0
+    bool known = yyjson_is_str(val) ? read_path_text(walk->facts, arg, json_str(val), &place) == 0
                                     : not_a_text(walk->facts, arg) == 0;
     if (!known)
         place.state = PLACE_UNCLEAR;
@@ -284,7 +284,7 @@ static int walk_value(struct path_walk *walk, const struct arg *arg, yyjson_val 
         return r;
     }
     if (arg_use(arg) & walk->uses)
-        return walk_text(walk, arg, val);
+        return walk_path_text(walk, arg, val);
     const struct arg *inner = arg->type == ARG_LIST ? arg->items : arg;
     bool described = inner && inner->items &&
                      (inner->type == ARG_OBJECT || inner->type == ARG_OBJECTS);
@@ -319,29 +319,29 @@ int facts_each_path(struct facts *facts, unsigned uses, facts_path_fn each, void
 /* --- commands */
 
 /* One word for a shell, whatever is in it. */
-static void add_word(struct buf *out, struct str word)
+static void add_quoted_word(struct buf *out, struct str word)
 {
     if (out->len)
         buf_add_char(out, ' ');
     shell_quoted(word, out);
 }
 
-static void add_words(struct buf *out, yyjson_val *words)
+static void add_quoted_words(struct buf *out, yyjson_val *words)
 {
     size_t idx;
     size_t max;
     yyjson_val *item;
     yyjson_arr_foreach(words, idx, max, item) {
-        add_word(out, json_str(item));
+        add_quoted_word(out, json_str(item));
     }
 }
 
-static bool is_empty(yyjson_val *val)
+static bool is_empty_argument(yyjson_val *val)
 {
     return !val || (yyjson_is_ctn(val) && unsafe_yyjson_get_len(val) == 0);
 }
 
-static bool all_texts(yyjson_val *words)
+static bool is_list_of_texts(yyjson_val *words)
 {
     size_t idx;
     size_t max;
@@ -380,11 +380,11 @@ static char *begins_in(struct facts *facts)
     return NULL;
 }
 
-static int read_pairs(struct facts *facts, struct facts_command *command)
+static int read_facts_pairs(struct facts *facts, struct facts_command *command)
 {
     FREE_AT_END char *root = root_inside(facts);
     const struct command_around around = {root, facts->call->input ||
-                                                facts_used(facts, ARG_INPUT) != NULL};
+                                                    facts_used(facts, ARG_INPUT) != NULL};
     yyjson_val *text = facts_used(facts, ARG_SHELL);
     yyjson_val *program = facts_used(facts, ARG_PROGRAM);
     yyjson_val *words = facts_used(facts, program ? ARG_WORDS : ARG_ARGV);
@@ -394,15 +394,15 @@ static int read_pairs(struct facts *facts, struct facts_command *command)
     if (!text && !program && !words)
         return 0;
     if ((text && !yyjson_is_str(text)) || (program && !yyjson_is_str(program)) ||
-        !all_texts(words)) {
+        !is_list_of_texts(words)) {
         command->state = COMMAND_UNCLEAR;
         snprintf(command->why, sizeof command->why, "the command is not a text");
         return -1;
     }
     bool vector = program || words;
     if (program)
-        add_word(&quoted, json_str(program));
-    add_words(&quoted, words);
+        add_quoted_word(&quoted, json_str(program));
+    add_quoted_words(&quoted, words);
     if (quoted.failed || command_pairs_read(vector ? buf_str(&quoted) : json_str(text), &around,
                                             &command->pairs, &err) < 0) {
         snprintf(command->why, sizeof command->why, "the command cannot be read: %.160s",
@@ -411,8 +411,8 @@ static int read_pairs(struct facts *facts, struct facts_command *command)
         return -1;
     }
     command->whole = command->pairs.understood && !(text && vector) &&
-                     is_empty(facts_used(facts, ARG_ENV)) &&
-                     is_empty(facts_used(facts, ARG_DOMAIN | ARG_URL));
+                     is_empty_argument(facts_used(facts, ARG_ENV)) &&
+                     is_empty_argument(facts_used(facts, ARG_DOMAIN | ARG_URL));
     command->folder = begins_in(facts);
     command->state = COMMAND_KNOWN;
     return 0;
@@ -422,7 +422,7 @@ const struct facts_command *facts_command(struct facts *facts)
 {
     if (!facts->command) {
         facts->command = mem_zero(sizeof *facts->command);
-        read_pairs(facts, facts->command);
+        read_facts_pairs(facts, facts->command);
     }
     if (facts->command->state == COMMAND_UNCLEAR)
         snprintf(facts->why, sizeof facts->why, "%s", facts->command->why);

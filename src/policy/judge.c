@@ -20,23 +20,23 @@ struct judgement {
     struct err *err;
 };
 
-static const char *tool_name(const struct judgement *j)
+static const char *judged_tool_name(const struct judgement *j)
 {
     return j->call->tool ? j->call->tool->name : j->call->name;
 }
 
-static void report(const struct judgement *j, const char *rule, const char *outcome,
-                   const char *why)
+static void report_judge_step(const struct judgement *j, const char *rule, const char *outcome,
+                              const char *why)
 {
     if (j->step)
         j->step(j->step_arg, &(struct policy_step){rule, outcome, why});
 }
 
 /* The error is there already; without a reason, that too. */
-static int deny(struct judgement *j, const char *reason)
+static int deny_judged_call(struct judgement *j, const char *reason)
 {
     j->verdict->kind = VERDICT_DENY;
-    report(j, j->verdict->rule, "denies", j->err->message);
+    report_judge_step(j, j->verdict->rule, "denies", j->err->message);
     return reason ? err_reason(j->err, reason) : -1;
 }
 
@@ -50,7 +50,7 @@ static void decided_by(struct judgement *j, enum verdict_kind kind, const char *
 
 /* --- what is kept from call to call */
 
-static size_t slot_of(const char *text)
+static size_t name_slot_of(const char *text)
 {
     size_t hash = 5381;
     for (; *text; text++)
@@ -67,7 +67,7 @@ static struct tool_view *view_for(const struct policy *policy, const struct poli
 {
     struct policy_memo *memo = policy->memo;
     size_t at = call->tool ? (size_t)((uintptr_t)call->tool / sizeof(struct tool))
-                           : slot_of(call->name);
+                           : name_slot_of(call->name);
     for (; memo->views[at % VIEWS_MAX]; at++) {
         if (is_view_of(memo->views[at % VIEWS_MAX], call))
             return memo->views[at % VIEWS_MAX];
@@ -90,7 +90,7 @@ static const struct grants *grants_for(const struct policy *policy, const char *
     struct policy_memo *memo = policy->memo;
     if (!agent)
         return memo->nameless;
-    struct grants **slot = &memo->agents[slot_of(agent) % GRANTS_MAX];
+    struct grants **slot = &memo->agents[name_slot_of(agent) % GRANTS_MAX];
     if (*slot && strcmp((*slot)->agent, agent) == 0)
         return *slot;
     struct grants *grants = grants_new(policy->config, agent, err);
@@ -106,14 +106,14 @@ static const struct grants *grants_for(const struct policy *policy, const char *
 static int check_enabled(struct judgement *j)
 {
     if (!j->view->disabled) {
-        report(j, j->view->enabled, "allows", "");
+        report_judge_step(j, j->view->enabled, "allows", "");
         return 0;
     }
     decided_by(j, VERDICT_DENY, j->view->disabled);
     err_set(j->err, ERR_POLICY_DENIED,
-            "the tool `%.100s` is switched off by the rule %.200s; use another tool", tool_name(j),
-            j->view->disabled);
-    return deny(j, "tool_disabled");
+            "the tool `%.100s` is switched off by the rule %.200s; use another tool",
+            judged_tool_name(j), j->view->disabled);
+    return deny_judged_call(j, "tool_disabled");
 }
 
 static int check_grants(struct judgement *j)
@@ -124,12 +124,12 @@ static int check_grants(struct judgement *j)
         decided_by(j, VERDICT_DENY, why.field);
         err_set(j->err, ERR_POLICY_DENIED,
                 "the tool `%.100s` is denied: what the agent is granted cannot be read: %.300s",
-                tool_name(j), why.message);
-        return deny(j, "rule_cannot_be_kept");
+                judged_tool_name(j), why.message);
+        return deny_judged_call(j, "rule_cannot_be_kept");
     }
     if (grants_check(grants, j->policy->config, &j->facts, j->verdict, j->err) < 0)
-        return deny(j, NULL);
-    report(j, "policy.capabilities", "allows", "");
+        return deny_judged_call(j, NULL);
+    report_judge_step(j, "policy.capabilities", "allows", "");
     return 0;
 }
 
@@ -146,13 +146,13 @@ static int deny_by_rule(struct judgement *j, const struct rule *rule)
         err_set(j->err, ERR_POLICY_DENIED,
                 "the tool `%.100s` is denied by the rule %s with these arguments: it is about "
                 "calls with %.200s%s%s; do without, or ask the operator",
-                tool_name(j), rule->name, rule->condition_text, j->facts.doubt[0] ? ", and " : "",
-                j->facts.doubt);
+                judged_tool_name(j), rule->name, rule->condition_text,
+                j->facts.doubt[0] ? ", and " : "", j->facts.doubt);
     else
         err_set(j->err, ERR_POLICY_DENIED,
                 "the tool `%.100s` is denied by the rule %s; use another tool, or ask the operator",
-                tool_name(j), rule->name);
-    return deny(j, "denied_by_rule");
+                judged_tool_name(j), rule->name);
+    return deny_judged_call(j, "denied_by_rule");
 }
 
 static int cannot_tell(struct judgement *j, const struct rule *rule)
@@ -161,8 +161,8 @@ static int cannot_tell(struct judgement *j, const struct rule *rule)
     err_set(j->err, ERR_POLICY_DENIED,
             "the tool `%.100s` is denied: whether the rule %s is about this call cannot be told: "
             "%.250s",
-            tool_name(j), rule->name, j->facts.why);
-    return deny(j, "rule_cannot_be_kept");
+            judged_tool_name(j), rule->name, j->facts.why);
+    return deny_judged_call(j, "rule_cannot_be_kept");
 }
 
 static int apply(struct judgement *j, const struct rule *rule)
@@ -172,12 +172,12 @@ static int apply(struct judgement *j, const struct rule *rule)
         return deny_by_rule(j, rule);
     case RULE_PROMPT:
         decided_by(j, VERDICT_ASK, rule->name);
-        report(j, rule->name, "asks", j->facts.doubt);
+        report_judge_step(j, rule->name, "asks", j->facts.doubt);
         return 0;
     case RULE_BUDGET:
         charges_add_rule(rule, j->verdict);
         decided_by(j, VERDICT_ALLOW, rule->name);
-        report(j, rule->name, "counts", "");
+        report_judge_step(j, rule->name, "counts", "");
         return 0;
     case RULE_APPROVE:
         break;
@@ -186,28 +186,28 @@ static int apply(struct judgement *j, const struct rule *rule)
     j->verdict->git = rule->git && j->facts.needs & CAP_COMMAND;
     bool leaves = leaves_limit(rule->condition, &j->facts, j->verdict);
     leaves_choose_home(rule->condition, &j->facts, j->verdict);
-    report(j, rule->name, "allows",
-           j->verdict->git ? "and grants git"
-           : leaves        ? "these programs start no others, and nothing else can be started"
-                           : "");
+    report_judge_step(j, rule->name, "allows",
+                      j->verdict->git ? "and grants git"
+                      : leaves ? "these programs start no others, and nothing else can be started"
+                               : "");
     return 0;
 }
 
 /* An approval that holds for a part of the call: a person who is asked is told what the rest is. */
-static void note_part(struct judgement *j, const struct rule *rule)
+static void note_partial_match(struct judgement *j, const struct rule *rule)
 {
     char why[300];
     const char *rest = j->facts.partly;
     snprintf(why, sizeof why, "its condition holds only for a part of the call%s%s",
              rest[0] ? ": " : "", rest);
-    report(j, rule->name, "does not match", why);
+    report_judge_step(j, rule->name, "does not match", why);
     if (rest[0] && !j->verdict->why[0])
         snprintf(j->verdict->why, sizeof j->verdict->why, "%.199s", rest);
     j->facts.partly[0] = '\0';
 }
 
 /* 1: it decided; 0: it is not about the call. */
-static int try_rule(struct judgement *j, const struct rule *rule, int *ret)
+static int try_approval_rule(struct judgement *j, const struct rule *rule, int *ret)
 {
     j->facts.doubt[0] = '\0';
     enum condition_result result = rule->condition ? condition_judge(rule->condition, &j->facts)
@@ -221,9 +221,9 @@ static int try_rule(struct judgement *j, const struct rule *rule, int *ret)
         return 1;
     }
     if (result == CONDITION_PARTLY)
-        note_part(j, rule);
+        note_partial_match(j, rule);
     else
-        report(j, rule->name, "does not match", "its condition does not hold");
+        report_judge_step(j, rule->name, "does not match", "its condition does not hold");
     return 0;
 }
 
@@ -255,11 +255,11 @@ static int apply_fallback(struct judgement *j)
         decided_by(j, VERDICT_DENY, name);
         err_set(j->err, ERR_POLICY_DENIED,
                 "the tool `%.100s` is denied by the rule %s: no other rule is about this call",
-                tool_name(j), name);
-        return deny(j, "denied_by_rule");
+                judged_tool_name(j), name);
+        return deny_judged_call(j, "denied_by_rule");
     }
     decided_by(j, action == RULE_APPROVE ? VERDICT_ALLOW : VERDICT_ASK, name);
-    report(j, name, action == RULE_APPROVE ? "allows" : "asks", why);
+    report_judge_step(j, name, action == RULE_APPROVE ? "allows" : "asks", why);
     return 0;
 }
 
@@ -272,15 +272,15 @@ static int explain_rules(struct judgement *j)
         if (!tool_pattern_matches(&rule->tool, j->facts.tool, j->call->name)) {
             char why[160];
             snprintf(why, sizeof why, "it is about `%.120s`", rule->tool.text);
-            report(j, rule->name, "does not match", why);
-        } else if (try_rule(j, rule, &r)) {
+            report_judge_step(j, rule->name, "does not match", why);
+        } else if (try_approval_rule(j, rule, &r)) {
             return r;
         }
     }
     return apply_fallback(j);
 }
 
-static int check_rules(struct judgement *j)
+static int check_approval_rules(struct judgement *j)
 {
     struct rule_walk walk;
     uint32_t number;
@@ -289,7 +289,7 @@ static int check_rules(struct judgement *j)
         return explain_rules(j);
     rule_walk_begin(&walk, &j->view->index, &j->facts);
     while (rule_walk_next(&walk, &number)) {
-        if (try_rule(j, &j->policy->rules[number], &r))
+        if (try_approval_rule(j, &j->policy->rules[number], &r))
             return r;
     }
     return apply_fallback(j);
@@ -305,13 +305,14 @@ static void check_git(struct judgement *j)
         return;
     if (j->call->own_hand && v->kind == VERDICT_ALLOW) {
         v->git = true;
-        report(j, "git", "allows", "a person typed it");
+        report_judge_step(j, "git", "allows", "a person typed it");
         return;
     }
     verdict_ask(v);
     v->why[0] = '\0';
-    report(j, "git", "asks",
-           "the call asks to write to git directories, which no rule grants that matches it");
+    report_judge_step(
+        j, "git", "asks",
+        "the call asks to write to git directories, which no rule grants that matches it");
 }
 
 static void report_limits(const struct judgement *j, size_t from)
@@ -326,16 +327,16 @@ static void report_limits(const struct judgement *j, size_t from)
             snprintf(why, sizeof why, "at most %lld %s, %s", (long long)charge->limit,
                      charge->unit == CHARGE_MS ? "ms" : charge_unit_names[charge->unit],
                      charge_period_names[charge->period]);
-        report(j, charge->rule, "counts", why);
+        report_judge_step(j, charge->rule, "counts", why);
     }
     if (j->view->limits)
-        report(j, j->view->limits, "limits", "");
+        report_judge_step(j, j->view->limits, "limits", "");
     if (j->view->hooks)
-        report(j, "hooks", "asks", "a program is run before the call and may refuse it");
+        report_judge_step(j, "hooks", "asks", "a program is run before the call and may refuse it");
 }
 
 /* A denial that would hold for the text of commands only, because of their number, is none that can be kept. */
-static int check_denied(struct judgement *j)
+static int check_denials_fit(struct judgement *j)
 {
     if (!j->view->denied_many)
         return 0;
@@ -343,16 +344,16 @@ static int check_denied(struct judgement *j)
     err_set(j->err, ERR_POLICY_DENIED,
             "the tool `%.100s` is denied: the programs that approval.rules denies take more than "
             "%u bytes",
-            tool_name(j), DENIALS_BYTES_MAX);
-    return deny(j, "rule_cannot_be_kept");
+            judged_tool_name(j), DENIALS_BYTES_MAX);
+    return deny_judged_call(j, "rule_cannot_be_kept");
 }
 
-static int judge(struct judgement *j)
+static int judge_policy_call(struct judgement *j)
 {
-    if (check_enabled(j) < 0 || check_denied(j) < 0)
+    if (check_enabled(j) < 0 || check_denials_fit(j) < 0)
         return -1;
     facts_init(&j->facts, j->call);
-    int r = check_grants(j) < 0 || check_rules(j) < 0 ? -1 : 0;
+    int r = check_grants(j) < 0 || check_approval_rules(j) < 0 ? -1 : 0;
     if (r == 0)
         check_git(j);
     j->verdict->as_named = j->facts.looked_at_path;
@@ -383,7 +384,7 @@ int policy_judge(const struct policy *policy, const struct policy_call *call, st
     judgement.step_arg = arg;
     judgement.err = err;
     *ret = (struct verdict){0};
-    int r = judge(&judgement);
+    int r = judge_policy_call(&judgement);
     if (view->passing)
         tool_view_free(view);
     return r;

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 
 /* Only where the pattern without its end is one by itself are the stars not within braces or a set. */
-static void read_end(struct path_glob *glob, struct str text)
+static void read_glob_end(struct path_glob *glob, struct str text)
 {
     size_t slash = text.n;
     while (slash > 0 && text.p[slash - 1] != '/')
@@ -29,7 +29,7 @@ int path_glob_read(struct path_glob *ret, struct str text, struct err *err)
     glob.glob = glob_compile_lean(text, err);
     if (!glob.glob)
         return -1;
-    read_end(&glob, text);
+    read_glob_end(&glob, text);
     *ret = glob;
     return 0;
 }
@@ -60,7 +60,7 @@ static bool is_root(struct str path)
     return path.n == 0 || (path.n == 1 && path.p[0] == '.');
 }
 
-static bool covers(const struct path_glob *glob, struct str path, bool direct)
+static bool glob_covers_path(const struct path_glob *glob, struct str path, bool direct)
 {
     if (!glob->deep && !(direct && glob->shallow))
         return false;
@@ -97,7 +97,7 @@ bool path_glob_covers(const struct path_glob *glob, const struct place *place, b
     for (int host = 0; host <= glob->absolute && !found; host++) {
         char *owned;
         struct str path = text_for(glob, place, host, &owned);
-        found = (path.n || glob->absolute) && covers(glob, path, direct);
+        found = (path.n || glob->absolute) && glob_covers_path(glob, path, direct);
         free(owned);
     }
     return found;

@@ -15,8 +15,8 @@ static const struct root mounts[] = {{"@project", "/project", "/project", true},
                                      {"@pkg", "/pkg", "/pkg", false},
                                      {"@state", "/state", "/state", true}};
 
-static int parse(struct place *place, const struct policy_call *call, struct str text,
-                 struct path *ret, struct err *err)
+static int parse_place(struct place *place, const struct policy_call *call, struct str text,
+                       struct path *ret, struct err *err)
 {
     const struct root *roots = call->roots;
     size_t n = roots ? call->n_roots : 0;
@@ -88,7 +88,7 @@ int place_read(struct place *place, const struct policy_call *call, bool mounted
     place->state = PLACE_UNCLEAR;
     place->mounted = mounted;
     place->base = call->roots && !mounted ? call->base : NULL;
-    if (parse(place, call, text.p ? text : STR(""), &path, err) < 0)
+    if (parse_place(place, call, text.p ? text : STR(""), &path, err) < 0)
         return -1;
     if (goes_up(path.text))
         return err_set(err, ERR_PATH_OUTSIDE_WORKSPACE,

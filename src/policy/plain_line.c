@@ -5,15 +5,15 @@
 static const char too_long[] = "too long a text";
 static const char no_end_of_text[] = "a here-document without its end";
 
-static bool is_text(struct str text, const char *literal)
+static bool is_plain_text(struct str text, const char *literal)
 {
     return text.n == strlen(literal) && memcmp(text.p, literal, text.n) == 0;
 }
 
-static bool is_one_of(struct str text, const char *const *list)
+static bool is_one_of_texts(struct str text, const char *const *list)
 {
     for (; *list; list++) {
-        if (is_text(text, *list))
+        if (is_plain_text(text, *list))
             return true;
     }
     return false;
@@ -25,11 +25,11 @@ static const char *const reserved[] = {"if",     "then",     "else", "elif",   "
                                        "done",   "case",     "esac", "while",  "until", "for",
                                        "select", "function", "time", "coproc", NULL};
 
-static bool is_program(struct str text)
+static bool is_plain_program(struct str text)
 {
     for (size_t i = 0; i < text.n; i++) {
         if (!plain_is_letter(text.p[i]) && !plain_is_digit(text.p[i]) && !strchr("./+-", text.p[i]))
-            return is_text(text, "[") || is_text(text, ":");
+            return is_plain_text(text, "[") || is_plain_text(text, ":");
     }
     return text.n > 0;
 }
@@ -69,7 +69,7 @@ static bool sets_harmless(struct str text)
 {
     const char *equals = memchr(text.p, '=', text.n);
     struct str name = {text.p, equals ? (size_t)(equals - text.p) : 0};
-    if (!is_one_of(name, harmless))
+    if (!is_one_of_texts(name, harmless))
         return false;
     for (size_t i = name.n + 1; i < text.n; i++) {
         char c = text.p[i];
@@ -88,7 +88,7 @@ static int check_first(struct plain_reader *r, size_t at)
     struct str text = {out->text_.data + out->text_.len - word->text.n, word->text.n};
     if (word->flags & PLAIN_VARIES)
         return plain_fault_at(r, at, "a program that is known only when it runs");
-    if (!(word->flags & PLAIN_QUOTED) && is_one_of(text, reserved))
+    if (!(word->flags & PLAIN_QUOTED) && is_one_of_texts(text, reserved))
         return plain_fault_at(r, at, "a reserved word");
     if (!(word->flags & PLAIN_QUOTED) && sets_harmless(text)) {
         out->text_.len -= text.n;
@@ -97,12 +97,12 @@ static int check_first(struct plain_reader *r, size_t at)
     }
     if (sets_variable(text))
         return plain_fault_at(r, at, "a variable that is set");
-    return is_program(text) ? 1 : plain_fault_at(r, at, "a program with an unusual name");
+    return is_plain_program(text) ? 1 : plain_fault_at(r, at, "a program with an unusual name");
 }
 
 /* --- redirections */
 
-static bool begins_with(const struct plain_reader *r, size_t at, const char *text)
+static bool line_begins_with(const struct plain_reader *r, size_t at, const char *text)
 {
     size_t n = strlen(text);
     return r->text.n - at >= n && memcmp(r->text.p + at, text, n) == 0;
@@ -120,7 +120,7 @@ static size_t null_end(const struct plain_reader *r, size_t at)
 {
     static const char null[] = "/dev/null";
     at = skip_blanks_from(r, at);
-    if (!begins_with(r, at, null))
+    if (!line_begins_with(r, at, null))
         return 0;
     at += sizeof null - 1;
     return at == r->text.n || plain_is_meta(r->text.p[at]) ? at : 0;
@@ -134,7 +134,7 @@ static int read_heredoc_start(struct plain_reader *r, size_t at)
         end++;
     bool whole = end > from && end < r->text.n && r->text.p[end] == '\'' &&
                  (end + 1 == r->text.n || plain_is_meta(r->text.p[end + 1]));
-    if (!begins_with(r, at, "<<'") || !whole)
+    if (!line_begins_with(r, at, "<<'") || !whole)
         return plain_fault_at(r, at, "a here-document whose delimiter is not one quoted word");
     if (r->had_text || r->depth)
         return plain_fault_at(r, at, "a here-document that is not the last of the line");
@@ -157,17 +157,17 @@ static int read_input(struct plain_reader *r, size_t at)
 static int read_redirection(struct plain_reader *r, struct plain_command *command)
 {
     size_t at = r->at;
-    bool both = begins_with(r, at, "&>");
+    bool both = line_begins_with(r, at, "&>");
     command->input |= plain_peek(r, 0) == '<';
-    if (begins_with(r, at, "<<"))
+    if (line_begins_with(r, at, "<<"))
         return read_heredoc_start(r, at);
     if (plain_peek(r, 0) == '<')
         return read_input(r, at);
     size_t behind = at + (both ? 2 : 1);
-    if (!both && begins_with(r, at, ">>"))
+    if (!both && line_begins_with(r, at, ">>"))
         behind = at + 2;
     size_t end = null_end(r, behind);
-    if (!end && !both && (begins_with(r, at, ">&1") || begins_with(r, at, ">&2")) &&
+    if (!end && !both && (line_begins_with(r, at, ">&1") || line_begins_with(r, at, ">&2")) &&
         (at + 3 == r->text.n || plain_is_meta(r->text.p[at + 3])))
         end = at + 3;
     if (!end)
@@ -275,7 +275,7 @@ static int read_subshell(struct plain_reader *r)
     while (at_redirection(r) || at_descriptor(r)) {
         struct plain_command none = {0};
         r->at += at_descriptor(r);
-        if (begins_with(r, r->at, "<<"))
+        if (line_begins_with(r, r->at, "<<"))
             return plain_fault_at(r, r->at, "a here-document for a subshell");
         if (read_redirection(r, &none) < 0)
             return -1;
@@ -288,7 +288,7 @@ static int read_subshell(struct plain_reader *r)
                : plain_fault_at(r, r->at, "a word behind a subshell");
 }
 
-static int read_command(struct plain_reader *r)
+static int read_plain_command(struct plain_reader *r)
 {
     if (plain_peek(r, 0) == '!' && (plain_peek(r, 1) == ' ' || plain_peek(r, 1) == '\t')) {
         r->at++;
@@ -320,7 +320,7 @@ static int skip_lines(struct plain_reader *r)
 }
 
 /* Behind a newline: the text of the here-document, which has to be the end of it all. */
-static int read_heredoc(struct plain_reader *r)
+static int read_plain_heredoc(struct plain_reader *r)
 {
     size_t from = r->at;
     while (!plain_at_end(r)) {
@@ -367,7 +367,7 @@ static int read_operator(struct plain_reader *r)
         return -1;
     if (plain_peek(r, 0) == '\n' && r->ends.p) {
         r->at++;
-        return read_heredoc(r);
+        return read_plain_heredoc(r);
     }
     return skip_lines(r);
 }
@@ -378,7 +378,7 @@ int plain_read_list(struct plain_reader *r)
     if (skip_lines(r) < 0)
         return -1;
     for (;;) {
-        if (read_command(r) < 0)
+        if (read_plain_command(r) < 0)
             return -1;
         skip_blanks(r);
         if (skip_comment(r) < 0)
@@ -417,7 +417,7 @@ static void order_words(struct plain_line *line)
     line->words_ = sorted;
 }
 
-static int read_all(struct plain_reader *r)
+static int read_plain_line(struct plain_reader *r)
 {
     if (r->text.n > PLAIN_TEXT_MAX)
         return plain_fault_at(r, 0, "a text of more than 64 KiB");
@@ -436,7 +436,7 @@ int plain_read(struct str text, struct plain_line *ret, struct plain_fault *why)
     struct plain_reader reader = {
         .text = text, .out = ret, .why = why, .building = BUF_INIT(PLAIN_TEXT_MAX * 2)};
     const char *nul = text.n ? memchr(text.p, '\0', text.n) : NULL;
-    int r = nul ? -1 : read_all(&reader);
+    int r = nul ? -1 : read_plain_line(&reader);
     if (nul)
         *why = (struct plain_fault){(size_t)(nul - text.p), "a NUL byte"};
     buf_done(&reader.building);

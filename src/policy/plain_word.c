@@ -20,7 +20,7 @@ int plain_newline_before_text(struct plain_reader *r)
     return plain_fault_at(r, r->at, "a here-document whose line goes on in the next one");
 }
 
-static bool is_plain(char c)
+static bool is_plain_char(char c)
 {
     return plain_is_letter(c) || plain_is_digit(c) || (c && strchr("./:@%+,=^-", c));
 }
@@ -36,7 +36,7 @@ static void varies(const struct plain_reader *r, struct word *word)
         word->flags |= PLAIN_SPLITS;
 }
 
-static int read_substitution(struct plain_reader *r, struct word *word)
+static int read_plain_substitution(struct plain_reader *r, struct word *word)
 {
     size_t from = r->at;
     if (plain_peek(r, 2) == '(')
@@ -59,11 +59,11 @@ static int read_substitution(struct plain_reader *r, struct word *word)
 }
 
 /* At a `$`. */
-static int read_dollar(struct plain_reader *r, struct word *word)
+static int read_plain_dollar(struct plain_reader *r, struct word *word)
 {
     char next = plain_peek(r, 1);
     if (next == '(')
-        return read_substitution(r, word);
+        return read_plain_substitution(r, word);
     if (next == '?' || plain_is_letter(next)) {
         varies(r, word);
         size_t n = 2;
@@ -87,7 +87,7 @@ static int read_dollar(struct plain_reader *r, struct word *word)
 }
 
 /* In "...": goes behind the closing one. */
-static int read_quoted(struct plain_reader *r, struct word *word)
+static int read_plain_double(struct plain_reader *r, struct word *word)
 {
     size_t from = r->at++;
     word->quoted = true;
@@ -100,7 +100,7 @@ static int read_quoted(struct plain_reader *r, struct word *word)
         if (c == '\n' && r->ends.p)
             return plain_newline_before_text(r);
         if (c == '$') {
-            if (read_dollar(r, word) < 0)
+            if (read_plain_dollar(r, word) < 0)
                 return -1;
             continue;
         }
@@ -116,7 +116,7 @@ static int read_quoted(struct plain_reader *r, struct word *word)
     return 0;
 }
 
-static int read_single(struct plain_reader *r)
+static int read_plain_single(struct plain_reader *r)
 {
     const char *from = r->text.p + r->at + 1;
     const char *end = memchr(from, '\'', r->text.n - r->at - 1);
@@ -129,7 +129,7 @@ static int read_single(struct plain_reader *r)
     return 0;
 }
 
-static int read_pattern(struct plain_reader *r, struct word *word)
+static int read_plain_pattern(struct plain_reader *r, struct word *word)
 {
     bool first = r->building.len == word->from || r->building.data[word->from] == '-';
     word->flags |= PLAIN_VARIES | PLAIN_SPLITS | (first ? PLAIN_ANY : 0);
@@ -138,7 +138,7 @@ static int read_pattern(struct plain_reader *r, struct word *word)
     return 0;
 }
 
-static const char *name_of(char c)
+static const char *name_of_odd_char(char c)
 {
     switch (c) {
     case '`':
@@ -189,22 +189,22 @@ static int read_piece(struct plain_reader *r, struct word *word)
         r->at += lone;
         return 0;
     }
-    if (is_plain(c)) {
+    if (is_plain_char(c)) {
         buf_add_char(&r->building, c);
         r->at++;
         return 0;
     }
     if (c == '*' || c == '?')
-        return read_pattern(r, word);
+        return read_plain_pattern(r, word);
     if (c == '$')
-        return read_dollar(r, word);
+        return read_plain_dollar(r, word);
     if (c != '\'' && c != '"' && c != '\\')
-        return plain_fault_at(r, r->at, name_of(c));
+        return plain_fault_at(r, r->at, name_of_odd_char(c));
     word->flags |= PLAIN_QUOTED;
     if (c == '\'')
-        return read_single(r);
+        return read_plain_single(r);
     if (c == '"')
-        return read_quoted(r, word);
+        return read_plain_double(r, word);
     if (plain_peek(r, 1) == '\n' || (unsigned char)plain_peek(r, 1) < ' ')
         return plain_fault_at(r, r->at, "a continued line within a word");
     buf_add_char(&r->building, plain_peek(r, 1));

@@ -56,8 +56,8 @@ static char *key_of(const char *kind, const char *const *parts, size_t n, const 
     return mem_format("%s:%.*s:%s", kind, KEY_DIGITS, hex, period);
 }
 
-static int read_pattern(struct tool_pattern *ret, const char *name, const char *field,
-                        const char *text, struct err *err)
+static int read_pattern_field(struct tool_pattern *ret, const char *name, const char *field,
+                              const char *text, struct err *err)
 {
     char where[RULE_NAME_MAX + 16];
     snprintf(where, sizeof where, "%s.%s", name, field);
@@ -93,8 +93,8 @@ static int read_tool(struct policy_source *source, const char *array, size_t i, 
     return 0;
 }
 
-static int read_condition(struct rule *rule, const char *text, const struct tool *const *meant,
-                          struct err *err)
+static int read_rule_condition(struct rule *rule, const char *text, const struct tool *const *meant,
+                               struct err *err)
 {
     char where[RULE_NAME_MAX + 16];
     const size_t n = strlen(rule->name);
@@ -117,8 +117,8 @@ static bool some_run_commands(const struct tool *const *meant)
 }
 
 /* Only `git` is known, which the table of settings sees to. */
-static int read_grants(struct rule *rule, const struct policy_source *source, size_t i,
-                       struct err *err)
+static int read_rule_grants(struct rule *rule, const struct policy_source *source, size_t i,
+                            struct err *err)
 {
     const struct str *items;
     size_t count;
@@ -139,8 +139,8 @@ static int read_grants(struct rule *rule, const struct policy_source *source, si
 }
 
 /* What only a rule with the action `budget` counts by. */
-static int refuse_budget(const struct rule *rule, const struct config *config, size_t i,
-                         struct err *err)
+static int refuse_budget_fields(const struct rule *rule, const struct config *config, size_t i,
+                                struct err *err)
 {
     static const char *const fields[] = {"budgetLimit", "budgetPeriod"};
     for (size_t k = 0; k < ARRAY_LEN(fields); k++) {
@@ -169,7 +169,8 @@ static int read_rule_budget(struct rule *rule, const struct config *config, size
     return 0;
 }
 
-static int read_rule(struct rule *rule, struct policy_source *source, size_t i, struct err *err)
+static int read_policy_rule(struct rule *rule, struct policy_source *source, size_t i,
+                            struct err *err)
 {
     static const char *const actions[] = {"approve", "deny", "prompt", "budget", NULL};
     const struct config *config = source->config;
@@ -181,22 +182,22 @@ static int read_rule(struct rule *rule, struct policy_source *source, size_t i, 
     if (action < 0)
         return err_field(err, rule->name, "%s: its action is not known", rule->name);
     rule->action = (enum rule_action)action;
-    if (read_grants(rule, source, i, err) < 0 ||
-        (rule->action != RULE_BUDGET && refuse_budget(rule, config, i, err) < 0))
+    if (read_rule_grants(rule, source, i, err) < 0 ||
+        (rule->action != RULE_BUDGET && refuse_budget_fields(rule, config, i, err) < 0))
         return -1;
     if (rule->action == RULE_BUDGET && read_rule_budget(rule, config, i, condition, err) < 0)
         return -1;
-    return condition ? read_condition(rule, condition, source->meant, err) : 0;
+    return condition ? read_rule_condition(rule, condition, source->meant, err) : 0;
 }
 
-static int read_rules(struct policy *policy, struct policy_source *source, struct err *err)
+static int read_policy_rules(struct policy *policy, struct policy_source *source, struct err *err)
 {
     size_t n = config_count(policy->config, RULES);
     size_t regexes = 0;
     policy->rules = mem_zero((n + 1) * sizeof *policy->rules);
     for (size_t i = 0; i < n; i++) {
         struct rule *rule = &policy->rules[policy->n_rules++];
-        if (read_rule(rule, source, i, err) < 0)
+        if (read_policy_rule(rule, source, i, err) < 0)
             return -1;
         regexes += rule->condition ? rule->condition->n_regexes : 0;
         if (regexes > REGEXES_MAX)
@@ -218,7 +219,7 @@ static int read_budget(struct budget *budget, struct policy_source *source, size
     const char *per = config_text_at(config, array, i, "per");
     config_name_at(config, array, i, budget->name, sizeof budget->name);
     if (read_tool(source, array, i, budget->name, &budget->tool, err) < 0 ||
-        (agent && read_pattern(&budget->agent, budget->name, "agent", agent, err) < 0))
+        (agent && read_pattern_field(&budget->agent, budget->name, "agent", agent, err) < 0))
         return -1;
     int units = index_of(charge_unit_names, unit);
     int when = index_of(charge_period_names, period);
@@ -267,7 +268,7 @@ static void tell_apart(struct policy *policy)
     free(sorted);
 }
 
-static int read_budgets(struct policy *policy, struct policy_source *source, struct err *err)
+static int read_policy_budgets(struct policy *policy, struct policy_source *source, struct err *err)
 {
     size_t n = config_count(policy->config, "policy.budgets");
     policy->budgets = mem_zero((n + 1) * sizeof *policy->budgets);
@@ -362,7 +363,7 @@ static bool is_within(const struct tool_pattern *pattern, const struct tool_patt
 
 /* Whether the later of two rules about the same calls decides nothing. What an approval leaves is what it holds for only
  * in part. */
-static bool hides(const struct rule *earlier, const struct rule *later)
+static bool hides_rule(const struct rule *earlier, const struct rule *later)
 {
     if (!is_within(&later->tool, &earlier->tool))
         return false;
@@ -376,7 +377,7 @@ void policy_each_unreached(const struct policy *policy, policy_unreached_fn each
 {
     for (size_t i = 1; i < policy->n_rules; i++) {
         for (size_t k = 0; k < i; k++) {
-            if (!hides(&policy->rules[k], &policy->rules[i]))
+            if (!hides_rule(&policy->rules[k], &policy->rules[i]))
                 continue;
             each(arg, policy->rules[i].name, policy->rules[k].name);
             break;
@@ -424,8 +425,9 @@ int policy_new(struct policy **ret_policy, const struct config *config, struct e
     int r = policy->memo->nameless && check_agents(policy, err) == 0 &&
                     check_program_lists(policy->config, err) == 0 &&
                     tool_names_check_maps(tools, policy->config, err) == 0 &&
-                    read_rules(policy, &source, err) == 0 &&
-                    read_budgets(policy, &source, err) == 0 && read_hooks(policy, &source, err) == 0
+                    read_policy_rules(policy, &source, err) == 0 &&
+                    read_policy_budgets(policy, &source, err) == 0 &&
+                    read_hooks(policy, &source, err) == 0
                 ? 0
                 : -1;
     policy_source_done(&source);

@@ -212,7 +212,7 @@ bool program_has_known(struct str name)
     return false;
 }
 
-static bool is_in(const char *letters, char c)
+static bool is_in_letters(const char *letters, char c)
 {
     return letters && c && strchr(letters, c);
 }
@@ -234,11 +234,11 @@ static bool option_is_known(const struct known_row *row, struct str word, bool *
         return (word.p[1] >= '0' && word.p[1] <= '9') ||
                command_in_list(row->names, (struct str){word.p + 1, word.n - 1});
     for (size_t i = 1; i < word.n; i++) {
-        if (is_in(row->values, word.p[i])) {
+        if (is_in_letters(row->values, word.p[i])) {
             *ret_next = i + 1 == word.n;
             return true;
         }
-        if (!is_in(row->flags, word.p[i]))
+        if (!is_in_letters(row->flags, word.p[i]))
             return false;
     }
     return true;

@@ -35,9 +35,9 @@ static const char *const twins[] = {
 
 /* Flavours of the same program, and how its file may be called. */
 static const char *const ends[] = {
-    ".athena", ".basic",   ".bat",  ".cjs",  ".cmd",         ".distrib", ".exe", ".gtk3", ".huge",
-    ".jar",    ".js",      ".mjs",  ".nox",  ".openbsd",     ".phar",    ".pl",  ".py",   ".pyz",
-    ".rb",     ".real",    ".sh",   ".tiny", ".traditional", "-bin",     "-cli", "-real", "-wrapper",
+    ".athena", ".basic", ".bat", ".cjs",  ".cmd",         ".distrib", ".exe", ".gtk3", ".huge",
+    ".jar",    ".js",    ".mjs", ".nox",  ".openbsd",     ".phar",    ".pl",  ".py",   ".pyz",
+    ".rb",     ".real",  ".sh",  ".tiny", ".traditional", "-bin",     "-cli", "-real", "-wrapper",
 };
 
 /* Programs that are a subcommand of another one. */
@@ -138,7 +138,7 @@ bool program_may_be_other(struct str name)
             memchr(name.p, '-', name.n) || find_twins(name));
 }
 
-static bool same(struct str a, struct str b)
+static bool is_same_name(struct str a, struct str b)
 {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
@@ -159,9 +159,10 @@ bool program_is_same(struct str a, struct str b)
     char room_b[PROGRAM_NAME_ROOM];
     struct str version_a;
     struct str version_b;
-    if (same(a, b))
+    if (is_same_name(a, b))
         return true;
-    if (a.n == 0 || b.n == 0 || !same(program_plain_name(a, room_a), program_plain_name(b, room_b)))
+    if (a.n == 0 || b.n == 0 ||
+        !is_same_name(program_plain_name(a, room_a), program_plain_name(b, room_b)))
         return false;
     plain_name(a, &version_a);
     plain_name(b, &version_b);
@@ -178,7 +179,7 @@ void program_want(struct program_wanted *ret, struct str name)
         ret->twins = find_twins(name);
 }
 
-static bool begins(struct str name, struct str with)
+static bool name_begins_with(struct str name, struct str with)
 {
     return name.n >= with.n && (with.n == 0 || memcmp(name.p, with.p, with.n) == 0);
 }
@@ -186,12 +187,12 @@ static bool begins(struct str name, struct str with)
 /* Whatever is cut off a name to make it plain stands at its end, but for a machine and the version of python. */
 static bool may_be_wanted(const struct program_wanted *w, struct str name)
 {
-    if (begins(name, w->plain) || begins(name, STR("python")) ||
+    if (name_begins_with(name, w->plain) || name_begins_with(name, STR("python")) ||
         memmem(name.p, name.n, "-linux-", 7))
         return true;
     for (const char *at = w->twins; at && *(at += strspn(at, " "));) {
         struct str twin = {at, strcspn(at, " ")};
-        if (begins(name, twin))
+        if (name_begins_with(name, twin))
             return true;
         at += twin.n;
     }
@@ -200,7 +201,7 @@ static bool may_be_wanted(const struct program_wanted *w, struct str name)
 
 bool program_is_wanted(const struct program_wanted *w, struct str name)
 {
-    return same(name, w->name) ||
+    return is_same_name(name, w->name) ||
            (name.n > 0 && may_be_wanted(w, name) && program_is_same(name, w->name));
 }
 

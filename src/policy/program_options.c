@@ -62,7 +62,7 @@ struct str program_name(const struct program_use *use, char other[COMMAND_NAME_M
 
 /* --- names */
 
-static bool begins(struct str text, struct str with)
+static bool option_begins_with(struct str text, struct str with)
 {
     return text.n >= with.n && memcmp(text.p, with.p, with.n) == 0;
 }
@@ -88,33 +88,34 @@ static bool begins_loosely(struct str given, struct str name, bool whole)
 }
 
 /* One name of a list. `--out` and `--output=x` are `output`. */
-static bool is_name(const struct program_row *row, struct str name, struct str given)
+static bool is_option_name(const struct program_row *row, struct str name, struct str given)
 {
     if (name.p[name.n - 1] == '*') {
         name.n--;
-        return row->flags & ROW_LOOSE ? begins_loosely(given, name, false) : begins(given, name);
+        return row->flags & ROW_LOOSE ? begins_loosely(given, name, false)
+                                      : option_begins_with(given, name);
     }
     const char *equals = memchr(given.p, '=', given.n);
     struct str bare = {given.p, equals ? (size_t)(equals - given.p) : given.n};
     bool whole = row->flags & (ROW_ONE_DASH | ROW_WHOLE | ROW_BARE);
     if (row->flags & ROW_LOOSE)
         return begins_loosely(bare, name, true);
-    return begins(name, bare) && bare.n && (!whole || bare.n == name.n);
+    return option_begins_with(name, bare) && bare.n && (!whole || bare.n == name.n);
 }
 
-static bool is_name_char(struct str text, size_t i)
+static bool is_name_char_at(struct str text, size_t i)
 {
     return i < text.n && (isalnum((unsigned char)text.p[i]) || text.p[i] == '_');
 }
 
-static bool holds(struct str text, struct str name, bool token)
+static bool text_holds_name(struct str text, struct str name, bool token)
 {
     for (size_t i = 0; i + name.n <= text.n; i++) {
         size_t k = 0;
         while (k < name.n && tolower((unsigned char)text.p[i + k]) == name.p[k])
             k++;
         if (k == name.n &&
-            !(token && ((i && is_name_char(text, i - 1)) || is_name_char(text, i + k))))
+            !(token && ((i && is_name_char_at(text, i - 1)) || is_name_char_at(text, i + k))))
             return true;
     }
     return false;
@@ -124,8 +125,8 @@ static bool in_names(const struct program_row *row, const char *list, struct str
 {
     for (const char *at = list; at && *(at += strspn(at, " "));) {
         struct str name = {at, strcspn(at, " ")};
-        if (row->flags & ROW_HOLDS ? holds(given, name, row->flags & ROW_TOKENS)
-                                   : is_name(row, name, given))
+        if (row->flags & ROW_HOLDS ? text_holds_name(given, name, row->flags & ROW_TOKENS)
+                                   : is_option_name(row, name, given))
             return true;
         at += name.n;
     }
@@ -136,7 +137,7 @@ static bool in_names(const struct program_row *row, const char *list, struct str
 static bool is_with_value(struct str name, struct str given, const struct shell_word *next)
 {
     return next && shell_word_known(next) && given.n && name.n == given.n + 1 + next->text.n &&
-           begins(name, given) && name.p[given.n] == '=' &&
+           option_begins_with(name, given) && name.p[given.n] == '=' &&
            memcmp(name.p + given.n + 1, next->text.p, next->text.n) == 0;
 }
 
@@ -147,8 +148,8 @@ static bool is_exception(const struct program_row *row, struct str given,
     static const struct program_row whole = {.flags = ROW_WHOLE};
     for (const char *at = row->but; at && *(at += strspn(at, " "));) {
         struct str name = {at, strcspn(at, " ")};
-        if (name.p[name.n - 1] == '*' ? is_name(&whole, name, given)
-                                      : name.n == given.n && begins(given, name))
+        if (name.p[name.n - 1] == '*' ? is_option_name(&whole, name, given)
+                                      : name.n == given.n && option_begins_with(given, name))
             return true;
         if (is_with_value(name, given, next))
             return true;
@@ -159,7 +160,7 @@ static bool is_exception(const struct program_row *row, struct str given,
 
 /* --- one word */
 
-static bool is_option(struct str word)
+static bool is_program_option(struct str word)
 {
     return word.n > 1 && word.p[0] == '-' && !command_is(word, "--");
 }
@@ -210,7 +211,7 @@ static bool is_inner_folder(struct str text)
 }
 
 /* An operand. `..` and `../..` may be the workspace, from a folder of it. */
-static bool leads_out(const struct command_view *view, const struct shell_word *word)
+static bool operand_leads_out(const struct command_view *view, const struct shell_word *word)
 {
     struct str text = word->text;
     size_t up = 0;
@@ -273,7 +274,7 @@ static bool operand_counts(const struct program_row *row, const struct command_v
                            const struct shell_word *given)
 {
     struct str word = given->text;
-    if (row->flags & ROW_OUTSIDE && leads_out(view, given))
+    if (row->flags & ROW_OUTSIDE && operand_leads_out(view, given))
         return true;
     if (!shell_word_known(given) && row->flags & (ROW_ASSIGNS | ROW_BARE))
         return true;
@@ -342,7 +343,7 @@ static bool word_counts(struct scan *scan, size_t i)
         return true;
     if (row->flags & ROW_OLD && i == 1 && old_counts(row, word))
         return true;
-    if (options && is_option(word->text)) {
+    if (options && is_program_option(word->text)) {
         scan->value = !scan->dashes && takes_next(scan, word->text);
         if (option_counts(row, scan->view, i, scan->values))
             return true;
@@ -399,8 +400,8 @@ static const struct shell_word *find_word(const struct program_row *row,
     return open ? &view->words[0] : NULL;
 }
 
-static const char *describe(struct str word, struct str name, const char *does,
-                            char room[PROGRAM_FAULT_MAX])
+static const char *describe_option_fault(struct str word, struct str name, const char *does,
+                                         char room[PROGRAM_FAULT_MAX])
 {
     snprintf(room, PROGRAM_FAULT_MAX, "`%.*s` of `%.*s` %s", word.n > 40 ? 40 : (int)word.n, word.p,
              name.n > 30 ? 30 : (int)name.n, name.p, does);
@@ -414,13 +415,13 @@ static const char *family_fault(const struct program_rows *rows, const struct pr
         const struct program_row *row = &rows->all[i];
         /* Which subcommand it is may be open: then no row about one can be left out. */
         if (row->subcommands && !use->sure && program_in(row->programs, name))
-            return describe(use->view->words[use->view->n > 1].text, name,
-                            "leaves open which subcommand this is", room);
+            return describe_option_fault(use->view->words[use->view->n > 1].text, name,
+                                         "leaves open which subcommand this is", room);
         const struct shell_word *word = NULL;
         if (row_is_for(row, name, use->subcommand))
             word = find_word(row, use, values);
         if (word)
-            return describe(word->text, name, row->does, room);
+            return describe_option_fault(word->text, name, row->does, room);
     }
     return NULL;
 }

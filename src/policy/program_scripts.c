@@ -14,12 +14,12 @@ struct text {
     const char *end;
 };
 
-static char peek(const struct text *t)
+static char peek_script_char(const struct text *t)
 {
     return t->p < t->end ? *t->p : '\0';
 }
 
-static void skip(struct text *t, const char *set)
+static void skip_script_chars(struct text *t, const char *set)
 {
     while (t->p < t->end && strchr(set, *t->p))
         t->p++;
@@ -28,7 +28,7 @@ static void skip(struct text *t, const char *set)
 static bool skip_number(struct text *t)
 {
     const char *from = t->p;
-    skip(t, "0123456789");
+    skip_script_chars(t, "0123456789");
     return t->p > from;
 }
 
@@ -37,7 +37,7 @@ static bool skip_bracket(struct text *t, char c)
 {
     char class = '\0';
     t->p++;
-    t->p += peek(t) == '^';
+    t->p += peek_script_char(t) == '^';
     for (bool first = true; t->p < t->end && *t->p != '\n'; first = false, t->p++) {
         if (*t->p == c)
             return false;
@@ -52,7 +52,7 @@ static bool skip_bracket(struct text *t, char c)
 }
 
 /* Goes behind the next `c`. */
-static bool skip_to(struct text *t, char c, bool pattern)
+static bool skip_behind_char(struct text *t, char c, bool pattern)
 {
     for (; t->p < t->end && *t->p != '\n'; t->p++) {
         if (*t->p == c) {
@@ -70,17 +70,17 @@ static bool skip_to(struct text *t, char c, bool pattern)
 /* Text between two of any character. */
 static bool skip_pattern(struct text *t)
 {
-    char c = peek(t);
+    char c = peek_script_char(t);
     if (!c || strchr("\\\n []", c))
         return false;
     t->p++;
-    return skip_to(t, c, true);
+    return skip_behind_char(t, c, true);
 }
 
 /* 1: an address; 0: none; -1. */
 static int skip_address(struct text *t)
 {
-    char c = peek(t);
+    char c = peek_script_char(t);
     if (c == '$') {
         t->p++;
         return 1;
@@ -89,12 +89,12 @@ static int skip_address(struct text *t)
         t->p += c == '\\';
         if (!skip_pattern(t))
             return -1;
-        skip(t, "IM");
+        skip_script_chars(t, "IM");
         return 1;
     }
     if (!skip_number(t))
         return 0;
-    if (peek(t) == '~') {
+    if (peek_script_char(t) == '~') {
         t->p++;
         return skip_number(t) ? 1 : -1;
     }
@@ -106,39 +106,39 @@ static bool skip_addresses(struct text *t)
     int first = skip_address(t);
     if (first < 0)
         return false;
-    skip(t, " \t");
-    if (first && peek(t) == ',') {
+    skip_script_chars(t, " \t");
+    if (first && peek_script_char(t) == ',') {
         t->p++;
-        skip(t, " \t+~");
+        skip_script_chars(t, " \t+~");
         if (skip_address(t) <= 0)
             return false;
     }
-    skip(t, " \t!");
+    skip_script_chars(t, " \t!");
     return true;
 }
 
 /* `s/a/b/gp`, without the flags e and w. */
 static bool skip_substitution(struct text *t)
 {
-    char c = peek(t);
-    if (!skip_pattern(t) || !skip_to(t, c, false))
+    char c = peek_script_char(t);
+    if (!skip_pattern(t) || !skip_behind_char(t, c, false))
         return false;
-    skip(t, "gpiImM0123456789");
+    skip_script_chars(t, "gpiImM0123456789");
     return true;
 }
 
 static bool skip_function(struct text *t)
 {
-    char c = peek(t);
+    char c = peek_script_char(t);
     t->p += t->p < t->end;
     if (c == 's')
         return skip_substitution(t);
     if (c == 'y') {
-        c = peek(t);
-        return skip_pattern(t) && skip_to(t, c, false);
+        c = peek_script_char(t);
+        return skip_pattern(t) && skip_behind_char(t, c, false);
     }
     if (c == 'q' || c == 'Q' || c == 'l') {
-        skip(t, " \t");
+        skip_script_chars(t, " \t");
         skip_number(t);
         return true;
     }
@@ -150,22 +150,22 @@ static bool sed_is_harmless(struct str script)
 {
     struct text t = {script.p, script.p + script.n};
     for (;;) {
-        skip(&t, " \t;\n");
+        skip_script_chars(&t, " \t;\n");
         if (t.p == t.end)
             return true;
         bool opens = false;
         if (!skip_addresses(&t))
             return false;
-        opens = peek(&t) == '{' || peek(&t) == '}';
+        opens = peek_script_char(&t) == '{' || peek_script_char(&t) == '}';
         if (!skip_function(&t))
             return false;
-        skip(&t, " \t");
+        skip_script_chars(&t, " \t");
         if (t.p < t.end && !opens && !strchr(";\n}", *t.p))
             return false;
     }
 }
 
-static const char *read_script(const struct shell_word *word, struct str text)
+static const char *sed_script_fault(const struct shell_word *word, struct str text)
 {
     if (!shell_word_known(word))
         return no_script;
@@ -179,7 +179,7 @@ static const char *sed_letters(const struct shell_word *word, bool *ret_next, bo
     for (size_t i = 1; i < text.n; i++) {
         *ret_given |= text.p[i] == 'e';
         if (text.p[i] == 'e' && i + 1 < text.n)
-            return read_script(word, (struct str){text.p + i + 1, text.n - i - 1});
+            return sed_script_fault(word, (struct str){text.p + i + 1, text.n - i - 1});
         if (text.p[i] == 'e')
             *ret_next = true;
         else if (!strchr("nErsuz", text.p[i]))
@@ -200,7 +200,7 @@ static const char *sed_option(const struct shell_word *word, bool *ret_next, boo
     if (text.n >= sizeof given - 1 && memcmp(text.p, given, sizeof given - 1) == 0) {
         size_t n = sizeof given - 1;
         *ret_given = true;
-        return read_script(word, (struct str){text.p + n, text.n - n});
+        return sed_script_fault(word, (struct str){text.p + n, text.n - n});
     }
     *ret_next = command_is(text, "--expression");
     *ret_given |= *ret_next;
@@ -221,14 +221,14 @@ static const char *sed_fault(const struct command_view *view)
             return other_option;
         if (next) {
             next = false;
-            fault = read_script(word, word->text);
+            fault = sed_script_fault(word, word->text);
         } else if (option && command_is(word->text, "--")) {
             closed = true;
         } else if (option) {
             fault = sed_option(word, &next, &given);
         } else if (!given) {
             given = true;
-            fault = read_script(word, word->text);
+            fault = sed_script_fault(word, word->text);
         }
     }
     return !fault && view->more_words && (!given || !closed) ? no_script : fault;

@@ -7,7 +7,7 @@
 #include "policy/domain.h"
 #include "policy/tool_pattern.h"
 
-static void write_folder(const struct place *place, struct json_out *j)
+static void write_beneath_folder(const struct place *place, struct json_out *j)
 {
     const char *slash = strrchr(place->text, '/');
     size_t n = slash ? (size_t)(slash - place->text) : 0;
@@ -45,12 +45,12 @@ static int propose_place(void *data, const struct arg *arg, const struct place *
     if (p->exact || is_at_root(place))
         jo_text(p->j, place->text);
     else
-        write_folder(place, p->j);
+        write_beneath_folder(place, p->j);
     p->any = true;
     return 0;
 }
 
-static bool is_default(const struct arg *arg, yyjson_val *val)
+static bool is_default_value(const struct arg *arg, yyjson_val *val)
 {
     if (!val)
         return true;
@@ -67,7 +67,7 @@ static void propose_manner(const struct facts *facts, struct json_out *j)
         const struct arg *arg = &table->args[i];
         yyjson_val *val = facts_value_of(facts, arg);
         if ((arg->type != ARG_BOOL && arg->type != ARG_CHOICE) ||
-            (arg->use & ARG_NARROWS && is_default(arg, val)))
+            (arg->use & ARG_NARROWS && is_default_value(arg, val)))
             continue;
         if (arg->type == ARG_BOOL)
             jo_kbool(j, arg->name, val ? yyjson_get_bool(val) : arg->def != 0);

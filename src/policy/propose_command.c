@@ -21,7 +21,7 @@ static bool all_can_be_named(const struct facts_command *command)
     return command->whole && command->pairs.n > 0;
 }
 
-static bool all_known(const struct facts_command *command)
+static bool are_programs_known(const struct facts_command *command)
 {
     for (size_t i = 0; i < command->pairs.n; i++) {
         if (command->pairs.all[i].program[0] == '\0')
@@ -56,7 +56,7 @@ static void write_absent(struct json_out *j, const char *name)
     jo_close(j, '}');
 }
 
-static bool write_folder(struct facts *facts, const struct arg *arg, struct json_out *j)
+static bool write_proposed_folder(struct facts *facts, const struct arg *arg, struct json_out *j)
 {
     const struct place *place = facts_place(facts, arg);
     if (place->state == PLACE_KNOWN)
@@ -64,7 +64,7 @@ static bool write_folder(struct facts *facts, const struct arg *arg, struct json
     return place->state == PLACE_KNOWN;
 }
 
-static bool write_words(yyjson_val *words, const char *name, struct json_out *j)
+static bool write_proposed_words(yyjson_val *words, const char *name, struct json_out *j)
 {
     size_t idx;
     size_t max;
@@ -103,9 +103,9 @@ static bool write_same(struct facts *facts, const struct arg *arg, struct json_o
         return true;
     }
     if (use & ARG_FOLDER)
-        return write_folder(facts, arg, j);
+        return write_proposed_folder(facts, arg, j);
     if (use & (ARG_WORDS | ARG_ARGV))
-        return write_words(val, arg->name, j);
+        return write_proposed_words(val, arg->name, j);
     if (!(use & (ARG_SHELL | ARG_PROGRAM)) || yyjson_get_len(val) > TEXT_MAX)
         return false;
     jo_kstr(j, arg->name, json_str(val));
@@ -126,7 +126,7 @@ static bool write_exact(struct facts *facts, struct json_out *j)
 bool propose_command(struct facts *facts, struct json_out *j)
 {
     const struct facts_command *command = facts_command(facts);
-    if (!all_known(command))
+    if (!are_programs_known(command))
         return false;
     if (!facts_wants_git(facts) && all_can_be_named(command)) {
         write_programs(command, facts->tool, j);

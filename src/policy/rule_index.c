@@ -42,7 +42,7 @@ static uint64_t hash_of_any(const char *name)
     return hash_more(hash_of_name(name), "\n", 1);
 }
 
-static void add_number(uint32_t **list, size_t *n, uint32_t number)
+static void add_rule_number(uint32_t **list, size_t *n, uint32_t number)
 {
     if ((*n & (*n - 1)) == 0)
         *list = mem_grow(*list, *n ? *n * 2 : 1, sizeof **list);
@@ -110,16 +110,16 @@ static int by_hash(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static void add_rule(struct rule_index *index, const struct rule *rule, uint32_t number)
+static void add_indexed_rule(struct rule_index *index, const struct rule *rule, uint32_t number)
 {
     const struct test *test = rule->condition ? condition_key(rule->condition) : NULL;
-    add_number(&index->all, &index->n_all, number);
+    add_rule_number(&index->all, &index->n_all, number);
     if (!test) {
-        add_number(&index->others, &index->n_others, number);
+        add_rule_number(&index->others, &index->n_others, number);
         return;
     }
     struct rule_group *group = group_for(index, test);
-    add_number(&group->all, &group->n_all, number);
+    add_rule_number(&group->all, &group->n_all, number);
     add_keys(group, test, number);
 }
 
@@ -130,7 +130,7 @@ void rule_index_init(struct rule_index *index, const struct rule *rules, size_t 
     for (size_t i = 0; i < n; i++) {
         if (!tool_pattern_matches(&rules[i].tool, tool, name))
             continue;
-        add_rule(index, &rules[i], (uint32_t)i);
+        add_indexed_rule(index, &rules[i], (uint32_t)i);
         if (!rules[i].condition)
             break;
     }
@@ -155,7 +155,7 @@ void rule_index_done(struct rule_index *index)
 
 /* --- looking up */
 
-static void add_run(struct rule_walk *walk, struct rule_run run)
+static void add_rule_run(struct rule_walk *walk, struct rule_run run)
 {
     if (walk->n == RULE_RUNS_MAX)
         walk->all = true;
@@ -166,10 +166,10 @@ static void add_run(struct rule_walk *walk, struct rule_run run)
 static void add_list(struct rule_walk *walk, const uint32_t *list, size_t n)
 {
     if (n)
-        add_run(walk, (struct rule_run){.at = list, .end = list + n});
+        add_rule_run(walk, (struct rule_run){.at = list, .end = list + n});
 }
 
-static void add_found(struct rule_walk *walk, const struct rule_group *group, uint64_t hash)
+static void add_rules_found(struct rule_walk *walk, const struct rule_group *group, uint64_t hash)
 {
     size_t low = 0;
     size_t high = group->n_keys;
@@ -184,16 +184,17 @@ static void add_found(struct rule_walk *walk, const struct rule_group *group, ui
     while (end < group->n_keys && group->keys[end].hash == hash)
         end++;
     if (end > low)
-        add_run(walk, (struct rule_run){.keys = group->keys + low, .keys_end = group->keys + end});
+        add_rule_run(walk,
+                     (struct rule_run){.keys = group->keys + low, .keys_end = group->keys + end});
 }
 
-static void find_text(struct rule_walk *walk, const struct rule_group *group,
-                      const struct facts *facts)
+static void find_text_rules(struct rule_walk *walk, const struct rule_group *group,
+                            const struct facts *facts)
 {
     yyjson_val room;
     yyjson_val *val = facts_value(facts, group->field->parts[0], &room);
     if (yyjson_is_str(val)) {
-        add_found(walk, group, hash_of(yyjson_get_str(val), yyjson_get_len(val)));
+        add_rules_found(walk, group, hash_of(yyjson_get_str(val), yyjson_get_len(val)));
     } else if (yyjson_is_arr(val) || (!val && group->field->shell)) {
         size_t n = yyjson_arr_size(val);
         size_t idx;
@@ -207,7 +208,7 @@ static void find_text(struct rule_walk *walk, const struct rule_group *group,
             if (yyjson_is_ctn(item))
                 add_list(walk, group->all, group->n_all);
             else if (yyjson_is_str(item))
-                add_found(walk, group, hash_of(yyjson_get_str(item), yyjson_get_len(item)));
+                add_rules_found(walk, group, hash_of(yyjson_get_str(item), yyjson_get_len(item)));
         }
     }
 }
@@ -218,13 +219,14 @@ static void find_folders(struct rule_walk *walk, const struct rule_group *group,
     uint64_t hash = HASH_BASIS;
     for (const char *at = path; *at; at++) {
         if (*at == '/' && at > path)
-            add_found(walk, group, hash);
+            add_rules_found(walk, group, hash);
         hash = hash_more(hash, at, 1);
     }
-    add_found(walk, group, hash);
+    add_rules_found(walk, group, hash);
 }
 
-static void find_path(struct rule_walk *walk, const struct rule_group *group, struct facts *facts)
+static void find_path_rules(struct rule_walk *walk, const struct rule_group *group,
+                            struct facts *facts)
 {
     const struct place *place = facts_place_named(facts, group->field->parts[0]);
     if (place && place->state == PLACE_MISSING)
@@ -237,7 +239,7 @@ static void find_path(struct rule_walk *walk, const struct rule_group *group, st
     find_folders(walk, group, place->text);
     if (place->mounted)
         find_folders(walk, group, place->rest);
-    add_found(walk, group, hash_of(".", 1));
+    add_rules_found(walk, group, hash_of(".", 1));
 }
 
 /* Rules about the program alone, and about each beginning of its subcommand. */
@@ -254,14 +256,14 @@ static void find_pair(struct rule_walk *walk, const struct rule_group *group,
         return;
     }
     if (!pair->exact_subcommand || pair->or_else || program_writes_loosely(whole)) {
-        add_found(walk, group, hash_of_any(name));
+        add_rules_found(walk, group, hash_of_any(name));
         return;
     }
-    add_found(walk, group, hash_of_program(name, "", 0));
+    add_rules_found(walk, group, hash_of_program(name, "", 0));
     for (const char *at = pair->subcommand; *at;) {
         at += strcspn(at, " ");
-        add_found(walk, group,
-                  hash_of_program(name, pair->subcommand, (size_t)(at - pair->subcommand)));
+        add_rules_found(walk, group,
+                        hash_of_program(name, pair->subcommand, (size_t)(at - pair->subcommand)));
         at += *at == ' ';
     }
 }
@@ -288,7 +290,7 @@ static void find_programs(struct rule_walk *walk, const struct rule_group *group
     for (size_t i = 0; i < command->pairs.n; i++)
         find_pair(walk, group, &command->pairs.all[i]);
     for (size_t i = 0; i < command->pairs.n_starters; i++)
-        add_found(walk, group, hash_of_any(command->pairs.starters[i]));
+        add_rules_found(walk, group, hash_of_any(command->pairs.starters[i]));
 }
 
 void rule_walk_begin(struct rule_walk *walk, const struct rule_index *index, struct facts *facts)
@@ -300,9 +302,9 @@ void rule_walk_begin(struct rule_walk *walk, const struct rule_index *index, str
     for (size_t i = 0; i < index->n_groups && !walk->all; i++) {
         const struct rule_group *group = &index->groups[i];
         if (group->kind == GROUP_TEXT)
-            find_text(walk, group, facts);
+            find_text_rules(walk, group, facts);
         else if (group->kind == GROUP_PATH)
-            find_path(walk, group, facts);
+            find_path_rules(walk, group, facts);
         else
             find_programs(walk, group, facts);
     }

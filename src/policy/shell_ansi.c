@@ -10,7 +10,7 @@ static int digit_value(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
 }
 
-static uint32_t read_number(struct shell_parser *p, int base, unsigned most)
+static uint32_t read_escape_number(struct shell_parser *p, int base, unsigned most)
 {
     uint32_t value = 0;
     for (; most && p->at < p->text.n && digit_value(p->text.p[p->at]) < base; most--)
@@ -44,10 +44,10 @@ static bool read_ansi_escape(struct shell_parser *p)
         value = (unsigned char)meaning[found - named];
         p->at++;
     } else if (c >= '0' && c <= '7') {
-        value = read_number(p, 8, 3) & 0xff;
+        value = read_escape_number(p, 8, 3) & 0xff;
     } else if (c && strchr("xuU", c) && digit_value(shell_peek(p, 1)) < 16) {
         p->at++;
-        value = read_number(p, 16, c == 'x' ? 2 : c == 'u' ? 4 : 8);
+        value = read_escape_number(p, 16, c == 'x' ? 2 : c == 'u' ? 4 : 8);
     } else if (c == 'c' && shell_peek(p, 1)) {
         value = (unsigned char)shell_peek(p, 1) & 0x1f;
         p->at += 2;

@@ -6,15 +6,15 @@
 /* How far a subscript may reach: the look ahead must not make reading slower than linear. */
 #define SUBSCRIPT_MAX 256
 
-static int read_dollar(struct shell_parser *p, bool quoted, unsigned *flags);
+static int read_shell_dollar(struct shell_parser *p, bool quoted, unsigned *flags);
 static int read_backtick(struct shell_parser *p, bool quoted);
 
-static void emit(struct shell_parser *p, const char *text)
+static void add_shell_text(struct shell_parser *p, const char *text)
 {
     buf_add_text(&p->building, text);
 }
 
-static int read_single(struct shell_parser *p)
+static int read_shell_single(struct shell_parser *p)
 {
     size_t from = ++p->at;
     const char *end = memchr(p->text.p + from, '\'', p->text.n - from);
@@ -31,7 +31,7 @@ static int read_quoted_char(struct shell_parser *p, bool quotes, unsigned *flags
 {
     char c = shell_peek(p, 0);
     if (c == '$')
-        return read_dollar(p, true, flags);
+        return read_shell_dollar(p, true, flags);
     if (c == '`') {
         *flags |= SHELL_EXPANDS;
         return read_backtick(p, true);
@@ -48,7 +48,7 @@ static int read_quoted_char(struct shell_parser *p, bool quotes, unsigned *flags
     return 0;
 }
 
-static int read_double(struct shell_parser *p, unsigned *flags)
+static int read_shell_double(struct shell_parser *p, unsigned *flags)
 {
     size_t opened = p->at++;
     while (p->at < p->text.n) {
@@ -83,13 +83,13 @@ static int read_inside(struct shell_parser *p, bool quoted)
         p->at += p->at + 1 < p->text.n ? 2 : 1;
         return 0;
     case '\'':
-        return read_single(p);
+        return read_shell_single(p);
     case '"':
-        return read_double(p, &flags);
+        return read_shell_double(p, &flags);
     case '`':
         return read_backtick(p, quoted);
     case '$':
-        return read_dollar(p, quoted, &flags);
+        return read_shell_dollar(p, quoted, &flags);
     }
     p->at++;
     return 0;
@@ -156,7 +156,7 @@ static int read_parameter(struct shell_parser *p, bool quoted)
         return shell_fail(p, opened, "commands in `${ }` are not known here");
     if (shell_enter(p, opened) < 0)
         return -1;
-    emit(p, "${");
+    add_shell_text(p, "${");
     for (p->at += 2; shell_is_name(shell_peek(p, 0), false); p->at++)
         buf_add_char(&p->building, shell_peek(p, 0));
     size_t before = p->building.len;
@@ -174,7 +174,7 @@ static int read_parameter(struct shell_parser *p, bool quoted)
     return shell_fail(p, opened, "no `}` closes this `${`");
 }
 
-static int read_substitution(struct shell_parser *p, enum shell_join join)
+static int read_shell_substitution(struct shell_parser *p, enum shell_join join)
 {
     shell_mark(p, join, p->at);
     p->at += 2;
@@ -187,12 +187,12 @@ static int read_dollar_paren(struct shell_parser *p)
         p->at++;
         if (shell_skip_arithmetic(p) < 0)
             return -1;
-        emit(p, "$(())");
+        add_shell_text(p, "$(())");
         return 0;
     }
-    if (read_substitution(p, SHELL_SUBSTITUTION) < 0)
+    if (read_shell_substitution(p, SHELL_SUBSTITUTION) < 0)
         return -1;
-    emit(p, "$()");
+    add_shell_text(p, "$()");
     return 0;
 }
 
@@ -207,13 +207,13 @@ static void read_variable(struct shell_parser *p)
     buf_add(&p->building, p->text.p + from, p->at - from);
 }
 
-static int read_dollar(struct shell_parser *p, bool quoted, unsigned *flags)
+static int read_shell_dollar(struct shell_parser *p, bool quoted, unsigned *flags)
 {
     char c = shell_peek(p, 1);
     if (!quoted && (c == '\'' || c == '"')) {
         *flags |= SHELL_QUOTED;
         p->at++;
-        return c == '"' ? read_double(p, flags) : shell_read_ansi(p);
+        return c == '"' ? read_shell_double(p, flags) : shell_read_ansi(p);
     }
     if (!c || !(shell_is_name(c, false) || strchr("({[@*#?-$!", c))) {
         buf_add_char(&p->building, '$');
@@ -229,7 +229,7 @@ static int read_dollar(struct shell_parser *p, bool quoted, unsigned *flags)
         p->at += 2;
         if (skip_brackets(p, "[]", 1, p->at - 2) < 0)
             return -1;
-        emit(p, "$(())");
+        add_shell_text(p, "$(())");
         return 0;
     }
     read_variable(p);
@@ -275,7 +275,7 @@ static int read_backtick(struct shell_parser *p, bool quoted)
     p->at = outer.at;
     p->origin = outer.origin;
     if (done == 0)
-        emit(p, "$()");
+        add_shell_text(p, "$()");
     return done;
 }
 
@@ -320,15 +320,15 @@ static int read_bare(struct shell_parser *p, struct pattern *seen, unsigned *fla
     switch (c) {
     case '\'':
         *flags |= SHELL_QUOTED;
-        return read_single(p);
+        return read_shell_single(p);
     case '"':
         *flags |= SHELL_QUOTED;
-        return read_double(p, flags);
+        return read_shell_double(p, flags);
     case '`':
         *flags |= SHELL_EXPANDS;
         return read_backtick(p, false);
     case '$':
-        return read_dollar(p, false, flags);
+        return read_shell_dollar(p, false, flags);
     case '\\':
         if (p->at + 1 == p->text.n)
             break;
@@ -349,9 +349,9 @@ static int read_bare(struct shell_parser *p, struct pattern *seen, unsigned *fla
 static int read_process(struct shell_parser *p, unsigned *flags)
 {
     *flags |= SHELL_EXPANDS;
-    if (read_substitution(p, SHELL_PROCESS) < 0)
+    if (read_shell_substitution(p, SHELL_PROCESS) < 0)
         return -1;
-    emit(p, "<()");
+    add_shell_text(p, "<()");
     return 0;
 }
 
@@ -390,7 +390,7 @@ static int read_pieces(struct shell_parser *p, unsigned *flags)
             if (shell_read_array(p, p->at - 1) < 0)
                 return -1;
             *flags |= SHELL_EXPANDS;
-            emit(p, "()");
+            add_shell_text(p, "()");
         } else if (shell_at_process(p)) {
             if (read_process(p, flags) < 0)
                 return -1;

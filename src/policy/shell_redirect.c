@@ -77,7 +77,7 @@ static bool ends_heredoc(const struct shell_list *l, const struct shell_heredoc 
     return line.n == word.n || (l->end == SHELL_LIST_PAREN && line.p[word.n] == ')');
 }
 
-static int read_heredoc(struct shell_list *l, const struct shell_heredoc *doc)
+static int read_shell_heredoc(struct shell_list *l, const struct shell_heredoc *doc)
 {
     struct shell_parser *p = l->p;
     struct str text = p->text;
@@ -109,7 +109,7 @@ int shell_read_heredocs(struct shell_list *l)
     struct shell_parser *p = l->p;
     for (size_t i = l->heredocs_from; i < p->n_heredocs; i++) {
         struct shell_heredoc doc = p->heredocs[i];
-        if (read_heredoc(l, &doc) < 0)
+        if (read_shell_heredoc(l, &doc) < 0)
             return -1;
     }
     p->n_heredocs = l->heredocs_from;

@@ -263,7 +263,7 @@ static int read_command_word(struct shell_list *l)
     return 0;
 }
 
-static int read_next(struct shell_list *l)
+static int read_shell_token(struct shell_list *l)
 {
     if (l->pattern)
         return shell_read_pattern(l);
@@ -307,7 +307,7 @@ int shell_read_list(struct shell_parser *p, enum shell_list_end end, enum shell_
             p->at++;
             break;
         }
-        if (read_next(&l) < 0)
+        if (read_shell_token(&l) < 0)
             return -1;
     }
     shell_end_command(&l);
@@ -316,7 +316,7 @@ int shell_read_list(struct shell_parser *p, enum shell_list_end end, enum shell_
     return 0;
 }
 
-static int check_text(struct str text, struct err *err)
+static int check_shell_text(struct str text, struct err *err)
 {
     if (text.n > SHELL_TEXT_MAX)
         return err_field(err, "command", "the command is %zu bytes long, at most %d", text.n,
@@ -329,7 +329,7 @@ static int check_text(struct str text, struct err *err)
 
 int shell_read(struct str text, struct shell_script *ret, struct err *err)
 {
-    if (check_text(text, err) < 0)
+    if (check_shell_text(text, err) < 0)
         return -1;
     /* A word and a command take at least one byte each, and no two bytes become more than four. */
     struct shell_script script = {.text_ = BUF_INIT(2 * text.n + 16)};

@@ -49,10 +49,8 @@ static const struct program programs[] = {
     {" golangci-lint ", NULL, NULL, " -v "},
     {" gem ", NULL, NULL, NULL, NULL, CUTS_ENDS},
     {" helm ", " -n --namespace --kube-context --kubeconfig ", " repo ", .acts = " install "},
-    {" hg chg ",
-     " -R --repository --cwd --config --color --encoding --encodingmode ",
-     NULL, " -q -v -y --noninteractive ", NULL,
-     CUTS_ENDS},
+    {" hg chg ", " -R --repository --cwd --config --color --encoding --encodingmode ", NULL,
+     " -q -v -y --noninteractive ", NULL, CUTS_ENDS},
     {" just ", " -f --justfile -d --working-directory ", NULL, NULL, NULL,
      HAS_TARGETS | HAS_ASSIGNS | HAS_PARTS},
     {" kubectl oc ", " -n --namespace --context --kubeconfig ", " config rollout "},
@@ -77,8 +75,8 @@ static const struct program programs[] = {
     {" rustup ", NULL, " component target toolchain run ", NULL, NULL, BEGINS_AT_PLUS | HAS_GROUPS},
     {" svn ", NULL, NULL},
     {" systemctl ", NULL, NULL},
-    {" terraform tofu terragrunt ", NULL, " state workspace ",
-     .through = " run-all ", .acts = " destroy "},
+    {" terraform tofu terragrunt ", NULL, " state workspace ", .through = " run-all ",
+     .acts = " destroy "},
     {" tox ",
      " -e --env -c --conf -x --override -f --workdir --root --runner -m --labels --discover "
      "--result-json -k ",
@@ -170,8 +168,8 @@ static bool begins_option(struct str word)
 /* --- subcommands */
 
 /* Goes to the next word that is no option. */
-static size_t skip_options(const struct command_view *view, const struct program *program, size_t i,
-                           struct subcommand *ret)
+static size_t skip_leading_options(const struct command_view *view, const struct program *program,
+                                   size_t i, struct subcommand *ret)
 {
     while (i < view->n && (begins_option(view->words[i].text) ||
                            (program->rules & BEGINS_AT_PLUS && begins_plus(view->words[i].text)))) {
@@ -189,7 +187,7 @@ void subcommand_read(const struct command_view *view, const struct program *prog
     bool deeper = true;
     for (unsigned words = 0; words < 2 && deeper; words++) {
         struct subcommand before = *ret;
-        i = skip_options(view, program, i + 1, ret);
+        i = skip_leading_options(view, program, i + 1, ret);
         if (i == view->n) {
             /* Options with no word behind them leave nothing open. */
             ret->sure = before.sure && !view->more_words;

@@ -133,19 +133,19 @@ static const struct script_words {
     {" npm ", NULL}, /* but for these four, it is an error */
 };
 
-static struct str as_str(const char *text)
+static struct str subcommand_as_str(const char *text)
 {
     return (struct str){text, strlen(text)};
 }
 
-static struct str first_word(struct str words)
+static struct str first_subcommand_word(struct str words)
 {
     const char *blank = words.n ? memchr(words.p, ' ', words.n) : NULL;
     return (struct str){words.p, blank ? (size_t)(blank - words.p) : words.n};
 }
 
 /* What lies behind the last of these characters. */
-static struct str last_part(struct str words, const char *ends)
+static struct str part_behind_last(struct str words, const char *ends)
 {
     size_t at = words.n;
     while (at > 0 && !strchr(ends, words.p[at - 1]))
@@ -158,7 +158,7 @@ static bool same_text(struct str a, struct str b)
     return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
 }
 
-static bool begins(struct str text, struct str with)
+static bool subcommand_begins_with(struct str text, struct str with)
 {
     return text.n >= with.n && (with.n == 0 || memcmp(text.p, with.p, with.n) == 0);
 }
@@ -168,7 +168,7 @@ static bool begins_one(const char *words, struct str cut)
 {
     for (const char *at = words; *(at += strspn(at, " "));) {
         struct str word = {at, strcspn(at, " ")};
-        if (cut.n && begins(word, cut))
+        if (cut.n && subcommand_begins_with(word, cut))
             return true;
         at += word.n;
     }
@@ -180,7 +180,7 @@ static bool are_synonyms(const struct program *program, struct str name, struct 
                          struct str wanted)
 {
     bool cuts = program->rules & CUTS_ENDS;
-    if (same_text(given, wanted) || (cuts && given.n && begins(wanted, given)))
+    if (same_text(given, wanted) || (cuts && given.n && subcommand_begins_with(wanted, given)))
         return true;
     for (size_t i = 0; i < ARRAY_LEN(synonyms); i++) {
         const char *words = synonyms[i].words;
@@ -192,7 +192,7 @@ static bool are_synonyms(const struct program *program, struct str name, struct 
 }
 
 /* Its letters are some of the other's in the same order, from the first on. */
-static bool is_cut(struct str given, struct str wanted)
+static bool is_shortened_word(struct str given, struct str wanted)
 {
     size_t k = 0;
     for (size_t i = 0; i < given.n; i++) {
@@ -223,16 +223,16 @@ static bool has_part(struct str target, struct str part)
 
 static bool target_may_be(const struct program *program, struct str given, struct str wanted)
 {
-    struct str part = last_part(wanted, ":/");
+    struct str part = part_behind_last(wanted, ":/");
     if (program->rules & HAS_PARTS && has_part(given, part))
         return true;
-    return program->rules & CUTS_HUMPS && is_cut(last_part(given, ":"), part);
+    return program->rules & CUTS_HUMPS && is_shortened_word(part_behind_last(given, ":"), part);
 }
 
 /* `run-script deploy` and `run deploy`: what follows a word that means the same. */
 static struct str without_run(const struct program *program, struct str words)
 {
-    struct str first = first_word(words);
+    struct str first = first_subcommand_word(words);
     if (!(program->rules & RUNS_SCRIPTS) || first.n == words.n ||
         !command_in_list(synonyms[0].words, first))
         return words;
@@ -278,8 +278,8 @@ static struct str long_form(struct str name, struct str words)
 {
     for (size_t i = 0; i < ARRAY_LEN(long_forms); i++) {
         if (command_in_list(long_forms[i].programs, name) &&
-            command_is(first_word(words), long_forms[i].word))
-            return as_str(long_forms[i].words);
+            command_is(first_subcommand_word(words), long_forms[i].word))
+            return subcommand_as_str(long_forms[i].words);
     }
     return words;
 }
@@ -289,8 +289,8 @@ static bool are_all_synonyms(const struct program *program, struct str name, str
                              struct str wanted)
 {
     while (wanted.n) {
-        struct str a = first_word(given);
-        struct str b = first_word(wanted);
+        struct str a = first_subcommand_word(given);
+        struct str b = first_subcommand_word(wanted);
         if (!are_synonyms(program, name, a, b))
             return false;
         given = rest_of(given, a);
@@ -303,16 +303,18 @@ static bool words_may_be(const struct program *program, struct str name, struct 
                          struct str wanted)
 {
     if (given.n == 0)
-        return program->alone && are_all_synonyms(program, name, as_str(program->alone), wanted);
+        return program->alone &&
+               are_all_synonyms(program, name, subcommand_as_str(program->alone), wanted);
     if (program->rules & HAS_TARGETS)
         return target_may_be(program, given, wanted);
     if (program->rules & HAS_GROUPS &&
-        are_synonyms(program, name, last_part(given, " "), last_part(wanted, " ")))
+        are_synonyms(program, name, part_behind_last(given, " "), part_behind_last(wanted, " ")))
         return true;
     if (are_all_synonyms(program, name, given, wanted) ||
         are_all_synonyms(program, name, long_form(name, given), long_form(name, wanted)))
         return true;
-    if (command_in_list(" run run-script ", wanted) && may_be_script(name, first_word(given)))
+    if (command_in_list(" run run-script ", wanted) &&
+        may_be_script(name, first_subcommand_word(given)))
         return true;
     return are_all_synonyms(program, name, without_run(program, given),
                             without_run(program, wanted));
@@ -321,7 +323,7 @@ static bool words_may_be(const struct program *program, struct str name, struct 
 bool subcommand_may_be(const char *name, const char *given, const char *wanted)
 {
     char room[PROGRAM_NAME_ROOM];
-    const struct program *program = program_find(as_str(name));
-    return program && words_may_be(program, program_plain_name(as_str(name), room), as_str(given),
-                                   as_str(wanted));
+    const struct program *program = program_find(subcommand_as_str(name));
+    return program && words_may_be(program, program_plain_name(subcommand_as_str(name), room),
+                                   subcommand_as_str(given), subcommand_as_str(wanted));
 }

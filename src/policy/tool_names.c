@@ -48,7 +48,7 @@ static const char *nearest_name(const struct tool *const *tools, const char *tex
 }
 
 /* Names come from a file that may hold anything. */
-static void show(const char *text, char out[SHOWN_MAX + 1])
+static void show_tool_name(const char *text, char out[SHOWN_MAX + 1])
 {
     size_t n = 0;
     for (; text[n] && n < SHOWN_MAX; n++)
@@ -56,13 +56,13 @@ static void show(const char *text, char out[SHOWN_MAX + 1])
     out[n] = '\0';
 }
 
-static int refuse(const struct tool *const *tools, const char *text, const char *field,
-                  const char *way, struct err *err)
+static int refuse_tool_name(const struct tool *const *tools, const char *text, const char *field,
+                            const char *way, struct err *err)
 {
     char shown[SHOWN_MAX + 1];
     const char *meant = nearest_name(tools, text);
     bool pattern = glob_is_pattern((struct str){text, strlen(text)});
-    show(text, shown);
+    show_tool_name(text, shown);
     return err_field(err, field, "%.120s: no tool %s `%s`%s%s%s (%s)", field,
                      pattern ? "matches" : "is called", shown, meant ? "; did you mean `" : "",
                      meant ? meant : "", meant ? "`?" : "", way);
@@ -154,7 +154,7 @@ static int check_glob(const struct tool *const *tools, const char *text, const c
     FREE_AT_END char *missing = e.missing;
     if (!missing && !matches_any(tools, text))
         missing = mem_dup(text);
-    return missing ? refuse(tools, missing, field, way, err) : 0;
+    return missing ? refuse_tool_name(tools, missing, field, way, err) : 0;
 }
 
 int tool_names_check(const struct tool *const *tools, const char *text, const char *field,
@@ -165,7 +165,7 @@ int tool_names_check(const struct tool *const *tools, const char *text, const ch
         return 0;
     if (glob_is_pattern((struct str){text, strlen(text)}))
         return check_glob(tools, text, field, way, err);
-    return refuse(tools, text, field, way, err);
+    return refuse_tool_name(tools, text, field, way, err);
 }
 
 /* --- maps */
@@ -186,8 +186,8 @@ static int check_switch(void *arg, const char *name)
         return 0;
     FREE_AT_END char *field = mem_format("%s.%s", check->map, name);
     if (n < 2 || name[n - 1] != '?')
-        return refuse(check->tools, name, field,
-                      "if a manifest may bring it, put `?` behind its name", check->err);
+        return refuse_tool_name(check->tools, name, field,
+                                "if a manifest may bring it, put `?` behind its name", check->err);
     FREE_AT_END char *bare = mem_copy(name, n - 1);
     FREE_AT_END char *other = mem_format("%s.%s", check->map, bare);
     if (config_is_set(check->config, other))
@@ -197,7 +197,7 @@ static int check_switch(void *arg, const char *name)
 }
 
 /* Without a number of calls there is no limit. */
-static int check_rate(const struct map_check *check, const char *name)
+static int check_rate_limit(const struct map_check *check, const char *name)
 {
     FREE_AT_END char *field = mem_format("%s.%s", check->map, name);
     FREE_AT_END char *calls = mem_format("%s.maxCalls", field);
@@ -212,14 +212,14 @@ static int check_limit(void *arg, const char *name)
 {
     struct map_check *check = arg;
     FREE_AT_END char *optional = mem_format("%s.%s.optional", check->map, name);
-    if (strcmp(check->map, "policy.rateLimits") == 0 && check_rate(check, name) < 0)
+    if (strcmp(check->map, "policy.rateLimits") == 0 && check_rate_limit(check, name) < 0)
         return -1;
     if (strcmp(name, "*") == 0 || is_known_name(check->tools, name) ||
         config_bool(check->config, optional))
         return 0;
     FREE_AT_END char *field = mem_format("%s.%s", check->map, name);
-    return refuse(check->tools, name, field, "if a manifest may bring it, set \"optional\": true",
-                  check->err);
+    return refuse_tool_name(check->tools, name, field,
+                            "if a manifest may bring it, set \"optional\": true", check->err);
 }
 
 int tool_names_check_maps(const struct tool *const *tools, const struct config *config,

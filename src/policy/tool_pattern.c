@@ -51,7 +51,7 @@ void tool_pattern_done(struct tool_pattern *pattern)
     *pattern = (struct tool_pattern){0};
 }
 
-static bool matches(const struct tool_pattern *pattern, const char *name)
+static bool pattern_matches_name(const struct tool_pattern *pattern, const char *name)
 {
     if (pattern->glob)
         return glob_match(pattern->glob->glob, (struct str){name, strlen(name)});
@@ -64,8 +64,9 @@ bool tool_pattern_matches(const struct tool_pattern *pattern, const struct tool 
     if (pattern->all)
         return true;
     if (!tool)
-        return matches(pattern, name);
-    return matches(pattern, tool->name) || (tool->alias && matches(pattern, tool->alias));
+        return pattern_matches_name(pattern, name);
+    return pattern_matches_name(pattern, tool->name) ||
+           (tool->alias && pattern_matches_name(pattern, tool->alias));
 }
 
 static const struct arg http_args[] = {

@@ -56,8 +56,8 @@ static void read_switch(struct tool_view *view, const struct config *config,
     }
 }
 
-static int64_t number_at(const struct config *config, const char *map, const char *name,
-                         const char *field)
+static int64_t tool_number_at(const struct config *config, const char *map, const char *name,
+                              const char *field)
 {
     FREE_AT_END char *path = mem_format("policy.%s.%s.%s", map, name, field);
     return config_int(config, path);
@@ -65,14 +65,14 @@ static int64_t number_at(const struct config *config, const char *map, const cha
 
 static void add_rate(struct tool_view *view, const struct config *config, const char *name)
 {
-    int64_t limit = number_at(config, "rateLimits", name, "maxCalls");
+    int64_t limit = tool_number_at(config, "rateLimits", name, "maxCalls");
     if (limit <= 0)
         return;
     view->rates[view->n_rates++] = (struct rate){
         .name = mem_format("policy.rateLimits.%s", name),
         .key = mem_format("rate:%s", name),
         .limit = limit,
-        .window_ms = number_at(config, "rateLimits", name, "windowMs"),
+        .window_ms = tool_number_at(config, "rateLimits", name, "windowMs"),
     };
 }
 
@@ -81,10 +81,10 @@ static void read_rates(struct tool_view *view, const struct config *config,
                        const struct names *names)
 {
     add_rate(view, config, names->all[0]);
-    if (names->n == 2 && (number_at(config, "rateLimits", names->all[1], "maxCalls") !=
-                              number_at(config, "rateLimits", "*", "maxCalls") ||
-                          number_at(config, "rateLimits", names->all[1], "windowMs") !=
-                              number_at(config, "rateLimits", "*", "windowMs")))
+    if (names->n == 2 && (tool_number_at(config, "rateLimits", names->all[1], "maxCalls") !=
+                              tool_number_at(config, "rateLimits", "*", "maxCalls") ||
+                          tool_number_at(config, "rateLimits", names->all[1], "windowMs") !=
+                              tool_number_at(config, "rateLimits", "*", "windowMs")))
         add_rate(view, config, names->all[1]);
 }
 
@@ -99,11 +99,11 @@ static void read_limits(struct tool_view *view, const struct config *config,
     for (size_t i = 0; i < names->n; i++) {
         const char *name = names->all[i];
         view->max_ms = least(view->max_ms,
-                             number_at(config, "resourceLimits", name, "maxDuration"));
+                             tool_number_at(config, "resourceLimits", name, "maxDuration"));
         view->max_memory = least(view->max_memory,
-                                 number_at(config, "resourceLimits", name, "maxMemory"));
+                                 tool_number_at(config, "resourceLimits", name, "maxMemory"));
         view->max_cpu_millis = least(view->max_cpu_millis,
-                                     number_at(config, "resourceLimits", name, "maxCpu"));
+                                     tool_number_at(config, "resourceLimits", name, "maxCpu"));
     }
     if (view->max_ms || view->max_memory || view->max_cpu_millis)
         view->limits = mem_format("policy.resourceLimits.%s", names->all[0]);
@@ -122,8 +122,8 @@ static void read_ceilings(struct tool_view *view, const struct config *config,
         view->limits = mem_dup("runtime");
 }
 
-static void read_budgets(struct tool_view *view, const struct policy *policy,
-                         const struct tool *tool)
+static void read_tool_budgets(struct tool_view *view, const struct policy *policy,
+                              const struct tool *tool)
 {
     view->budgets = mem_zero((policy->n_budgets + 1) * sizeof *view->budgets);
     for (size_t i = 0; i < policy->n_budgets; i++) {
@@ -145,7 +145,7 @@ struct tool_view *tool_view_new(const struct policy *policy, const struct tool *
     read_rates(view, policy->config, &names);
     read_limits(view, policy->config, &names);
     read_ceilings(view, policy->config, row);
-    read_budgets(view, policy, row);
+    read_tool_budgets(view, policy, row);
     for (size_t i = 0; i < policy->n_hooks; i++)
         view->hooks |= tool_pattern_matches(&policy->hooks[i].tool, row, name);
     view->denied = exec_denied(policy, tool, &view->denied_many);

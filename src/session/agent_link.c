@@ -45,7 +45,7 @@ static bool is_workspace(const struct search *s, const char *folder)
 }
 
 /* A link in this folder is followed. */
-static void take_link(void *arg, const char *folder)
+static void find_workspace_around(void *arg, const char *folder)
 {
     struct search *s = arg;
     char around[PATH_MAX];
@@ -75,7 +75,7 @@ int agent_link_check(int state_fd, const char *path, struct err *err)
         return err_set(err, err_code_for_file(errno), "the working directory: %s", strerror(errno));
     FREE_AT_END char *whole = path[0] == '/' ? mem_dup(path) : mem_format("%s/%s", here, path);
     s.stores = stores;
-    bool told = way_each_link(whole, take_link, &s);
+    bool told = way_each_link(whole, find_workspace_around, &s);
     if (!told && !s.found[0] && access(whole, F_OK) == 0)
         return err_set(err, ERR_PERMISSION_DENIED,
                        "the links on the way to `%.200s` cannot be followed: name the folder "

@@ -14,7 +14,7 @@
 #define CELL_PROCESSES 40
 #define PATH_OF_SYSTEM "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-static bool is_set(const struct command *command, const char *name)
+static bool has_variable(const struct command *command, const char *name)
 {
     size_t n = strlen(name);
     struct str rest = buf_str(&command->env);
@@ -34,9 +34,9 @@ struct env {
     int64_t count;
 };
 
-static void put(struct env *env, const char *name, const char *value)
+static void put_variable(struct env *env, const char *name, const char *value)
 {
-    if (is_set(env->command, name))
+    if (has_variable(env->command, name))
         return;
     buf_addf(env->out, "%s=%s", name, value);
     buf_add_char(env->out, '\0');
@@ -58,10 +58,10 @@ static void put_path(struct env *env, const struct config *config)
 {
     BUF_AT_END struct buf path = BUF_INIT(64u << 10);
     command_path(config, &path);
-    put(env, "PATH", buf_text(&path));
+    put_variable(env, "PATH", buf_text(&path));
 }
 
-static bool is_own(const char *variable)
+static bool is_own_variable(const char *variable)
 {
     static const char *const own[] = {
         "PATH=", "HOME=", "USER=", "LOGNAME=", "SHELL=", "TMPDIR=", "TERM=", "SANDGATE="};
@@ -72,7 +72,7 @@ static bool is_own(const char *variable)
     return false;
 }
 
-static bool is_named(const struct str *names, size_t count, const char *name)
+static bool is_env_granted(const struct str *names, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++) {
         if (fnmatch(names[i].p, name, 0) == 0)
@@ -109,17 +109,17 @@ static void put_allowed(struct env *env, const struct call *call)
     for (char **at = environ; *at; at++) {
         size_t n = strcspn(*at, "=");
         FREE_AT_END char *name = mem_copy(*at, n);
-        if ((*at)[n] != '=' || is_own(*at) || !is_named(names, count, name) ||
-            !(all || is_named(granted, n_granted, name)))
+        if ((*at)[n] != '=' || is_own_variable(*at) || !is_env_granted(names, count, name) ||
+            !(all || is_env_granted(granted, n_granted, name)))
             continue;
         /* Of two variables of one name the second would count. */
         if (settings && strncmp(name, GIT_SETTINGS, strlen(GIT_SETTINGS)) == 0)
             continue;
-        put(env, name, *at + n + 1);
+        put_variable(env, name, *at + n + 1);
         lang |= strcmp(name, "LANG") == 0;
     }
     if (!lang)
-        put(env, "LANG", "C.UTF-8");
+        put_variable(env, "LANG", "C.UTF-8");
 }
 
 /* Stronger than the settings of a repository: git that only reads starts none of these, and takes no folder for a
@@ -133,12 +133,12 @@ static void put_git_settings(struct env *env)
     char name[32];
     for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
         snprintf(name, sizeof name, GIT_SETTINGS "KEY_%zu", i);
-        put(env, name, settings[i][0]);
+        put_variable(env, name, settings[i][0]);
         snprintf(name, sizeof name, GIT_SETTINGS "VALUE_%zu", i);
-        put(env, name, settings[i][1]);
+        put_variable(env, name, settings[i][1]);
     }
     snprintf(name, sizeof name, "%zu", ARRAY_LEN(settings));
-    put(env, GIT_SETTINGS "COUNT", name);
+    put_variable(env, GIT_SETTINGS "COUNT", name);
 }
 
 static int64_t put_environment(const struct call *call, struct buf *out)
@@ -147,13 +147,13 @@ static int64_t put_environment(const struct call *call, struct buf *out)
     struct env env = {call->command, out, call->command->n_env};
     put_path(&env, config);
     /* Each command's /tmp is its own. */
-    put(&env, "HOME", call->verdict.own_home ? "/tmp" : PLAN_HOME);
-    put(&env, "USER", PLAN_USER);
-    put(&env, "LOGNAME", PLAN_USER);
-    put(&env, "SHELL", "/bin/bash");
-    put(&env, "TMPDIR", "/tmp");
-    put(&env, "TERM", "dumb");
-    put(&env, "SANDGATE", call_tier(call));
+    put_variable(&env, "HOME", call->verdict.own_home ? "/tmp" : PLAN_HOME);
+    put_variable(&env, "USER", PLAN_USER);
+    put_variable(&env, "LOGNAME", PLAN_USER);
+    put_variable(&env, "SHELL", "/bin/bash");
+    put_variable(&env, "TMPDIR", "/tmp");
+    put_variable(&env, "TERM", "dumb");
+    put_variable(&env, "SANDGATE", call_tier(call));
     if (only_reads_git(&call->verdict))
         put_git_settings(&env);
     put_allowed(&env, call);

@@ -18,7 +18,7 @@
 /* Where no other command runs, waiting for one to end would be in vain. */
 #define LEFT_ALONE 2
 
-static int failed(const char *what, int error, struct err *err)
+static int command_pipe_failed(const char *what, int error, struct err *err)
 {
     return err_set(err, err_code_for(error, ERR_INTERNAL), "%s: %s", what, strerror(error));
 }
@@ -36,7 +36,7 @@ static bool is_near_limit(int fd, bool alone)
 }
 
 /* Nobody can change it once it is given away, and reading it never waits. */
-static int make_input(struct str input, struct err *err)
+static int make_stdin_file(struct str input, struct err *err)
 {
     FD_AT_END int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     int r = fd < 0 ? -errno : fd_write_all(fd, input.p, input.n);
@@ -44,7 +44,7 @@ static int make_input(struct str input, struct err *err)
         (lseek(fd, 0, SEEK_SET) < 0 ||
          fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0))
         r = -errno;
-    return r < 0 ? failed("handing over the input", -r, err) : TAKE_FD(fd);
+    return r < 0 ? command_pipe_failed("handing over the input", -r, err) : TAKE_FD(fd);
 }
 
 static int add_input(const struct call *call, struct frame_fds *away, struct err *err)
@@ -53,9 +53,9 @@ static int add_input(const struct call *call, struct frame_fds *away, struct err
     if (call->input_fd >= 0) {
         fd = fcntl(call->input_fd, F_DUPFD_CLOEXEC, 0);
         if (fd < 0)
-            return failed("standard input", errno, err);
+            return command_pipe_failed("standard input", errno, err);
     } else {
-        fd = make_input(call->command->input, err);
+        fd = make_stdin_file(call->command->input, err);
         if (fd < 0)
             return -1;
     }
@@ -69,14 +69,14 @@ int command_pipes(const struct call *call, bool alone, int fds[COMMAND_PIPES],
     for (size_t i = 0; i < COMMAND_PIPES; i++) {
         int ends[2];
         if (pipe2(ends, O_CLOEXEC) < 0)
-            return failed("making a pipe", errno, err);
+            return command_pipe_failed("making a pipe", errno, err);
         fds[i] = ends[0];
         away->fd[away->n++] = ends[1];
         if (is_near_limit(ends[1], alone))
-            return failed("making a pipe", EMFILE, err);
+            return command_pipe_failed("making a pipe", EMFILE, err);
         /* A gate of root's makes root's pipes; a command opens them again as /dev/stdout. Nobody else gets there. */
         if (i != ORDER_STATUS && fchmod(ends[1], 0666) < 0)
-            return failed("making a pipe", errno, err);
+            return command_pipe_failed("making a pipe", errno, err);
     }
     bool input = call->command->input.p || call->input_fd >= 0;
     return input ? add_input(call, away, err) : 0;

@@ -30,7 +30,6 @@ enum { STATUS = COMMAND_STREAMS, HANDLES };
 /* The first asks its first process to do it, the second is for that. */
 #define KILLS 2
 
-
 struct running {
     struct running *next;
     struct commands *owner;
@@ -44,7 +43,7 @@ struct running {
     struct spill *spill;       /* NULL: nobody could read it */
     bool stopped;              /* somebody asked for its end */
     unsigned kills;            /* FRAME_KILLs that it was sent */
-    bool begun; /* what it gives back may be enough for another */
+    bool begun;                /* what it gives back may be enough for another */
 };
 
 struct commands {
@@ -82,7 +81,7 @@ void commands_free(struct commands *c)
     free(c);
 }
 
-static struct running *find_call(const struct commands *c, const struct call *call)
+static struct running *find_running(const struct commands *c, const struct call *call)
 {
     for (struct running *r = c->all; r; r = r->next) {
         if (r->call == call)
@@ -123,7 +122,7 @@ static void free_running(struct running *r)
         c->events->freed(c->arg);
 }
 
-static void closed(uv_handle_t *handle)
+static void on_pipe_closed(uv_handle_t *handle)
 {
     struct running *r = handle->data;
     if (--r->open_handles == 0)
@@ -138,11 +137,11 @@ static void close_handles(struct running *r)
     else
         for (size_t i = 0; i < HANDLES; i++)
             if (r->polls[i].data)
-                uv_close((uv_handle_t *)&r->polls[i], closed);
+                uv_close((uv_handle_t *)&r->polls[i], on_pipe_closed);
 }
 
 /* What it held besides its handles. */
-static void let_go(struct running *r, struct command *command)
+static void release_running(struct running *r, struct command *command)
 {
     if (r->owner && r->owner->groups.limits)
         limits_leave(r->owner->groups.limits, TAKE_PTR(r->group));
@@ -153,16 +152,16 @@ static void let_go(struct running *r, struct command *command)
     spill_finish(TAKE_PTR(r->spill), command->output_id);
 }
 
-static void finish(struct running *r, const struct err *err)
+static void finish_running(struct running *r, const struct err *err)
 {
     struct call *call = TAKE_PTR(r->call);
-    let_go(r, call->command);
+    release_running(r, call->command);
     close_handles(r);
     command_after(call, err);
 }
 
 /* What has come on one stream. False: there is nothing more for now, or ever. */
-static bool take_output(struct running *r, size_t stream)
+static bool read_stream(struct running *r, size_t stream)
 {
     static char buffer[READ_BYTES];
     struct command *command = r->call->command;
@@ -182,7 +181,7 @@ static bool take_output(struct running *r, size_t stream)
     return true;
 }
 
-static void on_output(uv_poll_t *handle, int status, int events)
+static void on_pipe_output(uv_poll_t *handle, int status, int events)
 {
     (void)events;
     struct running *r = handle->data;
@@ -191,23 +190,23 @@ static void on_output(uv_poll_t *handle, int status, int events)
         uv_poll_stop(handle);
         return;
     }
-    for (unsigned i = 0; i < READ_BURST && take_output(r, stream); i++)
+    for (unsigned i = 0; i < READ_BURST && read_stream(r, stream); i++)
         continue;
 }
 
 /* All who could write are gone: what is in the pipes is all there will be. Unless a descriptor was handed to
  * another command, so there is an end to it. */
-static void drain(struct running *r)
+static void drain_pipes(struct running *r)
 {
     for (size_t i = 0; i < COMMAND_STREAMS; i++) {
-        for (unsigned k = 0; k < PIPE_BYTES_MAX / READ_BYTES && take_output(r, i); k++)
+        for (unsigned k = 0; k < PIPE_BYTES_MAX / READ_BYTES && read_stream(r, i); k++)
             continue;
     }
 }
 
 static const struct err cancelled = {.code = ERR_CANCELLED};
 
-static bool has_ended(const struct ran *ran)
+static bool is_run_ended(const struct ran *ran)
 {
     return ran->kind == RAN_ENDED || ran->kind == RAN_MEMORY || ran->kind == RAN_PROCESSES ||
            ran->kind == RAN_WRITTEN;
@@ -218,7 +217,7 @@ static void delay(struct running *r, const struct err *err)
 {
     struct commands *c = r->owner;
     struct call *call = TAKE_PTR(r->call);
-    let_go(r, call->command);
+    release_running(r, call->command);
     command_groups_drop_spare(&c->groups);
     r->begun = false;
     close_handles(r);
@@ -231,7 +230,7 @@ static void not_begun(struct running *r, const struct err *err)
     if (err->code == ERR_SESSION_BUSY && !r->stopped)
         delay(r, err);
     else
-        finish(r, r->stopped ? &cancelled : err);
+        finish_running(r, r->stopped ? &cancelled : err);
 }
 
 static void take_account(struct running *r, const struct frame *frame)
@@ -240,18 +239,18 @@ static void take_account(struct running *r, const struct frame *frame)
     struct ran ran;
     struct err err;
     if (ran_read(frame, &ran, &doc, &err) < 0) {
-        finish(r, &err);
+        finish_running(r, &err);
         return;
     }
-    drain(r);
-    if (!has_ended(&ran)) {
+    drain_pipes(r);
+    if (!is_run_ended(&ran)) {
         command_not_run(r->call, &ran, &err);
         not_begun(r, &err);
         return;
     }
     command_take_end(r->call->command, &ran, r->stopped, r->group);
     bool gone = r->stopped && r->call->cancel_code != ERR_TIMEOUT;
-    finish(r, gone ? &cancelled : NULL);
+    finish_running(r, gone ? &cancelled : NULL);
 }
 
 static void on_status(uv_poll_t *handle, int status, int events)
@@ -272,7 +271,7 @@ static void take_death(struct running *r, const struct command_death *death)
 {
     struct err err;
     struct ran ran = {.kind = RAN_ENDED, .status = SIGKILL};
-    drain(r);
+    drain_pipes(r);
     struct limits_seen seen;
     limit_group_read(r->group, &seen);
     bool told = r->kills || seen.oom_kills;
@@ -280,16 +279,16 @@ static void take_death(struct running *r, const struct command_death *death)
         command_take_end(r->call->command, &ran, r->stopped, r->group);
     command_take_counted(r->call->command, &seen);
     if (told) {
-        finish(r, !r->kills || r->call->cancel_code == ERR_TIMEOUT ? NULL : &cancelled);
+        finish_running(r, !r->kills || r->call->cancel_code == ERR_TIMEOUT ? NULL : &cancelled);
         return;
     }
     err_set(&err, ERR_INTERRUPTED,
             "the command was ended from outside (%.*s); what it had done by then is done",
             (int)death->message.n, death->message.p);
-    finish(r, &err);
+    finish_running(r, &err);
 }
 
-static void take_end(struct running *r, const struct command_death *death)
+static void take_command_end(struct running *r, const struct command_death *death)
 {
     struct err err;
     if (!death->busy) {
@@ -308,7 +307,7 @@ void commands_ended(struct commands *c, const struct frame *frame)
     struct command_death death = command_read_death(frame, &doc);
     for (struct running *r = c->all; r; r = r->next) {
         if (r->token == frame->token && r->call) {
-            take_end(r, &death);
+            take_command_end(r, &death);
             return;
         }
     }
@@ -321,13 +320,14 @@ void commands_cell_died(struct commands *c, const struct err *err)
     for (struct running *r = c->all, *next; r; r = next) {
         next = r->next;
         if (r->call)
-            finish(r, err);
+            finish_running(r, err);
     }
 }
 
-static bool tell(struct commands *c, struct cell *cell, struct call *call, enum frame_type type)
+static bool send_stop_or_kill(struct commands *c, struct cell *cell, struct call *call,
+                              enum frame_type type)
 {
-    struct running *r = find_call(c, call);
+    struct running *r = find_running(c, call);
     struct err err;
     if (!r || r->kills == KILLS)
         return false;
@@ -340,12 +340,12 @@ static bool tell(struct commands *c, struct cell *cell, struct call *call, enum 
 
 bool commands_stop(struct commands *c, struct cell *cell, struct call *call)
 {
-    return tell(c, cell, call, FRAME_STOP);
+    return send_stop_or_kill(c, cell, call, FRAME_STOP);
 }
 
 bool commands_kill(struct commands *c, struct cell *cell, struct call *call)
 {
-    return tell(c, cell, call, FRAME_KILL);
+    return send_stop_or_kill(c, cell, call, FRAME_KILL);
 }
 
 /* What is weaker than it would be with control groups. */
@@ -425,7 +425,7 @@ static void take_spill(struct running *r)
     output_spill(&call->command->streams[COMMAND_STDERR], r->spill, SPILL_STDERR);
 }
 
-static int watch(struct running *r, struct err *err)
+static int watch_pipes(struct running *r, struct err *err)
 {
     int error = 0;
     for (size_t i = 0; error == 0 && i < HANDLES; i++) {
@@ -433,21 +433,21 @@ static int watch(struct running *r, struct err *err)
             break;
         r->polls[i].data = r;
         r->open_handles++;
-        error = uv_poll_start(&r->polls[i], UV_READABLE, i == STATUS ? on_status : on_output);
+        error = uv_poll_start(&r->polls[i], UV_READABLE, i == STATUS ? on_status : on_pipe_output);
     }
     return error == 0 ? 0
                       : err_set(err, err_code_for(-error, ERR_INTERNAL), "watching a pipe: %s",
                                 strerror(-error));
 }
 
-static int begin(struct running *r, struct cell *cell, struct err *err)
+static int begin_running(struct running *r, struct cell *cell, struct err *err)
 {
     struct commands *c = r->owner;
     struct limits_want want = command_limits(r->call->workplace->config, &r->call->verdict);
     FRAME_FDS_AT_END struct frame_fds away = {0};
     _Static_assert(HANDLES == COMMAND_PIPES, "as many pipes as handles");
     if (command_pipes(r->call, !commands_hold_any(c), r->fds, &away, err) < 0 ||
-        watch(r, err) < 0 || command_denied_tell(&c->denied, cell, r->call, err) < 0 ||
+        watch_pipes(r, err) < 0 || command_denied_tell(&c->denied, cell, r->call, err) < 0 ||
         command_groups_prepare(&c->groups, cell, &want, err) < 0)
         return -1;
     r->group = command_groups_take(&c->groups);
@@ -469,7 +469,7 @@ void commands_start(struct commands *c, struct cell *cell, struct call *call)
     r->next = c->all;
     c->all = r;
     take_spill(r);
-    if (begin(r, cell, &err) < 0) {
+    if (begin_running(r, cell, &err) < 0) {
         not_begun(r, &err);
         return;
     }

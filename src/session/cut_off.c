@@ -35,7 +35,7 @@ void cut_off_use_store(struct session *s)
 }
 
 /* Something may have been made that was not judged and told. */
-static bool is_open(const struct session *s)
+static bool may_have_unjudged(const struct session *s)
 {
     return commands_any(s->commands) || s->commands_ending || s->unjudged || s->cut_off.pending ||
            s->cut_off.unsure.len;
@@ -43,7 +43,7 @@ static bool is_open(const struct session *s)
 
 void cut_off_settle(struct session *s)
 {
-    if (!s->cut_off.marked || is_open(s))
+    if (!s->cut_off.marked || may_have_unjudged(s))
         return;
     s->cut_off.marked = false;
     marker_rest(&s->cut_off.marker);
@@ -52,7 +52,7 @@ void cut_off_settle(struct session *s)
         marker_give_back(&s->cut_off.marker);
 }
 
-static void closed(uv_handle_t *timer)
+static void free_cut_off_timer(uv_handle_t *timer)
 {
     free(timer);
 }
@@ -68,7 +68,7 @@ void cut_off_done(struct session *s)
     buf_done(&c->unsure);
     buf_done(&c->innocent);
     if (c->timer)
-        uv_close((uv_handle_t *)TAKE_PTR(c->timer), closed);
+        uv_close((uv_handle_t *)TAKE_PTR(c->timer), free_cut_off_timer);
 }
 
 static const char *what_to_do(const struct cut_off *c, int error)
@@ -80,7 +80,7 @@ static const char *what_to_do(const struct cut_off *c, int error)
                                 : "; check its permissions";
 }
 
-static int unusable(const struct cut_off *c, int error, struct err *err)
+static int marker_unusable(const struct cut_off *c, int error, struct err *err)
 {
     const char *name = c->marker.damaged[0] ? c->marker.damaged : c->marker.tag;
     err_set(err, err_code_for_file(error),
@@ -124,13 +124,13 @@ int cut_off_mark(struct session *s, struct err *err)
         r = marker_set(&c->marker, s->tag, roots, cell_group(s->cell));
     c->marked = r == 0;
     if (r < 0)
-        return unusable(c, -r, err);
+        return marker_unusable(c, -r, err);
     c->marked_in = c->group_of = s->cells;
     memcpy(c->generations, s->guards_known, sizeof c->generations);
     return 0;
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_cut_off_timer(uv_timer_t *timer)
 {
     struct session *s = timer->data;
     s->cut_off.waiting = false;
@@ -149,7 +149,7 @@ static void look_again_later(struct session *s)
         c->timer->data = s;
     }
     c->waiting = true;
-    uv_timer_start(c->timer, on_timer, DEATH_LOOK_MS, 0);
+    uv_timer_start(c->timer, on_cut_off_timer, DEATH_LOOK_MS, 0);
 }
 
 /* Processes that cannot be killed do not hold up commands for ever: nothing of their own runs any more. */
@@ -189,7 +189,7 @@ int cut_off_look(struct session *s, struct err *err)
     if (c->pending)
         c->group_of = 0;
     if (r < 0)
-        return unusable(c, -r, err);
+        return marker_unusable(c, -r, err);
     note_dying(s, dying);
     return !dying;
 }
@@ -226,7 +226,7 @@ static bool is_born_later(const struct marker *m, const struct op_guarded *entry
     return until && entry->id.born_ns >= until && (entry->kind != GUARDED_GIT || named);
 }
 
-static void take_fresh(struct cut_off *c, size_t root, const struct op_guarded *entry)
+static void sort_cut_off_entry(struct cut_off *c, size_t root, const struct op_guarded *entry)
 {
     if (is_born_later(&c->marker, entry))
         quarantine_add(&c->innocent, root, entry);
@@ -259,7 +259,7 @@ void cut_off_take(struct session *s, const struct call *scan)
         return;
     for (struct str rest = buf_str(&scan->reply_body); op_guarded_next(&rest, &entry) > 0;) {
         if (entry.fresh && scan_is_of_interest(&entry))
-            take_fresh(c, scan->path.root, &entry);
+            sort_cut_off_entry(c, scan->path.root, &entry);
         if (entry.replaced && scan_is_protected(&entry))
             c->made++;
         if (scan_is_protected(&entry) && !compared && !entry.fresh)
@@ -278,12 +278,13 @@ void cut_off_compared(struct session *s)
     s->unjudged_ns = marker_time_ns(&c->marker);
     memset(s->unjudged_since, 0, sizeof s->unjudged_since);
     if (c->made)
-        log_warning("an earlier command was cut off before what it made was looked at; %llu "
-                    "protected names were made or replaced since it began, by it or by somebody else. The next "
-                    "command's answer names them. What lies at the root of the workspace or of a "
-                    "repository is moved to quarantine: `sandgate quarantine restore` puts back "
-                    "what you made yourself",
-                    (unsigned long long)c->made);
+        log_warning(
+            "an earlier command was cut off before what it made was looked at; %llu "
+            "protected names were made or replaced since it began, by it or by somebody else. The next "
+            "command's answer names them. What lies at the root of the workspace or of a "
+            "repository is moved to quarantine: `sandgate quarantine restore` puts back "
+            "what you made yourself",
+            (unsigned long long)c->made);
     if (c->unsure.len)
         log_warning("an earlier command was cut off before what it made was looked at, and what "
                     "was there before it is not known. The next command's answer names all "

@@ -39,7 +39,7 @@ struct delayed *delayed_new(uv_loop_t *loop, const struct delayed_events *events
     return TAKE_PTR(d);
 }
 
-static void closed(uv_handle_t *timer)
+static void free_delayed_on_close(uv_handle_t *timer)
 {
     free(timer->data);
 }
@@ -47,7 +47,7 @@ static void closed(uv_handle_t *timer)
 void delayed_free(struct delayed *d)
 {
     if (d)
-        uv_close((uv_handle_t *)&d->timer, closed);
+        uv_close((uv_handle_t *)&d->timer, free_delayed_on_close);
 }
 
 struct call *delayed_take(struct delayed *d)
@@ -61,7 +61,7 @@ struct call *delayed_take(struct delayed *d)
     return call;
 }
 
-static void give_up(struct delayed *d)
+static void give_up_first(struct delayed *d)
 {
     struct err err;
     struct call *call = delayed_take(d);
@@ -74,11 +74,11 @@ static void give_up(struct delayed *d)
     command_after(call, &err);
 }
 
-static void on_timer(uv_timer_t *timer);
+static void retry_delayed(uv_timer_t *timer);
 
 static void look_in(struct delayed *d, uint64_t ms)
 {
-    uv_timer_start(&d->timer, on_timer, ms, 0);
+    uv_timer_start(&d->timer, retry_delayed, ms, 0);
 }
 
 /* Each has its own patience: one that came last is not given up with the first. */
@@ -90,12 +90,12 @@ static bool is_in_vain(const struct delayed *d, const struct call *call)
     return clock_mono_ns() - since >= PATIENCE_NS && !d->events->may_help(d->arg);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void retry_delayed(uv_timer_t *timer)
 {
     struct delayed *d = timer->data;
     bool again = false;
     while (d->first && is_in_vain(d, d->first))
-        give_up(d);
+        give_up_first(d);
     while (d->first && !again) {
         struct call *call = delayed_take(d);
         d->trying = call;

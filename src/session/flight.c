@@ -134,7 +134,7 @@ static int parse_head(const struct frame *frame, yyjson_doc **ret_doc)
 }
 
 /* The worker did its part, and keeps to the rules: only this call is lost. */
-static enum flight_result no_memory(const struct call *call, struct err *err)
+static enum flight_result flight_no_memory(const struct call *call, struct err *err)
 {
     if (call->op->writes)
         err_set(err, ERR_INTERRUPTED,
@@ -151,7 +151,7 @@ static enum flight_result take_reply(struct call *call, const struct frame *fram
     yyjson_doc_free(TAKE_PTR(call->reply_doc));
     int r = call->reply_lost ? -ENOMEM : parse_head(frame, &call->reply_doc);
     if (r < 0)
-        return r == -ENOMEM ? no_memory(call, err) : FLIGHT_BROKEN;
+        return r == -ENOMEM ? flight_no_memory(call, err) : FLIGHT_BROKEN;
     yyjson_val *root = yyjson_doc_get_root(call->reply_doc);
     call->reply = (union op_reply){0};
     if (!root || arg_decode(&call->op->reply, true, root, &call->reply, &wrong) < 0)
@@ -195,7 +195,7 @@ static enum flight_result take_error(const struct call *call, const struct frame
     JSON_AT_END yyjson_doc *doc = NULL;
     int r = parse_head(frame, &doc);
     if (r < 0)
-        return r == -ENOMEM ? no_memory(call, err) : FLIGHT_BROKEN;
+        return r == -ENOMEM ? flight_no_memory(call, err) : FLIGHT_BROKEN;
     yyjson_val *root = yyjson_doc_get_root(doc);
     int code = err_code_from_name(json_str(yyjson_obj_get(root, "code")));
     const char *message = yyjson_get_str(yyjson_obj_get(root, "message"));

@@ -34,12 +34,12 @@ void git_turn_done(struct git_turn *turn)
 
 /* --- which directories */
 
-static bool lies_in(struct str path, struct str folder)
+static bool git_path_lies_in(struct str path, struct str folder)
 {
     return path.n > folder.n && path.p[folder.n] == '/' && memcmp(path.p, folder.p, folder.n) == 0;
 }
 
-static bool is_git_directory(const struct op_guarded *entry)
+static bool is_git_directory_entry(const struct op_guarded *entry)
 {
     struct str path = entry->path;
     bool named = path.n >= 4 && memcmp(path.p + path.n - 4, ".git", 4) == 0 &&
@@ -53,7 +53,7 @@ static bool lies_in_another(struct str packed, struct str path)
 {
     struct op_layer other;
     while (op_layer_next(&packed, &other) > 0) {
-        if (lies_in(path, other.path))
+        if (git_path_lies_in(path, other.path))
             return true;
     }
     return false;
@@ -67,7 +67,7 @@ void git_turn_found(struct session *s, size_t root, struct str found)
     buf_init(known, FOUND_MAX);
     /* Those near the root come first. */
     while (op_guarded_next(&found, &entry) > 0) {
-        if (is_git_directory(&entry) && !lies_in_another(buf_str(known), entry.path))
+        if (is_git_directory_entry(&entry) && !lies_in_another(buf_str(known), entry.path))
             op_layer_add(known, &(struct op_layer){(int64_t)root, entry.path});
     }
 }
@@ -124,7 +124,7 @@ static void find_repository(const struct session *s, const char *cwd, struct buf
 }
 
 /* All there are; of more than can be mounted those of the repository where the command runs. */
-static size_t choose(const struct session *s, const char *cwd, struct buf *out)
+static size_t choose_layers(const struct session *s, const char *cwd, struct buf *out)
 {
     BUF_AT_END struct buf repository = BUF_INIT(3 * (size_t)PATH_TEXT_MAX);
     size_t count = 0;
@@ -149,16 +149,16 @@ static size_t choose(const struct session *s, const char *cwd, struct buf *out)
 
 /* --- the turn */
 
-static const char *store_of(const struct session *s)
+static const char *git_store_of(const struct session *s)
 {
     size_t store = spec_store(&s->spec);
     return store < ROOTS_MAX ? s->spec.roots[store].host : NULL;
 }
 
 /* Beside the store, so that nobody in a cell can hold it. 1: another gate has it. */
-static int lock(struct session *s, struct err *err)
+static int lock_git_store(struct session *s, struct err *err)
 {
-    FREE_AT_END char *path = mem_format("%s.lock", store_of(s));
+    FREE_AT_END char *path = mem_format("%s.lock", git_store_of(s));
     FD_AT_END int fd = fd_open_plain(AT_FDCWD, path, O_RDWR | O_CREAT);
     if (fd < 0 && fd_is_special(errno))
         return err_set(err, ERR_INTERNAL, "%s is no plain file: remove it", path);
@@ -254,13 +254,14 @@ bool git_turn_take(struct session *s, struct call *call)
     FREE_AT_END char *cwd = mem_copy(command->cwd.p, command->cwd.n);
     buf_done(&command->layers);
     buf_init(&command->layers, FOUND_MAX);
-    if (!call_may_write_git(call) || !store_of(s) || choose(s, cwd, &command->layers) == 0)
+    if (!call_may_write_git(call) || !git_store_of(s) ||
+        choose_layers(s, cwd, &command->layers) == 0)
         return false;
     if (s->git.busy || s->git.cleaning) {
         put_in_queue(&s->git, call);
         return true;
     }
-    int r = lock(s, &err);
+    int r = lock_git_store(s, &err);
     if (r > 0)
         err_set(&err, ERR_SESSION_BUSY,
                 "another Sandgate process runs a command that may write to this workspace's git "
@@ -394,8 +395,9 @@ static void cleaned(struct call *own)
 void git_turn_clean(struct session *s)
 {
     struct err ignored;
-    const char *store = store_of(s);
-    if (!store || s->git.busy || s->git.cleaning || !has_leftovers(store) || lock(s, &ignored) != 0)
+    const char *store = git_store_of(s);
+    if (!store || s->git.busy || s->git.cleaning || !has_leftovers(store) ||
+        lock_git_store(s, &ignored) != 0)
         return;
     s->git.cleaning = true;
     struct call *own = own_call(s, OP_GIT_BEGIN, cleaned, NULL);

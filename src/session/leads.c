@@ -8,7 +8,7 @@
 #include "session/way_back.h"
 
 /* After a failure the next command has them followed again. */
-static void ended(struct session *s)
+static void leads_call_ended(struct session *s)
 {
     if (--s->leads == 0 && s->state == OPEN && s->cell && !s->leads_lost)
         scan_start(s);
@@ -35,17 +35,17 @@ static struct call *leads_call(struct session *s, size_t root, bool take, bool a
     return call;
 }
 
-static void given(struct call *call)
+static void on_leads_given(struct call *call)
 {
     struct session *s = (struct session *)call->workplace;
     take_failure(s, call);
     call_free(call);
-    ended(s);
+    leads_call_ended(s);
 }
 
-static void give(struct session *s, size_t root, const struct buf *leads)
+static void send_leads(struct session *s, size_t root, const struct buf *leads)
 {
-    struct call *call = leads_call(s, root, false, false, given);
+    struct call *call = leads_call(s, root, false, false, on_leads_given);
     buf_init(&call->packed, OP_LEADS_MAX);
     buf_add(&call->packed, leads->data, leads->len);
     call->request_body = buf_str(&call->packed);
@@ -53,15 +53,15 @@ static void give(struct session *s, size_t root, const struct buf *leads)
 }
 
 /* The worker told these and would not tell them again: commands would start without what they guard. */
-static void give_up(struct session *s, size_t root)
+static void send_leads_lost(struct session *s, size_t root)
 {
-    struct call *call = leads_call(s, root, false, false, given);
+    struct call *call = leads_call(s, root, false, false, on_leads_given);
     call->request.leads.too_long = true;
     session_send(s, call);
 }
 
-static void follow_one(struct session *s, size_t from, const struct op_lead *lead, unsigned *names,
-                       struct buf back[ROOTS_MAX])
+static void follow_lead(struct session *s, size_t from, const struct op_lead *lead, unsigned *names,
+                        struct buf back[ROOTS_MAX])
 {
     char path[PATH_TEXT_MAX];
     char rest[PATH_TEXT_MAX];
@@ -85,18 +85,18 @@ static void taken(struct call *call)
     take_failure(s, call);
     for (struct str rest = buf_str(&call->reply_body);
          !call->failed && names > 0 && op_lead_next(&rest, &lead) > 0;)
-        follow_one(s, from, &lead, &names, back);
+        follow_lead(s, from, &lead, &names, back);
     call_free(call);
     if (names == 0)
-        give_up(s, from);
+        send_leads_lost(s, from);
     for (size_t i = 0; i < s->spec.n_roots; i++) {
         if (back[i].failed)
-            give_up(s, i);
+            send_leads_lost(s, i);
         else if (back[i].len)
-            give(s, i, &back[i]);
+            send_leads(s, i, &back[i]);
         buf_done(&back[i]);
     }
-    ended(s);
+    leads_call_ended(s);
 }
 
 void leads_follow(struct session *s)
@@ -110,5 +110,5 @@ void leads_follow(struct session *s)
         if (s->spec.roots[i].commands)
             session_send(s, leads_call(s, i, true, again, taken));
     }
-    ended(s);
+    leads_call_ended(s);
 }

@@ -172,7 +172,7 @@ static int make_store(int stores, const char *id, const struct cell_spec *spec)
     return geteuid() == 0 ? fchown(fd, spec->uid, spec->gid) : 0;
 }
 
-static int unusable(const struct session_options *o, struct err *err)
+static int stores_unusable(const struct session_options *o, struct err *err)
 {
     return err_set(err, err_code_for_file(errno),
                    "the folder `" STORES
@@ -186,14 +186,14 @@ static int add_store(const struct session_options *o, struct cell_spec *spec, st
 {
     char id[STORE_ID_MAX + 1];
     if (mkdirat(o->state_fd, STORES, 0700) < 0 && errno != EEXIST)
-        return unusable(o, err);
+        return stores_unusable(o, err);
     FD_AT_END int stores = openat(o->state_fd, STORES,
                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (stores < 0)
-        return unusable(o, err);
+        return stores_unusable(o, err);
     store_id(stores, spec, id);
     if (make_store(stores, id, spec) < 0)
-        return unusable(o, err);
+        return stores_unusable(o, err);
     note_root(stores, spec, id);
     FREE_AT_END char *path = mem_format("%s/" STORES "/%s", o->state, id);
     return spec_add_store(spec, path, err);

@@ -58,7 +58,7 @@ static bool is_of_this_boot(int fd)
            memcmp(noted, now, BOOT_BYTES) == 0;
 }
 
-static int open_folder(struct marker *m, bool make)
+static int open_marker_folder(struct marker *m, bool make)
 {
     if (m->folder >= 0 || !m->store)
         return m->store ? 0 : -ENOENT;
@@ -69,7 +69,7 @@ static int open_folder(struct marker *m, bool make)
     return m->folder < 0 ? -errno : 0;
 }
 
-static void index_name(const char *tag, size_t root, char name[NAME_BYTES])
+static void make_index_name(const char *tag, size_t root, char name[NAME_BYTES])
 {
     snprintf(name, NAME_BYTES, "%s.%zu", tag, root);
 }
@@ -92,7 +92,7 @@ static int open_locked(int folder, const char *name, int *ret_fd)
     return 1;
 }
 
-static int write_at(int fd, const char *bytes, size_t n)
+static int write_marker_state(int fd, const char *bytes, size_t n)
 {
     ssize_t r = pwrite(fd, bytes, n, 0);
     return r == (ssize_t)n ? 0 : r < 0 ? -errno : -ENOSPC;
@@ -103,13 +103,13 @@ static int name_locked(const struct marker *m, int fd, const char *fresh)
 {
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return -errno;
-    int r = write_at(fd, (const char[]){RESTING}, 1);
+    int r = write_marker_state(fd, (const char[]){RESTING}, 1);
     if (r == 0 && renameat(m->folder, fresh, m->folder, m->tag) < 0)
         r = -errno;
     return r;
 }
 
-static int make(struct marker *m, const char *tag)
+static int make_marker(struct marker *m, const char *tag)
 {
     char fresh[NAME_BYTES];
     snprintf(m->tag, sizeof m->tag, "%.20s-%x", tag, m->made++);
@@ -134,7 +134,7 @@ static void link_indexes(const struct marker *m, int store, const bool roots[ROO
         if (!roots[i])
             continue;
         snprintf(from, sizeof from, "guards-%zu", i);
-        index_name(m->tag, i, to);
+        make_index_name(m->tag, i, to);
         unlinkat(m->folder, to, 0);
         (void)!linkat(store, from, m->folder, to, 0);
     }
@@ -154,9 +154,9 @@ static int try_set(struct marker *m, const char *tag, const bool roots[ROOTS_MAX
 {
     char text[TEXT_BYTES] = {RUNNING};
     close_if_gone(m);
-    int r = open_folder(m, true);
+    int r = open_marker_folder(m, true);
     if (r == 0 && m->fd < 0)
-        r = make(m, tag);
+        r = make_marker(m, tag);
     if (r < 0)
         return r;
     FD_AT_END int store = open(m->store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -166,7 +166,7 @@ static int try_set(struct marker *m, const char *tag, const bool roots[ROOTS_MAX
     process_group_write(group, text + 1);
     read_boot(text + BOOT_AT);
     m->recent = true;
-    return write_at(m->fd, text, sizeof text);
+    return write_marker_state(m->fd, text, sizeof text);
 }
 
 int marker_set(struct marker *m, const char *tag, const bool roots[ROOTS_MAX], pid_t group)
@@ -199,20 +199,20 @@ int marker_set_again(const struct marker *m)
     struct stat st;
     if (fstat(m->fd, &st) < 0 || st.st_nlink == 0)
         return -ESTALE;
-    return write_at(m->fd, (const char[]){RUNNING}, 1);
+    return write_marker_state(m->fd, (const char[]){RUNNING}, 1);
 }
 
 void marker_rest(const struct marker *m)
 {
     /* Should that fail, the next gate compares once more. */
-    (void)write_at(m->fd, (const char[]){RESTING}, 1);
+    (void)write_marker_state(m->fd, (const char[]){RESTING}, 1);
 }
 
 static void remove_files(int folder, const char *tag)
 {
     char name[NAME_BYTES];
     for (size_t i = 0; i < ROOTS_MAX; i++) {
-        index_name(tag, i, name);
+        make_index_name(tag, i, name);
         unlinkat(folder, name, 0);
     }
     unlinkat(folder, tag, 0);
@@ -271,7 +271,7 @@ static bool was_running(int fd, char group[PROCESS_GROUP_TEXT])
 }
 
 /* Takes `other`, or gives it back where *ret_dying is set to true. */
-static bool take(struct marker *m, struct marker *other, bool needed, bool *ret_dying)
+static bool take_marker(struct marker *m, struct marker *other, bool needed, bool *ret_dying)
 {
     char group[PROCESS_GROUP_TEXT];
     bool older = m->fd < 0 || !needed || time_of(other->fd) < time_of(m->fd);
@@ -303,7 +303,7 @@ static void remove_new(int folder, const char *name)
 }
 
 /* 1: it was taken over, 0, -errno. */
-static int look_at(struct marker *m, const char *name, bool needed, bool *ret_dying)
+static int look_at_marker(struct marker *m, const char *name, bool needed, bool *ret_dying)
 {
     struct marker other = {.folder = m->folder, .fd = -1};
     const char *dot = strchr(name, '.');
@@ -320,13 +320,13 @@ static int look_at(struct marker *m, const char *name, bool needed, bool *ret_dy
         snprintf(m->damaged, sizeof m->damaged, "%s", other.tag);
         return r;
     }
-    return take(m, &other, needed, ret_dying);
+    return take_marker(m, &other, needed, ret_dying);
 }
 
 int marker_take_over(struct marker *m, bool needed, bool *ret_dying)
 {
     int taken = 0;
-    int error = open_folder(m, false);
+    int error = open_marker_folder(m, false);
     if (error < 0)
         return error == -ENOENT ? 0 : error;
     DIR *dir = fd_list(m->folder);
@@ -334,7 +334,7 @@ int marker_take_over(struct marker *m, bool needed, bool *ret_dying)
         return -errno;
     int unread = 0;
     for (struct dirent *d; error >= 0 && (d = fd_list_next(dir, &unread));) {
-        error = look_at(m, d->d_name, needed || taken, ret_dying);
+        error = look_at_marker(m, d->d_name, needed || taken, ret_dying);
         taken |= error > 0;
     }
     closedir(dir);
@@ -342,7 +342,7 @@ int marker_take_over(struct marker *m, bool needed, bool *ret_dying)
     return error < 0 ? error : taken ? taken : -unread;
 }
 
-static bool is_set(int folder, const char *name)
+static bool is_marker_running(int folder, const char *name)
 {
     char state = RUNNING;
     FD_AT_END int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -354,7 +354,7 @@ static bool is_set(int folder, const char *name)
 bool marker_others_run(struct marker *m)
 {
     bool any = false;
-    int error = open_folder(m, false);
+    int error = open_marker_folder(m, false);
     if (error < 0)
         return error != -ENOENT;
     DIR *dir = fd_list(m->folder);
@@ -363,7 +363,7 @@ bool marker_others_run(struct marker *m)
     int unread = 0;
     for (struct dirent *d; !any && (d = fd_list_next(dir, &unread));)
         any = !strchr(d->d_name, '.') && !(m->fd >= 0 && strcmp(d->d_name, m->tag) == 0) &&
-              is_set(m->folder, d->d_name);
+              is_marker_running(m->folder, d->d_name);
     closedir(dir);
     return any || unread;
 }
@@ -372,7 +372,7 @@ int marker_open_index(const struct marker *m, size_t root)
 {
     char name[NAME_BYTES];
     struct stat st;
-    index_name(m->tag, root, name);
+    make_index_name(m->tag, root, name);
     FD_AT_END int fd = openat(m->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     return good ? TAKE_FD(fd) : -1;

@@ -31,25 +31,25 @@ static bool valid_id(const char *id)
     return n > 0 && n < NAMED_ID_MAX && id[n] == '\0';
 }
 
-static int failed(struct err *err, const char *what)
+static int named_failed(struct err *err, const char *what)
 {
     return err_set(err, err_code_for_file(errno), "%s: %s", what, strerror(errno));
 }
 
-static int open_folder(int state_fd, const char *path, bool make)
+static int open_named_folder(int state_fd, const char *path, bool make)
 {
     if (make && mkdirat(state_fd, path, 0700) < 0 && errno != EEXIST)
         return -1;
     return openat(state_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static int make_id(char id[NAMED_ID_MAX], struct err *err)
+static int make_session_id(char id[NAMED_ID_MAX], struct err *err)
 {
     /* No letters that are taken for digits. */
     static const char letters[] = "abcdefghjkmnpqrstuvwxyz23456789";
     unsigned char random[12];
     if (getrandom(random, sizeof random, 0) != sizeof random)
-        return failed(err, "no random numbers");
+        return named_failed(err, "no random numbers");
     for (size_t i = 0; i < sizeof random; i++)
         id[i] = letters[random[i] % (sizeof letters - 1)];
     id[sizeof random] = '\0';
@@ -57,7 +57,7 @@ static int make_id(char id[NAMED_ID_MAX], struct err *err)
 }
 
 /* Which folder it is, whatever its path: an agent that works in a folder around it can replace it. */
-static bool identify(const char *workspace, char out[IDENTITY_MAX])
+static bool identify_workspace(const char *workspace, char out[IDENTITY_MAX])
 {
     struct statx st;
     if (statx(AT_FDCWD, workspace, AT_SYMLINK_NOFOLLOW, STATX_TYPE | STATX_INO | STATX_BTIME, &st) <
@@ -77,8 +77,8 @@ static int write_record(int dir, const char *id, const char *workspace, struct e
     BUF_AT_END struct buf text = BUF_INIT(RECORD_MAX);
     struct json_out j = {.out = &text};
     clock_format_utc(clock_unix_ms(), created);
-    if (!identify(workspace, identity))
-        return failed(err, "the session's workspace");
+    if (!identify_workspace(workspace, identity))
+        return named_failed(err, "the session's workspace");
     jo_open(&j, '{');
     jo_ktext(&j, "id", id);
     jo_key(&j, "workspace");
@@ -96,7 +96,7 @@ static int write_record(int dir, const char *id, const char *workspace, struct e
     if (r == 0)
         return 0;
     errno = -r;
-    return failed(err, "writing the session's record");
+    return named_failed(err, "writing the session's record");
 }
 
 int named_create(int state_fd, const char *workspace, char id[NAMED_ID_MAX], struct err *err)
@@ -106,27 +106,27 @@ int named_create(int state_fd, const char *workspace, char id[NAMED_ID_MAX], str
     if (!real || stat(real, &st) < 0 || !S_ISDIR(st.st_mode))
         return err_set(err, ERR_NOT_FOUND, "the workspace `%s`: %s", workspace,
                        real ? "not a folder" : strerror(errno));
-    FD_AT_END int all = open_folder(state_fd, FOLDER, true);
+    FD_AT_END int all = open_named_folder(state_fd, FOLDER, true);
     if (all < 0)
-        return failed(err, "the folder of sessions");
-    if (make_id(id, err) < 0)
+        return named_failed(err, "the folder of sessions");
+    if (make_session_id(id, err) < 0)
         return -1;
     if (mkdirat(all, id, 0700) < 0)
-        return failed(err, "making the session");
-    FD_AT_END int dir = open_folder(all, id, false);
+        return named_failed(err, "making the session");
+    FD_AT_END int dir = open_named_folder(all, id, false);
     if (dir < 0)
-        return failed(err, "making the session");
+        return named_failed(err, "making the session");
     return write_record(dir, id, real, err);
 }
 
-static int read_record(struct named *named, struct err *err)
+static int read_session_record(struct named *named, struct err *err)
 {
     char text[RECORD_MAX];
     FD_AT_END int fd = fd_open_plain(named->dir_fd, RECORD, O_RDONLY);
     ssize_t n = fd < 0 ? -errno : fd_read_upto(fd, text, sizeof text);
     if (n < 0 && n != -ENOENT && !fd_is_special((int)-n)) {
         errno = (int)-n;
-        return failed(err, "the record of the session");
+        return named_failed(err, "the record of the session");
     }
     JSON_AT_END yyjson_doc *doc = NULL;
     if (n > 0 && json_parse(text, (size_t)n, sizeof text, JSON_INTERNAL, &doc, NULL) == 0) {
@@ -141,9 +141,13 @@ static int read_record(struct named *named, struct err *err)
     free(TAKE_PTR(named->created));
     named->damaged = true;
     err_set(err, ERR_INTERNAL,
-            "the record of session %s is damaged: `" FOLDER "/%s/" RECORD "` in the state folder %s. "
+            "the record of session %s is damaged: `" FOLDER "/%s/" RECORD
+            "` in the state folder %s. "
             "Put it back, or forget the session: `sandgate session discard %s`",
-            named->id, named->id, n == -ENOENT ? "is gone" : n < 0 ? "is no plain file" : "is not what was written there",
+            named->id, named->id,
+            n == -ENOENT ? "is gone"
+            : n < 0      ? "is no plain file"
+                         : "is not what was written there",
             named->id);
     return err_reason(err, n == -ENOENT ? NO_RECORD : "");
 }
@@ -151,15 +155,15 @@ static int read_record(struct named *named, struct err *err)
 static int open_named(int state_fd, const char *id, struct named *ret, struct err *err)
 {
     *ret = (struct named){.dir_fd = -1, .lock_fd = -1};
-    FD_AT_END int all = open_folder(state_fd, FOLDER, false);
+    FD_AT_END int all = open_named_folder(state_fd, FOLDER, false);
     if (valid_id(id) && all >= 0) {
         snprintf(ret->id, sizeof ret->id, "%s", id);
-        ret->dir_fd = open_folder(all, id, false);
+        ret->dir_fd = open_named_folder(all, id, false);
     }
     if (ret->dir_fd >= 0)
         return 0;
     if (valid_id(id) && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
-        return failed(err, "the session's folder");
+        return named_failed(err, "the session's folder");
     return err_set(err, ERR_SESSION_NOT_FOUND,
                    "there is no session `%.40s`; `sandgate session list` shows those there are",
                    id);
@@ -167,7 +171,7 @@ static int open_named(int state_fd, const char *id, struct named *ret, struct er
 
 int named_load(int state_fd, const char *id, struct named *ret, struct err *err)
 {
-    if (open_named(state_fd, id, ret, err) == 0 && read_record(ret, err) == 0)
+    if (open_named(state_fd, id, ret, err) == 0 && read_session_record(ret, err) == 0)
         return 0;
     named_done(ret);
     return -1;
@@ -189,7 +193,7 @@ int named_check_workspace(const struct named *named, struct err *err)
     if (!real)
         return 0; /* the gate says what is wrong with it */
     if (strcmp(real, named->workspace) == 0 &&
-        (!named->identity || (identify(real, now) && strcmp(now, named->identity) == 0)))
+        (!named->identity || (identify_workspace(real, now) && strcmp(now, named->identity) == 0)))
         return 0;
     err_set(err, ERR_PERMISSION_DENIED,
             "the workspace of session %s, %s, is not the folder that the session was made for: it "
@@ -207,9 +211,9 @@ int named_lock(struct named *named, struct err *err)
                        "`" FOLDER "/%s/" LOCK "` in the state folder is no plain file: remove it",
                        named->id);
     if (fd < 0)
-        return failed(err, "the session's lock");
+        return named_failed(err, "the session's lock");
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        return errno == EWOULDBLOCK ? 0 : failed(err, "the session's lock");
+        return errno == EWOULDBLOCK ? 0 : named_failed(err, "the session's lock");
     named->lock_fd = TAKE_FD(fd);
     return 1;
 }
@@ -229,8 +233,8 @@ int named_remove(int state_fd, const char *id, struct err *err)
         if (unlinkat(named.dir_fd, files[i], 0) < 0 && errno == EISDIR)
             unlinkat(named.dir_fd, files[i], AT_REMOVEDIR);
     }
-    FD_AT_END int all = open_folder(state_fd, FOLDER, false);
-    return unlinkat(all, id, AT_REMOVEDIR) < 0 ? failed(err, "removing the session") : 0;
+    FD_AT_END int all = open_named_folder(state_fd, FOLDER, false);
+    return unlinkat(all, id, AT_REMOVEDIR) < 0 ? named_failed(err, "removing the session") : 0;
 }
 
 static int only_names(const struct dirent *d)
@@ -244,7 +248,8 @@ static int each_one(int state_fd, const char *id, named_fn fn, void *arg, struct
     CLEANUP(named_done) struct named named;
     if (open_named(state_fd, id, &named, err) < 0)
         return err->code == ERR_SESSION_NOT_FOUND ? 0 : -1;
-    if (read_record(&named, err) < 0 && (!named.damaged || strcmp(err->reason, NO_RECORD) == 0))
+    if (read_session_record(&named, err) < 0 &&
+        (!named.damaged || strcmp(err->reason, NO_RECORD) == 0))
         return named.damaged ? 0 : -1;
     int locked = named_lock(&named, err);
     if (locked < 0 && err->code == ERR_SESSION_BUSY)
@@ -262,7 +267,7 @@ int named_each(int state_fd, named_fn fn, void *arg, struct err *err)
     if (count < 0 && errno == ENOENT)
         return 0;
     if (count < 0)
-        return failed(err, "the folder of sessions");
+        return named_failed(err, "the folder of sessions");
     for (int i = 0; i < count; i++) {
         if (each_one(state_fd, names[i]->d_name, fn, arg, &why) < 0)
             r = err_set(err, why.code, "session %s is left out: %.200s", names[i]->d_name,

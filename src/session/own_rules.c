@@ -46,7 +46,7 @@ static void add_pattern(struct own_rules *r, const char *text)
 }
 
 /* What a glob takes for more than itself becomes `?`, which stands for any one character. */
-static void add_rule(struct own_rules *r, const char *root, const char *path)
+static void add_literal_rule(struct own_rules *r, const char *root, const char *path)
 {
     FREE_AT_END char *text = mem_format("%s%s", root, path);
     for (char *at = text; *at; at++) {
@@ -64,14 +64,14 @@ static bool add_absolute(struct own_rules *r, const char *path)
         const char *rest = path_rest(path, r->spec->roots[i].host);
         if (r->spec->roots[i].store || !rest || !*rest)
             continue;
-        add_rule(r, "/", rest);
+        add_literal_rule(r, "/", rest);
         any = true;
     }
     return any;
 }
 
 /* Without `.` and double slashes; false with `..`, which would leave the work tree. */
-static bool make_plain(const char *path, char plain[PATH_MAX])
+static bool make_work_tree_path(const char *path, char plain[PATH_MAX])
 {
     size_t n = 0;
     while (*path) {
@@ -93,7 +93,7 @@ static bool make_plain(const char *path, char plain[PATH_MAX])
     return n > 0;
 }
 
-static void read_config(struct own_rules *r, const char *path);
+static void read_git_config_file(struct own_rules *r, const char *path);
 
 static void take_include(struct own_rules *r, const char *text)
 {
@@ -103,7 +103,7 @@ static void take_include(struct own_rules *r, const char *text)
     if (add_absolute(r, realpath(path, real) ? real : path) || r->depth == DEPTH_MAX)
         return;
     r->depth++;
-    read_config(r, path);
+    read_git_config_file(r, path);
     r->depth--;
 }
 
@@ -122,7 +122,7 @@ static bool is_file_at_top(const struct own_rules *r, const char *path)
 static void take_glob(struct own_rules *r, const char *text)
 {
     char plain[PATH_MAX];
-    if (text[0] == '/' || text[0] == '~' || !make_plain(text, plain))
+    if (text[0] == '/' || text[0] == '~' || !make_work_tree_path(text, plain))
         return;
     FREE_AT_END char *pattern = mem_format("/%s", plain);
     add_pattern(r, pattern);
@@ -143,10 +143,10 @@ static bool is_work_tree(const struct own_rules *r, const char *path)
 static void take_names(struct own_rules *r, const char *const *names)
 {
     for (; *names; names++)
-        add_rule(r, "/", *names);
+        add_literal_rule(r, "/", *names);
 }
 
-static void take_setting(void *arg, enum git_setting use, const char *text)
+static void take_git_setting(void *arg, enum git_setting use, const char *text)
 {
     struct own_rules *r = arg;
     char plain[PATH_MAX];
@@ -171,10 +171,11 @@ static void take_setting(void *arg, enum git_setting use, const char *text)
     else if (path[0] == '/')
         add_absolute(r, path);
     /* A word may be anything, if it neither says that it is a file in the work tree nor is one. */
-    else if (path[0] != '~' && make_plain(path, plain) &&
-             (use == GIT_SETTING_PATH || folder || strncmp(path, "./", 2) == 0 || is_file_at_top(r, plain)))
+    else if (path[0] != '~' && make_work_tree_path(path, plain) &&
+             (use == GIT_SETTING_PATH || folder || strncmp(path, "./", 2) == 0 ||
+              is_file_at_top(r, plain)))
         /* In any repository; an ordinary name only in the one at the top, or a folder of sources would be taken for it. */
-        add_rule(r, plain[0] == '.' ? "" : "/", plain);
+        add_literal_rule(r, plain[0] == '.' ? "" : "/", plain);
 }
 
 static bool is_in_session(const struct own_rules *r, const char *path)
@@ -187,7 +188,7 @@ static bool is_in_session(const struct own_rules *r, const char *path)
     return false;
 }
 
-static void read_config(struct own_rules *r, const char *path)
+static void read_git_config_file(struct own_rules *r, const char *path)
 {
     struct stat st;
     FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -205,7 +206,7 @@ static void read_config(struct own_rules *r, const char *path)
         *slash = '\0';
     r->folder = folder;
     if (n > 0)
-        git_settings_each((struct str){text, (size_t)n}, take_setting, r);
+        git_settings_each((struct str){text, (size_t)n}, take_git_setting, r);
     r->folder = around;
 }
 
@@ -213,9 +214,9 @@ static void read_user_configs(struct own_rules *r)
 {
     const char *named = getenv("GIT_CONFIG_GLOBAL");
     const char *xdg = getenv("XDG_CONFIG_HOME");
-    read_config(r, SYSTEM_CONFIG);
+    read_git_config_file(r, SYSTEM_CONFIG);
     if (named && named[0] == '/') {
-        read_config(r, named);
+        read_git_config_file(r, named);
         return;
     }
     FREE_AT_END char *first = xdg && xdg[0] == '/' ? mem_format("%s/git/config", xdg)
@@ -223,13 +224,13 @@ static void read_user_configs(struct own_rules *r)
                                                    : NULL;
     FREE_AT_END char *second = r->home ? mem_format("%s/.gitconfig", r->home) : NULL;
     if (first)
-        read_config(r, first);
+        read_git_config_file(r, first);
     if (second)
-        read_config(r, second);
+        read_git_config_file(r, second);
 }
 
 /* Whoever can replace it decides what the user's next gate does. */
-static void add_program(struct own_rules *r)
+static void add_own_program(struct own_rules *r)
 {
     char path[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -243,6 +244,6 @@ void own_rules_add(const struct cell_spec *spec, struct buf *out)
 {
     const char *home = getenv("HOME");
     struct own_rules r = {.spec = spec, .out = out, .home = home && home[0] == '/' ? home : NULL};
-    add_program(&r);
+    add_own_program(&r);
     read_user_configs(&r);
 }

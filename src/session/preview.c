@@ -102,8 +102,8 @@ static void unlink_ask(struct session *s, const struct preview_ask *ask)
 }
 
 /* The ask is gone before anyone is told. */
-static void tell(struct session *s, struct preview_ask *ask, const struct preview *preview,
-                 const struct err *err)
+static void answer_preview(struct session *s, struct preview_ask *ask,
+                           const struct preview *preview, const struct err *err)
 {
     struct preview_ask told = *ask;
     unlink_ask(s, ask);
@@ -111,7 +111,7 @@ static void tell(struct session *s, struct preview_ask *ask, const struct previe
     told.done(told.arg, preview, err);
 }
 
-static void previewed(struct call *own)
+static void on_preview_reply(struct call *own)
 {
     struct session *s = (struct session *)own->workplace;
     struct preview_ask *ask = own->front;
@@ -122,7 +122,7 @@ static void previewed(struct call *own)
         /* It changes nothing, so the next cell can try. */
         ask->own = NULL;
     } else if (own->failed) {
-        tell(s, ask, NULL, &own->err);
+        answer_preview(s, ask, NULL, &own->err);
     } else {
         const struct preview preview = {.exists = r->exists,
                                         .type = (enum file_type)r->type,
@@ -135,7 +135,7 @@ static void previewed(struct call *own)
                                         .decoded = r->decoded,
                                         .cut = r->cut,
                                         .diff = buf_str(&own->reply_body)};
-        tell(s, ask, &preview, NULL);
+        answer_preview(s, ask, &preview, NULL);
     }
     call_free(own);
 }
@@ -144,7 +144,7 @@ static void send_ask(struct session *s, struct preview_ask *ask)
 {
     const struct call *call = ask->call;
     size_t root = is_command_in_folder(call) ? worker_root(call) : call->path.root;
-    struct call *own = session_own_call(s, OP_PREVIEW, root, call->path.text, previewed);
+    struct call *own = session_own_call(s, OP_PREVIEW, root, call->path.text, on_preview_reply);
     own->awaited = true;
     own->request.preview = request_of(call, root, call_path_text(own));
     own->request_body = call->request_body;
@@ -181,7 +181,7 @@ void preview_send_waiting(struct session *s)
 void preview_fail_waiting(struct session *s, const struct err *err)
 {
     for (struct preview_ask *ask; (ask = first_waiting(s));)
-        tell(s, ask, NULL, err);
+        answer_preview(s, ask, NULL, err);
 }
 
 void preview_cell_died(struct session *s, const struct err *err)
@@ -191,7 +191,7 @@ void preview_cell_died(struct session *s, const struct err *err)
     for (struct preview_ask *ask = s->previews; ask;) {
         bool enough = !ask->own && ask->deaths > DEATHS_MAX;
         if (enough)
-            tell(s, ask, NULL, err);
+            answer_preview(s, ask, NULL, err);
         ask = enough ? s->previews : ask->next;
     }
 }
@@ -208,7 +208,7 @@ void session_preview(struct session *s, const struct call *call, preview_fn done
     *ask = (struct preview_ask){.next = s->previews, .call = call, .done = done, .arg = arg};
     s->previews = ask;
     if (session_begin(s, &err) < 0)
-        tell(s, ask, NULL, &err);
+        answer_preview(s, ask, NULL, &err);
     else if (s->state == OPEN)
         send_ask(s, ask);
 }

@@ -64,7 +64,7 @@ static bool next_fresh(struct command_after *after, struct fresh *ret)
 
 /* Where something else was found once, that is left alone: a later scan takes it for what the command made. What was
  * looked for there is not: it may only have been moved away and back. */
-static bool is_other(const struct command_after *after, const struct fresh *fresh)
+static bool is_other_than_found(const struct command_after *after, const struct fresh *fresh)
 {
     struct op_guarded was;
     for (struct str rest = buf_str(&after->others); rest.n;) {
@@ -126,7 +126,7 @@ static void take_inside(struct command_after *after, const struct call *own)
 }
 
 /* It was moved since the scan found it, by a call or by another command. */
-static bool is_gone(const struct call *own)
+static bool is_fresh_gone(const struct call *own)
 {
     if (own->failed)
         return own->err.code == ERR_NOT_FOUND || own->err.code == ERR_NOT_A_DIRECTORY;
@@ -150,7 +150,7 @@ static void note_left(struct command_after *after, const struct call *own)
     unsigned char hash[HASH_BYTES];
     struct op_guarded entry;
     bool told = strcmp(quarantine_kind(own), "created:") == 0;
-    bool may_change = own->failed ? own->err.code == ERR_SESSION_BUSY || is_gone(own)
+    bool may_change = own->failed ? own->err.code == ERR_SESSION_BUSY || is_fresh_gone(own)
                                   : own->reply_body.len > 0;
     if (!told || may_change || op_guarded_next(&rest, &entry) <= 0)
         return;
@@ -172,7 +172,7 @@ static bool may_be_elsewhere(const struct command_after *after)
 /* A repository that stays, as far as it is known now, where others run; and one that could not be judged again. */
 static bool is_suspect(struct session *s, const struct command_after *after, const struct call *own)
 {
-    if (is_gone(own))
+    if (is_fresh_gone(own))
         return after->suspect && may_be_elsewhere(after);
     if (own->failed)
         return after->suspect;
@@ -193,7 +193,7 @@ static void note_suspect(struct session *s, const struct command_after *after,
 static bool is_quiet(const struct command_after *after, const struct call *own)
 {
     bool stays = !own->failed && own->reply.quarantine.outcome == QUARANTINE_LEFT;
-    return after->suspect && (stays || is_gone(own));
+    return after->suspect && (stays || is_fresh_gone(own));
 }
 
 static void take_outcome(struct call *call, struct call *own)
@@ -201,7 +201,7 @@ static void take_outcome(struct call *call, struct call *own)
     struct session *s = (struct session *)own->workplace;
     struct command_after *after = &call->command->after;
     int64_t outcome = own->failed ? QUARANTINE_LEFT : own->reply.quarantine.outcome;
-    after->again |= outcome != QUARANTINE_LEFT || is_gone(own);
+    after->again |= outcome != QUARANTINE_LEFT || is_fresh_gone(own);
     if (outcome == QUARANTINE_OTHER)
         note_other(after, own);
     if (outcome == QUARANTINE_LEFT)
@@ -294,7 +294,7 @@ bool quarantine_again(struct call *call)
     return false;
 }
 
-static bool is_lost(const struct command_after *after)
+static bool has_lost_lists(const struct command_after *after)
 {
     return after->fresh.failed || after->fresh_git.failed || after->closed.failed ||
            after->suspects.failed || after->others.failed || after->inside > FOUND_INSIDE_MAX;
@@ -310,7 +310,7 @@ bool quarantine_after(struct call *call)
     if (quarantine_resume_moves(s, call))
         return true;
     while (next_fresh(after, &fresh)) {
-        if (is_other(after, &fresh))
+        if (is_other_than_found(after, &fresh))
             continue;
         bool able = s->cell && s->state == OPEN && spec_store(&s->spec) < ROOTS_MAX;
         if (!able && fresh.kind == FRESH_SUSPECT)
@@ -320,7 +320,7 @@ bool quarantine_after(struct call *call)
         else if (ask_worker(s, call, &fresh))
             return true;
     }
-    if (is_lost(after)) {
+    if (has_lost_lists(after)) {
         log_warning("a command made more than can be looked through: check what is new in %s",
                     s->spec.roots[0].host);
         command_add_violation(call->command, "scan:failed", STR(""), 1);

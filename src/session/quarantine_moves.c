@@ -68,7 +68,7 @@ static void write_fields(const struct quarantine_move *m, struct buf *text)
 }
 
 /* The note, locked before there is anything in it; -errno. */
-static int write_note(const char *store, const struct quarantine_move *m)
+static int write_move_note(const char *store, const struct quarantine_move *m)
 {
     BUF_AT_END struct buf text = BUF_INIT(NOTE_MAX);
     FREE_AT_END char *notes = mem_format("%s" QUARANTINE_NOTES, store);
@@ -89,20 +89,20 @@ static int write_note(const char *store, const struct quarantine_move *m)
 
 /* --- reading */
 
-static bool is_sound(const struct quarantine_move *m)
+static bool is_sound_move(const struct quarantine_move *m)
 {
     return m->path && op_is_relative_path(m->entry.path) && m->aside >= 0 && m->since_ns >= 0 &&
            m->entry.kind < GUARDED_KINDS && m->entry.type <= TYPE_OTHER;
 }
 
-static int64_t number(yyjson_val *root, const char *key)
+static int64_t move_number_of(yyjson_val *root, const char *key)
 {
     yyjson_val *value = yyjson_obj_get(root, key);
     return yyjson_is_int(value) ? yyjson_get_sint(value) : -1;
 }
 
 /* False: it is damaged. */
-static bool read_fields(const char *text, size_t n, struct quarantine_move *m)
+static bool read_move_fields(const char *text, size_t n, struct quarantine_move *m)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
     if (json_parse(text, n, NOTE_MAX, JSON_INTERNAL, &doc, NULL) < 0)
@@ -110,21 +110,21 @@ static bool read_fields(const char *text, size_t n, struct quarantine_move *m)
     yyjson_val *root = yyjson_doc_get_root(doc);
     const char *path = yyjson_get_str(yyjson_obj_get(root, "path"));
     m->path = path ? mem_dup(path) : NULL;
-    m->device = (uint64_t)number(root, "device");
-    m->inode = (uint64_t)number(root, "folder");
-    m->aside = number(root, "aside");
-    m->since_ns = number(root, "since");
-    m->git = number(root, "git") == 1;
+    m->device = (uint64_t)move_number_of(root, "device");
+    m->inode = (uint64_t)move_number_of(root, "folder");
+    m->aside = move_number_of(root, "aside");
+    m->since_ns = move_number_of(root, "since");
+    m->git = move_number_of(root, "git") == 1;
     m->entry = (struct op_guarded){
-        .kind = (enum guarded_kind)number(root, "kind"),
-        .type = (enum file_type)number(root, "type"),
+        .kind = (enum guarded_kind)move_number_of(root, "kind"),
+        .type = (enum file_type)move_number_of(root, "type"),
         .path = {m->path, path ? strlen(path) : 0},
-        .id = {(uint64_t)number(root, "inode"), number(root, "born")}};
-    return is_sound(m);
+        .id = {(uint64_t)move_number_of(root, "inode"), move_number_of(root, "born")}};
+    return is_sound_move(m);
 }
 
 /* One that is empty was never asked for: its gate was killed first. */
-static bool read_note(struct quarantine_move *m, const char *store, bool *unsure)
+static bool read_move_note(struct quarantine_move *m, const char *store, bool *unsure)
 {
     FREE_AT_END char *text = mem_zero(NOTE_MAX);
     struct stat st;
@@ -132,7 +132,7 @@ static bool read_note(struct quarantine_move *m, const char *store, bool *unsure
         return false;
     ssize_t n = fd_read_upto(m->fd, text, NOTE_MAX);
     *unsure |= n < 0;
-    if (n > 0 && read_fields(text, (size_t)n, m))
+    if (n > 0 && read_move_fields(text, (size_t)n, m))
         return true;
     if (n > 0)
         log_warning("%s" QUARANTINE_NOTES "/%s" SUFFIX
@@ -144,16 +144,16 @@ static bool read_note(struct quarantine_move *m, const char *store, bool *unsure
     return false;
 }
 
-static bool take_note(DIR *notes, const char *store, const char *name, struct quarantine_move *ret,
-                      bool *unsure)
+static bool take_move_note(DIR *notes, const char *store, const char *name,
+                           struct quarantine_move *ret, bool *unsure)
 {
-    *ret = (struct quarantine_move){.fd = openat(
-                                        dirfd(notes), name,
-                                        O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+    *ret = (struct quarantine_move){
+        .fd = openat(dirfd(notes), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
     *unsure |= ret->fd < 0 && errno != ENOENT;
     snprintf(ret->id, sizeof ret->id, "%.*s", (int)(sizeof ret->id - 1), name);
     /* Locked: its gate lives. */
-    if (ret->fd >= 0 && flock(ret->fd, LOCK_EX | LOCK_NB) == 0 && read_note(ret, store, unsure))
+    if (ret->fd >= 0 && flock(ret->fd, LOCK_EX | LOCK_NB) == 0 &&
+        read_move_note(ret, store, unsure))
         return true;
     quarantine_move_done(ret);
     return false;
@@ -166,7 +166,8 @@ static bool is_note(const char *name)
 }
 
 /* The name that comes first behind `after`; false: there is none. */
-static bool find_name(DIR *notes, const char *after, char first[QUARANTINE_NAME_MAX], bool *unsure)
+static bool find_next_move(DIR *notes, const char *after, char first[QUARANTINE_NAME_MAX],
+                           bool *unsure)
 {
     bool found = false;
     int unread = 0;
@@ -197,9 +198,9 @@ bool quarantine_move_next(const char *store, const char *after, struct quarantin
         return false;
     }
     snprintf(behind, sizeof behind, "%s%s", after, after[0] ? SUFFIX : "");
-    while (!taken && find_name(notes, behind, name, unsure)) {
+    while (!taken && find_next_move(notes, behind, name, unsure)) {
         memcpy(behind, name, sizeof behind);
-        taken = take_note(notes, store, name, ret, unsure);
+        taken = take_move_note(notes, store, name, ret, unsure);
     }
     closedir(notes);
     return taken;
@@ -207,6 +208,6 @@ bool quarantine_move_next(const char *store, const char *after, struct quarantin
 
 int quarantine_move_write(const char *store, struct quarantine_move *m)
 {
-    m->fd = write_note(store, m);
+    m->fd = write_move_note(store, m);
     return m->fd < 0 ? m->fd : 0;
 }

@@ -44,18 +44,18 @@ static bool is_id(const char *id)
     return n > 0 && n < QUARANTINE_NAME_MAX && id[n] == '\0';
 }
 
-static int open_folder(int dir, const char *path)
+static int open_quarantine_folder(int dir, const char *path)
 {
     return openat(dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static void add_bytes(struct json_out *j, const char *key, struct str bytes)
+static void add_note_bytes(struct json_out *j, const char *key, struct str bytes)
 {
     jo_key(j, key);
     jo_bytes(j, bytes);
 }
 
-static void add_number(struct json_out *j, const char *key, uint64_t number)
+static void add_note_number(struct json_out *j, const char *key, uint64_t number)
 {
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, number);
@@ -73,11 +73,11 @@ int quarantine_note_write(const char *store, const char *id, const struct cell_r
     struct json_out j = {.out = &text};
     clock_format_utc(clock_unix_ms(), now);
     jo_open(&j, '{');
-    add_bytes(&j, "folder", (struct str){root->host, strlen(root->host)});
-    add_bytes(&j, "path", path);
-    add_number(&j, "device", root->device);
-    add_number(&j, "inode", root->inode);
-    add_number(&j, "born_ns", root->born_ns);
+    add_note_bytes(&j, "folder", (struct str){root->host, strlen(root->host)});
+    add_note_bytes(&j, "path", path);
+    add_note_number(&j, "device", root->device);
+    add_note_number(&j, "inode", root->inode);
+    add_note_number(&j, "born_ns", root->born_ns);
     jo_ktext(&j, "time", now);
     jo_close(&j, '}');
     if (text.failed)
@@ -106,19 +106,19 @@ void quarantine_note_done(struct quarantine_note *note)
 }
 
 /* `..` in it would lead out of the folder. */
-static bool is_sound(const struct quarantine_note *note)
+static bool is_sound_note(const struct quarantine_note *note)
 {
     return note->folder && note->folder[0] == '/' && note->path && note->path[0] &&
            note->path[0] != '/' && note->time;
 }
 
-static uint64_t number_of(yyjson_val *root, const char *key)
+static uint64_t note_number_of(yyjson_val *root, const char *key)
 {
     const char *text = yyjson_get_str(yyjson_obj_get(root, key));
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
-static bool read_note(struct quarantine_note *note)
+static bool read_quarantine_note(struct quarantine_note *note)
 {
     FREE_AT_END char *text = mem_zero(NOTE_MAX);
     JSON_AT_END yyjson_doc *doc = NULL;
@@ -129,13 +129,13 @@ static bool read_note(struct quarantine_note *note)
     const char *folder = yyjson_get_str(yyjson_obj_get(root, "folder"));
     const char *path = yyjson_get_str(yyjson_obj_get(root, "path"));
     const char *when = yyjson_get_str(yyjson_obj_get(root, "time"));
-    note->device = number_of(root, "device");
-    note->inode = number_of(root, "inode");
-    note->born_ns = number_of(root, "born_ns");
+    note->device = note_number_of(root, "device");
+    note->inode = note_number_of(root, "inode");
+    note->born_ns = note_number_of(root, "born_ns");
     note->folder = folder ? mem_dup(folder) : NULL;
     note->path = path ? mem_dup(path) : NULL;
     note->time = when ? mem_dup(when) : NULL;
-    if (is_sound(note))
+    if (is_sound_note(note))
         return true;
     free(TAKE_PTR(note->folder));
     free(TAKE_PTR(note->path));
@@ -146,13 +146,13 @@ static bool read_note(struct quarantine_note *note)
 static int open_content(int stores, const char *store)
 {
     FREE_AT_END char *path = mem_format("%s" CONTENT, store);
-    return open_folder(stores, path);
+    return open_quarantine_folder(stores, path);
 }
 
-static int open_notes(int stores, const char *store)
+static int open_quarantine_notes(int stores, const char *store)
 {
     FREE_AT_END char *path = mem_format("%s" QUARANTINE_NOTES, store);
-    return open_folder(stores, path);
+    return open_quarantine_folder(stores, path);
 }
 
 /* What is not there is none. Why another cannot be opened is noted; of `content` only what may be otherwise later:
@@ -173,14 +173,14 @@ static bool open_note(int stores, const char *store, const char *id, struct quar
     *ret_error = 0;
     snprintf(ret->id, sizeof ret->id, "%s", id);
     FD_AT_END int all = noting(open_content(stores, store), true, ret_error);
-    ret->content = all < 0 ? -1 : noting(open_folder(all, id), true, ret_error);
-    ret->notes = noting(open_notes(stores, store), false, ret_error);
+    ret->content = all < 0 ? -1 : noting(open_quarantine_folder(all, id), true, ret_error);
+    ret->notes = noting(open_quarantine_notes(stores, store), false, ret_error);
     if (ret->notes >= 0)
         ret->lock = noting(openat(ret->notes, id, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
                            false, ret_error);
     if (*ret_error)
         return false;
-    if (ret->lock >= 0 && read_note(ret))
+    if (ret->lock >= 0 && read_quarantine_note(ret))
         return true;
     if (ret->lock < 0 && ret->content >= 0)
         ret->lock = fcntl(ret->content, F_DUPFD_CLOEXEC, 0);
@@ -205,14 +205,15 @@ static void free_names(struct dirent **names, int count)
 }
 
 /* The names in a folder that pass; -1 with errno. None where there is no folder. */
-static int list(int dir, const char *path, struct dirent ***ret, int (*pass)(const struct dirent *))
+static int list_passing(int dir, const char *path, struct dirent ***ret,
+                        int (*pass)(const struct dirent *))
 {
     *ret = NULL;
     int count = scandirat(dir, path, ret, pass, alphasort);
     return count < 0 && errno == ENOENT ? 0 : count;
 }
 
-static int failed(struct err *err, const char *what)
+static int quarantine_failed(struct err *err, const char *what)
 {
     return err_set(err, err_code_for_file(errno), "%s: %s", what, strerror(errno));
 }
@@ -225,9 +226,9 @@ static int each_in(int stores, const char *store, bool noted, quarantine_note_fn
     int r = 0;
     struct dirent **ids;
     FREE_AT_END char *folder = mem_format("%s%s", store, noted ? QUARANTINE_NOTES : CONTENT);
-    int count = list(stores, folder, &ids, only_ids);
+    int count = list_passing(stores, folder, &ids, only_ids);
     if (count < 0)
-        return failed(err, "entries are left out: a folder of the quarantine");
+        return quarantine_failed(err, "entries are left out: a folder of the quarantine");
     for (int i = 0; i < count; i++) {
         CLEANUP(quarantine_note_done) struct quarantine_note note;
         /* One that is being restored or removed at this moment is not there. */
@@ -236,7 +237,7 @@ static int each_in(int stores, const char *store, bool noted, quarantine_note_fn
             fn(arg, &note);
         errno = error;
         if (error)
-            r = failed(err, "an entry is left out");
+            r = quarantine_failed(err, "an entry is left out");
     }
     free_names(ids, count);
     return r;
@@ -245,10 +246,10 @@ static int each_in(int stores, const char *store, bool noted, quarantine_note_fn
 int quarantine_note_each(int state_fd, quarantine_note_fn fn, void *arg, struct err *err)
 {
     struct dirent **names;
-    int count = list(state_fd, STORES, &names, only_stores);
-    FD_AT_END int stores = open_folder(state_fd, STORES);
+    int count = list_passing(state_fd, STORES, &names, only_stores);
+    FD_AT_END int stores = open_quarantine_folder(state_fd, STORES);
     if (count < 0 || (count > 0 && stores < 0))
-        return failed(err, "the folder of workspaces");
+        return quarantine_failed(err, "the folder of workspaces");
     int r = 0;
     for (int i = 0; i < count; i++) {
         r |= each_in(stores, names[i]->d_name, true, fn, arg, err);
@@ -258,7 +259,7 @@ int quarantine_note_each(int state_fd, quarantine_note_fn fn, void *arg, struct 
     return r;
 }
 
-static int not_found(const char *id, struct err *err)
+static int quarantine_not_found(const char *id, struct err *err)
 {
     return err_set(
         err, ERR_NOT_FOUND,
@@ -274,8 +275,8 @@ int quarantine_note_lock(int state_fd, const char *id, struct quarantine_note *r
     bool found = false;
     int error = 0;
     *ret = QUARANTINE_NOTE_NONE;
-    int count = is_id(id) ? list(state_fd, STORES, &names, only_stores) : 0;
-    FD_AT_END int stores = open_folder(state_fd, STORES);
+    int count = is_id(id) ? list_passing(state_fd, STORES, &names, only_stores) : 0;
+    FD_AT_END int stores = open_quarantine_folder(state_fd, STORES);
     for (int i = 0; !found && !error && i < count; i++) {
         quarantine_note_done(ret);
         found = open_note(stores, names[i]->d_name, id, ret, &error);
@@ -283,18 +284,18 @@ int quarantine_note_lock(int state_fd, const char *id, struct quarantine_note *r
     free_names(names, count);
     errno = error;
     if (error)
-        return failed(err, "the entry cannot be opened");
+        return quarantine_failed(err, "the entry cannot be opened");
     if (!found)
-        return not_found(id, err);
+        return quarantine_not_found(id, err);
     if (flock(ret->lock, LOCK_EX | LOCK_NB) < 0)
         return err_set(err, ERR_SESSION_BUSY, "another process restores or removes `%s`", id);
     /* Somebody may have removed it before it was locked. */
-    return fstat(ret->lock, &st) < 0 || st.st_nlink == 0 ? not_found(id, err) : 0;
+    return fstat(ret->lock, &st) < 0 || st.st_nlink == 0 ? quarantine_not_found(id, err) : 0;
 }
 
 /* --- removing */
 
-static int empty(int dir, int depth);
+static int empty_kept_folder(int dir, int depth);
 
 static int remove_child(int dir, const char *name, int depth)
 {
@@ -309,12 +310,12 @@ static int remove_child(int dir, const char *name, int depth)
     char self[64];
     snprintf(self, sizeof self, "/proc/self/fd/%d", look);
     (void)!chmod(self, 0700);
-    FD_AT_END int fd = open_folder(dir, name);
-    int r = fd < 0 ? -errno : empty(fd, depth + 1);
+    FD_AT_END int fd = open_quarantine_folder(dir, name);
+    int r = fd < 0 ? -errno : empty_kept_folder(fd, depth + 1);
     return r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : r;
 }
 
-static int empty(int dir, int depth)
+static int empty_kept_folder(int dir, int depth)
 {
     DIR *all = depth < DEPTH_MAX ? fd_list(dir) : NULL;
     int r = all ? 0 : depth < DEPTH_MAX ? -errno : -ELOOP;
@@ -331,13 +332,13 @@ int quarantine_note_remove(struct quarantine_note *note, struct err *err)
 {
     int r = 0;
     if (note->content >= 0) {
-        FD_AT_END int parent = open_folder(note->content, "..");
-        r = parent < 0 ? -errno : empty(note->content, 0);
+        FD_AT_END int parent = open_quarantine_folder(note->content, "..");
+        r = parent < 0 ? -errno : empty_kept_folder(note->content, 0);
         if (r == 0 && unlinkat(parent, note->id, AT_REMOVEDIR) < 0)
             r = -errno;
     }
     if (r == 0 && note->notes >= 0 && unlinkat(note->notes, note->id, 0) < 0 && errno != ENOENT)
         r = -errno;
     errno = -r;
-    return r < 0 ? failed(err, "removing it from quarantine") : 0;
+    return r < 0 ? quarantine_failed(err, "removing it from quarantine") : 0;
 }

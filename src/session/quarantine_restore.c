@@ -29,14 +29,14 @@ struct owner {
     gid_t gid;
 };
 
-static int open_beneath(int dir, const char *path, int flags)
+static int open_restore_parent(int dir, const char *path, int flags)
 {
     struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
     return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
 }
 
-static int copy_bytes(int from, int to)
+static int copy_kept_bytes(int from, int to)
 {
     FREE_AT_END char *bytes = mem_zero(CHUNK);
     for (;;) {
@@ -49,7 +49,7 @@ static int copy_bytes(int from, int to)
     }
 }
 
-static int give(int fd, const struct stat *st, const struct owner *owner)
+static int give_owner_and_times(int fd, const struct stat *st, const struct owner *owner)
 {
     const struct timespec times[] = {st->st_atim, st->st_mtim};
     if (owner->given && fchown(fd, owner->uid, owner->gid) < 0)
@@ -57,8 +57,8 @@ static int give(int fd, const struct stat *st, const struct owner *owner)
     return fchmod(fd, st->st_mode & 0777) < 0 || futimens(fd, times) < 0 ? -errno : 0;
 }
 
-static int make_link(int from, const struct stat *st, int to, const char *as,
-                     const struct owner *owner)
+static int make_kept_link(int from, const struct stat *st, int to, const char *as,
+                          const struct owner *owner)
 {
     const struct timespec times[] = {st->st_atim, st->st_mtim};
     char target[PATH_TEXT_MAX];
@@ -73,22 +73,22 @@ static int make_link(int from, const struct stat *st, int to, const char *as,
     return utimensat(to, as, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 }
 
-static int copy_file(int from, const struct stat *st, int to, const char *as,
-                     const struct owner *owner)
+static int copy_kept_file(int from, const struct stat *st, int to, const char *as,
+                          const struct owner *owner)
 {
     if (st->st_mode & IS_LINK)
-        return make_link(from, st, to, as, owner);
+        return make_kept_link(from, st, to, as, owner);
     FD_AT_END int out = openat(to, as, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (out < 0)
         return -errno;
-    int r = copy_bytes(from, out);
-    return r < 0 ? r : give(out, st, owner);
+    int r = copy_kept_bytes(from, out);
+    return r < 0 ? r : give_owner_and_times(out, st, owner);
 }
 
-static int copy_entry(int dir, const char *name, int to, const char *as, const struct owner *owner,
-                      int depth);
+static int copy_kept_entry(int dir, const char *name, int to, const char *as,
+                           const struct owner *owner, int depth);
 
-static int copy_listed(int from, int out, const struct owner *owner, int depth)
+static int copy_kept_children(int from, int out, const struct owner *owner, int depth)
 {
     DIR *all = fd_list(from);
     if (!all)
@@ -97,22 +97,22 @@ static int copy_listed(int from, int out, const struct owner *owner, int depth)
     int unread = 0;
     for (struct dirent *d; r == 0 && (d = fd_list_next(all, &unread));) {
         if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
-            r = copy_entry(from, d->d_name, out, d->d_name, owner, depth + 1);
+            r = copy_kept_entry(from, d->d_name, out, d->d_name, owner, depth + 1);
     }
     closedir(all);
     return r < 0 ? r : -unread;
 }
 
-static int copy_folder(int from, const struct stat *st, int to, const char *as,
-                       const struct owner *owner, int depth)
+static int copy_kept_folder(int from, const struct stat *st, int to, const char *as,
+                            const struct owner *owner, int depth)
 {
     if (depth == DEPTH_MAX || mkdirat(to, as, 0700) < 0)
         return depth == DEPTH_MAX ? -ELOOP : -errno;
     FD_AT_END int out = openat(to, as, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (out < 0)
         return -errno;
-    int r = copy_listed(from, out, owner, depth);
-    return r < 0 ? r : give(out, st, owner);
+    int r = copy_kept_children(from, out, owner, depth);
+    return r < 0 ? r : give_owner_and_times(out, st, owner);
 }
 
 /* A copy has the mode of what it is a copy of, which may keep even its owner out. *ret_stat is from before that. */
@@ -132,20 +132,20 @@ static int open_kept(int dir, const char *name, struct stat *ret_stat)
     return fd < 0 ? -errno : fd;
 }
 
-static int copy_entry(int dir, const char *name, int to, const char *as, const struct owner *owner,
-                      int depth)
+static int copy_kept_entry(int dir, const char *name, int to, const char *as,
+                           const struct owner *owner, int depth)
 {
     struct stat st;
     FD_AT_END int from = open_kept(dir, name, &st);
     if (from < 0)
         return from;
     if (S_ISDIR(st.st_mode))
-        return copy_folder(from, &st, to, as, owner, depth);
-    return S_ISREG(st.st_mode) ? copy_file(from, &st, to, as, owner) : -EINVAL;
+        return copy_kept_folder(from, &st, to, as, owner, depth);
+    return S_ISREG(st.st_mode) ? copy_kept_file(from, &st, to, as, owner) : -EINVAL;
 }
 
 /* What was copied before something failed. */
-static void discard(int dir, const char *name)
+static void discard_restored(int dir, const char *name)
 {
     if (unlinkat(dir, name, 0) == 0)
         return;
@@ -158,7 +158,7 @@ static void discard(int dir, const char *name)
     (void)!fchmod(inside, 0700);
     for (struct dirent *d; (d = readdir(all));) {
         if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
-            discard(inside, d->d_name);
+            discard_restored(inside, d->d_name);
     }
     closedir(all);
     unlinkat(dir, name, AT_REMOVEDIR);
@@ -168,8 +168,7 @@ static void discard(int dir, const char *name)
  * system has no times of birth. */
 static bool is_its_folder(const struct quarantine_note *note, int folder)
 {
-    struct cell_root was = {
-        .device = note->device, .inode = note->inode, .born_ns = note->born_ns};
+    struct cell_root was = {.device = note->device, .inode = note->inode, .born_ns = note->born_ns};
     struct stat st;
     if (note->born_ns && fstat(folder, &st) == 0)
         was.device = st.st_dev;
@@ -189,11 +188,11 @@ static int open_parent(const struct quarantine_note *note, const char **ret_name
     /* An agent that works in a folder around it may have put another one, or a link, in its place. */
     if (!is_its_folder(note, folder))
         return -ESTALE;
-    int fd = open_beneath(folder, parent, O_RDONLY | O_DIRECTORY);
+    int fd = open_restore_parent(folder, parent, O_RDONLY | O_DIRECTORY);
     return fd < 0 ? -errno : fd;
 }
 
-static int refuse(const struct quarantine_note *note, int error, struct err *err)
+static int refuse_restore(const struct quarantine_note *note, int error, struct err *err)
 {
     if (error == EEXIST)
         return err_set(err, ERR_ALREADY_EXISTS,
@@ -205,8 +204,8 @@ static int refuse(const struct quarantine_note *note, int error, struct err *err
                        "back, or copy from where `sandgate quarantine list` shows it. Nothing was "
                        "restored",
                        note->folder, note->path);
-    return err_set(err, err_code_for_file(error), "restoring %s/%s: %s", note->folder,
-                   note->path, strerror(error));
+    return err_set(err, err_code_for_file(error), "restoring %s/%s: %s", note->folder, note->path,
+                   strerror(error));
 }
 
 int quarantine_restore(const struct quarantine_note *note, struct err *err)
@@ -223,22 +222,22 @@ int quarantine_restore(const struct quarantine_note *note, struct err *err)
             note->id);
     FD_AT_END int parent = open_parent(note, &name);
     if (parent < 0)
-        return refuse(note, -parent, err);
+        return refuse_restore(note, -parent, err);
     if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        return refuse(note, EEXIST, err);
+        return refuse_restore(note, EEXIST, err);
     if (note->content < 0 || fstatat(note->content, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_set(err, ERR_NOT_FOUND,
                        "nothing is kept of %s/%s: it was a FIFO, a socket or a device, or somebody "
                        "removed it",
                        note->folder, note->path);
     if (fstat(parent, &st) < 0 || getrandom(&number, sizeof number, 0) < 0)
-        return refuse(note, errno, err);
+        return refuse_restore(note, errno, err);
     struct owner owner = {geteuid() == 0, st.st_uid, st.st_gid};
     snprintf(temp, sizeof temp, "sandgate-restore-%016llx", (unsigned long long)number);
-    int r = copy_entry(note->content, name, parent, temp, &owner, 0);
+    int r = copy_kept_entry(note->content, name, parent, temp, &owner, 0);
     if (r == 0 && renameat2(parent, temp, parent, name, RENAME_NOREPLACE) < 0)
         r = -errno;
     if (r < 0)
-        discard(parent, temp);
-    return r < 0 ? refuse(note, -r, err) : 0;
+        discard_restored(parent, temp);
+    return r < 0 ? refuse_restore(note, -r, err) : 0;
 }

@@ -9,12 +9,12 @@
 #include "session/quarantine_moves.h"
 #include "session/session_parts.h"
 
-static const char *store_of(const struct session *s)
+static const char *move_store_of(const struct session *s)
 {
     return s->spec.roots[spec_store(&s->spec)].host;
 }
 
-static void keep(struct command_after *after, const struct quarantine_move *m)
+static void keep_move(struct command_after *after, const struct quarantine_move *m)
 {
     after->move = mem_zero(sizeof *after->move);
     *after->move = *m;
@@ -32,8 +32,8 @@ void quarantine_move_begin(struct session *s, struct call *own, const struct op_
                                 .since_ns = q->since_ns,
                                 .aside = q->aside};
     memcpy(m.id, call->command->after.id, sizeof m.id);
-    if (quarantine_move_write(store_of(s), &m) == 0)
-        keep(&call->command->after, &m);
+    if (quarantine_move_write(move_store_of(s), &m) == 0)
+        keep_move(&call->command->after, &m);
 }
 
 void quarantine_move_over(struct call *own, bool cut_off)
@@ -44,33 +44,31 @@ void quarantine_move_over(struct call *own, bool cut_off)
     if (!m)
         return;
     if (!cut_off)
-        quarantine_move_remove(store_of(s), m->id);
+        quarantine_move_remove(move_store_of(s), m->id);
     quarantine_move_done(m);
     free(m);
     s->moves_known &= !cut_off;
 }
 
-static bool is_gone(const struct call *own)
+static bool is_moved_gone(const struct call *own)
 {
-    return own->failed &&
-           (own->err.code == ERR_NOT_FOUND || own->err.code == ERR_NOT_A_DIRECTORY);
+    return own->failed && (own->err.code == ERR_NOT_FOUND || own->err.code == ERR_NOT_A_DIRECTORY);
 }
 
 static void tell_gone(const struct session *s, const struct call *own)
 {
     log_warning("%s/%s was being moved to quarantine when that was cut off, and its folder is gone "
                 "since: it may be called " OP_QUARANTINE_ASIDE " there",
-                s->spec.roots[own->path.root].host, own->path.text,
-                own->request.quarantine.aside);
+                s->spec.roots[own->path.root].host, own->path.text, own->request.quarantine.aside);
 }
 
 static void resumed(struct call *own)
 {
     const struct session *s = (const struct session *)own->workplace;
     struct call *call = own->front;
-    bool undone = own->failed && !is_gone(own) && own->err.code != ERR_CONFLICT;
+    bool undone = own->failed && !is_moved_gone(own) && own->err.code != ERR_CONFLICT;
     bool none = !own->failed && own->reply.quarantine.outcome == QUARANTINE_LEFT;
-    if (is_gone(own))
+    if (is_moved_gone(own))
         tell_gone(s, own);
     else if (!undone && !none)
         quarantine_tell(s, own);
@@ -83,7 +81,7 @@ static void resumed(struct call *own)
 }
 
 /* That of the folder it was made in; ROOTS_MAX: it is of another session. */
-static size_t root_of(const struct session *s, const struct quarantine_move *m)
+static size_t move_root_of(const struct session *s, const struct quarantine_move *m)
 {
     for (size_t i = 0; i < spec_store(&s->spec); i++) {
         const struct cell_root *root = &s->spec.roots[i];
@@ -112,7 +110,7 @@ static bool resume(struct session *s, struct call *call, struct quarantine_move 
         .resume = true,
     };
     entry.path = call_path_text(own);
-    keep(after, m);
+    keep_move(after, m);
     return quarantine_ask(s, own, &entry);
 }
 
@@ -123,9 +121,9 @@ bool quarantine_resume_moves(struct session *s, struct call *call)
     if (s->moves_known || after->moves_seen || !s->cell || s->state != OPEN ||
         spec_store(&s->spec) >= ROOTS_MAX)
         return false;
-    while (quarantine_move_next(store_of(s), after->last_move, &m, &after->moves_kept)) {
+    while (quarantine_move_next(move_store_of(s), after->last_move, &m, &after->moves_kept)) {
         memcpy(after->last_move, m.id, sizeof m.id);
-        size_t root = root_of(s, &m);
+        size_t root = move_root_of(s, &m);
         if (root >= ROOTS_MAX)
             quarantine_move_done(&m);
         else if (resume(s, call, &m, root))

@@ -67,7 +67,7 @@ static void tell_renamed(const struct session *s, const struct call *own, const 
 }
 
 /* Once for a command; until somebody makes room, all that it makes stays in the workspace under another name. */
-static void tell_full(const struct session *s, struct command *command)
+static void tell_quarantine_full(const struct session *s, struct command *command)
 {
     if (!command->after.full)
         log_warning("the quarantine of %s is full (1 GiB or 200,000 files): look through it with "
@@ -96,5 +96,5 @@ void quarantine_tell(const struct session *s, const struct call *own)
     if (!own->failed && (outcome == QUARANTINE_RENAMED || own->reply.quarantine.rest))
         tell_renamed(s, own, path, made);
     if (!own->failed && own->reply.quarantine.full)
-        tell_full(s, call->command);
+        tell_quarantine_full(s, call->command);
 }

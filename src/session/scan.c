@@ -35,7 +35,7 @@ struct beside {
     uint64_t took_ns;
 };
 
-static int make_file(struct str bytes, struct err *err)
+static int make_guards_file(struct str bytes, struct err *err)
 {
     FD_AT_END int fd = memfd_create("guards", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     int r = fd < 0 ? -errno : fd_write_all(fd, bytes.p, bytes.n);
@@ -49,7 +49,7 @@ static int make_file(struct str bytes, struct err *err)
 }
 
 /* Which of them are fresh is of no interest to the launcher. */
-static int tell(struct session *s, size_t root, struct str found, struct err *err)
+static int tell_guards(struct session *s, size_t root, struct str found, struct err *err)
 {
     BUF_AT_END struct buf body = BUF_INIT(LIST_BYTES_MAX);
     FRAME_FDS_AT_END struct frame_fds fds = {0};
@@ -64,7 +64,7 @@ static int tell(struct session *s, size_t root, struct str found, struct err *er
                        "in all; change files.secret or files.protected");
     struct frame frame = {.type = FRAME_GUARDS, .token = root + 1, .body = buf_str(&body)};
     if (body.len > FRAME_BODY_MAX) {
-        int fd = make_file(buf_str(&body), err);
+        int fd = make_guards_file(buf_str(&body), err);
         if (fd < 0)
             return -1;
         fds.fd[fds.n++] = fd;
@@ -109,7 +109,7 @@ int scan_take(struct session *s, struct call *call, struct err *err)
     /* An older one may come behind a newer one. */
     if (reply->generation <= s->guards_known[root])
         return 0;
-    if (tell(s, root, buf_str(&call->reply_body), err) < 0)
+    if (tell_guards(s, root, buf_str(&call->reply_body), err) < 0)
         return -1;
     git_turn_found(s, root, buf_str(&call->reply_body));
     s->guards_known[root] = reply->generation;
@@ -166,7 +166,7 @@ static bool follow_outward(struct session *s)
     return true;
 }
 
-static void scanned(struct call *call)
+static void on_root_scanned(struct call *call)
 {
     struct session *s = (struct session *)call->workplace;
     struct err err;
@@ -209,7 +209,7 @@ static void send_scans(struct session *s, bool settled)
     for (size_t i = 0; i < s->spec.n_roots; i++) {
         if (!s->spec.roots[i].commands)
             continue;
-        struct call *call = scan_call(s, i, s->guards_known[i], scanned);
+        struct call *call = scan_call(s, i, s->guards_known[i], on_root_scanned);
         call->request.scan.settled = settled;
         cut_off_compare(s, call);
         session_send(s, call);
@@ -247,7 +247,7 @@ static void watched(struct call *call)
 }
 
 /* So that scans are quick from then on. */
-static void watch(struct session *s)
+static void watch_roots(struct session *s)
 {
     s->beside->watched = true;
     for (size_t i = 0; i < s->spec.n_roots; i++) {
@@ -267,7 +267,7 @@ static void on_time(uv_timer_t *timer)
     bool open = s->state == OPEN && s->cell;
     bool any = commands_any(s->commands);
     if (open && !s->once && !b->watched)
-        watch(s);
+        watch_roots(s);
     else if (open && any)
         scan_start(s);
     b->running = any;
@@ -315,7 +315,7 @@ void scan_forget(struct session *s)
         s->beside->watched = false;
 }
 
-static void closed(uv_handle_t *handle)
+static void free_scan_timer(uv_handle_t *handle)
 {
     free(handle->data);
 }
@@ -323,5 +323,5 @@ static void closed(uv_handle_t *handle)
 void scan_free(struct session *s)
 {
     if (s->beside)
-        uv_close((uv_handle_t *)&TAKE_PTR(s->beside)->timer, closed);
+        uv_close((uv_handle_t *)&TAKE_PTR(s->beside)->timer, free_scan_timer);
 }

@@ -34,7 +34,7 @@ static bool is_before(const struct call *call, size_t root, const struct op_guar
 
 /* What a command made that would be protected is seen to by the next step (quarantine.c). A secret of its own making is
  * its own, but a link with a secret name is told: what somebody writes to it goes elsewhere. */
-static void take_fresh(struct call *call, size_t root, const struct op_guarded *entry)
+static void take_fresh_of_command(struct call *call, size_t root, const struct op_guarded *entry)
 {
     struct command_after *after = &call->command->after;
     bool git = entry->kind == GUARDED_GIT;
@@ -102,7 +102,7 @@ static void take_unsure(const struct session *s, struct command *command)
     command->after.scan_unsure |= !commands_any(s->commands);
 }
 
-static void scanned(struct call *scan)
+static void on_scanned_after(struct call *scan)
 {
     struct call *call = scan->front;
     struct session *s = (struct session *)scan->workplace;
@@ -115,7 +115,7 @@ static void scanned(struct call *scan)
     for (struct str rest = buf_str(&scan->reply_body);
          !scan->failed && op_guarded_next(&rest, &entry) > 0;) {
         if (entry.fresh)
-            take_fresh(call, scan->path.root, &entry);
+            take_fresh_of_command(call, scan->path.root, &entry);
         else if (entry.replaced)
             take_replaced(call, &entry);
     }
@@ -163,7 +163,7 @@ bool scan_after_command(struct call *call)
     for (size_t i = 0; i < s->spec.n_roots; i++) {
         if (!s->spec.roots[i].commands)
             continue;
-        struct call *scan = scan_call(s, i, call->command->guards_since[i], scanned);
+        struct call *scan = scan_call(s, i, call->command->guards_since[i], on_scanned_after);
         scan->front = call;
         scan->awaited = true;
         scan->request.scan.reopen = true;

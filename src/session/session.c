@@ -16,7 +16,7 @@
 /* How many cells may die under a call that waits for one. */
 #define RESTARTS 2
 
-static struct session *session_of(const struct call *call)
+static struct session *session_of_call(const struct call *call)
 {
     return (struct session *)call->workplace;
 }
@@ -32,10 +32,10 @@ int session_check_limits(struct session *session, const struct call *call, struc
     return runs ? commands_check_cpu(session->commands, call, err) : 0;
 }
 
-static void finish(struct call *call, const struct err *err)
+static void finish_session_call(struct call *call, const struct err *err)
 {
     if (call->op->writes)
-        sweep_forget(&session_of(call)->sweeps[call->path.root], call->noted_in);
+        sweep_forget(&session_of_call(call)->sweeps[call->path.root], call->noted_in);
     if (call->pipeline) {
         pipeline_finish(call, err);
         return;
@@ -102,7 +102,7 @@ void session_send(struct session *s, struct call *call)
     uint32_t processor = processor_for_call(flight_count(&s->flight) == 0);
     call->sent_from = processor_here();
     if (flight_frame(call, processor, &head, &frame, &body_fd, &err) < 0) {
-        finish(call, &err);
+        finish_session_call(call, &err);
         return;
     }
     if (call->request_fd >= 0)
@@ -113,7 +113,7 @@ void session_send(struct session *s, struct call *call)
         return;
     flight_remove(&s->flight, call);
     if (err.code != ERR_INTERRUPTED || !call->pipeline) {
-        finish(call, &err);
+        finish_session_call(call, &err);
         return;
     }
     /* The cell is ending: the next one gets it. */
@@ -223,7 +223,7 @@ static void send_rules(struct session *s, const struct config *config)
  * the operator's, these follow, and only then is the cell open. */
 static void came(struct call *call)
 {
-    struct session *s = session_of(call);
+    struct session *s = session_of_call(call);
     struct config *fresh = NULL;
     struct err err;
     bool rules = call->op == &op_table[OP_RULES];
@@ -274,7 +274,7 @@ static int take_frame(void *arg, const struct frame *frame)
         return -1;
     s->shelving.taken |= call->shelved > 0;
     flight_remove(&s->flight, call);
-    finish(call, r == FLIGHT_FAILED ? &err : NULL);
+    finish_session_call(call, r == FLIGHT_FAILED ? &err : NULL);
     return (int)flight_count(&s->flight);
 }
 
@@ -305,7 +305,7 @@ static void cell_died(void *arg, const char *why)
         if (call->op == &op_table[OP_SWEEP])
             leftover_add(&s->leftovers, call->path.root, call_path_text(call), call->sweep_tag);
         if (call->pipeline || call->awaited)
-            finish(call, &err);
+            finish_session_call(call, &err);
         else
             call_free(call);
     }
@@ -343,13 +343,13 @@ static void unsent(void *arg, uint64_t token)
     session_wait(s, call);
 }
 
-static void ended(void *arg, const struct frame *frame)
+static void on_command_ended(void *arg, const struct frame *frame)
 {
     struct session *s = arg;
     commands_ended(s->commands, frame);
 }
 
-static const struct cell_events cell_events = {take_frame, unsent, ended, cell_died};
+static const struct cell_events cell_events = {take_frame, unsent, on_command_ended, cell_died};
 
 static int open_cell(struct session *s, struct err *err)
 {
@@ -398,7 +398,7 @@ void session_warm_up(struct session *s)
 static void expect(void *self, struct call *call)
 {
     (void)self;
-    struct session *s = session_of(call);
+    struct session *s = session_of_call(call);
     struct err err;
     s->pipeline = call->pipeline;
     if (s->state == NO_CELL && open_cell(s, &err) < 0) {
@@ -408,10 +408,10 @@ static void expect(void *self, struct call *call)
     session_make_ready(s, call);
 }
 
-static void run(void *self, struct call *call)
+static void run_session_call(void *self, struct call *call)
 {
     (void)self;
-    struct session *s = session_of(call);
+    struct session *s = session_of_call(call);
     struct err err;
     if (s->state == NO_CELL && open_cell(s, &err) < 0) {
         pipeline_finish(call, &err);
@@ -425,7 +425,7 @@ static void run(void *self, struct call *call)
     session_wait(s, call);
 }
 
-static void flush(void *self)
+static void flush_session_cell(void *self)
 {
     (void)self;
     cell_flush();
@@ -433,6 +433,6 @@ static void flush(void *self)
 
 struct runner session_runner(void)
 {
-    return (struct runner){"worker",     run,   session_stop, session_kill,
-                           session_late, flush, NULL,         expect};
+    return (struct runner){"worker",     run_session_call,   session_stop, session_kill,
+                           session_late, flush_session_cell, NULL,         expect};
 }

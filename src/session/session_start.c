@@ -16,7 +16,7 @@ void session_run_command(struct session *s, struct call *call)
         commands_start(s->commands, s->cell, call);
 }
 
-static void start_command(struct session *s, struct call *call)
+static void start_session_command(struct session *s, struct call *call)
 {
     struct err err;
     int look = cut_off_look(s, &err);
@@ -67,7 +67,7 @@ static const struct {
 } kinds[RUN_COUNT] = {
     [RUN_BUILTIN] = {start_builtin},
     [RUN_WORKER] = {start_operation},
-    [RUN_COMMAND] = {start_command, make_command_ready},
+    [RUN_COMMAND] = {start_session_command, make_command_ready},
 };
 
 void session_make_ready(struct session *s, struct call *call)

@@ -31,7 +31,7 @@ static void swept(struct call *call)
     call_free(call);
 }
 
-static void send_all(struct session *s)
+static void send_leftovers(struct session *s)
 {
     /* One that the cell has no room for comes back to the list. */
     struct leftover *all = TAKE_PTR(s->leftovers);
@@ -45,14 +45,14 @@ static void send_all(struct session *s)
     }
 }
 
-static void collect(struct session *s);
+static void collect_leftovers(struct session *s);
 
-static void on_timer(uv_timer_t *timer)
+static void on_collect_timer(uv_timer_t *timer)
 {
     struct session *s = timer->data;
     /* The next cell collects when it is open. */
     if (s->state == OPEN)
-        collect(s);
+        collect_leftovers(s);
 }
 
 static void again_later(struct session *s)
@@ -67,15 +67,15 @@ static void again_later(struct session *s)
     }
     if (a->after_ms > AGAIN_LAST_MS)
         return;
-    uv_timer_start(&a->timer, on_timer, a->after_ms, 0);
+    uv_timer_start(&a->timer, on_collect_timer, a->after_ms, 0);
     a->after_ms *= 2;
 }
 
-static void collect(struct session *s)
+static void collect_leftovers(struct session *s)
 {
     if (leftover_collect(&s->leftovers, s->state_fd, &s->spec) && !s->once)
         again_later(s);
-    send_all(s);
+    send_leftovers(s);
 }
 
 void session_sweep_begin(struct session *s)
@@ -86,10 +86,10 @@ void session_sweep_begin(struct session *s)
         sweep_set_group(&s->sweeps[i], group);
     if (s->sweep_again)
         s->sweep_again->after_ms = AGAIN_FIRST_MS;
-    collect(s);
+    collect_leftovers(s);
 }
 
-static void closed(uv_handle_t *timer)
+static void free_sweep_timer(uv_handle_t *timer)
 {
     free(timer->data);
 }
@@ -100,5 +100,5 @@ void session_sweep_done(struct session *s)
     if (!a)
         return;
     a->timer.data = a;
-    uv_close((uv_handle_t *)&a->timer, closed);
+    uv_close((uv_handle_t *)&a->timer, free_sweep_timer);
 }

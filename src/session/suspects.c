@@ -23,7 +23,7 @@ void suspects_done(struct suspects *suspects)
 }
 
 /* The next entry of a list that quarantine_add has packed, and its root. */
-static bool next(struct str *rest, size_t *ret_root, struct op_guarded *ret)
+static bool next_suspect(struct str *rest, size_t *ret_root, struct op_guarded *ret)
 {
     if (rest->n == 0)
         return false;
@@ -32,11 +32,11 @@ static bool next(struct str *rest, size_t *ret_root, struct op_guarded *ret)
     return op_guarded_next(rest, ret) > 0;
 }
 
-static bool is_there(const struct buf *all, size_t root, const struct op_guarded *entry)
+static bool is_suspect_known(const struct buf *all, size_t root, const struct op_guarded *entry)
 {
     struct op_guarded one;
     size_t at;
-    for (struct str rest = buf_str(all); next(&rest, &at, &one);) {
+    for (struct str rest = buf_str(all); next_suspect(&rest, &at, &one);) {
         if (at == root && one.id.inode == entry->id.inode && one.id.born_ns == entry->id.born_ns &&
             one.path.n == entry->path.n && memcmp(one.path.p, entry->path.p, one.path.n) == 0)
             return true;
@@ -58,11 +58,10 @@ static void add(const struct session *s, struct buf *all, size_t root,
                 (int)entry->path.n, entry->path.p, s->spec.roots[root].host);
 }
 
-void suspects_note(struct session *s, size_t root, const struct op_guarded *entry,
-                   int64_t since_ns)
+void suspects_note(struct session *s, size_t root, const struct op_guarded *entry, int64_t since_ns)
 {
     struct suspects *suspects = &s->suspects;
-    if (is_there(&suspects->all, root, entry))
+    if (is_suspect_known(&suspects->all, root, entry))
         return;
     if (suspects->all.len == 0 || since_ns < suspects->since_ns)
         suspects->since_ns = since_ns;
@@ -115,7 +114,7 @@ void suspects_found(struct session *s, size_t root, struct str found)
     if (s->suspects.all.len == 0)
         return;
     FREE_AT_END struct place *places = list_places(found, &count);
-    for (struct str rest = buf_str(&s->suspects.all); next(&rest, &at, &one);) {
+    for (struct str rest = buf_str(&s->suspects.all); next_suspect(&rest, &at, &one);) {
         const struct place wanted = {.id = one.id};
         const struct place *now = at == root ? bsearch(&wanted, places, count, sizeof *places,
                                                        compare_places)

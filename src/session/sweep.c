@@ -21,7 +21,7 @@
 #define SECOND '+' /* the name of a file goes on with this and a number, unless that is 0 */
 #define OPEN_TRIES 64
 
-static int open_folder(int state_fd, bool make)
+static int open_sweep_folder(int state_fd, bool make)
 {
     if (make && mkdirat(state_fd, FOLDER, 0700) < 0 && errno != EEXIST)
         return -1;
@@ -61,7 +61,7 @@ void sweep_done(struct sweep *s)
         if (s->files[i].fd < 0)
             continue;
         if (folder < 0)
-            folder = open_folder(s->state_fd, false);
+            folder = open_sweep_folder(s->state_fd, false);
         file_name(s, s->files[i].number, name);
         if (folder >= 0)
             unlinkat(folder, name, 0);
@@ -91,11 +91,11 @@ static int try_open(const char *name, int folder, int *ret_fd)
 
 /* A file that another gate is collecting is about to go; the next name is free. So nothing here waits: it runs on the
  * gate's loop. */
-static int open_notes(struct sweep *s, struct err *err)
+static int open_sweep_notes(struct sweep *s, struct err *err)
 {
     char name[NAME_BYTES];
     struct sweep_file *file = &s->files[s->current];
-    FD_AT_END int folder = open_folder(s->state_fd, true);
+    FD_AT_END int folder = open_sweep_folder(s->state_fd, true);
     int r = folder < 0 ? -1 : 0;
     for (unsigned i = 0; r == 0 && i < OPEN_TRIES; i++) {
         file->number = (unsigned)s->current + i * SWEEP_FILES;
@@ -109,7 +109,7 @@ static int open_notes(struct sweep *s, struct err *err)
                    r == 0 ? "other gates keep removing files in it; try again" : strerror(errno));
 }
 
-static void empty(struct sweep_file *file)
+static void empty_sweep_file(struct sweep_file *file)
 {
     if (file->under_way == 0 && file->bytes > EMPTY_AT && ftruncate(file->fd, 0) == 0) {
         file->bytes = 0;
@@ -117,7 +117,7 @@ static void empty(struct sweep_file *file)
     }
 }
 
-static void add_group(const struct sweep *s, struct buf *line)
+static void add_sweep_group(const struct sweep *s, struct buf *line)
 {
     struct json_out j = {.out = line};
     jo_open(&j, '[');
@@ -132,14 +132,14 @@ int sweep_note(struct sweep *s, struct str path, struct err *err)
     if (s->files[s->current].bytes > EMPTY_AT && s->files[other].bytes <= EMPTY_AT)
         s->current = other;
     struct sweep_file *file = &s->files[s->current];
-    if (file->fd < 0 && open_notes(s, err) < 0)
+    if (file->fd < 0 && open_sweep_notes(s, err) < 0)
         return -1;
     BUF_AT_END struct buf line = BUF_INIT(32u << 10);
     struct json_out j = {.out = &line};
     if (file->torn)
         buf_add_char(&line, '\n');
     if (!file->named && s->group[0])
-        add_group(s, &line);
+        add_sweep_group(s, &line);
     jo_bytes(&j, path);
     buf_add_char(&line, '\n');
     int r = line.failed ? -ENOBUFS : fd_write_all(file->fd, line.data, line.len);
@@ -156,7 +156,7 @@ int sweep_note(struct sweep *s, struct str path, struct err *err)
 void sweep_forget(struct sweep *s, int file)
 {
     s->files[file].under_way--;
-    empty(&s->files[file]);
+    empty_sweep_file(&s->files[file]);
 }
 
 /* What it may hold: the path of a write, or the group of the cell that did those behind it. */
@@ -238,7 +238,7 @@ bool sweep_collect(int state_fd, uint64_t device, uint64_t inode, sweep_found_fn
 {
     char prefix[64];
     int n = snprintf(prefix, sizeof prefix, "%" PRIx64 "-%" PRIx64 "-", device, inode);
-    int folder = open_folder(state_fd, false);
+    int folder = open_sweep_folder(state_fd, false);
     DIR *dir = folder < 0 ? NULL : fdopendir(folder);
     bool all = true;
     if (!dir) {

@@ -19,7 +19,7 @@ struct way {
 };
 
 /* False: the paths are too long, or there are too many links. */
-static bool take_link(struct way *w, const char *target)
+static bool follow_way_link(struct way *w, const char *target)
 {
     char rest[PATH_MAX];
     int n = snprintf(rest, sizeof rest, "%s/%s", target, w->rest);
@@ -31,7 +31,7 @@ static bool take_link(struct way *w, const char *target)
     return true;
 }
 
-static bool take_name(struct way *w, const char *name)
+static bool take_way_name(struct way *w, const char *name)
 {
     char target[PATH_MAX];
     size_t n = strlen(w->at);
@@ -50,20 +50,20 @@ static bool take_name(struct way *w, const char *name)
     w->at[n] = '\0';
     if (w->fn)
         w->fn(w->arg, w->at[0] ? w->at : "/");
-    return take_link(w, target);
+    return follow_way_link(w, target);
 }
 
 /* The next name of the way: 1, 0 behind the last, -1 where it cannot be told. */
-static int step(struct way *w)
+static int step_way(struct way *w)
 {
     char name[PATH_NAME_MAX + 1];
     int r = path_take_name(w->rest, name);
-    if (r > 0 && strcmp(name, ".") != 0 && !take_name(w, name))
+    if (r > 0 && strcmp(name, ".") != 0 && !take_way_name(w, name))
         r = -1;
     return r;
 }
 
-static bool begin(struct way *w, const char *path)
+static bool begin_way(struct way *w, const char *path)
 {
     return path[0] == '/' && snprintf(w->rest, sizeof w->rest, "%s", path) < (int)sizeof w->rest;
 }
@@ -71,12 +71,12 @@ static bool begin(struct way *w, const char *path)
 bool way_leads_through(const char *path, const char *folder)
 {
     struct way w = {.at = ""};
-    int r = begin(&w, path) ? 1 : -1;
+    int r = begin_way(&w, path) ? 1 : -1;
     while (r > 0) {
         bool more = w.rest[strspn(w.rest, "/")] != '\0';
         if (more && path_rest(w.at[0] ? w.at : "/", folder))
             return true;
-        r = step(&w);
+        r = step_way(&w);
     }
     return r < 0;
 }
@@ -84,8 +84,8 @@ bool way_leads_through(const char *path, const char *folder)
 bool way_each_link(const char *path, way_link_fn fn, void *arg)
 {
     struct way w = {.at = "", .fn = fn, .arg = arg};
-    int r = begin(&w, path) ? 1 : -1;
+    int r = begin_way(&w, path) ? 1 : -1;
     while (r > 0)
-        r = step(&w);
+        r = step_way(&w);
     return r == 0;
 }

@@ -41,7 +41,7 @@ static bool find_root(const struct walk *w, size_t *ret)
     return found;
 }
 
-static bool go_to(struct walk *w, int fd)
+static bool walk_to(struct walk *w, int fd)
 {
     fd_closep(&w->at);
     w->at = fd;
@@ -51,10 +51,10 @@ static bool go_to(struct walk *w, int fd)
 static bool go_to_top(struct walk *w)
 {
     w->outside = true;
-    return go_to(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return walk_to(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-static bool take_link(struct walk *w, int link)
+static bool follow_walk_link(struct walk *w, int link)
 {
     char target[PATH_TEXT_MAX];
     char rest[PATH_TEXT_MAX];
@@ -80,7 +80,7 @@ static void note_leaving(struct walk *w)
 
 /* A name in a folder of an automounter can be any machine of the network, and this process would wait for it: there, only what
  * is mounted already counts. */
-static int open_name(const struct walk *w, const char *name)
+static int open_walk_name(const struct walk *w, const char *name)
 {
     struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC};
     struct statfs fs;
@@ -90,17 +90,17 @@ static int open_name(const struct walk *w, const char *name)
 }
 
 /* False: it leads nowhere, or that cannot be said. */
-static bool take_name(struct walk *w, const char *name)
+static bool take_walk_name(struct walk *w, const char *name)
 {
     struct stat st;
     if (strcmp(name, "..") == 0)
         note_leaving(w);
-    FD_AT_END int fd = open_name(w, name);
+    FD_AT_END int fd = open_walk_name(w, name);
     if (fd < 0 || fstat(fd, &st) < 0)
         return false;
     if (S_ISLNK(st.st_mode))
-        return take_link(w, fd);
-    return S_ISDIR(st.st_mode) && go_to(w, TAKE_FD(fd));
+        return follow_walk_link(w, fd);
+    return S_ISDIR(st.st_mode) && walk_to(w, TAKE_FD(fd));
 }
 
 static bool is_back(struct walk *w, size_t *ret_root, char rest[PATH_TEXT_MAX])
@@ -122,9 +122,9 @@ bool way_back(const struct cell_root *roots, size_t count, size_t from, const ch
     bool going = whole &&
                  (path[0] == '/'
                       ? go_to_top(&w)
-                      : go_to(&w, open(roots[from].host, O_PATH | O_DIRECTORY | O_CLOEXEC)));
+                      : walk_to(&w, open(roots[from].host, O_PATH | O_DIRECTORY | O_CLOEXEC)));
     while (going && !(found = is_back(&w, ret_root, rest))) {
-        going = *names > 0 && path_take_name(w.rest, name) > 0 && take_name(&w, name);
+        going = *names > 0 && path_take_name(w.rest, name) > 0 && take_walk_name(&w, name);
         *names -= *names > 0;
     }
     fd_closep(&w.at);

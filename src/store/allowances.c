@@ -14,7 +14,7 @@ static void bind(sqlite3_stmt *s, const char *session, const char *agent, const 
     sqlite3_bind_text(s, 3, dialect, -1, SQLITE_STATIC);
 }
 
-static int done(struct db *db, sqlite3_stmt *s, struct err *err)
+static int run_allowance_step(struct db *db, sqlite3_stmt *s, struct err *err)
 {
     int r = db_step(s) == SQLITE_DONE ? 0 : db_error(db, err);
     sqlite3_reset(s);
@@ -28,7 +28,7 @@ int allowances_add(struct db *db, const char *session, const char *agent, const 
     sqlite3_stmt *s = db_statement(
         db, "DELETE FROM allowance WHERE id <= (SELECT max(id) FROM allowance) - ?");
     sqlite3_bind_int64(s, 1, KEEP - 1);
-    if (done(db, s, err) < 0)
+    if (run_allowance_step(db, s, err) < 0)
         return -1;
     s = db_statement(
         db,
@@ -39,7 +39,7 @@ int allowances_add(struct db *db, const char *session, const char *agent, const 
     sqlite3_bind_text(s, 4, rule, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s, 5, clock_unix_ms());
     sqlite3_bind_text(s, 6, by, -1, SQLITE_STATIC);
-    return done(db, s, err);
+    return run_allowance_step(db, s, err);
 }
 
 struct rules {
@@ -83,5 +83,5 @@ int allowances_forget(struct db *db, const char *session, struct err *err)
 {
     sqlite3_stmt *s = db_statement(db, "DELETE FROM allowance WHERE session = ?");
     sqlite3_bind_text(s, 1, session, -1, SQLITE_STATIC);
-    return done(db, s, err);
+    return run_allowance_step(db, s, err);
 }

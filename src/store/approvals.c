@@ -49,13 +49,13 @@ int approvals_finish(struct db *db, int r, struct err *err)
     return -1;
 }
 
-static void bind_text(sqlite3_stmt *s, int at, const char *text)
+static void bind_approval_text(sqlite3_stmt *s, int at, const char *text)
 {
     sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC);
 }
 
 /* How many rows it changed. */
-static int change(struct db *db, sqlite3_stmt *s, struct err *err)
+static int change_approvals(struct db *db, sqlite3_stmt *s, struct err *err)
 {
     if (db_step(s) != SQLITE_DONE)
         return db_error(db, err);
@@ -112,16 +112,16 @@ int approvals_read_row(struct db *db, sqlite3_stmt *s, struct approval *ret, str
     return r;
 }
 
-static int find(struct db *db, const char *id, struct approval *ret, struct err *err)
+static int find_approval(struct db *db, const char *id, struct approval *ret, struct err *err)
 {
     sqlite3_stmt *s = db_statement(db,
                                    "SELECT " APPROVAL_COLUMNS_LIGHT " FROM approval WHERE id = ?");
-    bind_text(s, 1, id);
+    bind_approval_text(s, 1, id);
     return approvals_read_row(db, s, ret, err);
 }
 
 /* What somebody typed may be anything. */
-static int not_found(const char *id, struct err *err)
+static int approval_not_found(const char *id, struct err *err)
 {
     bool plain = strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") ==
                      strlen(id) &&
@@ -134,22 +134,22 @@ static int not_found(const char *id, struct err *err)
 
 int approvals_look(struct db *db, const char *id, struct approval *ret, struct err *err)
 {
-    int r = find(db, id, ret, err);
-    return r == 0 ? not_found(id, err) : r < 0 ? -1 : 0;
+    int r = find_approval(db, id, ret, err);
+    return r == 0 ? approval_not_found(id, err) : r < 0 ? -1 : 0;
 }
 
 int approvals_get(struct db *db, const char *id, struct approval *ret, struct err *err)
 {
     sqlite3_stmt *s = db_statement(db, "SELECT " APPROVAL_COLUMNS " FROM approval WHERE id = ?");
-    bind_text(s, 1, id);
+    bind_approval_text(s, 1, id);
     int r = approvals_read_row(db, s, ret, err);
-    return r == 0 ? not_found(id, err) : r < 0 ? -1 : 0;
+    return r == 0 ? approval_not_found(id, err) : r < 0 ? -1 : 0;
 }
 
 /* --- asking */
 
 /* 32 letters and digits of which no two look alike. */
-static int make_id(char id[APPROVAL_ID_MAX], struct err *err)
+static int make_approval_id(char id[APPROVAL_ID_MAX], struct err *err)
 {
     static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
     unsigned char random[8];
@@ -161,20 +161,20 @@ static int make_id(char id[APPROVAL_ID_MAX], struct err *err)
     return 0;
 }
 
-static int remove_old(struct db *db, struct err *err)
+static int remove_old_approvals(struct db *db, struct err *err)
 {
     /* Earlier versions kept some. */
     sqlite3_stmt *s = db_statement(
         db, "UPDATE approval SET detail = '', proposal = NULL WHERE state <> 'waiting' AND detail "
             "<> ''");
-    if (change(db, s, err) < 0)
+    if (change_approvals(db, s, err) < 0)
         return -1;
     s = db_statement(
         db, "DELETE FROM approval WHERE seq IN (SELECT seq FROM approval WHERE state <> 'waiting' "
             "ORDER BY decided_ms DESC LIMIT ? OFFSET ?)");
     sqlite3_bind_int(s, 1, ROWS_MAX);
     sqlite3_bind_int(s, 2, KEEP_OVER);
-    return change(db, s, err);
+    return change_approvals(db, s, err);
 }
 
 static int insert(struct db *db, const struct approval *a, const char *owner, struct err *err)
@@ -199,20 +199,21 @@ static int insert(struct db *db, const struct approval *a, const char *owner, st
                                  a->summary,
                                  a->detail ? a->detail : "",
                                  owner};
-    bind_text(s, 1, a->id);
+    bind_approval_text(s, 1, a->id);
     sqlite3_bind_int64(s, 2, a->asked_ms);
     sqlite3_bind_int64(s, 3, a->expires_ms);
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        bind_text(s, 4 + (int)i, texts[i]);
-    return change(db, s, err);
+        bind_approval_text(s, 4 + (int)i, texts[i]);
+    return change_approvals(db, s, err);
 }
 
-static int ask(struct db *db, struct approval *approval, const char *owner, struct err *err)
+static int add_fresh_approval(struct db *db, struct approval *approval, const char *owner,
+                              struct err *err)
 {
-    if (remove_old(db, err) < 0)
+    if (remove_old_approvals(db, err) < 0)
         return -1;
     for (;;) {
-        int r = make_id(approval->id, err) < 0 ? -1 : insert(db, approval, owner, err);
+        int r = make_approval_id(approval->id, err) < 0 ? -1 : insert(db, approval, owner, err);
         if (r != 0)
             return r;
     }
@@ -228,7 +229,7 @@ int approvals_ask(struct db *db, struct approval *approval, struct err *err)
                        "asked: a yes could not find its call");
     /* Where nobody ever looks at the list, those of dead gates would gather. */
     if (approvals_put_right(db, false, err) < 0 || approvals_begin(db, err) < 0 ||
-        approvals_finish(db, ask(db, approval, owner, err), err) < 0)
+        approvals_finish(db, add_fresh_approval(db, approval, owner, err), err) < 0)
         return -1;
     approval->state = APPROVAL_WAITING;
     return 0;
@@ -240,7 +241,7 @@ int approvals_ask(struct db *db, struct approval *approval, struct err *err)
 static int redact_summary(struct db *db, const char *id, struct err *err)
 {
     sqlite3_stmt *s = db_statement(db, "SELECT summary FROM approval WHERE id = ?");
-    bind_text(s, 1, id);
+    bind_approval_text(s, 1, id);
     int step = db_step(s);
     const char *text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
     struct str summary = {text ? text : "", text ? strlen(text) : 0};
@@ -252,9 +253,9 @@ static int redact_summary(struct db *db, const char *id, struct err *err)
     if (!found)
         return 0;
     s = db_statement(db, "UPDATE approval SET summary = ? WHERE id = ?");
-    bind_text(s, 1, buf_text(&safe) ? buf_text(&safe) : REDACTED);
-    bind_text(s, 2, id);
-    return change(db, s, err) < 0 ? -1 : 0;
+    bind_approval_text(s, 1, buf_text(&safe) ? buf_text(&safe) : REDACTED);
+    bind_approval_text(s, 2, id);
+    return change_approvals(db, s, err) < 0 ? -1 : 0;
 }
 
 /* Only what a list of past questions needs is kept. */
@@ -265,18 +266,18 @@ int approvals_set_state(struct db *db, const char *id, enum approval_state state
         db,
         "UPDATE approval SET state = ?, scope = ?, decided_ms = ?, decided_by = ?, detail = '', "
         "proposal = NULL WHERE id = ? AND state = 'waiting'");
-    bind_text(s, 1, approval_state_names[state]);
-    bind_text(s, 2, scope);
+    bind_approval_text(s, 1, approval_state_names[state]);
+    bind_approval_text(s, 2, scope);
     sqlite3_bind_int64(s, 3, clock_unix_ms());
-    bind_text(s, 4, by);
-    bind_text(s, 5, id);
-    int n = change(db, s, err);
+    bind_approval_text(s, 4, by);
+    bind_approval_text(s, 5, id);
+    int n = change_approvals(db, s, err);
     if (n > 0)
         db_has_removed(db);
     return n > 0 && redact_summary(db, id, err) < 0 ? -1 : n;
 }
 
-static int tell(const struct approval *a, const char *reason, struct err *err)
+static int tell_approval_over(const struct approval *a, const char *reason, struct err *err)
 {
     static const char *const what[] = {
         [APPROVAL_WAITING] = "does not wait any more: its time was over",
@@ -300,7 +301,7 @@ static int gate_lives(struct db *db, const char *id, bool *ret, struct err *err)
     char self[OWNER_MAX] = "";
     (void)owner_self(self);
     sqlite3_stmt *s = db_statement(db, "SELECT owner FROM approval WHERE id = ?");
-    bind_text(s, 1, id);
+    bind_approval_text(s, 1, id);
     if (db_step(s) != SQLITE_ROW)
         return db_error(db, err);
     const char *owner = (const char *)sqlite3_column_text(s, 0);
@@ -309,20 +310,20 @@ static int gate_lives(struct db *db, const char *id, bool *ret, struct err *err)
     return 0;
 }
 
-static int decide(struct db *db, struct approval *a, const struct approval_decision *decision,
-                  struct err *err)
+static int apply_decision(struct db *db, struct approval *a,
+                          const struct approval_decision *decision, struct err *err)
 {
     bool lives = false;
     if (a->state != APPROVAL_WAITING)
-        return tell(a, "approval_over", err);
+        return tell_approval_over(a, "approval_over", err);
     if (a->expires_ms <= clock_unix_ms())
-        return tell(a, "approval_timed_out", err);
+        return tell_approval_over(a, "approval_timed_out", err);
     if (gate_lives(db, a->id, &lives, err) < 0)
         return -1;
     if (!lives) {
         a->state = APPROVAL_GONE;
         a->decided_ms = clock_unix_ms();
-        return tell(a, "approval_gone", err);
+        return tell_approval_over(a, "approval_gone", err);
     }
     int r = approvals_set_state(db, a->id, decision->yes ? APPROVAL_APPROVED : APPROVAL_DENIED,
                                 decision->yes ? approval_scope_names[decision->scope] : NULL,
@@ -338,8 +339,8 @@ int approvals_decide(struct db *db, const char *id, const struct approval_decisi
     CLEANUP(approval_done) struct approval a = {0};
     if (approvals_begin(db, err) < 0)
         return -1;
-    int r = find(db, id, &a, err);
-    r = r < 0 ? -1 : r == 0 ? not_found(id, err) : decide(db, &a, decision, err);
+    int r = find_approval(db, id, &a, err);
+    r = r < 0 ? -1 : r == 0 ? approval_not_found(id, err) : apply_decision(db, &a, decision, err);
     return approvals_finish(db, r, err) < 0 ? -1 : 0;
 }
 
@@ -358,12 +359,12 @@ int approvals_use(struct db *db, const char *id, const char *digest, struct err 
     sqlite3_stmt *s = db_statement(
         db,
         "UPDATE approval SET state = 'used' WHERE id = ? AND state = 'approved' AND digest = ?");
-    bind_text(s, 1, id);
-    bind_text(s, 2, digest);
-    int r = change(db, s, err);
+    bind_approval_text(s, 1, id);
+    bind_approval_text(s, 2, digest);
+    int r = change_approvals(db, s, err);
     if (r != 0)
         return r < 0 ? -1 : 0;
-    r = find(db, id, &a, err);
+    r = find_approval(db, id, &a, err);
     if (r < 0)
         return -1;
     err_set(err, ERR_APPROVAL_DENIED, "the call may not run: %s",

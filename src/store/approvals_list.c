@@ -84,12 +84,12 @@ struct list {
     size_t n;
 };
 
-static void list_done(struct list *list)
+static void approvals_list_done(struct list *list)
 {
     free(list->seq);
 }
 
-static int read_list(struct db *db, bool waiting, struct list *list, struct err *err)
+static int read_approvals_list(struct db *db, bool waiting, struct list *list, struct err *err)
 {
     sqlite3_stmt *s = db_statement(
         db, waiting ? "SELECT seq FROM approval WHERE state = 'waiting' ORDER BY seq"
@@ -110,8 +110,8 @@ int approvals_each(struct db *db, bool waiting,
                    int (*visit)(void *arg, const struct approval *approval), void *arg,
                    struct err *err)
 {
-    CLEANUP(list_done) struct list list = {0};
-    if (approvals_put_right(db, true, err) < 0 || read_list(db, waiting, &list, err) < 0)
+    CLEANUP(approvals_list_done) struct list list = {0};
+    if (approvals_put_right(db, true, err) < 0 || read_approvals_list(db, waiting, &list, err) < 0)
         return -1;
     int go_on = 0;
     for (size_t i = 0; i < list.n && go_on == 0; i++) {

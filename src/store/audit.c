@@ -31,7 +31,7 @@
 
 /* --- slots */
 
-static int open_folder(int state_fd, enum audit_sync sync, struct err *err)
+static int open_audit_folder(int state_fd, enum audit_sync sync, struct err *err)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int dir = openat(state_fd, "audit", flags);
@@ -67,8 +67,8 @@ static int prepare_slot(struct audit *a, struct audit_heads *heads, struct audit
     return 0;
 }
 
-static int take_slot(struct audit *a, struct audit_heads *heads, struct audit_last *ret_last,
-                     struct err *err)
+static int take_audit_slot(struct audit *a, struct audit_heads *heads, struct audit_last *ret_last,
+                           struct err *err)
 {
     unsigned slot = 0;
     for (unsigned i = 0; slot < SLOTS_MAX && i < SLOTS_MAX + TRIES_MAX; i++) {
@@ -261,7 +261,7 @@ static int write_start(struct audit *a, struct audit_heads *heads, const struct 
     return r < 0 ? audit_io_error(err, -r) : 0;
 }
 
-static int start(struct audit *a, int state_fd, struct err *err)
+static int start_audit(struct audit *a, int state_fd, struct err *err)
 {
     uint64_t id;
     struct audit_last last;
@@ -274,8 +274,8 @@ static int start(struct audit *a, int state_fd, struct err *err)
     if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id)
         return err_set(err, ERR_INTERNAL, "no random numbers: %s", strerror(errno));
     snprintf(a->gate, sizeof a->gate, "%016" PRIx64, id);
-    a->dir = open_folder(state_fd, a->options.sync, err);
-    if (a->dir < 0 || take_slot(a, heads, &last, err) < 0)
+    a->dir = open_audit_folder(state_fd, a->options.sync, err);
+    if (a->dir < 0 || take_audit_slot(a, heads, &last, err) < 0)
         return -1;
     struct audit_recovery how = {.dir = a->dir, .by = a->gate, .heads = heads};
     audit_recover_others(a->slot, &how);
@@ -297,7 +297,7 @@ int audit_open(struct audit **ret_audit, uv_loop_t *loop, int state_fd,
     if (made < 0)
         err_set(err, ERR_SESSION_BUSY, "making room for work in the background: %s",
                 uv_strerror(made));
-    if (made < 0 || start(a, state_fd, err) < 0) {
+    if (made < 0 || start_audit(a, state_fd, err) < 0) {
         audit_unref(a);
         return -1;
     }

@@ -20,7 +20,7 @@
 #define PROGRAM_FD 3
 #define PROGRAM_PATH "/proc/self/fd/3"
 
-static int failed(struct err *err, const char *program, const char *why)
+static int anchor_failed(struct err *err, const char *program, const char *why)
 {
     return err_set(err, ERR_INTERNAL,
                    "the audit log's anchor `%s` %s: heads are kept in `state.db` alone until it "
@@ -28,14 +28,14 @@ static int failed(struct err *err, const char *program, const char *why)
                    program, why);
 }
 
-static char *variable(const char *name, const char *given, const char *fallback)
+static char *make_anchor_variable(const char *name, const char *given, const char *fallback)
 {
     const char *value = given ? given : getenv(name);
     return mem_format("%s=%s", name, value ? value : fallback);
 }
 
 /* Fits into the pipe: nobody has to wait for a reader. */
-static int make_input(struct str line)
+static int make_anchor_input(struct str line)
 {
     int ends[2];
     if (line.n > 4096 || pipe2(ends, O_CLOEXEC) < 0)
@@ -54,7 +54,7 @@ static bool is_script(const char *program)
     return fd >= 0 && fd_read_upto(fd, start, sizeof start) == 2 && memcmp(start, "#!", 2) == 0;
 }
 
-static int spawn(const struct anchor *anchor, int program, int input, pid_t *ret_pid)
+static int spawn_anchor(const struct anchor *anchor, int program, int input, pid_t *ret_pid)
 {
     bool script = is_script(anchor->argv[0]);
     char held[32];
@@ -62,8 +62,9 @@ static int spawn(const struct anchor *anchor, int program, int input, pid_t *ret
     posix_spawnattr_t how;
     sigset_t none;
     sigset_t all;
-    FREE_AT_END char *path = variable("PATH", anchor->path, "/usr/local/bin:/usr/bin:/bin");
-    FREE_AT_END char *home = variable("HOME", anchor->home, "/");
+    FREE_AT_END char *path = make_anchor_variable("PATH", anchor->path,
+                                                  "/usr/local/bin:/usr/bin:/bin");
+    FREE_AT_END char *home = make_anchor_variable("HOME", anchor->home, "/");
     char *environment[] = {path, home, NULL};
     sigemptyset(&none);
     sigfillset(&all);
@@ -116,17 +117,17 @@ int anchor_run(const struct anchor *anchor, struct str line, struct err *err)
     int opened = trusted_open(anchor->argv[0], distrust);
     FD_AT_END int first = opened < 0 ? -1 : opened;
     FD_AT_END int program = first < 0 ? -1 : fcntl(first, F_DUPFD_CLOEXEC, PROGRAM_FD + 1);
-    FD_AT_END int input = make_input(line);
+    FD_AT_END int input = make_anchor_input(line);
     int r = opened < 0                 ? opened
             : input < 0 || program < 0 ? -errno
-                                       : spawn(anchor, program, input, &pid);
+                                       : spawn_anchor(anchor, program, input, &pid);
     if (r == -EPERM && distrust[0]) {
         snprintf(why, sizeof why, "is not started: %s", distrust);
-        return failed(err, anchor->argv[0], why);
+        return anchor_failed(err, anchor->argv[0], why);
     }
     if (r < 0) {
         snprintf(why, sizeof why, "cannot be started (%s)", strerror(-r));
-        return failed(err, anchor->argv[0], why);
+        return anchor_failed(err, anchor->argv[0], why);
     }
     bool ended = wait_for(pid);
     if (!ended)
@@ -134,11 +135,11 @@ int anchor_run(const struct anchor *anchor, struct str line, struct err *err)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (!ended)
-        return failed(err, anchor->argv[0], "did not end within 10 s");
+        return anchor_failed(err, anchor->argv[0], "did not end within 10 s");
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     snprintf(why, sizeof why,
              WIFEXITED(status) ? "failed with status %d" : "was ended by signal %d",
              WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
-    return failed(err, anchor->argv[0], why);
+    return anchor_failed(err, anchor->argv[0], why);
 }

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-static int compare_ids(const void *a, const void *b)
+static int compare_open_calls(const void *a, const void *b)
 {
     const struct str *x = &((const struct open_call *)a)->id;
     const struct str *y = &((const struct open_call *)b)->id;
@@ -29,14 +29,14 @@ static struct open_call *open_call_new(struct str id, struct str tool)
 void audit_calls_begin(struct audit_calls *calls, struct str id, struct str tool)
 {
     struct open_call probe = {.id = id};
-    if (tfind(&probe, &calls->tree, compare_ids))
+    if (tfind(&probe, &calls->tree, compare_open_calls))
         return;
     if (calls->count >= OPEN_CALLS_MAX || id.n + tool.n > OPEN_BYTES_MAX - calls->bytes) {
         calls->not_followed++;
         return;
     }
     struct open_call *call = open_call_new(id, tool);
-    if (!tsearch(call, &calls->tree, compare_ids))
+    if (!tsearch(call, &calls->tree, compare_open_calls))
         abort();
     call->prev = calls->last;
     *(calls->last ? &calls->last->next : &calls->first) = call;
@@ -45,9 +45,9 @@ void audit_calls_begin(struct audit_calls *calls, struct str id, struct str tool
     calls->bytes += id.n + tool.n;
 }
 
-static void forget(struct audit_calls *calls, struct open_call *call)
+static void drop_open_call(struct audit_calls *calls, struct open_call *call)
 {
-    tdelete(call, &calls->tree, compare_ids);
+    tdelete(call, &calls->tree, compare_open_calls);
     *(call->prev ? &call->prev->next : &calls->first) = call->next;
     *(call->next ? &call->next->prev : &calls->last) = call->prev;
     calls->count--;
@@ -58,14 +58,14 @@ static void forget(struct audit_calls *calls, struct open_call *call)
 void audit_calls_end(struct audit_calls *calls, struct str id)
 {
     struct open_call probe = {.id = id};
-    struct open_call **found = tfind(&probe, &calls->tree, compare_ids);
+    struct open_call **found = tfind(&probe, &calls->tree, compare_open_calls);
     if (found)
-        forget(calls, *found);
+        drop_open_call(calls, *found);
 }
 
 void audit_calls_done(struct audit_calls *calls)
 {
     while (calls->first)
-        forget(calls, calls->first);
+        drop_open_call(calls, calls->first);
     *calls = (struct audit_calls){0};
 }

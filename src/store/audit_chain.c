@@ -55,7 +55,7 @@ bool chain_follows(struct str line, const char before[HASH_HEX + 1])
 
 /* --- the fields that all records begin with */
 
-static bool skip(struct str *at, struct str text)
+static bool skip_record_text(struct str *at, struct str text)
 {
     if (at->n < text.n || memcmp(at->p, text.p, text.n) != 0)
         return false;
@@ -65,7 +65,7 @@ static bool skip(struct str *at, struct str text)
 }
 
 /* Names of ours: nothing in them is escaped. */
-static bool take_text(struct str *at, struct str *ret)
+static bool take_record_text(struct str *at, struct str *ret)
 {
     const char *end = memchr(at->p, '"', at->n);
     if (!end)
@@ -76,7 +76,7 @@ static bool take_text(struct str *at, struct str *ret)
     return memchr(ret->p, '\\', ret->n) == NULL;
 }
 
-static bool take_number(struct str *at, int64_t *ret)
+static bool take_record_number(struct str *at, int64_t *ret)
 {
     int64_t value = 0;
     size_t n = 0;
@@ -96,15 +96,15 @@ bool chain_read(struct str line, struct chain_record *ret)
         return false;
     ret->body = (struct str){line.p, line.n - CHAIN_TAIL};
     struct str at = ret->body;
-    if (!skip(&at, STR("{\"ts\":\"")) || !take_text(&at, &ignored) ||
-        !skip(&at, STR(",\"seq\":")) || !take_number(&at, &ret->seq) ||
-        !skip(&at, STR(",\"kind\":\"")) || !take_text(&at, &ret->kind) ||
-        !skip(&at, STR(",\"gate\":")))
+    if (!skip_record_text(&at, STR("{\"ts\":\"")) || !take_record_text(&at, &ignored) ||
+        !skip_record_text(&at, STR(",\"seq\":")) || !take_record_number(&at, &ret->seq) ||
+        !skip_record_text(&at, STR(",\"kind\":\"")) || !take_record_text(&at, &ret->kind) ||
+        !skip_record_text(&at, STR(",\"gate\":")))
         return false;
-    if (skip(&at, STR("null")))
+    if (skip_record_text(&at, STR("null")))
         return true;
-    return skip(&at, STR("\"")) && take_text(&at, &ret->gate) && ret->gate.n < GATE_ID_MAX &&
-           !memchr(ret->gate.p, '\0', ret->gate.n);
+    return skip_record_text(&at, STR("\"")) && take_record_text(&at, &ret->gate) &&
+           ret->gate.n < GATE_ID_MAX && !memchr(ret->gate.p, '\0', ret->gate.n);
 }
 
 int64_t chain_time_of(struct str line)

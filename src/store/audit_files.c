@@ -97,7 +97,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-static int add_name(struct audit_names *names, const char *name)
+static int add_audit_name(struct audit_names *names, const char *name)
 {
     if (names->n == NAMES_MAX || strlen(name) >= ROTATED_NAME_MAX)
         return -E2BIG;
@@ -120,7 +120,7 @@ int audit_names_list(int dir, const char *slot, bool (*wanted)(const char *name)
     int unread = 0;
     while (r == 0 && (entry = fd_list_next(folder, &unread))) {
         if (wanted(entry->d_name) && (!slot || memcmp(entry->d_name, slot, 3) == 0))
-            r = add_name(ret, entry->d_name);
+            r = add_audit_name(ret, entry->d_name);
     }
     closedir(folder);
     if (r == 0)

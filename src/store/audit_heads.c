@@ -16,12 +16,12 @@ static int ready(struct audit_heads *h, struct err *err)
     return audit_heads_open(h, err);
 }
 
-static void bind_text(sqlite3_stmt *s, int at, const char *text)
+static void bind_head_text(sqlite3_stmt *s, int at, const char *text)
 {
     sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC);
 }
 
-static int run(struct audit_heads *h, sqlite3_stmt *s, struct err *err)
+static int run_head_statement(struct audit_heads *h, sqlite3_stmt *s, struct err *err)
 {
     int r = db_step(s) == SQLITE_DONE ? 0 : db_error(h->db, err);
     sqlite3_reset(s);
@@ -37,22 +37,22 @@ static int put_head(struct audit_heads *h, const struct head_note *note, struct 
                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (gate) DO UPDATE SET"
                " slot = ?2, first_hash = ?3, seq = ?4, hash = ?5, stopped = ?6, at_ms = ?7"
                " WHERE seq < ?4");
-    bind_text(s, 1, note->gate);
-    bind_text(s, 2, note->slot);
-    bind_text(s, 3, note->first_hash);
+    bind_head_text(s, 1, note->gate);
+    bind_head_text(s, 2, note->slot);
+    bind_head_text(s, 3, note->first_hash);
     sqlite3_bind_int64(s, 4, note->head.seq);
-    bind_text(s, 5, note->head.hash);
+    bind_head_text(s, 5, note->head.hash);
     sqlite3_bind_int(s, 6, note->stopped);
     sqlite3_bind_int64(s, 7, clock_unix_ms());
-    return run(h, s, err);
+    return run_head_statement(h, s, err);
 }
 
-static int is_known(struct audit_heads *h, const struct head_begin *begin, bool *ret,
-                    struct err *err)
+static int is_head_known(struct audit_heads *h, const struct head_begin *begin, bool *ret,
+                         struct err *err)
 {
     sqlite3_stmt *s = db_statement(h->db, "SELECT 1 FROM audit_head WHERE gate = ?1 AND slot = ?2");
-    bind_text(s, 1, begin->before);
-    bind_text(s, 2, begin->slot);
+    bind_head_text(s, 1, begin->before);
+    bind_head_text(s, 2, begin->slot);
     int r = db_step(s);
     *ret = r == SQLITE_ROW;
     return r == SQLITE_ROW || r == SQLITE_DONE ? 0 : db_error(h->db, err);
@@ -65,7 +65,7 @@ int audit_heads_begin(struct audit_heads *h, const struct head_begin *begin, boo
     memcpy(note.head.hash, begin->after, sizeof note.head.hash);
     if (ready(h, err) < 0 || db_begin(h->db, HEADS_WAIT_MS, err) != 0)
         return -1;
-    if (is_known(h, begin, ret_known, err) < 0 || put_head(h, &note, err) < 0) {
+    if (is_head_known(h, begin, ret_known, err) < 0 || put_head(h, &note, err) < 0) {
         db_rollback(h->db);
         return -1;
     }
@@ -89,10 +89,10 @@ static int forget_covered(struct audit_heads *h, const struct head_note *note, s
     if (note->after) {
         sqlite3_stmt *s = db_statement(
             h->db, "DELETE FROM audit_head WHERE slot = ?1 AND hash = ?2 AND gate <> ?3");
-        bind_text(s, 1, note->slot);
-        bind_text(s, 2, note->after);
-        bind_text(s, 3, note->gate);
-        if (run(h, s, err) < 0)
+        bind_head_text(s, 1, note->slot);
+        bind_head_text(s, 2, note->after);
+        bind_head_text(s, 3, note->gate);
+        if (run_head_statement(h, s, err) < 0)
             return -1;
     }
     for (size_t i = 0; note->found && i < note->found->n; i++) {
@@ -101,9 +101,9 @@ static int forget_covered(struct audit_heads *h, const struct head_note *note, s
             continue;
         sqlite3_stmt *s = db_statement(h->db,
                                        "DELETE FROM audit_head WHERE gate = ?1 AND seq = ?2");
-        bind_text(s, 1, row->gate);
+        bind_head_text(s, 1, row->gate);
         sqlite3_bind_int64(s, 2, row->head.seq);
-        if (run(h, s, err) < 0)
+        if (run_head_statement(h, s, err) < 0)
             return -1;
     }
     return 0;
@@ -119,11 +119,11 @@ static int move_head(struct audit_heads *h, const struct head_row *row,
                           : db_statement(h->db,
                                          "DELETE FROM audit_head WHERE gate = ?1 AND seq = ?2"
                                          " AND ?3 IS NOT NULL AND ?4 IS NOT NULL");
-    bind_text(s, 1, row->gate);
+    bind_head_text(s, 1, row->gate);
     sqlite3_bind_int64(s, 2, row->head.seq);
     sqlite3_bind_int64(s, 3, file->last_seq);
-    bind_text(s, 4, file->last_hash);
-    return run(h, s, err);
+    bind_head_text(s, 4, file->last_hash);
+    return run_head_statement(h, s, err);
 }
 
 static int put_removed(struct audit_heads *h, const struct removed_file *file, struct err *err)
@@ -131,10 +131,10 @@ static int put_removed(struct audit_heads *h, const struct removed_file *file, s
     sqlite3_stmt *s = db_statement(h->db,
                                    "INSERT OR REPLACE INTO audit_removed (file, last_hash, at_ms)"
                                    " VALUES (?1, ?2, ?3)");
-    bind_text(s, 1, file->name);
-    bind_text(s, 2, file->last_hash);
+    bind_head_text(s, 1, file->name);
+    bind_head_text(s, 2, file->last_hash);
     sqlite3_bind_int64(s, 3, clock_unix_ms());
-    int r = run(h, s, err);
+    int r = run_head_statement(h, s, err);
     for (size_t i = 0; r == 0 && file->heads && i < file->heads->n; i++) {
         if (file->heads->rows[i].found)
             r = move_head(h, &file->heads->rows[i], file, err);
@@ -159,7 +159,7 @@ int audit_heads_write(struct audit_heads *h, const struct head_note *note, int w
     return db_commit(h->db, err);
 }
 
-static void read_row(sqlite3_stmt *s, struct head_row *row)
+static void read_head_row(sqlite3_stmt *s, struct head_row *row)
 {
     const char *gate = (const char *)sqlite3_column_text(s, 0);
     const char *hash = (const char *)sqlite3_column_text(s, 2);
@@ -180,12 +180,12 @@ int audit_heads_read(struct audit_heads *h, const char *slot, const char *gate,
     sqlite3_stmt *s = db_statement(
         h->db, "SELECT gate, seq, hash, stopped FROM audit_head WHERE slot = ?1 AND gate <> ?2"
                " ORDER BY at_ms DESC");
-    bind_text(s, 1, slot);
-    bind_text(s, 2, gate ? gate : "");
+    bind_head_text(s, 1, slot);
+    bind_head_text(s, 2, gate ? gate : "");
     int r = SQLITE_DONE;
     ret->n = 0;
     while (ret->n < HEAD_ROWS_MAX && (r = db_step(s)) == SQLITE_ROW)
-        read_row(s, &ret->rows[ret->n++]);
+        read_head_row(s, &ret->rows[ret->n++]);
     int done = r == SQLITE_DONE || r == SQLITE_ROW ? 0 : db_error(h->db, err);
     sqlite3_reset(s);
     return done;
@@ -198,8 +198,8 @@ int audit_heads_removed(struct audit_heads *h, const char *slot, const char *has
     sqlite3_stmt *s = db_statement(
         h->db, "SELECT 1 FROM audit_removed WHERE last_hash = ?1 AND substr(file, 1, 3) ="
                " substr(?2, 1, 3)");
-    bind_text(s, 1, hash);
-    bind_text(s, 2, slot);
+    bind_head_text(s, 1, hash);
+    bind_head_text(s, 2, slot);
     int r = db_step(s);
     int found = r == SQLITE_ROW ? 1 : r == SQLITE_DONE ? 0 : db_error(h->db, err);
     sqlite3_reset(s);
@@ -223,7 +223,7 @@ int audit_heads_slots(struct audit_heads *h, bool *used, size_t n, struct err *e
 }
 
 /* Of a gate that had only begun either a record is there, or the one that it began behind. */
-static bool matches(const struct head_row *row, const struct chain_record *record)
+static bool head_row_matches(const struct head_row *row, const struct chain_record *record)
 {
     bool own = record->gate.p && strlen(row->gate) == record->gate.n &&
                memcmp(row->gate, record->gate.p, record->gate.n) == 0;
@@ -234,7 +234,7 @@ static bool matches(const struct head_row *row, const struct chain_record *recor
 void audit_heads_match(struct head_rows *rows, const struct chain_record *record)
 {
     for (size_t i = 0; i < rows->n; i++) {
-        if (matches(&rows->rows[i], record))
+        if (head_row_matches(&rows->rows[i], record))
             rows->rows[i].found = true;
     }
 }

@@ -90,7 +90,7 @@ static bool neighbour(const struct audit_lane *lane, const char *name, bool late
     return true;
 }
 
-static bool open_file(struct audit_lane *lane, const char *name, off_t from)
+static bool open_lane_file(struct audit_lane *lane, const char *name, off_t from)
 {
     struct stat st;
     FD_AT_END int fd = openat(lane->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -109,7 +109,7 @@ static bool open_file(struct audit_lane *lane, const char *name, off_t from)
 }
 
 /* Takes a file that cannot be opened as read to its end; false where there is none. */
-static bool pass_over(struct audit_lane *lane, const char *name)
+static bool pass_over_lane_file(struct audit_lane *lane, const char *name)
 {
     struct stat st;
     if (fstatat(lane->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -170,8 +170,8 @@ static void open_window(struct audit_lane *lane, uint64_t window)
     off_t from = have > window ? (off_t)(have - window) : 0;
     lane->truncated = from > 0 || neighbour(lane, at.name, false, &before);
     lane->skipping = lane->own_skip = from > 0;
-    if (!open_file(lane, at.name, from))
-        pass_over(lane, at.name);
+    if (!open_lane_file(lane, at.name, from))
+        pass_over_lane_file(lane, at.name);
 }
 
 struct audit_lane *audit_lane_new(int dir, unsigned slot, const struct audit_read_options *options,
@@ -209,7 +209,7 @@ static bool is_early(const struct audit_lane *lane, struct str line)
            memcmp(line.p + n, lane->from, digits) < 0;
 }
 
-static bool read_record(struct audit_lane *lane, struct str line)
+static bool read_lane_record(struct audit_lane *lane, struct str line)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
     if (json_parse(line.p, line.n, LINE_MAX_BYTES, JSON_STRICT, &doc, NULL) < 0)
@@ -239,7 +239,7 @@ static void pass_hash(struct audit_lane *lane, struct str line)
 }
 
 /* The first record of a file says itself what it follows: files before it may have been removed. */
-static bool follows_own(const struct audit_lane *lane, struct str line)
+static bool lane_file_follows(const struct audit_lane *lane, struct str line)
 {
     char after[HASH_HEX + 1];
     struct str hash = json_str(yyjson_obj_get(lane->head.record, "after"));
@@ -264,7 +264,7 @@ static bool is_chained(struct audit_lane *lane, struct str line)
     bool fits = unknown || (lane->before[0] && chain_follows(line, lane->before)) ||
                 (lane->good[0] && memcmp(lane->good, lane->before, HASH_HEX) != 0 &&
                  chain_follows(line, lane->good)) ||
-                (begins && follows_own(lane, line));
+                (begins && lane_file_follows(lane, line));
     chain_copy(lane->before, hash);
     if (fits)
         chain_copy(lane->good, hash);
@@ -272,7 +272,7 @@ static bool is_chained(struct audit_lane *lane, struct str line)
 }
 
 /* The next line that is whole. */
-static bool next_line(struct audit_lane *lane, struct str *ret)
+static bool next_lane_line(struct audit_lane *lane, struct str *ret)
 {
     struct buf *data = &lane->data;
     const char *end = lane->looked < data->len
@@ -289,7 +289,7 @@ static bool next_line(struct audit_lane *lane, struct str *ret)
 }
 
 /* More of the file; false at its end. */
-static bool read_more(struct audit_lane *lane)
+static bool read_more_of_lane(struct audit_lane *lane)
 {
     struct buf *data = &lane->data;
     buf_consume(data, lane->used);
@@ -330,7 +330,7 @@ bool audit_lane_load(struct audit_lane *lane)
     struct str line;
     struct found next;
     for (;;) {
-        while (next_line(lane, &line)) {
+        while (next_lane_line(lane, &line)) {
             bool skip = lane->skipping;
             bool own = lane->own_skip;
             lane->skipping = lane->own_skip = false;
@@ -339,7 +339,7 @@ bool audit_lane_load(struct audit_lane *lane)
                 pass_hash(lane, line);
             if (early)
                 continue;
-            if (!skip && read_record(lane, line)) {
+            if (!skip && read_lane_record(lane, line)) {
                 lane->head.unchained = !is_chained(lane, line);
                 lane->has_head = lane->begun = true;
                 return true;
@@ -348,13 +348,14 @@ bool audit_lane_load(struct audit_lane *lane)
                 chain_copy(lane->before, chain_hash_of(line));
             lane->gaps->damaged += !(skip && own);
         }
-        if (read_more(lane))
+        if (read_more_of_lane(lane))
             continue;
         bool more = find_next(lane, &next);
         /* Once there is another, nobody writes to ours: what came before that is read first. */
-        if (more && read_more(lane))
+        if (more && read_more_of_lane(lane))
             continue;
-        if (!more || (!open_file(lane, next.name, 0) && !pass_over(lane, next.name))) {
+        if (!more ||
+            (!open_lane_file(lane, next.name, 0) && !pass_over_lane_file(lane, next.name))) {
             lane->dry = true;
             return false;
         }

@@ -135,7 +135,7 @@ static off_t find_hash(int fd, const char hash[HASH_HEX + 1], off_t end)
 }
 
 /* The last bytes up to `end`, at most `most` of them. -errno. */
-static int read_end(int fd, off_t end, size_t most, char **ret_bytes, off_t *ret_from)
+static int read_log_end(int fd, off_t end, size_t most, char **ret_bytes, off_t *ret_from)
 {
     FREE_AT_END char *bytes = malloc(most);
     off_t from = end > (off_t)most ? end - (off_t)most : 0;
@@ -162,7 +162,7 @@ static int match_at(struct leftover *left, int fd, off_t end)
     /* Most records are short. */
     for (size_t i = 0; !whole && i < ARRAY_LEN(sizes); i++) {
         free(TAKE_PTR(bytes));
-        int r = read_end(fd, end, sizes[i], &bytes, &from);
+        int r = read_log_end(fd, end, sizes[i], &bytes, &from);
         if (r < 0)
             return r;
         got = (size_t)(end - from);

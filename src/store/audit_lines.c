@@ -30,7 +30,7 @@ void audit_lines_done(struct audit_lines *l)
 }
 
 /* For another block. Few lines are nearly as long as they may be. */
-static int make_room(struct audit_lines *l)
+static int make_block_room(struct audit_lines *l)
 {
     if (l->end + BLOCK_BYTES <= l->room)
         return 0;
@@ -43,13 +43,13 @@ static int make_room(struct audit_lines *l)
     return 0;
 }
 
-static int read_on(struct audit_lines *l)
+static int read_next_block(struct audit_lines *l)
 {
     l->end -= l->start;
     if (l->end)
         memmove(l->bytes, l->bytes + l->start, l->end);
     l->start = 0;
-    if (make_room(l) < 0)
+    if (make_block_room(l) < 0)
         return -ENOMEM;
     ssize_t got = audit_read_at(l->fd, l->bytes + l->end, BLOCK_BYTES, l->read_to);
     if (got < 0)
@@ -60,7 +60,7 @@ static int read_on(struct audit_lines *l)
     return 0;
 }
 
-static void give(struct audit_lines *l, const char *newline, struct audit_line *ret)
+static void give_audit_line(struct audit_lines *l, const char *newline, struct audit_line *ret)
 {
     const char *at = l->bytes + l->start;
     size_t n = newline ? (size_t)(newline - at) : l->end - l->start;
@@ -85,13 +85,13 @@ int audit_lines_next(struct audit_lines *l, struct audit_line *ret)
         const char *newline = held > l->looked ? memchr(at + l->looked, '\n', held - l->looked)
                                                : NULL;
         if (newline || held >= AUDIT_RECORD_MAX || (l->over && held > 0)) {
-            give(l, newline, ret);
+            give_audit_line(l, newline, ret);
             return 1;
         }
         l->looked = held;
         if (l->over)
             return 0;
-        int r = read_on(l);
+        int r = read_next_block(l);
         if (r < 0)
             return r;
     }

@@ -17,8 +17,8 @@ static void look_for(struct audit *a, struct head_rows *rows)
 }
 
 /* With the lock held. */
-static int write_note(struct audit *a, const struct audit_job *job, bool stopped, int wait_ms,
-                      struct err *err)
+static int write_head_note(struct audit *a, const struct audit_job *job, bool stopped, int wait_ms,
+                           struct err *err)
 {
     FREE_AT_END struct head_rows *rows = NULL;
     struct head_note note = {.gate = a->gate,
@@ -58,7 +58,7 @@ static void note_in_pool(void *arg)
     pthread_mutex_lock(&a->notes);
     if (!a->closed) {
         audit_pick_removed(a, job);
-        job->failed = write_note(a, job, false, HEADS_WAIT_MS, &job->err) < 0;
+        job->failed = write_head_note(a, job, false, HEADS_WAIT_MS, &job->err) < 0;
         for (size_t i = 0; i < job->n_removed; i++)
             free(TAKE_PTR(job->removed[i].heads));
     }
@@ -111,7 +111,7 @@ int audit_note_again(struct audit *a)
     struct audit_job job = {.head = a->safe, .settle = !a->settled};
     if (a->noting || pthread_mutex_trylock(&a->notes) != 0)
         return -1;
-    a->note_failed = write_note(a, &job, false, 0, &a->note_error) < 0;
+    a->note_failed = write_head_note(a, &job, false, 0, &a->note_error) < 0;
     pthread_mutex_unlock(&a->notes);
     if (a->note_failed)
         return -1;
@@ -139,7 +139,7 @@ void audit_note_close(struct audit *a, bool stopped)
     struct audit_job job = {.head = a->safe, .settle = !a->settled};
     audit_unlink_removed(a);
     if (job.head.seq)
-        write_note(a, &job, stopped, HEADS_WAIT_MS, &ignored);
+        write_head_note(a, &job, stopped, HEADS_WAIT_MS, &ignored);
     audit_heads_done(&a->heads);
     a->closed = true;
     pthread_mutex_unlock(&a->notes);

@@ -53,7 +53,7 @@ static void add_lane(struct audit_reader *r, unsigned slot)
 }
 
 /* New slots, and a look at the known ones. */
-static void look(struct audit_reader *r)
+static void look_at_slots(struct audit_reader *r)
 {
     if (r->dir < 0)
         r->dir = openat(r->state_fd, "audit", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -83,7 +83,7 @@ int audit_reader_new(struct audit_reader **ret, int state_fd,
                                .watch = -1,
                                .options = *options,
                                .complete_from = INT64_MIN};
-    look(r);
+    look_at_slots(r);
     if (r->dir < 0 && r->gaps.unread) {
         err_set(err, ERR_INTERNAL, "`audit` in the state folder cannot be read: %s",
                 strerror(r->gaps.error));
@@ -136,7 +136,7 @@ bool audit_reader_next(struct audit_reader *r, struct audit_entry *ret)
     return true;
 }
 
-static void drain(int fd)
+static void drain_audit_watch(int fd)
 {
     char events[4096];
     while (read(fd, events, sizeof events) > 0)
@@ -153,8 +153,8 @@ bool audit_reader_wait(struct audit_reader *r, int timeout_ms, int output_fd)
     int usual = r->watch >= 0 || timeout_ms < LOOK_EVERY_MS ? timeout_ms : LOOK_EVERY_MS;
     poll(fds, ARRAY_LEN(fds), first ? 0 : usual);
     if (r->watch >= 0)
-        drain(r->watch);
-    look(r);
+        drain_audit_watch(r->watch);
+    look_at_slots(r);
     return !(fds[0].revents & (POLLERR | POLLNVAL));
 }
 

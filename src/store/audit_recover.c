@@ -95,7 +95,7 @@ void audit_write_unknown(struct json_out *j, int64_t last_ms)
 }
 
 /* An empty file whose slot has rotated ones was left by a gate that died while it rotated. */
-static bool is_new(int dir, const char *slot)
+static bool is_new_slot(int dir, const char *slot)
 {
     FD_AT_END int rotated = audit_newest_rotated(dir, slot);
     return rotated < 0;
@@ -245,7 +245,7 @@ int audit_recover(int fd, const char *slot, const struct audit_recovery *how,
     *ret = (struct audit_last){.hash = CHAIN_NONE};
     if (fstat(fd, &st) < 0)
         return audit_io_error(err, errno);
-    if (st.st_size > 0 ? audit_ended_cleanly(fd, st.st_size, ret) : is_new(how->dir, slot))
+    if (st.st_size > 0 ? audit_ended_cleanly(fd, st.st_size, ret) : is_new_slot(how->dir, slot))
         return 0;
     return recover(fd, st.st_size, slot, how, ret, err);
 }
@@ -286,7 +286,7 @@ static bool needs_recovery(int dir, const char *name)
         return false;
     if (st.st_size > 0)
         return !audit_ended_cleanly(fd, st.st_size, &ignored);
-    return !is_new(dir, name);
+    return !is_new_slot(dir, name);
 }
 
 static void recover_slot(const char *name, const struct audit_recovery *how)

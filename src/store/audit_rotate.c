@@ -80,7 +80,7 @@ void audit_list_open_if_due(struct audit *a)
     audit_end(a);
 }
 
-static void begin_file(struct audit *a, const char *name)
+static void begin_rotated_file(struct audit *a, const char *name)
 {
     char after[HASH_HEX + 1];
     memcpy(after, a->last.hash, sizeof after);
@@ -110,7 +110,7 @@ static bool rotate(struct audit *a)
     a->fd = TAKE_FD(next);
     a->file_bytes = 0;
     a->listed_at = 0;
-    begin_file(a, name);
+    begin_rotated_file(a, name);
     a->file_seq = a->last.seq;
     if (a->options.sync != AUDIT_SYNC_NONE)
         fsync(a->dir);
@@ -150,7 +150,7 @@ static bool is_last_of_slot(struct audit *a, const struct audit_names *all, size
 }
 
 /* Reads all of it: a head may lie in it, of a gate that filled several files before it was noted again. */
-static bool look_into(struct audit *a, struct removed_file *file)
+static bool look_into_removed(struct audit *a, struct removed_file *file)
 {
     CLEANUP(audit_lines_done) struct audit_lines lines;
     struct audit_line line;
@@ -181,7 +181,8 @@ static bool pick(struct audit *a, const char *name, struct removed_file *file)
     snprintf(slot, sizeof slot, "%.3s.jsonl", name);
     memcpy(file->name, name, sizeof file->name);
     file->heads = mem_zero(sizeof *file->heads);
-    if (audit_heads_read(&a->heads, slot, NULL, file->heads, &ignored) == 0 && look_into(a, file))
+    if (audit_heads_read(&a->heads, slot, NULL, file->heads, &ignored) == 0 &&
+        look_into_removed(a, file))
         return true;
     free(TAKE_PTR(file->heads));
     return false;

@@ -84,7 +84,7 @@ static bool batch_due(const struct audit *a)
            a->flushed != a->synced;
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_sync_timer(uv_timer_t *timer)
 {
     struct audit *a = timer->data;
     if (batch_due(a))
@@ -103,7 +103,7 @@ void audit_sync_next(struct audit *a)
     }
     bool due = batch_due(a) || (!a->noting && (a->safe.seq != a->noted.seq || a->n_removed));
     if (due && !uv_is_active((uv_handle_t *)&a->timer))
-        uv_timer_start(&a->timer, on_timer, a->options.batch_ms ? a->options.batch_ms : 1, 0);
+        uv_timer_start(&a->timer, on_sync_timer, a->options.batch_ms ? a->options.batch_ms : 1, 0);
 }
 
 void audit_wait_synced(struct audit *a, audit_synced_fn done, void *arg)

@@ -40,7 +40,7 @@ void verify_tell(struct verifier *v, enum verify_level level, const struct place
 /* --- files */
 
 /* -1: not there; -2: told to be no plain file. */
-static int open_plain(struct verifier *v, const char *name, struct stat *st)
+static int open_verified_file(struct verifier *v, const char *name, struct stat *st)
 {
     struct place place = {.line = 0};
     FD_AT_END int fd = openat(v->dir, name,
@@ -99,7 +99,7 @@ static int walk_rotated(struct verifier *v, char done[ROTATED_NAME_MAX], bool *r
         struct stat st;
         if (strcmp(all.names[i], done) <= 0)
             continue;
-        FD_AT_END int fd = open_plain(v, all.names[i], &st);
+        FD_AT_END int fd = open_verified_file(v, all.names[i], &st);
         /* Gone since we looked: removed as planned, or the next file's link tells. */
         if (fd < 0)
             v->link = fd == -1 ? LINK_FIRST : LINK_BROKEN;
@@ -123,7 +123,7 @@ static int walk_files(struct verifier *v, struct err *err)
             return -1;
         /* Opened before the last look at the names: should it be rotated after that, this is still the file
          * that comes next. */
-        FD_AT_END int fd = open_plain(v, v->slot, &st);
+        FD_AT_END int fd = open_verified_file(v, v->slot, &st);
         if (walk_rotated(v, done, &any, err) < 0)
             return -1;
         if (any)
@@ -175,7 +175,7 @@ static int check_missing_head(struct verifier *v, const struct head_row *row, st
     return 0;
 }
 
-static bool knows(const struct head_rows *rows, const char *gate)
+static bool head_rows_know(const struct head_rows *rows, const char *gate)
 {
     for (size_t i = 0; i < rows->n; i++) {
         if (strcmp(rows->rows[i].gate, gate) == 0)
@@ -188,11 +188,11 @@ static bool knows(const struct head_rows *rows, const char *gate)
 static int check_last_gate(struct verifier *v, struct err *err)
 {
     FREE_AT_END struct head_rows *now = mem_zero(sizeof *now);
-    if (!v->has_heads || !v->seen || !v->gate[0] || knows(&v->rows, v->gate))
+    if (!v->has_heads || !v->seen || !v->gate[0] || head_rows_know(&v->rows, v->gate))
         return 0;
     if (audit_heads_read(&v->heads, v->slot, NULL, now, err) < 0)
         return -1;
-    if (knows(now, v->gate))
+    if (head_rows_know(now, v->gate))
         return 0;
     bool lost = audit_restarted_since(v->at_ms);
     verify_tell(v, lost ? VERIFY_NOTE : VERIFY_BAD, &v->next, v->gate, v->seq,
@@ -298,7 +298,7 @@ static int open_parts(struct verifier *v, struct err *err)
     return late < 0 ? -1 : 0;
 }
 
-static int run(struct verifier *v, struct err *err)
+static int run_verifier(struct verifier *v, struct err *err)
 {
     bool used[SLOTS_MAX] = {false};
     if (verify_read_anchors(v, err) < 0 || open_parts(v, err) < 0 || find_slots(v, used, err) < 0)
@@ -324,7 +324,7 @@ int audit_verify(int state_fd, const struct verify_options *options, struct veri
     v->dir = -1;
     v->missing = mem_zero(SLOTS_MAX * sizeof *v->missing);
     v->missing_at = mem_zero(SLOTS_MAX * sizeof *v->missing_at);
-    int r = run(v, err);
+    int r = run_verifier(v, err);
     fd_closep(&v->dir);
     audit_heads_done(&v->heads);
     free(v->gates);

@@ -13,7 +13,7 @@
 
 /* --- gates */
 
-static uint64_t number_of(const char *gate)
+static uint64_t gate_hash_of(const char *gate)
 {
     uint64_t n = 0xcbf29ce484222325u;
     for (; *gate; gate++)
@@ -21,7 +21,7 @@ static uint64_t number_of(const char *gate)
     return n ? n : 1;
 }
 
-static size_t place_of(const struct verifier *v, uint64_t number)
+static size_t gate_place_of(const struct verifier *v, uint64_t number)
 {
     size_t i = (size_t)(number * 0x9e3779b97f4a7c15u) & (v->gates_size - 1);
     while (v->gates[i] && v->gates[i] != number)
@@ -37,22 +37,22 @@ static void grow_gates(struct verifier *v)
     v->gates = mem_zero(v->gates_size * sizeof *v->gates);
     for (size_t i = 0; i < size; i++) {
         if (old[i])
-            v->gates[place_of(v, old[i])] = old[i];
+            v->gates[gate_place_of(v, old[i])] = old[i];
     }
     free(old);
 }
 
 bool verify_has_gate(const struct verifier *v, const char *gate)
 {
-    return v->gates_size && v->gates[place_of(v, number_of(gate))];
+    return v->gates_size && v->gates[gate_place_of(v, gate_hash_of(gate))];
 }
 
 bool verify_add_gate(struct verifier *v, const char *gate)
 {
-    uint64_t number = number_of(gate);
+    uint64_t number = gate_hash_of(gate);
     if (2 * v->gates_used >= v->gates_size && v->gates_size / 2 < GATES_MAX)
         grow_gates(v);
-    size_t i = place_of(v, number);
+    size_t i = gate_place_of(v, number);
     if (v->gates[i])
         return false;
     if (v->gates_used < GATES_MAX) {

@@ -11,7 +11,7 @@
 
 /* --- lines that do not follow */
 
-static void describe(struct verifier *v, const struct chain_record *r)
+static void describe_region(struct verifier *v, const struct chain_record *r)
 {
     struct region *g = &v->region;
     long long seq = r->seq;
@@ -59,7 +59,7 @@ static void region_begin(struct verifier *v, const struct audit_line *line,
     *g = (struct region){.open = true, .record = record != NULL, .place = v->at};
     hash_begin(&g->hash);
     if (record)
-        describe(v, record);
+        describe_region(v, record);
     else
         snprintf(g->text, sizeof g->text,
                  "this is no record of the log: one was changed or cut, or something was added");
@@ -93,7 +93,7 @@ static bool accounts_for(struct verifier *v, struct str line)
 
 /* --- records */
 
-static bool read_text(struct str line, const char *key, char ret[HASH_HEX + 1])
+static bool read_record_hash(struct str line, const char *key, char ret[HASH_HEX + 1])
 {
     JSON_AT_END yyjson_doc *doc = NULL;
     if (json_parse(line.p, line.n, AUDIT_RECORD_MAX, JSON_STRICT, &doc, NULL) < 0)
@@ -137,7 +137,7 @@ static void check_torn(struct verifier *v, struct str line, const struct chain_r
 }
 
 /* Said by the gate that came next. */
-static void check_known(struct verifier *v, struct str line, const struct chain_record *r)
+static void check_head_known(struct verifier *v, struct str line, const struct chain_record *r)
 {
     const struct str unknown = STR(",\"no_head\":true");
     const struct str restarted = STR(",\"restarted\":true");
@@ -168,13 +168,14 @@ static void note_gate(struct verifier *v, const struct chain_record *r, bool sta
                     "this gate begins a second time: its records were copied");
 }
 
-static void take(struct verifier *v, const struct audit_line *line, const struct chain_record *r)
+static void take_verified_line(struct verifier *v, const struct audit_line *line,
+                               const struct chain_record *r)
 {
     bool start = str_is(r->kind, "gate.start");
     char hash[HASH_HEX + 1];
     check_seq(v, r, start);
     note_gate(v, r, start);
-    check_known(v, line->text, r);
+    check_head_known(v, line->text, r);
     v->report->records++;
     v->seq = r->seq;
     v->at_ms = chain_time_of(r->body);
@@ -187,20 +188,20 @@ static void take(struct verifier *v, const struct audit_line *line, const struct
     chain_copy(v->before, r->hash);
     audit_heads_match(&v->rows, r);
     verify_match_anchor(v, r);
-    if (str_is(r->kind, "log.removed") && read_text(line->text, "last_hash", hash)) {
+    if (str_is(r->kind, "log.removed") && read_record_hash(line->text, "last_hash", hash)) {
         hash_list_add(&v->removed, (struct str){hash, HASH_HEX});
         v->report->removed++;
     }
 }
 
 /* Whether the record goes on where it says; who it should follow is the caller's question. */
-static bool follows_own(struct str line, const struct chain_record *r, char after[HASH_HEX + 1])
+static bool record_goes_on(struct str line, const struct chain_record *r, char after[HASH_HEX + 1])
 {
-    return begins_file(r) && read_text(line, "after", after) && chain_follows(line, after);
+    return begins_file(r) && read_record_hash(line, "after", after) && chain_follows(line, after);
 }
 
 /* Removed since it was read: then those behind it may be, too. */
-static bool is_gone(struct verifier *v)
+static bool is_previous_gone(struct verifier *v)
 {
     return v->previous[0] && faccessat(v->dir, v->previous, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
 }
@@ -212,7 +213,7 @@ static void check_link(struct verifier *v, const struct chain_record *r, const c
         (v->link == LINK_KNOWN && memcmp(after, v->hash, HASH_HEX) == 0) ||
         (v->link == LINK_FIRST && memcmp(after, CHAIN_NONE, HASH_HEX) == 0))
         return;
-    if (v->link == LINK_FIRST || is_gone(v)) {
+    if (v->link == LINK_FIRST || is_previous_gone(v)) {
         /* Perhaps a record that comes later says that it was removed. */
         memcpy(v->missing[slot], after, HASH_HEX + 1);
         v->missing_at[slot] = v->at;
@@ -235,11 +236,11 @@ static bool take_first(struct verifier *v, const struct audit_line *line,
                        const struct chain_record *r)
 {
     char after[HASH_HEX + 1];
-    if (!follows_own(line->text, r, after))
+    if (!record_goes_on(line->text, r, after))
         return false;
     check_link(v, r, after);
     check_torn(v, line->text, r);
-    take(v, line, r);
+    take_verified_line(v, line, r);
     return true;
 }
 
@@ -252,12 +253,12 @@ static bool take_again(struct verifier *v, const struct audit_line *line,
         v->region.open = false;
         v->report->torn++;
     } else if ((v->before[0] && chain_follows(line->text, v->before)) ||
-               chain_follows(line->text, v->hash) || follows_own(line->text, r, after)) {
+               chain_follows(line->text, v->hash) || record_goes_on(line->text, r, after)) {
         region_bad(v);
     } else {
         return false;
     }
-    take(v, line, r);
+    take_verified_line(v, line, r);
     return true;
 }
 
@@ -275,7 +276,7 @@ void verify_line(struct verifier *v, const struct audit_line *line, bool first)
     if (record && !v->region.open && !(first && v->link == LINK_FIRST) &&
         chain_follows(line->text, v->hash)) {
         check_torn(v, line->text, &r);
-        take(v, line, &r);
+        take_verified_line(v, line, &r);
         return;
     }
     if (v->region.open)

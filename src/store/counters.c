@@ -52,7 +52,7 @@ void period_around(enum charge_period period, int64_t now_ms, int64_t *ret_since
 }
 
 /* A limit can be as large as a number gets. */
-static int64_t add(int64_t a, int64_t b)
+static int64_t add_saturated(int64_t a, int64_t b)
 {
     int64_t sum;
     if (__builtin_add_overflow(a, b, &sum))
@@ -118,12 +118,12 @@ static int refuse_rate(const struct refusal *r, int64_t now_ms, struct err *err)
     err_set(err, ERR_RATE_LIMITED,
             "the rule %.200s allows %lld calls in %s and that many were made: try again in %lld ms",
             r->charge->rule, (long long)r->charge->limit, window,
-            (long long)add(r->again_ms, -now_ms));
-    err->retry_after_ms = add(r->again_ms, -now_ms);
+            (long long)add_saturated(r->again_ms, -now_ms));
+    err->retry_after_ms = add_saturated(r->again_ms, -now_ms);
     return err_reason(err, "rate_limit");
 }
 
-static int refuse_budget(const struct refusal *r, int64_t now_ms, struct err *err)
+static int refuse_budget_charge(const struct refusal *r, int64_t now_ms, struct err *err)
 {
     const struct charge *c = r->charge;
     char limit[32];
@@ -146,14 +146,14 @@ static int refuse_budget(const struct refusal *r, int64_t now_ms, struct err *er
             "the rule %.200s allows %s %s %s and %s are used%s%s: it starts anew at %s", c->rule,
             limit, unit_words[c->unit], charge_period_names[c->period], used,
             one ? "" : ", this call may use ", one ? "" : need, when);
-    err->retry_after_ms = add(r->again_ms, -now_ms);
+    err->retry_after_ms = add_saturated(r->again_ms, -now_ms);
     return err_reason(err, "budget_used");
 }
 
 /* --- reading */
 
 /* 1: `values` holds the row's columns; 0: there is no row. */
-static int read_row(struct db *db, sqlite3_stmt *s, int64_t *values, int n, struct err *err)
+static int read_counter_row(struct db *db, sqlite3_stmt *s, int64_t *values, int n, struct err *err)
 {
     int r = db_step(s);
     if (r != SQLITE_ROW && r != SQLITE_DONE)
@@ -168,11 +168,11 @@ static int read_row(struct db *db, sqlite3_stmt *s, int64_t *values, int n, stru
 static int find_now(struct db *db, int64_t now_ms, int64_t *ret_now, struct err *err)
 {
     int64_t seen = 0;
-    int r = read_row(db, db_statement(db, "SELECT seen_ms FROM clock"), &seen, 1, err);
+    int r = read_counter_row(db, db_statement(db, "SELECT seen_ms FROM clock"), &seen, 1, err);
     if (r <= 0)
         return r < 0 ? -1 : db_damaged(err);
     *ret_now = seen > now_ms ? seen : now_ms;
-    if (seen <= add(now_ms, CLOCK_SLACK_MS))
+    if (seen <= add_saturated(now_ms, CLOCK_SLACK_MS))
         return 0;
     char is[CLOCK_TEXT_MAX];
     char was[CLOCK_TEXT_MAX];
@@ -186,12 +186,12 @@ static int find_now(struct db *db, int64_t now_ms, int64_t *ret_now, struct err 
 }
 
 /* When call number `n` was let through. 1; 0: it is not known any more; -1. */
-static int find_call(struct db *db, int64_t key, int64_t n, int64_t *ret_at, struct err *err)
+static int find_rate_call(struct db *db, int64_t key, int64_t n, int64_t *ret_at, struct err *err)
 {
     sqlite3_stmt *s = db_statement(db, "SELECT at_ms FROM rate_call WHERE key = ? AND n = ?");
     sqlite3_bind_int64(s, 1, key);
     sqlite3_bind_int64(s, 2, n);
-    return read_row(db, s, ret_at, 1, err);
+    return read_counter_row(db, s, ret_at, 1, err);
 }
 
 /* How many of the calls are within the window: their times never go down, so half of the rest is left each time. */
@@ -203,10 +203,10 @@ static int count_rate(struct db *db, const struct charge *c, int64_t key, int64_
     while (inside - outside > 1) {
         int64_t at = 0;
         int64_t middle = outside + (inside - outside) / 2;
-        int r = find_call(db, key, middle, &at, err);
+        int r = find_rate_call(db, key, middle, &at, err);
         if (r < 0)
             return -1;
-        if (r > 0 && add(at, c->window_ms) > now)
+        if (r > 0 && add_saturated(at, c->window_ms) > now)
             inside = middle;
         else
             outside = middle;
@@ -216,13 +216,13 @@ static int count_rate(struct db *db, const struct charge *c, int64_t key, int64_
 }
 
 /* `before`: how many calls the same call takes from the same counter before. */
-static int check_rate(struct db *db, const struct charge *c, int64_t before, int64_t now,
-                      struct refusal *ret, int64_t *used, struct err *err)
+static int check_rate_charge(struct db *db, const struct charge *c, int64_t before, int64_t now,
+                             struct refusal *ret, int64_t *used, struct err *err)
 {
     int64_t row[2] = {0}; /* id, n */
     sqlite3_stmt *s = db_statement(db, "SELECT id, n FROM rate_key WHERE key = ?");
     sqlite3_bind_text(s, 1, c->key, -1, SQLITE_STATIC);
-    if (read_row(db, s, row, 2, err) < 0)
+    if (read_counter_row(db, s, row, 2, err) < 0)
         return -1;
     if (row[1] < 0 || row[1] > INT64_MAX / 2)
         return db_damaged(err);
@@ -236,9 +236,9 @@ static int check_rate(struct db *db, const struct charge *c, int64_t before, int
     /* The last one of which there may be no more within the window. */
     int64_t number = row[1] + before - c->limit + 1;
     int64_t at = 0;
-    int r = number < 1 ? 0 : find_call(db, row[0], number, &at, err);
+    int r = number < 1 ? 0 : find_rate_call(db, row[0], number, &at, err);
     if (r > 0)
-        ret->again_ms = add(at, c->window_ms);
+        ret->again_ms = add_saturated(at, c->window_ms);
     return r < 0 ? -1 : 0;
 }
 
@@ -251,7 +251,7 @@ static int check_budget(struct db *db, const struct charge *c, int64_t before, i
     int64_t next;
     sqlite3_stmt *s = db_statement(db, "SELECT since_ms, spent FROM budget WHERE key = ?");
     sqlite3_bind_text(s, 1, c->key, -1, SQLITE_STATIC);
-    int r = read_row(db, s, row, 2, err);
+    int r = read_counter_row(db, s, row, 2, err);
     if (r < 0)
         return -1;
     if (row[1] < 0)
@@ -260,7 +260,7 @@ static int check_budget(struct db *db, const struct charge *c, int64_t before, i
     int64_t spent = r > 0 && row[0] >= since ? row[1] : 0;
     if (used)
         *used = spent;
-    int64_t amount = add(before, c->amount);
+    int64_t amount = add_saturated(before, c->amount);
     *ret = (struct refusal){.charge = c, .used = spent, .again_ms = now};
     /* Not `spent + amount`, which may be more than a number can be. */
     if (spent > c->limit || amount > c->limit - spent)
@@ -274,14 +274,14 @@ static int64_t taken_before(const struct charge *charges, size_t i)
     for (size_t k = 0; k < i; k++) {
         if (!charges[k].window_ms == !charges[i].window_ms &&
             strcmp(charges[k].key, charges[i].key) == 0)
-            sum = add(sum, charges[i].window_ms ? 1 : charges[k].amount);
+            sum = add_saturated(sum, charges[i].window_ms ? 1 : charges[k].amount);
     }
     return sum;
 }
 
 /* All of them are looked at: what is worth a try is when the last one fits. */
-static int check_all(struct db *db, const struct charge *charges, size_t n, int64_t now_ms,
-                     int64_t *ret_now, int64_t *used, struct err *err)
+static int check_charges(struct db *db, const struct charge *charges, size_t n, int64_t now_ms,
+                         int64_t *ret_now, int64_t *used, struct err *err)
 {
     struct refusal worst = {0};
     int64_t now = 0;
@@ -292,8 +292,8 @@ static int check_all(struct db *db, const struct charge *charges, size_t n, int6
         int64_t before = taken_before(charges, i);
         if (charges[i].amount < 0)
             return err_set(err, ERR_INTERNAL, "%.200s: less than nothing", charges[i].rule);
-        if ((charges[i].window_ms ? check_rate : check_budget)(db, &charges[i], before, now, &r,
-                                                               used ? &used[i] : NULL, err) < 0)
+        if ((charges[i].window_ms ? check_rate_charge : check_budget)(
+                db, &charges[i], before, now, &r, used ? &used[i] : NULL, err) < 0)
             return -1;
         if (r.again_ms > now && (!worst.charge || r.again_ms > worst.again_ms))
             worst = r;
@@ -301,12 +301,12 @@ static int check_all(struct db *db, const struct charge *charges, size_t n, int6
     *ret_now = now;
     if (!worst.charge)
         return 0;
-    return (worst.charge->window_ms ? refuse_rate : refuse_budget)(&worst, now_ms, err);
+    return (worst.charge->window_ms ? refuse_rate : refuse_budget_charge)(&worst, now_ms, err);
 }
 
 /* --- writing */
 
-static int done(struct db *db, sqlite3_stmt *s, struct err *err)
+static int run_counter_step(struct db *db, sqlite3_stmt *s, struct err *err)
 {
     return db_step(s) == SQLITE_DONE ? 0 : db_error(db, err);
 }
@@ -322,7 +322,7 @@ static int forget_budgets(struct db *db, int64_t now, struct err *err)
     sqlite3_bind_int64(s, 1, now);
     sqlite3_bind_int64(s, 2, place);
     sqlite3_bind_int64(s, 3, FORGET_LOOK);
-    return done(db, s, err);
+    return run_counter_step(db, s, err);
 }
 
 /* The oldest calls of a counter up to number `last`, not all at once: there may be as many as an old limit was. */
@@ -335,7 +335,7 @@ static int remove_calls(struct db *db, int64_t key, int64_t last, struct err *er
     sqlite3_bind_int64(s, 1, key);
     sqlite3_bind_int64(s, 2, last);
     sqlite3_bind_int64(s, 3, REMOVE_MAX);
-    return done(db, s, err);
+    return run_counter_step(db, s, err);
 }
 
 static int forget_rate(struct db *db, int64_t now, struct err *err)
@@ -350,7 +350,7 @@ static int forget_rate(struct db *db, int64_t now, struct err *err)
     sqlite3_bind_int64(s, 1, now);
     sqlite3_bind_int64(s, 2, place);
     sqlite3_bind_int64(s, 3, FORGET_LOOK);
-    int r = read_row(db, s, &id, 1, err);
+    int r = read_counter_row(db, s, &id, 1, err);
     if (r <= 0)
         return r;
     if (remove_calls(db, id, INT64_MAX, err) < 0)
@@ -358,7 +358,7 @@ static int forget_rate(struct db *db, int64_t now, struct err *err)
     s = db_statement(db, "DELETE FROM rate_key WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM "
                          "rate_call WHERE key = ?1)");
     sqlite3_bind_int64(s, 1, id);
-    return done(db, s, err);
+    return run_counter_step(db, s, err);
 }
 
 static int take_rate(struct db *db, const struct charge *c, int64_t now, struct err *err)
@@ -369,15 +369,15 @@ static int take_rate(struct db *db, const struct charge *c, int64_t now, struct 
         "INSERT INTO rate_key (key, n, until_ms) VALUES (?1, 1, ?2) ON CONFLICT (key) DO UPDATE "
         "SET n = n + 1, until_ms = max(until_ms, ?2) RETURNING id, n");
     sqlite3_bind_text(s, 1, c->key, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 2, add(now, c->window_ms));
-    int r = read_row(db, s, row, 2, err);
+    sqlite3_bind_int64(s, 2, add_saturated(now, c->window_ms));
+    int r = read_counter_row(db, s, row, 2, err);
     if (r <= 0)
         return r < 0 ? -1 : db_damaged(err);
     s = db_statement(db, "INSERT INTO rate_call (key, n, at_ms) VALUES (?, ?, ?)");
     sqlite3_bind_int64(s, 1, row[0]);
     sqlite3_bind_int64(s, 2, row[1]);
     sqlite3_bind_int64(s, 3, now);
-    if (done(db, s, err) < 0)
+    if (run_counter_step(db, s, err) < 0)
         return -1;
     if (row[1] > c->limit && remove_calls(db, row[0], row[1] - c->limit, err) < 0)
         return -1;
@@ -402,14 +402,15 @@ static int take_budget(struct db *db, struct charge *c, int64_t now, struct err 
     sqlite3_bind_int64(s, 2, since);
     sqlite3_bind_int64(s, 3, next);
     sqlite3_bind_int64(s, 4, c->amount);
-    int r = read_row(db, s, &spent, 1, err);
+    int r = read_counter_row(db, s, &spent, 1, err);
     if (r <= 0)
         return r < 0 ? -1 : db_damaged(err);
     c->since_ms = since;
     return spent == c->amount ? forget_budgets(db, now, err) : 0;
 }
 
-static int take_all(struct db *db, struct charge *charges, size_t n, int64_t now, struct err *err)
+static int take_charges(struct db *db, struct charge *charges, size_t n, int64_t now,
+                        struct err *err)
 {
     for (size_t i = 0; i < n; i++) {
         if ((charges[i].window_ms ? take_rate(db, &charges[i], now, err)
@@ -418,7 +419,7 @@ static int take_all(struct db *db, struct charge *charges, size_t n, int64_t now
     }
     sqlite3_stmt *s = db_statement(db, "UPDATE clock SET seen_ms = ?1 WHERE seen_ms < ?1");
     sqlite3_bind_int64(s, 1, now);
-    return done(db, s, err);
+    return run_counter_step(db, s, err);
 }
 
 int counters_take(struct db *db, struct charge *charges, size_t n, int64_t now_ms, struct err *err)
@@ -426,9 +427,10 @@ int counters_take(struct db *db, struct charge *charges, size_t n, int64_t now_m
     int64_t now = 0;
     if (n == 0)
         return 0;
-    if (db_need_transaction(db, err) < 0 || check_all(db, charges, n, now_ms, &now, NULL, err) < 0)
+    if (db_need_transaction(db, err) < 0 ||
+        check_charges(db, charges, n, now_ms, &now, NULL, err) < 0)
         return -1;
-    if (take_all(db, charges, n, now, err) == 0)
+    if (take_charges(db, charges, n, now, err) == 0)
         return 0;
     db_rollback(db);
     return -1;
@@ -440,7 +442,7 @@ int counters_look(struct db *db, const struct charge *charges, size_t n, int64_t
     int64_t now = 0;
     for (size_t i = 0; used && i < n; i++)
         used[i] = 0;
-    return n == 0 ? 0 : check_all(db, charges, n, now_ms, &now, used, err);
+    return n == 0 ? 0 : check_charges(db, charges, n, now_ms, &now, used, err);
 }
 
 /* What is given back to a period that is over is of no use; what was used beyond still counts. */
@@ -453,15 +455,15 @@ int counters_settle(struct db *db, const struct charge *charge, int64_t used, st
     int64_t row[2] = {0}; /* since_ms, spent */
     sqlite3_stmt *s = db_statement(db, "SELECT since_ms, spent FROM budget WHERE key = ?");
     sqlite3_bind_text(s, 1, charge->key, -1, SQLITE_STATIC);
-    int r = read_row(db, s, row, 2, err);
+    int r = read_counter_row(db, s, row, 2, err);
     int64_t change = (used < 0 ? 0 : used) - charge->amount;
     if (r <= 0 || (change < 0 && row[0] != charge->since_ms))
         return r < 0 ? -1 : 0;
-    int64_t spent = add(row[1], change);
+    int64_t spent = add_saturated(row[1], change);
     s = db_statement(db, "UPDATE budget SET spent = ? WHERE key = ?");
     sqlite3_bind_int64(s, 1, spent < 0 ? 0 : spent);
     sqlite3_bind_text(s, 2, charge->key, -1, SQLITE_STATIC);
-    if (done(db, s, err) == 0)
+    if (run_counter_step(db, s, err) == 0)
         return 0;
     db_rollback(db);
     return -1;
@@ -474,7 +476,7 @@ int counters_reset(struct db *db, struct err *err)
     if (db_begin(db, DB_WAIT_MS, err) != 0)
         return -1;
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-        if (done(db, db_statement(db, all[i]), err) < 0) {
+        if (run_counter_step(db, db_statement(db, all[i]), err) < 0) {
             db_rollback(db);
             return -1;
         }

@@ -27,7 +27,7 @@
  * a fast disk; reading it takes 1 us a page, and such a call adds three. */
 #define WAL_PAGES_LEFT 128
 
-static int run(struct db *db, const char *sql, struct err *err)
+static int run_db_sql(struct db *db, const char *sql, struct err *err)
 {
     return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_error(db, err);
 }
@@ -68,7 +68,7 @@ int db_step(sqlite3_stmt *statement)
     return statement ? sqlite3_step(statement) : SQLITE_ERROR;
 }
 
-static int number(struct db *db, const char *sql, int64_t *ret, struct err *err)
+static int read_db_number(struct db *db, const char *sql, int64_t *ret, struct err *err)
 {
     sqlite3_stmt *s = NULL;
     bool found = sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) == SQLITE_OK &&
@@ -95,7 +95,7 @@ static void reset_all(struct db *db)
         sqlite3_reset(db->all[i].statement);
 }
 
-static bool is_open(const struct db *db)
+static bool is_transaction_open(const struct db *db)
 {
     return !sqlite3_get_autocommit(db->handle);
 }
@@ -126,16 +126,17 @@ int db_commit(struct db *db, struct err *err)
 void db_rollback(struct db *db)
 {
     reset_all(db);
-    if (is_open(db))
+    if (is_transaction_open(db))
         db_step(db_statement(db, "ROLLBACK"));
 }
 
 int db_need_transaction(struct db *db, struct err *err)
 {
-    if (is_open(db))
+    if (is_transaction_open(db))
         return 0;
     err_set(err, ERR_INTERNAL,
-            "what was to be written to `" DB_NAME "` was undone by a failure before, so nothing runs");
+            "what was to be written to `" DB_NAME
+            "` was undone by a failure before, so nothing runs");
     return err_reason(err, "state_failed");
 }
 
@@ -145,12 +146,12 @@ int db_need_transaction(struct db *db, struct err *err)
 static int bring_up_to_date(struct db *db, struct err *err)
 {
     int64_t version = 0;
-    if (number(db, "PRAGMA user_version", &version, err) < 0)
+    if (read_db_number(db, "PRAGMA user_version", &version, err) < 0)
         return -1;
     for (int64_t i = version; i < (int64_t)db_steps_count; i++) {
         char set[64];
         snprintf(set, sizeof set, "PRAGMA user_version = %lld", (long long)i + 1);
-        if (run(db, db_steps[i], err) < 0 || run(db, set, err) < 0)
+        if (run_db_sql(db, db_steps[i], err) < 0 || run_db_sql(db, set, err) < 0)
             return -1;
     }
     return 0;
@@ -162,8 +163,8 @@ static int check_version(struct db *db, struct err *err)
     char why[96];
     int64_t version = 0;
     int64_t application = 0;
-    if (number(db, "PRAGMA application_id", &application, err) < 0 ||
-        number(db, "PRAGMA user_version", &version, err) < 0)
+    if (read_db_number(db, "PRAGMA application_id", &application, err) < 0 ||
+        read_db_number(db, "PRAGMA user_version", &version, err) < 0)
         return -1;
     if (application != APPLICATION_ID || version < 1)
         return db_refuse(err, "state_foreign", "is not Sandgate's");
@@ -185,15 +186,16 @@ static int committed(void *arg, sqlite3 *handle, const char *name, int pages)
     return SQLITE_OK;
 }
 
-static int prepare(struct db *db, bool durable, struct err *err)
+static int prepare_db(struct db *db, bool durable, struct err *err)
 {
     sqlite3_busy_timeout(db->handle, OPEN_WAIT_MS);
     sqlite3_wal_hook(db->handle, committed, db);
     int current = check_version(db, err);
     /* The text of a call that was asked about may hold secrets, and be long. */
     if (current < 0 ||
-        run(db, durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err) < 0 ||
-        run(db, "PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 16777216", err) < 0)
+        run_db_sql(db, durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err) <
+            0 ||
+        run_db_sql(db, "PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 16777216", err) < 0)
         return -1;
     if (!current) {
         if (db_begin(db, OPEN_WAIT_MS, err) != 0)
@@ -236,8 +238,9 @@ static unsigned char *empty_tables(bool late, size_t *ret_n, struct err *err)
      * took a fifth off what counting costs (bench/added.c). */
     snprintf(set, sizeof set, "PRAGMA page_size = %d; PRAGMA application_id = %d", PAGE_BYTES,
              APPLICATION_ID);
-    if (sqlite3_open(":memory:", &memory.handle) == SQLITE_OK && run(&memory, set, err) == 0 &&
-        bring_up_to_date(&memory, err) == 0 && (!late || run(&memory, made_late, err) == 0))
+    if (sqlite3_open(":memory:", &memory.handle) == SQLITE_OK &&
+        run_db_sql(&memory, set, err) == 0 && bring_up_to_date(&memory, err) == 0 &&
+        (!late || run_db_sql(&memory, made_late, err) == 0))
         bytes = sqlite3_serialize(memory.handle, "main", &n, 0);
     if (!bytes)
         db_error(&memory, err);
@@ -248,7 +251,7 @@ static unsigned char *empty_tables(bool late, size_t *ret_n, struct err *err)
     return bytes;
 }
 
-static int write_file(int state_fd, const char *name, const unsigned char *bytes, size_t n)
+static int write_db_file(int state_fd, const char *name, const unsigned char *bytes, size_t n)
 {
     FD_AT_END int fd = openat(state_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -259,7 +262,7 @@ static int write_file(int state_fd, const char *name, const unsigned char *bytes
 
 /* It appears whole or not at all: an empty one was never ours, and of several gates that begin at once
  * one makes it. */
-static int make_file(int state_fd, struct err *err)
+static int make_db_file(int state_fd, struct err *err)
 {
     char name[sizeof DB_NAME + 24];
     uint64_t random = 0;
@@ -270,7 +273,7 @@ static int make_file(int state_fd, struct err *err)
     int r = getrandom(&random, sizeof random, 0) == sizeof random ? 0 : -EIO;
     snprintf(name, sizeof name, DB_NAME ".new-%016llx", (unsigned long long)random);
     if (r == 0)
-        r = write_file(state_fd, name, bytes, n);
+        r = write_db_file(state_fd, name, bytes, n);
     sqlite3_free(bytes);
     if (r == 0 && renameat2(state_fd, name, state_fd, DB_NAME, RENAME_NOREPLACE) < 0 &&
         errno != EEXIST)
@@ -307,7 +310,7 @@ static int find_file(int state_fd, struct err *err)
         return db_refuse(err, "state_damaged", "is missing, but `" DB_NAME "-wal` is there");
     if (r != 0)
         return r;
-    if (make_file(state_fd, err) < 0)
+    if (make_db_file(state_fd, err) < 0)
         return -1;
     r = check_file(state_fd, err);
     return r == 0 ? db_unusable(ENOENT, err) : r;
@@ -315,7 +318,7 @@ static int find_file(int state_fd, struct err *err)
 
 /* SQLite opens the file or its log for reading alone where opening it for writing failed, for whatever reason, and
  * stays with that. Such a handle is given up, so that the next one is opened when there are descriptors again. */
-static int check_writable(struct db *db, int state_fd, struct err *err)
+static int check_db_writable(struct db *db, int state_fd, struct err *err)
 {
     bool writes = sqlite3_db_readonly(db->handle, "main") == 0;
     if (writes) { /* that is of the file; of its log only a transaction tells */
@@ -329,7 +332,8 @@ static int check_writable(struct db *db, int state_fd, struct err *err)
     if (faccessat(state_fd, DB_NAME, W_OK, AT_EACCESS) < 0)
         return db_unusable(errno, err);
     err_set(err, ERR_SESSION_BUSY,
-            "`" DB_NAME "` in the state folder could not be opened for writing, so nothing runs; try "
+            "`" DB_NAME
+            "` in the state folder could not be opened for writing, so nothing runs; try "
             "again");
     return err_reason(err, "no_resources");
 }
@@ -360,7 +364,7 @@ int db_open(struct db **ret_db, int state_fd, bool durable, struct err *err)
     else if (r != SQLITE_OK)
         r = db->handle ? db_error(db, err) : db_unusable(cut ? ENAMETOOLONG : ENOMEM, err);
     else
-        r = prepare(db, durable, err) < 0 ? -1 : check_writable(db, state_fd, err);
+        r = prepare_db(db, durable, err) < 0 ? -1 : check_db_writable(db, state_fd, err);
     if (r < 0) {
         db_close(db);
         return -1;

@@ -18,7 +18,7 @@ struct owner {
 };
 
 /* The text without its newline, or -errno. */
-static int read_line(const char *path, char *out, size_t room)
+static int read_proc_line(const char *path, char *out, size_t room)
 {
     FD_AT_END int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -errno : fd_read_upto(fd, out, room - 1);
@@ -33,7 +33,7 @@ static int read_line(const char *path, char *out, size_t room)
 static int read_stat(const char *path, struct owner *ret)
 {
     char text[1024];
-    int r = read_line(path, text, sizeof text);
+    int r = read_proc_line(path, text, sizeof text);
     if (r < 0)
         return r;
     /* The name is the second field and may hold anything. */
@@ -58,7 +58,7 @@ int owner_self(char out[OWNER_MAX])
     /* The number as /proc has it, which is where others look. */
     int r = read_stat("/proc/self/stat", &o);
     if (r == 0)
-        r = read_line("/proc/sys/kernel/random/boot_id", o.boot, sizeof o.boot);
+        r = read_proc_line("/proc/sys/kernel/random/boot_id", o.boot, sizeof o.boot);
     if (r == 0 && stat("/proc/self/ns/pid", &st) < 0)
         r = -errno;
     if (r < 0)
@@ -68,7 +68,7 @@ int owner_self(char out[OWNER_MAX])
     return 0;
 }
 
-static bool parse(const char *text, struct owner *ret)
+static bool parse_owner_text(const char *text, struct owner *ret)
 {
     char *at;
     ret->pid = strtoll(text, &at, 10);
@@ -92,7 +92,7 @@ bool owner_lives(const char *self, const char *owner)
     struct owner it;
     struct owner now;
     char path[64];
-    if (!parse(self, &us) || !parse(owner, &it))
+    if (!parse_owner_text(self, &us) || !parse_owner_text(owner, &it))
         return true;
     if (strcmp(us.boot, it.boot) != 0)
         return false;

@@ -61,7 +61,7 @@ void stats_free(struct stats *s)
     free(s);
 }
 
-static struct sum *find(struct stats *s, const char *name, const char *labels)
+static struct sum *find_sum(struct stats *s, const char *name, const char *labels)
 {
     uint32_t hash = 2166136261u ^ (unsigned char)name[0];
     for (const char *c = labels; *c; c++)
@@ -86,9 +86,9 @@ static void add_to(struct sum *sum, int64_t value)
         sum->value = INT64_MAX;
 }
 
-static void add(struct stats *s, const char *name, const char *labels, int64_t value)
+static void add_stat(struct stats *s, const char *name, const char *labels, int64_t value)
 {
-    add_to(find(s, name, labels), value);
+    add_to(find_sum(s, name, labels), value);
 }
 
 /* One label, with what Prometheus wants escaped; cut where there is no room. */
@@ -112,10 +112,10 @@ static void add_one_label(struct stats *s, const char *sum, const char *name, co
 {
     char labels[LABELS_MAX];
     put_label(labels, 0, name, value);
-    add(s, sum, labels, 1);
+    add_stat(s, sum, labels, 1);
 }
 
-static size_t bucket_of(int64_t ms)
+static size_t duration_bucket_of(int64_t ms)
 {
     size_t i = 0;
     while (ms > stats_bounds_ms[i])
@@ -123,32 +123,32 @@ static size_t bucket_of(int64_t ms)
     return i;
 }
 
-static void add_duration(struct stats *s, const char *tool, int64_t ms)
+static void add_duration_stat(struct stats *s, const char *tool, int64_t ms)
 {
     char labels[LABELS_MAX];
     char bucket[8];
-    size_t i = bucket_of(ms);
+    size_t i = duration_bucket_of(ms);
     snprintf(bucket, sizeof bucket, "%02zu", i);
     size_t n = put_label(labels, 0, "tool", tool);
-    s->usual.ms = find(s, STAT_DURATION_MS, labels);
+    s->usual.ms = find_sum(s, STAT_DURATION_MS, labels);
     add_to(s->usual.ms, ms);
     put_label(labels, n, "le", bucket);
-    s->usual.buckets[i] = find(s, STAT_DURATION, labels);
+    s->usual.buckets[i] = find_sum(s, STAT_DURATION, labels);
     add_to(s->usual.buckets[i], 1);
 }
 
-static void add_bytes(struct stats *s, const struct call *call)
+static void add_stat_bytes(struct stats *s, const struct call *call)
 {
     if (call->failed || !call->op)
         return;
     if (call->op->writes)
-        add(s, STAT_BYTES, "direction=\"written\"", (int64_t)call->request_body.n);
+        add_stat(s, STAT_BYTES, "direction=\"written\"", (int64_t)call->request_body.n);
     else
-        add(s, STAT_BYTES, "direction=\"read\"", (int64_t)call_body_bytes(call));
+        add_stat(s, STAT_BYTES, "direction=\"read\"", (int64_t)call_body_bytes(call));
 }
 
 /* A command that was begun has something to tell of its end. */
-static bool has_ended(const struct command *c)
+static bool has_ended_command(const struct command *c)
 {
     return c && (c->exit_code != ARG_ABSENT || c->signal != 0 || c->ended_by != COMMAND_EXIT);
 }
@@ -157,7 +157,7 @@ static bool has_ended(const struct command *c)
 static bool add_usual(struct stats *s, const struct call *call, int64_t ms)
 {
     const struct usual *u = &s->usual;
-    struct sum *bucket = u->buckets[bucket_of(ms)];
+    struct sum *bucket = u->buckets[duration_bucket_of(ms)];
     if (call->failed || !u->calls || !bucket || u->tool != call->tool ||
         u->dialect != call->dialect)
         return false;
@@ -167,8 +167,8 @@ static bool add_usual(struct stats *s, const struct call *call, int64_t ms)
     return true;
 }
 
-static void add_call(struct stats *s, const struct call *call, const struct err_row *row,
-                     int64_t ms)
+static void add_call_stat(struct stats *s, const struct call *call, const struct err_row *row,
+                          int64_t ms)
 {
     char labels[LABELS_MAX];
     /* Names of tools that do not exist are the caller's; as many as it likes. */
@@ -176,13 +176,13 @@ static void add_call(struct stats *s, const struct call *call, const struct err_
     size_t n = put_label(labels, 0, "tool", tool);
     n = put_label(labels, n, "dialect", call->dialect->name);
     put_label(labels, n, "code", row ? row->name : "ok");
-    struct sum *calls = find(s, STAT_CALLS, labels);
+    struct sum *calls = find_sum(s, STAT_CALLS, labels);
     add_to(calls, 1);
     if (s->usual.tool != call->tool || s->usual.dialect != call->dialect)
         s->usual = (struct usual){.tool = call->tool, .dialect = call->dialect};
     if (!row)
         s->usual.calls = calls;
-    add_duration(s, tool, ms);
+    add_duration_stat(s, tool, ms);
 }
 
 void stats_call(struct stats *s, const struct call *call)
@@ -193,12 +193,12 @@ void stats_call(struct stats *s, const struct call *call)
     int64_t ms = call_duration_ms(call);
     pthread_mutex_lock(&s->lock);
     if (!add_usual(s, call, ms))
-        add_call(s, call, row, ms);
-    add_bytes(s, call);
+        add_call_stat(s, call, row, ms);
+    add_stat_bytes(s, call);
     if (row && row->kind == KIND_POLICY)
         add_one_label(s, STAT_DENIALS, "reason",
                       call->err.reason[0] ? call->err.reason : row->name);
-    if (has_ended(call->command))
+    if (has_ended_command(call->command))
         add_one_label(s, STAT_COMMANDS, "ended_by", command_end_names[call->command->ended_by]);
     pthread_mutex_unlock(&s->lock);
 }
@@ -237,7 +237,7 @@ static int add_row(struct db *db, const struct sum *sum, struct err *err)
 }
 
 /* Moves the values over, so that the database is not waited for with the lock held. */
-static void take(struct stats *s)
+static void take_sums(struct stats *s)
 {
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < BUCKETS; i++) {
@@ -259,7 +259,7 @@ static struct sum *head_of(struct stats *s, size_t i)
     return head;
 }
 
-static struct sum *behind(struct stats *s, const struct sum *sum)
+static struct sum *next_sum(struct stats *s, const struct sum *sum)
 {
     pthread_mutex_lock(&s->lock);
     struct sum *next = sum->next;
@@ -271,9 +271,9 @@ int stats_flush(struct stats *s, struct db *db, struct err *err)
 {
     if (!s)
         return 0;
-    take(s);
+    take_sums(s);
     for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct sum *sum = head_of(s, i); sum; sum = behind(s, sum)) {
+        for (struct sum *sum = head_of(s, i); sum; sum = next_sum(s, sum)) {
             if (sum->flushed && add_row(db, sum, err) < 0) {
                 stats_flushed(s, false);
                 return -1;

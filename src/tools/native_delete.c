@@ -40,7 +40,7 @@ static const struct arg result[] = {
      .doc = "How many files and folders were deleted."},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_native_delete(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     if (call_take_path(call, a->path, a->path_b64, err) < 0)
@@ -56,7 +56,7 @@ static int prepare(struct call *call, struct err *err)
     return 0;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_native_delete(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct op_delete_reply *r = &call->reply.delete;
@@ -77,6 +77,6 @@ const struct tool native_delete = {
     .capabilities = CAP_FS_WRITE,
     .flags = TOOL_TREE,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_native_delete,
+    .shape = shape_native_delete,
 };

@@ -68,7 +68,7 @@ static const struct arg args[] = {
      .doc = "Only tell what would change."},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_native_edit_file(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     if (file_prepare_change(call, OP_EDIT, a->path, a->path_b64, err) < 0)
@@ -88,7 +88,7 @@ static int prepare(struct call *call, struct err *err)
     return file_take_packed(call, err);
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_native_edit_file(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct args *a = (const void *)&call->args;
@@ -120,6 +120,6 @@ const struct tool native_edit_file = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ | CAP_FS_WRITE,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_native_edit_file,
+    .shape = shape_native_edit_file,
 };

@@ -84,7 +84,7 @@ static const struct arg result[] = {
     {.name = "hint", .type = ARG_STRING},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_native_list_files(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     struct str path = a->path.p ? a->path : STR(".");
@@ -141,7 +141,7 @@ static void write_entry(const struct call *call, const struct op_entry *entry, s
     jo_close(j, '}');
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_native_list_files(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct op_list_reply *r = &call->reply.list;
@@ -175,6 +175,6 @@ const struct tool native_list_files = {
     .capabilities = CAP_FS_READ,
     .flags = TOOL_TREE | TOOL_LISTS,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_native_list_files,
+    .shape = shape_native_list_files,
 };

@@ -28,7 +28,7 @@ static const struct arg result[] = {
      .doc = "False when the folder was there already."},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_native_directory(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     if (call_take_path(call, a->path, a->path_b64, err) < 0)
@@ -38,7 +38,7 @@ static int prepare(struct call *call, struct err *err)
     return 0;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_native_directory(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     call_write_path(call, j, "path");
@@ -58,6 +58,6 @@ const struct tool native_make_directory = {
     .capabilities = CAP_FS_WRITE,
     .flags = TOOL_IDEMPOTENT | TOOL_ADDS_ONLY,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_native_directory,
+    .shape = shape_native_directory,
 };

@@ -67,7 +67,7 @@ static int take_target(struct call *call, struct str text, struct str b64, struc
     return 0;
 }
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_native_move(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     struct str from = a->from;
@@ -87,7 +87,7 @@ static int prepare(struct call *call, struct err *err)
     return take_target(call, a->to, a->to_b64, err);
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_native_move(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct op_move_reply *r = &call->reply.move;
@@ -110,6 +110,6 @@ const struct tool native_move = {
     .capabilities = CAP_FS_READ | CAP_FS_WRITE,
     .flags = TOOL_TREE,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_native_move,
+    .shape = shape_native_move,
 };

@@ -83,7 +83,7 @@ static const struct arg result[] = {
     {.name = "hint", .type = ARG_STRING, .doc = "What to do to see the rest."},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_native_read_file(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     if (call_take_path(call, a->path, a->path_b64, err) < 0)
@@ -105,7 +105,8 @@ static int prepare(struct call *call, struct err *err)
     return 0;
 }
 
-static void write_hint(const struct op_read_reply *r, bool lossy, size_t kept, struct json_out *j)
+static void write_read_hint(const struct op_read_reply *r, bool lossy, size_t kept,
+                            struct json_out *j)
 {
     BUF_AT_END struct buf hint = BUF_INIT(400);
     bool mid_line = r->whole < (int64_t)kept;
@@ -136,7 +137,7 @@ static void write_hint(const struct op_read_reply *r, bool lossy, size_t kept, s
 }
 
 /* Returns whether something was lost. */
-static bool write_content(const struct call *call, const struct args *a, struct json_out *j)
+static bool write_read_content(const struct call *call, const struct args *a, struct json_out *j)
 {
     const struct op_read_reply *r = &call->reply.read;
     struct str body = buf_str(&call->reply_body);
@@ -160,13 +161,13 @@ static bool write_content(const struct call *call, const struct args *a, struct 
     return j->replaced;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_native_read_file(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct args *a = (const void *)&call->args;
     const struct op_read_reply *r = &call->reply.read;
     call_write_path(call, j, "path");
-    bool lossy = write_content(call, a, j);
+    bool lossy = write_read_content(call, a, j);
     jo_kint(j, "bytes", r->size);
     if (r->sha256.p)
         jo_kstr(j, "sha256", r->sha256);
@@ -175,7 +176,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     if (r->total_lines != ARG_ABSENT)
         jo_kint(j, "total_lines", r->total_lines);
     jo_kbool(j, "truncated", r->truncated);
-    write_hint(r, lossy, call_body_bytes(call), j);
+    write_read_hint(r, lossy, call_body_bytes(call), j);
     return 0;
 }
 
@@ -192,6 +193,6 @@ const struct tool native_read_file = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_native_read_file,
+    .shape = shape_native_read_file,
 };

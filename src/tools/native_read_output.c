@@ -68,7 +68,7 @@ static const struct arg result[] = {
      .doc = "There is more to read at next_offset."},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_native_read_output(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     struct spill_page *page = &call->reply.output;
@@ -88,7 +88,7 @@ static int prepare(struct call *call, struct err *err)
     return 0;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_native_read_output(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct args *a = (const void *)&call->args;
@@ -115,6 +115,6 @@ const struct tool native_read_output = {
     .args = ARG_TABLE(args, struct args),
     .result = ARG_TABLE(result, char),
     .runner = RUN_BUILTIN,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_native_read_output,
+    .shape = shape_native_read_output,
 };

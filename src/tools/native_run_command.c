@@ -158,7 +158,7 @@ static int add_env(struct call *call, yyjson_val *env, struct err *err)
     return 0;
 }
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_native_run_command(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     if (a->command.p && a->argv)
@@ -199,7 +199,7 @@ static void write_signal(const struct command *command, struct json_out *j)
     jo_ktext(j, "signal", name);
 }
 
-static bool was_refused(const struct command *command, const char *what)
+static bool has_violation(const struct command *command, const char *what)
 {
     for (size_t i = 0; i < command->violations.count; i++) {
         if (strcmp(command->violations.list[i].what, what) == 0)
@@ -232,7 +232,7 @@ static void write_less_time(const char *rule, struct json_out *j)
     jo_ktext(j, "hint", hint);
 }
 
-static void write_hint(const struct call *call, struct json_out *j)
+static void write_command_hint(const struct call *call, struct json_out *j)
 {
     const struct command *command = call->command;
     char words[RUN_WORDS_MAX];
@@ -247,11 +247,12 @@ static void write_hint(const struct call *call, struct json_out *j)
                  "nothing of what it wrote to the git directory was taken over, because of what "
                  "`violations` names");
     else if (has_kind(command, "quarantined:") && command->layers.len)
-        jo_ktext(j, "hint",
-                 "files that programs of the user would obey were moved out of the workspace (see "
-                 "`violations`). If git brought them (checkout, merge, pull, stash), it takes them for "
-                 "deleted now: commit by naming files, not with `git commit -a` or `git add -A`, and "
-                 "ask the user to run `git restore PATH`, or `sandgate quarantine restore`");
+        jo_ktext(
+            j, "hint",
+            "files that programs of the user would obey were moved out of the workspace (see "
+            "`violations`). If git brought them (checkout, merge, pull, stash), it takes them for "
+            "deleted now: commit by naming files, not with `git commit -a` or `git add -A`, and "
+            "ask the user to run `git restore PATH`, or `sandgate quarantine restore`");
     else if (has_kind(command, "quarantined:"))
         jo_ktext(j, "hint",
                  "files that programs of the user would obey were moved out of the workspace (see "
@@ -270,12 +271,13 @@ static void write_hint(const struct call *call, struct json_out *j)
             "(nvm, rustup, pyenv, …) is made visible by the operator with commands.show and "
             "commands.path");
     else if (command->exit_code != 0 && command->layers.len && said_denied(command))
-        jo_ktext(j, "hint",
-                 "git opens every tracked or new file, and files with the names of secrets "
-                 "(files.secret) are closed here: name the files that are meant (`git add PATH`, `git "
-                 "diff -- PATH`, `git stash push -- PATH`), or ask the user to do it or to except the "
-                 "name (`!NAME` in files.secret)");
-    else if (command->exit_code != 0 && was_refused(command, "ptrace"))
+        jo_ktext(
+            j, "hint",
+            "git opens every tracked or new file, and files with the names of secrets "
+            "(files.secret) are closed here: name the files that are meant (`git add PATH`, `git "
+            "diff -- PATH`, `git stash push -- PATH`), or ask the user to do it or to except the "
+            "name (`!NAME` in files.secret)");
+    else if (command->exit_code != 0 && has_violation(command, "ptrace"))
         jo_ktext(
             j, "hint",
             "nothing can be traced in the sandbox: debuggers and strace do not work, and programs "
@@ -290,7 +292,7 @@ static void write_violation(const char *what, int64_t count, struct json_out *j)
     jo_close(j, '}');
 }
 
-static void write_violations(const struct command *command, struct json_out *j)
+static void write_command_violations(const struct command *command, struct json_out *j)
 {
     int64_t more = command_violations_unshown(command);
     jo_key(j, "violations");
@@ -324,7 +326,7 @@ static void write_weaker(unsigned weaker, struct json_out *j)
     jo_close(j, ']');
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_native_run_command(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct command *command = call->command;
@@ -341,9 +343,9 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
         jo_kint(j, "peak_memory", command->peak_memory);
     if (command->cpu_ms != ARG_ABSENT)
         jo_kint(j, "cpu_ms", command->cpu_ms);
-    write_violations(command, j);
+    write_command_violations(command, j);
     write_weaker(command->weaker, j);
-    write_hint(call, j);
+    write_command_hint(call, j);
     return 0;
 }
 
@@ -359,6 +361,6 @@ const struct tool native_run_command = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_COMMAND | CAP_FS_READ | CAP_FS_WRITE,
     .runner = RUN_COMMAND,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_native_run_command,
+    .shape = shape_native_run_command,
 };

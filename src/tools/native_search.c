@@ -154,7 +154,7 @@ static const struct arg result[] = {
      .n_items = ARRAY_LEN(stats_fields)},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_native_search(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     bool lines = a->mode == SEARCH_LINES;
@@ -176,7 +176,7 @@ static int prepare(struct call *call, struct err *err)
                           err);
 }
 
-static void write_path(const struct search_walk *walk, struct json_out *j)
+static void write_match_path(const struct search_walk *walk, struct json_out *j)
 {
     struct str path = buf_str(&walk->path);
     jo_kstr(j, "path", path);
@@ -204,7 +204,7 @@ static void write_match(const struct search_walk *walk, struct json_out *j)
 {
     const struct found *match = &walk->match;
     jo_open(j, '{');
-    write_path(walk, j);
+    write_match_path(walk, j);
     jo_kint(j, "line", match->number);
     if (match->n_spans)
         jo_kint(j, "column", (int64_t)found_span(match, 0).start + 1);
@@ -218,16 +218,16 @@ static void write_match(const struct search_walk *walk, struct json_out *j)
     jo_close(j, '}');
 }
 
-static void write_file(const struct search_walk *walk, bool count, struct json_out *j)
+static void write_matching_file(const struct search_walk *walk, bool count, struct json_out *j)
 {
     jo_open(j, '{');
-    write_path(walk, j);
+    write_match_path(walk, j);
     if (count)
         jo_kint(j, "count", walk->match.number);
     jo_close(j, '}');
 }
 
-static void write_matches(const struct call *call, struct json_out *j)
+static void write_native_matches(const struct call *call, struct json_out *j)
 {
     int64_t mode = call->request.search.mode;
     SEARCH_AT_END struct search_walk walk = search_begin(call);
@@ -236,11 +236,11 @@ static void write_matches(const struct call *call, struct json_out *j)
             write_match(&walk, j);
     } else {
         while (search_next_file(&walk))
-            write_file(&walk, mode == SEARCH_COUNT, j);
+            write_matching_file(&walk, mode == SEARCH_COUNT, j);
     }
 }
 
-static void write_stats(const struct call *call, struct json_out *j)
+static void write_native_stats(const struct call *call, struct json_out *j)
 {
     const struct op_search_reply *r = &call->reply.search;
     jo_key(j, "stats");
@@ -270,18 +270,18 @@ static const char *const hints[SEARCH_CUTS] = {
         "pattern, ask for fewer lines with before and after, or use mode files or count",
 };
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_native_search(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct op_search_reply *r = &call->reply.search;
     if (jo_karray(j, "matches", (size_t)r->matches)) {
-        write_matches(call, j);
+        write_native_matches(call, j);
         jo_close(j, ']');
     }
     jo_kbool(j, "truncated", r->truncated);
     if (r->truncated)
         jo_ktext(j, "hint", hints[search_cut(call)]);
-    write_stats(call, j);
+    write_native_stats(call, j);
     return 0;
 }
 
@@ -301,6 +301,6 @@ const struct tool native_search = {
     .capabilities = CAP_FS_READ,
     .flags = TOOL_TREE,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_native_search,
+    .shape = shape_native_search,
 };

@@ -31,7 +31,7 @@ static const struct arg result[] = {
     {.name = "is_symlink", .type = ARG_BOOL, .flags = ARG_REQUIRED},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_native_stat(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     if (call_take_path(call, a->path, a->path_b64, err) < 0)
@@ -42,7 +42,7 @@ static int prepare(struct call *call, struct err *err)
     return 0;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_native_stat(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     call_write_path(call, j, "path");
@@ -61,6 +61,6 @@ const struct tool native_stat = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_native_stat,
+    .shape = shape_native_stat,
 };

@@ -9,14 +9,14 @@ static const struct arg result[] = {
      .doc = "Milliseconds since 1970-01-01."},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_native_time_now(struct call *call, struct err *err)
 {
     (void)err;
     call->reply.time_ms = clock_unix_ms();
     return 0;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_native_time_now(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     char text[CLOCK_TEXT_MAX];
@@ -34,6 +34,6 @@ const struct tool native_time_now = {
     .description = "Tells the current date and time in UTC.",
     .result = ARG_TABLE(result, char),
     .runner = RUN_BUILTIN,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_native_time_now,
+    .shape = shape_native_time_now,
 };

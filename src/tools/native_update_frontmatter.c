@@ -43,7 +43,7 @@ static const struct arg result[] = {
     {.name = "bytes", .type = ARG_INT, .flags = ARG_REQUIRED, .doc = "Size of the file then."},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_native_frontmatter(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     if (file_prepare_change(call, OP_FRONTMATTER, a->path, a->path_b64, err) < 0)
@@ -56,7 +56,7 @@ static int prepare(struct call *call, struct err *err)
     return file_take_packed(call, err);
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_native_frontmatter(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     call_write_path(call, j, "path");
@@ -75,6 +75,6 @@ const struct tool native_update_frontmatter = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ | CAP_FS_WRITE,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_native_frontmatter,
+    .shape = shape_native_frontmatter,
 };

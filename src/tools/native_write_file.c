@@ -80,7 +80,7 @@ static int take_content(struct call *call, const struct args *a, struct err *err
     return 0;
 }
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_native_write_file(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     if (call_take_path(call, a->path, a->path_b64, err) < 0)
@@ -102,7 +102,7 @@ static int prepare(struct call *call, struct err *err)
     return 0;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_native_write_file(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct op_write_reply *r = &call->reply.write;
@@ -125,6 +125,6 @@ const struct tool native_write_file = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_WRITE,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_native_write_file,
+    .shape = shape_native_write_file,
 };

@@ -41,7 +41,7 @@ static int not_valid(enum node_encoding encoding, struct err *err)
 }
 
 /* The character that a valid sequence of n bytes stands for. */
-static uint32_t character(const char *p, size_t n)
+static uint32_t decode_utf8_char(const char *p, size_t n)
 {
     static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     uint32_t c = (unsigned char)p[0] & first_bits[n];
@@ -50,7 +50,7 @@ static uint32_t character(const char *p, size_t n)
     return c;
 }
 
-static void add_unit(struct buf *out, uint32_t unit)
+static void add_utf16_unit(struct buf *out, uint32_t unit)
 {
     const char bytes[2] = {(char)(unit & 0xff), (char)(unit >> 8)};
     buf_add(out, bytes, sizeof bytes);
@@ -59,10 +59,10 @@ static void add_unit(struct buf *out, uint32_t unit)
 static void add_utf16(struct buf *out, uint32_t c)
 {
     if (c > BMP_MAX) {
-        add_unit(out, 0xd800 + ((c - 0x10000) >> 10));
+        add_utf16_unit(out, 0xd800 + ((c - 0x10000) >> 10));
         c = 0xdc00 + ((c - 0x10000) & 0x3ff);
     }
-    add_unit(out, c);
+    add_utf16_unit(out, c);
 }
 
 /* Node would keep the low byte of what does not fit, which is another text. */
@@ -74,7 +74,7 @@ static int read_characters(enum node_encoding encoding, struct str text, struct 
         size_t n = utf8_sequence(text.p + i, text.n - i);
         if (n == 0)
             return err_field(err, "content", "argument `content` is not valid text");
-        uint32_t c = character(text.p + i, n);
+        uint32_t c = decode_utf8_char(text.p + i, n);
         i += n;
         if (encoding == NODE_UTF16LE)
             add_utf16(out, c);
@@ -88,7 +88,7 @@ static int read_characters(enum node_encoding encoding, struct str text, struct 
     return 0;
 }
 
-static int hex_digit(char c)
+static int hex_digit_value(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -101,8 +101,8 @@ static int read_hex(struct str text, struct buf *out, struct err *err)
     if (text.n % 2)
         return not_valid(NODE_HEX, err);
     for (size_t i = 0; i < text.n; i += 2) {
-        int high = hex_digit(text.p[i]);
-        int low = hex_digit(text.p[i + 1]);
+        int high = hex_digit_value(text.p[i]);
+        int low = hex_digit_value(text.p[i + 1]);
         if (high < 0 || low < 0)
             return not_valid(NODE_HEX, err);
         buf_add_char(out, (char)(high << 4 | low));
@@ -127,7 +127,8 @@ static int read_base64url(struct str text, struct buf *out, struct err *err)
     return 0;
 }
 
-static int read_text(enum node_encoding encoding, struct str text, struct buf *out, struct err *err)
+static int read_encoded_text(enum node_encoding encoding, struct str text, struct buf *out,
+                             struct err *err)
 {
     switch (encoding) {
     case NODE_BASE64:
@@ -144,14 +145,14 @@ static int read_text(enum node_encoding encoding, struct str text, struct buf *o
 int node_encoding_read(enum node_encoding encoding, struct str text, struct buf *out,
                        struct err *err)
 {
-    if (read_text(encoding, text, out, err) < 0)
+    if (read_encoded_text(encoding, text, out, err) < 0)
         return -1;
     return out->failed ? err_no_memory(err) : 0;
 }
 
 /* --- bytes to text */
 
-static void add_utf8(struct buf *out, uint32_t c)
+static void add_utf8_char(struct buf *out, uint32_t c)
 {
     char bytes[4];
     size_t n = c <= ASCII_MAX ? 1 : c <= 0x7ff ? 2 : c <= BMP_MAX ? 3 : 4;
@@ -165,10 +166,10 @@ static void add_utf8(struct buf *out, uint32_t c)
 static void write_latin1(struct str bytes, unsigned mask, struct buf *out)
 {
     for (size_t i = 0; i < bytes.n; i++)
-        add_utf8(out, (unsigned char)bytes.p[i] & mask);
+        add_utf8_char(out, (unsigned char)bytes.p[i] & mask);
 }
 
-static uint32_t unit_at(struct str bytes, size_t i)
+static uint32_t utf16_unit_at(struct str bytes, size_t i)
 {
     return (uint32_t)((unsigned char)bytes.p[i] | (unsigned char)bytes.p[i + 1] << 8);
 }
@@ -177,16 +178,16 @@ static uint32_t unit_at(struct str bytes, size_t i)
 static void write_utf16le(struct str bytes, struct buf *out)
 {
     for (size_t i = 0; i + 1 < bytes.n; i += 2) {
-        uint32_t c = unit_at(bytes, i);
+        uint32_t c = utf16_unit_at(bytes, i);
         bool high = c >= 0xd800 && c < 0xdc00;
-        uint32_t next = high && i + 3 < bytes.n ? unit_at(bytes, i + 2) : 0;
+        uint32_t next = high && i + 3 < bytes.n ? utf16_unit_at(bytes, i + 2) : 0;
         if (next >= 0xdc00 && next < 0xe000) {
             c = 0x10000 + ((c - 0xd800) << 10) + (next - 0xdc00);
             i += 2;
         } else if (c >= 0xd800 && c < 0xe000) {
             c = REPLACEMENT;
         }
-        add_utf8(out, c);
+        add_utf8_char(out, c);
     }
 }
 

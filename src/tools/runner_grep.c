@@ -51,7 +51,7 @@ static const struct arg result[] = {
 
 /* As `grep -rn` does: hidden files, node_modules and what .gitignore names too. Only .git is left out, where
  * git keeps the same lines once more. */
-static int prepare(struct call *call, struct err *err)
+static int prepare_runner_grep(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     struct op_search_request wanted = {
@@ -87,7 +87,7 @@ static void add_cut(const struct call *call, struct buf *text)
 }
 
 /* One match a line: a name with a line break would be read as two. */
-static void add_path(struct buf *text, struct str path)
+static void add_grep_path(struct buf *text, struct str path)
 {
     if (memchr(path.p, '\n', path.n) || memchr(path.p, '\r', path.n))
         shown_line(path, PATH_TEXT_MAX, text);
@@ -95,7 +95,7 @@ static void add_path(struct buf *text, struct str path)
         buf_add(text, path.p, path.n);
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_runner_grep(const struct call *call, struct json_out *j, struct err *err)
 {
     const struct op_search_reply *r = &call->reply.search;
     BUF_AT_END struct buf text = BUF_INIT(j->out->max);
@@ -103,7 +103,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
     while (search_next(&walk)) {
         if (text.len)
             buf_add_char(&text, '\n');
-        add_path(&text, buf_str(&walk.path));
+        add_grep_path(&text, buf_str(&walk.path));
         buf_addf(&text, ":%" PRId64 ":", walk.match.number);
         search_add_line(&text, &walk.match);
     }
@@ -130,6 +130,6 @@ const struct tool runner_grep = {
     .capabilities = CAP_FS_READ,
     .flags = TOOL_TREE,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_runner_grep,
+    .shape = shape_runner_grep,
 };

@@ -42,7 +42,7 @@ static const struct arg result[] = {
 };
 
 /* The folder where a pattern begins; what is left is matched from there. */
-static struct str folder_of(struct str pattern)
+static struct str folder_of_pattern(struct str pattern)
 {
     size_t folder = 0;
     for (size_t i = 0; i < pattern.n && !strchr("*?[{\\", pattern.p[i]); i++) {
@@ -52,13 +52,13 @@ static struct str folder_of(struct str pattern)
     return (struct str){pattern.p, folder};
 }
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_runner_list_files(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     struct str path = a->path.n ? a->path : STR(".");
     struct str glob = {NULL, 0};
     if (glob_is_pattern(path)) {
-        struct str folder = folder_of(path);
+        struct str folder = folder_of_pattern(path);
         glob = (struct str){path.p + folder.n, path.n - folder.n};
         path = folder.n ? folder : STR(".");
         if (file_check_glob(glob, "path", err) < 0)
@@ -87,7 +87,7 @@ static int prepare(struct call *call, struct err *err)
     return 0;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_runner_list_files(const struct call *call, struct json_out *j, struct err *err)
 {
     const struct op_list_reply *r = &call->reply.list;
     BUF_AT_END struct buf text = BUF_INIT(j->out->max);
@@ -127,6 +127,6 @@ const struct tool runner_list_files = {
     .capabilities = CAP_FS_READ,
     .flags = TOOL_TREE | TOOL_LISTS,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_runner_list_files,
+    .shape = shape_runner_list_files,
 };

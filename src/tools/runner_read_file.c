@@ -13,12 +13,12 @@ static const struct arg result[] = {
     {.name = "text", .type = ARG_STRING, .flags = ARG_REQUIRED},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_runner_read_file(struct call *call, struct err *err)
 {
     return file_prepare_lines(call, TEXT_MAX, COUNTED_MAX, err);
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_runner_read_file(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct op_read_reply *r = &call->reply.read;
@@ -50,6 +50,6 @@ const struct tool runner_read_file = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_runner_read_file,
+    .shape = shape_runner_read_file,
 };

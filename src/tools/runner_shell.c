@@ -38,7 +38,7 @@ static const struct arg result[] = {
     {.name = "text", .type = ARG_STRING, .flags = ARG_REQUIRED},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_runner_shell(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     if (run_check_text(a->command, err) < 0)
@@ -49,7 +49,7 @@ static int prepare(struct call *call, struct err *err)
     return run_check_size(call, err);
 }
 
-static int judge(const struct call *call, struct err *err)
+static int judge_shell_end(const struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     char words[RUN_WORDS_MAX];
@@ -62,7 +62,7 @@ static int judge(const struct call *call, struct err *err)
                : 0;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_runner_shell(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     BUF_AT_END struct buf text = BUF_INIT(2 * call->command->max_output + RUN_ADDED_MAX);
@@ -86,7 +86,7 @@ const struct tool runner_shell = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_COMMAND | CAP_FS_READ | CAP_FS_WRITE,
     .runner = RUN_COMMAND,
-    .prepare = prepare,
-    .judge = judge,
-    .shape = shape,
+    .prepare = prepare_runner_shell,
+    .judge = judge_shell_end,
+    .shape = shape_runner_shell,
 };

@@ -34,7 +34,7 @@ static const struct arg result[] = {
     {.name = "text", .type = ARG_STRING, .flags = ARG_REQUIRED},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_runner_write_file(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     if (call_take_path(call, a->path, (struct str){0}, err) < 0)
@@ -42,7 +42,7 @@ static int prepare(struct call *call, struct err *err)
     return file_prepare_write(call, a->content, a->append, err);
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_runner_write_file(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     FREE_AT_END char *text = mem_format("Successfully wrote %zu bytes to %s", call->request_body.n,
@@ -61,6 +61,6 @@ const struct tool runner_write_file = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_WRITE,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_runner_write_file,
+    .shape = shape_runner_write_file,
 };

@@ -32,7 +32,7 @@ static const struct arg result[] = {
     {.name = "truncated", .type = ARG_BOOL, .flags = ARG_REQUIRED},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_sidecar_list(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     if (call_take_path(call, a->path.p ? a->path : STR("."), (struct str){0}, err) < 0 ||
@@ -49,7 +49,7 @@ static int prepare(struct call *call, struct err *err)
     return 0;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_sidecar_list(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     call_write_path(call, j, "path");
@@ -70,6 +70,6 @@ const struct tool sidecar_list_directory = {
     .capabilities = CAP_FS_READ,
     .flags = TOOL_LISTS,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_sidecar_list,
+    .shape = shape_sidecar_list,
 };

@@ -24,14 +24,14 @@ static const struct arg result[] = {
     {.name = "type", .type = ARG_STRING, .doc = "Of a binary file, as a media type."},
 };
 
-static bool is_window(const struct file_lines *a)
+static bool is_sidecar_window(const struct file_lines *a)
 {
     return a->start_line != ARG_ABSENT || a->end_line != ARG_ABSENT;
 }
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_sidecar_read_file(struct call *call, struct err *err)
 {
-    bool window = is_window((const void *)&call->args);
+    bool window = is_sidecar_window((const void *)&call->args);
     if (file_prepare_lines(call, WHOLE_MAX, window ? COUNTED_MAX : WHOLE_MAX, err) < 0)
         return -1;
     call->request.read.text_only = true;
@@ -53,7 +53,7 @@ static void write_numbered(const struct op_read_reply *r, struct str rest, struc
     buf_fail_as(j->out, &text);
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_sidecar_read_file(const struct call *call, struct json_out *j, struct err *err)
 {
     const struct file_lines *a = (const void *)&call->args;
     const struct op_read_reply *r = &call->reply.read;
@@ -69,7 +69,7 @@ static int shape(const struct call *call, struct json_out *j, struct err *err)
                        "`%s` has %" PRId64 " bytes, more than the %d that are returned at once: "
                        "give %s",
                        call->path.text, r->size, WHOLE_MAX,
-                       is_window(a) ? "a smaller range" : "start_line and end_line");
+                       is_sidecar_window(a) ? "a smaller range" : "start_line and end_line");
     int64_t lines = r->end_line >= r->start_line ? r->end_line - r->start_line + 1 : 0;
     write_numbered(r, buf_str(&call->reply_body), j);
     jo_kint(j, "lines", lines);
@@ -93,6 +93,6 @@ const struct tool sidecar_read_file = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_sidecar_read_file,
+    .shape = shape_sidecar_read_file,
 };

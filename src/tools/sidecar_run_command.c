@@ -43,7 +43,7 @@ static const struct arg result[] = {
     {.name = "truncated", .type = ARG_BOOL, .flags = ARG_REQUIRED},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_sidecar_run_command(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     struct command_rules rules = command_rules_sidecar;
@@ -57,7 +57,7 @@ static int prepare(struct call *call, struct err *err)
     return run_check_size(call, err);
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_sidecar_run_command(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     jo_kint(j, "exit_code", run_exit_code(call));
@@ -80,6 +80,6 @@ const struct tool sidecar_run_command = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_COMMAND | CAP_FS_READ | CAP_FS_WRITE,
     .runner = RUN_COMMAND,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_sidecar_run_command,
+    .shape = shape_sidecar_run_command,
 };

@@ -57,7 +57,7 @@ static const struct arg result[] = {
     {.name = "truncated", .type = ARG_BOOL, .flags = ARG_REQUIRED, .doc = "There are more."},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_sidecar_search_files(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     struct op_search_request wanted = {
@@ -72,7 +72,7 @@ static int prepare(struct call *call, struct err *err)
                           "file_pattern", err);
 }
 
-static void write_matches(const struct call *call, struct json_out *j)
+static void write_sidecar_matches(const struct call *call, struct json_out *j)
 {
     SEARCH_AT_END struct search_walk walk = search_begin(call);
     while (search_next(&walk)) {
@@ -85,12 +85,12 @@ static void write_matches(const struct call *call, struct json_out *j)
     }
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_sidecar_search_files(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct op_search_reply *r = &call->reply.search;
     if (jo_karray(j, "matches", (size_t)r->matches)) {
-        write_matches(call, j);
+        write_sidecar_matches(call, j);
         jo_close(j, ']');
     }
     jo_kint(j, "total", r->matches);
@@ -112,6 +112,6 @@ const struct tool sidecar_search_files = {
     .capabilities = CAP_FS_READ,
     .flags = TOOL_TREE,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_sidecar_search_files,
+    .shape = shape_sidecar_search_files,
 };

@@ -27,7 +27,7 @@ static const struct arg result[] = {
     {.name = "created", .type = ARG_BOOL, .flags = ARG_REQUIRED},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_sidecar_write_file(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     if (call_take_path(call, a->path, (struct str){0}, err) < 0)
@@ -35,7 +35,7 @@ static int prepare(struct call *call, struct err *err)
     return file_prepare_write(call, a->content, false, err);
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_sidecar_write_file(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     call_write_path(call, j, "path");
@@ -56,6 +56,6 @@ const struct tool sidecar_write_file = {
     .capabilities = CAP_FS_WRITE,
     .flags = TOOL_IDEMPOTENT,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_sidecar_write_file,
+    .shape = shape_sidecar_write_file,
 };

@@ -48,7 +48,7 @@ static const struct arg result[] = {
 };
 
 /* A workspace's own settings may have taken folders away since the cell was planned. */
-static int check_folder(const struct call *call, struct err *err)
+static int check_bash_folder(const struct call *call, struct err *err)
 {
     const struct str *allowed;
     size_t count;
@@ -77,11 +77,11 @@ static int begin_in(struct call *call, struct str cwd, struct err *err)
     return run_prepare(call, cwd, config_int(config, "tools.bash.maxOutputBytes"),
                        time_limit(config), err) < 0
                ? -1
-               : check_folder(call, err);
+               : check_bash_folder(call, err);
 }
 
 /* `command_base` is set where the folders are not simply the workspace. */
-static int begin(struct call *call, struct str cwd, struct err *err)
+static int begin_bash(struct call *call, struct str cwd, struct err *err)
 {
     const struct workplace *at = call->workplace;
     if (at->n_command_roots == 0) {
@@ -109,7 +109,7 @@ static int begin(struct call *call, struct str cwd, struct err *err)
 
 /* By the name that is called, before anybody is asked and anything is charged. Which file it leads to, the cell
  * finds out. */
-static int check_lists(const struct config *config, struct str command, struct err *err)
+static int check_bash_lists(const struct config *config, struct str command, struct err *err)
 {
     struct command_lists lists = {0};
     lists.allow_all = !config_list(config, "tools.bash.allowedCommands", &lists.allowed,
@@ -119,7 +119,7 @@ static int check_lists(const struct config *config, struct str command, struct e
     return command_check_name(command, &lists, err);
 }
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_system_bash(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     const struct config *config = call->workplace->config;
@@ -132,7 +132,7 @@ static int prepare(struct call *call, struct err *err)
     }
     if (run_check_text(a->command, err) < 0)
         return -1;
-    if (check_lists(config, a->command, err) < 0 || begin(call, a->cwd, err) < 0)
+    if (check_bash_lists(config, a->command, err) < 0 || begin_bash(call, a->cwd, err) < 0)
         return -1;
     command_add_arg(call->command, a->command);
     yyjson_arr_foreach(a->args, idx, max, item) {
@@ -145,7 +145,7 @@ static int prepare(struct call *call, struct err *err)
     return run_check_size(call, err);
 }
 
-static int judge(const struct call *call, struct err *err)
+static int judge_bash_end(const struct call *call, struct err *err)
 {
     char rule[RUN_WORDS_MAX];
     if (call->command->ended_by != COMMAND_TIMEOUT)
@@ -158,7 +158,7 @@ static int judge(const struct call *call, struct err *err)
                    (long long)time_limit(call->workplace->config));
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_system_bash(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     jo_kint(j, "exitCode", run_exit_code(call));
@@ -180,7 +180,7 @@ const struct tool system_bash = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_COMMAND | CAP_FS_READ | CAP_FS_WRITE,
     .runner = RUN_COMMAND,
-    .prepare = prepare,
-    .judge = judge,
-    .shape = shape,
+    .prepare = prepare_system_bash,
+    .judge = judge_bash_end,
+    .shape = shape_system_bash,
 };

@@ -105,7 +105,7 @@ static int take_path(struct call *call, struct str path, struct err *err)
     return -1;
 }
 
-static int check_writable(const struct call *call, struct err *err)
+static int check_filesystem_writable(const struct call *call, struct err *err)
 {
     if (config_bool(call->workplace->config, "tools.filesystem.readOnly")) {
         err_set(err, ERR_READ_ONLY, "write and delete are refused by tools.filesystem.readOnly");
@@ -147,7 +147,7 @@ static int prepare_write(struct call *call, const struct args *a, int64_t max, b
     return 0;
 }
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_system_filesystem(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     const struct config *config = call->workplace->config;
@@ -185,18 +185,21 @@ static int prepare(struct call *call, struct err *err)
         call->request.stat = (struct op_stat_request){root, path, no_links};
         return 0;
     case DELETE:
-        if (check_writable(call, err) < 0)
+        if (check_filesystem_writable(call, err) < 0)
             return -1;
         call->op = &op_table[OP_DELETE];
         call->request.delete = (struct op_delete_request){
             .root = root, .path = path, .no_links = no_links};
         return 0;
     default:
-        return check_writable(call, err) < 0 ? -1 : prepare_write(call, a, max, no_links, err);
+        return check_filesystem_writable(call, err) < 0
+                   ? -1
+                   : prepare_write(call, a, max, no_links, err);
     }
 }
 
-static void write_content(const struct call *call, enum node_encoding encoding, struct json_out *j)
+static void write_encoded_content(const struct call *call, enum node_encoding encoding,
+                                  struct json_out *j)
 {
     struct str bytes = buf_str(&call->reply_body);
     if (encoding == NODE_UTF8 || j->redact) {
@@ -218,13 +221,13 @@ static int shape_read(const struct call *call, const struct args *a, struct json
             err, ERR_TOO_LARGE, "`%s` has %lld bytes, tools.filesystem.maxFileSize allows %lld",
             call->path.text, (long long)r->size, (long long)call->request.read.max_bytes);
     enum node_encoding encoding = node_encoding_of(a->encoding);
-    write_content(call, encoding, j);
+    write_encoded_content(call, encoding, j);
     jo_ktext(j, "encoding", node_encoding_names[encoding]);
     jo_kint(j, "size", r->size);
     return 0;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_system_filesystem(const struct call *call, struct json_out *j, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     switch (a->operation) {
@@ -271,6 +274,6 @@ const struct tool system_filesystem = {
     .capabilities = CAP_FS_READ | CAP_FS_WRITE,
     .needs = needs,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_system_filesystem,
+    .shape = shape_system_filesystem,
 };

@@ -133,7 +133,7 @@ static int translate(yyjson_val *update, struct json_out *j, struct err *err)
     return 0;
 }
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_toolhost_patch(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     struct patch patch = {0};
@@ -158,7 +158,7 @@ static int prepare(struct call *call, struct err *err)
     return file_take_packed(call, err);
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_toolhost_patch(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct op_change_reply *r = &call->reply.change;
@@ -180,6 +180,6 @@ const struct tool toolhost_fs_apply_patch = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ | CAP_FS_WRITE,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_toolhost_patch,
+    .shape = shape_toolhost_patch,
 };

@@ -30,7 +30,7 @@ static const struct arg result[] = {
     {.name = "hint", .type = ARG_STRING},
 };
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_toolhost_list(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     if (call_take_path(call, a->path, (struct str){0}, err) < 0)
@@ -45,7 +45,7 @@ static int prepare(struct call *call, struct err *err)
     return 0;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_toolhost_list(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct op_list_reply *r = &call->reply.list;
@@ -71,6 +71,6 @@ const struct tool toolhost_fs_list = {
     .capabilities = CAP_FS_READ,
     .flags = TOOL_LISTS,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_toolhost_list,
+    .shape = shape_toolhost_list,
 };

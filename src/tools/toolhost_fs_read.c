@@ -42,12 +42,12 @@ static const struct arg result[] = {
     {.name = "totalLines", .type = ARG_INT},
 };
 
-static bool is_window(const struct args *a)
+static bool is_toolhost_window(const struct args *a)
 {
     return a->start_line != ARG_ABSENT || a->end_line != ARG_ABSENT;
 }
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_toolhost_read(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     const struct config *config = call->workplace->config;
@@ -71,12 +71,12 @@ static int prepare(struct call *call, struct err *err)
     return 0;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_toolhost_read(const struct call *call, struct json_out *j, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     const struct op_read_reply *r = &call->reply.read;
     struct str content = buf_str(&call->reply_body);
-    bool window = is_window(a);
+    bool window = is_toolhost_window(a);
     if (r->truncated && window && r->whole == 0)
         return err_set(err, ERR_OUTPUT_LIMIT,
                        "line %lld alone is longer than the read limit of %lld bytes",
@@ -116,6 +116,6 @@ const struct tool toolhost_fs_read = {
     .result = ARG_TABLE(result, char),
     .capabilities = CAP_FS_READ,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_toolhost_read,
+    .shape = shape_toolhost_read,
 };

@@ -92,7 +92,7 @@ static bool are_flags(struct str text)
 }
 
 /* Every line is searched by itself, all of it, as Unicode: g, m, s and u ask for nothing else. */
-static int take_flags(struct str flags, struct op_search_request *wanted, struct err *err)
+static int take_regex_flags(struct str flags, struct op_search_request *wanted, struct err *err)
 {
     for (size_t i = 0; i < flags.n; i++) {
         if (!strchr("gimsu", flags.p[i]))
@@ -118,7 +118,7 @@ static int take_pattern(struct str text, struct op_search_request *wanted, struc
         return 0;
     wanted->pattern = inner;
     wanted->literal = false;
-    return take_flags(flags, wanted, err);
+    return take_regex_flags(flags, wanted, err);
 }
 
 /* A path as a glob that means just it, from where the search begins. */
@@ -149,18 +149,18 @@ static struct str own_log(struct call *call)
     return call->packed.len && !call->packed.failed ? buf_str(&call->packed) : (struct str){0};
 }
 
-static int64_t at_most(int64_t number, int64_t most)
+static int64_t limit_search_number(int64_t number, int64_t most)
 {
     return number < most ? number : most;
 }
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_toolhost_search(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     struct op_search_request wanted = {
-        .before = at_most(a->before, CONTEXT_MAX),
-        .after = at_most(a->after, CONTEXT_MAX),
-        .max_matches = at_most(a->max_matches, MATCHES_MAX),
+        .before = limit_search_number(a->before, CONTEXT_MAX),
+        .after = limit_search_number(a->after, CONTEXT_MAX),
+        .max_matches = limit_search_number(a->max_matches, MATCHES_MAX),
         .hidden_files = true,
         .mode = SEARCH_LINES,
     };
@@ -172,7 +172,7 @@ static int prepare(struct call *call, struct err *err)
 }
 
 /* The same lines may be context of many matches. False: there was no room for all of them. */
-static bool write_matches(const struct call *call, struct json_out *j)
+static bool write_toolhost_matches(const struct call *call, struct json_out *j)
 {
     SEARCH_AT_END struct search_walk walk = search_begin(call);
     size_t most = j->out->len + (size_t)config_int(call->workplace->config, "limits.maxReplyBytes");
@@ -199,7 +199,7 @@ static int64_t sum(const int64_t *numbers, size_t count)
     return total;
 }
 
-static void write_stats(const struct call *call, struct json_out *j)
+static void write_toolhost_stats(const struct call *call, struct json_out *j)
 {
     const struct op_search_reply *r = &call->reply.search;
     const int64_t skipped[] = {r->binary, r->ignored, r->unreadable, r->long_lines};
@@ -211,18 +211,18 @@ static void write_stats(const struct call *call, struct json_out *j)
     jo_close(j, '}');
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_toolhost_search(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     const struct op_search_reply *r = &call->reply.search;
     bool all = true;
     call_write_path(call, j, "path");
     if (jo_karray(j, "matches", (size_t)r->matches)) {
-        all = write_matches(call, j);
+        all = write_toolhost_matches(call, j);
         jo_close(j, ']');
     }
     jo_kbool(j, "truncated", r->truncated || !all);
-    write_stats(call, j);
+    write_toolhost_stats(call, j);
     return 0;
 }
 
@@ -242,6 +242,6 @@ const struct tool toolhost_fs_search = {
     .capabilities = CAP_FS_READ,
     .flags = TOOL_TREE,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_toolhost_search,
+    .shape = shape_toolhost_search,
 };

@@ -32,7 +32,7 @@ static const struct arg result[] = {
     {.name = "sha256After", .type = ARG_SHA256, .flags = ARG_REQUIRED},
 };
 
-static int check_place(const struct call *call, struct err *err)
+static int check_write_place(const struct call *call, struct err *err)
 {
     const struct root *root = &call->workplace->roots[call->path.root];
     if (!root->writable) {
@@ -48,12 +48,12 @@ static int check_place(const struct call *call, struct err *err)
     return 0;
 }
 
-static int prepare(struct call *call, struct err *err)
+static int prepare_toolhost_write(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     const struct config *config = call->workplace->config;
-    if (call_take_path(call, a->path, (struct str){0}, err) < 0 || check_place(call, err) < 0 ||
-        toolhost_check_match(a->if_match, err) < 0)
+    if (call_take_path(call, a->path, (struct str){0}, err) < 0 ||
+        check_write_place(call, err) < 0 || toolhost_check_match(a->if_match, err) < 0)
         return -1;
     int64_t limit = toolhost_write_limit(call);
     if ((int64_t)a->content.n > limit)
@@ -71,7 +71,7 @@ static int prepare(struct call *call, struct err *err)
     return 0;
 }
 
-static int shape(const struct call *call, struct json_out *j, struct err *err)
+static int shape_toolhost_write(const struct call *call, struct json_out *j, struct err *err)
 {
     (void)err;
     call_write_path(call, j, "path");
@@ -94,6 +94,6 @@ const struct tool toolhost_fs_write = {
     .capabilities = CAP_FS_WRITE,
     .flags = TOOL_IDEMPOTENT,
     .runner = RUN_WORKER,
-    .prepare = prepare,
-    .shape = shape,
+    .prepare = prepare_toolhost_write,
+    .shape = shape_toolhost_write,
 };

@@ -53,15 +53,15 @@ static bool is_in_mode(unsigned tag)
 }
 
 /* Whether the two give the same to everybody once their files have the same mode. */
-static bool is_same(const struct acl *a, const struct acl *b)
+static bool is_same_acl(const struct acl *a, const struct acl *b)
 {
     if (a->unknown || b->unknown || a->count != b->count)
         return false;
     for (size_t i = 0; i < a->count; i++) {
         bool in_mode = is_in_mode(tag_of(a, i));
         if (tag_of(a, i) != tag_of(b, i) ||
-            (!in_mode && (a->raw.entries[i].e_id != b->raw.entries[i].e_id ||
-                          bits_of(a, i) != bits_of(b, i))))
+            (!in_mode &&
+             (a->raw.entries[i].e_id != b->raw.entries[i].e_id || bits_of(a, i) != bits_of(b, i))))
             return false;
     }
     return true;
@@ -94,7 +94,7 @@ mode_t acl_mode(int old, int fresh, mode_t mode)
         return mode & 0700;
     read_acl(old, &was);
     read_acl(fresh, &now);
-    if (is_same(&was, &now))
+    if (is_same_acl(&was, &now))
         return mode;
     if (was.unknown || now.unknown)
         return mode & 0700;

@@ -140,7 +140,7 @@ static int open_by_walk(const struct beneath_root *root, const char *path, int f
 }
 
 /* Names with single slashes between them: what is opened by it without a link is that very path. */
-static bool is_plain(const char *path)
+static bool is_plain_path(const char *path)
 {
     if (*path == '\0' || strcmp(path, ".") == 0)
         return true;
@@ -158,7 +158,7 @@ static bool is_plain(const char *path)
 static int open_any(const struct beneath_root *root, const char *path, int flags,
                     struct beneath_real *real)
 {
-    bool plain = is_plain(path);
+    bool plain = is_plain_path(path);
     if (!plain && root->as_named)
         return -EMLINK;
     if (plain) {
@@ -182,7 +182,8 @@ static bool is_closed(const struct beneath_root *root)
            errno == EACCES;
 }
 
-static int fail(const struct beneath_root *root, const char *path, int error, struct err *err)
+static int tell_path_error(const struct beneath_root *root, const char *path, int error,
+                           struct err *err)
 {
     if (error == EMLINK && root->as_named && !root->no_links)
         return beneath_refuse_other(root, path, err);
@@ -207,7 +208,7 @@ int beneath_open_real(const struct beneath_root *root, const char *path, int fla
 {
     int fd = open_any(root, path, flags, ret_real);
     if (fd < 0)
-        return fail(root, path, -fd, err);
+        return tell_path_error(root, path, -fd, err);
     *ret_fd = fd;
     return 0;
 }
@@ -233,11 +234,11 @@ static int cannot_open(const struct beneath_root *root, const char *path, int er
         if (look >= 0 && fstat(look, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
             return not_regular(err, st.st_mode, path);
     }
-    return fail(root, path, error, err);
+    return tell_path_error(root, path, error, err);
 }
 
-static int open_file(const struct beneath_root *root, const char *path, unsigned flags, int *ret_fd,
-                     struct stat *ret_stat, struct err *err)
+static int open_regular_file(const struct beneath_root *root, const char *path, unsigned flags,
+                             int *ret_fd, struct stat *ret_stat, struct err *err)
 {
     struct beneath_real real;
     int opened = open_any(root, path, O_RDONLY, &real);
@@ -259,13 +260,13 @@ static int open_file(const struct beneath_root *root, const char *path, unsigned
 int beneath_open_file(const struct beneath_root *root, const char *path, int *ret_fd,
                       struct stat *ret_stat, struct err *err)
 {
-    return open_file(root, path, BENEATH_ONLY_READ, ret_fd, ret_stat, err);
+    return open_regular_file(root, path, BENEATH_ONLY_READ, ret_fd, ret_stat, err);
 }
 
 int beneath_open_to_change(const struct beneath_root *root, const char *path, int *ret_fd,
                            struct stat *ret_stat, struct err *err)
 {
-    return open_file(root, path, 0, ret_fd, ret_stat, err);
+    return open_regular_file(root, path, 0, ret_fd, ret_stat, err);
 }
 
 /* Splits at the last slash; the parent of a plain name is the root. */
@@ -298,7 +299,7 @@ int beneath_is_link(const struct beneath_root *root, const char *path, bool *ret
 }
 
 /* Behind the real path of a folder that was walked to. */
-static int add_name(struct beneath_real *real, const char *name)
+static int add_to_real_path(struct beneath_real *real, const char *name)
 {
     size_t n = strcmp(real->buffer, ".") == 0 ? 0 : strlen(real->buffer);
     if (n + strlen(name) + 2 > sizeof real->buffer)
@@ -355,8 +356,8 @@ static int place_by_walk(const struct beneath_root *root, const char *path, unsi
     bool refused = false;
     bool makes = flags & BENEATH_PARENTS && !(flags & BENEATH_LOOK);
     int r = 0;
-    if (root->as_named && !is_plain(path))
-        return fail(root, path, EMLINK, err);
+    if (root->as_named && !is_plain_path(path))
+        return tell_path_error(root, path, EMLINK, err);
     for (int i = 0; i < RETRIES; i++) {
         r = try_walk(root, path, flags, ret, real, &refused);
         /* Another call that failed removed a folder that it had made: it is made again. */
@@ -369,7 +370,7 @@ static int place_by_walk(const struct beneath_root *root, const char *path, unsi
         ret->dir = -1;
         return 0;
     }
-    return r < 0 ? fail(root, path, -r, err) : 0;
+    return r < 0 ? tell_path_error(root, path, -r, err) : 0;
 }
 
 /* The last of the folders in `path` beneath `dir`, unless something is in it by now. */
@@ -409,7 +410,7 @@ int beneath_place_real(const struct beneath_root *root, const char *path, unsign
 {
     char parent[PATH_TEXT_MAX];
     ret->made[0] = '\0';
-    if (is_plain(path) && split(path, parent, ret->name)) {
+    if (is_plain_path(path) && split(path, parent, ret->name)) {
         FD_AT_END int dir = beneath_open_at(root->fd, parent, O_PATH | O_DIRECTORY, 0,
                                             RESOLVE_NO_SYMLINKS);
         struct stat st;
@@ -443,7 +444,7 @@ int beneath_entry(const struct beneath_root *root, const char *path, struct bene
         return -1;
     if (ret_real->text == parent)
         ret_real->text = path;
-    else if (add_name(ret_real, ret->name) < 0)
+    else if (add_to_real_path(ret_real, ret->name) < 0)
         return beneath_errno(err, ENAMETOOLONG, path);
     ret->dir = TAKE_FD(dir);
     return 0;

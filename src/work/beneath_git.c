@@ -10,7 +10,7 @@
 #include "work/beneath_walk.h"
 
 /* What cannot be looked at may be there. */
-static bool is_in(int dir, const char *name)
+static bool may_be_in_dir(int dir, const char *name)
 {
     struct stat st;
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
@@ -19,13 +19,13 @@ static bool is_in(int dir, const char *name)
 /* HEAD is looked for first: few folders have one. */
 bool beneath_is_git_directory(int dir, struct str next)
 {
-    if (!str_is(next, "HEAD") && !is_in(dir, "HEAD"))
+    if (!str_is(next, "HEAD") && !may_be_in_dir(dir, "HEAD"))
         return false;
     /* Objects and refs, or where they are instead. */
-    if (str_is(next, "commondir") || is_in(dir, "commondir"))
+    if (str_is(next, "commondir") || may_be_in_dir(dir, "commondir"))
         return true;
-    return (str_is(next, "objects") || is_in(dir, "objects")) &&
-           (str_is(next, "refs") || is_in(dir, "refs"));
+    return (str_is(next, "objects") || may_be_in_dir(dir, "objects")) &&
+           (str_is(next, "refs") || may_be_in_dir(dir, "refs"));
 }
 
 bool beneath_is_git_part(const char *name)

@@ -44,17 +44,18 @@ struct checking {
     bool led;
 };
 
-static bool lies_in(struct str path, struct str folder)
+static bool is_path_inside(struct str path, struct str folder)
 {
     return path.n > folder.n && path.p[folder.n] == '/' && memcmp(path.p, folder.p, folder.n) == 0;
 }
 
-static bool is_in(struct str path, struct str folder)
+static bool is_path_at_or_inside(struct str path, struct str folder)
 {
-    return lies_in(path, folder) || (path.n == folder.n && memcmp(path.p, folder.p, folder.n) == 0);
+    return is_path_inside(path, folder) ||
+           (path.n == folder.n && memcmp(path.p, folder.p, folder.n) == 0);
 }
 
-static void compare(void *arg, const char *lead)
+static void compare_lead(void *arg, const char *lead)
 {
     struct checking *c = arg;
     char where[PATH_TEXT_MAX];
@@ -63,9 +64,10 @@ static void compare(void *arg, const char *lead)
         return;
     struct str target = {where, strlen(where)};
     /* A folder around the git directory is more than anybody meant. */
-    if (strcmp(where, ".") == 0 || lies_in(c->git, target))
+    if (strcmp(where, ".") == 0 || is_path_inside(c->git, target))
         return;
-    c->led = is_in(c->path, target) || (c->carries && lies_in(target, c->path));
+    c->led = is_path_at_or_inside(c->path, target) ||
+             (c->carries && is_path_inside(target, c->path));
 }
 
 static bool read_stamps(int git, struct stamps *ret)
@@ -114,7 +116,7 @@ static void check_directory(struct checking *c, struct str git, struct str tree)
         return;
     unsigned before = c->leads;
     c->git = git;
-    unsigned found = git_leads_each(c->root, git, tree, compare, c);
+    unsigned found = git_leads_each(c->root, git, tree, compare_lead, c);
     c->led |= (found & (GIT_LEADS_CUT | GIT_LEADS_MANY)) != 0;
     if (stamps && c->leads == before && !found && !beneath_lacks())
         cache[oldest++ % CACHED] = now;
@@ -128,7 +130,7 @@ static void check_named(struct checking *c, struct str folder, const char *text,
     if (!git_leads_locate(c->root, folder, text, path) || !git_leads_where(c->root, path, where))
         return;
     c->git = tree;
-    compare(c, path);
+    compare_lead(c, path);
     check_directory(c, (struct str){where, strlen(where)}, tree);
 }
 
@@ -144,7 +146,7 @@ static void check_common(struct checking *c, struct str git, struct str tree)
 }
 
 /* The folder has a `.git`: a git directory, a link to one, or a file that names one. */
-static void check_folder(struct checking *c, struct str folder, int git)
+static void check_git_of_folder(struct checking *c, struct str folder, int git)
 {
     char path[PATH_TEXT_MAX];
     char where[PATH_TEXT_MAX];
@@ -158,7 +160,7 @@ static void check_folder(struct checking *c, struct str folder, int git)
         struct str target = {where, strlen(where)};
         c->git = folder;
         if (S_ISLNK(st.st_mode))
-            compare(c, path);
+            compare_lead(c, path);
         check_directory(c, target, folder);
         check_common(c, target, folder);
         return;
@@ -195,7 +197,7 @@ bool beneath_is_led_to(const struct beneath_root *root, const char *path, bool c
         FD_AT_END int fd = beneath_open_at(root->fd, text, O_PATH | O_NOFOLLOW, 0,
                                            RESOLVE_NO_SYMLINKS);
         if (fd >= 0)
-            check_folder(&c, (struct str){path, before}, fd);
+            check_git_of_folder(&c, (struct str){path, before}, fd);
         lack = beneath_take_lack();
     }
     if (lack)

@@ -24,7 +24,7 @@ struct looking {
     bool leads;
 };
 
-static bool is_same_file(int a, int b)
+static bool are_same_file(int a, int b)
 {
     struct stat one;
     struct stat other;
@@ -53,7 +53,7 @@ static enum beneath_found not_opened(struct beneath_look *look, int error)
     return BENEATH_GUARDED;
 }
 
-static int open_name(const struct looking *l, int flags)
+static int open_still_name(const struct looking *l, int flags)
 {
     char name[PATH_NAME_MAX + 1];
     if (l->name.n >= sizeof name) {
@@ -66,10 +66,10 @@ static int open_name(const struct looking *l, int flags)
 }
 
 /* Into the next folder; `own` is its descriptor then. */
-static enum beneath_found enter(struct looking *l, int *own)
+static enum beneath_found enter_still_folder(struct looking *l, int *own)
 {
     struct statx st;
-    FD_AT_END int fd = open_name(l, O_DIRECTORY);
+    FD_AT_END int fd = open_still_name(l, O_DIRECTORY);
     if (fd < 0)
         return not_opened(l->look, errno);
     if (l->leads || l->look->known) {
@@ -90,7 +90,7 @@ static enum beneath_found look_at_last(struct looking *l)
     struct statx st;
     if (!l->leads && !l->look->known && !l->look->carries)
         return BENEATH_FREE;
-    FD_AT_END int fd = open_name(l, 0);
+    FD_AT_END int fd = open_still_name(l, 0);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return l->look->file < 0 ? BENEATH_FREE : BENEATH_MOVED;
     if (fd < 0)
@@ -98,7 +98,7 @@ static enum beneath_found look_at_last(struct looking *l)
     int r = folder_stat(fd, "", &st);
     if (r < 0)
         return not_opened(l->look, -r);
-    if (l->look->file >= 0 && !is_same_file(fd, l->look->file))
+    if (l->look->file >= 0 && !are_same_file(fd, l->look->file))
         return BENEATH_MOVED;
     bool is_git = l->look->git && l->look->carries && S_ISDIR(st.stx_mode) &&
                   beneath_is_git_directory(fd, (struct str){0});
@@ -122,11 +122,11 @@ enum beneath_found beneath_look(struct beneath_look *look)
             return BENEATH_GUARDED;
         if (l.name.p + l.name.n == l.whole.p + l.whole.n)
             break;
-        enum beneath_found found = enter(&l, &own);
+        enum beneath_found found = enter_still_folder(&l, &own);
         if (found != BENEATH_FREE)
             return found;
     }
-    if (look->dir >= 0 && !is_same_file(l.at, look->dir))
+    if (look->dir >= 0 && !are_same_file(l.at, look->dir))
         return BENEATH_MOVED;
     return look_at_last(&l);
 }

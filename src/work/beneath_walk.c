@@ -79,7 +79,7 @@ void beneath_walk_unmake(struct beneath_walk *w)
 }
 
 /* Takes the next component into w->name; 0 at the end, 1, or -errno. *ret_last: nothing follows. */
-static int next_name(struct beneath_walk *w, bool *ret_last)
+static int take_walked_name(struct beneath_walk *w, bool *ret_last)
 {
     char *at = w->rest;
     while (*at == '/')
@@ -120,7 +120,7 @@ static int set_real(struct beneath_walk *w)
 }
 
 /* The name at hand and, as text, what is still to be walked. */
-static int add_rest(struct beneath_walk *w, struct beneath_real *out)
+static int add_rest_of_walk(struct beneath_walk *w, struct beneath_real *out)
 {
     size_t n = strlen(w->real->text);
     memcpy(out->buffer, w->real->text, n);
@@ -158,7 +158,7 @@ static void judge_name(struct beneath_walk *w, const char *text)
 static int judge_rest(struct beneath_walk *w)
 {
     struct beneath_real whole;
-    int r = add_rest(w, &whole);
+    int r = add_rest_of_walk(w, &whole);
     size_t n = r < 0 ? 0 : strlen(whole.text);
     size_t room = sizeof whole.buffer - n;
     if (r == 0 && w->root->behind &&
@@ -181,7 +181,7 @@ static int judge_link(struct beneath_walk *w)
 }
 
 /* Puts the link's target before what is still to be walked. */
-static int follow(struct beneath_walk *w, int link)
+static int follow_walked_link(struct beneath_walk *w, int link)
 {
     char target[PATH_TEXT_MAX];
     ssize_t n = readlinkat(link, "", target, sizeof target);
@@ -214,7 +214,7 @@ static int follow(struct beneath_walk *w, int link)
     return 0;
 }
 
-static int enter(struct beneath_walk *w, int *fd)
+static int enter_walked_folder(struct beneath_walk *w, int *fd)
 {
     if (w->depth + 1 >= BENEATH_DEPTH_MAX)
         return -E2BIG;
@@ -235,7 +235,7 @@ static int may_make(struct beneath_walk *w)
         return r;
     target.link_verdict = w->real->link_verdict;
     target.link_rule = w->real->link_rule;
-    r = add_rest(w, &target);
+    r = add_rest_of_walk(w, &target);
     if (r < 0)
         return r;
     w->refused = beneath_is_refused(w->root, w->real, w->dirs[w->depth], BENEATH_FOLDER);
@@ -292,7 +292,7 @@ static int check_made(struct beneath_walk *w, int parent)
     return -EACCES;
 }
 
-static int make(struct beneath_walk *w, int parent)
+static int make_walked_folder(struct beneath_walk *w, int parent)
 {
     if (mkdirat(parent, w->name, 0777) == 0) {
         if (check_made(w, parent) < 0)
@@ -314,7 +314,7 @@ static int make(struct beneath_walk *w, int parent)
 static int end_look(struct beneath_walk *w)
 {
     struct beneath_real whole;
-    int r = add_rest(w, &whole);
+    int r = add_rest_of_walk(w, &whole);
     if (r < 0)
         return r;
     memcpy(w->real->buffer, whole.buffer, strlen(whole.text) + 1);
@@ -333,16 +333,16 @@ static int make_and_enter(struct beneath_walk *w)
         return r;
     if (w->flags & BENEATH_LOOK)
         return beneath_may_fill(parent) < 0 ? -errno : end_look(w);
-    r = make(w, parent);
+    r = make_walked_folder(w, parent);
     if (r < 0)
         return r;
     FD_AT_END int fd = beneath_open_at(parent, w->name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0,
                                        RESOLVE_NO_SYMLINKS);
-    return fd < 0 ? -errno : enter(w, &fd);
+    return fd < 0 ? -errno : enter_walked_folder(w, &fd);
 }
 
 /* One component. 1: it was the last one, w->name stands in w->dirs[w->depth]; 0: go on. */
-static int step(struct beneath_walk *w, bool last)
+static int walk_one_name(struct beneath_walk *w, bool last)
 {
     if (strcmp(w->name, ".") == 0)
         return 0;
@@ -361,10 +361,10 @@ static int step(struct beneath_walk *w, bool last)
     if (fd < 0 || fstat(fd, &st) < 0)
         return -errno;
     if (S_ISLNK(st.st_mode))
-        return w->root->no_links || w->root->as_named ? -EMLINK : follow(w, fd);
+        return w->root->no_links || w->root->as_named ? -EMLINK : follow_walked_link(w, fd);
     if (last)
         return 1;
-    return S_ISDIR(st.st_mode) ? enter(w, &fd) : -ENOTDIR;
+    return S_ISDIR(st.st_mode) ? enter_walked_folder(w, &fd) : -ENOTDIR;
 }
 
 static int count_slashes(const char *path)
@@ -398,9 +398,9 @@ int beneath_walk_to(struct beneath_walk *w, const struct beneath_root *root, con
         return -E2BIG;
     for (;;) {
         bool last = false;
-        int r = next_name(w, &last);
+        int r = take_walked_name(w, &last);
         if (r > 0)
-            r = step(w, last);
+            r = walk_one_name(w, last);
         else if (r == 0) {
             memcpy(w->name, ".", 2);
             r = 1;

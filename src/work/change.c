@@ -31,8 +31,8 @@ static int take_whole(void *arg, struct str bytes, struct err *err)
                : err_set(err, ERR_TOO_LARGE, "`%s` is too large to be changed", whole->path);
 }
 
-static int read_whole(struct work *w, const struct beneath_root *root,
-                      const struct op_change_request *q, struct buf *ret, struct err *err)
+static int read_file_to_change(struct work *w, const struct beneath_root *root,
+                               const struct op_change_request *q, struct buf *ret, struct err *err)
 {
     FD_AT_END int fd = -1;
     struct stat st;
@@ -109,7 +109,7 @@ int work_change(struct work *w, const struct op_change_request *q, bool frontmat
         .before = BUF_INIT((size_t)q->max_bytes + WORK_CHUNK),
         .after = BUF_INIT((size_t)q->max_bytes),
     };
-    if (!ret->root || read_whole(w, ret->root, q, &ret->before, err) < 0)
+    if (!ret->root || read_file_to_change(w, ret->root, q, &ret->before, err) < 0)
         return -1;
     struct str before = buf_str(&ret->before);
     hash_hex(before.p, before.n, w->sha256_before);
@@ -155,8 +155,8 @@ static int change_once(struct work *w, const struct op_change_request *q, bool f
     return 0;
 }
 
-static int lock_folder(struct work *w, const struct op_change_request *q, struct folder_lock *lock,
-                       struct err *err)
+static int lock_changed_folder(struct work *w, const struct op_change_request *q,
+                               struct folder_lock *lock, struct err *err)
 {
     const struct beneath_root *root = work_writable_root(w, q->root, false, q->path.p, err);
     struct beneath_place place = {.dir = -1};
@@ -169,14 +169,14 @@ static int lock_folder(struct work *w, const struct op_change_request *q, struct
 
 /* Changes can take seconds, so others may work in the folder meanwhile. If the file was changed by then, it is done
  * once more, and nobody else may. */
-static int change(struct work *w, const struct op_change_request *q, bool frontmatter,
-                  struct str what, struct op_change_reply *reply, struct err *err)
+static int change_file(struct work *w, const struct op_change_request *q, bool frontmatter,
+                       struct str what, struct op_change_reply *reply, struct err *err)
 {
     int r = change_once(w, q, frontmatter, what, NULL, reply, err);
     if (r == 0 || err->code != ERR_PRECONDITION_FAILED || q->if_match.p)
         return r;
     FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
-    if (lock_folder(w, q, &lock, err) < 0)
+    if (lock_changed_folder(w, q, &lock, err) < 0)
         return -1;
     return change_once(w, q, frontmatter, what, &lock, reply, err);
 }
@@ -184,11 +184,11 @@ static int change(struct work *w, const struct op_change_request *q, bool frontm
 int work_edit(struct work *w, const union op_request *request, struct str body,
               union op_reply *reply, struct err *err)
 {
-    return change(w, &request->change, false, body, &reply->change, err);
+    return change_file(w, &request->change, false, body, &reply->change, err);
 }
 
 int work_frontmatter(struct work *w, const union op_request *request, struct str body,
                      union op_reply *reply, struct err *err)
 {
-    return change(w, &request->change, true, body, &reply->change, err);
+    return change_file(w, &request->change, true, body, &reply->change, err);
 }

@@ -26,7 +26,7 @@ static bool is_odd(char c)
 }
 
 /* A name with odd characters is quoted, one with a space has a tab behind it, both as in git. */
-static void add_name(struct buf *out, const char *head, const char *path)
+static void add_diff_name(struct buf *out, const char *head, const char *path)
 {
     bool odd = false;
     for (const char *c = path; *c; c++)
@@ -44,7 +44,7 @@ static void add_name(struct buf *out, const char *head, const char *path)
     buf_add_text(out, strchr(path, ' ') ? "\t\n" : "\n");
 }
 
-static bool add_line(struct place *at, char sign, const char *p, size_t n)
+static bool add_diff_line(struct place *at, char sign, const char *p, size_t n)
 {
     buf_add_char(at->out, sign);
     buf_add(at->out, p, n);
@@ -62,7 +62,7 @@ static bool pass_same(struct place *at, size_t lines, bool show)
 {
     for (size_t i = 0; i < lines; i++) {
         size_t n = diff_line(at->before, at->a);
-        if (show && !add_line(at, ' ', at->before.p + at->a, n))
+        if (show && !add_diff_line(at, ' ', at->before.p + at->a, n))
             return false;
         at->a += n;
         at->b += n;
@@ -76,13 +76,13 @@ static bool add_changed(struct place *at, const struct diff_run *run)
 {
     for (size_t i = 0; i < run->gone; i++) {
         size_t n = diff_line(at->before, at->a);
-        if (!add_line(at, '-', at->before.p + at->a, n))
+        if (!add_diff_line(at, '-', at->before.p + at->a, n))
             return false;
         at->a += n;
     }
     for (size_t i = 0; i < run->come; i++) {
         size_t n = diff_line(at->after, at->b);
-        if (!add_line(at, '+', at->after.p + at->b, n))
+        if (!add_diff_line(at, '+', at->after.p + at->b, n))
             return false;
         at->b += n;
     }
@@ -91,7 +91,7 @@ static bool add_changed(struct place *at, const struct diff_run *run)
     return true;
 }
 
-static void add_range(struct buf *out, char sign, size_t line, size_t count)
+static void add_hunk_range(struct buf *out, char sign, size_t line, size_t count)
 {
     /* A range of no lines is named by the line before it. */
     buf_addf(out, "%c%zu", sign, count ? line + 1 : line);
@@ -109,13 +109,13 @@ static void add_head(struct place *at, const struct diff_run *runs, size_t count
         b += between + runs[i].come;
     }
     buf_add_text(at->out, "@@ ");
-    add_range(at->out, '-', at->line_a, a);
+    add_hunk_range(at->out, '-', at->line_a, a);
     buf_add_char(at->out, ' ');
-    add_range(at->out, '+', at->line_b, b);
+    add_hunk_range(at->out, '+', at->line_b, b);
     buf_add_text(at->out, " @@\n");
 }
 
-static size_t at_most(size_t n, size_t most)
+static size_t at_most_lines(size_t n, size_t most)
 {
     return n < most ? n : most;
 }
@@ -128,8 +128,8 @@ static bool add_hunks(struct place *at, const struct diff_run *runs, size_t n)
         size_t end = i + 1;
         while (end + 1 < n && runs[end].same <= 2 * CONTEXT)
             end++;
-        size_t lead = at_most(runs[i].same, CONTEXT);
-        size_t tail = at_most(runs[end].same, CONTEXT);
+        size_t lead = at_most_lines(runs[i].same, CONTEXT);
+        size_t tail = at_most_lines(runs[end].same, CONTEXT);
         pass_same(at, runs[i].same - shown - lead, false);
         add_head(at, runs + i, end - i, lead + tail);
         for (; i < end; lead = runs[++i].same) {
@@ -151,8 +151,8 @@ bool diff_unified(struct str before, struct str after, const char *path, struct 
     bool known = diff_script(before, after, &runs) == 0;
     if (known && runs.len == 0)
         return false;
-    add_name(out, "--- a/", path);
-    add_name(out, "+++ b/", path);
+    add_diff_name(out, "--- a/", path);
+    add_diff_name(out, "+++ b/", path);
     if (known && add_hunks(&at, (const void *)runs.data, runs.len / sizeof(struct diff_run)))
         return false;
     out->failed = false;

@@ -47,7 +47,7 @@ size_t diff_line(struct str text, size_t at)
     return end ? (size_t)(end - (text.p + at)) + 1 : text.n - at;
 }
 
-static size_t count_lines(struct str text)
+static size_t count_diff_lines(struct str text)
 {
     size_t count = 0;
     for (size_t at = 0; at < text.n; at += diff_line(text, at))
@@ -70,7 +70,7 @@ static uint32_t hash_line(const char *p, size_t n)
     return (uint32_t)(h ^ h >> 32);
 }
 
-static uint32_t number_of(struct numbers *numbers, const char *p, uint32_t n)
+static uint32_t number_of_line(struct numbers *numbers, const char *p, uint32_t n)
 {
     uint32_t hash = hash_line(p, n);
     for (size_t i = 0; i < PROBES_MAX; i++) {
@@ -92,7 +92,7 @@ static void number_lines(struct numbers *numbers, struct side *side, uint8_t whe
     size_t line = 0;
     for (size_t at = 0; at < side->text.n; line++) {
         size_t n = diff_line(side->text, at);
-        uint32_t id = number_of(numbers, side->text.p + at, (uint32_t)n);
+        uint32_t id = number_of_line(numbers, side->text.p + at, (uint32_t)n);
         side->ids[line] = id;
         numbers->where[id] |= where;
         at += n;
@@ -137,7 +137,7 @@ static bool equal(const struct step *s, int32_t x, int32_t y)
 }
 
 /* Where diagonal i of row d begins; *ret_gone says that a line of the first text went for it. */
-static int32_t enter(const struct step *s, int32_t d, int32_t i, bool *ret_gone)
+static int32_t find_diagonal_begin(const struct step *s, int32_t d, int32_t i, bool *ret_gone)
 {
     const int32_t *before = row(s, d - 1);
     int32_t gone = i > 0 && before[i - 1] != NOWHERE && before[i - 1] < s->n ? before[i - 1] + 1
@@ -148,7 +148,7 @@ static int32_t enter(const struct step *s, int32_t d, int32_t i, bool *ret_gone)
     return *ret_gone ? gone : come;
 }
 
-static int32_t follow(struct step *s, int32_t x, int32_t diagonal)
+static int32_t follow_same_lines(struct step *s, int32_t x, int32_t diagonal)
 {
     int32_t from = x;
     while (x < s->n && x - diagonal < s->m && equal(s, x, x - diagonal))
@@ -167,8 +167,8 @@ static int32_t reach(struct step *s, int32_t *ret_i)
         s->work += (size_t)d + 1;
         for (int32_t i = 0; i <= d; i++) {
             bool gone;
-            int32_t x = d ? enter(s, d, i, &gone) : 0;
-            x = x == NOWHERE ? NOWHERE : follow(s, x, 2 * i - d);
+            int32_t x = d ? find_diagonal_begin(s, d, i, &gone) : 0;
+            x = x == NOWHERE ? NOWHERE : follow_same_lines(s, x, 2 * i - d);
             row(s, d)[i] = x;
             if (x != NOWHERE && 2 * x - (2 * i - d) > furthest) {
                 furthest = 2 * x - (2 * i - d);
@@ -180,11 +180,11 @@ static int32_t reach(struct step *s, int32_t *ret_i)
     }
 }
 
-static void mark(struct step *s, int32_t d, int32_t i)
+static void mark_changed_lines(struct step *s, int32_t d, int32_t i)
 {
     for (; d > 0; d--) {
         bool gone;
-        int32_t x = enter(s, d, i, &gone);
+        int32_t x = find_diagonal_begin(s, d, i, &gone);
         int32_t y = x - (2 * i - d);
         if (gone)
             s->a->changed[s->a->kept[s->x + (size_t)x - 1]] = 1;
@@ -195,7 +195,7 @@ static void mark(struct step *s, int32_t d, int32_t i)
 }
 
 /* Step after step from where the last one ended. */
-static void search(const struct side *a, const struct side *b, int32_t *rows)
+static void find_changed_lines(const struct side *a, const struct side *b, int32_t *rows)
 {
     struct step s = {.a = a, .b = b, .rows = rows};
     while (s.x < a->n_kept && s.y < b->n_kept && s.work < WORK_MAX) {
@@ -204,7 +204,7 @@ static void search(const struct side *a, const struct side *b, int32_t *rows)
         int32_t i;
         int32_t d = reach(&s, &i);
         int32_t x = row(&s, d)[i];
-        mark(&s, d, i);
+        mark_changed_lines(&s, d, i);
         s.x += (size_t)x;
         s.y += (size_t)(x - (2 * i - d));
     }
@@ -214,7 +214,7 @@ static void search(const struct side *a, const struct side *b, int32_t *rows)
         b->changed[b->kept[s.y]] = 1;
 }
 
-static void add_run(struct buf *out, struct diff_run *run)
+static void add_diff_run(struct buf *out, struct diff_run *run)
 {
     buf_add(out, run, sizeof *run);
     *run = (struct diff_run){0, 0, 0};
@@ -236,16 +236,16 @@ static void add_runs(const struct side *a, const struct side *b, size_t same, si
             j++;
         } else {
             if (run.gone || run.come)
-                add_run(out, &run);
+                add_diff_run(out, &run);
             run.same++;
             i++;
             j++;
         }
     }
     if (run.gone || run.come)
-        add_run(out, &run);
+        add_diff_run(out, &run);
     run.same += behind;
-    add_run(out, &run);
+    add_diff_run(out, &run);
 }
 
 /* An array of zeros that `b` owns, or NULL. */
@@ -288,7 +288,7 @@ static int compare_lines(struct side *a, struct side *b)
     number_lines(&numbers, b, IN_AFTER);
     keep_common(&numbers, a);
     keep_common(&numbers, b);
-    search(a, b, rows);
+    find_changed_lines(a, b, rows);
     return 0;
 }
 
@@ -326,15 +326,15 @@ int diff_script(struct str before, struct str after, struct buf *out)
     size_t prefix = common_prefix(a, b);
     if (prefix == a.n && prefix == b.n)
         return 0;
-    size_t same = count_lines((struct str){a.p, prefix});
+    size_t same = count_diff_lines((struct str){a.p, prefix});
     a = (struct str){a.p + prefix, a.n - prefix};
     b = (struct str){b.p + prefix, b.n - prefix};
     size_t suffix = common_suffix(a, b);
     struct side left = {.text = {a.p, a.n - suffix}};
     struct side right = {.text = {b.p, b.n - suffix}};
-    left.lines = count_lines(left.text);
-    right.lines = count_lines(right.text);
-    size_t behind = count_lines((struct str){a.p + left.text.n, suffix});
+    left.lines = count_diff_lines(left.text);
+    right.lines = count_diff_lines(right.text);
+    size_t behind = count_diff_lines((struct str){a.p + left.text.n, suffix});
     size_t lines = left.lines + right.lines;
     bool few = lines <= LINES_MAX && left.text.n < UINT32_MAX && right.text.n < UINT32_MAX;
     BUF_AT_END struct buf for_changed = BUF_INIT(0);
@@ -344,8 +344,8 @@ int diff_script(struct str before, struct str after, struct buf *out)
     if (changed && compare_lines(&left, &right) == 0) {
         add_runs(&left, &right, same, behind, out);
     } else {
-        add_run(out, &(struct diff_run){same, left.lines, right.lines});
-        add_run(out, &(struct diff_run){behind, 0, 0});
+        add_diff_run(out, &(struct diff_run){same, left.lines, right.lines});
+        add_diff_run(out, &(struct diff_run){behind, 0, 0});
     }
     return out->failed ? -ENOBUFS : 0;
 }

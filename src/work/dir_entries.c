@@ -8,7 +8,7 @@
 
 #define LISTING_BYTES (32u << 10)
 
-static bool fill(struct dir_entries *e)
+static bool read_more_entries(struct dir_entries *e)
 {
     if (!e->bytes)
         e->bytes = mem_zero(LISTING_BYTES);
@@ -23,7 +23,7 @@ static bool fill(struct dir_entries *e)
 
 const struct dirent64 *dir_entries_next(struct dir_entries *entries)
 {
-    while (!entries->error && (entries->at < entries->length || fill(entries))) {
+    while (!entries->error && (entries->at < entries->length || read_more_entries(entries))) {
         const struct dirent64 *d = (const void *)(entries->bytes + entries->at);
         entries->at += d->d_reclen;
         if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)

@@ -60,7 +60,7 @@ static void job_done(struct job *job)
     buf_done(&job->new_crlf);
 }
 
-static int named(const struct job *job, struct err *err, const char *reason)
+static int name_edit_in_error(const struct job *job, struct err *err, const char *reason)
 {
     err->message[utf8_cut(err->message, strlen(err->message))] = '\0';
     snprintf(err->field, sizeof err->field, "edits[%zu]", job->index);
@@ -75,16 +75,16 @@ static int too_large(const struct job *job, const struct buf *failed, struct err
         return err_no_memory(err);
     err_set(err, ERR_TOO_LARGE, "the edited file would be larger than the %zu bytes allowed",
             job->file->max);
-    return named(job, err, NULL);
+    return name_edit_in_error(job, err, NULL);
 }
 
-static bool same(struct str a, struct str b)
+static bool is_same_text(struct str a, struct str b)
 {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
 /* memmem takes linear time in glibc, whatever the texts. */
-static size_t search(struct str hay, struct str needle, size_t from)
+static size_t search_text_from(struct str hay, struct str needle, size_t from)
 {
     if (needle.n == 0 || from > hay.n || needle.n > hay.n - from)
         return NONE;
@@ -129,14 +129,14 @@ static bool splits_crlf(struct str hay, struct str needle)
     BUF_AT_END struct buf longer = BUF_INIT(needle.n + 1);
     buf_add_char(&longer, '\r');
     buf_add(&longer, needle.p, needle.n);
-    return search(hay, buf_str(&longer), 0) != NONE;
+    return search_text_from(hay, buf_str(&longer), 0) != NONE;
 }
 
 /* As it is, then with line ends of either kind. */
-static bool find_text(struct job *job, struct str needle, struct found *ret)
+static bool find_text_or_folded(struct job *job, struct str needle, struct found *ret)
 {
     *ret = (struct found){.hay = job->text, .needle = needle};
-    ret->first = search(job->text, needle, 0);
+    ret->first = search_text_from(job->text, needle, 0);
     if (ret->first != NONE && !splits_crlf(job->text, needle))
         return true;
     if (!line_ends_any(needle))
@@ -147,20 +147,21 @@ static bool find_text(struct job *job, struct str needle, struct found *ret)
     line_ends_fold(needle, &job->needle);
     *ret = (struct found){.hay = buf_str(&job->folded), .needle = buf_str(&job->needle)};
     ret->folded = true;
-    ret->first = search(ret->hay, ret->needle, 0);
+    ret->first = search_text_from(ret->hay, ret->needle, 0);
     return ret->first != NONE;
 }
 
-static bool find(struct job *job, struct found *ret)
+static bool find_old_text(struct job *job, struct found *ret)
 {
     struct str old_text = job->edit->old_text;
-    if (find_text(job, old_text, ret))
+    if (find_text_or_folded(job, old_text, ret))
         return true;
     if (encoding_is_ascii(old_text) || !utf8_valid(old_text.p, old_text.n) ||
         file_is_utf8(job->file))
         return false;
     BUF_AT_END struct buf latin1 = BUF_INIT(old_text.n);
-    if (encoding_to_latin1(old_text, &latin1) != 0 || !find_text(job, buf_str(&latin1), ret))
+    if (encoding_to_latin1(old_text, &latin1) != 0 ||
+        !find_text_or_folded(job, buf_str(&latin1), ret))
         return false;
     ret->latin1 = true;
     if (!ret->folded) {
@@ -194,7 +195,7 @@ static int ambiguous(const struct job *job, const struct found *f, size_t second
         }
         count++;
         /* The second place may begin inside the first one, as with `aa` in `aaa`. */
-        size_t next = search(f->hay, f->needle, at + f->needle.n);
+        size_t next = search_text_from(f->hay, f->needle, at + f->needle.n);
         at = count == 1 && next == NONE ? second : next;
     }
     err_set(err, ERR_NO_MATCH,
@@ -202,10 +203,10 @@ static int ambiguous(const struct job *job, const struct found *f, size_t second
             "it occurs once, or set all to replace every one",
             count == PLACES_MAX ? "at least " : "", count, lines,
             count > LINES_NAMED ? " and further" : "");
-    return named(job, err, "ambiguous");
+    return name_edit_in_error(job, err, "ambiguous");
 }
 
-static int not_found(const struct job *job, struct err *err)
+static int tell_text_not_found(const struct job *job, struct err *err)
 {
     const char *where = job->index ? ", as the edits before it leave it" : "";
     struct nearest nearest;
@@ -215,14 +216,14 @@ static int not_found(const struct job *job, struct err *err)
                 "old_text does not occur in the file%s, nor does anything like it; read the file "
                 "again and copy the text exactly",
                 where);
-        return named(job, err, "not_found");
+        return name_edit_in_error(job, err, "not_found");
     }
     char what[NEAREST_WHAT];
     nearest_describe(&nearest, what);
     nearest_show(&nearest, shown);
     err_set(err, ERR_NO_MATCH, "old_text does not occur in the file%s; the nearest is %s:\n%s",
             where, what, shown);
-    return named(job, err, "not_found");
+    return name_edit_in_error(job, err, "not_found");
 }
 
 /* What to insert for each of the two line ends, and whether the file has more of `\r\n`. */
@@ -271,7 +272,7 @@ static int make_insertion(struct job *job, const struct found *f, struct inserti
                     "the file is not UTF-8 and is taken for Latin-1, which has no U+%04X as in "
                     "new_text; write it another way",
                     bad);
-            return named(job, err, "not_latin1");
+            return name_edit_in_error(job, err, "not_latin1");
         }
         text = buf_str(&job->new_latin1);
     }
@@ -282,7 +283,8 @@ static int make_insertion(struct job *job, const struct found *f, struct inserti
     return 0;
 }
 
-static struct str choose(const struct insertion *ins, const struct found *f, struct str matched)
+static struct str choose_new_text(const struct insertion *ins, const struct found *f,
+                                  struct str matched)
 {
     int lead = f->folded && line_ends_any(ins->as_is) ? line_ends_lead(matched) : 0;
     return (lead ? lead : ins->lead) > 0 ? ins->crlf : ins->as_is;
@@ -294,8 +296,8 @@ static int check_cancel(const struct job *job, struct err *err)
     return job->file->w ? work_check_cancel(job->file->w, err) : 0;
 }
 
-static int replace(const struct job *job, const struct found *f, const struct insertion *ins,
-                   struct buf *out, struct err *err)
+static int replace_found_text(const struct job *job, const struct found *f,
+                              const struct insertion *ins, struct buf *out, struct err *err)
 {
     struct str text = job->text;
     size_t done = 0; /* of text */
@@ -307,43 +309,43 @@ static int replace(const struct job *job, const struct found *f, const struct in
         size_t first = f->folded ? line_ends_unfold(text, done, at - seen) : at;
         size_t behind = f->folded ? line_ends_unfold(text, first, f->needle.n)
                                   : first + f->needle.n;
-        struct str with = choose(ins, f, (struct str){text.p + first, behind - first});
+        struct str with = choose_new_text(ins, f, (struct str){text.p + first, behind - first});
         buf_add(out, text.p + done, first - done);
         buf_add(out, with.p, with.n);
         done = behind;
         seen = at + f->needle.n;
-        at = job->edit->all ? search(f->hay, f->needle, seen) : NONE;
+        at = job->edit->all ? search_text_from(f->hay, f->needle, seen) : NONE;
     }
     buf_add(out, text.p + done, text.n - done);
     return 0;
 }
 
-static int check(const struct job *job, struct err *err)
+static int check_edit(const struct job *job, struct err *err)
 {
     struct str old_text = job->edit->old_text;
     struct str new_text = job->edit->new_text;
-    if (same(old_text, new_text)) {
+    if (is_same_text(old_text, new_text)) {
         err_set(err, ERR_INVALID_ARGUMENTS, "old_text and new_text are the same");
-        return named(job, err, NULL);
+        return name_edit_in_error(job, err, NULL);
     }
     if (job->file->utf16 &&
         (!utf8_valid(old_text.p, old_text.n) || !utf8_valid(new_text.p, new_text.n))) {
         err_set(err, ERR_INVALID_ARGUMENTS, "the file is UTF-16, and the texts are not UTF-8");
-        return named(job, err, NULL);
+        return name_edit_in_error(job, err, NULL);
     }
     return 0;
 }
 
 /* Nothing to find is allowed where nothing is, but for a byte order mark. */
-static int fill(const struct job *job, struct buf *out, struct err *err)
+static int fill_empty_file(const struct job *job, struct buf *out, struct err *err)
 {
-    bool only_mark = same(job->text, STR("\xef\xbb\xbf"));
+    bool only_mark = is_same_text(job->text, STR("\xef\xbb\xbf"));
     if (job->text.n && !only_mark) {
         err_set(
             err, ERR_INVALID_ARGUMENTS,
             "old_text is empty, which only an empty file allows; to insert, give a line that is "
             "there as old_text and the same line with the addition as new_text");
-        return named(job, err, NULL);
+        return name_edit_in_error(job, err, NULL);
     }
     buf_add(out, job->text.p, job->text.n);
     buf_add(out, job->edit->new_text.p, job->edit->new_text.n);
@@ -366,24 +368,25 @@ static int apply_one(struct job *job, struct buf *out, struct err *err)
 {
     struct found found;
     struct insertion ins;
-    if (check(job, err) < 0)
+    if (check_edit(job, err) < 0)
         return -1;
     if (job->edit->old_text.n == 0)
-        return fill(job, out, err);
+        return fill_empty_file(job, out, err);
     buf_init(&job->folded, job->text.n);
     buf_init(&job->needle, job->edit->old_text.n);
-    bool is_found = find(job, &found);
+    bool is_found = find_old_text(job, &found);
     const struct buf *failed = failed_of(job);
     if (failed)
         return too_large(job, failed, err);
     if (!is_found)
-        return not_found(job, err);
-    size_t second = job->edit->all ? NONE : search(found.hay, found.needle, found.first + 1);
+        return tell_text_not_found(job, err);
+    size_t second = job->edit->all ? NONE
+                                   : search_text_from(found.hay, found.needle, found.first + 1);
     if (second != NONE)
         return ambiguous(job, &found, second, err);
     if (make_insertion(job, &found, &ins, err) < 0)
         return -1;
-    return replace(job, &found, &ins, out, err);
+    return replace_found_text(job, &found, &ins, out, err);
 }
 
 /* Leaves the edited text in *text, which points into one of the two buffers then. */

@@ -11,14 +11,14 @@ enum encoding encoding_of(struct str file)
     return ENCODING_BYTES;
 }
 
-static uint32_t unit_at(const char *p, enum encoding encoding)
+static uint32_t encoded_unit_at(const char *p, enum encoding encoding)
 {
     uint32_t a = (unsigned char)p[0];
     uint32_t b = (unsigned char)p[1];
     return encoding == ENCODING_UTF16LE ? b << 8 | a : a << 8 | b;
 }
 
-static void add_utf8(struct buf *out, uint32_t c)
+static void add_as_utf8(struct buf *out, uint32_t c)
 {
     if (c < 0x80) {
         buf_add_char(out, (char)c);
@@ -42,21 +42,21 @@ int encoding_from_utf16(struct str file, enum encoding encoding, struct buf *out
 {
     size_t even = file.n & ~(size_t)1;
     for (size_t i = 0; i < even; i += 2) {
-        uint32_t c = unit_at(file.p + i, encoding);
+        uint32_t c = encoded_unit_at(file.p + i, encoding);
         if (c >= 0xd800 && c <= 0xdbff && i + 2 < even) {
-            uint32_t low = unit_at(file.p + i + 2, encoding);
+            uint32_t low = encoded_unit_at(file.p + i + 2, encoding);
             if (low >= 0xdc00 && low <= 0xdfff) {
                 c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
                 i += 2;
             }
         }
-        add_utf8(out, c);
+        add_as_utf8(out, c);
     }
     return out->failed ? -ENOBUFS : 0;
 }
 
 /* The character at p and its length; halves of surrogate pairs are let through. */
-static uint32_t character(const char *p, size_t n, size_t *ret_length)
+static uint32_t read_utf8_character(const char *p, size_t n, size_t *ret_length)
 {
     const unsigned char *u = (const unsigned char *)p;
     bool half = n >= 3 && u[0] == 0xed && u[1] >= 0xa0 && u[1] <= 0xbf && u[2] >= 0x80 &&
@@ -73,7 +73,7 @@ static uint32_t character(const char *p, size_t n, size_t *ret_length)
     return c;
 }
 
-static void add_unit(struct buf *out, uint32_t unit, enum encoding encoding)
+static void add_encoded_unit(struct buf *out, uint32_t unit, enum encoding encoding)
 {
     bool low_first = encoding == ENCODING_UTF16LE;
     buf_add_char(out, (char)(low_first ? unit : unit >> 8));
@@ -84,12 +84,12 @@ int encoding_to_utf16(struct str text, enum encoding encoding, struct buf *out)
 {
     size_t length;
     for (size_t i = 0; i < text.n; i += length) {
-        uint32_t c = character(text.p + i, text.n - i, &length);
+        uint32_t c = read_utf8_character(text.p + i, text.n - i, &length);
         if (c >= 0x10000) {
-            add_unit(out, 0xd800 + ((c - 0x10000) >> 10), encoding);
+            add_encoded_unit(out, 0xd800 + ((c - 0x10000) >> 10), encoding);
             c = 0xdc00 + ((c - 0x10000) & 0x3ff);
         }
-        add_unit(out, c, encoding);
+        add_encoded_unit(out, c, encoding);
     }
     return out->failed ? -ENOBUFS : 0;
 }
@@ -98,7 +98,7 @@ uint32_t encoding_to_latin1(struct str text, struct buf *out)
 {
     size_t length;
     for (size_t i = 0; i < text.n; i += length) {
-        uint32_t c = character(text.p + i, text.n - i, &length);
+        uint32_t c = read_utf8_character(text.p + i, text.n - i, &length);
         if (c > 0xff)
             return c;
         buf_add_char(out, (char)c);

@@ -90,8 +90,8 @@ static size_t to_compile(struct str pattern, size_t size)
            CLASS_BYTES * count_classes(pattern);
 }
 
-static rure *compile(const struct engine_memory *memory, struct str pattern, bool ignore_case,
-                     size_t size, rure_error *error)
+static rure *compile_engine(const struct engine_memory *memory, struct str pattern,
+                            bool ignore_case, size_t size, rure_error *error)
 {
     rure_options *options = rure_options_new();
     rure_options_size_limit(options, size);
@@ -122,7 +122,7 @@ static rure *compile_within(struct engine_memory *memory, struct str pattern, bo
     if (memory->lacks)
         return NULL;
     RESERVE_OPEN_WITH(&compiling);
-    rure *engine = compile(memory, pattern, ignore_case, size, error);
+    rure *engine = compile_engine(memory, pattern, ignore_case, size, error);
     memory->too_large = !engine && strstr(rure_error_message(error), "size limit");
     return engine;
 }

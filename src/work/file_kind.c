@@ -73,7 +73,7 @@ static const struct {
 #undef AT
 };
 
-static bool has(struct str beginning, struct str mark, unsigned at)
+static bool has_mark_at(struct str beginning, struct str mark, unsigned at)
 {
     return beginning.n >= at + mark.n && memcmp(beginning.p + at, mark.p, mark.n) == 0;
 }
@@ -81,8 +81,8 @@ static bool has(struct str beginning, struct str mark, unsigned at)
 enum file_kind file_kind_of(struct str beginning)
 {
     for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
-        if (has(beginning, marks[i].mark, marks[i].at) &&
-            has(beginning, marks[i].more, marks[i].more_at))
+        if (has_mark_at(beginning, marks[i].mark, marks[i].at) &&
+            has_mark_at(beginning, marks[i].more, marks[i].more_at))
             return marks[i].kind;
     }
     return FILE_UNKNOWN;

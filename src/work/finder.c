@@ -15,7 +15,7 @@ unsigned finder_rank(uint8_t byte)
     return at ? (unsigned)(at - common) : sizeof common;
 }
 
-static uint8_t lower(uint8_t c)
+static uint8_t lower_text_byte(uint8_t c)
 {
     return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
@@ -42,22 +42,22 @@ void finder_init(struct finder *finder, struct str text, bool fold)
     for (unsigned i = 0; i < 2; i++) {
         uint8_t byte = (uint8_t)text.p[finder->at[i]];
         finder->letter[i] = fold && is_letter(byte) ? 0x20 : 0;
-        finder->byte[i] = fold ? lower(byte) : byte;
+        finder->byte[i] = fold ? lower_text_byte(byte) : byte;
     }
 }
 
-static bool is_here(const struct finder *f, const char *at)
+static bool is_text_here(const struct finder *f, const char *at)
 {
     if (!f->fold)
         return memcmp(at, f->text.p, f->text.n) == 0;
     for (size_t i = 0; i < f->text.n; i++) {
-        if (lower((uint8_t)at[i]) != (uint8_t)f->text.p[i])
+        if (lower_text_byte((uint8_t)at[i]) != (uint8_t)f->text.p[i])
             return false;
     }
     return true;
 }
 
-static size_t find_slowly(const struct finder *f, const char *text, size_t n, size_t from)
+static size_t find_text_slowly(const struct finder *f, const char *text, size_t n, size_t from)
 {
     for (size_t i = from; i + f->text.n <= n; i++) {
         if (!f->fold) {
@@ -66,7 +66,7 @@ static size_t find_slowly(const struct finder *f, const char *text, size_t n, si
                 return n;
             i = (size_t)(at - text) - f->at[0];
         }
-        if (is_here(f, text + i))
+        if (is_text_here(f, text + i))
             return i;
     }
     return n;
@@ -129,7 +129,7 @@ AVX2 static size_t find_fast(const struct finder *f, const char *text, size_t n,
     for (size_t i = from;;) {
         for (uint32_t mask = places(f, &needle, text + i); mask; mask &= mask - 1) {
             size_t at = i + _tzcnt_u32(mask);
-            if (is_here(f, text + at))
+            if (is_text_here(f, text + at))
                 return at;
         }
         if (i == last)
@@ -170,7 +170,7 @@ bool finder_has_avx2(void)
 {
     return false;
 }
-#define find_fast find_slowly
+#define find_fast find_text_slowly
 #define count_fast count_slowly
 #define kinds_fast kinds_slowly
 #endif
@@ -180,7 +180,7 @@ size_t finder_find(const struct finder *finder, const char *text, size_t n, size
     if (from > n || n - from < finder->text.n)
         return n;
     if (n - from < finder->text.n + 31 || !finder_has_avx2())
-        return find_slowly(finder, text, n, from);
+        return find_text_slowly(finder, text, n, from);
     return find_fast(finder, text, n, from);
 }
 

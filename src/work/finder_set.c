@@ -8,7 +8,7 @@
 
 #include "work/finder.h"
 
-static uint8_t lower(uint8_t c)
+static uint8_t lower_set_byte(uint8_t c)
 {
     return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
@@ -91,27 +91,27 @@ void finder_set_init(struct finder_set *set, const struct texts *texts, bool fol
 
 /* --- one place */
 
-static bool is_text(const struct finder_set *set, struct str wanted, const char *at)
+static bool is_wanted_text(const struct finder_set *set, struct str wanted, const char *at)
 {
     if (!set->fold)
         return memcmp(at, wanted.p, wanted.n) == 0;
     for (size_t i = 0; i < wanted.n; i++) {
-        if (lower((uint8_t)at[i]) != (uint8_t)wanted.p[i])
+        if (lower_set_byte((uint8_t)at[i]) != (uint8_t)wanted.p[i])
             return false;
     }
     return true;
 }
 
 /* Whether a text of these groups has its window at this place. */
-static bool is_here(const struct finder_set *set, unsigned groups, const char *text, size_t n,
-                    size_t from, size_t place)
+static bool is_any_text_here(const struct finder_set *set, unsigned groups, const char *text,
+                             size_t n, size_t from, size_t place)
 {
     for (; groups; groups &= groups - 1) {
         unsigned group = (unsigned)__builtin_ctz(groups);
         for (size_t i = set->first[group]; i < set->first[group + 1]; i++) {
             const struct finder_text *t = &set->texts[i];
             if (place - from >= t->at && n - place >= t->text.n - t->at &&
-                is_text(set, t->text, text + place - t->at))
+                is_wanted_text(set, t->text, text + place - t->at))
                 return true;
         }
     }
@@ -125,12 +125,12 @@ static unsigned groups_at(const struct finder_set *set, const char *text, size_t
     return set->whole[0][at[0]] & set->whole[1][at[1]] & third;
 }
 
-static size_t find_slowly(const struct finder_set *set, const char *text, size_t n, size_t from,
-                          size_t place)
+static size_t find_set_slowly(const struct finder_set *set, const char *text, size_t n, size_t from,
+                              size_t place)
 {
     for (; place + 1 < n; place++) {
         unsigned groups = groups_at(set, text, n, place);
-        if (groups && is_here(set, groups, text, n, from, place))
+        if (groups && is_any_text_here(set, groups, text, n, from, place))
             return place;
     }
     return n;
@@ -173,7 +173,7 @@ AVX2 static size_t first_of(const struct finder_set *set, __m256i groups, const 
     _mm256_storeu_si256((void *)each, groups);
     for (uint32_t mask = ~(uint32_t)_mm256_movemask_epi8(none); mask; mask &= mask - 1) {
         unsigned i = _tzcnt_u32(mask);
-        if (is_here(set, each[i], text, n, from, place + i))
+        if (is_any_text_here(set, each[i], text, n, from, place + i))
             return place + i;
     }
     return n;
@@ -199,12 +199,12 @@ AVX2 static size_t find_fast(const struct finder_set *set, const char *text, siz
         if (at < n)
             return at;
     }
-    return find_slowly(set, text, n, from, place);
+    return find_set_slowly(set, text, n, from, place);
 }
 #else
 static size_t find_fast(const struct finder_set *set, const char *text, size_t n, size_t from)
 {
-    return find_slowly(set, text, n, from, from);
+    return find_set_slowly(set, text, n, from, from);
 }
 #endif
 
@@ -213,5 +213,5 @@ size_t finder_set_find(const struct finder_set *set, const char *text, size_t n,
     if (from >= n)
         return n;
     return finder_has_avx2() ? find_fast(set, text, n, from)
-                             : find_slowly(set, text, n, from, from);
+                             : find_set_slowly(set, text, n, from, from);
 }

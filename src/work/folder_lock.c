@@ -20,7 +20,7 @@
 static pthread_mutex_t mutexes[MUTEXES];
 static pthread_once_t begun = PTHREAD_ONCE_INIT;
 
-static void begin(void)
+static void init_lock_mutexes(void)
 {
     for (size_t i = 0; i < MUTEXES; i++)
         pthread_mutex_init(&mutexes[i], NULL);
@@ -119,7 +119,7 @@ static int take_flock(struct work *w, int fd, const char *path, struct err *err)
     return 0;
 }
 
-static int open_folder(int dir, const char *path, int *ret_fd, struct err *err)
+static int open_folder_to_lock(int dir, const char *path, int *ret_fd, struct err *err)
 {
     *ret_fd = beneath_reopen_dir(dir);
     /* One that cannot be read can be written in all the same. */
@@ -130,7 +130,7 @@ static int lock_all(struct work *w, const int *dirs, size_t n, const char *path,
                     struct folder_lock *ret, struct err *err)
 {
     size_t slot[FOLDER_LOCK_MAX];
-    pthread_once(&begun, begin);
+    pthread_once(&begun, init_lock_mutexes);
     for (size_t i = 0; i < n; i++) {
         struct stat st;
         if (fstat(dirs[i], &st) < 0)
@@ -153,7 +153,7 @@ static int lock_all(struct work *w, const int *dirs, size_t n, const char *path,
                      (ret->device[1] == ret->device[0] && ret->inode[1] < ret->inode[0]));
     for (size_t i = 0; i < n; i++) {
         size_t at = i ^ low;
-        if (open_folder(dirs[at], path, &ret->fd[at], err) < 0)
+        if (open_folder_to_lock(dirs[at], path, &ret->fd[at], err) < 0)
             return -1;
         if (ret->fd[at] >= 0 && take_flock(w, ret->fd[at], path, err) < 0)
             return -1;
@@ -170,7 +170,7 @@ int folder_lock_take(struct work *w, int dir, const char *path, struct folder_lo
     return r;
 }
 
-static bool is_same(int dir, int other)
+static bool are_same_folder(int dir, int other)
 {
     struct stat a;
     struct stat b;
@@ -181,7 +181,7 @@ static bool is_same(int dir, int other)
 int folder_lock_take_two(struct work *w, int dir, int other, const char *path,
                          struct folder_lock *ret, struct err *err)
 {
-    if (is_same(dir, other))
+    if (are_same_folder(dir, other))
         return folder_lock_take(w, dir, path, ret, err);
     int r = lock_all(w, (int[]){dir, other}, 2, path, ret, err);
     if (r < 0)

@@ -26,7 +26,7 @@ static bool is_marker(struct str line, const char *marker)
     return true;
 }
 
-static struct str line_at(struct str file, size_t at)
+static struct str frontmatter_line_at(struct str file, size_t at)
 {
     const char *end = memchr(file.p + at, '\n', file.n - at);
     return (struct str){file.p + at, end ? (size_t)(end - file.p) + 1 - at : file.n - at};
@@ -35,7 +35,7 @@ static struct str line_at(struct str file, size_t at)
 static int find_parts(struct str file, struct parts *parts, struct err *err)
 {
     size_t at = file.n >= 3 && memcmp(file.p, byte_order_mark, 3) == 0 ? 3 : 0;
-    struct str line = file.n ? line_at(file, at) : file;
+    struct str line = file.n ? frontmatter_line_at(file, at) : file;
     parts->start = at;
     if (!is_marker(line, "---"))
         return err_set(err, ERR_INVALID_FRONTMATTER,
@@ -45,7 +45,7 @@ static int find_parts(struct str file, struct parts *parts, struct err *err)
         if (at - parts->start > FRONTMATTER_MAX)
             return err_set(err, ERR_INVALID_FRONTMATTER,
                            "the front matter is longer than %zu bytes", FRONTMATTER_MAX);
-        line = line_at(file, at);
+        line = frontmatter_line_at(file, at);
         if (is_marker(line, "---") || is_marker(line, "...")) {
             parts->end = at;
             return 0;

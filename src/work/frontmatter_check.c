@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "work/frontmatter_parts.h"
 
-static void mark(bool *gone, const struct yaml_tree *tree, uint32_t index)
+static void mark_gone_nodes(bool *gone, const struct yaml_tree *tree, uint32_t index)
 {
     memset(gone + index, true, tree->nodes[index].size);
 }
@@ -20,7 +20,7 @@ static int mark_merged(bool *gone, const struct yaml_tree *tree, uint32_t mappin
         yyjson_obj_foreach(members, index, max, key, value) {
             const struct entry *entry = entries_find(&known, json_str(key));
             if (entry)
-                mark(gone, tree, entry->value_node);
+                mark_gone_nodes(gone, tree, entry->value_node);
         }
     }
     entries_done(&known);
@@ -32,9 +32,9 @@ static int mark_changed(bool *gone, const struct yaml_tree *tree, const struct e
 {
     const struct yaml_node *value = &tree->nodes[entry->value_node];
     if (change->action == CHANGE_REMOVE)
-        mark(gone, tree, entry->key_node);
+        mark_gone_nodes(gone, tree, entry->key_node);
     if (change->action == CHANGE_REMOVE || change->action == CHANGE_SET || yaml_is_nothing(value))
-        mark(gone, tree, entry->value_node);
+        mark_gone_nodes(gone, tree, entry->value_node);
     else if (change->action == CHANGE_MERGE && value->kind == YAML_MAPPING)
         return mark_merged(gone, tree, entry->value_node, change->value, err);
     return 0;
@@ -71,13 +71,13 @@ struct pair {
     uint32_t y;
 };
 
-static void step(struct pair *p)
+static void step_pair(struct pair *p)
 {
     p->x += p->before->nodes[p->x].size;
     p->y += p->now->nodes[p->y].size;
 }
 
-static bool same(const struct pair *p)
+static bool is_pair_unchanged(const struct pair *p)
 {
     return yaml_equal(p->before, p->x, p->now, p->y);
 }
@@ -110,8 +110,8 @@ static bool was_appended(struct pair p, const struct change *change)
         return false;
     p.x++;
     p.y++;
-    for (uint32_t i = 0; i < old->children; i++, step(&p)) {
-        if (!same(&p))
+    for (uint32_t i = 0; i < old->children; i++, step_pair(&p)) {
+        if (!is_pair_unchanged(&p))
             return false;
     }
     return members_read_as(&p, p.y, &content);
@@ -145,9 +145,9 @@ static bool was_merged(struct pair p, const struct change *change)
         return false;
     p.x++;
     p.y++;
-    for (uint32_t i = 0; i < old->children; i++, step(&p)) {
+    for (uint32_t i = 0; i < old->children; i++, step_pair(&p)) {
         yyjson_val *value = set[p.x - base];
-        if (value ? !yaml_reads_as(p.now, p.y, value) : !same(&p))
+        if (value ? !yaml_reads_as(p.now, p.y, value) : !is_pair_unchanged(&p))
             return false;
     }
     return members_read_as(&p, p.y, &content);
@@ -185,12 +185,12 @@ static bool old_keys_are_right(struct pair *p, const struct change *const *by_ke
             p->x += p->before->nodes[p->x].size;
             continue;
         }
-        if (p->y >= end || !same(p))
+        if (p->y >= end || !is_pair_unchanged(p))
             return false;
-        step(p);
-        if (p->y >= end || (change ? !was_changed(*p, change) : !same(p)))
+        step_pair(p);
+        if (p->y >= end || (change ? !was_changed(*p, change) : !is_pair_unchanged(p)))
             return false;
-        step(p);
+        step_pair(p);
     }
     return true;
 }

@@ -4,14 +4,14 @@
 
 #define INDENT 2
 
-static int refuse(const struct edit *edit, struct str key, size_t at, const char *what,
-                  struct err *err)
+static int refuse_change_at(const struct edit *edit, struct str key, size_t at, const char *what,
+                            struct err *err)
 {
     return err_set(err, ERR_INVALID_FRONTMATTER, "line %u of the front matter: `%.*s` %s",
                    yaml_line_number(edit->tree->source, at), str_shown(key), key.p, what);
 }
 
-static size_t column_of(const struct edit *edit, const struct yaml_node *node)
+static size_t column_of_yaml_node(const struct edit *edit, const struct yaml_node *node)
 {
     return node->inner - yaml_line_start(edit->tree->source, node->inner);
 }
@@ -25,8 +25,8 @@ static void write_member(struct buf *out, const struct member *member, bool in_f
     yaml_write(out, member->value, in_flow);
 }
 
-static void write_lines(const struct edit *edit, struct buf *out, const struct content *content,
-                        size_t column)
+static void write_block_lines(const struct edit *edit, struct buf *out,
+                              const struct content *content, size_t column)
 {
     for (size_t i = 0; i < content->count && !out->failed; i++) {
         for (size_t n = 0; n < column; n++)
@@ -91,7 +91,7 @@ static void replace_lines(struct edit *edit, const struct place *place,
     buf_add(out, comment.p, comment.n);
     buf_add_text(out, edit->line_end);
     if (lines)
-        write_lines(edit, out, content, place->column);
+        write_block_lines(edit, out, content, place->column);
 }
 
 static void replace_inline(struct edit *edit, const struct place *place,
@@ -117,7 +117,7 @@ static void replace_by_lines(struct edit *edit, const struct place *place,
     size_t at = yaml_line_end(edit->tree->source, value->end);
     if (value->start < value->end)
         splices_add(&edit->splices, value->behind, value->end);
-    write_lines(edit, splices_add(&edit->splices, at, at), content, place->column);
+    write_block_lines(edit, splices_add(&edit->splices, at, at), content, place->column);
 }
 
 static int replace_value(struct edit *edit, uint32_t mapping, const struct entry *entry,
@@ -129,16 +129,16 @@ static int replace_value(struct edit *edit, uint32_t mapping, const struct entry
                           0};
     const char *key_end = edit->tree->source.p + place.key->end;
     if (place.key->explicit_key)
-        return refuse(edit, entry->key, place.key->start,
-                      "is written with `?`: write it as `key: value` first", err);
+        return refuse_change_at(edit, entry->key, place.key->start,
+                                "is written with `?`: write it as `key: value` first", err);
     bool has_lines = value->style == YAML_BLOCK;
     bool same_line = !memchr(key_end, '\n', value->start - place.key->end);
     bool fits = has_lines || (mapping == 0 && same_line && value->style != YAML_FLOW);
     bool lines = fits && !place.in_flow && content->count;
     if (!place.in_flow)
-        place.column = column_of(edit, parent) + INDENT;
+        place.column = column_of_yaml_node(edit, parent) + INDENT;
     if (has_lines && value->kind == content->kind)
-        place.column = column_of(edit, value);
+        place.column = column_of_yaml_node(edit, value);
     if (has_lines)
         replace_lines(edit, &place, content, lines);
     else if (lines)
@@ -155,7 +155,8 @@ static void add_members(struct edit *edit, uint32_t index, const struct content 
         return;
     if (node->style == YAML_BLOCK) {
         size_t at = yaml_line_end(edit->tree->source, node->end);
-        write_lines(edit, splices_add(&edit->splices, at, at), content, column_of(edit, node));
+        write_block_lines(edit, splices_add(&edit->splices, at, at), content,
+                          column_of_yaml_node(edit, node));
         return;
     }
     BUF_AT_END struct buf texts = BUF_INIT(edit->splices.texts.max);
@@ -169,16 +170,18 @@ static void add_members(struct edit *edit, uint32_t index, const struct content 
         edit_add_in_brackets(edit, index, buf_str(&texts));
 }
 
-static int append(struct edit *edit, const struct change *change, const struct entry *entry,
-                  struct err *err)
+static int append_to_list(struct edit *edit, const struct change *change, const struct entry *entry,
+                          struct err *err)
 {
     const struct yaml_node *value = &edit->tree->nodes[entry->value_node];
     if (value->kind == YAML_ALIAS)
-        return refuse(edit, change->key, value->start,
-                      "is an alias, which cannot be appended to: append where its anchor is", err);
+        return refuse_change_at(
+            edit, change->key, value->start,
+            "is an alias, which cannot be appended to: append where its anchor is", err);
     if (value->kind != YAML_SEQUENCE)
-        return refuse(edit, change->key, value->start,
-                      "is not a list and cannot be appended to: replace it with `set`", err);
+        return refuse_change_at(edit, change->key, value->start,
+                                "is not a list and cannot be appended to: replace it with `set`",
+                                err);
     CONTENT_AT_END struct content content;
     content_to_append(&content, change, edit->tree, entry->value_node);
     add_members(edit, entry->value_node, &content);
@@ -207,16 +210,18 @@ static int merge_into(struct edit *edit, const struct entries *known, const stru
     return 0;
 }
 
-static int merge(struct edit *edit, const struct change *change, const struct entry *entry,
-                 struct err *err)
+static int merge_into_mapping(struct edit *edit, const struct change *change,
+                              const struct entry *entry, struct err *err)
 {
     const struct yaml_node *value = &edit->tree->nodes[entry->value_node];
     if (value->kind == YAML_ALIAS)
-        return refuse(edit, change->key, value->start,
-                      "is an alias, which cannot be merged into: merge where its anchor is", err);
+        return refuse_change_at(
+            edit, change->key, value->start,
+            "is an alias, which cannot be merged into: merge where its anchor is", err);
     if (value->kind != YAML_MAPPING)
-        return refuse(edit, change->key, value->start,
-                      "is not a mapping and cannot be merged into: replace it with `set`", err);
+        return refuse_change_at(edit, change->key, value->start,
+                                "is not a mapping and cannot be merged into: replace it with `set`",
+                                err);
     struct entries known;
     int r = entries_read(&known, edit->tree, entry->value_node, err);
     if (r == 0)
@@ -235,8 +240,8 @@ int edit_change(struct edit *edit, const struct change *change, struct err *err)
         content_of_change(&content, change);
         return replace_value(edit, 0, entry, &content, err);
     }
-    return change->action == CHANGE_APPEND ? append(edit, change, entry, err)
-                                           : merge(edit, change, entry, err);
+    return change->action == CHANGE_APPEND ? append_to_list(edit, change, entry, err)
+                                           : merge_into_mapping(edit, change, entry, err);
 }
 
 static void write_new_key(struct edit *edit, struct buf *out, const struct change *change,
@@ -253,7 +258,7 @@ static void write_new_key(struct edit *edit, struct buf *out, const struct chang
         write_inline(out, &content, false);
     }
     buf_add_text(out, edit->line_end);
-    write_lines(edit, out, &content, column + INDENT);
+    write_block_lines(edit, out, &content, column + INDENT);
 }
 
 static void write_new_pair(struct buf *out, const struct change *change)
@@ -270,7 +275,7 @@ void edit_add_keys(struct edit *edit, const struct changes *changes)
 {
     const struct yaml_node *root = &edit->tree->nodes[0];
     bool in_flow = root->style == YAML_FLOW;
-    size_t column = root->kind == YAML_MAPPING && !in_flow ? column_of(edit, root) : 0;
+    size_t column = root->kind == YAML_MAPPING && !in_flow ? column_of_yaml_node(edit, root) : 0;
     size_t end = edit->tree->source.n;
     BUF_AT_END struct buf texts = BUF_INIT(edit->splices.texts.max);
     struct buf *out = in_flow ? &texts : splices_add(&edit->splices, end, end);

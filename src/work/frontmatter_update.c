@@ -37,7 +37,8 @@ static int take_action(struct change *change, enum change_action action, yyjson_
     return 0;
 }
 
-static int read_member(struct change *change, struct str name, yyjson_val *value, struct err *err)
+static int read_change_member(struct change *change, struct str name, yyjson_val *value,
+                              struct err *err)
 {
     if (str_is(name, "set"))
         return take_action(change, CHANGE_SET, value, err);
@@ -72,7 +73,7 @@ static int read_change(struct change *change, yyjson_val *value, struct err *err
     if (!yyjson_is_obj(value))
         return bad_change(err, change->key, "must be an object such as {\"set\": VALUE}");
     yyjson_obj_foreach(value, index, max, name, member) {
-        if (read_member(change, json_str(name), member, err) < 0)
+        if (read_change_member(change, json_str(name), member, err) < 0)
             return -1;
     }
     if (!change->value)
@@ -111,7 +112,7 @@ void changes_done(struct changes *changes)
     free(changes->items);
 }
 
-static int compare_entries(const void *a, const void *b)
+static int compare_entry_keys(const void *a, const void *b)
 {
     const struct entry *x = a;
     const struct entry *y = b;
@@ -136,7 +137,7 @@ int entries_read(struct entries *entries, const struct yaml_tree *tree, uint32_t
             entries->items[entries->count++] = (struct entry){tree->nodes[at].text, at, value};
         at = value + tree->nodes[value].size;
     }
-    qsort(entries->items, entries->count, sizeof *entries->items, compare_entries);
+    qsort(entries->items, entries->count, sizeof *entries->items, compare_entry_keys);
     for (size_t i = 1; i < entries->count; i++) {
         const struct entry *e = &entries->items[i];
         if (str_compare(e[-1].key, e->key) == 0)

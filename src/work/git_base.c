@@ -19,7 +19,7 @@
 #define IDENTITY_MAX (HASH_HEX + 1)
 
 /* A log only grows, and may be long: it is known by its inode and times. */
-static bool is_log(const char *path)
+static bool is_log_path(const char *path)
 {
     const char *logs = strstr(path, "logs/");
     return logs && (logs == path || logs[-1] == '/');
@@ -52,7 +52,7 @@ static void identify_directory(int git, char out[IDENTITY_MAX])
 }
 
 /* `-` where there is none. */
-static void identify(int git, const char *path, char out[IDENTITY_MAX])
+static void identify_base_file(int git, const char *path, char out[IDENTITY_MAX])
 {
     struct stat st;
     if (strcmp(path, GIT_BASE_DIRECTORY) == 0) {
@@ -62,7 +62,7 @@ static void identify(int git, const char *path, char out[IDENTITY_MAX])
     FD_AT_END int fd = git_file_open(git, path, &st);
     if (fd < 0)
         snprintf(out, IDENTITY_MAX, "%s", fd == -ENOENT || fd == -ENOTDIR ? "-" : "?");
-    else if (is_log(path))
+    else if (is_log_path(path))
         snprintf(out, IDENTITY_MAX, "%llx %llx %llx.%lx", (unsigned long long)st.st_ino,
                  (unsigned long long)st.st_size, (unsigned long long)st.st_ctim.tv_sec,
                  (unsigned long)st.st_ctim.tv_nsec);
@@ -78,10 +78,10 @@ struct walk {
 };
 
 /* Packed: identity, path, a NUL behind each. */
-static void note(struct walk *w)
+static void note_base_file(struct walk *w)
 {
     char identity[IDENTITY_MAX];
-    identify(w->git, w->path, identity);
+    identify_base_file(w->git, w->path, identity);
     if (strcmp(identity, "-") == 0)
         return;
     buf_add(&w->out, identity, strlen(identity) + 1);
@@ -91,7 +91,7 @@ static void note(struct walk *w)
 typedef int (*visit_fn)(struct walk *w, size_t n, bool folder);
 
 /* Calls `visit` with w->path set to each entry of the folder that its first `n` bytes name. */
-static int each(struct walk *w, size_t n, visit_fn visit)
+static int visit_base_entries(struct walk *w, size_t n, visit_fn visit)
 {
     BUF_AT_END struct buf names = BUF_INIT(BASE_MAX);
     w->path[n] = '\0';
@@ -117,8 +117,8 @@ static int each(struct walk *w, size_t n, visit_fn visit)
 static int visit_refs(struct walk *w, size_t n, bool folder)
 {
     if (folder)
-        return each(w, n, visit_refs);
-    note(w);
+        return visit_base_entries(w, n, visit_refs);
+    note_base_file(w);
     return 0;
 }
 
@@ -139,11 +139,11 @@ static int look_at_repository(struct walk *w, size_t n)
         return -ENAMETOOLONG;
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         snprintf(w->path + n, sizeof w->path - n, "%s%s", n ? "/" : "", files[i]);
-        note(w);
+        note_base_file(w);
     }
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(folders); i++) {
         snprintf(w->path + n, sizeof w->path - n, "%s%s", n ? "/" : "", folders[i].name);
-        r = each(w, strlen(w->path), folders[i].visit);
+        r = visit_base_entries(w, strlen(w->path), folders[i].visit);
     }
     return r;
 }
@@ -156,7 +156,7 @@ static int visit_modules(struct walk *w, size_t n, bool folder)
         return 0;
     snprintf(w->path + n, sizeof w->path - n, "/HEAD");
     bool found = git_file_stat(w->git, w->path, &st) == 0;
-    return found ? look_at_repository(w, n) : each(w, n, visit_modules);
+    return found ? look_at_repository(w, n) : visit_base_entries(w, n, visit_modules);
 }
 
 int git_base_write(int git, int layer, const char *path, struct err *err)
@@ -166,7 +166,7 @@ int git_base_write(int git, int layer, const char *path, struct err *err)
     w->git = git;
     buf_init(&w->out, BASE_MAX);
     snprintf(w->path, sizeof w->path, GIT_BASE_DIRECTORY);
-    note(w);
+    note_base_file(w);
     int r = look_at_repository(w, 0);
     if (r == 0 && beneath_create(layer, GIT_BASE_FILE, &fd) < 0)
         r = -errno;
@@ -186,7 +186,7 @@ static const char *path_of(const char *row)
     return row + strlen(row) + 1;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_base_rows(const void *a, const void *b)
 {
     return strcmp(path_of(*(char *const *)a), path_of(*(char *const *)b));
 }
@@ -207,7 +207,7 @@ int git_base_read(struct git_base *base, int layer, struct err *err)
         at = (size_t)(path - base->bytes.data) + strlen(path) + 1;
     }
     if (base->n)
-        qsort(base->rows, base->n, sizeof *base->rows, compare);
+        qsort(base->rows, base->n, sizeof *base->rows, compare_base_rows);
     return 0;
 }
 
@@ -234,6 +234,6 @@ bool git_base_holds(const struct git_base *base, int git, const char *path)
         else
             low = middle + 1;
     }
-    identify(git, path, now);
+    identify_base_file(git, path, now);
     return strcmp(now, "?") != 0 && strcmp(now, then) == 0;
 }

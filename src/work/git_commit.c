@@ -66,8 +66,8 @@ static int for_each(struct git_import *im, change_fn fn, struct err *err)
     return 0;
 }
 
-static int failed(struct err *err, int error, const struct git_layer *layer,
-                  const struct git_change *c)
+static int tell_commit_failure(struct err *err, int error, const struct git_layer *layer,
+                               const struct git_change *c)
 {
     FREE_AT_END char *path = mem_format("%s/%s", layer->path, c->path);
     return beneath_errno(err, -error, path);
@@ -83,7 +83,7 @@ static int write_temp(struct git_import *im, struct git_layer *layer, struct git
     int r = git_temp_write(im, layer->git, c->temp, buf_str(&c->content),
                            c->remove ? 0600 : c->mode, &c->inode);
     c->made = r == 0;
-    return r < 0 ? failed(err, r, layer, c) : 0;
+    return r < 0 ? tell_commit_failure(err, r, layer, c) : 0;
 }
 
 /* --- the note */
@@ -104,7 +104,7 @@ static void note_name(struct buf *out, const struct git_layer *layer, uint64_t i
     buf_add(out, packed.data, packed.len);
 }
 
-static int write_note(struct git_import *im, struct err *err)
+static int write_lock_note(struct git_import *im, struct err *err)
 {
     BUF_AT_END struct buf out = BUF_INIT(NOTE_MAX);
     FD_AT_END int fd = -1;
@@ -119,9 +119,10 @@ static int write_note(struct git_import *im, struct err *err)
                 note_name(&out, layer, c->inode, lock);
         }
     }
-    int r = out.failed                                              ? -ENOBUFS
-            : beneath_create(im->folder, GIT_NOTE_FILE, &fd) < 0 ? -errno
-                                                                 : fd_write_all(fd, out.data, out.len);
+    int r = out.failed ? -ENOBUFS
+            : beneath_create(im->folder, GIT_NOTE_FILE, &fd) < 0
+                ? -errno
+                : fd_write_all(fd, out.data, out.len);
     return r < 0 ? err_set(err, err_code_for_file(-r), "noting the locks of git directories: %s",
                            strerror(-r))
                  : 0;
@@ -186,10 +187,10 @@ static int lock_one(struct git_import *im, struct git_layer *layer, struct git_c
                 layer->path, c->path);
         return err_reason(err, "git_locked");
     }
-    return r < 0 ? failed(err, r, layer, c) : 0;
+    return r < 0 ? tell_commit_failure(err, r, layer, c) : 0;
 }
 
-static bool is_link(const struct git_layer *layer, const char *path)
+static bool is_link_in_git(const struct git_layer *layer, const char *path)
 {
     struct stat st;
     return git_file_stat(layer->git, path, &st) == 0 && S_ISLNK(st.st_mode);
@@ -206,8 +207,8 @@ static int refuse_link(const struct git_layer *layer, const char *path, struct e
     return err_reason(err, "git_link");
 }
 
-static int compare(struct git_import *im, struct git_layer *layer, struct git_change *c,
-                   struct err *err)
+static int compare_with_base(struct git_import *im, struct git_layer *layer, struct git_change *c,
+                             struct err *err)
 {
     (void)im;
     /* A ref may have been changed where it is packed. */
@@ -216,9 +217,9 @@ static int compare(struct git_import *im, struct git_layer *layer, struct git_ch
         (git_base_holds(&layer->base, layer->git, c->path) &&
          (c->kind != GIT_REF || git_base_holds(&layer->base, layer->git, packed))))
         return 0;
-    if (is_link(layer, c->path))
+    if (is_link_in_git(layer, c->path))
         return refuse_link(layer, c->path, err);
-    if (c->kind == GIT_REF && is_link(layer, packed))
+    if (c->kind == GIT_REF && is_link_in_git(layer, packed))
         return refuse_link(layer, packed, err);
     err_set(err, ERR_CONFLICT,
             "`%s/%s` was changed by someone else while the command ran. Nothing that the command "
@@ -248,7 +249,7 @@ static int clear(struct git_import *im, struct git_layer *layer, struct git_chan
 /* --- putting in place */
 
 /* Folders that a repository has even where they are empty. */
-static bool is_kept(struct str folder)
+static bool is_kept_when_empty(struct str folder)
 {
     static const char *const kept[] = {"refs",         "refs/heads", "refs/tags",
                                        "refs/remotes", "logs",       "logs/refs",
@@ -269,7 +270,7 @@ static void remove_empty_parents(int git, const char *path)
     for (char *slash; (slash = strrchr(folder, '/'));) {
         const char *name;
         *slash = '\0';
-        if (is_kept((struct str){folder, strlen(folder)}))
+        if (is_kept_when_empty((struct str){folder, strlen(folder)}))
             return;
         FD_AT_END int parent = git_file_parent(git, folder, false, &name);
         if (parent < 0 || unlinkat(parent, name, AT_REMOVEDIR) < 0)
@@ -312,7 +313,7 @@ static int put_file(struct git_layer *layer, struct git_change *c)
     return 0;
 }
 
-static int remove_file(struct git_layer *layer, const struct git_change *c)
+static int remove_git_file(struct git_layer *layer, const struct git_change *c)
 {
     const char *name;
     FD_AT_END int parent = git_file_parent(layer->git, c->path, false, &name);
@@ -321,12 +322,12 @@ static int remove_file(struct git_layer *layer, const struct git_change *c)
     return unlinkat(parent, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-static int put_in_place(struct git_import *im, struct git_layer *layer, struct git_change *c,
-                        struct err *err)
+static int put_change_in_place(struct git_import *im, struct git_layer *layer, struct git_change *c,
+                               struct err *err)
 {
-    int r = c->remove ? remove_file(layer, c) : put_file(layer, c);
+    int r = c->remove ? remove_git_file(layer, c) : put_file(layer, c);
     if (r < 0)
-        return failed(err, r, layer, c);
+        return tell_commit_failure(err, r, layer, c);
     if (c->remove) {
         clear(im, layer, c, err);
         remove_empty_parents(layer->git, c->path);
@@ -338,7 +339,7 @@ static int put_in_place(struct git_import *im, struct git_layer *layer, struct g
 static int put_in_turn(struct git_import *im, struct git_layer *layer, struct git_change *c,
                        struct err *err)
 {
-    return turn_of(c) == (enum turn)im->turn ? put_in_place(im, layer, c, err) : 0;
+    return turn_of(c) == (enum turn)im->turn ? put_change_in_place(im, layer, c, err) : 0;
 }
 
 static int check_layers(struct git_import *im, struct err *err)
@@ -355,13 +356,13 @@ int git_commit(struct git_import *im, struct err *err)
     struct err ignored;
     int r = for_each(im, write_temp, err);
     if (r == 0)
-        r = write_note(im, err);
+        r = write_lock_note(im, err);
     if (r == 0)
         r = for_each(im, lock_one, err);
     if (r == 0)
         r = check_layers(im, err);
     if (r == 0)
-        r = for_each(im, compare, err);
+        r = for_each(im, compare_with_base, err);
     for (im->turn = 0; r == 0 && im->turn < TURNS; im->turn++)
         r = for_each(im, put_in_turn, err);
     for_each(im, clear, &ignored);

@@ -47,7 +47,7 @@ struct heading {
     struct str subsection; /* .p is NULL: none */
 };
 
-static bool same_word(struct str a, const char *b)
+static bool is_config_word(struct str a, const char *b)
 {
     if (a.n != strlen(b))
         return false;
@@ -58,21 +58,21 @@ static bool same_word(struct str a, const char *b)
     return true;
 }
 
-static bool is_space(char c)
+static bool is_config_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-static struct str trim(struct str s)
+static struct str trim_config_text(struct str s)
 {
-    while (s.n && is_space(s.p[0]))
+    while (s.n && is_config_space(s.p[0]))
         s = (struct str){s.p + 1, s.n - 1};
-    while (s.n && is_space(s.p[s.n - 1]))
+    while (s.n && is_config_space(s.p[s.n - 1]))
         s.n--;
     return s;
 }
 
-static struct str take_word(struct str *rest)
+static struct str take_config_word(struct str *rest)
 {
     size_t n = 0;
     while (n < rest->n && ((guard_small(rest->p[n]) >= 'a' && guard_small(rest->p[n]) <= 'z') ||
@@ -84,16 +84,16 @@ static struct str take_word(struct str *rest)
 }
 
 /* `[name]` or `[name "sub"]` and nothing behind it. */
-static bool read_heading(struct str line, struct heading *ret)
+static bool read_config_heading(struct str line, struct heading *ret)
 {
     if (line.n < 3 || line.p[line.n - 1] != ']')
         return false;
     struct str rest = {line.p + 1, line.n - 2};
-    ret->section = take_word(&rest);
+    ret->section = take_config_word(&rest);
     ret->subsection = (struct str){0};
     if (ret->section.n == 0)
         return false;
-    rest = trim(rest);
+    rest = trim_config_text(rest);
     if (rest.n == 0)
         return true;
     if (rest.n < 2 || rest.p[0] != '"' || rest.p[rest.n - 1] != '"')
@@ -107,8 +107,8 @@ static bool is_plain_key(const struct heading *at, struct str key)
 {
     for (size_t i = 0; i < ARRAY_LEN(plain_keys); i++) {
         bool sub = plain_keys[i].subsection != NULL;
-        if (same_word(at->section, plain_keys[i].section) && sub == (at->subsection.p != NULL) &&
-            same_word(key, plain_keys[i].key))
+        if (is_config_word(at->section, plain_keys[i].section) &&
+            sub == (at->subsection.p != NULL) && is_config_word(key, plain_keys[i].key))
             return true;
     }
     return false;
@@ -119,20 +119,20 @@ static bool is_plain_value(struct str key, struct str value)
 {
     if (memchr(value.p, '"', value.n) || memchr(value.p, '\\', value.n))
         return false;
-    bool address = same_word(key, "url") || same_word(key, "remote");
-    return !address ||
-           (value.n && value.p[0] != '-' && !memmem(value.p, value.n, "::", 2));
+    bool address = is_config_word(key, "url") || is_config_word(key, "remote");
+    return !address || (value.n && value.p[0] != '-' && !memmem(value.p, value.n, "::", 2));
 }
 
 static bool is_plain_setting(const struct heading *at, struct str line)
 {
-    struct str key = take_word(&line);
-    line = trim(line);
+    struct str key = take_config_word(&line);
+    line = trim_config_text(line);
     if (key.n == 0 || !at->section.n || !is_plain_key(at, key))
         return false;
     if (line.n == 0)
         return true;
-    return line.p[0] == '=' && is_plain_value(key, trim((struct str){line.p + 1, line.n - 1}));
+    return line.p[0] == '=' &&
+           is_plain_value(key, trim_config_text((struct str){line.p + 1, line.n - 1}));
 }
 
 bool git_config_is_plain(struct str text)
@@ -141,14 +141,14 @@ bool git_config_is_plain(struct str text)
     while (text.n) {
         const char *end = memchr(text.p, '\n', text.n);
         size_t n = end ? (size_t)(end - text.p) : text.n;
-        struct str line = trim((struct str){text.p, n});
+        struct str line = trim_config_text((struct str){text.p, n});
         n += end != NULL;
         text = (struct str){text.p + n, text.n - n};
         if (line.n == 0 || line.p[0] == '#' || line.p[0] == ';')
             continue;
         if (memchr(line.p, '\0', line.n))
             return false;
-        if (line.p[0] == '[' ? !read_heading(line, &at) : !is_plain_setting(&at, line))
+        if (line.p[0] == '[' ? !read_config_heading(line, &at) : !is_plain_setting(&at, line))
             return false;
     }
     return true;

@@ -16,7 +16,7 @@
 #define COMPARED_BYTES (64u << 10)
 #define NAMES_MAX ((size_t)64 << 20)
 
-static int open_at(int dir, const char *path, int flags)
+static int open_git_at(int dir, const char *path, int flags)
 {
     int fd = beneath_open_at(dir, path, flags, 0, RESOLVE_NO_SYMLINKS);
     return fd < 0 ? -errno : fd;
@@ -24,7 +24,7 @@ static int open_at(int dir, const char *path, int flags)
 
 int git_file_stat(int dir, const char *path, struct stat *ret)
 {
-    FD_AT_END int fd = open_at(dir, path, O_PATH | O_NOFOLLOW);
+    FD_AT_END int fd = open_git_at(dir, path, O_PATH | O_NOFOLLOW);
     if (fd == -ENOTDIR)
         return -ENOENT;
     if (fd == -ELOOP) {
@@ -42,7 +42,7 @@ int git_file_stat(int dir, const char *path, struct stat *ret)
 
 int git_file_open(int dir, const char *path, struct stat *ret)
 {
-    FD_AT_END int fd = open_at(dir, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    FD_AT_END int fd = open_git_at(dir, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return fd;
     if (fstat(fd, ret) < 0)
@@ -67,19 +67,19 @@ int git_file_read(int dir, const char *path, size_t max, struct buf *out)
     return 0;
 }
 
-static int enter(int dir, const char *name, bool make)
+static int enter_git_folder(int dir, const char *name, bool make)
 {
-    int fd = open_at(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+    int fd = open_git_at(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
     if (fd != -ENOENT || !make)
         return fd;
     if (mkdirat(dir, name, 0777) < 0 && errno != EEXIST)
         return -errno;
-    return open_at(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+    return open_git_at(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
 }
 
 int git_file_parent(int dir, const char *path, bool make, const char **ret_name)
 {
-    int at = open_at(dir, ".", O_PATH | O_DIRECTORY);
+    int at = open_git_at(dir, ".", O_PATH | O_DIRECTORY);
     for (const char *slash; at >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
         char name[PATH_NAME_MAX + 1];
         if ((size_t)(slash - path) >= sizeof name) {
@@ -88,7 +88,7 @@ int git_file_parent(int dir, const char *path, bool make, const char **ret_name)
         }
         memcpy(name, path, (size_t)(slash - path));
         name[slash - path] = '\0';
-        int next = enter(at, name, make);
+        int next = enter_git_folder(at, name, make);
         close(at);
         at = next;
     }
@@ -98,7 +98,7 @@ int git_file_parent(int dir, const char *path, bool make, const char **ret_name)
 
 int git_file_list(int dir, struct buf *out)
 {
-    FD_AT_END int fd = open_at(dir, ".", O_RDONLY | O_DIRECTORY);
+    FD_AT_END int fd = open_git_at(dir, ".", O_RDONLY | O_DIRECTORY);
     if (fd < 0)
         return fd;
     DIR_ENTRIES_AT_END struct dir_entries in = {.dir = fd};

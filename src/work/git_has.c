@@ -23,7 +23,7 @@ static bool is_loose(int git, struct str id)
     return git_file_stat(git, path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static int digit(char c)
+static int object_id_digit(char c)
 {
     return c <= '9' ? c - '0' : c - 'a' + 10;
 }
@@ -31,7 +31,8 @@ static int digit(char c)
 static void to_bytes(struct str id, unsigned char bytes[GIT_SHA256_HEX / 2])
 {
     for (size_t i = 0; i < id.n / 2; i++)
-        bytes[i] = (unsigned char)(digit(id.p[2 * i]) << 4 | digit(id.p[2 * i + 1]));
+        bytes[i] = (unsigned char)(object_id_digit(id.p[2 * i]) << 4 |
+                                   object_id_digit(id.p[2 * i + 1]));
 }
 
 /* How many names begin with a byte up to this one. */
@@ -72,7 +73,7 @@ static bool is_in_index(int fd, const unsigned char *id, size_t n)
     return false;
 }
 
-static bool is_index(const char *name)
+static bool is_pack_index(const char *name)
 {
     size_t n = strlen(name);
     return n > 4 && strcmp(name + n - 4, ".idx") == 0;
@@ -90,7 +91,7 @@ static bool is_packed(int git, struct str id)
         return false;
     for (size_t at = 0; !found && at < names.len; at += strlen(names.data + at) + 1) {
         const char *name = names.data + at;
-        FD_AT_END int fd = is_index(name) ? git_file_open(dir, name, &st) : -1;
+        FD_AT_END int fd = is_pack_index(name) ? git_file_open(dir, name, &st) : -1;
         found = fd >= 0 && is_in_index(fd, bytes, id.n / 2);
     }
     return found;

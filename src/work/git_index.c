@@ -37,13 +37,13 @@ struct entry {
     struct str name; /* until the next one is read */
 };
 
-static uint32_t number(const char *at)
+static uint32_t index_number_at(const char *at)
 {
     const unsigned char *b = (const unsigned char *)at;
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-static void checksum(struct str bytes, unsigned id_bytes, unsigned char *out)
+static void sum_git_index(struct str bytes, unsigned id_bytes, unsigned char *out)
 {
     if (id_bytes == SHA1_BYTES)
         sha1(bytes.p, bytes.n, out);
@@ -51,7 +51,7 @@ static void checksum(struct str bytes, unsigned id_bytes, unsigned char *out)
         hash_raw(bytes.p, bytes.n, out);
 }
 
-static bool has_checksum(struct str bytes, unsigned id_bytes)
+static bool has_git_index_checksum(struct str bytes, unsigned id_bytes)
 {
     unsigned char sum[HASH_BYTES];
     static const unsigned char none[HASH_BYTES];
@@ -59,7 +59,7 @@ static bool has_checksum(struct str bytes, unsigned id_bytes)
     /* Git can be told to leave it out. */
     if (memcmp(end, none, id_bytes) == 0)
         return true;
-    checksum((struct str){bytes.p, bytes.n - id_bytes}, id_bytes, sum);
+    sum_git_index((struct str){bytes.p, bytes.n - id_bytes}, id_bytes, sum);
     return memcmp(end, sum, id_bytes) == 0;
 }
 
@@ -68,11 +68,11 @@ static const char *open_index(struct reader *r, struct str bytes, unsigned hex)
     *r = (struct reader){.id_bytes = hex / 2, .at = HEADER};
     if (bytes.n < HEADER + r->id_bytes || memcmp(bytes.p, "DIRC", 4) != 0)
         return "it is no index";
-    r->version = number(bytes.p + 4);
-    r->left = number(bytes.p + 8);
+    r->version = index_number_at(bytes.p + 4);
+    r->left = index_number_at(bytes.p + 8);
     if (r->version < 2 || r->version > 4)
         return "its version is not known";
-    if (!has_checksum(bytes, r->id_bytes))
+    if (!has_git_index_checksum(bytes, r->id_bytes))
         return "its checksum is wrong";
     r->bytes = (struct str){bytes.p, bytes.n - r->id_bytes};
     return NULL;
@@ -93,7 +93,7 @@ static bool read_strip(struct reader *r, size_t *ret)
     return false;
 }
 
-static bool read_name(struct reader *r, unsigned flags, size_t begin)
+static bool read_index_entry_name(struct reader *r, unsigned flags, size_t begin)
 {
     size_t strip = r->name_n;
     if (r->version == 4 && !read_strip(r, &strip))
@@ -123,7 +123,7 @@ static bool read_name(struct reader *r, unsigned flags, size_t begin)
 }
 
 /* 1: there is one; 0: that was the last; -1: it cannot be read. */
-static int next_entry(struct reader *r, struct entry *ret)
+static int next_index_entry(struct reader *r, struct entry *ret)
 {
     size_t begin = r->at;
     size_t fixed = STAT_BYTES + r->id_bytes + 2;
@@ -133,21 +133,22 @@ static int next_entry(struct reader *r, struct entry *ret)
     if (r->bytes.n - r->at < fixed + 2)
         return -1;
     const char *at = r->bytes.p + r->at;
-    unsigned flags = number(at + fixed - 4) & 0xffff;
+    unsigned flags = index_number_at(at + fixed - 4) & 0xffff;
     r->at += fixed;
     if (flags & FLAG_EXTENDED) {
-        unsigned more = number(at + fixed - 2) & 0xffff;
+        unsigned more = index_number_at(at + fixed - 2) & 0xffff;
         r->at += 2;
         if (r->version < 3 || more & ~(unsigned)MORE_FLAGS_KNOWN)
             return -1;
     }
-    if (!read_name(r, flags, begin))
+    if (!read_index_entry_name(r, flags, begin))
         return -1;
-    *ret = (struct entry){number(at + MODE_AT), (flags & FLAG_STAGE) >> 12, {r->name, r->name_n}};
+    *ret = (struct entry){
+        index_number_at(at + MODE_AT), (flags & FLAG_STAGE) >> 12, {r->name, r->name_n}};
     return 1;
 }
 
-static int compare(struct str a, struct str b)
+static int compare_index_names(struct str a, struct str b)
 {
     int r = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
     return r ? r : (a.n > b.n) - (a.n < b.n);
@@ -168,7 +169,7 @@ static bool in_order(const struct order *o, const struct entry *e)
 {
     if (!o->any)
         return true;
-    int r = compare((struct str){o->name, o->name_n}, e->name);
+    int r = compare_index_names((struct str){o->name, o->name_n}, e->name);
     return r < 0 || (r == 0 && o->stage < e->stage && o->stage > 0);
 }
 
@@ -187,7 +188,7 @@ static bool has_file_on_way(struct order *o, const struct entry *e)
     return false;
 }
 
-static const char *check_order(struct order *o, const struct entry *e)
+static const char *check_entry_order(struct order *o, const struct entry *e)
 {
     if (!in_order(o, e))
         return "its entries are out of order";
@@ -211,7 +212,7 @@ static void list_submodules(struct str old, unsigned hex, struct buf *out)
     struct reader *r = mem_zero(sizeof *r);
     struct entry e;
     if (!open_index(r, old, hex)) {
-        while (next_entry(r, &e) > 0) {
+        while (next_index_entry(r, &e) > 0) {
             if (e.mode != MODE_SUBMODULE)
                 continue;
             buf_add(out, e.name.p, e.name.n);
@@ -221,7 +222,7 @@ static void list_submodules(struct str old, unsigned hex, struct buf *out)
     free(r);
 }
 
-static bool is_listed(const struct buf *names, struct str name)
+static bool is_listed_submodule(const struct buf *names, struct str name)
 {
     for (size_t at = 0; at < names->len;) {
         size_t n = strlen(names->data + at);
@@ -240,7 +241,7 @@ static const char *check_entry(const struct entry *e, const struct buf *submodul
         return "an entry is of a kind that is not known";
     if (!git_index_path_ok(e->name, e->mode == MODE_LINK))
         return "a path in it leads into a git directory or out of the repository";
-    if (e->mode == MODE_SUBMODULE && !is_listed(submodules, e->name))
+    if (e->mode == MODE_SUBMODULE && !is_listed_submodule(submodules, e->name))
         return "it has a new submodule";
     return NULL;
 }
@@ -250,15 +251,15 @@ struct taking {
     struct order order;
 };
 
-static const char *check_all(struct taking *t, const struct buf *submodules)
+static const char *check_index_entries(struct taking *t, const struct buf *submodules)
 {
     struct entry e;
     const char *wrong = NULL;
     int r = 0;
-    while (!wrong && (r = next_entry(&t->reader, &e)) > 0) {
+    while (!wrong && (r = next_index_entry(&t->reader, &e)) > 0) {
         wrong = check_entry(&e, submodules);
         if (!wrong)
-            wrong = check_order(&t->order, &e);
+            wrong = check_entry_order(&t->order, &e);
     }
     return wrong ? wrong : r < 0 ? "it cannot be read" : NULL;
 }
@@ -270,14 +271,14 @@ static const char *check_extensions(const struct reader *r, const char *const *k
     for (size_t at = r->at; at < r->bytes.n;) {
         const char *name = r->bytes.p + at;
         if (r->bytes.n - at < EXTENSION_HEADER ||
-            number(name + 4) > r->bytes.n - at - EXTENSION_HEADER)
+            index_number_at(name + 4) > r->bytes.n - at - EXTENSION_HEADER)
             return "an extension cannot be read";
         bool found = !known && name[0] >= 'A' && name[0] <= 'Z';
         for (const char *const *one = known; !found && one && *one; one++)
             found = memcmp(name, *one, 4) == 0;
         if (!found)
             return "it has an extension that may not be there";
-        at += EXTENSION_HEADER + number(name + 4);
+        at += EXTENSION_HEADER + index_number_at(name + 4);
     }
     return NULL;
 }
@@ -286,14 +287,14 @@ static const char *write_taken(const struct reader *r, struct buf *out)
 {
     unsigned char sum[HASH_BYTES];
     struct str entries = {r->bytes.p, r->at};
-    checksum(entries, r->id_bytes, sum);
+    sum_git_index(entries, r->id_bytes, sum);
     buf_add(out, entries.p, entries.n);
     buf_add(out, sum, r->id_bytes);
     return out->failed ? "it is too large" : NULL;
 }
 
-static const char *take(struct str bytes, struct str old, unsigned hex, const char *const *known,
-                        struct buf *out)
+static const char *check_and_take_index(struct str bytes, struct str old, unsigned hex,
+                                        const char *const *known, struct buf *out)
 {
     BUF_AT_END struct buf submodules = BUF_INIT(64u << 20);
     struct taking *t = mem_zero(sizeof *t);
@@ -301,7 +302,7 @@ static const char *take(struct str bytes, struct str old, unsigned hex, const ch
     const char *wrong = submodules.failed ? "it has too many submodules"
                                           : open_index(&t->reader, bytes, hex);
     if (!wrong)
-        wrong = check_all(t, &submodules);
+        wrong = check_index_entries(t, &submodules);
     if (!wrong)
         wrong = check_extensions(&t->reader, known);
     if (!wrong && out)
@@ -312,14 +313,14 @@ static const char *take(struct str bytes, struct str old, unsigned hex, const ch
 
 const char *git_index_take(struct str bytes, struct str old, unsigned hex, struct buf *out)
 {
-    return take(bytes, old, hex, NULL, out);
+    return check_and_take_index(bytes, old, hex, NULL, out);
 }
 
 /* Trees that a commit would write, and what a resolved conflict was. */
 const char *git_index_check(struct str bytes, unsigned hex)
 {
     static const char *const known[] = {"TREE", "REUC", NULL};
-    return take(bytes, bytes, hex, known, NULL);
+    return check_and_take_index(bytes, bytes, hex, known, NULL);
 }
 
 /* Where its entries end; 0: it cannot be read. */
@@ -329,7 +330,7 @@ static size_t end_of_entries(struct str bytes, unsigned hex)
     struct entry e;
     int got = open_index(r, bytes, hex) ? -1 : 1;
     while (got > 0)
-        got = next_entry(r, &e);
+        got = next_index_entry(r, &e);
     size_t end = got == 0 ? r->at : 0;
     free(r);
     return end;

@@ -3,7 +3,7 @@
 
 #include "work/git_index.h"
 
-static char lower(char c)
+static char lower_path_char(char c)
 {
     return (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
 }
@@ -30,13 +30,13 @@ static size_t fold(struct str name, char *out, size_t size)
         if (skip)
             i += skip;
         else
-            out[n++] = lower(name.p[i++]);
+            out[n++] = lower_path_char(name.p[i++]);
     }
     return n;
 }
 
 /* NTFS leaves out dots and blanks at the end, and what follows a colon is another stream of the same file. */
-static bool is_name(struct str folded, const char *wanted)
+static bool is_ntfs_name(struct str folded, const char *wanted)
 {
     size_t n = strlen(wanted);
     if (folded.n < n || memcmp(folded.p, wanted, n) != 0)
@@ -54,13 +54,13 @@ static bool part_ok(struct str part, bool link)
 {
     char buffer[64];
     struct str folded = {buffer, fold(part, buffer, sizeof buffer)};
-    if (folded.n == 0 || is_name(folded, ".git") || is_name(folded, "git~1"))
+    if (folded.n == 0 || is_ntfs_name(folded, ".git") || is_ntfs_name(folded, "git~1"))
         return false;
     if (!link)
         return true;
     bool short_name = folded.n >= 7 &&
                       (memcmp(folded.p, "gitmod~", 7) == 0 || memcmp(folded.p, "gi7eba~", 7) == 0);
-    return !is_name(folded, ".gitmodules") && !short_name;
+    return !is_ntfs_name(folded, ".gitmodules") && !short_name;
 }
 
 static bool is_dots(struct str part)

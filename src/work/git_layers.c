@@ -17,7 +17,7 @@
 /* Which git directories the layers are for. */
 #define LIST_FILE "layers"
 
-static int failed(struct err *err, const char *what, int error)
+static int tell_layer_failure(struct err *err, const char *what, int error)
 {
     return err_set(err, err_is_full(error) ? ERR_DISK_FULL : ERR_INTERNAL, "%s: %s", what,
                    strerror(error));
@@ -29,9 +29,9 @@ int git_layers_open(struct work *w, int64_t root, struct err *err)
     if (!store)
         return -1;
     if (mkdirat(store->fd, OP_LAYERS, 0700) < 0 && errno != EEXIST)
-        return failed(err, "making a folder for layers", errno);
+        return tell_layer_failure(err, "making a folder for layers", errno);
     int fd = beneath_open_child(store->fd, OP_LAYERS);
-    return fd < 0 ? failed(err, "opening the folder of layers", errno) : fd;
+    return fd < 0 ? tell_layer_failure(err, "opening the folder of layers", errno) : fd;
 }
 
 int git_layers_check(struct str tag, struct err *err)
@@ -98,10 +98,10 @@ static int make_layer(struct work *w, int folder, const struct op_layer *layer, 
         return -1;
     snprintf(name, sizeof name, "%d", number);
     if (mkdirat(folder, name, 0700) < 0)
-        return failed(err, "making a layer", errno);
+        return tell_layer_failure(err, "making a layer", errno);
     FD_AT_END int fd = beneath_open_child(folder, name);
     if (fd < 0 || mkdirat(fd, "upper", 0755) < 0 || mkdirat(fd, "work", 0700) < 0)
-        return failed(err, "making a layer", errno);
+        return tell_layer_failure(err, "making a layer", errno);
     return git_base_write(git, fd, path, err);
 }
 
@@ -111,13 +111,13 @@ static int make_layers(struct work *w, int layers, const char *tag, struct str p
     struct op_layer layer;
     int r;
     if (mkdirat(layers, tag, 0700) < 0)
-        return failed(err, "making layers", errno);
+        return tell_layer_failure(err, "making layers", errno);
     FD_AT_END int folder = beneath_open_child(layers, tag);
     FD_AT_END int list = -1;
     if (folder < 0 || beneath_create(folder, LIST_FILE, &list) < 0)
-        return failed(err, "making layers", errno);
+        return tell_layer_failure(err, "making layers", errno);
     if ((r = fd_write_all(list, packed.p, packed.n)) < 0)
-        return failed(err, "making layers", -r);
+        return tell_layer_failure(err, "making layers", -r);
     while ((r = op_layer_next(&packed, &layer)) > 0) {
         if (work_check_cancel(w, err) < 0 ||
             make_layer(w, folder, &layer, (int)(*ret_count)++, err) < 0)

@@ -39,7 +39,7 @@ static struct beneath_root unguarded(const struct beneath_root *root)
     return plain;
 }
 
-static void go_up(struct buf *path)
+static void cut_last_lead_name(struct buf *path)
 {
     while (path->len && path->data[path->len - 1] != '/')
         path->len--;
@@ -48,7 +48,7 @@ static void go_up(struct buf *path)
 }
 
 /* Adds names to an absolute path, `..` and all. False: `..` has left the folder whose path was `top` bytes long. */
-static bool add_names(struct buf *path, struct str text, size_t top)
+static bool add_lead_names(struct buf *path, struct str text, size_t top)
 {
     bool inside = true;
     for (size_t at = 0, n; at < text.n; at += n + 1) {
@@ -56,7 +56,7 @@ static bool add_names(struct buf *path, struct str text, size_t top)
         struct str name = {text.p + at, slash ? (size_t)(slash - text.p) - at : text.n - at};
         n = name.n;
         if (str_is(name, ".."))
-            go_up(path);
+            cut_last_lead_name(path);
         else if (n && !str_is(name, ".")) {
             if (path->len > 1)
                 buf_add_char(path, '/');
@@ -88,8 +88,8 @@ static bool comes_back(const struct beneath_root *root, struct str folder, const
     BUF_AT_END struct buf whole = BUF_INIT(4 * PATH_TEXT_MAX);
     size_t top = path_prefix_length(root->host);
     buf_add(&whole, root->host, top);
-    bool inside = add_names(&whole, folder, top);
-    inside = add_names(&whole, (struct str){text, strlen(text)}, top) && inside;
+    bool inside = add_lead_names(&whole, folder, top);
+    inside = add_lead_names(&whole, (struct str){text, strlen(text)}, top) && inside;
     if (inside || whole.failed || !path_beneath(buf_str(&whole), root->host))
         return false;
     const char *rest = path_rest(buf_text(&whole), root->host);
@@ -149,16 +149,17 @@ struct settings {
     int64_t unread;
 };
 
-static void read_config(struct settings *s, const char *path);
+static void read_lead_config(struct settings *s, const char *path);
 
-static bool is_in(struct str path, struct str folder)
+static bool is_lead_in(struct str path, struct str folder)
 {
     return path.n >= folder.n && memcmp(path.p, folder.p, folder.n) == 0 &&
            (path.n == folder.n || path.p[folder.n] == '/');
 }
 
 /* A word of a command line counts if it is a file, or is written like the path of one that is missing. */
-static bool is_program(struct settings *s, enum git_setting use, const char *word, const char *path)
+static bool is_lead_program(struct settings *s, enum git_setting use, const char *word,
+                            const char *path)
 {
     struct beneath_root plain = unguarded(s->root);
     struct stat st;
@@ -179,10 +180,11 @@ static bool is_around(const struct settings *s, const char *path)
     if (!git_leads_where(s->root, path, where))
         return false;
     struct str folder = {where, strlen(where)};
-    return str_is(folder, ".") || folder.n == 0 || is_in(s->git, folder) || is_in(s->tree, folder);
+    return str_is(folder, ".") || folder.n == 0 || is_lead_in(s->git, folder) ||
+           is_lead_in(s->tree, folder);
 }
 
-static void take_folder(struct settings *s, const char *path, const char *const *inside)
+static void take_lead_folder(struct settings *s, const char *path, const char *const *inside)
 {
     char name[PATH_TEXT_MAX];
     if (!is_around(s, path)) {
@@ -195,7 +197,7 @@ static void take_folder(struct settings *s, const char *path, const char *const 
     }
 }
 
-static void take_setting(void *arg, enum git_setting use, const char *text)
+static void take_lead_setting(void *arg, enum git_setting use, const char *text)
 {
     struct settings *s = arg;
     char path[PATH_TEXT_MAX];
@@ -215,10 +217,11 @@ static void take_setting(void *arg, enum git_setting use, const char *text)
         return;
     }
     if (use == GIT_SETTING_HOOKS || use == GIT_SETTING_TEMPLATE) {
-        take_folder(s, path, use == GIT_SETTING_HOOKS ? git_hook_names : git_template_names);
+        take_lead_folder(s, path, use == GIT_SETTING_HOOKS ? git_hook_names : git_template_names);
         return;
     }
-    if ((use == GIT_SETTING_WORD || use == GIT_SETTING_FILE) && !is_program(s, use, text, path))
+    if ((use == GIT_SETTING_WORD || use == GIT_SETTING_FILE) &&
+        !is_lead_program(s, use, text, path))
         return;
     s->fn(s->arg, path);
     if (include && s->files >= FILES_MAX) {
@@ -226,18 +229,18 @@ static void take_setting(void *arg, enum git_setting use, const char *text)
     } else if (include && s->depth < DEPTH_MAX) {
         s->files++;
         s->depth++;
-        read_config(s, path);
+        read_lead_config(s, path);
         s->depth--;
     }
 }
 
-static struct str folder_of(const char *path)
+static struct str folder_of_config(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return (struct str){path, slash ? (size_t)(slash - path) : 0};
 }
 
-static void read_config(struct settings *s, const char *path)
+static void read_lead_config(struct settings *s, const char *path)
 {
     struct beneath_root plain = unguarded(s->root);
     struct str around = s->folder;
@@ -251,11 +254,11 @@ static void read_config(struct settings *s, const char *path)
         s->found |= GIT_LEADS_CUT;
     FREE_AT_END char *text = mem_zero(size + 1);
     ssize_t n = fd_read_upto(fd, text, size);
-    s->folder = folder_of(path);
+    s->folder = folder_of_config(path);
     if (n < 0)
         beneath_note_lack(-(int)n);
     if (n > 0)
-        git_settings_each((struct str){text, (size_t)n}, take_setting, s);
+        git_settings_each((struct str){text, (size_t)n}, take_lead_setting, s);
     s->folder = around;
 }
 
@@ -267,7 +270,7 @@ unsigned git_leads_settings(const struct beneath_root *root, struct str git, str
     char path[PATH_TEXT_MAX];
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         if (git_leads_locate(root, git, files[i], path))
-            read_config(&s, path);
+            read_lead_config(&s, path);
     }
     if (ret_unread && s.unread)
         *ret_unread = s.unread;
@@ -281,7 +284,7 @@ struct listing {
     void *arg;
 };
 
-static void tell(const struct listing *l, struct str folder, const char *text)
+static void tell_git_lead(const struct listing *l, struct str folder, const char *text)
 {
     char path[PATH_TEXT_MAX];
     if (git_leads_locate(l->root, folder, text, path))
@@ -299,7 +302,7 @@ static void tell_links_in(const struct listing *l, int git, const char *name)
         unsigned char type = folder_entry_type(dir, d->d_name, d->d_type);
         if ((type == DT_LNK || type == DT_UNKNOWN) &&
             snprintf(path, sizeof path, "%s/%s", name, d->d_name) < (int)sizeof path)
-            tell(l, l->git, path);
+            tell_git_lead(l, l->git, path);
     }
 }
 
@@ -321,7 +324,7 @@ static unsigned tell_lines(const struct listing *l, int git, const char *name, s
         if (*next)
             *next++ = '\0';
         if (*line && strlen(line) < LINE_MAX_BYTES)
-            tell(l, folder, line);
+            tell_git_lead(l, folder, line);
     }
     return n == LINES_BYTES - 1 ? GIT_LEADS_CUT : 0;
 }
@@ -340,12 +343,11 @@ unsigned git_leads_each(const struct beneath_root *root, struct str git, struct 
         return 0;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (readlinkat(fd, names[i], target, sizeof target) >= 0)
-            tell(&l, git, names[i]);
+            tell_git_lead(&l, git, names[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(folders); i++)
         tell_links_in(&l, fd, folders[i]);
     unsigned found = tell_lines(&l, fd, "commondir", git);
-    found |= tell_lines(&l, fd, "objects/info/alternates",
-                        (struct str){objects, strlen(objects)});
+    found |= tell_lines(&l, fd, "objects/info/alternates", (struct str){objects, strlen(objects)});
     return found | git_leads_settings(root, git, tree, fn, arg, NULL);
 }

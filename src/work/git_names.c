@@ -109,19 +109,19 @@ static const struct row files[] = {
 
 static const char *const groups[] = {"rebase-merge/", "rebase-apply/", "sequencer/"};
 
-static bool begins_with(struct str text, const char *start)
+static bool git_name_begins_with(struct str text, const char *start)
 {
     size_t n = strlen(start);
     return text.n >= n && memcmp(text.p, start, n) == 0;
 }
 
-static bool ends_with(struct str text, const char *end)
+static bool git_name_ends_with(struct str text, const char *end)
 {
     size_t n = strlen(end);
     return text.n >= n && memcmp(text.p + text.n - n, end, n) == 0;
 }
 
-static struct str behind(struct str text, size_t n)
+static struct str git_name_behind(struct str text, size_t n)
 {
     return (struct str){text.p + n, text.n - n};
 }
@@ -137,27 +137,27 @@ static bool is_digits(struct str text)
 
 bool git_is_lock(struct str path)
 {
-    return ends_with(path, ".lock");
+    return git_name_ends_with(path, ".lock");
 }
 
 bool git_is_among_refs(struct str path)
 {
-    return begins_with(path, "refs/") || begins_with(path, "logs/");
+    return git_name_begins_with(path, "refs/") || git_name_begins_with(path, "logs/");
 }
 
 bool git_is_among_objects(struct str path)
 {
-    return begins_with(path, "objects/");
+    return git_name_begins_with(path, "objects/");
 }
 
 static enum git_kind pack_kind(struct str name, unsigned hex)
 {
     static const char *const parts[] = {".pack", ".idx", ".rev", ".bitmap", ".mtimes"};
-    if (!begins_with(name, "pack-") || name.n < 5 + hex ||
+    if (!git_name_begins_with(name, "pack-") || name.n < 5 + hex ||
         !git_is_id((struct str){name.p + 5, hex}, hex))
         return GIT_UNKNOWN;
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        if (str_is(behind(name, 5 + hex), parts[i]))
+        if (str_is(git_name_behind(name, 5 + hex), parts[i]))
             return GIT_PACK;
     }
     return GIT_UNKNOWN;
@@ -167,8 +167,8 @@ static enum git_kind pack_kind(struct str name, unsigned hex)
 static enum git_kind object_kind(struct str path, unsigned hex)
 {
     char id[GIT_SHA256_HEX];
-    if (begins_with(path, "pack/"))
-        return pack_kind(behind(path, strlen("pack/")), hex);
+    if (git_name_begins_with(path, "pack/"))
+        return pack_kind(git_name_behind(path, strlen("pack/")), hex);
     if (path.n != (size_t)hex + 1 || path.p[2] != '/')
         return GIT_UNKNOWN;
     memcpy(id, path.p, 2);
@@ -190,14 +190,14 @@ static enum git_kind known_kind(struct str path, unsigned hex)
         return GIT_INDEX;
     if (str_is(path, "packed-refs"))
         return GIT_PACKED_REFS;
-    if (begins_with(path, "objects/"))
-        return object_kind(behind(path, strlen("objects/")), hex);
+    if (git_name_begins_with(path, "objects/"))
+        return object_kind(git_name_behind(path, strlen("objects/")), hex);
     if (git_is_lock(path))
         return GIT_UNKNOWN;
-    if (begins_with(path, "refs/"))
+    if (git_name_begins_with(path, "refs/"))
         return git_is_ref_name(path) && !git_replaces(path) ? GIT_REF : GIT_UNKNOWN;
-    if (begins_with(path, "logs/"))
-        return log_kind(behind(path, strlen("logs/")));
+    if (git_name_begins_with(path, "logs/"))
+        return log_kind(git_name_behind(path, strlen("logs/")));
     return GIT_STATE;
 }
 
@@ -208,15 +208,16 @@ static git_check state_check(struct str path)
             return files[i].check;
     }
     /* The mails of a series. */
-    if (begins_with(path, "rebase-apply/") && is_digits(behind(path, strlen("rebase-apply/"))))
+    if (git_name_begins_with(path, "rebase-apply/") &&
+        is_digits(git_name_behind(path, strlen("rebase-apply/"))))
         return git_is_text;
     return NULL;
 }
 
 /* The path in the submodule, or the other worktree, that it belongs to. False: there was none. */
-static bool enter(struct str path, struct str *inner, git_is_repository is, void *arg)
+static bool enter_inner_git(struct str path, struct str *inner, git_is_repository is, void *arg)
 {
-    while (begins_with(*inner, "modules/") || begins_with(*inner, "worktrees/")) {
+    while (git_name_begins_with(*inner, "modules/") || git_name_begins_with(*inner, "worktrees/")) {
         bool one = (*inner).p[0] == 'w'; /* whose names have one part */
         size_t at = (size_t)(inner->p - path.p) + (one ? strlen("worktrees/") : strlen("modules/"));
         bool found = false;
@@ -232,7 +233,7 @@ static bool enter(struct str path, struct str *inner, git_is_repository is, void
         }
         if (!found)
             return false;
-        *inner = behind(path, at);
+        *inner = git_name_behind(path, at);
     }
     return true;
 }
@@ -240,7 +241,7 @@ static bool enter(struct str path, struct str *inner, git_is_repository is, void
 struct git_name git_name_of(struct str path, unsigned hex, git_is_repository is, void *arg)
 {
     struct git_name name = {.kind = GIT_UNKNOWN, .inner = path};
-    if (!enter(path, &name.inner, is, arg))
+    if (!enter_inner_git(path, &name.inner, is, arg))
         return name;
     name.kind = known_kind(name.inner, hex);
     if (name.kind == GIT_HEAD || name.kind == GIT_REF)
@@ -250,7 +251,7 @@ struct git_name git_name_of(struct str path, unsigned hex, git_is_repository is,
     else if (name.kind == GIT_STATE)
         name.check = state_check(name.inner);
     for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
-        if (begins_with(name.inner, groups[i]))
+        if (git_name_begins_with(name.inner, groups[i]))
             name.group = (size_t)(name.inner.p - path.p) + strlen(groups[i]);
     }
     if (name.kind == GIT_STATE && !name.check)

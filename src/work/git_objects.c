@@ -43,7 +43,7 @@ static void take_bytes(struct copy *c, const char *bytes, size_t n)
 }
 
 /* 0, -errno, or -ECANCELED. */
-static int copy_bytes(struct copy *c, int from, int to)
+static int copy_object_bytes(struct copy *c, int from, int to)
 {
     FREE_AT_END char *buffer = mem_zero(READ_BYTES);
     struct err ignored;
@@ -64,14 +64,14 @@ static int copy_bytes(struct copy *c, int from, int to)
     return 0;
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool object_path_ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text);
     size_t m = strlen(end);
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static bool has_form(struct copy *c, const struct git_change *change)
+static bool has_object_form(struct copy *c, const struct git_change *change)
 {
     unsigned char sum[HASH_BYTES];
     unsigned id = c->layer->hex / 2;
@@ -79,7 +79,7 @@ static bool has_form(struct copy *c, const struct git_change *change)
     if (change->kind == GIT_OBJECT)
         return c->size > 2 && (c->start[0] & 0x0f) == 8 &&
                (c->start[0] * 256 + c->start[1]) % 31 == 0;
-    if (ends_with(change->path, ".pack") && memcmp(c->start, "PACK", 4) != 0)
+    if (object_path_ends_with(change->path, ".pack") && memcmp(c->start, "PACK", 4) != 0)
         return false;
     if (id == SHA1_BYTES)
         sha1_end(&c->sha1, sum);
@@ -88,7 +88,7 @@ static bool has_form(struct copy *c, const struct git_change *change)
     return memcmp(sum, c->end, id) == 0;
 }
 
-static int put_in_place(struct git_layer *layer, const struct git_change *c)
+static int put_object_in_place(struct git_layer *layer, const struct git_change *c)
 {
     const char *name;
     FD_AT_END int parent = git_file_parent(layer->git, c->path, true, &name);
@@ -100,7 +100,7 @@ static int put_in_place(struct git_layer *layer, const struct git_change *c)
 }
 
 /* 1: it has not the form it should have. */
-static int copy_file(struct git_import *im, struct git_layer *layer, struct git_change *c)
+static int copy_object_file(struct git_import *im, struct git_layer *layer, struct git_change *c)
 {
     struct stat st;
     FD_AT_END int from = git_file_open(layer->upper, c->path, &st);
@@ -113,8 +113,8 @@ static int copy_file(struct git_import *im, struct git_layer *layer, struct git_
     if (r == 0 && beneath_create(layer->git, c->temp, &to) < 0)
         r = -errno;
     if (r == 0)
-        r = copy_bytes(copy, from, to);
-    if (r == 0 && !has_form(copy, c))
+        r = copy_object_bytes(copy, from, to);
+    if (r == 0 && !has_object_form(copy, c))
         r = 1;
     if (r == 0 && fchmod(to, c->mode) < 0)
         r = -errno;
@@ -128,9 +128,9 @@ static int take_one(struct git_import *im, struct git_layer *layer, struct git_c
                     struct err *err)
 {
     git_temp_name(im, c->temp);
-    int r = copy_file(im, layer, c);
+    int r = copy_object_file(im, layer, c);
     if (r == 0)
-        r = put_in_place(layer, c);
+        r = put_object_in_place(layer, c);
     /* It is gone where it was put in its place. */
     (void)unlinkat(layer->git, c->temp, 0);
     if (r > 0) {
@@ -149,7 +149,7 @@ static bool is_turn_of(const struct git_change *c, int turn)
 {
     if (c->kind == GIT_OBJECT)
         return turn == 0;
-    return c->kind == GIT_PACK && (ends_with(c->path, ".idx") ? turn == 2 : turn == 1);
+    return c->kind == GIT_PACK && (object_path_ends_with(c->path, ".idx") ? turn == 2 : turn == 1);
 }
 
 int git_objects_take(struct git_import *im, struct git_layer *layer, struct err *err)

@@ -40,7 +40,7 @@ struct inside {
 };
 
 /* False: it is not there, not a file, or larger than the buffer may get. */
-static bool read_whole(int dir, const char *name, struct buf *ret)
+static bool read_plain_git_file(int dir, const char *name, struct buf *ret)
 {
     struct stat st;
     FD_AT_END int fd = beneath_open_child_file(dir, name);
@@ -95,10 +95,10 @@ static bool is_sample(struct str path)
            memcmp(path.p + path.n - (sizeof end - 1), end, sizeof end - 1) == 0;
 }
 
-static bool holds(int dir, const char *name, git_check check, unsigned hex)
+static bool holds_checked_text(int dir, const char *name, git_check check, unsigned hex)
 {
     BUF_AT_END struct buf text = BUF_INIT(FILE_BYTES_MAX);
-    return read_whole(dir, name, &text) && check(buf_str(&text), hex);
+    return read_plain_git_file(dir, name, &text) && check(buf_str(&text), hex);
 }
 
 static bool is_plain_file(struct look *look, int dir, const char *name, const struct stat *st)
@@ -113,10 +113,11 @@ static bool is_plain_file(struct look *look, int dir, const char *name, const st
         return false;
     for (size_t i = 0; i < ARRAY_LEN(plain_files); i++) {
         if (str_is(path, plain_files[i].path))
-            return !plain_files[i].check || holds(dir, name, plain_files[i].check, look->hex);
+            return !plain_files[i].check ||
+                   holds_checked_text(dir, name, plain_files[i].check, look->hex);
     }
     if (known.kind == GIT_REF || known.kind == GIT_LOG)
-        return holds(dir, name, known.check, look->hex);
+        return holds_checked_text(dir, name, known.check, look->hex);
     return is_sample(path);
 }
 
@@ -135,7 +136,7 @@ static bool is_of_refs(struct str path)
     return str_is(path, "refs") || git_is_ref_name(path);
 }
 
-static bool all_plain(struct look *look, int parent, const char *name);
+static bool are_all_entries_plain(struct look *look, int parent, const char *name);
 
 static bool is_plain_folder(struct look *look, int dir, const char *name)
 {
@@ -143,7 +144,7 @@ static bool is_plain_folder(struct look *look, int dir, const char *name)
     bool known = is_of_objects(path) || is_of_refs(path);
     for (size_t i = 0; !known && i < ARRAY_LEN(plain_folders); i++)
         known = str_is(path, plain_folders[i]);
-    return known && ++look->entries <= ENTRIES_MAX && all_plain(look, dir, name);
+    return known && ++look->entries <= ENTRIES_MAX && are_all_entries_plain(look, dir, name);
 }
 
 static bool is_plain_entry(struct look *look, int dir, const char *name)
@@ -163,7 +164,7 @@ static bool is_plain_entry(struct look *look, int dir, const char *name)
 }
 
 /* Names of refs can be those of a repository's parts: git would take the folder for one. */
-static bool is_repository(const struct look *look, struct inside *in, const char *name)
+static bool looks_like_repository(const struct look *look, struct inside *in, const char *name)
 {
     in->head |= strcasecmp(name, "HEAD") == 0;
     in->rest |= strcasecmp(name, "objects") == 0 || strcasecmp(name, "commondir") == 0;
@@ -171,7 +172,7 @@ static bool is_repository(const struct look *look, struct inside *in, const char
 }
 
 /* No entry is left out, at any depth: links to a folder of it would make git read what is there. */
-static bool all_plain(struct look *look, int parent, const char *name)
+static bool are_all_entries_plain(struct look *look, int parent, const char *name)
 {
     FD_AT_END int dir = beneath_open_child(parent, name);
     DIR_ENTRIES_AT_END struct dir_entries all = {.dir = dir};
@@ -181,7 +182,8 @@ static bool all_plain(struct look *look, int parent, const char *name)
         return false;
     look->depth++;
     for (const struct dirent64 *d; plain && (d = dir_entries_next(&all));)
-        plain = !is_repository(look, &in, d->d_name) && is_plain_entry(look, dir, d->d_name);
+        plain = !looks_like_repository(look, &in, d->d_name) &&
+                is_plain_entry(look, dir, d->d_name);
     look->depth--;
     return plain && !all.error;
 }
@@ -193,13 +195,13 @@ static bool is_plain_index(int dir, unsigned hex)
     BUF_AT_END struct buf bytes = BUF_INIT(FILE_BYTES_MAX);
     if (faccessat(dir, "index", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT;
-    return read_whole(dir, "index", &bytes) && !git_index_check(buf_str(&bytes), hex);
+    return read_plain_git_file(dir, "index", &bytes) && !git_index_check(buf_str(&bytes), hex);
 }
 
 static bool is_plain_config(int dir, unsigned *ret_hex)
 {
     BUF_AT_END struct buf text = BUF_INIT(CONFIG_BYTES_MAX);
-    if (!read_whole(dir, "config", &text) || !git_config_is_plain(buf_str(&text)))
+    if (!read_plain_git_file(dir, "config", &text) || !git_config_is_plain(buf_str(&text)))
         return false;
     *ret_hex = git_config_has_sha256(buf_str(&text)) ? GIT_SHA256_HEX : GIT_SHA1_HEX;
     return true;
@@ -208,6 +210,7 @@ static bool is_plain_config(int dir, unsigned *ret_hex)
 bool git_directory_is_plain(int dir)
 {
     struct look look = {0};
-    return is_plain_config(dir, &look.hex) && holds(dir, "HEAD", git_is_ref, look.hex) &&
-           is_plain_index(dir, look.hex) && all_plain(&look, dir, ".");
+    return is_plain_config(dir, &look.hex) &&
+           holds_checked_text(dir, "HEAD", git_is_ref, look.hex) && is_plain_index(dir, look.hex) &&
+           are_all_entries_plain(&look, dir, ".");
 }

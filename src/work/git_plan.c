@@ -51,7 +51,7 @@ void git_drop(struct git_import *im, struct git_layer *layer, const char *path, 
         op_layer_add(&im->w->body, &name);
 }
 
-static bool is_repository(void *arg, struct str path)
+static bool is_repository_path(void *arg, struct str path)
 {
     const struct git_layer *layer = arg;
     struct stat st;
@@ -59,9 +59,10 @@ static bool is_repository(void *arg, struct str path)
     return git_file_stat(layer->git, head, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static struct git_name name_of(const struct walk *w, const char *path)
+static struct git_name name_of_git_path(const struct walk *w, const char *path)
 {
-    return git_name_of((struct str){path, strlen(path)}, w->layer->hex, is_repository, w->layer);
+    return git_name_of((struct str){path, strlen(path)}, w->layer->hex, is_repository_path,
+                       w->layer);
 }
 
 static bool has_left_group(const struct git_layer *layer, const char *path, size_t group)
@@ -100,7 +101,8 @@ static bool is_shallow(const struct git_name *name)
     return str_is(name->inner, "shallow");
 }
 
-static struct git_change *add(struct walk *w, const char *path, const struct git_name *name)
+static struct git_change *add_planned_change(struct walk *w, const char *path,
+                                             const struct git_name *name)
 {
     struct git_layer *layer = w->layer;
     if ((layer->n & (layer->n - 1)) == 0)
@@ -116,7 +118,7 @@ static struct git_change *add(struct walk *w, const char *path, const struct git
 }
 
 /* What cannot be taken over. Without HEAD, the index, packed-refs and where history ends the rest would not fit together. */
-static void refuse(struct walk *w, const char *path, const struct git_name *name)
+static void refuse_git_entry(struct walk *w, const char *path, const struct git_name *name)
 {
     git_drop(w->im, w->layer, path,
              name->kind == GIT_HEAD || name->kind == GIT_INDEX || name->kind == GIT_PACKED_REFS ||
@@ -125,7 +127,7 @@ static void refuse(struct walk *w, const char *path, const struct git_name *name
         leave_group(w, path, name->group);
 }
 
-static int count(struct walk *w, int64_t bytes)
+static int count_planned_entry(struct walk *w, int64_t bytes)
 {
     struct git_import *im = w->im;
     im->bytes += bytes;
@@ -143,25 +145,25 @@ static void add_removal(struct walk *w, const char *path, struct git_name *name)
 {
     if (name->kind == GIT_UNKNOWN)
         name->kind = GIT_STATE;
-    add(w, path, name)->remove = true;
+    add_planned_change(w, path, name)->remove = true;
 }
 
-static void remove_file(struct walk *w, const char *path, const struct stat *st)
+static void plan_file_removal(struct walk *w, const char *path, const struct stat *st)
 {
-    struct git_name name = name_of(w, path);
+    struct git_name name = name_of_git_path(w, path);
     /* Something of the user's may refer to it. A collection removes thousands: they are counted. */
     if (name.kind == GIT_OBJECT || name.kind == GIT_PACK)
         w->im->reply->kept++;
     else if (S_ISREG(st->st_mode) && git_may_remove(&name))
         add_removal(w, path, &name);
     else
-        refuse(w, path, &name);
+        refuse_git_entry(w, path, &name);
 }
 
 /* Git itself removes folders of refs and objects, and makes them again. */
 static void tell_folder(struct walk *w)
 {
-    struct git_name name = name_of(w, w->path);
+    struct git_name name = name_of_git_path(w, w->path);
     if (!git_is_among_refs(name.inner) && !git_is_among_objects(name.inner))
         git_drop(w->im, w->layer, w->path, false);
 }
@@ -177,10 +179,10 @@ static int remove_real(struct walk *w, size_t n)
             git_drop(w->im, w->layer, w->path, false);
         return 0;
     }
-    if (count(w, 0) < 0)
+    if (count_planned_entry(w, 0) < 0)
         return -1;
     if (!S_ISDIR(st.st_mode)) {
-        remove_file(w, w->path, &st);
+        plan_file_removal(w, w->path, &st);
         return 0;
     }
     FD_AT_END int dir = beneath_open_child(w->layer->git, w->path);
@@ -233,7 +235,7 @@ static bool is_packed_refs(const struct walk *w, struct str content)
 }
 
 /* Of a log that grew only what is new is looked at. */
-static bool is_log(const struct walk *w, struct str content)
+static bool is_log_content(const struct walk *w, struct str content)
 {
     BUF_AT_END struct buf old = BUF_INIT(TEXT_MAX + 1);
     if (git_file_read(w->layer->git, w->path, TEXT_MAX, &old) < 0)
@@ -258,18 +260,18 @@ static bool is_known_end(const struct walk *w, struct str content)
     return true;
 }
 
-static bool has_form(const struct walk *w, const struct git_name *name, struct str content)
+static bool has_form_of_kind(const struct walk *w, const struct git_name *name, struct str content)
 {
     if (name->kind == GIT_PACKED_REFS)
         return is_packed_refs(w, content);
     if (name->kind == GIT_LOG)
-        return is_log(w, content);
+        return is_log_content(w, content);
     return name->check(content, w->layer->hex) && (!is_shallow(name) || is_known_end(w, content));
 }
 
 /* Content that may be taken over, into *ret. 1: it is the same as before; -1: it may not. */
-static int judge(const struct walk *w, const struct git_name *name, struct buf *content,
-                 struct buf *ret)
+static int judge_git_content(const struct walk *w, const struct git_name *name, struct buf *content,
+                             struct buf *ret)
 {
     struct str bytes = buf_str(content);
     bool same = is_as_there(w, bytes);
@@ -280,7 +282,7 @@ static int judge(const struct walk *w, const struct git_name *name, struct buf *
             return -1;
         return same;
     }
-    if (!has_form(w, name, bytes))
+    if (!has_form_of_kind(w, name, bytes))
         return -1;
     *ret = *content;
     *content = BUF_INIT(0);
@@ -301,7 +303,7 @@ static int keep_object(struct walk *w, const struct git_name *name)
     if (r == -ECANCELED)
         return work_check_cancel(w->im->w, w->err);
     if (r != 0)
-        refuse(w, w->path, name);
+        refuse_git_entry(w, w->path, name);
     return 0;
 }
 
@@ -312,9 +314,9 @@ static int take_object(struct walk *w, const struct git_name *name, const struct
     if (r == 0 && S_ISREG(there.st_mode))
         return keep_object(w, name);
     if (r != -ENOENT)
-        refuse(w, w->path, name);
+        refuse_git_entry(w, w->path, name);
     else
-        add(w, w->path, name)->mode = st->st_mode & 0444;
+        add_planned_change(w, w->path, name)->mode = st->st_mode & 0444;
     return 0;
 }
 
@@ -324,11 +326,11 @@ static bool has_other_mode(const struct stat *st, const struct stat *there)
     return ((st->st_mode ^ there->st_mode) & 07777) != 0;
 }
 
-static int take_file(struct walk *w, size_t n, const struct stat *st)
+static int take_layer_file(struct walk *w, size_t n, const struct stat *st)
 {
-    struct git_name name = name_of(w, w->path);
+    struct git_name name = name_of_git_path(w, w->path);
     struct stat there;
-    if (count(w, st->st_size) < 0)
+    if (count_planned_entry(w, st->st_size) < 0)
         return -1;
     if (name.kind == GIT_OBJECT || name.kind == GIT_PACK)
         return take_object(w, &name, st);
@@ -337,7 +339,7 @@ static int take_file(struct walk *w, size_t n, const struct stat *st)
     size_t max = name.kind == GIT_INDEX ? INDEX_MAX : TEXT_MAX;
     int r = git_file_read(w->layer->upper, w->path, max, &content) < 0
                 ? -1
-                : judge(w, &name, &content, &taken);
+                : judge_git_content(w, &name, &content, &taken);
     bool is_there = git_file_stat(w->layer->git, w->path, &there) == 0;
     if (r == 0 && is_there && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
         r = -1;
@@ -350,10 +352,10 @@ static int take_file(struct walk *w, size_t n, const struct stat *st)
     if (r != 0) {
         buf_done(&taken);
         if (r < 0)
-            refuse(w, w->path, &name);
+            refuse_git_entry(w, w->path, &name);
         return 0;
     }
-    struct git_change *c = add(w, w->path, &name);
+    struct git_change *c = add_planned_change(w, w->path, &name);
     c->content = taken;
     w->im->kept += taken.len;
     c->mode = (is_there && S_ISREG(there.st_mode) ? there.st_mode : st->st_mode) & 0666;
@@ -393,7 +395,7 @@ static int remove_hidden(struct walk *w, int upper, size_t n)
     return r;
 }
 
-static bool is_empty(int dir)
+static bool is_empty_git_folder(int dir)
 {
     BUF_AT_END struct buf names = BUF_INIT(NAMES_MAX);
     return git_file_list(dir, &names) == 0 && names.len == 0;
@@ -401,41 +403,41 @@ static bool is_empty(int dir)
 
 /* Of what is in a folder each name is told. What it says by being there, or by its mode, is not taken over either. Empty
  * folders between refs say nothing, and git leaves some behind. */
-static bool is_lost(const struct walk *w, int dir, const struct stat *st,
-                    const struct git_name *name)
+static bool is_lost_git_folder(const struct walk *w, int dir, const struct stat *st,
+                               const struct git_name *name)
 {
     struct stat there;
     int r = git_file_stat(w->layer->git, w->path, &there);
     if (r < 0)
-        return !git_is_among_refs(name->inner) && is_empty(dir);
+        return !git_is_among_refs(name->inner) && is_empty_git_folder(dir);
     return S_ISDIR(there.st_mode) && has_other_mode(st, &there);
 }
 
-static int look_into(struct walk *w, int upper, size_t n);
+static int look_into_layer(struct walk *w, int upper, size_t n);
 
 static int look_at_folder(struct walk *w, int parent, const char *entry, size_t n,
                           const struct stat *st)
 {
     struct stat there;
-    struct git_name name = name_of(w, w->path);
+    struct git_name name = name_of_git_path(w, w->path);
     FD_AT_END int dir = w->depth < DEPTH_MAX ? beneath_open_child(parent, entry) : -1;
-    if (count(w, 0) < 0)
+    if (count_planned_entry(w, 0) < 0)
         return -1;
     if (dir < 0) {
-        refuse(w, w->path, &name);
+        refuse_git_entry(w, w->path, &name);
         return 0;
     }
-    if (is_lost(w, dir, st, &name))
+    if (is_lost_git_folder(w, dir, st, &name))
         git_drop(w->im, w->layer, w->path, false);
     /* A folder in the place of a file. */
     if (git_file_stat(w->layer->git, w->path, &there) == 0 && !S_ISDIR(there.st_mode))
-        remove_file(w, w->path, &there);
+        plan_file_removal(w, w->path, &there);
     else if (is_opaque(dir) && remove_hidden(w, dir, n) < 0)
         return -1;
-    return look_into(w, dir, n);
+    return look_into_layer(w, dir, n);
 }
 
-static int look_at(struct walk *w, int dir, const char *entry, size_t n)
+static int look_at_layer_entry(struct walk *w, int dir, const char *entry, size_t n)
 {
     struct stat st;
     if (fstatat(dir, entry, &st, AT_SYMLINK_NOFOLLOW) < 0) {
@@ -447,13 +449,13 @@ static int look_at(struct walk *w, int dir, const char *entry, size_t n)
     if (S_ISDIR(st.st_mode))
         return look_at_folder(w, dir, entry, n, &st);
     if (S_ISREG(st.st_mode))
-        return take_file(w, n, &st);
-    struct git_name name = name_of(w, w->path);
-    refuse(w, w->path, &name);
-    return count(w, 0);
+        return take_layer_file(w, n, &st);
+    struct git_name name = name_of_git_path(w, w->path);
+    refuse_git_entry(w, w->path, &name);
+    return count_planned_entry(w, 0);
 }
 
-static int look_into(struct walk *w, int upper, size_t n)
+static int look_into_layer(struct walk *w, int upper, size_t n)
 {
     BUF_AT_END struct buf names = BUF_INIT(NAMES_MAX);
     int r = git_file_list(upper, &names);
@@ -470,7 +472,7 @@ static int look_into(struct walk *w, int upper, size_t n)
             continue;
         }
         snprintf(w->path + n, sizeof w->path - n, "%s%s", slash ? "/" : "", name);
-        r = look_at(w, upper, name, n + slash + length);
+        r = look_at_layer_entry(w, upper, name, n + slash + length);
         w->path[n] = '\0';
     }
     w->depth--;
@@ -483,7 +485,7 @@ int git_plan(struct git_import *im, struct git_layer *layer, struct err *err)
     w->im = im;
     w->layer = layer;
     w->err = err;
-    int r = look_into(w, layer->upper, 0);
+    int r = look_into_layer(w, layer->upper, 0);
     if (r == 0)
         git_drop_loops(im, layer);
     free(w);

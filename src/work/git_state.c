@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-static bool is_one_of(struct str word, const char *const *words)
+static bool is_one_of_words(struct str word, const char *const *words)
 {
     for (; *words; words++) {
         if (strlen(*words) == word.n && memcmp(*words, word.p, word.n) == 0)
@@ -14,7 +14,7 @@ static bool is_one_of(struct str word, const char *const *words)
     return false;
 }
 
-static struct str first_word(struct str line)
+static struct str first_word_of_line(struct str line)
 {
     size_t n = 0;
     while (n < line.n && line.p[n] != ' ' && line.p[n] != '\t')
@@ -31,7 +31,7 @@ static bool all_commands(struct str text, const char *const *commands)
             line = (struct str){line.p + 1, line.n - 1};
         if (git_has_control(line))
             return false;
-        if (line.n && line.p[0] != '#' && !is_one_of(first_word(line), commands))
+        if (line.n && line.p[0] != '#' && !is_one_of_words(first_word_of_line(line), commands))
             return false;
     }
     return true;
@@ -102,10 +102,10 @@ bool git_is_strategy(struct str text, unsigned hex)
     (void)hex;
     while (text.n && text.p[text.n - 1] == '\n')
         text.n--;
-    return is_one_of(text, strategies);
+    return is_one_of_words(text, strategies);
 }
 
-static bool is_plain(struct str text, const char *others)
+static bool is_plain_state_text(struct str text, const char *others)
 {
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
@@ -127,7 +127,7 @@ static struct str without_end(struct str text)
 bool git_is_quoted_words(struct str text, unsigned hex)
 {
     (void)hex;
-    return is_plain(without_end(text), " '._/+@,=:-");
+    return is_plain_state_text(without_end(text), " '._/+@,=:-");
 }
 
 bool git_is_sign_option(struct str text, unsigned hex)
@@ -135,7 +135,8 @@ bool git_is_sign_option(struct str text, unsigned hex)
     (void)hex;
     while (text.n && text.p[text.n - 1] == '\n')
         text.n--;
-    return text.n == 0 || (text.n >= 2 && memcmp(text.p, "-S", 2) == 0 && is_plain(text, "-"));
+    return text.n == 0 ||
+           (text.n >= 2 && memcmp(text.p, "-S", 2) == 0 && is_plain_state_text(text, "-"));
 }
 
 /* `\tname = value` */
@@ -156,14 +157,15 @@ static bool is_sequence_option(struct str line)
                                            NULL};
     while (line.n && (line.p[0] == ' ' || line.p[0] == '\t'))
         line = (struct str){line.p + 1, line.n - 1};
-    struct str name = first_word(line);
+    struct str name = first_word_of_line(line);
     struct str value = {line.p + name.n, line.n - name.n};
     if (value.n < 4 || memcmp(value.p, " = ", 3) != 0)
         return false;
     value = (struct str){value.p + 3, value.n - 3};
     static const char *const strategy[] = {"strategy", NULL};
-    return is_one_of(name, strategy) ? is_one_of(value, strategies)
-                                     : is_one_of(name, switches) && is_plain(value, "-");
+    return is_one_of_words(name, strategy)
+               ? is_one_of_words(value, strategies)
+               : is_one_of_words(name, switches) && is_plain_state_text(value, "-");
 }
 
 bool git_is_sequence_options(struct str text, unsigned hex)

@@ -13,14 +13,14 @@
 
 static const char link_start[] = "ref: ";
 
-static bool is_link(struct str text)
+static bool is_symref_text(struct str text)
 {
     return text.n >= sizeof link_start - 1 &&
            memcmp(text.p, link_start, sizeof link_start - 1) == 0;
 }
 
 /* By path, for bsearch. */
-static int compare(const void *a, const void *b)
+static int compare_change_paths(const void *a, const void *b)
 {
     return strcmp((*(struct git_change *const *)a)->path, (*(struct git_change *const *)b)->path);
 }
@@ -31,12 +31,12 @@ struct refs {
     size_t n;
 };
 
-static const struct git_change *find(const struct refs *refs, char *path)
+static const struct git_change *find_changed_ref(const struct refs *refs, char *path)
 {
     struct git_change key = {.path = path};
     const struct git_change *at = &key;
     struct git_change **found = refs->n ? bsearch(&at, refs->changes, refs->n,
-                                                  sizeof(struct git_change *), compare)
+                                                  sizeof(struct git_change *), compare_change_paths)
                                         : NULL;
     return found ? *found : NULL;
 }
@@ -44,7 +44,7 @@ static const struct git_change *find(const struct refs *refs, char *path)
 /* As it will be. False: there is none. */
 static bool read_ref(const struct refs *refs, char *path, struct buf *out)
 {
-    const struct git_change *c = find(refs, path);
+    const struct git_change *c = find_changed_ref(refs, path);
     buf_reset(out, REF_BYTES_MAX);
     if (c && c->remove)
         return false;
@@ -54,7 +54,7 @@ static bool read_ref(const struct refs *refs, char *path, struct buf *out)
 }
 
 /* Worktrees share all refs but these. */
-static bool is_own(struct str name)
+static bool is_own_ref(struct str name)
 {
     static const char *const starts[] = {"refs/bisect/", "refs/worktree/", "refs/rewritten/"};
     for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
@@ -69,7 +69,7 @@ static bool is_own(struct str name)
 static size_t prefix_of(const char *path, size_t inner, struct str name)
 {
     size_t n = inner;
-    if (n == 0 || is_own(name))
+    if (n == 0 || is_own_ref(name))
         return n;
     for (n--; n > 0 && path[n - 1] != '/';)
         n--;
@@ -84,7 +84,7 @@ static bool ends(const struct refs *refs, const struct git_change *c)
     FREE_AT_END char *path = mem_dup(c->path);
     /* A branch is read one later than HEAD, which leads to it. */
     for (int reads = c->kind == GIT_HEAD ? 0 : 1; reads < READS_MAX; reads++) {
-        if (!read_ref(refs, path, &text) || !is_link(buf_str(&text)))
+        if (!read_ref(refs, path, &text) || !is_symref_text(buf_str(&text)))
             return true;
         struct str name = {text.data + sizeof link_start - 1, text.len - (sizeof link_start - 1)};
         while (name.n && (name.p[name.n - 1] == '\n' || name.p[name.n - 1] == ' '))
@@ -114,9 +114,9 @@ void git_drop_loops(struct git_import *im, struct git_layer *layer)
             changes[refs.n++] = &layer->changes[i];
     }
     if (refs.n)
-        qsort(changes, refs.n, sizeof *changes, compare);
+        qsort(changes, refs.n, sizeof *changes, compare_change_paths);
     for (size_t i = 0; i < refs.n; i++)
-        endless[i] = !changes[i]->remove && is_link(buf_str(&changes[i]->content)) &&
+        endless[i] = !changes[i]->remove && is_symref_text(buf_str(&changes[i]->content)) &&
                      !ends(&refs, changes[i]);
     for (size_t i = 0; i < refs.n; i++) {
         if (!endless[i])

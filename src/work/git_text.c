@@ -46,13 +46,13 @@ bool git_is_id(struct str text, unsigned hex)
     return text.n == hex && is_hex(text);
 }
 
-static bool ends_with(struct str text, const char *end)
+static bool git_text_ends_with(struct str text, const char *end)
 {
     size_t n = strlen(end);
     return text.n >= n && memcmp(text.p + text.n - n, end, n) == 0;
 }
 
-static bool begins_with(struct str text, const char *start)
+static bool git_text_begins_with(struct str text, const char *start)
 {
     size_t n = strlen(start);
     return text.n >= n && memcmp(text.p, start, n) == 0;
@@ -61,7 +61,7 @@ static bool begins_with(struct str text, const char *start)
 static bool is_ref_part(struct str part)
 {
     if (part.n == 0 || part.n > 255 || part.p[0] == '.' || part.p[0] == '-' ||
-        part.p[part.n - 1] == '.' || ends_with(part, ".lock"))
+        part.p[part.n - 1] == '.' || git_text_ends_with(part, ".lock"))
         return false;
     for (size_t i = 0; i < part.n; i++) {
         unsigned char c = (unsigned char)part.p[i];
@@ -76,7 +76,7 @@ static bool is_ref_part(struct str part)
 bool git_is_ref_name(struct str name)
 {
     size_t parts = 0;
-    if (name.n > REF_NAME_MAX || !begins_with(name, "refs/"))
+    if (name.n > REF_NAME_MAX || !git_text_begins_with(name, "refs/"))
         return false;
     for (size_t at = 0; at <= name.n; parts++) {
         const char *slash = at < name.n ? memchr(name.p + at, '/', name.n - at) : NULL;
@@ -90,7 +90,7 @@ bool git_is_ref_name(struct str name)
 
 bool git_replaces(struct str ref_name)
 {
-    return begins_with(ref_name, "refs/replace/");
+    return git_text_begins_with(ref_name, "refs/replace/");
 }
 
 /* The only line of a file; its end may be missing. */
@@ -106,13 +106,13 @@ bool git_is_ref(struct str text, unsigned hex)
     struct str line;
     if (!only_line(text, &line))
         return false;
-    if (!begins_with(line, link))
+    if (!git_text_begins_with(line, link))
         return git_is_id(line, hex);
     return git_is_ref_name((struct str){line.p + sizeof link - 1, line.n - (sizeof link - 1)});
 }
 
 /* With its end, so that no longer line is taken for it. */
-static bool is_in(struct str text, struct str line)
+static bool is_line_in_text(struct str text, struct str line)
 {
     for (const char *at = text.p; text.n > line.n;) {
         size_t left = text.n - (size_t)(at - text.p);
@@ -131,7 +131,7 @@ static bool is_packed_ref(struct str line, struct str old, unsigned hex)
     struct str name = {line.p + hex + 1, line.n > hex ? line.n - hex - 1 : 0};
     bool known = line.n >= hex + 2 && line.p[hex] == ' ' && is_hex((struct str){line.p, hex}) &&
                  git_is_ref_name(name) && !git_replaces(name);
-    return known || is_in(old, line);
+    return known || is_line_in_text(old, line);
 }
 
 bool git_is_packed_refs(struct str text, struct str old, unsigned hex)
@@ -142,7 +142,7 @@ bool git_is_packed_refs(struct str text, struct str old, unsigned hex)
     for (bool first = true; git_next_line(&text, &line, &whole); first = false) {
         if (!whole || git_has_control(line))
             return false;
-        if (first && begins_with(line, "# pack-refs with:"))
+        if (first && git_text_begins_with(line, "# pack-refs with:"))
             continue;
         bool peels = line.n == hex + 1 && line.p[0] == '^';
         if (peels ? !may_peel || !is_hex((struct str){line.p + 1, hex})
@@ -153,7 +153,7 @@ bool git_is_packed_refs(struct str text, struct str old, unsigned hex)
     return true;
 }
 
-static bool is_number(struct str text)
+static bool is_log_number(struct str text)
 {
     for (size_t i = 0; i < text.n; i++) {
         if (text.p[i] < '0' || text.p[i] > '9')
@@ -174,8 +174,8 @@ static bool is_signature(struct str text)
     if (time.n < 8 || time.p[0] != ' ' || time.p[time.n - 6] != ' ')
         return false;
     const char *zone = time.p + time.n - 5;
-    return (zone[0] == '+' || zone[0] == '-') && is_number((struct str){zone + 1, 4}) &&
-           is_number((struct str){time.p + 1, time.n - 7});
+    return (zone[0] == '+' || zone[0] == '-') && is_log_number((struct str){zone + 1, 4}) &&
+           is_log_number((struct str){time.p + 1, time.n - 7});
 }
 
 bool git_is_log(struct str text, unsigned hex)
@@ -202,7 +202,7 @@ bool git_is_fetch_head(struct str text, unsigned hex)
             !is_hex((struct str){line.p, hex}) || line.p[hex] != '\t')
             return false;
         struct str rest = {line.p + hex + 1, line.n - hex - 1};
-        if (!begins_with(rest, "\t") && !begins_with(rest, "not-for-merge\t"))
+        if (!git_text_begins_with(rest, "\t") && !git_text_begins_with(rest, "not-for-merge\t"))
             return false;
     }
     return true;
@@ -267,7 +267,7 @@ bool git_is_word(struct str text, unsigned hex)
     return true;
 }
 
-static struct str without_blanks(struct str text)
+static struct str without_first_blanks(struct str text)
 {
     while (text.n && strchr(" \t\r=\"", text.p[0]))
         text = (struct str){text.p + 1, text.n - 1};
@@ -280,10 +280,10 @@ bool git_config_has_sha256(struct str config)
     struct str line;
     bool whole;
     while (git_next_line(&config, &line, &whole)) {
-        line = without_blanks(line);
+        line = without_first_blanks(line);
         if (line.n <= sizeof key - 1 || strncasecmp(line.p, key, sizeof key - 1) != 0)
             continue;
-        struct str value = without_blanks(
+        struct str value = without_first_blanks(
             (struct str){line.p + sizeof key - 1, line.n - (sizeof key - 1)});
         if (value.n >= 6 && strncasecmp(value.p, "sha256", 6) == 0)
             return true;

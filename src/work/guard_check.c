@@ -57,7 +57,7 @@ static bool is_change(int error)
            error == -EACCES || error == -EPERM;
 }
 
-static void compare(struct checking *c, uint32_t folder, const struct statx *st)
+static void compare_folder_stat(struct checking *c, uint32_t folder, const struct statx *st)
 {
     struct tree_folder *f = &c->reading->tree->folders[folder];
     struct tree_id id = folder_id(st);
@@ -92,7 +92,7 @@ static int check_children(struct checking *c, uint32_t folder)
         else if (error < 0)
             return error;
         else
-            compare(c, at, &st);
+            compare_folder_stat(c, at, &st);
     }
     return 0;
 }
@@ -118,7 +118,7 @@ static int check_root(struct checking *c)
     struct statx st;
     int error = folder_stat(c->reading->root, "", &st);
     if (error == 0)
-        compare(c, 0, &st);
+        compare_folder_stat(c, 0, &st);
     return error;
 }
 

@@ -20,7 +20,7 @@
 #define GIT_FILE_PREFIX "gitdir: "
 
 /* Without `.` and `..`, which are taken as text: there is no link in it. False: it leads out. */
-static bool make_plain(const char *path, char plain[PATH_TEXT_MAX], size_t *ret_n)
+static bool make_plain_path(const char *path, char plain[PATH_TEXT_MAX], size_t *ret_n)
 {
     size_t n = 0;
     for (const char *at = path; *at;) {
@@ -45,13 +45,13 @@ static bool make_plain(const char *path, char plain[PATH_TEXT_MAX], size_t *ret_
     return true;
 }
 
-static bool lies_in(struct str path, struct str folder)
+static bool path_lies_in_folder(struct str path, struct str folder)
 {
     return path.n > folder.n && path.p[folder.n] == '/' && memcmp(path.p, folder.p, folder.n) == 0;
 }
 
 /* A folder around it is covered in a way that is enough. */
-static bool is_covered(const struct following *f, struct str path, uint8_t kind)
+static bool is_covered_around(const struct following *f, struct str path, uint8_t kind)
 {
     for (size_t n = path.n; n > 0; n--) {
         if (n < path.n && path.p[n] != '/')
@@ -67,7 +67,7 @@ static bool is_covered(const struct following *f, struct str path, uint8_t kind)
 }
 
 /* Several links may lead to one entry: the strongest kind counts, and it is kept if one of them would keep it. */
-static void merge(struct guarded_item *there, const struct guarded_item *item)
+static void merge_guarded_item(struct guarded_item *there, const struct guarded_item *item)
 {
     bool led = item->led && (there->led || !there->followed);
     there->kind = guard_stronger(there->kind, item->kind);
@@ -87,7 +87,7 @@ void follow_add(struct following *f, struct str path, uint8_t kind, const struct
                                 .made = f->made,
                                 .led = f->made,
                                 .id = folder_id(st)};
-    if (is_covered(f, path, kind))
+    if (is_covered_around(f, path, kind))
         return;
     /* A link does not make less of what it leads to: a socket stays hidden. Nor does it hide a git directory, in which no
      * user keeps a secret under another name: it is read-only as it is, and commands need it. */
@@ -96,7 +96,7 @@ void follow_add(struct following *f, struct str path, uint8_t kind, const struct
     if (!there)
         there = guarded_find(&f->more, path);
     if (there)
-        merge(there, &item);
+        merge_guarded_item(there, &item);
     else
         guarded_insert(&f->more, &item, path);
 }
@@ -108,13 +108,13 @@ int follow_open(struct following *f, const char *path, char plain[PATH_TEXT_MAX]
     int fd = -1;
     if (path[0] == '/' || beneath_open_real(&f->root, path, O_PATH, &fd, &f->real, &err) < 0)
         return -1;
-    if (folder_stat(fd, "", ret_st) == 0 && make_plain(f->real.text, plain, ret_n))
+    if (folder_stat(fd, "", ret_st) == 0 && make_plain_path(f->real.text, plain, ret_n))
         return fd;
     close(fd);
     return -1;
 }
 
-static bool is_git_name(struct str path)
+static bool ends_in_git_name(struct str path)
 {
     static const char name[] = ".git";
     const size_t n = sizeof name - 1;
@@ -152,13 +152,13 @@ void follow_link(struct following *f, struct str link, uint8_t kind)
     path[link.n] = '\0';
     FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
     /* A folder that a link called .git leads to need not be a git directory yet. */
-    if (fd < 0 || is_git_name(link))
-        follow_missing(f, path, is_git_name(link) ? GUARDED_GIT : kind);
+    if (fd < 0 || ends_in_git_name(link))
+        follow_missing(f, path, ends_in_git_name(link) ? GUARDED_GIT : kind);
     struct str target = {plain, n};
     /* A folder around the link is more than anybody meant. */
-    if (fd < 0 || n == 0 || S_ISLNK(st.stx_mode) || lies_in(link, target))
+    if (fd < 0 || n == 0 || S_ISLNK(st.stx_mode) || path_lies_in_folder(link, target))
         return;
-    bool is_new = !is_covered(f, target, kind) && !guarded_find(f->list, target) &&
+    bool is_new = !is_covered_around(f, target, kind) && !guarded_find(f->list, target) &&
                   !guarded_find(&f->more, target);
     follow_add(f, target, kind, &st);
     if (is_new && S_ISDIR(st.stx_mode) && (kind == GUARDED_SECRET || kind == GUARDED_PROTECTED))
@@ -199,7 +199,8 @@ void follow_git_directory(struct following *f, struct str folder, const char *te
     if (fd < 0 || n == 0 || !S_ISDIR(st.stx_mode))
         return;
     struct str target = {plain, n};
-    if (!lies_in(folder, target) && !(folder.n == target.n && memcmp(folder.p, plain, n) == 0))
+    if (!path_lies_in_folder(folder, target) &&
+        !(folder.n == target.n && memcmp(folder.p, plain, n) == 0))
         follow_add(f, target, GUARDED_GIT, &st);
     if (common && follow_read_line(fd, "commondir", line))
         follow_git_directory(f, target, line, false);
@@ -248,7 +249,7 @@ static void follow_git_file(struct following *f, struct str path)
 
 static bool is_git_file(const struct guarded_item *item, struct str path)
 {
-    return item->kind == GUARDED_PROTECTED && item->type == TYPE_FILE && is_git_name(path);
+    return item->kind == GUARDED_PROTECTED && item->type == TYPE_FILE && ends_in_git_name(path);
 }
 
 static void keep_folder(struct tree *t, uint32_t folder, uint8_t kind)
@@ -297,7 +298,7 @@ void guarded_keep_followed(struct tree *t, const struct guarded_list *list)
     }
 }
 
-static void follow_one(struct following *f, bool git, const struct guarded_item *item)
+static void follow_guarded_item(struct following *f, bool git, const struct guarded_item *item)
 {
     struct str path = guarded_path(f->list, item);
     bool link = item->type == TYPE_SYMLINK;
@@ -336,7 +337,7 @@ int guarded_follow(const struct beneath_root *root, const struct tree *tree,
     f.depth = f.error = 0;
     beneath_take_lack();
     for (uint32_t i = 0; i < list->count && f.more.count <= FOLLOWED_MAX; i++)
-        follow_one(&f, limits->git, &list->items[i]);
+        follow_guarded_item(&f, limits->git, &list->items[i]);
     f.made = false;
     follow_back(&f);
     /* The root is not covered as a whole, and no entry of the list. */

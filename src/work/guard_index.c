@@ -22,7 +22,7 @@ struct head {
 };
 
 /* Against damage, not against people: only the cell can write there. */
-static uint64_t checksum(const char *bytes, size_t n)
+static uint64_t sum_guard_index(const char *bytes, size_t n)
 {
     uint64_t sum = n;
     for (; n >= 8; bytes += 8, n -= 8) {
@@ -46,14 +46,14 @@ struct writing {
     struct buf names;
 };
 
-static void writing_done(struct writing *w)
+static void index_writing_done(struct writing *w)
 {
     free(w->folders);
     free(w->marks);
     buf_done(&w->names);
 }
 
-static uint32_t copy_name(struct writing *w, uint32_t at, uint8_t n)
+static uint32_t copy_index_name(struct writing *w, uint32_t at, uint8_t n)
 {
     uint32_t to = (uint32_t)w->names.len;
     struct str name = tree_name(w->tree, at, n);
@@ -61,13 +61,13 @@ static uint32_t copy_name(struct writing *w, uint32_t at, uint8_t n)
     return to;
 }
 
-static void copy_folder(struct writing *w, uint32_t from, uint32_t parent)
+static void copy_index_folder(struct writing *w, uint32_t from, uint32_t parent)
 {
     const struct tree *t = w->tree;
     struct tree_folder *to = &w->folders[w->n_folders++];
     *to = t->folders[from];
     to->parent = parent;
-    to->name = copy_name(w, to->name, to->name_n);
+    to->name = copy_index_name(w, to->name, to->name_n);
     to->first = to->next = TREE_NONE;
     to->watch = -1;
     if (to->flags & (TREE_READ | TREE_FOREIGN))
@@ -77,7 +77,7 @@ static void copy_folder(struct writing *w, uint32_t from, uint32_t parent)
     for (uint32_t at = to->marks; at != TREE_NONE; at = t->marks[at].next) {
         struct tree_mark *mark = &w->marks[w->n_marks];
         *mark = t->marks[at];
-        mark->name = copy_name(w, mark->name, mark->name_n);
+        mark->name = copy_index_name(w, mark->name, mark->name_n);
         *last = w->n_marks++;
         last = &mark->next;
     }
@@ -89,7 +89,7 @@ static void copy_all(struct writing *w)
     uint32_t at = 0;
     uint32_t parent = TREE_NONE; /* as it is numbered in the copy */
     while (at != TREE_NONE) {
-        copy_folder(w, at, parent);
+        copy_index_folder(w, at, parent);
         if (t->folders[at].first != TREE_NONE) {
             parent = w->n_folders - 1;
             at = t->folders[at].first;
@@ -108,14 +108,14 @@ void index_seal(struct buf *index)
     const size_t skipped = offsetof(struct head, version);
     if (index->len < sizeof(struct head))
         return;
-    uint64_t sum = checksum(index->data + skipped, index->len - skipped);
+    uint64_t sum = sum_guard_index(index->data + skipped, index->len - skipped);
     memcpy(index->data + offsetof(struct head, checksum), &sum, sizeof sum);
 }
 
 int index_write(const struct tree *t, const char *rules, const struct tree_time *now,
                 struct buf *out)
 {
-    CLEANUP(writing_done)
+    CLEANUP(index_writing_done)
     struct writing w = {.tree = t, .names = BUF_INIT(INDEX_BYTES_MAX)};
     w.folders = mem_grow(NULL, (size_t)t->n_folders + 1, sizeof *w.folders);
     w.marks = mem_grow(NULL, (size_t)t->n_marks + 1, sizeof *w.marks);
@@ -143,7 +143,7 @@ int index_write(const struct tree *t, const char *rules, const struct tree_time 
     return 0;
 }
 
-static bool is_name(const struct tree *t, uint32_t at, uint8_t n)
+static bool is_guard_index_name(const struct tree *t, uint32_t at, uint8_t n)
 {
     if (n == 0 || at > t->names.len || t->names.len - at < n)
         return false;
@@ -158,14 +158,14 @@ static bool is_kind(uint8_t kind)
 }
 
 /* Also puts it into its parent's list: from the last to the first, so that the order stays. */
-static bool take_folder(struct tree *t, uint32_t at)
+static bool take_index_folder(struct tree *t, uint32_t at)
 {
     struct tree_folder *f = &t->folders[at];
     /* The root is never guarded itself. */
     if (at == 0)
         return f->parent == TREE_NONE && f->name_n == 0 && f->path_n == 0 &&
                f->kind == TREE_PLAIN && !(f->flags & (TREE_CLOSED | TREE_TOO_LONG));
-    if (f->parent >= at || !is_name(t, f->name, f->name_n) || !is_kind(f->kind))
+    if (f->parent >= at || !is_guard_index_name(t, f->name, f->name_n) || !is_kind(f->kind))
         return false;
     struct tree_folder *parent = &t->folders[f->parent];
     f->next = parent->first;
@@ -173,7 +173,7 @@ static bool take_folder(struct tree *t, uint32_t at)
     return true;
 }
 
-static bool check_folder(struct tree *t, uint32_t at)
+static bool check_index_folder(struct tree *t, uint32_t at)
 {
     struct tree_folder *f = &t->folders[at];
     size_t around = at ? t->folders[f->parent].path_n : 0;
@@ -188,7 +188,7 @@ static bool check_folder(struct tree *t, uint32_t at)
 }
 
 /* Each mark belongs to one folder, and they stand in the order of their folders. */
-static bool take_marks(struct tree *t)
+static bool take_index_marks(struct tree *t)
 {
     uint32_t taken = 0;
     for (uint32_t i = 0; i < t->n_folders; i++) {
@@ -196,7 +196,7 @@ static bool take_marks(struct tree *t)
             if (at != taken || taken == t->n_marks)
                 return false;
             const struct tree_mark *mark = &t->marks[taken++];
-            if (!is_name(t, mark->name, mark->name_n) || !is_kind(mark->kind) ||
+            if (!is_guard_index_name(t, mark->name, mark->name_n) || !is_kind(mark->kind) ||
                 mark->type > TYPE_OTHER)
                 return false;
         }
@@ -204,7 +204,7 @@ static bool take_marks(struct tree *t)
     return taken == t->n_marks;
 }
 
-static bool take_all(struct tree *t, struct tree_known *known, uint32_t n_known)
+static bool take_index_tree(struct tree *t, struct tree_known *known, uint32_t n_known)
 {
     for (uint32_t i = t->n_folders; i-- > 0;) {
         t->folders[i].first = TREE_NONE;
@@ -212,11 +212,11 @@ static bool take_all(struct tree *t, struct tree_known *known, uint32_t n_known)
         t->folders[i].watch = -1;
     }
     for (uint32_t i = t->n_folders; i-- > 0;) {
-        if (!take_folder(t, i))
+        if (!take_index_folder(t, i))
             return false;
     }
     for (uint32_t i = 0; i < t->n_folders; i++) {
-        if (!check_folder(t, i))
+        if (!check_index_folder(t, i))
             return false;
     }
     for (uint32_t i = 0; i < n_known; i++) {
@@ -224,7 +224,7 @@ static bool take_all(struct tree *t, struct tree_known *known, uint32_t n_known)
             return false;
         known[i].seen = known[i].replaced = 0;
     }
-    return take_marks(t);
+    return take_index_marks(t);
 }
 
 static void *take_list(struct str *rest, uint32_t count, size_t size)
@@ -241,7 +241,7 @@ static void *take_list(struct str *rest, uint32_t count, size_t size)
 }
 
 /* All but the checksum. */
-static bool is_complete(struct str bytes, const struct head *head)
+static bool is_complete_index(struct str bytes, const struct head *head)
 {
     uint64_t length = sizeof *head + (uint64_t)head->n_folders * sizeof(struct tree_folder) +
                       (uint64_t)head->n_marks * sizeof(struct tree_mark) +
@@ -249,10 +249,10 @@ static bool is_complete(struct str bytes, const struct head *head)
     return head->n_folders > 0 && length <= bytes.n && bytes.n - length == head->n_names;
 }
 
-static bool has_checksum(struct str bytes, const struct head *head)
+static bool has_guard_index_checksum(struct str bytes, const struct head *head)
 {
     const size_t skipped = offsetof(struct head, version);
-    return checksum(bytes.p + skipped, bytes.n - skipped) == head->checksum;
+    return sum_guard_index(bytes.p + skipped, bytes.n - skipped) == head->checksum;
 }
 
 static bool copy_head(struct str bytes, struct head *ret)
@@ -270,16 +270,17 @@ static bool read_head(struct str bytes, const char *rules, const struct tree_tim
         return false;
     bool set_back = now && (now->sec < ret->saved.sec ||
                             (now->sec == ret->saved.sec && now->nsec < ret->saved.nsec));
-    return ret->version == VERSION && is_complete(bytes, ret) &&
+    return ret->version == VERSION && is_complete_index(bytes, ret) &&
            (!rules || memcmp(ret->rules, rules, HASH_HEX) == 0) && !set_back &&
-           has_checksum(bytes, ret);
+           has_guard_index_checksum(bytes, ret);
 }
 
 bool index_is_whole(struct str bytes)
 {
     struct head head;
     return copy_head(bytes, &head) &&
-           (head.version != VERSION || (is_complete(bytes, &head) && has_checksum(bytes, &head)));
+           (head.version != VERSION ||
+            (is_complete_index(bytes, &head) && has_guard_index_checksum(bytes, &head)));
 }
 
 bool index_read(struct str bytes, const char *rules, const struct tree_time *now, struct tree *ret)
@@ -299,7 +300,7 @@ bool index_read(struct str bytes, const char *rules, const struct tree_time *now
     t.marks = take_list(&rest, head.n_marks, sizeof *t.marks);
     struct tree_known *known = take_list(&rest, head.n_known, sizeof *known);
     buf_add(&t.names, rest.p, rest.n);
-    if (t.names.failed || !take_all(&t, known, head.n_known)) {
+    if (t.names.failed || !take_index_tree(&t, known, head.n_known)) {
         free(known);
         tree_done(&t);
         return false;

@@ -14,10 +14,10 @@
 /* With more than that no command starts. */
 #define INSIDE_MAX 400000u
 
-static void look_into(struct following *f, const char *path, uint8_t kind);
+static void look_into_guarded(struct following *f, const char *path, uint8_t kind);
 
-static void take_entry(struct following *f, int dir, const char *folder, const struct dirent64 *d,
-                       uint8_t kind)
+static void take_guarded_entry(struct following *f, int dir, const char *folder,
+                               const struct dirent64 *d, uint8_t kind)
 {
     char path[PATH_TEXT_MAX];
     if (++f->inside > INSIDE_MAX)
@@ -30,11 +30,11 @@ static void take_entry(struct following *f, int dir, const char *folder, const s
     if (type == DT_LNK || type == DT_UNKNOWN)
         follow_link(f, (struct str){path, (size_t)n}, kind);
     if (type == DT_DIR || type == DT_UNKNOWN)
-        look_into(f, path, kind);
+        look_into_guarded(f, path, kind);
 }
 
 /* What cannot be read here is covered with the folder, and commands cannot read it either. */
-static void look_into(struct following *f, const char *path, uint8_t kind)
+static void look_into_guarded(struct following *f, const char *path, uint8_t kind)
 {
     FD_AT_END int dir = beneath_open_at(f->root.fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0,
                                         0);
@@ -47,7 +47,7 @@ static void look_into(struct following *f, const char *path, uint8_t kind)
     DIR_ENTRIES_AT_END struct dir_entries in = {.dir = dir};
     f->depth++;
     for (const struct dirent64 *d; f->error == 0 && (d = dir_entries_next(&in));)
-        take_entry(f, dir, path, d, kind);
+        take_guarded_entry(f, dir, path, d, kind);
     f->depth--;
 }
 
@@ -56,7 +56,7 @@ void follow_inside(struct following *f, struct str folder, uint8_t kind)
     char path[PATH_TEXT_MAX];
     memcpy(path, folder.p, folder.n);
     path[folder.n] = '\0';
-    look_into(f, path, kind);
+    look_into_guarded(f, path, kind);
 }
 
 void follow_back(struct following *f)

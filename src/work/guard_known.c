@@ -18,7 +18,7 @@ static bool is_saved_anew(const struct tree *t, uint32_t at, const struct guard_
            (t->known[at].type == TYPE_DIRECTORY) == file->is_folder;
 }
 
-static bool is_git_name(struct str path)
+static bool is_known_git_path(struct str path)
 {
     return path.n >= 4 && guard_small(path.p[path.n - 3]) == 'g' &&
            guard_small(path.p[path.n - 2]) == 'i' && guard_small(path.p[path.n - 1]) == 't' &&
@@ -33,7 +33,7 @@ static uint8_t kind_elsewhere(const struct guard *guard, const struct guard_know
     case GUARD_SECRET:
         return GUARDED_SECRET;
     case GUARD_PROTECTED:
-        return file->is_folder && is_git_name(file->path) ? GUARDED_GIT : GUARDED_PROTECTED;
+        return file->is_folder && is_known_git_path(file->path) ? GUARDED_GIT : GUARDED_PROTECTED;
     default:
         return TREE_PLAIN;
     }

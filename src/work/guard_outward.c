@@ -25,13 +25,13 @@ void outward_done(struct guard_outward *o)
     buf_done(&o->quiet.packed);
 }
 
-static void empty(struct lead_set *set)
+static void empty_lead_set(struct lead_set *set)
 {
     buf_reset(&set->packed, 0);
     set->count = 0;
 }
 
-static bool has(const struct lead_set *set, const struct op_lead *lead)
+static bool has_lead(const struct lead_set *set, const struct op_lead *lead)
 {
     struct op_lead other;
     for (struct str rest = buf_str(&set->packed); op_lead_next(&rest, &other) > 0;) {
@@ -42,7 +42,7 @@ static bool has(const struct lead_set *set, const struct op_lead *lead)
     return false;
 }
 
-static bool add(struct lead_set *set, const struct op_lead *lead)
+static bool add_to_lead_set(struct lead_set *set, const struct op_lead *lead)
 {
     if (set->count >= OUTWARD_MAX)
         return false;
@@ -55,12 +55,12 @@ void outward_begin(struct guard_outward *o, bool quiet)
 {
     o->is_quiet = quiet;
     if (quiet)
-        empty(&o->quiet);
+        empty_lead_set(&o->quiet);
     struct lead_set told = o->told;
     o->told = o->before;
     o->before = told;
-    empty(&o->told);
-    empty(&o->untold);
+    empty_lead_set(&o->told);
+    empty_lead_set(&o->untold);
     o->noted = 0;
 }
 
@@ -69,27 +69,27 @@ bool outward_note(struct guard_outward *o, enum guarded_kind kind, const char *t
     struct op_lead lead = {kind, {text, strlen(text)}};
     if (!lead.text.n)
         return false;
-    bool is_new = !has(&o->quiet, &lead);
+    bool is_new = !has_lead(&o->quiet, &lead);
     if (o->is_quiet && is_new)
-        add(&o->quiet, &lead);
+        add_to_lead_set(&o->quiet, &lead);
     is_new &= !o->is_quiet;
     o->noted++;
-    if (o->failed || has(&o->told, &lead) || has(&o->untold, &lead))
+    if (o->failed || has_lead(&o->told, &lead) || has_lead(&o->untold, &lead))
         return is_new;
     if (o->told.count + o->untold.count >= OUTWARD_MAX)
         o->failed = true;
     else
-        o->failed = !add(has(&o->before, &lead) ? &o->told : &o->untold, &lead);
+        o->failed = !add_to_lead_set(has_lead(&o->before, &lead) ? &o->told : &o->untold, &lead);
     return is_new;
 }
 
 int outward_end(struct guard_outward *o)
 {
-    empty(&o->before);
+    empty_lead_set(&o->before);
     if (!o->failed)
         return 0;
-    empty(&o->told);
-    empty(&o->untold);
+    empty_lead_set(&o->told);
+    empty_lead_set(&o->untold);
     o->failed = false;
     return -EMLINK;
 }
@@ -104,33 +104,34 @@ int outward_refuse(const struct guard_outward *o, const char *host, struct err *
                    o->noted, host, OUTWARD_MAX, OP_LEADS_MAX >> 10, OP_LEADS_NAMES_MAX);
 }
 
-static int take(struct work *w, struct guard_outward *o, bool again, struct op_leads_reply *reply)
+static int take_untold_leads(struct work *w, struct guard_outward *o, bool again,
+                             struct op_leads_reply *reply)
 {
     struct op_lead lead;
     if (again) {
         for (struct str rest = buf_str(&o->told.packed); op_lead_next(&rest, &lead) > 0;)
-            o->failed |= !has(&o->untold, &lead) && !add(&o->untold, &lead);
-        empty(&o->told);
+            o->failed |= !has_lead(&o->untold, &lead) && !add_to_lead_set(&o->untold, &lead);
+        empty_lead_set(&o->told);
     }
     reply->count = o->untold.count;
     buf_add(&w->body, o->untold.packed.data, o->untold.packed.len);
     for (struct str rest = buf_str(&o->untold.packed); op_lead_next(&rest, &lead) > 0;)
-        o->failed |= !add(&o->told, &lead);
-    empty(&o->untold);
+        o->failed |= !add_to_lead_set(&o->told, &lead);
+    empty_lead_set(&o->untold);
     o->failed |= w->body.failed;
     return o->failed ? -1 : 0;
 }
 
 /* A lead may have come back before, when it was told for the first time. */
-static int give(struct guard_outward *o, struct str body)
+static int give_leads_back(struct guard_outward *o, struct str body)
 {
     struct op_lead lead;
     int more = 0;
     while (!o->failed && (more = op_lead_next(&body, &lead)) > 0)
-        o->failed = !has(&o->back, &lead) && !add(&o->back, &lead);
+        o->failed = !has_lead(&o->back, &lead) && !add_to_lead_set(&o->back, &lead);
     o->failed |= more < 0;
     if (o->failed)
-        empty(&o->back);
+        empty_lead_set(&o->back);
     return o->failed ? -1 : 0;
 }
 
@@ -144,7 +145,8 @@ int work_leads(struct work *w, const union op_request *request, struct str body,
     struct guard_root *at = &w->trees->roots[q->root];
     *reply = (union op_reply){.leads = {0}};
     pthread_mutex_lock(&w->trees->lock);
-    int r = q->take ? take(w, &at->outward, q->again, &reply->leads) : give(&at->outward, body);
+    int r = q->take ? take_untold_leads(w, &at->outward, q->again, &reply->leads)
+                    : give_leads_back(&at->outward, body);
     /* After a failure the next scan says why no command can start. */
     at->outward.failed |= q->too_long;
     at->stale |= !q->take || r < 0;

@@ -26,7 +26,7 @@ static const char *const link_names[] = {"HEAD",      "config",      "config.wor
 static const char *const folder_names[] = {"hooks", "info",    "objects",  "refs",
                                            "logs",  "modules", "worktrees"};
 
-static bool is_one_of(struct str name, const char *const *names, size_t count)
+static bool is_one_of_part_names(struct str name, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (str_is(name, names[i]))
@@ -37,20 +37,20 @@ static bool is_one_of(struct str name, const char *const *names, size_t count)
 
 static bool is_folder_name(struct str name)
 {
-    return is_one_of(name, folder_names, ARRAY_LEN(folder_names));
+    return is_one_of_part_names(name, folder_names, ARRAY_LEN(folder_names));
 }
 
-static struct str name_of(const struct tree *t, uint32_t folder)
+static struct str name_of_tree_folder(const struct tree *t, uint32_t folder)
 {
     return tree_name(t, t->folders[folder].name, t->folders[folder].name_n);
 }
 
 static bool is_link_lead(const struct tree *t, uint32_t folder, struct str name)
 {
-    if (is_folder_name(name) || is_one_of(name, link_names, ARRAY_LEN(link_names)))
+    if (is_folder_name(name) || is_one_of_part_names(name, link_names, ARRAY_LEN(link_names)))
         return true;
     for (uint32_t at = folder; at != TREE_NONE; at = t->folders[at].parent) {
-        if (is_folder_name(name_of(t, at)))
+        if (is_folder_name(name_of_tree_folder(t, at)))
             return true;
     }
     return false;
@@ -65,13 +65,14 @@ bool guard_is_lead(const struct tree *t, uint32_t folder, struct str name, unsig
 {
     if (type == DT_LNK)
         return is_link_lead(t, folder, name);
-    return type == DT_REG && (str_is(name, "commondir") || is_config_name(name) ||
-                              (str_is(name, "alternates") && str_is(name_of(t, folder), "info")));
+    return type == DT_REG &&
+           (str_is(name, "commondir") || is_config_name(name) ||
+            (str_is(name, "alternates") && str_is(name_of_tree_folder(t, folder), "info")));
 }
 
 /* A link that somebody made while commands ran: none of these can write in a git directory, so it is the user's, and what
  * it leads to is guarded from the next command on. */
-static bool is_new(const struct following *f, const char *path)
+static bool may_be_new_link(const struct following *f, const char *path)
 {
     struct statx st;
     FD_AT_END int fd = beneath_open_at(f->root.fd, path, O_PATH | O_NOFOLLOW, 0, 0);
@@ -106,7 +107,7 @@ static void follow_part_link(struct following *f, const char *path)
     char plain[PATH_TEXT_MAX];
     size_t n;
     struct statx st;
-    if (is_new(f, path))
+    if (may_be_new_link(f, path))
         return;
     follow_link(f, (struct str){path, strlen(path)}, GUARDED_PART);
     FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
@@ -144,7 +145,7 @@ static void follow_alternates(struct following *f, struct str objects, int info)
     }
 }
 
-static struct str parent_of(struct str path)
+static struct str parent_of_git_path(struct str path)
 {
     const char *slash = memrchr(path.p, '/', path.n);
     return (struct str){path.p, slash ? (size_t)(slash - path.p) : 0};
@@ -161,7 +162,7 @@ static void follow_text(struct following *f, struct str folder, const char *name
     if (fd < 0)
         return;
     if (strcmp(name, "alternates") == 0)
-        follow_alternates(f, parent_of(folder), fd);
+        follow_alternates(f, parent_of_git_path(folder), fd);
     else if (common && follow_read_line(fd, "commondir", line))
         follow_git_directory(f, folder, line, false);
 }
@@ -215,7 +216,7 @@ static struct str work_tree_of(struct str git)
     const size_t n = sizeof name - 1;
     bool named = git.n >= n && strncasecmp(git.p + git.n - n, name, n) == 0 &&
                  (git.n == n || git.p[git.n - n - 1] == '/');
-    return named ? parent_of(git) : git;
+    return named ? parent_of_git_path(git) : git;
 }
 
 void follow_part(struct following *f, struct str git, const char *path)
@@ -264,7 +265,7 @@ void follow_parts(struct following *f, struct str path, bool common)
     follow_marks(f, folder, common);
     follow_settings(f, path, work_tree_of(path));
     for (uint32_t at = t->folders[folder].first; at != TREE_NONE; at = t->folders[at].next) {
-        if (is_folder_name(name_of(t, at)))
+        if (is_folder_name(name_of_tree_folder(t, at)))
             follow_all_marks(f, at, common);
     }
 }

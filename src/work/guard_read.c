@@ -48,7 +48,7 @@ struct tree_id folder_id(const struct statx *st)
     return id;
 }
 
-static bool is_one_of(int fd, const uint32_t *types, size_t n)
+static bool has_file_system_of(int fd, const uint32_t *types, size_t n)
 {
     struct statfs fs;
     if (fstatfs(fd, &fs) < 0)
@@ -61,12 +61,12 @@ static bool is_one_of(int fd, const uint32_t *types, size_t n)
 }
 
 /* Another machine, or a program, decides what its times are. */
-static bool is_foreign(int fd)
+static bool is_foreign_mount(int fd)
 {
     static const uint32_t types[] = {NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC, CIFS_MAGIC, SMB2_MAGIC,
                                      CODA_SUPER_MAGIC, AFS_SUPER_MAGIC, V9FS_MAGIC, CEPH_MAGIC,
                                      FUSE_MAGIC,       GFS2_MAGIC,      OCFS2_MAGIC};
-    return is_one_of(fd, types, ARRAY_LEN(types));
+    return has_file_system_of(fd, types, ARRAY_LEN(types));
 }
 
 /* The kernel's own view of processes and devices, mounted in the workspace: it changes while it is read, so that no scan of
@@ -76,7 +76,7 @@ static bool is_of_kernel(int fd)
     static const uint32_t types[] = {PROC_SUPER_MAGIC,   SYSFS_MAGIC,      DEBUGFS_MAGIC,
                                      TRACEFS_MAGIC,      SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,
                                      CGROUP2_SUPER_MAGIC};
-    return is_one_of(fd, types, ARRAY_LEN(types));
+    return has_file_system_of(fd, types, ARRAY_LEN(types));
 }
 
 static void set_flag(struct reading *r, uint32_t folder, unsigned flag, bool on)
@@ -144,13 +144,14 @@ static uint32_t find_old(struct reading *r, struct str name)
     return TREE_NONE;
 }
 
-static bool is_git_name(struct str name)
+static bool is_git_entry_name(struct str name)
 {
     return name.n == 4 && name.p[0] == '.' && guard_small(name.p[1]) == 'g' &&
            guard_small(name.p[2]) == 'i' && guard_small(name.p[3]) == 't';
 }
 
-static uint8_t judge(const struct reading *r, struct str path, struct str name, unsigned char type)
+static uint8_t judge_read_entry(const struct reading *r, struct str path, struct str name,
+                                unsigned char type)
 {
     const char *rule;
     enum guard_verdict verdict = GUARD_OPEN;
@@ -161,7 +162,7 @@ static uint8_t judge(const struct reading *r, struct str path, struct str name, 
     if (verdict == GUARD_SECRET)
         return GUARDED_SECRET;
     if (verdict == GUARD_PROTECTED)
-        return is_folder && is_git_name(name) ? GUARDED_GIT : GUARDED_PROTECTED;
+        return is_folder && is_git_entry_name(name) ? GUARDED_GIT : GUARDED_PROTECTED;
     /* A link may stand for a folder on the way to what a rule names. */
     if ((is_folder || type == DT_LNK) && guard_may_hold(r->guard, name) &&
         guard_holds(r->guard, path, &rule) != GUARD_OPEN)
@@ -199,7 +200,7 @@ uint8_t guard_stronger(uint8_t a, uint8_t b)
 
 /* Whether another folder has taken the name of one that is known. Its own watch may tell nothing: that one can live on,
  * held open by somebody. */
-static bool is_other(const struct reading *r, uint32_t known, int fd, const char *name)
+static bool is_other_folder(const struct reading *r, uint32_t known, int fd, const char *name)
 {
     struct statx st;
     if (folder_stat(fd, name, &st) < 0)
@@ -216,7 +217,7 @@ static void note_identity(struct tree *t, uint32_t folder, int fd, const char *n
         t->folders[folder].id = folder_id(&st);
 }
 
-static void take_folder(struct reading *r, uint32_t folder, int fd, const char *text)
+static void take_read_folder(struct reading *r, uint32_t folder, int fd, const char *text)
 {
     struct tree *t = r->tree;
     struct str name = {text, strlen(text)};
@@ -227,14 +228,14 @@ static void take_folder(struct reading *r, uint32_t folder, int fd, const char *
     } else {
         t->folders[at].next = t->folders[folder].first;
         t->folders[folder].first = at;
-        if (is_other(r, at, fd, text))
+        if (is_other_folder(r, at, fd, text))
             set_flag(r, at, TREE_READ, true);
     }
     struct tree_id id = t->folders[at].id;
-    uint8_t kind = judge(r, (struct str){r->path, n}, name, DT_DIR);
+    uint8_t kind = judge_read_entry(r, (struct str){r->path, n}, name, DT_DIR);
     if (kind == GUARDED_SECRET && guard_is_ref(r, folder, fd, text, true))
         kind = TREE_PLAIN;
-    bool open_git = r->git && kind != GUARDED_GIT && is_git_name(name);
+    bool open_git = r->git && kind != GUARDED_GIT && is_git_entry_name(name);
     uint8_t by_rule = kind;
     kind = guard_stronger(kind, remembered(r, folder, fd, text, &id));
     struct tree_folder *f = &t->folders[at];
@@ -258,14 +259,14 @@ static void take_folder(struct reading *r, uint32_t folder, int fd, const char *
     }
 }
 
-static void take_file(struct reading *r, uint32_t folder, int fd, const char *text,
-                      unsigned char type)
+static void take_read_file(struct reading *r, uint32_t folder, int fd, const char *text,
+                           unsigned char type)
 {
     struct str name = {text, strlen(text)};
     struct statx st;
     struct tree_id id = {0};
     struct str path = {r->path, strlen(r->path)};
-    uint8_t kind = judge(r, path, name, type);
+    uint8_t kind = judge_read_entry(r, path, name, type);
     if (kind == GUARDED_SECRET && type == DT_REG && guard_is_ref(r, folder, fd, text, false))
         kind = TREE_PLAIN;
     if (type == DT_SOCK)
@@ -297,7 +298,7 @@ static unsigned git_flag(const char *name)
                                             : 0;
 }
 
-static int take_entry(struct reading *r, uint32_t folder, int fd, const struct dirent64 *d)
+static int take_read_entry(struct reading *r, uint32_t folder, int fd, const struct dirent64 *d)
 {
     struct tree *t = r->tree;
     unsigned char type = d->d_type;
@@ -324,9 +325,9 @@ static int take_entry(struct reading *r, uint32_t folder, int fd, const struct d
     r->path[n] = '/';
     memcpy(r->path + n + slash, d->d_name, length + 1);
     if (type == DT_DIR)
-        take_folder(r, folder, fd, d->d_name);
+        take_read_folder(r, folder, fd, d->d_name);
     else
-        take_file(r, folder, fd, d->d_name, type);
+        take_read_file(r, folder, fd, d->d_name, type);
     r->path[n] = '\0';
     return 0;
 }
@@ -340,7 +341,7 @@ static int take_entries(struct reading *r, uint32_t folder, int fd)
             at += d->d_reclen;
             if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
                 continue;
-            int error = take_entry(r, folder, fd, d);
+            int error = take_read_entry(r, folder, fd, d);
             if (error < 0)
                 return error;
         }
@@ -409,7 +410,7 @@ int folder_read(struct reading *r, uint32_t folder, int fd)
     bool is_mount = parent == TREE_NONE || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
     if (!can_reach(fd, &st) || (is_mount && is_of_kernel(fd)))
         return folder == 0 ? -EACCES : folder_close(r, folder);
-    bool foreign = is_mount ? is_foreign(fd) : t->folders[parent].flags & TREE_FOREIGN;
+    bool foreign = is_mount ? is_foreign_mount(fd) : t->folders[parent].flags & TREE_FOREIGN;
     /* A link may lead through it, or by a name in it that means nothing where it is. */
     r->changed |= t->folders[folder].marks != TREE_NONE || t->links;
     unsigned git = t->folders[folder].flags & TREE_GIT;

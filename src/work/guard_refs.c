@@ -10,7 +10,7 @@
 
 #define READ_BYTES 4096u
 
-static bool is_part(struct str name)
+static bool is_git_part_name(struct str name)
 {
     return str_is(name, "refs") || str_is(name, "logs") || str_is(name, "objects");
 }
@@ -26,14 +26,14 @@ static uint32_t git_around(const struct tree *t, uint32_t folder)
 {
     for (uint32_t at = folder; t->folders[at].parent != TREE_NONE; at = t->folders[at].parent) {
         const struct tree_folder *f = &t->folders[at];
-        if (is_part(tree_name(t, f->name, f->name_n)) && is_git(t, f->parent))
+        if (is_git_part_name(tree_name(t, f->name, f->name_n)) && is_git(t, f->parent))
             return f->parent;
     }
     return TREE_NONE;
 }
 
 /* The beginning is enough to tell a ref or a log from a key. */
-static bool has_form(int dir, const char *name, enum git_kind kind, unsigned hex)
+static bool has_ref_form(int dir, const char *name, enum git_kind kind, unsigned hex)
 {
     char text[READ_BYTES];
     struct str line;
@@ -66,7 +66,7 @@ bool guard_is_ref(const struct reading *r, uint32_t folder, int fd, const char *
         if (kind == GIT_OBJECT || kind == GIT_PACK)
             return !is_folder;
         if ((kind == GIT_REF || kind == GIT_LOG) &&
-            (is_folder || has_form(fd, name, kind, lengths[i])))
+            (is_folder || has_ref_form(fd, name, kind, lengths[i])))
             return true;
     }
     return false;
@@ -77,7 +77,7 @@ void guard_refs_reread(struct reading *r, uint32_t folder)
     struct tree *t = r->tree;
     for (uint32_t at = t->folders[folder].first; at != TREE_NONE; at = t->folders[at].next) {
         struct tree_folder *f = &t->folders[at];
-        if (!is_part(tree_name(t, f->name, f->name_n)) || f->kind == GUARDED_SECRET ||
+        if (!is_git_part_name(tree_name(t, f->name, f->name_n)) || f->kind == GUARDED_SECRET ||
             f->flags & (TREE_TOO_LONG | TREE_CLOSED))
             continue;
         tree_empty_folder(t, at);

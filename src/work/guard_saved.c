@@ -21,13 +21,13 @@
 #define WRITE_TRIES 8
 #define NAME_BYTES 64
 
-static void index_name(size_t number, const char *suffix, char name[NAME_BYTES])
+static void name_saved_index(size_t number, const char *suffix, char name[NAME_BYTES])
 {
     snprintf(name, NAME_BYTES, "guards-%zu%s", number, suffix);
 }
 
 /* Neither a rename nor another link to it changes these. */
-static int look(int dir, const char *name, struct saved_id *ret)
+static int look_at_saved(int dir, const char *name, struct saved_id *ret)
 {
     struct statx st;
     int flags = AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH);
@@ -40,14 +40,14 @@ static int look(int dir, const char *name, struct saved_id *ret)
     return 0;
 }
 
-static bool is_same(const struct saved_id *a, const struct saved_id *b)
+static bool is_same_saved(const struct saved_id *a, const struct saved_id *b)
 {
     return tree_same_id(&a->file, &b->file) && a->written.sec == b->written.sec &&
            a->written.nsec == b->written.nsec;
 }
 
 /* 0: there is none. */
-static int read_index(int store, const char *name, struct buf *ret, struct saved_id *ret_id)
+static int read_saved_index(int store, const char *name, struct buf *ret, struct saved_id *ret_id)
 {
     struct stat st;
     FD_AT_END int fd = beneath_open_child_file(store, name);
@@ -63,7 +63,7 @@ static int read_index(int store, const char *name, struct buf *ret, struct saved
     ret->len = n > 0 ? (size_t)n : 0;
     if (n < 0)
         return (int)n;
-    int error = look(fd, "", ret_id);
+    int error = look_at_saved(fd, "", ret_id);
     return error < 0 ? error : 1;
 }
 
@@ -71,12 +71,12 @@ int guard_saved_load(struct guard_root *at, int store, size_t number, struct tre
 {
     char name[NAME_BYTES];
     struct tree_time time = tree_now();
-    index_name(number, "", name);
+    name_saved_index(number, "", name);
     at->saved = (struct saved_id){0};
     if (store < 0)
         return 0;
     BUF_AT_END struct buf bytes = BUF_INIT(INDEX_BYTES_MAX);
-    int r = read_index(store, name, &bytes, &at->saved);
+    int r = read_saved_index(store, name, &bytes, &at->saved);
     if (r <= 0)
         return r;
     if (index_read(buf_str(&bytes), at->rules, &time, &at->tree))
@@ -87,12 +87,12 @@ int guard_saved_load(struct guard_root *at, int store, size_t number, struct tre
 }
 
 /* What another gate has put into the store under this name. */
-static int take_file(struct guard_root *at, int store, const char *name)
+static int merge_saved_index(struct guard_root *at, int store, const char *name)
 {
     struct saved_id id = {0};
     CLEANUP(tree_done) struct tree other = {0};
     BUF_AT_END struct buf bytes = BUF_INIT(INDEX_BYTES_MAX);
-    int r = read_index(store, name, &bytes, &id);
+    int r = read_saved_index(store, name, &bytes, &id);
     if (r <= 0)
         return r;
     bool alike = index_read(buf_str(&bytes), at->rules, NULL, &other);
@@ -113,10 +113,10 @@ int guard_saved_take(struct guard_root *at, int store, size_t number)
 {
     char name[NAME_BYTES];
     struct saved_id now = {0};
-    index_name(number, "", name);
-    if (store < 0 || look(store, name, &now) < 0 || is_same(&now, &at->saved))
+    name_saved_index(number, "", name);
+    if (store < 0 || look_at_saved(store, name, &now) < 0 || is_same_saved(&now, &at->saved))
         return 0;
-    return take_file(at, store, name);
+    return merge_saved_index(at, store, name);
 }
 
 static int write_temporary(const struct guard_root *at, int store, const char *temporary,
@@ -130,11 +130,11 @@ static int write_temporary(const struct guard_root *at, int store, const char *t
     if (beneath_create(store, temporary, &fd) < 0)
         return -errno;
     int error = fd_write_all(fd, bytes.data, bytes.len);
-    return error < 0 ? error : look(fd, "", ret);
+    return error < 0 ? error : look_at_saved(fd, "", ret);
 }
 
 /* 1: what was there has the temporary name now. */
-static int put_in_place(int store, const char *temporary, const char *name)
+static int put_saved_in_place(int store, const char *temporary, const char *name)
 {
     if (renameat2(store, temporary, store, name, RENAME_NOREPLACE) == 0)
         return 0;
@@ -148,8 +148,8 @@ static int put_in_place(int store, const char *temporary, const char *name)
 
 /* The index that was replaced could not be read: it may be the only one that knows of some secrets, so it gets its name
  * again, and the temporary name is left to what was written. */
-static void put_back(struct guard_root *at, int store, const char *temporary, const char *name,
-                     const struct saved_id *written)
+static void put_replaced_back(struct guard_root *at, int store, const char *temporary,
+                              const char *name, const struct saved_id *written)
 {
     struct saved_id there = {0};
     if (renameat2(store, temporary, store, name, RENAME_EXCHANGE) < 0) {
@@ -157,8 +157,8 @@ static void put_back(struct guard_root *at, int store, const char *temporary, co
         return;
     }
     /* Unless a third gate saved in between: then that one's index is read. */
-    bool own = look(store, temporary, &there) == 0 && is_same(&there, written);
-    if (own || take_file(at, store, temporary) == 0)
+    bool own = look_at_saved(store, temporary, &there) == 0 && is_same_saved(&there, written);
+    if (own || merge_saved_index(at, store, temporary) == 0)
         unlinkat(store, temporary, 0);
 }
 
@@ -174,11 +174,11 @@ static int write_once(struct guard_root *at, int store, size_t number)
     if (getrandom(&random, sizeof random, 0) < 0)
         return -errno;
     snprintf(unique, sizeof unique, ".%llx", (unsigned long long)random);
-    index_name(number, "", name);
-    index_name(number, unique, temporary);
+    name_saved_index(number, "", name);
+    name_saved_index(number, unique, temporary);
     int r = write_temporary(at, store, temporary, &written);
     if (r == 0)
-        r = put_in_place(store, temporary, name);
+        r = put_saved_in_place(store, temporary, name);
     if (r <= 0) {
         if (r < 0)
             unlinkat(store, temporary, 0);
@@ -186,11 +186,12 @@ static int write_once(struct guard_root *at, int store, size_t number)
             at->saved = written;
         return r;
     }
-    bool other = look(store, temporary, &replaced) < 0 || !is_same(&replaced, &at->saved);
+    bool other = look_at_saved(store, temporary, &replaced) < 0 ||
+                 !is_same_saved(&replaced, &at->saved);
     at->unsaved = false;
-    r = other ? take_file(at, store, temporary) : 0;
+    r = other ? merge_saved_index(at, store, temporary) : 0;
     if (r < 0) {
-        put_back(at, store, temporary, name, &written);
+        put_replaced_back(at, store, temporary, name, &written);
         return r;
     }
     at->saved = written;

@@ -130,7 +130,7 @@ static int64_t made_since(const struct scan *s)
 }
 
 /* What is guarded has to be on the disk before a command can move it: a later gate knows it by that. */
-static int collect(struct scan *s, uint32_t max)
+static int collect_scan_guarded(struct scan *s, uint32_t max)
 {
     struct guard_root *at = s->at;
     if (s->reading.changed || at->stale || at->generation == 0 || s->comparing ||
@@ -183,8 +183,8 @@ static int collect(struct scan *s, uint32_t max)
     return error;
 }
 
-static void answer(struct work *w, const struct guard_root *at, const struct op_scan_request *q,
-                   struct op_scan_reply *reply)
+static void answer_guard_scan(struct work *w, const struct guard_root *at,
+                              const struct op_scan_request *q, struct op_scan_reply *reply)
 {
     bool any_fresh = false;
     for (uint32_t i = 0; i < at->found.count; i++)
@@ -234,8 +234,8 @@ static int index_failed(struct err *err, int error, const struct work *w, size_t
     return err_reason(err, "state_damaged");
 }
 
-static int failed(struct err *err, int error, const struct beneath_root *root,
-                  const struct op_scan_request *q, bool reading)
+static int tell_guard_scan_failure(struct err *err, int error, const struct beneath_root *root,
+                                   const struct op_scan_request *q, bool reading)
 {
     if (error == -EACCES) {
         err_set(err, ERR_PERMISSION_DENIED,
@@ -255,11 +255,12 @@ static int failed(struct err *err, int error, const struct beneath_root *root,
                        "remove some, or change files.secret or files.protected",
                        (long long)q->max_guarded, root->host);
     if (error == -EFBIG)
-        return err_set(err, ERR_TOO_LARGE,
-                       "no command can start: a git configuration in %s has more than 1 MiB, or "
-                       "includes more than 64 others, or a list of alternates has more than 64 KiB, "
-                       "so what they name is not known",
-                       root->host);
+        return err_set(
+            err, ERR_TOO_LARGE,
+            "no command can start: a git configuration in %s has more than 1 MiB, or "
+            "includes more than 64 others, or a list of alternates has more than 64 KiB, "
+            "so what they name is not known",
+            root->host);
     if (error == -EOVERFLOW && !reading)
         return err_set(err, ERR_TOO_LARGE,
                        "no command can start: a git configuration in %s names a program by a "
@@ -268,11 +269,12 @@ static int failed(struct err *err, int error, const struct beneath_root *root,
                        "or a pattern that begins with its folder",
                        root->host, GIT_GLOB_ENTRIES_MAX, GIT_GLOB_DEPTH_MAX);
     if (error == -ELOOP && !reading)
-        return err_set(err, ERR_TOO_LARGE,
-                       "no command can start: in a secret or protected folder of %s, or one that a "
-                       "link there leads to, more than %d folders lie in each other or lead to each "
-                       "other: remove some, or change files.secret or files.protected",
-                       root->host, FOLLOW_DEPTH_MAX);
+        return err_set(
+            err, ERR_TOO_LARGE,
+            "no command can start: in a secret or protected folder of %s, or one that a "
+            "link there leads to, more than %d folders lie in each other or lead to each "
+            "other: remove some, or change files.secret or files.protected",
+            root->host, FOLLOW_DEPTH_MAX);
     return err_set(err, err_code_for(-error, ERR_INTERNAL),
                    "looking for secret and protected files in %s: %s", root->host,
                    strerror(-error));
@@ -291,11 +293,11 @@ static void use_baseline(struct scan *s, struct str bytes, struct tree *baseline
 /* What is collected may tell that something has to be read again. */
 static int collect_again(struct scan *s, uint32_t max_guarded)
 {
-    int error = collect(s, max_guarded);
+    int error = collect_scan_guarded(s, max_guarded);
     for (int i = 0; error == 0 && s->at->look_again && i < SHARED_ROUNDS; i++) {
         error = refresh(s);
         if (error == 0)
-            error = collect(s, max_guarded);
+            error = collect_scan_guarded(s, max_guarded);
     }
     return error;
 }
@@ -343,7 +345,7 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
     if (error == 0)
         error = collect_again(&s, (uint32_t)q->max_guarded);
     if (error == 0)
-        answer(w, at, q, &reply->scan);
+        answer_guard_scan(w, at, q, &reply->scan);
     else if (error == -EMLINK)
         outward_refuse(&at->outward, root->host, err);
     reply->scan.compared = s.baseline && s.baseline_is_alike;
@@ -357,8 +359,8 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
     if (error == -EMLINK)
         return -1;
     if (error < 0)
-        return failed(err, error, root, q, reading);
+        return tell_guard_scan_failure(err, error, root, q, reading);
     if (w->body.failed)
-        return failed(err, -E2BIG, root, q, false);
+        return tell_guard_scan_failure(err, -E2BIG, root, q, false);
     return 0;
 }

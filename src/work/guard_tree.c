@@ -61,7 +61,7 @@ void tree_done(struct tree *t)
     *t = (struct tree){0};
 }
 
-static bool is_full(uint32_t count)
+static bool is_tree_list_full(uint32_t count)
 {
     return count < 64 ? count == 0 : (count & (count - 1)) == 0;
 }
@@ -73,12 +73,12 @@ static size_t next_room(uint32_t count)
 
 static void *room_for_one(void *list, uint32_t count, size_t size)
 {
-    return is_full(count) ? mem_grow(list, next_room(count), size) : list;
+    return is_tree_list_full(count) ? mem_grow(list, next_room(count), size) : list;
 }
 
 static bool try_room(void **list, uint32_t count, uint32_t unused, size_t size)
 {
-    if (unused != TREE_NONE || !is_full(count))
+    if (unused != TREE_NONE || !is_tree_list_full(count))
         return true;
     void *more = reallocarray(*list, next_room(count), size);
     if (more)
@@ -102,7 +102,7 @@ bool tree_make_room(struct tree *t)
 }
 
 /* A name that is missing would be read from behind the others. */
-static uint32_t add_name(struct tree *t, struct str name)
+static uint32_t add_tree_name(struct tree *t, struct str name)
 {
     uint32_t at = (uint32_t)t->names.len;
     buf_must_add(&t->names, name.p, name.n);
@@ -124,7 +124,7 @@ uint32_t tree_add_folder(struct tree *t, uint32_t parent, struct str name)
         .first = TREE_NONE,
         .next = parent == TREE_NONE ? TREE_NONE : t->folders[parent].first,
         .marks = TREE_NONE,
-        .name = add_name(t, name),
+        .name = add_tree_name(t, name),
         .watch = -1,
         .flags = TREE_READ,
         .path_n = (uint16_t)(around + (around > 0) + name.n),
@@ -200,8 +200,9 @@ struct tree_mark *tree_add_mark(struct tree *t, uint32_t folder, struct str name
         t->marks = room_for_one(t->marks, t->n_marks, sizeof *t->marks);
         at = t->n_marks++;
     }
-    t->marks[at] = (struct tree_mark){
-        .next = t->folders[folder].marks, .name = add_name(t, name), .name_n = (uint8_t)name.n};
+    t->marks[at] = (struct tree_mark){.next = t->folders[folder].marks,
+                                      .name = add_tree_name(t, name),
+                                      .name_n = (uint8_t)name.n};
     t->folders[folder].marks = at;
     return &t->marks[at];
 }

@@ -125,8 +125,8 @@ bool guard_trees_knows_entry(const struct beneath_root *root, struct str path, s
            TREE_PLAIN;
 }
 
-static bool knows(const struct beneath_root *root, const struct tree *tree, struct str path,
-                  struct str name)
+static bool knows_named_entry(const struct beneath_root *root, const struct tree *tree,
+                              struct str path, struct str name)
 {
     struct statx st;
     struct statx around;
@@ -184,7 +184,7 @@ bool guard_trees_know(const struct beneath_root *root, struct str path, int dir)
         known = knows_in(root, &at->tree, path, dir);
     for (size_t next = 0; !known && dir < 0 && guard_next_name(path, &next, &name);) {
         size_t n = (size_t)(name.p + name.n - path.p);
-        known = knows(root, &at->tree, (struct str){path.p, n}, name);
+        known = knows_named_entry(root, &at->tree, (struct str){path.p, n}, name);
     }
     pthread_mutex_unlock(&root->trees->lock);
     return known;
@@ -202,7 +202,7 @@ bool guard_trees_pin(const struct beneath_root *root, struct str path)
     return pinned;
 }
 
-static int compare_ids(const void *a, const void *b)
+static int compare_tree_ids(const void *a, const void *b)
 {
     const struct tree_id *x = a;
     const struct tree_id *y = b;
@@ -232,7 +232,7 @@ static void note_ids(struct lead_ids *ids, const struct tree *tree,
         if ((git || known->kind == GUARDED_PART) && !known->led && known->id.born.sec)
             ids->list[ids->count++] = known->id;
     }
-    qsort(ids->list, ids->count, sizeof *ids->list, compare_ids);
+    qsort(ids->list, ids->count, sizeof *ids->list, compare_tree_ids);
 }
 
 bool guard_trees_has_leads(const struct beneath_root *root)
@@ -247,7 +247,7 @@ bool guard_trees_is_lead(const struct beneath_root *root, const struct tree_id *
 {
     const struct lead_ids *ids = &root->trees->lead_ids[root->number];
     pthread_mutex_lock(&root->trees->leads_lock);
-    bool found = ids->count && bsearch(id, ids->list, ids->count, sizeof *id, compare_ids);
+    bool found = ids->count && bsearch(id, ids->list, ids->count, sizeof *id, compare_tree_ids);
     pthread_mutex_unlock(&root->trees->leads_lock);
     return found;
 }

@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "work/guard_read.h"
 
-static bool is_gone(int error)
+static bool is_gone_folder_error(int error)
 {
     return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -ESTALE;
 }
@@ -18,7 +18,7 @@ static bool is_refused(int error)
 }
 
 /* Out of its parent's list and away. What is there now is found when the parent is read again. */
-static void drop(struct reading *r, uint32_t folder)
+static void drop_gone_folder(struct reading *r, uint32_t folder)
 {
     struct tree *t = r->tree;
     uint32_t parent = t->folders[folder].parent;
@@ -53,13 +53,13 @@ static int close_unopened(struct reading *r, uint32_t folder)
 }
 
 /* 1: it is gone, and no longer in the tree. */
-static int visit(struct reading *r, uint32_t folder)
+static int visit_tree_folder(struct reading *r, uint32_t folder)
 {
     FD_AT_END int fd = folder_open(r->tree, r->root, folder, r->path, O_RDONLY);
     int error = fd < 0 ? fd : folder_read(r, folder, fd);
-    if (folder > 0 && fd < 0 && is_gone(error)) {
+    if (folder > 0 && fd < 0 && is_gone_folder_error(error)) {
         r->lost = true;
-        drop(r, folder);
+        drop_gone_folder(r, folder);
         return 1;
     }
     if (fd < 0 && is_refused(error))
@@ -67,7 +67,7 @@ static int visit(struct reading *r, uint32_t folder)
     return error;
 }
 
-static uint32_t skip_to(const struct tree *t, uint32_t at)
+static uint32_t skip_to_folder_to_read(const struct tree *t, uint32_t at)
 {
     while (at != TREE_NONE && !(t->folders[at].flags & TREE_READ))
         at = t->folders[at].next;
@@ -80,18 +80,18 @@ int folders_update(struct reading *r, uint32_t top)
     for (uint32_t at = top; at != TREE_NONE;) {
         uint32_t parent = t->folders[at].parent;
         uint32_t next = at == top ? TREE_NONE : t->folders[at].next;
-        int error = visit(r, at);
+        int error = visit_tree_folder(r, at);
         if (error < 0)
             return error;
-        uint32_t down = error == 0 ? skip_to(t, t->folders[at].first) : TREE_NONE;
+        uint32_t down = error == 0 ? skip_to_folder_to_read(t, t->folders[at].first) : TREE_NONE;
         if (down != TREE_NONE) {
             at = down;
             continue;
         }
         if (at == top)
             break;
-        for (next = skip_to(t, next); next == TREE_NONE && parent != top;) {
-            next = skip_to(t, t->folders[parent].next);
+        for (next = skip_to_folder_to_read(t, next); next == TREE_NONE && parent != top;) {
+            next = skip_to_folder_to_read(t, t->folders[parent].next);
             parent = t->folders[parent].parent;
         }
         at = next;

@@ -34,13 +34,13 @@ void guard_watch_done(struct guard_watch *w)
     guard_watch_init(w);
 }
 
-static void give_up(struct guard_watch *w)
+static void give_up_watching(struct guard_watch *w)
 {
     guard_watch_done(w);
     w->failed = true;
 }
 
-static void note(struct guard_watch *w, uint32_t watch, uint32_t folder)
+static void note_folder_watch(struct guard_watch *w, uint32_t watch, uint32_t folder)
 {
     if (watch >= w->room) {
         uint32_t room = w->room ? w->room : 1024;
@@ -77,7 +77,7 @@ static void give_away(struct guard_watch *w, struct tree *t, int watch)
 }
 
 /* What cannot be watched because it is not there will be missing when its parent is read. */
-static int add_one(struct guard_watch *w, struct tree *t, int root, uint32_t folder)
+static int add_folder_watch(struct guard_watch *w, struct tree *t, int root, uint32_t folder)
 {
     char path[PATH_TEXT_MAX];
     tree_path(t, folder, path);
@@ -91,7 +91,7 @@ static int add_one(struct guard_watch *w, struct tree *t, int root, uint32_t fol
         return -ENOSPC;
     give_away(w, t, watch);
     t->folders[folder].watch = watch;
-    note(w, (uint32_t)watch, folder);
+    note_folder_watch(w, (uint32_t)watch, folder);
     return 0;
 }
 
@@ -107,7 +107,7 @@ bool guard_watch_add(struct guard_watch *w, struct tree *t, int root, uint32_t m
     if (!w->failed && w->fd < 0) {
         w->fd = foreign ? -1 : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
         if (w->fd < 0)
-            give_up(w);
+            give_up_watching(w);
     }
     w->missed = false;
     for (uint32_t i = 0; !w->failed && i < t->n_folders; i++) {
@@ -115,10 +115,10 @@ bool guard_watch_add(struct guard_watch *w, struct tree *t, int root, uint32_t m
             continue;
         if (max-- == 0)
             return false;
-        if (t->folders[i].flags & TREE_FOREIGN || add_one(w, t, root, i) < 0) {
+        if (t->folders[i].flags & TREE_FOREIGN || add_folder_watch(w, t, root, i) < 0) {
             for (uint32_t k = 0; k < t->n_folders; k++)
                 t->folders[k].watch = -1;
-            give_up(w);
+            give_up_watching(w);
         } else if (ret && t->folders[i].watch >= 0) {
             t->folders[i].flags |= TREE_READ;
             buf_add(ret, &i, sizeof i);
@@ -128,8 +128,8 @@ bool guard_watch_add(struct guard_watch *w, struct tree *t, int root, uint32_t m
     return true;
 }
 
-static void take_event(struct guard_watch *w, struct tree *t, const struct inotify_event *event,
-                       struct buf *ret)
+static void take_watch_event(struct guard_watch *w, struct tree *t,
+                             const struct inotify_event *event, struct buf *ret)
 {
     uint32_t folder = event->wd >= 0 && (uint32_t)event->wd < w->room ? w->folders[event->wd]
                                                                       : TREE_NONE;
@@ -160,7 +160,7 @@ bool guard_watch_take(struct guard_watch *w, struct tree *t, struct buf *ret)
                 return false;
             w->moved |= (event->mask & IN_ISDIR && event->mask & (IN_MOVED_FROM | IN_MOVED_TO)) ||
                         event->mask & IN_MOVE_SELF;
-            take_event(w, t, event, ret);
+            take_watch_event(w, t, event, ret);
             at += sizeof *event + event->len;
         }
     }

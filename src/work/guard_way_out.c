@@ -18,7 +18,7 @@ struct way_out {
 };
 
 /* False: it is above the root then. */
-static bool go_up(struct way_out *w)
+static bool go_up_way(struct way_out *w)
 {
     char *slash = strrchr(w->at, '/');
     bool inside = w->at[0] != '\0';
@@ -45,7 +45,7 @@ static bool stays(const struct way_out *w, const char *target)
 }
 
 /* 1: the link leads out; 0: it was followed; -1: that is too far. */
-static int follow(struct way_out *w, int link)
+static int follow_link_on_way(struct way_out *w, int link)
 {
     char target[PATH_TEXT_MAX];
     char rest[2 * PATH_TEXT_MAX];
@@ -67,7 +67,7 @@ static int follow(struct way_out *w, int link)
 }
 
 /* 1: `link` is the one; 0: one name further; -1: there is none. */
-static int step(struct way_out *w, char link[PATH_TEXT_MAX], struct statx *st)
+static int step_way_out(struct way_out *w, char link[PATH_TEXT_MAX], struct statx *st)
 {
     char name[PATH_NAME_MAX + 1];
     if (path_take_name(w->rest, name) <= 0)
@@ -75,7 +75,7 @@ static int step(struct way_out *w, char link[PATH_TEXT_MAX], struct statx *st)
     if (strcmp(name, ".") == 0)
         return 0;
     if (strcmp(name, "..") == 0)
-        return go_up(w) ? 0 : -1;
+        return go_up_way(w) ? 0 : -1;
     int n = snprintf(link, PATH_TEXT_MAX, "%s%s%s", w->at, w->at[0] ? "/" : "", name);
     if (n >= PATH_TEXT_MAX)
         return -1;
@@ -83,7 +83,7 @@ static int step(struct way_out *w, char link[PATH_TEXT_MAX], struct statx *st)
     if (fd < 0 || folder_stat(fd, "", st) < 0)
         return -1;
     if (S_ISLNK(st->stx_mode))
-        return follow(w, fd);
+        return follow_link_on_way(w, fd);
     memcpy(w->at, link, (size_t)n + 1);
     return 0;
 }
@@ -96,7 +96,7 @@ void follow_way_out(struct following *f, const char *path, uint8_t kind)
     snprintf(w.rest, sizeof w.rest, "%s", path);
     int r;
     do
-        r = step(&w, link, &st);
+        r = step_way_out(&w, link, &st);
     while (r == 0);
     /* What a user's link led to, or a git directory, is the agent's choice by then: it does not stay. */
     if (r > 0)

@@ -60,7 +60,7 @@ static void take_guarded(struct way *w, const struct names *at, uint8_t kind,
         follow_link(w->f, real, kind);
 }
 
-static void take_entry(struct way *w, int dir, const char *name, const struct names *at)
+static void take_way_entry(struct way *w, int dir, const char *name, const struct names *at)
 {
     struct statx st;
     const char *rule;
@@ -83,7 +83,7 @@ static void take_entry(struct way *w, int dir, const char *name, const struct na
     w->depth--;
 }
 
-static bool join(char out[PATH_TEXT_MAX], const char *folder, const char *name)
+static bool join_way_path(char out[PATH_TEXT_MAX], const char *folder, const char *name)
 {
     return snprintf(out, PATH_TEXT_MAX, "%s%s%s", folder, *folder ? "/" : "", name) < PATH_TEXT_MAX;
 }
@@ -99,8 +99,8 @@ static void walk_folder(struct way *w, const char *real, const char *named, int 
         }
         struct str name = {d->d_name, strlen(d->d_name)};
         if ((guard_may_name(w->f->guard, name) || guard_may_hold(w->f->guard, name)) &&
-            join(at.real, real, d->d_name) && join(at.named, named, d->d_name))
-            take_entry(w, fd, d->d_name, &at);
+            join_way_path(at.real, real, d->d_name) && join_way_path(at.named, named, d->d_name))
+            take_way_entry(w, fd, d->d_name, &at);
     }
 }
 

@@ -53,7 +53,7 @@ static int compare_paths(struct str a, struct str b)
     return order ? order : (a.n > b.n) - (a.n < b.n);
 }
 
-static int compare(const void *a, const void *b, void *list)
+static int compare_guarded_items(const void *a, const void *b, void *list)
 {
     return compare_paths(guarded_path(list, a), guarded_path(list, b));
 }
@@ -61,11 +61,11 @@ static int compare(const void *a, const void *b, void *list)
 void guarded_sort(struct guarded_list *list)
 {
     if (list->count)
-        qsort_r(list->items, list->count, sizeof *list->items, compare, list);
+        qsort_r(list->items, list->count, sizeof *list->items, compare_guarded_items, list);
 }
 
 /* The first that does not stand before this path. */
-static uint32_t find_place(const struct guarded_list *list, struct str path)
+static uint32_t find_guarded_place(const struct guarded_list *list, struct str path)
 {
     uint32_t from = 0;
     for (uint32_t to = list->count; from < to;) {
@@ -80,14 +80,14 @@ static uint32_t find_place(const struct guarded_list *list, struct str path)
 
 struct guarded_item *guarded_find(const struct guarded_list *list, struct str path)
 {
-    uint32_t at = find_place(list, path);
+    uint32_t at = find_guarded_place(list, path);
     bool there = at < list->count && compare_paths(guarded_path(list, &list->items[at]), path) == 0;
     return there ? &list->items[at] : NULL;
 }
 
 void guarded_insert(struct guarded_list *list, const struct guarded_item *item, struct str path)
 {
-    uint32_t at = find_place(list, path);
+    uint32_t at = find_guarded_place(list, path);
     uint32_t last = list->count;
     guarded_add(list, item, path);
     if (list->count == last)
@@ -105,12 +105,12 @@ struct collecting {
     char path[PATH_TEXT_MAX];
 };
 
-static bool is_git_directory(const struct collecting *c, const struct tree_folder *f)
+static bool is_git_directory_layout(const struct collecting *c, const struct tree_folder *f)
 {
     return c->git && (f->flags & TREE_GIT) == TREE_GIT && !(f->flags & TREE_GIT_NAME);
 }
 
-static uint8_t kind_of(const struct collecting *c, uint32_t folder)
+static uint8_t kind_of_tree_folder(const struct collecting *c, uint32_t folder)
 {
     const struct tree_folder *f = &c->tree->folders[folder];
     const struct tree_folder *parent = f->parent == TREE_NONE ? NULL : &c->tree->folders[f->parent];
@@ -120,19 +120,19 @@ static uint8_t kind_of(const struct collecting *c, uint32_t folder)
         return TREE_PLAIN;
     if (parent->flags & TREE_COVERED)
         return TREE_PLAIN;
-    if (f->kind == GUARDED_GIT || is_git_directory(c, f))
+    if (f->kind == GUARDED_GIT || is_git_directory_layout(c, f))
         return GUARDED_GIT;
-    if (f->kind != GUARDED_PROTECTED && f->parent == 0 && is_git_directory(c, parent) &&
+    if (f->kind != GUARDED_PROTECTED && f->parent == 0 && is_git_directory_layout(c, parent) &&
         tree_is_part_of_git(tree_name(c->tree, f->name, f->name_n)))
         return GUARDED_PROTECTED;
     return f->kind;
 }
 
 /* What is in a protected folder is covered with it, save secrets and sockets. */
-static void take_folder(struct collecting *c, uint32_t folder)
+static void take_guarded_folder(struct collecting *c, uint32_t folder)
 {
     struct tree_folder *f = &c->tree->folders[folder];
-    uint8_t kind = kind_of(c, folder);
+    uint8_t kind = kind_of_tree_folder(c, folder);
     bool covered = kind == GUARDED_GIT || kind == GUARDED_PROTECTED || kind == GUARDED_PART ||
                    (f->parent != TREE_NONE && c->tree->folders[f->parent].flags & TREE_COVERED);
     f->flags = (uint16_t)(covered ? f->flags | TREE_COVERED : f->flags & ~TREE_COVERED);
@@ -153,12 +153,12 @@ static void take_folder(struct collecting *c, uint32_t folder)
     guarded_add(c->list, &item, (struct str){c->path, tree_path(c->tree, folder, c->path)});
 }
 
-static void take_mark(struct collecting *c, uint32_t folder, const struct tree_mark *mark)
+static void take_guarded_mark(struct collecting *c, uint32_t folder, const struct tree_mark *mark)
 {
     const struct tree_folder *f = &c->tree->folders[folder];
     if (f->flags & TREE_COVERED && mark->kind != GUARDED_SECRET && mark->kind != GUARDED_SOCKET)
         return;
-    if (mark->kind == TREE_PLAIN && !is_git_directory(c, f))
+    if (mark->kind == TREE_PLAIN && !is_git_directory_layout(c, f))
         return;
     size_t n = tree_path(c->tree, folder, c->path);
     if (n)
@@ -175,7 +175,7 @@ static void take_mark(struct collecting *c, uint32_t folder, const struct tree_m
     guarded_add(c->list, &item, (struct str){c->path, n + mark->name_n});
 }
 
-static bool is_full(const struct collecting *c)
+static bool is_guarded_list_full(const struct collecting *c)
 {
     return c->list->count > c->max || c->list->paths.failed;
 }
@@ -185,10 +185,10 @@ int guarded_collect(struct tree *t, bool git, uint32_t max, struct guarded_list 
     struct collecting c = {.tree = t, .list = list, .git = git, .max = max};
     uint32_t at = t->n_folders ? 0 : TREE_NONE;
     while (at != TREE_NONE) {
-        take_folder(&c, at);
+        take_guarded_folder(&c, at);
         for (uint32_t m = t->folders[at].marks; m != TREE_NONE; m = t->marks[m].next)
-            take_mark(&c, at, &t->marks[m]);
-        if (is_full(&c))
+            take_guarded_mark(&c, at, &t->marks[m]);
+        if (is_guarded_list_full(&c))
             return -E2BIG;
         if (t->folders[at].first != TREE_NONE) {
             at = t->folders[at].first;
@@ -232,7 +232,7 @@ static void date(const struct tree *t, const struct tree *now, struct tree_known
 
 /* Whether all that is known would have been found if it were still there: not in a folder that cannot be looked into,
  * nor in a secret one that a command made. */
-static bool is_complete(const struct tree *t, const struct guarded_list *list)
+static bool is_guarded_complete(const struct tree *t, const struct guarded_list *list)
 {
     for (uint32_t i = 0; i < list->count; i++) {
         const struct guarded_item *item = &list->items[i];
@@ -395,7 +395,7 @@ bool guarded_remember(struct tree *t, struct guarded_list *list, uint64_t genera
     tree_set_known(&now, known, count);
     uint32_t next = 0;
     bool same = count == t->n_known;
-    bool complete = is_complete(t, list);
+    bool complete = is_guarded_complete(t, list);
     for (uint32_t i = 0; i < list->count; i++) {
         if (!list->items[i].known)
             continue;

@@ -29,7 +29,7 @@ struct layout {
     bool refs;
 };
 
-static void tell(struct look *look, int dir, const char *name, enum guarded_kind kind)
+static void tell_hidden_git(struct look *look, int dir, const char *name, enum guarded_kind kind)
 {
     struct statx st;
     if (folder_stat(dir, name, &st) < 0)
@@ -42,16 +42,16 @@ static void tell(struct look *look, int dir, const char *name, enum guarded_kind
     op_guarded_add(&look->w->body, &entry);
 }
 
-static void note_part(struct layout *layout, const char *name)
+static void note_layout_part(struct layout *layout, const char *name)
 {
     layout->head |= strcmp(name, "HEAD") == 0;
     layout->objects |= strcmp(name, "objects") == 0 || strcmp(name, "commondir") == 0;
     layout->refs |= strcmp(name, "refs") == 0 || strcmp(name, "commondir") == 0;
 }
 
-static void look_into(struct look *look, int parent, const char *name);
+static void look_into_hidden(struct look *look, int parent, const char *name);
 
-static void look_at(struct look *look, int dir, const char *name)
+static void look_at_hidden(struct look *look, int dir, const char *name)
 {
     struct statx st;
     bool git = strcasecmp(name, ".git") == 0;
@@ -68,20 +68,20 @@ static void look_at(struct look *look, int dir, const char *name)
     }
     snprintf(look->path + n, sizeof look->path - n, "/%s", name);
     if (git)
-        tell(look, dir, name, folder ? GUARDED_GIT : GUARDED_PROTECTED);
+        tell_hidden_git(look, dir, name, folder ? GUARDED_GIT : GUARDED_PROTECTED);
     else
-        look_into(look, dir, name);
+        look_into_hidden(look, dir, name);
     look->path[n] = '\0';
 }
 
-static void look_into(struct look *look, int parent, const char *name)
+static void look_into_hidden(struct look *look, int parent, const char *name)
 {
     FD_AT_END int dir = look->depth < DEPTH_MAX ? beneath_open_child(parent, name) : -1;
     struct layout layout = {0};
     if (dir < 0) {
         /* The one that was asked about is open, or cannot be opened by anybody here. */
         if (errno == EACCES && look->depth > 0 && look->depth < DEPTH_MAX)
-            tell(look, parent, name, GUARDED_SECRET);
+            tell_hidden_git(look, parent, name, GUARDED_SECRET);
         else
             look->ret->unchecked = true;
         return;
@@ -92,13 +92,13 @@ static void look_into(struct look *look, int parent, const char *name)
     look->depth++;
     while ((d = dir_entries_next(&in)) && ++look->entries <= ENTRIES_MAX &&
            work_check_cancel(look->w, &err) == 0) {
-        note_part(&layout, d->d_name);
-        look_at(look, dir, d->d_name);
+        note_layout_part(&layout, d->d_name);
+        look_at_hidden(look, dir, d->d_name);
     }
     look->depth--;
     look->ret->unchecked |= d || in.error;
     if (layout.head && layout.objects && layout.refs)
-        tell(look, parent, name, GUARDED_GIT);
+        tell_hidden_git(look, parent, name, GUARDED_GIT);
 }
 
 void hidden_git_find(struct work *w, int dir, const char *name, struct str path,
@@ -108,7 +108,7 @@ void hidden_git_find(struct work *w, int dir, const char *name, struct str path,
     look->w = w;
     look->ret = ret;
     snprintf(look->path, sizeof look->path, "%.*s", (int)path.n, path.p);
-    look_into(look, dir, name);
+    look_into_hidden(look, dir, name);
     /* What does not fit the reply is not named there. */
     ret->unchecked |= w->body.failed;
     free(look);

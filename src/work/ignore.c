@@ -52,7 +52,7 @@ static uint32_t hash_step(uint32_t hash, char c)
 }
 
 /* From the end, so that an ending's hash is met on the way to the name's. */
-static void hash_name(struct subject *s)
+static void hash_subject_name(struct subject *s)
 {
     uint32_t hash = 0x811c9dc5u;
     for (size_t i = s->name.n; i-- > 0;) {
@@ -74,25 +74,26 @@ static struct subject subject_of(struct str path, bool is_folder)
         .name = {path.p + from, path.n - from},
         .is_folder = is_folder,
     };
-    hash_name(&s);
+    hash_subject_name(&s);
     return s;
 }
 
-static bool same(struct str a, const char *b, size_t n)
+static bool is_rule_text(struct str a, const char *b, size_t n)
 {
     return a.n == n && memcmp(a.p, b, n) == 0;
 }
 
-static bool fits(const struct ignore *ignore, const struct rule *rule, const struct subject *s)
+static bool rule_fits_subject(const struct ignore *ignore, const struct rule *rule,
+                              const struct subject *s)
 {
     const char *text = ignore->text.data + rule->at;
     if (rule->folders && !s->is_folder)
         return false;
     switch (rule->kind) {
     case IGNORE_NAME:
-        return same(s->name, text, rule->n);
+        return is_rule_text(s->name, text, rule->n);
     case IGNORE_PATH:
-        return same(s->path, text, rule->n);
+        return is_rule_text(s->path, text, rule->n);
     case IGNORE_SUFFIX:
         return s->name.n >= rule->n && memcmp(s->name.p + s->name.n - rule->n, text, rule->n) == 0;
     case IGNORE_PREFIX:
@@ -105,7 +106,7 @@ static bool fits(const struct ignore *ignore, const struct rule *rule, const str
 static uint32_t look_up(const struct ignore *ignore, uint32_t hash, const struct subject *s)
 {
     uint32_t i = ignore->heads[hash & ignore->mask];
-    while (i && !fits(ignore, &ignore->rules[i], s))
+    while (i && !rule_fits_subject(ignore, &ignore->rules[i], s))
         i = ignore->rules[i].next;
     return i;
 }
@@ -117,7 +118,7 @@ enum ignore_verdict ignore_verdict(const struct ignore *ignore, struct str path,
     uint32_t other = s.has_ending ? look_up(ignore, s.ending_hash, &s) : 0;
     best = other > best ? other : best;
     for (uint32_t i = ignore->rest_count; i-- > 0 && ignore->rest[i] > best;) {
-        if (fits(ignore, &ignore->rules[ignore->rest[i]], &s))
+        if (rule_fits_subject(ignore, &ignore->rules[ignore->rest[i]], &s))
             best = ignore->rest[i];
     }
     if (!best)
@@ -125,7 +126,7 @@ enum ignore_verdict ignore_verdict(const struct ignore *ignore, struct str path,
     return ignore->rules[best].keep ? IGNORE_KEEP : IGNORE_DROP;
 }
 
-static void add_rule(struct ignore *ignore, const struct ignore_line *line)
+static void add_ignore_rule(struct ignore *ignore, const struct ignore_line *line)
 {
     struct err err;
     struct rule rule = {
@@ -160,7 +161,7 @@ static void add_rule(struct ignore *ignore, const struct ignore_line *line)
     rules[count] = rule;
 }
 
-static bool is_hashed(const struct ignore *ignore, const struct rule *rule)
+static bool is_hashed_rule(const struct ignore *ignore, const struct rule *rule)
 {
     const char *text = ignore->text.data + rule->at;
     if (rule->kind == IGNORE_SUFFIX)
@@ -168,7 +169,7 @@ static bool is_hashed(const struct ignore *ignore, const struct rule *rule)
     return rule->kind == IGNORE_NAME || rule->kind == IGNORE_PATH;
 }
 
-static int make_index(struct ignore *ignore)
+static int make_rule_index(struct ignore *ignore)
 {
     uint32_t size = 16;
     while (size < 2 * ignore->count)
@@ -180,7 +181,7 @@ static int make_index(struct ignore *ignore)
         return -ENOMEM;
     for (uint32_t i = 1; i <= ignore->count; i++) {
         struct rule *rule = &ignore->rules[i];
-        if (!is_hashed(ignore, rule)) {
+        if (!is_hashed_rule(ignore, rule)) {
             ignore->rest[ignore->rest_count++] = i;
             continue;
         }
@@ -192,7 +193,7 @@ static int make_index(struct ignore *ignore)
     return 0;
 }
 
-static struct str take_line(struct str *rest)
+static struct str take_ignore_line(struct str *rest)
 {
     const char *end = memchr(rest->p, '\n', rest->n);
     size_t n = end ? (size_t)(end - rest->p) : rest->n;
@@ -217,11 +218,11 @@ struct ignore *ignore_new(struct str text)
     if (text.n >= 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0)
         text = (struct str){text.p + 3, text.n - 3};
     while (text.n && ignore->count < IGNORE_RULES_MAX && !ignore->no_memory) {
-        if (ignore_line_read(take_line(&text), &line))
-            add_rule(ignore, &line);
+        if (ignore_line_read(take_ignore_line(&text), &line))
+            add_ignore_rule(ignore, &line);
         ignore->no_memory |= !reserve_is_whole(); /* compiling a glob may need the rest */
     }
-    bool made = !ignore->no_memory && (!ignore->count || make_index(ignore) == 0);
+    bool made = !ignore->no_memory && (!ignore->count || make_rule_index(ignore) == 0);
     if (made && ignore->count)
         return ignore;
     ignore_free(ignore);

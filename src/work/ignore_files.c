@@ -22,8 +22,8 @@ void ignore_reader_done(struct ignore_reader *reader)
     free(TAKE_PTR(reader->text));
 }
 
-static int push(struct ignore_files *files, struct ignore_reader *reader, enum ignore_file kind,
-                struct str text, size_t from)
+static int push_ignore_scope(struct ignore_files *files, struct ignore_reader *reader,
+                             enum ignore_file kind, struct str text, size_t from)
 {
     struct ignore *rules = ignore_new(text);
     if (!rules)
@@ -43,7 +43,7 @@ static bool is_none(int error)
 }
 
 /* For a whole file. Of one that is too long there is one byte more than is used: so it can be told that it is cut. */
-static int make_room(struct ignore_reader *reader, int fd)
+static int make_ignore_room(struct ignore_reader *reader, int fd)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
@@ -68,11 +68,11 @@ static int push_file(struct ignore_files *files, struct ignore_reader *reader,
     FD_AT_END int fd = beneath_open_child_file(folder, name);
     if (fd < 0)
         return is_none(errno) ? 0 : -errno;
-    int r = make_room(reader, fd);
+    int r = make_ignore_room(reader, fd);
     ssize_t n = r < 0 ? r : fd_read_upto(fd, reader->text, reader->room);
     if (n <= 0)
         return (int)n;
-    return push(files, reader, kind, (struct str){reader->text, (size_t)n}, from);
+    return push_ignore_scope(files, reader, kind, (struct str){reader->text, (size_t)n}, from);
 }
 
 static int push_exclude(struct ignore_files *files, struct ignore_reader *reader, int folder,
@@ -100,7 +100,7 @@ int ignore_files_read(struct ignore_files *files, struct ignore_reader *reader, 
 
 int ignore_files_give(struct ignore_files *files, struct ignore_reader *reader, struct str text)
 {
-    return push(files, reader, IGNORE_FILE_GIVEN, text, 0);
+    return push_ignore_scope(files, reader, IGNORE_FILE_GIVEN, text, 0);
 }
 
 void ignore_files_drop(struct ignore_files *files, struct ignore_reader *reader,

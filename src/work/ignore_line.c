@@ -16,7 +16,7 @@ struct reader {
     bool never; /* nothing can match */
 };
 
-static void add(struct reader *r, const char *text, size_t n)
+static void add_to_ignore_pattern(struct reader *r, const char *text, size_t n)
 {
     struct ignore_line *out = r->out;
     if (n > sizeof out->pattern - out->pattern_n) {
@@ -27,13 +27,13 @@ static void add(struct reader *r, const char *text, size_t n)
     out->pattern_n += n;
 }
 
-static void add_plain(struct reader *r, char c)
+static void add_plain_character(struct reader *r, char c)
 {
     r->out->plain[r->out->plain_n++] = c;
     r->star_last = false;
     if (strchr("{},*?[]\\", c))
-        add(r, "\\", 1);
-    add(r, &c, 1);
+        add_to_ignore_pattern(r, "\\", 1);
+    add_to_ignore_pattern(r, &c, 1);
 }
 
 /* Paths have no component that is empty or dots, but core/glob.h would pass over one in a pattern. */
@@ -48,7 +48,7 @@ static void end_component(struct reader *r)
 static void add_slash(struct reader *r)
 {
     end_component(r);
-    add_plain(r, '/');
+    add_plain_character(r, '/');
     r->component = r->out->pattern_n;
 }
 
@@ -69,11 +69,11 @@ static void read_stars(struct reader *r)
     bool begins = from == 0 || r->text.p[from - 1] == '/';
     if (r->out->anchored && r->at - from > 1 && begins && ends) {
         /* Git lets two stars be no folder at all only before a plain slash. */
-        add(r, escaped ? "*/**" : "**", escaped ? 4 : 2);
+        add_to_ignore_pattern(r, escaped ? "*/**" : "**", escaped ? 4 : 2);
         r->other = true;
         return;
     }
-    add(r, "*", 1);
+    add_to_ignore_pattern(r, "*", 1);
     r->stars++;
     r->star_first |= r->out->plain_n == 0;
     r->star_last = true;
@@ -90,7 +90,7 @@ static void read_escaped(struct reader *r)
     if (c == '/')
         add_slash(r);
     else
-        add_plain(r, c);
+        add_plain_character(r, c);
 }
 
 /* Ranges of ASCII, ready to stand in a set of core/glob.h. */
@@ -116,7 +116,7 @@ static void add_class(struct reader *r, struct str name)
 {
     for (size_t i = 0; i < ARRAY_LEN(classes); i++) {
         if (classes[i].name.n == name.n && memcmp(classes[i].name.p, name.p, name.n) == 0) {
-            add(r, classes[i].ranges.p, classes[i].ranges.n);
+            add_to_ignore_pattern(r, classes[i].ranges.p, classes[i].ranges.n);
             return;
         }
     }
@@ -140,8 +140,8 @@ static struct str take_member(struct reader *r)
 static void add_member(struct reader *r, struct str member)
 {
     if (member.n == 1)
-        add(r, "\\", 1);
-    add(r, member.p, member.n);
+        add_to_ignore_pattern(r, "\\", 1);
+    add_to_ignore_pattern(r, member.p, member.n);
 }
 
 /* The name in `[:name:]`; absent where this is no such thing and the bracket means itself. */
@@ -158,7 +158,7 @@ static struct str class_name(const struct reader *r)
 }
 
 /* A character, a range or a named class. True when it adds something to the set. */
-static bool read_member(struct reader *r)
+static bool read_set_member(struct reader *r)
 {
     struct str text = r->text;
     struct str name = class_name(r);
@@ -179,7 +179,7 @@ static bool read_member(struct reader *r)
     /* A range that ends before it begins is the first character alone. */
     if (low.n == 1 && high.n == 1 && (unsigned char)*high.p <= (unsigned char)*low.p)
         return true;
-    add(r, "-", 1);
+    add_to_ignore_pattern(r, "-", 1);
     add_member(r, high);
     return true;
 }
@@ -191,25 +191,25 @@ static void read_set(struct reader *r)
     r->at++;
     bool negated = r->at < text.n && (text.p[r->at] == '!' || text.p[r->at] == '^');
     r->at += negated;
-    add(r, negated ? "[!" : "[", negated ? 2 : 1);
+    add_to_ignore_pattern(r, negated ? "[!" : "[", negated ? 2 : 1);
     do {
-        if (r->at >= text.n || !read_member(r)) {
+        if (r->at >= text.n || !read_set_member(r)) {
             r->never = true;
             return;
         }
     } while (r->at >= text.n || text.p[r->at] != ']');
-    add(r, "]", 1);
+    add_to_ignore_pattern(r, "]", 1);
     r->at++;
 }
 
-static void read_next(struct reader *r)
+static void read_ignore_part(struct reader *r)
 {
     switch (r->text.p[r->at]) {
     case '*':
         read_stars(r);
         return;
     case '?':
-        add(r, "?", 1);
+        add_to_ignore_pattern(r, "?", 1);
         r->other = true;
         r->at++;
         return;
@@ -224,7 +224,7 @@ static void read_next(struct reader *r)
         r->at++;
         return;
     default:
-        add_plain(r, r->text.p[r->at++]);
+        add_plain_character(r, r->text.p[r->at++]);
     }
 }
 
@@ -246,7 +246,7 @@ static struct str without_first(struct str text, size_t n)
 }
 
 /* What a line says before its pattern begins and behind where it ends. */
-static struct str take_marks(struct str line, struct ignore_line *ret)
+static struct str take_ignore_marks(struct str line, struct ignore_line *ret)
 {
     const char *nul = line.n ? memchr(line.p, '\0', line.n) : NULL;
     if (nul)
@@ -270,7 +270,7 @@ static struct str take_marks(struct str line, struct ignore_line *ret)
     return line;
 }
 
-static enum ignore_kind kind_of(const struct reader *r)
+static enum ignore_kind kind_of_ignore_line(const struct reader *r)
 {
     if (r->other || r->stars > 1 || (r->stars && r->out->anchored))
         return IGNORE_GLOB;
@@ -288,10 +288,10 @@ bool ignore_line_read(struct str line, struct ignore_line *ret)
     struct reader r = {.out = ret};
     ret->plain_n = 0;
     ret->pattern_n = 0;
-    r.text = take_marks(line, ret);
+    r.text = take_ignore_marks(line, ret);
     while (r.at < r.text.n && !r.never)
-        read_next(&r);
+        read_ignore_part(&r);
     end_component(&r);
-    ret->kind = kind_of(&r);
+    ret->kind = kind_of_ignore_line(&r);
     return !r.never;
 }

@@ -7,7 +7,7 @@
 
 #include "cell/frame.h"
 
-static int failed(int error, struct err *err)
+static int tell_large_body_failure(int error, struct err *err)
 {
     return err_set(err, err_code_for(error, ERR_INTERNAL), "reading the content: %s%s",
                    strerror(error), err_is_shortage(error) ? "; try again" : "");
@@ -17,14 +17,14 @@ int large_body_map(int fd, struct large_body *ret, struct err *err)
 {
     struct stat st;
     if (fd == FRAME_FD_LOST)
-        return failed(EMFILE, err);
+        return tell_large_body_failure(EMFILE, err);
     if (fstat(fd, &st) < 0)
-        return failed(errno, err);
+        return tell_large_body_failure(errno, err);
     if (st.st_size == 0)
         return 0;
     void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (at == MAP_FAILED)
-        return failed(errno, err);
+        return tell_large_body_failure(errno, err);
     *ret = (struct large_body){at, (size_t)st.st_size};
     return 0;
 }

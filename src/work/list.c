@@ -26,13 +26,13 @@ static int64_t mtime_ms(const struct stat *st)
     return seconds * 1000 + st->st_mtim.tv_nsec / 1000000;
 }
 
-static int compile(struct str pattern, bool anywhere, struct glob **ret, struct err *err)
+static int compile_list_glob(struct str pattern, bool anywhere, struct glob **ret, struct err *err)
 {
     *ret = pattern.p ? glob_compile(pattern, anywhere, err) : NULL;
     return pattern.p && !*ret ? -1 : 0;
 }
 
-static bool add_name(struct work *w, const struct walk_entry *found)
+static bool add_listed_name(struct work *w, const struct walk_entry *found)
 {
     struct op_entry entry = {.type = work_file_type(DTTOIF(found->type)), .name = found->path};
     op_entry_add(&w->body, &entry);
@@ -40,7 +40,7 @@ static bool add_name(struct work *w, const struct walk_entry *found)
 }
 
 /* False when it is gone since it was found, or cannot be looked at: *ret_cut. */
-static bool add_entry(struct work *w, const struct walk_entry *found, bool *ret_cut)
+static bool add_listed_entry(struct work *w, const struct walk_entry *found, bool *ret_cut)
 {
     struct stat st;
     if (fstatat(found->folder->fd, found->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
@@ -67,7 +67,8 @@ static int add_entries(struct work *w, struct walk *walk, const struct op_list_r
         if (reply->count == q->max_entries)
             reply->truncated = true;
         else
-            reply->count += q->names_only ? add_name(w, &entry) : add_entry(w, &entry, &cut);
+            reply->count += q->names_only ? add_listed_name(w, &entry)
+                                          : add_listed_entry(w, &entry, &cut);
     }
     reply->truncated |= cut || walk_stats(walk)->cut;
     if (r >= 0 && w->body.no_memory)
@@ -84,8 +85,8 @@ int work_list(struct work *w, const union op_request *request, struct str body,
     const struct beneath_root *root = work_root(w, q->root, q->no_links, err);
     GLOB_AT_END struct glob *glob = NULL;
     GLOB_AT_END struct glob *exclude = NULL;
-    if (!root || compile(q->glob, false, &glob, err) < 0 ||
-        compile(q->exclude, true, &exclude, err) < 0)
+    if (!root || compile_list_glob(q->glob, false, &glob, err) < 0 ||
+        compile_list_glob(q->exclude, true, &exclude, err) < 0)
         return -1;
     if (q->recursive)
         work_slow(w);

@@ -57,7 +57,7 @@ void matcher_free(struct matcher *m)
 }
 
 /* The engine's own message is several lines, the last of which says what is wrong. */
-static int refuse(const struct matcher *m, rure_error *error, struct err *err)
+static int refuse_pattern(const struct matcher *m, rure_error *error, struct err *err)
 {
     if (m->memory.lacks)
         return err_no_memory(err);
@@ -99,7 +99,8 @@ static rure *compile_wrapped(struct matcher *m, const struct matcher_options *op
     return compile_text(m, buf_str(&wrapped), options->ignore_case);
 }
 
-static rure *compile(struct matcher *m, const struct matcher_options *options, struct str text)
+static rure *compile_matcher_engine(struct matcher *m, const struct matcher_options *options,
+                                    struct str text)
 {
     rure *engine = compile_wrapped(m, options, text, "");
     /* A comment at its end would take our bracket in. */
@@ -109,12 +110,13 @@ static rure *compile(struct matcher *m, const struct matcher_options *options, s
 }
 
 /* What a model wrote has to be right by itself: not only between our brackets, and not only as we write it. */
-static int check(struct matcher *m, const struct matcher_options *options, struct err *err)
+static int check_pattern_alone(struct matcher *m, const struct matcher_options *options,
+                               struct err *err)
 {
     RESERVE_OPEN_HERE;
     rure_error *error = rure_error_new();
     rure *engine = engine_compile(&m->memory, options->pattern, options->ignore_case, error);
-    int r = engine ? 0 : refuse(m, error, err);
+    int r = engine ? 0 : refuse_pattern(m, error, err);
     if (engine)
         rure_free(engine);
     rure_error_free(error);
@@ -126,14 +128,14 @@ static int compile_engines(struct matcher *m, const struct matcher_options *opti
 {
     struct pattern *p = &m->pattern;
     if (!p->by_line)
-        m->engine = compile(m, options, buf_str(&p->text[PATTERN_WHOLE]));
+        m->engine = compile_matcher_engine(m, options, buf_str(&p->text[PATTERN_WHOLE]));
     if (!m->engine && m->memory.lacks)
         return err_no_memory(err);
     if (!m->engine) {
-        if (!options->literal && check(m, options, err) < 0)
+        if (!options->literal && check_pattern_alone(m, options, err) < 0)
             return -1;
         p->by_line = true;
-        m->engine = compile(m, options, options->pattern);
+        m->engine = compile_matcher_engine(m, options, options->pattern);
         if (!m->engine && m->memory.lacks)
             return err_no_memory(err);
         if (!m->engine)
@@ -146,7 +148,7 @@ static int compile_engines(struct matcher *m, const struct matcher_options *opti
     bool same = whole.n == ascii.n && !options->word;
     bool differs = p->beyond_ascii && (p->folds || options->ignore_case);
     if (!same && !differs)
-        m->ascii_engine = compile(m, options, ascii);
+        m->ascii_engine = compile_matcher_engine(m, options, ascii);
     return 0;
 }
 
@@ -310,7 +312,8 @@ static bool next_by_engine(const struct matcher *m, const struct matcher_text *t
     return false;
 }
 
-static size_t find_text(const struct matcher *m, const struct matcher_text *text, size_t from)
+static size_t find_needed_text(const struct matcher *m, const struct matcher_text *text,
+                               size_t from)
 {
     return m->set ? finder_set_find(m->set, text->p, text->n, from)
                   : finder_find(&m->finder, text->p, text->n, from);
@@ -321,7 +324,7 @@ static bool next_by_text(const struct matcher *m, const struct matcher_text *tex
 {
     size_t in_vain = 0;
     for (size_t begin = from; from < text->n; from = ret->next) {
-        size_t at = find_text(m, text, from);
+        size_t at = find_needed_text(m, text, from);
         if (at == text->n)
             return false;
         *ret = line_around(m, text, from, at);

@@ -39,8 +39,9 @@ static bool is_into_itself(const struct op_move_request *q, const struct stat *s
 }
 
 /* The entry that is moved, and what it is. from->dir is open on success. */
-static int find_entry(struct work *w, const struct op_move_request *q, struct beneath_place *from,
-                      struct beneath_real *ret_real, struct stat *ret_stat, struct err *err)
+static int find_moved_entry(struct work *w, const struct op_move_request *q,
+                            struct beneath_place *from, struct beneath_real *ret_real,
+                            struct stat *ret_stat, struct err *err)
 {
     const struct beneath_root *root = work_writable_root(w, q->root, false, q->path.p, err);
     if (!root || beneath_entry(root, q->path.p, from, ret_real, err) < 0)
@@ -102,10 +103,10 @@ static int check_moved(const struct beneath_root *root, const struct op_move_req
 }
 
 /* Both were judged before this call waited for their folders. 1: that of `to` was moved. */
-static int check_places(struct work *w, const struct beneath_root *root,
-                        const struct op_move_request *q, const struct beneath_place *from,
-                        const struct beneath_place *to, const struct tree_op *op, unsigned flags,
-                        struct guard_trees **held, struct err *err)
+static int check_move_places(struct work *w, const struct beneath_root *root,
+                             const struct op_move_request *q, const struct beneath_place *from,
+                             const struct beneath_place *to, const struct tree_op *op,
+                             unsigned flags, struct guard_trees **held, struct err *err)
 {
     if (beneath_hold(w, op->root, op->real, held, err) < 0 ||
         beneath_hold(w, root, op->to, held, err) < 0)
@@ -145,7 +146,7 @@ static int move_to(struct work *w, const struct beneath_root *root, const struct
     CLEANUP(guard_trees_release) struct guard_trees *still = NULL;
     if (S_ISDIR(now.st_mode) && guard_trees_hold(w, &still, err) < 0)
         return -1;
-    int moved = check_places(w, root, q, from, to, op, beneath_kind(now.st_mode), &still, err);
+    int moved = check_move_places(w, root, q, from, to, op, beneath_kind(now.st_mode), &still, err);
     if (moved != 0)
         return moved;
     if (renameat2(from->dir, from->name, to->dir, to->name, flags) == 0)
@@ -157,8 +158,8 @@ static int move_to(struct work *w, const struct beneath_root *root, const struct
 }
 
 /* What is guarded in a folder has to be so at the new place, and what is not must not become so. */
-static int check_folder(struct work *w, const struct beneath_place *from, const struct tree_op *op,
-                        const struct stat *st, struct err *err)
+static int check_moved_folder(struct work *w, const struct beneath_place *from,
+                              const struct tree_op *op, const struct stat *st, struct err *err)
 {
     if (!S_ISDIR(st->st_mode))
         return 0;
@@ -177,7 +178,7 @@ int work_move(struct work *w, const union op_request *request, struct str body,
     struct beneath_real to_real;
     struct stat st;
     bool there = false;
-    if (find_entry(w, q, &from, &real, &st, err) < 0)
+    if (find_moved_entry(w, q, &from, &real, &st, err) < 0)
         return -1;
     if (is_into_itself(q, &st))
         return cannot_move(err, EINVAL, q);
@@ -192,7 +193,7 @@ int work_move(struct work *w, const union op_request *request, struct str body,
         const struct tree_op op = {&from_root, q->path.p, real.text, to_real.text};
         r = work_note_real(w, WORK_TO, q->to.p, to_real.text, err);
         if (r == 0)
-            r = check_folder(w, &from, &op, &st, err);
+            r = check_moved_folder(w, &from, &op, &st, err);
         if (r == 0)
             r = move_to(w, root, q, &from, &to, &op, &st, &there, err);
         beneath_place_done(&to, r == 0);
@@ -219,7 +220,7 @@ int work_look_move(struct work *w, const struct op_move_request *q, struct op_pr
     struct beneath_real to_real;
     struct stat st;
     struct stat old;
-    if (find_entry(w, q, &from, &real, &st, err) < 0)
+    if (find_moved_entry(w, q, &from, &real, &st, err) < 0)
         return -1;
     if (is_into_itself(q, &st))
         return cannot_move(err, EINVAL, q);
@@ -230,7 +231,7 @@ int work_look_move(struct work *w, const struct op_move_request *q, struct op_pr
         work_note_real(w, WORK_TO, q->to.p, to_real.text, err) < 0)
         return -1;
     const struct tree_op op = {&from_root, q->path.p, real.text, to_real.text};
-    if (check_folder(w, &from, &op, &st, err) < 0)
+    if (check_moved_folder(w, &from, &op, &st, err) < 0)
         return -1;
     bool there = to.dir >= 0 && fstatat(to.dir, to.name, &old, AT_SYMLINK_NOFOLLOW) == 0;
     if (there && !q->overwrite)
@@ -245,9 +246,9 @@ int work_look_move(struct work *w, const struct op_move_request *q, struct op_pr
 }
 
 /* 0, -1, or 1 when the folder that it was to be made in is gone or was moved. */
-static int make_folder(struct work *w, const struct beneath_root *root,
-                       const struct op_mkdir_request *q, const struct beneath_place *place,
-                       const char *real, bool *ret_created, struct err *err)
+static int make_new_folder(struct work *w, const struct beneath_root *root,
+                           const struct op_mkdir_request *q, const struct beneath_place *place,
+                           const char *real, bool *ret_created, struct err *err)
 {
     struct stat st;
     CLEANUP(guard_trees_release) struct guard_trees *held = NULL;
@@ -293,7 +294,7 @@ int work_mkdir(struct work *w, const union op_request *request, struct str body,
             return -1;
         r = work_note_real(w, WORK_PATH, q->path.p, real.text, err);
         if (r == 0)
-            r = make_folder(w, root, q, &place, real.text, &reply->mkdir.created, err);
+            r = make_new_folder(w, root, q, &place, real.text, &reply->mkdir.created, err);
         beneath_place_done(&place, r == 0);
     }
     return r > 0 ? beneath_errno(err, ENOENT, q->path.p) : r;

@@ -49,16 +49,16 @@ static uint32_t gram_at(const char *p)
     return ((bytes | 0x20202020u) * 0x9e3779b1u) >> (32 - TABLE_BITS);
 }
 
-static bool is_blank(char c)
+static bool is_nearest_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v';
 }
 
-static struct str trim(struct str text)
+static struct str trim_nearest_text(struct str text)
 {
-    while (text.n && is_blank(text.p[0]))
+    while (text.n && is_nearest_blank(text.p[0]))
         text = (struct str){text.p + 1, text.n - 1};
-    while (text.n && is_blank(text.p[text.n - 1]))
+    while (text.n && is_nearest_blank(text.p[text.n - 1]))
         text.n--;
     return text;
 }
@@ -116,7 +116,7 @@ static unsigned rate(struct score score, size_t wanted, const struct grams *gram
 }
 
 /* Keeps the best few, in any order. */
-static void keep(struct window *kept, struct window window)
+static void keep_best_windows(struct window *kept, struct window window)
 {
     size_t worst = 0;
     for (size_t i = 1; i < KEPT; i++)
@@ -148,7 +148,7 @@ static void scan(struct str file, const struct grams *grams, size_t lines, struc
         if (sum.hits) {
             struct window window = starts[full ? slot : 0];
             window.score = rate(sum, grams->count, grams);
-            keep(kept, window);
+            keep_best_windows(kept, window);
         }
         line += file.p[at + n - 1] == '\n';
         at += n;
@@ -196,10 +196,10 @@ static bool reduce(struct str text, enum nearest_how how, struct buf *out)
     bool begins = true; /* only blanks since the last newline */
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
-        bool blank = is_blank(c);
+        bool blank = is_nearest_blank(c);
         if (c == '\n') {
-            while (how == NEAREST_TRAILING && out->len && is_blank(out->data[out->len - 1]) &&
-                   out->data[out->len - 1] != '\n')
+            while (how == NEAREST_TRAILING && out->len &&
+                   is_nearest_blank(out->data[out->len - 1]) && out->data[out->len - 1] != '\n')
                 out->len--;
             begins = true;
         } else {
@@ -233,7 +233,7 @@ static bool indented_with(struct str text, char c)
     return false;
 }
 
-static enum nearest_how tell(struct str file, struct str text)
+static enum nearest_how tell_how_near(struct str file, struct str text)
 {
     if (text.n > COMPARED_MAX / 2)
         return NEAREST_OTHER;
@@ -251,7 +251,7 @@ static enum nearest_how tell(struct str file, struct str text)
                                                                    : NEAREST_INDENT;
 }
 
-static struct str line_at(struct str text, size_t at)
+static struct str bare_line_at(struct str text, size_t at)
 {
     struct str line = {text.p + at, line_length(text, at)};
     while (line.n && (line.p[line.n - 1] == '\n' || line.p[line.n - 1] == '\r'))
@@ -259,7 +259,7 @@ static struct str line_at(struct str text, size_t at)
     return line;
 }
 
-static bool ends_with(struct str line, struct str end)
+static bool line_ends_with(struct str line, struct str end)
 {
     return line.n >= end.n && memcmp(line.p + line.n - end.n, end.p, end.n) == 0;
 }
@@ -271,13 +271,13 @@ static size_t same_lines(struct str file, struct str text)
     size_t i = 0;
     size_t j = 0;
     while (i < file.n && j < text.n) {
-        struct str a = line_at(file, i);
-        struct str b = line_at(text, j);
+        struct str a = bare_line_at(file, i);
+        struct str b = bare_line_at(text, j);
         i += line_length(file, i);
         j += line_length(text, j);
         bool is_same = a.n == b.n || (count == 0 && a.n > b.n) || (j == text.n && a.n > b.n);
         if (is_same && count == 0)
-            is_same = ends_with(a, b);
+            is_same = line_ends_with(a, b);
         else if (is_same)
             is_same = memcmp(a.p, b.p, b.n) == 0;
         if (!is_same)
@@ -287,7 +287,7 @@ static size_t same_lines(struct str file, struct str text)
     return count;
 }
 
-static size_t count_lines(struct str text)
+static size_t count_nearest_lines(struct str text)
 {
     size_t count = 0;
     for (size_t at = 0; at < text.n; at += line_length(text, at))
@@ -298,14 +298,14 @@ static size_t count_lines(struct str text)
 bool nearest_find(struct str file, struct str text, struct nearest *ret)
 {
     struct grams grams;
-    struct str core = trim(text);
+    struct str core = trim_nearest_text(text);
     size_t lines = learn(core, &grams);
     if (lines == 0 || grams.count == 0)
         return false;
     struct window best = best_window(file, &grams, lines);
     if (best.score < LEAST)
         return false;
-    size_t all = count_lines(core);
+    size_t all = count_nearest_lines(core);
     struct str rest = {file.p + best.at, file.n - best.at};
     size_t n = 0;
     size_t shown = 0;
@@ -317,7 +317,7 @@ bool nearest_find(struct str file, struct str text, struct nearest *ret)
         .first_line = best.line,
         .last_line = best.line + (shown ? shown - 1 : 0),
         .text = {rest.p, n},
-        .how = tell(rest, core),
+        .how = tell_how_near(rest, core),
     };
     if (ret->how == NEAREST_OTHER && all > 1)
         ret->differs = best.line + same_lines(rest, core);

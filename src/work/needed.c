@@ -101,7 +101,7 @@ static const char *const common_words[] = {
     "use",     "using",  "var",    "void",     "while",  "with",
 };
 
-static bool is_word_char(char c)
+static bool is_needed_word_char(char c)
 {
     char lower = (char)(c | 0x20);
     return c == '_' || (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'z');
@@ -122,7 +122,7 @@ static size_t weight(struct str text)
     size_t counted = 0;
     for (size_t i = 0; i < text.n && counted < LENGTH_COUNTED;) {
         size_t end = i;
-        while (end < text.n && is_word_char(text.p[end]))
+        while (end < text.n && is_needed_word_char(text.p[end]))
             end++;
         struct str word = {text.p + i, end - i};
         if (word.n > 0 && !is_common(word))
@@ -158,7 +158,7 @@ static void offer(struct level *l, const struct texts *texts)
 }
 
 /* What came last is there at least once. */
-static void settle(struct level *l)
+static void settle_last_atom(struct level *l)
 {
     if (l->group.n)
         offer(l, &l->group);
@@ -178,7 +178,7 @@ void needed_char(struct needed *needed, struct str c)
     struct level *l = needed->level;
     if (needed->ignored)
         return;
-    settle(l);
+    settle_last_atom(l);
     bool full = l->run.bytes.len > (l->run.n > 1 ? RUN_BYTES : TEXTS_BYTES / 2);
     if (full || c.p[0] == '\0')
         end_run(l);
@@ -193,7 +193,7 @@ void needed_gap(struct needed *needed)
 {
     if (needed->ignored)
         return;
-    settle(needed->level);
+    settle_last_atom(needed->level);
     end_run(needed->level);
 }
 
@@ -203,14 +203,14 @@ void needed_open(struct needed *needed)
         needed->ignored++;
         return;
     }
-    settle(needed->level);
+    settle_last_atom(needed->level);
     needed->level = level_new(needed->level);
     needed->depth++;
 }
 
 static void end_branch(struct level *l)
 {
-    settle(l);
+    settle_last_atom(l);
     if (!l->exact || !texts_join(&l->all_exact, &l->run))
         l->inexact = true;
     end_run(l);
@@ -227,7 +227,7 @@ void needed_or(struct needed *needed)
 }
 
 /* The group as one atom of the level around it. */
-static void add_group(struct level *l, const struct level *inner)
+static void add_group_to_level(struct level *l, const struct level *inner)
 {
     texts_copy(&l->before, &l->run);
     bool exact = !inner->inexact && texts_multiply(&l->run, &inner->all_exact);
@@ -251,12 +251,12 @@ void needed_close(struct needed *needed)
     end_branch(inner);
     needed->level = inner->outer;
     needed->depth--;
-    add_group(needed->level, inner);
+    add_group_to_level(needed->level, inner);
     level_free(inner);
 }
 
 /* The run without its last atom. */
-static void take_back(struct level *l)
+static void take_last_atom_back(struct level *l)
 {
     if (l->last == ATOM_CHAR)
         texts_shorten(&l->run, l->last_bytes);
@@ -273,7 +273,7 @@ static bool make_optional(struct level *l)
         return false;
     texts_init(&with);
     texts_copy(&with, &l->run);
-    take_back(l);
+    take_last_atom_back(l);
     offer(l, &l->run);
     bool joined = texts_join(&l->run, &with);
     texts_done(&with);
@@ -289,8 +289,8 @@ void needed_repeat(struct needed *needed, enum needed_repeat how)
     if (how == NEEDED_OPTIONAL && make_optional(l))
         return;
     if (how != NEEDED_SOME)
-        take_back(l);
-    settle(l);
+        take_last_atom_back(l);
+    settle_last_atom(l);
     end_run(l);
 }
 
@@ -309,7 +309,7 @@ void needed_end(struct needed *needed, struct texts *ret, bool *ret_exact)
         texts_clear(ret);
 }
 
-static bool is_plain(struct str letters)
+static bool is_plain_letter_set(struct str letters)
 {
     for (size_t i = 0; i < letters.n; i++) {
         unsigned char c = (unsigned char)letters.p[i];
@@ -322,7 +322,7 @@ static bool is_plain(struct str letters)
 
 void needed_set(struct needed *needed, struct str inside)
 {
-    if (!is_plain(inside)) {
+    if (!is_plain_letter_set(inside)) {
         needed_gap(needed);
         return;
     }

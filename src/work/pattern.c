@@ -25,7 +25,7 @@ struct reader {
     const char *set_end;
 };
 
-static void emit(struct reader *r, const char *from)
+static void copy_pattern_text(struct reader *r, const char *from)
 {
     for (unsigned i = 0; i < PATTERN_VARIANTS; i++)
         buf_add(&r->out->text[i], from, (size_t)(r->at - from));
@@ -79,12 +79,12 @@ static int take_char(struct reader *r, const char *from, struct str c)
         return refuse_line_end(r);
     r->out->keeps_cr = r->out->keeps_cr || c.p[0] == '\r';
     r->beyond = r->beyond || c.n > 1;
-    emit(r, from);
+    copy_pattern_text(r, from);
     needed_char(r->needed, c);
     return 0;
 }
 
-static int take_byte(struct reader *r, const char *from, char c)
+static int take_pattern_byte(struct reader *r, const char *from, char c)
 {
     return take_char(r, from, (struct str){&c, 1});
 }
@@ -93,7 +93,7 @@ static int take_byte(struct reader *r, const char *from, char c)
 static void take_other(struct reader *r, const char *from)
 {
     r->out->literal = false;
-    emit(r, from);
+    copy_pattern_text(r, from);
 }
 
 static void take_gap(struct reader *r, const char *from)
@@ -102,7 +102,7 @@ static void take_gap(struct reader *r, const char *from)
     needed_gap(r->needed);
 }
 
-static int hex_digit(char c)
+static int pattern_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -117,8 +117,8 @@ static int64_t hex_number(struct reader *r, int digits)
     int got = 0;
     bool braces = r->at < r->end && *r->at == '{';
     r->at += braces;
-    for (; r->at < r->end && got < (braces ? 8 : digits) && hex_digit(*r->at) >= 0; got++)
-        value = value * 16 + hex_digit(*r->at++);
+    for (; r->at < r->end && got < (braces ? 8 : digits) && pattern_hex_digit(*r->at) >= 0; got++)
+        value = value * 16 + pattern_hex_digit(*r->at++);
     if (!braces)
         return got == digits ? value : -1;
     if (r->at == r->end || *r->at != '}')
@@ -127,11 +127,11 @@ static int64_t hex_number(struct reader *r, int digits)
     return got > 0 ? value : -1;
 }
 
-static int take_number(struct reader *r, const char *from, int digits)
+static int take_escaped_number(struct reader *r, const char *from, int digits)
 {
     int64_t value = hex_number(r, digits);
     if (value >= 0 && value <= 0x7f)
-        return take_byte(r, from, (char)value);
+        return take_pattern_byte(r, from, (char)value);
     r->beyond = true;
     take_gap(r, from);
     return 0;
@@ -179,15 +179,15 @@ static int take_letter(struct reader *r, const char *from, char c)
     case 'n':
         return refuse_line_end(r);
     case 'r':
-        return take_byte(r, from, '\r');
+        return take_pattern_byte(r, from, '\r');
     case 't':
-        return take_byte(r, from, '\t');
+        return take_pattern_byte(r, from, '\t');
     case 'x':
-        return take_number(r, from, 2);
+        return take_escaped_number(r, from, 2);
     case 'u':
-        return take_number(r, from, 4);
+        return take_escaped_number(r, from, 4);
     case 'U':
-        return take_number(r, from, 8);
+        return take_escaped_number(r, from, 8);
     case 'p':
     case 'P':
         skip_braces(r, true);
@@ -232,7 +232,7 @@ static int take_escape(struct reader *r)
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '<' || c == '>';
     if (letter || (unsigned char)c > 0x7f)
         return take_letter(r, from, c);
-    return take_byte(r, from, c);
+    return take_pattern_byte(r, from, c);
 }
 
 /* Behind a `[`: here `]` and `-` mean themselves. */
@@ -285,7 +285,7 @@ static int refuse_look_around(struct reader *r)
 }
 
 /* Flags behind `(?`. With some of them sets or the ends of lines mean something else. */
-static void take_flags(struct reader *r)
+static void take_pattern_flags(struct reader *r)
 {
     bool off = false;
     for (; r->at < r->end && *r->at && strchr("imsUuxR-", *r->at); r->at++) {
@@ -318,7 +318,7 @@ static int take_group(struct reader *r)
             return refuse_look_around(r);
         if (left > 1 && what[0] == '<' && (what[1] == '=' || what[1] == '!'))
             return refuse_look_around(r);
-        take_flags(r);
+        take_pattern_flags(r);
         skip_name(r);
         opens = r->at == r->end || *r->at != ')';
         if (r->at < r->end && (*r->at == ':' || *r->at == ')'))
@@ -376,7 +376,7 @@ static int take_plain(struct reader *r)
     return take_char(r, from, (struct str){from, (size_t)(r->at - from)});
 }
 
-static int take(struct reader *r)
+static int take_pattern_part(struct reader *r)
 {
     if (!strchr("*+?{", *r->at))
         keep_set(r);
@@ -441,7 +441,7 @@ static int read_once(struct pattern *p, struct str source, bool keeps_cr, struct
                        .keeps_cr = keeps_cr};
     int result = 0;
     while (result == 0 && r.at < r.end)
-        result = take(&r);
+        result = take_pattern_part(&r);
     if (result == 0 && r.large_sets > LARGE_SETS_MAX)
         result = refuse_sets(err);
     keep_set(&r);

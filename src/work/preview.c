@@ -13,13 +13,13 @@
 #define SLOW_BYTES (64u << 10)
 
 /* UTF-16 as text, through `room`. False: some of its bytes would not show. */
-static bool decode(struct str bytes, struct buf *room)
+static bool decode_preview_utf16(struct str bytes, struct buf *room)
 {
     enum encoding encoding = encoding_of(bytes);
     return bytes.n % 2 == 0 && encoding_from_utf16(bytes, encoding, room) == 0 && !room->failed;
 }
 
-static bool is_same(struct str a, struct str b)
+static bool are_same_bytes(struct str a, struct str b)
 {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
@@ -32,15 +32,15 @@ static bool are_utf16(struct str before, struct str after)
 }
 
 /* Bytes of every kind have a diff: those that are no text are written out where it is shown. */
-static void compare(struct work *w, struct str before, struct str after, const char *path,
-                    struct op_preview_reply *reply)
+static void preview_difference(struct work *w, struct str before, struct str after,
+                               const char *path, struct op_preview_reply *reply)
 {
     /* Three bytes for two is the most that UTF-16 grows. */
     BUF_AT_END struct buf old_room = BUF_INIT(2 * before.n + 2);
     BUF_AT_END struct buf new_room = BUF_INIT(2 * after.n + 2);
     reply->bytes_before = (int64_t)before.n;
     reply->bytes_after = (int64_t)after.n;
-    if (is_same(before, after))
+    if (are_same_bytes(before, after))
         return;
     if (before.n > TEXT_MAX || after.n > TEXT_MAX) {
         reply->cut = true;
@@ -48,8 +48,8 @@ static void compare(struct work *w, struct str before, struct str after, const c
     }
     if (before.n + after.n > SLOW_BYTES)
         work_slow(w);
-    reply->decoded = are_utf16(before, after) && decode(before, &old_room) &&
-                     decode(after, &new_room);
+    reply->decoded = are_utf16(before, after) && decode_preview_utf16(before, &old_room) &&
+                     decode_preview_utf16(after, &new_room);
     if (reply->decoded)
         reply->cut = work_diff(w, buf_str(&old_room), buf_str(&new_room), path,
                                OP_PREVIEW_DIFF_MAX);
@@ -63,7 +63,7 @@ struct old {
     int64_t bytes;
 };
 
-static int take_old(void *arg, struct str bytes, struct err *err)
+static int take_old_preview_bytes(void *arg, struct str bytes, struct err *err)
 {
     struct old *old = arg;
     (void)err;
@@ -81,7 +81,7 @@ static int read_old(struct work *w, int fd, int64_t size, const char *path, stru
     hash_begin(&old.hash);
     if (size > (int64_t)SLOW_BYTES)
         work_slow(w);
-    int r = work_read_to_end(w, fd, path, work_growth_max(size), take_old, &old, err);
+    int r = work_read_to_end(w, fd, path, work_growth_max(size), take_old_preview_bytes, &old, err);
     if (r != 0)
         return r < 0 ? -1 : work_grows(err, path);
     hash_end_hex(&old.hash, w->sha256_before);
@@ -119,7 +119,8 @@ static int preview_write(struct work *w, const struct op_preview_request *q, str
         reply->bytes_before = old;
         reply->bytes_after = (q->append ? old : 0) + (int64_t)content.n;
     } else {
-        compare(w, buf_str(&before), q->append ? buf_str(&after) : content, q->path.p, reply);
+        preview_difference(w, buf_str(&before), q->append ? buf_str(&after) : content, q->path.p,
+                           reply);
     }
     return 0;
 }
@@ -140,7 +141,7 @@ static int preview_change(struct work *w, const struct op_preview_request *q, st
     if (!c.same && !q->dry_run && work_look(w, c.root, &write, c.after.len, &fd, &st, err) < 0)
         return -1;
     reply->exists = true;
-    compare(w, buf_str(&c.before), buf_str(&c.after), q->path.p, reply);
+    preview_difference(w, buf_str(&c.before), buf_str(&c.after), q->path.p, reply);
     return 0;
 }
 

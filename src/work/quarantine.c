@@ -69,7 +69,8 @@ static int rename_aside(const struct beneath_place *place, const struct op_guard
         quarantine_take_head(place->dir, aside);
         return 0;
     }
-    return renameat2(place->dir, aside, place->dir, place->name, RENAME_NOREPLACE) < 0 ? -EEXIST : 1;
+    return renameat2(place->dir, aside, place->dir, place->name, RENAME_NOREPLACE) < 0 ? -EEXIST
+                                                                                       : 1;
 }
 
 static size_t count_names(struct str path)
@@ -148,7 +149,7 @@ static bool is_plain_repository(const struct beneath_place *place)
 
 /* Of a folder that is a repository only by what is in it, HEAD is taken out: then it is none any more. What else is in it
  * may be the project's own. */
-static int go_to_head(struct beneath_place *place, struct op_guarded *was)
+static int go_to_head_inside(struct beneath_place *place, struct op_guarded *was)
 {
     struct statx st;
     FD_AT_END int dir = beneath_open_child(place->dir, place->name);
@@ -190,7 +191,7 @@ static int is_to_stay(const struct beneath_root *root, const struct op_quarantin
         return !is_at_a_root(root, q->path.p, link);
     if (is_plain_repository(place))
         return 1;
-    return strcmp(place->name, ".git") == 0 || !has_head(place) ? 0 : go_to_head(place, was);
+    return strcmp(place->name, ".git") == 0 || !has_head(place) ? 0 : go_to_head_inside(place, was);
 }
 
 int quarantine_find_place(const struct beneath_root *root, const char *path,
@@ -204,8 +205,8 @@ int quarantine_find_place(const struct beneath_root *root, const char *path,
 }
 
 /* Whoever made it can open it again, and so can the user, with what is in it. */
-static int open_folder(const struct beneath_place *place, struct op_quarantine_reply *ret,
-                       const char *path, struct err *err)
+static int open_closed_folder(const struct beneath_place *place, struct op_quarantine_reply *ret,
+                              const char *path, struct err *err)
 {
     struct stat st;
     if (fstatat(place->dir, place->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -237,11 +238,11 @@ static int take_out(struct work *w, const struct op_quarantine_request *q,
 }
 
 /* What stays, though nobody looks into it: what is in there may be dangerous all the same. */
-static int leave(struct work *w, const struct op_quarantine_request *q,
-                 const struct beneath_place *place, const struct op_guarded *was,
-                 struct op_quarantine_reply *ret, struct err *err)
+static int leave_in_place(struct work *w, const struct op_quarantine_request *q,
+                          const struct beneath_place *place, const struct op_guarded *was,
+                          struct op_quarantine_reply *ret, struct err *err)
 {
-    if (q->closed && open_folder(place, ret, q->path.p, err) < 0)
+    if (q->closed && open_closed_folder(place, ret, q->path.p, err) < 0)
         return -1;
     if (!q->git && was->type == TYPE_DIRECTORY && ret->outcome == QUARANTINE_LEFT)
         hidden_git_find(w, place->dir, place->name, q->path, ret);
@@ -276,6 +277,6 @@ int work_quarantine(struct work *w, const union op_request *request, struct str 
     if (r < 0)
         return beneath_errno(err, -r, q->path.p);
     ret->head = r == 0 && q->git && strcmp(place.name, "HEAD") == 0;
-    return r == 1 ? leave(w, q, &place, &was, ret, err)
+    return r == 1 ? leave_in_place(w, q, &place, &was, ret, err)
                   : take_out(w, q, &into, &place, &was, ret, err);
 }

@@ -40,7 +40,7 @@ static int check_room(struct copying *c)
     return c->full || c->bytes > COPY_BYTES_MAX || c->entries > COPY_ENTRIES_MAX ? -EFBIG : 0;
 }
 
-static int copy_bytes(struct copying *c, int from, int to)
+static int copy_quarantined_bytes(struct copying *c, int from, int to)
 {
     for (;;) {
         ssize_t n = read(from, c->w->chunk, WORK_CHUNK);
@@ -62,16 +62,19 @@ static int keep_mode(int from, int to)
     if (fstat(from, &st) < 0)
         return -errno;
     const struct timespec times[] = {st.st_atim, st.st_mtim};
-    return fchmod(to, acl_mode(from, to, quarantine_mode(&st))) < 0 || futimens(to, times) < 0 ? -errno : 0;
+    return fchmod(to, acl_mode(from, to, quarantine_mode(&st))) < 0 || futimens(to, times) < 0
+               ? -errno
+               : 0;
 }
 
-static int copy_file(struct copying *c, int from, const char *name, int to, const char *as)
+static int copy_quarantined_file(struct copying *c, int from, const char *name, int to,
+                                 const char *as)
 {
     FD_AT_END int in = beneath_open_child_file(from, name);
     if (in < 0)
         return -errno;
     FD_AT_END int out = -1;
-    int r = beneath_create(to, as, &out) < 0 ? -errno : copy_bytes(c, in, out);
+    int r = beneath_create(to, as, &out) < 0 ? -errno : copy_quarantined_bytes(c, in, out);
     return r < 0 ? r : keep_mode(in, out);
 }
 
@@ -95,26 +98,26 @@ static int copy_link(int from, const char *name, int to, const char *as)
     return r;
 }
 
-static int copy_entry(struct copying *c, int from, const char *name, int to, const char *as,
-                      int depth);
+static int copy_quarantined_entry(struct copying *c, int from, const char *name, int to,
+                                  const char *as, int depth);
 
-static int copy_listed(struct copying *c, int in, int out, const char *listing, ssize_t n,
-                       int depth)
+static int copy_quarantined_listing(struct copying *c, int in, int out, const char *listing,
+                                    ssize_t n, int depth)
 {
     for (ssize_t at = 0; at < n;) {
         const struct dirent64 *d = (const void *)(listing + at);
         at += d->d_reclen;
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
             continue;
-        int r = copy_entry(c, in, d->d_name, out, d->d_name, depth + 1);
+        int r = copy_quarantined_entry(c, in, d->d_name, out, d->d_name, depth + 1);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-static int copy_folder(struct copying *c, int from, const char *name, int to, const char *as,
-                       int depth)
+static int copy_quarantined_folder(struct copying *c, int from, const char *name, int to,
+                                   const char *as, int depth)
 {
     FD_AT_END int in = beneath_open_child(from, name);
     if (in < 0 || mkdirat(to, as, 0700) < 0)
@@ -125,13 +128,13 @@ static int copy_folder(struct copying *c, int from, const char *name, int to, co
     FREE_AT_END char *listing = mem_zero(LISTING_BYTES);
     int r = 0;
     for (ssize_t n; r == 0 && (n = getdents64(in, listing, LISTING_BYTES)) != 0;)
-        r = n < 0 ? -errno : copy_listed(c, in, out, listing, n, depth);
+        r = n < 0 ? -errno : copy_quarantined_listing(c, in, out, listing, n, depth);
     return r < 0 ? r : keep_mode(in, out);
 }
 
 /* Sockets, FIFOs and devices hold nothing. */
-static int copy_entry(struct copying *c, int from, const char *name, int to, const char *as,
-                      int depth)
+static int copy_quarantined_entry(struct copying *c, int from, const char *name, int to,
+                                  const char *as, int depth)
 {
     struct statx st;
     struct err err;
@@ -145,10 +148,10 @@ static int copy_entry(struct copying *c, int from, const char *name, int to, con
     if (work_is_older(&st, c->since_ns))
         return -ESTALE;
     if (S_ISDIR(st.stx_mode))
-        return copy_folder(c, from, name, to, as, depth);
+        return copy_quarantined_folder(c, from, name, to, as, depth);
     if (S_ISLNK(st.stx_mode))
         return copy_link(from, name, to, as);
-    return S_ISREG(st.stx_mode) ? copy_file(c, from, name, to, as) : 0;
+    return S_ISREG(st.stx_mode) ? copy_quarantined_file(c, from, name, to, as) : 0;
 }
 
 int quarantine_open(const struct beneath_root *store)
@@ -173,7 +176,7 @@ static int copy_into(struct copying *c, int folder, const char *part,
 {
     FD_AT_END int shelter = -1;
     int r = open_shelter(folder, part, &shelter);
-    return r < 0 ? r : copy_entry(c, place->dir, aside, shelter, place->name, 0);
+    return r < 0 ? r : copy_quarantined_entry(c, place->dir, aside, shelter, place->name, 0);
 }
 
 static void remove_part(struct work *w, int folder, const char *part)

@@ -19,12 +19,12 @@ static struct {
     struct quarantine_room used;
 } counted;
 
-static bool is_over(const struct quarantine_room *used)
+static bool is_room_exceeded(const struct quarantine_room *used)
 {
     return used->bytes > QUARANTINE_BYTES_MAX || used->entries > QUARANTINE_ENTRIES_MAX;
 }
 
-static bool count(int folder, int depth, struct quarantine_room *used);
+static bool count_quarantine_folder(int folder, int depth, struct quarantine_room *used);
 
 static bool count_entry(int folder, const char *name, int depth, struct quarantine_room *used)
 {
@@ -38,17 +38,17 @@ static bool count_entry(int folder, const char *name, int depth, struct quaranti
     }
     FD_AT_END int inner = beneath_open_child(folder, name);
     /* A folder whose mode closes it holds nothing that could be counted. */
-    return inner < 0 || count(inner, depth + 1, used);
+    return inner < 0 || count_quarantine_folder(inner, depth + 1, used);
 }
 
 /* False: it cannot be told, or is more than may be there. */
-static bool count(int folder, int depth, struct quarantine_room *used)
+static bool count_quarantine_folder(int folder, int depth, struct quarantine_room *used)
 {
     DIR_ENTRIES_AT_END struct dir_entries in = {.dir = folder};
     if (depth > DEPTH_MAX)
         return false;
     for (const struct dirent64 *d; (d = dir_entries_next(&in));) {
-        if (!count_entry(folder, d->d_name, depth, used) || is_over(used))
+        if (!count_entry(folder, d->d_name, depth, used) || is_room_exceeded(used))
             return false;
     }
     return !in.error;
@@ -72,7 +72,7 @@ struct quarantine_room quarantine_room(int folder)
     if (!known) {
         FD_AT_END int again = beneath_reopen_dir(folder);
         used = room;
-        known = again >= 0 && count(again, 0, &used);
+        known = again >= 0 && count_quarantine_folder(again, 0, &used);
     }
     if (known) {
         counted.used = used;

@@ -47,7 +47,7 @@ struct reading {
 #define SHELVED_MIN (16 << 10)
 #define SHELVED_MAX (256 << 10)
 
-static void put(struct reading *r, const char *p, size_t n)
+static void put_read_bytes(struct reading *r, const char *p, size_t n)
 {
     struct buf *body = &r->w->body;
     r->over |= r->kept + (int64_t)n > r->w->limit;
@@ -77,7 +77,7 @@ static void keep_line(struct reading *r, const char *p, size_t n, bool ends)
     }
     if (n == 0)
         return;
-    put(r, p, n);
+    put_read_bytes(r, p, n);
     r->end = r->line;
     if (ends)
         r->whole = r->kept;
@@ -145,26 +145,26 @@ static void take_prefix(struct reading *r, const char *p, size_t n)
         r->whole = r->kept + (newline + 1 - p);
     if (part > 0) {
         r->end = r->line + lines - (p[part - 1] == '\n');
-        put(r, p, part);
+        put_read_bytes(r, p, part);
     }
     r->truncated |= part < n;
     r->line += lines + count_newlines(p + part, n - part);
     r->at_start = p[n - 1] == '\n';
 }
 
-static bool is_window(const struct reading *r)
+static bool is_window_read(const struct reading *r)
 {
     return r->first > 1 || r->last != INT64_MAX;
 }
 
 /* How far there can be something to read. The size at opening is the end: a file that grows as fast as it is read must
  * not hold us. */
-static int64_t end_of(const struct reading *r)
+static int64_t end_of_reading(const struct reading *r)
 {
     if (r->unsized)
         return UNSIZED_MAX;
     int64_t prefix = r->max > BINARY_LOOK ? r->max : BINARY_LOOK;
-    return r->whole_file || is_window(r) || r->size < prefix ? r->size : prefix;
+    return r->whole_file || is_window_read(r) || r->size < prefix ? r->size : prefix;
 }
 
 static bool is_enough(const struct reading *r)
@@ -174,9 +174,9 @@ static bool is_enough(const struct reading *r)
     return !r->whole_file && (r->truncated || r->line > r->last);
 }
 
-static void take(struct reading *r, const char *p, size_t n)
+static void take_read_bytes(struct reading *r, const char *p, size_t n)
 {
-    if (is_window(r))
+    if (is_window_read(r))
         take_window(r, p, n);
     else
         take_prefix(r, p, n);
@@ -194,7 +194,7 @@ static void look_at_beginning(struct reading *r, struct str beginning)
 static int read_through(struct reading *r, int fd, const char *path, struct err *err)
 {
     struct work *w = r->w;
-    int64_t end = end_of(r);
+    int64_t end = end_of_reading(r);
     int64_t done = 0;
     while (done < end && !is_enough(r)) {
         if (work_check_cancel(w, err) < 0)
@@ -215,7 +215,7 @@ static int read_through(struct reading *r, int fd, const char *path, struct err 
         if (done == 0)
             look_at_beginning(r, (struct str){chunk, n < BINARY_LOOK ? (size_t)n : BINARY_LOOK});
         if (!r->binary || !r->q->text_only)
-            take(r, chunk, (size_t)n);
+            take_read_bytes(r, chunk, (size_t)n);
         done += n;
     }
     if (r->unsized && !r->ended && !is_enough(r))
@@ -246,7 +246,7 @@ static bool is_unsized(int fd, struct stat *st)
     return fstat(fd, st) < 0 || st->st_size == 0;
 }
 
-static bool is_hashed(const struct op_read_request *q, int64_t size)
+static bool is_hashed_read(const struct op_read_request *q, int64_t size)
 {
     return q->hash_max > 0 && size <= q->hash_max && size <= q->whole_max;
 }
@@ -270,16 +270,16 @@ int work_read(struct work *w, const union op_request *request, struct str body,
         .size = st.st_size,
         .unsized = unsized,
         .whole_file = unsized || st.st_size <= q->whole_max,
-        .hashed = is_hashed(q, st.st_size),
+        .hashed = is_hashed_read(q, st.st_size),
         .first = q->start_line == ARG_ABSENT ? 1 : q->start_line,
         .last = q->end_line == ARG_ABSENT ? INT64_MAX : q->end_line,
         .max = q->max_bytes,
         .line = 1,
         .at_start = true,
     };
-    if (end_of(&r) > SLOW_BYTES)
+    if (end_of_reading(&r) > SLOW_BYTES)
         work_slow(w);
-    if (end_of(&r) > SLOW_BYTES && !unsized)
+    if (end_of_reading(&r) > SLOW_BYTES && !unsized)
         work_take_shelf(w);
     if (r.hashed)
         hash_begin(&r.hash);
@@ -297,7 +297,7 @@ int work_read(struct work *w, const union op_request *request, struct str body,
         .binary = r.binary,
         .kind = r.kind,
     };
-    if (r.hashed && is_hashed(q, r.size) && !skipped) {
+    if (r.hashed && is_hashed_read(q, r.size) && !skipped) {
         hash_end_hex(&r.hash, w->sha256);
         reply->read.sha256 = (struct str){w->sha256, HASH_HEX};
     }

@@ -55,7 +55,7 @@ static bool is_too_old(const struct descent *d, int at, const char *name)
             work_is_older(&st, d->since_ns));
 }
 
-static int enter(struct descent *d, int parent, const char *name)
+static int enter_removed_folder(struct descent *d, int parent, const char *name)
 {
     if (d->depth == DEPTH_MAX)
         return -E2BIG;
@@ -74,19 +74,19 @@ static int enter(struct descent *d, int parent, const char *name)
 
 /* A command may have moved something in since the folder was looked through. The name that is judged is the name that
  * is removed. */
-static bool is_kept(struct descent *d, int dir, const char *name, bool is_folder)
+static bool is_kept_by_rules(struct descent *d, int dir, const char *name, bool is_folder)
 {
     bool same;
     return d->rules && subtree_keeps(d->rules, dir, name, is_folder, &same);
 }
 
-static int enter_entry(struct descent *d, int parent, const char *name)
+static int enter_removed_entry(struct descent *d, int parent, const char *name)
 {
-    if (is_kept(d, parent, name, true))
+    if (is_kept_by_rules(d, parent, name, true))
         return -EBUSY;
     if (d->rules)
         subtree_enter(d->rules, name);
-    return enter(d, parent, name);
+    return enter_removed_folder(d, parent, name);
 }
 
 /* Removes what can be removed of the deepest folder. 1: went into one inside it, 0: it is empty. */
@@ -110,7 +110,7 @@ static int empty_folder(struct work *w, struct descent *d, int64_t *count)
             if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
                 continue;
             bool folder = entry->d_type == DT_DIR;
-            if (!folder && is_kept(d, fd, entry->d_name, false))
+            if (!folder && is_kept_by_rules(d, fd, entry->d_name, false))
                 return -EBUSY;
             if (!folder && is_too_old(d, fd, entry->d_name))
                 return -ESTALE;
@@ -120,7 +120,7 @@ static int empty_folder(struct work *w, struct descent *d, int64_t *count)
             }
             if (!folder && errno != EISDIR)
                 return -errno;
-            int r = enter_entry(d, fd, entry->d_name);
+            int r = enter_removed_entry(d, fd, entry->d_name);
             return r < 0 ? r : 1;
         }
         if (*count == before)
@@ -139,7 +139,7 @@ static int remove_tree(struct work *w, int dir, const char *name, struct subtree
         return -errno;
     CLEANUP(descent_done)
     struct descent d = {.listing = mem_zero(LISTING_BYTES), .rules = rules, .since_ns = since_ns};
-    int r = enter(&d, dir, name);
+    int r = enter_removed_folder(&d, dir, name);
     while (r >= 0 && d.depth > 0) {
         r = empty_folder(w, &d, count);
         if (r != 0)
@@ -187,7 +187,7 @@ struct left {
 };
 
 /* Under its own name again, or, where something else has that by now, under a new one that says where it is from. */
-static void give_back(const struct beneath_place *place, const char *temp, struct left *left)
+static void give_name_back(const struct beneath_place *place, const char *temp, struct left *left)
 {
     left->name[0] = '\0';
     int r = renameat2(place->dir, temp, place->dir, place->name, RENAME_NOREPLACE);
@@ -237,7 +237,7 @@ static int rename_away(struct work *w, const struct op_delete_request *q,
         if (r == 0 && is_same_entry(place->dir, temp->name, st))
             return 0;
         if (r == 0)
-            give_back(place, temp->name, &left);
+            give_name_back(place, temp->name, &left);
         temp_end(temp);
         if (r == 0)
             return not_the_same(q, &left, err);
@@ -248,15 +248,15 @@ static int rename_away(struct work *w, const struct op_delete_request *q,
 }
 
 /* Without the lock too: a cancelled call does not get it, and under its own name the folder is not lost. */
-static void put_back(struct work *w, const struct beneath_place *place, const char *temp,
-                     struct left *left)
+static void put_removed_back(struct work *w, const struct beneath_place *place, const char *temp,
+                             struct left *left)
 {
     FOLDER_LOCK_AT_END struct folder_lock lock = FOLDER_LOCK_NONE;
     struct err ignored;
     CLEANUP(guard_trees_release) struct guard_trees *still = NULL;
     (void)folder_lock_take(w, place->dir, temp, &lock, &ignored);
     (void)guard_trees_hold(w, &still, &ignored);
-    give_back(place, temp, left);
+    give_name_back(place, temp, left);
 }
 
 static int cannot_remove(const struct op_delete_request *q, int error, struct err *err)
@@ -285,7 +285,7 @@ static int remove_folder(struct work *w, const struct op_delete_request *q,
     subtree_init(&rules, &w->at, real, NULL);
     int r = work_remove_tree(w, place->dir, temp.name, &rules, count);
     if (r < 0)
-        put_back(w, place, temp.name, &left);
+        put_removed_back(w, place, temp.name, &left);
     temp_end(&temp);
     if (r == 0)
         return 0;

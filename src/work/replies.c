@@ -64,7 +64,7 @@ int replies_flush(struct replies *r)
     return sent;
 }
 
-static int add(struct replies *r, const struct frame *frame)
+static int add_reply_frame(struct replies *r, const struct frame *frame)
 {
     if (frame_bytes(frame) > MESSAGE_BYTES)
         return send_alone(r, frame);
@@ -96,7 +96,7 @@ int replies_error(struct replies *r, uint64_t token, const struct err *err)
     struct frame frame = {.type = FRAME_ERROR,
                           .token = token,
                           .head = head.failed ? STR(OUT_OF_MEMORY) : buf_str(&head)};
-    return add(r, &frame);
+    return add_reply_frame(r, &frame);
 }
 
 int work_send_piece(struct work *w, struct str bytes)
@@ -122,7 +122,7 @@ int replies_result(struct work *w, const struct op *op, const union op_reply *fi
         return replies_error(w->replies, w->token, &(struct err){ERR_SESSION_BUSY, NO_MEMORY});
     struct frame frame = {
         .type = FRAME_RESULT, .token = w->token, .head = buf_str(&head), .body = body};
-    return add(w->replies, &frame);
+    return add_reply_frame(w->replies, &frame);
 }
 
 void work_take_shelf(struct work *w)

@@ -64,14 +64,14 @@ bool scan_stopped(const struct scan *scan)
            atomic_load_explicit(scan->stop[1], memory_order_relaxed);
 }
 
-static int64_t number_of(struct file *f, size_t offset)
+static int64_t number_of_scan_line(struct file *f, size_t offset)
 {
     f->number += (int64_t)finder_count_lines(f->text.p + f->number_at, offset - f->number_at);
     f->number_at = offset;
     return f->number;
 }
 
-static void begin_file(struct file *f)
+static void begin_found_file(struct file *f)
 {
     struct found record = {.kind = FOUND_FILE, .text = f->path};
     if (f->count++ == 0) {
@@ -81,10 +81,10 @@ static void begin_file(struct file *f)
 }
 
 /* Of a long line only a part is handed out: what is around its first match. */
-static void add_line(struct file *f, const struct matcher_line *line, enum found_kind kind)
+static void add_found_line(struct file *f, const struct matcher_line *line, enum found_kind kind)
 {
     struct found_span spans[FOUND_SPANS_MAX];
-    struct found record = {.kind = kind, .number = number_of(f, line->start)};
+    struct found record = {.kind = kind, .number = number_of_scan_line(f, line->start)};
     const char *p = f->text.p + line->start;
     size_t n = line->end - line->start;
     size_t start = 0;
@@ -107,7 +107,7 @@ static void add_context(struct file *f, size_t until)
 {
     while (f->done < until) {
         struct matcher_line line = matcher_line_at(f->scan->matcher, &f->text, f->done);
-        add_line(f, &line, FOUND_CONTEXT);
+        add_found_line(f, &line, FOUND_CONTEXT);
         f->done = line.next;
     }
 }
@@ -134,11 +134,11 @@ static void add_after(struct file *f, size_t until)
 static void add_match(struct file *f, const struct matcher_line *line)
 {
     struct scan *s = f->scan;
-    begin_file(f);
+    begin_found_file(f);
     add_after(f, line->start);
     f->done = go_back(f, line->start, s->q->before, f->done);
     add_context(f, line->start);
-    add_line(f, line, FOUND_MATCH);
+    add_found_line(f, line, FOUND_MATCH);
     f->done = line->next;
     f->after = s->q->after;
     s->matches++;
@@ -153,7 +153,7 @@ static void take_match(struct file *f, const struct matcher_line *line)
         add_match(f, line);
         return;
     }
-    begin_file(f);
+    begin_found_file(f);
     f->left = f->scan->q->mode == SEARCH_FILES;
 }
 
@@ -203,7 +203,7 @@ static size_t roll(struct file *f, size_t filled)
     size_t least = f->text.n > CONTEXT_BYTES ? f->text.n - CONTEXT_BYTES : 0;
     size_t keep = go_back(f, f->text.n, s->q->before, f->done > least ? f->done : least);
     if (s->q->mode == SEARCH_LINES)
-        number_of(f, keep);
+        number_of_scan_line(f, keep);
     memmove(s->buf, s->buf + keep, filled - keep);
     f->number_at = 0;
     f->from = f->text.n - keep;
@@ -217,7 +217,7 @@ static size_t roll(struct file *f, size_t filled)
 }
 
 /* Room for more behind `filled`; 0: the line is too long. */
-static int make_room(struct scan *s, size_t filled)
+static int make_scan_room(struct scan *s, size_t filled)
 {
     if (filled < s->cap)
         return 1;
@@ -237,7 +237,7 @@ static int search_utf16(struct file *f, int fd, size_t filled)
     struct scan *s = f->scan;
     BUF_AT_END struct buf text = BUF_INIT((size_t)2 * SCAN_LINE_MAX);
     for (ssize_t got = 1; got > 0; filled += (size_t)got) {
-        int room = make_room(s, filled);
+        int room = make_scan_room(s, filled);
         if (room <= 0) {
             s->long_lines += room == 0;
             return room;
@@ -273,7 +273,7 @@ static size_t drop_mark(char *p, size_t n)
 }
 
 /* One more read. 1: there is more to come, 0: that was all, or -errno. */
-static int read_more(struct file *f, int fd, bool reads_whole, size_t *filled)
+static int read_more_of_file(struct file *f, int fd, bool reads_whole, size_t *filled)
 {
     struct scan *s = f->scan;
     /* Not read: from a FIFO that came in the place of a file, it would take something away. */
@@ -302,12 +302,12 @@ static int search_text(struct file *f, int fd, bool reads_whole)
     size_t filled = 0;
     for (int more = 1; more > 0 && !f->left;) {
         bool first = f->bytes == 0;
-        int room = make_room(s, filled);
+        int room = make_scan_room(s, filled);
         if (room <= 0) {
             s->long_lines += room == 0;
             return room;
         }
-        more = read_more(f, fd, reads_whole, &filled);
+        more = read_more_of_file(f, fd, reads_whole, &filled);
         if (more < 0)
             return more;
         if (first && encoding_of((struct str){s->buf, filled}) != ENCODING_BYTES)

@@ -64,7 +64,7 @@ struct search {
 };
 
 /* At once when they are searched: a folder is a descriptor, and a batch may wait long for its turn. */
-static void leave_folders(struct batch *b)
+static void leave_batch_folders(struct batch *b)
 {
     for (size_t i = 0; i < b->count; i++)
         walk_folder_unref(b->items[i].folder);
@@ -75,7 +75,7 @@ static void batch_free(struct batch *b)
 {
     if (!b)
         return;
-    leave_folders(b);
+    leave_batch_folders(b);
     buf_done(&b->names);
     buf_done(&b->out);
     free(b);
@@ -89,7 +89,7 @@ static struct batch *batch_new(const struct search *s)
     return b;
 }
 
-static void fail(struct search *s, const struct err *err)
+static void fail_search(struct search *s, const struct err *err)
 {
     if (!s->failed)
         s->err = *err;
@@ -115,13 +115,13 @@ static bool take_batch(struct search *s, struct batch *b)
     while (!s->walked && !atomic_load(&s->stop) && b->count < wanted) {
         int r = walk_next(s->walk, &entry, &err);
         if (r < 0)
-            fail(s, &err);
+            fail_search(s, &err);
         else if (r == 0)
             s->walked = true;
         else
             add_item(b, &entry);
         if (b->names.failed && err_no_memory(&err) < 0)
-            fail(s, &err);
+            fail_search(s, &err);
     }
     if (b->count == 0 || s->failed)
         return false;
@@ -152,7 +152,7 @@ static void search_item(struct scan *scan, const struct batch *b, const struct i
 
 /* Of a batch that is more than there is room for: as many records as are wanted and fit. Lines behind the
  * last match are its context even where they match too. */
-static void add_part(struct search *s, const struct batch *b)
+static void add_part_of_batch(struct search *s, const struct batch *b)
 {
     struct buf *body = &s->w->body;
     struct str rest = buf_str(&b->out);
@@ -189,7 +189,7 @@ static void add_to_answer(struct search *s, struct batch *b)
         s->reply.matches += b->matches;
         return;
     }
-    add_part(s, b);
+    add_part_of_batch(s, b);
     s->reply.truncated = true;
     atomic_store(&s->stop, true);
 }
@@ -227,7 +227,7 @@ static void fail_for_shortage(struct search *s, const struct missed *missed)
     else
         snprintf(path, sizeof path, "%s/%s", top, file);
     beneath_errno(&err, missed->shortage, path);
-    fail(s, &err);
+    fail_search(s, &err);
 }
 
 static void give_counts(struct search *s, const struct scan *scan, const struct missed *missed)
@@ -252,12 +252,12 @@ static void search_batch(struct scan *scan, struct batch *b, struct missed *miss
     }
     if (b->out.no_memory)
         missed->shortage = ENOMEM;
-    leave_folders(b);
+    leave_batch_folders(b);
     b->matches = scan->matches;
 }
 
 /* Others hold it for some microseconds, less than it takes to sleep and be woken. */
-static void take_lock(struct search *s)
+static void take_search_lock(struct search *s)
 {
     for (unsigned i = 0; i < SPINS; i++) {
         if (pthread_mutex_trylock(&s->lock) == 0)
@@ -274,7 +274,7 @@ static void search_files(struct search *s)
     struct scan scan;
     struct missed missed = {0};
     scan_init(&scan, s->matcher, s->q, &s->stop, s->w->cancelled);
-    take_lock(s);
+    take_search_lock(s);
     while (!atomic_load(&s->stop) && !missed.shortage) {
         if (s->next > s->next_done + AHEAD) {
             pthread_cond_wait(&s->moved, &s->lock);
@@ -287,7 +287,7 @@ static void search_files(struct search *s)
         }
         pthread_mutex_unlock(&s->lock);
         search_batch(&scan, b, &missed);
-        take_lock(s);
+        take_search_lock(s);
         give_batch(s, b);
     }
     give_counts(s, &scan, &missed);
@@ -296,7 +296,7 @@ static void search_files(struct search *s)
     scan_done(&scan);
 }
 
-static void *help(void *arg)
+static void *help_search(void *arg)
 {
     struct search *s = arg;
     processor_spread(s->processor, atomic_fetch_add(&s->helpers, 1) + 1);
@@ -311,7 +311,7 @@ static unsigned most_threads(const struct op_search_request *q)
     return q->threads > 0 && (uint64_t)q->threads < most ? (unsigned)q->threads : most;
 }
 
-static unsigned start_threads(struct search *s, pthread_t *threads)
+static unsigned start_search_threads(struct search *s, pthread_t *threads)
 {
     unsigned most = most_threads(s->q);
     unsigned may = matcher_threads(s->matcher);
@@ -319,7 +319,7 @@ static unsigned start_threads(struct search *s, pthread_t *threads)
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    while (n + 1 < most && n + 1 < may && pthread_create(&threads[n], &attr, help, s) == 0)
+    while (n + 1 < most && n + 1 < may && pthread_create(&threads[n], &attr, help_search, s) == 0)
         n++;
     pthread_attr_destroy(&attr);
     return n;
@@ -334,7 +334,7 @@ static int search_folder(struct search *s, const struct beneath_root *root, stru
     work_slow(s->w);
     processor_any();
     s->processor = processor_here();
-    unsigned n = start_threads(s, threads);
+    unsigned n = start_search_threads(s, threads);
     processor_spread(s->processor, 0);
     search_files(s);
     for (unsigned i = 0; i < n; i++)
@@ -372,7 +372,7 @@ static int search_one(struct search *s, const struct beneath_root *root, struct 
     return r < 0 ? beneath_errno(err, -r, s->q->path.p) : 0;
 }
 
-static void search_done(struct search *s)
+static void file_search_done(struct search *s)
 {
     while (s->ready) {
         struct batch *b = s->ready;
@@ -387,7 +387,7 @@ static void search_done(struct search *s)
     pthread_mutex_destroy(&s->lock);
 }
 
-static int prepare(struct search *s, struct str excludes, struct err *err)
+static int prepare_search(struct search *s, struct str excludes, struct err *err)
 {
     const struct op_search_request *q = s->q;
     struct matcher_options options = {q->pattern, q->literal, q->ignore_case, q->word,
@@ -416,7 +416,7 @@ int work_search(struct work *w, const union op_request *request, struct str body
 {
     const struct op_search_request *q = &request->search;
     const struct beneath_root *root = work_root(w, q->root, q->no_links, err);
-    CLEANUP(search_done)
+    CLEANUP(file_search_done)
     struct search s = {
         .w = w, .q = q, .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
     FD_AT_END int fd = -1;
@@ -425,7 +425,7 @@ int work_search(struct work *w, const union op_request *request, struct str body
         return -1;
     if (fstat(fd, &st) < 0)
         return beneath_errno(err, errno, q->path.p);
-    if (prepare(&s, body, err) < 0)
+    if (prepare_search(&s, body, err) < 0)
         return -1;
     int r = S_ISDIR(st.st_mode) ? search_folder(&s, root, err) : search_one(&s, root, err);
     if (r < 0 || work_check_cancel(w, err) < 0)

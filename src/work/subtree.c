@@ -45,7 +45,7 @@ void subtree_done(struct subtree *s)
     buf_done(&s->moved);
 }
 
-static void add_name(struct buf *path, const char *name)
+static void add_subtree_name(struct buf *path, const char *name)
 {
     if (path->len)
         buf_add_char(path, '/');
@@ -60,9 +60,9 @@ static void drop_name(struct buf *path)
 
 void subtree_enter(struct subtree *s, const char *name)
 {
-    add_name(&s->path, name);
+    add_subtree_name(&s->path, name);
     if (s->moves)
-        add_name(&s->moved, name);
+        add_subtree_name(&s->moved, name);
 }
 
 void subtree_leave(struct subtree *s)

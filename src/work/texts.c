@@ -19,7 +19,7 @@ void texts_clear(struct texts *texts)
 }
 
 /* A set that could not be kept is empty, and says so. */
-static void check(struct texts *texts)
+static void clear_failed_texts(struct texts *texts)
 {
     if (texts->bytes.failed)
         texts_clear(texts);
@@ -39,7 +39,7 @@ void texts_copy(struct texts *to, const struct texts *from)
         buf_add(&to->bytes, from->bytes.data, from->bytes.len);
     to->bytes.failed = to->bytes.failed || from->bytes.failed;
     to->n = from->n;
-    check(to);
+    clear_failed_texts(to);
 }
 
 bool texts_next(const struct texts *texts, struct str *at)
@@ -67,7 +67,7 @@ void texts_extend(struct texts *texts, struct str bytes)
         texts->bytes.len--;
         buf_add(&texts->bytes, bytes.p, bytes.n);
         buf_add_char(&texts->bytes, '\0');
-        check(texts);
+        clear_failed_texts(texts);
         return;
     }
     struct texts longer;
@@ -80,7 +80,7 @@ void texts_extend(struct texts *texts, struct str bytes)
     longer.bytes.failed = longer.bytes.failed || texts->bytes.failed;
     texts_done(texts);
     *texts = longer;
-    check(texts);
+    clear_failed_texts(texts);
 }
 
 void texts_shorten(struct texts *texts, size_t n)
@@ -97,7 +97,7 @@ void texts_shorten(struct texts *texts, size_t n)
     b->len = to;
 }
 
-static bool has(const struct texts *texts, struct str wanted)
+static bool has_text(const struct texts *texts, struct str wanted)
 {
     for (struct str text = {0}; texts_next(texts, &text);) {
         if (text.n == wanted.n && memcmp(text.p, wanted.p, wanted.n) == 0)
@@ -109,14 +109,14 @@ static bool has(const struct texts *texts, struct str wanted)
 bool texts_join(struct texts *texts, const struct texts *more)
 {
     for (struct str text = {0}; texts_next(more, &text);) {
-        if (has(texts, text))
+        if (has_text(texts, text))
             continue;
         if (texts->n == TEXTS_MAX)
             return false;
         buf_add(&texts->bytes, text.p, text.n + 1);
         texts->n++;
     }
-    check(texts);
+    clear_failed_texts(texts);
     return !texts->bytes.failed && !more->bytes.failed;
 }
 
@@ -135,6 +135,6 @@ bool texts_multiply(struct texts *texts, const struct texts *more)
     product.bytes.failed = product.bytes.failed || texts->bytes.failed;
     texts_done(texts);
     *texts = product;
-    check(texts);
+    clear_failed_texts(texts);
     return true;
 }

@@ -30,7 +30,7 @@ struct search {
 
 enum found { FOUND_NOTHING, FOUND_MOUNT, FOUND_GUARDED };
 
-static void search_done(struct search *s)
+static void tree_search_done(struct search *s)
 {
     while (s->depth > 0)
         close(s->folders[--s->depth].fd);
@@ -49,7 +49,8 @@ static int look_for_mount(int dir, const char *name, bool *ret_folder)
 }
 
 /* The same. What is mounted in a folder that is moved goes along, as it is. */
-static int look(struct search *s, int dir, const struct dirent64 *entry, bool *ret_folder)
+static int look_at_checked_entry(struct search *s, int dir, const struct dirent64 *entry,
+                                 bool *ret_folder)
 {
     bool same = false;
     *ret_folder = entry->d_type == DT_DIR;
@@ -64,7 +65,7 @@ static int look(struct search *s, int dir, const struct dirent64 *entry, bool *r
     return FOUND_NOTHING;
 }
 
-static int enter(struct search *s, int dir, const char *name)
+static int enter_checked_folder(struct search *s, int dir, const char *name)
 {
     if (s->depth == DEPTH_MAX)
         return -E2BIG;
@@ -77,17 +78,17 @@ static int enter(struct search *s, int dir, const char *name)
 }
 
 /* An entry of the deepest folder. */
-static int enter_entry(struct search *s, int dir, const char *name)
+static int enter_checked_entry(struct search *s, int dir, const char *name)
 {
     int depth = s->depth;
-    int r = enter(s, dir, name);
+    int r = enter_checked_folder(s, dir, name);
     if (s->depth == depth)
         return r;
     subtree_enter(&s->tree, name);
     return subtree_keeps_git(&s->tree, s->folders[depth].fd) ? FOUND_GUARDED : FOUND_NOTHING;
 }
 
-static void leave(struct search *s)
+static void leave_checked_folder(struct search *s)
 {
     close(s->folders[--s->depth].fd);
     if (s->depth > 0)
@@ -95,7 +96,7 @@ static void leave(struct search *s)
 }
 
 /* Reads on in the deepest folder, until one in it is gone into or it is at its end. enum found, or -errno. */
-static int read_on(struct search *s)
+static int read_on_in_tree(struct search *s)
 {
     int depth = s->depth;
     int fd = s->folders[depth - 1].fd;
@@ -112,14 +113,14 @@ static int read_on(struct search *s)
         s->folders[depth - 1].next = entry->d_off;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        int r = look(s, fd, entry, &folder);
+        int r = look_at_checked_entry(s, fd, entry, &folder);
         if (r == FOUND_NOTHING && folder)
-            r = enter_entry(s, fd, entry->d_name);
+            r = enter_checked_entry(s, fd, entry->d_name);
         if (r != FOUND_NOTHING || s->depth > depth)
             return r;
     }
     if (got == 0)
-        leave(s);
+        leave_checked_folder(s);
     return FOUND_NOTHING;
 }
 
@@ -129,11 +130,11 @@ static int search_all(struct work *w, struct search *s, const struct beneath_pla
     bool folder = true;
     int r = s->tree.moves ? FOUND_NOTHING : look_for_mount(place->dir, place->name, &folder);
     if (r == FOUND_NOTHING && folder)
-        r = enter(s, place->dir, place->name);
+        r = enter_checked_folder(s, place->dir, place->name);
     while (r == FOUND_NOTHING && s->depth > 0) {
         if (work_check_cancel(w, err) < 0)
             return -ECANCELED;
-        r = read_on(s);
+        r = read_on_in_tree(s);
     }
     return r;
 }
@@ -141,7 +142,7 @@ static int search_all(struct work *w, struct search *s, const struct beneath_pla
 int work_check_tree(struct work *w, const struct beneath_place *place, const struct tree_op *op,
                     struct err *err)
 {
-    CLEANUP(search_done) struct search s = {.listing = mem_zero(LISTING_BYTES)};
+    CLEANUP(tree_search_done) struct search s = {.listing = mem_zero(LISTING_BYTES)};
     subtree_init(&s.tree, op->root, op->real, op->to);
     int r = search_all(w, &s, place, err);
     if (r == -ECANCELED)

@@ -94,7 +94,7 @@ static int check_go_on(const struct walk *w, struct err *err)
 
 /* What cannot be looked at is passed over, and that is told. Where the machine lacks something the walk ends: what it
  * left out would depend on what else is running. */
-static int pass_over(struct walk *w, int error, struct err *err)
+static int pass_over_unreadable(struct walk *w, int error, struct err *err)
 {
     if (error == 0 || beneath_is_gone(error))
         return 0;
@@ -119,7 +119,7 @@ static unsigned char type_of(struct walk *w, int dir, const struct dirent64 *d)
 }
 
 /* Folders of what others made. A search is not for them; a list shows what there is. */
-static bool is_foreign(const struct walk_rules *rules, const char *name)
+static bool is_foreign_folder(const struct walk_rules *rules, const char *name)
 {
     bool git = strcmp(name, ".git") == 0;
     if (git && rules->ignore)
@@ -134,7 +134,7 @@ static bool is_temporary(int dir, const char *name)
     return temp_is_in_use(dir, name) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0;
 }
 
-static bool is_hidden(const struct walk_rules *rules, const char *name, bool folder)
+static bool is_hidden_entry(const struct walk_rules *rules, const char *name, bool folder)
 {
     return name[0] == '.' && !rules->hidden && (folder || !rules->hidden_files);
 }
@@ -146,7 +146,7 @@ static bool wanted(const struct walk *w, int dir, const char *name, unsigned cha
         if (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'))
             return false;
         /* With ignore files it can still be one that a rule keeps. */
-        if (is_hidden(rules, name, type == DT_DIR) && !w->may_ignore)
+        if (is_hidden_entry(rules, name, type == DT_DIR) && !w->may_ignore)
             return false;
         if (strncmp(name, OP_TEMP_PREFIX, strlen(OP_TEMP_PREFIX)) == 0 && is_temporary(dir, name))
             return false;
@@ -155,7 +155,7 @@ static bool wanted(const struct walk *w, int dir, const char *name, unsigned cha
     case DT_REG:
         return true;
     case DT_DIR:
-        return (rules->recursive || !rules->files_only) && !is_foreign(rules, name);
+        return (rules->recursive || !rules->files_only) && !is_foreign_folder(rules, name);
     case DT_LNK:
         return !rules->skip_links && !rules->files_only;
     case DT_UNKNOWN:
@@ -177,7 +177,7 @@ static unsigned noticed(const char *name, unsigned char type)
     return type == DT_DIR && strcmp(name, ".git") == 0 ? IGNORE_FOUND_EXCLUDE : 0;
 }
 
-static void add_name(struct walk *w, const char *name, unsigned char type)
+static void add_walk_name(struct walk *w, const char *name, unsigned char type)
 {
     size_t length = strlen(name);
     char head[8] = {0};
@@ -193,7 +193,7 @@ static void add_name(struct walk *w, const char *name, unsigned char type)
     buf_add(&w->items, &item, sizeof item);
 }
 
-static int compare(const void *a, const void *b, void *names)
+static int compare_walk_items(const void *a, const void *b, void *names)
 {
     const struct item *x = a;
     const struct item *y = b;
@@ -226,12 +226,12 @@ static int read_names(struct walk *w, const struct level *level, unsigned *found
             unsigned char type = type_of(w, fd, d);
             *found |= noticed(d->d_name, type);
             if (wanted(w, fd, d->d_name, type))
-                add_name(w, d->d_name, type);
+                add_walk_name(w, d->d_name, type);
         }
     }
 }
 
-static void leave(struct walk *w)
+static void leave_walk_folder(struct walk *w)
 {
     struct level *level = &w->levels[--w->depth];
     ignore_files_drop(&level->ignores, &w->reader,
@@ -259,7 +259,7 @@ static bool reads_whole(int fd)
     }
 }
 
-static int enter(struct walk *w, int fd, int *ret_error, struct err *err)
+static int enter_walk_folder(struct walk *w, int fd, int *ret_error, struct err *err)
 {
     struct level *level = &w->levels[w->depth];
     size_t first = w->items.len / sizeof(struct item);
@@ -280,12 +280,12 @@ static int enter(struct walk *w, int fd, int *ret_error, struct err *err)
     int r = read_names(w, level, &found, ret_error, err);
     level->end = w->items.len / sizeof(struct item);
     if (level->end > first)
-        qsort_r(items_of(w) + first, level->end - first, sizeof(struct item), compare,
+        qsort_r(items_of(w) + first, level->end - first, sizeof(struct item), compare_walk_items,
                 w->names.data);
     int ignores = 0;
     if (r == 0 && w->rules->ignore && found)
         ignores = ignore_files_read(&level->ignores, &w->reader, fd, found, level->prefix);
-    if (r == 0 && pass_over(w, -ignores, err) < 0)
+    if (r == 0 && pass_over_unreadable(w, -ignores, err) < 0)
         return -1;
     if (w->names.no_memory || w->items.no_memory)
         return err_no_memory(err);
@@ -305,21 +305,21 @@ static int go_into(struct walk *w, struct err *err)
     const struct level *level = &w->levels[w->depth - 1];
     int fd = beneath_open_child(level->folder->fd, w->path + level->prefix);
     if (fd < 0)
-        return pass_over(w, errno, err);
+        return pass_over_unreadable(w, errno, err);
     w->path[w->length++] = '/';
-    if (enter(w, fd, &error, err) < 0)
+    if (enter_walk_folder(w, fd, &error, err) < 0)
         return -1;
-    return pass_over(w, error, err);
+    return pass_over_unreadable(w, error, err);
 }
 
-static bool matches(const struct glob *glob, struct str path, bool folder)
+static bool glob_matches_entry(const struct glob *glob, struct str path, bool folder)
 {
     return (folder || !glob_folders_only(glob)) && glob_match(glob, path);
 }
 
 static bool is_ignored(struct walk *w, const struct level *level, bool folder)
 {
-    bool hidden = is_hidden(w->rules, w->path + level->prefix, folder);
+    bool hidden = is_hidden_entry(w->rules, w->path + level->prefix, folder);
     struct str path = {w->path, w->length};
     switch (w->may_ignore ? ignore_files_verdict(&level->ignores, path, folder) : IGNORE_NONE) {
     case IGNORE_DROP:
@@ -333,7 +333,7 @@ static bool is_ignored(struct walk *w, const struct level *level, bool folder)
 }
 
 /* Judged by where it really is: links may have led to where the walk began. */
-static bool is_secret(struct walk *w, const struct level *level, bool folder)
+static bool is_secret_entry(struct walk *w, const struct level *level, bool folder)
 {
     char text[BENEATH_REAL_MAX + PATH_TEXT_MAX];
     const char *rule;
@@ -348,8 +348,8 @@ static bool is_secret(struct walk *w, const struct level *level, bool folder)
 }
 
 /* True with an entry; w->into says whether its folder comes next, even where it is no entry. */
-static bool visit(struct walk *w, const struct level *level, const struct item *item,
-                  struct walk_entry *ret)
+static bool visit_walk_item(struct walk *w, const struct level *level, const struct item *item,
+                            struct walk_entry *ret)
 {
     const struct walk_rules *rules = w->rules;
     bool folder = item->type == DT_DIR;
@@ -357,14 +357,15 @@ static bool visit(struct walk *w, const struct level *level, const struct item *
     w->length = level->prefix + item->length;
     struct str path = {w->path + w->begin, w->length - w->begin};
     bool listed = (!folder || !rules->files_only) &&
-                  (!rules->glob || matches(rules->glob, path, folder));
+                  (!rules->glob || glob_matches_entry(rules->glob, path, folder));
     bool into = folder && rules->recursive &&
                 (!rules->glob || glob_may_match_beneath(rules->glob, path));
     if (!listed && !into)
         return false;
-    if ((rules->exclude && matches(rules->exclude, path, folder)) || is_ignored(w, level, folder))
+    if ((rules->exclude && glob_matches_entry(rules->exclude, path, folder)) ||
+        is_ignored(w, level, folder))
         return false;
-    if (w->root && is_secret(w, level, folder)) {
+    if (w->root && is_secret_entry(w, level, folder)) {
         w->stats.unreadable++;
         return false;
     }
@@ -382,8 +383,8 @@ int walk_next(struct walk *w, struct walk_entry *ret, struct err *err)
             return 0;
         struct level *level = &w->levels[w->depth - 1];
         if (level->next == level->end)
-            leave(w);
-        else if (visit(w, level, &items_of(w)[level->next++], ret))
+            leave_walk_folder(w);
+        else if (visit_walk_item(w, level, &items_of(w)[level->next++], ret))
             return 1;
     }
 }
@@ -428,10 +429,11 @@ static int read_parents(struct walk *w, const struct beneath_root *root, struct 
         if (opened == 0)
             r = ignore_files_read(&w->ignores, &w->reader, fd, IGNORE_FOUND_ANY, i + 1);
     }
-    return pass_over(w, -r, err);
+    return pass_over_unreadable(w, -r, err);
 }
 
-static int begin(struct walk *w, const struct beneath_root *root, const char *path, struct err *err)
+static int begin_walk(struct walk *w, const struct beneath_root *root, const char *path,
+                      struct err *err)
 {
     FD_AT_END int fd = -1;
     int error = 0;
@@ -442,7 +444,7 @@ static int begin(struct walk *w, const struct beneath_root *root, const char *pa
     set_begin(w, path);
     if (w->rules->ignore && read_parents(w, root, err) < 0)
         return -1;
-    if (enter(w, TAKE_FD(fd), &error, err) < 0)
+    if (enter_walk_folder(w, TAKE_FD(fd), &error, err) < 0)
         return -1;
     return error ? beneath_errno(err, error, path) : 0;
 }
@@ -465,7 +467,7 @@ struct walk *walk_new(const struct beneath_root *root, const char *path,
     }
     int given = rules->excludes.n ? ignore_files_give(&w->ignores, &w->reader, rules->excludes) : 0;
     w->may_ignore = rules->ignore || w->ignores.last[IGNORE_FILE_GIVEN];
-    if ((given < 0 && err_no_memory(err) < 0) || begin(w, root, path, err) < 0) {
+    if ((given < 0 && err_no_memory(err) < 0) || begin_walk(w, root, path, err) < 0) {
         walk_free(w);
         return NULL;
     }
@@ -478,7 +480,7 @@ void walk_free(struct walk *w)
     if (!w)
         return;
     while (w->depth > 0)
-        leave(w);
+        leave_walk_folder(w);
     ignore_files_drop(&w->ignores, &w->reader, &none);
     ignore_reader_done(&w->reader);
     buf_done(&w->names);

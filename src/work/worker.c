@@ -91,7 +91,7 @@ static void put_down(struct worker *worker, struct slot *slot, struct work *w)
     replies_leave_shelf(w);
 }
 
-static void let_go(struct worker *worker, struct received *call)
+static void let_go_of_call(struct worker *worker, struct received *call)
 {
     fd_closep(&call->fd);
     if (!call->message)
@@ -105,7 +105,7 @@ static void let_go(struct worker *worker, struct received *call)
 
 /* A call that is neither in the inbox nor in a slot has been answered. One in the inbox is answered here: all threads
  * may be busy for longer than the gate waits for the answer. */
-static void cancel(struct worker *worker, uint64_t token)
+static void cancel_worker_call(struct worker *worker, uint64_t token)
 {
     struct received taken = {.fd = -1};
     pthread_mutex_lock(&worker->lock);
@@ -122,12 +122,12 @@ static void cancel(struct worker *worker, uint64_t token)
     struct err err;
     err_set(&err, ERR_CANCELLED, "the call was cancelled");
     replies_error(&worker->replies, token, &err); /* a socket that is gone is noticed elsewhere */
-    let_go(worker, &taken);
+    let_go_of_call(worker, &taken);
 }
 
-static void *serve(void *arg);
+static void *serve_calls(void *arg);
 
-static bool make_room(struct thread *thread, struct worker *worker, unsigned index)
+static bool make_thread_room(struct thread *thread, struct worker *worker, unsigned index)
 {
     thread->worker = worker;
     thread->index = index;
@@ -139,7 +139,7 @@ static bool make_room(struct thread *thread, struct worker *worker, unsigned ind
 }
 
 /* Returns how many run then. */
-static unsigned start_threads(struct worker *worker, unsigned wanted)
+static unsigned start_worker_threads(struct worker *worker, unsigned wanted)
 {
     if (atomic_load(&worker->running) >= wanted)
         return wanted;
@@ -150,7 +150,8 @@ static unsigned start_threads(struct worker *worker, unsigned wanted)
     for (unsigned i = atomic_load(&worker->running); ready && i < wanted; i++) {
         pthread_t id;
         struct thread *thread = &worker->threads[i];
-        ready = make_room(thread, worker, i) && pthread_create(&id, &attr, serve, thread) == 0;
+        ready = make_thread_room(thread, worker, i) &&
+                pthread_create(&id, &attr, serve_calls, thread) == 0;
         if (ready)
             atomic_fetch_add(&worker->running, 1);
     }
@@ -165,7 +166,7 @@ static unsigned start_threads(struct worker *worker, unsigned wanted)
  * there is no thread that could hear of a cancel; one call later there may be. */
 static bool start_others(struct worker *worker)
 {
-    return start_threads(worker, worker->wanted) > 1 || worker->wanted == 1;
+    return start_worker_threads(worker, worker->wanted) > 1 || worker->wanted == 1;
 }
 
 static int serve_call(struct worker *worker, struct work *w, const struct frame *frame, int body_fd)
@@ -250,7 +251,7 @@ int work_begin_waiting(struct work *w, struct err *err)
     pthread_mutex_lock(&worker->lock);
     unsigned needed = ++worker->waiting + SPARE_THREADS;
     pthread_mutex_unlock(&worker->lock);
-    if (start_threads(worker, needed < SLOTS ? needed : SLOTS) >= needed)
+    if (start_worker_threads(worker, needed < SLOTS ? needed : SLOTS) >= needed)
         return 0;
     work_end_waiting(w);
     err_set(err, ERR_SESSION_BUSY,
@@ -356,13 +357,13 @@ static bool sort_in(struct worker *worker, struct slot *slot, const char *buffer
     }
     for (struct frame frame; frame_next(&rest, &frame);) {
         if (frame.type == FRAME_CANCEL)
-            cancel(worker, frame.token);
+            cancel_worker_call(worker, frame.token);
         else if (frame.type == FRAME_SHELF)
             replies_take_shelf_back(&worker->replies);
         else if (frame.type == FRAME_CALL && !put_into_inbox(worker, message, frame, &ret->fd))
             refuse_for_memory(worker, frame.token, &ret->fd);
     }
-    let_go(worker, &(struct received){message, {0}, -1});
+    let_go_of_call(worker, &(struct received){message, {0}, -1});
     return false;
 }
 
@@ -392,7 +393,7 @@ static void end_receiving(struct worker *worker, bool busy, bool due)
 }
 
 /* Where somebody was called for, *due is over once nothing is left in the socket. */
-static ssize_t receive(const struct worker *worker, char *buffer, bool *due, int *ret_fd)
+static ssize_t receive_for_worker(const struct worker *worker, char *buffer, bool *due, int *ret_fd)
 {
     ssize_t n = *due ? message_receive(worker->fd, buffer, MSG_DONTWAIT, ret_fd) : -EAGAIN;
     if (n != -EAGAIN)
@@ -421,7 +422,7 @@ static int next_call(struct worker *worker, struct slot *slot, char *buffer, str
             continue;
         }
         *ret = (struct received){.fd = -1};
-        ssize_t n = receive(worker, buffer, &due, &ret->fd);
+        ssize_t n = receive_for_worker(worker, buffer, &due, &ret->fd);
         bool taken = n > 0 && sort_in(worker, slot, buffer, (size_t)n, ret);
         end_receiving(worker, taken, due);
         called = false;
@@ -433,7 +434,7 @@ static int next_call(struct worker *worker, struct slot *slot, char *buffer, str
     }
 }
 
-static void *serve(void *arg)
+static void *serve_calls(void *arg)
 {
     struct thread *thread = arg;
     struct worker *worker = thread->worker;
@@ -460,7 +461,7 @@ static void *serve(void *arg)
         take_up(worker, &w);
         r = serve_call(worker, &w, &call.frame, call.fd);
         put_down(worker, slot, &w);
-        let_go(worker, &call);
+        let_go_of_call(worker, &call);
     }
     /* The other threads may all stand by, and then nobody hears of the next call. The first thread's return is the
      * process's end anyway. */
@@ -477,7 +478,7 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, str
     static struct worker worker = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                    .start_lock = PTHREAD_MUTEX_INITIALIZER,
                                    .help_fd = CELL_HELP_FD};
-    if (!make_room(&worker.threads[0], &worker, 0))
+    if (!make_thread_room(&worker.threads[0], &worker, 0))
         return 1;
     worker.fd = work_fd;
     replies_init(&worker.replies, work_fd, shelf);
@@ -489,7 +490,7 @@ int worker_main(int work_fd, const struct cell_spec *spec, const int *roots, str
     guard_trees_init(&worker.trees, store < spec->n_roots ? roots[store] : -1);
     worker.wanted = spec->threads < THREADS_MAX ? spec->threads : THREADS_MAX;
     atomic_store(&worker.running, 1);
-    serve(&worker.threads[0]);
+    serve_calls(&worker.threads[0]);
     replies_done(&worker.replies);
     work_use_guard(&(struct work){.worker = &worker}, NULL);
     guard_trees_leave(&worker.trees, spec->threads);

@@ -43,7 +43,7 @@ struct writing {
         .lock = FOLDER_LOCK_NONE                                                                   \
     }
 
-static void writing_done(struct writing *x)
+static void file_writing_done(struct writing *x)
 {
     if (x->temp_exists) {
         unlinkat(x->place.dir, x->temp.name, 0);
@@ -88,7 +88,7 @@ static int make_temp(struct writing *x, struct err *err)
     return errno == ENOENT ? AGAIN : beneath_errno(err, errno, x->path);
 }
 
-static int put(struct writing *x, const char *p, size_t n, struct err *err)
+static int put_written_bytes(struct writing *x, const char *p, size_t n, struct err *err)
 {
     int r = fd_write_all(x->fd, p, n);
     if (r < 0)
@@ -110,9 +110,9 @@ static int open_old(const struct writing *x, int *ret_fd, struct stat *ret_stat,
     return 0;
 }
 
-static int take_old(void *arg, struct str bytes, struct err *err)
+static int copy_old_bytes(void *arg, struct str bytes, struct err *err)
 {
-    return put(arg, bytes.p, bytes.n, err);
+    return put_written_bytes(arg, bytes.p, bytes.n, err);
 }
 
 static int copy_old(struct writing *x, struct err *err)
@@ -121,7 +121,7 @@ static int copy_old(struct writing *x, struct err *err)
     struct stat st = {0};
     if (open_old(x, &old, &st, err) < 0)
         return err->code == ERR_NOT_FOUND || err->code == ERR_CONFLICT ? AGAIN : -1;
-    int r = work_read_to_end(x->w, old, x->path, x->q->max_bytes, take_old, x, err);
+    int r = work_read_to_end(x->w, old, x->path, x->q->max_bytes, copy_old_bytes, x, err);
     return r <= 0 ? r
                   : err_set(err, ERR_TOO_LARGE,
                             "`%s` has more than the %lld bytes that can be written", x->path,
@@ -165,7 +165,8 @@ static int fill_temp(struct writing *x, struct str content, struct err *err)
     if (r != 0)
         return r;
     /* The old file may be longer than it says. */
-    if (check_total(x, x->bytes, content.n, err) < 0 || put(x, content.p, content.n, err) < 0)
+    if (check_total(x, x->bytes, content.n, err) < 0 ||
+        put_written_bytes(x, content.p, content.n, err) < 0)
         return -1;
     if (x->exists && take_mode(x, err) < 0)
         return -1;
@@ -237,7 +238,7 @@ static int rename_if_still(struct writing *x, const struct beneath_root *root, s
     return r == 0 ? rename_temp(x, root, err) : r < 0 ? -1 : AGAIN;
 }
 
-static int lock_folder(struct writing *x, const struct folder_lock *held, struct err *err)
+static int lock_written_folder(struct writing *x, const struct folder_lock *held, struct err *err)
 {
     if (x->lock.mutex[0])
         return 0;
@@ -252,7 +253,8 @@ static int lock_folder(struct writing *x, const struct folder_lock *held, struct
 static int commit(struct writing *x, const struct beneath_root *root,
                   const struct folder_lock *held, struct err *err)
 {
-    if (lock_folder(x, held, err) < 0 || (x->q->if_match.p && check_precondition(x, err) < 0))
+    if (lock_written_folder(x, held, err) < 0 ||
+        (x->q->if_match.p && check_precondition(x, err) < 0))
         return -1;
     if (x->q->append && !is_as_copied(x))
         return AGAIN;
@@ -267,8 +269,8 @@ static int commit(struct writing *x, const struct beneath_root *root,
 }
 
 /* With a precondition there must be a file already, so no folder is made for nothing. */
-static int find_place(struct writing *x, const struct beneath_root *root, unsigned flags,
-                      struct err *err)
+static int find_place_to_write(struct writing *x, const struct beneath_root *root, unsigned flags,
+                               struct err *err)
 {
     bool may_make = !x->q->if_match.p;
     int r = beneath_place_real(root, x->path, flags | (may_make ? BENEATH_PARENTS : 0), &x->place,
@@ -282,10 +284,10 @@ static int find_place(struct writing *x, const struct beneath_root *root, unsign
 static int replace_once(struct writing *x, const struct beneath_root *root, struct str content,
                         const struct folder_lock *held, struct err *err)
 {
-    if (check_size(x, content.n, err) < 0 || find_place(x, root, 0, err) < 0)
+    if (check_size(x, content.n, err) < 0 || find_place_to_write(x, root, 0, err) < 0)
         return -1;
     /* What is appended to must not change from here on. */
-    if (x->q->append && lock_folder(x, held, err) < 0)
+    if (x->q->append && lock_written_folder(x, held, err) < 0)
         return -1;
     if (look_at_target(x, err) < 0)
         return -1;
@@ -302,7 +304,7 @@ int work_replace(struct work *w, const struct beneath_root *root, const struct o
                  struct err *err)
 {
     for (int i = 0; i < TRIES; i++) {
-        CLEANUP(writing_done) struct writing x = WRITING(w, q);
+        CLEANUP(file_writing_done) struct writing x = WRITING(w, q);
         int r = replace_once(&x, root, content, held, err);
         if (r < 0 || (r == AGAIN && work_check_cancel(w, err) < 0))
             return -1;
@@ -319,9 +321,9 @@ int work_replace(struct work *w, const struct beneath_root *root, const struct o
 int work_look(struct work *w, const struct beneath_root *root, const struct op_write_request *q,
               size_t bytes, int *ret_fd, struct stat *ret_stat, struct err *err)
 {
-    CLEANUP(writing_done) struct writing x = WRITING(w, q);
+    CLEANUP(file_writing_done) struct writing x = WRITING(w, q);
     *ret_fd = -1;
-    if (check_size(&x, bytes, err) < 0 || find_place(&x, root, BENEATH_LOOK, err) < 0)
+    if (check_size(&x, bytes, err) < 0 || find_place_to_write(&x, root, BENEATH_LOOK, err) < 0)
         return -1;
     if (x.place.dir < 0)
         return 0;

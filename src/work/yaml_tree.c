@@ -35,7 +35,7 @@ static int fail_at(const struct reader *r, size_t at, const char *what, struct e
                    yaml_line_number(r->source, at), what);
 }
 
-static struct yaml_node *parent_of(const struct reader *r)
+static struct yaml_node *parent_of_next_node(const struct reader *r)
 {
     return r->depth ? &r->tree->nodes[r->open[r->depth - 1]] : NULL;
 }
@@ -56,7 +56,7 @@ static char byte_at(const struct reader *r, size_t at)
     return (char)(at < r->source.n ? r->source.p[at] : '\0');
 }
 
-static bool is_space(char c)
+static bool is_yaml_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0';
 }
@@ -73,12 +73,12 @@ static void place_indicator(struct reader *r, struct yaml_node *parent, struct y
     char indicator = byte_at(r, at);
     if (is_value) {
         /* `? a` without a value, and then a key such as `:b` */
-        bool in_key = parent->style == YAML_BLOCK && !is_space(byte_at(r, at + 1)) &&
+        bool in_key = parent->style == YAML_BLOCK && !is_yaml_space(byte_at(r, at + 1)) &&
                       memchr(r->source.p + r->cursor, '\n', at - r->cursor);
         if (indicator != ':' || in_key)
             return;
     } else if (parent->kind == YAML_MAPPING) {
-        node->explicit_key = indicator == '?' && is_space(byte_at(r, at + 1));
+        node->explicit_key = indicator == '?' && is_yaml_space(byte_at(r, at + 1));
     } else if (parent->style == YAML_BLOCK && indicator != '-') {
         r->lost = true;
     }
@@ -157,7 +157,7 @@ static void place_block_scalar(struct reader *r, struct yaml_node *node, struct 
         return;
     }
     size_t header_end = yaml_line_end(r->source, header + 1);
-    for (size_t i = header; i < header_end && !is_space(r->source.p[i]); i++)
+    for (size_t i = header; i < header_end && !is_yaml_space(r->source.p[i]); i++)
         node->keeps_lines |= r->source.p[i] == '+';
     node->style = YAML_BLOCK;
     node->inner = header;
@@ -271,7 +271,7 @@ static bool has_bracket(struct fy_token *token)
     return from && to && to->input_pos == from->input_pos + 1;
 }
 
-static size_t column_of(const struct reader *r, const struct yaml_node *collection)
+static size_t column_of_collection(const struct reader *r, const struct yaml_node *collection)
 {
     return collection->inner - yaml_line_start(r->source, collection->inner);
 }
@@ -284,7 +284,7 @@ static bool is_indented(const struct reader *r, const struct yaml_node *parent,
         !node->inner || (node->kind == YAML_SEQUENCE && node->style == YAML_BLOCK))
         return true;
     size_t line = yaml_line_start(r->source, node->inner);
-    size_t column = column_of(r, parent);
+    size_t column = column_of_collection(r, parent);
     return line <= node->behind || node->inner - line > column;
 }
 
@@ -297,7 +297,7 @@ static bool is_text_indented(const struct reader *r, const struct yaml_node *par
     for (size_t at = yaml_line_end(r->source, node->inner + 1); at < node->end;) {
         size_t blanks = strspn(r->source.p + at, " \t");
         if (!strchr("\r\n", byte_at(r, at + blanks)))
-            return blanks > column_of(r, parent);
+            return blanks > column_of_collection(r, parent);
         at = yaml_line_end(r->source, at + blanks + 1);
     }
     return true;
@@ -308,7 +308,7 @@ static int add_node(struct reader *r, const struct found *found, struct err *err
     struct yaml_node *node = node_new(r);
     if (!node)
         return fail_at(r, r->cursor, "too many values up to here", err);
-    struct yaml_node *parent = parent_of(r);
+    struct yaml_node *parent = parent_of_next_node(r);
     node->kind = found->kind;
     place_indicator(r, parent, node);
     if (!r->lost)
@@ -362,7 +362,7 @@ static void close_collection(struct reader *r)
     node->end = r->cursor;
 }
 
-static int take_event(struct reader *r, const struct fy_event *event, struct err *err)
+static int take_yaml_event(struct reader *r, const struct fy_event *event, struct err *err)
 {
     struct found found;
     switch (event->type) {
@@ -400,14 +400,14 @@ static int take_event(struct reader *r, const struct fy_event *event, struct err
     }
 }
 
-static int read_events(struct reader *r, struct fy_parser *parser, struct err *err)
+static int read_yaml_events(struct reader *r, struct fy_parser *parser, struct err *err)
 {
     struct fy_event *event;
     int result = 0;
     while (result == 0 && (event = fy_parser_parse(parser))) {
         /* A text that is not YAML is told as such, also when the places in it made no sense before. */
         if (!r->lost)
-            result = take_event(r, event, err);
+            result = take_yaml_event(r, event, err);
         fy_parser_event_free(parser, event);
     }
     return result;
@@ -435,7 +435,7 @@ static int read_with(struct reader *r, struct fy_diag *diag, struct err *err)
         fy_parser_destroy(parser);
         return err_set(err, ERR_INTERNAL, "the YAML reader could not be started");
     }
-    int result = read_events(r, parser, err);
+    int result = read_yaml_events(r, parser, err);
     if (result == 0 && fy_parser_get_stream_error(parser))
         result = first_error(diag, err);
     else if (result == 0 && (r->lost || r->depth || !r->tree->count))

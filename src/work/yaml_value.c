@@ -11,7 +11,7 @@
 /* A value of the JSON parser's depth stands at most three levels down. */
 _Static_assert(JSON_DEPTH_MAX + 3 < YAML_DEPTH_MAX, "what is written must be readable again");
 
-static bool is_word(struct str text, const char *const *words)
+static bool is_yaml_word(struct str text, const char *const *words)
 {
     for (; *words; words++) {
         if (strlen(*words) == text.n && strncasecmp(*words, text.p, text.n) == 0)
@@ -25,7 +25,7 @@ static bool is_special_word(struct str text)
 {
     static const char *const words[] = {"null", "true", "false", "yes", "no",       "on", "off",
                                         "y",    "n",    "nan",   "inf", "infinity", NULL};
-    return is_word(text, words);
+    return is_yaml_word(text, words);
 }
 
 /* Integers of any base, floats, `1:30` in base 60, dates and times: all made of these. */
@@ -120,7 +120,7 @@ void yaml_write_string(struct buf *out, struct str text, bool in_flow)
 }
 
 /* YAML 1.1 takes a float only with a point, and its exponent only with a sign. */
-static void write_real(struct buf *out, double value)
+static void write_yaml_real(struct buf *out, double value)
 {
     char text[40];
     for (int digits = 15; digits <= 17; digits++) {
@@ -177,7 +177,7 @@ void yaml_write(struct buf *out, yyjson_val *value, bool in_flow)
     else if (yyjson_is_sint(value))
         buf_addf(out, "%lld", (long long)yyjson_get_sint(value));
     else if (yyjson_is_real(value))
-        write_real(out, yyjson_get_real(value));
+        write_yaml_real(out, yyjson_get_real(value));
     else if (yyjson_is_obj(value))
         write_mapping(out, value);
     else if (yyjson_is_arr(value))
@@ -252,7 +252,7 @@ static bool is_core_number(struct str text)
     }
     if (text.n && (text.p[0] == '-' || text.p[0] == '+'))
         at++;
-    if (is_word((struct str){text.p + at, text.n - at}, names))
+    if (is_yaml_word((struct str){text.p + at, text.n - at}, names))
         return true;
     size_t whole = count_digits(text, at, decimal);
     size_t part = 0;
