@@ -165,18 +165,28 @@ static void take_exec(struct tracee *t)
 
 /* --- calls */
 
-/* To wake others never fails. */
-static bool waits(const struct user_regs_struct *regs)
+static bool is_eventfd(pid_t pid, unsigned long fd)
+{
+    char path[64];
+    char target[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/fd/%lu", (int)pid, fd);
+    return readlink(path, target, sizeof target - 1) > 0 && strcmp(target, "anon_inode:[eventfd]") == 0;
+}
+
+/* To wake others never fails: EAGAIN says that they were woken already. */
+static bool wakes(pid_t pid, const struct user_regs_struct *regs)
 {
     unsigned long op = regs->rsi & FUTEX_CMD_MASK;
-    return op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET;
+    return regs->orig_rax == SYS_write   ? is_eventfd(pid, regs->rdi)
+           : regs->orig_rax == SYS_futex ? op != FUTEX_WAIT && op != FUTEX_WAIT_BITSET
+                                         : false;
 }
 
 static void enter(struct tracee *t, struct user_regs_struct *regs)
 {
     unsigned call = (unsigned)regs->orig_rax;
     t->flags = clone_flags(t->pid, regs);
-    if (call >= CALLS || (call == SYS_futex && !waits(regs)))
+    if (call >= CALLS || wakes(t->pid, regs))
         return;
     counts[t->role][call]++;
     if ((int)call != wanted.call || t->role != wanted.role || counts[t->role][call] != wanted.nth)
