@@ -93,10 +93,8 @@ static void walk_folder(struct way *w, const char *real, const char *named, int 
     DIR_ENTRIES_AT_END struct dir_entries in = {.dir = fd};
     struct names at;
     for (const struct dirent64 *d; (d = dir_entries_next(&in));) {
-        if (w->entries++ > ENTRIES_MAX) {
-            w->f->error = -E2BIG;
+        if (w->entries++ > ENTRIES_MAX)
             return;
-        }
         struct str name = {d->d_name, strlen(d->d_name)};
         if ((guard_may_name(w->f->guard, name) || guard_may_hold(w->f->guard, name)) &&
             join_way_path(at.real, real, d->d_name) && join_way_path(at.named, named, d->d_name))

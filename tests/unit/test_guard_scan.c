@@ -542,6 +542,23 @@ static void what_takes_the_place_is_of_the_same_type(void **state)
     ASSERT_MADE("git directory b/.git", "protected file a/.git");
 }
 
+/* With more entries than are looked through on the way. */
+static void a_large_folder_behind_a_way_is_guarded_as_a_whole(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {"protected directory k", "way symlink config"};
+    put_at("x");
+    put_at("k/");
+    put_link("w/config", "k");
+    FD_AT_END int dir = open("w/k", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; i <= 50010; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d", i);
+        assert_int_equal(linkat(AT_FDCWD, "w/x", dir, name, 0), 0);
+    }
+    assert_scan(expected, ARRAY_LEN(expected));
+}
+
 static void a_link_that_was_made_hides_nothing(void **state)
 {
     (void)state;
@@ -669,6 +686,7 @@ int main(void)
         GUARDED(what_is_new_is_fresh),
         GUARDED(a_link_is_known_only_where_it_is),
         GUARDED(what_takes_the_place_is_of_the_same_type),
+        GUARDED(a_large_folder_behind_a_way_is_guarded_as_a_whole),
         GUARDED(a_link_that_was_made_hides_nothing),
         GUARDED(of_several_links_the_strongest_counts),
         GUARDED(paths_that_are_too_long_are_covered_further_up),
