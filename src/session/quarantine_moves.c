@@ -67,6 +67,23 @@ static void write_fields(const struct quarantine_move *m, struct buf *text)
     jo_close(&j, '}');
 }
 
+#define LOCK_TRIES 8
+
+/* Until it is locked, another gate may take an empty note for one whose gate is dead, and remove it. */
+static int create_locked_note(const char *path)
+{
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        struct stat st;
+        FD_AT_END int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0)
+            return -errno;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0)
+            return TAKE_FD(fd);
+        unlink(path);
+    }
+    return -EAGAIN;
+}
+
 /* The note, locked before there is anything in it; -errno. */
 static int write_move_note(const char *store, const struct quarantine_move *m)
 {
@@ -78,11 +95,11 @@ static int write_move_note(const char *store, const struct quarantine_move *m)
         return -ENAMETOOLONG;
     if (mkdir(notes, 0700) < 0 && errno != EEXIST)
         return -errno;
-    FD_AT_END int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int r = fd < 0 ? -errno : flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
-    if (r == 0)
-        r = fd_write_all(fd, text.data, text.len);
-    if (r < 0 && fd >= 0)
+    FD_AT_END int fd = create_locked_note(path);
+    if (fd < 0)
+        return fd;
+    int r = fd_write_all(fd, text.data, text.len);
+    if (r < 0)
         unlink(path);
     return r < 0 ? r : TAKE_FD(fd);
 }

@@ -7,7 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
+
+#include "base/err.h"
 
 #ifndef XATTR_NAME_POSIX_ACL_ACCESS
 #define XATTR_NAME_POSIX_ACL_ACCESS "system.posix_acl_access"
@@ -25,15 +28,19 @@ struct acl {
     } raw;
 };
 
-static void read_acl(int fd, struct acl *ret)
+/* -errno: it may be readable later. */
+static int read_acl(int fd, struct acl *ret)
 {
     ssize_t n = fgetxattr(fd, XATTR_NAME_POSIX_ACL_ACCESS, &ret->raw, sizeof ret->raw);
     ret->count = 0;
+    if (n < 0 && err_is_shortage(errno))
+        return -errno;
     ret->unknown = n < 0 && errno != ENODATA && errno != EOPNOTSUPP;
     if (n < (ssize_t)sizeof ret->raw.head)
-        return;
+        return 0;
     ret->unknown = le32toh(ret->raw.head.a_version) != POSIX_ACL_XATTR_VERSION;
     ret->count = ((size_t)n - sizeof ret->raw.head) / sizeof ret->raw.entries[0];
+    return 0;
 }
 
 static unsigned tag_of(const struct acl *a, size_t i)
@@ -83,17 +90,19 @@ static mode_t without(const struct acl *a, mode_t mode)
     return (mode & 0700) | group << 3 | other;
 }
 
-mode_t acl_mode(int old, int fresh, mode_t mode)
+static mode_t mode_for(int old, int fresh, mode_t mode, int *ret_error)
 {
     struct acl was;
     struct acl now;
-    mode &= 0777;
     if (!(mode & 077))
         return mode;
     if (old < 0)
         return mode & 0700;
-    read_acl(old, &was);
-    read_acl(fresh, &now);
+    *ret_error = read_acl(old, &was);
+    if (*ret_error == 0)
+        *ret_error = read_acl(fresh, &now);
+    if (*ret_error < 0)
+        return 0;
     if (is_same_acl(&was, &now))
         return mode;
     if (was.unknown || now.unknown)
@@ -101,4 +110,11 @@ mode_t acl_mode(int old, int fresh, mode_t mode)
     mode = without(&was, mode);
     /* The group's bits are the mask of the new list: without them nobody has anything by it. */
     return now.count ? mode & 0707 : mode;
+}
+
+int acl_set_mode(int old, int fresh, mode_t mode)
+{
+    int error = 0;
+    mode = mode_for(old, fresh, mode & 0777, &error);
+    return error < 0 ? error : fchmod(fresh, mode) < 0 ? -errno : 0;
 }

@@ -5,9 +5,10 @@
 
 #include <sys/types.h>
 
-/* The permission bits for a file that takes the place of one with `mode`, which is open as `old`. Nobody may do more than
- * before, whoever was named in the old one's list or is in that which the new one, `fresh`, has from its folder. Where that
- * is the same list, nothing is lost. `old` -1: it cannot be opened, so only its owner keeps what they had. */
-mode_t acl_mode(int old, int fresh, mode_t mode);
+/* Gives permission bits to a file, open as `fresh`, that takes the place of one with `mode`, which is open as `old`. Nobody
+ * may do more than before, whoever was named in the old one's list or is in that which the new one has from its folder.
+ * Where that is the same list, nothing is lost. `old` -1: it cannot be opened, so only its owner keeps what they had.
+ * -errno. */
+int acl_set_mode(int old, int fresh, mode_t mode);
 
 #endif

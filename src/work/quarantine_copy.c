@@ -62,9 +62,8 @@ static int keep_mode(int from, int to)
     if (fstat(from, &st) < 0)
         return -errno;
     const struct timespec times[] = {st.st_atim, st.st_mtim};
-    return fchmod(to, acl_mode(from, to, quarantine_mode(&st))) < 0 || futimens(to, times) < 0
-               ? -errno
-               : 0;
+    int r = acl_set_mode(from, to, quarantine_mode(&st));
+    return r < 0 ? r : futimens(to, times) < 0 ? -errno : 0;
 }
 
 static int copy_quarantined_file(struct copying *c, int from, const char *name, int to,

@@ -151,9 +151,8 @@ static int take_mode(const struct writing *x, struct err *err)
     /* Others would lose their rights for good, for want of a descriptor. */
     if (mode & 077 && old < 0 && err_is_shortage(errno))
         return beneath_errno(err, errno, x->path);
-    if (fchmod(x->fd, acl_mode(old, x->fd, mode)) < 0)
-        return beneath_errno(err, errno, x->path);
-    return 0;
+    int r = acl_set_mode(old, x->fd, mode);
+    return r < 0 ? beneath_errno(err, -r, x->path) : 0;
 }
 
 static int fill_temp(struct writing *x, struct str content, struct err *err)
