@@ -123,8 +123,10 @@ static const char *behind_options(const char *names)
 
 static bool begins_with_alias(const char *program, const char *names)
 {
+    if (!names[0] || !names[1])
+        return false;
     struct str first = {names + 1, strcspn(names + 1, " ")};
-    return names[1] && program_may_be_alias(name_as_str(program), first);
+    return program_may_be_alias(name_as_str(program), first);
 }
 
 static bool may_be_last(const char *program, struct str name, const char *last)
