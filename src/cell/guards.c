@@ -20,6 +20,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "cell/denied.h"
 #include "cell/frame.h"
 #include "cell/mounts.h"
@@ -63,12 +64,6 @@ size_t guards_count(const struct guards *guards)
     return sum;
 }
 
-static int compare_guarded_paths(struct str a, struct str b)
-{
-    int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-    return order ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 /* Both lists are sorted by path. An entry that was there before under the same path and kind keeps its number. */
 static void note_added(struct guards *guards, size_t root, struct str found)
 {
@@ -83,12 +78,11 @@ static void note_added(struct guards *guards, size_t root, struct str found)
     uint32_t at = 0;
     bool more = op_guarded_next(&old, &before) > 0;
     for (uint32_t i = 0; op_guarded_next(&found, &entry) > 0; i++) {
-        while (more && compare_guarded_paths(before.path, entry.path) < 0) {
+        while (more && str_compare(before.path, entry.path) < 0) {
             more = op_guarded_next(&old, &before) > 0;
             at++;
         }
-        bool same = more && compare_guarded_paths(before.path, entry.path) == 0 &&
-                    before.kind == entry.kind;
+        bool same = more && str_compare(before.path, entry.path) == 0 && before.kind == entry.kind;
         added[i] = same ? guards->added[root][at] : guards->lists;
     }
     free(guards->added[root]);
@@ -268,12 +262,6 @@ static int guard_one(int root, const struct op_guarded *entry, bool compared, st
     return guard_failed(err, path);
 }
 
-/* Both are paths in one root. */
-static bool begins_with_path(struct str path, struct str with)
-{
-    return path.n >= with.n && memcmp(path.p, with.p, with.n) == 0;
-}
-
 /* A command that runs may be in a folder that is about to be covered, and stays beneath the cover: what is hidden in the
  * folder is hidden there first, and then in the copy that covers it. `rest` are the entries behind the folder's. */
 static int hide_beneath(int root, const struct op_guarded *folder, struct str rest, struct err *err)
@@ -283,7 +271,7 @@ static int hide_beneath(int root, const struct op_guarded *folder, struct str re
     struct op_guarded entry;
     if (fd < 0 || is_entry_covered(fd, folder->kind))
         return 0;
-    while (op_guarded_next(&rest, &entry) > 0 && begins_with_path(entry.path, folder->path)) {
+    while (op_guarded_next(&rest, &entry) > 0 && str_begins(entry.path, folder->path)) {
         bool inside = entry.path.n > folder->path.n && entry.path.p[folder->path.n] == '/';
         if (inside && !keeps_content(entry.kind) && guard_one(root, &entry, false, err) < 0)
             return -1;

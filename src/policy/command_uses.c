@@ -1,6 +1,7 @@
 #include "policy/command_uses.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "policy/command_walk.h"
 
 /* Programs that only start another. An option that stands in no list makes the line one that is not understood: names of
@@ -252,24 +253,18 @@ static size_t option_length(const struct starter *starter, const struct command_
     return attached && command_in_list(starter->values, (struct str){word.p, 2});
 }
 
-static bool word_begins_with(struct str word, const char *with)
-{
-    size_t n = strlen(with);
-    return word.n >= n && memcmp(word.p, with, n) == 0;
-}
-
 /* What xargs puts its words in place of. A number of words or lines behind that takes it back. */
 static void note_replaced(const struct command_use *use, size_t i, struct command_use *inner)
 {
     struct str word = use->words[i].text;
     if (!command_is(use->words[0].text, "xargs"))
         return;
-    if (word_begins_with(word, "-I")) {
+    if (str_begins(word, STR("-I"))) {
         inner->replaced = word.n > 2 ? (struct str){word.p + 2, word.n - 2}
                                      : use->words[i + 1].text;
         inner->more_words = use->more_words;
-    } else if (word_begins_with(word, "-n") || word_begins_with(word, "-L") ||
-               word_begins_with(word, "--max-args") || word_begins_with(word, "--max-lines")) {
+    } else if (str_begins(word, STR("-n")) || str_begins(word, STR("-L")) ||
+               str_begins(word, STR("--max-args")) || str_begins(word, STR("--max-lines"))) {
         inner->more_words = true;
     }
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "policy/command_names.h"
 #include "policy/condition.h"
 #include "policy/program_names.h"
@@ -92,18 +93,13 @@ static bool is_subcommand(const struct program_rule *rule, const struct command_
     return words_begin_with(pair->subcommand, rule->subcommand);
 }
 
-static struct str program_as_str(const char *text)
-{
-    return (struct str){text, strlen(text)};
-}
-
 /* `npx` is `npm exec`. */
 static bool stands_for(const struct program_rule *rule, const char *name)
 {
     const char *program;
-    const char *subcommand = program_stands_for(program_as_str(name), &program);
+    const char *subcommand = program_stands_for(str_of(name), &program);
     return subcommand && *rule->subcommand &&
-           program_is_same(program_as_str(program), program_as_str(rule->name)) &&
+           program_is_same(str_of(program), str_of(rule->name)) &&
            (words_begin_with(subcommand, rule->subcommand) ||
             subcommand_may_be(rule->name, subcommand, rule->subcommand));
 }
@@ -120,7 +116,7 @@ static enum condition_result compare_other(const struct program_rule *rule,
                                            const struct command_pair *pair, const char *name)
 {
     bool may = is_dashed(rule, name) || stands_for(rule, name) || may_start(rule, pair, false) ||
-               (program_is_same(program_as_str(rule->name), program_as_str(name)) &&
+               (program_is_same(str_of(rule->name), str_of(name)) &&
                 (is_subcommand(rule, pair) || may_be_subcommand(rule, pair)));
     return may ? CONDITION_PARTLY : CONDITION_NO;
 }

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "work/beneath_walk.h"
 #include "work/guard_read.h"
 
@@ -47,15 +48,9 @@ void guarded_add(struct guarded_list *list, const struct guarded_item *item, str
     buf_add(&list->paths, path.p, path.n);
 }
 
-static int compare_paths(struct str a, struct str b)
-{
-    int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-    return order ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 static int compare_guarded_items(const void *a, const void *b, void *list)
 {
-    return compare_paths(guarded_path(list, a), guarded_path(list, b));
+    return str_compare(guarded_path(list, a), guarded_path(list, b));
 }
 
 void guarded_sort(struct guarded_list *list)
@@ -70,7 +65,7 @@ static uint32_t find_guarded_place(const struct guarded_list *list, struct str p
     uint32_t from = 0;
     for (uint32_t to = list->count; from < to;) {
         uint32_t at = from + (to - from) / 2;
-        if (compare_paths(guarded_path(list, &list->items[at]), path) < 0)
+        if (str_compare(guarded_path(list, &list->items[at]), path) < 0)
             from = at + 1;
         else
             to = at;
@@ -81,7 +76,7 @@ static uint32_t find_guarded_place(const struct guarded_list *list, struct str p
 struct guarded_item *guarded_find(const struct guarded_list *list, struct str path)
 {
     uint32_t at = find_guarded_place(list, path);
-    bool there = at < list->count && compare_paths(guarded_path(list, &list->items[at]), path) == 0;
+    bool there = at < list->count && str_compare(guarded_path(list, &list->items[at]), path) == 0;
     return there ? &list->items[at] : NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "base/utf8.h"
 
 /* Only this much of the text is looked for. */
@@ -259,11 +260,6 @@ static struct str bare_line_at(struct str text, size_t at)
     return line;
 }
 
-static bool line_ends_with(struct str line, struct str end)
-{
-    return line.n >= end.n && memcmp(line.p + line.n - end.n, end.p, end.n) == 0;
-}
-
 /* How many lines from the beginning are the same; the text may begin and end within a line. */
 static size_t same_lines(struct str file, struct str text)
 {
@@ -277,7 +273,7 @@ static size_t same_lines(struct str file, struct str text)
         j += line_length(text, j);
         bool is_same = a.n == b.n || (count == 0 && a.n > b.n) || (j == text.n && a.n > b.n);
         if (is_same && count == 0)
-            is_same = line_ends_with(a, b);
+            is_same = str_ends(a, b);
         else if (is_same)
             is_same = memcmp(a.p, b.p, b.n) == 0;
         if (!is_same)

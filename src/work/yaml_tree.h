@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 #define YAML_DEPTH_MAX 128
 #define YAML_NODES_MAX 150000
@@ -64,10 +65,5 @@ unsigned yaml_line_number(struct str source, size_t at);
 
 /* The same value in the same style: bytes between the parts may differ. */
 bool yaml_equal(const struct yaml_tree *a, uint32_t x, const struct yaml_tree *b, uint32_t y);
-
-static inline bool str_equal(struct str a, struct str b)
-{
-    return a.n == b.n && (a.n == 0 || (a.p && b.p && memcmp(a.p, b.p, a.n) == 0));
-}
 
 #endif
