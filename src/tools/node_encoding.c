@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 
+#include "base/ascii.h"
 #include "base/base64.h"
 #include "base/utf8.h"
 
@@ -88,21 +89,13 @@ static int read_characters(enum node_encoding encoding, struct str text, struct 
     return 0;
 }
 
-static int hex_digit_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    char low = (char)(c | 32);
-    return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
-}
-
 static int read_hex(struct str text, struct buf *out, struct err *err)
 {
     if (text.n % 2)
         return not_valid(NODE_HEX, err);
     for (size_t i = 0; i < text.n; i += 2) {
-        int high = hex_digit_value(text.p[i]);
-        int low = hex_digit_value(text.p[i + 1]);
+        int high = ascii_hex_digit(text.p[i]);
+        int low = ascii_hex_digit(text.p[i + 1]);
         if (high < 0 || low < 0)
             return not_valid(NODE_HEX, err);
         buf_add_char(out, (char)(high << 4 | low));
@@ -152,21 +145,10 @@ int node_encoding_read(enum node_encoding encoding, struct str text, struct buf 
 
 /* --- bytes to text */
 
-static void add_utf8_char(struct buf *out, uint32_t c)
-{
-    char bytes[4];
-    size_t n = c <= ASCII_MAX ? 1 : c <= 0x7ff ? 2 : c <= BMP_MAX ? 3 : 4;
-    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = n - 1; i > 0; i--, c >>= 6)
-        bytes[i] = (char)(0x80 | (c & 0x3f));
-    bytes[0] = (char)(lead[n] | c);
-    buf_add(out, bytes, n);
-}
-
 static void write_latin1(struct str bytes, unsigned mask, struct buf *out)
 {
     for (size_t i = 0; i < bytes.n; i++)
-        add_utf8_char(out, (unsigned char)bytes.p[i] & mask);
+        utf8_add(out, (unsigned char)bytes.p[i] & mask);
 }
 
 static uint32_t utf16_unit_at(struct str bytes, size_t i)
@@ -187,7 +169,7 @@ static void write_utf16le(struct str bytes, struct buf *out)
         } else if (c >= 0xd800 && c < 0xe000) {
             c = REPLACEMENT;
         }
-        add_utf8_char(out, c);
+        utf8_add(out, c);
     }
 }
 

@@ -18,26 +18,6 @@ static uint32_t encoded_unit_at(const char *p, enum encoding encoding)
     return encoding == ENCODING_UTF16LE ? b << 8 | a : a << 8 | b;
 }
 
-static void add_as_utf8(struct buf *out, uint32_t c)
-{
-    if (c < 0x80) {
-        buf_add_char(out, (char)c);
-        return;
-    }
-    if (c < 0x800) {
-        buf_add_char(out, (char)(0xc0 | c >> 6));
-    } else {
-        if (c < 0x10000) {
-            buf_add_char(out, (char)(0xe0 | c >> 12));
-        } else {
-            buf_add_char(out, (char)(0xf0 | c >> 18));
-            buf_add_char(out, (char)(0x80 | (c >> 12 & 0x3f)));
-        }
-        buf_add_char(out, (char)(0x80 | (c >> 6 & 0x3f)));
-    }
-    buf_add_char(out, (char)(0x80 | (c & 0x3f)));
-}
-
 int encoding_from_utf16(struct str file, enum encoding encoding, struct buf *out)
 {
     size_t even = file.n & ~(size_t)1;
@@ -50,7 +30,7 @@ int encoding_from_utf16(struct str file, enum encoding encoding, struct buf *out
                 i += 2;
             }
         }
-        add_as_utf8(out, c);
+        utf8_add(out, c);
     }
     return out->failed ? -ENOBUFS : 0;
 }
