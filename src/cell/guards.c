@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cell/denied.h"
+#include "cell/failed.h"
 #include "cell/frame.h"
 #include "cell/mounts.h"
 #include "core/op.h"
@@ -133,12 +134,6 @@ int guards_take(struct guards *guards, const struct frame *frame, int fd)
     return r;
 }
 
-static int guard_failed(struct err *err, const char *path)
-{
-    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "covering %.200s: %s", path,
-                   strerror(errno));
-}
-
 /* Who can write in the workspace meanwhile must not choose what is covered by what: no links. */
 static int open_without_links(int root, const char *path)
 {
@@ -207,7 +202,7 @@ static int cover_guarded_entry(int fd, const struct op_guarded *entry, const cha
     struct stat st;
     FD_AT_END int tree = -1;
     if (fstat(fd, &st) < 0)
-        return guard_failed(err, path);
+        return cell_failed_at(err, "covering", path);
     /* A mount cannot lie on a link, and a link runs and holds nothing by itself. */
     if (S_ISLNK(st.st_mode))
         return 0;
@@ -217,7 +212,7 @@ static int cover_guarded_entry(int fd, const struct op_guarded *entry, const cha
     if (r < 0)
         return -1;
     if (move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-        return guard_failed(err, path);
+        return cell_failed_at(err, "covering", path);
     return 0;
 }
 
@@ -250,7 +245,7 @@ static int guard_one(int root, const struct op_guarded *entry, bool compared, st
         if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
             return !is_in_hidden(root, path);
         if (fd < 0)
-            return guard_failed(err, path);
+            return cell_failed_at(err, "covering", path);
         int other = compared && is_other_guarded_file(fd, entry);
         if (is_entry_covered(fd, entry->kind))
             return other;
@@ -259,7 +254,7 @@ static int guard_one(int root, const struct op_guarded *entry, bool compared, st
         if (errno != ENOENT && errno != EINVAL)
             return -1;
     }
-    return guard_failed(err, path);
+    return cell_failed_at(err, "covering", path);
 }
 
 /* A command that runs may be in a folder that is about to be covered, and stays beneath the cover: what is hidden in the
@@ -291,7 +286,7 @@ static int mount_all(const struct cell_spec *spec, const struct guards *guards, 
             continue;
         FD_AT_END int root = open(spec->roots[i].inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (root < 0)
-            return guard_failed(err, spec->roots[i].inside);
+            return cell_failed_at(err, "covering", spec->roots[i].inside);
         for (uint32_t k = 0; op_guarded_next(&rest, &entry) > 0; k++) {
             bool left_alone = (keeps_content(entry.kind) && guards->added[i][k] > lists) ||
                               (layered && entry.kind == GUARDED_GIT);
