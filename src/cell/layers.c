@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "core/path.h"
 
 #define PACKED_MAX ((size_t)OP_LAYERS_MAX * (PATH_TEXT_MAX + 8))
 
@@ -96,11 +97,6 @@ static int mount_one(int lower, int layer, const char *path, struct err *err)
                : 0;
 }
 
-static bool lies_in_layer(struct str path, struct str folder)
-{
-    return path.n > folder.n && path.p[folder.n] == '/' && memcmp(path.p, folder.p, folder.n) == 0;
-}
-
 /* An overlay shows what lies beneath the mounts in its lower folder. */
 static int cover_again(const struct guards *guards, const struct op_layer *layer, int root,
                        struct err *err)
@@ -108,7 +104,7 @@ static int cover_again(const struct guards *guards, const struct op_layer *layer
     struct str rest = buf_str(&guards->found[layer->root]);
     struct op_guarded entry;
     while (op_guarded_next(&rest, &entry) > 0) {
-        if (lies_in_layer(entry.path, layer->path) && guards_cover_in_layer(root, &entry, err) < 0)
+        if (path_lies_in(entry.path, layer->path) && guards_cover_in_layer(root, &entry, err) < 0)
             return -1;
     }
     return 0;

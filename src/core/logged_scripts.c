@@ -3,18 +3,13 @@
 #include <string.h>
 
 #include "base/str.h"
-
-static struct str word_without_folder(struct str word)
-{
-    const char *slash = word.n ? memrchr(word.p, '/', word.n) : NULL;
-    return slash ? (struct str){slash + 1, word.n - (size_t)(slash + 1 - word.p)} : word;
-}
+#include "core/path.h"
 
 static bool is_shell_program(struct str word)
 {
     static const char *const shells[] = {"sh",  "bash", "dash", "ash",  "ksh",   "mksh",
                                          "zsh", "fish", "csh",  "tcsh", "rbash", NULL};
-    return str_in(word_without_folder(word), shells);
+    return str_in(path_name_of(word), shells);
 }
 
 bool logged_reads_script(struct str name)
@@ -22,7 +17,7 @@ bool logged_reads_script(struct str name)
     static const char *const others[] = {"ssh",    "parallel", "watch", "eval",    "trap",
                                          "su",     "at",       "batch", "crontab", "script",
                                          "source", "stdin",    "xargs", "busybox", NULL};
-    return is_shell_program(name) || str_in(word_without_folder(name), others);
+    return is_shell_program(name) || str_in(path_name_of(name), others);
 }
 
 /* Looks for the script of the shell at `shell`: the first word that is no option, if there is a `-c`. What stands among the
@@ -67,7 +62,7 @@ static bool is_before_code(struct str word)
 static bool joins_words(struct str program)
 {
     static const char *const programs[] = {"ssh", "parallel", "watch", NULL};
-    return str_in(word_without_folder(program), programs);
+    return str_in(path_name_of(program), programs);
 }
 
 enum logged_reader logged_reader(struct logged_scripts *s, size_t word)
@@ -79,7 +74,7 @@ enum logged_reader logged_reader(struct logged_scripts *s, size_t word)
     s->sets = s->sets && text.n && text.p[0] != '-' && memchr(text.p, '=', text.n);
     if (s->sets)
         return LOGGED_VALUE;
-    s->sets = word == 0 && str_in(word_without_folder(text), env);
+    s->sets = word == 0 && str_in(path_name_of(text), env);
     if (word == 0)
         return LOGGED_NOBODY;
     if (word == s->script || is_before_script(s->words[word - 1]) || joins_words(s->words[0]))
@@ -103,7 +98,7 @@ static bool is_interpreter(struct str word)
     static const char *const names[] = {"python", "node",  "perl", "ruby",   "php",  "lua",
                                         "tclsh",  "gdb",   "ed",   "sqlite", "psql", "mysql",
                                         "make",   "julia", "bc",   "deno",   "bun",  NULL};
-    word = word_without_folder(word);
+    word = path_name_of(word);
     while (word.n &&
            (word.p[word.n - 1] == '.' || (word.p[word.n - 1] >= '0' && word.p[word.n - 1] <= '9')))
         word.n--;

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "core/path.h"
 #include "policy/command_walk.h"
 
 /* Programs that only start another. An option that stands in no list makes the line one that is not understood: names of
@@ -320,8 +321,7 @@ static int read_use(struct finder *f, struct command_use use)
     struct str name = use.words[0].text;
     if (!is_fixed(&use, 0))
         return fault(f, "a program that is known only when it runs");
-    const char *slash = memrchr(name.p, '/', name.n);
-    struct str bare = slash ? (struct str){slash + 1, name.n - (size_t)(slash + 1 - name.p)} : name;
+    struct str bare = path_name_of(name);
     /* By itself it lists variables. */
     bool lists = command_is(name, "env") && use.n == 1 && !use.more_words;
     if (!lists && command_is_unread(bare))
@@ -331,7 +331,7 @@ static int read_use(struct finder *f, struct command_use use)
     const struct starter *starter = find_starter(&use, bare);
     bool shell = command_in_list(" sh bash dash ", bare);
     bool find = command_is(bare, "find");
-    if (slash && (starter || shell || find))
+    if (bare.n < name.n && (starter || shell || find))
         return fault(f, "a program that starts others, named with its folder");
     if (starter)
         return read_starter_use(f, starter, &use);

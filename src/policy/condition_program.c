@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "core/path.h"
 #include "policy/command_names.h"
 #include "policy/condition.h"
 #include "policy/program_names.h"
@@ -17,12 +18,6 @@ static bool words_begin_with(const char *words, const char *first)
 {
     size_t n = strlen(first);
     return n == 0 || (strncmp(words, first, n) == 0 && (words[n] == ' ' || words[n] == '\0'));
-}
-
-static const char *program_without_folder(const char *program)
-{
-    const char *slash = strrchr(program, '/');
-    return slash ? slash + 1 : program;
 }
 
 /* Whether an approval with these options would hold for all of this use. */
@@ -160,7 +155,7 @@ static bool is_approved_file(const struct test *test, const struct program_rule 
 static enum condition_result compare_pair(const struct test *test, const struct program_rule *rule,
                                           const struct command_pair *pair, const char *folder)
 {
-    const char *name = program_without_folder(pair->program);
+    const char *name = path_name(pair->program);
     if (pair->program[0] == '\0')
         return CONDITION_PARTLY;
     if (strcmp(rule->name, name) != 0)
@@ -242,8 +237,7 @@ static void note_rest(const struct test *test, const struct facts_command *comma
 
 static bool is_pair_of_rule(const struct program_rule *rule, const struct command_pair *pair)
 {
-    return strcmp(rule->name, program_without_folder(pair->program)) == 0 &&
-           is_subcommand(rule, pair);
+    return strcmp(rule->name, path_name(pair->program)) == 0 && is_subcommand(rule, pair);
 }
 
 /* Why a rule holds in part that is about none of the programs as they are written. */
