@@ -93,6 +93,14 @@ size_t utf8_cut(const char *p, size_t n)
     return n;
 }
 
+uint32_t utf8_character(const char *p, size_t n)
+{
+    uint32_t c = (unsigned char)p[0] & (n == 1 ? 0x7f : 0x7fu >> n);
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | ((unsigned char)p[i] & 0x3f);
+    return c;
+}
+
 void utf8_add(struct buf *out, uint32_t c)
 {
     static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};

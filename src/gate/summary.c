@@ -285,14 +285,6 @@ static enum kind summary_kind_of(const struct call *call)
     return path && path->type == ARG_STRING ? KIND_FILE : KIND_OTHER;
 }
 
-static uint32_t code_point(const char *p, size_t n)
-{
-    uint32_t c = (unsigned char)p[0] & (0xffu >> (n + 1));
-    for (size_t i = 1; i < n; i++)
-        c = c << 6 | ((unsigned char)p[i] & 0x3f);
-    return c;
-}
-
 #define FOREIGN_SHOWN 8
 
 /* Many letters look like those of ASCII: the name of a program or a file may be another than it seems. */
@@ -302,7 +294,7 @@ static void note_foreign(struct str raw, struct buf *detail)
     size_t n = 0;
     for (size_t at = 0, length; at < raw.n; at += length) {
         length = utf8_sequence(raw.p + at, raw.n - at);
-        uint32_t c = length > 1 ? code_point(raw.p + at, length) : 0;
+        uint32_t c = length > 1 ? utf8_character(raw.p + at, length) : 0;
         length += length == 0;
         size_t i = 0;
         while (i < n && told[i] != c)

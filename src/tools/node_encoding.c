@@ -41,16 +41,6 @@ static int not_valid(enum node_encoding encoding, struct err *err)
                      node_encoding_names[encoding]);
 }
 
-/* The character that a valid sequence of n bytes stands for. */
-static uint32_t decode_utf8_char(const char *p, size_t n)
-{
-    static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    uint32_t c = (unsigned char)p[0] & first_bits[n];
-    for (size_t i = 1; i < n; i++)
-        c = c << 6 | ((unsigned char)p[i] & 0x3f);
-    return c;
-}
-
 static void add_utf16_unit(struct buf *out, uint32_t unit)
 {
     const char bytes[2] = {(char)(unit & 0xff), (char)(unit >> 8)};
@@ -75,7 +65,7 @@ static int read_characters(enum node_encoding encoding, struct str text, struct 
         size_t n = utf8_sequence(text.p + i, text.n - i);
         if (n == 0)
             return err_field(err, "content", "argument `content` is not valid text");
-        uint32_t c = decode_utf8_char(text.p + i, n);
+        uint32_t c = utf8_character(text.p + i, n);
         i += n;
         if (encoding == NODE_UTF16LE)
             add_utf16(out, c);

@@ -45,12 +45,7 @@ static uint32_t read_utf8_character(const char *p, size_t n, size_t *ret_length)
     *ret_length = length ? length : 1;
     if (length == 0)
         return 0xfffd;
-    if (length == 1)
-        return u[0];
-    uint32_t c = u[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++)
-        c = c << 6 | (u[i] & 0x3f);
-    return c;
+    return utf8_character(p, length);
 }
 
 static void add_encoded_unit(struct buf *out, uint32_t unit, enum encoding encoding)
