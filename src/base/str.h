@@ -31,6 +31,11 @@ static inline int str_compare(struct str a, struct str b)
     return r ? r : (a.n > b.n) - (a.n < b.n);
 }
 
+static inline struct str str_behind(struct str text, size_t n)
+{
+    return (struct str){text.p + n, text.n - n};
+}
+
 static inline bool str_begins(struct str text, struct str start)
 {
     return text.n >= start.n && (start.n == 0 || memcmp(text.p, start.p, start.n) == 0);
@@ -38,8 +43,7 @@ static inline bool str_begins(struct str text, struct str start)
 
 static inline bool str_ends(struct str text, struct str end)
 {
-    return text.n >= end.n &&
-           (end.n == 0 || memcmp(text.p + text.n - end.n, end.p, end.n) == 0);
+    return text.n >= end.n && (end.n == 0 || memcmp(text.p + text.n - end.n, end.p, end.n) == 0);
 }
 
 /* `list` ends with NULL. */

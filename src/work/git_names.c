@@ -110,11 +110,6 @@ static const struct row files[] = {
 
 static const char *const groups[] = {"rebase-merge/", "rebase-apply/", "sequencer/"};
 
-static struct str git_name_behind(struct str text, size_t n)
-{
-    return (struct str){text.p + n, text.n - n};
-}
-
 static bool is_digits(struct str text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -146,7 +141,7 @@ static enum git_kind pack_kind(struct str name, unsigned hex)
         !git_is_id((struct str){name.p + 5, hex}, hex))
         return GIT_UNKNOWN;
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        if (str_is(git_name_behind(name, 5 + hex), parts[i]))
+        if (str_is(str_behind(name, 5 + hex), parts[i]))
             return GIT_PACK;
     }
     return GIT_UNKNOWN;
@@ -157,7 +152,7 @@ static enum git_kind object_kind(struct str path, unsigned hex)
 {
     char id[GIT_SHA256_HEX];
     if (str_begins(path, STR("pack/")))
-        return pack_kind(git_name_behind(path, strlen("pack/")), hex);
+        return pack_kind(str_behind(path, strlen("pack/")), hex);
     if (path.n != (size_t)hex + 1 || path.p[2] != '/')
         return GIT_UNKNOWN;
     memcpy(id, path.p, 2);
@@ -180,13 +175,13 @@ static enum git_kind known_kind(struct str path, unsigned hex)
     if (str_is(path, "packed-refs"))
         return GIT_PACKED_REFS;
     if (str_begins(path, STR("objects/")))
-        return object_kind(git_name_behind(path, strlen("objects/")), hex);
+        return object_kind(str_behind(path, strlen("objects/")), hex);
     if (git_is_lock(path))
         return GIT_UNKNOWN;
     if (str_begins(path, STR("refs/")))
         return git_is_ref_name(path) && !git_replaces(path) ? GIT_REF : GIT_UNKNOWN;
     if (str_begins(path, STR("logs/")))
-        return log_kind(git_name_behind(path, strlen("logs/")));
+        return log_kind(str_behind(path, strlen("logs/")));
     return GIT_STATE;
 }
 
@@ -198,7 +193,7 @@ static git_check state_check(struct str path)
     }
     /* The mails of a series. */
     if (str_begins(path, STR("rebase-apply/")) &&
-        is_digits(git_name_behind(path, strlen("rebase-apply/"))))
+        is_digits(str_behind(path, strlen("rebase-apply/"))))
         return git_is_text;
     return NULL;
 }
@@ -222,7 +217,7 @@ static bool enter_inner_git(struct str path, struct str *inner, git_is_repositor
         }
         if (!found)
             return false;
-        *inner = git_name_behind(path, at);
+        *inner = str_behind(path, at);
     }
     return true;
 }
