@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <linux/stat.h>
 #include <poll.h>
 #include <sched.h>
@@ -137,9 +136,7 @@ int guards_take(struct guards *guards, const struct frame *frame, int fd)
 /* Who can write in the workspace meanwhile must not choose what is covered by what: no links. */
 static int open_without_links(int root, const char *path)
 {
-    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-    return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+    return fd_open_beneath(root, path, O_PATH | O_NOFOLLOW, 0);
 }
 
 static bool keeps_content(enum guarded_kind kind)

@@ -2,11 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -73,9 +71,7 @@ static int layer_mount_failed(struct err *err, const char *path)
 
 static int open_layer_folder(int at, const char *path)
 {
-    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-    return (int)syscall(SYS_openat2, at, path, &how, sizeof how);
+    return fd_open_beneath(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
 }
 
 /* Paths may hold what has a meaning among a mount's options, descriptors do not. */
