@@ -256,11 +256,6 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
     jo_close(j, '}');
 }
 
-static char *copy(struct str s)
-{
-    return s.p ? mem_copy(s.p, s.n) : NULL;
-}
-
 static int read_root(yyjson_val *val, struct cell_spec *spec, struct err *err)
 {
     struct wire_root wire = {0};
@@ -269,13 +264,13 @@ static int read_root(yyjson_val *val, struct cell_spec *spec, struct err *err)
     if (spec->n_roots == ROOTS_MAX)
         return err_set(err, ERR_INTERNAL, "too many roots");
     spec->roots[spec->n_roots++] = (struct cell_root){
-        .host = copy(wire.host),
-        .inside = copy(wire.inside),
+        .host = mem_copy_str(wire.host),
+        .inside = mem_copy_str(wire.inside),
         .writable = wire.writable,
         .files = wire.files,
         .commands = wire.commands,
         .store = wire.store,
-        .protect = copy(wire.protect),
+        .protect = mem_copy_str(wire.protect),
         .device = strtoull(wire.device.p, NULL, 10),
         .inode = strtoull(wire.inode.p, NULL, 10),
         .born_ns = strtoull(wire.born_ns.p, NULL, 10),
