@@ -5,11 +5,11 @@
 #include "base/ascii.h"
 #include "base/base64.h"
 #include "base/utf8.h"
+#include "work/encoding.h"
 
 #define REPLACEMENT 0xfffd
 #define ASCII_MAX 0x7f
 #define LATIN1_MAX 0xff
-#define BMP_MAX 0xffff
 
 const char *const node_encoding_names[NODE_COUNT + 1] = {
     [NODE_UTF8] = "utf8",   [NODE_UTF16LE] = "utf16le", [NODE_LATIN1] = "latin1",
@@ -41,21 +41,6 @@ static int not_valid(enum node_encoding encoding, struct err *err)
                      node_encoding_names[encoding]);
 }
 
-static void add_utf16_unit(struct buf *out, uint32_t unit)
-{
-    const char bytes[2] = {(char)(unit & 0xff), (char)(unit >> 8)};
-    buf_add(out, bytes, sizeof bytes);
-}
-
-static void add_utf16(struct buf *out, uint32_t c)
-{
-    if (c > BMP_MAX) {
-        add_utf16_unit(out, 0xd800 + ((c - 0x10000) >> 10));
-        c = 0xdc00 + ((c - 0x10000) & 0x3ff);
-    }
-    add_utf16_unit(out, c);
-}
-
 /* Node would keep the low byte of what does not fit, which is another text. */
 static int read_characters(enum node_encoding encoding, struct str text, struct buf *out,
                            struct err *err)
@@ -68,7 +53,7 @@ static int read_characters(enum node_encoding encoding, struct str text, struct 
         uint32_t c = utf8_character(text.p + i, n);
         i += n;
         if (encoding == NODE_UTF16LE)
-            add_utf16(out, c);
+            encoding_add_utf16(c, ENCODING_UTF16LE, out);
         else if (c <= max)
             buf_add_char(out, (char)c);
         else

@@ -55,16 +55,21 @@ static void add_encoded_unit(struct buf *out, uint32_t unit, enum encoding encod
     buf_add_char(out, (char)(low_first ? unit >> 8 : unit));
 }
 
+void encoding_add_utf16(uint32_t c, enum encoding encoding, struct buf *out)
+{
+    if (c >= 0x10000) {
+        add_encoded_unit(out, 0xd800 + ((c - 0x10000) >> 10), encoding);
+        c = 0xdc00 + ((c - 0x10000) & 0x3ff);
+    }
+    add_encoded_unit(out, c, encoding);
+}
+
 int encoding_to_utf16(struct str text, enum encoding encoding, struct buf *out)
 {
     size_t length;
     for (size_t i = 0; i < text.n; i += length) {
         uint32_t c = read_utf8_character(text.p + i, text.n - i, &length);
-        if (c >= 0x10000) {
-            add_encoded_unit(out, 0xd800 + ((c - 0x10000) >> 10), encoding);
-            c = 0xdc00 + ((c - 0x10000) & 0x3ff);
-        }
-        add_encoded_unit(out, c, encoding);
+        encoding_add_utf16(c, encoding, out);
     }
     return out->failed ? -ENOBUFS : 0;
 }
