@@ -58,6 +58,8 @@ void yaml_tree_done(struct yaml_tree *tree);
 /* From `at` over blanks, line breaks and comments. */
 size_t yaml_skip(struct str source, size_t at);
 size_t yaml_line_start(struct str source, size_t at);
+/* Where in its line the inside of a node begins. */
+size_t yaml_column(struct str source, const struct yaml_node *node);
 /* Behind the line break of the line in which a node ends. */
 size_t yaml_line_end(struct str source, size_t end);
 /* Counted from 1. */
