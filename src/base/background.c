@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "base/attr.h"
+#include "base/handle.h"
 #include "base/mem.h"
 
 /* As many as there are kinds of jobs: syncing the log, noting its head, handing that over. */
@@ -90,15 +91,10 @@ static bool start_thread(void)
     return started;
 }
 
-static void on_background_closed(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
 static void close_if_over(struct background *b)
 {
     if (b->freed && b->under_way == 0)
-        uv_close((uv_handle_t *)&b->async, on_background_closed);
+        uv_close((uv_handle_t *)&b->async, handle_free_data);
 }
 
 static void on_done(uv_async_t *async)

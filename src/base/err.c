@@ -99,6 +99,11 @@ int err_field(struct err *err, const char *field, const char *fmt, ...)
     return -1;
 }
 
+int err_file_failed(struct err *err, const char *what)
+{
+    return err_set(err, err_code_for_file(errno), "%s: %s", what, strerror(errno));
+}
+
 int err_reason(struct err *err, const char *reason)
 {
     snprintf(err->reason, sizeof err->reason, "%s", reason);

@@ -32,7 +32,7 @@ enum err_kind { KIND_MODEL, KIND_POLICY, KIND_OURS };
     X(NO_MATCH, MODEL, "EXECUTION_ERROR", "E_INTERNAL", 422, -32000, 0)                            \
     X(INVALID_PATTERN, MODEL, "INVALID_ARGUMENTS", "E_SCHEMA_VALIDATION", 400, -32602, 0)          \
     X(INVALID_FRONTMATTER, MODEL, "EXECUTION_ERROR", "E_INVALID_FRONTMATTER", 422, -32000, 0)      \
-    X(COMMAND_BLOCKED, POLICY, "COMMAND_BLOCKED", "E_SANDBOX_VIOLATION", 403, -32000, 0)                    \
+    X(COMMAND_BLOCKED, POLICY, "COMMAND_BLOCKED", "E_SANDBOX_VIOLATION", 403, -32000, 0)           \
     X(TIMEOUT, MODEL, "TIMEOUT", "E_INTERNAL", 504, -32000, 1)                                     \
     X(CANCELLED, MODEL, "EXECUTION_ERROR", "E_INTERNAL", 499, -32000, 0)                           \
     X(MEMORY_LIMIT, MODEL, "EXECUTION_ERROR", "E_INTERNAL", 422, -32000, 0)                        \
@@ -43,15 +43,15 @@ enum err_kind { KIND_MODEL, KIND_POLICY, KIND_OURS };
     X(FUEL_LIMIT, MODEL, "EXECUTION_ERROR", "E_INTERNAL", 422, -32000, 0)                          \
     X(TRAP, MODEL, "EXECUTION_ERROR", "E_INTERNAL", 422, -32000, 0)                                \
     X(BAD_OUTPUT, OURS, "EXECUTION_ERROR", "E_INTERNAL", 502, -32000, 0)                           \
-    X(NETWORK_DENIED, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 403, -32000, 0)                       \
+    X(NETWORK_DENIED, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 403, -32000, 0)              \
     X(NETWORK_ERROR, MODEL, "EXECUTION_ERROR", "E_INTERNAL", 502, -32000, 1)                       \
     X(PROVIDER_ERROR, OURS, "EXECUTION_ERROR", "E_INTERNAL", 502, -32000, 1)                       \
-    X(CAPABILITY_DENIED, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 403, -32000, 0)                    \
-    X(POLICY_DENIED, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 403, -32000, 0)                        \
-    X(APPROVAL_DENIED, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 403, -32000, 0)                      \
-    X(APPROVAL_TIMEOUT, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 403, -32000, 1)                     \
-    X(RATE_LIMITED, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 429, -32000, 1)                         \
-    X(BUDGET_EXCEEDED, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 429, -32000, 1)                      \
+    X(CAPABILITY_DENIED, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 403, -32000, 0)           \
+    X(POLICY_DENIED, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 403, -32000, 0)               \
+    X(APPROVAL_DENIED, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 403, -32000, 0)             \
+    X(APPROVAL_TIMEOUT, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 403, -32000, 1)            \
+    X(RATE_LIMITED, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 429, -32000, 1)                \
+    X(BUDGET_EXCEEDED, POLICY, "POLICY_DENIED", "E_SANDBOX_VIOLATION", 429, -32000, 1)             \
     X(SESSION_BUSY, OURS, "EXECUTION_ERROR", "E_INTERNAL", 409, -32000, 1)                         \
     X(SESSION_NOT_FOUND, MODEL, "EXECUTION_ERROR", "E_INTERNAL", 404, -32000, 0)                   \
     X(CONFLICT, MODEL, "EXECUTION_ERROR", "E_INTERNAL", 409, -32000, 0)                            \
@@ -99,6 +99,8 @@ bool err_is_shortage(int error);
 enum err_code err_code_for(int error, enum err_code other);
 /* For an error of a file of Sandgate's own: that, or DISK_FULL where it cannot grow, or INTERNAL. */
 enum err_code err_code_for_file(int error);
+/* "what: errno", for a file of Sandgate's own. Returns -1. */
+int err_file_failed(struct err *err, const char *what);
 /* What can be done about such an error, to end a message with; NULL: nothing that holds for every file. */
 const char *err_advice_for_file(int error);
 /* SESSION_BUSY: there is not enough memory at the moment. Returns -1. */

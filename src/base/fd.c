@@ -2,8 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void fd_closep(int *fd)
@@ -64,6 +67,21 @@ bool fd_is_special(int error)
 {
     return error == EINVAL || error == EISDIR || error == ELOOP || error == ENXIO ||
            error == ENODEV;
+}
+
+int fd_open_beneath(int dir, const char *path, int flags, mode_t mode)
+{
+    struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+                           .mode = mode,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+}
+
+bool fd_same_file(int a, int b)
+{
+    struct stat x;
+    struct stat y;
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 DIR *fd_list(int dir)

@@ -21,6 +21,10 @@ ssize_t fd_read_upto(int fd, void *bytes, size_t n);
  * access, and perhaps O_CREAT. -1 with errno, which fd_is_special knows where it is no regular file. */
 int fd_open_plain(int dir, const char *name, int flags);
 bool fd_is_special(int error);
+/* Opens what lies beneath `dir`, through no link; closed on exec. -1 with errno. */
+int fd_open_beneath(int dir, const char *path, int flags, mode_t mode);
+/* Whether both are known to be the same file or folder. */
+bool fd_same_file(int a, int b);
 /* What is in an open folder, from its first entry on, by a descriptor of its own. NULL with errno; to be closed with closedir. */
 DIR *fd_list(int dir);
 /* The next entry of any list. NULL at the end, and where *error becomes an errno value: then there may be more. */

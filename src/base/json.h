@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <yyjson.h>
 
-#include "base/attr.h"
+#include "base/str.h"
 
 #define JSON_DEPTH_MAX 64
 
@@ -37,11 +37,6 @@ static inline struct str json_str(yyjson_val *val)
 {
     /* Arrays and objects have a length too. */
     return (struct str){yyjson_get_str(val), yyjson_is_str(val) ? yyjson_get_len(val) : 0};
-}
-
-static inline bool str_is(struct str s, const char *text)
-{
-    return s.p && strlen(text) == s.n && memcmp(s.p, text, s.n) == 0;
 }
 
 #endif

@@ -43,6 +43,11 @@ char *mem_copy(const char *bytes, size_t n)
     return copy;
 }
 
+char *mem_copy_str(struct str text)
+{
+    return text.p ? mem_copy(text.p, text.n) : NULL;
+}
+
 char *mem_dup(const char *text)
 {
     return text ? mem_copy(text, strlen(text)) : NULL;

@@ -13,6 +13,8 @@
 void *mem_zero(size_t size) __attribute__((malloc, returns_nonnull));
 void *mem_grow(void *old, size_t count, size_t size) __attribute__((returns_nonnull));
 char *mem_copy(const char *bytes, size_t n) __attribute__((returns_nonnull));
+/* NULL for an absent text. */
+char *mem_copy_str(struct str text);
 char *mem_dup(const char *text);
 char *mem_format(const char *fmt, ...) PRINTF_LIKE(1, 2) __attribute__((returns_nonnull));
 

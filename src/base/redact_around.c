@@ -2,6 +2,7 @@
 #include <strings.h>
 
 #include "base/redact_parts.h"
+#include "base/str.h"
 
 /* Words looked at before a quoted text, and bytes of them. */
 #define WORDS_MAX 4
@@ -33,17 +34,12 @@ static struct str word_before_blanks(const struct redact_text *t, size_t at)
     return (struct str){t->p + at, end - at};
 }
 
-static bool is_this_word(struct str word, const char *text)
-{
-    return word.n == strlen(text) && memcmp(word.p, text, word.n) == 0;
-}
-
 bool redact_is_script(const struct redact_text *t, size_t quote)
 {
     struct str word = {t->p + quote, 0};
     for (unsigned i = 0; i < WORDS_MAX; i++) {
         word = word_before_blanks(t, (size_t)(word.p - t->p));
-        if (i == 0 && (is_this_word(word, "eval") || is_this_word(word, "trap")))
+        if (i == 0 && (str_is(word, "eval") || str_is(word, "trap")))
             return true;
         if (word.n < 2 || word.p[0] != '-')
             return false;

@@ -1,4 +1,5 @@
 /* Secrets that are known by the command they are given to. */
+#include "base/ascii.h"
 #include "base/redact_parts.h"
 
 /* How far before an option its command is looked for. */
@@ -41,11 +42,6 @@ static const struct command_option options[] = {
     {"sqlcmd", 'P', NULL, AS_WORD, 0},        {"ipmitool", 'P', NULL, AS_WORD, 0},
 };
 
-static bool is_command_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 static bool is_command_word_char(char c)
 {
     return redact_is_alnum(c) || c == '_' || c == '-' || c == '.';
@@ -65,7 +61,7 @@ static bool ends_command(const struct redact_text *t, size_t i)
     char c = t->p[i];
     if (c == '\n')
         return i == 0 || t->p[i - 1] != '\\';
-    return (c == ';' || c == '|' || c == '&') && i + 1 < t->n && is_command_blank(t->p[i + 1]);
+    return (c == ';' || c == '|' || c == '&') && i + 1 < t->n && ascii_is_blank(t->p[i + 1]);
 }
 
 /* Whether a word of this command stands before `at`. Of a path the last part is such a word, too. */
@@ -145,7 +141,7 @@ bool redact_behind_word(const struct redact_text *t, size_t at, struct redact_sp
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         size_t n = strlen(rows[i].word);
         if (at > n && memcmp(t->p + at - n, rows[i].word, n) == 0 &&
-            is_command_blank(t->p[at - n - 1]) && has_command(t, at - n, rows[i].command))
+            ascii_is_blank(t->p[at - n - 1]) && has_command(t, at - n, rows[i].command))
             return redact_value(t, at, ret);
     }
     return false;
@@ -206,7 +202,7 @@ static size_t skip_set_options(const struct redact_text *t, size_t at)
     while (at < t->n && at < limit && t->p[at] == '-') {
         while (at < t->n && at < limit && is_command_word_char(t->p[at]))
             at++;
-        while (at < t->n && at < limit && is_command_blank(t->p[at]))
+        while (at < t->n && at < limit && ascii_is_blank(t->p[at]))
             at++;
     }
     return at;
@@ -272,7 +268,7 @@ bool redact_setter(const struct redact_text *t, size_t at, struct redact_span *r
     if (!is_setter(word))
         return false;
     size_t from = at + 1;
-    while (from < t->n && from - at < 8 && (is_command_blank(t->p[from]) || t->p[from] == '"'))
+    while (from < t->n && from - at < 8 && (ascii_is_blank(t->p[from]) || t->p[from] == '"'))
         from++;
     size_t begin = skip_set_options(t, from);
     bool has_options = begin > from;

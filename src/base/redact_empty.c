@@ -1,20 +1,15 @@
 /* Words that stand where a value could and are none. */
 #include <strings.h>
 
+#include "base/ascii.h"
 #include "base/redact_parts.h"
-
-/* Unlike strchr not for the byte 0. */
-static bool is_one_of_signs(char c, const char *set)
-{
-    return c && strchr(set, c);
-}
 
 /* `$1`, `$x`, `$@` and the like, with braces or without: no secret is a single character. */
 static bool is_short_reference(struct str s)
 {
     bool braces = s.n == 4 && s.p[1] == '{' && s.p[3] == '}';
     char name = s.p[1 + braces];
-    return (s.n == 2 || braces) && (redact_is_alnum(name) || is_one_of_signs(name, "_@*#?!$-"));
+    return (s.n == 2 || braces) && (redact_is_alnum(name) || ascii_in(name, "_@*#?!$-"));
 }
 
 /* `$NAME`, `${NAME}`, `$(command)`: what the shell will put there is not in the text. */

@@ -1,21 +1,12 @@
 /* Values that do not stand on the line of their name. */
 #include <stdint.h>
 
+#include "base/ascii.h"
 #include "base/redact_parts.h"
 
 /* Longest gap between a name and its value, and longest block that is looked through. */
 #define GAP_MAX 256
 #define BLOCK_MAX 16384
-
-static bool is_blank_in_line(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-static bool is_line_end(char c)
-{
-    return c == '\n' || c == '\r';
-}
 
 /* Behind the end of the line at `at`; 0: no line ends there. */
 static size_t behind_line_end(const struct redact_text *t, size_t at)
@@ -28,9 +19,9 @@ size_t redact_gap(const struct redact_text *t, size_t at)
 {
     size_t limit = at + GAP_MAX;
     while (at < t->n && at < limit) {
-        size_t next = is_blank_in_line(t->p[at]) ? at + 1
-                      : t->p[at] == '\\'         ? behind_line_end(t, at + 1)
-                                                 : 0;
+        size_t next = ascii_is_blank(t->p[at]) ? at + 1
+                      : t->p[at] == '\\'       ? behind_line_end(t, at + 1)
+                                               : 0;
         if (!next)
             break;
         at = next;
@@ -58,16 +49,16 @@ size_t redact_argument(const struct redact_text *t, size_t end)
 static size_t indent_of(const struct redact_text *t, size_t at)
 {
     size_t i = at;
-    while (i < t->n && i - at < GAP_MAX && is_blank_in_line(t->p[i]))
+    while (i < t->n && i - at < GAP_MAX && ascii_is_blank(t->p[i]))
         i++;
-    return i == t->n || is_line_end(t->p[i]) ? SIZE_MAX : i - at;
+    return i == t->n || ascii_ends_line(t->p[i]) ? SIZE_MAX : i - at;
 }
 
 static size_t indent_around(const struct redact_text *t, struct str name)
 {
     size_t at = (size_t)(name.p - t->p);
     size_t low = at > GAP_MAX ? at - GAP_MAX : 0;
-    while (at > low && !is_line_end(t->p[at - 1]))
+    while (at > low && !ascii_ends_line(t->p[at - 1]))
         at--;
     size_t indent = indent_of(t, at);
     return indent == SIZE_MAX ? 0 : indent;
@@ -75,7 +66,7 @@ static size_t indent_around(const struct redact_text *t, struct str name)
 
 static size_t end_of_line(const struct redact_text *t, size_t at)
 {
-    while (at < t->n && !is_line_end(t->p[at]))
+    while (at < t->n && !ascii_ends_line(t->p[at]))
         at++;
     return at;
 }
@@ -88,7 +79,7 @@ static size_t skip_indicator(const struct redact_text *t, size_t at)
     size_t i = at + 1;
     while (i < t->n && i - at <= 2 && (strchr("+-", t->p[i]) || (t->p[i] >= '1' && t->p[i] <= '9')))
         i++;
-    while (i < t->n && i - at < GAP_MAX && is_blank_in_line(t->p[i]))
+    while (i < t->n && i - at < GAP_MAX && ascii_is_blank(t->p[i]))
         i++;
     return i;
 }
@@ -118,14 +109,14 @@ static bool is_lone_word(const struct redact_text *t, size_t at)
     size_t i = at;
     for (; i < t->n && i - at < GAP_MAX && (unsigned char)t->p[i] > ' '; i++)
         digit |= t->p[i] >= '0' && t->p[i] <= '9';
-    return digit && t->p[i - 1] != ':' && (i == t->n || is_line_end(t->p[i]));
+    return digit && t->p[i - 1] != ':' && (i == t->n || ascii_ends_line(t->p[i]));
 }
 
 bool redact_below(const struct redact_text *t, size_t colon, enum redact_name kind, struct str name,
                   struct redact_span *ret)
 {
     size_t at = colon + 1;
-    while (at < t->n && at - colon < GAP_MAX && is_blank_in_line(t->p[at]))
+    while (at < t->n && at - colon < GAP_MAX && ascii_is_blank(t->p[at]))
         at++;
     size_t behind = skip_indicator(t, at);
     size_t line = behind_line_end(t, behind);

@@ -2,6 +2,7 @@
 #include <strings.h>
 
 #include "base/redact_parts.h"
+#include "base/str.h"
 
 static char own_names[REDACT_NAMES_MAX][REDACT_NAME_MAX];
 static size_t n_own_names;
@@ -47,16 +48,10 @@ static bool is_own_name(const char *name)
     return false;
 }
 
-static bool name_ends_with(const char *text, size_t n, const char *end)
-{
-    size_t m = strlen(end);
-    return n >= m && memcmp(text + n - m, end, m) == 0;
-}
-
 static bool ends_with_any(const char *text, size_t n, const char *const *ends)
 {
     for (size_t i = 0; ends[i]; i++) {
-        if (name_ends_with(text, n, ends[i]))
+        if (str_ends((struct str){text, n}, str_of(ends[i])))
             return true;
     }
     return false;

@@ -1,6 +1,7 @@
 /* Where the value behind a name or an option is, and where it ends. */
 #include <strings.h>
 
+#include "base/ascii.h"
 #include "base/redact_parts.h"
 
 /* Between a name and its value, and around them: spaces, quotes, brackets. */
@@ -11,20 +12,9 @@
 /* Longest quoted part of a word that is looked through for its end, so that unmatched quotes take no longer. */
 #define QUOTED_MAX 16384
 
-static bool is_value_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 static bool is_quote_mark(char c)
 {
     return c == '"' || c == '\'' || c == '`';
-}
-
-/* Unlike strchr not for the byte 0. */
-static bool is_one_of_marks(char c, const char *set)
-{
-    return c && strchr(set, c);
 }
 
 static bool ends_word(char c)
@@ -84,16 +74,10 @@ static size_t tail_end(const struct redact_text *t, size_t quote, bool escaped)
     if (escaped && !is_secret_name_char(t->p[next]))
         return quote;
     /* What closes or goes on with a list. */
-    if (is_one_of_marks(t->p[next], ",:]}") &&
-        (next + 1 == t->n || !redact_is_alnum(t->p[next + 1])))
+    if (ascii_in(t->p[next], ",:]}") && (next + 1 == t->n || !redact_is_alnum(t->p[next + 1])))
         return quote;
     size_t end = word_end(t, next);
     return end > next ? end : quote;
-}
-
-static bool ends_line(char c)
-{
-    return c == '\n' || c == '\r';
 }
 
 /* Whether the quote opens a parameter's value, as in `response="x"`, perhaps with backslashes before it. */
@@ -110,7 +94,7 @@ static bool opens_parameter(const struct redact_text *t, size_t at)
 static size_t header_line_end(const struct redact_text *t, size_t at, char outer)
 {
     char inner = 0;
-    for (size_t from = at; at < t->n && !ends_line(t->p[at]); at++) {
+    for (size_t from = at; at < t->n && !ascii_ends_line(t->p[at]); at++) {
         char c = t->p[at];
         bool escaped = at > from && t->p[at - 1] == '\\';
         if (!is_quote_mark(c))
@@ -167,7 +151,7 @@ static bool ends_peek(const struct value *v, char c)
 static size_t skip_empty(const struct redact_text *t, size_t at)
 {
     while (t->n - at > 2 && is_quote_mark(t->p[at]) && t->p[at + 1] == t->p[at] &&
-           (redact_is_alnum(t->p[at + 2]) || is_one_of_marks(t->p[at + 2], "\"'`$\\_")))
+           (redact_is_alnum(t->p[at + 2]) || ascii_in(t->p[at + 2], "\"'`$\\_")))
         at += 2;
     return at;
 }
@@ -225,7 +209,7 @@ static size_t before_operator(const struct redact_text *t, size_t at)
 {
     const char *set = t->p[at] == '=' ? "+:?.|!&*/%^-" : "?!";
     size_t low = at > 2 ? at - 2 : 0;
-    while (at > low && is_one_of_marks(t->p[at - 1], set))
+    while (at > low && ascii_in(t->p[at - 1], set))
         at--;
     return at;
 }
@@ -234,7 +218,7 @@ static size_t before_operator(const struct redact_text *t, size_t at)
 static struct str name_before(const struct redact_text *t, size_t at)
 {
     size_t low = at > BETWEEN_MAX ? at - BETWEEN_MAX : 0;
-    while (at > low && (is_value_blank(t->p[at - 1]) || is_one_of_marks(t->p[at - 1], "\"'\\]}")))
+    while (at > low && (ascii_is_blank(t->p[at - 1]) || ascii_in(t->p[at - 1], "\"'\\]}")))
         at--;
     size_t from = at;
     low = at > REDACT_NAME_MAX - 1 ? at - (REDACT_NAME_MAX - 1) : 0;
@@ -248,9 +232,9 @@ static size_t before_index(const struct redact_text *t, size_t at)
 {
     size_t end = at;
     size_t low = at > INDEX_MAX ? at - INDEX_MAX : 0;
-    while (end > low && is_value_blank(t->p[end - 1]))
+    while (end > low && ascii_is_blank(t->p[end - 1]))
         end--;
-    if (end == low || !is_one_of_marks(t->p[end - 1], "]}"))
+    if (end == low || !ascii_in(t->p[end - 1], "]}"))
         return at;
     char open = t->p[end - 1] == ']' ? '[' : '{';
     for (size_t i = end - 1; i > low; i--) {
@@ -323,16 +307,16 @@ static bool is_colon_pair(const struct redact_text *t, struct str name, size_t a
     char next = t->p[at];
     size_t at_name = (size_t)(name.p - t->p);
     bool option = at_name == 1 ||
-                  (at_name > 1 && (is_value_blank(name.p[-2]) || is_quote_mark(name.p[-2])));
+                  (at_name > 1 && (ascii_is_blank(name.p[-2]) || is_quote_mark(name.p[-2])));
     if (before == '/' && !option)
         return false;
-    if (is_value_blank(next) || is_quote_mark(next) || next == '\\')
+    if (ascii_is_blank(next) || is_quote_mark(next) || next == '\\')
         return true;
     size_t n = 0;
     while (at + n < t->n && n < PEEK && !ends_word(t->p[at + n]))
         n++;
     struct str value = redact_bare((struct str){t->p + at, n});
-    return before != ':' && !is_one_of_marks(next, "/:=@$,;)]}>") && redact_option_name(name) &&
+    return before != ':' && !ascii_in(next, "/:=@$,;)]}>") && redact_option_name(name) &&
            !is_short_count(value);
 }
 
@@ -377,18 +361,19 @@ static size_t around_end(const struct redact_text *t, struct str name,
 static bool begins_line(const struct redact_text *t, struct str name)
 {
     const char *at = name.p;
-    while (at > t->p && (is_value_blank(at[-1]) || at[-1] == '-') && name.p - at < LIST_MAX)
+    while (at > t->p && (ascii_is_blank(at[-1]) || at[-1] == '-') && name.p - at < LIST_MAX)
         at--;
-    return at == t->p || ends_line(at[-1]);
+    return at == t->p || ascii_ends_line(at[-1]);
 }
 
 /* `name: a b` has its value up to the end of the line, or to what a shell would end it at. */
 static size_t field_end(const struct redact_text *t, size_t at)
 {
     size_t end = at;
-    for (; at < t->n && !ends_line(t->p[at]) && (is_value_blank(t->p[at]) || !ends_word(t->p[at]));
+    for (; at < t->n && !ascii_ends_line(t->p[at]) &&
+           (ascii_is_blank(t->p[at]) || !ends_word(t->p[at]));
          at++)
-        end = is_value_blank(t->p[at]) ? end : at + 1;
+        end = ascii_is_blank(t->p[at]) ? end : at + 1;
     return end;
 }
 
@@ -461,7 +446,7 @@ bool redact_option(const struct redact_text *t, size_t at, struct redact_span *r
 /* Where the value of `${NAME:=value}` ends: at its bracket or at the line's end. */
 static size_t default_end(const struct redact_text *t, size_t at)
 {
-    for (size_t depth = 1; at < t->n && !ends_line(t->p[at]); at++) {
+    for (size_t depth = 1; at < t->n && !ascii_ends_line(t->p[at]); at++) {
         depth += t->p[at] == '{';
         depth -= t->p[at] == '}';
         if (depth == 0)
@@ -481,7 +466,7 @@ bool redact_in_default(const struct redact_text *t, size_t at, struct redact_spa
     if (from < 2 || t->p[from - 1] != '{' || t->p[from - 2] != '$')
         return false;
     size_t value = sign + 1 + (t->p[sign] == ':');
-    bool known = t->p[sign] != ':' || (sign + 1 < t->n && is_one_of_marks(t->p[sign + 1], "-=+"));
+    bool known = t->p[sign] != ':' || (sign + 1 < t->n && ascii_in(t->p[sign + 1], "-=+"));
     *ret = (struct redact_span){value, value};
     if (!known || !redact_is_name((struct str){t->p + from, end - from}))
         return true;

@@ -92,3 +92,26 @@ size_t utf8_cut(const char *p, size_t n)
     }
     return n;
 }
+
+uint32_t utf8_character(const char *p, size_t n)
+{
+    uint32_t c = (unsigned char)p[0] & (n == 1 ? 0x7f : 0x7fu >> n);
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | ((unsigned char)p[i] & 0x3f);
+    return c;
+}
+
+void utf8_add(struct buf *out, uint32_t c)
+{
+    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    char bytes[4];
+    if (c < 0x80) {
+        buf_add_char(out, (char)c);
+        return;
+    }
+    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        bytes[i] = (char)(0x80 | (c & 0x3f));
+    bytes[0] = (char)(lead[n] | (n == 4 ? c & 7 : c));
+    buf_add(out, bytes, n);
+}

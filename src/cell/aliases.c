@@ -10,21 +10,16 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "cell/failed.h"
 #include "cell/mountinfo.h"
 #include "cell/plan.h"
-
-static int alias_failed(struct err *err, const char *what, const char *path)
-{
-    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s %.200s: %s", what, path,
-                   strerror(errno));
-}
 
 /* The mount that a folder of the cell is. */
 static int find_own(const struct mountinfo *lines, const char *inside,
                     const struct mountinfo_line **ret, struct err *err)
 {
     errno = -mountinfo_of(lines, inside, ret);
-    return errno ? alias_failed(err, "finding the mount of", inside) : 0;
+    return errno ? cell_failed_at(err, "finding the mount of", inside) : 0;
 }
 
 static int cover_one(const char *path)
@@ -48,7 +43,7 @@ static int cover_alias(const char *path, struct err *err)
     if (r == 0 || r == -ENOENT || r == -ENOTDIR)
         return 0;
     errno = -r;
-    return alias_failed(err, "covering", path);
+    return cell_failed_at(err, "covering", path);
 }
 
 /* Without these no program runs. They stay where the folder is one of them or contains it. */
@@ -115,7 +110,7 @@ int aliases_cover(const struct cell_spec *spec, struct err *err)
     int r = mountinfo_read(-1, &lines);
     if (r < 0) {
         errno = -r;
-        r = alias_failed(err, "reading", "/proc/self/mountinfo");
+        r = cell_failed_at(err, "reading", "/proc/self/mountinfo");
     }
     for (size_t i = 0; r == 0 && i < spec->n_roots; i++) {
         if (spec->roots[i].commands)

@@ -23,6 +23,7 @@
 #include "base/mem.h"
 #include "base/sanitized.h"
 #include "cell/command_view.h"
+#include "cell/failed.h"
 #include "cell/folder.h"
 #include "cell/held.h"
 #include "cell/order.h"
@@ -55,12 +56,6 @@ struct init {
     struct ran ran;
     char where[PATH_TEXT_MAX]; /* the command's folder, without links */
 };
-
-static int command_failed(struct err *err, const char *what)
-{
-    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s", what,
-                   strerror(errno));
-}
 
 /* A buffer that needs no more memory. */
 #define BUF_OVER(room)                                                                             \
@@ -98,10 +93,10 @@ static int place_descriptors(struct init *init, struct err *err)
 {
     struct frame_fds *fds = &init->fds;
     if (init->order.has_stdin && dup2(fds->fd[ORDER_REST], STDIN_FILENO) < 0)
-        return command_failed(err, "standard input");
+        return cell_failed(err, "standard input");
     if (dup2(fds->fd[ORDER_STDOUT], STDOUT_FILENO) < 0 ||
         dup2(fds->fd[ORDER_STDERR], STDERR_FILENO) < 0)
-        return command_failed(err, "standard output");
+        return cell_failed(err, "standard output");
     init->status_fd = TAKE_FD(fds->fd[ORDER_STATUS]);
     frame_fds_close(fds);
     return 0;
@@ -160,7 +155,7 @@ static int prepare_watch(struct init *init, struct err *err)
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0 || tmp < 0)
-        return command_failed(err, "opening /proc");
+        return cell_failed(err, "opening /proc");
     watch_init(&init->watch, proc, &limits);
     watch_add_tmpfs(&init->watch, tmp);
     init->watch.sockets = init->sockets;
@@ -346,10 +341,10 @@ static int enter_groups(const struct frame_fds *groups, struct err *err)
 {
     for (size_t i = 0; i < groups->n; i++) {
         if (write(groups->fd[i], "0", 1) != 1)
-            return command_failed(err, "entering a control group");
+            return cell_failed(err, "entering a control group");
     }
     if (groups->n && unshare(CLONE_NEWCGROUP) < 0)
-        return command_failed(err, "hiding the control groups");
+        return cell_failed(err, "hiding the control groups");
     return 0;
 }
 
@@ -448,7 +443,7 @@ static int run_first_process(const struct cell_spec *spec, struct guards *guards
     sigprocmask(SIG_SETMASK, &child, NULL);
     init.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     if (init.signals < 0 && r == 0)
-        r = command_failed(&init.why, "hearing of processes that end");
+        r = cell_failed(&init.why, "hearing of processes that end");
     init.sockets = held_open();
     /* Where the kernel has no such socket at all, the answer says that these were not counted. */
     if (init.sockets < 0 && err_is_shortage(-init.sockets) && r == 0)

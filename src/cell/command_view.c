@@ -7,18 +7,13 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "cell/failed.h"
 #include "cell/leaves.h"
 #include "cell/lock.h"
 #include "cell/points.h"
 
 /* Each holds what nobody reads, and the machine has 4,096 for all. */
 #define TERMINALS_MAX "256"
-
-static int command_view_failed(struct err *err, const char *what)
-{
-    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s", what,
-                   strerror(errno));
-}
 
 /* Folders that only file tools have are not mounted here. */
 static bool is_hidden_root(const struct cell_spec *spec, size_t root)
@@ -30,7 +25,7 @@ int command_leave_store(const struct cell_spec *spec, struct err *err)
 {
     /* Also where a layer in it is mounted: that holds what it needs of it. */
     return spec_store(spec) < ROOTS_MAX && umount2(SPEC_STORE, MNT_DETACH) < 0
-               ? command_view_failed(err, "leaving the store")
+               ? cell_failed(err, "leaving the store")
                : 0;
 }
 
@@ -72,10 +67,10 @@ static int make_tmp(const struct cell_spec *spec, bool old, struct err *err)
 int command_mount_again(struct err *err)
 {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-        return command_view_failed(err, "mounting /proc");
+        return cell_failed(err, "mounting /proc");
     if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
               "newinstance,ptmxmode=0666,mode=620,max=" TERMINALS_MAX) < 0)
-        return command_view_failed(err, "mounting /dev/pts");
+        return cell_failed(err, "mounting /dev/pts");
     return 0;
 }
 
@@ -91,7 +86,7 @@ int command_mount(const struct cell_spec *spec, int64_t points, struct err *err)
 int command_unmount(const struct cell_spec *spec, int64_t points, struct err *err)
 {
     if (umount2("/dev/pts", MNT_DETACH) < 0 || umount2("/proc", MNT_DETACH) < 0)
-        return command_view_failed(err, "unmounting what a command had");
+        return cell_failed(err, "unmounting what a command had");
     if (has_own_tmp(spec))
         return 0;
     /* Folders that lie in /tmp were moved without their points, which went with the old one. */

@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "cell/failed.h"
 #include "cell/frame.h"
 #include "cell/mounts.h"
 #include "cell/stub.h"
@@ -26,12 +27,6 @@ void denied_write(const char *path, bool shell, struct str packed, struct buf *o
     buf_add(out, path, strlen(path) + 1);
     buf_add(out, shell ? "s" : "-", 2);
     buf_add(out, packed.p, packed.n);
-}
-
-static int denial_failed(struct denied *d, const char *what, const char *path)
-{
-    return err_set(&d->why, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s %.200s: %s", what,
-                   path, strerror(errno));
 }
 
 static int failed_for(struct denied *d, const struct denial *denial, const char *path)
@@ -102,7 +97,7 @@ static int write_stub(struct denied *d, int folder, const struct denial *denial,
 static int mount_folder(struct denied *d)
 {
     if (mounts_sealed(PLAN_DENIED, STUBS_OPTIONS) < 0)
-        return denial_failed(d, "mounting a tmpfs on", PLAN_DENIED);
+        return cell_failed_at(&d->why, "mounting a tmpfs on", PLAN_DENIED);
     d->mounted = true;
     return 0;
 }
@@ -113,7 +108,7 @@ static int write_stubs(struct denied *d)
     struct denial denial;
     FD_AT_END int folder = mounts_open_writable(PLAN_DENIED);
     if (folder < 0)
-        return denial_failed(d, "opening", PLAN_DENIED);
+        return cell_failed_at(&d->why, "opening", PLAN_DENIED);
     for (size_t i = d->n_stubs; i < d->files.n; i++) {
         if (find_denial(d, d->files.all[i].denial, &denial) &&
             write_stub(d, folder, &denial, d->files.all[i].denial) < 0)

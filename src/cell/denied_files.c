@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "cell/mountinfo.h"
 #include "cell/same_content.h"
+#include "core/path.h"
 
 /* Programs are here too, besides PATH: started by others, by a whole path, or under their own name. */
 static const char *const more_folders[] = {
@@ -163,15 +164,9 @@ static void add_folders(struct finder *f)
         closedir(opt);
 }
 
-static const char *name_in_path(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool fits_denial(const struct denial *denial, const char *name)
 {
-    const char *wanted = denial->kind == DENIAL_PATH ? name_in_path(denial->name) : denial->name;
+    const char *wanted = denial->kind == DENIAL_PATH ? path_name(denial->name) : denial->name;
     size_t n = strlen(wanted);
     if (denial->kind == DENIAL_GLOB && n && wanted[n - 1] == '*')
         return strncmp(wanted, name, n - 1) == 0;
@@ -316,12 +311,12 @@ static bool add_denied_name(struct finder *f, const char *called, const char *pa
 static const char *why_not_denied(struct finder *f, const char *path, const char *real,
                                   const struct stat *st)
 {
-    const char *name = name_in_path(real);
+    const char *name = path_name(real);
     if (f->shell.st_ino && f->shell.st_ino == st->st_ino && f->shell.st_dev == st->st_dev)
         return "command lines are run by it";
     if (is_many(name))
         return "it is many programs in one file";
-    if (!is_meant(f, name_in_path(path), name) && !is_alternative(f, path))
+    if (!is_meant(f, path_name(path), name) && !is_alternative(f, path))
         return "the name is a link to another program";
     return NULL;
 }
@@ -363,7 +358,7 @@ static void add_copies(struct finder *f, const char *real, const struct stat *fi
 {
     list_all(f);
     for (size_t i = 0; i < f->n_entries; i++) {
-        if (is_form_of(name_in_path(real), f->entries[i].name))
+        if (is_form_of(path_name(real), f->entries[i].name))
             add_copy(f, &f->entries[i], real, file);
     }
 }
@@ -384,9 +379,9 @@ static void consider(struct finder *f, const char *path)
         return;
     }
     if (st.st_nlink > 1) {
-        if (!each_name(f, &st, name_in_path(real), check_denied_name))
+        if (!each_name(f, &st, path_name(real), check_denied_name))
             return;
-        each_name(f, &st, name_in_path(real), add_denied_name);
+        each_name(f, &st, path_name(real), add_denied_name);
     }
     add_denied_file(f, real);
     add_copies(f, real, &st);

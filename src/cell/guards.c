@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <linux/stat.h>
 #include <poll.h>
 #include <sched.h>
@@ -20,7 +19,9 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "cell/denied.h"
+#include "cell/failed.h"
 #include "cell/frame.h"
 #include "cell/mounts.h"
 #include "core/op.h"
@@ -63,12 +64,6 @@ size_t guards_count(const struct guards *guards)
     return sum;
 }
 
-static int compare_guarded_paths(struct str a, struct str b)
-{
-    int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-    return order ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 /* Both lists are sorted by path. An entry that was there before under the same path and kind keeps its number. */
 static void note_added(struct guards *guards, size_t root, struct str found)
 {
@@ -83,12 +78,11 @@ static void note_added(struct guards *guards, size_t root, struct str found)
     uint32_t at = 0;
     bool more = op_guarded_next(&old, &before) > 0;
     for (uint32_t i = 0; op_guarded_next(&found, &entry) > 0; i++) {
-        while (more && compare_guarded_paths(before.path, entry.path) < 0) {
+        while (more && str_compare(before.path, entry.path) < 0) {
             more = op_guarded_next(&old, &before) > 0;
             at++;
         }
-        bool same = more && compare_guarded_paths(before.path, entry.path) == 0 &&
-                    before.kind == entry.kind;
+        bool same = more && str_compare(before.path, entry.path) == 0 && before.kind == entry.kind;
         added[i] = same ? guards->added[root][at] : guards->lists;
     }
     free(guards->added[root]);
@@ -139,18 +133,10 @@ int guards_take(struct guards *guards, const struct frame *frame, int fd)
     return r;
 }
 
-static int guard_failed(struct err *err, const char *path)
-{
-    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "covering %.200s: %s", path,
-                   strerror(errno));
-}
-
 /* Who can write in the workspace meanwhile must not choose what is covered by what: no links. */
 static int open_without_links(int root, const char *path)
 {
-    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-    return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+    return fd_open_beneath(root, path, O_PATH | O_NOFOLLOW, 0);
 }
 
 static bool keeps_content(enum guarded_kind kind)
@@ -213,7 +199,7 @@ static int cover_guarded_entry(int fd, const struct op_guarded *entry, const cha
     struct stat st;
     FD_AT_END int tree = -1;
     if (fstat(fd, &st) < 0)
-        return guard_failed(err, path);
+        return cell_failed_at(err, "covering", path);
     /* A mount cannot lie on a link, and a link runs and holds nothing by itself. */
     if (S_ISLNK(st.st_mode))
         return 0;
@@ -223,7 +209,7 @@ static int cover_guarded_entry(int fd, const struct op_guarded *entry, const cha
     if (r < 0)
         return -1;
     if (move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-        return guard_failed(err, path);
+        return cell_failed_at(err, "covering", path);
     return 0;
 }
 
@@ -256,7 +242,7 @@ static int guard_one(int root, const struct op_guarded *entry, bool compared, st
         if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
             return !is_in_hidden(root, path);
         if (fd < 0)
-            return guard_failed(err, path);
+            return cell_failed_at(err, "covering", path);
         int other = compared && is_other_guarded_file(fd, entry);
         if (is_entry_covered(fd, entry->kind))
             return other;
@@ -265,13 +251,7 @@ static int guard_one(int root, const struct op_guarded *entry, bool compared, st
         if (errno != ENOENT && errno != EINVAL)
             return -1;
     }
-    return guard_failed(err, path);
-}
-
-/* Both are paths in one root. */
-static bool begins_with_path(struct str path, struct str with)
-{
-    return path.n >= with.n && memcmp(path.p, with.p, with.n) == 0;
+    return cell_failed_at(err, "covering", path);
 }
 
 /* A command that runs may be in a folder that is about to be covered, and stays beneath the cover: what is hidden in the
@@ -283,7 +263,7 @@ static int hide_beneath(int root, const struct op_guarded *folder, struct str re
     struct op_guarded entry;
     if (fd < 0 || is_entry_covered(fd, folder->kind))
         return 0;
-    while (op_guarded_next(&rest, &entry) > 0 && begins_with_path(entry.path, folder->path)) {
+    while (op_guarded_next(&rest, &entry) > 0 && str_begins(entry.path, folder->path)) {
         bool inside = entry.path.n > folder->path.n && entry.path.p[folder->path.n] == '/';
         if (inside && !keeps_content(entry.kind) && guard_one(root, &entry, false, err) < 0)
             return -1;
@@ -303,7 +283,7 @@ static int mount_all(const struct cell_spec *spec, const struct guards *guards, 
             continue;
         FD_AT_END int root = open(spec->roots[i].inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (root < 0)
-            return guard_failed(err, spec->roots[i].inside);
+            return cell_failed_at(err, "covering", spec->roots[i].inside);
         for (uint32_t k = 0; op_guarded_next(&rest, &entry) > 0; k++) {
             bool left_alone = (keeps_content(entry.kind) && guards->added[i][k] > lists) ||
                               (layered && entry.kind == GUARDED_GIT);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "cell/failed.h"
 
 /* Newer than the headers of the oldest distribution that is supported. */
 #define FS_REFER (1ULL << 13)     /* ABI 2 */
@@ -72,24 +73,17 @@ static uint64_t rights(const struct landlock_rule *rule)
     return fs;
 }
 
-static int landlock_failed(struct err *err, const char *what)
-{
-    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s", what,
-                   strerror(errno));
-}
-
 static int allow_in_ruleset(int ruleset, int folder, uint64_t fs, struct err *err)
 {
     struct landlock_path_beneath_attr beneath = {.allowed_access = fs, .parent_fd = folder};
     return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) < 0
-               ? landlock_failed(err, "Landlock rule")
+               ? cell_failed(err, "Landlock rule")
                : 0;
 }
 
 static int enter_ruleset(int ruleset, struct err *err)
 {
-    return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? landlock_failed(err, "Landlock")
-                                                               : 0;
+    return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? cell_failed(err, "Landlock") : 0;
 }
 
 int landlock_restrict(const struct landlock_rule *rules, size_t count, bool tcp, struct err *err)
@@ -105,7 +99,7 @@ int landlock_restrict(const struct landlock_rule *rules, size_t count, bool tcp,
         set.net = 0;
     FD_AT_END int fd = (int)syscall(SYS_landlock_create_ruleset, &set, ruleset_size(abi), 0);
     if (fd < 0)
-        return landlock_failed(err, "Landlock rules");
+        return cell_failed(err, "Landlock rules");
     for (size_t i = 0; i < count; i++) {
         if (allow_in_ruleset(fd, rules[i].folder, rights(&rules[i]) & set.fs, err) < 0)
             return -1;
@@ -119,6 +113,6 @@ int landlock_stay_connected(struct err *err)
     FD_AT_END int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     FD_AT_END int fd = root < 0 ? -1 : (int)syscall(SYS_landlock_create_ruleset, &fs, sizeof fs, 0);
     if (fd < 0)
-        return landlock_failed(err, "Landlock rules");
+        return cell_failed(err, "Landlock rules");
     return allow_in_ruleset(fd, root, fs, err) < 0 ? -1 : enter_ruleset(fd, err);
 }

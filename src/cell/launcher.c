@@ -18,6 +18,7 @@
 #include "base/reserve.h"
 #include "base/sanitized.h"
 #include "cell/aliases.h"
+#include "cell/failed.h"
 #include "cell/frame.h"
 #include "cell/handover.h"
 #include "cell/identity.h"
@@ -143,8 +144,7 @@ static int watch_launched_cell(struct watched *w)
 static int prepare_for_commands(struct mounting *mounting, struct err *err)
 {
     if (unshare(CLONE_NEWNS) < 0)
-        return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "mounts for commands: %s",
-                       strerror(errno));
+        return cell_failed(err, "mounts for commands");
     if (mounting_continue(mounting, err) < 0 || aliases_cover(mounting->spec, err) < 0)
         return -1;
     return loopback_raise(err);
@@ -165,8 +165,7 @@ static pid_t start_worker(const struct cell_spec *spec, int shelf_fd, struct mou
         _exit(run_worker(spec, shelf_fd, worker));
     }
     if (pid < 0)
-        err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "starting the worker: %s",
-                strerror(errno));
+        cell_failed(err, "starting the worker");
     return pid;
 }
 
@@ -219,8 +218,7 @@ static int launch(int go, worker_fn worker)
     plan_done(&plan);
     struct watched watched = {.worker = pid, .signals = signals};
     if (runner_init(&watched.runner, spec) < 0) {
-        err_set(&err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "watching the mounts: %s",
-                strerror(errno));
+        cell_failed(&err, "watching the mounts");
         return report_failure(&err);
     }
     return watch_launched_cell(&watched);

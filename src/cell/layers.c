@@ -2,16 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "core/path.h"
 
 #define PACKED_MAX ((size_t)OP_LAYERS_MAX * (PATH_TEXT_MAX + 8))
 
@@ -72,9 +71,7 @@ static int layer_mount_failed(struct err *err, const char *path)
 
 static int open_layer_folder(int at, const char *path)
 {
-    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-    return (int)syscall(SYS_openat2, at, path, &how, sizeof how);
+    return fd_open_beneath(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
 }
 
 /* Paths may hold what has a meaning among a mount's options, descriptors do not. */
@@ -96,11 +93,6 @@ static int mount_one(int lower, int layer, const char *path, struct err *err)
                : 0;
 }
 
-static bool lies_in_layer(struct str path, struct str folder)
-{
-    return path.n > folder.n && path.p[folder.n] == '/' && memcmp(path.p, folder.p, folder.n) == 0;
-}
-
 /* An overlay shows what lies beneath the mounts in its lower folder. */
 static int cover_again(const struct guards *guards, const struct op_layer *layer, int root,
                        struct err *err)
@@ -108,7 +100,7 @@ static int cover_again(const struct guards *guards, const struct op_layer *layer
     struct str rest = buf_str(&guards->found[layer->root]);
     struct op_guarded entry;
     while (op_guarded_next(&rest, &entry) > 0) {
-        if (lies_in_layer(entry.path, layer->path) && guards_cover_in_layer(root, &entry, err) < 0)
+        if (path_lies_in(entry.path, layer->path) && guards_cover_in_layer(root, &entry, err) < 0)
             return -1;
     }
     return 0;

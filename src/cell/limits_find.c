@@ -1,13 +1,9 @@
 #include <string.h>
 
+#include "base/str.h"
 #include "cell/limits_parts.h"
 
 static const char *const controllers[LIMIT_KINDS] = {"memory", "pids", "cpu"};
-
-static bool is(struct str s, const char *text)
-{
-    return s.n == strlen(text) && memcmp(s.p, text, s.n) == 0;
-}
 
 /* Takes what stands before the next `separator`, and that; false at the end. */
 static bool next_part(struct str *rest, char separator, struct str *ret)
@@ -24,7 +20,7 @@ static bool has_word(struct str list, const char *word)
 {
     struct str part;
     while (next_part(&list, ',', &part)) {
-        if (is(part, word))
+        if (str_is(part, word))
             return true;
     }
     return false;
@@ -68,7 +64,7 @@ static bool read_mount(struct str line, struct mount_line *ret)
     do {
         if (!next_part(&line, ' ', &field))
             return false;
-    } while (!is(field, "-"));
+    } while (!str_is(field, "-"));
     return next_part(&line, ' ', &ret->type) && next_part(&line, ' ', &skip) &&
            next_part(&line, ' ', &ret->options) && !has_word(ret->options, "ro");
 }
@@ -83,7 +79,7 @@ static bool own_path(struct str cgroups, const char *controller, struct str *ret
     while (next_part(&cgroups, '\n', &line)) {
         if (!next_part(&line, ':', &id) || !next_part(&line, ':', &list) || !line.p)
             continue;
-        if (controller ? has_word(list, controller) : is(id, "0") && list.n == 0) {
+        if (controller ? has_word(list, controller) : str_is(id, "0") && list.n == 0) {
             *ret = line;
             return line.n > 0 && line.p[0] == '/';
         }
@@ -101,7 +97,7 @@ static bool usable(struct str path)
     if (path.n >= n && memcmp(path.p + path.n - n, gone, n) == 0)
         return false;
     while (next_part(&path, '/', &part)) {
-        if (is(part, ".."))
+        if (str_is(part, ".."))
             return false;
     }
     return true;
@@ -119,7 +115,7 @@ static bool locate(const struct mount_line *m, struct str own, struct limits_pla
     if (own.n < n || memcmp(own.p, root, n) != 0 || (own.n > n && own.p[n] != '/'))
         return false;
     struct str below = {own.p + n, own.n - n};
-    if (is(below, "/"))
+    if (str_is(below, "/"))
         below.n = 0;
     size_t top = strlen(p->mount);
     if (memchr(below.p, 0, below.n) || top + below.n >= PATH_MAX)
@@ -141,7 +137,7 @@ static bool find_controller_mount(struct str mountinfo, struct str cgroups, cons
         return false;
     p->v2 = !controller;
     while (next_part(&mountinfo, '\n', &line)) {
-        if (!read_mount(line, &m) || !is(m.type, controller ? "cgroup" : "cgroup2"))
+        if (!read_mount(line, &m) || !str_is(m.type, controller ? "cgroup" : "cgroup2"))
             continue;
         if ((!controller || has_word(m.options, controller)) && locate(&m, own, p))
             return true;

@@ -12,6 +12,7 @@
 
 /* The filter programs, compiled when Sandgate is built (cell/filter_gen.c): compiling them with
  * libseccomp at run time would cost each cell up to 2 ms. */
+#include "cell/failed.h"
 #include "cell/filter_command.h"
 #include "cell/filter_worker.h"
 
@@ -23,19 +24,13 @@
 
 #define WORKER_DATA_MAX (1u << 30)
 
-static int cell_lock_failed(struct err *err, const char *what)
-{
-    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s", what,
-                   strerror(errno));
-}
-
 int lock_bounds(struct err *err)
 {
     static bool empty; /* and so it is after a fork */
     int has;
     for (unsigned long cap = 0; !empty && (has = prctl(PR_CAPBSET_READ, cap)) >= 0; cap++) {
         if (has && prctl(PR_CAPBSET_DROP, cap) < 0)
-            return cell_lock_failed(err, "emptying the capability bounding set");
+            return cell_failed(err, "emptying the capability bounding set");
     }
     empty = true;
     return 0;
@@ -48,7 +43,7 @@ static int drop_capabilities(struct err *err)
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[2] = {0};
     if (syscall(SYS_capset, &head, none) < 0)
-        return cell_lock_failed(err, "dropping capabilities");
+        return cell_failed(err, "dropping capabilities");
     return 0;
 }
 
@@ -62,7 +57,7 @@ static int filter_worker_calls(struct err *err)
 {
     struct sock_fprog program = PROGRAM(filter_worker);
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
-        return cell_lock_failed(err, "filtering system calls");
+        return cell_failed(err, "filtering system calls");
     return 0;
 }
 
@@ -75,7 +70,7 @@ static int filter_command_calls(int *ret_listener, struct err *err)
     if (fd < 0 && errno == EINVAL)
         fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, listen, &program);
     if (fd < 0)
-        return cell_lock_failed(err, "filtering system calls");
+        return cell_failed(err, "filtering system calls");
     *ret_listener = (int)fd;
     return 0;
 }
@@ -86,14 +81,14 @@ static int limit_memory(struct err *err)
 #ifndef SANDGATE_SANITIZED
     struct rlimit data;
     if (getrlimit(RLIMIT_DATA, &data) < 0)
-        return cell_lock_failed(err, "reading its memory limit");
+        return cell_failed(err, "reading its memory limit");
     /* A lower limit that the machine has set stays. */
     if (data.rlim_max > WORKER_DATA_MAX)
         data.rlim_max = WORKER_DATA_MAX;
     if (data.rlim_cur > data.rlim_max)
         data.rlim_cur = data.rlim_max;
     if (setrlimit(RLIMIT_DATA, &data) < 0)
-        return cell_lock_failed(err, "limiting its memory");
+        return cell_failed(err, "limiting its memory");
 #endif
     (void)err;
     return 0;
@@ -114,14 +109,14 @@ static int confine(const struct landlock_rule *rules, size_t count, bool tcp, st
     /* One byte: with none, a kernel that pipes cores to a program on the host would still do it. */
     struct rlimit no_core;
     if (getrlimit(RLIMIT_CORE, &no_core) < 0)
-        return cell_lock_failed(err, "switching core files off");
+        return cell_failed(err, "switching core files off");
     no_core.rlim_cur = no_core.rlim_max = no_core.rlim_max > 0;
     if (setrlimit(RLIMIT_CORE, &no_core) < 0)
-        return cell_lock_failed(err, "switching core files off");
+        return cell_failed(err, "switching core files off");
     if (drop_capabilities(err) < 0)
         return -1;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return cell_lock_failed(err, "refusing new privileges");
+        return cell_failed(err, "refusing new privileges");
     return landlock_restrict(rules, count, tcp, err);
 }
 

@@ -7,13 +7,13 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
+#include "cell/failed.h"
 
 int loopback_raise(struct err *err)
 {
     FD_AT_END int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
     if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
-        return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE),
-                       "raising the loopback: %s", strerror(errno));
+        return cell_failed(err, "raising the loopback");
     return 0;
 }

@@ -10,15 +10,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "cell/failed.h"
 
 #define POINTS_OPTIONS "size=1m,nr_inodes=65536,mode=755"
 #define NAME_MAX_BYTES 64
-
-static int point_failed(struct err *err, const char *path)
-{
-    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "mounting %.200s: %s", path,
-                   strerror(errno));
-}
 
 /* A part of the machine's own places is no mount of its own, and each command's own /proc lies over all else there. */
 static bool is_in_system(const char *path)
@@ -118,12 +113,12 @@ static int use_point(const char *path, const char *point, struct err *err)
     if (folder >= 0 && fstat(folder, &st) == 0 && st.st_nlink == 0)
         return 0;
     if (folder < 0 || stage < 0 || tree < 0 || move(folder, stage) < 0)
-        return point_failed(err, path);
+        return cell_failed_at(err, "mounting", path);
     FD_AT_END int beneath = open_point_folder(path);
     if (beneath < 0 || move(tree, beneath) < 0)
-        return point_failed(err, path);
+        return cell_failed_at(err, "mounting", path);
     /* The same descriptor: it is a root of a mount, wherever that is. */
-    return move(folder, tree) < 0 ? point_failed(err, path) : 0;
+    return move(folder, tree) < 0 ? cell_failed_at(err, "mounting", path) : 0;
 }
 
 int points_use(const struct cell_spec *spec, int64_t number, const char *in, struct err *err)

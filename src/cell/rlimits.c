@@ -4,14 +4,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "cell/failed.h"
+
 #define MESSAGE_QUEUES_MAX 819200
 #define PENDING_SIGNALS_MAX 8192
-
-static int rlimit_failed(struct err *err, const char *what)
-{
-    return err_set(err, err_code_for(errno, ERR_SANDBOX_UNAVAILABLE), "%s: %s", what,
-                   strerror(errno));
-}
 
 static int set_limit(int which, int64_t value, struct err *err)
 {
@@ -19,13 +15,13 @@ static int set_limit(int which, int64_t value, struct err *err)
     if (value == 0)
         return 0;
     if (getrlimit(which, &limit) < 0)
-        return rlimit_failed(err, "reading a limit");
+        return cell_failed(err, "reading a limit");
     /* SIGKILL comes at the hard limit of processor time and says nothing; at the soft one, SIGXCPU. */
     rlim_t hard = (rlim_t)value + (which == RLIMIT_CPU);
     /* What the machine allows is never raised. */
     limit.rlim_max = hard < limit.rlim_max ? hard : limit.rlim_max;
     limit.rlim_cur = (rlim_t)value < limit.rlim_max ? (rlim_t)value : limit.rlim_max;
-    return setrlimit(which, &limit) < 0 ? rlimit_failed(err, "setting a limit") : 0;
+    return setrlimit(which, &limit) < 0 ? cell_failed(err, "setting a limit") : 0;
 }
 
 /* The soft limit alone; the program gets the same as its hard one (program.c). */
@@ -35,9 +31,9 @@ static int set_process_rlimit(int64_t value, struct err *err)
     if (value == 0)
         return 0;
     if (getrlimit(RLIMIT_NPROC, &limit) < 0)
-        return rlimit_failed(err, "reading a limit");
+        return cell_failed(err, "reading a limit");
     limit.rlim_cur = (rlim_t)value < limit.rlim_max ? (rlim_t)value : limit.rlim_max;
-    return setrlimit(RLIMIT_NPROC, &limit) < 0 ? rlimit_failed(err, "setting a limit") : 0;
+    return setrlimit(RLIMIT_NPROC, &limit) < 0 ? cell_failed(err, "setting a limit") : 0;
 }
 
 int rlimits_set(const struct order *o, struct err *err)

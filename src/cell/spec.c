@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "core/arg.h"
 
 /* 0 where it cannot be told. */
@@ -202,11 +203,6 @@ static const struct arg spec_fields[] = {
 };
 static const struct arg_table spec_table = ARG_TABLE(spec_fields, struct wire_spec);
 
-static struct str text(const char *s)
-{
-    return (struct str){s, s ? strlen(s) : 0};
-}
-
 void spec_write(const struct cell_spec *spec, struct json_out *j)
 {
     struct wire_spec wire = {.uid = spec->uid,
@@ -231,16 +227,16 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
         snprintf(inode, sizeof inode, "%" PRIu64, r->inode);
         snprintf(born, sizeof born, "%" PRIu64, r->born_ns);
         struct wire_root root = {
-            .host = text(r->host),
-            .inside = text(r->inside),
-            .protect = text(r->protect),
+            .host = str_of(r->host),
+            .inside = str_of(r->inside),
+            .protect = str_of(r->protect),
             .writable = r->writable,
             .files = r->files,
             .commands = r->commands,
             .store = r->store,
-            .device = text(device),
-            .inode = text(inode),
-            .born_ns = text(born),
+            .device = str_of(device),
+            .inode = str_of(inode),
+            .born_ns = str_of(born),
             .uid = r->uid,
             .gid = r->gid,
         };
@@ -250,19 +246,14 @@ void spec_write(const struct cell_spec *spec, struct json_out *j)
     jo_key(j, "shown");
     jo_open(j, '[');
     for (size_t i = 0; i < spec->n_shown; i++)
-        jo_bytes(j, text(spec->shown[i]));
+        jo_bytes(j, str_of(spec->shown[i]));
     jo_close(j, ']');
     jo_key(j, "hidden");
     jo_open(j, '[');
     for (size_t i = 0; i < spec->n_hidden; i++)
-        jo_bytes(j, text(spec->hidden[i]));
+        jo_bytes(j, str_of(spec->hidden[i]));
     jo_close(j, ']');
     jo_close(j, '}');
-}
-
-static char *copy(struct str s)
-{
-    return s.p ? mem_copy(s.p, s.n) : NULL;
 }
 
 static int read_root(yyjson_val *val, struct cell_spec *spec, struct err *err)
@@ -273,13 +264,13 @@ static int read_root(yyjson_val *val, struct cell_spec *spec, struct err *err)
     if (spec->n_roots == ROOTS_MAX)
         return err_set(err, ERR_INTERNAL, "too many roots");
     spec->roots[spec->n_roots++] = (struct cell_root){
-        .host = copy(wire.host),
-        .inside = copy(wire.inside),
+        .host = mem_copy_str(wire.host),
+        .inside = mem_copy_str(wire.inside),
         .writable = wire.writable,
         .files = wire.files,
         .commands = wire.commands,
         .store = wire.store,
-        .protect = copy(wire.protect),
+        .protect = mem_copy_str(wire.protect),
         .device = strtoull(wire.device.p, NULL, 10),
         .inode = strtoull(wire.inode.p, NULL, 10),
         .born_ns = strtoull(wire.born_ns.p, NULL, 10),

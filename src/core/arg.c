@@ -40,7 +40,7 @@ static void put_int(void *out, const struct arg *arg, int64_t value)
     *(int64_t *)slot(out, arg) = value;
 }
 
-static const char *expected(const struct arg *arg)
+const char *arg_type_name(const struct arg *arg)
 {
     switch (arg->type) {
     case ARG_INT:
@@ -77,7 +77,8 @@ static const char *given_type_word(yyjson_val *val)
 static int wrong_type(const struct arg *arg, yyjson_val *val, struct err *err)
 {
     err_field(err, arg->name, "argument `%s` must be %s %s, not %s", arg->name,
-              strchr("aeiou", expected(arg)[0]) ? "an" : "a", expected(arg), given_type_word(val));
+              strchr("aeiou", arg_type_name(arg)[0]) ? "an" : "a", arg_type_name(arg),
+              given_type_word(val));
     return err_reason(err, "type");
 }
 
@@ -326,7 +327,7 @@ int arg_decode(const struct arg_table *table, bool strict, yyjson_val *object, v
         }
         if (must_be_given(table, i, object)) {
             err_field(err, arg->name, "missing required argument `%s` (%s)", arg->name,
-                      expected(arg));
+                      arg_type_name(arg));
             return err_reason(err, "missing");
         }
         put_default(arg, out);

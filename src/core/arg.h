@@ -110,6 +110,8 @@ const struct arg *arg_next(const struct arg_table *table, unsigned uses, const s
 /* What stands for it in base64, or NULL. */
 const struct arg *arg_in_base64(const struct arg_table *table, const struct arg *arg);
 
+/* As JSON Schema calls it. */
+const char *arg_type_name(const struct arg *arg);
 void arg_schema(const struct arg_table *table, struct json_out *j);
 /* One line an argument, for `--help`. */
 void arg_help(const struct arg_table *table, struct buf *out);

@@ -232,26 +232,6 @@ void arg_redact_unknown(yyjson_val *object, arg_find_fn find, void *self, struct
     jo_close(j, '}');
 }
 
-static const char *schema_type(const struct arg *arg)
-{
-    switch (arg->type) {
-    case ARG_INT:
-        return "integer";
-    case ARG_BOOL:
-        return "boolean";
-    case ARG_OBJECT:
-        return "object";
-    case ARG_OBJECTS:
-    case ARG_LIST:
-        return "array";
-    case ARG_STRING:
-    case ARG_CHOICE:
-    case ARG_SHA256:
-        break;
-    }
-    return "string";
-}
-
 static bool is_array(const struct arg *arg)
 {
     return arg->type == ARG_OBJECTS || arg->type == ARG_LIST;
@@ -318,7 +298,7 @@ static void schema_value(const struct arg *arg, struct json_out *j)
         return;
     }
     jo_open(j, '{');
-    jo_ktext(j, "type", schema_type(arg));
+    jo_ktext(j, "type", arg_type_name(arg));
     if (arg->doc)
         jo_ktext(j, "description", arg->doc);
     schema_bounds(arg, j);
@@ -370,7 +350,7 @@ void arg_help(const struct arg_table *table, struct buf *out)
 {
     for (size_t i = 0; i < table->count; i++) {
         const struct arg *arg = &table->args[i];
-        buf_addf(out, "  %-16s %-8s %s%s", arg->name, schema_type(arg), arg->doc ? arg->doc : "",
+        buf_addf(out, "  %-16s %-8s %s%s", arg->name, arg_type_name(arg), arg->doc ? arg->doc : "",
                  is_required_in_schema(arg) ? " (required)" : "");
         if (arg->type == ARG_CHOICE) {
             for (size_t c = 0; arg->choices[c]; c++)

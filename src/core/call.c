@@ -231,6 +231,12 @@ char *call_real_path(const struct call *call, size_t root, struct str named, str
     return absolute ? mem_format("%s/%s", root_of_call(call, root)->inside, text) : mem_dup(text);
 }
 
+yyjson_val *call_given(const struct call *call, const struct arg *arg)
+{
+    yyjson_val *value = arg ? yyjson_obj_get(call->arguments, arg->name) : NULL;
+    return yyjson_is_null(value) ? NULL : value;
+}
+
 struct str call_path_text(const struct call *call)
 {
     return (struct str){call->path.text, strlen(call->path.text)};

@@ -158,6 +158,8 @@ void call_write_path(const struct call *call, struct json_out *j, const char *ke
 char *call_real_path(const struct call *call, size_t root, struct str named, struct str real);
 /* call->path for an operation's request. */
 struct str call_path_text(const struct call *call);
+/* What the caller gave for this argument (NULL: none); NULL where that is nothing or null. */
+yyjson_val *call_given(const struct call *call, const struct arg *arg);
 
 /* About how large the answer can get, known once the call is prepared. */
 size_t call_expected_bytes(const struct call *call);

@@ -65,9 +65,9 @@ struct command_after {
     char last_move[16];           /* of those that were cut off; so are the next two */
     bool moves_seen;              /* all of them */
     bool moves_kept;              /* one of them could not be ended, or not be looked at */
-    bool asking;          /* the worker is being asked about one */
-    bool answered;        /* at once */
-    struct buf others;    /* the same: what was looked for where something else was by then */
+    bool asking;                  /* the worker is being asked about one */
+    bool answered;                /* at once */
+    struct buf others; /* the same: what was looked for where something else was by then */
     struct buf stays; /* hashes of those that stay where they are: they are not asked about again */
     size_t stays_sorted; /* bytes of them: those of the rounds before this one */
     size_t first_look;   /* the step that looks for them */
@@ -122,7 +122,7 @@ struct command {
     bool measured;       /* what follows is known, also of one whose end is an error */
     int64_t peak_memory; /* bytes; ARG_ABSENT: not known */
     int64_t cpu_ms;      /* the same */
-    unsigned weaker; /* limits that no control group held: bits of enum command_weak */
+    unsigned weaker;     /* limits that no control group held: bits of enum command_weak */
     struct command_violations violations;
     uint64_t delayed_ns;  /* when it first could not begin; 0: it never was delayed */
     unsigned guard_tries; /* times that what is guarded was moved while it was prepared */
@@ -143,6 +143,7 @@ void command_renew(struct command **command, size_t max_output);
 int command_add_arg(struct command *command, struct str arg);
 /* `kind` and `path` together name it; what is too long is cut, with a mark. One that is there already is not added
  * again. */
+bool command_violations_have(const struct command_violations *all, const char *what);
 void command_add_violation(struct command *command, const char *kind, struct str path,
                            int64_t count);
 /* Removes those of a kind: they will be found again if they still hold. */

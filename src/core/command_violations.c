@@ -25,7 +25,7 @@ static unsigned rank_of(const char *what)
     return i;
 }
 
-static bool is_known_violation(const struct command_violations *all, const char *what)
+bool command_violations_have(const struct command_violations *all, const char *what)
 {
     for (size_t i = 0; i < all->count; i++) {
         if (strcmp(all->list[i].what, what) == 0)
@@ -72,7 +72,7 @@ void command_add_violation(struct command *command, const char *kind, struct str
     size_t n = fits ? path.n : utf8_cut(path.p, room - sizeof more + 1);
     snprintf(new.what, sizeof new.what, "%s%.*s%s", kind, (int)n, path.p, fits ? "" : more);
     new.rank = (uint8_t)rank_of(new.what);
-    if (is_known_violation(all, new.what) || !make_room_for_violation(all, new.rank, count))
+    if (command_violations_have(all, new.what) || !make_room_for_violation(all, new.rank, count))
         return;
     size_t at = place_of_rank(all, new.rank);
     memmove(&all->list[at + 1], &all->list[at], (all->count - at) * sizeof new);

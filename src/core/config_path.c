@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/spelling.h"
+#include "base/str.h"
 #include "core/config_table.h"
 
 static bool is_path_index(const char *text, size_t n)
@@ -146,19 +147,14 @@ struct str config_choice_at(const struct config_row *row, int index)
     return (struct str){at, at ? strcspn(at, "|") : 0};
 }
 
-static bool same_path_word(struct str a, const char *p, size_t n)
-{
-    return a.n == n && memcmp(a.p, p, n) == 0;
-}
-
 int config_choice(const struct config_row *row, struct str word)
 {
     size_t name = row->alias ? strcspn(row->alias, "=") : 0;
-    if (row->alias && same_path_word(word, row->alias, name))
+    if (row->alias && str_equal(word, (struct str){row->alias, name}))
         word = (struct str){row->alias + name + 1, strlen(row->alias + name + 1)};
     struct str choice;
     for (int i = 0; (choice = config_choice_at(row, i)).p; i++) {
-        if (same_path_word(word, choice.p, choice.n))
+        if (str_equal(word, choice))
             return i;
     }
     return -1;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "core/git_words.h"
@@ -143,7 +144,7 @@ static void skip_line(struct reader *r)
 
 static bool is_setting_word_char(int c)
 {
-    int small = c < 0 ? c : guard_small((char)c);
+    int small = c < 0 ? c : ascii_lower((char)c);
     return (small >= 'a' && small <= 'z') || (c >= '0' && c <= '9') || c == '-';
 }
 
@@ -152,7 +153,7 @@ static void read_setting_word(struct reader *r, char word[NAME_MAX_BYTES])
     size_t n = 0;
     for (; is_setting_word_char(peek_setting_byte(r)); next(r)) {
         if (n + 1 < NAME_MAX_BYTES)
-            word[n++] = guard_small((char)peek_setting_byte(r));
+            word[n++] = ascii_lower((char)peek_setting_byte(r));
     }
     word[n] = '\0';
 }

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "core/git_words_parts.h"
+#include "core/path.h"
 
 #define NESTING_MAX 4
 #define FOLDER_MAX 4096
@@ -154,8 +155,7 @@ static bool runs_scripts(const char *text)
 {
     static const char *const words[] = {".",    "source", "sh",   "bash", "dash",   "zsh", "ksh",
                                         "perl", "ruby",   "node", "php",  "python", NULL};
-    const char *slash = strrchr(text, '/');
-    const char *name = slash ? slash + 1 : text;
+    const char *name = path_name(text);
     return is_among(name, words) || strncmp(name, "python", 6) == 0;
 }
 

@@ -180,6 +180,16 @@ bool glob_folders_only(const struct glob *glob)
     return glob->folders_only;
 }
 
+struct str glob_folder(struct str pattern)
+{
+    size_t folder = 0;
+    for (size_t i = 0; i < pattern.n && !strchr("*?[{\\", pattern.p[i]); i++) {
+        if (pattern.p[i] == '/')
+            folder = i + 1;
+    }
+    return (struct str){pattern.p, folder};
+}
+
 bool glob_is_pattern(struct str text)
 {
     static const char special[] = {'*', '?', '[', '{', '\\'};

@@ -45,6 +45,8 @@ struct str glob_fixed_prefix(const struct glob *glob);
 /* The pattern ends with `/`. It matches paths as if it did not: the caller knows what a folder is. */
 bool glob_folders_only(const struct glob *glob);
 
+/* The folder where a pattern begins, its slash included: what is behind it may match many. */
+struct str glob_folder(struct str pattern);
 /* False when the text, taken as a pattern, means just itself. */
 bool glob_is_pattern(struct str text);
 

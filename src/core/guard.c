@@ -1,5 +1,6 @@
 #include "core/guard.h"
 
+#include "base/ascii.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -49,7 +50,7 @@ static uint32_t hash_guard_name(struct str name)
 {
     uint32_t hash = 0x811c9dc5u;
     for (size_t i = 0; i < name.n; i++)
-        hash = (hash ^ (unsigned char)guard_small(name.p[i])) * 0x01000193u;
+        hash = (hash ^ (unsigned char)ascii_lower(name.p[i])) * 0x01000193u;
     return hash ^ hash >> 15;
 }
 

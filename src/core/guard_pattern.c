@@ -2,13 +2,14 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "core/path.h"
 
 static bool same_when_small(const char *small, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (small[i] != guard_small(text[i]))
+        if (small[i] != ascii_lower(text[i]))
             return false;
     }
     return true;
@@ -20,7 +21,7 @@ static bool matches_small_glob(const struct glob *glob, struct str name)
     if (name.n > sizeof small)
         return false;
     for (size_t i = 0; i < name.n; i++)
-        small[i] = guard_small(name.p[i]);
+        small[i] = ascii_lower(name.p[i]);
     return glob_match(glob, (struct str){small, name.n});
 }
 
@@ -193,7 +194,7 @@ int guard_pattern_read(struct str text, struct guard_pattern *ret, struct err *e
         .parts = mem_zero((GUARD_PARTS_MAX + 1) * sizeof(struct guard_part)),
     };
     for (char *at = p.small; *at; at++)
-        *at = guard_small(*at);
+        *at = ascii_lower(*at);
     if (read_pattern_parts(&p, err) < 0) {
         guard_pattern_done(&p);
         return -1;

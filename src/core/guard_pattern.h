@@ -53,11 +53,6 @@ bool guard_pattern_covers(const struct guard_pattern *pattern, struct str path, 
  * `.git` for `.git/hooks`, not the folder around it. */
 bool guard_pattern_leads_through(const struct guard_pattern *pattern, struct str path);
 
-static inline char guard_small(char c)
-{
-    return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
-}
-
 /* The next component of a path; false behind the last. */
 static inline bool guard_next_name(struct str path, size_t *at, struct str *ret_name)
 {

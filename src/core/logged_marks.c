@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "core/logged_scripts.h"
 
 /* Quotes and brackets in each other. What is deeper is read as what stands around it. */
@@ -53,11 +54,6 @@ struct reader {
 static void mark_script(const char *p, size_t from, size_t to, unsigned char *marks,
                         unsigned depth);
 
-static bool is_script_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 static bool is_script_operator(char c)
 {
     return c == ';' || c == '&' || c == '|' || c == '\n' || c == '(' || c == ')';
@@ -80,7 +76,7 @@ static bool is_quote_level(char kind)
 
 static bool is_script_word_char(char c)
 {
-    return !is_script_blank(c) && !is_script_operator(c) && !strchr("'\"`<>{}$", c);
+    return !ascii_is_blank(c) && !is_script_operator(c) && !strchr("'\"`<>{}$", c);
 }
 
 /* Whether one of the words in [from, to) hands text to a shell. */
@@ -213,7 +209,7 @@ static size_t here_word_end(const struct reader *r, size_t at)
             quote = '\0';
         else if (!quote && (c == '\'' || c == '"'))
             quote = c;
-        else if (!quote && (is_script_blank(c) || is_script_operator(c)))
+        else if (!quote && (ascii_is_blank(c) || is_script_operator(c)))
             break;
     }
     return at < r->end ? at : r->end;
@@ -231,7 +227,7 @@ static void take_here(struct reader *r)
 {
     size_t at = r->at + 2;
     at += script_char_at(r, at) == '-';
-    while (is_script_blank(script_char_at(r, at)))
+    while (ascii_is_blank(script_char_at(r, at)))
         at++;
     size_t end = here_word_end(r, at);
     bool empty = behind_quotes(r, at, end) == end;
@@ -265,9 +261,9 @@ static bool ends_here(const struct reader *r, size_t line, size_t end, const str
 static bool is_part_of_command(const struct reader *r, size_t from, size_t to)
 {
     static const char *const words[] = {"done", "}", ")", "fi", "esac"};
-    while (from < to && is_script_blank(r->p[from]))
+    while (from < to && ascii_is_blank(r->p[from]))
         from++;
-    while (to > from && is_script_blank(r->p[to - 1]))
+    while (to > from && ascii_is_blank(r->p[to - 1]))
         to--;
     bool part = to > from && r->p[to - 1] == '|';
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -314,7 +310,7 @@ static void end_script_line(struct reader *r)
 static bool begins_word(const struct reader *r)
 {
     char before = r->at ? r->p[r->at - 1] : '\n';
-    return is_script_blank(before) || is_script_operator(before) || before == '`';
+    return ascii_is_blank(before) || is_script_operator(before) || before == '`';
 }
 
 static void step_bracket(struct reader *r, char c)

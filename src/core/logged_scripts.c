@@ -2,26 +2,14 @@
 
 #include <string.h>
 
-static bool is_listed_script_word(struct str word, const char *const *list)
-{
-    for (; *list; list++) {
-        if (word.n == strlen(*list) && memcmp(word.p, *list, word.n) == 0)
-            return true;
-    }
-    return false;
-}
-
-static struct str word_without_folder(struct str word)
-{
-    const char *slash = word.n ? memrchr(word.p, '/', word.n) : NULL;
-    return slash ? (struct str){slash + 1, word.n - (size_t)(slash + 1 - word.p)} : word;
-}
+#include "base/str.h"
+#include "core/path.h"
 
 static bool is_shell_program(struct str word)
 {
     static const char *const shells[] = {"sh",  "bash", "dash", "ash",  "ksh",   "mksh",
                                          "zsh", "fish", "csh",  "tcsh", "rbash", NULL};
-    return is_listed_script_word(word_without_folder(word), shells);
+    return str_in(path_name_of(word), shells);
 }
 
 bool logged_reads_script(struct str name)
@@ -29,7 +17,7 @@ bool logged_reads_script(struct str name)
     static const char *const others[] = {"ssh",    "parallel", "watch", "eval",    "trap",
                                          "su",     "at",       "batch", "crontab", "script",
                                          "source", "stdin",    "xargs", "busybox", NULL};
-    return is_shell_program(name) || is_listed_script_word(word_without_folder(name), others);
+    return is_shell_program(name) || str_in(path_name_of(name), others);
 }
 
 /* Looks for the script of the shell at `shell`: the first word that is no option, if there is a `-c`. What stands among the
@@ -42,11 +30,11 @@ static void find_script(struct logged_scripts *s, size_t shell)
     size_t i = shell + 1;
     for (; i < s->n && s->words[i].n > 1 && strchr("-+", s->words[i].p[0]); i++) {
         struct str word = s->words[i];
-        if (is_listed_script_word(word, end)) {
+        if (str_in(word, end)) {
             i++;
             break;
         }
-        i += is_listed_script_word(word, with_file);
+        i += str_in(word, with_file);
         for (size_t k = 1; word.p[1] != '-' && k < word.n; k++) {
             script |= word.p[k] == 'c';
             i += word.p[k] == 'o' || word.p[k] == 'O';
@@ -67,14 +55,14 @@ static bool is_before_code(struct str word)
 {
     static const char *const options[] = {
         "-e", "-E", "-r", "-pe", "-ne", "--eval", "--print", "--exec", "--execute", "--code", NULL};
-    return is_listed_script_word(word, options);
+    return str_in(word, options);
 }
 
 /* They hand all their words to a shell. */
 static bool joins_words(struct str program)
 {
     static const char *const programs[] = {"ssh", "parallel", "watch", NULL};
-    return is_listed_script_word(word_without_folder(program), programs);
+    return str_in(path_name_of(program), programs);
 }
 
 enum logged_reader logged_reader(struct logged_scripts *s, size_t word)
@@ -86,7 +74,7 @@ enum logged_reader logged_reader(struct logged_scripts *s, size_t word)
     s->sets = s->sets && text.n && text.p[0] != '-' && memchr(text.p, '=', text.n);
     if (s->sets)
         return LOGGED_VALUE;
-    s->sets = word == 0 && is_listed_script_word(word_without_folder(text), env);
+    s->sets = word == 0 && str_in(path_name_of(text), env);
     if (word == 0)
         return LOGGED_NOBODY;
     if (word == s->script || is_before_script(s->words[word - 1]) || joins_words(s->words[0]))
@@ -110,11 +98,11 @@ static bool is_interpreter(struct str word)
     static const char *const names[] = {"python", "node",  "perl", "ruby",   "php",  "lua",
                                         "tclsh",  "gdb",   "ed",   "sqlite", "psql", "mysql",
                                         "make",   "julia", "bc",   "deno",   "bun",  NULL};
-    word = word_without_folder(word);
+    word = path_name_of(word);
     while (word.n &&
            (word.p[word.n - 1] == '.' || (word.p[word.n - 1] >= '0' && word.p[word.n - 1] <= '9')))
         word.n--;
-    return is_listed_script_word(word, names);
+    return str_in(word, names);
 }
 
 static bool ends_name(char c)

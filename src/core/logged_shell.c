@@ -2,17 +2,13 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "core/logged_marks.h"
 #include "core/logged_scripts.h"
 
 /* Characters of base64 by which a line is told from a command: all lines of a key but its last have more. */
 #define KEY_LINE_MIN 40
 #define KEY_END_MIN 8
-
-static bool is_shell_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
 
 static bool is_command_separator(char c)
 {
@@ -56,21 +52,21 @@ static bool is_in_run(const struct logged_run *run, size_t at)
 
 static bool ends_pair(char c)
 {
-    return is_shell_blank(c) || strchr(";'\"\n", c);
+    return ascii_is_blank(c) || strchr(";'\"\n", c);
 }
 
 /* `; name=value` up to the next sign or quote: one more cookie. */
 static bool is_cookie_pair(struct logged_shell *s, size_t at)
 {
     struct logged_run *run = &s->pair;
-    while (is_shell_blank(shell_char_at(s, at)))
+    while (ascii_is_blank(shell_char_at(s, at)))
         at++;
     if (!is_in_run(run, at)) {
         *run = (struct logged_run){.from = at, .end = at};
         for (; run->end < s->script.n && !ends_pair(s->script.p[run->end]); run->end++)
             run->found = s->script.p[run->end] == '=' ? run->end + 1 : run->found;
     }
-    return run->found > at && !is_shell_blank(shell_char_at(s, run->end));
+    return run->found > at && !ascii_is_blank(shell_char_at(s, run->end));
 }
 
 /* Behind the word at `at` and the blanks that follow it. */
@@ -80,12 +76,12 @@ static size_t behind_word(struct logged_shell *s, size_t at, enum logged_mark ki
     if (is_in_run(run, at) && mark_at(s, at) == kind)
         return run->found;
     *run = (struct logged_run){.from = at, .end = at};
-    while (run->end < s->script.n && !is_shell_blank(s->script.p[run->end]) &&
+    while (run->end < s->script.n && !ascii_is_blank(s->script.p[run->end]) &&
            s->script.p[run->end] != '\n' && mark_at(s, run->end) == kind &&
            mark_at(s, run->end + 1) == kind)
         run->end++;
     run->found = run->end;
-    while (is_shell_blank(shell_char_at(s, run->found)))
+    while (ascii_is_blank(shell_char_at(s, run->found)))
         run->found++;
     return run->found;
 }
@@ -94,7 +90,7 @@ static size_t behind_word(struct logged_shell *s, size_t at, enum logged_mark ki
 static bool has_words(struct logged_shell *s, size_t at)
 {
     enum logged_mark kind = mark_at(s, at);
-    while (is_shell_blank(shell_char_at(s, at)))
+    while (ascii_is_blank(shell_char_at(s, at)))
         at++;
     at = behind_word(s, at, kind);
     return at < s->script.n && !strchr("\n'\"", s->script.p[at]);
@@ -107,7 +103,7 @@ static bool ends_quoted(struct logged_shell *s, size_t at, bool own)
     char next = shell_char_at(s, at + 1);
     if (c == '\n')
         return has_words(s, at + 1);
-    bool command = is_shell_blank(next) || next == '\n' || next == c ||
+    bool command = ascii_is_blank(next) || next == '\n' || next == c ||
                    (!own && has_words(s, at + 1));
     return is_command_separator(c) && command && !is_cookie_pair(s, at + 1);
 }
@@ -117,7 +113,7 @@ static size_t before_blanks(const struct logged_shell *s, size_t at)
 {
     const char *p = s->script.p;
     for (;;) {
-        if (at && is_shell_blank(p[at - 1]))
+        if (at && ascii_is_blank(p[at - 1]))
             at--;
         else if (at > 1 && p[at - 1] == '\n' && p[at - 2] == '\\')
             at -= 2;
@@ -130,7 +126,7 @@ static size_t before_blanks(const struct logged_shell *s, size_t at)
 static bool is_behind_empty(const struct logged_shell *s, size_t at, size_t end)
 {
     return end && end < at && s->script.p[end - 1] == '=' &&
-           !(end > 1 && is_shell_blank(s->script.p[end - 2]));
+           !(end > 1 && ascii_is_blank(s->script.p[end - 2]));
 }
 
 /* Where the shell looks for a command. */
@@ -150,7 +146,7 @@ static bool is_command_place(const struct logged_shell *s, size_t at)
 static size_t program_end(const struct logged_shell *s, size_t from, size_t to)
 {
     size_t end = from;
-    while (end < to && !is_shell_blank(s->script.p[end]) && !is_command_separator(s->script.p[end]))
+    while (end < to && !ascii_is_blank(s->script.p[end]) && !is_command_separator(s->script.p[end]))
         end++;
     struct str word = {s->script.p + from, end - from};
     BUF_AT_END struct buf ranges = BUF_INIT((word.n + 1) * sizeof(struct redact_range));
@@ -164,7 +160,7 @@ static bool ends_at(struct logged_shell *s, size_t at, bool own, bool list)
         return true;
     if (mark_at(s, at) != LOGGED_PLAIN)
         return ends_quoted(s, at, own);
-    return is_command_separator(c) || (is_shell_blank(c) && !list);
+    return is_command_separator(c) || (ascii_is_blank(c) && !list);
 }
 
 static bool is_escape(const struct logged_shell *s, size_t at)
@@ -244,7 +240,7 @@ static size_t between_lines(const struct logged_shell *s, size_t at, size_t to)
 {
     for (size_t begin = to; at < to && at != begin;) {
         begin = at;
-        while (at < to && (is_shell_blank(s->script.p[at]) || strchr("\r\n", s->script.p[at])))
+        while (at < to && (ascii_is_blank(s->script.p[at]) || strchr("\r\n", s->script.p[at])))
             at++;
         if (script_begins_at(s, at, "\\n") || script_begins_at(s, at, "\\r"))
             at += 2;
@@ -262,7 +258,7 @@ static size_t key_line_end(const struct logged_shell *s, size_t at, size_t to)
         return dashes_end(s, at, to);
     while (end < to && is_base64_char(s->script.p[end]))
         end++;
-    bool alone = end > at && !is_shell_blank(shell_char_at(s, end));
+    bool alone = end > at && !ascii_is_blank(shell_char_at(s, end));
     return alone && is_key_line(s, at, end) ? end : at;
 }
 

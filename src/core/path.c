@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/str.h"
 #include "base/utf8.h"
 
 /* Long paths are cut in messages; the reader has the whole one. */
@@ -90,6 +90,28 @@ bool path_beneath(struct str text, const char *prefix)
     size_t n = path_prefix_length(prefix);
     return text.n >= n && memcmp(text.p, prefix, n) == 0 &&
            (text.n == n || text.p[n] == '/' || prefix[n - 1] == '/');
+}
+
+bool path_lies_in(struct str path, struct str folder)
+{
+    return path.n > folder.n && path.p[folder.n] == '/' && memcmp(path.p, folder.p, folder.n) == 0;
+}
+
+bool path_is_in(struct str path, struct str folder)
+{
+    return path_lies_in(path, folder) || str_equal(path, folder);
+}
+
+const char *path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+struct str path_name_of(struct str path)
+{
+    const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
+    return slash ? (struct str){slash + 1, (size_t)(path.p + path.n - slash - 1)} : path;
 }
 
 static int refuse_nul(struct str text, struct err *err)

@@ -43,6 +43,12 @@ bool path_is_root(const struct path *path);
 size_t path_prefix_length(const char *prefix);
 /* True when text is `prefix` or lies beneath it. */
 bool path_beneath(struct str text, const char *prefix);
+/* The same of texts that have no slash at their ends: whether it is beneath `folder`, or also that itself. */
+bool path_lies_in(struct str path, struct str folder);
+bool path_is_in(struct str path, struct str folder);
+/* What is behind the last slash: all of it where there is none. */
+const char *path_name(const char *path);
+struct str path_name_of(struct str path);
 /* Takes the first name off the path `rest`, with the slashes before it. 1; 0: there is none; -1: it is too long. */
 int path_take_name(char *rest, char name[PATH_NAME_MAX + 1]);
 /* What of `path` is beneath `prefix`: "" where it is the prefix itself, NULL where it is not beneath. */

@@ -14,3 +14,9 @@ const struct dialect *dialect_find(const char *name, struct err *err)
             name);
     return NULL;
 }
+
+void dialect_close_object(const struct call *call, struct json_out *j)
+{
+    (void)call;
+    jo_close(j, '}');
+}

@@ -13,4 +13,7 @@ extern const struct dialect dialect_runner;
 /* By name; NULL with an error that lists them. */
 const struct dialect *dialect_find(const char *name, struct err *err);
 
+/* The `close` of a dialect that has one object around a tool's fields. */
+void dialect_close_object(const struct call *call, struct json_out *j);
+
 #endif

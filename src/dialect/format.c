@@ -230,6 +230,20 @@ void format_put_tool(const struct tool *tool, const char *name, const char *key,
     arg_schema(&tool->args, j);
 }
 
+void format_list_tool(const struct tool *tool, const char *name, struct json_out *j)
+{
+    format_put_tool(tool, name, "input_schema", j);
+}
+
+void format_list_function(const struct tool *tool, const char *name, struct json_out *j)
+{
+    jo_ktext(j, "type", "function");
+    jo_key(j, "function");
+    jo_open(j, '{');
+    format_put_tool(tool, name, "parameters", j);
+    jo_close(j, '}');
+}
+
 void format_list(enum format_id format, const struct tool *const *tools, bool dotted,
                  struct json_out *j)
 {

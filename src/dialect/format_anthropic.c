@@ -27,11 +27,6 @@ static void write_block(const struct request *r, struct call *call, bool bare, s
     jo_close(j, '}');
 }
 
-static void list_anthropic_tool(const struct tool *tool, const char *name, struct json_out *j)
-{
-    format_put_tool(tool, name, "input_schema", j);
-}
-
 static void write_tool_use_block(const char *tool, struct str arguments, struct json_out *j)
 {
     jo_open(j, '{');
@@ -46,6 +41,6 @@ const struct format format_anthropic = {
     .no_dots = true,
     .read = read_tool_use_block,
     .write = write_block,
-    .list = list_anthropic_tool,
+    .list = format_list_tool,
     .write_call = write_tool_use_block,
 };

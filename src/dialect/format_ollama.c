@@ -31,15 +31,6 @@ static void write_ollama_message(const struct request *r, struct call *call, boo
     jo_close(j, '}');
 }
 
-static void list_ollama_tool(const struct tool *tool, const char *name, struct json_out *j)
-{
-    jo_ktext(j, "type", "function");
-    jo_key(j, "function");
-    jo_open(j, '{');
-    format_put_tool(tool, name, "parameters", j);
-    jo_close(j, '}');
-}
-
 static void write_ollama_call(const char *tool, struct str arguments, struct json_out *j)
 {
     jo_open(j, '{');
@@ -55,6 +46,6 @@ const struct format format_ollama = {
     .name = "ollama",
     .read = read_ollama_call,
     .write = write_ollama_message,
-    .list = list_ollama_tool,
+    .list = format_list_function,
     .write_call = write_ollama_call,
 };

@@ -87,15 +87,6 @@ static void write_responses(const struct request *r, struct call *call, bool bar
         write_item(r, call, j);
 }
 
-static void list_chat(const struct tool *tool, const char *name, struct json_out *j)
-{
-    jo_ktext(j, "type", "function");
-    jo_key(j, "function");
-    jo_open(j, '{');
-    format_put_tool(tool, name, "parameters", j);
-    jo_close(j, '}');
-}
-
 static void list_responses(const struct tool *tool, const char *name, struct json_out *j)
 {
     jo_ktext(j, "type", "function");
@@ -130,7 +121,7 @@ const struct format format_openai = {
     .no_dots = true,
     .read = read_openai_call,
     .write = write_chat,
-    .list = list_chat,
+    .list = format_list_function,
     .write_call = write_message_call,
 };
 

@@ -39,5 +39,8 @@ void format_put_answer(struct call *call, const char *key, struct json_out *j);
 /* name, description and the arguments' schema under `key`. */
 void format_put_tool(const struct tool *tool, const char *name, const char *key,
                      struct json_out *j);
+/* A row's `list`: the tool alone with `input_schema`, or what is called a function, with `parameters`. */
+void format_list_tool(const struct tool *tool, const char *name, struct json_out *j);
+void format_list_function(const struct tool *tool, const char *name, struct json_out *j);
 
 #endif

@@ -45,11 +45,6 @@ static void write_output_event(const struct request *r, const struct printed *pr
     jo_close(j, '}');
 }
 
-static void list_tool_call_tool(const struct tool *tool, const char *name, struct json_out *j)
-{
-    format_put_tool(tool, name, "input_schema", j);
-}
-
 static void write_tool_call(const char *tool, struct str arguments, struct json_out *j)
 {
     JSON_AT_END yyjson_doc *doc = NULL;
@@ -75,6 +70,6 @@ const struct format format_tool_call = {
     .read = read_tool_call,
     .write = write_answer,
     .write_printed = write_output_event,
-    .list = list_tool_call_tool,
+    .list = format_list_tool,
     .write_call = write_tool_call,
 };

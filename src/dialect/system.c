@@ -9,12 +9,6 @@ static void open_system_answer(const struct call *call, struct json_out *j)
     jo_kbool(j, "success", true);
 }
 
-static void close_system_answer(const struct call *call, struct json_out *j)
-{
-    (void)call;
-    jo_close(j, '}');
-}
-
 /* Who was asked, or which rule it was, and when another try makes sense. */
 static void write_decision(const struct call *call, const struct err *err, struct json_out *j)
 {
@@ -72,7 +66,7 @@ const struct dialect dialect_system = {
     .id = DIALECT_SYSTEM,
     .name = "system",
     .open = open_system_answer,
-    .close = close_system_answer,
+    .close = dialect_close_object,
     .added = ARG_TABLE(added, char),
     .fail = write_system_failure,
     .instructions =

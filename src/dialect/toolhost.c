@@ -15,12 +15,6 @@ static void open_toolhost_answer(const struct call *call, struct json_out *j)
     jo_kbool(j, "ok", true);
 }
 
-static void close_toolhost_answer(const struct call *call, struct json_out *j)
-{
-    (void)call;
-    jo_close(j, '}');
-}
-
 /* The path as it was asked for, written the one way this dialect writes paths. */
 static void write_refused_path(const struct call *call, struct json_out *j)
 {
@@ -136,7 +130,7 @@ const struct dialect dialect_toolhost = {
     .id = DIALECT_TOOLHOST,
     .name = "toolhost",
     .open = open_toolhost_answer,
-    .close = close_toolhost_answer,
+    .close = dialect_close_object,
     .added = ARG_TABLE(added, char),
     .fail = write_toolhost_failure,
     .instructions =

@@ -11,6 +11,7 @@
 #include "front/audit_verify.h"
 #include "front/audit_write.h"
 #include "front/front.h"
+#include "front/prompt_parts.h"
 #include "gate/state.h"
 
 /* A call may have begun so long before the first record that is wanted. */
@@ -228,14 +229,6 @@ static int parse_last(const char *text, size_t usual, struct ring *ret, struct e
     return 0;
 }
 
-static bool stdout_wants_colours(void)
-{
-    const char *none = getenv("NO_COLOR");
-    const char *terminal = getenv("TERM");
-    return isatty(STDOUT_FILENO) && !(none && *none) &&
-           !(terminal && strcmp(terminal, "dumb") == 0);
-}
-
 static int begin_audit_showing(struct showing *s, const struct options *o, size_t usual_last,
                                struct err *err)
 {
@@ -244,7 +237,7 @@ static int begin_audit_showing(struct showing *s, const struct options *o, size_
     const char *as = o->json ? "json" : o->as ? o->as : "text";
     s->writer = audit_writer_find(as, err);
     buf_init(&s->out, OUT_MAX);
-    s->style.colours = stdout_wants_colours();
+    s->style.colours = terminal_style_of(STDOUT_FILENO).colours;
     s->style.terminal = isatty(STDOUT_FILENO);
     s->style.whole = o->call != NULL;
     if (!s->writer || parse_last(o->last, usual_last, &s->last, err) < 0 ||

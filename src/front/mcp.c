@@ -99,12 +99,6 @@ static void tell_progress_asked(struct keeper_listener *self, const struct appro
     }
 }
 
-static void ignore_mcp_approval_over(struct keeper_listener *self, const struct approval *approval)
-{
-    (void)self;
-    (void)approval;
-}
-
 static void submit_mcp_call(struct mcp *m, struct mcp_message *message)
 {
     struct request *request = &message->request;
@@ -256,7 +250,6 @@ static struct lines *start_mcp(struct gate *gate, const void *how, int in_fd, in
     struct mcp *m = mem_zero(sizeof *m);
     m->gate = gate;
     m->listener.asked = tell_progress_asked;
-    m->listener.over = ignore_mcp_approval_over;
     keeper_listen(gate->keeper, &m->listener);
     m->lines = lines_start(gate, &mcp_user, m, in_fd, out_fd, ended, arg);
     return m->lines;

@@ -11,16 +11,9 @@ static void log_waiting_approval(struct keeper_listener *self, const struct appr
                     approval->summary, approval->id, approval->id, approval->id);
 }
 
-static void ignore_notice_over(struct keeper_listener *self, const struct approval *approval)
-{
-    (void)self;
-    (void)approval;
-}
-
 void notice_start(struct notice *notice, struct gate *gate)
 {
-    *notice = (struct notice){{.asked = log_waiting_approval, .over = ignore_notice_over},
-                              gate->keeper};
+    *notice = (struct notice){{.asked = log_waiting_approval}, gate->keeper};
     keeper_listen(gate->keeper, &notice->listener);
 }
 

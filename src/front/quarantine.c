@@ -3,12 +3,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/shown.h"
 #include "core/path.h"
 #include "front/front.h"
-#include "gate/state.h"
+#include "front/verbs.h"
 #include "session/quarantine_notes.h"
 
 #define TEXT_SHOWN 16384
@@ -127,59 +126,25 @@ static int remove_quarantine_entry(int state_fd, const struct options *o, struct
     return 0;
 }
 
-static const struct verb {
-    const char *name;
-    int (*run)(int state_fd, const struct options *o, struct buf *out, struct err *err);
-    const char *doc;
-} verbs[] = {
+static const struct verb quarantine_verbs[] = {
     {"list", list_quarantine, "all entries: id, time, where each was"},
     {"restore", restore, "put an entry back to where it was, if nothing is there"},
     {"remove", remove_quarantine_entry, "remove an entry for good"},
+    {0},
 };
 
-static void add_quarantine_help(struct buf *out)
-{
-    buf_add_text(
-        out, "usage: sandgate quarantine list [options]\n"
+static const struct verbs verbs = {
+    .all = quarantine_verbs,
+    .usage = "usage: sandgate quarantine list [options]\n"
              "       sandgate quarantine restore|remove ID [options]\n\n"
              "When a command has ended, files it made that programs of the user would obey (hooks, "
              "settings of editors\nand agents, git directories that run programs) are moved "
-             "here. Look at one before you restore it.\n\n");
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        buf_addf(out, "  %-10s %s\n", verbs[i].name, verbs[i].doc);
-    buf_add_char(out, '\n');
-    options_help(OPTIONS_LISTING, out);
-}
-
-static const struct verb *find_quarantine_verb(const struct options *o, struct err *err)
-{
-    for (size_t i = 0; o->n_words && i < ARRAY_LEN(verbs); i++) {
-        if (strcmp(verbs[i].name, o->words[0]) == 0)
-            return &verbs[i];
-    }
-    err_set(err, ERR_INVALID_ARGUMENTS, "say one of: list, restore, remove; see --help");
-    return NULL;
-}
+             "here. Look at one before you restore it.\n\n",
+    .options = OPTIONS_LISTING,
+    .out_max = 64u << 20,
+};
 
 int front_quarantine(int argc, char *const *argv)
 {
-    struct options o;
-    struct err err;
-    BUF_AT_END struct buf out = BUF_INIT(64u << 20);
-    FD_AT_END int state_fd = -1;
-    if (options_read(argc, argv, OPTIONS_LISTING, 2, &o, &err) < 0)
-        return front_usage_error(&err);
-    if (o.help) {
-        add_quarantine_help(&out);
-    } else {
-        const struct verb *verb = find_quarantine_verb(&o, &err);
-        if (!verb || state_open(&state_fd, &err) < 0)
-            return front_usage_error(&err);
-        if (verb->run(state_fd, &o, &out, &err) < 0) {
-            (void)front_put(buf_str(&out)); /* what could be listed */
-            log_error("%s", err.message);
-            return err.code == ERR_INVALID_ARGUMENTS ? EXIT_USAGE : EXIT_TOOL_ERROR;
-        }
-    }
-    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return verbs_run(&verbs, argc, argv);
 }

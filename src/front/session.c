@@ -3,11 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
-#include "base/log.h"
 #include "base/shown.h"
 #include "front/front.h"
-#include "gate/state.h"
+#include "front/verbs.h"
 #include "session/named.h"
 
 #define CREATED_SHOWN 100
@@ -93,57 +91,22 @@ static int discard_named_session(int state_fd, const struct options *o, struct b
     return named_remove(state_fd, o->words[1], err);
 }
 
-struct verb {
-    const char *name;
-    int (*run)(int state_fd, const struct options *o, struct buf *out, struct err *err);
-    const char *doc;
-};
-
-static const struct verb verbs[] = {
+static const struct verb session_verbs[] = {
     {"create", create, "make a session of --workspace and print its id"},
     {"list", list_named_sessions, "all sessions"},
     {"show", show_named_session, "one session, as JSON"},
     {"discard", discard_named_session, "forget a session; the files of its workspace stay"},
+    {0},
 };
 
-static void add_session_help(struct buf *out)
-{
-    buf_add_text(out, "usage: sandgate session VERB [ID] [options]\n\n");
-    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        buf_addf(out, "  %-10s %s\n", verbs[i].name, verbs[i].doc);
-    buf_add_char(out, '\n');
-    options_help(OPTIONS_FOLDER | OPTIONS_LISTING, out);
-}
-
-static const struct verb *find_session_verb(const struct options *o, struct err *err)
-{
-    for (size_t i = 0; o->n_words && i < ARRAY_LEN(verbs); i++) {
-        if (strcmp(verbs[i].name, o->words[0]) == 0)
-            return &verbs[i];
-    }
-    err_set(err, ERR_INVALID_ARGUMENTS, "say one of: create, list, show, discard; see --help");
-    return NULL;
-}
+static const struct verbs verbs = {
+    .all = session_verbs,
+    .usage = "usage: sandgate session VERB [ID] [options]\n\n",
+    .options = OPTIONS_FOLDER | OPTIONS_LISTING,
+    .out_max = 4u << 20,
+};
 
 int front_session(int argc, char *const *argv)
 {
-    struct options o;
-    struct err err;
-    BUF_AT_END struct buf out = BUF_INIT(4u << 20);
-    FD_AT_END int state_fd = -1;
-    if (options_read(argc, argv, OPTIONS_FOLDER | OPTIONS_LISTING, 2, &o, &err) < 0)
-        return front_usage_error(&err);
-    if (o.help) {
-        add_session_help(&out);
-    } else {
-        const struct verb *verb = find_session_verb(&o, &err);
-        if (!verb || state_open(&state_fd, &err) < 0)
-            return front_usage_error(&err);
-        if (verb->run(state_fd, &o, &out, &err) < 0) {
-            (void)front_put(buf_str(&out)); /* what could be listed */
-            log_error("%s", err.message);
-            return err.code == ERR_INVALID_ARGUMENTS ? EXIT_USAGE : EXIT_TOOL_ERROR;
-        }
-    }
-    return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
+    return verbs_run(&verbs, argc, argv);
 }

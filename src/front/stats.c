@@ -314,17 +314,12 @@ static int help_stats(void)
     return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
-static void close_db(struct db **db)
-{
-    db_close(*db);
-}
-
 int front_stats(int argc, char *const *argv)
 {
     struct options o;
     struct err err;
     FD_AT_END int state_fd = -1;
-    CLEANUP(close_db) struct db *db = NULL;
+    DB_AT_END struct db *db = NULL;
     CLEANUP(printer_done) struct printer p = {.out = BUF_INIT(OUT_MAX)};
     if (options_read(argc, argv, OPTIONS_LISTING, 0, &o, &err) < 0)
         return front_usage_error(&err);

@@ -2,11 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdint.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,14 +36,6 @@ void execution_done(struct execution *x)
     buf_done(&x->refused);
 }
 
-static int open_log_path(int dir, const char *path, int flags, mode_t mode)
-{
-    struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
-                           .mode = mode,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
-}
-
 /* The folder belongs to whoever owns the run, also when root's gate made it. */
 static void give_to_owner(int fd, const struct stat *owner)
 {
@@ -61,12 +51,12 @@ static int open_log(int mount, int *ret_fd, struct err *err)
     if (fstat(mount, &owner) < 0)
         return err_set(err, ERR_INTERNAL, "the run's state folder: %s", strerror(errno));
     bool made = mkdirat(mount, FOLDER, 0755) == 0;
-    FD_AT_END int logs = open_log_path(mount, FOLDER, O_RDONLY | O_DIRECTORY, 0);
+    FD_AT_END int logs = fd_open_beneath(mount, FOLDER, O_RDONLY | O_DIRECTORY, 0);
     FD_AT_END int fd = -1;
     if (logs >= 0) {
         if (made)
             give_to_owner(logs, &owner);
-        fd = open_log_path(logs, NAME, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0644);
+        fd = fd_open_beneath(logs, NAME, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0644);
     }
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set(err, err_code_for_file(errno), "`@state/" FOLDER "/" NAME "`: %s",

@@ -202,12 +202,10 @@ static int make_hook_folder(const struct config *config, int state_fd, char host
     char link[64];
     uid_t uid = (uid_t)config_int(config, "cell.uid");
     if (mkdirat(state_fd, FOLDER, 0700) < 0 && errno != EEXIST)
-        return err_set(err, err_code_for_file(errno), "the state folder's " FOLDER ": %s",
-                       strerror(errno));
+        return err_file_failed(err, "the state folder's " FOLDER);
     FD_AT_END int fd = openat(state_fd, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || (geteuid() == 0 && fchown(fd, uid, uid) < 0))
-        return err_set(err, err_code_for_file(errno), "the state folder's " FOLDER ": %s",
-                       strerror(errno));
+        return err_file_failed(err, "the state folder's " FOLDER);
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, host, PATH_MAX);
     if (n == PATH_MAX) {
@@ -215,8 +213,7 @@ static int make_hook_folder(const struct config *config, int state_fd, char host
         n = -1;
     }
     if (n <= 0)
-        return err_set(err, err_code_for_file(errno), "the state folder's " FOLDER ": %s",
-                       strerror(errno));
+        return err_file_failed(err, "the state folder's " FOLDER);
     host[n] = '\0';
     return 0;
 }

@@ -52,7 +52,7 @@ struct keeper_listener {
     bool decides; /* a person can answer through it */
     /* A call of this gate waits from now on. */
     void (*asked)(struct keeper_listener *self, const struct approval *approval);
-    /* It waits no more; approval->state says why (decided here or elsewhere, timed out, cancelled). */
+    /* It waits no more; approval->state says why (decided here or elsewhere, timed out, cancelled). May be NULL. */
     void (*over)(struct keeper_listener *self, const struct approval *approval);
 };
 void keeper_listen(struct keeper *keeper, struct keeper_listener *listener);

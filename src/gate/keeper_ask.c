@@ -66,7 +66,8 @@ static void tell_ask_over(struct ask *ask)
     struct keeper *k = ask->keeper;
     for (struct keeper_listener *l = k->listeners, *next; l; l = next) {
         next = l->next;
-        l->over(l, &ask->approval);
+        if (l->over)
+            l->over(l, &ask->approval);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/path.h"
 #include "policy/shell_words.h"
 
 /* What may stand between two paths, or in a name: both are tried. */
@@ -219,9 +220,8 @@ static int check_command_text(const struct checker *outer, const char *text, boo
 static bool is_shell_name(const char *word)
 {
     static const char *const names[] = {"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish"};
-    const char *slash = strrchr(word, '/');
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (strcmp(slash ? slash + 1 : word, names[i]) == 0)
+        if (strcmp(path_name(word), names[i]) == 0)
             return true;
     }
     return false;

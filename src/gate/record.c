@@ -1,6 +1,7 @@
 #include "gate/record.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "core/logged.h"
 #include "gate/record_command.h"
 
@@ -109,11 +110,6 @@ static void write_real_paths(const struct call *call, const struct op_real *real
                         real->to, j);
 }
 
-static struct str pinned_text(const char *real)
-{
-    return (struct str){real, real ? strlen(real) : 0};
-}
-
 /* What was asked for. */
 static void write_asked(const struct call *call, struct json_out *j)
 {
@@ -121,9 +117,8 @@ static void write_asked(const struct call *call, struct json_out *j)
     write_leave(call, j);
     bool command = record_command(call, j);
     if (call->op)
-        write_real_paths(
-            call, &(struct op_real){pinned_text(call->pin.real), pinned_text(call->pin.real_to)},
-            j);
+        write_real_paths(call, &(struct op_real){str_of(call->pin.real), str_of(call->pin.real_to)},
+                         j);
     jo_key(j, "input");
     write_record_input(call, command ? RECORD_COMMAND_USES : 0, j);
 }

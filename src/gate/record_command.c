@@ -15,9 +15,7 @@ struct said {
 
 static yyjson_val *command_argument(const struct call *call, unsigned use)
 {
-    const struct arg *arg = arg_next(&call->tool->args, use, NULL);
-    yyjson_val *val = arg ? yyjson_obj_get(call->arguments, arg->name) : NULL;
-    return yyjson_is_null(val) ? NULL : val;
+    return call_given(call, arg_next(&call->tool->args, use, NULL));
 }
 
 /* True also for one that was not given. */

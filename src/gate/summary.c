@@ -17,13 +17,6 @@
 #define PATH_CHARS "_@%+=,./-"
 #define WORD_CHARS PATH_CHARS ":"
 
-/* NULL for one that was not given. */
-static yyjson_val *given_value(const struct call *call, const struct arg *arg)
-{
-    yyjson_val *value = arg ? yyjson_obj_get(call->arguments, arg->name) : NULL;
-    return yyjson_is_null(value) ? NULL : value;
-}
-
 static const struct arg *first_argument_of(const struct call *call, unsigned uses)
 {
     return arg_next(&call->tool->args, uses, NULL);
@@ -31,7 +24,7 @@ static const struct arg *first_argument_of(const struct call *call, unsigned use
 
 static struct str given_text(const struct call *call, const struct arg *arg)
 {
-    yyjson_val *value = given_value(call, arg);
+    yyjson_val *value = call_given(call, arg);
     return yyjson_is_str(value) ? json_str(value) : (struct str){NULL, 0};
 }
 
@@ -184,7 +177,7 @@ static void add_command(const struct call *call, struct buf *raw)
     else if (program.p)
         add_summary_word(raw, program, WORD_CHARS);
     if (!command.p)
-        add_summary_words(raw, given_value(call, first_argument_of(call, ARG_WORDS | ARG_ARGV)));
+        add_summary_words(raw, call_given(call, first_argument_of(call, ARG_WORDS | ARG_ARGV)));
 }
 
 /* Whether a choice says that the content is written so. */
@@ -220,7 +213,7 @@ static void add_manner(const struct call *call, struct buf *raw)
     }
     const struct arg_table *table = &call->tool->args;
     for (size_t i = 0; i < table->count; i++) {
-        yyjson_val *value = given_value(call, &table->args[i]);
+        yyjson_val *value = call_given(call, &table->args[i]);
         if (value && table->args[i].type == ARG_OBJECTS)
             buf_addf(raw, "%s%zu %s", before, yyjson_arr_size(value), table->args[i].name);
         else if (yyjson_is_true(value))
@@ -285,14 +278,6 @@ static enum kind summary_kind_of(const struct call *call)
     return path && path->type == ARG_STRING ? KIND_FILE : KIND_OTHER;
 }
 
-static uint32_t code_point(const char *p, size_t n)
-{
-    uint32_t c = (unsigned char)p[0] & (0xffu >> (n + 1));
-    for (size_t i = 1; i < n; i++)
-        c = c << 6 | ((unsigned char)p[i] & 0x3f);
-    return c;
-}
-
 #define FOREIGN_SHOWN 8
 
 /* Many letters look like those of ASCII: the name of a program or a file may be another than it seems. */
@@ -302,7 +287,7 @@ static void note_foreign(struct str raw, struct buf *detail)
     size_t n = 0;
     for (size_t at = 0, length; at < raw.n; at += length) {
         length = utf8_sequence(raw.p + at, raw.n - at);
-        uint32_t c = length > 1 ? code_point(raw.p + at, length) : 0;
+        uint32_t c = length > 1 ? utf8_character(raw.p + at, length) : 0;
         length += length == 0;
         size_t i = 0;
         while (i < n && told[i] != c)
@@ -326,7 +311,7 @@ static bool write_summary_line(const struct call *call, struct buf *line, struct
     enum kind kind = summary_kind_of(call);
     buf_add_text(line, call->tool->name);
     if (kind == KIND_COMMAND) {
-        if (yyjson_is_true(given_value(call, first_argument_of(call, ARG_GIT))))
+        if (yyjson_is_true(call_given(call, first_argument_of(call, ARG_GIT))))
             buf_add_text(line, " (may write to the repository's git directory)");
         write_summary_folder(call, line, detail);
         add_command(call, &raw);
@@ -409,7 +394,7 @@ static void write_detail(const struct call *call, struct buf *out)
     const struct arg_table *table = &call->tool->args;
     enum kind kind = summary_kind_of(call);
     for (size_t i = 0; i < table->count; i++) {
-        yyjson_val *value = given_value(call, &table->args[i]);
+        yyjson_val *value = call_given(call, &table->args[i]);
         if (value && !in_line(call, kind, &table->args[i], value))
             write_summary_rest(&table->args[i], value, out);
     }

@@ -4,17 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct str program_file_name(struct str path)
-{
-    const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
-    if (!slash)
-        return path;
-    return (struct str){slash + 1, path.n - (size_t)(slash + 1 - path.p)};
-}
+#include "core/path.h"
 
 static bool entry_names_path(struct str entry, struct str path)
 {
-    struct str with = entry.n && memchr(entry.p, '/', entry.n) ? path : program_file_name(path);
+    struct str with = entry.n && memchr(entry.p, '/', entry.n) ? path : path_name_of(path);
     return entry.n && entry.n == with.n && memcmp(entry.p, with.p, entry.n) == 0;
 }
 
@@ -61,8 +55,8 @@ static int check_denied_program(struct str called, struct str resolved,
 
 bool command_names_program(struct str entry, struct str called)
 {
-    struct str name = program_file_name(entry);
-    struct str other = program_file_name(called);
+    struct str name = path_name_of(entry);
+    struct str other = path_name_of(called);
     return name.n && name.n == other.n && memcmp(name.p, other.p, name.n) == 0;
 }
 
@@ -79,7 +73,7 @@ int command_check_name(struct str called, const struct command_lists *lists, str
     err_set(err, ERR_COMMAND_BLOCKED,
             "the program is refused by the rule allowed: the name `%.*s` is not in "
             "tools.bash.allowedCommands",
-            shown(program_file_name(called)), program_file_name(called).p);
+            shown(path_name_of(called)), path_name_of(called).p);
     return err_reason(err, "allowed");
 }
 

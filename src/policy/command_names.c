@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "policy/program_names.h"
 #include "policy/program_options.h"
 #include "policy/shell_words.h"
@@ -109,11 +110,6 @@ static bool names_wanted_program(struct str name, const struct program_wanted *p
     return false;
 }
 
-static struct str name_as_str(const char *text)
-{
-    return (struct str){text, strlen(text)};
-}
-
 static const char *behind_options(const char *names)
 {
     while (names[0] == ' ' && names[1] == '-')
@@ -126,14 +122,14 @@ static bool begins_with_alias(const char *program, const char *names)
     if (!names[0] || !names[1])
         return false;
     struct str first = {names + 1, strcspn(names + 1, " ")};
-    return program_may_be_alias(name_as_str(program), first);
+    return program_may_be_alias(str_of(program), first);
 }
 
 static bool may_be_last(const char *program, struct str name, const char *last)
 {
     FREE_AT_END char *text = mem_copy(name.p, name.n);
     return strcmp(text, "*") == 0 || strcmp(text, last) == 0 ||
-           (*program && !program_has_targets(program_find(name_as_str(program))) &&
+           (*program && !program_has_targets(program_find(str_of(program))) &&
             subcommand_may_be(program, text, last));
 }
 
@@ -158,7 +154,7 @@ bool command_names_hold(const char *names, const char *program, const char *subc
     if (!*program)
         return holds_last(program, names, last);
     struct program_wanted wanted;
-    program_want(&wanted, name_as_str(program));
+    program_want(&wanted, str_of(program));
     const char *first = NULL; /* word behind the program that is no option: it may be an alias */
     for (const char *at = names; *(at += strspn(at, " "));) {
         struct str name = {at, strcspn(at, " ")};

@@ -1,6 +1,8 @@
 #include "policy/command_uses.h"
 
 #include "base/mem.h"
+#include "base/str.h"
+#include "core/path.h"
 #include "policy/command_walk.h"
 
 /* Programs that only start another. An option that stands in no list makes the line one that is not understood: names of
@@ -252,24 +254,18 @@ static size_t option_length(const struct starter *starter, const struct command_
     return attached && command_in_list(starter->values, (struct str){word.p, 2});
 }
 
-static bool word_begins_with(struct str word, const char *with)
-{
-    size_t n = strlen(with);
-    return word.n >= n && memcmp(word.p, with, n) == 0;
-}
-
 /* What xargs puts its words in place of. A number of words or lines behind that takes it back. */
 static void note_replaced(const struct command_use *use, size_t i, struct command_use *inner)
 {
     struct str word = use->words[i].text;
     if (!command_is(use->words[0].text, "xargs"))
         return;
-    if (word_begins_with(word, "-I")) {
+    if (str_begins(word, STR("-I"))) {
         inner->replaced = word.n > 2 ? (struct str){word.p + 2, word.n - 2}
                                      : use->words[i + 1].text;
         inner->more_words = use->more_words;
-    } else if (word_begins_with(word, "-n") || word_begins_with(word, "-L") ||
-               word_begins_with(word, "--max-args") || word_begins_with(word, "--max-lines")) {
+    } else if (str_begins(word, STR("-n")) || str_begins(word, STR("-L")) ||
+               str_begins(word, STR("--max-args")) || str_begins(word, STR("--max-lines"))) {
         inner->more_words = true;
     }
 }
@@ -325,8 +321,7 @@ static int read_use(struct finder *f, struct command_use use)
     struct str name = use.words[0].text;
     if (!is_fixed(&use, 0))
         return fault(f, "a program that is known only when it runs");
-    const char *slash = memrchr(name.p, '/', name.n);
-    struct str bare = slash ? (struct str){slash + 1, name.n - (size_t)(slash + 1 - name.p)} : name;
+    struct str bare = path_name_of(name);
     /* By itself it lists variables. */
     bool lists = command_is(name, "env") && use.n == 1 && !use.more_words;
     if (!lists && command_is_unread(bare))
@@ -336,7 +331,7 @@ static int read_use(struct finder *f, struct command_use use)
     const struct starter *starter = find_starter(&use, bare);
     bool shell = command_in_list(" sh bash dash ", bare);
     bool find = command_is(bare, "find");
-    if (slash && (starter || shell || find))
+    if (bare.n < name.n && (starter || shell || find))
         return fault(f, "a program that starts others, named with its folder");
     if (starter)
         return read_starter_use(f, starter, &use);

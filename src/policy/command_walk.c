@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "core/path.h"
 
 struct walk {
     const struct command_visitor *visitor;
@@ -40,12 +41,7 @@ static size_t expansion_length(struct str text)
 
 struct str command_name(const struct shell_word *word, char room[COMMAND_NAME_MAX])
 {
-    struct str text = word->text;
-    const char *slash = text.n ? memrchr(text.p, '/', text.n) : NULL;
-    if (slash) {
-        text.n -= (size_t)(slash + 1 - text.p);
-        text.p = slash + 1;
-    }
+    struct str text = path_name_of(word->text);
     if (!(word->flags & SHELL_EXPANDS))
         return text;
     size_t n = 0;

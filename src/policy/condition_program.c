@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
+#include "core/path.h"
 #include "policy/command_names.h"
 #include "policy/condition.h"
 #include "policy/program_names.h"
@@ -16,12 +18,6 @@ static bool words_begin_with(const char *words, const char *first)
 {
     size_t n = strlen(first);
     return n == 0 || (strncmp(words, first, n) == 0 && (words[n] == ' ' || words[n] == '\0'));
-}
-
-static const char *program_without_folder(const char *program)
-{
-    const char *slash = strrchr(program, '/');
-    return slash ? slash + 1 : program;
 }
 
 /* Whether an approval with these options would hold for all of this use. */
@@ -92,18 +88,13 @@ static bool is_subcommand(const struct program_rule *rule, const struct command_
     return words_begin_with(pair->subcommand, rule->subcommand);
 }
 
-static struct str program_as_str(const char *text)
-{
-    return (struct str){text, strlen(text)};
-}
-
 /* `npx` is `npm exec`. */
 static bool stands_for(const struct program_rule *rule, const char *name)
 {
     const char *program;
-    const char *subcommand = program_stands_for(program_as_str(name), &program);
+    const char *subcommand = program_stands_for(str_of(name), &program);
     return subcommand && *rule->subcommand &&
-           program_is_same(program_as_str(program), program_as_str(rule->name)) &&
+           program_is_same(str_of(program), str_of(rule->name)) &&
            (words_begin_with(subcommand, rule->subcommand) ||
             subcommand_may_be(rule->name, subcommand, rule->subcommand));
 }
@@ -120,7 +111,7 @@ static enum condition_result compare_other(const struct program_rule *rule,
                                            const struct command_pair *pair, const char *name)
 {
     bool may = is_dashed(rule, name) || stands_for(rule, name) || may_start(rule, pair, false) ||
-               (program_is_same(program_as_str(rule->name), program_as_str(name)) &&
+               (program_is_same(str_of(rule->name), str_of(name)) &&
                 (is_subcommand(rule, pair) || may_be_subcommand(rule, pair)));
     return may ? CONDITION_PARTLY : CONDITION_NO;
 }
@@ -164,7 +155,7 @@ static bool is_approved_file(const struct test *test, const struct program_rule 
 static enum condition_result compare_pair(const struct test *test, const struct program_rule *rule,
                                           const struct command_pair *pair, const char *folder)
 {
-    const char *name = program_without_folder(pair->program);
+    const char *name = path_name(pair->program);
     if (pair->program[0] == '\0')
         return CONDITION_PARTLY;
     if (strcmp(rule->name, name) != 0)
@@ -246,8 +237,7 @@ static void note_rest(const struct test *test, const struct facts_command *comma
 
 static bool is_pair_of_rule(const struct program_rule *rule, const struct command_pair *pair)
 {
-    return strcmp(rule->name, program_without_folder(pair->program)) == 0 &&
-           is_subcommand(rule, pair);
+    return strcmp(rule->name, path_name(pair->program)) == 0 && is_subcommand(rule, pair);
 }
 
 /* Why a rule holds in part that is about none of the programs as they are written. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/path.h"
 #include "policy/condition.h"
 #include "policy/domain.h"
 #include "policy/subcommand.h"
@@ -258,8 +259,7 @@ static int add_test_program(struct test *test, struct str text, struct err *err)
         .program = mem_copy(words.data, n),
         .subcommand = mem_copy(words.data + rest, words.len - rest),
     };
-    const char *slash = strrchr(rule.program, '/');
-    rule.name = slash ? slash + 1 : rule.program;
+    rule.name = path_name(rule.program);
     test->programs = mem_grow(test->programs, test->n_programs + 1, sizeof *test->programs);
     struct program_rule *added = &test->programs[test->n_programs++];
     *added = rule;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/buf.h"
 
 #define HOST_MAX 253
@@ -17,11 +18,6 @@ static int refuse_unclear_host(struct err *err, const char *why)
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
-}
-
-static char small(char c)
-{
-    return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
 /* `7`, `0x7f`: a last label like this makes a host an IPv4 address for some readers. */
@@ -40,7 +36,7 @@ static int read_host_name(struct str text, char ret[DOMAIN_MAX], struct err *err
     if (text.n == 0 || text.n > HOST_MAX)
         return refuse_unclear_host(err, "it has no host, or one that is too long");
     for (size_t i = 0; i < text.n; i++) {
-        char c = small(text.p[i]);
+        char c = ascii_lower(text.p[i]);
         bool letter = (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_';
         if (c != '.' && !letter)
             return refuse_unclear_host(
@@ -92,7 +88,7 @@ int domain_read(struct str text, char ret[DOMAIN_MAX], struct err *err)
 static bool scheme_length(struct str url, size_t *ret)
 {
     size_t n = 0;
-    while (n < url.n && ((small(url.p[n]) >= 'a' && small(url.p[n]) <= 'z') ||
+    while (n < url.n && ((ascii_lower(url.p[n]) >= 'a' && ascii_lower(url.p[n]) <= 'z') ||
                          (n && (is_digit(url.p[n]) || strchr("+-.", url.p[n])))))
         n++;
     *ret = n + 3;

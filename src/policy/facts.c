@@ -159,22 +159,11 @@ int facts_read_place(struct facts *facts, struct str text, struct place *ret)
     return -1;
 }
 
-/* The folder where a glob begins, as the tool that takes one finds it. */
-static struct str before_glob(struct str pattern)
-{
-    size_t folder = 0;
-    for (size_t i = 0; i < pattern.n && !strchr("*?[{\\", pattern.p[i]); i++) {
-        if (pattern.p[i] == '/')
-            folder = i + 1;
-    }
-    return (struct str){pattern.p, folder};
-}
-
 static int read_path_text(struct facts *facts, const struct arg *arg, struct str text,
                           struct place *place)
 {
     bool glob = arg_use(arg) & ARG_GLOB && glob_is_pattern(text);
-    struct str folder = glob ? before_glob(text) : text;
+    struct str folder = glob ? glob_folder(text) : text;
     int r = facts_read_place(facts, folder, place);
     if (arg_use(arg) & ARG_FOLDER)
         place->tree = false;

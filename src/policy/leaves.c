@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/path.h"
 #include "policy/command_walk.h"
 #include "policy/program_names.h"
 
@@ -80,11 +81,10 @@ static const char builders[] =
 static bool builds(const struct command_pair *pair)
 {
     char room[PROGRAM_NAME_ROOM];
-    const char *slash = strrchr(pair->program, '/');
-    const char *name = slash ? slash + 1 : pair->program;
+    const char *name = path_name(pair->program);
     struct str plain = program_plain_name((struct str){name, strlen(name)}, room);
     /* A file of the workspace is its code. */
-    return (slash && pair->program[0] != '/') || command_in_list(builders, plain);
+    return (name > pair->program && pair->program[0] != '/') || command_in_list(builders, plain);
 }
 
 static bool looks_at_command(const struct node *node)

@@ -3,11 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-
-static struct str str_of(const char *text)
-{
-    return (struct str){text, strlen(text)};
-}
+#include "base/str.h"
 
 /* What stands for the roots where none are known: the text alone can still be judged. */
 static const struct root workspace[] = {{"workspace", "/workspace", "/workspace", true}};

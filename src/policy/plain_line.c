@@ -1,23 +1,10 @@
 /* Lists of commands. */
 #include "base/mem.h"
+#include "base/str.h"
 #include "policy/plain_parts.h"
 
 static const char too_long[] = "too long a text";
 static const char no_end_of_text[] = "a here-document without its end";
-
-static bool is_plain_text(struct str text, const char *literal)
-{
-    return text.n == strlen(literal) && memcmp(text.p, literal, text.n) == 0;
-}
-
-static bool is_one_of_texts(struct str text, const char *const *list)
-{
-    for (; *list; list++) {
-        if (is_plain_text(text, *list))
-            return true;
-    }
-    return false;
-}
 
 /* --- programs */
 
@@ -29,7 +16,7 @@ static bool is_plain_program(struct str text)
 {
     for (size_t i = 0; i < text.n; i++) {
         if (!plain_is_letter(text.p[i]) && !plain_is_digit(text.p[i]) && !strchr("./+-", text.p[i]))
-            return is_plain_text(text, "[") || is_plain_text(text, ":");
+            return str_is(text, "[") || str_is(text, ":");
     }
     return text.n > 0;
 }
@@ -69,7 +56,7 @@ static bool sets_harmless(struct str text)
 {
     const char *equals = memchr(text.p, '=', text.n);
     struct str name = {text.p, equals ? (size_t)(equals - text.p) : 0};
-    if (!is_one_of_texts(name, harmless))
+    if (!str_in(name, harmless))
         return false;
     for (size_t i = name.n + 1; i < text.n; i++) {
         char c = text.p[i];
@@ -88,7 +75,7 @@ static int check_first(struct plain_reader *r, size_t at)
     struct str text = {out->text_.data + out->text_.len - word->text.n, word->text.n};
     if (word->flags & PLAIN_VARIES)
         return plain_fault_at(r, at, "a program that is known only when it runs");
-    if (!(word->flags & PLAIN_QUOTED) && is_one_of_texts(text, reserved))
+    if (!(word->flags & PLAIN_QUOTED) && str_in(text, reserved))
         return plain_fault_at(r, at, "a reserved word");
     if (!(word->flags & PLAIN_QUOTED) && sets_harmless(text)) {
         out->text_.len -= text.n;

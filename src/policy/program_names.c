@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "policy/command_walk.h"
 
 /* A blank before and behind each. The first is what the others are known by. */
@@ -138,11 +139,6 @@ bool program_may_be_other(struct str name)
             memchr(name.p, '-', name.n) || find_twins(name));
 }
 
-static bool is_same_name(struct str a, struct str b)
-{
-    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
-}
-
 /* `3` may be `3.11`. */
 static bool may_be_version(struct str a, struct str b)
 {
@@ -159,10 +155,10 @@ bool program_is_same(struct str a, struct str b)
     char room_b[PROGRAM_NAME_ROOM];
     struct str version_a;
     struct str version_b;
-    if (is_same_name(a, b))
+    if (str_equal(a, b))
         return true;
     if (a.n == 0 || b.n == 0 ||
-        !is_same_name(program_plain_name(a, room_a), program_plain_name(b, room_b)))
+        !str_equal(program_plain_name(a, room_a), program_plain_name(b, room_b)))
         return false;
     plain_name(a, &version_a);
     plain_name(b, &version_b);
@@ -179,20 +175,15 @@ void program_want(struct program_wanted *ret, struct str name)
         ret->twins = find_twins(name);
 }
 
-static bool name_begins_with(struct str name, struct str with)
-{
-    return name.n >= with.n && (with.n == 0 || memcmp(name.p, with.p, with.n) == 0);
-}
-
 /* Whatever is cut off a name to make it plain stands at its end, but for a machine and the version of python. */
 static bool may_be_wanted(const struct program_wanted *w, struct str name)
 {
-    if (name_begins_with(name, w->plain) || name_begins_with(name, STR("python")) ||
+    if (str_begins(name, w->plain) || str_begins(name, STR("python")) ||
         memmem(name.p, name.n, "-linux-", 7))
         return true;
     for (const char *at = w->twins; at && *(at += strspn(at, " "));) {
         struct str twin = {at, strcspn(at, " ")};
-        if (name_begins_with(name, twin))
+        if (str_begins(name, twin))
             return true;
         at += twin.n;
     }
@@ -201,7 +192,7 @@ static bool may_be_wanted(const struct program_wanted *w, struct str name)
 
 bool program_is_wanted(const struct program_wanted *w, struct str name)
 {
-    return is_same_name(name, w->name) ||
+    return str_equal(name, w->name) ||
            (name.n > 0 && may_be_wanted(w, name) && program_is_same(name, w->name));
 }
 

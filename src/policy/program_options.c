@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "policy/command_uses.h"
 #include "policy/program_names.h"
 #include "policy/program_rows.h"
@@ -62,11 +63,6 @@ struct str program_name(const struct program_use *use, char other[COMMAND_NAME_M
 
 /* --- names */
 
-static bool option_begins_with(struct str text, struct str with)
-{
-    return text.n >= with.n && memcmp(text.p, with.p, with.n) == 0;
-}
-
 static char next_letter(struct str text, size_t *at)
 {
     while (*at < text.n && strchr("-_", text.p[*at]))
@@ -93,14 +89,14 @@ static bool is_option_name(const struct program_row *row, struct str name, struc
     if (name.p[name.n - 1] == '*') {
         name.n--;
         return row->flags & ROW_LOOSE ? begins_loosely(given, name, false)
-                                      : option_begins_with(given, name);
+                                      : str_begins(given, name);
     }
     const char *equals = memchr(given.p, '=', given.n);
     struct str bare = {given.p, equals ? (size_t)(equals - given.p) : given.n};
     bool whole = row->flags & (ROW_ONE_DASH | ROW_WHOLE | ROW_BARE);
     if (row->flags & ROW_LOOSE)
         return begins_loosely(bare, name, true);
-    return option_begins_with(name, bare) && bare.n && (!whole || bare.n == name.n);
+    return str_begins(name, bare) && bare.n && (!whole || bare.n == name.n);
 }
 
 static bool is_name_char_at(struct str text, size_t i)
@@ -137,7 +133,7 @@ static bool in_names(const struct program_row *row, const char *list, struct str
 static bool is_with_value(struct str name, struct str given, const struct shell_word *next)
 {
     return next && shell_word_known(next) && given.n && name.n == given.n + 1 + next->text.n &&
-           option_begins_with(name, given) && name.p[given.n] == '=' &&
+           str_begins(name, given) && name.p[given.n] == '=' &&
            memcmp(name.p + given.n + 1, next->text.p, next->text.n) == 0;
 }
 
@@ -149,7 +145,7 @@ static bool is_exception(const struct program_row *row, struct str given,
     for (const char *at = row->but; at && *(at += strspn(at, " "));) {
         struct str name = {at, strcspn(at, " ")};
         if (name.p[name.n - 1] == '*' ? is_option_name(&whole, name, given)
-                                      : name.n == given.n && option_begins_with(given, name))
+                                      : name.n == given.n && str_begins(given, name))
             return true;
         if (is_with_value(name, given, next))
             return true;

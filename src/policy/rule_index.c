@@ -1,6 +1,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
+#include "core/path.h"
 #include "policy/policy_parts.h"
 #include "policy/program_names.h"
 #include "policy/subcommand.h"
@@ -246,9 +248,8 @@ static void find_path_rules(struct rule_walk *walk, const struct rule_group *gro
 static void find_pair(struct rule_walk *walk, const struct rule_group *group,
                       const struct command_pair *pair)
 {
-    const char *slash = strrchr(pair->program, '/');
-    const char *name = slash ? slash + 1 : pair->program;
-    struct str whole = {name, strlen(name)};
+    const char *name = path_name(pair->program);
+    struct str whole = str_of(name);
     /* Subcommands of other programs may be meant, or other ones of this. */
     const char *other;
     if (pair->starts || strchr(name, '-') || program_stands_for(whole, &other)) {

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "policy/program_names.h"
 #include "policy/subcommand_parts.h"
 
@@ -133,11 +134,6 @@ static const struct script_words {
     {" npm ", NULL}, /* but for these four, it is an error */
 };
 
-static struct str subcommand_as_str(const char *text)
-{
-    return (struct str){text, strlen(text)};
-}
-
 static struct str first_subcommand_word(struct str words)
 {
     const char *blank = words.n ? memchr(words.p, ' ', words.n) : NULL;
@@ -153,22 +149,12 @@ static struct str part_behind_last(struct str words, const char *ends)
     return (struct str){words.p + at, words.n - at};
 }
 
-static bool same_text(struct str a, struct str b)
-{
-    return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
-}
-
-static bool subcommand_begins_with(struct str text, struct str with)
-{
-    return text.n >= with.n && (with.n == 0 || memcmp(text.p, with.p, with.n) == 0);
-}
-
 /* Whether it begins one of the words. */
 static bool begins_one(const char *words, struct str cut)
 {
     for (const char *at = words; *(at += strspn(at, " "));) {
         struct str word = {at, strcspn(at, " ")};
-        if (cut.n && subcommand_begins_with(word, cut))
+        if (cut.n && str_begins(word, cut))
             return true;
         at += word.n;
     }
@@ -180,7 +166,7 @@ static bool are_synonyms(const struct program *program, struct str name, struct 
                          struct str wanted)
 {
     bool cuts = program->rules & CUTS_ENDS;
-    if (same_text(given, wanted) || (cuts && given.n && subcommand_begins_with(wanted, given)))
+    if (str_equal(given, wanted) || (cuts && given.n && str_begins(wanted, given)))
         return true;
     for (size_t i = 0; i < ARRAY_LEN(synonyms); i++) {
         const char *words = synonyms[i].words;
@@ -279,7 +265,7 @@ static struct str long_form(struct str name, struct str words)
     for (size_t i = 0; i < ARRAY_LEN(long_forms); i++) {
         if (command_in_list(long_forms[i].programs, name) &&
             command_is(first_subcommand_word(words), long_forms[i].word))
-            return subcommand_as_str(long_forms[i].words);
+            return str_of(long_forms[i].words);
     }
     return words;
 }
@@ -303,8 +289,7 @@ static bool words_may_be(const struct program *program, struct str name, struct 
                          struct str wanted)
 {
     if (given.n == 0)
-        return program->alone &&
-               are_all_synonyms(program, name, subcommand_as_str(program->alone), wanted);
+        return program->alone && are_all_synonyms(program, name, str_of(program->alone), wanted);
     if (program->rules & HAS_TARGETS)
         return target_may_be(program, given, wanted);
     if (program->rules & HAS_GROUPS &&
@@ -323,7 +308,7 @@ static bool words_may_be(const struct program *program, struct str name, struct 
 bool subcommand_may_be(const char *name, const char *given, const char *wanted)
 {
     char room[PROGRAM_NAME_ROOM];
-    const struct program *program = program_find(subcommand_as_str(name));
-    return program && words_may_be(program, program_plain_name(subcommand_as_str(name), room),
-                                   subcommand_as_str(given), subcommand_as_str(wanted));
+    const struct program *program = program_find(str_of(name));
+    return program && words_may_be(program, program_plain_name(str_of(name), room), str_of(given),
+                                   str_of(wanted));
 }

@@ -72,7 +72,7 @@ int agent_link_check(int state_fd, const char *path, struct err *err)
     if (stores < 0)
         return 0;
     if (path[0] != '/' && !getcwd(here, sizeof here))
-        return err_set(err, err_code_for_file(errno), "the working directory: %s", strerror(errno));
+        return err_file_failed(err, "the working directory");
     FREE_AT_END char *whole = path[0] == '/' ? mem_dup(path) : mem_format("%s/%s", here, path);
     s.stores = stores;
     bool told = way_each_link(whole, find_workspace_around, &s);

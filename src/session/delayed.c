@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/handle.h"
 #include "base/mem.h"
 #include "core/command.h"
 #include "session/command_after.h"
@@ -39,15 +40,10 @@ struct delayed *delayed_new(uv_loop_t *loop, const struct delayed_events *events
     return TAKE_PTR(d);
 }
 
-static void free_delayed_on_close(uv_handle_t *timer)
-{
-    free(timer->data);
-}
-
 void delayed_free(struct delayed *d)
 {
     if (d)
-        uv_close((uv_handle_t *)&d->timer, free_delayed_on_close);
+        uv_close((uv_handle_t *)&d->timer, handle_free_data);
 }
 
 struct call *delayed_take(struct delayed *d)

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "core/path.h"
 #include "session/command_after.h"
 #include "session/commands.h"
 #include "session/session_parts.h"
@@ -34,11 +35,6 @@ void git_turn_done(struct git_turn *turn)
 
 /* --- which directories */
 
-static bool git_path_lies_in(struct str path, struct str folder)
-{
-    return path.n > folder.n && path.p[folder.n] == '/' && memcmp(path.p, folder.p, folder.n) == 0;
-}
-
 static bool is_git_directory_entry(const struct op_guarded *entry)
 {
     struct str path = entry->path;
@@ -53,7 +49,7 @@ static bool lies_in_another(struct str packed, struct str path)
 {
     struct op_layer other;
     while (op_layer_next(&packed, &other) > 0) {
-        if (git_path_lies_in(path, other.path))
+        if (path_lies_in(path, other.path))
             return true;
     }
     return false;

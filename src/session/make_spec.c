@@ -44,7 +44,7 @@ static int hide_from_commands(const struct session_options *o, struct cell_spec 
     snprintf(link, sizeof link, "/proc/self/fd/%d", o->state_fd);
     ssize_t n = readlink(link, state, sizeof state - 1);
     if (n <= 0)
-        return err_set(err, err_code_for_file(errno), "the state folder: %s", strerror(errno));
+        return err_file_failed(err, "the state folder");
     state[n] = '\0';
     spec_hide(spec, state);
     for (size_t i = 0; i < spec->n_roots; i++) {

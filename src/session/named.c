@@ -31,11 +31,6 @@ static bool valid_id(const char *id)
     return n > 0 && n < NAMED_ID_MAX && id[n] == '\0';
 }
 
-static int named_failed(struct err *err, const char *what)
-{
-    return err_set(err, err_code_for_file(errno), "%s: %s", what, strerror(errno));
-}
-
 static int open_named_folder(int state_fd, const char *path, bool make)
 {
     if (make && mkdirat(state_fd, path, 0700) < 0 && errno != EEXIST)
@@ -49,7 +44,7 @@ static int make_session_id(char id[NAMED_ID_MAX], struct err *err)
     static const char letters[] = "abcdefghjkmnpqrstuvwxyz23456789";
     unsigned char random[12];
     if (getrandom(random, sizeof random, 0) != sizeof random)
-        return named_failed(err, "no random numbers");
+        return err_file_failed(err, "no random numbers");
     for (size_t i = 0; i < sizeof random; i++)
         id[i] = letters[random[i] % (sizeof letters - 1)];
     id[sizeof random] = '\0';
@@ -78,7 +73,7 @@ static int write_record(int dir, const char *id, const char *workspace, struct e
     struct json_out j = {.out = &text};
     clock_format_utc(clock_unix_ms(), created);
     if (!identify_workspace(workspace, identity))
-        return named_failed(err, "the session's workspace");
+        return err_file_failed(err, "the session's workspace");
     jo_open(&j, '{');
     jo_ktext(&j, "id", id);
     jo_key(&j, "workspace");
@@ -96,7 +91,7 @@ static int write_record(int dir, const char *id, const char *workspace, struct e
     if (r == 0)
         return 0;
     errno = -r;
-    return named_failed(err, "writing the session's record");
+    return err_file_failed(err, "writing the session's record");
 }
 
 int named_create(int state_fd, const char *workspace, char id[NAMED_ID_MAX], struct err *err)
@@ -108,14 +103,14 @@ int named_create(int state_fd, const char *workspace, char id[NAMED_ID_MAX], str
                        real ? "not a folder" : strerror(errno));
     FD_AT_END int all = open_named_folder(state_fd, FOLDER, true);
     if (all < 0)
-        return named_failed(err, "the folder of sessions");
+        return err_file_failed(err, "the folder of sessions");
     if (make_session_id(id, err) < 0)
         return -1;
     if (mkdirat(all, id, 0700) < 0)
-        return named_failed(err, "making the session");
+        return err_file_failed(err, "making the session");
     FD_AT_END int dir = open_named_folder(all, id, false);
     if (dir < 0)
-        return named_failed(err, "making the session");
+        return err_file_failed(err, "making the session");
     return write_record(dir, id, real, err);
 }
 
@@ -126,7 +121,7 @@ static int read_session_record(struct named *named, struct err *err)
     ssize_t n = fd < 0 ? -errno : fd_read_upto(fd, text, sizeof text);
     if (n < 0 && n != -ENOENT && !fd_is_special((int)-n)) {
         errno = (int)-n;
-        return named_failed(err, "the record of the session");
+        return err_file_failed(err, "the record of the session");
     }
     JSON_AT_END yyjson_doc *doc = NULL;
     if (n > 0 && json_parse(text, (size_t)n, sizeof text, JSON_INTERNAL, &doc, NULL) == 0) {
@@ -163,7 +158,7 @@ static int open_named(int state_fd, const char *id, struct named *ret, struct er
     if (ret->dir_fd >= 0)
         return 0;
     if (valid_id(id) && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
-        return named_failed(err, "the session's folder");
+        return err_file_failed(err, "the session's folder");
     return err_set(err, ERR_SESSION_NOT_FOUND,
                    "there is no session `%.40s`; `sandgate session list` shows those there are",
                    id);
@@ -211,9 +206,9 @@ int named_lock(struct named *named, struct err *err)
                        "`" FOLDER "/%s/" LOCK "` in the state folder is no plain file: remove it",
                        named->id);
     if (fd < 0)
-        return named_failed(err, "the session's lock");
+        return err_file_failed(err, "the session's lock");
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        return errno == EWOULDBLOCK ? 0 : named_failed(err, "the session's lock");
+        return errno == EWOULDBLOCK ? 0 : err_file_failed(err, "the session's lock");
     named->lock_fd = TAKE_FD(fd);
     return 1;
 }
@@ -234,7 +229,7 @@ int named_remove(int state_fd, const char *id, struct err *err)
             unlinkat(named.dir_fd, files[i], AT_REMOVEDIR);
     }
     FD_AT_END int all = open_named_folder(state_fd, FOLDER, false);
-    return unlinkat(all, id, AT_REMOVEDIR) < 0 ? named_failed(err, "removing the session") : 0;
+    return unlinkat(all, id, AT_REMOVEDIR) < 0 ? err_file_failed(err, "removing the session") : 0;
 }
 
 static int only_names(const struct dirent *d)
@@ -267,7 +262,7 @@ int named_each(int state_fd, named_fn fn, void *arg, struct err *err)
     if (count < 0 && errno == ENOENT)
         return 0;
     if (count < 0)
-        return named_failed(err, "the folder of sessions");
+        return err_file_failed(err, "the folder of sessions");
     for (int i = 0; i < count; i++) {
         if (each_one(state_fd, names[i]->d_name, fn, arg, &why) < 0)
             r = err_set(err, why.code, "session %s is left out: %.200s", names[i]->d_name,

@@ -243,19 +243,14 @@ static void pin_folder(struct call *call, struct str real)
     call->pin.folder = strcmp(text, ".") == 0 ? mem_dup(inside) : mem_format("%s/%s", inside, text);
 }
 
-static char *copy_real(struct str real)
-{
-    return real.p ? mem_copy(real.p, real.n) : NULL;
-}
-
 void preview_pin(struct call *call, const struct preview *preview)
 {
     struct call_pin *pin = &call->pin;
     call_pin_done(pin);
     *pin = (struct call_pin){.set = true, .existed = preview->exists};
     snprintf(pin->sha256, sizeof pin->sha256, "%s", preview->sha256);
-    pin->real = copy_real(preview->real.path);
-    pin->real_to = copy_real(preview->real.to);
+    pin->real = mem_copy_str(preview->real.path);
+    pin->real_to = mem_copy_str(preview->real.to);
     if (is_command_in_folder(call))
         pin_folder(call, preview->real.path);
     else

@@ -213,11 +213,6 @@ static int list_passing(int dir, const char *path, struct dirent ***ret,
     return count < 0 && errno == ENOENT ? 0 : count;
 }
 
-static int quarantine_failed(struct err *err, const char *what)
-{
-    return err_set(err, err_code_for_file(errno), "%s: %s", what, strerror(errno));
-}
-
 /* Those with a note, or those without. */
 static int each_in(int stores, const char *store, bool noted, quarantine_note_fn fn, void *arg,
                    struct err *err)
@@ -228,7 +223,7 @@ static int each_in(int stores, const char *store, bool noted, quarantine_note_fn
     FREE_AT_END char *folder = mem_format("%s%s", store, noted ? QUARANTINE_NOTES : CONTENT);
     int count = list_passing(stores, folder, &ids, only_ids);
     if (count < 0)
-        return quarantine_failed(err, "entries are left out: a folder of the quarantine");
+        return err_file_failed(err, "entries are left out: a folder of the quarantine");
     for (int i = 0; i < count; i++) {
         CLEANUP(quarantine_note_done) struct quarantine_note note;
         /* One that is being restored or removed at this moment is not there. */
@@ -237,7 +232,7 @@ static int each_in(int stores, const char *store, bool noted, quarantine_note_fn
             fn(arg, &note);
         errno = error;
         if (error)
-            r = quarantine_failed(err, "an entry is left out");
+            r = err_file_failed(err, "an entry is left out");
     }
     free_names(ids, count);
     return r;
@@ -249,7 +244,7 @@ int quarantine_note_each(int state_fd, quarantine_note_fn fn, void *arg, struct 
     int count = list_passing(state_fd, STORES, &names, only_stores);
     FD_AT_END int stores = open_quarantine_folder(state_fd, STORES);
     if (count < 0 || (count > 0 && stores < 0))
-        return quarantine_failed(err, "the folder of workspaces");
+        return err_file_failed(err, "the folder of workspaces");
     int r = 0;
     for (int i = 0; i < count; i++) {
         r |= each_in(stores, names[i]->d_name, true, fn, arg, err);
@@ -284,7 +279,7 @@ int quarantine_note_lock(int state_fd, const char *id, struct quarantine_note *r
     free_names(names, count);
     errno = error;
     if (error)
-        return quarantine_failed(err, "the entry cannot be opened");
+        return err_file_failed(err, "the entry cannot be opened");
     if (!found)
         return quarantine_not_found(id, err);
     if (flock(ret->lock, LOCK_EX | LOCK_NB) < 0)
@@ -340,5 +335,5 @@ int quarantine_note_remove(struct quarantine_note *note, struct err *err)
     if (r == 0 && note->notes >= 0 && unlinkat(note->notes, note->id, 0) < 0 && errno != ENOENT)
         r = -errno;
     errno = -r;
-    return r < 0 ? quarantine_failed(err, "removing it from quarantine") : 0;
+    return r < 0 ? err_file_failed(err, "removing it from quarantine") : 0;
 }

@@ -3,13 +3,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -28,13 +26,6 @@ struct owner {
     uid_t uid;
     gid_t gid;
 };
-
-static int open_restore_parent(int dir, const char *path, int flags)
-{
-    struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
-}
 
 static int copy_kept_bytes(int from, int to)
 {
@@ -188,7 +179,7 @@ static int open_parent(const struct quarantine_note *note, const char **ret_name
     /* An agent that works in a folder around it may have put another one, or a link, in its place. */
     if (!is_its_folder(note, folder))
         return -ESTALE;
-    int fd = open_restore_parent(folder, parent, O_RDONLY | O_DIRECTORY);
+    int fd = fd_open_beneath(folder, parent, O_RDONLY | O_DIRECTORY, 0);
     return fd < 0 ? -errno : fd;
 }
 

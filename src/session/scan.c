@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/handle.h"
 #include "base/mem.h"
 #include "cell/order.h"
 #include "core/command.h"
@@ -315,13 +316,8 @@ void scan_forget(struct session *s)
         s->beside->watched = false;
 }
 
-static void free_scan_timer(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
 void scan_free(struct session *s)
 {
     if (s->beside)
-        uv_close((uv_handle_t *)&TAKE_PTR(s->beside)->timer, free_scan_timer);
+        uv_close((uv_handle_t *)&TAKE_PTR(s->beside)->timer, handle_free_data);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/handle.h"
 #include "base/mem.h"
 #include "cell/cell.h"
 #include "session/session_parts.h"
@@ -89,16 +90,11 @@ void session_sweep_begin(struct session *s)
     collect_leftovers(s);
 }
 
-static void free_sweep_timer(uv_handle_t *timer)
-{
-    free(timer->data);
-}
-
 void session_sweep_done(struct session *s)
 {
     struct sweep_again *a = TAKE_PTR(s->sweep_again);
     if (!a)
         return;
     a->timer.data = a;
-    uv_close((uv_handle_t *)&a->timer, free_sweep_timer);
+    uv_close((uv_handle_t *)&a->timer, handle_free_data);
 }

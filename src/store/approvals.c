@@ -49,11 +49,6 @@ int approvals_finish(struct db *db, int r, struct err *err)
     return -1;
 }
 
-static void bind_approval_text(sqlite3_stmt *s, int at, const char *text)
-{
-    sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC);
-}
-
 /* How many rows it changed. */
 static int change_approvals(struct db *db, sqlite3_stmt *s, struct err *err)
 {
@@ -116,7 +111,7 @@ static int find_approval(struct db *db, const char *id, struct approval *ret, st
 {
     sqlite3_stmt *s = db_statement(db,
                                    "SELECT " APPROVAL_COLUMNS_LIGHT " FROM approval WHERE id = ?");
-    bind_approval_text(s, 1, id);
+    db_bind_text(s, 1, id);
     return approvals_read_row(db, s, ret, err);
 }
 
@@ -141,7 +136,7 @@ int approvals_look(struct db *db, const char *id, struct approval *ret, struct e
 int approvals_get(struct db *db, const char *id, struct approval *ret, struct err *err)
 {
     sqlite3_stmt *s = db_statement(db, "SELECT " APPROVAL_COLUMNS " FROM approval WHERE id = ?");
-    bind_approval_text(s, 1, id);
+    db_bind_text(s, 1, id);
     int r = approvals_read_row(db, s, ret, err);
     return r == 0 ? approval_not_found(id, err) : r < 0 ? -1 : 0;
 }
@@ -199,11 +194,11 @@ static int insert(struct db *db, const struct approval *a, const char *owner, st
                                  a->summary,
                                  a->detail ? a->detail : "",
                                  owner};
-    bind_approval_text(s, 1, a->id);
+    db_bind_text(s, 1, a->id);
     sqlite3_bind_int64(s, 2, a->asked_ms);
     sqlite3_bind_int64(s, 3, a->expires_ms);
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        bind_approval_text(s, 4 + (int)i, texts[i]);
+        db_bind_text(s, 4 + (int)i, texts[i]);
     return change_approvals(db, s, err);
 }
 
@@ -241,7 +236,7 @@ int approvals_ask(struct db *db, struct approval *approval, struct err *err)
 static int redact_summary(struct db *db, const char *id, struct err *err)
 {
     sqlite3_stmt *s = db_statement(db, "SELECT summary FROM approval WHERE id = ?");
-    bind_approval_text(s, 1, id);
+    db_bind_text(s, 1, id);
     int step = db_step(s);
     const char *text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
     struct str summary = {text ? text : "", text ? strlen(text) : 0};
@@ -253,8 +248,8 @@ static int redact_summary(struct db *db, const char *id, struct err *err)
     if (!found)
         return 0;
     s = db_statement(db, "UPDATE approval SET summary = ? WHERE id = ?");
-    bind_approval_text(s, 1, buf_text(&safe) ? buf_text(&safe) : REDACTED);
-    bind_approval_text(s, 2, id);
+    db_bind_text(s, 1, buf_text(&safe) ? buf_text(&safe) : REDACTED);
+    db_bind_text(s, 2, id);
     return change_approvals(db, s, err) < 0 ? -1 : 0;
 }
 
@@ -266,11 +261,11 @@ int approvals_set_state(struct db *db, const char *id, enum approval_state state
         db,
         "UPDATE approval SET state = ?, scope = ?, decided_ms = ?, decided_by = ?, detail = '', "
         "proposal = NULL WHERE id = ? AND state = 'waiting'");
-    bind_approval_text(s, 1, approval_state_names[state]);
-    bind_approval_text(s, 2, scope);
+    db_bind_text(s, 1, approval_state_names[state]);
+    db_bind_text(s, 2, scope);
     sqlite3_bind_int64(s, 3, clock_unix_ms());
-    bind_approval_text(s, 4, by);
-    bind_approval_text(s, 5, id);
+    db_bind_text(s, 4, by);
+    db_bind_text(s, 5, id);
     int n = change_approvals(db, s, err);
     if (n > 0)
         db_has_removed(db);
@@ -301,7 +296,7 @@ static int gate_lives(struct db *db, const char *id, bool *ret, struct err *err)
     char self[OWNER_MAX] = "";
     (void)owner_self(self);
     sqlite3_stmt *s = db_statement(db, "SELECT owner FROM approval WHERE id = ?");
-    bind_approval_text(s, 1, id);
+    db_bind_text(s, 1, id);
     if (db_step(s) != SQLITE_ROW)
         return db_error(db, err);
     const char *owner = (const char *)sqlite3_column_text(s, 0);
@@ -359,8 +354,8 @@ int approvals_use(struct db *db, const char *id, const char *digest, struct err 
     sqlite3_stmt *s = db_statement(
         db,
         "UPDATE approval SET state = 'used' WHERE id = ? AND state = 'approved' AND digest = ?");
-    bind_approval_text(s, 1, id);
-    bind_approval_text(s, 2, digest);
+    db_bind_text(s, 1, id);
+    db_bind_text(s, 2, digest);
     int r = change_approvals(db, s, err);
     if (r != 0)
         return r < 0 ? -1 : 0;

@@ -313,7 +313,7 @@ int audit_open(struct audit **ret_audit, uv_loop_t *loop, int state_fd,
     return 0;
 }
 
-static void on_timer_closed(uv_handle_t *timer)
+void audit_timer_closed(uv_handle_t *timer)
 {
     audit_unref(timer->data);
 }
@@ -339,7 +339,7 @@ void audit_close(struct audit *a)
     audit_anchor_close(a);
     /* The file itself is closed with the last reference. */
     flock(a->fd, LOCK_UN);
-    uv_close((uv_handle_t *)&a->timer, on_timer_closed);
+    uv_close((uv_handle_t *)&a->timer, audit_timer_closed);
     audit_unref(a);
 }
 

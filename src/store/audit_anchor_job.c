@@ -93,11 +93,6 @@ void audit_anchor_init(struct audit *a)
     a->refs++;
 }
 
-static void on_anchor_timer_closed(uv_handle_t *timer)
-{
-    audit_unref(timer->data);
-}
-
 void audit_anchor_close(struct audit *a)
 {
     struct err err;
@@ -110,5 +105,5 @@ void audit_anchor_close(struct audit *a)
             warn_once(a, &err);
         pthread_mutex_unlock(&a->anchors);
     }
-    uv_close((uv_handle_t *)&a->anchor_timer, on_anchor_timer_closed);
+    uv_close((uv_handle_t *)&a->anchor_timer, audit_timer_closed);
 }

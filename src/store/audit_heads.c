@@ -16,11 +16,6 @@ static int ready(struct audit_heads *h, struct err *err)
     return audit_heads_open(h, err);
 }
 
-static void bind_head_text(sqlite3_stmt *s, int at, const char *text)
-{
-    sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC);
-}
-
 static int run_head_statement(struct audit_heads *h, sqlite3_stmt *s, struct err *err)
 {
     int r = db_step(s) == SQLITE_DONE ? 0 : db_error(h->db, err);
@@ -37,11 +32,11 @@ static int put_head(struct audit_heads *h, const struct head_note *note, struct 
                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (gate) DO UPDATE SET"
                " slot = ?2, first_hash = ?3, seq = ?4, hash = ?5, stopped = ?6, at_ms = ?7"
                " WHERE seq < ?4");
-    bind_head_text(s, 1, note->gate);
-    bind_head_text(s, 2, note->slot);
-    bind_head_text(s, 3, note->first_hash);
+    db_bind_text(s, 1, note->gate);
+    db_bind_text(s, 2, note->slot);
+    db_bind_text(s, 3, note->first_hash);
     sqlite3_bind_int64(s, 4, note->head.seq);
-    bind_head_text(s, 5, note->head.hash);
+    db_bind_text(s, 5, note->head.hash);
     sqlite3_bind_int(s, 6, note->stopped);
     sqlite3_bind_int64(s, 7, clock_unix_ms());
     return run_head_statement(h, s, err);
@@ -51,8 +46,8 @@ static int is_head_known(struct audit_heads *h, const struct head_begin *begin, 
                          struct err *err)
 {
     sqlite3_stmt *s = db_statement(h->db, "SELECT 1 FROM audit_head WHERE gate = ?1 AND slot = ?2");
-    bind_head_text(s, 1, begin->before);
-    bind_head_text(s, 2, begin->slot);
+    db_bind_text(s, 1, begin->before);
+    db_bind_text(s, 2, begin->slot);
     int r = db_step(s);
     *ret = r == SQLITE_ROW;
     return r == SQLITE_ROW || r == SQLITE_DONE ? 0 : db_error(h->db, err);
@@ -89,9 +84,9 @@ static int forget_covered(struct audit_heads *h, const struct head_note *note, s
     if (note->after) {
         sqlite3_stmt *s = db_statement(
             h->db, "DELETE FROM audit_head WHERE slot = ?1 AND hash = ?2 AND gate <> ?3");
-        bind_head_text(s, 1, note->slot);
-        bind_head_text(s, 2, note->after);
-        bind_head_text(s, 3, note->gate);
+        db_bind_text(s, 1, note->slot);
+        db_bind_text(s, 2, note->after);
+        db_bind_text(s, 3, note->gate);
         if (run_head_statement(h, s, err) < 0)
             return -1;
     }
@@ -101,7 +96,7 @@ static int forget_covered(struct audit_heads *h, const struct head_note *note, s
             continue;
         sqlite3_stmt *s = db_statement(h->db,
                                        "DELETE FROM audit_head WHERE gate = ?1 AND seq = ?2");
-        bind_head_text(s, 1, row->gate);
+        db_bind_text(s, 1, row->gate);
         sqlite3_bind_int64(s, 2, row->head.seq);
         if (run_head_statement(h, s, err) < 0)
             return -1;
@@ -119,10 +114,10 @@ static int move_head(struct audit_heads *h, const struct head_row *row,
                           : db_statement(h->db,
                                          "DELETE FROM audit_head WHERE gate = ?1 AND seq = ?2"
                                          " AND ?3 IS NOT NULL AND ?4 IS NOT NULL");
-    bind_head_text(s, 1, row->gate);
+    db_bind_text(s, 1, row->gate);
     sqlite3_bind_int64(s, 2, row->head.seq);
     sqlite3_bind_int64(s, 3, file->last_seq);
-    bind_head_text(s, 4, file->last_hash);
+    db_bind_text(s, 4, file->last_hash);
     return run_head_statement(h, s, err);
 }
 
@@ -131,8 +126,8 @@ static int put_removed(struct audit_heads *h, const struct removed_file *file, s
     sqlite3_stmt *s = db_statement(h->db,
                                    "INSERT OR REPLACE INTO audit_removed (file, last_hash, at_ms)"
                                    " VALUES (?1, ?2, ?3)");
-    bind_head_text(s, 1, file->name);
-    bind_head_text(s, 2, file->last_hash);
+    db_bind_text(s, 1, file->name);
+    db_bind_text(s, 2, file->last_hash);
     sqlite3_bind_int64(s, 3, clock_unix_ms());
     int r = run_head_statement(h, s, err);
     for (size_t i = 0; r == 0 && file->heads && i < file->heads->n; i++) {
@@ -180,8 +175,8 @@ int audit_heads_read(struct audit_heads *h, const char *slot, const char *gate,
     sqlite3_stmt *s = db_statement(
         h->db, "SELECT gate, seq, hash, stopped FROM audit_head WHERE slot = ?1 AND gate <> ?2"
                " ORDER BY at_ms DESC");
-    bind_head_text(s, 1, slot);
-    bind_head_text(s, 2, gate ? gate : "");
+    db_bind_text(s, 1, slot);
+    db_bind_text(s, 2, gate ? gate : "");
     int r = SQLITE_DONE;
     ret->n = 0;
     while (ret->n < HEAD_ROWS_MAX && (r = db_step(s)) == SQLITE_ROW)
@@ -198,8 +193,8 @@ int audit_heads_removed(struct audit_heads *h, const char *slot, const char *has
     sqlite3_stmt *s = db_statement(
         h->db, "SELECT 1 FROM audit_removed WHERE last_hash = ?1 AND substr(file, 1, 3) ="
                " substr(?2, 1, 3)");
-    bind_head_text(s, 1, hash);
-    bind_head_text(s, 2, slot);
+    db_bind_text(s, 1, hash);
+    db_bind_text(s, 2, slot);
     int r = db_step(s);
     int found = r == SQLITE_ROW ? 1 : r == SQLITE_DONE ? 0 : db_error(h->db, err);
     sqlite3_reset(s);

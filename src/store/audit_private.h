@@ -44,11 +44,11 @@ struct audit {
     struct json_out record;
     const char *record_kind; /* of the record that is being written; borrowed */
     const char *record_call; /* or NULL */
-    bool lost; /* a record found no room in pending */
+    bool lost;               /* a record found no room in pending */
     struct audit_calls open;
 
     char after[HASH_HEX + 1]; /* what this gate's chain began with */
-    bool first; /* nothing was in the slot */
+    bool first;               /* nothing was in the slot */
     char first_hash[HASH_HEX + 1];
     struct chain_head last;    /* of the last record that was ended */
     struct chain_head written; /* … that is in the file */
@@ -107,6 +107,7 @@ struct audit {
 
 /* audit.c */
 void audit_unref(struct audit *a);
+void audit_timer_closed(uv_handle_t *timer);
 /* Writes what is pending; -errno. */
 int audit_write_ended(struct audit *a);
 

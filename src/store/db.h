@@ -55,6 +55,12 @@ int db_damaged(struct err *err);
 /* Differs from the last answer once another process has committed something. */
 unsigned db_version(struct db *db);
 
+/* `text` is borrowed until the statement is reset. */
+static inline void db_bind_text(sqlite3_stmt *s, int at, const char *text)
+{
+    sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC);
+}
+
 #define DB_AT_END CLEANUP(db_closep)
 static inline void db_closep(struct db **db)
 {

@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 #include "core/call.h"
+#include "core/path.h"
 #include "tools/all.h"
 #include "tools/file.h"
 
@@ -120,9 +121,7 @@ static void write_entry(const struct call *call, const struct op_entry *entry, s
     n += entry->name.n;
     jo_open(j, '{');
     jo_kstr(j, "path", (struct str){path, n});
-    const char *slash = memrchr(path, '/', n);
-    const char *name = slash ? slash + 1 : path;
-    struct str last = {name, n - (size_t)(name - path)};
+    struct str last = path_name_of((struct str){path, n});
     if (!utf8_valid(last.p, last.n)) {
         jo_key(j, "name_b64");
         jo_base64(j, last);

@@ -199,15 +199,6 @@ static void write_signal(const struct command *command, struct json_out *j)
     jo_ktext(j, "signal", name);
 }
 
-static bool has_violation(const struct command *command, const char *what)
-{
-    for (size_t i = 0; i < command->violations.count; i++) {
-        if (strcmp(command->violations.list[i].what, what) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool has_kind(const struct command *command, const char *kind)
 {
     for (size_t i = 0; i < command->violations.count; i++) {
@@ -277,7 +268,7 @@ static void write_command_hint(const struct call *call, struct json_out *j)
             "(files.secret) are closed here: name the files that are meant (`git add PATH`, `git "
             "diff -- PATH`, `git stash push -- PATH`), or ask the user to do it or to except the "
             "name (`!NAME` in files.secret)");
-    else if (command->exit_code != 0 && has_violation(command, "ptrace"))
+    else if (command->exit_code != 0 && command_violations_have(&command->violations, "ptrace"))
         jo_ktext(
             j, "hint",
             "nothing can be traced in the sandbox: debuggers and strace do not work, and programs "

@@ -2,13 +2,14 @@
 
 #include <stdint.h>
 
+#include "base/ascii.h"
 #include "base/base64.h"
 #include "base/utf8.h"
+#include "work/encoding.h"
 
 #define REPLACEMENT 0xfffd
 #define ASCII_MAX 0x7f
 #define LATIN1_MAX 0xff
-#define BMP_MAX 0xffff
 
 const char *const node_encoding_names[NODE_COUNT + 1] = {
     [NODE_UTF8] = "utf8",   [NODE_UTF16LE] = "utf16le", [NODE_LATIN1] = "latin1",
@@ -40,31 +41,6 @@ static int not_valid(enum node_encoding encoding, struct err *err)
                      node_encoding_names[encoding]);
 }
 
-/* The character that a valid sequence of n bytes stands for. */
-static uint32_t decode_utf8_char(const char *p, size_t n)
-{
-    static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    uint32_t c = (unsigned char)p[0] & first_bits[n];
-    for (size_t i = 1; i < n; i++)
-        c = c << 6 | ((unsigned char)p[i] & 0x3f);
-    return c;
-}
-
-static void add_utf16_unit(struct buf *out, uint32_t unit)
-{
-    const char bytes[2] = {(char)(unit & 0xff), (char)(unit >> 8)};
-    buf_add(out, bytes, sizeof bytes);
-}
-
-static void add_utf16(struct buf *out, uint32_t c)
-{
-    if (c > BMP_MAX) {
-        add_utf16_unit(out, 0xd800 + ((c - 0x10000) >> 10));
-        c = 0xdc00 + ((c - 0x10000) & 0x3ff);
-    }
-    add_utf16_unit(out, c);
-}
-
 /* Node would keep the low byte of what does not fit, which is another text. */
 static int read_characters(enum node_encoding encoding, struct str text, struct buf *out,
                            struct err *err)
@@ -74,10 +50,10 @@ static int read_characters(enum node_encoding encoding, struct str text, struct 
         size_t n = utf8_sequence(text.p + i, text.n - i);
         if (n == 0)
             return err_field(err, "content", "argument `content` is not valid text");
-        uint32_t c = decode_utf8_char(text.p + i, n);
+        uint32_t c = utf8_character(text.p + i, n);
         i += n;
         if (encoding == NODE_UTF16LE)
-            add_utf16(out, c);
+            encoding_add_utf16(c, ENCODING_UTF16LE, out);
         else if (c <= max)
             buf_add_char(out, (char)c);
         else
@@ -88,21 +64,13 @@ static int read_characters(enum node_encoding encoding, struct str text, struct 
     return 0;
 }
 
-static int hex_digit_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    char low = (char)(c | 32);
-    return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
-}
-
 static int read_hex(struct str text, struct buf *out, struct err *err)
 {
     if (text.n % 2)
         return not_valid(NODE_HEX, err);
     for (size_t i = 0; i < text.n; i += 2) {
-        int high = hex_digit_value(text.p[i]);
-        int low = hex_digit_value(text.p[i + 1]);
+        int high = ascii_hex_digit(text.p[i]);
+        int low = ascii_hex_digit(text.p[i + 1]);
         if (high < 0 || low < 0)
             return not_valid(NODE_HEX, err);
         buf_add_char(out, (char)(high << 4 | low));
@@ -152,21 +120,10 @@ int node_encoding_read(enum node_encoding encoding, struct str text, struct buf 
 
 /* --- bytes to text */
 
-static void add_utf8_char(struct buf *out, uint32_t c)
-{
-    char bytes[4];
-    size_t n = c <= ASCII_MAX ? 1 : c <= 0x7ff ? 2 : c <= BMP_MAX ? 3 : 4;
-    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = n - 1; i > 0; i--, c >>= 6)
-        bytes[i] = (char)(0x80 | (c & 0x3f));
-    bytes[0] = (char)(lead[n] | c);
-    buf_add(out, bytes, n);
-}
-
 static void write_latin1(struct str bytes, unsigned mask, struct buf *out)
 {
     for (size_t i = 0; i < bytes.n; i++)
-        add_utf8_char(out, (unsigned char)bytes.p[i] & mask);
+        utf8_add(out, (unsigned char)bytes.p[i] & mask);
 }
 
 static uint32_t utf16_unit_at(struct str bytes, size_t i)
@@ -187,7 +144,7 @@ static void write_utf16le(struct str bytes, struct buf *out)
         } else if (c >= 0xd800 && c < 0xe000) {
             c = REPLACEMENT;
         }
-        add_utf8_char(out, c);
+        utf8_add(out, c);
     }
 }
 

@@ -41,24 +41,13 @@ static const struct arg result[] = {
     {.name = "text", .type = ARG_STRING, .flags = ARG_REQUIRED},
 };
 
-/* The folder where a pattern begins; what is left is matched from there. */
-static struct str folder_of_pattern(struct str pattern)
-{
-    size_t folder = 0;
-    for (size_t i = 0; i < pattern.n && !strchr("*?[{\\", pattern.p[i]); i++) {
-        if (pattern.p[i] == '/')
-            folder = i + 1;
-    }
-    return (struct str){pattern.p, folder};
-}
-
 static int prepare_runner_list_files(struct call *call, struct err *err)
 {
     const struct args *a = (const void *)&call->args;
     struct str path = a->path.n ? a->path : STR(".");
     struct str glob = {NULL, 0};
     if (glob_is_pattern(path)) {
-        struct str folder = folder_of_pattern(path);
+        struct str folder = glob_folder(path);
         glob = (struct str){path.p + folder.n, path.n - folder.n};
         path = folder.n ? folder : STR(".");
         if (file_check_glob(glob, "path", err) < 0)

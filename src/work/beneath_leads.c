@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "core/guard_pattern.h"
+#include "core/path.h"
 #include "work/beneath_walk.h"
 #include "work/git_leads.h"
 #include "work/guard_follow.h"
@@ -44,17 +45,6 @@ struct checking {
     bool led;
 };
 
-static bool is_path_inside(struct str path, struct str folder)
-{
-    return path.n > folder.n && path.p[folder.n] == '/' && memcmp(path.p, folder.p, folder.n) == 0;
-}
-
-static bool is_path_at_or_inside(struct str path, struct str folder)
-{
-    return is_path_inside(path, folder) ||
-           (path.n == folder.n && memcmp(path.p, folder.p, folder.n) == 0);
-}
-
 static void compare_lead(void *arg, const char *lead)
 {
     struct checking *c = arg;
@@ -64,10 +54,9 @@ static void compare_lead(void *arg, const char *lead)
         return;
     struct str target = {where, strlen(where)};
     /* A folder around the git directory is more than anybody meant. */
-    if (strcmp(where, ".") == 0 || is_path_inside(c->git, target))
+    if (strcmp(where, ".") == 0 || path_lies_in(c->git, target))
         return;
-    c->led = is_path_at_or_inside(c->path, target) ||
-             (c->carries && is_path_inside(target, c->path));
+    c->led = path_is_in(c->path, target) || (c->carries && path_lies_in(target, c->path));
 }
 
 static bool read_stamps(int git, struct stamps *ret)

@@ -24,14 +24,6 @@ struct looking {
     bool leads;
 };
 
-static bool are_same_file(int a, int b)
-{
-    struct stat one;
-    struct stat other;
-    return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
-           one.st_ino == other.st_ino;
-}
-
 /* By what it is, whatever it is called. */
 static bool is_guarded_entry(struct looking *l, const struct statx *st)
 {
@@ -98,7 +90,7 @@ static enum beneath_found look_at_last(struct looking *l)
     int r = folder_stat(fd, "", &st);
     if (r < 0)
         return not_opened(l->look, -r);
-    if (l->look->file >= 0 && !are_same_file(fd, l->look->file))
+    if (l->look->file >= 0 && !fd_same_file(fd, l->look->file))
         return BENEATH_MOVED;
     bool is_git = l->look->git && l->look->carries && S_ISDIR(st.stx_mode) &&
                   beneath_is_git_directory(fd, (struct str){0});
@@ -126,7 +118,7 @@ enum beneath_found beneath_look(struct beneath_look *look)
         if (found != BENEATH_FREE)
             return found;
     }
-    if (look->dir >= 0 && !are_same_file(l.at, look->dir))
+    if (look->dir >= 0 && !fd_same_file(l.at, look->dir))
         return BENEATH_MOVED;
     return look_at_last(&l);
 }

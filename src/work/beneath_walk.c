@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "core/path.h"
 
 static _Thread_local int lack;
 
@@ -70,8 +71,7 @@ void beneath_walk_unmake(struct beneath_walk *w)
 {
     while (w->made_from && w->depth >= w->made_from) {
         w->real->buffer[w->length] = '\0';
-        const char *slash = strrchr(w->real->buffer, '/');
-        const char *name = slash ? slash + 1 : w->real->buffer;
+        const char *name = path_name(w->real->buffer);
         pop_to(w, w->depth - 1);
         if (unlinkat(w->dirs[w->depth], name, AT_REMOVEDIR) < 0)
             return;

@@ -47,7 +47,7 @@ size_t diff_line(struct str text, size_t at)
     return end ? (size_t)(end - (text.p + at)) + 1 : text.n - at;
 }
 
-static size_t count_diff_lines(struct str text)
+size_t diff_count_lines(struct str text)
 {
     size_t count = 0;
     for (size_t at = 0; at < text.n; at += diff_line(text, at))
@@ -326,15 +326,15 @@ int diff_script(struct str before, struct str after, struct buf *out)
     size_t prefix = common_prefix(a, b);
     if (prefix == a.n && prefix == b.n)
         return 0;
-    size_t same = count_diff_lines((struct str){a.p, prefix});
+    size_t same = diff_count_lines((struct str){a.p, prefix});
     a = (struct str){a.p + prefix, a.n - prefix};
     b = (struct str){b.p + prefix, b.n - prefix};
     size_t suffix = common_suffix(a, b);
     struct side left = {.text = {a.p, a.n - suffix}};
     struct side right = {.text = {b.p, b.n - suffix}};
-    left.lines = count_diff_lines(left.text);
-    right.lines = count_diff_lines(right.text);
-    size_t behind = count_diff_lines((struct str){a.p + left.text.n, suffix});
+    left.lines = diff_count_lines(left.text);
+    right.lines = diff_count_lines(right.text);
+    size_t behind = diff_count_lines((struct str){a.p + left.text.n, suffix});
     size_t lines = left.lines + right.lines;
     bool few = lines <= LINES_MAX && left.text.n < UINT32_MAX && right.text.n < UINT32_MAX;
     BUF_AT_END struct buf for_changed = BUF_INIT(0);

@@ -19,5 +19,6 @@ int diff_script(struct str before, struct str after, struct buf *out);
 
 /* Length of the line at `at`, with its newline. */
 size_t diff_line(struct str text, size_t at);
+size_t diff_count_lines(struct str text);
 
 #endif

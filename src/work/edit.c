@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/str.h"
 #include "base/utf8.h"
 #include "work/encoding.h"
 #include "work/line_ends.h"
@@ -76,11 +77,6 @@ static int too_large(const struct job *job, const struct buf *failed, struct err
     err_set(err, ERR_TOO_LARGE, "the edited file would be larger than the %zu bytes allowed",
             job->file->max);
     return name_edit_in_error(job, err, NULL);
-}
-
-static bool is_same_text(struct str a, struct str b)
-{
-    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
 /* memmem takes linear time in glibc, whatever the texts. */
@@ -324,7 +320,7 @@ static int check_edit(const struct job *job, struct err *err)
 {
     struct str old_text = job->edit->old_text;
     struct str new_text = job->edit->new_text;
-    if (is_same_text(old_text, new_text)) {
+    if (str_equal(old_text, new_text)) {
         err_set(err, ERR_INVALID_ARGUMENTS, "old_text and new_text are the same");
         return name_edit_in_error(job, err, NULL);
     }
@@ -339,7 +335,7 @@ static int check_edit(const struct job *job, struct err *err)
 /* Nothing to find is allowed where nothing is, but for a byte order mark. */
 static int fill_empty_file(const struct job *job, struct buf *out, struct err *err)
 {
-    bool only_mark = is_same_text(job->text, STR("\xef\xbb\xbf"));
+    bool only_mark = str_equal(job->text, STR("\xef\xbb\xbf"));
     if (job->text.n && !only_mark) {
         err_set(
             err, ERR_INVALID_ARGUMENTS,

@@ -18,26 +18,6 @@ static uint32_t encoded_unit_at(const char *p, enum encoding encoding)
     return encoding == ENCODING_UTF16LE ? b << 8 | a : a << 8 | b;
 }
 
-static void add_as_utf8(struct buf *out, uint32_t c)
-{
-    if (c < 0x80) {
-        buf_add_char(out, (char)c);
-        return;
-    }
-    if (c < 0x800) {
-        buf_add_char(out, (char)(0xc0 | c >> 6));
-    } else {
-        if (c < 0x10000) {
-            buf_add_char(out, (char)(0xe0 | c >> 12));
-        } else {
-            buf_add_char(out, (char)(0xf0 | c >> 18));
-            buf_add_char(out, (char)(0x80 | (c >> 12 & 0x3f)));
-        }
-        buf_add_char(out, (char)(0x80 | (c >> 6 & 0x3f)));
-    }
-    buf_add_char(out, (char)(0x80 | (c & 0x3f)));
-}
-
 int encoding_from_utf16(struct str file, enum encoding encoding, struct buf *out)
 {
     size_t even = file.n & ~(size_t)1;
@@ -50,7 +30,7 @@ int encoding_from_utf16(struct str file, enum encoding encoding, struct buf *out
                 i += 2;
             }
         }
-        add_as_utf8(out, c);
+        utf8_add(out, c);
     }
     return out->failed ? -ENOBUFS : 0;
 }
@@ -65,12 +45,7 @@ static uint32_t read_utf8_character(const char *p, size_t n, size_t *ret_length)
     *ret_length = length ? length : 1;
     if (length == 0)
         return 0xfffd;
-    if (length == 1)
-        return u[0];
-    uint32_t c = u[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++)
-        c = c << 6 | (u[i] & 0x3f);
-    return c;
+    return utf8_character(p, length);
 }
 
 static void add_encoded_unit(struct buf *out, uint32_t unit, enum encoding encoding)
@@ -80,16 +55,21 @@ static void add_encoded_unit(struct buf *out, uint32_t unit, enum encoding encod
     buf_add_char(out, (char)(low_first ? unit >> 8 : unit));
 }
 
+void encoding_add_utf16(uint32_t c, enum encoding encoding, struct buf *out)
+{
+    if (c >= 0x10000) {
+        add_encoded_unit(out, 0xd800 + ((c - 0x10000) >> 10), encoding);
+        c = 0xdc00 + ((c - 0x10000) & 0x3ff);
+    }
+    add_encoded_unit(out, c, encoding);
+}
+
 int encoding_to_utf16(struct str text, enum encoding encoding, struct buf *out)
 {
     size_t length;
     for (size_t i = 0; i < text.n; i += length) {
         uint32_t c = read_utf8_character(text.p + i, text.n - i, &length);
-        if (c >= 0x10000) {
-            add_encoded_unit(out, 0xd800 + ((c - 0x10000) >> 10), encoding);
-            c = 0xdc00 + ((c - 0x10000) & 0x3ff);
-        }
-        add_encoded_unit(out, c, encoding);
+        encoding_add_utf16(c, encoding, out);
     }
     return out->failed ? -ENOBUFS : 0;
 }

@@ -15,6 +15,7 @@ enum encoding encoding_of(struct str file);
 /* UTF-16 as UTF-8, the mark included. A surrogate without its other half becomes three bytes, as if
  * it were a character, so that the way back gives the same units. An odd last byte is left out. */
 int encoding_from_utf16(struct str file, enum encoding encoding, struct buf *out);
+void encoding_add_utf16(uint32_t c, enum encoding encoding, struct buf *out);
 /* The way back. Bytes that such a text cannot have become U+FFFD. */
 int encoding_to_utf16(struct str text, enum encoding encoding, struct buf *out);
 

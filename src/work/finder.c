@@ -4,6 +4,8 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 #include <sys/platform/x86.h>
+
+#include "base/ascii.h"
 #endif
 
 /* From the most to the least common in source code and prose; all others are rarer still. */
@@ -13,11 +15,6 @@ unsigned finder_rank(uint8_t byte)
 {
     const char *at = byte ? strchr(common, byte) : NULL;
     return at ? (unsigned)(at - common) : sizeof common;
-}
-
-static uint8_t lower_text_byte(uint8_t c)
-{
-    return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
 static bool is_letter(uint8_t c)
@@ -42,7 +39,7 @@ void finder_init(struct finder *finder, struct str text, bool fold)
     for (unsigned i = 0; i < 2; i++) {
         uint8_t byte = (uint8_t)text.p[finder->at[i]];
         finder->letter[i] = fold && is_letter(byte) ? 0x20 : 0;
-        finder->byte[i] = fold ? lower_text_byte(byte) : byte;
+        finder->byte[i] = fold ? (uint8_t)ascii_lower((char)byte) : byte;
     }
 }
 
@@ -51,7 +48,7 @@ static bool is_text_here(const struct finder *f, const char *at)
     if (!f->fold)
         return memcmp(at, f->text.p, f->text.n) == 0;
     for (size_t i = 0; i < f->text.n; i++) {
-        if (lower_text_byte((uint8_t)at[i]) != (uint8_t)f->text.p[i])
+        if ((uint8_t)ascii_lower(at[i]) != (uint8_t)f->text.p[i])
             return false;
     }
     return true;

@@ -6,12 +6,8 @@
 #include <immintrin.h>
 #endif
 
+#include "base/ascii.h"
 #include "work/finder.h"
-
-static uint8_t lower_set_byte(uint8_t c)
-{
-    return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
-}
 
 /* --- the tables */
 
@@ -96,7 +92,7 @@ static bool is_wanted_text(const struct finder_set *set, struct str wanted, cons
     if (!set->fold)
         return memcmp(at, wanted.p, wanted.n) == 0;
     for (size_t i = 0; i < wanted.n; i++) {
-        if (lower_set_byte((uint8_t)at[i]) != (uint8_t)wanted.p[i])
+        if ((uint8_t)ascii_lower(at[i]) != (uint8_t)wanted.p[i])
             return false;
     }
     return true;

@@ -170,18 +170,10 @@ int folder_lock_take(struct work *w, int dir, const char *path, struct folder_lo
     return r;
 }
 
-static bool are_same_folder(int dir, int other)
-{
-    struct stat a;
-    struct stat b;
-    return fstat(dir, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
-}
-
 int folder_lock_take_two(struct work *w, int dir, int other, const char *path,
                          struct folder_lock *ret, struct err *err)
 {
-    if (are_same_folder(dir, other))
+    if (fd_same_file(dir, other))
         return folder_lock_take(w, dir, path, ret, err);
     int r = lock_all(w, (int[]){dir, other}, 2, path, ret, err);
     if (r < 0)

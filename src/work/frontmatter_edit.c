@@ -11,11 +11,6 @@ static int refuse_change_at(const struct edit *edit, struct str key, size_t at, 
                    yaml_line_number(edit->tree->source, at), str_shown(key), key.p, what);
 }
 
-static size_t column_of_yaml_node(const struct edit *edit, const struct yaml_node *node)
-{
-    return node->inner - yaml_line_start(edit->tree->source, node->inner);
-}
-
 static void write_member(struct buf *out, const struct member *member, bool in_flow)
 {
     if (member->key) {
@@ -136,9 +131,9 @@ static int replace_value(struct edit *edit, uint32_t mapping, const struct entry
     bool fits = has_lines || (mapping == 0 && same_line && value->style != YAML_FLOW);
     bool lines = fits && !place.in_flow && content->count;
     if (!place.in_flow)
-        place.column = column_of_yaml_node(edit, parent) + INDENT;
+        place.column = yaml_column(edit->tree->source, parent) + INDENT;
     if (has_lines && value->kind == content->kind)
-        place.column = column_of_yaml_node(edit, value);
+        place.column = yaml_column(edit->tree->source, value);
     if (has_lines)
         replace_lines(edit, &place, content, lines);
     else if (lines)
@@ -156,7 +151,7 @@ static void add_members(struct edit *edit, uint32_t index, const struct content 
     if (node->style == YAML_BLOCK) {
         size_t at = yaml_line_end(edit->tree->source, node->end);
         write_block_lines(edit, splices_add(&edit->splices, at, at), content,
-                          column_of_yaml_node(edit, node));
+                          yaml_column(edit->tree->source, node));
         return;
     }
     BUF_AT_END struct buf texts = BUF_INIT(edit->splices.texts.max);
@@ -275,7 +270,8 @@ void edit_add_keys(struct edit *edit, const struct changes *changes)
 {
     const struct yaml_node *root = &edit->tree->nodes[0];
     bool in_flow = root->style == YAML_FLOW;
-    size_t column = root->kind == YAML_MAPPING && !in_flow ? column_of_yaml_node(edit, root) : 0;
+    size_t column = root->kind == YAML_MAPPING && !in_flow ? yaml_column(edit->tree->source, root)
+                                                           : 0;
     size_t end = edit->tree->source.n;
     BUF_AT_END struct buf texts = BUF_INIT(edit->splices.texts.max);
     struct buf *out = in_flow ? &texts : splices_add(&edit->splices, end, end);

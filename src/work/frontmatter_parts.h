@@ -109,6 +109,5 @@ bool changes_were_made(const struct changes *changes, const struct yaml_tree *be
 
 /* A key or another name in a message: its beginning. */
 int str_shown(struct str text);
-int str_compare(struct str a, struct str b);
 
 #endif

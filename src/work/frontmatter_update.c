@@ -13,13 +13,6 @@ int str_shown(struct str text)
     return (int)(text.n > SHOWN_MAX ? utf8_cut(text.p, SHOWN_MAX) : text.n);
 }
 
-int str_compare(struct str a, struct str b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int r = n ? memcmp(a.p, b.p, n) : 0;
-    return r ? r : (a.n > b.n) - (a.n < b.n);
-}
-
 static int bad_change(struct err *err, struct str key, const char *what)
 {
     char field[64];

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "core/path.h"
 #include "work/git_files.h"
 #include "work/git_import.h"
 
@@ -296,7 +297,7 @@ static int put_file(struct git_layer *layer, struct git_change *c)
 {
     const char *name;
     FREE_AT_END char *lock = mem_format("%s" LOCK_END, c->path);
-    const char *lock_name = strrchr(lock, '/') ? strrchr(lock, '/') + 1 : lock;
+    const char *lock_name = path_name(lock);
     FD_AT_END int parent = git_file_parent(layer->git, c->path, true, &name);
     if (parent < 0)
         return parent;

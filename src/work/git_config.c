@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/json.h"
 #include "core/guard_pattern.h"
 #include "work/git_plain.h"
@@ -52,7 +53,7 @@ static bool is_config_word(struct str a, const char *b)
     if (a.n != strlen(b))
         return false;
     for (size_t i = 0; i < a.n; i++) {
-        if (guard_small(a.p[i]) != b[i])
+        if (ascii_lower(a.p[i]) != b[i])
             return false;
     }
     return true;
@@ -75,7 +76,7 @@ static struct str trim_config_text(struct str s)
 static struct str take_config_word(struct str *rest)
 {
     size_t n = 0;
-    while (n < rest->n && ((guard_small(rest->p[n]) >= 'a' && guard_small(rest->p[n]) <= 'z') ||
+    while (n < rest->n && ((ascii_lower(rest->p[n]) >= 'a' && ascii_lower(rest->p[n]) <= 'z') ||
                            (rest->p[n] >= '0' && rest->p[n] <= '9') || rest->p[n] == '-'))
         n++;
     struct str word = {rest->p, n};

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/sha1.h"
+#include "base/str.h"
 #include "work/git_text.h"
 
 #define HEADER 12
@@ -148,12 +149,6 @@ static int next_index_entry(struct reader *r, struct entry *ret)
     return 1;
 }
 
-static int compare_index_names(struct str a, struct str b)
-{
-    int r = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-    return r ? r : (a.n > b.n) - (a.n < b.n);
-}
-
 /* What was seen so far, for rules about more than one entry. */
 struct order {
     char name[NAME_MAX_BYTES];
@@ -169,7 +164,7 @@ static bool in_order(const struct order *o, const struct entry *e)
 {
     if (!o->any)
         return true;
-    int r = compare_index_names((struct str){o->name, o->name_n}, e->name);
+    int r = str_compare((struct str){o->name, o->name_n}, e->name);
     return r < 0 || (r == 0 && o->stage < e->stage && o->stage > 0);
 }
 

@@ -1,12 +1,8 @@
 /* Paths that an index may hold. */
 #include <string.h>
 
+#include "base/ascii.h"
 #include "work/git_index.h"
-
-static char lower_path_char(char c)
-{
-    return (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
-}
 
 /* Letters that HFS+ leaves out of names: U+200C to 200F, 202A to 202E, 206A to 206F, FEFF. The bytes they take, or 0. */
 static size_t ignored_letter(struct str text)
@@ -30,7 +26,7 @@ static size_t fold(struct str name, char *out, size_t size)
         if (skip)
             i += skip;
         else
-            out[n++] = lower_path_char(name.p[i++]);
+            out[n++] = ascii_lower(name.p[i++]);
     }
     return n;
 }

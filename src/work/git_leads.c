@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "core/git_settings.h"
+#include "core/path.h"
 #include "work/beneath_walk.h"
 #include "work/dir_entries.h"
 #include "work/git_globs.h"
@@ -151,12 +152,6 @@ struct settings {
 
 static void read_lead_config(struct settings *s, const char *path);
 
-static bool is_lead_in(struct str path, struct str folder)
-{
-    return path.n >= folder.n && memcmp(path.p, folder.p, folder.n) == 0 &&
-           (path.n == folder.n || path.p[folder.n] == '/');
-}
-
 /* A word of a command line counts if it is a file, or is written like the path of one that is missing. */
 static bool is_lead_program(struct settings *s, enum git_setting use, const char *word,
                             const char *path)
@@ -180,8 +175,8 @@ static bool is_around(const struct settings *s, const char *path)
     if (!git_leads_where(s->root, path, where))
         return false;
     struct str folder = {where, strlen(where)};
-    return str_is(folder, ".") || folder.n == 0 || is_lead_in(s->git, folder) ||
-           is_lead_in(s->tree, folder);
+    return str_is(folder, ".") || folder.n == 0 || path_is_in(s->git, folder) ||
+           path_is_in(s->tree, folder);
 }
 
 static void take_lead_folder(struct settings *s, const char *path, const char *const *inside)

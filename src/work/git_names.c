@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "work/git_state.h"
 
 struct row {
@@ -109,23 +110,6 @@ static const struct row files[] = {
 
 static const char *const groups[] = {"rebase-merge/", "rebase-apply/", "sequencer/"};
 
-static bool git_name_begins_with(struct str text, const char *start)
-{
-    size_t n = strlen(start);
-    return text.n >= n && memcmp(text.p, start, n) == 0;
-}
-
-static bool git_name_ends_with(struct str text, const char *end)
-{
-    size_t n = strlen(end);
-    return text.n >= n && memcmp(text.p + text.n - n, end, n) == 0;
-}
-
-static struct str git_name_behind(struct str text, size_t n)
-{
-    return (struct str){text.p + n, text.n - n};
-}
-
 static bool is_digits(struct str text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -137,27 +121,27 @@ static bool is_digits(struct str text)
 
 bool git_is_lock(struct str path)
 {
-    return git_name_ends_with(path, ".lock");
+    return str_ends(path, STR(".lock"));
 }
 
 bool git_is_among_refs(struct str path)
 {
-    return git_name_begins_with(path, "refs/") || git_name_begins_with(path, "logs/");
+    return str_begins(path, STR("refs/")) || str_begins(path, STR("logs/"));
 }
 
 bool git_is_among_objects(struct str path)
 {
-    return git_name_begins_with(path, "objects/");
+    return str_begins(path, STR("objects/"));
 }
 
 static enum git_kind pack_kind(struct str name, unsigned hex)
 {
     static const char *const parts[] = {".pack", ".idx", ".rev", ".bitmap", ".mtimes"};
-    if (!git_name_begins_with(name, "pack-") || name.n < 5 + hex ||
+    if (!str_begins(name, STR("pack-")) || name.n < 5 + hex ||
         !git_is_id((struct str){name.p + 5, hex}, hex))
         return GIT_UNKNOWN;
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        if (str_is(git_name_behind(name, 5 + hex), parts[i]))
+        if (str_is(str_behind(name, 5 + hex), parts[i]))
             return GIT_PACK;
     }
     return GIT_UNKNOWN;
@@ -167,8 +151,8 @@ static enum git_kind pack_kind(struct str name, unsigned hex)
 static enum git_kind object_kind(struct str path, unsigned hex)
 {
     char id[GIT_SHA256_HEX];
-    if (git_name_begins_with(path, "pack/"))
-        return pack_kind(git_name_behind(path, strlen("pack/")), hex);
+    if (str_begins(path, STR("pack/")))
+        return pack_kind(str_behind(path, strlen("pack/")), hex);
     if (path.n != (size_t)hex + 1 || path.p[2] != '/')
         return GIT_UNKNOWN;
     memcpy(id, path.p, 2);
@@ -190,14 +174,14 @@ static enum git_kind known_kind(struct str path, unsigned hex)
         return GIT_INDEX;
     if (str_is(path, "packed-refs"))
         return GIT_PACKED_REFS;
-    if (git_name_begins_with(path, "objects/"))
-        return object_kind(git_name_behind(path, strlen("objects/")), hex);
+    if (str_begins(path, STR("objects/")))
+        return object_kind(str_behind(path, strlen("objects/")), hex);
     if (git_is_lock(path))
         return GIT_UNKNOWN;
-    if (git_name_begins_with(path, "refs/"))
+    if (str_begins(path, STR("refs/")))
         return git_is_ref_name(path) && !git_replaces(path) ? GIT_REF : GIT_UNKNOWN;
-    if (git_name_begins_with(path, "logs/"))
-        return log_kind(git_name_behind(path, strlen("logs/")));
+    if (str_begins(path, STR("logs/")))
+        return log_kind(str_behind(path, strlen("logs/")));
     return GIT_STATE;
 }
 
@@ -208,8 +192,8 @@ static git_check state_check(struct str path)
             return files[i].check;
     }
     /* The mails of a series. */
-    if (git_name_begins_with(path, "rebase-apply/") &&
-        is_digits(git_name_behind(path, strlen("rebase-apply/"))))
+    if (str_begins(path, STR("rebase-apply/")) &&
+        is_digits(str_behind(path, strlen("rebase-apply/"))))
         return git_is_text;
     return NULL;
 }
@@ -217,7 +201,7 @@ static git_check state_check(struct str path)
 /* The path in the submodule, or the other worktree, that it belongs to. False: there was none. */
 static bool enter_inner_git(struct str path, struct str *inner, git_is_repository is, void *arg)
 {
-    while (git_name_begins_with(*inner, "modules/") || git_name_begins_with(*inner, "worktrees/")) {
+    while (str_begins(*inner, STR("modules/")) || str_begins(*inner, STR("worktrees/"))) {
         bool one = (*inner).p[0] == 'w'; /* whose names have one part */
         size_t at = (size_t)(inner->p - path.p) + (one ? strlen("worktrees/") : strlen("modules/"));
         bool found = false;
@@ -233,7 +217,7 @@ static bool enter_inner_git(struct str path, struct str *inner, git_is_repositor
         }
         if (!found)
             return false;
-        *inner = git_name_behind(path, at);
+        *inner = str_behind(path, at);
     }
     return true;
 }
@@ -251,7 +235,7 @@ struct git_name git_name_of(struct str path, unsigned hex, git_is_repository is,
     else if (name.kind == GIT_STATE)
         name.check = state_check(name.inner);
     for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
-        if (git_name_begins_with(name.inner, groups[i]))
+        if (str_begins(name.inner, str_of(groups[i])))
             name.group = (size_t)(name.inner.p - path.p) + strlen(groups[i]);
     }
     if (name.kind == GIT_STATE && !name.check)

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/sha1.h"
+#include "base/str.h"
 #include "work/git_files.h"
 #include "work/git_import.h"
 
@@ -64,13 +65,6 @@ static int copy_object_bytes(struct copy *c, int from, int to)
     return 0;
 }
 
-static bool object_path_ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text);
-    size_t m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 static bool has_object_form(struct copy *c, const struct git_change *change)
 {
     unsigned char sum[HASH_BYTES];
@@ -79,7 +73,7 @@ static bool has_object_form(struct copy *c, const struct git_change *change)
     if (change->kind == GIT_OBJECT)
         return c->size > 2 && (c->start[0] & 0x0f) == 8 &&
                (c->start[0] * 256 + c->start[1]) % 31 == 0;
-    if (object_path_ends_with(change->path, ".pack") && memcmp(c->start, "PACK", 4) != 0)
+    if (str_ends(str_of(change->path), STR(".pack")) && memcmp(c->start, "PACK", 4) != 0)
         return false;
     if (id == SHA1_BYTES)
         sha1_end(&c->sha1, sum);
@@ -149,7 +143,7 @@ static bool is_turn_of(const struct git_change *c, int turn)
 {
     if (c->kind == GIT_OBJECT)
         return turn == 0;
-    return c->kind == GIT_PACK && (object_path_ends_with(c->path, ".idx") ? turn == 2 : turn == 1);
+    return c->kind == GIT_PACK && (str_ends(str_of(c->path), STR(".idx")) ? turn == 2 : turn == 1);
 }
 
 int git_objects_take(struct git_import *im, struct git_layer *layer, struct err *err)

@@ -4,15 +4,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-
-static bool is_one_of_words(struct str word, const char *const *words)
-{
-    for (; *words; words++) {
-        if (strlen(*words) == word.n && memcmp(*words, word.p, word.n) == 0)
-            return true;
-    }
-    return false;
-}
+#include "base/str.h"
 
 static struct str first_word_of_line(struct str line)
 {
@@ -31,7 +23,7 @@ static bool all_commands(struct str text, const char *const *commands)
             line = (struct str){line.p + 1, line.n - 1};
         if (git_has_control(line))
             return false;
-        if (line.n && line.p[0] != '#' && !is_one_of_words(first_word_of_line(line), commands))
+        if (line.n && line.p[0] != '#' && !str_in(first_word_of_line(line), commands))
             return false;
     }
     return true;
@@ -102,7 +94,7 @@ bool git_is_strategy(struct str text, unsigned hex)
     (void)hex;
     while (text.n && text.p[text.n - 1] == '\n')
         text.n--;
-    return is_one_of_words(text, strategies);
+    return str_in(text, strategies);
 }
 
 static bool is_plain_state_text(struct str text, const char *others)
@@ -163,9 +155,8 @@ static bool is_sequence_option(struct str line)
         return false;
     value = (struct str){value.p + 3, value.n - 3};
     static const char *const strategy[] = {"strategy", NULL};
-    return is_one_of_words(name, strategy)
-               ? is_one_of_words(value, strategies)
-               : is_one_of_words(name, switches) && is_plain_state_text(value, "-");
+    return str_in(name, strategy) ? str_in(value, strategies)
+                                  : str_in(name, switches) && is_plain_state_text(value, "-");
 }
 
 bool git_is_sequence_options(struct str text, unsigned hex)

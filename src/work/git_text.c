@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/str.h"
+
 #define REF_NAME_MAX 1024
 #define WORD_MAX 64
 #define SHORT_ID_MIN 4
@@ -46,22 +48,10 @@ bool git_is_id(struct str text, unsigned hex)
     return text.n == hex && is_hex(text);
 }
 
-static bool git_text_ends_with(struct str text, const char *end)
-{
-    size_t n = strlen(end);
-    return text.n >= n && memcmp(text.p + text.n - n, end, n) == 0;
-}
-
-static bool git_text_begins_with(struct str text, const char *start)
-{
-    size_t n = strlen(start);
-    return text.n >= n && memcmp(text.p, start, n) == 0;
-}
-
 static bool is_ref_part(struct str part)
 {
     if (part.n == 0 || part.n > 255 || part.p[0] == '.' || part.p[0] == '-' ||
-        part.p[part.n - 1] == '.' || git_text_ends_with(part, ".lock"))
+        part.p[part.n - 1] == '.' || str_ends(part, STR(".lock")))
         return false;
     for (size_t i = 0; i < part.n; i++) {
         unsigned char c = (unsigned char)part.p[i];
@@ -76,7 +66,7 @@ static bool is_ref_part(struct str part)
 bool git_is_ref_name(struct str name)
 {
     size_t parts = 0;
-    if (name.n > REF_NAME_MAX || !git_text_begins_with(name, "refs/"))
+    if (name.n > REF_NAME_MAX || !str_begins(name, STR("refs/")))
         return false;
     for (size_t at = 0; at <= name.n; parts++) {
         const char *slash = at < name.n ? memchr(name.p + at, '/', name.n - at) : NULL;
@@ -90,7 +80,7 @@ bool git_is_ref_name(struct str name)
 
 bool git_replaces(struct str ref_name)
 {
-    return git_text_begins_with(ref_name, "refs/replace/");
+    return str_begins(ref_name, STR("refs/replace/"));
 }
 
 /* The only line of a file; its end may be missing. */
@@ -106,7 +96,7 @@ bool git_is_ref(struct str text, unsigned hex)
     struct str line;
     if (!only_line(text, &line))
         return false;
-    if (!git_text_begins_with(line, link))
+    if (!str_begins(line, str_of(link)))
         return git_is_id(line, hex);
     return git_is_ref_name((struct str){line.p + sizeof link - 1, line.n - (sizeof link - 1)});
 }
@@ -142,7 +132,7 @@ bool git_is_packed_refs(struct str text, struct str old, unsigned hex)
     for (bool first = true; git_next_line(&text, &line, &whole); first = false) {
         if (!whole || git_has_control(line))
             return false;
-        if (first && git_text_begins_with(line, "# pack-refs with:"))
+        if (first && str_begins(line, STR("# pack-refs with:")))
             continue;
         bool peels = line.n == hex + 1 && line.p[0] == '^';
         if (peels ? !may_peel || !is_hex((struct str){line.p + 1, hex})
@@ -202,7 +192,7 @@ bool git_is_fetch_head(struct str text, unsigned hex)
             !is_hex((struct str){line.p, hex}) || line.p[hex] != '\t')
             return false;
         struct str rest = {line.p + hex + 1, line.n - hex - 1};
-        if (!git_text_begins_with(rest, "\t") && !git_text_begins_with(rest, "not-for-merge\t"))
+        if (!str_begins(rest, STR("\t")) && !str_begins(rest, STR("not-for-merge\t")))
             return false;
     }
     return true;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "core/path.h"
 #include "work/beneath_walk.h"
 #include "work/git_leads.h"
 #include "work/guard_follow.h"
@@ -43,11 +44,6 @@ static bool make_plain_path(const char *path, char plain[PATH_TEXT_MAX], size_t 
     plain[n] = '\0';
     *ret_n = n;
     return true;
-}
-
-static bool path_lies_in_folder(struct str path, struct str folder)
-{
-    return path.n > folder.n && path.p[folder.n] == '/' && memcmp(path.p, folder.p, folder.n) == 0;
 }
 
 /* A folder around it is covered in a way that is enough. */
@@ -156,7 +152,7 @@ void follow_link(struct following *f, struct str link, uint8_t kind)
         follow_missing(f, path, ends_in_git_name(link) ? GUARDED_GIT : kind);
     struct str target = {plain, n};
     /* A folder around the link is more than anybody meant. */
-    if (fd < 0 || n == 0 || S_ISLNK(st.stx_mode) || path_lies_in_folder(link, target))
+    if (fd < 0 || n == 0 || S_ISLNK(st.stx_mode) || path_lies_in(link, target))
         return;
     bool is_new = !is_covered_around(f, target, kind) && !guarded_find(f->list, target) &&
                   !guarded_find(&f->more, target);
@@ -199,8 +195,7 @@ void follow_git_directory(struct following *f, struct str folder, const char *te
     if (fd < 0 || n == 0 || !S_ISDIR(st.stx_mode))
         return;
     struct str target = {plain, n};
-    if (!path_lies_in_folder(folder, target) &&
-        !(folder.n == target.n && memcmp(folder.p, plain, n) == 0))
+    if (!path_lies_in(folder, target) && !(folder.n == target.n && memcmp(folder.p, plain, n) == 0))
         follow_add(f, target, GUARDED_GIT, &st);
     if (common && follow_read_line(fd, "commondir", line))
         follow_git_directory(f, target, line, false);

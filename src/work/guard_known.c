@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "core/guard_pattern.h"
 
@@ -20,8 +21,8 @@ static bool is_saved_anew(const struct tree *t, uint32_t at, const struct guard_
 
 static bool is_known_git_path(struct str path)
 {
-    return path.n >= 4 && guard_small(path.p[path.n - 3]) == 'g' &&
-           guard_small(path.p[path.n - 2]) == 'i' && guard_small(path.p[path.n - 1]) == 't' &&
+    return path.n >= 4 && ascii_lower(path.p[path.n - 3]) == 'g' &&
+           ascii_lower(path.p[path.n - 2]) == 'i' && ascii_lower(path.p[path.n - 1]) == 't' &&
            path.p[path.n - 4] == '.' && (path.n == 4 || path.p[path.n - 5] == '/');
 }
 

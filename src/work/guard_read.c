@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "core/guard_pattern.h"
 #include "work/guard_known.h"
@@ -146,8 +147,8 @@ static uint32_t find_old(struct reading *r, struct str name)
 
 static bool is_git_entry_name(struct str name)
 {
-    return name.n == 4 && name.p[0] == '.' && guard_small(name.p[1]) == 'g' &&
-           guard_small(name.p[2]) == 'i' && guard_small(name.p[3]) == 't';
+    return name.n == 4 && name.p[0] == '.' && ascii_lower(name.p[1]) == 'g' &&
+           ascii_lower(name.p[2]) == 'i' && ascii_lower(name.p[3]) == 't';
 }
 
 static uint8_t judge_read_entry(const struct reading *r, struct str path, struct str name,

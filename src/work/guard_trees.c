@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "core/guard_pattern.h"
+#include "core/path.h"
 #include "work/beneath_walk.h"
 #include "work/guard_known.h"
 #include "work/guard_read.h"
@@ -160,9 +161,8 @@ static bool knows_in(const struct beneath_root *root, const struct tree *tree, s
 {
     struct statx st;
     struct statx around;
-    const char *slash = memrchr(path.p, '/', path.n);
     char text[PATH_NAME_MAX + 1];
-    struct str name = slash ? (struct str){slash + 1, (size_t)(path.p + path.n - slash - 1)} : path;
+    struct str name = path_name_of(path);
     if (!tree_knows_name(tree, tree_hash(tree, name)) || name.n >= sizeof text)
         return false;
     memcpy(text, name.p, name.n);
@@ -279,7 +279,7 @@ static bool holds_lead(const struct guarded_list *leads, struct str path)
 {
     for (uint32_t i = 0; i < leads->count; i++) {
         struct str lead = guarded_path(leads, &leads->items[i]);
-        if (lead.n > path.n && lead.p[path.n] == '/' && memcmp(lead.p, path.p, path.n) == 0)
+        if (path_lies_in(lead, path))
             return true;
     }
     return false;

@@ -7,11 +7,6 @@
 #include "base/fd.h"
 #include "work/guard_read.h"
 
-static bool is_gone_folder_error(int error)
-{
-    return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -ESTALE;
-}
-
 static bool is_refused(int error)
 {
     return error == -EACCES || error == -EPERM;
@@ -57,7 +52,7 @@ static int visit_tree_folder(struct reading *r, uint32_t folder)
 {
     FD_AT_END int fd = folder_open(r->tree, r->root, folder, r->path, O_RDONLY);
     int error = fd < 0 ? fd : folder_read(r, folder, fd);
-    if (folder > 0 && fd < 0 && is_gone_folder_error(error)) {
+    if (folder > 0 && fd < 0 && beneath_is_gone(-error)) {
         r->lost = true;
         drop_gone_folder(r, folder);
         return 1;

@@ -9,6 +9,8 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "core/path.h"
 #include "work/beneath_walk.h"
 #include "work/guard_read.h"
 
@@ -47,15 +49,9 @@ void guarded_add(struct guarded_list *list, const struct guarded_item *item, str
     buf_add(&list->paths, path.p, path.n);
 }
 
-static int compare_paths(struct str a, struct str b)
-{
-    int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-    return order ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 static int compare_guarded_items(const void *a, const void *b, void *list)
 {
-    return compare_paths(guarded_path(list, a), guarded_path(list, b));
+    return str_compare(guarded_path(list, a), guarded_path(list, b));
 }
 
 void guarded_sort(struct guarded_list *list)
@@ -70,7 +66,7 @@ static uint32_t find_guarded_place(const struct guarded_list *list, struct str p
     uint32_t from = 0;
     for (uint32_t to = list->count; from < to;) {
         uint32_t at = from + (to - from) / 2;
-        if (compare_paths(guarded_path(list, &list->items[at]), path) < 0)
+        if (str_compare(guarded_path(list, &list->items[at]), path) < 0)
             from = at + 1;
         else
             to = at;
@@ -81,7 +77,7 @@ static uint32_t find_guarded_place(const struct guarded_list *list, struct str p
 struct guarded_item *guarded_find(const struct guarded_list *list, struct str path)
 {
     uint32_t at = find_guarded_place(list, path);
-    bool there = at < list->count && compare_paths(guarded_path(list, &list->items[at]), path) == 0;
+    bool there = at < list->count && str_compare(guarded_path(list, &list->items[at]), path) == 0;
     return there ? &list->items[at] : NULL;
 }
 
@@ -202,12 +198,6 @@ int guarded_collect(struct tree *t, bool git, uint32_t max, struct guarded_list 
     return 0;
 }
 
-static struct str own_name(struct str path)
-{
-    const char *slash = memrchr(path.p, '/', path.n);
-    return slash ? (struct str){slash + 1, (size_t)(path.p + path.n - slash - 1)} : path;
-}
-
 /* An editor replaces a file under the same path: what was there is gone, and this one is of the same type. Where the one
  * that was there lives on elsewhere, this is another. A command can do the same only to what no mount covers: a link. */
 static bool is_successor(const struct tree *t, const struct tree *now, const struct tree_known *k)
@@ -236,7 +226,7 @@ static bool is_guarded_complete(const struct tree *t, const struct guarded_list 
 {
     for (uint32_t i = 0; i < list->count; i++) {
         const struct guarded_item *item = &list->items[i];
-        struct str name = own_name(guarded_path(list, item));
+        struct str name = path_name_of(guarded_path(list, item));
         if (item->kind != GUARDED_SECRET || item->type != TYPE_DIRECTORY)
             continue;
         /* A command goes on to write in a folder that it had open when that was covered. */
@@ -252,7 +242,7 @@ static struct tree_known known_of(const struct tree *t, const struct guarded_lis
 {
     struct str path = guarded_path(list, item);
     return (struct tree_known){.path = tree_hash(t, path),
-                               .name = tree_hash(t, own_name(path)),
+                               .name = tree_hash(t, path_name_of(path)),
                                .id = item->id,
                                .around = item->around,
                                .kind = item->kind,

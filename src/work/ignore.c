@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/reserve.h"
+#include "base/str.h"
 #include "work/ignore_line.h"
 
 #define GLOB_BYTES (16 << 10)
@@ -78,11 +79,6 @@ static struct subject subject_of(struct str path, bool is_folder)
     return s;
 }
 
-static bool is_rule_text(struct str a, const char *b, size_t n)
-{
-    return a.n == n && memcmp(a.p, b, n) == 0;
-}
-
 static bool rule_fits_subject(const struct ignore *ignore, const struct rule *rule,
                               const struct subject *s)
 {
@@ -91,9 +87,9 @@ static bool rule_fits_subject(const struct ignore *ignore, const struct rule *ru
         return false;
     switch (rule->kind) {
     case IGNORE_NAME:
-        return is_rule_text(s->name, text, rule->n);
+        return str_equal(s->name, (struct str){text, rule->n});
     case IGNORE_PATH:
-        return is_rule_text(s->path, text, rule->n);
+        return str_equal(s->path, (struct str){text, rule->n});
     case IGNORE_SUFFIX:
         return s->name.n >= rule->n && memcmp(s->name.p + s->name.n - rule->n, text, rule->n) == 0;
     case IGNORE_PREFIX:

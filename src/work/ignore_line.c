@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/str.h"
 #include "base/utf8.h"
 
 struct reader {
@@ -240,11 +241,6 @@ static struct str without_spaces(struct str line)
     return (struct str){line.p, end};
 }
 
-static struct str without_first(struct str text, size_t n)
-{
-    return (struct str){text.p + n, text.n - n};
-}
-
 /* What a line says before its pattern begins and behind where it ends. */
 static struct str take_ignore_marks(struct str line, struct ignore_line *ret)
 {
@@ -253,11 +249,11 @@ static struct str take_ignore_marks(struct str line, struct ignore_line *ret)
         line.n = (size_t)(nul - line.p);
     line = without_spaces(line);
     ret->keep = line.n && line.p[0] == '!';
-    line = without_first(line, ret->keep);
+    line = str_behind(line, ret->keep);
     ret->folders = line.n && line.p[line.n - 1] == '/';
     line.n -= ret->folders;
     ret->anchored = line.n && memchr(line.p, '/', line.n);
-    line = without_first(line, line.n && line.p[0] == '/');
+    line = str_behind(line, line.n && line.p[0] == '/');
     /* Stars and a slash before a plain name say what the name alone does. */
     size_t stars = 0;
     while (stars < line.n && line.p[stars] == '*')
@@ -265,7 +261,7 @@ static struct str take_ignore_marks(struct str line, struct ignore_line *ret)
     if (stars > 1 && stars + 1 < line.n && line.p[stars] == '/' &&
         !memchr(line.p + stars + 1, '/', line.n - stars - 1)) {
         ret->anchored = false;
-        line = without_first(line, stars + 1);
+        line = str_behind(line, stars + 1);
     }
     return line;
 }

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "base/utf8.h"
+#include "work/diff_script.h"
 
 /* Only this much of the text is looked for. */
 #define SAMPLE_MAX 1024
@@ -63,16 +65,10 @@ static struct str trim_nearest_text(struct str text)
     return text;
 }
 
-static size_t line_length(struct str text, size_t at)
-{
-    const char *end = memchr(text.p + at, '\n', text.n - at);
-    return end ? (size_t)(end - (text.p + at)) + 1 : text.n - at;
-}
-
 static size_t piece_length(struct str text, size_t at)
 {
     size_t left = text.n - at < PIECE_MAX ? text.n - at : PIECE_MAX;
-    return line_length((struct str){text.p, at + left}, at);
+    return diff_line((struct str){text.p, at + left}, at);
 }
 
 /* Returns how many lines the sample of the text has. */
@@ -226,7 +222,7 @@ static bool alike(struct str file, struct str text, enum nearest_how how)
 
 static bool indented_with(struct str text, char c)
 {
-    for (size_t at = 0; at < text.n; at += line_length(text, at)) {
+    for (size_t at = 0; at < text.n; at += diff_line(text, at)) {
         if (text.p[at] == c)
             return true;
     }
@@ -253,15 +249,10 @@ static enum nearest_how tell_how_near(struct str file, struct str text)
 
 static struct str bare_line_at(struct str text, size_t at)
 {
-    struct str line = {text.p + at, line_length(text, at)};
+    struct str line = {text.p + at, diff_line(text, at)};
     while (line.n && (line.p[line.n - 1] == '\n' || line.p[line.n - 1] == '\r'))
         line.n--;
     return line;
-}
-
-static bool line_ends_with(struct str line, struct str end)
-{
-    return line.n >= end.n && memcmp(line.p + line.n - end.n, end.p, end.n) == 0;
 }
 
 /* How many lines from the beginning are the same; the text may begin and end within a line. */
@@ -273,25 +264,17 @@ static size_t same_lines(struct str file, struct str text)
     while (i < file.n && j < text.n) {
         struct str a = bare_line_at(file, i);
         struct str b = bare_line_at(text, j);
-        i += line_length(file, i);
-        j += line_length(text, j);
+        i += diff_line(file, i);
+        j += diff_line(text, j);
         bool is_same = a.n == b.n || (count == 0 && a.n > b.n) || (j == text.n && a.n > b.n);
         if (is_same && count == 0)
-            is_same = line_ends_with(a, b);
+            is_same = str_ends(a, b);
         else if (is_same)
             is_same = memcmp(a.p, b.p, b.n) == 0;
         if (!is_same)
             break;
         count++;
     }
-    return count;
-}
-
-static size_t count_nearest_lines(struct str text)
-{
-    size_t count = 0;
-    for (size_t at = 0; at < text.n; at += line_length(text, at))
-        count++;
     return count;
 }
 
@@ -305,12 +288,12 @@ bool nearest_find(struct str file, struct str text, struct nearest *ret)
     struct window best = best_window(file, &grams, lines);
     if (best.score < LEAST)
         return false;
-    size_t all = count_nearest_lines(core);
+    size_t all = diff_count_lines(core);
     struct str rest = {file.p + best.at, file.n - best.at};
     size_t n = 0;
     size_t shown = 0;
     for (; shown < all && n < rest.n; shown++)
-        n += line_length(rest, n);
+        n += diff_line(rest, n);
     while (n && (rest.p[n - 1] == '\n' || rest.p[n - 1] == '\r'))
         n--;
     *ret = (struct nearest){

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "work/needed.h"
 
@@ -102,14 +103,6 @@ static void take_gap(struct reader *r, const char *from)
     needed_gap(r->needed);
 }
 
-static int pattern_hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 /* The number behind \x, \u or \U, plain or in braces; -1: not well formed, the engine will say so. */
 static int64_t hex_number(struct reader *r, int digits)
 {
@@ -117,8 +110,8 @@ static int64_t hex_number(struct reader *r, int digits)
     int got = 0;
     bool braces = r->at < r->end && *r->at == '{';
     r->at += braces;
-    for (; r->at < r->end && got < (braces ? 8 : digits) && pattern_hex_digit(*r->at) >= 0; got++)
-        value = value * 16 + pattern_hex_digit(*r->at++);
+    for (; r->at < r->end && got < (braces ? 8 : digits) && ascii_hex_digit(*r->at) >= 0; got++)
+        value = value * 16 + ascii_hex_digit(*r->at++);
     if (!braces)
         return got == digits ? value : -1;
     if (r->at == r->end || *r->at != '}')

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/str.h"
 #include "work/encoding.h"
 #include "work/to_end.h"
 #include "work/walk.h"
@@ -17,11 +18,6 @@ static bool decode_preview_utf16(struct str bytes, struct buf *room)
 {
     enum encoding encoding = encoding_of(bytes);
     return bytes.n % 2 == 0 && encoding_from_utf16(bytes, encoding, room) == 0 && !room->failed;
-}
-
-static bool are_same_bytes(struct str a, struct str b)
-{
-    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
 /* Whether both are UTF-16, or one is and the other empty. */
@@ -40,7 +36,7 @@ static void preview_difference(struct work *w, struct str before, struct str aft
     BUF_AT_END struct buf new_room = BUF_INIT(2 * after.n + 2);
     reply->bytes_before = (int64_t)before.n;
     reply->bytes_after = (int64_t)after.n;
-    if (are_same_bytes(before, after))
+    if (str_equal(before, after))
         return;
     if (before.n > TEXT_MAX || after.n > TEXT_MAX) {
         reply->cut = true;

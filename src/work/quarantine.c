@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "core/guard_pattern.h"
+#include "core/path.h"
 #include "work/beneath_walk.h"
 #include "work/git_plain.h"
 #include "work/guard_read.h"
@@ -109,8 +110,7 @@ static size_t count_way(const struct guard *guard, struct str path)
 
 static bool is_called_git(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return strcasecmp(slash ? slash + 1 : path, ".git") == 0;
+    return strcasecmp(path_name(path), ".git") == 0;
 }
 
 /* Whether it lies where the programs that obey it look by themselves: at the workspace's root, or at that of a

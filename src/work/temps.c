@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "core/op.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -42,19 +43,12 @@ void temp_end(struct temp *temp)
     pthread_mutex_unlock(&lock);
 }
 
-static bool is_same_folder(int a, int b)
-{
-    struct stat x;
-    struct stat y;
-    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 bool temp_is_in_use(int dir, const char *name)
 {
     bool found = false;
     pthread_mutex_lock(&lock);
     for (const struct temp *t = in_use; t && !found; t = t->next)
-        found = strcmp(t->name, name) == 0 && is_same_folder(t->dir, dir);
+        found = strcmp(t->name, name) == 0 && fd_same_file(t->dir, dir);
     pthread_mutex_unlock(&lock);
     return found;
 }

@@ -24,6 +24,11 @@ size_t yaml_line_start(struct str source, size_t at)
     return before ? (size_t)(before - source.p) + 1 : 0;
 }
 
+size_t yaml_column(struct str source, const struct yaml_node *node)
+{
+    return node->inner - yaml_line_start(source, node->inner);
+}
+
 size_t yaml_line_end(struct str source, size_t end)
 {
     if (end && source.p[end - 1] == '\n')

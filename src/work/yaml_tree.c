@@ -271,11 +271,6 @@ static bool has_bracket(struct fy_token *token)
     return from && to && to->input_pos == from->input_pos + 1;
 }
 
-static size_t column_of_collection(const struct reader *r, const struct yaml_node *collection)
-{
-    return collection->inner - yaml_line_start(r->source, collection->inner);
-}
-
 /* libfyaml takes a value at its key's own indentation, which only a list may have. */
 static bool is_indented(const struct reader *r, const struct yaml_node *parent,
                         const struct yaml_node *node)
@@ -284,7 +279,7 @@ static bool is_indented(const struct reader *r, const struct yaml_node *parent,
         !node->inner || (node->kind == YAML_SEQUENCE && node->style == YAML_BLOCK))
         return true;
     size_t line = yaml_line_start(r->source, node->inner);
-    size_t column = column_of_collection(r, parent);
+    size_t column = yaml_column(r->source, parent);
     return line <= node->behind || node->inner - line > column;
 }
 
@@ -297,7 +292,7 @@ static bool is_text_indented(const struct reader *r, const struct yaml_node *par
     for (size_t at = yaml_line_end(r->source, node->inner + 1); at < node->end;) {
         size_t blanks = strspn(r->source.p + at, " \t");
         if (!strchr("\r\n", byte_at(r, at + blanks)))
-            return blanks > column_of_collection(r, parent);
+            return blanks > yaml_column(r->source, parent);
         at = yaml_line_end(r->source, at + blanks + 1);
     }
     return true;

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 #define YAML_DEPTH_MAX 128
 #define YAML_NODES_MAX 150000
@@ -57,6 +58,8 @@ void yaml_tree_done(struct yaml_tree *tree);
 /* From `at` over blanks, line breaks and comments. */
 size_t yaml_skip(struct str source, size_t at);
 size_t yaml_line_start(struct str source, size_t at);
+/* Where in its line the inside of a node begins. */
+size_t yaml_column(struct str source, const struct yaml_node *node);
 /* Behind the line break of the line in which a node ends. */
 size_t yaml_line_end(struct str source, size_t end);
 /* Counted from 1. */
@@ -64,10 +67,5 @@ unsigned yaml_line_number(struct str source, size_t at);
 
 /* The same value in the same style: bytes between the parts may differ. */
 bool yaml_equal(const struct yaml_tree *a, uint32_t x, const struct yaml_tree *b, uint32_t y);
-
-static inline bool str_equal(struct str a, struct str b)
-{
-    return a.n == b.n && (a.n == 0 || (a.p && b.p && memcmp(a.p, b.p, a.n) == 0));
-}
 
 #endif
