@@ -278,7 +278,8 @@ def forging(case, s):
             frame = struct.pack("=IIQII", 0x53474631, kind, 1, len(account), 0) + account
             s.form.write(s.workspace / "frame", frame)
             s.give(s.workspace / "frame", s.owner)
-            check(s.result("forge", "frame").get("exit_code") == 7, f"a frame of type {kind} was taken")
+            result = s.result("forge", "frame")
+            check(result.get("exit_code") == 7, f"a frame of type {kind} was taken: {lib.short(result)}")
         s.unchanged()
     s.clear("frame")
 
