@@ -4,20 +4,14 @@
 
 #include "base/str.h"
 #include "core/path.h"
-
-static bool is_shell_program(struct str word)
-{
-    static const char *const shells[] = {"sh",  "bash", "dash", "ash",  "ksh",   "mksh",
-                                         "zsh", "fish", "csh",  "tcsh", "rbash", NULL};
-    return str_in(path_name_of(word), shells);
-}
+#include "core/shells.h"
 
 bool logged_reads_script(struct str name)
 {
     static const char *const others[] = {"ssh",    "parallel", "watch", "eval",    "trap",
                                          "su",     "at",       "batch", "crontab", "script",
                                          "source", "stdin",    "xargs", "busybox", NULL};
-    return is_shell_program(name) || str_in(path_name_of(name), others);
+    return shells_have(name) || str_in(path_name_of(name), others);
 }
 
 /* Looks for the script of the shell at `shell`: the first word that is no option, if there is a `-c`. What stands among the
@@ -69,7 +63,7 @@ enum logged_reader logged_reader(struct logged_scripts *s, size_t word)
 {
     static const char *const env[] = {"env", NULL};
     struct str text = s->words[word];
-    if (word >= s->behind && is_shell_program(text))
+    if (word >= s->behind && shells_have(text))
         find_script(s, word);
     s->sets = s->sets && text.n && text.p[0] != '-' && memchr(text.p, '=', text.n);
     if (s->sets)
@@ -133,7 +127,7 @@ enum logged_reader logged_input_reader(const struct str *words, size_t n)
     enum logged_reader found = LOGGED_NOBODY;
     struct logged_scripts s = {.words = words, .n = n};
     for (size_t i = 0; i < n; i++) {
-        bool shell = i >= s.behind && is_shell_program(words[i]);
+        bool shell = i >= s.behind && shells_have(words[i]);
         if (shell)
             find_script(&s, i);
         /* A shell that has a script is no reader, but what the script starts can be one. */

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/path.h"
+#include "base/str.h"
+#include "core/shells.h"
 #include "policy/shell_words.h"
 
 /* What may stand between two paths, or in a name: both are tried. */
@@ -217,16 +218,6 @@ static int check_command_text(const struct checker *outer, const char *text, boo
     return r;
 }
 
-static bool is_shell_name(const char *word)
-{
-    static const char *const names[] = {"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (strcmp(path_name(word), names[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool is_text_option(const char *word)
 {
     return word[0] == '-' && word[1] != '-' && strchr(word, 'c');
@@ -238,7 +229,7 @@ static int check_word(struct words *words, const char *word)
     if (check_command_text(words->checker, word, is_text) < 0)
         return -1;
     words->expected = !is_text && (words->expected || (words->shell && is_text_option(word)));
-    words->shell = words->shell || is_shell_name(word);
+    words->shell = words->shell || shells_have(str_of(word));
     return 0;
 }
 

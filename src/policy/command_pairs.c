@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "core/shells.h"
 #include "policy/command_names.h"
 #include "policy/command_uses.h"
 #include "policy/program_options.h"
@@ -212,7 +213,7 @@ static bool reads_commands(const struct program_use *use, struct str name, bool 
 {
     const struct command_view *view = use->view;
     bool sources = command_in_list(" . source ", name);
-    if (!sources && !command_in_list(" sh bash dash ash rbash ksh mksh zsh fish csh tcsh ", name))
+    if (!sources && !shells_have(name))
         return reads_alike(view, name);
     if (understood && !view->input)
         return false;

@@ -58,6 +58,8 @@ static const struct command_wrap wraps[] = {
     {.name = "mksh", .kind = WRAP_SHELL},
     {.name = "zsh", .kind = WRAP_SHELL},
     {.name = "fish", .kind = WRAP_SHELL},
+    {.name = "csh", .kind = WRAP_SHELL},
+    {.name = "tcsh", .kind = WRAP_SHELL},
 };
 
 bool command_is(struct str text, const char *literal)
