@@ -33,8 +33,8 @@ static const struct scene scenes[] = {
      "\"y\"]}}}",
      ""},
     {"program", &native_run_command, "{\"command\":\"git commit -m x && npm test\"}",
-     "{\"toolName\":\"run_command\",\"action\":\"deny\",\"condition\":{\"command\":{\"program\":\"tool# "
-     "sub\"}}}",
+     "{\"toolName\":\"run_command\",\"action\":\"deny\",\"condition\":{\"command\":{\"program\":"
+     "\"tool#\"}}}",
      ""},
     {"program_subcommands", &native_run_command, "{\"command\":\"git commit -m x && npm test\"}",
      "{\"toolName\":\"run_command\",\"action\":\"deny\",\"condition\":{\"command\":{\"program\":\"git "

@@ -28,7 +28,7 @@ struct workplace *session_workplace(struct session *session)
 
 int session_check_limits(struct session *session, const struct call *call, struct err *err)
 {
-    bool runs = session->commands && tool_runs_programs(call->tool);
+    bool runs = session && session->commands && tool_runs_programs(call->tool);
     return runs ? commands_check_cpu(session->commands, call, err) : 0;
 }
 

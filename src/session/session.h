@@ -43,7 +43,7 @@ bool session_is_opening(const struct session *session);
 
 struct workplace *session_workplace(struct session *session);
 
-/* Refuses limits of a command's call that cannot be held here. */
+/* Refuses limits of a command's call that cannot be held here. NULL: there is no session, and so no command. */
 int session_check_limits(struct session *session, const struct call *call, struct err *err);
 
 /* The pipeline's runner for calls whose workplace is a session's. */
