@@ -72,7 +72,9 @@ static int check_first(struct plain_reader *r, size_t at)
 {
     struct plain_line *out = r->out;
     const struct plain_word *word = &out->words_[out->n_words_ - 1];
-    struct str text = {out->text_.data + out->text_.len - word->text.n, word->text.n};
+    struct str text = STR("");
+    if (word->text.n)
+        text = (struct str){out->text_.data + out->text_.len - word->text.n, word->text.n};
     if (word->flags & PLAIN_VARIES)
         return plain_fault_at(r, at, "a program that is known only when it runs");
     if (!(word->flags & PLAIN_QUOTED) && str_in(text, reserved))
