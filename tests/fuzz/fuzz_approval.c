@@ -7,8 +7,10 @@
 #include "front/approval_rows.h"
 #include "target.h"
 
-#define MARK_AT 11
-#define TEXT_AT 13
+#define MARGIN 13
+#define NARROW_MARGIN 2 /* of a terminal with no room for labels */
+#define NARROW 21
+#define TEXT_MIN 2
 
 static size_t columns_of(const char *p, size_t n)
 {
@@ -22,18 +24,19 @@ static size_t columns_of(const char *p, size_t n)
 }
 
 /* The text behind the marks, with a line break before each `|`. */
-static void join(const struct buf *rows, size_t width, struct buf *out)
+static void join(const struct buf *rows, size_t margin, size_t width, struct buf *out)
 {
     for (size_t at = 0; at < rows->len;) {
         const char *row = rows->data + at;
         const char *end = memchr(row, '\n', rows->len - at);
-        must(end && end - row >= TEXT_AT);
+        must(end && (size_t)(end - row) >= margin);
         size_t n = (size_t)(end - row);
-        must(row[MARK_AT] == '|' || (row[MARK_AT] == '>' && out->len));
+        char mark = row[margin - 2];
+        must(mark == '|' || (mark == '>' && out->len));
         must(is_harmless(row, n) && columns_of(row, n) <= width);
-        if (row[MARK_AT] == '|')
+        if (mark == '|')
             buf_add_char(out, '\n');
-        buf_add(out, row + TEXT_AT, n - TEXT_AT);
+        buf_add(out, row + margin, n - margin);
         at += n + 1;
     }
 }
@@ -62,7 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct source s = {data, size};
     struct approval_style style = {.width = next_byte(&s)};
-    size_t width = style.width < 40 ? 40 : style.width;
+    size_t margin = style.width < NARROW ? NARROW_MARGIN : MARGIN;
+    size_t width = style.width < margin + TEXT_MIN ? margin + TEXT_MIN : style.width;
     BUF_AT_END struct buf detail = BUF_INIT(64 << 20);
     BUF_AT_END struct buf rows = BUF_INIT(256 << 20);
     BUF_AT_END struct buf joined = BUF_INIT(256 << 20);
@@ -72,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t total = approval_rows_count(&a, &style);
     approval_rows_add(&a, &style, 0, total / 2, &rows);
     approval_rows_add(&a, &style, total / 2, total, &rows);
-    join(&rows, width, &joined);
+    join(&rows, margin, width, &joined);
     expand(buf_str(&detail), &expected);
     must(joined.len == expected.len &&
          (joined.len == 0 || memcmp(joined.data, expected.data, joined.len) == 0));
