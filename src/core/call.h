@@ -34,6 +34,7 @@ struct workplace {
     const char *command_base;
     struct spills *spills; /* where long output of commands is kept; NULL: nowhere */
     bool unsettled;        /* the workspace's own settings are not known yet */
+    size_t calls;          /* submitted and not yet answered */
 };
 
 enum call_state {
@@ -70,6 +71,8 @@ struct call {
     yyjson_val *arguments;
     const struct dialect *dialect;
     const char *agent;
+    uint32_t
+        client; /* whose call it is: those of different ones take turns; 0: there is only one */
     struct workplace *workplace;
     void (*answer)(struct call *call); /* called once; the front then frees the call */
     /* What a command prints, as it comes; NULL: nobody listens. */
@@ -108,7 +111,6 @@ struct call {
     struct str request_body;
     int request_fd; /* a file that is the request's body, in place of request_body; -1: none */
     struct call_pin pin;
-    char sweep_tag[32];     /* of an operation that sweeps */
     bool awaited;           /* one of a session's own that is answered even when its cell dies */
     size_t reply_max;       /* bytes of its reply's body; 0: as configured */
     bool quick;             /* a worker does it with one thread, and nobody cancels it */
@@ -118,7 +120,7 @@ struct call {
     struct buf packed;      /* request_body when it had to be put together */
     uint64_t token;         /* in the runner's hands under this name; 0: not there yet */
     struct call *wait_next; /* in a runner's queue */
-    unsigned restarts;      /* cells that died while it was in that queue */
+    unsigned restarts;      /* cells that died while it was in that queue, or under a sweep */
     yyjson_doc *reply_doc;  /* owns the reply's strings */
     union op_reply reply;
     struct buf reply_body;

@@ -366,14 +366,16 @@ static const struct arg git_import_reply[] = {
     COUNT(refused, struct op_git_import_reply),
 };
 
-#define OP_ROW(id_, name_, fields_, temp_, waits_, real_, body_, written_, preview_, check_)       \
+#define OP_ROW(id_, name_, fields_, temp_, waits_, paths_, real_, body_, written_, preview_,       \
+               check_)                                                                             \
     [OP_##id_] = {                                                                                 \
         .name = #name_,                                                                            \
         .request = ARG_TABLE(fields_##_request, struct op_##fields_##_request),                    \
         .reply = ARG_TABLE(fields_##_reply, struct op_##fields_##_reply),                          \
         .writes = temp_,                                                                           \
         .waits = waits_,                                                                           \
-        .real = real_,                                                                             \
+        .paths = OP_PATHS_##paths_,                                                                \
+        .real = OP_REAL_##real_,                                                                   \
         .body = OP_BODY_##body_,                                                                   \
         .written = OP_WRITES_##written_,                                                           \
         .preview = PREVIEW_##preview_,                                                             \

@@ -28,6 +28,14 @@ struct op_writing {
     struct str tag; /* in temporary names, so that leftovers can be told apart */
 };
 
+/* How the request of an operation with two paths begins; that of one with a single path as well, up to that. */
+struct op_two_paths {
+    int64_t root;
+    struct str path;
+    int64_t to_root;
+    struct str to;
+};
+
 struct op_read_request {
     int64_t root;
     struct str path;
@@ -324,7 +332,7 @@ struct op_leads_reply {
 
 /* Takes what a command has made out of the project, where programs of the user would obey it (work/quarantine.c). */
 enum quarantine_outcome {
-    QUARANTINE_LEFT,  /* nothing looks for it there by itself; of a move that was cut off: nothing had been moved */
+    QUARANTINE_LEFT, /* nothing looks for it there by itself; of a move that was cut off: nothing had been moved */
     QUARANTINE_MOVED, /* into the store */
     QUARANTINE_OPENED, /* a folder that could not be looked into: what is in it is found by the next scan */
     QUARANTINE_RENAMED, /* in its folder: not all of it is the command's, or it does not fit into the store */
@@ -406,6 +414,7 @@ struct op_git_import_reply {
 
 union op_request {
     struct op_writing writing;
+    struct op_two_paths two_paths;
     struct op_read_request read;
     struct op_write_request write;
     struct op_list_request list;
@@ -456,7 +465,8 @@ struct op {
     struct arg_table reply;
     bool writes; /* may leave a temporary file behind when it is cut off */
     bool waits;  /* perhaps, for the lock of a folder */
-    bool real;   /* the reply begins with op_real */
+    enum op_paths paths;
+    enum op_real_told real;
     enum op_body body;
     enum op_written written;
     enum preview_of preview;

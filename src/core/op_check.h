@@ -8,7 +8,7 @@
 bool op_check_reply(const struct call *call);
 
 /* The last column of OP_LIST. */
-#define OP_CHECK(id, name, fields, temp, waits, real, body, written, preview, check)               \
+#define OP_CHECK(id, name, fields, temp, waits, paths, real, body, written, preview, check)        \
     bool op_check_##check(const struct call *call);
 OP_LIST(OP_CHECK)
 #undef OP_CHECK

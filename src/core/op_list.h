@@ -15,34 +15,42 @@ enum op_body {
 /* What an operation writes to files: nothing; the request's body; or a file whose size the reply tells. */
 enum op_written { OP_WRITES_NOTHING, OP_WRITES_CONTENT, OP_WRITES_CHANGE };
 
+/* Whether the reply begins with op_real, where the paths led (core/op_preview.h), and when that is told. */
+enum op_real_told { OP_REAL_NOT, OP_REAL_ELSEWHERE, OP_REAL_ALWAYS };
+
+/* How many paths the request begins with: those of op_two_paths, or the first of them. */
+enum op_paths { OP_PATHS_ONE = 1, OP_PATHS_TWO };
+
 /* OP_ID; "name" in frames, and work_NAME carries it out;
  * fields: op_FIELDS_request and op_FIELDS_reply;
  * temp: may leave a temporary file behind when it is cut off;
  * waits: may wait for the lock of a folder;
- * real: the reply begins with op_real, where the paths led (core/op_preview.h);
+ * paths: how many it has (enum op_paths);
+ * real: when the reply says where these led (enum op_real_told);
  * body: what the reply's body is (enum op_body);
  * written: what is known of the bytes it writes to files (enum op_written);
  * preview: how it is shown before someone is asked (enum preview_of);
  * check: op_check_CHECK says whether the fields and the body of a reply fit together. */
 #define OP_LIST(ROW)                                                                               \
-    /*  id, name, fields, temp, waits, real, body, written, preview, check */                      \
-    ROW(READ, read, read, false, false, false, CONTENT, NOTHING, READ, read)                       \
-    ROW(WRITE, write, write, true, true, true, NONE, CONTENT, WRITE, any)                          \
-    ROW(LIST, list, list, false, false, false, ENTRIES, NOTHING, LIST, list)                       \
-    ROW(STAT, stat, stat, false, false, false, NONE, NOTHING, STAT, any)                           \
-    ROW(SEARCH, search, search, false, false, false, MATCHES, NOTHING, SEARCH, search)             \
-    ROW(EDIT, edit, change, true, true, true, DIFF, CHANGE, EDIT, any)                             \
-    ROW(FRONTMATTER, frontmatter, change, true, true, true, DIFF, CHANGE, FRONTMATTER, any)        \
-    ROW(DELETE, delete, delete, true, true, true, NONE, NOTHING, DELETE, any)                      \
-    ROW(MOVE, move, move, false, true, true, NONE, NOTHING, MOVE, any)                             \
-    ROW(MKDIR, mkdir, mkdir, false, false, true, NONE, NOTHING, MKDIR, any)                        \
-    ROW(SWEEP, sweep, sweep, false, false, false, NONE, NOTHING, NONE, any)                        \
-    ROW(RULES, rules, rules, false, false, false, NONE, NOTHING, NONE, any)                        \
-    ROW(SCAN, scan, scan, false, false, false, LIST, NOTHING, NONE, scan)                          \
-    ROW(LEADS, leads, leads, false, false, false, LIST, NOTHING, NONE, leads)                      \
-    ROW(PREVIEW, preview, preview, false, false, true, DIFF, NOTHING, NONE, preview)               \
-    ROW(QUARANTINE, quarantine, quarantine, false, false, false, LIST, NOTHING, NONE, quarantine)  \
-    ROW(GIT_BEGIN, git_begin, git_begin, false, false, false, NONE, NOTHING, NONE, any)            \
-    ROW(GIT_IMPORT, git_import, git_import, false, false, false, LIST, NOTHING, NONE, git_import)
-
+    /*  id, name, fields, temp, waits, paths, real, body, written, preview, check */               \
+    ROW(READ, read, read, false, false, ONE, NOT, CONTENT, NOTHING, READ, read)                    \
+    ROW(WRITE, write, write, true, true, ONE, ELSEWHERE, NONE, CONTENT, WRITE, any)                \
+    ROW(LIST, list, list, false, false, ONE, NOT, ENTRIES, NOTHING, LIST, list)                    \
+    ROW(STAT, stat, stat, false, false, ONE, NOT, NONE, NOTHING, STAT, any)                        \
+    ROW(SEARCH, search, search, false, false, ONE, NOT, MATCHES, NOTHING, SEARCH, search)          \
+    ROW(EDIT, edit, change, true, true, ONE, ELSEWHERE, DIFF, CHANGE, EDIT, any)                   \
+    ROW(FRONTMATTER, frontmatter, change, true, true, ONE, ELSEWHERE, DIFF, CHANGE, FRONTMATTER,   \
+        any)                                                                                       \
+    ROW(DELETE, delete, delete, true, true, ONE, ELSEWHERE, NONE, NOTHING, DELETE, any)            \
+    ROW(MOVE, move, move, false, true, TWO, ELSEWHERE, NONE, NOTHING, MOVE, any)                   \
+    ROW(MKDIR, mkdir, mkdir, false, false, ONE, ELSEWHERE, NONE, NOTHING, MKDIR, any)              \
+    ROW(SWEEP, sweep, sweep, false, false, ONE, NOT, NONE, NOTHING, NONE, any)                     \
+    ROW(RULES, rules, rules, false, false, ONE, NOT, NONE, NOTHING, NONE, any)                     \
+    ROW(SCAN, scan, scan, false, false, ONE, NOT, LIST, NOTHING, NONE, scan)                       \
+    ROW(LEADS, leads, leads, false, false, ONE, NOT, LIST, NOTHING, NONE, leads)                   \
+    ROW(PREVIEW, preview, preview, false, false, ONE, ALWAYS, DIFF, NOTHING, NONE, preview)        \
+    ROW(QUARANTINE, quarantine, quarantine, false, false, ONE, NOT, LIST, NOTHING, NONE,           \
+        quarantine)                                                                                \
+    ROW(GIT_BEGIN, git_begin, git_begin, false, false, ONE, NOT, NONE, NOTHING, NONE, any)         \
+    ROW(GIT_IMPORT, git_import, git_import, false, false, ONE, NOT, LIST, NOTHING, NONE, git_import)
 #endif

@@ -26,6 +26,7 @@ struct batch {
 static void answer_call(struct pipeline *p, struct call *call)
 {
     p->in_flight--;
+    call->workplace->calls--;
     p->expected -= call->expected;
     call->answer(call);
 }
@@ -235,12 +236,12 @@ static void advance(struct pipeline *p)
 static void turn(uv_prepare_t *handle)
 {
     struct pipeline *p = handle->data;
-    /* A front that had lines waiting submits them when the turn has settled, and then the loop waits. */
+    /* A front that had lines waiting submits them when it hears of the turn's end, and then the loop waits. */
     do {
         pipeline_charge_all(p);
         advance(p);
-        if (p->settled)
-            p->settled(p->settled_arg);
+        for (struct pipeline_listener *l = p->listeners; l; l = l->next)
+            l->turned(l->arg);
     } while (p->to_start.first || p->to_answer.first ||
              (p->to_charge.first && !uv_is_active((uv_handle_t *)&p->books)));
     for (size_t i = 0; i < RUN_COUNT; i++) {
@@ -264,6 +265,21 @@ void pipeline_init(struct pipeline *p, uv_loop_t *loop)
     p->deadlines.data = p;
     uv_unref((uv_handle_t *)&p->deadlines);
     uv_timer_init(loop, &p->books);
+}
+
+void pipeline_listen(struct pipeline *p, struct pipeline_listener *listener)
+{
+    listener->next = p->listeners;
+    p->listeners = listener;
+}
+
+void pipeline_unlisten(struct pipeline *p, struct pipeline_listener *listener)
+{
+    struct pipeline_listener **at = &p->listeners;
+    while (*at && *at != listener)
+        at = &(*at)->next;
+    if (*at)
+        *at = listener->next;
 }
 
 void pipeline_done(struct pipeline *p)

@@ -59,6 +59,13 @@ struct recorder {
     void *self;
 };
 
+/* Hears of the end of each turn: a front may send what was answered in it, and submit what waited. */
+struct pipeline_listener {
+    struct pipeline_listener *next;
+    void (*turned)(void *arg);
+    void *arg;
+};
+
 struct pipeline {
     uv_loop_t *loop;
     struct policy_hook policy;
@@ -79,14 +86,18 @@ struct pipeline {
     struct call_list running;
     struct call_list to_answer;
     size_t in_flight; /* submitted and not yet answered */
+    size_t clients;   /* whose calls come; they take turns where there are several */
     size_t expected;  /* bytes that the answers of calls in flight may have, but for those held */
-    void (*settled)(void *arg); /* after each turn: a front may send what was answered in it */
-    void *settled_arg;
+    struct pipeline_listener *listeners;
 };
 
 void pipeline_init(struct pipeline *p, uv_loop_t *loop);
 /* Closes the handles; run the loop once more before the memory goes. */
 void pipeline_done(struct pipeline *p);
+
+/* The listener stays the caller's. None of them may go while it is called. */
+void pipeline_listen(struct pipeline *p, struct pipeline_listener *listener);
+void pipeline_unlisten(struct pipeline *p, struct pipeline_listener *listener);
 
 /* Takes the call. Its answer callback runs in a later turn, once. */
 void pipeline_submit(struct pipeline *p, struct call *call);

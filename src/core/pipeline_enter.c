@@ -276,6 +276,7 @@ void pipeline_submit(struct pipeline *p, struct call *call)
 {
     call->pipeline = p;
     p->in_flight++;
+    call->workplace->calls++;
     call->start_ns = clock_mono_ns();
     call->deadline_ns = call->start_ns + p->timeout_ms * 1000000u;
     snprintf(call->uid, sizeof call->uid, "%s-%" PRIu64, p->uid_prefix, ++p->next_uid);

@@ -7,7 +7,7 @@
 #include "dialect/format_row.h"
 
 #define ID_BYTES_MAX 1024ul
-#define AGENT_BYTES_MAX 256
+#define NAME_BYTES_MAX 256
 
 static const struct format *const formats[FORMAT_COUNT] = {
     [FORMAT_TOOL_CALL] = &format_tool_call,
@@ -24,6 +24,7 @@ void request_done(struct request *r)
     free(r->id);
     free(r->name);
     free(r->agent);
+    free(r->session);
     *r = (struct request){0};
 }
 
@@ -114,24 +115,31 @@ int format_take_arguments(yyjson_val *call, const char *key, struct request *ret
     return 0;
 }
 
-/* Who calls, where a caller speaks for several agents. */
+/* A name beside the call; nothing where it is not there, or null. */
+static int take_name(yyjson_val *object, const char *key, const char *field, char **ret,
+                     struct err *err)
+{
+    yyjson_val *name = yyjson_obj_get(object, key);
+    if (!name || yyjson_is_null(name))
+        return 0;
+    struct str text = json_str(name);
+    if (!yyjson_is_str(name) || text.n == 0 || text.n > NAME_BYTES_MAX ||
+        memchr(text.p, '\0', text.n))
+        return err_field(err, field, "`%s` must be a string of 1 to %d bytes without NUL", field,
+                         NAME_BYTES_MAX);
+    *ret = mem_copy(text.p, text.n);
+    return 0;
+}
+
+/* Who calls, where a caller speaks for several agents; and in which session. */
 static int take_context(yyjson_val *root, struct request *ret, struct err *err)
 {
     yyjson_val *context = yyjson_obj_get(root, "context");
-    if (!context || yyjson_is_null(context))
-        return 0;
-    if (!yyjson_is_obj(context))
+    if (context && !yyjson_is_null(context) && !yyjson_is_obj(context))
         return err_field(err, "context", "`context` must be an object");
-    yyjson_val *agent = yyjson_obj_get(context, "agentId");
-    if (!agent || yyjson_is_null(agent))
-        return 0;
-    struct str id = json_str(agent);
-    if (!yyjson_is_str(agent) || id.n == 0 || id.n > AGENT_BYTES_MAX || memchr(id.p, '\0', id.n))
-        return err_field(err, "context.agentId",
-                         "`context.agentId` must be a string of 1 to %d bytes without NUL",
-                         AGENT_BYTES_MAX);
-    ret->agent = mem_copy(id.p, id.n);
-    return 0;
+    if (take_name(context, "agentId", "context.agentId", &ret->agent, err) < 0)
+        return -1;
+    return take_name(root, "session", "session", &ret->session, err);
 }
 
 int format_read(enum format_id format, yyjson_doc *doc, struct request *ret, struct err *err)

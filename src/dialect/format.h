@@ -22,6 +22,7 @@ struct request {
     char *id;        /* the same as plain text */
     char *name;      /* of the tool */
     char *agent;     /* `context.agentId`; NULL: not said */
+    char *session;   /* `session`; NULL: the caller's own */
     yyjson_doc *doc; /* owns `arguments`; taken over on success */
     yyjson_val *arguments;
     enum request_kind kind;

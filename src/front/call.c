@@ -63,7 +63,7 @@ static int read_arguments(const char *word, size_t max, struct buf *out, struct 
 static void submit_one_call(struct gate *gate, const char *tool, struct str arguments,
                             struct one_call *one)
 {
-    struct call *call = one->call = gate_call_new(gate);
+    struct call *call = one->call = gate_call_new(gate, gate->session);
     struct json_error why;
     call->name = mem_dup(tool);
     call->front = one;

@@ -32,12 +32,13 @@ struct connection {
 
 struct forward {
     struct gate *gate;
+    struct session *session;
     int fd;
     uv_poll_t poll;
     int spare; /* given up for a connection that there is no other descriptor for, so that it can be closed */
     uv_timer_t beats;
-    unsigned closing;               /* handles */
-    struct connection *connections; /* newest first */
+    unsigned closing; /* handles */
+    struct connection *connections;
     size_t count;
 };
 
@@ -156,10 +157,25 @@ static void on_connection(uv_poll_t *poll, int status, int events)
     struct connection *c = mem_zero(sizeof *c);
     c->forward = f;
     c->since_ns = clock_mono_ns();
-    c->lines = talk_start_forwarded(f->gate, TAKE_FD(fd), TAKE_FD(out), connection_ended, c);
+    c->lines = talk_start_forwarded(f->gate, f->session, TAKE_FD(fd), TAKE_FD(out),
+                                    connection_ended, c);
     c->next = f->connections;
     f->connections = c;
     f->count++;
+}
+
+/* Whoever was the first to have room is the last the next time. */
+static void rotate_connections(struct forward *f)
+{
+    struct connection *first = f->connections;
+    struct connection **end = &f->connections;
+    if (!first || !first->next)
+        return;
+    f->connections = first->next;
+    while (*end)
+        end = &(*end)->next;
+    *end = first;
+    first->next = NULL;
 }
 
 void forward_flush(struct forward *f)
@@ -169,6 +185,7 @@ void forward_flush(struct forward *f)
             lines_flush(c->lines);
     }
     drop_ended(f);
+    rotate_connections(f);
 }
 
 static int listen_at(const struct named *named)
@@ -186,8 +203,13 @@ static int listen_at(const struct named *named)
     return r < 0 || listen(fd, 16) < 0 ? -1 : TAKE_FD(fd);
 }
 
-int forward_listen(struct forward **ret, struct gate *gate, const struct named *named,
-                   struct err *err)
+bool forward_is_idle(const struct forward *f)
+{
+    return f->count == 0;
+}
+
+int forward_listen(struct forward **ret, struct gate *gate, struct session *session,
+                   const struct named *named, struct err *err)
 {
     FD_AT_END int fd = listen_at(named);
     FREE_AT_END struct forward *f = mem_zero(sizeof *f);
@@ -196,6 +218,7 @@ int forward_listen(struct forward **ret, struct gate *gate, const struct named *
         return err_set(err, err_code_for_file(-r), "listening for session %s: %s", named->id,
                        strerror(-r));
     f->gate = gate;
+    f->session = session;
     f->fd = TAKE_FD(fd);
     f->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     f->poll.data = f;

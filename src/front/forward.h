@@ -8,10 +8,12 @@
 #include "gate/gate.h"
 #include "session/named.h"
 
-/* Owner's side: listens until forward_close. */
+/* Owner's side: listens until forward_close, for guests of this session. */
 struct forward;
-int forward_listen(struct forward **ret, struct gate *gate, const struct named *named,
-                   struct err *err);
+int forward_listen(struct forward **ret, struct gate *gate, struct session *session,
+                   const struct named *named, struct err *err);
+/* There are no guests. */
+bool forward_is_idle(const struct forward *forward);
 /* Sends what was answered on all connections. */
 void forward_flush(struct forward *forward);
 /* Takes no more connections and cancels what runs; true once all are answered and gone. */

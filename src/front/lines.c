@@ -55,6 +55,7 @@ void lines_submit(struct lines *l, struct lines_call *c)
         l->calls->prev = c;
     l->calls = c;
     c->call->copies = l->user->copies;
+    c->call->client = l->client;
     pipeline_submit(&l->gate->pipeline, c->call);
 }
 
@@ -317,6 +318,8 @@ struct lines *lines_start(struct gate *gate, const struct lines_user *user, void
     struct lines *l = mem_zero(sizeof *l);
     const struct config *config = gate->config;
     l->gate = gate;
+    l->client = ++gate->last_client;
+    gate->pipeline.clients++;
     l->user = user;
     l->self = self;
     l->in_fd = in_fd;
@@ -366,5 +369,6 @@ void lines_free(struct lines *l)
 {
     if (l->user->leave)
         l->user->leave(l->self);
+    l->gate->pipeline.clients--;
     uv_close(&l->in.handle, on_lines_closed);
 }

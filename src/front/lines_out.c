@@ -10,6 +10,7 @@
 #include "base/reserve.h"
 #include "front/lines_parts.h"
 
+#define PLACES_OF_EACH 4
 /* Buffers up to this size are kept for the next answer. */
 #define OUT_KEEP (2u << 20)
 /* With this much unsent or on its way, no more calls are taken until the other side has taken answers. For all guests of
@@ -35,10 +36,29 @@ static bool guest_must_wait(const struct lines *l)
            pipeline_in_flight(&gate->pipeline) > 0;
 }
 
+/* Its calls that take part in the work. */
+static size_t own_in_flight(const struct lines *l)
+{
+    size_t n = 0;
+    for (const struct lines_call *c = l->calls; c; c = c->next)
+        n += c->call->state != CALL_HELD;
+    return n;
+}
+
+/* Each client may have a few calls under way, however many others have: their places are kept free. */
+static bool has_no_place(const struct lines *l)
+{
+    const struct pipeline *p = &l->gate->pipeline;
+    size_t own = l->max_in_flight / (2 * p->clients);
+    if (own > PLACES_OF_EACH)
+        own = PLACES_OF_EACH;
+    return pipeline_in_flight(p) >= l->max_in_flight - own * (p->clients - 1) &&
+           own_in_flight(l) >= own;
+}
+
 bool lines_must_wait(const struct lines *l)
 {
-    return pipeline_in_flight(&l->gate->pipeline) >= l->max_in_flight ||
-           l->gate->pipeline.expected + lines_unsent(l) > EXPECTED_MAX ||
+    return has_no_place(l) || l->gate->pipeline.expected + lines_unsent(l) > EXPECTED_MAX ||
            (l->guest && guest_must_wait(l));
 }
 

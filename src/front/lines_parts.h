@@ -22,6 +22,7 @@ struct lines {
     size_t max_request;
     size_t max_answer;
     size_t max_in_flight;
+    uint32_t client; /* of its calls */
     void (*ended)(void *arg);
     void *arg;
 

@@ -15,6 +15,10 @@ struct longlived {
     struct gate gate;
     struct lines *lines;
     struct forward *forward; /* a session with a name: serves other gates too */
+    struct line_sessions *sessions;
+    struct pipeline_listener turns;
+    bool
+        guests_first; /* in every second turn, since whoever is the first gets the room that there is */
     uv_signal_t term;
     uv_timer_t grace;
     uv_signal_t interrupt;
@@ -37,6 +41,7 @@ static void give_up_unsent(uv_timer_t *timer)
         lines_give_up(s->lines);
     if (s->forward)
         forward_give_up(s->forward);
+    line_sessions_give_up(s->sessions);
 }
 
 /* Who is told to stop does not wait for ever for readers that do not read. */
@@ -46,19 +51,34 @@ static void start_grace(struct longlived *s)
         uv_timer_start(&s->grace, give_up_unsent, STOP_GRACE_MS, STOP_GRACE_MS);
 }
 
+static void flush_guests(struct longlived *s)
+{
+    if (s->forward)
+        forward_flush(s->forward);
+    line_sessions_flush(s->sessions);
+}
+
+/* All guests are answered and gone. */
+static bool wind_guests_down(struct longlived *s)
+{
+    bool done = line_sessions_wind_down(s->sessions);
+    return (!s->forward || forward_wind_down(s->forward)) && done;
+}
+
 static void flush_connections(void *arg)
 {
     struct longlived *s = arg;
+    s->guests_first = !s->guests_first;
+    if (s->guests_first)
+        flush_guests(s);
     if (!s->ended)
         lines_flush(s->lines);
     /* Stopped first, flushed then: an idle connection brings no event that would lead here again. */
-    if (s->ended && s->forward) {
-        forward_wind_down(s->forward);
+    if (s->ended && !wind_guests_down(s))
         start_grace(s);
-    }
-    if (s->forward)
-        forward_flush(s->forward);
-    if (!s->ended || (s->forward && !forward_wind_down(s->forward)))
+    if (!s->guests_first || s->ended)
+        flush_guests(s);
+    if (!s->ended || !wind_guests_down(s))
         return;
     s->over = true;
     uv_stop(&s->gate.loop);
@@ -94,22 +114,23 @@ static int tell_error(const struct lines *lines)
 }
 
 int longlived_run(const struct gate_options *options, const struct named *named,
-                  longlived_start *start, const void *how)
+                  const char *sessions, longlived_start *start, const void *how)
 {
     static struct longlived longlived;
     struct longlived *s = &longlived;
     struct err err;
     if (gate_open(&s->gate, options, &err) < 0)
         return front_usage_error(&err);
-    if (named && forward_listen(&s->forward, &s->gate, named, &err) < 0) {
+    if (named && forward_listen(&s->forward, &s->gate, s->gate.session, named, &err) < 0) {
         gate_close(&s->gate);
         return front_usage_error(&err);
     }
     struct notice notice;
     notice_start(&notice, &s->gate);
-    s->lines = start(&s->gate, how, STDIN_FILENO, STDOUT_FILENO, note_input_ended, s);
-    s->gate.pipeline.settled = flush_connections;
-    s->gate.pipeline.settled_arg = s;
+    s->sessions = line_sessions_new(&s->gate, sessions, named);
+    s->lines = start(&s->gate, s->sessions, how, STDIN_FILENO, STDOUT_FILENO, note_input_ended, s);
+    s->turns = (struct pipeline_listener){.turned = flush_connections, .arg = s};
+    pipeline_listen(&s->gate.pipeline, &s->turns);
     uv_timer_init(&s->gate.loop, &s->grace);
     s->grace.data = s;
     watch_stop_signal(s, &s->term, SIGTERM);
@@ -120,10 +141,11 @@ int longlived_run(const struct gate_options *options, const struct named *named,
         watch_stop_signal(s, &s->quit, SIGQUIT);
     while (!s->over)
         uv_run(&s->gate.loop, UV_RUN_DEFAULT);
-    s->gate.pipeline.settled = NULL;
+    pipeline_unlisten(&s->gate.pipeline, &s->turns);
     int status = tell_error(s->lines);
     notice_stop(&notice);
     forward_close(s->forward);
+    line_sessions_free(s->sessions);
     lines_free(s->lines);
     uv_close((uv_handle_t *)&s->grace, NULL);
     if (s->term.data)

@@ -103,7 +103,7 @@ static void submit_mcp_call(struct mcp *m, struct mcp_message *message)
 {
     struct request *request = &message->request;
     struct pending *p = mem_zero(sizeof *p);
-    struct call *call = gate_call_new(m->gate);
+    struct call *call = gate_call_new(m->gate, m->gate->session);
     p->mcp = m;
     p->id_json = TAKE_PTR(request->id_json);
     p->base.id_json = p->id_json;
@@ -243,9 +243,10 @@ static const struct lines_user mcp_user = {
     .copies = 2,
 };
 
-static struct lines *start_mcp(struct gate *gate, const void *how, int in_fd, int out_fd,
-                               void (*ended)(void *arg), void *arg)
+static struct lines *start_mcp(struct gate *gate, struct line_sessions *sessions, const void *how,
+                               int in_fd, int out_fd, void (*ended)(void *arg), void *arg)
 {
+    (void)sessions;
     (void)how;
     struct mcp *m = mem_zero(sizeof *m);
     m->gate = gate;
@@ -281,7 +282,7 @@ static int serve_mcp_session(const struct options *o, struct gate_options *go)
     if (r <= 0)
         return front_usage_error(&err);
     front_use_session(go, &named);
-    return longlived_run(go, &named, start_mcp, NULL);
+    return longlived_run(go, &named, NULL, start_mcp, NULL);
 }
 
 int front_mcp(int argc, char *const *argv)
@@ -297,5 +298,5 @@ int front_mcp(int argc, char *const *argv)
     if (front_gate_options(&o, &go, &state_path, &err) < 0)
         return front_usage_error(&err);
     go.mcp = true;
-    return o.session ? serve_mcp_session(&o, &go) : longlived_run(&go, NULL, start_mcp, NULL);
+    return o.session ? serve_mcp_session(&o, &go) : longlived_run(&go, NULL, NULL, start_mcp, NULL);
 }

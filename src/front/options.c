@@ -36,6 +36,8 @@ static const struct row rows[] = {
      "who calls; limits can depend on it"},
     {"agents", OPTIONS_AGENTS, AT(agents), "ID,...",
      "agents that a line may name as its context.agentId"},
+    {"sessions", OPTIONS_AGENTS, AT(sessions), "ID,...",
+     "sessions that a line may name as its session; *: all of this user"},
     {"run", OPTIONS_IDENTITY, AT(run), "ID", "toolhost: @state is this folder of --state"},
     {"config", OPTIONS_IDENTITY | OPTIONS_COMMAND | OPTIONS_CALLER, AT(config), "FILE",
      "configuration in place of the usual one"},

@@ -22,7 +22,7 @@ enum option_set {
     OPTIONS_AUDIT = 1 << 14,  /* which records, and how they are written */
     OPTIONS_VERIFY = 1 << 15, /* --anchors */
     OPTIONS_CALLER = 1 << 16, /* --agent --config */
-    OPTIONS_AGENTS = 1 << 17, /* --agents */
+    OPTIONS_AGENTS = 1 << 17, /* --agents --sessions */
     OPTIONS_NAMES = 1 << 18,  /* --names */
 };
 
@@ -37,6 +37,7 @@ struct options {
     const char *session;
     const char *agent;
     const char *agents;
+    const char *sessions;
     const char *run;
     const char *config;
     bool json;

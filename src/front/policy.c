@@ -174,7 +174,7 @@ static int explain(struct gate *gate, const struct options *o)
     struct err err;
     struct explained e = {.text = BUF_INIT(4u << 20), .json = BUF_INIT(4u << 20)};
     e.steps.out = &e.json;
-    struct call *call = gate_call_new(gate);
+    struct call *call = gate_call_new(gate, gate->session);
     int status = EXIT_USAGE;
     wait_for_own_settings(gate);
     if (read_explained_call(gate, o, call, &err) < 0)

@@ -273,7 +273,7 @@ static int run_command(const struct options *o, const struct gate_options *go)
     struct prompt *prompt = prompt_start(&run.gate);
     struct notice notice;
     notice_start(&notice, &run.gate);
-    run.call = gate_call_new(&run.gate);
+    run.call = gate_call_new(&run.gate, run.gate.session);
     run.call->name = mem_dup("run_command");
     run.call->front = &run;
     run.call->answer = finish_run_call;

@@ -22,6 +22,7 @@ static int help_stdio(void)
         "they finish:\n"
         "  {\"id\":\"1\",\"tool_call\":{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\"}}}\n"
         "With --agents a line may say who calls: \"context\":{\"agentId\":ID} beside the call.\n"
+        "With --sessions a line may say in which one: \"session\":ID beside the call.\n"
         "{\"cancel\":\"1\"} stops a call. What a command prints comes before its answer, as it is "
         "printed:\n"
         "  {\"id\":\"1\",\"event\":\"output\",\"stream\":\"stdout\",\"data\":\"...\"}\n"
@@ -32,10 +33,11 @@ static int help_stdio(void)
     return front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK;
 }
 
-static struct lines *start_stdio_talk(struct gate *gate, const void *how, int in_fd, int out_fd,
+static struct lines *start_stdio_talk(struct gate *gate, struct line_sessions *sessions,
+                                      const void *how, int in_fd, int out_fd,
                                       void (*ended)(void *arg), void *arg)
 {
-    return talk_start(gate, how, in_fd, out_fd, ended, arg);
+    return talk_start(gate, sessions, how, in_fd, out_fd, ended, arg);
 }
 
 /* *ret_again: as guest_relay has it. */
@@ -63,7 +65,7 @@ static int serve_once(const struct options *o, struct gate_options *go,
     if (r == 0)
         return guest_relay(owner, how->format, go->dialect, ret_again);
     front_use_session(go, &named);
-    return longlived_run(go, &named, start_stdio_talk, how);
+    return longlived_run(go, &named, o->sessions, start_stdio_talk, how);
 }
 
 static int serve_stdio_session(const struct options *o, struct gate_options *go,
@@ -95,5 +97,5 @@ int front_stdio(int argc, char *const *argv)
     how.approver = o.approver;
     how.agents = o.agents;
     return o.session ? serve_stdio_session(&o, &go, &how)
-                     : longlived_run(&go, NULL, start_stdio_talk, &how);
+                     : longlived_run(&go, NULL, o.sessions, start_stdio_talk, &how);
 }

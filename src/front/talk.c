@@ -10,9 +10,12 @@
 #include "front/hello.h"
 #include "front/live.h"
 #include "front/talk_approver.h"
+#include "front/word_list.h"
 
 struct talk {
     struct gate *gate;
+    struct session *session;        /* of calls that name none */
+    struct line_sessions *sessions; /* that they may name; NULL: they may not */
     struct lines *lines;
     enum format_id format;
     const struct dialect *dialect;
@@ -107,16 +110,6 @@ static bool take_cancel(struct talk *t, yyjson_val *root)
     return true;
 }
 
-static bool is_agent_listed(const char *list, const char *name)
-{
-    for (size_t n; list && *list; list += n + (list[n] == ',')) {
-        n = strcspn(list, ",");
-        if (strlen(name) == n && memcmp(list, name, n) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* A caller speaks only for the agents that the gate was started for: limits and grants depend on them. */
 static int take_agent(const struct talk *t, struct pending *p, struct err *err)
 {
@@ -124,7 +117,7 @@ static int take_agent(const struct talk *t, struct pending *p, struct err *err)
     const char *own = p->base.call->agent;
     if (!named || (own && strcmp(own, named) == 0))
         return 0;
-    if (!is_agent_listed(t->agents, named)) {
+    if (!word_list_has(t->agents, named)) {
         err_field(err, "context.agentId",
                   "context.agentId is `%.60s`, which is none of the agents that --agents names: "
                   "%.200s",
@@ -132,6 +125,22 @@ static int take_agent(const struct talk *t, struct pending *p, struct err *err)
         return err_reason(err, "agent_not_listed");
     }
     p->base.call->agent = named;
+    return 0;
+}
+
+static int take_session(const struct talk *t, struct pending *p, struct err *err)
+{
+    const char *named = p->request.session;
+    if (!named)
+        return 0;
+    if (!t->sessions)
+        return err_field(err, "session",
+                         "`session` cannot be used here: these calls belong to the session that "
+                         "the connection is for");
+    struct session *session = line_sessions_use(t->sessions, named, err);
+    if (!session)
+        return -1;
+    p->base.call->workplace = session_workplace(session);
     return 0;
 }
 
@@ -151,7 +160,7 @@ static int read_talk_request(struct talk *t, struct str line, struct pending *p,
     if (p->request.id_json && lines_find(t->lines, p->request.id_json))
         return err_field(err, "id", "a call with the id %.60s is still running",
                          p->request.id_json);
-    return take_agent(t, p, err);
+    return take_agent(t, p, err) < 0 ? -1 : take_session(t, p, err);
 }
 
 static void submit_talk_call(struct talk *t, struct pending *p, int status)
@@ -175,7 +184,7 @@ static struct pending *pending_new(struct talk *t)
     struct pending *p = mem_zero(sizeof *p);
     p->talk = t;
     p->number = t->taken;
-    p->base.call = gate_call_new(t->gate);
+    p->base.call = gate_call_new(t->gate, t->session);
     p->base.call->dialect = t->dialect;
     live_init(&p->live, t->lines, write_talk_output, p);
     if (t->forwarded)
@@ -335,20 +344,23 @@ static const struct lines_user talk_user = {
     .copies = 1,
 };
 
-static struct talk *make_talk(struct gate *gate, int in_fd, int out_fd, void (*ended)(void *arg),
-                              void *arg)
+static struct talk *make_talk(struct gate *gate, struct session *session, int in_fd, int out_fd,
+                              void (*ended)(void *arg), void *arg)
 {
     struct talk *t = mem_zero(sizeof *t);
     t->gate = gate;
+    t->session = session;
     t->dialect = gate->dialect;
     t->lines = lines_start(gate, &talk_user, t, in_fd, out_fd, ended, arg);
     return t;
 }
 
-struct lines *talk_start(struct gate *gate, const struct talk_options *options, int in_fd,
-                         int out_fd, void (*ended)(void *arg), void *arg)
+struct lines *talk_start(struct gate *gate, struct line_sessions *sessions,
+                         const struct talk_options *options, int in_fd, int out_fd,
+                         void (*ended)(void *arg), void *arg)
 {
-    struct talk *t = make_talk(gate, in_fd, out_fd, ended, arg);
+    struct talk *t = make_talk(gate, gate->session, in_fd, out_fd, ended, arg);
+    t->sessions = sessions;
     t->format = options->format;
     t->agents = mem_dup(options->agents);
     if (options->approver)
@@ -356,10 +368,10 @@ struct lines *talk_start(struct gate *gate, const struct talk_options *options, 
     return t->lines;
 }
 
-struct lines *talk_start_forwarded(struct gate *gate, int in_fd, int out_fd,
-                                   void (*ended)(void *arg), void *arg)
+struct lines *talk_start_forwarded(struct gate *gate, struct session *session, int in_fd,
+                                   int out_fd, void (*ended)(void *arg), void *arg)
 {
-    struct talk *t = make_talk(gate, in_fd, out_fd, ended, arg);
+    struct talk *t = make_talk(gate, session, in_fd, out_fd, ended, arg);
     t->hello = true;
     t->forwarded = true;
     lines_are_a_guests(t->lines);

@@ -17,9 +17,7 @@
 #include "base/mem.h"
 #include "base/redact.h"
 #include "base/reserve.h"
-#include "gate/places.h"
-#include "gate/reach.h"
-#include "gate/seen.h"
+#include "gate/gate_parts.h"
 #include "gate/state.h"
 
 #define LOOP_FDS 4
@@ -81,19 +79,6 @@ static void warn(void *arg, const char *message)
     log_warning("%s", message);
 }
 
-/* The program that takes heads of the log away, NULL-ended; NULL: none. */
-static const char **anchor_words(const struct config *config)
-{
-    const struct str *items;
-    size_t count;
-    if (!config_list(config, "audit.anchor", &items, &count))
-        return NULL;
-    const char **words = mem_zero((count + 1) * sizeof *words);
-    for (size_t i = 0; i < count; i++)
-        words[i] = items[i].p;
-    return words;
-}
-
 static int use_redact_names(const struct config *config, struct err *err)
 {
     const struct str *names = NULL;
@@ -129,65 +114,6 @@ static int open_audit(struct gate *gate, struct err *err)
     gate->record.keeper = gate->keeper;
     keeper_use_audit(gate->keeper, gate->audit);
     return 0;
-}
-
-/* Its environment: what it looks up by a name or at home is not the agent's either. */
-static void set_anchor(struct gate *gate, const struct reach *reach)
-{
-    const char *path = getenv("PATH");
-    const char *home = getenv("HOME");
-    gate->anchor = anchor_words(gate->config);
-    if (!gate->anchor)
-        return;
-    gate->anchor_path = reach_path(reach, path ? path : "");
-    gate->anchor_home = mem_dup(home && !reach_through(reach, home) ? home : "/");
-}
-
-static int open_session(struct gate *gate, const struct gate_options *o, struct err *err)
-{
-    CLEANUP(places_done) struct places m = {.state_fd = gate->state_fd};
-    FREE_AT_END char *state = state_path();
-    FREE_AT_END char *own = state_config_path();
-    FREE_AT_END char *settings_folder = own ? realpath(own, NULL) : NULL;
-    if (places_choose(o, gate->config, &m, err) < 0)
-        return -1;
-    for (size_t i = 0; i < m.count; i++) {
-        if (m.roots[i].writable && state_refuse_inside(m.roots[i].host, o->config_file, err) < 0)
-            return -1;
-    }
-    for (size_t i = 0; i < m.n_commands; i++) {
-        if (state_refuse_inside(m.commands[i].host, o->config_file, err) < 0)
-            return -1;
-    }
-    struct reach reach;
-    reach_init(&reach, &m);
-    if (reach_check(&reach, gate->config, o->config_file, err) < 0)
-        return -1;
-    if (seen_refuse(&m, gate->config, o->config_file, err) < 0)
-        return -1;
-    set_anchor(gate, &reach);
-    bool has_state = o->dialect->id == DIALECT_TOOLHOST && o->state;
-    if (has_state && execution_open(&gate->record.execution, m.roots[m.count - 1].host, err) < 0)
-        return -1;
-    struct session_options options = {
-        .config = gate->config,
-        .state_fd = gate->state_fd,
-        .state = state,
-        .settings_folder = settings_folder,
-        .id = o->session ? o->session : "",
-        .n_roots = m.count,
-        .base = m.base,
-        .settings = m.settings,
-        .protect = has_state ? "logs" : NULL,
-        .show_system = o->show_system,
-        .commands = o->commands && m.n_commands > 0,
-        .once = o->once,
-        .n_command_roots = m.n_commands,
-        .command_base = m.command_base,
-    };
-    memcpy(options.roots, m.roots, sizeof options.roots);
-    memcpy(options.command_roots, m.commands, sizeof options.command_roots);
-    return session_new(&gate->session, &gate->loop, &options, err);
 }
 
 /* A rule that cannot be meant is told of like all else that is wrong with the operator's file. */
@@ -256,7 +182,8 @@ static int start_loop(uv_loop_t *loop)
 
 int gate_open(struct gate *gate, const struct gate_options *options, struct err *err)
 {
-    *gate = (struct gate){.dialect = options->dialect, .agent = options->agent, .state_fd = -1};
+    *gate = (struct gate){
+        .dialect = options->dialect, .agent = options->agent, .options = *options, .state_fd = -1};
     harden();
     keep_freed_memory();
     reserve_make(GATE_RESERVE);
@@ -292,9 +219,8 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     wire(gate);
     r = watch_children(gate, err);
     if (r == 0)
-        r = open_session(gate, options, err);
+        r = gate_open_own_session(gate, err);
     if (r == 0) {
-        session_workplace(gate->session)->excludes = buf_str(&gate->excludes);
         /* The cell starts while state and log are opened and the first call is read. */
         session_warm_up(gate->session);
         r = open_keeper(gate, options, err);
@@ -312,7 +238,7 @@ void gate_close(struct gate *gate)
         return;
     keeper_free(gate->keeper);
     gate->keeper = NULL;
-    session_free(gate->session);
+    gate_free_sessions(gate);
     cell_unprepare();
     pipeline_done(&gate->pipeline);
     if (gate->child_signal.data)
@@ -332,11 +258,11 @@ void gate_close(struct gate *gate)
     gate->loop_open = false;
 }
 
-struct call *gate_call_new(struct gate *gate)
+struct call *gate_call_new(struct gate *gate, struct session *session)
 {
     struct call *call = call_new();
     call->dialect = gate->dialect;
     call->agent = gate->agent;
-    call->workplace = session_workplace(gate->session);
+    call->workplace = session_workplace(session);
     return call;
 }

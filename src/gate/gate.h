@@ -25,6 +25,12 @@ struct gate_options {
     bool show_system;    /* tests: the machine's programs and settings are visible in the cell */
 };
 
+/* Another session of the gate. Its caller holds the lock of its name. */
+struct gate_session {
+    struct gate_session *next;
+    struct session *session;
+};
+
 struct gate {
     uv_loop_t loop;
     const struct dialect *dialect;
@@ -38,8 +44,11 @@ struct gate {
     char *anchor_home;
     struct record record;
     struct pipeline pipeline;
-    size_t unsent; /* bytes of answers that guests of the session have not taken */
-    struct session *session;
+    size_t unsent; /* bytes of answers that guests of its sessions have not taken */
+    uint32_t last_client;
+    struct gate_options options; /* borrows what they point to */
+    struct session *session;     /* its own */
+    struct gate_session *others; /* that its calls name */
     struct keeper *keeper;
     uv_signal_t child_signal;
     bool loop_open;
@@ -50,7 +59,14 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
 /* Ends cells, closes the log, runs the loop until everything is closed. */
 void gate_close(struct gate *gate);
 
-/* A call for this gate's dialect, agent and session. */
-struct call *gate_call_new(struct gate *gate);
+/* A call for this gate's dialect and agent, in one of the gate's sessions. */
+struct call *gate_call_new(struct gate *gate, struct session *session);
+
+/* Opens another session beside the gate's own: of this folder, known by this name. Refuses one in which an agent could
+ * change what the gate executes or believes. */
+int gate_add_session(struct gate *gate, const char *workspace, const char *id, struct session **ret,
+                     struct err *err);
+/* Ends one of these. None of its calls may be in the pipeline. */
+void gate_drop_session(struct gate *gate, struct session *session);
 
 #endif

@@ -52,97 +52,17 @@ void keeper_digest(const struct keeper *k, const struct call *call, char out[HAS
 
 /* --- judging */
 
-static void warn_of_unreached(void *arg, const char *rule, const char *earlier)
-{
-    (void)arg;
-    log_warning("%s has no effect: %s is about the same tools, has no condition and comes first; "
-                "change their order",
-                rule, earlier);
-}
-
-static void warn_of_unknown(void *arg, const char *rule, const char *program,
-                            const char *subcommand)
-{
-    (void)arg;
-    log_warning(
-        "%s: `%s` has no subcommand `%s` by itself: if that is no alias or plugin of yours, "
-        "the rule is about nothing",
-        rule, program, subcommand);
-}
-
-static struct policy *policy_of(struct keeper *k, const struct config *config, struct err *err)
-{
-    uint64_t values = config_values(config);
-    for (size_t i = 0; i < POLICIES; i++) {
-        if (k->policies[i].policy && k->policies[i].values == values)
-            return k->policies[i].policy;
-    }
-    struct policy *made;
-    if (policy_new(&made, config, err) < 0) {
-        /* Rules that cannot be read keep everything from running. */
-        err->code = ERR_POLICY_DENIED;
-        err_reason(err, "rule_cannot_be_kept");
-        return NULL;
-    }
-    policy_each_unreached(made, warn_of_unreached, NULL);
-    policy_each_unknown(made, warn_of_unknown, NULL);
-    size_t at = k->next_policy++ % POLICIES;
-    policy_free(k->policies[at].policy);
-    k->policies[at].policy = made;
-    k->policies[at].values = values;
-    return made;
-}
-
-static int add_allowance(void *arg, const char *rule)
-{
-    struct keeper *k = arg;
-    struct err ignored; /* one that cannot be read allows nothing */
-    allowed_add(k->allowed, (struct str){rule, strlen(rule)}, "this session", &ignored);
-    return 0;
-}
-
-static void add_remembered(void *arg, struct str rule, const char *name)
-{
-    struct keeper *k = arg;
-    struct err ignored;
-    allowed_add(k->allowed, rule, name, &ignored);
-}
-
-/* What people allowed when they were asked, read again when there may be more or it is about someone else. */
-static void read_allowed(struct keeper *k, const struct call *call)
-{
-    struct err err;
-    char session[96];
-    keeper_session_key(k, call, session, sizeof session);
-    unsigned version = db_version(k->db);
-    int64_t mark = remember_mark();
-    FREE_AT_END char *whose = mem_format("%s %s %s", session, call->dialect->name,
-                                         call->agent ? call->agent : "");
-    if (k->allowed && version == k->allowed_version && mark == k->allowed_mark &&
-        strcmp(whose, k->allowed_whose) == 0)
-        return;
-    allowed_free(k->allowed);
-    free(k->allowed_whose);
-    k->allowed = allowed_new();
-    k->allowed_version = version;
-    k->allowed_mark = mark;
-    k->allowed_whose = TAKE_PTR(whose);
-    allowances_each(k->db, session, call->agent, call->dialect->name, add_allowance, k, &err);
-    if (remember_load(add_remembered, k, &err) < 0)
-        log_warning("%s", err.message);
-}
-
 static void lift(struct keeper *k, struct call *call, const struct policy_call *pc)
 {
-    read_allowed(k, call);
-    const char *name = allowed_find(k->allowed, pc, call->dialect->name,
+    const struct allowed *allowed = keeper_allowed(k, call);
+    const char *name = allowed_find(allowed, pc, call->dialect->name,
                                     call->workplace->roots[0].host);
     if (!name)
         return;
     call->verdict.kind = VERDICT_ALLOW;
     call->verdict.git |= call->verdict.wants_git;
-    call->verdict.as_named |= allowed_by_path(k->allowed, name);
-    allowed_limit(k->allowed, name, pc, &call->verdict);
+    call->verdict.as_named |= allowed_by_path(allowed, name);
+    allowed_limit(allowed, name, pc, &call->verdict);
     snprintf(call->verdict.rule, sizeof call->verdict.rule, "%s", name);
 }
 
@@ -167,10 +87,10 @@ static void keep_names(struct keeper *k, struct verdict *v)
 static int judge_kept_call(void *self, struct call *call, struct err *err)
 {
     struct keeper *k = self;
-    const struct policy *policy = policy_of(k, call->workplace->config, err);
+    const struct policy *policy = keeper_policy(k, call->workplace->config, err);
     struct policy_call pc = keeper_call(k, call);
     if (!policy || policy_judge(policy, &pc, &call->verdict, NULL, NULL, err) < 0 ||
-        call_limits_check(call, err) < 0 || session_check_limits(k->options.session, call, err) < 0)
+        call_limits_check(call, err) < 0 || session_check_limits(call, err) < 0)
         return -1;
     keep_names(k, &call->verdict);
     call->verdict.hooks = hooks_ask(k->hooks, call);
@@ -208,7 +128,7 @@ static void explain_charge(struct keeper *k, const struct charge *charge, policy
 int keeper_explain(struct keeper *k, struct call *call, policy_step_fn step, void *arg,
                    struct err *err)
 {
-    const struct policy *policy = policy_of(k, call->workplace->config, err);
+    const struct policy *policy = keeper_policy(k, call->workplace->config, err);
     struct policy_call pc = keeper_call(k, call);
     if (!policy)
         return -1;
@@ -234,7 +154,7 @@ const struct tool **keeper_offered(struct keeper *k, const struct config *config
                                    enum dialect_id dialect, const char *agent)
 {
     struct err ignored; /* where rules cannot be read nothing runs */
-    const struct policy *policy = policy_of(k, config, &ignored);
+    const struct policy *policy = keeper_policy(k, config, &ignored);
     return policy ? policy_offered(policy, dialect, agent) : mem_zero(sizeof(struct tool *));
 }
 
@@ -259,6 +179,11 @@ struct policy_hook keeper_hook(struct keeper *k)
     };
 }
 
+bool keeper_has_hooks(const struct keeper *k)
+{
+    return k->hooks != NULL;
+}
+
 void keeper_after(struct keeper *k, const struct call *call)
 {
     keeper_sum_later(k);
@@ -278,7 +203,7 @@ int keeper_new(struct keeper **ret_keeper, const struct keeper_options *options,
     uv_unref((uv_handle_t *)&k->settle);
     uv_unref((uv_handle_t *)&k->sums);
     k->poll.data = k->settle.data = k->sums.data = k;
-    if (policy_of(k, options->config, err) == NULL ||
+    if (keeper_policy(k, options->config, err) == NULL ||
         db_open(&k->db, options->state_fd, options->durable, err) < 0 ||
         hooks_new(&k->hooks, options->loop, options->config, options->state_fd,
                   session_workplace(options->session), err) < 0) {
@@ -328,10 +253,8 @@ void keeper_free(struct keeper *k)
         audit_give_db(k->audit, k->db);
     else
         db_close(k->db);
-    allowed_free(k->allowed);
-    free(k->allowed_whose);
-    for (size_t i = 0; i < POLICIES; i++)
-        policy_free(k->policies[i].policy);
+    keeper_forget_kept(&k->allowed);
+    keeper_forget_kept(&k->policies);
     tdestroy(k->rule_names, free);
     uv_close((uv_handle_t *)&k->poll, keeper_closed);
 }

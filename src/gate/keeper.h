@@ -43,6 +43,8 @@ const struct tool **keeper_offered(struct keeper *keeper, const struct config *c
                                    enum dialect_id dialect, const char *agent);
 /* Forgets all that was counted, for the operator. */
 int keeper_reset(struct keeper *keeper, struct err *err);
+/* Whether any hooks are configured. */
+bool keeper_has_hooks(const struct keeper *keeper);
 /* A call has ended and is recorded: for hooks that want to know. */
 void keeper_after(struct keeper *keeper, const struct call *call);
 

@@ -124,7 +124,7 @@ static void approved(struct ask *ask, const struct approval *now)
     ask->approval.decided_by = now->decided_by;
     /* A rule for always stands in approved.json, from where it can be taken back. */
     if (now->scope == APPROVE_SESSION && ask->approval.proposal) {
-        k->allowed_version = 0; /* our own change does not show as one */
+        keeper_forget_kept(&k->allowed); /* our own change does not show as one */
         if (allowances_add(k->db, ask->session, call->agent, call->dialect->name,
                            ask->approval.proposal, now->decided_by ? now->decided_by : "",
                            &err) < 0) {
@@ -328,7 +328,7 @@ static void ask_previewed(void *arg, const struct preview *preview, const struct
 {
     struct ask *ask = arg;
     const struct call *call = ask->call;
-    bool changes = !call->op || call->op->real;
+    bool changes = !call->op || call->op->real != OP_REAL_NOT;
     /* What would fail is not worth a question; but of a call that looks, the answer is for later. */
     if (err && (changes || keeper_files_refuse(err))) {
         refuse_asked_call(ask, err);
@@ -363,7 +363,7 @@ static void ask_person(struct ask *ask)
     }
     if (preview_is_possible(call)) {
         ask->step = ASK_PREVIEW;
-        session_preview(k->options.session, call, ask_previewed, ask);
+        session_preview(session_of_call(call), call, ask_previewed, ask);
     } else {
         /* Where it leads cannot be shown: then no link may be on the way. */
         call->verdict.as_named |= call->command && !path_is_root(&call->path);
@@ -451,7 +451,7 @@ void keeper_forget(void *self, struct call *call)
         hooks_forget(k->hooks, ask);
         break;
     case ASK_PREVIEW:
-        session_preview_cancel(k->options.session, ask);
+        session_preview_cancel(session_of_call(call), ask);
         break;
     case ASK_STATE:
         break;

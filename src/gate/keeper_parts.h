@@ -8,8 +8,8 @@
 #include "policy/judge.h"
 #include "store/counters.h"
 
-/* Operator's and workspace's settings at the same time, and an old one of each. */
-#define POLICIES 4
+/* keeper_kept.c */
+struct kept;
 
 /* What a call that has ended did not use. */
 struct to_settle {
@@ -23,18 +23,9 @@ struct keeper {
     struct db *db;
     struct audit *audit;
     struct hooks *hooks; /* NULL: none */
-    struct {
-        uint64_t values; /* of the settings */
-        struct policy *policy;
-    } policies[POLICIES];
-    size_t next_policy; /* to be replaced */
-    void *rule_names;   /* a tree of those that charges name */
-
-    /* Rules that people made when they were asked, and what they were read from. */
-    struct allowed *allowed;
-    unsigned allowed_version; /* of the database */
-    int64_t allowed_mark;     /* of the file */
-    char *allowed_whose;
+    void *rule_names;    /* a tree of those that charges name */
+    struct kept *policies;
+    struct kept *allowed;
 
     struct ask *asks;
     size_t n_asks;
@@ -53,6 +44,12 @@ void keeper_session_key(const struct keeper *k, const struct call *call, char *o
 
 /* Of the call as it is: tool, arguments, session, agent. */
 void keeper_digest(const struct keeper *k, const struct call *call, char out[HASH_HEX + 1]);
+
+/* keeper_kept.c: the policy of an edition of the settings; NULL with an error. */
+struct policy *keeper_policy(struct keeper *k, const struct config *config, struct err *err);
+/* The rules that people made when they were asked, as far as they are about this caller. */
+struct allowed *keeper_allowed(struct keeper *k, const struct call *call);
+void keeper_forget_kept(struct kept **list);
 
 /* keeper_ask.c */
 void keeper_hold(void *self, struct call *call);

@@ -105,9 +105,9 @@ static void write_real_paths(const struct call *call, const struct op_real *real
                              struct json_out *j)
 {
     write_real_path(call, "real", call->path.root, call_path_text(call), real->path, j);
-    if (call->op == &op_table[OP_MOVE])
-        write_real_path(call, "realTo", (size_t)call->request.move.to_root, call->request.move.to,
-                        real->to, j);
+    if (call->op->paths == OP_PATHS_TWO)
+        write_real_path(call, "realTo", (size_t)call->request.two_paths.to_root,
+                        call->request.two_paths.to, real->to, j);
 }
 
 /* What was asked for. */
@@ -226,7 +226,7 @@ static void outcome(void *self, struct call *call)
         jo_kint(j, "bytes",
                 (int64_t)(call->op->writes ? call->request_body.n : call_body_bytes(call)));
     }
-    if (!refused && !call->failed && call->op && call->op->real)
+    if (!refused && !call->failed && call->op && call->op->real != OP_REAL_NOT)
         write_real_paths(call, &call->reply.real, j);
     if (!refused && tool_runs_programs(call->tool))
         record_end(call, j);

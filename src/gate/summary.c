@@ -251,9 +251,9 @@ static void add_file_summary(const struct call *call, struct buf *raw)
         add_summary_path(call, a, raw);
         if (*between == '\0')
             add_summary_real(call, call->path.root, call_path_text(call), call->pin.real, raw);
-        else if (call->op == &op_table[OP_MOVE])
-            add_summary_real(call, (size_t)call->request.move.to_root, call->request.move.to,
-                             call->pin.real_to, raw);
+        else if (call->op && call->op->paths == OP_PATHS_TWO)
+            add_summary_real(call, (size_t)call->request.two_paths.to_root,
+                             call->request.two_paths.to, call->pin.real_to, raw);
         between = " -> ";
     }
     add_manner(call, raw);

@@ -50,14 +50,26 @@ static void add_change(const struct call *call, const struct preview *preview, s
 
 bool summary_preview(const struct call *call, const struct preview *preview, struct buf *out)
 {
-    const struct op *op = call->op;
-    bool changes = op == &op_table[OP_WRITE] || op == &op_table[OP_EDIT] ||
-                   op == &op_table[OP_FRONTMATTER];
-    if (changes)
+    switch (call->op ? call->op->preview : PREVIEW_NONE) {
+    case PREVIEW_WRITE:
+    case PREVIEW_EDIT:
+    case PREVIEW_FRONTMATTER:
         add_change(call, preview, out);
-    else if (op == &op_table[OP_DELETE])
+        return !preview->cut;
+    case PREVIEW_DELETE:
         add_preview_entry(preview, "removes", out);
-    else if (op == &op_table[OP_MOVE])
+        return true;
+    case PREVIEW_MOVE:
         add_move(preview, out);
-    return !changes || !preview->cut;
+        return true;
+    case PREVIEW_NONE:
+    case PREVIEW_MKDIR:
+    case PREVIEW_FOLDER:
+    case PREVIEW_READ:
+    case PREVIEW_LIST:
+    case PREVIEW_STAT:
+    case PREVIEW_SEARCH:
+        break;
+    }
+    return true;
 }

@@ -30,7 +30,7 @@ void command_after_go_on(struct call *call)
             return;
     }
     struct err err = after->err;
-    struct session *s = (struct session *)call->workplace;
+    struct session *s = session_of_call(call);
     s->commands_ending--;
     cut_off_settle(s);
     pipeline_finish(call, after->failed ? &err : NULL);
@@ -57,7 +57,7 @@ void command_after(struct call *call, const struct err *err)
                                     .stays = BUF_INIT(STAYS_MAX)};
     if (err)
         after->err = *err;
-    ((struct session *)call->workplace)->commands_ending++;
+    session_of_call(call)->commands_ending++;
     /* The command has ended in its time; what follows is not cut off for being late. */
     call->deadline_ns = UINT64_MAX;
     if (call->kill_ns)

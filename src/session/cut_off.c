@@ -106,14 +106,14 @@ int cut_off_mark(struct session *s, struct err *err)
 {
     struct cut_off *c = &s->cut_off;
     bool roots[ROOTS_MAX] = {0};
-    bool same = c->marker.fd >= 0 && c->marked_in == s->cells &&
+    bool same = c->marker.fd >= 0 && c->marked_in == s->host.cells &&
                 memcmp(c->generations, s->guards_known, sizeof c->generations) == 0;
     if (!c->marker.store)
         return check_no_store(s, err);
     if (c->marked) {
-        if (c->group_of != s->cells)
-            marker_set_group(&c->marker, cell_group(s->cell));
-        c->group_of = s->cells;
+        if (c->group_of != s->host.cells)
+            marker_set_group(&c->marker, cell_group(s->host.cell));
+        c->group_of = s->host.cells;
         return 0;
     }
     for (size_t i = 0; i < s->spec.n_roots; i++)
@@ -121,11 +121,11 @@ int cut_off_mark(struct session *s, struct err *err)
     int r = same ? marker_set_again(&c->marker) : -ESTALE;
     /* Another one, or somebody has removed it. */
     if (r == -ESTALE)
-        r = marker_set(&c->marker, s->tag, roots, cell_group(s->cell));
+        r = marker_set(&c->marker, s->tag, roots, cell_group(s->host.cell));
     c->marked = r == 0;
     if (r < 0)
         return marker_unusable(c, -r, err);
-    c->marked_in = c->group_of = s->cells;
+    c->marked_in = c->group_of = s->host.cells;
     memcpy(c->generations, s->guards_known, sizeof c->generations);
     return 0;
 }
@@ -135,8 +135,8 @@ static void on_cut_off_timer(uv_timer_t *timer)
     struct session *s = timer->data;
     s->cut_off.waiting = false;
     /* Otherwise they go on when the cell is open, or the scans have ended. */
-    if (s->state == OPEN && s->scans == 0)
-        session_send_waiting(s);
+    if (s->host.state == HOST_OPEN && s->scans == 0)
+        host_go_on(&s->host);
 }
 
 static void look_again_later(struct session *s)

@@ -21,7 +21,7 @@ struct cut_off {
     bool comparing;                 /* those on their way do */
     uint64_t made;                  /* since these: to be told with the next command */
     struct buf innocent; /* the same as lists of struct command_after: not made by any of them */
-    struct buf unsure; /* packed layers: protected, and whether they are new cannot be told */
+    struct buf unsure;   /* packed layers: protected, and whether they are new cannot be told */
     uint64_t dying_ns; /* since when processes of a dead gate's cell are waited for; 0: none are */
     bool waiting;      /* for the timer, which looks again */
     uv_timer_t *timer; /* NULL: there was nothing to wait for yet */
@@ -36,8 +36,7 @@ void cut_off_done(struct session *session);
 /* A command is about to start: from now on there is a marker. */
 int cut_off_mark(struct session *session, struct err *err);
 /* A command is to start soon: looks for markers of gates that are dead. If there is one, scans come first (`pending`).
- * 1: the command may go on. 0: processes of such a gate have not ended yet, so it has to wait; session_send_waiting
- * follows. */
+ * 1: the command may go on. 0: processes of such a gate have not ended yet, so it has to wait; host_go_on follows. */
 int cut_off_look(struct session *session, struct err *err);
 /* Scans are about to start; one of them is about to be sent. */
 void cut_off_begin(struct session *session);

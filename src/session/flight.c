@@ -45,6 +45,7 @@ uint64_t flight_add(struct flight *f, struct call *call)
         grow(f);
     uint32_t slot = f->free[--f->n_free];
     f->slots[slot] = call;
+    f->n_locking += call->op->waits;
     if (++f->generations[slot] == 0)
         f->generations[slot] = 1; /* it has gone around; a token is never 0 */
     return (uint64_t)f->generations[slot] << 32 | slot;
@@ -62,6 +63,7 @@ void flight_remove(struct flight *f, struct call *call)
 {
     uint32_t slot = (uint32_t)call->token;
     f->slots[slot] = NULL;
+    f->n_locking -= call->op->waits;
     f->free[f->n_free++] = slot;
     call->token = 0;
 }

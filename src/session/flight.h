@@ -14,6 +14,7 @@ struct flight {
     uint32_t *free;        /* stack of free slots */
     size_t n_slots;
     size_t n_free;
+    size_t n_locking; /* calls that may wait for the lock of a folder */
 };
 
 enum flight_result {

@@ -280,7 +280,7 @@ bool git_turn_cancel(struct session *s, struct call *call)
     }
     if (s->git.busy != call || !s->git.own)
         return false;
-    session_cancel(s, s->git.own);
+    host_cancel(&s->host, s->git.own);
     return true;
 }
 
@@ -344,11 +344,11 @@ static void imported(struct call *own)
 
 bool git_turn_after(struct call *call)
 {
-    struct session *s = (struct session *)call->workplace;
+    struct session *s = session_of_call(call);
     struct command *command = call->command;
     if (s->git.busy != call)
         return false;
-    if (!s->cell) {
+    if (!s->host.cell) {
         give_turn_back(s);
         return false;
     }

@@ -10,7 +10,7 @@
 /* After a failure the next command has them followed again. */
 static void leads_call_ended(struct session *s)
 {
-    if (--s->leads == 0 && s->state == OPEN && s->cell && !s->leads_lost)
+    if (--s->leads == 0 && s->host.state == HOST_OPEN && s->host.cell && !s->leads_lost)
         scan_start(s);
 }
 
@@ -20,7 +20,7 @@ static void take_failure(struct session *s, const struct call *call)
     if (!call->failed || call->err.code == ERR_INTERRUPTED)
         return;
     s->leads_lost = true;
-    session_fail_waiting(s, &call->err);
+    host_give_up(&s->host, &call->err);
 }
 
 static struct call *leads_call(struct session *s, size_t root, bool take, bool again,
@@ -37,7 +37,7 @@ static struct call *leads_call(struct session *s, size_t root, bool take, bool a
 
 static void on_leads_given(struct call *call)
 {
-    struct session *s = (struct session *)call->workplace;
+    struct session *s = session_of_call(call);
     take_failure(s, call);
     call_free(call);
     leads_call_ended(s);
@@ -75,7 +75,7 @@ static void follow_lead(struct session *s, size_t from, const struct op_lead *le
 
 static void taken(struct call *call)
 {
-    struct session *s = (struct session *)call->workplace;
+    struct session *s = session_of_call(call);
     struct buf back[ROOTS_MAX];
     struct op_lead lead;
     unsigned names = OP_LEADS_NAMES_MAX;

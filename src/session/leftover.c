@@ -7,19 +7,18 @@
 #include "base/mem.h"
 #include "session/sweep.h"
 
-void leftover_add(struct leftover **list, size_t root, struct str path, const char *tag)
+struct leftover *leftover_add(struct leftover **list, size_t root, struct str path, struct str tag)
 {
-    size_t length = strlen(tag);
     struct leftover *l;
     /* No gate leaves such a note: a part of it would name another file. */
-    if (path.n >= PATH_TEXT_MAX || length >= sizeof l->tag)
-        return;
+    if (path.n >= PATH_TEXT_MAX || tag.n >= sizeof l->tag)
+        return NULL;
     l = mem_zero(sizeof *l);
     l->root = root;
     l->path = mem_copy(path.p, path.n);
-    memcpy(l->tag, tag, length + 1);
+    memcpy(l->tag, tag.p, tag.n);
     l->next = *list;
-    *list = l;
+    return *list = l;
 }
 
 struct leftover *leftover_take(struct leftover **list)
@@ -44,7 +43,7 @@ struct collecting {
 static void found(void *arg, struct str path, const char *tag)
 {
     struct collecting *c = arg;
-    leftover_add(c->list, c->root, path, tag);
+    leftover_add(c->list, c->root, path, str_of(tag));
 }
 
 bool leftover_collect(struct leftover **list, int state_fd, const struct cell_spec *spec)

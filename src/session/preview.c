@@ -170,7 +170,7 @@ bool preview_waits(const struct session *s)
 void preview_send_waiting(struct session *s)
 {
     /* From the start each time: whoever is called back may ask for others or forget them. */
-    for (struct preview_ask *ask; s->state == OPEN && (ask = first_waiting(s));) {
+    for (struct preview_ask *ask; s->host.state == HOST_OPEN && (ask = first_waiting(s));) {
         send_ask(s, ask);
         /* The cell is ending: the next one gets all of them. */
         if (first_waiting(s) == ask)
@@ -207,9 +207,9 @@ void session_preview(struct session *s, const struct call *call, preview_fn done
     struct preview_ask *ask = mem_zero(sizeof *ask);
     *ask = (struct preview_ask){.next = s->previews, .call = call, .done = done, .arg = arg};
     s->previews = ask;
-    if (session_begin(s, &err) < 0)
+    if (host_begin(&s->host, &err) < 0)
         answer_preview(s, ask, NULL, &err);
-    else if (s->state == OPEN)
+    else if (s->host.state == HOST_OPEN)
         send_ask(s, ask);
 }
 
@@ -223,7 +223,7 @@ void session_preview_cancel(struct session *s, const void *arg)
     unlink_ask(s, ask);
     if (ask->own) {
         ask->own->front = NULL;
-        session_cancel(s, ask->own);
+        host_cancel(&s->host, ask->own);
     }
     free(ask);
 }

@@ -304,7 +304,7 @@ static bool has_lost_lists(const struct command_after *after)
  * which there may be thousands. */
 bool quarantine_after(struct call *call)
 {
-    struct session *s = (struct session *)call->workplace;
+    struct session *s = session_of_call(call);
     struct command_after *after = &call->command->after;
     struct fresh fresh;
     if (quarantine_resume_moves(s, call))
@@ -312,7 +312,7 @@ bool quarantine_after(struct call *call)
     while (next_fresh(after, &fresh)) {
         if (is_other_than_found(after, &fresh))
             continue;
-        bool able = s->cell && s->state == OPEN && spec_store(&s->spec) < ROOTS_MAX;
+        bool able = s->host.cell && s->host.state == HOST_OPEN && spec_store(&s->spec) < ROOTS_MAX;
         if (!able && fresh.kind == FRESH_SUSPECT)
             suspects_note(s, fresh.root, &fresh.entry, after->suspects_ns);
         if (!able || was_left(after, &fresh))

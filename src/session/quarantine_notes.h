@@ -22,9 +22,9 @@ struct quarantine_note {
     uint64_t device;
     uint64_t inode;
     uint64_t born_ns; /* 0: not known */
-    int content;    /* STORE/quarantine/ID, -1 where it is gone */
-    int notes;      /* STORE.quarantine, -1 where there is none */
-    int lock;       /* the note itself, or else the content */
+    int content;      /* STORE/quarantine/ID, -1 where it is gone */
+    int notes;        /* STORE.quarantine, -1 where there is none */
+    int lock;         /* the note itself, or else the content */
 };
 #define QUARANTINE_NOTE_NONE ((struct quarantine_note){.content = -1, .notes = -1, .lock = -1})
 

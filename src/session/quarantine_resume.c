@@ -118,7 +118,7 @@ bool quarantine_resume_moves(struct session *s, struct call *call)
 {
     struct command_after *after = &call->command->after;
     struct quarantine_move m;
-    if (s->moves_known || after->moves_seen || !s->cell || s->state != OPEN ||
+    if (s->moves_known || after->moves_seen || !s->host.cell || s->host.state != HOST_OPEN ||
         spec_store(&s->spec) >= ROOTS_MAX)
         return false;
     while (quarantine_move_next(move_store_of(s), after->last_move, &m, &after->moves_kept)) {

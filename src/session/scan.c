@@ -71,7 +71,7 @@ static int tell_guards(struct session *s, size_t root, struct str found, struct 
         fds.fd[fds.n++] = fd;
         frame.body = (struct str){0};
     }
-    return cell_order(s->cell, &frame, fds.n ? &fds : NULL, err);
+    return cell_order(s->host.cell, &frame, fds.n ? &fds : NULL, err);
 }
 
 struct call *scan_call(struct session *s, size_t root, int64_t since, void (*done)(struct call *))
@@ -153,7 +153,7 @@ static bool look_for_vanished(struct session *s)
             "the command was not started: secret or protected files cannot be found where they "
             "were, and a command of another gate may be moving them; try again when it has ended");
     err_reason(&err, RAN_GUARDS_MOVED);
-    session_fail_waiting(s, &err);
+    host_give_up(&s->host, &err);
     return true;
 }
 
@@ -169,7 +169,7 @@ static bool follow_outward(struct session *s)
 
 static void on_root_scanned(struct call *call)
 {
-    struct session *s = (struct session *)call->workplace;
+    struct session *s = session_of_call(call);
     struct err err;
     s->scan_listed &= s->guards_known[call->path.root] > 0;
     s->scan_vanished |= !call->failed && call->reply.scan.vanished > 0;
@@ -185,7 +185,7 @@ static void on_root_scanned(struct call *call)
         s->scanned_ns = 0;
         s->scan_failed = true;
         if (err.code != ERR_INTERRUPTED)
-            session_fail_waiting(s, &err);
+            host_give_up(&s->host, &err);
         return;
     }
     if (s->scans > 0 || follow_outward(s) || look_for_vanished(s))
@@ -197,7 +197,7 @@ static void on_root_scanned(struct call *call)
     }
     if (s->beside && !s->scan_failed)
         s->beside->took_ns = s->scanned_ns - s->scan_began_ns;
-    session_send_waiting(s);
+    host_go_on(&s->host);
 }
 
 static void send_scans(struct session *s, bool settled)
@@ -240,7 +240,7 @@ void scan_ended(struct session *s, uint64_t began_ns)
 
 static void watched(struct call *call)
 {
-    struct session *s = (struct session *)call->workplace;
+    struct session *s = session_of_call(call);
     struct err err;
     /* Should it fail, the scans are slower. */
     (void)scan_take(s, call, &err);
@@ -265,7 +265,7 @@ static void on_time(uv_timer_t *timer)
 {
     struct beside *b = timer->data;
     struct session *s = b->session;
-    bool open = s->state == OPEN && s->cell;
+    bool open = s->host.state == HOST_OPEN && s->host.cell;
     bool any = commands_any(s->commands);
     if (open && !s->once && !b->watched)
         watch_roots(s);

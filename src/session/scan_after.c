@@ -149,9 +149,9 @@ static void on_scanned_after(struct call *scan)
 
 bool scan_after_command(struct call *call)
 {
-    struct session *s = (struct session *)call->workplace;
+    struct session *s = session_of_call(call);
     struct command_after *after = &call->command->after;
-    if (!s->cell || s->state != OPEN)
+    if (!s->host.cell || s->host.state != HOST_OPEN)
         return false;
     if (!after->first_look)
         after->first_look = after->step - 1;

@@ -13,8 +13,9 @@ struct session_options {
     const struct config *config; /* the operator's; borrowed */
     int state_fd;
     const char *state; /* its path; NULL: the workspace needs no store */
-    const char *settings_folder; /* of the operator's: commands do not see it; NULL: there is none */
-    const char *id;              /* "" for one without a name */
+    const char
+        *settings_folder; /* of the operator's: commands do not see it; NULL: there is none */
+    const char *id;       /* "" for one without a name */
     struct root roots[ROOTS_MAX];
     size_t n_roots;
     const char *base; /* absolute; relative paths begin there; NULL: at the first root */
@@ -43,8 +44,11 @@ bool session_is_opening(const struct session *session);
 
 struct workplace *session_workplace(struct session *session);
 
-/* Refuses limits of a command's call that cannot be held here. NULL: there is no session, and so no command. */
-int session_check_limits(struct session *session, const struct call *call, struct err *err);
+/* Whose workplace the call's is. */
+struct session *session_of_call(const struct call *call);
+
+/* Refuses limits of a command's call that cannot be held here. */
+int session_check_limits(const struct call *call, struct err *err);
 
 /* The pipeline's runner for calls whose workplace is a session's. */
 struct runner session_runner(void);

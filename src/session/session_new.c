@@ -60,8 +60,8 @@ int session_new(struct session **ret_session, uv_loop_t *loop,
         return err_set(err, ERR_INVALID_ARGUMENTS,
                        "the path of the workspace is too long: its " SETTINGS_FILE
                        " cannot be read");
-    s->waiting_end = &s->waiting;
-    flight_init(&s->flight);
+    host_init(&s->host, loop, &s->spec, &session_host_owner, s);
+    s->host.once = options->once;
     git_turn_init(&s->git);
     suspects_init(&s->suspects);
     cut_off_init(&s->cut_off);
@@ -113,21 +113,15 @@ void session_free(struct session *s)
         return;
     preview_forget_all(s);
     session_sweep_done(s);
-    cell_free(s->cell);
-    for (struct call *call; (call = flight_first(&s->flight));) {
-        flight_remove(&s->flight, call);
-        call_free(call);
-    }
+    host_done(&s->host);
     for (size_t i = 0; i < ROOTS_MAX; i++) {
         sweep_done(&s->sweeps[i]);
         free_root(&s->roots[i]);
         free_root(&s->command_roots[i]);
     }
     leftover_leave(&s->leftovers, s->state_fd, &s->spec);
-    flight_done(&s->flight);
     git_turn_done(&s->git);
     suspects_done(&s->suspects);
-    shelving_close(&s->shelving);
     cut_off_done(s);
     commands_free(s->commands);
     delayed_free(s->delayed);
@@ -146,5 +140,5 @@ void session_free(struct session *s)
 
 bool session_is_opening(const struct session *s)
 {
-    return s->state == OPENING;
+    return s->host.state == HOST_OPENING;
 }

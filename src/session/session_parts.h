@@ -4,19 +4,12 @@
 
 #include "session/cut_off.h"
 #include "session/delayed.h"
-#include "session/flight.h"
 #include "session/git_turn.h"
+#include "session/host.h"
 #include "session/leftover.h"
 #include "session/session.h"
-#include "session/shelving.h"
 #include "session/suspects.h"
 #include "session/sweep.h"
-
-enum session_state {
-    NO_CELL,
-    OPENING, /* the cell starts; the workspace's own settings are being read */
-    OPEN,
-};
 
 struct session {
     struct workplace workplace;
@@ -33,18 +26,12 @@ struct session {
     char *settings;    /* path of the workspace's own file in the first root; NULL: there is none */
     char tag[16];      /* of this gate's temporary files */
     char cell_tag[32]; /* of those of the cell at hand: a later one must not sweep its own */
-    unsigned cells;
-    enum session_state state;
-    unsigned to_come;          /* calls of its own that come before the cell is open */
+    unsigned to_come;  /* calls of its own that come before the cell is open */
     struct pipeline *pipeline; /* whose calls wait for the settings; NULL: none did */
     unsigned failures;         /* of cells to open, one after the other */
     struct buf rules;          /* about files, as the cell was last sent them */
     struct buf own_rules;      /* of those, what nobody configured */
-    struct cell *cell;
-    struct shelving shelving;
-    struct flight flight;
-    struct call *waiting; /* for OPEN */
-    struct call **waiting_end;
+    struct host host;
     struct preview_ask *previews;
     struct sweep sweeps[ROOTS_MAX];
     struct leftover *leftovers;
@@ -91,28 +78,20 @@ void session_make_ready(struct session *s, struct call *call);
 void session_run_command(struct session *s, struct call *call);
 /* A prepared call that had to wait for others: now, or when there is a cell. */
 void session_go_on(struct session *s, struct call *call);
-/* Starts a cell where there is none. */
-int session_begin(struct session *s, struct err *err);
-/* Asks the cell to stop at a call that was sent. */
-void session_cancel(struct session *s, const struct call *call);
 /* Of the runner (session_stop.c): a call is to end, has to end, takes longer than most. */
 void session_stop(void *self, struct call *call);
 void session_kill(void *self, struct call *call);
 void session_late(void *self, struct call *call);
 /* Has removed what writes left behind (session_sweep.c): the cell is open; the session ends. */
 void session_sweep_begin(struct session *s);
+/* The cell had this call and is gone: if it was one that removes them, that is done again. */
+void session_sweep_lost(struct session *s, const struct call *call);
 void session_sweep_done(struct session *s);
-/* What commands and those that are delayed tell the session. */
+/* What its cells, commands and those that are delayed tell the session. */
+extern const struct host_owner session_host_owner;
 extern const struct commands_events session_command_events;
 extern const struct delayed_events session_delayed_events;
 /* Finishes a call that waited. */
 void session_end_waiting(struct session *s, struct call *call, const struct err *err);
-/* Puts a call behind those that wait. */
-void session_wait(struct session *s, struct call *call);
-/* Takes a call out of those that wait; false: it is not among them. */
-bool session_unwait(struct session *s, struct call *call);
-/* The calls that wait go on. */
-void session_send_waiting(struct session *s);
-void session_fail_waiting(struct session *s, const struct err *err);
 
 #endif

@@ -13,7 +13,7 @@ void session_run_command(struct session *s, struct call *call)
     if (cut_off_mark(s, &err) < 0)
         session_end_waiting(s, call, &err);
     else
-        commands_start(s->commands, s->cell, call);
+        commands_start(s->commands, s->host.cell, call);
 }
 
 static void start_session_command(struct session *s, struct call *call)
@@ -25,11 +25,11 @@ static void start_session_command(struct session *s, struct call *call)
         return;
     }
     if (look == 0) {
-        session_wait(s, call);
+        host_wait(&s->host, call);
         return;
     }
     if (scan_is_old(s, call)) {
-        session_wait(s, call);
+        host_wait(&s->host, call);
         scan_start(s);
         return;
     }
@@ -57,7 +57,7 @@ static void start_operation(struct session *s, struct call *call)
 static void make_command_ready(struct session *s, struct call *call)
 {
     struct err err;
-    commands_prepare(s->commands, s->cell, call, s->operator_config, &err);
+    commands_prepare(s->commands, s->host.cell, call, s->operator_config, &err);
 }
 
 /* How a call of each kind begins once the cell is open, and what can be made ready for it while the cell starts. */

@@ -80,8 +80,8 @@ int work_note_real(struct work *w, enum work_end end, const char *path, const ch
 
 void work_tell_real(const struct work *w, const struct op *op, union op_reply *reply)
 {
-    bool always = op == &op_table[OP_PREVIEW];
-    if (!op->real)
+    bool always = op->real == OP_REAL_ALWAYS;
+    if (op->real == OP_REAL_NOT)
         return;
     if (w->real[WORK_PATH].len && (always || w->elsewhere[WORK_PATH]))
         reply->real.path = buf_str(&w->real[WORK_PATH]);

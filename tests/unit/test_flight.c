@@ -21,6 +21,7 @@ static void a_token_leads_to_its_call(void **state)
     assert_null(flight_find(&f, 0));
     assert_null(flight_find(&f, 1));
     for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        calls[i].op = &op_table[OP_READ];
         calls[i].token = flight_add(&f, &calls[i]);
         assert_true(calls[i].token != 0);
     }
@@ -38,6 +39,7 @@ static void tokens_are_not_used_again(void **state)
     uint64_t used[500];
     flight_init(&f);
     for (size_t i = 0; i < ARRAY_LEN(used); i++) {
+        call.op = &op_table[OP_READ];
         used[i] = call.token = flight_add(&f, &call);
         for (size_t k = 0; k < i; k++)
             assert_null(flight_find(&f, used[k]));
@@ -55,6 +57,7 @@ static void a_token_is_never_zero(void **state)
     struct flight f;
     struct call call = {0};
     flight_init(&f);
+    call.op = &op_table[OP_READ];
     call.token = flight_add(&f, &call);
     uint32_t slot = (uint32_t)call.token;
     flight_remove(&f, &call);
@@ -74,8 +77,10 @@ static void guessed_tokens_lead_nowhere(void **state)
     struct flight f;
     static struct call calls[100];
     flight_init(&f);
-    for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        calls[i].op = &op_table[OP_READ];
         calls[i].token = flight_add(&f, &calls[i]);
+    }
     for (unsigned round = 0; round < 100000; round++) {
         uint64_t token = random_below(4) ? random_next() : random_next() & 0x1ff000001ff;
         struct call *found = flight_find(&f, token);
@@ -100,6 +105,7 @@ static void calls_come_and_go(void **state)
             flight_remove(&f, call);
             in_flight--;
         } else {
+            call->op = &op_table[OP_READ];
             call->token = flight_add(&f, call);
             in_flight++;
         }

@@ -438,8 +438,8 @@ static void a_front_hears_when_a_turn_is_over(void **state)
 {
     (void)state;
     int turns = 0;
-    pipeline.settled = count_turns;
-    pipeline.settled_arg = &turns;
+    struct pipeline_listener listener = {.turned = count_turns, .arg = &turns};
+    pipeline_listen(&pipeline, &listener);
     finish_at_once = true;
     submit(1);
     turn();
@@ -459,8 +459,8 @@ static void what_a_front_adds_then_does_not_wait(void **state)
 {
     (void)state;
     int next = 2;
-    pipeline.settled = submit_more;
-    pipeline.settled_arg = &next;
+    struct pipeline_listener listener = {.turned = submit_more, .arg = &next};
+    pipeline_listen(&pipeline, &listener);
     finish_at_once = true;
     submit(1);
     turn();

@@ -196,15 +196,15 @@ static void the_next_cell_answers(void **state)
     look(call, &heard);
     heard = (struct heard){0};
     session_preview(session, call, hear, &heard);
-    cell_kill(session->cell, "the test ended it");
+    cell_kill(session->host.cell, "the test ended it");
     wait_for(&heard);
     assert_false(heard.failed);
-    assert_int_equal(session->cells, 2);
+    assert_int_equal(session->host.cells, 2);
     /* One that is ending when it is asked. */
-    cell_kill(session->cell, "the test ended it");
+    cell_kill(session->host.cell, "the test ended it");
     look(call, &heard);
     assert_false(heard.failed);
-    assert_int_equal(session->cells, 3);
+    assert_int_equal(session->host.cells, 3);
 }
 
 static void but_not_for_ever(void **state)
@@ -216,12 +216,12 @@ static void but_not_for_ever(void **state)
     heard = (struct heard){0};
     session_preview(session, call, hear, &heard);
     while (heard.times == 0) {
-        if (session->cell)
-            cell_kill(session->cell, "the test ended it");
+        if (session->host.cell)
+            cell_kill(session->host.cell, "the test ended it");
         turn();
     }
     assert_true(heard.times == 1 && heard.failed);
-    assert_int_equal(session->cells, 3);
+    assert_int_equal(session->host.cells, 3);
     assert_null(session->previews);
 }
 

@@ -109,7 +109,7 @@ static void many_that_cannot_be_sent(void **state)
     call->workplace = session_workplace(session);
     call->command = command_new(1000);
     add_many(&call->command->after.fresh);
-    cell_kill(session->cell, "a test");
+    cell_kill(session->host.cell, "a test");
     assert_false(quarantine_after(call));
     const struct command_violations *all = &call->command->violations;
     assert_int_equal(all->count, COMMAND_VIOLATIONS_MAX);
@@ -118,8 +118,8 @@ static void many_that_cannot_be_sent(void **state)
     /* None of them was begun. */
     struct quarantine_move move;
     bool unsure = false;
-    assert_false(quarantine_move_next(session->spec.roots[spec_store(&session->spec)].host, "", &move,
-                                      &unsure));
+    assert_false(quarantine_move_next(session->spec.roots[spec_store(&session->spec)].host, "",
+                                      &move, &unsure));
     assert_false(unsure);
     call_free(call);
     close_session();
@@ -139,8 +139,8 @@ static void a_move_that_cannot_be_looked_at_is_known_to_be_missing(void **state)
 {
     (void)state;
     FREE_AT_END char *store = mem_format("%s/store", folder);
-    struct quarantine_move move = {.id = "abcdefghijkl",
-                                   .entry = {.kind = GUARDED_PROTECTED, .path = text_str("a/.envrc")}};
+    struct quarantine_move move = {
+        .id = "abcdefghijkl", .entry = {.kind = GUARDED_PROTECTED, .path = text_str("a/.envrc")}};
     assert_int_equal(quarantine_move_write(store, &move), 0);
     quarantine_move_done(&move);
     for (unsigned more = 0; more < 3; more++) {
@@ -159,7 +159,8 @@ static void a_note_that_cannot_be_written_leaves_nothing(void **state)
     FREE_AT_END char *store = mem_format("%s/store", folder);
     char host[] = "/w";
     const struct cell_root root = {.host = host};
-    assert_int_equal(mkdir("store.quarantine", 0700) | mkdir("store.quarantine/abcdefghijkl", 0700), 0);
+    assert_int_equal(mkdir("store.quarantine", 0700) | mkdir("store.quarantine/abcdefghijkl", 0700),
+                     0);
     assert_int_equal(quarantine_note_write(store, "abcdefghijkl", &root, STR(".envrc")), -EISDIR);
     assert_int_equal(rmdir("store.quarantine/abcdefghijkl") | rmdir("store.quarantine"), 0);
 }
@@ -181,9 +182,9 @@ static void a_suspect_is_not_forgotten(void **state)
         *after = (struct command_after){.suspects = BUF_INIT(1 << 20), .suspects_ns = 7};
         quarantine_add(&after->suspects, 0, &entry);
         if (i == 0)
-            cell_kill(session->cell, "a test");
+            cell_kill(session->host.cell, "a test");
         /* The second time it is known that it died. */
-        while (i && session->cell)
+        while (i && session->host.cell)
             turn();
         assert_false(quarantine_after(call));
         assert_string_equal(call->command->violations.list[0].what, "created:a/.git");
@@ -320,8 +321,8 @@ static void leads_are_followed_by_the_next_cell(void **state)
     session->spec.roots[0].commands = true;
     leads_follow(session);
     assert_true(session->leads > 0);
-    cell_kill(session->cell, "a test");
-    while (session->cell)
+    cell_kill(session->host.cell, "a test");
+    while (session->host.cell)
         turn();
     assert_int_equal(session->leads, 0);
     session->spec.roots[0].commands = false;
