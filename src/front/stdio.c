@@ -40,6 +40,24 @@ static struct lines *start_stdio_talk(struct gate *gate, struct line_sessions *s
     return talk_start(gate, sessions, how, in_fd, out_fd, ended, arg);
 }
 
+/* What only the owner of a session can do. */
+static int refuse_as_guest(const struct options *o, const struct talk_options *how,
+                           struct err *err)
+{
+    if (how->approver)
+        return err_set(
+            err, ERR_SESSION_BUSY,
+            "session %s is in use by another process, and its calls are not approved from here: "
+            "leave --approver out and use `sandgate approve`",
+            o->session);
+    if (o->sessions)
+        return err_set(err, ERR_SESSION_BUSY,
+                       "session %s is in use by another process, and its lines cannot name other "
+                       "sessions: leave --session or --sessions out",
+                       o->session);
+    return 0;
+}
+
 /* *ret_again: as guest_relay has it. */
 static int serve_once(const struct options *o, struct gate_options *go,
                       const struct talk_options *how, bool *ret_again)
@@ -48,14 +66,8 @@ static int serve_once(const struct options *o, struct gate_options *go,
     CLEANUP(named_done) struct named named = {.dir_fd = -1, .lock_fd = -1};
     FD_AT_END int owner = -1;
     int r = front_take_session(o, false, &named, &owner, &err);
-    if (r == 0 && how->approver) {
-        err_set(
-            &err, ERR_SESSION_BUSY,
-            "session %s is in use by another process, and its calls are not approved from here: "
-            "leave --approver out and use `sandgate approve`",
-            o->session);
-        r = -1;
-    }
+    if (r == 0)
+        r = refuse_as_guest(o, how, &err);
     if (r < 0 && err.code == ERR_SESSION_BUSY && strcmp(err.reason, FORWARD_SILENT) == 0)
         return guest_refuse(how->format, go->dialect, NULL, ret_again);
     if (r < 0 && strcmp(err.reason, FORWARD_FULL) == 0)

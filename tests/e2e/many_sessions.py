@@ -129,6 +129,8 @@ def one_owner(place):
         wrote = place.call("a", "write_file", path="by-guest.txt", content="g")
         check(wrote["ok"], wrote)
         check(content(in_session(gate, a, "read_file", path="by-guest.txt")) == "g", "what a guest wrote")
+        told = place.form.run(place.home, "stdio", "--session", a, "--sessions", "*")
+        check(told.returncode == 2 and b"cannot name other sessions" in told.stderr, told)
     check(place.call("a", "read_file", path="name.txt")["ok"], "given back when the gate ended")
 
 
