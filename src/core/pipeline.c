@@ -88,7 +88,7 @@ void pipeline_watch_deadlines(struct pipeline *p)
         uv_timer_start(&p->deadlines, tick, TICK_MS, TICK_MS);
 }
 
-static void dispatch(struct pipeline *p, struct call *call)
+void pipeline_dispatch(struct pipeline *p, struct call *call)
 {
     const struct runner *runner = &p->runners[call->tool->runner];
     call->state = CALL_RUNNING;
@@ -141,7 +141,7 @@ static void begin_recorded_call(struct pipeline *p, struct call *call)
     else if (call->edition != pipeline_settings_of(call) && pipeline_recheck(call, &err) < 0)
         pipeline_finish(call, &err); /* the settings changed while its intent was written */
     else
-        dispatch(p, call);
+        pipeline_dispatch(p, call);
 }
 
 static void release(void *arg, int status)
@@ -233,16 +233,25 @@ static void advance(struct pipeline *p)
     }
 }
 
+static void answer_own(struct pipeline *p)
+{
+    for (struct call *call; (call = p->own_done.first);) {
+        call_list_remove(&p->own_done, call);
+        call->answer(call);
+    }
+}
+
 static void turn(uv_prepare_t *handle)
 {
     struct pipeline *p = handle->data;
     /* A front that had lines waiting submits them when it hears of the turn's end, and then the loop waits. */
     do {
+        answer_own(p);
         pipeline_charge_all(p);
         advance(p);
         for (struct pipeline_listener *l = p->listeners; l; l = l->next)
             l->turned(l->arg);
-    } while (p->to_start.first || p->to_answer.first ||
+    } while (p->to_start.first || p->to_answer.first || p->own_done.first ||
              (p->to_charge.first && !uv_is_active((uv_handle_t *)&p->books)));
     for (size_t i = 0; i < RUN_COUNT; i++) {
         if (p->runners[i].flush)
@@ -309,6 +318,11 @@ void pipeline_finish(struct call *call, const struct err *err)
             err_set(&call->err, call->cancel_code, "%s", call->cancel_why);
         if (call->command)
             command_tell_violations(call->command, call->err.message, sizeof call->err.message);
+    }
+    if (call->own) {
+        call->state = CALL_DONE;
+        call_list_add(&p->own_done, call);
+        return;
     }
     settle_charge(call);
     p->recorder.outcome(p->recorder.self, call);

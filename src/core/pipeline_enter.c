@@ -129,6 +129,8 @@ static int prepare_call(struct call *call, struct err *err)
 
 int pipeline_recheck(struct call *call, struct err *err)
 {
+    if (call->own)
+        return 0;
     /* It has paid by the verdict that it had, which goes on to hold for that. */
     struct verdict paid = call->verdict;
     call->verdict = (struct verdict){0};
@@ -216,17 +218,29 @@ void pipeline_resume(struct call *call, const struct err *err)
     pay(call);
 }
 
-static int check_new_call(struct call *call, struct err *err)
+/* What is under way may need the rest. */
+static int check_memory(struct err *err)
+{
+    return reserve_is_whole() ? 0 : err_no_memory(err);
+}
+
+static int read_call(struct call *call, struct err *err)
 {
     struct str name = {call->name, call->name ? strlen(call->name) : 0};
+    if (check_memory(err) < 0)
+        return -1;
     call->tool = registry_find(call->dialect->id, name, err);
     if (!call->tool)
         return -1;
     if (call->tool->args.size > sizeof call->args)
         return err_set(err, ERR_INTERNAL, "arguments of `%s` do not fit a call", call->tool->name);
-    if (arg_decode(&call->tool->args, call->dialect->strict, call->arguments, &call->args, err) < 0)
-        return -1;
-    return judge_call(call, err) < 0 || prepare_call(call, err) < 0 ? -1 : 0;
+    return arg_decode(&call->tool->args, call->dialect->strict, call->arguments, &call->args, err);
+}
+
+static int check_new_call(struct call *call, struct err *err)
+{
+    return read_call(call, err) < 0 || judge_call(call, err) < 0 || prepare_call(call, err) < 0 ? -1
+                                                                                                : 0;
 }
 
 static void wait_for_call_settings(struct call *call)
@@ -266,23 +280,33 @@ void pipeline_not_settled(struct pipeline *p, const struct workplace *at, const 
     }
 }
 
-/* What is under way may need the rest. */
-static int check_memory(struct err *err)
+static void begin_call(struct pipeline *p, struct call *call)
 {
-    return reserve_is_whole() ? 0 : err_no_memory(err);
+    call->pipeline = p;
+    call->start_ns = clock_mono_ns();
+    call->deadline_ns = call->start_ns + p->timeout_ms * 1000000u;
+}
+
+void pipeline_run_own(struct pipeline *p, struct call *call)
+{
+    struct err err;
+    begin_call(p, call);
+    call->own = true;
+    if (read_call(call, &err) < 0 || call->tool->prepare(call, &err) < 0)
+        pipeline_finish(call, &err);
+    else
+        pipeline_dispatch(p, call);
 }
 
 void pipeline_submit(struct pipeline *p, struct call *call)
 {
-    call->pipeline = p;
+    begin_call(p, call);
     p->in_flight++;
     call->workplace->calls++;
-    call->start_ns = clock_mono_ns();
-    call->deadline_ns = call->start_ns + p->timeout_ms * 1000000u;
     snprintf(call->uid, sizeof call->uid, "%s-%" PRIu64, p->uid_prefix, ++p->next_uid);
     struct err err;
     /* A front that could not read the request has set the error already. */
-    if (call->failed || check_memory(&err) < 0 || check_new_call(call, &err) < 0) {
+    if (call->failed || check_new_call(call, &err) < 0) {
         pipeline_finish(call, call->failed ? &call->err : &err);
         return;
     }

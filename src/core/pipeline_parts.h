@@ -8,6 +8,8 @@
 uint64_t pipeline_settings_of(const struct call *call);
 /* Charges what came in since it was done last and lets it begin. */
 void pipeline_charge_all(struct pipeline *p);
+/* Gives it to its runner. */
+void pipeline_dispatch(struct pipeline *p, struct call *call);
 /* Some call has a deadline. */
 void pipeline_watch_deadlines(struct pipeline *p);
 

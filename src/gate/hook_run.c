@@ -65,6 +65,7 @@ struct call *hook_run_begin(struct hook_run *run, const struct hook *hook, struc
     call->doc = make_hook_arguments(hook, input);
     call->arguments = yyjson_doc_get_root(call->doc);
     call->output = take_hook_output;
+    call->grace_ns = GRACE_NS;
     return call;
 }
 
@@ -137,63 +138,6 @@ void hook_run_end(struct hook_run *run, const struct call *call, size_t number,
 }
 
 /* --- where they run */
-
-static void cancel_hook_call(void *self, struct call *call)
-{
-    struct hooks *h = self;
-    uint64_t kill_ns = clock_mono_ns() + (h->closing ? 0 : GRACE_NS);
-    if (kill_ns < call->kill_ns)
-        call->kill_ns = kill_ns;
-    h->stop(NULL, call);
-}
-
-static int allow_hook_call(void *self, struct call *call, struct err *err)
-{
-    (void)self;
-    (void)call;
-    (void)err;
-    return 0;
-}
-
-static void no_intent(void *self, const struct call *call)
-{
-    (void)self;
-    (void)call;
-}
-
-static void no_outcome(void *self, struct call *call)
-{
-    (void)self;
-    (void)call;
-}
-
-static int no_flush(void *self, struct err *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
-static void at_once(void *self, void (*done)(void *arg, int status), void *arg)
-{
-    (void)self;
-    done(arg, 0);
-}
-
-void hook_pipeline_init(struct hooks *h)
-{
-    struct pipeline *p = &h->pipeline;
-    struct runner runner = session_runner();
-    pipeline_init(p, h->loop);
-    p->timeout_ms = (uint64_t)config_int(h->config, "commands.maxTimeoutMs");
-    p->policy = (struct policy_hook){.judge = allow_hook_call};
-    p->recorder = (struct recorder){no_intent, no_outcome, no_flush, at_once, NULL};
-    h->stop = runner.cancel;
-    runner.cancel = cancel_hook_call;
-    runner.self = h;
-    for (size_t i = 0; i < RUN_COUNT; i++)
-        p->runners[i] = runner;
-}
 
 /* An empty folder of the cell's own user, in the place of a workspace. */
 static int make_hook_folder(const struct config *config, int state_fd, char host[PATH_MAX],

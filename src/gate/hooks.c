@@ -23,6 +23,7 @@ static struct job *job_new(struct hooks *h, const struct call *call, bool after)
 {
     struct job *job = mem_zero(sizeof *job);
     job->owner = h;
+    job->pipeline = call->pipeline;
     job->after = after;
     memcpy(job->uid, call->uid, sizeof job->uid);
     job->left = hook_list_match(&h->list, after, call->tool, call->name);
@@ -116,7 +117,7 @@ static void start_hook(struct job *job)
     job->call->answer = hook_answered;
     job->call->front = job;
     h->running++;
-    pipeline_submit(&h->pipeline, job->call);
+    pipeline_run_own(job->pipeline, job->call);
 }
 
 static struct job *find_over(const struct hooks *h)
@@ -144,8 +145,7 @@ static void on_turn(uv_timer_t *timer)
     }
 }
 
-/* Two pipelines take their turns on one loop. Between them things go through a timer: what one's turn gave to the
- * other is then seen before the loop waits, whichever comes first. */
+/* A call ends in the midst of other work: those who wait for it are told by a timer, before the loop waits again. */
 static void kick(struct hooks *h)
 {
     uv_timer_start(&h->timer, on_turn, 0, 0);
@@ -178,8 +178,12 @@ static void forget_hook_job(struct job *job)
 {
     job->forgotten = true;
     job->over = true;
-    if (job->call)
-        pipeline_cancel(job->call, ERR_CANCELLED, "nobody waits for the answer");
+    if (!job->call)
+        return;
+    /* Nobody has time to wait for it either. */
+    if (job->owner->closing)
+        job->call->grace_ns = 1;
+    pipeline_cancel(job->call, ERR_CANCELLED, "nobody waits for the answer");
 }
 
 void hooks_forget(struct hooks *h, void *arg)
@@ -237,7 +241,6 @@ void hooks_free(struct hooks *h)
     uv_loop_t *loop = h->loop;
     if (loop) {
         run_down(h);
-        pipeline_done(&h->pipeline);
         uv_close((uv_handle_t *)&h->timer, hooks_closed);
     }
     session_free(h->session);
@@ -253,15 +256,6 @@ static void hooks_freep(struct hooks **h)
     hooks_free(*h);
 }
 
-static void open_pipeline(struct hooks *h, uv_loop_t *loop)
-{
-    h->loop = loop;
-    hook_pipeline_init(h);
-    uv_timer_init(loop, &h->timer);
-    h->timer.data = h;
-    uv_unref((uv_handle_t *)&h->timer);
-}
-
 int hooks_new(struct hooks **ret, uv_loop_t *loop, const struct config *config, int state_fd,
               const struct workplace *hidden, struct err *err)
 {
@@ -274,7 +268,10 @@ int hooks_new(struct hooks **ret, uv_loop_t *loop, const struct config *config, 
         return 0;
     if (hook_session_new(h, loop, config, state_fd, hidden, err) < 0)
         return -1;
-    open_pipeline(h, loop);
+    h->loop = loop;
+    uv_timer_init(loop, &h->timer);
+    h->timer.data = h;
+    uv_unref((uv_handle_t *)&h->timer);
     /* Someone will wait for the first answer. */
     for (size_t i = 0; i < h->list.count; i++) {
         if (!h->list.all[i].after) {

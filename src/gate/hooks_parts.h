@@ -17,9 +17,10 @@ struct hook_run {
 struct job {
     struct job *next;
     struct hooks *owner;
+    struct pipeline *pipeline; /* of that call, and of those that run programs about it */
     void (*done)(void *arg, const struct hook_answer *answer);
     void *arg;
-    char uid[CALL_UID_MAX]; /* of that call */
+    char uid[CALL_UID_MAX]; /* its */
     bool after;
     bool forgotten; /* `done` is not called, or not any more */
     bool over;      /* nobody else is asked */
@@ -36,8 +37,6 @@ struct hooks {
     struct hook_list list;
     struct config *config; /* of their cell */
     struct session *session;
-    struct pipeline pipeline;
-    void (*stop)(void *self, struct call *call); /* as the session does it */
     uv_timer_t timer;
     struct job *first;
     struct job **last;
@@ -47,12 +46,11 @@ struct hooks {
     bool closing;
 };
 
-/* Their cell, and the pipeline that leads to it: nothing is judged there, and what is recorded is hook_record's. */
+/* Their cell. */
 int hook_session_new(struct hooks *h, uv_loop_t *loop, const struct config *config, int state_fd,
                      const struct workplace *hidden, struct err *err);
-void hook_pipeline_init(struct hooks *h);
 
-/* The call that runs the program; `input` is copied. */
+/* The call that runs the program, for pipeline_run_own; `input` is copied. */
 struct call *hook_run_begin(struct hook_run *run, const struct hook *hook, struct str input);
 /* What the program said, by what it printed and how it ended; anything but an answer denies. */
 void hook_run_end(struct hook_run *run, const struct call *call, size_t number,
