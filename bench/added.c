@@ -38,9 +38,8 @@ struct way {
 
 static const struct root roots[] = {{"workspace", "/workspace", "/srv/project", true}};
 
-static void start(void *self, struct call *call)
+static void start(struct call *call)
 {
-    (void)self;
     pipeline_finish(call, NULL);
 }
 
@@ -114,8 +113,8 @@ static void open_way(struct way *way, const char *folder)
     uv_loop_init(&way->loop);
     pipeline_init(&way->pipeline, &way->loop);
     way->pipeline.timeout_ms = 30000;
-    way->pipeline.runners[RUN_WORKER] = (struct runner){"bench", start, nothing, nothing,
-                                                        nothing, NULL,  NULL,    NULL};
+    static const struct runner runners[RUN_COUNT] = {[RUN_WORKER] = {.start = start}};
+    way->pipeline.runners = runners;
     way->config = make_config(way);
     way->workplace = (struct workplace){
         .roots = roots, .n_roots = 1, .config = way->config, .tier = "full", .session_id = ""};

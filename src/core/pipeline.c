@@ -23,6 +23,11 @@ struct batch {
     struct call_list answer;
 };
 
+static const struct runner *runner_of(const struct call *call)
+{
+    return &call->pipeline->runners[call->tool->runner];
+}
+
 static void answer_call(struct pipeline *p, struct call *call)
 {
     p->in_flight--;
@@ -49,8 +54,7 @@ static void tick_unsettled(struct pipeline *p, uint64_t now)
     struct call *call = p->unsettled.first;
     if (!call || now < call->deadline_ns)
         return;
-    const struct runner *runner = &p->runners[call->tool->runner];
-    runner->kill(runner->self, call);
+    runner_of(call)->kill(call);
     if (call->state == CALL_UNSETTLED)
         end_late(call);
 }
@@ -65,14 +69,13 @@ static void tick(uv_timer_t *timer)
         uv_timer_stop(timer);
     for (struct call *call = p->running.first, *next; call; call = next) {
         next = call->next;
-        const struct runner *runner = &p->runners[call->tool->runner];
         if (call->kill_ns && now >= call->kill_ns) {
             call->kill_ns = UINT64_MAX;
-            runner->kill(runner->self, call);
+            runner_of(call)->kill(call);
             return; /* killing a cell finishes all its calls: the list is not what it was */
         }
         if (now - call->start_ns > LATE_NS)
-            runner->late(runner->self, call);
+            runner_of(call)->late(call);
         if (!call->kill_ns && now >= call->deadline_ns)
             end_late(call);
         else if (!call->kill_ns && call->deadline_ns < next_ns)
@@ -82,7 +85,7 @@ static void tick(uv_timer_t *timer)
         uv_timer_start(timer, tick, (next_ns - now) / 1000000 + 1, TICK_MS);
 }
 
-void pipeline_watch_deadlines(struct pipeline *p)
+static void watch_deadlines(struct pipeline *p)
 {
     if (!uv_is_active((uv_handle_t *)&p->deadlines))
         uv_timer_start(&p->deadlines, tick, TICK_MS, TICK_MS);
@@ -90,11 +93,18 @@ void pipeline_watch_deadlines(struct pipeline *p)
 
 void pipeline_dispatch(struct pipeline *p, struct call *call)
 {
-    const struct runner *runner = &p->runners[call->tool->runner];
     call->state = CALL_RUNNING;
     call_list_add(&p->running, call);
-    pipeline_watch_deadlines(p);
-    runner->start(runner->self, call);
+    watch_deadlines(p);
+    runner_of(call)->start(call);
+}
+
+void pipeline_await_settings(struct pipeline *p, struct call *call)
+{
+    call->state = CALL_UNSETTLED;
+    call_list_add(&p->unsettled, call);
+    watch_deadlines(p);
+    runner_of(call)->expect(call);
 }
 
 /* A call that its runner had may have changed something, unless its tool only reads, or found no room to begin. */
@@ -253,10 +263,8 @@ static void turn(uv_prepare_t *handle)
             l->turned(l->arg);
     } while (p->to_start.first || p->to_answer.first || p->own_done.first ||
              (p->to_charge.first && !uv_is_active((uv_handle_t *)&p->books)));
-    for (size_t i = 0; i < RUN_COUNT; i++) {
-        if (p->runners[i].flush)
-            p->runners[i].flush(p->runners[i].self);
-    }
+    if (p->flush)
+        p->flush();
 }
 
 void pipeline_init(struct pipeline *p, uv_loop_t *loop)
@@ -363,8 +371,7 @@ void pipeline_cancel(struct call *call, enum err_code code, const char *why)
     }
     if (call->state != CALL_RUNNING)
         return; /* release() ends it */
-    const struct runner *runner = &call->pipeline->runners[call->tool->runner];
-    runner->cancel(runner->self, call);
+    runner_of(call)->cancel(call);
 }
 
 size_t pipeline_in_flight(const struct pipeline *p)

@@ -10,22 +10,22 @@
 #include "core/call_list.h"
 #include "core/registry.h"
 
-/* Carries out prepared calls. `start` takes the call until it gives it to pipeline_finish, which it
- * may do at once. `cancel` asks for an early end: the runner still finishes the call, with what
- * really happened. `kill` is for a call that did not end within its grace; it may set call->kill_ns to be
- * called again. `late` says, every now and
+/* Carries out prepared calls of one kind (core/runner.h). `start` takes the call until it gives it to pipeline_finish, at
+ * once or later. `cancel` asks for an early end: the runner still finishes the call, with what really happened. `kill` is
+ * for a call that did not end within its grace; it may set call->kill_ns to be called again. `late` says, every now and
  * then, that a call runs longer than most. */
 struct runner {
-    const char *name;
-    void (*start)(void *self, struct call *call);
-    void (*cancel)(void *self, struct call *call);
-    void (*kill)(void *self, struct call *call);
-    void (*late)(void *self, struct call *call);
-    void (*flush)(void *self); /* at the end of each turn; NULL: nothing is held back */
-    void *self;
+    void (*start)(struct call *call);
+    void (*cancel)(struct call *call);
+    void (*kill)(struct call *call);
+    void (*late)(struct call *call);
     /* A call waits for the settings of its workplace: sees to it that pipeline_settled follows, or
-     * pipeline_not_settled. NULL: settings are always known. */
-    void (*expect)(void *self, struct call *call);
+     * pipeline_not_settled. */
+    void (*expect)(struct call *call);
+    /* For the runner's own `start`: what is made ready for a call while its cell starts (NULL: nothing), and how the call
+     * begins when that is open. */
+    void (*make_ready)(struct call *call);
+    void (*begin)(struct call *call);
 };
 
 /* Decides before anything runs. All but `judge` may be NULL: nobody is asked, nothing costs anything. */
@@ -70,7 +70,8 @@ struct pipeline {
     uv_loop_t *loop;
     struct policy_hook policy;
     struct recorder recorder;
-    struct runner runners[RUN_COUNT];
+    const struct runner *runners; /* one for each kind */
+    void (*flush)(void); /* sends what runners hold back, at the end of each turn; NULL: nothing */
     uint64_t timeout_ms; /* of a call */
     uint64_t next_uid;
     char uid_prefix[24];

@@ -243,16 +243,6 @@ static int check_new_call(struct call *call, struct err *err)
                                                                                                 : 0;
 }
 
-static void wait_for_call_settings(struct call *call)
-{
-    struct pipeline *p = call->pipeline;
-    const struct runner *runner = &p->runners[call->tool->runner];
-    call->state = CALL_UNSETTLED;
-    call_list_add(&p->unsettled, call);
-    pipeline_watch_deadlines(p);
-    runner->expect(runner->self, call);
-}
-
 void pipeline_settled(struct pipeline *p, const struct workplace *at)
 {
     for (struct call *call = p->unsettled.first, *next; call; call = next) {
@@ -312,7 +302,7 @@ void pipeline_submit(struct pipeline *p, struct call *call)
     }
     expect_bytes(call);
     if (call->workplace->unsettled)
-        wait_for_call_settings(call);
+        pipeline_await_settings(p, call);
     else
         go_on_after_verdict(call);
 }

@@ -10,7 +10,7 @@ uint64_t pipeline_settings_of(const struct call *call);
 void pipeline_charge_all(struct pipeline *p);
 /* Gives it to its runner. */
 void pipeline_dispatch(struct pipeline *p, struct call *call);
-/* Some call has a deadline. */
-void pipeline_watch_deadlines(struct pipeline *p);
+/* It goes on when the settings of its workplace are known. */
+void pipeline_await_settings(struct pipeline *p, struct call *call);
 
 #endif

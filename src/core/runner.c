@@ -1,9 +1,9 @@
 #include "core/runner.h"
 
 const struct runner_kind runner_kinds[RUN_COUNT] = {
-    [RUN_BUILTIN] = {"builtin", .in_prepare = true},
-    [RUN_WORKER] = {"worker"},
-    [RUN_COMMAND] = {"command", .programs = true},
+    [RUN_BUILTIN] = {.in_prepare = true},
+    [RUN_WORKER] = {0},
+    [RUN_COMMAND] = {.programs = true},
 };
 
 bool tool_runs_programs(const struct tool *tool)

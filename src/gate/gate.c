@@ -168,10 +168,8 @@ static void wire(struct gate *gate)
     pipeline_init(p, &gate->loop);
     p->timeout_ms = (uint64_t)config_int(gate->config, "runtime.timeoutSecs") * 1000;
     p->recorder = record_recorder(&gate->record);
-    /* Builtin work is done when a call is prepared; the session only sees to it that the workspace's own
-     * settings are known by then. */
-    for (size_t i = 0; i < RUN_COUNT; i++)
-        p->runners[i] = session_runner();
+    p->runners = session_runners;
+    p->flush = cell_flush;
 }
 
 /* libuv ends the process where there is no descriptor for its pipe of signals. */

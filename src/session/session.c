@@ -298,9 +298,8 @@ void session_warm_up(struct session *s)
     host_begin(&s->host, &err);
 }
 
-static void expect(void *self, struct call *call)
+void session_expect(struct call *call)
 {
-    (void)self;
     struct session *s = session_of_call(call);
     struct err err;
     s->pipeline = call->pipeline;
@@ -308,12 +307,11 @@ static void expect(void *self, struct call *call)
         not_settled(s, &err);
         return;
     }
-    session_make_ready(s, call);
+    session_make_ready(call);
 }
 
-static void run_session_call(void *self, struct call *call)
+void session_run(struct call *call)
 {
-    (void)self;
     struct session *s = session_of_call(call);
     struct err err;
     if (host_begin(&s->host, &err) < 0) {
@@ -324,18 +322,6 @@ static void run_session_call(void *self, struct call *call)
         session_start(s, call);
         return;
     }
-    session_make_ready(s, call);
+    session_make_ready(call);
     host_wait(&s->host, call);
-}
-
-static void flush_session_cell(void *self)
-{
-    (void)self;
-    cell_flush();
-}
-
-struct runner session_runner(void)
-{
-    return (struct runner){"worker",     run_session_call,   session_stop, session_kill,
-                           session_late, flush_session_cell, NULL,         expect};
 }

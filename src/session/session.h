@@ -50,7 +50,7 @@ struct session *session_of_call(const struct call *call);
 /* Refuses limits of a command's call that cannot be held here. */
 int session_check_limits(const struct call *call, struct err *err);
 
-/* The pipeline's runner for calls whose workplace is a session's. */
-struct runner session_runner(void);
+/* The pipeline's runners for calls whose workplace is a session's, one for each kind. */
+extern const struct runner session_runners[RUN_COUNT];
 
 #endif

@@ -73,15 +73,18 @@ void session_send(struct session *s, struct call *call);
 /* Has a call of the pipeline done by the open cell. */
 void session_start(struct session *s, struct call *call);
 /* What can be done for it while the cell starts. */
-void session_make_ready(struct session *s, struct call *call);
+void session_make_ready(struct call *call);
 /* A command for which everything is prepared: from now on it may change files. */
 void session_run_command(struct session *s, struct call *call);
 /* A prepared call that had to wait for others: now, or when there is a cell. */
 void session_go_on(struct session *s, struct call *call);
-/* Of the runner (session_stop.c): a call is to end, has to end, takes longer than most. */
-void session_stop(void *self, struct call *call);
-void session_kill(void *self, struct call *call);
-void session_late(void *self, struct call *call);
+/* Of its runners: a call waits for the settings, is to be carried out (session.c); is to end, has to end, takes longer than
+ * most (session_stop.c). */
+void session_expect(struct call *call);
+void session_run(struct call *call);
+void session_stop(struct call *call);
+void session_kill(struct call *call);
+void session_late(struct call *call);
 /* Has removed what writes left behind (session_sweep.c): the cell is open; the session ends. */
 void session_sweep_begin(struct session *s);
 /* The cell had this call and is gone: if it was one that removes them, that is done again. */

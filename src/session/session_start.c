@@ -16,8 +16,9 @@ void session_run_command(struct session *s, struct call *call)
         commands_start(s->commands, s->host.cell, call);
 }
 
-static void start_session_command(struct session *s, struct call *call)
+static void start_session_command(struct call *call)
 {
+    struct session *s = session_of_call(call);
     struct err err;
     int look = cut_off_look(s, &err);
     if (look < 0) {
@@ -39,49 +40,51 @@ static void start_session_command(struct session *s, struct call *call)
         session_run_command(s, call);
 }
 
-/* Its work was done when it was prepared. */
-static void start_builtin(struct session *s, struct call *call)
+/* Its work was done when it was prepared: the session only saw to it that the workspace's own settings were known by
+ * then. */
+static void start_builtin(struct call *call)
 {
-    (void)s;
     pipeline_finish(call, NULL);
 }
 
-static void start_operation(struct session *s, struct call *call)
+static void start_operation(struct call *call)
 {
+    struct session *s = session_of_call(call);
     preview_apply_pin(call);
     if (call->op->writes)
         call->request.writing.tag = (struct str){s->cell_tag, strlen(s->cell_tag)};
     session_send(s, call);
 }
 
-static void make_command_ready(struct session *s, struct call *call)
+static void make_command_ready(struct call *call)
 {
+    struct session *s = session_of_call(call);
     struct err err;
     commands_prepare(s->commands, s->host.cell, call, s->operator_config, &err);
 }
 
-/* How a call of each kind begins once the cell is open, and what can be made ready for it while the cell starts. */
-static const struct {
-    void (*start)(struct session *s, struct call *call);
-    void (*make_ready)(struct session *s, struct call *call);
-} kinds[RUN_COUNT] = {
-    [RUN_BUILTIN] = {start_builtin},
-    [RUN_WORKER] = {start_operation},
-    [RUN_COMMAND] = {start_session_command, make_command_ready},
+#define IN_SESSION                                                                                 \
+    .start = session_run, .cancel = session_stop, .kill = session_kill, .late = session_late,      \
+    .expect = session_expect
+
+const struct runner session_runners[RUN_COUNT] = {
+    [RUN_BUILTIN] = {IN_SESSION, .begin = start_builtin},
+    [RUN_WORKER] = {IN_SESSION, .begin = start_operation},
+    [RUN_COMMAND] = {IN_SESSION, .begin = start_session_command, .make_ready = make_command_ready},
 };
 
-void session_make_ready(struct session *s, struct call *call)
+void session_make_ready(struct call *call)
 {
-    if (kinds[call->tool->runner].make_ready)
-        kinds[call->tool->runner].make_ready(s, call);
+    const struct runner *runner = &session_runners[call->tool->runner];
+    if (runner->make_ready)
+        runner->make_ready(call);
 }
 
 void session_start(struct session *s, struct call *call)
 {
     struct err err;
-    if (call_limits_check(call, &err) < 0) {
+    if (call_limits_check(call, &err) < 0)
         session_end_waiting(s, call, &err);
-        return;
-    }
-    kinds[call->tool->runner].start(s, call);
+    else
+        session_runners[call->tool->runner].begin(call);
 }

@@ -7,9 +7,8 @@
  * a command's death takes long, and the cell's is that of all others, too. */
 #define KILL_GRACE_NS 3000000000u
 
-void session_stop(void *self, struct call *call)
+void session_stop(struct call *call)
 {
-    (void)self;
     struct session *s = session_of_call(call);
     if (command_after_cancel(call))
         return;
@@ -27,9 +26,8 @@ void session_stop(void *self, struct call *call)
         host_cancel(&s->host, call);
 }
 
-void session_kill(void *self, struct call *call)
+void session_kill(struct call *call)
 {
-    (void)self;
     struct session *s = session_of_call(call);
     if (commands_kill(s->commands, s->host.cell, call)) {
         /* Only its own processes; the cell goes with them if that does not help. */
@@ -39,8 +37,7 @@ void session_kill(void *self, struct call *call)
     host_kill(&s->host, "a call did not stop in time");
 }
 
-void session_late(void *self, struct call *call)
+void session_late(struct call *call)
 {
-    (void)self;
     host_help(&session_of_call(call)->host);
 }

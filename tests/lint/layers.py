@@ -84,6 +84,21 @@ def kinds_compared():
                 yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
 
 
+RUNNERS = re.compile(r"(?:->|\.)runners\b(?!\s*=[^=])|_runners\[(?!RUN_COUNT)")
+# The session's own rows tell it how a call begins that waited for its cell.
+RUNNERS_USED = {"core/pipeline.c", "session/session_start.c"}
+
+
+def runners_reached():
+    """Every call goes to its runner through the pipeline, behind policy and record."""
+    for path in sources(SRC):
+        if path.relative_to(SRC).as_posix() in RUNNERS_USED:
+            continue
+        for number, line in enumerate(text(path).splitlines(), 1):
+            if RUNNERS.search(line):
+                yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+
+
 def unbuilt_unit_tests():
     files = {p.stem for p in (ROOT / "tests/unit").glob("*.c")}
     build = text(ROOT / "tests/unit/meson.build")
@@ -102,6 +117,7 @@ def main():
     checks += [
         ("every tool is in src/tools/list.h, and the other way round", unlisted_tools()),
         ("no code compares kinds of runners", kinds_compared()),
+        ("only core/pipeline.c reaches a runner", runners_reached()),
         ("every unit test is built", unbuilt_unit_tests()),
     ]
     failed = 0

@@ -176,9 +176,8 @@ static inline void finish(struct call *call, enum err_code code)
     pipeline_finish(call, &err);
 }
 
-static inline void start(void *self, struct call *call)
+static inline void start(struct call *call)
 {
-    assert_ptr_equal(self, &finish_at_once);
     struct known *k = known_of(call);
     leave("start", call);
     k->starts++;
@@ -192,17 +191,15 @@ static inline void start(void *self, struct call *call)
         finish(call, ERR_COUNT);
 }
 
-static inline void cancel(void *self, struct call *call)
+static inline void cancel(struct call *call)
 {
-    (void)self;
     leave("cancel", call);
     known_of(call)->cancels++;
 }
 
 /* As a cell that is ended takes all its calls with it. */
-static inline void kill_all(void *self, struct call *call)
+static inline void kill_all(struct call *call)
 {
-    (void)self;
     leave("kill", call);
     known_of(call)->kills++;
     if (kill_is_slow)
@@ -213,15 +210,13 @@ static inline void kill_all(void *self, struct call *call)
     }
 }
 
-static inline void expect(void *self, struct call *call)
+static inline void expect(struct call *call)
 {
-    (void)self;
     leave("expect", call);
 }
 
-static inline void late(void *self, struct call *call)
+static inline void late(struct call *call)
 {
-    (void)self;
     assert_true(known_of(call)->running);
 }
 
@@ -388,6 +383,10 @@ static inline void submit(size_t number)
 
 /* --- each test */
 
+static const struct runner runners[RUN_COUNT] = {
+    [RUN_WORKER] = {start, cancel, kill_all, late, expect},
+};
+
 static inline int set_up(void **state)
 {
     (void)state;
@@ -411,9 +410,8 @@ static inline int set_up(void **state)
                    .close = close_books,
                    .settle = settle},
         .recorder = {record_intent, record_outcome, flush, wait_durable, &recorded},
+        .runners = runners,
     };
-    pipeline.runners[RUN_WORKER] = (struct runner){"test", start, cancel,          kill_all,
-                                                   late,   NULL,  &finish_at_once, expect};
     if (uv_loop_init(&loop) < 0)
         return -1;
     pipeline_init(&pipeline, &loop);
