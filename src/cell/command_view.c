@@ -128,7 +128,7 @@ int command_lock(const struct cell_spec *spec, int *ret_listener, struct err *er
             allow_view_path(&rules, spec->roots[i].inside, spec->roots[i].writable);
     }
     leaves_prepare();
-    int r = lock_command(rules.all, rules.n, ret_listener, err);
+    int r = lock_as(ROLE_COMMAND, rules.all, rules.n, ret_listener, err);
     for (size_t i = 0; i < rules.n; i++)
         fd_closep(&rules.all[i].folder);
     return r;

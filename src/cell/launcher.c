@@ -70,7 +70,7 @@ static int run_worker(const struct cell_spec *spec, int shelf_fd, worker_fn work
     sigprocmask(SIG_SETMASK, &none, NULL);
     reserve_make(WORKER_RESERVE);
     if (map_shelf(shelf_fd, &shelf, &err) < 0 || open_roots(spec, roots, rules, &err) < 0 ||
-        lock_worker(rules, spec->n_roots, &err) < 0)
+        lock_as(ROLE_WORKER, rules, spec->n_roots, NULL, &err) < 0)
         return report_failure(&err);
     if (report_send(FRAME_READY, 0, NULL, false) < 0)
         return 1;

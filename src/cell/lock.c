@@ -53,26 +53,27 @@ static int drop_capabilities(struct err *err)
         ARRAY_LEN(array), (struct sock_filter *)(uintptr_t)(array)                                 \
     }
 
-static int filter_worker_calls(struct err *err)
-{
-    struct sock_fprog program = PROGRAM(filter_worker);
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
-        return cell_failed(err, "filtering system calls");
-    return 0;
-}
+static const struct lock {
+    struct sock_fprog filter;
+    bool serves;    /* it has many files open, and may not take the machine's memory */
+    bool tcp;       /* its network namespace has only a loopback: every port there is its own */
+    bool connected; /* see landlock_stay_connected */
+    bool answered;  /* what the filter refuses waits for an answer */
+} locks[] = {
+    [ROLE_WORKER] = {PROGRAM(filter_worker), .serves = true},
+    [ROLE_COMMAND] = {PROGRAM(filter_command), .tcp = true, .connected = true, .answered = true},
+};
 
-static int filter_command_calls(int *ret_listener, struct err *err)
+static int filter_calls(const struct lock *lock, int *ret_listener, struct err *err)
 {
-    struct sock_fprog program = PROGRAM(filter_command);
-    const unsigned long listen = SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-                      listen | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
+    unsigned long listen = lock->answered ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
+    unsigned long wait = lock->answered ? SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV : 0;
+    long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, listen | wait, &lock->filter);
     if (fd < 0 && errno == EINVAL)
-        fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, listen, &program);
-    if (fd < 0)
-        return cell_failed(err, "filtering system calls");
-    *ret_listener = (int)fd;
-    return 0;
+        fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, listen, &lock->filter);
+    if (fd >= 0 && ret_listener)
+        *ret_listener = (int)fd;
+    return fd < 0 ? cell_failed(err, "filtering system calls") : 0;
 }
 
 /* Far more than any operation needs; a worker that was taken over does not get the machine's memory. */
@@ -104,7 +105,7 @@ static void allow_files(void)
     (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-static int confine(const struct landlock_rule *rules, size_t count, bool tcp, struct err *err)
+static int drop_rights(struct err *err)
 {
     /* One byte: with none, a kernel that pipes cores to a program on the host would still do it. */
     struct rlimit no_core;
@@ -117,22 +118,18 @@ static int confine(const struct landlock_rule *rules, size_t count, bool tcp, st
         return -1;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return cell_failed(err, "refusing new privileges");
-    return landlock_restrict(rules, count, tcp, err);
+    return 0;
 }
 
-int lock_worker(const struct landlock_rule *rules, size_t count, struct err *err)
+int lock_as(enum role role, const struct landlock_rule *rules, size_t count, int *ret_listener,
+            struct err *err)
 {
-    allow_files();
-    if (limit_memory(err) < 0 || confine(rules, count, false, err) < 0)
+    const struct lock *lock = &locks[role];
+    if (lock->serves)
+        allow_files();
+    if ((lock->serves && limit_memory(err) < 0) || drop_rights(err) < 0 ||
+        landlock_restrict(rules, count, lock->tcp, err) < 0 ||
+        (lock->connected && landlock_stay_connected(err) < 0))
         return -1;
-    return filter_worker_calls(err);
-}
-
-int lock_command(const struct landlock_rule *rules, size_t count, int *ret_listener,
-                 struct err *err)
-{
-    /* Its network namespace has only a loopback: every port there is its own. */
-    if (confine(rules, count, true, err) < 0 || landlock_stay_connected(err) < 0)
-        return -1;
-    return filter_command_calls(ret_listener, err);
+    return filter_calls(lock, ret_listener, err);
 }

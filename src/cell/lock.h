@@ -5,16 +5,17 @@
 
 #include "cell/landlock.h"
 
+/* Who is locked, a row each in lock.c: the worker, which serves the gate's calls; a command's first process and all that it
+ * starts, programs of hooks too. */
+enum role { ROLE_WORKER, ROLE_COMMAND };
+
 /* No program that is started from here on has a capability. The others do this too; to have it done before they are
  * forked is quicker. */
 int lock_bounds(struct err *err);
 
-int lock_worker(const struct landlock_rule *rules, size_t count, struct err *err);
-
-/* For a command's init and all it starts. What the filter refuses waits for an answer on the listener
- * (close-on-exec; see cell/violations.h): the process that answers must not make such a call itself,
- * nor wait for one that does. */
-int lock_command(const struct landlock_rule *rules, size_t count, int *ret_listener,
-                 struct err *err);
+/* *ret_listener (close-on-exec; see cell/violations.h) is set for a command: what the filter refuses waits for an answer
+ * there. The process that answers must not make such a call itself, nor wait for one that does. */
+int lock_as(enum role role, const struct landlock_rule *rules, size_t count, int *ret_listener,
+            struct err *err);
 
 #endif

@@ -35,7 +35,7 @@ struct violations_judge {
     void *self;
 };
 
-/* Takes one call from the listener that lock_command gave, refuses it, counts it; or lets it go on, where the judge
+/* Takes one call from the listener that lock_as gave, refuses it, counts it; or lets it go on, where the judge
  * allows that. To be called when poll says that there is one: then it does not wait, even if the caller has died
  * since. False: the call cannot be answered, and its caller would wait for good; when the listener is closed the kernel
  * refuses it, and all others. */

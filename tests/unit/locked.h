@@ -85,7 +85,7 @@ static inline void locked_child(int socket, const struct landlock_rule *rules, s
     struct err err;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     locked_get_capabilities();
-    if (lock_command(rules, count, &listener, &err) < 0) {
+    if (lock_as(ROLE_COMMAND, rules, count, &listener, &err) < 0) {
         fprintf(stderr, "%s\n", err.message);
         _exit(103);
     }

@@ -484,7 +484,8 @@ static int answer_for_a_child(const struct landlock_rule *rule)
     struct err err;
     struct violations v = {0};
     locked_get_capabilities();
-    if (lock_command(rule, 1, &listener, &err) < 0 || fcntl(listener, F_GETFD) != FD_CLOEXEC)
+    if (lock_as(ROLE_COMMAND, rule, 1, &listener, &err) < 0 ||
+        fcntl(listener, F_GETFD) != FD_CLOEXEC)
         return 1;
     pid_t pid = fork();
     if (pid == 0)

@@ -31,7 +31,7 @@ static void make_call(const struct row *row, long high)
     memcpy(a, row->args, sizeof a);
     a[row->wide] |= high;
     locked_get_capabilities();
-    if (lock_worker(&rule, 1, &err) < 0) {
+    if (lock_as(ROLE_WORKER, &rule, 1, NULL, &err) < 0) {
         fprintf(stderr, "%s\n", err.message);
         _exit(101);
     }

@@ -36,7 +36,7 @@ static int64_t hard_limit(pid_t pid, const char *name)
     const char *hard = line + strcspn(line, " ");
     hard += strspn(hard, " ");
     return strncmp(hard, "unlimited", strlen("unlimited")) == 0 ? INT64_MAX
-                                                                 : strtoll(hard, NULL, 10);
+                                                                : strtoll(hard, NULL, 10);
 }
 
 static void assert_locked(pid_t pid)
@@ -80,7 +80,7 @@ static void be_worker(int ready, int wait)
     struct landlock_rule rule = {open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     locked_get_capabilities();
-    if (lock_worker(&rule, 1, &err) < 0) {
+    if (lock_as(ROLE_WORKER, &rule, 1, NULL, &err) < 0) {
         fprintf(stderr, "%s\n", err.message);
         _exit(101);
     }
