@@ -84,6 +84,19 @@ def kinds_compared():
                 yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
 
 
+def operations_compared():
+    """What an operation is like stands in its columns: core/op_list.h."""
+    ids = "|".join(re.findall(r"^ *ROW\((\w+),", text(SRC / "core/op_list.h"), re.M))
+    word = rf"(?:&?op_table\[|OP_(?:{ids})\b)"
+    compared = re.compile(rf"[=!]=\s*{word}|case\s+{word}|OP_(?:{ids})\]?\s*[=!]=")
+    if ids.count("|") < 10:
+        yield "the rows of src/core/op_list.h were not understood"
+    for path in sources(SRC):
+        for number, line in enumerate(text(path).splitlines(), 1):
+            if compared.search(line):
+                yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+
+
 RUNNERS = re.compile(r"(?:->|\.)runners\b(?!\s*=[^=])|_runners\[(?!RUN_COUNT)")
 # The session's own rows tell it how a call begins that waited for its cell.
 RUNNERS_USED = {"core/pipeline.c", "session/session_start.c"}
@@ -117,6 +130,7 @@ def main():
     checks += [
         ("every tool is in src/tools/list.h, and the other way round", unlisted_tools()),
         ("no code compares kinds of runners", kinds_compared()),
+        ("no code compares operations", operations_compared()),
         ("only core/pipeline.c reaches a runner", runners_reached()),
         ("every unit test is built", unbuilt_unit_tests()),
     ]
