@@ -148,3 +148,18 @@ int trusted_open(const char *path, char why[TRUSTED_WHY_MAX])
         fd_closep(&w.fd);
     return r;
 }
+
+int trusted_program(const char *path, char why[TRUSTED_WHY_MAX])
+{
+    struct stat st;
+    FD_AT_END int fd = trusted_open(path, why);
+    int r = fd < 0 || fstat(fd, &st) == 0 ? fd : -errno;
+    if (r >= 0 && (!S_ISREG(st.st_mode) || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0)) {
+        snprintf(why, TRUSTED_WHY_MAX, "it is no program that can be run: chmod +x it");
+        return -EACCES;
+    }
+    if (r < 0 && !why[0])
+        snprintf(why, TRUSTED_WHY_MAX, "%s",
+                 path[0] == '/' ? strerror(-r) : "it is not given by its whole path");
+    return r < 0 ? r : TAKE_FD(fd);
+}

@@ -10,5 +10,7 @@
  * beside a program others could put what it loads. The descriptor is O_PATH.
  * Otherwise -errno; -EPERM comes with a sentence in `why`. */
 int trusted_open(const char *path, char why[TRUSTED_WHY_MAX]);
+/* The same of a file that can be run; `why` has words for every error. */
+int trusted_program(const char *path, char why[TRUSTED_WHY_MAX]);
 
 #endif

@@ -1,14 +1,14 @@
 #include "gate/hook_list.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
+#include "base/trusted.h"
 #include "cell/plan.h"
 
 /* Of a program and its arguments. */
@@ -32,63 +32,30 @@ void hook_list_done(struct hook_list *list)
     *list = (struct hook_list){0};
 }
 
-/* In a folder with the sticky bit only its owner and that of a file can rename the file. */
-static bool is_strangers(const struct stat *st, bool may_be_sticky)
+/* Hooks of root run as another user. */
+static bool is_closed_to_hooks(const char *path)
 {
-    bool sticky = may_be_sticky && (st->st_mode & S_ISVTX);
-    return (st->st_uid != geteuid() && st->st_uid != 0) || ((st->st_mode & 022) && !sticky);
+    FREE_AT_END char *folder = mem_copy(path, (size_t)(strrchr(path, '/') - path));
+    struct stat file;
+    struct stat st;
+    return geteuid() == 0 && (stat(path, &file) < 0 || stat(*folder ? folder : "/", &st) < 0 ||
+                              !(file.st_mode & st.st_mode & 01));
 }
 
-/* Whoever can rename a folder on the way can put another program in its place; beside the program, a library that it
- * loads. */
-static int check_folders(const char *field, const char *path, struct err *err)
-{
-    FREE_AT_END char *at = mem_dup(path);
-    bool first = true;
-    for (char *slash; (slash = strrchr(at, '/')); first = false) {
-        struct stat st;
-        *slash = '\0';
-        const char *folder = *at ? at : "/";
-        if (stat(folder, &st) < 0)
-            return err_field(err, field, "%s: the folder %s: %s", field, folder, strerror(errno));
-        if (is_strangers(&st, !first))
-            return err_field(err, field,
-                             "%s: the folder %s has to belong to you or to root and be writable by "
-                             "nobody else, because the program lies in it: chmod go-w it, or move "
-                             "the program",
-                             field, folder);
-        if (first && geteuid() == 0 && !(st.st_mode & 01))
-            return err_field(err, field,
-                             "%s: the folder %s is closed to the user that hooks of root run as: "
-                             "chmod o+x it, or move the program",
-                             field, folder);
-    }
-    return 0;
-}
-
+/* A link can be replaced where it stands as well. */
 static int check_hook_program(const char *field, const char *path, struct err *err)
 {
-    FREE_AT_END char *real = path[0] == '/' ? realpath(path, NULL) : NULL;
-    struct stat st;
-    if (path[0] != '/')
-        return err_field(err, field, "%s: the program `%.200s` is not given by its whole path",
-                         field, path);
-    if (!real || stat(real, &st) < 0)
-        return err_field(err, field, "%s: the program %.200s: %s", field, path, strerror(errno));
-    if (!S_ISREG(st.st_mode) || faccessat(AT_FDCWD, real, X_OK, AT_EACCESS) < 0)
-        return err_field(err, field, "%s: %.200s is no program that can be run: chmod +x it", field,
-                         path);
-    if (is_strangers(&st, false))
+    char why[TRUSTED_WHY_MAX];
+    FD_AT_END int fd = trusted_program(path, why);
+    if (fd < 0)
+        return err_field(err, field, "%s: the program %.200s: %s", field, path, why);
+    FREE_AT_END char *real = realpath(path, NULL);
+    if (is_closed_to_hooks(path) || (real && is_closed_to_hooks(real)))
         return err_field(err, field,
-                         "%s: %.200s has to belong to you or to root and be writable by nobody "
-                         "else: chown it, or chmod go-w",
+                         "%s: %.200s or its folder is closed to the user that hooks of root run "
+                         "as: chmod o+rx",
                          field, path);
-    if (geteuid() == 0 && !(st.st_mode & 01))
-        return err_field(err, field,
-                         "%s: %.200s is closed to the user that hooks of root run as: chmod o+rx",
-                         field, path);
-    /* A link can be replaced where it stands as well. */
-    return check_folders(field, path, err) < 0 || check_folders(field, real, err) < 0 ? -1 : 0;
+    return 0;
 }
 
 static int read_hook_command(const struct config *config, size_t i, struct hook *hook,

@@ -230,6 +230,18 @@ int reach_check(const struct reach *reach, const struct config *config, const ch
     return r;
 }
 
+int reach_role_program(const struct reach *reach, const char *own, const char *name,
+                       struct err *err)
+{
+    char why[TRUSTED_WHY_MAX];
+    int folder = (int)(strrchr(own, '/') - own);
+    FREE_AT_END char *path = mem_format("%.*s/../libexec/sandgate/%s", folder, own, name);
+    if (check_path_reach(reach, name, path, err) < 0)
+        return -1;
+    int fd = trusted_program(path, why);
+    return fd < 0 ? err_set(err, ERR_SANDBOX_UNAVAILABLE, "%.200s: %s", path, why) : fd;
+}
+
 char *reach_path(const struct reach *reach, const char *list)
 {
     FREE_AT_END char *copy = mem_dup(list);
