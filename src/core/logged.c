@@ -124,17 +124,10 @@ static struct str without_ranges(struct str text, const struct buf *ranges, stru
 /* `begun`: so much of its beginning is a secret by what stands before it. */
 static struct str clean_script(struct str *text, bool code, size_t begun, struct buf *room)
 {
-    CLEANUP(logged_shell_done) struct logged_shell shell;
-    struct redact_range range = {0};
-    BUF_AT_END struct buf ranges = BUF_INIT((text->n + 2) * sizeof range);
-    if (!logged_shell_init(&shell, *text, code))
+    BUF_AT_END struct buf ranges = BUF_INIT((text->n + 2) * sizeof(struct redact_range));
+    if (!logged_shell_find(text, code, begun, &ranges))
         return STR(REDACTED);
-    const struct redact_ends ends = {logged_shell_end, &shell};
-    range.to = begun ? logged_shell_end(&shell, 0, begun) : 0;
-    if (range.to)
-        buf_add(&ranges, &range, sizeof range);
-    text->n = redact_find_ends(*text, &ends, &ranges);
-    return ranges.failed ? STR(REDACTED) : without_ranges(*text, &ranges, room);
+    return without_ranges(*text, &ranges, room);
 }
 
 /* In `room` where something had to be replaced. Where there is no memory for that, nothing is shown. */

@@ -7,12 +7,19 @@
 #include "base/buf.h"
 
 enum logged_mark {
-    LOGGED_PLAIN,  /* words and operators, also of a script in quotes: `sh -c '…'`, `ssh host "…"`, `bash <<E` */
+    LOGGED_PLAIN, /* words and operators, also of a script in quotes: `sh -c '…'`, `ssh host "…"`, `bash <<E` */
     LOGGED_QUOTED, /* a part of a word */
     LOGGED_DATA,   /* a here-document that no shell reads */
 };
 
-/* One byte for each of the script. False: there is no memory for them. */
+/* Of a backslash and the line's end behind it, which a shell takes out before it reads on. */
+#define LOGGED_JOINED 0x40
+
+/* Of what begins `$(…)`: a shell reads what it prints. */
+#define LOGGED_RUN 0x20
+#define LOGGED_FLAGS (LOGGED_JOINED | LOGGED_RUN)
+
+/* One byte for each of the script, perhaps with these. False: there is no memory for them. */
 bool logged_marks(struct str script, struct buf *ret);
 
 #endif

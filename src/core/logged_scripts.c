@@ -14,6 +14,22 @@ bool logged_reads_script(struct str name)
     return shells_have(name) || str_in(path_name_of(name), others);
 }
 
+bool logged_is_env(struct str word)
+{
+    static const char *const names[] = {"env", NULL};
+    return str_in(path_name_of(word), names);
+}
+
+bool logged_is_split(struct str word)
+{
+    static const struct str name = STR_INIT("--s");
+    if (word.n < 2 || word.p[0] != '-')
+        return false;
+    if (word.p[1] == '-')
+        return word.n >= name.n && memcmp(word.p, name.p, name.n) == 0;
+    return memchr(word.p, 'S', word.n);
+}
+
 /* Looks for the script of the shell at `shell`: the first word that is no option, if there is a `-c`. What stands among the
  * options is no other shell. */
 static void find_script(struct logged_scripts *s, size_t shell)
@@ -59,16 +75,26 @@ static bool joins_words(struct str program)
     return str_in(path_name_of(program), programs);
 }
 
+/* `env -S '…'`, `env -S…`: it makes words of it, of which one is a program. */
+static bool is_split_by_env(struct logged_scripts *s, size_t word)
+{
+    struct str text = s->words[word];
+    bool env = s->env;
+    s->env = s->env || logged_is_env(text);
+    return env && (logged_is_split(text) || logged_is_split(s->words[word - 1]));
+}
+
 enum logged_reader logged_reader(struct logged_scripts *s, size_t word)
 {
-    static const char *const env[] = {"env", NULL};
     struct str text = s->words[word];
     if (word >= s->behind && shells_have(text))
         find_script(s, word);
     s->sets = s->sets && text.n && text.p[0] != '-' && memchr(text.p, '=', text.n);
     if (s->sets)
         return LOGGED_VALUE;
-    s->sets = word == 0 && str_in(path_name_of(text), env);
+    s->sets = word == 0 && logged_is_env(text);
+    if (is_split_by_env(s, word))
+        return LOGGED_SHELL;
     if (word == 0)
         return LOGGED_NOBODY;
     if (word == s->script || is_before_script(s->words[word - 1]) || joins_words(s->words[0]))

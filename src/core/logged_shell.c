@@ -1,5 +1,6 @@
 #include "core/logged_shell.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "base/ascii.h"
@@ -9,6 +10,25 @@
 /* Characters of base64 by which a line is told from a command: all lines of a key but its last have more. */
 #define KEY_LINE_MIN 40
 #define KEY_END_MIN 8
+
+/* Bytes that were looked through for what ends them. */
+struct logged_run {
+    size_t from;
+    size_t end;
+    size_t
+        found; /* of a pair: behind the last `=` in them, or 0; of a word: behind the blanks that follow */
+};
+
+struct logged_shell {
+    struct str script;
+    struct buf marks;  /* enum logged_mark of each byte */
+    struct buf text;   /* the script with its continued lines joined, where it has any */
+    struct buf places; /* uint32_t, where each byte of that stands in the script */
+    bool code;         /* it is for an interpreter instead */
+    /* Of a row of operators each asks for what ends the word behind it. */
+    struct logged_run pair;
+    struct logged_run word;
+};
 
 static bool is_command_separator(char c)
 {
@@ -22,7 +42,7 @@ static char shell_char_at(const struct logged_shell *s, size_t at)
 
 static enum logged_mark mark_at(const struct logged_shell *s, size_t at)
 {
-    return (enum logged_mark)s->marks.data[at];
+    return (enum logged_mark)(s->marks.data[at] & ~LOGGED_FLAGS);
 }
 
 /* `$(echo x)`: its value stands in the text, and nothing else is run. */
@@ -31,6 +51,7 @@ static bool only_prints(const struct logged_shell *s, size_t at)
     struct str rest = {s->script.p + at, s->script.n - at};
     bool prints = (rest.n > 7 && memcmp(rest.p, "$(echo ", 7) == 0) ||
                   (rest.n > 9 && memcmp(rest.p, "$(printf ", 9) == 0);
+    prints = prints && !(s->marks.data[at] & LOGGED_RUN);
     for (size_t i = 2; prints && i < rest.n && rest.p[i] != ')'; i++)
         prints = !is_command_separator(rest.p[i]) && !strchr("`$<>", rest.p[i]);
     return prints;
@@ -108,18 +129,11 @@ static bool ends_quoted(struct logged_shell *s, size_t at, bool own)
     return is_command_separator(c) && command && !is_cookie_pair(s, at + 1);
 }
 
-/* Behind blanks and continued lines, backwards. */
 static size_t before_blanks(const struct logged_shell *s, size_t at)
 {
-    const char *p = s->script.p;
-    for (;;) {
-        if (at && ascii_is_blank(p[at - 1]))
-            at--;
-        else if (at > 1 && p[at - 1] == '\n' && p[at - 2] == '\\')
-            at -= 2;
-        else
-            return at;
-    }
+    while (at && ascii_is_blank(s->script.p[at - 1]))
+        at--;
+    return at;
 }
 
 /* `NAME= program`: the value is empty, and the next word is run. */
@@ -129,15 +143,21 @@ static bool is_behind_empty(const struct logged_shell *s, size_t at, size_t end)
            !(end > 1 && ascii_is_blank(s->script.p[end - 2]));
 }
 
-/* Where the shell looks for a command. */
+static bool is_quote_char(char c)
+{
+    return c == '\'' || c == '"';
+}
+
+/* Where the shell looks for a command, also for one in quotes. */
 static bool is_command_place(const struct logged_shell *s, size_t at)
 {
+    at -= at && is_quote_char(s->script.p[at - 1]);
     size_t end = before_blanks(s, at);
     char before = end ? s->script.p[end - 1] : '\n';
     bool opens = before == '(' && end > 1 && strchr("$<>", s->script.p[end - 2]);
     if (is_behind_empty(s, at, end))
         return true;
-    if (mark_at(s, at) != LOGGED_PLAIN)
+    if (mark_at(s, end ? end - 1 : at) != LOGGED_PLAIN)
         return false;
     return is_command_separator(before) || before == '`' || before == '\r' || opens;
 }
@@ -175,7 +195,7 @@ static size_t secret_end(struct logged_shell *s, size_t from, size_t to)
     if (is_command_place(s, from))
         return program_end(s, from, to);
     bool list = shell_char_at(s, from) == '(';
-    bool own = from && strchr("'\"", s->script.p[from - 1]);
+    bool own = from && is_quote_char(s->script.p[from - 1]);
     for (size_t at = from; at < to; at++) {
         if (s->script.p[at] == '$' && only_prints(s, at)) {
             while (at < to && s->script.p[at] != ')')
@@ -277,7 +297,7 @@ static size_t key_end(const struct logged_shell *s, size_t from, size_t to)
     return end < to ? end : to;
 }
 
-size_t logged_shell_end(void *shell, size_t from, size_t to)
+static size_t shell_secret_end(void *shell, size_t from, size_t to)
 {
     struct logged_shell *s = shell;
     if (script_begins_at(s, from, "-----BEGIN "))
@@ -285,19 +305,104 @@ size_t logged_shell_end(void *shell, size_t from, size_t to)
     return s->code ? logged_code_end(s->script, from, to) : secret_end(s, from, to);
 }
 
-bool logged_shell_init(struct logged_shell *shell, struct str script, bool code)
+/* --- continued lines */
+
+/* A name or a value can stand on two lines: they are looked for in the text that the shell makes of it. */
+static bool join_lines(struct logged_shell *s, struct str script)
 {
-    *shell = (struct logged_shell){.script = script, .code = code};
+    if (!memmem(script.p, script.n, "\\\n", 2))
+        return true;
+    s->text = BUF_INIT(script.n + 1);
+    s->places = BUF_INIT((script.n + 1) * sizeof(uint32_t));
+    size_t n = 0;
+    for (size_t at = 0; at < script.n; at++) {
+        if (s->marks.data[at] & LOGGED_JOINED)
+            continue;
+        s->marks.data[n++] = s->marks.data[at];
+        buf_add_char(&s->text, script.p[at]);
+        buf_add(&s->places, &(uint32_t){(uint32_t)at}, sizeof(uint32_t));
+    }
+    s->marks.data[n] = LOGGED_PLAIN;
+    s->script = buf_str(&s->text);
+    return !s->text.failed && !s->places.failed;
+}
+
+/* Where a byte of the joined text stands in the script. */
+static size_t place_in_script(const struct logged_shell *s, size_t at)
+{
+    uint32_t place;
+    if (!s->places.len)
+        return at;
+    memcpy(&place, s->places.data + at * sizeof place, sizeof place);
+    return place;
+}
+
+/* Behind the byte before `end`. */
+static size_t end_in_script(const struct logged_shell *s, size_t end)
+{
+    return end ? place_in_script(s, end - 1) + 1 : 0;
+}
+
+/* How many bytes of the joined text are of the first `n` of the script. */
+static size_t n_joined(const struct logged_shell *s, size_t n)
+{
+    size_t low = 0;
+    size_t high = s->script.n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (place_in_script(s, middle) < n)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void move_to_script(const struct logged_shell *s, struct buf *ranges)
+{
+    for (size_t i = 0; i < ranges->len; i += sizeof(struct redact_range)) {
+        struct redact_range range;
+        memcpy(&range, ranges->data + i, sizeof range);
+        range = (struct redact_range){place_in_script(s, range.from), end_in_script(s, range.to)};
+        memcpy(ranges->data + i, &range, sizeof range);
+    }
+}
+
+/* --- all of it */
+
+static bool read_marks(struct logged_shell *s, struct str script, bool code)
+{
+    *s = (struct logged_shell){.script = script, .code = code};
     if (!code)
-        return logged_marks(script, &shell->marks);
-    shell->marks = BUF_INIT(script.n + 1);
-    if (buf_reserve(&shell->marks, script.n + 1) < 0)
+        return logged_marks(script, &s->marks) && join_lines(s, script);
+    s->marks = BUF_INIT(script.n + 1);
+    if (buf_reserve(&s->marks, script.n + 1) < 0)
         return false;
-    memset(shell->marks.data, LOGGED_QUOTED, script.n + 1);
+    memset(s->marks.data, LOGGED_QUOTED, script.n + 1);
     return true;
 }
 
-void logged_shell_done(struct logged_shell *shell)
+static void shell_done(struct logged_shell *s)
 {
-    buf_done(&shell->marks);
+    buf_done(&s->marks);
+    buf_done(&s->text);
+    buf_done(&s->places);
+}
+
+bool logged_shell_find(struct str *script, bool code, size_t begun, struct buf *ranges)
+{
+    CLEANUP(shell_done) struct logged_shell s;
+    if (!read_marks(&s, *script, code))
+        return false;
+    const struct redact_ends ends = {shell_secret_end, &s};
+    struct redact_range range = {0};
+    begun = n_joined(&s, begun);
+    range.to = begun ? shell_secret_end(&s, 0, begun) : 0;
+    if (range.to)
+        buf_add(ranges, &range, sizeof range);
+    size_t looked = redact_find_ends(s.script, &ends, ranges);
+    if (looked < s.script.n)
+        script->n = end_in_script(&s, looked);
+    move_to_script(&s, ranges);
+    return !ranges->failed;
 }

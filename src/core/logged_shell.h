@@ -5,27 +5,8 @@
 #include "base/buf.h"
 #include "base/redact.h"
 
-/* Bytes that were looked through for what ends them. */
-struct logged_run {
-    size_t from;
-    size_t end;
-    size_t found; /* of a pair: behind the last `=` in them, or 0; of a word: behind the blanks that follow */
-};
-
-struct logged_shell {
-    struct str script;
-    struct buf marks; /* enum logged_mark of each byte */
-    bool code;        /* it is for an interpreter instead */
-    /* Of a row of operators each asks for what ends the word behind it. */
-    struct logged_run pair;
-    struct logged_run word;
-};
-
-/* False: there is no memory for it. The script is borrowed. */
-bool logged_shell_init(struct logged_shell *shell, struct str script, bool code);
-void logged_shell_done(struct logged_shell *shell);
-
-/* As redact_ends has it: where what is run begins. */
-size_t logged_shell_end(void *shell, size_t from, size_t to);
+/* Adds a struct redact_range for each secret, in their order. So much of its beginning as `begun` is one by what stands before
+ * it. The script becomes as much of it as was looked through. False: there is no memory for it. */
+bool logged_shell_find(struct str *script, bool code, size_t begun, struct buf *ranges);
 
 #endif

@@ -46,14 +46,11 @@ static size_t place_of_unshown(const struct unshown *u, size_t i)
     return place;
 }
 
+/* No summary is so long that the look would stop before its end. */
 static bool find_summary_ranges(struct str script, struct buf *ranges)
 {
-    CLEANUP(logged_shell_done) struct logged_shell shell;
-    if (!logged_shell_init(&shell, script, false))
-        return false;
-    const struct redact_ends ends = {logged_shell_end, &shell};
-    /* No summary is so long that this would stop before its end. */
-    return redact_find_ends(script, &ends, ranges) == script.n && !ranges->failed;
+    const size_t n = script.n;
+    return logged_shell_find(&script, false, 0, ranges) && script.n == n;
 }
 
 static void write_without(struct str shown, const struct unshown *u, const struct buf *ranges,

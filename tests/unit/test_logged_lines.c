@@ -43,6 +43,19 @@ static const char *const pieces[] = {
     "login --token '@' | %",
     "login --token \"@\"&%",
     "login --password \\\n  @\n%",
+    "login --password=\\\n@; %",
+    "login --pass\\\nword @; %",
+    "login --password @\\\n@; %",
+    "API_KEY=\\\n@ %",
+    "PASS\\\nWORD=@ %",
+    "PASS\\\nWORD=\\\n@; %",
+    "curl -H \"Authori\\\nzation: Bea\\\nrer @\" h; %",
+    "echo ghp_A1b2C3d4\\\nE5f6@; %",
+    "PASSWORD=$(ec\\\nho @) %",
+    "cat > f <<EOT\nPASS\\\nWORD=@\nEOT\n%",
+    "true; PASSWORD='@ @' x.c | bash -s; %",
+    "curl -H 'Cookie: a=@; c=@' h | bash; %",
+    "echo 'PASSWORD=@' | sh; %",
     "curl -u u:@ h; %",
     "curl -H 'Cookie: a=@; c=@' h | %",
     "curl -H \"Cookie: a=@; c=@\" | %",
@@ -97,6 +110,7 @@ static const char *const pieces[] = {
     "login --token \"`%`\"",
     "login --token\n%",
     "login --password\n\n%",
+    "login --password\n\"%\"",
     "sshpass -p\n%",
     "sshpass -p\r\n%",
     "curl -u\n%",
@@ -136,6 +150,44 @@ static const char *const pieces[] = {
     "cat <<EOT | sh\nCookie: a=b\n %\nEOT",
     "bash <<< 'TOKEN= %'",
     "bash <<< \"password=x; %\"",
+    "TOKEN= \\\n %",
+    "TOKEN=\\\n \\\n%",
+    "# TOKEN=\\\n%",
+    "login --password \\\n\\\n; %",
+    "cat <<EOT\ntoken: `%`\nEOT",
+    "cat <<EOT\nTOKEN=`%`\nEOT",
+    "cat <<EOT\npassword: x`%`\nAuthorization: Bearer `%`\nEOT",
+    "cat <<EOT\n$(login --password\n%)\nEOT",
+    "cat <<EOT\n`eval 'password=1 %'`\nEOT",
+    "cat <<-EOT\n$(sh <<< 'TOKEN=1 %')\nEOT",
+    "echo 'TOKEN=1 %' | sh",
+    "echo \"TOKEN=1 %\" | tee f | sudo bash -x",
+    "echo 'TOKEN=1 %' |\n sh",
+    "echo 'TOKEN=1 %' |& sh",
+    "echo 'TOKEN=1 %' | 'sh'",
+    "echo 'TOKEN=1 %' | \"$SHELL\"",
+    "echo 'TOKEN=1 %' > >(sh)",
+    "cat <<< 'TOKEN=1 %' | sh",
+    "echo '--password\n%' | sh",
+    "echo 'password: |\n  %' | ssh h",
+    "echo 'password:\n  \"%\"' | ssh h",
+    "printf '%s' 'Cookie: a=1\n %' | bash",
+    "printf '%s' '-----BEGIN PRIVATE KEY-----\n%\n-----END PRIVATE KEY-----' | bash",
+    "echo \"$(echo 'TOKEN=1 %')\" | sh",
+    "(echo 'TOKEN=1 %'; x.c) | sh",
+    "for i in 1; do echo 'TOKEN=1 %'; done | sh",
+    "{ echo 'TOKEN=1 %'\necho 2\n} | sh",
+    "{ echo 'TOKEN=1 %'; case a in a) ;; for) ;; esac; } | sh",
+    "{ cat <<EOT\n--password\n%\nEOT\n} | sh",
+    "if true; then cat <<'EOT'\npassword: |\n  %\nEOT\nfi | sh",
+    "sh <(echo 'TOKEN=1 %')",
+    "sh -c \"$(echo \"TOKEN=1 %\")\"",
+    "eval $(echo 'TOKEN=1 %')",
+    "eval TOKEN=$(echo 1 %)",
+    "sh -c \"TOKEN=$(echo 1 %)\"",
+    "env -S 'TOKEN=1 %'",
+    "env -i -S'TOKEN=1 %'",
+    "/usr/bin/env --split-string='TOKEN= %'",
     "https://u:$(%)@h/",
     "curl https://u:`%`@h/",
     "%",
@@ -263,6 +315,8 @@ static void check_everywhere(const struct line *line)
     check_input(line, "bash -s", dashed, ARRAY_LEN(dashed));
     const struct str piped[] = {STR("/bin/bash"), STR("-c"), STR("cd a && cat | ssh host")};
     check_input(line, "a pipe", piped, ARRAY_LEN(piped));
+    const struct str split[] = {STR("timeout"), STR("5"), STR("env"), STR("-vS"), text};
+    check_words(line, "env -S", split, ARRAY_LEN(split));
     const struct str sudo[] = {STR("sudo"), STR("-u"), STR("u"), STR("/bin/sh"), STR("-ec"), text};
     check_words(line, "sudo sh", sudo, ARRAY_LEN(sudo));
 }
@@ -308,6 +362,8 @@ static void time_is_linear(void **state)
         "authorization: ", "TOKEN= ", "cookie: a;", "\"a\" ", "sh -c '", "$(", "`", "<<E ", "sh <<E\n", "((",
         "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n", "'\\''", "\"$(sh \"", "token=$(",
         "token=$(echo ", "${TOKEN:-", "--password \\\n", "# '", "Cookie: a; b=", "token=(", "A=\"", "sh\"", "(`", "<<'a b'\n",
+        "\n", "|", "|\n", "{ ", "}\n", "'a'|sh|", "'a'\n} | sh\n", "{ 'a' | sh\n", "A=1 ", "A= ''", "env ", "\\\n",
+        "TO\\\nKEN=", "for a; 'b' | sh; ", "cat <<E\n`a`\nE\n", "cat <<E\n$(", "| 'sh' ", "'\"$('",
     };
     const size_t n = 1u << 20;
     FREE_AT_END char *text = mem_zero(n);
@@ -347,6 +403,8 @@ static void scripts_in_scripts_take_linear_time(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
+        {"echo \"$(", ")\" | sh"}, {"{ echo \"", "\"\n} | sh"}, {"cat <<E\n$(echo '", "')\nE\n"},
+        {"(echo 'a'; ", ") | sh"}, {"cat <<E | sh\n$(", ")\nE\n"},
         {"sh -c \"$(", ")\""}, {"ssh h \"$(sh <<E\n", "\nE\n)\""}, {"sh -c \"$(sh -c '$(", ")')\""},
     };
     const size_t n = 1u << 18;
