@@ -13,6 +13,14 @@
 struct guard_trees;
 struct work;
 
+/* An entry as if it had been moved already; `to` is in the root that a walk is in. */
+struct beneath_moved {
+    const char *from; /* in the same root; NULL: it comes from another one */
+    const char *to;
+    int dir; /* where it is still, and its name there */
+    const char *name;
+};
+
 struct beneath_root {
     int fd;
     const char *inside; /* absolute links to these count as inside */
@@ -23,9 +31,12 @@ struct beneath_root {
     const struct guard *guard; /* what is protected and secret in it; NULL: nothing */
     const char
         *behind; /* a name in the folder that is opened: links on the way are judged with it */
-    struct guard_trees *trees; /* what was guarded where it was before; NULL: nothing */
-    size_t number;             /* of the root in there */
-    struct work *work;         /* of the call, which may be cancelled; NULL: it cannot be */
+    struct guard_trees *trees;         /* what was guarded where it was before; NULL: nothing */
+    size_t number;                     /* of the root in there */
+    struct work *work;                 /* of the call, which may be cancelled; NULL: it cannot be */
+    const struct beneath_moved *moved; /* NULL: nothing is taken to have been moved */
+    struct buf
+        *passed; /* gets the paths of links on the way, each with a NUL; NULL: nothing does */
 };
 
 /* Where a path leads when the links on the way are followed, and what the rules say about it. */

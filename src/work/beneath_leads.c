@@ -40,23 +40,85 @@ struct checking {
     const struct beneath_root *root;
     struct str path;
     bool carries;
+    const struct git_move *move; /* NULL: it is asked whether `path` is led to */
+    char *moved;                 /* with `move`: the lead that is another then */
     struct str git;
     unsigned leads;
     bool led;
 };
 
-static void compare_lead(void *arg, const char *lead)
+static bool touches(const struct checking *c, const char *text)
+{
+    struct str target = {text, strlen(text)};
+    /* A folder around the git directory is more than anybody meant. */
+    if (strcmp(text, ".") == 0 || path_lies_in(c->git, target))
+        return false;
+    return path_is_in(c->path, target) || (c->carries && path_lies_in(target, c->path));
+}
+
+static bool is_at_path(const struct checking *c, const char *lead)
+{
+    BUF_AT_END struct buf links = BUF_INIT(GIT_LEAD_LINKS_MAX);
+    char where[PATH_TEXT_MAX];
+    bool led = git_leads_way(c->root, lead, where, &links) == GIT_LEAD_INSIDE && touches(c, where);
+    size_t at = 0;
+    for (const char *link; !led && (link = git_leads_next_link(&links, &at));)
+        led = touches(c, link);
+    return led || links.failed;
+}
+
+/* Where a path that lies in `from` would be in `to`. False: it is too long. */
+static bool move_path(const struct git_move *move, const char *path, char ret[PATH_TEXT_MAX])
+{
+    const char *rest = path + strlen(move->from);
+    return snprintf(ret, PATH_TEXT_MAX, "%s%s", move->to, rest) < PATH_TEXT_MAX;
+}
+
+static bool is_in_folder(const char *path, const char *folder)
+{
+    return path_is_in((struct str){path, strlen(path)}, (struct str){folder, strlen(folder)});
+}
+
+/* It is moved along, or it stays and is not taken for what was moved. */
+static bool leads_to_the_same(const struct git_move *move, const char *before, const char *after)
+{
+    char expected[PATH_TEXT_MAX];
+    if (is_in_folder(before, move->from))
+        return move_path(move, before, expected) && strcmp(after, expected) == 0;
+    return move->root->number == move->to_root->number && !is_in_folder(after, move->to) &&
+           strcmp(after, before) == 0;
+}
+
+static bool is_changed_by_move(const struct git_move *move, const char *lead,
+                               enum git_lead_from from)
+{
+    char path[PATH_TEXT_MAX];
+    char before[PATH_TEXT_MAX];
+    char after[PATH_TEXT_MAX];
+    bool same_root = move->root->number == move->to_root->number;
+    const struct beneath_moved moved = {same_root ? move->from : NULL, move->to, move->dir,
+                                        move->name};
+    struct beneath_root then = *move->to_root;
+    then.moved = &moved;
+    bool along = from == GIT_LEAD_FROM_FOLDER && is_in_folder(lead, move->from);
+    if (from == GIT_LEAD_FROM_HOST || (along && !move_path(move, lead, path)))
+        return true;
+    enum git_lead_place was = git_leads_place(move->root, lead, before);
+    enum git_lead_place is = git_leads_place(&then, along ? path : lead, after);
+    if (was != is || was == GIT_LEAD_UNKNOWN)
+        return true;
+    return was == GIT_LEAD_INSIDE && !leads_to_the_same(move, before, after);
+}
+
+static void compare_lead(void *arg, const char *lead, enum git_lead_from from)
 {
     struct checking *c = arg;
-    char where[PATH_TEXT_MAX];
     c->leads++;
-    if (c->led || !git_leads_where(c->root, lead, where))
+    if (c->led)
         return;
-    struct str target = {where, strlen(where)};
-    /* A folder around the git directory is more than anybody meant. */
-    if (strcmp(where, ".") == 0 || path_lies_in(c->git, target))
-        return;
-    c->led = path_is_in(c->path, target) || (c->carries && path_lies_in(target, c->path));
+    c->led = c->move ? is_changed_by_move(c->move, lead, from) : is_at_path(c, lead);
+    if (c->led && c->move)
+        snprintf(c->moved, PATH_TEXT_MAX, "%s", lead);
 }
 
 static bool read_stamps(int git, struct stamps *ret)
@@ -116,10 +178,13 @@ static void check_named(struct checking *c, struct str folder, const char *text,
 {
     char path[PATH_TEXT_MAX];
     char where[PATH_TEXT_MAX];
-    if (!git_leads_locate(c->root, folder, text, path) || !git_leads_where(c->root, path, where))
+    enum git_lead_from from = git_leads_locate(c->root, folder, text, path);
+    if (from == GIT_LEAD_TOO_LONG)
         return;
     c->git = tree;
-    compare_lead(c, path);
+    compare_lead(c, path, from);
+    if (!git_leads_where(c->root, path, where))
+        return;
     check_directory(c, (struct str){where, strlen(where)}, tree);
 }
 
@@ -149,7 +214,7 @@ static void check_git_of_folder(struct checking *c, struct str folder, int git)
         struct str target = {where, strlen(where)};
         c->git = folder;
         if (S_ISLNK(st.st_mode))
-            compare_lead(c, path);
+            compare_lead(c, path, GIT_LEAD_FROM_FOLDER);
         check_directory(c, target, folder);
         check_common(c, target, folder);
         return;
@@ -166,6 +231,25 @@ static void check_git_of_folder(struct checking *c, struct str folder, int git)
     check_named(c, folder, text, folder);
     if (git_leads_locate(c->root, folder, text, path) && git_leads_where(c->root, path, where))
         check_common(c, (struct str){where, strlen(where)}, folder);
+}
+
+bool beneath_leads_change(const struct git_move *move, struct str folder, bool bare,
+                          char lead[PATH_TEXT_MAX])
+{
+    struct checking c = {.root = move->root, .move = move, .moved = lead};
+    char text[BENEATH_REAL_MAX + 8];
+    lead[0] = '\0';
+    if (bare) {
+        check_directory(&c, folder, folder);
+        check_common(&c, folder, folder);
+        return c.led;
+    }
+    snprintf(text, sizeof text, "%.*s/.git", (int)folder.n, folder.p);
+    FD_AT_END int fd = beneath_open_at(move->root->fd, text, O_PATH | O_NOFOLLOW, 0,
+                                       RESOLVE_NO_SYMLINKS);
+    if (fd >= 0)
+        check_git_of_folder(&c, folder, fd);
+    return c.led;
 }
 
 bool beneath_is_led_to(const struct beneath_root *root, const char *path, bool carries,

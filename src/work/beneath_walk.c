@@ -174,6 +174,8 @@ static int judge_rest(struct beneath_walk *w)
 static int judge_link(struct beneath_walk *w)
 {
     int r = set_real(w);
+    if (r == 0 && w->root->passed)
+        buf_add(w->root->passed, w->real->text, strlen(w->real->text) + 1);
     if (r < 0 || !w->root->guard)
         return r;
     judge_name(w, w->real->text);
@@ -341,6 +343,19 @@ static int make_and_enter(struct beneath_walk *w)
     return fd < 0 ? -errno : enter_walked_folder(w, &fd);
 }
 
+static int open_walked_name(struct beneath_walk *w)
+{
+    const struct beneath_moved *moved = w->root->moved;
+    int r = moved ? set_real(w) : 0;
+    if (r < 0 || (moved && moved->from && strcmp(w->real->text, moved->from) == 0)) {
+        errno = r < 0 ? -r : ENOENT;
+        return -1;
+    }
+    bool is_it = moved && strcmp(w->real->text, moved->to) == 0;
+    return beneath_open_at(is_it ? moved->dir : w->dirs[w->depth], is_it ? moved->name : w->name,
+                           O_PATH | O_NOFOLLOW, 0, 0);
+}
+
 /* One component. 1: it was the last one, w->name stands in w->dirs[w->depth]; 0: go on. */
 static int walk_one_name(struct beneath_walk *w, bool last)
 {
@@ -352,7 +367,7 @@ static int walk_one_name(struct beneath_walk *w, bool last)
         pop_to(w, w->depth - 1);
         return 0;
     }
-    FD_AT_END int fd = beneath_open_at(w->dirs[w->depth], w->name, O_PATH | O_NOFOLLOW, 0, 0);
+    FD_AT_END int fd = open_walked_name(w);
     if (fd < 0 && errno == ENOENT && last)
         return 1;
     if (fd < 0 && errno == ENOENT && w->flags & BENEATH_PARENTS)

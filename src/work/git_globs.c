@@ -13,6 +13,7 @@
 struct matching {
     const struct beneath_root *root;
     const struct glob *glob;
+    enum git_lead_from from;
     git_lead_fn fn;
     void *arg;
     size_t entries;
@@ -25,15 +26,16 @@ static void match_in(struct matching *m, const char *folder);
 static void match_entry(struct matching *m, int dir, const char *folder, const struct dirent64 *d)
 {
     char path[PATH_TEXT_MAX];
-    if (++m->entries > GIT_GLOB_ENTRIES_MAX || snprintf(path, sizeof path, "%s%s%s", folder,
-                                               *folder ? "/" : "", d->d_name) >= (int)sizeof path) {
+    if (++m->entries > GIT_GLOB_ENTRIES_MAX ||
+        snprintf(path, sizeof path, "%s%s%s", folder, *folder ? "/" : "", d->d_name) >=
+            (int)sizeof path) {
         m->cut = true;
         return;
     }
     struct str text = {path, strlen(path)};
     unsigned char type = folder_entry_type(dir, d->d_name, d->d_type);
     if (type != DT_DIR && glob_match(m->glob, text))
-        m->fn(m->arg, path);
+        m->fn(m->arg, path, m->from);
     /* A link may lead to a folder. */
     if (type != DT_REG && glob_may_match_beneath(m->glob, text))
         match_in(m, path);
@@ -60,12 +62,13 @@ static void match_in(struct matching *m, const char *folder)
     m->depth--;
 }
 
-bool git_glob_each(const struct beneath_root *root, const char *pattern, git_lead_fn fn, void *arg)
+bool git_glob_each(const struct beneath_root *root, const char *pattern, enum git_lead_from from,
+                   git_lead_fn fn, void *arg)
 {
     struct err err;
     GLOB_AT_END struct glob *glob = glob_compile((struct str){pattern, strlen(pattern)}, false,
                                                  &err);
-    struct matching m = {.root = root, .glob = glob, .fn = fn, .arg = arg};
+    struct matching m = {.root = root, .glob = glob, .from = from, .fn = fn, .arg = arg};
     if (!glob)
         return false;
     match_in(&m, "");

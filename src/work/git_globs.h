@@ -8,6 +8,7 @@
 #define GIT_GLOB_DEPTH_MAX 16
 
 /* Tells each file that matches. False: the pattern cannot be read, or there is too much to look through. */
-bool git_glob_each(const struct beneath_root *root, const char *pattern, git_lead_fn fn, void *arg);
+bool git_glob_each(const struct beneath_root *root, const char *pattern, enum git_lead_from from,
+                   git_lead_fn fn, void *arg);
 
 #endif

@@ -97,33 +97,37 @@ static bool comes_back(const struct beneath_root *root, struct str folder, const
     return snprintf(path, PATH_TEXT_MAX, "%s", *rest ? rest : ".") < PATH_TEXT_MAX;
 }
 
-bool git_leads_locate(const struct beneath_root *root, struct str folder, const char *text,
-                      char path[PATH_TEXT_MAX])
+enum git_lead_from git_leads_locate(const struct beneath_root *root, struct str folder,
+                                    const char *text, char path[PATH_TEXT_MAX])
 {
     struct str all = {text, strlen(text)};
-    if (text[0] != '/' && goes_up_first(text) && comes_back(root, folder, text, path))
-        return true;
-    if (text[0] == '/') {
+    bool absolute = text[0] == '/';
+    enum git_lead_from from = absolute ? GIT_LEAD_FROM_TOP : GIT_LEAD_FROM_FOLDER;
+    if (!absolute && goes_up_first(text) && comes_back(root, folder, text, path))
+        return GIT_LEAD_FROM_HOST;
+    if (absolute) {
         const char *prefix = path_beneath(all, root->inside) ? root->inside : root->host;
         folder.n = 0;
         if (!path_beneath(all, prefix))
-            return snprintf(path, PATH_TEXT_MAX, "%s", text) < PATH_TEXT_MAX;
+            return snprintf(path, PATH_TEXT_MAX, "%s", text) < PATH_TEXT_MAX ? from
+                                                                             : GIT_LEAD_TOO_LONG;
         text += path_prefix_length(prefix);
         while (*text == '/')
             text++;
     }
     int n = snprintf(path, PATH_TEXT_MAX, "%.*s%s%s", (int)folder.n, folder.p, folder.n ? "/" : "",
                      *text ? text : ".");
-    return n < PATH_TEXT_MAX;
+    return n < PATH_TEXT_MAX ? from : GIT_LEAD_TOO_LONG;
 }
 
-bool git_leads_where(const struct beneath_root *root, const char *path, char ret[PATH_TEXT_MAX])
+enum git_lead_place git_leads_place(const struct beneath_root *root, const char *path,
+                                    char ret[PATH_TEXT_MAX])
 {
     struct beneath_root plain = unguarded(root);
     struct beneath_walk w;
     struct beneath_real real;
     if (path[0] == '/')
-        return false;
+        return GIT_LEAD_OUTSIDE;
     real.text = NULL;
     int r = beneath_walk_to(&w, &plain, path, BENEATH_PARENTS | BENEATH_LOOK, &real);
     /* The walk ends at the first folder that is missing; what it has not gone is plain by then. */
@@ -134,7 +138,29 @@ bool git_leads_where(const struct beneath_root *root, const char *path, char ret
     else if (real.text && missing)
         n = snprintf(ret, PATH_TEXT_MAX, "%s%s%s", real.text, w.rest[0] ? "/" : "", w.rest);
     beneath_walk_done(&w);
-    return n >= 0 && n < PATH_TEXT_MAX;
+    if (n >= 0 && n < PATH_TEXT_MAX)
+        return GIT_LEAD_INSIDE;
+    return r == -EXDEV ? GIT_LEAD_OUTSIDE : GIT_LEAD_UNKNOWN;
+}
+
+enum git_lead_place git_leads_way(const struct beneath_root *root, const char *path,
+                                  char ret[PATH_TEXT_MAX], struct buf *links)
+{
+    struct beneath_root noting = *root;
+    noting.passed = links;
+    return git_leads_place(&noting, path, ret);
+}
+
+const char *git_leads_next_link(const struct buf *links, size_t *at)
+{
+    const char *link = *at < links->len ? links->data + *at : NULL;
+    *at += link ? strlen(link) + 1 : 0;
+    return link;
+}
+
+bool git_leads_where(const struct beneath_root *root, const char *path, char ret[PATH_TEXT_MAX])
+{
+    return git_leads_place(root, path, ret) == GIT_LEAD_INSIDE;
 }
 
 struct settings {
@@ -179,16 +205,17 @@ static bool is_around(const struct settings *s, const char *path)
            path_is_in(s->tree, folder);
 }
 
-static void take_lead_folder(struct settings *s, const char *path, const char *const *inside)
+static void take_lead_folder(struct settings *s, const char *path, enum git_lead_from from,
+                             const char *const *inside)
 {
     char name[PATH_TEXT_MAX];
     if (!is_around(s, path)) {
-        s->fn(s->arg, path);
+        s->fn(s->arg, path, from);
         return;
     }
     for (; *inside; inside++) {
         if (snprintf(name, sizeof name, "%s/%s", path, *inside) < (int)sizeof name)
-            s->fn(s->arg, name);
+            s->fn(s->arg, name, from);
     }
 }
 
@@ -202,23 +229,27 @@ static void take_lead_setting(void *arg, enum git_setting use, const char *text)
         return;
     }
     /* The user's home is not looked into. */
-    if (text[0] == '~' || !git_leads_locate(s->root, include ? s->folder : s->tree, text, path))
+    if (text[0] == '~')
+        return;
+    enum git_lead_from from = git_leads_locate(s->root, include ? s->folder : s->tree, text, path);
+    if (from == GIT_LEAD_TOO_LONG)
         return;
     if (use == GIT_SETTING_GLOB) {
         /* One that is made later may match. */
         s->found |= GIT_LEADS_LATER;
-        if (!git_glob_each(s->root, path, s->fn, s->arg))
+        if (!git_glob_each(s->root, path, from, s->fn, s->arg))
             s->found |= GIT_LEADS_MANY;
         return;
     }
     if (use == GIT_SETTING_HOOKS || use == GIT_SETTING_TEMPLATE) {
-        take_lead_folder(s, path, use == GIT_SETTING_HOOKS ? git_hook_names : git_template_names);
+        take_lead_folder(s, path, from,
+                         use == GIT_SETTING_HOOKS ? git_hook_names : git_template_names);
         return;
     }
     if ((use == GIT_SETTING_WORD || use == GIT_SETTING_FILE) &&
         !is_lead_program(s, use, text, path))
         return;
-    s->fn(s->arg, path);
+    s->fn(s->arg, path, from);
     if (include && s->files >= FILES_MAX) {
         s->found |= GIT_LEADS_CUT;
     } else if (include && s->depth < DEPTH_MAX) {
@@ -282,8 +313,9 @@ struct listing {
 static void tell_git_lead(const struct listing *l, struct str folder, const char *text)
 {
     char path[PATH_TEXT_MAX];
-    if (git_leads_locate(l->root, folder, text, path))
-        l->fn(l->arg, path);
+    enum git_lead_from from = git_leads_locate(l->root, folder, text, path);
+    if (from != GIT_LEAD_TOO_LONG)
+        l->fn(l->arg, path, from);
 }
 
 static void tell_links_in(const struct listing *l, int git, const char *name)

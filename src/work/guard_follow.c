@@ -118,24 +118,44 @@ static bool ends_in_git_name(struct str path)
            (path.n == n || path.p[path.n - n - 1] == '/');
 }
 
+static void note_missing(struct following *f, const char *path)
+{
+    struct guarded_item item = {.kind = GUARDED_PART, .type = TYPE_OTHER};
+    struct str target = {path, strlen(path)};
+    if (str_is(target, ".") || guarded_find(f->missing, target))
+        return;
+    if (f->missing->count >= MISSING_MAX)
+        f->error = -E2BIG;
+    else
+        guarded_insert(f->missing, &item, target);
+}
+
 /* What a command made leads nowhere that a user meant. */
 void follow_missing(struct following *f, const char *path, uint8_t kind)
 {
     char where[PATH_TEXT_MAX];
-    struct guarded_item item = {.kind = GUARDED_PART, .type = TYPE_OTHER};
     bool git = kind == GUARDED_PART || kind == GUARDED_GIT;
     if (!git_leads_where(&f->root, path, where)) {
         if (!f->made && outward_note(f->outward, (enum guarded_kind)kind, path) && path[0] != '/')
             follow_way_out(f, path, kind);
         return;
     }
-    struct str target = {where, strlen(where)};
-    if (!git || str_is(target, ".") || guarded_find(f->missing, target))
+    if (git)
+        note_missing(f, where);
+}
+
+void follow_links_on_way(struct following *f, const char *path)
+{
+    BUF_AT_END struct buf links = BUF_INIT(GIT_LEAD_LINKS_MAX);
+    char where[PATH_TEXT_MAX];
+    size_t at = 0;
+    if (f->made)
         return;
-    if (f->missing->count >= MISSING_MAX)
+    git_leads_way(&f->root, path, where, &links);
+    for (const char *link; (link = git_leads_next_link(&links, &at));)
+        note_missing(f, link);
+    if (links.failed)
         f->error = -E2BIG;
-    else
-        guarded_insert(f->missing, &item, target);
 }
 
 void follow_link(struct following *f, struct str link, uint8_t kind)
@@ -189,6 +209,7 @@ void follow_git_directory(struct following *f, struct str folder, const char *te
     struct statx st;
     if (!follow_locate(f, folder, text, path))
         return;
+    follow_links_on_way(f, path);
     FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
     if (fd < 0)
         follow_missing(f, path, GUARDED_GIT);

@@ -35,6 +35,8 @@ int follow_open(struct following *f, const char *path, char plain[PATH_TEXT_MAX]
 /* Notes where a path would lead that is not there: tools do not make what git reads. Where it leads out of the root, the
  * gate is to say whether it comes back. */
 void follow_missing(struct following *f, const char *path, uint8_t kind);
+/* Tools do not replace the links on the way to what a git directory leads to. */
+void follow_links_on_way(struct following *f, const char *path);
 /* Adds the link by which a path leads out of the root: somebody put it there while commands ran. */
 void follow_way_out(struct following *f, const char *path, uint8_t kind);
 /* Links in a folder that is guarded as a whole. */

@@ -109,6 +109,7 @@ static void follow_part_link(struct following *f, const char *path)
     struct statx st;
     if (may_be_new_link(f, path))
         return;
+    follow_links_on_way(f, path);
     follow_link(f, (struct str){path, strlen(path)}, GUARDED_PART);
     FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
     if (fd >= 0 && n > 0 && S_ISDIR(st.stx_mode))
@@ -137,6 +138,7 @@ static void follow_alternates(struct following *f, struct str objects, int info)
             *next++ = '\0';
         if (!*line || !follow_locate(f, objects, line, path))
             continue;
+        follow_links_on_way(f, path);
         FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
         if (fd < 0)
             follow_missing(f, path, GUARDED_PART);
@@ -224,6 +226,7 @@ void follow_part(struct following *f, struct str git, const char *path)
     char plain[PATH_TEXT_MAX];
     size_t n;
     struct statx st;
+    follow_links_on_way(f, path);
     FD_AT_END int fd = follow_open(f, path, plain, &n, &st);
     if (fd < 0)
         follow_missing(f, path, GUARDED_PART);
@@ -240,8 +243,9 @@ struct leading {
     struct str git;
 };
 
-static void take_lead(void *arg, const char *path)
+static void take_lead(void *arg, const char *path, enum git_lead_from from)
 {
+    (void)from;
     const struct leading *l = arg;
     follow_part(l->f, l->git, path);
 }

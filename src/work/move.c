@@ -190,7 +190,7 @@ int work_move(struct work *w, const union op_request *request, struct str body,
     for (int i = 0; r > 0 && i < TRIES; i++) {
         if (beneath_place_real(root, q->to.p, flags, &to, &to_real, err) < 0)
             return -1;
-        const struct tree_op op = {&from_root, q->path.p, real.text, to_real.text};
+        const struct tree_op op = {&from_root, q->path.p, real.text, root, to_real.text};
         r = work_note_real(w, WORK_TO, q->to.p, to_real.text, err);
         if (r == 0)
             r = check_moved_folder(w, &from, &op, &st, err);
@@ -230,7 +230,7 @@ int work_look_move(struct work *w, const struct op_move_request *q, struct op_pr
     if (!root || beneath_place_real(root, q->to.p, flags, &to, &to_real, err) < 0 ||
         work_note_real(w, WORK_TO, q->to.p, to_real.text, err) < 0)
         return -1;
-    const struct tree_op op = {&from_root, q->path.p, real.text, to_real.text};
+    const struct tree_op op = {&from_root, q->path.p, real.text, root, to_real.text};
     if (check_moved_folder(w, &from, &op, &st, err) < 0)
         return -1;
     bool there = to.dir >= 0 && fstatat(to.dir, to.name, &old, AT_SYMLINK_NOFOLLOW) == 0;

@@ -27,9 +27,10 @@ static bool is_pinned(const struct beneath_root *root, const char *path)
 }
 
 void subtree_init(struct subtree *s, const struct beneath_root *root, const char *path,
-                  const char *to)
+                  const struct git_move *move)
 {
-    *s = (struct subtree){.root = *root, .moves = to != NULL};
+    const char *to = move ? move->to : NULL;
+    *s = (struct subtree){.root = *root, .moves = to != NULL, .move = move};
     buf_init(&s->path, PATHS_MAX);
     buf_init(&s->moved, PATHS_MAX);
     buf_add(&s->path, path, strlen(path));
@@ -88,6 +89,17 @@ static bool keep_for_git(struct subtree *s)
     return true;
 }
 
+/* A setting of the user's repository would name what an agent made at the new place. */
+static bool would_lead_elsewhere(struct subtree *s, bool bare)
+{
+    if (!s->moves || !guard_protects_git(s->root.guard) || s->path.failed)
+        return false;
+    beneath_take_lack();
+    s->led = beneath_leads_change(s->move, buf_str(&s->path), bare, s->lead);
+    s->error = beneath_take_lack();
+    return s->led || s->error;
+}
+
 bool subtree_keeps(struct subtree *s, int dir, const char *name, bool is_folder, bool *ret_same)
 {
     const struct guard *guard = s->root.guard;
@@ -98,6 +110,8 @@ bool subtree_keeps(struct subtree *s, int dir, const char *name, bool is_folder,
         subtree_enter(s, name);
         return keep_for_git(s);
     }
+    if (strcmp(name, ".git") == 0 && would_lead_elsewhere(s, false))
+        return true;
     /* No rule ends with this name: what was found of the folder holds for it. */
     if (!guard_may_name(guard, (struct str){name, strlen(name)}))
         return false;
@@ -125,9 +139,10 @@ bool subtree_keeps_git(struct subtree *s, int fd)
 {
     if (is_lead(s, fd, ""))
         return keep_for_git(s);
-    if ((s->moves && !s->crosses) || !guard_protects_git(s->root.guard) ||
-        !beneath_is_git_directory(fd, (struct str){0}))
+    if (!guard_protects_git(s->root.guard) || !beneath_is_git_directory(fd, (struct str){0}))
         return false;
+    if (s->moves && !s->crosses)
+        return would_lead_elsewhere(s, true);
     return keep_for_git(s);
 }
 
@@ -139,6 +154,17 @@ int subtree_refuse(const struct subtree *s, const char *path, struct err *err)
     int m = (int)utf8_cut(entry.p, entry.n > SHOWN ? SHOWN : entry.n);
     if (s->path.failed || s->moved.failed)
         return err_set(err, ERR_TOO_LARGE, "`%.*s` holds paths that are too long", n, path);
+    if (s->error)
+        return beneath_errno(err, s->error, path);
+    if (s->led) {
+        int k = (int)utf8_cut(s->lead, strnlen(s->lead, SHOWN));
+        err_set(err, ERR_PERMISSION_DENIED,
+                "`%.*s` holds a git repository at `%.*s`, whose settings lead to `%.*s`: after the "
+                "move git would use another file there, so nothing was moved; ask the user to do "
+                "it",
+                n, path, m, entry.p, k, s->lead);
+        return err_reason(err, "protected");
+    }
     if (s->crosses)
         err_set(err, ERR_PERMISSION_DENIED,
                 "`%.*s` holds `%.*s`, which is %s by the rule files.%s `%.100s`: it is not moved "

@@ -143,7 +143,8 @@ int work_check_tree(struct work *w, const struct beneath_place *place, const str
                     struct err *err)
 {
     CLEANUP(tree_search_done) struct search s = {.listing = mem_zero(LISTING_BYTES)};
-    subtree_init(&s.tree, op->root, op->real, op->to);
+    const struct git_move move = {op->root, op->real, op->to_root, op->to, place->dir, place->name};
+    subtree_init(&s.tree, op->root, op->real, op->to ? &move : NULL);
     int r = search_all(w, &s, place, err);
     if (r == -ECANCELED)
         return -1;

@@ -171,7 +171,8 @@ struct tree_op {
     const struct beneath_root *root;
     const char *path; /* as it was given */
     const char *real; /* without links */
-    const char *to;   /* without links; NULL: it is removed */
+    const struct beneath_root *to_root;
+    const char *to; /* without links; NULL: it is removed */
 };
 /* Refuses one that holds what the rules guard, or, to be removed, something that is mounted. */
 int work_check_tree(struct work *w, const struct beneath_place *place, const struct tree_op *op,

@@ -47,12 +47,12 @@ static void put(const char *name, struct str text)
     must(fd >= 0 && fd_write_all(fd, text.p, text.n) == 0);
 }
 
-static void check_lead(void *arg, const char *path)
+static void check_lead(void *arg, const char *path, enum git_lead_from from)
 {
     char where[PATH_TEXT_MAX];
     unsigned *leads = arg;
     int error = 0;
-    must(path[0] && strlen(path) < PATH_TEXT_MAX);
+    must(path[0] && strlen(path) < PATH_TEXT_MAX && from != GIT_LEAD_TOO_LONG);
     ++*leads;
     if (!git_leads_where(&root, path, where) || strcmp(where, ".") == 0)
         return;
@@ -75,10 +75,8 @@ static void check_scan(int64_t ran_ns)
     static char chunk[WORK_CHUNK];
     struct guard_trees trees;
     struct err err = {.code = ERR_COUNT};
-    union op_request q = {.scan = {.path = STR("."),
-                                .max_entries = 1000,
-                                .max_guarded = 1000,
-                                .ran_ns = ran_ns}};
+    union op_request q = {
+        .scan = {.path = STR("."), .max_entries = 1000, .max_guarded = 1000, .ran_ns = ran_ns}};
     union op_reply reply = {0};
     struct work work = {.roots = &root,
                         .n_roots = 1,

@@ -67,6 +67,18 @@ static void hooks_that_are_missing_are_led_to(void **state)
     assert_true(is_led_to("s/t/pre-commit"));
 }
 
+static void a_link_on_the_way_is_led_to(void **state)
+{
+    (void)state;
+    make_repository();
+    assert_int_equal(mkdir("w/d", 0755) | mkdir("w/d/hk", 0755), 0);
+    put_link("w/k", "d");
+    put_link("w/l", "k");
+    put("w/.git/config", "[core]\n\thooksPath = l/hk\n");
+    assert_true(is_led_to("l") && is_led_to("k") && is_led_to("d/hk"));
+    assert_false(is_led_to("d") || is_led_to("src/x"));
+}
+
 /* The work tree itself is not covered for it. */
 static void hooks_beside_sources_are_led_to_by_name(void **state)
 {
@@ -115,6 +127,7 @@ int main(void)
         TEST(a_way_through_what_is_missing_is_told_once),
         TEST(a_text_that_leaves_the_root_comes_back_by_its_name),
         TEST(hooks_that_are_missing_are_led_to),
+        TEST(a_link_on_the_way_is_led_to),
         TEST(hooks_beside_sources_are_led_to_by_name),
         TEST(a_shortage_is_no_answer),
     };
