@@ -14,51 +14,12 @@
 #include "base/sanitized.h"
 #include "cell/launcher.h"
 #include "core/registry.h"
+#include "front/commands.h"
 #include "front/front.h"
 #include "tools/all.h"
 #include "work/worker.h"
 
 #define STACK_MIN (1u << 20)
-
-struct subcommand {
-    const char *name;
-    int (*run)(int argc, char *const *argv);
-    const char *doc;
-};
-
-static const struct subcommand commands[] = {
-    {"call", front_call, "run one tool call and print its answer"},
-    {"stdio", front_stdio, "JSON lines on standard input and output"},
-    {"mcp", front_mcp, "a Model Context Protocol server on standard input and output"},
-    {"run", front_run, "run one command in a sandbox"},
-    {"tools", front_tools, "list the tools and their schemas"},
-    {"session", front_session, "make, list and forget sessions"},
-    {"approvals", front_approvals,
-     "list the calls that wait for a yes, and the rules approved for always"},
-    {"approve", front_approve, "let a call run that waits for a yes"},
-    {"deny", front_deny, "refuse a call that waits for a yes"},
-    {"quarantine", front_quarantine,
-     "list, restore and remove what was taken out of workspaces after commands"},
-    {"audit", front_audit, "what was called, and what became of it"},
-    {"stats", front_stats, "sums over all calls, for Prometheus"},
-    {"policy", front_policy, "show what the rules say of a call"},
-};
-
-static int help_all_commands(bool wanted)
-{
-    BUF_AT_END struct buf out = BUF_INIT(8192);
-    buf_add_text(&out, "usage: sandgate COMMAND [options]\n\n"
-                       "Runs the tool calls of a language-model agent in a kernel sandbox.\n\n");
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        buf_addf(&out, "  %-10s %s\n", commands[i].name, commands[i].doc);
-    buf_add_text(&out,
-                 "\n`sandgate COMMAND --help` explains each. `sandgate --version` tells which one "
-                 "this is.\n");
-    if (wanted)
-        return front_end(front_put(buf_str(&out)) < 0 ? EXIT_TOOL_ERROR : EXIT_OK);
-    fd_write_all(STDERR_FILENO, out.data, out.len);
-    return EXIT_USAGE;
-}
 
 /* Without memory for small things, or what its loop needs, a gate aborts. Where memory is what lacked, that is a failure
  * like any other; else the signal goes on when this returns. */
@@ -135,18 +96,7 @@ int main(int argc, char **argv)
     keep_owner_rights();
     sanitized_open_report();
     registry_use(tools_all);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return help_all_commands(argc >= 2);
-    if (strcmp(argv[1], "--version") == 0)
-        return front_end(front_put(STR("sandgate " SANDGATE_VERSION SANITIZED_VERSION "\n")) < 0
-                             ? EXIT_TOOL_ERROR
-                             : EXIT_OK);
     if (check_stack() < 0)
         return EXIT_USAGE;
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return front_end(commands[i].run(argc - 2, argv + 2));
-    }
-    log_error("there is no command `%.40s`; see `sandgate --help`", argv[1]);
-    return EXIT_USAGE;
+    return front_end(commands_run(argc - 1, argv + 1));
 }

@@ -91,4 +91,14 @@ void config_each_idle(const struct config *config, void (*each)(void *arg, const
 /* The table as Markdown, for docs/CONFIG.md. */
 void config_write_markdown(struct buf *out);
 
+/* Calls `each` for what is set to something else than its default: the path, which belongs to `pattern` (see
+ * core/config_table.h), and its value as JSON; an array as a whole. */
+typedef void (*config_set_fn)(void *arg, const char *pattern, const char *path, struct str json);
+void config_each_set(const struct config *config, config_set_fn each, void *arg);
+/* What the table says of a field, for people; nothing where there is no such field. `path` may be the beginning of several,
+ * up to a dot: then of each of them. */
+void config_explain(const char *path, struct buf *out);
+/* The field that was meant by a path that is none; NULL: nothing is near. */
+const char *config_meant(const char *path);
+
 #endif

@@ -24,6 +24,7 @@ enum option_set {
     OPTIONS_CALLER = 1 << 16, /* --agent --config */
     OPTIONS_AGENTS = 1 << 17, /* --agents --sessions */
     OPTIONS_NAMES = 1 << 18,  /* --names */
+    OPTIONS_FILE = 1 << 19,   /* --config alone */
 };
 
 struct options {

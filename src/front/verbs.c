@@ -41,7 +41,7 @@ int verbs_run(const struct verbs *verbs, int argc, char *const *argv)
         add_verbs_help(verbs, &out);
     } else {
         const struct verb *verb = find_verb(verbs, &o, &err);
-        if (!verb || state_open(&state_fd, &err) < 0)
+        if (!verb || (!verbs->stateless && state_open(&state_fd, &err) < 0))
             return front_usage_error(&err);
         if (verb->run(state_fd, &o, &out, &err) < 0) {
             (void)front_put(buf_str(&out)); /* what could be listed */

@@ -15,6 +15,7 @@ struct verbs {
     const char *usage;
     unsigned options; /* enum option_set */
     size_t out_max;
+    bool stateless; /* they get no state folder: state_fd is -1 */
 };
 
 /* What a verb has written is printed also where it failed. The exit status. */

@@ -18,6 +18,7 @@
 #include "base/redact.h"
 #include "base/reserve.h"
 #include "gate/gate_parts.h"
+#include "gate/setting_warnings.h"
 #include "gate/state.h"
 
 #define LOOP_FDS 4
@@ -56,21 +57,6 @@ static void keep_freed_memory(void)
 {
     mallopt(M_MMAP_THRESHOLD, 8 << 20);
     mallopt(M_TRIM_THRESHOLD, 8 << 20);
-}
-
-static void add_idle(void *arg, const char *tool)
-{
-    struct buf *names = arg;
-    buf_addf(names, "%stools.%s", names->len ? ", " : "", tool);
-}
-
-static void warn_of_idle(const struct config *config)
-{
-    BUF_AT_END struct buf names = BUF_INIT(256);
-    config_each_idle(config, add_idle, &names);
-    if (names.len)
-        log_warning("%s: this version has no such tool, the settings have no effect",
-                    buf_text(&names));
 }
 
 static void warn(void *arg, const char *message)
@@ -190,7 +176,7 @@ int gate_open(struct gate *gate, const struct gate_options *options, struct err 
     gate->config = config_new();
     int r = state_load_config(gate->config, options->config_file, err);
     if (r == 0)
-        warn_of_idle(gate->config);
+        setting_warnings_tools(gate->config);
     if (r == 0)
         r = use_redact_names(gate->config, err);
     buf_init(&gate->excludes, STATE_EXCLUDES_MAX);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "gate/keeper_parts.h"
 #include "gate/remember.h"
+#include "gate/setting_warnings.h"
 
 /* As many as one gate has sessions, each with settings of its own, and old ones. */
 #define KEPT_MAX 64
@@ -66,24 +67,6 @@ static struct kept *add_kept(struct kept **list, const char *key)
     return kept;
 }
 
-static void warn_of_unreached(void *arg, const char *rule, const char *earlier)
-{
-    (void)arg;
-    log_warning("%s has no effect: %s is about the same tools, has no condition and comes first; "
-                "change their order",
-                rule, earlier);
-}
-
-static void warn_of_unknown(void *arg, const char *rule, const char *program,
-                            const char *subcommand)
-{
-    (void)arg;
-    log_warning(
-        "%s: `%s` has no subcommand `%s` by itself: if that is no alias or plugin of yours, "
-        "the rule is about nothing",
-        rule, program, subcommand);
-}
-
 struct policy *keeper_policy(struct keeper *k, const struct config *config, struct err *err)
 {
     char key[24];
@@ -98,8 +81,7 @@ struct policy *keeper_policy(struct keeper *k, const struct config *config, stru
         err_reason(err, "rule_cannot_be_kept");
         return NULL;
     }
-    policy_each_unreached(made, warn_of_unreached, NULL);
-    policy_each_unknown(made, warn_of_unknown, NULL);
+    setting_warnings_rules(made);
     add_kept(&k->policies, key)->policy = made;
     return made;
 }

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/spelling.h"
 #include "core/config_store.h"
 
 static const char *row_type_word(const struct config_row *row)
@@ -89,4 +90,68 @@ void config_write_markdown(struct buf *out)
             buf_add_text(out, " | | ");
         buf_addf(out, "%s | %s |\n", tighten_words(&rows[i]), rows[i].doc);
     }
+}
+
+/* The text is Markdown; a terminal needs no marks. */
+static void add_plain(struct buf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text != '`')
+            buf_add_char(out, *text);
+    }
+}
+
+static void explain_row(const struct config_row *row, struct buf *out)
+{
+    BUF_AT_END struct buf facts = BUF_INIT(4096);
+    buf_addf(&facts, "    %s; default: ", row_type_word(row));
+    write_default(&facts, row);
+    buf_add_text(&facts, "; allowed: ");
+    write_allowed(&facts, row);
+    if (row->env)
+        buf_addf(&facts, "; variable: %s", row->env);
+    if (row->tighten != CONFIG_RULE)
+        buf_addf(&facts, "; a workspace may set: %s", tighten_words(row));
+    buf_addf(out, "%s\n    ", row->path);
+    add_plain(out, row->doc);
+    buf_add_char(out, '\n');
+    add_plain(out, buf_text(&facts));
+    buf_add_char(out, '\n');
+}
+
+void config_explain(const char *path, struct buf *out)
+{
+    size_t count;
+    size_t n = strlen(path);
+    const struct config_row *rows = config_rows(&count);
+    const struct config_row *row = config_row_find(path);
+    for (size_t i = 0; i < count; i++) {
+        bool beneath = strncmp(rows[i].path, path, n) == 0 &&
+                       (n == 0 || rows[i].path[n] == '.' || rows[i].path[n] == '[');
+        if (&rows[i] == row || strcmp(rows[i].path, path) == 0 || (!row && beneath))
+            explain_row(&rows[i], out);
+    }
+}
+
+const char *config_meant(const char *path)
+{
+    size_t count;
+    const struct config_row *rows = config_rows(&count);
+    struct str text = {path, strlen(path)};
+    size_t least = spelling_close(text.n) + 1;
+    const char *best = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const char *last = strrchr(rows[i].path, '.');
+        struct str all = {rows[i].path, strlen(rows[i].path)};
+        size_t distance = spelling_distance(text, all);
+        /* The last word alone is what people remember. */
+        if (last && !strchr(path, '.') &&
+            spelling_distance(text, (struct str){last + 1, strlen(last + 1)}) < distance)
+            distance = spelling_distance(text, (struct str){last + 1, strlen(last + 1)});
+        if (distance >= least)
+            continue;
+        least = distance;
+        best = rows[i].path;
+    }
+    return best;
 }
