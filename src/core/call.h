@@ -74,7 +74,7 @@ struct call {
     uint32_t
         client; /* whose call it is: those of different ones take turns; 0: there is only one */
     struct workplace *workplace;
-    bool own; /* the gate's: nobody is asked about it, and no record of calls tells of it */
+    bool direct;                       /* the gate's own, see pipeline_run_direct */
     void (*answer)(struct call *call); /* called once; the front then frees the call */
     /* What a command prints, as it comes; NULL: nobody listens. */
     void (*output)(struct call *call, enum command_stream stream, struct str bytes);

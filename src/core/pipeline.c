@@ -243,10 +243,10 @@ static void advance(struct pipeline *p)
     }
 }
 
-static void answer_own(struct pipeline *p)
+static void answer_direct(struct pipeline *p)
 {
-    for (struct call *call; (call = p->own_done.first);) {
-        call_list_remove(&p->own_done, call);
+    for (struct call *call; (call = p->direct_done.first);) {
+        call_list_remove(&p->direct_done, call);
         call->answer(call);
     }
 }
@@ -256,12 +256,12 @@ static void turn(uv_prepare_t *handle)
     struct pipeline *p = handle->data;
     /* A front that had lines waiting submits them when it hears of the turn's end, and then the loop waits. */
     do {
-        answer_own(p);
+        answer_direct(p);
         pipeline_charge_all(p);
         advance(p);
         for (struct pipeline_listener *l = p->listeners; l; l = l->next)
             l->turned(l->arg);
-    } while (p->to_start.first || p->to_answer.first || p->own_done.first ||
+    } while (p->to_start.first || p->to_answer.first || p->direct_done.first ||
              (p->to_charge.first && !uv_is_active((uv_handle_t *)&p->books)));
     if (p->flush)
         p->flush();
@@ -327,9 +327,9 @@ void pipeline_finish(struct call *call, const struct err *err)
         if (call->command)
             command_tell_violations(call->command, call->err.message, sizeof call->err.message);
     }
-    if (call->own) {
+    if (call->direct) {
         call->state = CALL_DONE;
-        call_list_add(&p->own_done, call);
+        call_list_add(&p->direct_done, call);
         return;
     }
     settle_charge(call);

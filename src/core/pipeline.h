@@ -86,9 +86,9 @@ struct pipeline {
     struct call_list to_start;
     struct call_list running;
     struct call_list to_answer;
-    struct call_list own_done; /* the gate's own, to be answered */
-    size_t in_flight;          /* submitted and not yet answered */
-    size_t clients;            /* whose calls come; they take turns where there are several */
+    struct call_list direct_done; /* to be answered */
+    size_t in_flight;             /* submitted and not yet answered */
+    size_t clients;               /* whose calls come; they take turns where there are several */
     size_t expected; /* bytes that the answers of calls in flight may have, but for those held */
     struct pipeline_listener *listeners;
 };
@@ -103,9 +103,9 @@ void pipeline_unlisten(struct pipeline *p, struct pipeline_listener *listener);
 
 /* Takes the call. Its answer callback runs in a later turn, once. */
 void pipeline_submit(struct pipeline *p, struct call *call);
-/* Takes a call of the gate's own to its runner, without policy, cost or record. Its answer callback runs in a later turn,
- * once. */
-void pipeline_run_own(struct pipeline *p, struct call *call);
+/* Takes a call that the gate itself makes to its runner, without policy, cost or record. Its answer callback runs in a later
+ * turn, once. */
+void pipeline_run_direct(struct pipeline *p, struct call *call);
 /* The settings of this workplace are known now; they cannot be: its calls fail. */
 void pipeline_settled(struct pipeline *p, const struct workplace *at);
 void pipeline_not_settled(struct pipeline *p, const struct workplace *at, const struct err *err);

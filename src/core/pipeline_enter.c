@@ -129,7 +129,7 @@ static int prepare_call(struct call *call, struct err *err)
 
 int pipeline_recheck(struct call *call, struct err *err)
 {
-    if (call->own)
+    if (call->direct)
         return 0;
     /* It has paid by the verdict that it had, which goes on to hold for that. */
     struct verdict paid = call->verdict;
@@ -277,11 +277,11 @@ static void begin_call(struct pipeline *p, struct call *call)
     call->deadline_ns = call->start_ns + p->timeout_ms * 1000000u;
 }
 
-void pipeline_run_own(struct pipeline *p, struct call *call)
+void pipeline_run_direct(struct pipeline *p, struct call *call)
 {
     struct err err;
     begin_call(p, call);
-    call->own = true;
+    call->direct = true;
     if (read_call(call, &err) < 0 || call->tool->prepare(call, &err) < 0)
         pipeline_finish(call, &err);
     else

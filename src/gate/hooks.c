@@ -117,7 +117,7 @@ static void start_hook(struct job *job)
     job->call->answer = hook_answered;
     job->call->front = job;
     h->running++;
-    pipeline_run_own(job->pipeline, job->call);
+    pipeline_run_direct(job->pipeline, job->call);
 }
 
 static struct job *find_over(const struct hooks *h)

@@ -50,7 +50,7 @@ struct hooks {
 int hook_session_new(struct hooks *h, uv_loop_t *loop, const struct config *config, int state_fd,
                      const struct workplace *hidden, struct err *err);
 
-/* The call that runs the program, for pipeline_run_own; `input` is copied. */
+/* The call that runs the program, for pipeline_run_direct; `input` is copied. */
 struct call *hook_run_begin(struct hook_run *run, const struct hook *hook, struct str input);
 /* What the program said, by what it printed and how it ended; anything but an answer denies. */
 void hook_run_end(struct hook_run *run, const struct call *call, size_t number,

@@ -49,7 +49,7 @@ int run_prepare(struct call *call, struct str cwd, int64_t max_output, int64_t t
     int64_t allowed = call_limit_lower(call->pass_on ? 0 : timeout_ms, call->verdict.max_ms);
     call->command->less_time = allowed > 0 && (call->pass_on || allowed < timeout_ms);
     call->deadline_ns = allowed > 0 ? call->start_ns + (uint64_t)allowed * 1000000u : UINT64_MAX;
-    if (!call->own)
+    if (!call->direct)
         call->grace_ns = RUN_GRACE_NS;
     return 0;
 }

@@ -184,7 +184,7 @@ static inline void start(struct call *call)
     k->running = true;
     /* Whatever else happens: what runs has its intent on record, was approved if it had to be, and paid. */
     bool early = call->tool->capabilities == CAP_FS_READ && !k->approved;
-    assert_true(call->own || (k->intents == 1 && k->intent_at <= (early ? flushed : durable)));
+    assert_true(call->direct || (k->intents == 1 && k->intent_at <= (early ? flushed : durable)));
     assert_true(!k->holds || k->approved);
     assert_true(!k->must_pay || k->paid);
     if (finish_at_once)

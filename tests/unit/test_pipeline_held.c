@@ -368,23 +368,23 @@ static void who_is_prepared_again_has_no_more_than_it_paid_for(void **state)
 }
 
 /* Nobody judges it, is asked, paid or told, whatever the disk does; its time limit and its arguments hold. */
-static void a_call_of_the_gates_own_goes_to_its_runner(void **state)
+static void a_direct_call_goes_to_its_runner(void **state)
 {
     (void)state;
     policy_refuses = policy_asks = policy_costs = books_are_taken = flush_fails = true;
-    pipeline_run_own(&pipeline, new_call(1, "work", "{}"));
+    pipeline_run_direct(&pipeline, new_call(1, "work", "{}"));
     assert_trace("start 1; ");
     assert_int_equal(pipeline_recheck(known[1].call, NULL), 0);
     finish(known[1].call, ERR_COUNT);
     assert_trace("");
     turn();
     assert_trace("answer 1 ok; ");
-    pipeline_run_own(&pipeline, new_call(2, "work", "{\"size\":10}"));
+    pipeline_run_direct(&pipeline, new_call(2, "work", "{\"size\":10}"));
     turn();
     assert_trace("answer 2 INVALID_ARGUMENTS; ");
     struct call *call = new_call(3, "work", "{}");
     call->grace_ns = NS_PER_MS;
-    pipeline_run_own(&pipeline, call);
+    pipeline_run_direct(&pipeline, call);
     pipeline_cancel(call, ERR_CANCELLED, "nobody waits");
     pass(100);
     assert_trace("start 3; cancel 3; kill 3; answer 3 CANCELLED; ");
@@ -416,7 +416,7 @@ int main(void)
         TEST(a_rule_about_paths_holds_at_once),
         TEST(a_question_that_comes_too_late_denies),
         TEST(who_is_prepared_again_has_no_more_than_it_paid_for),
-        TEST(a_call_of_the_gates_own_goes_to_its_runner),
+        TEST(a_direct_call_goes_to_its_runner),
     };
     return cmocka_run_group_tests_name("pipeline_held", tests, NULL, NULL);
 }
