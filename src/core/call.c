@@ -125,7 +125,7 @@ void call_forget_body(struct call *call)
 {
     buf_done(&call->reply_body);
     buf_done(&call->text.out);
-    for (size_t i = 0; call->command && i < COMMAND_STREAMS; i++)
+    for (size_t i = 0; call->command && i < STREAMS; i++)
         output_done(&call->command->streams[i]);
 }
 

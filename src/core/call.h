@@ -77,7 +77,7 @@ struct call {
     bool direct;                       /* the gate's own, see pipeline_run_direct */
     void (*answer)(struct call *call); /* called once; the front then frees the call */
     /* What a command prints, as it comes; NULL: nobody listens. */
-    void (*output)(struct call *call, enum command_stream stream, struct str bytes);
+    void (*output)(struct call *call, enum stream stream, struct str bytes);
     void *front;
 
     /* Filled in on the way. */

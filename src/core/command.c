@@ -20,8 +20,6 @@ const char *const command_end_names[] = {
     NULL,
 };
 
-const char *const command_stream_names[] = {"stdout", "stderr", NULL};
-
 struct command *command_new(size_t max_output)
 {
     struct command *command = mem_zero(sizeof *command);
@@ -30,7 +28,7 @@ struct command *command_new(size_t max_output)
     buf_init(&command->layers, STRINGS_MAX);
     command->max_output = max_output;
     command->exit_code = ARG_ABSENT;
-    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+    for (size_t i = 0; i < STREAMS; i++)
         output_init(&command->streams[i], max_output);
     return command;
 }
@@ -50,7 +48,7 @@ void command_free(struct command *command)
     buf_done(&command->after.stays);
     free(command->folder);
     free(command->violations.list);
-    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+    for (size_t i = 0; i < STREAMS; i++)
         output_done(&command->streams[i]);
     free(command);
 }

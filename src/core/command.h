@@ -23,9 +23,6 @@ enum command_end {
 };
 extern const char *const command_end_names[];
 
-enum command_stream { COMMAND_STDOUT, COMMAND_STDERR, COMMAND_STREAMS };
-extern const char *const command_stream_names[];
-
 /* Something the sandbox refused, or found and acted on, and how often. */
 struct command_violation {
     char what[256];
@@ -115,7 +112,7 @@ struct command {
     bool begun;   /* its program was started */
     char *folder; /* absolute, in the cell: where it ran; NULL: in `cwd`, or not known */
     bool ended;   /* how is known: the fields below */
-    struct output streams[COMMAND_STREAMS];
+    struct output streams[STREAMS];
     enum command_end ended_by;
     int64_t exit_code; /* ARG_ABSENT: a signal ended it */
     int64_t signal;

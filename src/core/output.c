@@ -20,7 +20,7 @@ void output_done(struct output *o)
     buf_done(&o->tail);
 }
 
-void output_spill(struct output *o, struct spill *spill, enum spill_stream stream)
+void output_spill(struct output *o, struct spill *spill, enum stream stream)
 {
     o->spill = spill;
     o->stream = stream;

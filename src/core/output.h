@@ -14,7 +14,7 @@ struct output {
     size_t tail_start; /* where in it the oldest byte is */
     int64_t total;
     struct spill *spill; /* NULL: none */
-    enum spill_stream stream;
+    enum stream stream;
     bool spilled; /* the spill has everything so far */
 };
 
@@ -22,7 +22,7 @@ struct output {
 void output_init(struct output *o, size_t cap);
 void output_done(struct output *o);
 /* Where long output goes as well; before the first addition. The spill is borrowed. */
-void output_spill(struct output *o, struct spill *spill, enum spill_stream stream);
+void output_spill(struct output *o, struct spill *spill, enum stream stream);
 
 void output_add(struct output *o, struct str bytes);
 /* No more will come to either stream: short output joins the other stream's in the spill, if that was long. To be

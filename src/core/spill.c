@@ -10,6 +10,8 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
+const char *const stream_names[] = {"stdout", "stderr", NULL};
+
 struct kept_stream {
     int64_t kept;
     int64_t total;
@@ -20,7 +22,7 @@ struct spill {
     struct spills *all;
     char id[SPILL_ID_MAX];
     int fd; /* -1: none yet. Each stream has a part of its own, max_stream long; what is not written takes no room */
-    struct kept_stream streams[SPILL_STREAMS];
+    struct kept_stream streams[STREAMS];
 };
 
 void spills_init(struct spills *spills, int dir_fd, int64_t max_stream, int64_t max_total)
@@ -33,7 +35,7 @@ static void drop_spill(struct spill *spill)
     struct spills *all = spill->all;
     if (spill->fd >= 0)
         all->count--;
-    for (size_t i = 0; i < SPILL_STREAMS; i++)
+    for (size_t i = 0; i < STREAMS; i++)
         all->bytes -= spill->streams[i].kept;
     fd_closep(&spill->fd);
     free(spill);
@@ -128,7 +130,7 @@ static size_t write_spill_at(int fd, const char *bytes, size_t n, int64_t offset
     return done;
 }
 
-void spill_add(struct spill *spill, enum spill_stream stream, struct str bytes)
+void spill_add(struct spill *spill, enum stream stream, struct str bytes)
 {
     struct spills *all = spill->all;
     struct kept_stream *s = &spill->streams[stream];
@@ -147,7 +149,7 @@ void spill_add(struct spill *spill, enum spill_stream stream, struct str bytes)
 
 bool spill_used(const struct spill *spill)
 {
-    return spill->streams[SPILL_STDOUT].total > 0 || spill->streams[SPILL_STDERR].total > 0;
+    return spill->streams[STREAM_STDOUT].total > 0 || spill->streams[STREAM_STDERR].total > 0;
 }
 
 const char *spill_id(const struct spill *spill)
@@ -163,7 +165,7 @@ void spill_finish(struct spill *spill, char ret_id[SPILL_ID_MAX])
         at = &(*at)->next;
     *at = spill->next;
     ret_id[0] = '\0';
-    if (spill->streams[SPILL_STDOUT].kept == 0 && spill->streams[SPILL_STDERR].kept == 0) {
+    if (spill->streams[STREAM_STDOUT].kept == 0 && spill->streams[STREAM_STDERR].kept == 0) {
         drop_spill(spill);
         return;
     }
@@ -198,7 +200,7 @@ static int read_at(int fd, size_t n, int64_t offset, struct buf *out)
     return r;
 }
 
-int spill_read(const struct spills *spills, struct str id, enum spill_stream stream, int64_t offset,
+int spill_read(const struct spills *spills, struct str id, enum stream stream, int64_t offset,
                size_t max, struct buf *out, struct spill_page *ret, struct err *err)
 {
     const struct spill *done = spills ? find_spill(spills->finished, id) : NULL;

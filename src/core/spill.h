@@ -13,7 +13,9 @@
 #define SPILLS_MAX 64
 #define SPILL_ID_MAX 24
 
-enum spill_stream { SPILL_STDOUT, SPILL_STDERR, SPILL_STREAMS };
+/* What a command prints comes apart, under these names. */
+enum stream { STREAM_STDOUT, STREAM_STDERR, STREAMS };
+extern const char *const stream_names[]; /* NULL behind them */
 
 struct spill;
 
@@ -34,7 +36,7 @@ void spills_done(struct spills *spills);
 
 /* For a command that starts. Finish it when both of its streams have ended; until then it is never dropped. */
 struct spill *spill_open(struct spills *spills);
-void spill_add(struct spill *spill, enum spill_stream stream, struct str bytes);
+void spill_add(struct spill *spill, enum stream stream, struct str bytes);
 /* Whether anything was added. */
 bool spill_used(const struct spill *spill);
 /* What spill_read knows it by, also while its command runs. */
@@ -51,7 +53,7 @@ struct spill_page {
 
 /* Adds to `out` up to `max` bytes of the stream from `offset` on; none behind what is kept. Without `spills` there
  * is nothing to be found. */
-int spill_read(const struct spills *spills, struct str id, enum spill_stream stream, int64_t offset,
+int spill_read(const struct spills *spills, struct str id, enum stream stream, int64_t offset,
                size_t max, struct buf *out, struct spill_page *ret, struct err *err);
 
 #endif

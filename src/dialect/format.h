@@ -32,7 +32,7 @@ void request_done(struct request *request);
 
 /* A piece of what a command prints while it runs. */
 struct printed {
-    enum command_stream stream;
+    enum stream stream;
     struct str bytes;
     uint64_t skipped; /* bytes of the stream that were left out before it */
 };

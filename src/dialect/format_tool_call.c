@@ -38,7 +38,7 @@ static void write_output_event(const struct request *r, const struct printed *pr
     jo_open(j, '{');
     format_put_id(r, "id", j);
     jo_ktext(j, "event", "output");
-    jo_ktext(j, "stream", command_stream_names[printed->stream]);
+    jo_ktext(j, "stream", stream_names[printed->stream]);
     if (printed->skipped)
         jo_kint(j, "skipped", (int64_t)printed->skipped);
     jo_kstr(j, "data", printed->bytes);

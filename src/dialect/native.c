@@ -51,8 +51,8 @@ static void write_native_printed(const struct call *call, struct json_out *j)
     const struct command *command = call->command;
     if (command->exit_code != ARG_ABSENT)
         jo_kint(j, "exit_code", command->exit_code);
-    for (size_t i = 0; i < COMMAND_STREAMS; i++) {
-        jo_key(j, command_stream_names[i]);
+    for (size_t i = 0; i < STREAMS; i++) {
+        jo_key(j, stream_names[i]);
         output_write_json(&command->streams[i], j);
     }
     jo_kbool(j, "truncated", run_truncated(call));

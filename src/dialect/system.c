@@ -38,8 +38,8 @@ static bool is_decision(enum err_code code)
 /* What a program printed before it was stopped. */
 static void write_system_printed(const struct call *call, struct json_out *j)
 {
-    run_write_stream(call, "stdout", COMMAND_STDOUT, j);
-    run_write_stream(call, "stderr", COMMAND_STDERR, j);
+    run_write_stream(call, "stdout", STREAM_STDOUT, j);
+    run_write_stream(call, "stderr", STREAM_STDERR, j);
     jo_kbool(j, "truncated", run_truncated(call));
     jo_kint(j, "duration", call_duration_ms(call));
 }

@@ -10,17 +10,17 @@ void live_init(struct live *live, struct lines *lines,
                void *arg)
 {
     *live = (struct live){.lines = lines, .tell = write_held_output, .arg = arg};
-    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+    for (size_t i = 0; i < STREAMS; i++)
         buf_init(&live->streams[i].held, PIECE_BYTES);
 }
 
 void live_done(struct live *live)
 {
-    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+    for (size_t i = 0; i < STREAMS; i++)
         buf_done(&live->streams[i].held);
 }
 
-static void skip_held_output(struct live *live, enum command_stream stream, size_t more)
+static void skip_held_output(struct live *live, enum stream stream, size_t more)
 {
     struct buf *held = &live->streams[stream].held;
     live->streams[stream].skipped += held->len + more;
@@ -43,7 +43,7 @@ static bool write_piece(struct live *live, const struct printed *printed)
     return true;
 }
 
-static void write_held_output(struct live *live, enum command_stream stream, bool end)
+static void write_held_output(struct live *live, enum stream stream, bool end)
 {
     struct buf *held = &live->streams[stream].held;
     uint64_t *skipped = &live->streams[stream].skipped;
@@ -62,7 +62,7 @@ static void write_held_output(struct live *live, enum command_stream stream, boo
 }
 
 /* Behind a gap the rest of a character means nothing. */
-static struct str skip_rest(struct live *live, enum command_stream stream, struct str bytes)
+static struct str skip_rest(struct live *live, enum stream stream, struct str bytes)
 {
     size_t n = 0;
     while (n < 3 && n < bytes.n && ((unsigned char)bytes.p[n] & 0xc0) == 0x80)
@@ -71,7 +71,7 @@ static struct str skip_rest(struct live *live, enum command_stream stream, struc
     return (struct str){bytes.p + n, bytes.n - n};
 }
 
-void live_add(struct live *live, enum command_stream stream, struct str bytes)
+void live_add(struct live *live, enum stream stream, struct str bytes)
 {
     struct buf *held = &live->streams[stream].held;
     if (held->len == 0 && live->streams[stream].skipped)
@@ -91,12 +91,12 @@ void live_add(struct live *live, enum command_stream stream, struct str bytes)
 
 void live_flush(struct live *live)
 {
-    for (enum command_stream i = 0; i < COMMAND_STREAMS; i++)
+    for (enum stream i = 0; i < STREAMS; i++)
         write_held_output(live, i, false);
 }
 
 void live_end(struct live *live)
 {
-    for (enum command_stream i = 0; i < COMMAND_STREAMS; i++)
+    for (enum stream i = 0; i < STREAMS; i++)
         write_held_output(live, i, true);
 }

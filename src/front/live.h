@@ -14,13 +14,13 @@ struct live {
     struct {
         struct buf held;
         uint64_t skipped; /* bytes left out since the last piece */
-    } streams[COMMAND_STREAMS];
+    } streams[STREAMS];
 };
 
 void live_init(struct live *live, struct lines *lines,
                bool (*tell)(void *arg, const struct printed *printed, struct buf *out), void *arg);
 void live_done(struct live *live);
-void live_add(struct live *live, enum command_stream stream, struct str bytes);
+void live_add(struct live *live, enum stream stream, struct str bytes);
 /* Tells what is held, but for the beginning of a character. */
 void live_flush(struct live *live);
 /* Tells the rest, since the answer follows: that too, and how much was left out at the end. */

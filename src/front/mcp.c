@@ -42,7 +42,7 @@ static bool write_mcp_progress(void *arg, const struct printed *printed, struct 
     return true;
 }
 
-static void on_mcp_output(struct call *call, enum command_stream stream, struct str bytes)
+static void on_mcp_output(struct call *call, enum stream stream, struct str bytes)
 {
     struct pending *p = call->front;
     p->mcp->printed = true;

@@ -38,19 +38,19 @@ struct run {
         bool filtered; /* it goes to a terminal */
         struct terminal terminal;
         struct buf out;
-    } streams[COMMAND_STREAMS];
+    } streams[STREAMS];
 };
 
 /* A command is not the user: it shall not set the clipboard, or type. */
 static void choose_filters(struct run *run, bool raw)
 {
-    run->streams[COMMAND_STDOUT].filtered = !raw && isatty(STDOUT_FILENO);
-    run->streams[COMMAND_STDERR].filtered = !raw && isatty(STDERR_FILENO);
-    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+    run->streams[STREAM_STDOUT].filtered = !raw && isatty(STDOUT_FILENO);
+    run->streams[STREAM_STDERR].filtered = !raw && isatty(STDERR_FILENO);
+    for (size_t i = 0; i < STREAMS; i++)
         run->streams[i].out = BUF_INIT(FILTERED_MAX);
 }
 
-static struct str filtered(struct run *run, enum command_stream stream, struct str bytes)
+static struct str filtered(struct run *run, enum stream stream, struct str bytes)
 {
     if (!run->streams[stream].filtered)
         return bytes;
@@ -63,21 +63,21 @@ static struct str filtered(struct run *run, enum command_stream stream, struct s
 /* What the command set on a terminal ends with it. */
 static void reset_terminals(struct run *run)
 {
-    static const int fds[COMMAND_STREAMS] = {
-        [COMMAND_STDOUT] = STDOUT_FILENO,
-        [COMMAND_STDERR] = STDERR_FILENO,
+    static const int fds[STREAMS] = {
+        [STREAM_STDOUT] = STDOUT_FILENO,
+        [STREAM_STDERR] = STDERR_FILENO,
     };
     const char *reset = screen_reset_behind_output();
-    for (size_t i = 0; i < COMMAND_STREAMS; i++) {
+    for (size_t i = 0; i < STREAMS; i++) {
         if (run->streams[i].terminal.passed)
             (void)fd_write_all(fds[i], reset, strlen(reset));
     }
 }
 
-static void print_run_output(struct call *call, enum command_stream stream, struct str bytes)
+static void print_run_output(struct call *call, enum stream stream, struct str bytes)
 {
     struct run *run = call->front;
-    int fd = stream == COMMAND_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
+    int fd = stream == STREAM_STDOUT ? STDOUT_FILENO : STDERR_FILENO;
     struct str passed = filtered(run, stream, bytes);
     int r = fd_write_all(fd, passed.p, passed.n);
     if (r == 0 || run->cut)
@@ -289,7 +289,7 @@ static int run_command(const struct options *o, const struct gate_options *go)
     prompt_stop(prompt);
     interrupt_stop(&run.interrupt);
     gate_close(&run.gate);
-    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+    for (size_t i = 0; i < STREAMS; i++)
         buf_done(&run.streams[i].out);
     return run.status;
 }

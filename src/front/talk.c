@@ -47,7 +47,7 @@ static bool write_talk_output(void *arg, const struct printed *printed, struct b
     return true;
 }
 
-static void on_talk_output(struct call *call, enum command_stream stream, struct str bytes)
+static void on_talk_output(struct call *call, enum stream stream, struct str bytes)
 {
     struct pending *p = call->front;
     p->talk->printed = true;

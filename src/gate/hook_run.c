@@ -22,11 +22,11 @@
 
 /* --- one run */
 
-static void take_hook_output(struct call *call, enum command_stream stream, struct str bytes)
+static void take_hook_output(struct call *call, enum stream stream, struct str bytes)
 {
     struct job *job = call->front;
     struct hook_run *run = &job->run;
-    if (stream == COMMAND_STDERR) {
+    if (stream == STREAM_STDERR) {
         size_t room = COMPLAINED_MAX - run->complained.len;
         buf_add(&run->complained, bytes.p, bytes.n < room ? bytes.n : room);
         return;

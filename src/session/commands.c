@@ -26,7 +26,7 @@
 #define READ_BURST 8              /* of one stream, before others get their turn */
 #define PIPE_BYTES_MAX (1u << 20) /* what a user's pipe may hold */
 
-enum { STATUS = COMMAND_STREAMS, HANDLES };
+enum { STATUS = STREAMS, HANDLES };
 /* The first asks its first process to do it, the second is for that. */
 #define KILLS 2
 
@@ -147,7 +147,7 @@ static void release_running(struct running *r, struct command *command)
         limits_leave(r->owner->groups.limits, TAKE_PTR(r->group));
     if (!r->spill)
         return;
-    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+    for (size_t i = 0; i < STREAMS; i++)
         output_end(&command->streams[i]);
     spill_finish(TAKE_PTR(r->spill), command->output_id);
 }
@@ -198,7 +198,7 @@ static void on_pipe_output(uv_poll_t *handle, int status, int events)
  * another command, so there is an end to it. */
 static void drain_pipes(struct running *r)
 {
-    for (size_t i = 0; i < COMMAND_STREAMS; i++) {
+    for (size_t i = 0; i < STREAMS; i++) {
         for (unsigned k = 0; k < PIPE_BYTES_MAX / READ_BYTES && read_stream(r, i); k++)
             continue;
     }
@@ -421,8 +421,8 @@ static void take_spill(struct running *r)
     if (call->dialect->id != DIALECT_NATIVE || call->command->passed_on)
         return;
     r->spill = spill_open(call->workplace->spills);
-    output_spill(&call->command->streams[COMMAND_STDOUT], r->spill, SPILL_STDOUT);
-    output_spill(&call->command->streams[COMMAND_STDERR], r->spill, SPILL_STDERR);
+    for (enum stream i = 0; i < STREAMS; i++)
+        output_spill(&call->command->streams[i], r->spill, i);
 }
 
 static int watch_pipes(struct running *r, struct err *err)

@@ -8,9 +8,6 @@
 /* A page holds at least one character, so that the next one is further on. */
 #define PAGE_MIN 4
 
-static const char *const streams[] = {
-    [SPILL_STDOUT] = "stdout", [SPILL_STDERR] = "stderr", [SPILL_STREAMS] = NULL};
-
 struct args {
     struct str output_id;
     int64_t stream;
@@ -28,8 +25,8 @@ static const struct arg args[] = {
     {.name = "stream",
      .type = ARG_CHOICE,
      .offset = offsetof(struct args, stream),
-     .choices = streams,
-     .def = SPILL_STDOUT,
+     .choices = stream_names,
+     .def = STREAM_STDOUT,
      .doc = "Which of the two to read."},
     {.name = "offset",
      .type = ARG_INT,
@@ -75,7 +72,7 @@ static int prepare_native_read_output(struct call *call, struct err *err)
     struct buf *content = &call->reply_body;
     buf_done(content);
     buf_init(content, (size_t)a->max_bytes);
-    if (spill_read(call->workplace->spills, a->output_id, (enum spill_stream)a->stream, a->offset,
+    if (spill_read(call->workplace->spills, a->output_id, (enum stream)a->stream, a->offset,
                    (size_t)a->max_bytes, content, page, err) < 0)
         return -1;
     /* A character that goes on behind the page belongs to the next one; nobody is told to read on for half a

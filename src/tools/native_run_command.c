@@ -322,8 +322,8 @@ static int shape_native_run_command(const struct call *call, struct json_out *j,
     (void)err;
     const struct command *command = call->command;
     write_signal(command, j);
-    for (size_t i = 0; i < COMMAND_STREAMS; i++) {
-        jo_key(j, command_stream_names[i]);
+    for (size_t i = 0; i < STREAMS; i++) {
+        jo_key(j, stream_names[i]);
         output_write_json(&command->streams[i], j);
     }
     jo_kbool(j, "truncated", run_truncated(call));

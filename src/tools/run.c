@@ -140,7 +140,7 @@ enum err_code run_limit_code(const struct call *call)
 bool run_has_printed(const struct call *call)
 {
     const struct output *streams = call->command->streams;
-    return streams[COMMAND_STDOUT].total + streams[COMMAND_STDERR].total > 0;
+    return streams[STREAM_STDOUT].total + streams[STREAM_STDERR].total > 0;
 }
 
 void run_end_line(struct buf *text)
@@ -168,23 +168,23 @@ static void add_violations(const struct command *command, struct buf *text)
 void run_add_printed(const struct call *call, struct buf *text)
 {
     const struct output *streams = call->command->streams;
-    output_text(&streams[COMMAND_STDOUT], text);
-    if (streams[COMMAND_STDERR].total) {
+    output_text(&streams[STREAM_STDOUT], text);
+    if (streams[STREAM_STDERR].total) {
         run_end_line(text);
         buf_add_text(text, "[stderr]\n");
-        output_text(&streams[COMMAND_STDERR], text);
+        output_text(&streams[STREAM_STDERR], text);
     }
     add_violations(call->command, text);
 }
 
-void run_write_stream(const struct call *call, const char *key, enum command_stream stream,
+void run_write_stream(const struct call *call, const char *key, enum stream stream,
                       struct json_out *j)
 {
     const struct output *output = &call->command->streams[stream];
     char limit[RUN_WORDS_MAX];
     bool limited = run_limit_words(call, limit);
     jo_key(j, key);
-    if (stream != COMMAND_STDERR || j->redact ||
+    if (stream != STREAM_STDERR || j->redact ||
         (!limited && call->command->violations.count == 0)) {
         output_write_json(output, j);
         return;
@@ -201,6 +201,6 @@ void run_write_stream(const struct call *call, const char *key, enum command_str
 
 bool run_truncated(const struct call *call)
 {
-    return output_truncated(&call->command->streams[COMMAND_STDOUT]) ||
-           output_truncated(&call->command->streams[COMMAND_STDERR]);
+    return output_truncated(&call->command->streams[STREAM_STDOUT]) ||
+           output_truncated(&call->command->streams[STREAM_STDERR]);
 }

@@ -21,7 +21,7 @@ int64_t run_exit_code(const struct call *call);
 /* What is added to the output: the limit that ended the command, and its violations. */
 #define RUN_ADDED_MAX (32u << 10)
 /* One stream as text. Standard error ends with the limit that ended the command, and its violations. */
-void run_write_stream(const struct call *call, const char *key, enum command_stream stream,
+void run_write_stream(const struct call *call, const char *key, enum stream stream,
                       struct json_out *j);
 bool run_truncated(const struct call *call);
 #define RUN_WORDS_MAX 256

@@ -61,8 +61,8 @@ static int shape_sidecar_run_command(const struct call *call, struct json_out *j
 {
     (void)err;
     jo_kint(j, "exit_code", run_exit_code(call));
-    run_write_stream(call, "stdout", COMMAND_STDOUT, j);
-    run_write_stream(call, "stderr", COMMAND_STDERR, j);
+    run_write_stream(call, "stdout", STREAM_STDOUT, j);
+    run_write_stream(call, "stderr", STREAM_STDERR, j);
     jo_kbool(j, "timed_out", call->command->ended_by == COMMAND_TIMEOUT);
     jo_kint(j, "duration_ms", call_duration_ms(call));
     jo_kbool(j, "truncated", run_truncated(call));

@@ -162,8 +162,8 @@ static int shape_system_bash(const struct call *call, struct json_out *j, struct
 {
     (void)err;
     jo_kint(j, "exitCode", run_exit_code(call));
-    run_write_stream(call, "stdout", COMMAND_STDOUT, j);
-    run_write_stream(call, "stderr", COMMAND_STDERR, j);
+    run_write_stream(call, "stdout", STREAM_STDOUT, j);
+    run_write_stream(call, "stderr", STREAM_STDERR, j);
     jo_kbool(j, "truncated", run_truncated(call));
     jo_kint(j, "duration", call_duration_ms(call));
     return 0;

@@ -15,8 +15,7 @@ static void begin(int64_t max_stream, int64_t max_total)
     spills_init(&spills, folder_fd, max_stream, max_total);
 }
 
-static int read_stream(const char *id, enum spill_stream stream, struct buf *out,
-                       struct spill_page *ret)
+static int read_stream(const char *id, enum stream stream, struct buf *out, struct spill_page *ret)
 {
     struct err err = {0};
     int r = spill_read(&spills, text_str(id), stream, 0, READ_MAX, out, ret, &err);

@@ -351,7 +351,7 @@ static void what_a_command_prints(void **state)
     (void)state;
     CLEANUP(request_done) struct request request;
     struct err err;
-    struct printed printed = {COMMAND_STDERR, STR("\"a\"\n\xff"), 0};
+    struct printed printed = {STREAM_STDERR, STR("\"a\"\n\xff"), 0};
     assert_int_equal(read_line(FORMAT_TOOL_CALL, "{'id':'q\\n','tool_call':'x'}", &request, &err),
                      0);
     for (int i = 0; i < 2; i++) {
@@ -361,7 +361,7 @@ static void what_a_command_prints(void **state)
               : "{'id':'q\\n','event':'output','stream':'stderr','data':'\\'a\\'\\n\xef\xbf\xbd'}");
         format_write_printed(FORMAT_TOOL_CALL, &request, &printed, &out);
         assert_string_equal(buf_text(&out), expected);
-        printed = (struct printed){COMMAND_STDOUT, STR(""), 5};
+        printed = (struct printed){STREAM_STDOUT, STR(""), 5};
     }
     for (int format = 0; format < FORMAT_COUNT; format++)
         assert_int_equal(format_has_printed((enum format_id)format), format == FORMAT_TOOL_CALL);

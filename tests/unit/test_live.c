@@ -17,9 +17,9 @@ static struct {
     bool gone;
     bool no_memory;
     struct buf out;
-    struct buf text[COMMAND_STREAMS]; /* as JSON's inside, so that it is comparable */
-    uint64_t bytes[COMMAND_STREAMS];
-    uint64_t skipped[COMMAND_STREAMS];
+    struct buf text[STREAMS]; /* as JSON's inside, so that it is comparable */
+    uint64_t bytes[STREAMS];
+    uint64_t skipped[STREAMS];
     unsigned pieces;
     bool inside; /* a piece must begin and end between characters */
 } caller;
@@ -63,7 +63,7 @@ static void begin(struct live *live)
     memset(&caller, 0, sizeof caller);
     caller.room = true;
     caller.out.max = 1000;
-    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+    for (size_t i = 0; i < STREAMS; i++)
         buf_init(&caller.text[i], 10 * OUTPUT_MAX);
     live_init(live, NULL, tell, NULL);
 }
@@ -71,7 +71,7 @@ static void begin(struct live *live)
 static void end(struct live *live)
 {
     live_done(live);
-    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+    for (size_t i = 0; i < STREAMS; i++)
         buf_done(&caller.text[i]);
 }
 
@@ -94,17 +94,17 @@ static size_t make_output(char *bytes, bool text)
 static void pieces_make_the_whole(void **state)
 {
     (void)state;
-    static char bytes[COMMAND_STREAMS][OUTPUT_MAX];
+    static char bytes[STREAMS][OUTPUT_MAX];
     for (unsigned round = 0; round < random_rounds(1000); round++) {
         struct live live;
         bool text = random_below(2);
-        size_t n[COMMAND_STREAMS] = {make_output(bytes[0], text), make_output(bytes[1], text)};
-        size_t at[COMMAND_STREAMS] = {0};
+        size_t n[STREAMS] = {make_output(bytes[0], text), make_output(bytes[1], text)};
+        size_t at[STREAMS] = {0};
         size_t most = 1 + random_below(random_below(2) ? 10 + n[0] / 50 : 100000);
         begin(&live);
         caller.inside = text;
         while (at[0] < n[0] || at[1] < n[1]) {
-            size_t stream = random_below(COMMAND_STREAMS);
+            size_t stream = random_below(STREAMS);
             size_t left = n[stream] - at[stream];
             size_t more = left ? 1 + random_below(left < most ? left : most) : 0;
             live_add(&live, stream, (struct str){bytes[stream] + at[stream], more});
@@ -113,7 +113,7 @@ static void pieces_make_the_whole(void **state)
                 live_flush(&live);
         }
         live_end(&live);
-        for (size_t i = 0; i < COMMAND_STREAMS; i++) {
+        for (size_t i = 0; i < STREAMS; i++) {
             BUF_AT_END struct buf whole = BUF_INIT(10 * OUTPUT_MAX);
             json_escape(&whole, (struct str){bytes[i], n[i]});
             assert_int_equal(caller.bytes[i], n[i]);
@@ -139,7 +139,7 @@ static void what_is_left_out_is_counted(void **state)
             more = 1 + random_below(n - at < 5000 ? n - at : 5000);
             caller.room = random_below(3);
             caller.no_memory = random_below(5) == 0;
-            live_add(&live, COMMAND_STDOUT, (struct str){bytes + at, more});
+            live_add(&live, STREAM_STDOUT, (struct str){bytes + at, more});
             caller.room = random_below(3);
             if (random_below(2))
                 live_flush(&live);
@@ -158,17 +158,17 @@ static void a_turn_is_one_piece(void **state)
     struct live live;
     begin(&live);
     for (int i = 0; i < 100; i++)
-        live_add(&live, COMMAND_STDERR, STR("a"));
+        live_add(&live, STREAM_STDERR, STR("a"));
     assert_int_equal(caller.pieces, 0);
     live_flush(&live);
     live_flush(&live);
     assert_int_equal(caller.pieces, 1);
-    live_add(&live, COMMAND_STDERR, STR("\xe2\x82"));
+    live_add(&live, STREAM_STDERR, STR("\xe2\x82"));
     live_flush(&live);
     assert_int_equal(caller.pieces, 1);
     live_end(&live);
     assert_int_equal(caller.pieces, 2);
-    assert_int_equal(caller.bytes[COMMAND_STDERR], 102);
+    assert_int_equal(caller.bytes[STREAM_STDERR], 102);
     end(&live);
 }
 
@@ -179,7 +179,7 @@ static void a_caller_that_is_gone(void **state)
     begin(&live);
     caller.gone = true;
     for (int i = 0; i < 3; i++) {
-        live_add(&live, COMMAND_STDOUT, STR("abc"));
+        live_add(&live, STREAM_STDOUT, STR("abc"));
         live_flush(&live);
     }
     live_end(&live);

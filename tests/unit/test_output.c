@@ -147,7 +147,7 @@ static void check_text(const struct output *o, struct str all, size_t cap)
     check_json(o, buf_str(&got));
 }
 
-static void check_kept(const struct spills *spills, const char *id, enum spill_stream stream,
+static void check_kept(const struct spills *spills, const char *id, enum stream stream,
                        struct str all)
 {
     BUF_AT_END struct buf got = BUF_INIT(TEXT_MAX);
@@ -267,20 +267,20 @@ static void long_output_is_in_the_spill(void **state)
     random_begin();
     for (unsigned round = 0; round < random_rounds(500); round++) {
         struct spills spills;
-        struct output o[SPILL_STREAMS];
-        struct buf bytes[SPILL_STREAMS] = {BUF_INIT(TEXT_MAX), BUF_INIT(TEXT_MAX)};
-        size_t at[SPILL_STREAMS] = {0};
+        struct output o[STREAMS];
+        struct buf bytes[STREAMS] = {BUF_INIT(TEXT_MAX), BUF_INIT(TEXT_MAX)};
+        size_t at[STREAMS] = {0};
         size_t cap = random_below(300);
         char id[SPILL_ID_MAX];
         spills_init(&spills, folder_fd, NO_LIMIT, NO_LIMIT);
         struct spill *spill = spill_open(&spills);
-        for (size_t i = 0; i < SPILL_STREAMS; i++) {
+        for (size_t i = 0; i < STREAMS; i++) {
             random_text(&bytes[i], random_below(2 * cap + 2));
             output_init(&o[i], cap);
-            output_spill(&o[i], spill, (enum spill_stream)i);
+            output_spill(&o[i], spill, (enum stream)i);
         }
         while (at[0] < bytes[0].len || at[1] < bytes[1].len) {
-            size_t i = random_below(SPILL_STREAMS);
+            size_t i = random_below(STREAMS);
             size_t n = least(bytes[i].len - at[i], random_below(cap + 2));
             output_add(&o[i], (struct str){bytes[i].data + at[i], n});
             at[i] += n;
@@ -291,10 +291,10 @@ static void long_output_is_in_the_spill(void **state)
         spill_finish(spill, id);
         assert_int_equal(id[0] != '\0', is_long);
         assert_int_equal(spills.count, is_long);
-        for (size_t i = 0; i < SPILL_STREAMS; i++) {
+        for (size_t i = 0; i < STREAMS; i++) {
             check_text(&o[i], buf_str(&bytes[i]), cap);
             if (is_long)
-                check_kept(&spills, id, (enum spill_stream)i, buf_str(&bytes[i]));
+                check_kept(&spills, id, (enum stream)i, buf_str(&bytes[i]));
             output_done(&o[i]);
             buf_done(&bytes[i]);
         }
@@ -320,7 +320,7 @@ static void memory_has_a_bound(void **state)
     spills_init(&spills, folder_fd, NO_LIMIT, NO_LIMIT);
     struct spill *spill = spill_open(&spills);
     output_init(&o, CAP);
-    output_spill(&o, spill, SPILL_STDOUT);
+    output_spill(&o, spill, STREAM_STDOUT);
     output_add(&o, STR("0123456789"));
     assert_true(o.head.cap + o.tail.cap <= 1024);
     long before = peak_kb();

@@ -35,8 +35,8 @@ static char id[SPILL_ID_MAX];
 static void keep(struct str out, struct str err)
 {
     struct spill *spill = spill_open(&spills);
-    spill_add(spill, SPILL_STDOUT, out);
-    spill_add(spill, SPILL_STDERR, err);
+    spill_add(spill, STREAM_STDOUT, out);
+    spill_add(spill, STREAM_STDERR, err);
     spill_finish(spill, id);
 }
 
@@ -136,13 +136,13 @@ static void a_command_that_runs(void **state)
     (void)state;
     struct spill *spill = spill_open(&spills);
     snprintf(id, sizeof id, "%s", spill_id(spill));
-    spill_add(spill, SPILL_STDOUT, STR("ab\xe2\x82"));
+    spill_add(spill, STREAM_STDOUT, STR("ab\xe2\x82"));
     expect("", "'content':'ab','offset':0,'next_offset':2,'total_bytes':4,"
                "'complete':false,'truncated':false");
-    spill_add(spill, SPILL_STDOUT, STR("\xac"));
+    spill_add(spill, STREAM_STDOUT, STR("\xac"));
     expect(",'offset':2", "'content':'€','offset':2,'next_offset':5,'total_bytes':5,"
                           "'complete':false,'truncated':false");
-    spill_add(spill, SPILL_STDOUT, STR("\xe2"));
+    spill_add(spill, STREAM_STDOUT, STR("\xe2"));
     spill_finish(spill, id);
     expect(",'offset':5", "'content':'\xef\xbf\xbd','offset':5,'next_offset':6,"
                           "'total_bytes':6,'complete':true,'truncated':false");

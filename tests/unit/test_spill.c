@@ -29,7 +29,7 @@ static size_t entries(const char *path)
 static struct spill *started(const char *text)
 {
     struct spill *spill = spill_open(&spills);
-    spill_add(spill, SPILL_STDOUT, text_str(text));
+    spill_add(spill, STREAM_STDOUT, text_str(text));
     return spill;
 }
 
@@ -47,10 +47,10 @@ static bool is_kept(const char *id)
 {
     BUF_AT_END struct buf out = BUF_INIT(READ_MAX);
     struct spill_page page;
-    return read_stream(id, SPILL_STDOUT, &out, &page) == 0;
+    return read_stream(id, STREAM_STDOUT, &out, &page) == 0;
 }
 
-static void expect(const char *id, enum spill_stream stream, const char *text, int64_t total)
+static void expect(const char *id, enum stream stream, const char *text, int64_t total)
 {
     BUF_AT_END struct buf out = BUF_INIT(READ_MAX);
     struct spill_page page;
@@ -71,17 +71,17 @@ static void streams_are_kept_apart(void **state)
     begin(1000, 5000);
     struct spill *spill = spill_open(&spills);
     assert_false(spill_used(spill));
-    spill_add(spill, SPILL_STDERR, STR("e1 "));
-    spill_add(spill, SPILL_STDOUT, STR("o1 "));
-    spill_add(spill, SPILL_STDERR, STR("e2"));
-    spill_add(spill, SPILL_STDOUT, STR(""));
-    spill_add(spill, SPILL_STDOUT, STR("o2"));
+    spill_add(spill, STREAM_STDERR, STR("e1 "));
+    spill_add(spill, STREAM_STDOUT, STR("o1 "));
+    spill_add(spill, STREAM_STDERR, STR("e2"));
+    spill_add(spill, STREAM_STDOUT, STR(""));
+    spill_add(spill, STREAM_STDOUT, STR("o2"));
     assert_true(spill_used(spill));
     spill_finish(spill, id);
     assert_int_equal(strlen(id), strlen("out_7f3a9c21d4e8"));
     assert_memory_equal(id, "out_", 4);
-    expect(id, SPILL_STDOUT, "o1 o2", 5);
-    expect(id, SPILL_STDERR, "e1 e2", 5);
+    expect(id, STREAM_STDOUT, "o1 o2", 5);
+    expect(id, STREAM_STDERR, "e1 e2", 5);
     /* The file has no name. */
     assert_int_equal(entries("."), 2);
     spills_done(&spills);
@@ -94,7 +94,7 @@ static void nothing_printed_needs_nothing(void **state)
     begin(1000, 5000);
     size_t open_files = entries("/proc/self/fd");
     struct spill *spill = spill_open(&spills);
-    spill_add(spill, SPILL_STDOUT, STR(""));
+    spill_add(spill, STREAM_STDOUT, STR(""));
     assert_int_equal(entries("/proc/self/fd"), open_files);
     spill_finish(spill, id);
     assert_string_equal(id, "");
@@ -114,7 +114,8 @@ static void any_part_can_be_read(void **state)
             struct err err;
             buf_add_text(&out, "->");
             assert_int_equal(
-                spill_read(&spills, text_str(id), SPILL_STDOUT, offset, max, &out, &page, &err), 0);
+                spill_read(&spills, text_str(id), STREAM_STDOUT, offset, max, &out, &page, &err),
+                0);
             char wanted[20];
             snprintf(wanted, sizeof wanted, "->%.*s", (int)max, offset < 10 ? text + offset : "");
             assert_string_equal(buf_text(&out), wanted);
@@ -129,12 +130,12 @@ static void a_stream_has_its_limit(void **state)
     char id[SPILL_ID_MAX];
     begin(5, 100);
     struct spill *spill = started("abc");
-    spill_add(spill, SPILL_STDOUT, STR("def"));
-    spill_add(spill, SPILL_STDOUT, STR("ghi"));
-    spill_add(spill, SPILL_STDERR, STR("12345"));
+    spill_add(spill, STREAM_STDOUT, STR("def"));
+    spill_add(spill, STREAM_STDOUT, STR("ghi"));
+    spill_add(spill, STREAM_STDERR, STR("12345"));
     spill_finish(spill, id);
-    expect(id, SPILL_STDOUT, "abcde", 9);
-    expect(id, SPILL_STDERR, "12345", 5);
+    expect(id, STREAM_STDOUT, "abcde", 9);
+    expect(id, STREAM_STDERR, "12345", 5);
     spills_done(&spills);
 }
 
@@ -153,9 +154,9 @@ static void the_first_to_end_goes_first(void **state)
     assert_true(is_kept(two) && is_kept(id) && is_kept(three));
     const char *four = finished("four567890");
     assert_false(is_kept(two));
-    expect(id, SPILL_STDOUT, "slow", 4);
-    expect(three, SPILL_STDOUT, "3", 1);
-    expect(four, SPILL_STDOUT, "four567890", 10);
+    expect(id, STREAM_STDOUT, "slow", 4);
+    expect(three, STREAM_STDOUT, "3", 1);
+    expect(four, STREAM_STDOUT, "four567890", 10);
     spills_done(&spills);
 }
 
@@ -171,14 +172,14 @@ static void what_still_runs_stays(void **state)
     spill_finish(d, id);
     assert_string_equal(id, "");
     spill_finish(c, id);
-    expect(id, SPILL_STDOUT, "ccc", 6);
+    expect(id, STREAM_STDOUT, "ccc", 6);
     /* The end of one is room for another. */
-    spill_add(b, SPILL_STDOUT, STR("bb"));
+    spill_add(b, STREAM_STDOUT, STR("bb"));
     assert_false(is_kept(id));
     spill_finish(a, id);
-    expect(id, SPILL_STDOUT, "aaaaaaaaaa", 10);
+    expect(id, STREAM_STDOUT, "aaaaaaaaaa", 10);
     spill_finish(b, id);
-    expect(id, SPILL_STDOUT, "bbbbbbbbb", 9);
+    expect(id, STREAM_STDOUT, "bbbbbbbbb", 9);
     spills_done(&spills);
 }
 
@@ -191,13 +192,13 @@ static void a_running_one_can_be_read(void **state)
     begin(10, 20);
     struct spill *spill = started("so far");
     finished("another");
-    assert_int_equal(read_stream(spill_id(spill), SPILL_STDOUT, &out, &page), 0);
+    assert_int_equal(read_stream(spill_id(spill), STREAM_STDOUT, &out, &page), 0);
     assert_string_equal(buf_text(&out), "so far");
     assert_true(page.running && !page.complete);
     assert_int_equal(page.kept, 6);
-    spill_add(spill, SPILL_STDOUT, STR(" ."));
+    spill_add(spill, STREAM_STDOUT, STR(" ."));
     spill_finish(spill, id);
-    expect(id, SPILL_STDOUT, "so far .", 8);
+    expect(id, STREAM_STDOUT, "so far .", 8);
     spills_done(&spills);
 }
 
@@ -235,8 +236,8 @@ static void what_is_not_there_says_what_to_do(void **state)
     const char *const ids[] = {"", "out_", "out_000000000000", "out_000000000000000000000000000"};
     for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
         for (unsigned without = 0; without < 2; without++) {
-            assert_int_equal(spill_read(without ? NULL : &spills, text_str(ids[i]), SPILL_STDOUT, 0,
-                                        10, &out, &page, &err),
+            assert_int_equal(spill_read(without ? NULL : &spills, text_str(ids[i]), STREAM_STDOUT,
+                                        0, 10, &out, &page, &err),
                              -1);
             assert_int_equal(err.code, ERR_NOT_FOUND);
             assert_non_null(strstr(err.message, "redirected into a file"));
@@ -249,7 +250,7 @@ static void what_is_not_there_says_what_to_do(void **state)
 /* --- no room on the disk */
 
 /* Prints `n` bytes to a stream; how many of them are kept. */
-static int64_t kept_of(size_t n, enum spill_stream stream)
+static int64_t kept_of(size_t n, enum stream stream)
 {
     static char chunk[10000];
     char id[SPILL_ID_MAX];
@@ -299,12 +300,12 @@ static void a_full_disk_stops_it(void **state)
         skip();
     int fd = open("small", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     spills_init(&spills, fd, 10 << 20, 20 << 20);
-    int64_t kept = kept_of(1000000, SPILL_STDOUT);
+    int64_t kept = kept_of(1000000, STREAM_STDOUT);
     assert_in_range(kept, 200000, 256 << 10);
-    assert_int_equal(kept_of(1000000, SPILL_STDOUT), 0);
+    assert_int_equal(kept_of(1000000, STREAM_STDOUT), 0);
     spills_done(&spills);
     /* All of the room is there again. */
-    assert_int_equal(kept_of(1000000, SPILL_STDERR), kept);
+    assert_int_equal(kept_of(1000000, STREAM_STDERR), kept);
     spills_done(&spills);
     close(fd);
     assert_int_equal(umount("small"), 0);
@@ -319,19 +320,19 @@ static void a_limit_on_files_stops_it(void **state)
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){55555, before.rlim_max});
     begin(1 << 20, 10 << 20);
-    assert_int_equal(kept_of(200000, SPILL_STDOUT), 55555);
-    assert_int_equal(kept_of(200000, SPILL_STDERR), 0);
+    assert_int_equal(kept_of(200000, STREAM_STDOUT), 55555);
+    assert_int_equal(kept_of(200000, STREAM_STDERR), 0);
     /* When there is room again, there is no gap. */
     struct spill *spill = started("beginning");
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){10, before.rlim_max});
-    spill_add(spill, SPILL_STDOUT, STR(", middle"));
+    spill_add(spill, STREAM_STDOUT, STR(", middle"));
     setrlimit(RLIMIT_FSIZE, &before);
     signal(SIGXFSZ, SIG_DFL);
-    spill_add(spill, SPILL_STDOUT, STR(", end"));
-    spill_add(spill, SPILL_STDERR, STR("more"));
+    spill_add(spill, STREAM_STDOUT, STR(", end"));
+    spill_add(spill, STREAM_STDERR, STR("more"));
     spill_finish(spill, id);
-    expect(id, SPILL_STDOUT, "beginning,", 22);
-    expect(id, SPILL_STDERR, "more", 4);
+    expect(id, STREAM_STDOUT, "beginning,", 22);
+    expect(id, STREAM_STDERR, "more", 4);
     spills_done(&spills);
 }
 
@@ -340,13 +341,13 @@ static void no_folder_and_no_descriptor_stop_it(void **state)
     (void)state;
     struct rlimit before;
     spills_init(&spills, -1, 1 << 20, 10 << 20);
-    assert_int_equal(kept_of(100000, SPILL_STDOUT), 0);
+    assert_int_equal(kept_of(100000, STREAM_STDOUT), 0);
     begin(1 << 20, 10 << 20);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max});
-    assert_int_equal(kept_of(100000, SPILL_STDOUT), 0);
+    assert_int_equal(kept_of(100000, STREAM_STDOUT), 0);
     setrlimit(RLIMIT_NOFILE, &before);
-    assert_int_equal(kept_of(100000, SPILL_STDOUT), 100000);
+    assert_int_equal(kept_of(100000, STREAM_STDOUT), 100000);
     spills_done(&spills);
 }
 
@@ -377,7 +378,7 @@ static bool works_without_unnamed_files(void)
     const char *id = finished("text");
     BUF_AT_END struct buf out = BUF_INIT(100);
     struct spill_page page;
-    return read_stream(id, SPILL_STDOUT, &out, &page) == 0 && page.complete &&
+    return read_stream(id, STREAM_STDOUT, &out, &page) == 0 && page.complete &&
            strcmp(buf_text(&out), "text") == 0 && entries(".") == 2;
 }
 

@@ -7,8 +7,8 @@
 struct model {
     struct spill *spill; /* NULL: ended */
     char id[SPILL_ID_MAX];
-    struct buf streams[SPILL_STREAMS];
-    size_t kept[SPILL_STREAMS];
+    struct buf streams[STREAMS];
+    size_t kept[STREAMS];
     bool dropped;
 };
 
@@ -55,12 +55,12 @@ static void model_add(struct history *h, struct model *m, size_t stream, struct 
 
 static void check_model(const struct model *m)
 {
-    for (size_t i = 0; i < SPILL_STREAMS; i++) {
+    for (size_t i = 0; i < STREAMS; i++) {
         BUF_AT_END struct buf out = BUF_INIT(READ_MAX);
         struct spill_page page;
         const char *id = m->spill ? spill_id(m->spill) : m->id;
         bool gone = !m->spill && (m->dropped || m->kept[0] + m->kept[1] == 0);
-        assert_int_equal(read_stream(id, (enum spill_stream)i, &out, &page), gone ? -1 : 0);
+        assert_int_equal(read_stream(id, (enum stream)i, &out, &page), gone ? -1 : 0);
         if (gone)
             continue;
         assert_int_equal(page.running, m->spill != NULL);
@@ -87,10 +87,10 @@ static void random_step(struct history *h)
         assert_int_equal(m->id[0] != '\0', m->kept[0] + m->kept[1] > 0);
     } else if (m && m->spill) {
         char bytes[100];
-        size_t stream = random_below(SPILL_STREAMS);
+        size_t stream = random_below(STREAMS);
         struct str text = {bytes, random_below(random_below(2) ? 10 : sizeof bytes)};
         random_bytes(bytes, sizeof bytes);
-        spill_add(m->spill, (enum spill_stream)stream, text);
+        spill_add(m->spill, (enum stream)stream, text);
         model_add(h, m, stream, text);
     }
 }
