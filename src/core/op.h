@@ -265,11 +265,12 @@ struct op_scan_request {
     int64_t max_entries, max_guarded;
     int64_t index_ns; /* when the index was the last one; 0: it is not to be compared with one */
     bool settled;     /* no command runs that could move folders while they are looked through */
-    bool reopen;      /* a command ran: a root that it closed to its owner is opened again */
+    bool reopen;      /* a command ran: it is told which folders it closed to their owner */
     bool others;      /* other commands run, and may move folders meanwhile */
 };
 
-/* The body is packed, read with op_guarded_next: a folder stands before what is in it. */
+/* The body is packed, read with op_guarded_next: a folder stands before what is in it. Behind these stand folders that were
+ * opened again. */
 struct op_scan_reply {
     int64_t count;
     int64_t generation; /* of the list; it changes with it */
@@ -292,9 +293,10 @@ enum guarded_kind {
     GUARDED_PROTECTED, /* a folder stands for all in it, save what is secret there */
     GUARDED_SECRET,    /* a folder stands for all in it; so does one that cannot be looked into */
     GUARDED_SOCKET,
-    GUARDED_GIT,  /* a git directory, wherever it lies: protected as a whole */
-    GUARDED_WAY,  /* a folder that the way to what is protected or secret leads through */
-    GUARDED_PART, /* outside of a git directory, but a link or a file in that leads git to it */
+    GUARDED_GIT,    /* a git directory, wherever it lies: protected as a whole */
+    GUARDED_WAY,    /* a folder that the way to what is protected or secret leads through */
+    GUARDED_PART,   /* outside of a git directory, but a link or a file in that leads git to it */
+    GUARDED_OPENED, /* not guarded: a command had closed this folder, and it was opened again */
     GUARDED_KINDS,
 };
 

@@ -142,7 +142,8 @@ bool op_check_quarantine(const struct call *call)
     struct op_guarded found;
     int r;
     while ((r = op_guarded_next(&rest, &found)) > 0) {
-        if (found.kind == GUARDED_SOCKET || found.kind == GUARDED_WAY)
+        if (found.kind == GUARDED_SOCKET || found.kind == GUARDED_WAY ||
+            found.kind == GUARDED_OPENED)
             return false;
     }
     return r == 0;

@@ -57,7 +57,8 @@ static int tell_guards(struct session *s, size_t root, struct str found, struct 
     struct op_guarded entry;
     for (struct str rest = found; op_guarded_next(&rest, &entry) > 0;) {
         entry.fresh = entry.replaced = false;
-        op_guarded_add(&body, &entry);
+        if (entry.kind != GUARDED_OPENED)
+            op_guarded_add(&body, &entry);
     }
     if (body.failed)
         return err_set(err, ERR_TOO_LARGE,

@@ -114,7 +114,9 @@ static void on_scanned_after(struct call *scan)
         command_add_violation(call->command, "opened:", STR("."), 1);
     for (struct str rest = buf_str(&scan->reply_body);
          !scan->failed && op_guarded_next(&rest, &entry) > 0;) {
-        if (entry.fresh)
+        if (entry.kind == GUARDED_OPENED)
+            command_add_violation(call->command, "opened:", entry.path, 1);
+        else if (entry.fresh)
             take_fresh_of_command(call, scan->path.root, &entry);
         else if (entry.replaced)
             take_replaced(call, &entry);

@@ -192,8 +192,8 @@ static uint8_t remembered(const struct reading *r, uint32_t folder, int fd, cons
 uint8_t guard_stronger(uint8_t a, uint8_t b)
 {
     static const uint8_t ranks[] = {
-        [GUARDED_SECRET] = 6,    [GUARDED_GIT] = 5,    [GUARDED_PART] = 4,
-        [GUARDED_PROTECTED] = 3, [GUARDED_SOCKET] = 2, [GUARDED_WAY] = 1};
+        [GUARDED_SECRET] = 6, [GUARDED_GIT] = 5, [GUARDED_PART] = 4,  [GUARDED_PROTECTED] = 3,
+        [GUARDED_SOCKET] = 2, [GUARDED_WAY] = 1, [GUARDED_OPENED] = 0};
     unsigned rank_a = a == TREE_PLAIN ? 0 : ranks[a];
     unsigned rank_b = b == TREE_PLAIN ? 0 : ranks[b];
     return rank_b > rank_a ? b : a;
@@ -377,7 +377,7 @@ static uint32_t *list_children(const struct tree *t, uint32_t folder, uint32_t *
     return list;
 }
 
-static bool can_reach(int fd, const struct statx *st)
+bool folder_can_reach(int fd, const struct statx *st)
 {
     return (st->stx_mode & 0555) == 0555 ||
            syscall(SYS_faccessat2, fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
@@ -409,7 +409,7 @@ int folder_read(struct reading *r, uint32_t folder, int fd)
     }
     uint32_t parent = t->folders[folder].parent;
     bool is_mount = parent == TREE_NONE || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
-    if (!can_reach(fd, &st) || (is_mount && is_of_kernel(fd)))
+    if (!(r->reopened || folder_can_reach(fd, &st)) || (is_mount && is_of_kernel(fd)))
         return folder == 0 ? -EACCES : folder_close(r, folder);
     bool foreign = is_mount ? is_foreign_mount(fd) : t->folders[parent].flags & TREE_FOREIGN;
     /* A link may lead through it, or by a name in it that means nothing where it is. */

@@ -7,6 +7,8 @@
 #include "work/beneath.h"
 #include "work/guard_tree.h"
 
+struct guard_root;
+
 struct reading {
     struct tree *tree;
     int root;
@@ -20,11 +22,16 @@ struct reading {
     uint64_t max_entries;
     uint32_t *old; /* a table of the folders that were there before */
     uint32_t old_room;
+    struct guard_root
+        *reopens;  /* commands run: what they close is opened (guard_reopen.h); or NULL */
+    bool reopened; /* the folder at hand was, and may have been closed since */
     char path[PATH_TEXT_MAX]; /* of the folder at hand */
 };
 
 /* Reads a folder that is open; r->path is its path. 0 or -errno; -E2BIG: there are more entries than max_entries. */
 int folder_read(struct reading *r, uint32_t folder, int fd);
+/* Whether what is in an open folder can be reached. */
+bool folder_can_reach(int fd, const struct statx *st);
 /* Says that a folder cannot be read. */
 int folder_close(struct reading *r, uint32_t folder);
 

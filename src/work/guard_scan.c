@@ -194,7 +194,8 @@ static void answer_guard_scan(struct work *w, const struct guard_root *at,
     reply->outward = at->outward.untold.count;
     reply->vanished = at->tree.vanished;
     reply->unread = at->found.unread;
-    reply->same = !any_fresh && (uint64_t)q->known == at->generation;
+    reply->same = !any_fresh && (uint64_t)q->known == at->generation &&
+                  !(q->reopen && at->reopened.count);
     for (uint32_t i = 0; !reply->same && i < at->found.count; i++) {
         const struct guarded_item *item = &at->found.items[i];
         struct op_guarded entry = {.kind = (enum guarded_kind)item->kind,
@@ -206,6 +207,21 @@ static void answer_guard_scan(struct work *w, const struct guard_root *at,
         op_guarded_add(&w->body, &entry);
         reply->count++;
     }
+}
+
+/* Whoever asks first is told. */
+static void tell_reopened(struct work *w, struct guard_root *at, struct op_scan_reply *reply)
+{
+    for (uint32_t i = 0; i < at->reopened.count; i++) {
+        const struct guarded_item *item = &at->reopened.items[i];
+        op_guarded_add(&w->body, &(struct op_guarded){.kind = GUARDED_OPENED,
+                                                      .type = TYPE_DIRECTORY,
+                                                      .path = guarded_path(&at->reopened, item),
+                                                      .id = tree_identity(&item->id)});
+        reply->count++;
+    }
+    guarded_done(&at->reopened);
+    guarded_init(&at->reopened);
 }
 
 static const char *store_host(const struct work *w)
@@ -326,6 +342,7 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
                                  .guard = w->guard,
                                  .chunk = w->chunk,
                                  .git = guard_protects_git(w->guard),
+                                 .reopens = q->ran_ns > 0 && at->generation > 0 ? at : NULL,
                                  .max_entries = (uint64_t)q->max_entries}};
     CLEANUP(tree_done) struct tree baseline = {0};
     *reply = (union op_reply){.scan = {0}};
@@ -334,7 +351,7 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
     s.store_failed = error < 0;
     if (error == 0)
         error = q->watch ? refresh_and_watch(&s, &w->trees->lock) : refresh(&s);
-    if (error == -EACCES && q->reopen && guard_reopen(at))
+    if (error == -EACCES && (q->reopen || q->ran_ns > 0) && guard_reopen(at))
         error = refresh(&s);
     if (error == 0)
         guard_reopen_prepare(at, root->fd);
@@ -346,7 +363,9 @@ int work_scan(struct work *w, const union op_request *request, struct str body,
         error = collect_again(&s, (uint32_t)q->max_guarded);
     if (error == 0)
         answer_guard_scan(w, at, q, &reply->scan);
-    else if (error == -EMLINK)
+    if (error == 0 && q->reopen)
+        tell_reopened(w, at, &reply->scan);
+    if (error == -EMLINK)
         outward_refuse(&at->outward, root->host, err);
     reply->scan.compared = s.baseline && s.baseline_is_alike;
     reply->scan.unsure = s.unsure;

@@ -27,6 +27,7 @@ void guard_trees_init(struct guard_trees *trees, int store)
         outward_init(&trees->roots[i].outward);
         trees->roots[i].folder = -1;
         guarded_init(&trees->roots[i].pins);
+        guarded_init(&trees->roots[i].reopened);
         guarded_init(&trees->leads[i]);
     }
 }
@@ -37,6 +38,7 @@ void guard_trees_done(struct guard_trees *trees)
         tree_done(&trees->roots[i].tree);
         guarded_done(&trees->roots[i].found);
         guarded_done(&trees->roots[i].pins);
+        guarded_done(&trees->roots[i].reopened);
         guarded_done(&trees->leads[i]);
         free(trees->lead_ids[i].list);
         guard_watch_done(&trees->roots[i].watch);

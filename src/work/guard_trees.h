@@ -37,6 +37,7 @@ struct guard_root {
     struct guard_outward outward;
     int folder;  /* the root, open for reading; -1: not yet */
     bool opened; /* a command had closed it (guard_reopen.h), and the gate does not know yet */
+    struct guarded_list reopened; /* the same of folders in it */
 };
 
 /* Which files git directories and what they lead to are, whatever their paths are by now. Sorted. */

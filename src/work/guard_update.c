@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "work/guard_read.h"
+#include "work/guard_reopen.h"
 
 static bool is_refused(int error)
 {
@@ -47,11 +48,26 @@ static int close_unopened(struct reading *r, uint32_t folder)
     return folder_close(r, folder);
 }
 
+static bool is_closed_to_owner(int fd)
+{
+    struct statx st;
+    return fd < 0 ? is_refused(fd) : folder_stat(fd, "", &st) == 0 && !folder_can_reach(fd, &st);
+}
+
 /* 1: it is gone, and no longer in the tree. */
 static int visit_tree_folder(struct reading *r, uint32_t folder)
 {
     FD_AT_END int fd = folder_open(r->tree, r->root, folder, r->path, O_RDONLY);
+    if (r->reopens && is_closed_to_owner(fd)) {
+        int again = guard_reopen_folder(r, folder);
+        r->reopened = again >= 0;
+        if (r->reopened) {
+            fd_closep(&fd);
+            fd = again;
+        }
+    }
     int error = fd < 0 ? fd : folder_read(r, folder, fd);
+    r->reopened = false;
     if (folder > 0 && fd < 0 && beneath_is_gone(-error)) {
         r->lost = true;
         drop_gone_folder(r, folder);
