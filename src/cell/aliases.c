@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -24,7 +25,11 @@ static int find_own(const struct mountinfo *lines, const char *inside,
 
 static int cover_one(const char *path)
 {
-    FD_AT_END int tree = open_tree(AT_FDCWD, PLAN_HIDDEN_FOLDER,
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return -errno;
+    FD_AT_END int tree = open_tree(AT_FDCWD,
+                                   S_ISDIR(st.st_mode) ? PLAN_HIDDEN_FOLDER : PLAN_HIDDEN_FILE,
                                    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     return tree < 0 || move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno
                                                                                          : 0;
@@ -87,41 +92,104 @@ static char *seen_through(const struct mountinfo_line *folder, const struct moun
                 : NULL;
 }
 
-static int cover_others(const struct mountinfo *lines, const struct mountinfo_line *const *own,
-                        size_t n, struct err *err)
+/* What is asked for all mounts. */
+struct aliases {
+    const struct cell_spec *spec;
+    struct mountinfo lines;
+    const struct mountinfo_line *own[ROOTS_MAX];
+    size_t n;
+};
+
+static int cover_seen(const struct aliases *a, const struct mountinfo_line *folder,
+                      const struct mountinfo_line *other, bool only_shown, struct err *err)
 {
-    for (size_t k = 0; k < lines->n; k++) {
-        const struct mountinfo_line *other = &lines->all[k];
-        for (size_t i = 0; i < n && !is_in_own(own, n, other->point); i++) {
-            FREE_AT_END char *path = seen_through(own[i], other);
-            /* At its own path a folder is what is seen there already. */
-            if (path && !is_in_own(own, n, path) && cover_alias(path, err) < 0)
-                return -1;
-        }
+    FREE_AT_END char *path = seen_through(folder, other);
+    bool shown = !only_shown || (path && path_rest(path, "/opt"));
+    for (size_t i = 0; path && !shown && i < a->spec->n_shown; i++)
+        shown = path_rest(path, a->spec->shown[i]) != NULL;
+    /* At its own path a folder is what is seen there already. */
+    return path && shown && !is_in_own(a->own, a->n, path) ? cover_alias(path, err) : 0;
+}
+
+/* What is mounted in a folder of the session, and is not a part of that itself. */
+static bool is_mounted_in_own(const struct aliases *a, const struct mountinfo_line *line)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        const struct mountinfo_line *own = a->own[i];
+        bool part = strcmp(line->device, own->device) == 0 && path_rest(line->root, own->root);
+        if (path_rest(line->point, own->point))
+            return !part;
+    }
+    return false;
+}
+
+/* A layer of an overlay: what is in it is seen there by another device. `text` is as mountinfo has it. */
+static int cover_layer(const struct aliases *a, const struct mountinfo_line *overlay,
+                       const char *text, struct err *err)
+{
+    for (size_t i = 0; i < a->spec->n_roots; i++) {
+        const char *host = a->spec->roots[i].host;
+        const char *rest = path_rest(host, text);
+        if (!a->spec->roots[i].commands || !(rest || path_rest(text, host)))
+            continue;
+        FREE_AT_END char *root = mem_format("/%s", rest ? rest : "");
+        const struct mountinfo_line folder = {.device = overlay->device, .root = root};
+        if (cover_seen(a, &folder, overlay, true, err) < 0)
+            return -1;
     }
     return 0;
 }
 
+/* "lowerdir=/a:/b,upperdir=/c" */
+static int cover_layers(const struct aliases *a, const struct mountinfo_line *overlay,
+                        struct err *err)
+{
+    FREE_AT_END char *options = mem_dup(overlay->system);
+    char *next = options;
+    if (strncmp(options, "overlay ", strlen("overlay ")) != 0)
+        return 0;
+    for (char *text; (text = strsep(&next, ",:= "));) {
+        mountinfo_unescape(text);
+        if (text[0] == '/' && cover_layer(a, overlay, text, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int cover_other(const struct aliases *a, const struct mountinfo_line *other, struct err *err)
+{
+    if (is_in_own(a->own, a->n, other->point))
+        return 0;
+    for (size_t i = 0; i < a->n; i++) {
+        if (cover_seen(a, a->own[i], other, false, err) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < a->lines.n; i++) {
+        if (is_mounted_in_own(a, &a->lines.all[i]) &&
+            cover_seen(a, &a->lines.all[i], other, true, err) < 0)
+            return -1;
+    }
+    return cover_layers(a, other, err);
+}
+
 int aliases_cover(const struct cell_spec *spec, struct err *err)
 {
-    struct mountinfo lines;
-    const struct mountinfo_line *own[ROOTS_MAX];
-    size_t n = 0;
-    int r = mountinfo_read(-1, &lines);
+    struct aliases a = {.spec = spec};
+    int r = mountinfo_read(-1, &a.lines);
     if (r < 0) {
         errno = -r;
         r = cell_failed_at(err, "reading", "/proc/self/mountinfo");
     }
     for (size_t i = 0; r == 0 && i < spec->n_roots; i++) {
         if (spec->roots[i].commands)
-            r = find_own(&lines, spec->roots[i].inside, &own[n++], err);
+            r = find_own(&a.lines, spec->roots[i].inside, &a.own[a.n++], err);
     }
-    if (r == 0)
-        r = cover_others(&lines, own, n, err);
+    for (size_t i = 0; r == 0 && i < a.lines.n; i++)
+        r = cover_other(&a, &a.lines.all[i], err);
     for (size_t i = 0; r == 0 && i < spec->n_hidden; i++) {
-        if (!holds_own(own, n, spec->hidden[i]) && !is_in_own(own, n, spec->hidden[i]))
+        if (!holds_own(a.own, a.n, spec->hidden[i]) && !is_in_own(a.own, a.n, spec->hidden[i]))
             r = cover_alias(spec->hidden[i], err);
     }
-    mountinfo_done(&lines);
+    mountinfo_done(&a.lines);
     return r;
 }

@@ -13,8 +13,7 @@
 
 #define MOUNTINFO_MAX (8u << 20)
 
-/* A space, a tab, a line end and a backslash are written as \ooo. */
-static void unescape_field(char *text)
+void mountinfo_unescape(char *text)
 {
     char *out = text;
     for (const char *at = text; *at; out++) {
@@ -34,9 +33,12 @@ static bool read_mountinfo_fields(char *text, struct mountinfo_line *ret)
         if (!field[i])
             return false;
     }
-    *ret = (struct mountinfo_line){strtoull(field[0], NULL, 10), field[2], field[3], field[4]};
-    unescape_field(ret->root);
-    unescape_field(ret->point);
+    char *dash = next ? strstr(next, "- ") : NULL;
+    char *system = dash ? dash + 2 : field[4] + strlen(field[4]);
+    *ret = (struct mountinfo_line){strtoull(field[0], NULL, 10), field[2], field[3], field[4],
+                                   system};
+    mountinfo_unescape(ret->root);
+    mountinfo_unescape(ret->point);
     return true;
 }
 

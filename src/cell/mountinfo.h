@@ -6,13 +6,14 @@
 
 #include "base/buf.h"
 
-/* A line of mountinfo: "36 25 8:1 ROOT POINT …". The device and the path in its file system are the same for all names
+/* A line of mountinfo: "36 25 8:1 ROOT POINT … - TYPE SOURCE OPTIONS". The device and the path in its file system are the same for all names
  * that a folder has. */
 struct mountinfo_line {
     uint64_t id;
     char *device;
     char *root;
     char *point;
+    char *system; /* from TYPE on, as it stands there */
 };
 
 struct mountinfo {
@@ -24,6 +25,8 @@ struct mountinfo {
 /* `proc` is a folder /proc/self that was opened before, or -1: it is looked up. -errno. */
 int mountinfo_read(int proc, struct mountinfo *ret);
 void mountinfo_done(struct mountinfo *info);
+/* A space, a tab, a line end and a backslash are written as \ooo. */
+void mountinfo_unescape(char *text);
 
 /* The mount that a path is on; a link at its end is not followed. -errno, -ESTALE where the mount is not among these. */
 int mountinfo_of(const struct mountinfo *info, const char *path, const struct mountinfo_line **ret);

@@ -88,6 +88,10 @@ static int add_commands(const struct session_options *o, struct cell_spec *ret, 
         FREE_AT_END char *real = realpath(shown[i].p, NULL);
         if (!real)
             log_warning("commands.show: %s: %s", shown[i].p, strerror(errno));
+        else if (strcmp(real, "/") == 0)
+            log_warning("commands.show: %s is the whole machine and is not shown: name folders "
+                        "in it",
+                        shown[i].p);
         else if (!leads_through_root(ret, shown[i].p) && spec_add_shown(ret, shown[i].p, err) < 0)
             return -1;
     }

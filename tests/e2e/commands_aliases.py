@@ -97,6 +97,64 @@ def mounts(form):
                 check(ran.output(gate, f"cat {point}/beside") == "beside\n", "what is beside it")
 
 
+def mounted_in_it(form):
+    """show: what is mounted in the workspace is seen nowhere else, as a folder and as a file"""
+    around = form.folder("inner")
+    workspace = project(form, around)
+    inner = form.folder("inner/project/m")
+    shown = form.folder("inner-shown")
+    points = [form.folder("inner-shown/whole"), form.folder("inner-shown/part")]
+    with lib.tmpfs(form, inner, "1m"):
+        (inner / "sub").mkdir()
+        for folder in (inner, inner / "sub"):
+            form.own(folder)
+            form.write(folder / ".env", SECRET)
+        form.write(inner / "open", "open\n")
+        with bound(inner, points[0]), bound(inner / "sub", points[1]):
+            with showing(form, "inner-mount", workspace, shown).gate() as gate:
+                check_hidden(gate, *points)
+                check(ran.output(gate, "cat m/open") == "open\n", "it is seen in the workspace")
+                bash(gate, "cat m/.env", code=1)
+
+
+def single_files(form):
+    """show: a file of the workspace that is mounted elsewhere is not seen there, and commands run"""
+    workspace = project(form, form.folder("single"))
+    shown = form.folder("single-shown")
+    form.write(shown / "beside", "beside\n")
+    for name in (".env", "open"):
+        target = form.write(shown / "point", "")
+        with bound(workspace / name, target), showing(form, f"single-{name}", workspace, shown).gate() as gate:
+            value = bash(gate, f"cat {shown}/beside {target}; true")
+            check(value["stdout"] == "beside\n", short(value))
+
+
+def overlays(form):
+    """show: an overlay of the workspace, of a folder around it or in it does not show it"""
+    around = form.folder("layers")
+    workspace = project(form, around)
+    shown, other = form.folder("layers-shown"), form.folder("layers-other")
+    point = form.folder("layers-shown/point")
+    form.write(other / "beside", "beside\n")
+    for number, (layer, seen) in enumerate(((workspace, "."), (workspace / "sub", "."), (around, "project"))):
+        options = f"lowerdir={other}:{layer}"
+        lib.kernel(lib.libc.mount(b"overlay", os.fsencode(point), b"overlay", 0, options.encode()), "an overlay")
+        try:
+            with showing(form, f"layers-{number}", workspace, shown).gate() as gate:
+                check_hidden(gate, point / seen)
+                if layer == around:
+                    check(ran.output(gate, f"cat {point}/beside") == "beside\n", "what is beside it")
+        finally:
+            lib.libc.umount2(os.fsencode(point), 2)
+
+
+def whole_machine(form):
+    """show: `/` is not shown, which is said, and commands run"""
+    place = showing(form, "whole", form.folder("whole-ws"), "/")
+    done = place.run("--", "sh", "-c", "echo ran")
+    check(done.stdout == b"ran\n" and b"commands.show: / " in done.stderr, done)
+
+
 def in_a_place(form):
     """a workspace below a place of the machine, which commands see, is not seen there"""
     opt = form.folder("opt")
@@ -209,4 +267,4 @@ def files_only(form):
 
 if __name__ == "__main__":
     lib.own_mounts()
-    ran.main(folder_around, folder_itself, given_by_link, mounts, in_a_place, state, state_by_another_name, configuration, own_path, files_only)
+    ran.main(folder_around, folder_itself, given_by_link, mounts, mounted_in_it, single_files, overlays, whole_machine, in_a_place, state, state_by_another_name, configuration, own_path, files_only)
