@@ -242,6 +242,16 @@ static void follow_settings_of(struct following *f, struct str around, const cha
         follow_settings(f, (struct str){common, strlen(common)}, around);
 }
 
+/* Its settings name things from the folder of the link on, not from where the link leads. */
+static void follow_git_link(struct following *f, struct str path)
+{
+    struct str name = path_name_of(path);
+    char own[8] = {0};
+    struct str around = {path.p, path.n > name.n ? path.n - name.n - 1 : 0};
+    memcpy(own, name.p, name.n);
+    follow_settings_of(f, around, own);
+}
+
 static void follow_git_file(struct following *f, struct str path)
 {
     char folder[PATH_TEXT_MAX];
@@ -319,6 +329,8 @@ static void follow_guarded_item(struct following *f, bool git, const struct guar
     struct str path = guarded_path(f->list, item);
     bool link = item->type == TYPE_SYMLINK;
     f->made = item->made;
+    if (link && git && !item->made && ends_in_git_name(path))
+        follow_git_link(f, path);
     if (link && item->kind == GUARDED_WAY)
         follow_way(f, path);
     else if (link &&

@@ -120,6 +120,19 @@ MISSING = (
     ("core.hooksPath at the top", "git config core.hooksPath .", "{hook} >pre-commit; chmod +x pre-commit", "pre-commit"),
     ("core.hooksPath at the top, which is full", "git config core.hooksPath $PWD", "{hook} >post-index-change; chmod +x post-*", "post-index-change"),
     ("core.hooksPath", "git config core.hooksPath .hk", "mkdir .hk; {hook} >.hk/pre-commit; chmod +x .hk/*", ".hk"),
+    (
+        "core.hooksPath, and .git is a link",
+        "mv .git gd; ln -s gd .git; git config core.hooksPath .hk",
+        "mkdir .hk; {hook} >.hk/pre-commit; chmod +x .hk/*",
+        ".hk",
+    ),
+    (
+        "core.hooksPath around where .git leads",
+        "mkdir s; mv .git s/gd; ln -s s/gd .git; git config core.hooksPath .git/../hk",
+        "mkdir s/hk; {hook} >s/hk/pre-commit; chmod +x s/hk/*",
+        "s/hk",
+    ),
+    ("core.fsmonitor, and .git is a link", "mv .git gd; ln -s gd .git; git config core.fsmonitor ./w", "{hook} >w; chmod +x w", "w"),
     ("include.path", "git config include.path ../team.conf", "{evil} >team.conf", "team.conf"),
     ("core.fsmonitor", "git config core.fsmonitor ./tools/w", "mkdir tools; {hook} >tools/w; chmod +x tools/w", "tools/w"),
 )
