@@ -1,6 +1,5 @@
 #include "gate/summary.h"
 
-#include <inttypes.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -8,7 +7,7 @@
 #include "base/mem.h"
 #include "base/shell_word.h"
 #include "base/shown.h"
-#include "base/utf8.h"
+#include "gate/foreign.h"
 
 /* Of the text before it is shown: more than any call may have. */
 #define RAW_MAX ((size_t)1 << 30)
@@ -166,6 +165,7 @@ static void write_summary_folder(const struct call *call, struct buf *line, stru
     add_summary_real(call, call->path.root, call_path_text(call), call->pin.real, &raw);
     buf_add_text(line, " in ");
     add_shortened(buf_str(&raw), CWD_MAX, arg->name, line, detail);
+    foreign_note(buf_str(&raw), detail);
 }
 
 static void add_command(const struct call *call, struct buf *raw)
@@ -278,33 +278,6 @@ static enum kind summary_kind_of(const struct call *call)
     return path && path->type == ARG_STRING ? KIND_FILE : KIND_OTHER;
 }
 
-#define FOREIGN_SHOWN 8
-
-/* Many letters look like those of ASCII: the name of a program or a file may be another than it seems. */
-static void note_foreign(struct str raw, struct buf *detail)
-{
-    uint32_t told[FOREIGN_SHOWN];
-    size_t n = 0;
-    for (size_t at = 0, length; at < raw.n; at += length) {
-        length = utf8_sequence(raw.p + at, raw.n - at);
-        uint32_t c = length > 1 ? utf8_character(raw.p + at, length) : 0;
-        length += length == 0;
-        size_t i = 0;
-        while (i < n && told[i] != c)
-            i++;
-        if (!c || i < n)
-            continue;
-        if (n == FOREIGN_SHOWN) {
-            buf_add_text(detail, " and others");
-            break;
-        }
-        buf_addf(detail, "%s U+%04" PRIX32, n ? "" : "(not ASCII:", c);
-        told[n++] = c;
-    }
-    if (n)
-        buf_add_text(detail, ")\n");
-}
-
 static bool write_summary_line(const struct call *call, struct buf *line, struct buf *detail)
 {
     BUF_AT_END struct buf raw = BUF_INIT(RAW_MAX);
@@ -326,7 +299,7 @@ static bool write_summary_line(const struct call *call, struct buf *line, struct
         buf_add_text(line, ": ");
     add_shortened(buf_str(&raw), SUMMARY_LINE_MAX,
                   kind == KIND_COMMAND ? "whole command" : "whole call", line, detail);
-    note_foreign(buf_str(&raw), detail);
+    foreign_note(buf_str(&raw), detail);
     return !raw.failed;
 }
 
@@ -364,6 +337,7 @@ static void write_entries(const char *name, yyjson_val *object, struct buf *out)
         buf_addf(out, "%s: ", name);
         shown_line(buf_str(&raw), SIZE_MAX, out);
         buf_add_char(out, '\n');
+        foreign_note(buf_str(&raw), out);
     }
 }
 
@@ -372,6 +346,8 @@ static void write_summary_rest(const struct arg *arg, yyjson_val *value, struct 
     BUF_AT_END struct buf raw = BUF_INIT(RAW_MAX);
     if (arg->type == ARG_STRING && (arg->flags & ARG_CONTENT)) {
         write_content_text(arg->name, json_str(value), out);
+        if (arg->use & ARG_INPUT)
+            foreign_note(json_str(value), out);
         return;
     }
     if (arg->use & ARG_ENV) {
@@ -387,6 +363,7 @@ static void write_summary_rest(const struct arg *arg, yyjson_val *value, struct 
     buf_addf(out, "%s: ", arg->name);
     shown_line(buf_str(&raw), SIZE_MAX, out);
     buf_add_char(out, '\n');
+    foreign_note(buf_str(&raw), out);
 }
 
 static void write_detail(const struct call *call, struct buf *out)

@@ -294,18 +294,39 @@ def binary(place):
             check(expected in gate.events[0]["detail"], (expected, gate.events[0]["detail"]))
 
 
+MIXED = "(not ASCII, in one word with letters of ASCII: "
+UMLAUTS = "".join(chr(c) for c in range(0xC0, 0xD7))
+
+
 def lookalikes(place):
     """Letters that only look like others are named."""
+    if not (folder := place.workspace / "sr\u0441").exists():
+        folder.mkdir()
+        place.form.own(folder)
     for tool, arguments, expected in (
-        ("run_command", {"command": "./deplo\u0443.sh"}, "(not ASCII: U+0443)\n"),
-        ("run_command", {"argv": ["r\u043c", "x\u0443\u0443"]}, "(not ASCII: U+043C U+0443)\n"),
-        ("write_file", {"path": "\u0430.txt", "content": "x"}, "(not ASCII: U+0430)\n"),
-        ("run_command", {"command": "echo \u03b1\u03b2\u03b3\u03b4\u03b5\u03b6\u03b7\u03b8\u03b9"}, "U+03B8 and others)\n"),
+        ("run_command", {"command": "./deplo\u0443.sh"}, [MIXED + "Cyrillic U+0443)\n"]),
+        ("run_command", {"argv": ["r\u043c", "x\u0443\u0443"]}, [MIXED + "Cyrillic U+043C U+0443)\n"]),
+        ("write_file", {"path": "\u0430.txt", "content": "x"}, ["(not ASCII: Cyrillic U+0430)\n"]),
+        # Those that look like no others do not hide one.
+        ("run_command", {"command": "echo " + UMLAUTS + "; ./deplo\u0443.sh"}, [
+            MIXED + "Cyrillic U+0443)\n",
+            "(not ASCII: accented Latin U+00C0 U+00C1 U+00C2 U+00C3 U+00C4 U+00C5 U+00C6 U+00C7 and 15 more)\n"]),
+        ("run_command", {"command": "echo " + UMLAUTS + " \u0430 \u2215 \uff0f \u4e00"}, [
+            "(not ASCII: signs U+2215; Cyrillic U+0430; look-alikes U+4E00; wide or narrow forms U+FF0F; accented Latin "]),
+        # All of one script, and what cannot be seen.
+        ("run_command", {"command": "echo " + "".join(chr(c) for c in range(0x410, 0x450)) + "; \u0440m"},
+         [MIXED + "Cyrillic U+0440)\n", "U+0410 ", " U+044F)\n"]),
+        ("run_command", {"command": "l\u200bs \u202e"}, [MIXED + "invisible U+200B)\n", "(not ASCII: invisible U+202E)\n"]),
+        # Wherever they stand.
+        ("run_command", {"command": "ls", "env": {"A": "\u0440m"}}, [MIXED + "Cyrillic U+0440)\n"]),
+        ("run_command", {"command": "sh", "stdin": "\u0440m"}, [MIXED + "Cyrillic U+0440)\n"]),
+        ("run_command", {"command": "ls", "cwd": "sr\u0441"}, [MIXED + "Cyrillic U+0441)\n"]),
     ):
         with place.gate("--approver") as gate:
             gate.send(tool, **arguments)
             gate.pump(until=lambda gate=gate: any(e["event"] == "approval" for e in gate.events))
-            check(expected in gate.events[0]["detail"], gate.events[0])
+            for text in expected:
+                check(text in gate.events[0]["detail"], (text, gate.events[0]))
 
 
 def nothing_to_see(place):
