@@ -292,6 +292,31 @@ static int check_cancel(const struct job *job, struct err *err)
     return job->file->w ? work_check_cancel(job->file->w, err) : 0;
 }
 
+static bool ends_in_cr(struct str text)
+{
+    return text.n && text.p[text.n - 1] == '\r';
+}
+
+/* One of the two is the other with a `\r` behind it: that is what the edit is for. */
+static bool is_only_cr(const struct op_edit *edit)
+{
+    struct str longer = ends_in_cr(edit->old_text) ? edit->old_text : edit->new_text;
+    struct str other = ends_in_cr(edit->old_text) ? edit->new_text : edit->old_text;
+    return ends_in_cr(longer) && str_equal((struct str){longer.p, longer.n - 1}, other);
+}
+
+/* A `\r` at the end of old_text or new_text stands before the `\n` of a line: the line end stays as it was. */
+static void keep_line_end(const struct job *job, size_t *behind, struct str *with)
+{
+    struct str text = job->text;
+    bool was = *behind && text.p[*behind - 1] == '\r';
+    if (*behind == text.n || text.p[*behind] != '\n' || ends_in_cr(*with) == was ||
+        is_only_cr(job->edit))
+        return;
+    *behind -= was;
+    with->n -= !was;
+}
+
 static int replace_found_text(const struct job *job, const struct found *f,
                               const struct insertion *ins, struct buf *out, struct err *err)
 {
@@ -306,6 +331,7 @@ static int replace_found_text(const struct job *job, const struct found *f,
         size_t behind = f->folded ? line_ends_unfold(text, first, f->needle.n)
                                   : first + f->needle.n;
         struct str with = choose_new_text(ins, f, (struct str){text.p + first, behind - first});
+        keep_line_end(job, &behind, &with);
         buf_add(out, text.p + done, first - done);
         buf_add(out, with.p, with.n);
         done = behind;

@@ -75,6 +75,25 @@ static void replaces_what_occurs_once(void **state)
           "1st\n");
 }
 
+/* Half of a line end is not taken from the other half. */
+static void a_return_at_the_end_stays_with_its_line(void **state)
+{
+    (void)state;
+    GIVES("a\r\nb\r\n", "a\r", "x", "x\r\nb\r\n");
+    GIVES("a\r\nb\r\n", "a\r", "x\r", "x\r\nb\r\n");
+    GIVES("a\r\nb\r\n", "a\r", "", "\r\nb\r\n");
+    GIVES("a\r\nb\r\n", "a\r\nb\r", "x\ny", "x\r\ny\r\n");
+    GIVES("a\r\nb\r\n", "b\r", "x\r\ny", "a\r\nx\r\ny\r\n");
+    GIVES_ALL("a\r\na\r\na\r", "a\r", "x", "x\r\nx\r\nx");
+    GIVES("a\nb\n", "a", "x\r", "x\nb\n");
+    GIVES_ALL("a\na\n", "a", "x\r", "x\nx\n");
+    /* Where it is what the edit is for, it is done. */
+    GIVES_ALL("a\r\nb\r\n", "\r", "", "a\nb\n");
+    GIVES("a\r\n", "a\r", "a", "a\n");
+    GIVES("a\n", "a", "a\r", "a\r\n");
+    GIVES("a\rb\r", "a\r", "x", "xb\r");
+}
+
 static void replaces_all(void **state)
 {
     (void)state;
@@ -352,6 +371,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(replaces_what_occurs_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_return_at_the_end_stays_with_its_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(replaces_all, set_up, tear_down),
         cmocka_unit_test_setup_teardown(applies_edits_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(wants_sensible_edits, set_up, tear_down),
