@@ -73,6 +73,27 @@ bool err_is_full(int error)
     return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
+/* What was in the way may be gone the next time. */
+static bool is_passing_reason(const char *reason)
+{
+    static const char *const reasons[] = {"locked", "moved", "replaced", "git_locked",
+                                          "too_many_waiting"};
+    for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
+        if (strcmp(reasons[i], reason) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool err_may_work_later(const struct err *err)
+{
+    /* A limit says when; one that does not will never let this call through. */
+    if (err->code == ERR_RATE_LIMITED || err->code == ERR_BUDGET_EXCEEDED)
+        return err->retry_after_ms > 0;
+    return err_row(err->code)->retryable || err->retry_after_ms > 0 ||
+           is_passing_reason(err->reason);
+}
+
 static void PRINTF_LIKE(3, 0)
     fill_err_message(struct err *err, enum err_code code, const char *fmt, va_list ap)
 {

@@ -109,5 +109,7 @@ int err_no_memory(struct err *err);
 bool err_is_full(int error);
 /* Sets the reason word of an error that was just set; returns -1. */
 int err_reason(struct err *err, const char *reason);
+/* Whether the same call may succeed later by itself: by its code, by its reason, or because it says when. */
+bool err_may_work_later(const struct err *err);
 
 #endif

@@ -37,14 +37,6 @@ static void close_result(const struct call *call, struct json_out *j)
     jo_close(j, '}');
 }
 
-static bool may_work_later(const struct err *err)
-{
-    /* A limit says when; one that does not will never let this call through. */
-    if (err->code == ERR_RATE_LIMITED || err->code == ERR_BUDGET_EXCEEDED)
-        return err->retry_after_ms > 0;
-    return err_row(err->code)->retryable || err->retry_after_ms > 0;
-}
-
 /* Of a command that ran, where the error is what came after it. */
 static void write_native_printed(const struct call *call, struct json_out *j)
 {
@@ -79,7 +71,7 @@ static void write_native_failure(const struct call *call, const struct err *err,
         write_native_printed(call, j);
     write_duration(call, j);
     jo_close(j, '}');
-    jo_kbool(j, "retryable", may_work_later(err));
+    jo_kbool(j, "retryable", err_may_work_later(err));
     if (err->retry_after_ms > 0)
         jo_kint(j, "retry_after_ms", err->retry_after_ms);
     else

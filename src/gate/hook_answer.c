@@ -153,6 +153,7 @@ void hook_answer_add(struct hook_answer *all, const struct hook_answer *one)
     if (all->rule[0] && one->kind <= all->kind)
         return;
     all->kind = one->kind;
+    all->busy = one->busy;
     snprintf(all->rule, sizeof all->rule, "%s", one->rule);
     snprintf(all->reason, sizeof all->reason, "%s", one->reason);
 }

@@ -15,6 +15,7 @@ struct hook_answer {
     enum verdict_kind kind;
     char rule[96];    /* whose word it is: `hooks[1]`; "": nobody was asked */
     char reason[300]; /* one line for people, safe to print; "": none was given */
+    bool busy;        /* it could not be asked now */
     char *note;       /* a JSON object, or NULL */
 };
 

@@ -61,9 +61,9 @@ static void take_answer(struct job *job, const struct hook_answer *one)
                 (!job->after && job->answer.kind == VERDICT_DENY);
 }
 
-static void refuse_hook_job(struct job *job, const char *why)
+static void refuse_hook_job(struct job *job, bool busy, const char *why)
 {
-    struct hook_answer no = {.kind = VERDICT_DENY};
+    struct hook_answer no = {.kind = VERDICT_DENY, .busy = busy};
     snprintf(no.rule, sizeof no.rule, "hooks[%zu]", first_left(job));
     snprintf(no.reason, sizeof no.reason, "%s was not asked: %s", no.rule, why);
     if (job->after)
@@ -80,13 +80,13 @@ static void fill_hook_input(struct job *job, const struct call *call)
         return;
     }
     if (h->count > WAITING_MAX || h->held_bytes > HELD_BYTES_MAX) {
-        refuse_hook_job(job, "too many calls wait for hooks; try again later");
+        refuse_hook_job(job, true, "too many calls wait for hooks; try again later");
         return;
     }
     hook_input_write(call, job->after, &job->input);
     h->held_bytes += job->input.len;
     if (job->input.failed)
-        refuse_hook_job(job, "the arguments are too long for a hook");
+        refuse_hook_job(job, false, "the arguments are too long for a hook");
 }
 
 /* --- asking */

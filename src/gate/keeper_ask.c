@@ -383,7 +383,7 @@ static void hooks_said(void *arg, const struct hook_answer *answer)
     if (answer->kind == VERDICT_DENY) {
         err_set(&err, ERR_POLICY_DENIED, "the tool `%s` is denied by the hook %s%s%s",
                 call->tool->name, answer->rule, answer->reason[0] ? ": " : "", answer->reason);
-        err_reason(&err, "denied_by_hook");
+        err_reason(&err, answer->busy ? "too_many_waiting" : "denied_by_hook");
         refuse_asked_call(ask, &err);
         return;
     }

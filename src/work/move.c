@@ -113,8 +113,7 @@ static int check_move_places(struct work *w, const struct beneath_root *root,
         return -1;
     int r = beneath_still(op->root, q->path.p, op->real, from->dir, flags, err);
     if (r > 0)
-        return err_set(err, ERR_CONFLICT, "the folder of `%s` has just been moved: try again",
-                       q->path.p);
+        return work_replaced_folder(err, q->path.p);
     return r < 0 ? -1 : beneath_still(root, q->to.p, op->to, to->dir, 0, err);
 }
 
@@ -133,7 +132,7 @@ static int move_to(struct work *w, const struct beneath_root *root, const struct
     if (fstatat(from->dir, from->name, &now, AT_SYMLINK_NOFOLLOW) < 0)
         return cannot_move(err, errno, q);
     if ((now.st_mode & S_IFMT) != (st->st_mode & S_IFMT))
-        return err_set(err, ERR_CONFLICT, "`%s` has just been replaced: try again", q->path.p);
+        return work_replaced(err, q->path.p);
     *ret_there = fstatat(to->dir, to->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
     if (!*ret_there && errno != ENOENT)
         return beneath_errno(err, errno, q->to.p);

@@ -176,8 +176,7 @@ static int check_still(struct work *w, const struct op_delete_request *q,
 {
     int r = beneath_still(&w->at, q->path.p, real, place->dir, beneath_kind(mode), err);
     if (r > 0)
-        return err_set(err, ERR_CONFLICT, "the folder of `%s` has just been moved: try again",
-                       q->path.p);
+        return work_replaced_folder(err, q->path.p);
     return r;
 }
 
@@ -211,9 +210,10 @@ static bool is_same_entry(int dir, const char *name, const struct stat *st)
 
 static int not_the_same(const struct op_delete_request *q, const struct left *left, struct err *err)
 {
-    return err_set(err, ERR_CONFLICT, "%s%s%s`%s` has just been replaced: try again",
-                   left->name[0] ? "what was there for a moment is left beside it as `" : "",
-                   left->name, left->name[0] ? "`: " : "", q->path.p);
+    err_set(err, ERR_CONFLICT, "%s%s%s`%s` has just been replaced: try again",
+            left->name[0] ? "what was there for a moment is left beside it as `" : "", left->name,
+            left->name[0] ? "`: " : "", q->path.p);
+    return err_reason(err, "replaced");
 }
 
 /* A rename goes by the name, under which another folder may be by now: that is seen afterwards, and put back. */

@@ -36,7 +36,8 @@ static int add_to_hash(void *arg, struct str bytes, struct err *err)
 
 int work_grows(struct err *err, const char *path)
 {
-    return err_set(err, ERR_CONFLICT, "`%s` grows while it is read: try again", path);
+    err_set(err, ERR_CONFLICT, "`%s` grows while it is read: try again", path);
+    return err_reason(err, "replaced");
 }
 
 int64_t work_growth_max(int64_t size)

@@ -96,6 +96,18 @@ void work_done(struct work *w)
         buf_done(&w->real[i]);
 }
 
+int work_replaced(struct err *err, const char *path)
+{
+    err_set(err, ERR_CONFLICT, "`%s` has just been replaced: try again", path);
+    return err_reason(err, "replaced");
+}
+
+int work_replaced_folder(struct err *err, const char *path)
+{
+    err_set(err, ERR_CONFLICT, "the folder of `%s` has just been replaced: try again", path);
+    return err_reason(err, "replaced");
+}
+
 int work_check_cancel(const struct work *w, struct err *err)
 {
     if (!atomic_load_explicit(w->cancelled, memory_order_relaxed))

@@ -177,6 +177,9 @@ struct tree_op {
 /* Refuses one that holds what the rules guard, or, to be removed, something that is mounted. */
 int work_check_tree(struct work *w, const struct beneath_place *place, const struct tree_op *op,
                     struct err *err);
+/* CONFLICT, for what is something else than it was a moment ago: the same call may succeed now. */
+int work_replaced(struct err *err, const char *path);
+int work_replaced_folder(struct err *err, const char *path);
 /* -1 with CANCELLED once the gate asked to stop; long loops call it. */
 int work_check_cancel(const struct work *w, struct err *err);
 /* Waits for a mutex whose holder is another call of this worker; -1 with CANCELLED. */

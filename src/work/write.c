@@ -103,7 +103,7 @@ static int open_old(const struct writing *x, int *ret_fd, struct stat *ret_stat,
 {
     FD_AT_END int fd = beneath_open_child_file(x->place.dir, x->place.name);
     if (fd < 0 && (errno == ELOOP || errno == EINVAL))
-        return err_set(err, ERR_CONFLICT, "`%s` has just been replaced: try again", x->path);
+        return work_replaced(err, x->path);
     if (fd < 0 || fstat(fd, ret_stat) < 0)
         return beneath_errno(err, errno, x->path);
     *ret_fd = TAKE_FD(fd);
@@ -245,8 +245,7 @@ static int lock_written_folder(struct writing *x, const struct folder_lock *held
         return folder_lock_take(x->w, x->place.dir, x->path, &x->lock, err);
     if (folder_lock_holds(held, x->place.dir))
         return 0;
-    return err_set(err, ERR_CONFLICT, "the folder of `%s` has just been replaced: try again",
-                   x->path);
+    return work_replaced_folder(err, x->path);
 }
 
 static int commit(struct writing *x, const struct beneath_root *root,
@@ -314,7 +313,8 @@ int work_replace(struct work *w, const struct beneath_root *root, const struct o
             .bytes = x.bytes, .sha256 = {w->sha256, HASH_HEX}, .created = !x.exists};
         return 0;
     }
-    return err_set(err, ERR_CONFLICT, "`%s` keeps being changed by others: try again", q->path.p);
+    err_set(err, ERR_CONFLICT, "`%s` keeps being changed by others: try again", q->path.p);
+    return err_reason(err, "replaced");
 }
 
 int work_look(struct work *w, const struct beneath_root *root, const struct op_write_request *q,

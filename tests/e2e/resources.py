@@ -331,6 +331,10 @@ def locked_with(form, threads):
         gate.send_raw(b"".join(b'{"cancel":"%s"}\n' % call.encode() for call in writes))
         for call in writes:
             expect_error(gate.wait(call), "CANCELLED")
+        refused = gate.call("write_file", path="f", content="x", append=True)
+        expect_error(refused, "CONFLICT")
+        error = refused["error"]
+        check(error["details"]["reason"] == "locked" and error["retryable"], error)
         gate.send_raw(b'{"cancel":"%s"}\n' % holder.encode())
         expect_error(gate.wait(holder), "CANCELLED")
         gate.ok("write_file", path="f", content="x", append=True)

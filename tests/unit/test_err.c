@@ -54,6 +54,31 @@ static void an_unknown_number_is_our_fault(void **state)
     assert_ptr_equal(err_row((enum err_code)9999), err_row(ERR_INTERNAL));
 }
 
+static bool may_work_later(enum err_code code, const char *reason, int64_t retry_after_ms)
+{
+    struct err err = {.code = code, .retry_after_ms = retry_after_ms};
+    err_reason(&err, reason);
+    return err_may_work_later(&err);
+}
+
+static void what_was_in_the_way_for_a_moment_may_work_later(void **state)
+{
+    (void)state;
+    assert_true(may_work_later(ERR_CONFLICT, "locked", 0));
+    assert_true(may_work_later(ERR_CONFLICT, "moved", 0));
+    assert_true(may_work_later(ERR_CONFLICT, "replaced", 0));
+    assert_true(may_work_later(ERR_CONFLICT, "git_locked", 0));
+    assert_true(may_work_later(ERR_POLICY_DENIED, "too_many_waiting", 0));
+    assert_true(may_work_later(ERR_SESSION_BUSY, "", 0));
+    assert_true(may_work_later(ERR_RATE_LIMITED, "rate_limit", 5));
+    assert_true(may_work_later(ERR_INTERNAL, "state_locked", 5));
+    assert_false(may_work_later(ERR_CONFLICT, "", 0));
+    assert_false(may_work_later(ERR_CONFLICT, "not_empty", 0));
+    assert_false(may_work_later(ERR_CONFLICT, "leads_elsewhere", 0));
+    assert_false(may_work_later(ERR_POLICY_DENIED, "denied_by_hook", 0));
+    assert_false(may_work_later(ERR_RATE_LIMITED, "rate_limit", 0));
+}
+
 static void nothing_is_left_of_an_earlier_error(void **state)
 {
     (void)state;
@@ -94,6 +119,7 @@ int main(void)
         cmocka_unit_test(names_are_unique_and_lead_back),
         cmocka_unit_test(other_words_are_no_codes),
         cmocka_unit_test(an_unknown_number_is_our_fault),
+        cmocka_unit_test(what_was_in_the_way_for_a_moment_may_work_later),
         cmocka_unit_test(nothing_is_left_of_an_earlier_error),
         cmocka_unit_test(long_texts_are_cut),
     };
