@@ -12,6 +12,7 @@
 
 #define TICK_MS 25
 #define TICK_NS ((uint64_t)TICK_MS * 1000000)
+#define FLUSH_AGAIN_MS 1
 #define LATE_NS 20000000u
 /* A cancelled call has this long to say how it ended before its cell is ended with it. */
 #define CANCEL_GRACE_NS 2000000000u
@@ -224,11 +225,26 @@ static void begin_readers(struct pipeline *p, struct call_list *list)
     }
 }
 
+static void flush_again(uv_timer_t *timer)
+{
+    (void)timer; /* the turn that comes now does it */
+}
+
+static bool waits_for_records(const struct pipeline *p)
+{
+    return uv_is_active((const uv_handle_t *)&p->flushing);
+}
+
 static void advance(struct pipeline *p)
 {
-    while (p->to_start.first || p->to_answer.first) {
+    while ((p->to_start.first || p->to_answer.first) && !waits_for_records(p)) {
         struct err err;
-        if (p->recorder.flush(p->recorder.self, &err) < 0) {
+        int r = p->recorder.flush(p->recorder.self, &err);
+        if (r > 0) {
+            uv_timer_start(&p->flushing, flush_again, FLUSH_AGAIN_MS, 0);
+            return;
+        }
+        if (r < 0) {
             refuse_unrecorded(p, &err);
             continue;
         }
@@ -261,7 +277,8 @@ static void turn(uv_prepare_t *handle)
         advance(p);
         for (struct pipeline_listener *l = p->listeners; l; l = l->next)
             l->turned(l->arg);
-    } while (p->to_start.first || p->to_answer.first || p->direct_done.first ||
+    } while (((p->to_start.first || p->to_answer.first) && !waits_for_records(p)) ||
+             p->direct_done.first ||
              (p->to_charge.first && !uv_is_active((uv_handle_t *)&p->books)));
     if (p->flush)
         p->flush();
@@ -282,6 +299,7 @@ void pipeline_init(struct pipeline *p, uv_loop_t *loop)
     p->deadlines.data = p;
     uv_unref((uv_handle_t *)&p->deadlines);
     uv_timer_init(loop, &p->books);
+    uv_timer_init(loop, &p->flushing);
 }
 
 void pipeline_listen(struct pipeline *p, struct pipeline_listener *listener)
@@ -304,6 +322,7 @@ void pipeline_done(struct pipeline *p)
     uv_close((uv_handle_t *)&p->turn, NULL);
     uv_close((uv_handle_t *)&p->deadlines, NULL);
     uv_close((uv_handle_t *)&p->books, NULL);
+    uv_close((uv_handle_t *)&p->flushing, NULL);
 }
 
 void pipeline_finish(struct call *call, const struct err *err)

@@ -54,6 +54,7 @@ struct policy_hook {
 struct recorder {
     void (*intent)(void *self, const struct call *call);
     void (*outcome)(void *self, struct call *call);
+    /* 1: it has to wait for another process; to be called again soon. */
     int (*flush)(void *self, struct err *err);
     void (*wait_durable)(void *self, void (*done)(void *arg, int status), void *arg);
     void *self;
@@ -76,9 +77,11 @@ struct pipeline {
     uint64_t next_uid;
     char uid_prefix[24];
 
-    uv_prepare_t turn;      /* runs each time before the loop waits */
-    uv_timer_t deadlines;   /* ticks while calls are running */
-    uv_timer_t books;       /* runs until they are tried again */
+    uv_prepare_t turn;    /* runs each time before the loop waits */
+    uv_timer_t deadlines; /* ticks while calls are running */
+    uv_timer_t books;     /* runs until they are tried again */
+    uv_timer_t
+        flushing; /* runs until the records are flushed again: no call starts and none is answered meanwhile */
     uint64_t books_wait_ns; /* until when */
     struct call_list unsettled;
     struct call_list held;

@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,7 +16,6 @@
 #define LINES_KEPT (64u << 10)
 /* A gate holds the lock for one write. One that is stopped meanwhile must not stop all others for good. */
 #define LOCK_PATIENCE_NS 1000000000u
-#define LOCK_RETRY_NS 200000
 /* How often the name may come to mean another file while it is opened. */
 #define OPEN_TRIES 8
 
@@ -99,18 +97,22 @@ void execution_end(struct execution *x)
     x->lost = true;
 }
 
-/* 0, or an errno. */
-static int lock_log(int fd)
+/* Does not wait: the gate has other things to do. 0, an errno, or -1, to be tried again. */
+static int lock_log(struct execution *x)
 {
-    const struct timespec pause = {.tv_nsec = LOCK_RETRY_NS};
-    const uint64_t give_up = clock_mono_ns() + LOCK_PATIENCE_NS;
-    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR)
+    while (flock(x->fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno == EINTR)
+            continue;
+        if (errno != EWOULDBLOCK)
             return errno;
-        if (clock_mono_ns() > give_up)
-            return EWOULDBLOCK;
-        nanosleep(&pause, NULL);
+        uint64_t now = clock_mono_ns();
+        x->locked_ns = x->locked_ns ? x->locked_ns : now;
+        if (now - x->locked_ns < LOCK_PATIENCE_NS)
+            return -1;
+        x->locked_ns = 0;
+        return EWOULDBLOCK;
     }
+    x->locked_ns = 0;
     return 0;
 }
 
@@ -174,12 +176,14 @@ static bool is_current_log(const struct execution *x)
            mine.st_nlink == 1;
 }
 
-/* Locks the file that has the name. */
+/* Locks the file that has the name. 1: another process has it locked. */
 static int lock_named(struct execution *x, struct err *err)
 {
     for (int i = 0; i < OPEN_TRIES; i++) {
         int fd = -1;
-        int error = lock_log(x->fd);
+        int error = lock_log(x);
+        if (error < 0)
+            return 1;
         if (error)
             return refuse_unwritable_log(err, error);
         if (is_current_log(x))
@@ -197,8 +201,9 @@ static int lock_named(struct execution *x, struct err *err)
 
 static int write_locked(struct execution *x, struct err *err)
 {
-    if (lock_named(x, err) < 0)
-        return -1;
+    int r = lock_named(x, err);
+    if (r != 0)
+        return r;
     int error = ends_torn(x->fd) ? -fd_write_all(x->fd, "\n", 1) : 0;
     if (!error)
         error = write_log_lines(x->fd, &x->done);
@@ -211,10 +216,11 @@ static int write_locked(struct execution *x, struct err *err)
 /* As long as a line of a call that was done waits for room, no call starts. */
 int execution_flush(struct execution *x, struct err *err)
 {
-    if (x->done.len + x->refused.len > 0 && write_locked(x, err) < 0) {
+    int r = x->done.len + x->refused.len > 0 ? write_locked(x, err) : 0;
+    if (r < 0)
         buf_reset(&x->refused, LINES_KEPT);
-        return -1;
-    }
+    if (r != 0)
+        return r;
     if (!x->lost)
         return 0;
     x->lost = false;

@@ -18,8 +18,9 @@ struct execution {
     struct buf
         refused; /* lines of other calls: dropped when they cannot be, and their callers are told */
     struct buf *adding;
-    size_t before; /* of `adding`, without the line that is being added */
-    bool lost;     /* lines that did not fit into a buffer */
+    size_t before;      /* of `adding`, without the line that is being added */
+    bool lost;          /* lines that did not fit into a buffer */
+    uint64_t locked_ns; /* since when another process has it locked; 0: none has */
 };
 
 void execution_init(struct execution *execution);
@@ -30,7 +31,8 @@ int execution_open(struct execution *execution, const char *state_mount, struct 
 /* The line of one call goes into the buffer that this returns; execution_end ends it. */
 struct buf *execution_begin(struct execution *execution, bool was_done);
 void execution_end(struct execution *execution);
-/* Writes whole lines, into the file that has the name by now. Below 0: not all could be written. */
+/* Writes whole lines, into the file that has the name by now. Below 0: not all could be written. 1: nothing was, another
+ * process has it locked; to be called again soon. */
 int execution_flush(struct execution *execution, struct err *err);
 
 #endif

@@ -292,17 +292,12 @@ static int check_cancel(const struct job *job, struct err *err)
     return job->file->w ? work_check_cancel(job->file->w, err) : 0;
 }
 
-static bool ends_in_cr(struct str text)
-{
-    return text.n && text.p[text.n - 1] == '\r';
-}
-
 /* One of the two is the other with a `\r` behind it: that is what the edit is for. */
 static bool is_only_cr(const struct op_edit *edit)
 {
-    struct str longer = ends_in_cr(edit->old_text) ? edit->old_text : edit->new_text;
-    struct str other = ends_in_cr(edit->old_text) ? edit->new_text : edit->old_text;
-    return ends_in_cr(longer) && str_equal((struct str){longer.p, longer.n - 1}, other);
+    struct str longer = line_ends_half(edit->old_text) ? edit->old_text : edit->new_text;
+    struct str other = line_ends_half(edit->old_text) ? edit->new_text : edit->old_text;
+    return line_ends_half(longer) && str_equal((struct str){longer.p, longer.n - 1}, other);
 }
 
 /* A `\r` at the end of old_text or new_text stands before the `\n` of a line: the line end stays as it was. */
@@ -310,7 +305,7 @@ static void keep_line_end(const struct job *job, size_t *behind, struct str *wit
 {
     struct str text = job->text;
     bool was = *behind && text.p[*behind - 1] == '\r';
-    if (*behind == text.n || text.p[*behind] != '\n' || ends_in_cr(*with) == was ||
+    if (*behind == text.n || text.p[*behind] != '\n' || line_ends_half(*with) == was ||
         is_only_cr(job->edit))
         return;
     *behind -= was;

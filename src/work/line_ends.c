@@ -20,6 +20,11 @@ int line_ends_lead(struct str text)
     return (counts[1] > counts[0]) - (counts[1] < counts[0]);
 }
 
+bool line_ends_half(struct str text)
+{
+    return text.n && text.p[text.n - 1] == '\r';
+}
+
 bool line_ends_any(struct str text)
 {
     return text.n && memchr(text.p, '\n', text.n);

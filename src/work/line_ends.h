@@ -12,6 +12,8 @@
 /* The line end at or behind `from`, or LINE_ENDS_NONE; *ret_crlf when it is `\r\n`. */
 size_t line_ends_next(struct str text, size_t from, bool *ret_crlf);
 bool line_ends_any(struct str text);
+/* Whether it ends with `\r`. */
+bool line_ends_half(struct str text);
 /* Above 0 when more lines end with `\r\n` than with `\n` alone, below when fewer. */
 int line_ends_lead(struct str text);
 /* Whether there are line ends, and each is of this kind. */

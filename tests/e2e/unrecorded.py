@@ -145,6 +145,27 @@ def locked_log(form):
     check(paths.count("@project/f") == 1 and len(paths) >= 3, paths)
 
 
+def waits_for_lock(form):
+    """a gate that waits for the lock of its log hears its callers, and answers in order once it has it: one line a call"""
+    project, state = form.folder("waits/project"), form.folder("waits/state")
+    options = ("--approver", "--dialect", "toolhost", "--project", project, "--state", state)
+    with Gate(form, *options, state=form.folder("waits/home", 0o700)) as gate:
+        log = state / "logs/execution.jsonl"
+        gate.ok("fs.list", path="@project")
+        with form.acting(), open(log, "rb") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            calls = [gate.send("fs.list", path="@project") for _ in range(20)]
+            # What needs the loop and no record is answered meanwhile.
+            gate.send_raw(b'{"approve":"none"}\n')
+            gate.pump(until=lambda: gate.events or gate.answers)
+            check(gate.events and not gate.answers, f"calls first: {gate.answers}")
+        gate.pump(until=lambda: len(gate.answers) == len(calls))
+        check([a["id"] for a in gate.answers] == calls, "answers out of order")
+        check(all(a["result"]["ok"] for a in gate.answers), f"a call was not done: {gate.answers}")
+    ids = [line["toolCallId"] for line in read_log(log)]
+    check(ids[1:] == calls, f"lines: {ids}")
+
+
 def moved_log(form):
     """when the log is renamed, removed, or its folder is, the next line goes to the file that has the name, and none is lost"""
     project, state = form.folder("moved/project"), form.folder("moved/state")
@@ -228,7 +249,7 @@ def several_gates_on_a_full_disk(form):
 
 
 CASES = [a_command_that_was_done, in_a_child(a_full_run), half_a_line, in_a_child(refused_when_there_is_room_again),
-         locked_log, moved_log, in_a_child(several_gates_on_a_full_disk)]
+         locked_log, waits_for_lock, moved_log, in_a_child(several_gates_on_a_full_disk)]
 
 
 if __name__ == "__main__":
