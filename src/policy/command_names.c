@@ -128,7 +128,7 @@ static bool begins_with_alias(const char *program, const char *names)
 static bool may_be_last(const char *program, struct str name, const char *last)
 {
     FREE_AT_END char *text = mem_copy(name.p, name.n);
-    return strcmp(text, "*") == 0 || strcmp(text, last) == 0 ||
+    return strcmp(text, "*") == 0 || strcmp(text, "?") == 0 || strcmp(text, last) == 0 ||
            (*program && !program_has_targets(program_find(str_of(program))) &&
             subcommand_may_be(program, text, last));
 }

@@ -11,7 +11,8 @@ bool command_names_any(const struct command_view *view);
 /* The same of the values of variables that are set for it (`GIT_PAGER='git push' git log`). */
 bool command_names_assigned(const struct command_view *view);
 
-/* All names behind the program and in such values, a blank before and behind each; `*` for a word that is known only when it runs. */
+/* All names behind the program and in such values, a blank before and behind each; `*` for a word that is known only when it runs.
+ * A `?` behind them stands for words that come from elsewhere and follow those that are there. */
 char *command_names_read(const struct command_view *view);
 
 /* Whether such names hold a program, and behind it the last word of a subcommand or one that may stand for it. */

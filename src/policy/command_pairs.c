@@ -6,23 +6,11 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "core/shells.h"
 #include "policy/command_names.h"
+#include "policy/command_starts.h"
 #include "policy/command_uses.h"
 #include "policy/program_options.h"
 #include "policy/subcommand.h"
-
-/* The words behind the first of the subcommand that are no options, or options that stand for one. */
-static char *later_words(const struct command_view *view, const struct program *program, size_t at)
-{
-    BUF_AT_END struct buf text = BUF_INIT((size_t)4 * SHELL_TEXT_MAX);
-    buf_add_char(&text, ' ');
-    for (size_t i = at + 1; i < view->n; i++)
-        subcommand_add_later(view, program, i, &text);
-    if (view->more_words)
-        buf_add_text(&text, "* ");
-    return mem_copy(buf_str(&text).p, buf_str(&text).n);
-}
 
 static bool is_same_command_pair(const struct command_pair *a, const struct command_pair *b)
 {
@@ -148,109 +136,6 @@ static bool reads_more(const struct command_view *view, struct str name)
     return test_evaluates(view);
 }
 
-/* Whether it may start what its words name: an option does, or nothing is known about it. An option may also bring in
- * another target. */
-static bool may_start_words(const struct program_use *use, struct str name, bool fault)
-{
-    if (fault && program_has_targets(program_find(name)))
-        return true;
-    return command_names_any(use->view) && (fault || !program_is_listed(name));
-}
-
-struct shell_options {
-    size_t behind; /* the first word behind them */
-    bool input;    /* one says that it reads its input */
-    bool script;   /* one says that the next word is a script */
-};
-
-static struct shell_options read_shell_options(const struct command_view *view)
-{
-    static const char with_file[] = " --rcfile --init-file ";
-    struct shell_options options = {0};
-    size_t i = 1;
-    for (; i < view->n && view->words[i].text.n > 1 && strchr("-+", view->words[i].text.p[0]);
-         i++) {
-        struct str word = view->words[i].text;
-        i += command_in_list(with_file, word);
-        for (size_t k = 1; word.p[1] != '-' && k < word.n; k++) {
-            options.input |= word.p[0] == '-' && word.p[k] == 's';
-            options.script |= word.p[0] == '-' && word.p[k] == 'c';
-            i += word.p[k] == 'o' || word.p[k] == 'O';
-        }
-    }
-    options.behind = i < view->n ? i : view->n;
-    return options;
-}
-
-/* No word of it can be a program: options and numbers. */
-static bool names_no_program(const struct command_view *view)
-{
-    for (size_t i = 1; i < view->n; i++) {
-        struct str word = view->words[i].text;
-        size_t n = 0;
-        while (n < word.n && word.p[n] >= '0' && word.p[n] <= '9')
-            n++;
-        if (n < word.n && word.p[0] != '-')
-            return false;
-    }
-    return true;
-}
-
-/* Other programs that start a shell which reads its input, or run what they read. Some have a command instead: it is visited
- * in place of them (WRAP_PREFIX), or is among their words. */
-static bool reads_alike(const struct command_view *view, struct str name)
-{
-    if (command_in_list(" at batch chroot doas newgrp sudo ", name))
-        return true;
-    if (command_in_list(" script su ", name))
-        return !read_shell_options(view).script;
-    return command_in_list(" fakeroot nsenter parallel rush unshare ", name) &&
-           names_no_program(view);
-}
-
-/* A shell without a script, or one that reads its script from its input. */
-static bool reads_commands(const struct program_use *use, struct str name, bool understood)
-{
-    const struct command_view *view = use->view;
-    bool sources = command_in_list(" . source ", name);
-    if (!sources && !shells_have(name))
-        return reads_alike(view, name);
-    if (understood && !view->input)
-        return false;
-    struct shell_options options = read_shell_options(view);
-    if (!sources && (options.script || options.input))
-        return !options.script;
-    if (options.behind == view->n)
-        return !sources;
-    struct str script = view->words[options.behind].text;
-    return command_is(script, "-") || (script.n > 5 && memcmp(script.p, "/dev/", 5) == 0) ||
-           (script.n > 6 && memcmp(script.p, "/proc/", 6) == 0);
-}
-
-/* What a rule about a subcommand has to look at besides the subcommand itself. */
-static void note_others(const struct program_use *use, struct command_pair *pair, bool fault,
-                        bool understood)
-{
-    char room[COMMAND_NAME_MAX];
-    struct str name = program_name(use, room);
-    const struct program *program = program_find(name);
-    struct subcommand sub = {.at = use->at};
-    pair->unread = command_is_unread(name);
-    if (!use->sure || subcommand_goes_on(use->view, program, &sub))
-        pair->or_else = later_words(use->view, program, use->at);
-    if (reads_commands(use, name, understood)) {
-        pair->unread = true;
-        pair->starts = mem_dup(" * ");
-    } else if (command_in_list(" alias enable hash ", name)) {
-        /* What follows stands where the name is used. */
-        FREE_AT_END char *names = command_names_read(use->view);
-        pair->starts = mem_format("%s* ", names);
-    } else if (pair->unread || command_names_assigned(use->view) ||
-               may_start_words(use, name, fault)) {
-        pair->starts = command_names_read(use->view);
-    }
-}
-
 /* Which approvals hold for a use of a line that is understood. */
 static void judge_options(struct command_pairs *pairs, const struct program_use *use,
                           struct command_pair *pair, bool understood)
@@ -262,7 +147,7 @@ static void judge_options(struct command_pairs *pairs, const struct program_use 
     enum program_runs runs = fault ? RUNS_NONE : program_runs(use, room);
     if (runs)
         fault = room;
-    note_others(use, pair, fault, understood);
+    command_starts_note(use, pair, fault, understood);
     if (!understood)
         return;
     if (fault) {
@@ -400,11 +285,15 @@ static int add_uses(struct command_pairs *pairs, const struct command_uses *uses
 static int visit_for_pairs(void *self, const struct command_view *view, struct err *err)
 {
     char room[COMMAND_NAME_MAX];
+    if (command_is(view->words[0].text, ":") && view->n_assigned && !command_names_assigned(view) &&
+        !command_variables_open(view))
+        return 0;
     /* find does things of its own besides (`-delete`, `-fprint`). */
     bool finds = command_is(command_name(&view->words[0], room), "find");
     if (view->wraps && add_starter(self, command_name(&view->words[0], room), err) < 0)
         return -1;
-    bool all = view->wraps && !finds && !command_names_assigned(view);
+    bool all = view->wraps && !finds && !command_names_assigned(view) &&
+               !command_variables_open(view);
     return all ? 0 : add_program_pairs(self, view, (struct str){0}, false, err);
 }
 
@@ -420,11 +309,31 @@ static int read_text_pairs(struct str text, const struct command_around *around,
     return command_walk(text, &visitor, pairs, err);
 }
 
+/* Some program of the command may start what a variable names: the pair has the variable's name. */
+static int add_variable_pairs(const struct command_around *around, struct command_pairs *pairs,
+                              struct err *err)
+{
+    for (size_t i = 0; i < around->n_variables; i++) {
+        const struct shell_word *variable = &around->variables[i];
+        const char *equals = memchr(variable->text.p, '=', variable->text.n);
+        const struct shell_word name = {
+            .text = {variable->text.p, (size_t)(equals - variable->text.p)}};
+        struct command_view view = {.words = &name, .n = 1, .assigned = variable, .n_assigned = 1};
+        bool counts = command_variables_open(&view) || command_names_assigned(&view);
+        if (counts && name.text.n &&
+            add_program_pairs(pairs, &view, (struct str){0}, false, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int command_pairs_read(struct str text, const struct command_around *around,
                        struct command_pairs *ret, struct err *err)
 {
     *ret = (struct command_pairs){0};
     int r = read_text_pairs(text, around, ret, err);
+    if (r == 0)
+        r = add_variable_pairs(around, ret, err);
     if (r < 0)
         command_pairs_done(ret);
     return r;

@@ -90,6 +90,7 @@ struct command_pair {
     char *or_else;
     bool alias;  /* the subcommand may be a name that the user has given to another */
     bool unread; /* it starts others in a way that is not read */
+    bool open;   /* it may start another one that is known only when it runs */
     /* NULL, or it may start what its words name: command_names.h. */
     char *starts;
     bool
@@ -120,10 +121,14 @@ struct command_pairs {
     char unknown[160]; /* why the first pair that is exact but not known is not */
 };
 
+struct shell_word;
+
 /* What a command finds when it begins. */
 struct command_around {
-    const char *root; /* the workspace as commands see it; NULL: not known */
-    bool input;       /* something comes over its standard input */
+    const char *root;                   /* the workspace as commands see it; NULL: not known */
+    bool input;                         /* something comes over its standard input */
+    const struct shell_word *variables; /* `NAME=value`: set for all that the command runs */
+    size_t n_variables;
 };
 
 /* Every pair once, in the order in which they begin. -1 when the text cannot be read or has too many. */

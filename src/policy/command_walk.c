@@ -1,5 +1,6 @@
 #include "policy/command_walk.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -12,7 +13,13 @@ struct walk {
     unsigned depth;
 };
 
-static int walk_shell_text(struct walk *walk, struct str text, bool unsure);
+/* What surrounds a text for a shell. */
+struct outside {
+    bool unsure;
+    struct str replaced; /* command_view.replaced */
+};
+
+static int walk_shell_text(struct walk *walk, struct str text, struct outside outside);
 static int walk_command(struct walk *walk, struct command_view view);
 
 /* The length of one expansion as shell_read writes it, 0 if there is none here. */
@@ -55,6 +62,19 @@ struct str command_name(const struct shell_word *word, char room[COMMAND_NAME_MA
     return (struct str){room, n};
 }
 
+bool command_word_is_open(const struct shell_word *word)
+{
+    bool letters = false;
+    struct str text = word->text;
+    while (text.n) {
+        size_t skip = expansion_length(text);
+        letters |= skip == 0 && isalpha((unsigned char)text.p[0]);
+        text.p += skip ? skip : 1;
+        text.n -= skip ? skip : 1;
+    }
+    return !shell_word_known(word) && !letters;
+}
+
 static int too_deep(struct walk *walk)
 {
     err_set(walk->err, ERR_COMMAND_BLOCKED,
@@ -65,7 +85,7 @@ static int too_deep(struct walk *walk)
 }
 
 static int walk_joined(struct walk *walk, struct str lead, const struct shell_word *words, size_t n,
-                       bool unsure)
+                       struct outside outside)
 {
     BUF_AT_END struct buf text = BUF_INIT((size_t)4 * SHELL_TEXT_MAX);
     buf_add(&text, lead.p ? lead.p : "", lead.n);
@@ -76,7 +96,7 @@ static int walk_joined(struct walk *walk, struct str lead, const struct shell_wo
     }
     if (text.failed)
         return too_deep(walk);
-    return walk_shell_text(walk, buf_str(&text), unsure);
+    return walk_shell_text(walk, buf_str(&text), outside);
 }
 
 static bool is_exec(struct str word)
@@ -181,6 +201,11 @@ static int visit_any(struct walk *walk)
     return walk->visitor->command(walk->self, &view, walk->err);
 }
 
+static struct outside outside_of(const struct command_view *view, bool unsure)
+{
+    return (struct outside){view->unsure || unsure, view->replaced};
+}
+
 static int walk_inner(struct walk *walk, const struct command_wrap *wrap,
                       const struct command_view *view, struct command_inner inner)
 {
@@ -195,12 +220,30 @@ static int walk_inner(struct walk *walk, const struct command_wrap *wrap,
     if (wrap->kind == WRAP_FIND)
         done = walk_find(walk, view);
     else if (wrap->kind == WRAP_SHELL || wrap->kind == WRAP_FIRST)
-        done = walk_shell_text(walk, words[0].text, view->unsure || is_unsure(words, 1));
+        done = walk_shell_text(walk, words[0].text, outside_of(view, is_unsure(words, 1)));
     else
         done = walk_joined(walk, inner.text, words, n,
-                           view->unsure || inner.text.p || is_unsure(words, n));
+                           outside_of(view, inner.text.p || is_unsure(words, n)));
     walk->depth--;
     return done;
+}
+
+/* What xargs puts its words in place of: the value of `-I`; `-i` and `--replace` have one of their own. */
+static void note_replaced_text(const struct command_wrap *wrap, struct command_view *view, size_t n)
+{
+    for (size_t i = 1; wrap->replaces && i < n; i++) {
+        struct str word = view->words[i].text;
+        if (word.n < 2 || word.p[0] != '-')
+            continue;
+        bool attached = word.n > 2 && word.p[1] != '-';
+        if (word.p[1] == 'I' && (attached || i + 1 < n))
+            view->replaced = attached ? (struct str){word.p + 2, word.n - 2}
+                                      : view->words[i + 1].text;
+        else if (word.p[1] == 'i' && attached)
+            view->replaced = (struct str){word.p + 2, word.n - 2};
+        else if (word.p[1] == 'i' || word.p[1] == '-')
+            view->replaced = view->replaced.n ? view->replaced : STR("{}");
+    }
 }
 
 /* Programs that only put themselves before another are taken off in a loop, the others in walk_inner. */
@@ -219,7 +262,7 @@ static int walk_command(struct walk *walk, struct command_view view)
         if (walk->visitor->command(walk->self, &view, walk->err) < 0)
             return -1;
         if (!wrap || !view.wraps)
-            return 0;
+            return wrap && view.more_words && !wrap->more_words ? visit_any(walk) : 0;
         if (wrap->kind != WRAP_PREFIX || inner.text.p)
             return walk_inner(walk, wrap, &view, inner);
         view.unsure |= wrap->assigns;
@@ -228,13 +271,16 @@ static int walk_command(struct walk *walk, struct command_view view)
             view.n_assigned = inner.at;
         }
         view.more_words |= wrap->more_words;
+        note_replaced_text(wrap, &view, inner.at);
         view.words += inner.at;
         view.n -= inner.at;
     }
 }
 
-static int walk_shell_text(struct walk *walk, struct str text, bool unsure)
+static int walk_shell_text(struct walk *walk, struct str text, struct outside outside)
 {
+    /* Variables that are set by themselves may be exported. */
+    static const struct shell_word nothing = {.text = STR_INIT(":")};
     SHELL_AT_END struct shell_script script = {0};
     if (shell_read(text, &script, walk->err) < 0)
         return -1;
@@ -242,12 +288,12 @@ static int walk_shell_text(struct walk *walk, struct str text, bool unsure)
         return -1;
     for (size_t i = 0; i < script.n; i++) {
         const struct shell_command *command = &script.commands[i];
-        if (command->n == command->assigns)
-            continue;
+        bool alone = command->n == command->assigns;
         struct command_view view = {
-            .words = command->words + command->assigns,
-            .n = command->n - command->assigns,
-            .unsure = unsure || command->assigns,
+            .words = alone ? &nothing : command->words + command->assigns,
+            .n = alone ? 1 : command->n - command->assigns,
+            .unsure = outside.unsure || command->assigns,
+            .replaced = outside.replaced,
             .assigned = command->words,
             .n_assigned = command->assigns,
         };
@@ -261,5 +307,5 @@ int command_walk(struct str text, const struct command_visitor *visitor, void *s
                  struct err *err)
 {
     struct walk walk = {.visitor = visitor, .self = self, .err = err};
-    return walk_shell_text(&walk, text, false);
+    return walk_shell_text(&walk, text, (struct outside){0});
 }

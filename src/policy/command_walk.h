@@ -18,6 +18,7 @@ struct command_view {
     size_t n_assigned;
     const struct shell_word *found; /* where find starts, for what stands as `{}` */
     size_t n_found;                 /* at least 1 if it is find that runs this */
+    struct str replaced; /* text that xargs puts its words in place of; n is 0 for none */
 };
 
 /* Either returns -1, with err set, to end the walk. */
@@ -33,6 +34,9 @@ int command_walk(struct str text, const struct command_visitor *visitor, void *s
  * word or into `room`. */
 #define COMMAND_NAME_MAX 128
 struct str command_name(const struct shell_word *word, char room[COMMAND_NAME_MAX]);
+
+/* Whether no letter of it is known. */
+bool command_word_is_open(const struct shell_word *word);
 
 bool command_form_holds(enum command_form form, const struct command_view *view);
 

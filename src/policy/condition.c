@@ -1,6 +1,10 @@
 #include "policy/condition.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "policy/facts_variables.h"
+#include "policy/tool_pattern.h"
 
 static enum condition_result judge_node(const struct node *node, struct facts *facts);
 
@@ -54,9 +58,50 @@ static enum condition_result judge_node(const struct node *node, struct facts *f
     return test_judge(node->test, facts);
 }
 
+typedef bool (*test_is_fn)(const struct test *test, const struct facts *facts);
+
+static bool has_test(const struct node *node, const struct facts *facts, test_is_fn is)
+{
+    bool found = node->kind == NODE_TEST && is(node->test, facts);
+    for (size_t i = 0; !found && i < node->n_parts; i++)
+        found = has_test(&node->parts[i], facts, is);
+    return found;
+}
+
+/* One about programs takes no other variables than harmless ones by itself. */
+static bool is_about_text(const struct test *test, const struct facts *facts)
+{
+    (void)facts;
+    return test->field.kind == FIELD_COMMAND && test->kind != TEST_PROGRAM &&
+           test->kind != TEST_EXISTS;
+}
+
+static bool is_about_variables(const struct test *test, const struct facts *facts)
+{
+    const struct arg *arg = tool_argument(facts->tool, test->field.parts[0]);
+    return arg && arg->use & ARG_ENV;
+}
+
+/* The text of a command says less where the call sets variables that decide what its programs start. */
+static bool leaves_variables_open(const struct node *root, struct facts *facts)
+{
+    if (!facts->tool || !has_test(root, facts, is_about_text) ||
+        has_test(root, facts, is_about_variables))
+        return false;
+    struct str name = facts_deciding_variable(facts);
+    if (name.n)
+        snprintf(facts->partly, sizeof facts->partly,
+                 "the call sets `%.*s`, which decides what programs start",
+                 name.n > 60 ? 60 : (int)name.n, name.p);
+    return name.n > 0;
+}
+
 enum condition_result condition_judge(const struct condition *condition, struct facts *facts)
 {
-    return judge_node(&condition->root, facts);
+    enum condition_result result = judge_node(&condition->root, facts);
+    if (result == CONDITION_YES && leaves_variables_open(&condition->root, facts))
+        return CONDITION_PARTLY;
+    return result;
 }
 
 static bool all_text(const struct test *test)

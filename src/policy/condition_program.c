@@ -75,7 +75,7 @@ static bool may_start(const struct program_rule *rule, const struct command_pair
 {
     if (!pair->starts || (!pair->unread && !*rule->subcommand))
         return false;
-    if (pair->unread && strstr(pair->starts, " * "))
+    if (pair->open || (pair->unread && strstr(pair->starts, " * ")))
         return true;
     return command_names_hold(pair->starts, own && rule->target ? "" : rule->name,
                               rule->subcommand);
@@ -106,13 +106,20 @@ static bool may_be_subcommand(const struct program_rule *rule, const struct comm
            subcommand_may_be(rule->name, pair->subcommand, rule->subcommand);
 }
 
+/* What follows the words that are known is not. */
+static bool may_go_on(const struct program_rule *rule, const struct command_pair *pair)
+{
+    return !pair->exact_subcommand && words_begin_with(rule->subcommand, pair->subcommand);
+}
+
 /* A use of another program than the rule names. */
 static enum condition_result compare_other(const struct program_rule *rule,
                                            const struct command_pair *pair, const char *name)
 {
     bool may = is_dashed(rule, name) || stands_for(rule, name) || may_start(rule, pair, false) ||
                (program_is_same(str_of(rule->name), str_of(name)) &&
-                (is_subcommand(rule, pair) || may_be_subcommand(rule, pair)));
+                (is_subcommand(rule, pair) || may_be_subcommand(rule, pair) ||
+                 may_go_on(rule, pair)));
     return may ? CONDITION_PARTLY : CONDITION_NO;
 }
 
@@ -166,10 +173,7 @@ static enum condition_result compare_pair(const struct test *test, const struct 
                                                                    : CONDITION_PARTLY;
     if (may_be_subcommand(rule, pair))
         return CONDITION_PARTLY;
-    /* What follows is not known. */
-    return !pair->exact_subcommand && words_begin_with(rule->subcommand, pair->subcommand)
-               ? CONDITION_PARTLY
-               : CONDITION_NO;
+    return may_go_on(rule, pair) ? CONDITION_PARTLY : CONDITION_NO;
 }
 
 static enum condition_result best_of(const struct test *test, const struct command_pair *pair,

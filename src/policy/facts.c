@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/shell_word.h"
 #include "core/glob.h"
+#include "policy/facts_variables.h"
 #include "policy/shell_words.h"
 #include "policy/tool_pattern.h"
 
@@ -372,8 +373,14 @@ static char *begins_in(struct facts *facts)
 static int read_facts_pairs(struct facts *facts, struct facts_command *command)
 {
     FREE_AT_END char *root = root_inside(facts);
-    const struct command_around around = {root, facts->call->input ||
-                                                    facts_used(facts, ARG_INPUT) != NULL};
+    VARIABLES_AT_END struct variables variables;
+    facts_variables_read(facts, &variables);
+    const struct command_around around = {
+        .root = root,
+        .input = facts->call->input || facts_used(facts, ARG_INPUT) != NULL,
+        .variables = variables.words,
+        .n_variables = variables.n,
+    };
     yyjson_val *text = facts_used(facts, ARG_SHELL);
     yyjson_val *program = facts_used(facts, ARG_PROGRAM);
     yyjson_val *words = facts_used(facts, program ? ARG_WORDS : ARG_ARGV);

@@ -26,7 +26,7 @@ enum row_flag {
     ROW_LOOSE = 32768, /* names are not cut; dashes in them and the case of letters do not matter */
     ROW_ALIAS = 65536, /* the subcommand may be a name that the user has given to another */
     ROW_HERE = 131072, /* counts unless the value is the workspace itself */
-    ROW_INPUT = 262144, /* every use with something on its standard input counts */
+    ROW_INPUT = 262144,    /* every use with something on its standard input counts */
     ROW_ANY_DASH = 524288, /* names have any number of dashes; after one, two letters or more */
     ROW_REST = 1048576,    /* every word behind `--` counts, but for the exceptions */
     ROW_TOKENS = 2097152,  /* ROW_HOLDS: not inside a longer name */
@@ -38,7 +38,7 @@ enum row_flag {
 struct program_row {
     const char *programs;
     const char *subcommands; /* first words; NULL: all */
-    const char *letters; /* ROW_ONE_DASH: options of one letter whose value may be attached */
+    const char *letters;     /* ROW_ONE_DASH: options of one letter whose value may be attached */
     const char *names;
     unsigned flags;
     const char *does;
@@ -76,5 +76,10 @@ bool program_has_known(struct str name);
 /* sed and awk: what a script may do is in its text. NULL: it only edits text and prints it. */
 bool program_is_script(struct str name);
 const char *program_script_fault(const struct command_view *view, struct str name);
+/* Whether the script may start any program: it is known only when it runs, or what it starts is not written in it. */
+bool program_script_open(const struct command_view *view, struct str name);
+
+/* Whether a word that names the program which another one runs is known only when it runs. */
+bool program_runs_open(const struct program_use *use);
 
 #endif

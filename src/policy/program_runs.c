@@ -88,6 +88,24 @@ static const char *inner_fault(const struct command_view *outer, size_t at,
     return fault;
 }
 
+bool program_runs_open(const struct program_use *use)
+{
+    static const char values[] = " -n -p -w --name --prefix --package --from --with --python ";
+    char other[COMMAND_NAME_MAX];
+    const struct command_view *view = use->view;
+    struct str name = program_name(use, other);
+    bool named = use->at < view->n;
+    const struct runner *r = named ? find_runner(use, name) : NULL;
+    bool first = command_in_list(runners[0].programs, name);
+    if (!r && (named || !first))
+        return false;
+    size_t i = !named ? 1 : r->flags & RUNNER_FIRST ? use->at : use->at + 1;
+    while (i < view->n && word_is_fixed(view, &view->words[i]) && view->words[i].text.n &&
+           view->words[i].text.p[0] == '-')
+        i += command_in_list(values, view->words[i].text) ? 2 : 1;
+    return i < view->n ? !word_is_fixed(view, &view->words[i]) : view->more_words;
+}
+
 enum program_runs program_runs(const struct program_use *use, char room[PROGRAM_FAULT_MAX])
 {
     char other[COMMAND_NAME_MAX];

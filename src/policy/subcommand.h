@@ -20,9 +20,9 @@ unsigned program_words_max(const struct program *program, struct str first);
 /* The subcommand of a use. */
 struct subcommand {
     struct buf text;
-    size_t at;  /* of its first word */
-    bool sure;  /* it is what stands there, whatever the options before it do */
-    bool exact; /* and they change nothing about what it does */
+    size_t at;   /* of its first word */
+    bool sure;   /* it is what stands there, whatever the options before it do */
+    bool exact;  /* and they change nothing about what it does */
     size_t last; /* of its last word */
 };
 
@@ -57,7 +57,9 @@ bool program_writes_loosely(struct str program);
 static inline bool word_is_fixed(const struct command_view *view, const struct shell_word *word)
 {
     bool from_find = view->n_found && word->text.n && memmem(word->text.p, word->text.n, "{}", 2);
-    return shell_word_known(word) && !from_find;
+    bool from_xargs = view->replaced.n && word->text.n &&
+                      memmem(word->text.p, word->text.n, view->replaced.p, view->replaced.n);
+    return shell_word_known(word) && !from_find && !from_xargs;
 }
 
 #endif

@@ -245,7 +245,7 @@ static void pairs(void **state)
         {"sh -c 'touch $x'", "touch:"},
         {"env -S 'touch $X'", "touch:?"},
         /* What comes in at run time takes the place of the program, or stands before it. */
-        {"xargs -I ls sh -c ls", "ls:?"},
+        {"xargs -I ls sh -c ls", ":?"},
         {"xargs -I{} ls {}", "ls:"},
         {"xargs -n 1 -0 ls", "ls:"},
         {"xargs --null ls", "ls:"},

@@ -1,0 +1,366 @@
+#include "policy/program_starts.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "core/shells.h"
+#include "policy/command_uses.h"
+#include "policy/program_names.h"
+#include "policy/program_rows.h"
+#include "policy/subcommand.h"
+
+enum start_flag {
+    START_ONE_DASH = 1,  /* names have one dash or two, and are not cut */
+    START_BARE = 2,      /* names are words without a dash */
+    START_REST = 4,      /* a program with all of its words follows */
+    START_ALL = 8,       /* every word may be the program */
+    START_PLACE = 16,    /* its first word is; what stands in braces is replaced */
+    START_CODE = 32,     /* the value is code: what it starts is named in it, if anything is */
+    START_PLUS = 64,     /* so is the rest of a word that begins with `+` */
+    START_BEFORE = 128,  /* only before the subcommand; the value is NAME=VALUE */
+    START_HOLDS = 256,   /* a word that has such a text in it names a program */
+    START_ASSIGNS = 512, /* names are variables: NAME=value */
+};
+
+/* How a program is told to start another one. Lists have a blank before and behind each name. */
+static const struct start {
+    const char *programs;
+    const char *subcommands; /* NULL: all */
+    const char *letters;
+    const char *names;
+    unsigned flags;
+    const char *ends; /* letters whose value is the rest of the word */
+} starts[] = {
+    {" git ", NULL, "c", " config-env ", START_BEFORE, NULL},
+    {" git ", NULL, NULL, " :: ", START_HOLDS, NULL},
+    {" git ", NULL, NULL, " upload-pack receive-pack exec exec-path ", 0, NULL},
+    {" git ", " clone ", "u", NULL, 0, NULL},
+    {" git ", " rebase ", "x", NULL, 0, NULL},
+    {" git ", " bisect ", NULL, " run ", START_BARE | START_REST, NULL},
+    {" git ", " submodule ", NULL, " foreach ", START_BARE | START_REST, NULL},
+    {" git ", " filter-branch ", NULL,
+     " setup tree-filter index-filter env-filter msg-filter parent-filter commit-filter "
+     "tag-name-filter ",
+     0, NULL},
+    {" git ", " difftool ", "x", " extcmd ", 0, NULL},
+    {" git ", " grep ", "O", " open-files-in-pager ", 0, NULL},
+    {" fd ", NULL, "xX", " exec exec-batch ", START_REST, "eEtdcSgj"},
+    {" parallel rush ", NULL, NULL, NULL, START_PLACE, NULL},
+    {" rg ", NULL, NULL, " pre hostname-bin ", START_ONE_DASH, NULL},
+    {" ag ack ack-grep bat delta ", NULL, NULL, " pager ", START_ONE_DASH, NULL},
+    {" fzf ", NULL, NULL, " preview bind with-shell ", START_ONE_DASH, NULL},
+    {" sort ", NULL, NULL, " compress-program ", 0, NULL},
+    {" split ", NULL, NULL, " filter ", 0, NULL},
+    {" install ", NULL, NULL, " strip-program ", 0, NULL},
+    {" sdiff diff3 ", NULL, NULL, " diff-program ", 0, NULL},
+    {" man apropos whatis ", NULL, "PH", " pager html ", 0, "CLRMSe"},
+    {" tar gtar ", NULL, "IF",
+     " checkpoint-action to-command use-compress-program info-script new-volume-script rsh-command "
+     "rmt-command set-mtime-command ",
+     0, "CfbgHKLNTVX"},
+    {" bsdtar ", NULL, NULL, " use-compress-program ", 0, NULL},
+    {" cpio ", NULL, NULL, " rsh-command ", 0, NULL},
+    {" zip ", NULL, NULL, " TT unzip-command ", START_ONE_DASH, NULL},
+    {" rsync ", NULL, "e", " rsh rsync-path ", 0, "BMTf@"},
+    {" scp sftp ", NULL, "So", NULL, 0, "cDFiJlPX"},
+    {" nc ", NULL, "ec", " exec sh-exec ", 0, NULL},
+    {" wget wget2 aria2c ", NULL, NULL, " use-askpass ", 0, NULL},
+    {" less ", NULL, NULL, NULL, START_PLUS, NULL},
+    {" vim ex view rvim red vimdiff gvim ", NULL, "c", " cmd ", START_PLUS, "STuUwWi"},
+    {" emacs emacsclient ", NULL, "e", " eval execute funcall ", START_ONE_DASH, NULL},
+
+    {" make ", NULL, "E", " eval ", 0, "CfIjloW"},
+    {" make ", NULL, NULL, " SHELL MAKE MAKEFLAGS .SHELLFLAGS ", START_ASSIGNS, NULL},
+    {" cmake ", NULL, NULL, " E ", START_ONE_DASH | START_REST, NULL},
+    {" go ", NULL, NULL, " exec toolexec vettool fixtool ", START_ONE_DASH, NULL},
+    {" cargo ", NULL, NULL, " config ", 0, NULL},
+    {" gcc g++ cc c++ cpp gfortran clang clang++ ", NULL, NULL, " wrapper ", START_ONE_DASH, NULL},
+    {" just ", NULL, NULL, " shell shell-arg command chooser ", START_ONE_DASH, NULL},
+    {" meson ", NULL, NULL, " wrapper wrap gdb-path ", START_ONE_DASH, NULL},
+    {" gotestsum ", NULL, NULL, " post-run-command ", START_ONE_DASH, NULL},
+    {" npm npx pnpm pnpx yarn bun bunx ", NULL, NULL,
+     " script-shell shell node-options viewer editor browser call ", START_ONE_DASH, NULL},
+    {" npm npx pnpm pnpx ", NULL, "c", NULL, 0, "Cpw"},
+    {" npm pnpm yarn bun ", " exec x dlx ", NULL, " exec x dlx ", START_BARE | START_REST, NULL},
+    {" pipx ", " run ", NULL, " run ", START_BARE | START_REST, NULL},
+    {" cargo ", " run r ", NULL, " runner ", 0, NULL},
+    {" rustup ", " run ", NULL, NULL, START_ALL, NULL},
+    {" dlv direnv mise asdf nix nix-shell guix proot hyperfine watchexec reflex rlwrap faketime "
+     "eatmydata numactl cpulimit dbus-run-session ssh-agent gosu su-exec tini dumb-init caffeinate "
+     "chronic ifne proxychains torify winpty schroot runcon devbox apptainer singularity bear "
+     "scan-build ccache sccache distcc icecc heaptrack rr gdbserver nodemon concurrently cross-env "
+     "dotenv wireit socat corepack ",
+     NULL, NULL, NULL, START_ALL, NULL},
+    {" pyenv rbenv nodenv goenv jenv plenv fnm volta nvm rye pixi opam ", NULL, NULL,
+     " exec run x ", START_BARE | START_REST, NULL},
+    {" docker podman nerdctl docker-compose ", " exec compose ", NULL, " exec ", START_BARE, NULL},
+    {" kubectl oc ", " exec ", NULL, " -- ", START_BARE | START_REST, NULL},
+    {" docker podman nerdctl ", " run ", NULL, NULL, 0, NULL},
+
+    {" mapfile readarray complete compgen ", NULL, "C", NULL, 0, NULL},
+    {" perl ", NULL, "eE", NULL, START_CODE, "MmIxFiC0l"},
+    {" python pypy ", NULL, "c", NULL, START_CODE, "WXm"},
+    {" python pypy ", NULL, "m", NULL, 0, "WXc"},
+    {" node ", NULL, "ep", " eval print ", START_CODE, "r"},
+    {" deno ", " eval ", NULL, " eval ", START_BARE | START_CODE, NULL},
+    {" bun ", NULL, "ep", " eval print ", START_CODE, NULL},
+    {" ruby lua luajit Rscript R julia osascript groovy elixir jshell ", NULL, "eE", " eval ",
+     START_CODE, "rIC"},
+    {" php ", NULL, "rRBE", " run ", START_CODE, "dcz"},
+    {" pwsh powershell ", NULL, "c", " command Command c ", START_ONE_DASH | START_CODE, NULL},
+};
+
+/* --- the value of an option */
+
+static bool is_open_word(const struct command_view *view, size_t i)
+{
+    return i < view->n ? !word_is_fixed(view, &view->words[i]) : view->more_words;
+}
+
+static bool any_open(const struct command_view *view, size_t from)
+{
+    for (size_t i = from; i < view->n; i++) {
+        if (is_open_word(view, i))
+            return true;
+    }
+    return view->more_words;
+}
+
+static bool code_may_start(struct str code)
+{
+    static const char *const words[] = {
+        "system", "exec",    "popen",    "spawn", "subprocess", "eval",  "qx",      "`",   "open3",
+        "shell",  "Process", "passthru", "proc_", "fork",       "child", "Command", "os.", "IO."};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (code.n && memmem(code.p, code.n, words[i], strlen(words[i])))
+            return true;
+    }
+    return false;
+}
+
+/* Code with a gap in it, or with words that it is given: only what does not look as if it started something. */
+static bool code_is_open(const struct command_view *view, size_t i)
+{
+    if (i >= view->n)
+        return view->more_words;
+    const struct shell_word *word = &view->words[i];
+    return command_word_is_open(word) || (code_may_start(word->text) && any_open(view, i));
+}
+
+bool program_starts_again(struct str name)
+{
+    return shells_have(name) || command_wrap_find(name) || command_is_unread(name);
+}
+
+/* A program with its words. */
+static bool rest_is_open(const struct command_view *view, size_t i)
+{
+    char room[COMMAND_NAME_MAX];
+    while (i < view->n && !is_open_word(view, i) && view->words[i].text.n &&
+           view->words[i].text.p[0] == '-')
+        i++;
+    if (is_open_word(view, i) || i >= view->n)
+        return is_open_word(view, i);
+    return program_starts_again(command_name(&view->words[i], room)) && any_open(view, i + 1);
+}
+
+static bool value_is_open(const struct start *start, const struct command_view *view, size_t i,
+                          bool attached)
+{
+    size_t at = attached ? i : i + 1;
+    if (start->flags & START_REST)
+        return rest_is_open(view, at);
+    if (start->flags & START_CODE && !attached)
+        return code_is_open(view, at);
+    return is_open_word(view, at);
+}
+
+/* --- one word */
+
+/* Settings that name no program. */
+static bool is_harmless_setting(struct str text)
+{
+    static const char *const begin[] = {
+        "user.",           "advice.",        "color.",      "commit.",
+        "init.",           "safe.",          "core.quote",  "core.autocrlf=",
+        "core.fileMode=",  "core.filemode=", "log.",        "diff.renames",
+        "merge.conflict",  "push.",          "pull.",       "fetch.",
+        "http.",           "i18n.",          "protocol.",   "gc.",
+        "pack.",           "transfer.",      "branch.",     "tag.sort",
+        "column.",         "status.",        "rebase.auto", "submodule.recurse",
+        "http.extraHeader"};
+    for (size_t i = 0; i < ARRAY_LEN(begin); i++) {
+        if (str_begins(text, str_of(begin[i])))
+            return true;
+    }
+    return false;
+}
+
+static bool is_start_name(const struct start *start, struct str name)
+{
+    bool whole = start->flags & (START_ONE_DASH | START_BARE);
+    for (const char *at = start->names; at && *(at += strspn(at, " "));) {
+        struct str one = {at, strcspn(at, " ")};
+        if (str_equal(one, name) || (!whole && name.n > 1 && str_begins(one, name)))
+            return true;
+        at += one.n;
+    }
+    return false;
+}
+
+static bool long_option_is_open(const struct start *start, const struct command_view *view,
+                                size_t i)
+{
+    struct str word = view->words[i].text;
+    size_t dashes = word.n > 2 && word.p[1] == '-' ? 2 : 1;
+    const char *equals = memchr(word.p, '=', word.n);
+    struct str name = {word.p + dashes, (equals ? (size_t)(equals - word.p) : word.n) - dashes};
+    if (dashes == 1 && !(start->flags & START_ONE_DASH))
+        return false;
+    return is_start_name(start, name) && value_is_open(start, view, i, equals != NULL);
+}
+
+static bool letter_is_open(const struct start *start, const struct command_view *view, size_t i)
+{
+    struct str word = view->words[i].text;
+    for (size_t k = 1; start->letters && word.p[1] != '-' && k < word.n; k++) {
+        char c = word.p[k];
+        if (c && strchr(start->letters, c))
+            return value_is_open(start, view, i, k + 1 < word.n);
+        if (!isalnum((unsigned char)c) || (start->ends && strchr(start->ends, c)))
+            return false;
+    }
+    return false;
+}
+
+static bool setting_is_open(const struct command_view *view, size_t i)
+{
+    struct str word = view->words[i].text;
+    bool attached = word.n > 2;
+    size_t at = attached ? i : i + 1;
+    if (!str_begins(word, STR("-c")) || at >= view->n)
+        return false;
+    struct str text = view->words[at].text;
+    size_t skip = attached ? 2 : 0;
+    return is_open_word(view, at) &&
+           !is_harmless_setting((struct str){text.p + skip, text.n - skip});
+}
+
+static bool assigns_name(const struct start *start, struct str word)
+{
+    const char *equals = word.n ? memchr(word.p, '=', word.n) : NULL;
+    return equals && is_start_name(start, (struct str){word.p, (size_t)(equals - word.p)});
+}
+
+static bool word_starts_open(const struct start *start, const struct command_view *view, size_t i)
+{
+    struct str word = view->words[i].text;
+    if (start->flags & START_HOLDS)
+        return is_open_word(view, i) && word.n && memmem(word.p, word.n, "::", 2);
+    if (start->flags & START_BEFORE)
+        return setting_is_open(view, i);
+    if (start->flags & START_BARE)
+        return is_start_name(start, word) && start->flags & (START_REST | START_CODE) &&
+               value_is_open(start, view, i, false);
+    if (start->flags & START_ASSIGNS)
+        return is_open_word(view, i) && assigns_name(start, word);
+    if (start->flags & START_PLUS && word.n > 1 && word.p[0] == '+')
+        return is_open_word(view, i);
+    return word.n > 1 && word.p[0] == '-' &&
+           (long_option_is_open(start, view, i) || letter_is_open(start, view, i));
+}
+
+/* --- the whole use */
+
+/* Where the program of `parallel` stands: behind its options, of which these take a value. */
+static bool place_is_open(const struct command_view *view)
+{
+    static const char values[] =
+        " -j -P -n -N -I -a -S -C -d -E -L -s -D -i -e -k -t -r -R -v --joblog --results --tmpdir --colsep "
+        "--delay --timeout --arg-file --jobs --max-args --max-procs --sshlogin --workdir --wd "
+        "--delimiter --tagstring --load --memfree --nice --retries --block --env --basefile --return "
+        "--halt --shellquote --recstart --recend --max-replace-args --sshloginfile --profile ";
+    size_t i = 1;
+    while (i < view->n && !is_open_word(view, i) && view->words[i].text.n &&
+           view->words[i].text.p[0] == '-')
+        i += command_in_list(values, view->words[i].text) ? 2 : 1;
+    if (i >= view->n)
+        return false;
+    struct str word = view->words[i].text;
+    return is_open_word(view, i) || (word.n && word.p[0] == '{');
+}
+
+static bool start_is_for(const struct start *start, const struct program_use *use, struct str name,
+                         struct str plain)
+{
+    const char *blank = use->subcommand.n ? memchr(use->subcommand.p, ' ', use->subcommand.n)
+                                          : NULL;
+    struct str first = {use->subcommand.p,
+                        blank ? (size_t)(blank - use->subcommand.p) : use->subcommand.n};
+    if (!program_in(start->programs, name) && !program_in(start->programs, plain))
+        return false;
+    return !start->subcommands || command_in_list(start->subcommands, first);
+}
+
+static bool start_is_open(const struct start *start, const struct program_use *use)
+{
+    const struct command_view *view = use->view;
+    if (start->flags & START_PLACE)
+        return place_is_open(view);
+    if (start->flags & START_ALL)
+        return any_open(view, 1);
+    size_t end = start->flags & START_BEFORE && use->at < view->n ? use->at : view->n;
+    for (size_t i = 1; i < end; i++) {
+        if (word_starts_open(start, view, i))
+            return true;
+    }
+    return false;
+}
+
+struct names {
+    struct str name;
+    struct str plain;
+    char rooms[2][COMMAND_NAME_MAX];
+};
+
+static void read_start_names(const struct program_use *use, struct names *ret)
+{
+    char room[PROGRAM_NAME_ROOM];
+    ret->name = command_name(&use->view->words[0], ret->rooms[0]);
+    ret->plain = program_plain_name(ret->name, room);
+    ret->plain.n = ret->plain.n < COMMAND_NAME_MAX ? ret->plain.n : 0;
+    memcpy(ret->rooms[1], ret->plain.p, ret->plain.n);
+    ret->plain.p = ret->rooms[1];
+}
+
+bool program_starts_open(const struct program_use *use)
+{
+    struct names names;
+    read_start_names(use, &names);
+    if (names.name.n == 0 || names.plain.n == 0)
+        return false;
+    if (program_is_script(names.name) || program_is_script(names.plain))
+        return program_script_open(use->view, names.plain);
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+        if (start_is_for(&starts[i], use, names.name, names.plain) &&
+            start_is_open(&starts[i], use))
+            return true;
+    }
+    return program_runs_open(use);
+}
+
+bool program_starts_words(const struct program_use *use)
+{
+    struct names names;
+    read_start_names(use, &names);
+    for (size_t i = 0; i < ARRAY_LEN(starts) && names.name.n && names.plain.n; i++) {
+        const struct start *start = &starts[i];
+        bool words = start->flags & (START_ALL | START_PLACE) ||
+                     (start->flags & START_BARE && !(start->flags & START_CODE)) ||
+                     (start->subcommands && !start->letters && !start->names);
+        if (words && start_is_for(start, use, names.name, names.plain))
+            return true;
+    }
+    return false;
+}
